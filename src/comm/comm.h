@@ -1,0 +1,49 @@
+// Comm: what the engine needs of a message-passing library: ranks, nonblocking point-to-point messages, where ranks sit,
+// and a shared counter. Collectives are built on top (engine/collectives.h), so that any number of operations can be in
+// flight on one Comm: each has its own tag.
+//
+// Contract: messages between two ranks with the same tag arrive in the order sent. A receive names the exact length.
+// Buffers live until test() returned true. An Error from test() ends the request. Calls come from one thread at a time
+// per operation; several operations may run in several threads only if concurrent() is true.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "model/topology.h"
+
+namespace mercutio {
+
+class Message {
+ public:
+  virtual ~Message() = default;        // an unfinished message is cancelled or leaked, never waited for
+  virtual Result<bool> test() = 0;     // true: complete
+};
+
+// A 64-bit counter all ranks share: the shared file pointer. Operations are atomic and need no help of other ranks.
+class SharedCounter {
+ public:
+  virtual ~SharedCounter() = default;  // may be collective: destroy in the same order on all ranks
+  virtual Result<i64> fetch_add(i64 delta) = 0;
+  virtual Result<i64> load() = 0;
+  virtual Status store(i64 value) = 0;
+};
+
+class Comm {
+ public:
+  virtual ~Comm() = default;
+  virtual i64 rank() const = 0;
+  virtual i64 size() const = 0;
+  virtual Result<std::unique_ptr<Message>> send(i64 to, i64 tag, ConstBytes data) = 0;
+  virtual Result<std::unique_ptr<Message>> receive(i64 from, i64 tag, Bytes data) = 0;
+  // Tags 0..tags()-1 are this Comm's own (an open file's share of the underlying communicator).
+  virtual i64 tags() const = 0;
+  virtual const Topology& topology() const = 0;
+  virtual std::string host() const = 0;
+  virtual bool concurrent() const = 0;
+  virtual Result<std::unique_ptr<SharedCounter>> make_shared_counter() = 0;   // collective
+  virtual void idle(i64 spins) = 0;   // called when nothing moved for the `spins`-th time in a row: yields, then sleeps
+};
+
+}  // namespace mercutio

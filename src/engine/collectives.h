@@ -1,0 +1,35 @@
+// Small collectives over point-to-point messages, each on its own tag, as tasks. O(log P) messages a rank, except gathers
+// of P items. Any number may be in flight at once as long as their tags differ.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/comm.h"
+#include "engine/task.h"
+
+namespace mercutio {
+
+// One operation's right to send: the Comm and the tag agreed for it. Valid until the operation ends.
+struct Channel {
+  Comm* comm = nullptr;
+  i64 tag = 0;
+};
+
+// Element-wise over all ranks; the result replaces `values` on every rank.
+enum class Reduce { kMax, kMin, kSum };
+Task<Status> all_reduce(Channel channel, std::span<i64> values, Reduce op);
+// Fixed-size items: `all` holds P * mine.size() bytes.
+Task<Status> all_gather(Channel channel, ConstBytes mine, Bytes all);
+// Items of any size: one byte string a rank.
+Task<Result<std::vector<std::vector<std::byte>>>> all_gather_strings(Channel channel, ConstBytes mine);
+Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data);   // any size; root's data everywhere
+Task<Status> exclusive_scan_sum(Channel channel, i64 mine, i64& before, i64& total);
+Task<Status> barrier(Channel channel);
+
+// Agreement: ok only if every rank is ok; otherwise the Error of the lowest failing rank, the same class on all ranks, its
+// text naming that rank and host. Costs one all_reduce when all are ok.
+Task<Status> agree(Channel channel, Status mine);
+
+}  // namespace mercutio

@@ -1,0 +1,34 @@
+// Data representations: native, internal (= native here), external32, and those the program registered.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/result.h"
+#include "model/type_spec.h"
+
+namespace mercutio {
+
+// A registered representation, with the user's callbacks behind plain functions (src/api binds the MPI types and
+// extra_state). `type` is the datatype of the access; conversion of `count` of its elements from `position` on, as
+// MPI 14.5.3 says. Null conversion functions mean: file data is as in memory.
+struct RegisteredDatarep {
+  std::string name;
+  std::function<Status(void* user_buffer, const TypeSpecRef& type, i64 count, void* file_buffer, i64 position)> read;
+  std::function<Status(void* user_buffer, const TypeSpecRef& type, i64 count, void* file_buffer, i64 position)> write;
+  std::function<Result<i64>(const BasicType& basic)> file_extent;   // of a predefined type in the file
+};
+
+class DatarepRegistry {
+ public:
+  Status add(RegisteredDatarep datarep);                    // kDupDatarep, kArg for a bad name
+  Result<std::shared_ptr<const RegisteredDatarep>> find(const std::string& name) const;   // kUnsupportedDatarep
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const RegisteredDatarep>> by_name_;
+};
+
+}  // namespace mercutio

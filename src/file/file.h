@@ -1,0 +1,105 @@
+// File: MPI-IO semantics without mpi.h. The procedures of the I/O chapter, with the standard's nouns; src/api maps the
+// MPI_File_* calls onto it one to one. All collective methods end in agreement: the same error class on every rank.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "comm/comm.h"
+#include "engine/progress.h"
+#include "file/datarep.h"
+#include "model/access.h"
+#include "model/hints.h"
+#include "storage/storage.h"
+
+namespace mercutio {
+
+struct Amode {
+  bool read_only = false, write_only = false, read_write = false, create = false, exclusive = false;
+  bool delete_on_close = false, unique_open = false, sequential = false, append = false;
+  bool operator==(const Amode&) const = default;
+  bool readable() const { return !write_only; }
+  bool writable() const { return !read_only; }
+};
+
+enum class Positioning { kExplicit, kIndividual, kShared };
+enum class Whence { kSet, kCurrent, kEnd };
+
+// One row of the chapter's table of data accesses, with its arguments. `ordered` is collective + shared.
+struct AccessCall {
+  const char* name = "";          // "MPI_File_write_at_all": for messages
+  Direction direction = Direction::kRead;
+  Positioning positioning = Positioning::kExplicit;
+  bool collective = false;
+  i64 offset = 0;                 // explicit: in etypes
+  Memory memory;                  // bytes laid out by the native type
+  TypeSpecRef memory_spec;        // the same type as constructors: for data representations other than native
+  Status argument_error = ok_status();   // found by the caller; a collective call joins with it and agrees
+};
+
+struct OpenCall {
+  std::string file_name;
+  Amode amode;
+  Status argument_error = ok_status();
+  InfoItems info;                 // the user's, in order (model/hints.h)
+};
+
+// What a process has once and hands to every File.
+struct Context {
+  Progress* progress = nullptr;   // never null
+  DatarepRegistry* datareps = nullptr;
+  TraceSink* trace = nullptr;
+};
+
+class File {
+ public:
+  virtual ~File() = default;
+
+  virtual const std::string& name() const = 0;
+  virtual Amode amode() const = 0;
+  virtual Comm& comm() = 0;
+
+  // Life. close is collective and frees nothing but the resources; after it only destruction is allowed.
+  virtual Status close() = 0;
+  virtual Status set_size(i64 bytes) = 0;      // collective
+  virtual Status preallocate(i64 bytes) = 0;   // collective
+  virtual Result<i64> size() = 0;
+  virtual Status sync() = 0;                   // collective
+  virtual Status set_atomicity(bool atomic) = 0;   // collective
+  virtual bool atomicity() const = 0;
+
+  // Info. set is collective; differing or one-sided keys never hang. get returns every hint in effect.
+  virtual Status set_info(const InfoItems& info) = 0;
+  virtual InfoItems info() const = 0;
+
+  // Views. displacement kDisplacementCurrent as in the standard. Collective.
+  static constexpr i64 kDisplacementCurrent = -54278278;   // api translates MPI_DISPLACEMENT_CURRENT
+  virtual Status set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
+                          const InfoItems& info, Status argument_error) = 0;
+  virtual ViewRef view() const = 0;
+  virtual Result<i64> type_extent(const TypeSpec& type) = 0;   // in the file's data representation
+
+  // Pointers, in etypes.
+  virtual Status seek(i64 offset, Whence whence) = 0;
+  virtual i64 position() = 0;
+  virtual Result<i64> byte_offset(i64 offset) = 0;      // of an etype offset in the view
+  virtual Status seek_shared(i64 offset, Whence whence) = 0;   // collective
+  virtual Result<i64> position_shared() = 0;
+
+  // Data. Results are bytes moved, counted in the memory type's native bytes.
+  virtual Result<i64> access(const AccessCall& call) = 0;                        // blocking
+  virtual Result<RequestRef> start(const AccessCall& call, std::function<void(const Result<i64>&)> on_done) = 0;
+  virtual Status begin(const AccessCall& call) = 0;                              // split collective, one at a time
+  virtual Result<i64> end(const char* name, Direction direction, Positioning positioning, const void* buffer) = 0;
+
+  // Completes an Error for the user: operation, file, offset, bytes, rank, host, errno name and advice, one line.
+  virtual std::string describe(const char* operation, const Error& error) const = 0;
+};
+
+// Collective over `comm`, which the File keeps. On failure all ranks get an Error of the same class.
+Result<std::unique_ptr<File>> open_file(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context);
+Status delete_file(const std::string& file_name, const InfoItems& info);
+
+}  // namespace mercutio

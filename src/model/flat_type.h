@@ -1,0 +1,107 @@
+// FlatType: a datatype lowered to bytes, still a tree. What the engine moves data by.
+//
+// "Flat" as in flattening on the fly (listless I/O, Worringen, Traeff, Ritzdorf, SC'03): nothing is expanded to lists;
+// a cursor walks the tree. A vector of 10^7 blocks is one node. Seeking costs O(depth * log(entries of an indexed node)).
+//
+// Two coordinates: the *stream* position counts data bytes in typemap order; the *offset* is where a byte lies (relative
+// to the type's origin: a file displacement or a buffer address). Copies of the type tile at multiples of `extent`.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model/type_spec.h"
+
+namespace mercutio {
+
+enum class Sizes { kNative, kExternal32 };   // which column of BasicType counts
+
+struct FlatNode;   // model/flat_type.cpp
+
+// `count` pieces of `bytes` each, the first at `offset`, `stride` apart. What a cursor yields; count >= 1.
+struct StridedRun {
+  i64 offset = 0;
+  i64 bytes = 0;
+  i64 stride = 0;
+  i64 count = 1;
+  BasicType basic;   // only where the type was lowered with kinds kept
+  bool operator==(const StridedRun&) const = default;
+};
+
+class FlatType {
+ public:
+  // keep_kinds: neighbouring runs of different basic types stay apart and carry their type (for conversion);
+  // otherwise touching bytes coalesce and `basic` means nothing.
+  static Result<std::shared_ptr<const FlatType>> lower(const TypeSpec& spec, Sizes sizes = Sizes::kNative, bool keep_kinds = false);
+
+  i64 size() const { return size_; }         // data bytes of one copy
+  i64 lb() const { return lb_; }
+  i64 extent() const { return extent_; }     // ub - lb
+  i64 true_lb() const { return true_lb_; }
+  i64 true_extent() const { return true_ub_ - true_lb_; }
+  // Offsets never go back in typemap order, also from one copy to the next when tiled; no byte twice.
+  bool monotone() const { return monotone_; }     // non-decreasing start offsets
+  bool overlapping() const { return overlapping_; }   // some byte twice (within one copy, or between tiled copies)
+  bool negative() const { return true_lb_ < 0 || lb_ < 0; }
+  bool contiguous() const { return contiguous_; }  // size == extent, one run at offset 0: tiles without gaps
+  std::uint64_t hash() const { return hash_; }     // of the structure; equal trees hash equal
+  i64 memory_bytes() const { return memory_bytes_; }   // what this object holds
+
+  // Offset of stream byte `position` (0 <= position), tiling copies. O(depth log n).
+  i64 offset_of(i64 position) const;
+  // Number of stream bytes (tiled copies, from copy 0 on) whose offset is < `offset`. Requires monotone(). O(depth log n).
+  i64 bytes_below(i64 offset) const;
+
+  const FlatNode& root() const { return *root_; }
+
+  // For shipping to other ranks: a compact byte string (irregular maps in delta/varint coding), and back.
+  void serialize(std::vector<std::byte>& out) const;
+  static Result<std::shared_ptr<const FlatType>> deserialize(ConstBytes bytes);
+
+ private:
+  friend class FlatBuilder;
+  std::shared_ptr<const FlatNode> root_;
+  i64 size_ = 0, lb_ = 0, extent_ = 0, true_lb_ = 0, true_ub_ = 0, memory_bytes_ = 0;
+  bool monotone_ = true, overlapping_ = false, contiguous_ = true;
+  std::uint64_t hash_ = 0;
+};
+using FlatTypeRef = std::shared_ptr<const FlatType>;
+
+FlatTypeRef contiguous_bytes();   // one byte; the default etype and filetype
+
+// Walks the stream range [begin, end) of tiled copies of a type, as runs in typemap order. Touching pieces coalesce (also
+// across copies) unless kinds are kept. Cheap to copy; bounded memory whatever the type.
+class Cursor {
+ public:
+  Cursor(FlatTypeRef type, i64 origin, i64 begin, i64 end);   // offsets yielded are origin + offset in type
+
+  bool done() const { return position_ >= end_; }
+  i64 position() const { return position_; }
+  i64 remaining() const { return end_ - position_; }
+
+  // The next run: at most `max_bytes` of data, and no more than `max_count` pieces. A piece is cut only where max_bytes
+  // or the range says so; a cut piece comes as a run of count 1. Precondition: !done(), max_bytes > 0.
+  StridedRun next(i64 max_bytes = INT64_MAX, i64 max_count = INT64_MAX);
+  void seek(i64 position);   // anywhere in [begin, end]
+
+ private:
+  friend struct CursorImpl;
+  struct Level {
+    const FlatNode* node;
+    i64 index;       // which repetition or entry
+    i64 sub_index;   // repetition inside an entry
+    i64 origin;
+  };
+  FlatTypeRef type_;
+  i64 origin_, begin_, end_, position_;
+  std::vector<Level> stack_;
+};
+
+// Copies between a buffer laid out as `memory` (typemap order, stream range as the cursor's) and packed bytes.
+// Both advance the cursor by packed.size() bytes.
+void pack(Cursor& memory, Bytes packed);               // memory -> packed; the cursor's origin is the buffer's address
+void unpack(Cursor& memory, ConstBytes packed);        // packed -> memory
+// Copies `bytes` from one layout to another without a packed buffer in between; both origins are addresses.
+void copy(Cursor& from, Cursor& to, i64 bytes);
+
+}  // namespace mercutio

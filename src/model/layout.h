@@ -1,0 +1,15 @@
+// How a file lies on its servers: round-robin stripes. stripe_bytes 0: unknown or not striped.
+#pragma once
+
+#include "base/types.h"
+
+namespace mercutio {
+
+struct Layout {
+  i64 stripe_bytes = 0;
+  i64 stripe_count = 0;
+  i64 first_server = -1;
+  bool operator==(const Layout&) const = default;
+};
+
+}  // namespace mercutio

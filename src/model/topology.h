@@ -1,0 +1,19 @@
+// Which rank sits where. Made by Comm, or read from a machine file for tests.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+
+namespace mercutio {
+
+struct Topology {
+  std::vector<i64> node_of_rank;    // index into node_names
+  std::vector<std::string> node_names;
+  i64 ranks() const { return static_cast<i64>(node_of_rank.size()); }
+  i64 nodes() const { return static_cast<i64>(node_names.size()); }
+  bool operator==(const Topology&) const = default;
+};
+
+}  // namespace mercutio

@@ -1,0 +1,92 @@
+// TypeSpec: a datatype as its constructor tree, without MPI handles. Symbolic: displacements that the standard counts in
+// elements stay in elements, so one spec can be lowered with native sizes (memory, native files) or with those of another
+// data representation (external32 files, MPI 14.5.3).
+//
+// Immutable and shared. src/mpi decodes MPI_Datatype into it once per type (cached on the type by attribute).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/types.h"
+
+namespace mercutio {
+
+// Every predefined datatype that can stand in a file, by what has to be known to move and convert it.
+enum class Basic : unsigned char {
+  kByte,        // MPI_BYTE, MPI_PACKED: never converted
+  kChar,        // char, signed/unsigned char, CHARACTER, 1-byte ints and logicals: 1 byte everywhere
+  kSigned,      // native_bytes 1,2,4,8,16 -> external_bytes
+  kUnsigned,
+  kFloat,       // IEEE 2,4,8 or 16
+  kLongDouble,  // x87 80-bit in 16 bytes (external32: IEEE binary128)
+  kComplexFloat,   // two kFloat of half the size
+  kComplexLongDouble,
+  kLogical,     // Fortran LOGICAL, C bool
+  kWideChar,
+};
+
+struct BasicType {
+  Basic kind = Basic::kByte;
+  i64 native_bytes = 1;
+  i64 external_bytes = 1;   // size in external32
+  bool operator==(const BasicType&) const = default;
+};
+
+enum class Combiner : unsigned char {
+  kNamed,          // basic
+  kContiguous,     // count
+  kVector,         // count, block_length, stride in elements
+  kHvector,        // count, block_length, stride in bytes
+  kIndexed,        // lengths[], displacements[] in elements
+  kHindexed,       // lengths[], displacements[] in bytes
+  kIndexedBlock,   // block_length, displacements[] in elements
+  kHindexedBlock,  // block_length, displacements[] in bytes
+  kStruct,         // lengths[], displacements[] in bytes, children[]
+  kSubarray,       // sizes[], subsizes[], starts[], c_order
+  kDarray,         // world size, rank, gsizes, distribs, dargs, psizes, c_order
+  kResized,        // lb, extent in bytes
+  kDup,            // child only
+};
+
+enum class Distribution : unsigned char { kBlock, kCyclic, kNone };
+inline constexpr i64 kDefaultDistributionArg = -1;
+
+struct TypeSpec;
+using TypeSpecRef = std::shared_ptr<const TypeSpec>;
+
+struct TypeSpec {
+  Combiner combiner = Combiner::kNamed;
+  BasicType basic;                     // kNamed
+  i64 count = 0;                       // contiguous, vector, hvector; darray: world size
+  i64 block_length = 0;                // vector, hvector, *_block; darray: rank
+  i64 stride = 0;                      // vector (elements), hvector (bytes); resized: lb
+  i64 extent = 0;                      // resized
+  std::vector<i64> lengths;            // indexed, hindexed, struct; subarray: subsizes; darray: dargs
+  std::vector<i64> displacements;      // indexed...struct; subarray: starts; darray: psizes
+  std::vector<i64> sizes;              // subarray: sizes; darray: gsizes
+  std::vector<Distribution> distributions;   // darray
+  bool c_order = true;                 // subarray, darray
+  std::vector<TypeSpecRef> children;   // one; kStruct: one an entry; kNamed: none
+};
+
+TypeSpecRef make_named(BasicType basic);
+TypeSpecRef make_contiguous(i64 count, TypeSpecRef child);
+TypeSpecRef make_vector(i64 count, i64 block_length, i64 stride, TypeSpecRef child);
+TypeSpecRef make_hvector(i64 count, i64 block_length, i64 stride_bytes, TypeSpecRef child);
+TypeSpecRef make_indexed(std::vector<i64> lengths, std::vector<i64> displacements, TypeSpecRef child);
+TypeSpecRef make_hindexed(std::vector<i64> lengths, std::vector<i64> displacements_bytes, TypeSpecRef child);
+TypeSpecRef make_indexed_block(i64 block_length, std::vector<i64> displacements, TypeSpecRef child);
+TypeSpecRef make_hindexed_block(i64 block_length, std::vector<i64> displacements_bytes, TypeSpecRef child);
+TypeSpecRef make_struct(std::vector<i64> lengths, std::vector<i64> displacements_bytes, std::vector<TypeSpecRef> children);
+TypeSpecRef make_subarray(std::vector<i64> sizes, std::vector<i64> subsizes, std::vector<i64> starts, bool c_order, TypeSpecRef child);
+TypeSpecRef make_darray(i64 world_size, i64 rank, std::vector<i64> gsizes, std::vector<Distribution> distributions,
+                        std::vector<i64> dargs, std::vector<i64> psizes, bool c_order, TypeSpecRef child);
+TypeSpecRef make_resized(i64 lb, i64 extent, TypeSpecRef child);
+TypeSpecRef make_dup(TypeSpecRef child);
+TypeSpecRef byte_type();                             // one MPI_BYTE
+std::string to_string(const TypeSpec& spec);         // "vector(4,1,8,int32)"
+
+}  // namespace mercutio

@@ -1,0 +1,104 @@
+// Storage: one open file as bytes. A driver is bytes + self-description and never contains a collective algorithm.
+//
+// Contract (tests/contract runs it over every driver and decorator):
+// - All calls may come from any thread, several at once.
+// - `read`: pieces in any order; returns the bytes read up to the first piece that end of file cut short (so a prefix of
+//   the request in piece order). Holes read as zero. Retries EINTR and short transfers.
+// - `write`: everything or an Error (whose `offset` is where it stopped). Extends the file as needed.
+// - `sync`: returns when everything this process wrote through any path is on stable storage, or an Error.
+// - `close`: reports what the operating system says; after it no call is allowed. Destruction closes silently.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/trace.h"
+#include "model/layout.h"
+
+namespace mercutio {
+
+struct IoPiece {
+  i64 offset = 0;               // in the file
+  std::byte* data = nullptr;    // read: written to; write: read from
+  i64 bytes = 0;
+};
+
+struct Traits {
+  std::string file_system;              // "ext4", "tmpfs", "nfs", "lustre", "memory", ...
+  bool can_lock = true;                 // byte-range locks between processes work here
+  bool visibility_immediate = true;     // other processes see data when write returns
+  bool sparse_files = true;             // unwritten ranges read as zero and take no space
+  i64 block_bytes = 4096;               // preferred alignment
+};
+
+// A held byte-range lock; releasing is destruction.
+class HeldLock {
+ public:
+  virtual ~HeldLock() = default;
+};
+
+// A transfer in flight. `done` never blocks; `wait` blocks; `result` once done.
+class Transfer {
+ public:
+  virtual ~Transfer() = default;   // waits if not done
+  virtual bool done() = 0;
+  virtual Result<i64> wait() = 0;
+};
+
+class Storage {
+ public:
+  virtual ~Storage() = default;
+
+  virtual Result<i64> read(std::span<const IoPiece> pieces) = 0;
+  virtual Result<i64> write(std::span<const IoPiece> pieces) = 0;
+  // Starts the transfer and returns; the pieces' memory must live until it is done. Default: runs it at once.
+  virtual std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces);
+
+  virtual Result<i64> size() = 0;
+  virtual Status set_size(i64 bytes) = 0;         // truncate or extend with a hole
+  virtual Status preallocate(i64 bytes) = 0;      // size >= bytes afterwards, space allocated, content kept
+  virtual Status sync() = 0;
+  virtual Status close() = 0;
+
+  // Blocks until [begin, end) is locked against other processes and other Storage objects of this process.
+  // Fails with kUnsupportedOperation where traits().can_lock is false.
+  virtual Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) = 0;
+
+  virtual const Traits& traits() const = 0;
+  virtual Layout layout() = 0;
+};
+
+struct OpenOptions {
+  bool read = true;
+  bool write = false;
+  bool create = false;
+  bool exclusive = false;        // with create: fail if it exists
+  int permissions = 0666;        // before umask
+  Layout wanted_layout;          // at create, where the file system has stripes
+  // How `start` moves data: "auto", "threads" or "io_uring"; number of threads of the pool (shared by all files).
+  std::string async_backend = "auto";
+  i64 io_threads = 2;
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  virtual const char* name() const = 0;                          // "posix"; also the whole-prefix "name:"
+  virtual bool claims(const std::string& path) const = 0;        // by prefix or by asking the file system
+  virtual Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) = 0;
+  virtual Status remove(const std::string& path) = 0;
+};
+
+// The one registry table (storage/registry.cpp). Prefixes "ufs:", "nfs:", "lustre:" (and other ROMIO ones for POSIX file
+// systems), "memory:", "null:" are taken only when whole; any other name, colons included, is a path for posix.
+// Returns the driver and the path without its prefix.
+struct Resolved {
+  Driver* driver;
+  std::string path;
+};
+Resolved resolve(const std::string& file_name);
+
+}  // namespace mercutio

@@ -1,0 +1,50 @@
+// Agreement: one all-reduce of the lowest failing rank; only when there is one, its Error is broadcast.
+#include "engine/agree.h"
+
+#include <cstring>
+
+#include "engine/messages.h"
+
+namespace mercutio {
+namespace {
+
+std::vector<std::byte> to_bytes(const Error& error) {
+  const i64 head[4] = {static_cast<i64>(error.cls), error.sys_errno, error.offset, error.bytes};
+  std::vector<std::byte> bytes(sizeof head + error.what.size());
+  std::memcpy(bytes.data(), head, sizeof head);
+  if (!error.what.empty()) std::memcpy(bytes.data() + sizeof head, error.what.data(), error.what.size());
+  return bytes;
+}
+
+Error from_bytes(const std::vector<std::byte>& bytes) {
+  i64 head[4];
+  if (bytes.size() < sizeof head) return Error{ErrorClass::kIntern, "an error report arrived cut short"};
+  std::memcpy(head, bytes.data(), sizeof head);
+  std::string what(reinterpret_cast<const char*>(bytes.data()) + sizeof head, bytes.size() - sizeof head);
+  return Error{static_cast<ErrorClass>(head[0]), std::move(what), static_cast<int>(head[1]), head[2], head[3]};
+}
+
+}  // namespace
+
+Task<Status> agree_with_minimum(Channel channel, Status mine, i64& lowest) {
+  const i64 ranks = channel.comm->size(), me = channel.comm->rank();
+  i64 words[2] = {mine.ok() ? ranks : me, lowest};
+  MERCUTIO_CO_TRY(co_await all_reduce(channel, words, Reduce::kMin));
+  lowest = words[1];
+  if (words[0] == ranks) co_return ok_status();
+  std::vector<std::byte> report;
+  if (words[0] == me) {
+    Error error = mine.error();
+    if (ranks > 1) error.what += " (rank " + std::to_string(me) + " on " + channel.comm->host() + ")";
+    report = to_bytes(error);
+  }
+  MERCUTIO_CO_TRY(co_await broadcast(channel, words[0], report));
+  co_return from_bytes(report);
+}
+
+Task<Status> agree(Channel channel, Status mine) {
+  i64 nothing = 0;
+  co_return co_await agree_with_minimum(channel, std::move(mine), nothing);
+}
+
+}  // namespace mercutio

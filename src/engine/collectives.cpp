@@ -1,0 +1,159 @@
+// Small collectives over point-to-point messages. All-reduce: recursive doubling with the ranks beyond a power of two
+// folded in; gathers: Bruck et al. 1997, which works for any number of ranks; scan: Hillis and Steele; broadcast: binomial
+// tree. Every pair of ranks exchanges its messages in the same order on both sides, so one tag serves a whole operation.
+#include "engine/collectives.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/messages.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kNobody = -1;
+
+// Sends `out` to one rank and fills `in` from another; either may be kNobody.
+Task<Status> swap_messages(Channel channel, i64 to, ConstBytes out, i64 from, Bytes in) {
+  MessageSet messages;
+  if (from != kNobody) messages.add(channel.comm->receive(from, channel.tag, in));
+  if (to != kNobody) messages.add(channel.comm->send(to, channel.tag, out));
+  co_await until([&] { return messages.done(); });
+  co_return messages.status();
+}
+
+void combine(std::span<i64> into, std::span<const i64> other, Reduce op) {
+  for (size_t i = 0; i < into.size(); ++i) {
+    switch (op) {
+      case Reduce::kMax: into[i] = std::max(into[i], other[i]); break;
+      case Reduce::kMin: into[i] = std::min(into[i], other[i]); break;
+      case Reduce::kSum: into[i] += other[i]; break;
+    }
+  }
+}
+
+i64 power_of_two_below(i64 ranks) {
+  i64 power = 1;
+  while (power * 2 <= ranks) power *= 2;
+  return power;
+}
+
+// Bruck: `blocks` holds the blocks of ranks r, r+1, ... (modulo P) one after the other, `sizes` their lengths by rank.
+// After round k a rank holds min(2k, P) blocks.
+Task<Status> bruck(Channel channel, std::span<const i64> sizes, std::vector<std::byte>& blocks) {
+  const i64 ranks = channel.comm->size(), me = channel.comm->rank();
+  auto span_of = [&](i64 first_rank, i64 count) {
+    i64 bytes = 0;
+    for (i64 i = 0; i < count; ++i) bytes += sizes[static_cast<size_t>((first_rank + i) % ranks)];
+    return bytes;
+  };
+  for (i64 held = 1; held < ranks; held *= 2) {
+    const i64 count = std::min(held, ranks - held);
+    const i64 to = (me - held + ranks) % ranks, from = (me + held) % ranks;
+    const i64 out_bytes = span_of(me, count), in_bytes = span_of(from, count);
+    const size_t old_bytes = blocks.size();
+    blocks.resize(old_bytes + static_cast<size_t>(in_bytes));
+    ConstBytes out(blocks.data(), static_cast<size_t>(out_bytes));
+    Bytes in(blocks.data() + old_bytes, static_cast<size_t>(in_bytes));
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, out_bytes > 0 ? to : kNobody, out, in_bytes > 0 ? from : kNobody, in));
+  }
+  co_return ok_status();
+}
+
+}  // namespace
+
+Task<Status> all_reduce(Channel channel, std::span<i64> values, Reduce op) {
+  const i64 ranks = channel.comm->size(), me = channel.comm->rank();
+  const i64 power = power_of_two_below(ranks), extra = ranks - power;
+  std::vector<i64> other(values.size());
+  Bytes mine = bytes_of(values), theirs = bytes_of(std::span(other));
+  if (me >= power) {   // hand in, and get the result back
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, me - power, mine, kNobody, {}));
+    co_return co_await swap_messages(channel, kNobody, {}, me - power, mine);
+  }
+  if (me < extra) {
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, me + power, theirs));
+    combine(values, other, op);
+  }
+  for (i64 mask = 1; mask < power; mask *= 2) {
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, me ^ mask, mine, me ^ mask, theirs));
+    combine(values, other, op);
+  }
+  if (me < extra) co_return co_await swap_messages(channel, me + power, mine, kNobody, {});
+  co_return ok_status();
+}
+
+Task<Status> all_gather(Channel channel, ConstBytes mine, Bytes all) {
+  const i64 ranks = channel.comm->size(), me = channel.comm->rank();
+  std::vector<i64> sizes(static_cast<size_t>(ranks), static_cast<i64>(mine.size()));
+  std::vector<std::byte> blocks(mine.begin(), mine.end());
+  blocks.reserve(all.size());
+  MERCUTIO_CO_TRY(co_await bruck(channel, sizes, blocks));
+  if (mine.empty()) co_return ok_status();
+  const size_t head = mine.size() * static_cast<size_t>(ranks - me);   // blocks of ranks me..P-1 come first
+  std::memcpy(all.data() + mine.size() * static_cast<size_t>(me), blocks.data(), head);
+  std::memcpy(all.data(), blocks.data() + head, blocks.size() - head);
+  co_return ok_status();
+}
+
+Task<Result<std::vector<std::vector<std::byte>>>> all_gather_strings(Channel channel, ConstBytes mine) {
+  const i64 ranks = channel.comm->size(), me = channel.comm->rank();
+  i64 my_bytes = static_cast<i64>(mine.size());
+  std::vector<i64> sizes(static_cast<size_t>(ranks));
+  MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&my_bytes, 1)), bytes_of(std::span(sizes))));
+  std::vector<std::byte> blocks(mine.begin(), mine.end());
+  MERCUTIO_CO_TRY(co_await bruck(channel, sizes, blocks));
+  std::vector<std::vector<std::byte>> all(static_cast<size_t>(ranks));
+  const std::byte* next = blocks.data();
+  for (i64 i = 0; i < ranks; ++i) {
+    const size_t rank = static_cast<size_t>((me + i) % ranks);
+    all[rank].assign(next, next + sizes[rank]);
+    next += sizes[rank];
+  }
+  co_return all;
+}
+
+Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) {
+  const i64 ranks = channel.comm->size();
+  const i64 place = (channel.comm->rank() - root + ranks) % ranks;   // root is place 0
+  i64 bytes = static_cast<i64>(data.size());
+  i64 mask = 1;
+  while (mask < ranks && (place & mask) == 0) mask *= 2;
+  if (place != 0) {
+    const i64 parent = (place - mask + root) % ranks;
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, parent, bytes_of(std::span(&bytes, 1))));
+    data.resize(static_cast<size_t>(bytes));
+    if (bytes > 0) MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, parent, data));
+  }
+  MessageSet messages;
+  for (mask /= 2; mask > 0; mask /= 2) {
+    if (place + mask >= ranks) continue;
+    const i64 child = (place + mask + root) % ranks;
+    messages.add(channel.comm->send(child, channel.tag, const_bytes_of(std::span(&bytes, 1))));
+    if (bytes > 0) messages.add(channel.comm->send(child, channel.tag, data));
+  }
+  co_await until([&] { return messages.done(); });
+  co_return messages.status();
+}
+
+Task<Status> exclusive_scan_sum(Channel channel, i64 mine, i64& before, i64& total) {
+  const i64 ranks = channel.comm->size(), me = channel.comm->rank();
+  i64 inclusive = mine;
+  for (i64 distance = 1; distance < ranks; distance *= 2) {
+    i64 out = inclusive, in = 0;
+    const i64 to = me + distance < ranks ? me + distance : kNobody;
+    const i64 from = me >= distance ? me - distance : kNobody;
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, to, const_bytes_of(std::span(&out, 1)), from, bytes_of(std::span(&in, 1))));
+    inclusive += in;
+  }
+  before = inclusive - mine;
+  total = mine;
+  co_return co_await all_reduce(channel, std::span(&total, 1), Reduce::kSum);
+}
+
+Task<Status> barrier(Channel channel) {
+  i64 nothing = 0;
+  co_return co_await all_reduce(channel, std::span(&nothing, 1), Reduce::kMax);
+}
+
+}  // namespace mercutio

@@ -1,0 +1,122 @@
+#include "engine/collectives.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "comm/in_process.h"
+
+namespace mercutio {
+namespace {
+
+template <class T>
+T drive(Comm& comm, Task<T> task) {
+  return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
+}
+
+class Collectives : public ::testing::TestWithParam<i64> {};
+
+TEST_P(Collectives, AllReduce) {
+  run_ranks(GetParam(), [](Comm& comm) {
+    const i64 n = comm.size(), r = comm.rank();
+    i64 high[2] = {r, -r}, low[2] = {r, -r}, sum[2] = {r, 1};
+    ASSERT_TRUE(drive(comm, all_reduce({&comm, 3}, high, Reduce::kMax)).ok());
+    ASSERT_TRUE(drive(comm, all_reduce({&comm, 3}, low, Reduce::kMin)).ok());
+    ASSERT_TRUE(drive(comm, all_reduce({&comm, 3}, sum, Reduce::kSum)).ok());
+    EXPECT_EQ(high[0], n - 1);
+    EXPECT_EQ(high[1], 0);
+    EXPECT_EQ(low[0], 0);
+    EXPECT_EQ(low[1], 1 - n);
+    EXPECT_EQ(sum[0], n * (n - 1) / 2);
+    EXPECT_EQ(sum[1], n);
+  });
+}
+
+TEST_P(Collectives, AllGather) {
+  run_ranks(GetParam(), [](Comm& comm) {
+    const i64 mine[3] = {comm.rank(), comm.rank() * 10, 7};
+    std::vector<i64> all(static_cast<size_t>(3 * comm.size()), -1);
+    ASSERT_TRUE(drive(comm, all_gather({&comm, 0}, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)))).ok());
+    for (i64 r = 0; r < comm.size(); ++r) {
+      EXPECT_EQ(all[static_cast<size_t>(3 * r)], r);
+      EXPECT_EQ(all[static_cast<size_t>(3 * r + 1)], 10 * r);
+      EXPECT_EQ(all[static_cast<size_t>(3 * r + 2)], 7);
+    }
+  });
+}
+
+TEST_P(Collectives, AllGatherStringsOfDifferentAndZeroLengths) {
+  run_ranks(GetParam(), [](Comm& comm) {
+    auto text = [](i64 rank) {
+      return std::vector<std::byte>(static_cast<size_t>(rank % 3 == 1 ? 0 : rank * 3000 + 1), std::byte(rank));
+    };
+    auto all = drive(comm, all_gather_strings({&comm, 1}, text(comm.rank())));
+    ASSERT_TRUE(all.ok());
+    ASSERT_EQ(static_cast<i64>(all->size()), comm.size());
+    for (i64 r = 0; r < comm.size(); ++r) EXPECT_EQ((*all)[static_cast<size_t>(r)], text(r));
+  });
+}
+
+TEST_P(Collectives, BroadcastFromEveryRoot) {
+  run_ranks(GetParam(), [](Comm& comm) {
+    for (i64 root = 0; root < comm.size(); ++root) {
+      std::vector<std::byte> expected(static_cast<size_t>(root * 5000), std::byte(root));
+      std::vector<std::byte> data(17);
+      if (comm.rank() == root) data = expected;
+      ASSERT_TRUE(drive(comm, broadcast({&comm, 2}, root, data)).ok());
+      EXPECT_EQ(data, expected);
+    }
+  });
+}
+
+TEST_P(Collectives, ExclusiveScan) {
+  run_ranks(GetParam(), [](Comm& comm) {
+    i64 before = -1, total = -1;
+    ASSERT_TRUE(drive(comm, exclusive_scan_sum({&comm, 2}, comm.rank() + 1, before, total)).ok());
+    EXPECT_EQ(before, comm.rank() * (comm.rank() + 1) / 2);
+    EXPECT_EQ(total, comm.size() * (comm.size() + 1) / 2);
+    EXPECT_TRUE(drive(comm, barrier({&comm, 2})).ok());
+  });
+}
+
+TEST_P(Collectives, AgreementTakesTheLowestFailingRanksError) {
+  run_ranks(GetParam(), [](Comm& comm) {
+    EXPECT_TRUE(drive(comm, agree({&comm, 4}, ok_status())).ok());
+    const i64 culprit = comm.size() / 2;
+    Status mine = ok_status();
+    if (comm.rank() >= culprit) mine = Error{ErrorClass::kNoSpace, "disk full", 28, 100 + comm.rank(), 5};
+    auto agreed = drive(comm, agree({&comm, 4}, mine));
+    ASSERT_FALSE(agreed.ok());
+    EXPECT_EQ(agreed.error().cls, ErrorClass::kNoSpace);
+    EXPECT_EQ(agreed.error().sys_errno, 28);
+    EXPECT_EQ(agreed.error().offset, 100 + culprit);
+    EXPECT_EQ(agreed.error().bytes, 5);
+    if (comm.size() > 1) {
+      EXPECT_EQ(agreed.error().what, "disk full (rank " + std::to_string(culprit) + " on localhost)");
+    }
+  });
+}
+
+TEST_P(Collectives, SeveralInFlightOnTheirOwnTags) {
+  run_ranks(GetParam(), [](Comm& comm) {
+    i64 a = 1, b = comm.rank(), before = 0, total = 0;
+    auto first = all_reduce({&comm, 10}, std::span(&a, 1), Reduce::kSum);
+    auto second = all_reduce({&comm, 11}, std::span(&b, 1), Reduce::kMax);
+    auto third = exclusive_scan_sum({&comm, 12}, 2, before, total);
+    bool done = false;
+    for (i64 spins = 0; !done; ++spins) {
+      // Ranks poll in different orders.
+      done = comm.rank() % 2 ? first.step() & second.step() & third.step() : third.step() & second.step() & first.step();
+      comm.idle(spins);
+    }
+    EXPECT_EQ(a, comm.size());
+    EXPECT_EQ(b, comm.size() - 1);
+    EXPECT_EQ(before, 2 * comm.rank());
+    EXPECT_EQ(total, 2 * comm.size());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Collectives, ::testing::Values(1, 2, 3, 4, 5, 7));
+
+}  // namespace
+}  // namespace mercutio

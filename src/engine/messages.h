@@ -1,0 +1,59 @@
+// Small tools for tasks that wait on messages. Inside engine/ only.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "comm/comm.h"
+#include "engine/task.h"
+
+// As MERCUTIO_TRY, in a coroutine.
+#define MERCUTIO_CO_TRY(expr)                                                  \
+  do {                                                                         \
+    auto mercutio_co_result_ = (expr);                                         \
+    if (!mercutio_co_result_) co_return std::move(mercutio_co_result_).error(); \
+  } while (0)
+
+namespace mercutio {
+
+// Messages in flight, and the first Error of any of them. A failed message counts as finished: whoever waits looks at
+// status() afterwards.
+class MessageSet {
+ public:
+  void add(Result<std::unique_ptr<Message>> started) {
+    if (started) {
+      messages_.push_back(std::move(*started));
+    } else {
+      fail(std::move(started).error());
+    }
+  }
+  // True when nothing is in flight any more.
+  bool done() {
+    std::erase_if(messages_, [this](std::unique_ptr<Message>& message) {
+      auto result = message->test();
+      if (!result) fail(std::move(result).error());
+      return !result || *result;
+    });
+    return messages_.empty() || !status_.ok();
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  void fail(Error error) {
+    if (status_.ok()) status_ = std::move(error);
+  }
+  std::vector<std::unique_ptr<Message>> messages_;
+  Status status_ = ok_status();
+};
+
+template <class T>
+Bytes bytes_of(std::span<T> values) {
+  return std::as_writable_bytes(values);
+}
+template <class T>
+ConstBytes const_bytes_of(std::span<T> values) {
+  return std::as_bytes(values);
+}
+
+}  // namespace mercutio

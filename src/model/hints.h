@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/types.h"
 
 namespace mercutio {
 
@@ -36,16 +37,21 @@ struct HintSet {
   std::vector<HintNote> notes;
 };
 
-enum class HintTime { kOpen, kAnyTime };
+// kOpen: only when the file is opened; kAnyTime: also later; kOutput: reported, never set.
+enum class HintTime { kOpen, kAnyTime, kOutput };
 
+// `time`: kOpen while the file is being opened, kAnyTime later.
 // Applies items in order to `set`; sizes take units ("16MiB", "4k"); never fails: what can't be applied becomes a note.
 void apply_hints(HintSet& set, const InfoItems& items, HintSource source, HintTime time);
-// MERCUTIO_HINTS="k=v;k=v", ROMIO_HINTS files, /etc/romio-hints. Read once per open on rank 0 and broadcast.
+// What applies on all ranks alike (rank 0's value), and what is each rank's own.
+bool hint_must_agree(const std::string& key);
+// The file named by ROMIO_HINTS, else /etc/romio-hints; then MERCUTIO_HINTS="k=v;k=v", which wins. Read once per open on
+// rank 0 and broadcast.
 InfoItems hints_from_environment();
 InfoItems parse_romio_hints(const std::string& text);        // "key value" lines
 InfoItems parse_hint_string(const std::string& text);        // "k=v;k=v"
 // Every hint in effect as key/value text, canonical names and the aliases programs look for; unknown keys the user gave
-// are not returned.
+// are not returned, neither are values left to the system.
 InfoItems effective_hints(const Hints& hints);
 
 }  // namespace mercutio

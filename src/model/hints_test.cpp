@@ -1,0 +1,83 @@
+#include "model/hints.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace mercutio {
+namespace {
+
+HintSet applied(const InfoItems& items, HintTime time = HintTime::kOpen) {
+  HintSet set;
+  apply_hints(set, items, HintSource::kInfo, time);
+  return set;
+}
+
+std::string value_of(const InfoItems& items, const std::string& key) {
+  const auto found = std::find_if(items.begin(), items.end(), [&](const auto& item) { return item.first == key; });
+  return found == items.end() ? "(none)" : found->second;
+}
+
+TEST(Hints, SizesTakeUnits) {
+  EXPECT_EQ(applied({{"cb_buffer_size", "16MiB"}}).values.cb_buffer_size, 16 * MiB);
+  EXPECT_EQ(applied({{"cb_buffer_size", " 4k "}}).values.cb_buffer_size, 4 * KiB);
+  EXPECT_EQ(applied({{"stripe_size", "1 GB"}}).values.striping_unit, 1024 * MiB);
+}
+
+TEST(Hints, WhatCantBeUsedLeavesTheValueAndSaysWhy) {
+  for (const char* bad : {"0", "-1", "5x", "", "99999999999999999999", "9223372036854775807k", "k"}) {
+    const HintSet set = applied({{"cb_buffer_size", bad}});
+    EXPECT_EQ(set.values, Hints{}) << bad;
+    ASSERT_EQ(set.notes.size(), 1u);
+    EXPECT_FALSE(set.notes[0].applied) << bad;
+    EXPECT_FALSE(set.notes[0].why_not.empty());
+  }
+}
+
+TEST(Hints, TogglesAndBooleansInEverySpelling) {
+  EXPECT_EQ(applied({{"romio_cb_read", "ENABLE"}}).values.romio_cb_read, Toggle::kEnable);
+  EXPECT_EQ(applied({{"romio_ds_write", "automatic"}}).values.romio_ds_write, Toggle::kAutomatic);
+  EXPECT_TRUE(applied({{"romio_no_indep_rw", "true"}}).values.romio_no_indep_rw);
+  const Hints hints = applied({{"collective_buffering", "false"}}).values;
+  EXPECT_EQ(hints.romio_cb_read, Toggle::kDisable);
+  EXPECT_EQ(hints.romio_cb_write, Toggle::kDisable);
+  EXPECT_FALSE(applied({{"romio_cb_read", "maybe"}}).notes[0].applied);
+}
+
+TEST(Hints, OpenOnlyHintsAreRefusedLaterUnlessUnchanged) {
+  EXPECT_FALSE(applied({{"striping_factor", "4"}}, HintTime::kAnyTime).notes[0].applied);
+  EXPECT_TRUE(applied({{"cb_config_list", "*:1"}}, HintTime::kAnyTime).notes[0].applied);
+  EXPECT_FALSE(applied({{"romio_visibility_immediate", "false"}}).notes[0].applied);
+}
+
+TEST(Hints, ConfigList) {
+  EXPECT_TRUE(applied({{"cb_config_list", "node1:2,*:*"}}).notes[0].applied);
+  EXPECT_FALSE(applied({{"cb_config_list", "node1:x"}}).notes[0].applied);
+  EXPECT_FALSE(applied({{"cb_config_list", ":3"}}).notes[0].applied);
+}
+
+TEST(Hints, NotesDontGrowWithRepetition) {
+  HintSet set;
+  for (int i = 0; i < 10; ++i) apply_hints(set, {{"nonsense", "1"}}, HintSource::kInfo, HintTime::kAnyTime);
+  EXPECT_EQ(set.notes.size(), 1u);
+}
+
+TEST(Hints, EffectiveValuesNameWhatHdf5AsksForAndNothingUnknown) {
+  const InfoItems items = effective_hints(applied({{"cb_nodes", "3"}, {"nonsense", "1"}}).values);
+  EXPECT_EQ(value_of(items, "romio_visibility_immediate"), "true");
+  EXPECT_EQ(value_of(items, "cb_nodes"), "3");
+  EXPECT_EQ(value_of(items, "nonsense"), "(none)");
+  EXPECT_EQ(value_of(items, "romio_cb_write"), "automatic");
+  EXPECT_EQ(value_of(items, "collective_buffering"), "true");
+  EXPECT_EQ(value_of(items, "striping_unit"), "(none)");
+}
+
+TEST(Hints, Files) {
+  const InfoItems lines = parse_romio_hints("# site\n cb_nodes   4\nromio_cb_write enable\nbroken\n");
+  EXPECT_EQ(lines, (InfoItems{{"cb_nodes", "4"}, {"romio_cb_write", "enable"}}));
+  const InfoItems pairs = parse_hint_string("cb_nodes=2; cb_config_list = *:1 ;;x");
+  EXPECT_EQ(pairs, (InfoItems{{"cb_nodes", "2"}, {"cb_config_list", "*:1"}}));
+}
+
+}  // namespace
+}  // namespace mercutio

@@ -1,0 +1,75 @@
+# The commands of the house. `make demo` and `make check` install what they need (Debian 12) and do the rest.
+SHELL := /bin/bash
+BUILD ?= build
+JOBS ?= $(shell nproc)
+CTEST_JOBS ?= 2
+CTEST_ARGS ?=
+TEST_TIMEOUT ?= 300
+CMAKE_ARGS ?=
+PREFIX ?= /usr/local
+
+.DEFAULT_GOAL := build
+.PHONY: demo check build test suites model-long bench sanitize asan tsan docs install tidy format clean \
+        setup-demo setup-check setup-suites
+
+setup-%:
+	@scripts/setup.sh $*
+
+# Configures every time: an MPI that was installed since then must be seen.
+build:
+	@mkdir -p $(BUILD)
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(CMAKE_ARGS) > $(BUILD)/configure.log 2>&1 \
+	  || { cat $(BUILD)/configure.log; exit 1; }
+	@ninja -C $(BUILD) -j $(JOBS) --quiet
+
+test: build
+	ctest --test-dir $(BUILD) -j$(CTEST_JOBS) --output-on-failure --timeout $(TEST_TIMEOUT) $(CTEST_ARGS)
+
+# Set-up, build, and every test, on Debian's MPICH and Open MPI. Under 40 minutes on two cores.
+check: setup-check
+	@$(MAKE) --no-print-directory test
+
+# The ocean transport program on the host's own MPI-IO and through Mercutio; no test library, no second MPI.
+demo: setup-demo
+	@mkdir -p $(BUILD)
+	@$(MAKE) --no-print-directory build
+	@MERCUTIO_BUILD=$(BUILD) examples/ocean/run.sh
+
+# Third-party suites through Mercutio and on the host's own I/O; writes docs/conformance.md.
+suites: setup-suites build
+	@.venv/bin/python scripts/suites.py --build $(BUILD) $(SUITES)
+
+# The long form of the seeded model test (100,000 cases and more).
+model-long: build
+	@scripts/model_long.sh $(BUILD)
+
+bench: build
+	@scripts/bench.sh $(BUILD)
+
+# ASan + UBSan, then TSan, over unit, model and fault tests.
+sanitize: asan tsan
+
+asan:
+	@cmake --preset dev > /dev/null
+	@cmake --build --preset dev -- --quiet
+	ctest --preset dev $(CTEST_ARGS)
+
+tsan:
+	@cmake --preset tsan > /dev/null
+	@cmake --build --preset tsan -- --quiet
+	ctest --preset tsan $(CTEST_ARGS)
+
+docs:
+	@python3 scripts/gen_docs.py
+
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+tidy:
+	@python3 scripts/tidy.py
+
+format:
+	@git ls-files '*.h' '*.cpp' '*.c' | grep -v '^third_party/' | xargs clang-format -i
+
+clean:
+	@rm -rf $(BUILD)

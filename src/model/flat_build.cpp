@@ -1,0 +1,154 @@
+// The normalising constructors: what they return is in canonical form (flat_node.h) if their arguments are.
+// O(1) for runs and strides, O(entries) for irregular ones.
+#include <utility>
+
+#include "model/flat_node.h"
+
+namespace mercutio {
+namespace {
+
+using Kind = FlatNode::Kind;
+
+bool same_tree(const FlatNodeRef& a, const FlatNodeRef& b) {
+  return a == b || (a->hash == b->hash && a->size == b->size && a->kind == b->kind && a->pieces == b->pieces);
+}
+
+template <class T>
+bool all_equal(const std::vector<T>& values) {
+  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
+}
+
+}  // namespace
+
+Placed NodeBuilder::run(i64 bytes, const BasicType& basic) {
+  if (bytes <= 0) return {};
+  FlatNode n;
+  n.kind = Kind::kRun;
+  n.size = bytes;
+  if (keep_kinds_) n.basic = basic;
+  return {finish(std::move(n)), 0};
+}
+
+Placed NodeBuilder::strided(i64 count, i64 stride, const Placed& child) {
+  if (!child.node || count <= 0) return {};
+  if (count == 1) return child;
+  const FlatNode& c = *child.node;
+  if (c.kind == Kind::kRun && stride == c.size) return {run(math_.mul(count, c.size), c.basic).node, child.first};
+  FlatNode n;
+  n.kind = Kind::kStrided;
+  n.count = count;
+  n.stride = stride;
+  n.child = child.node;
+  i64 inner_span = 0;
+  if (c.kind == Kind::kStrided && !__builtin_mul_overflow(c.count, c.stride, &inner_span) && stride == inner_span) {
+    n.count = math_.mul(count, c.count);
+    n.stride = c.stride;
+    n.child = c.child;
+  }
+  return {finish(std::move(n)), child.first};
+}
+
+Placed NodeBuilder::blocks(const Placed& child, i64 step, const std::vector<i64>& displacements,
+                           const std::vector<i64>& lengths) {
+  if (!child.node) return {};
+  std::vector<i64> offsets, counts;
+  offsets.reserve(displacements.size());
+  counts.reserve(displacements.size());
+  for (std::size_t i = 0; i < displacements.size(); ++i) {
+    if (lengths[i] <= 0) continue;
+    const i64 offset = math_.add(displacements[i], child.first);
+    if (!offsets.empty() && step != 0 && math_.add(offsets.back(), math_.mul(counts.back(), step)) == offset) {
+      counts.back() = math_.add(counts.back(), lengths[i]);
+      continue;
+    }
+    offsets.push_back(offset);
+    counts.push_back(lengths[i]);
+  }
+  return irregular(std::move(offsets), std::move(counts), child.node, step);
+}
+
+// `lengths` copies of child, `step` apart, first bytes at `offsets`; neighbours that continue each other are merged.
+Placed NodeBuilder::irregular(std::vector<i64> offsets, std::vector<i64> lengths, const FlatNodeRef& child, i64 step) {
+  if (offsets.empty() || math_.overflow) return {};
+  const i64 first = offsets.front();
+  if (offsets.size() == 1) return {strided(lengths[0], step, {child, 0}).node, first};
+  FlatNode n;
+  i64 unit = 1;  // copies in an entry, where it is the same everywhere
+  FlatNodeRef whole = child;
+  const bool uniform = all_equal(lengths);
+  if (uniform) {
+    unit = lengths[0];
+    whole = strided(unit, step, {child, 0}).node;
+    if (!whole) return {};
+    const i64 delta = math_.sub(offsets[1], offsets[0]);
+    bool regular = true;
+    for (std::size_t i = 2; i < offsets.size() && regular; ++i) regular = math_.sub(offsets[i], offsets[i - 1]) == delta;
+    if (regular) return {strided(static_cast<i64>(offsets.size()), delta, {whole, 0}).node, first};
+  }
+  const bool dense = child->kind == Kind::kRun && step == child->size;
+  n.kind = (uniform ? whole->kind == Kind::kRun : dense) ? Kind::kRuns : Kind::kBlocks;
+  if (n.kind == Kind::kRuns) n.basic = child->basic;
+  if (n.kind == Kind::kBlocks) n.child = whole;
+  if (uniform) {
+    n.unit = whole->size;
+  } else {
+    n.stride = n.kind == Kind::kBlocks ? step : 0;
+    n.prefix.reserve(lengths.size() + 1);
+    n.prefix.push_back(0);
+    for (i64 length : lengths) n.prefix.push_back(math_.add(n.prefix.back(), math_.mul(length, child->size)));
+  }
+  offsets.shrink_to_fit();
+  for (i64& offset : offsets) offset = math_.sub(offset, first);
+  n.offsets = std::move(offsets);
+  return {finish(std::move(n)), first};
+}
+
+// Runs of one kind, as single bytes of it.
+Placed NodeBuilder::join_runs(const std::vector<Placed>& parts) {
+  std::vector<i64> offsets, lengths;
+  for (const Placed& part : parts) {
+    offsets.push_back(part.first);
+    lengths.push_back(part.node->size);
+  }
+  return blocks(run(1, parts[0].node->basic), 1, offsets, lengths);
+}
+
+Placed NodeBuilder::sequence(std::vector<Placed> parts) {
+  std::vector<Placed> kept;
+  bool runs = true;
+  for (Placed& part : parts) {
+    if (!part.node) continue;
+    const bool is_run = part.node->kind == Kind::kRun;
+    if (is_run && !kept.empty() && kept.back().node->kind == Kind::kRun &&
+        kept.back().first + kept.back().node->size == part.first && same_kind(kept.back().node->basic, part.node->basic)) {
+      kept.back().node = run(math_.add(kept.back().node->size, part.node->size), part.node->basic).node;
+      if (!kept.back().node) return {};
+      continue;
+    }
+    runs = runs && is_run && (kept.empty() || same_kind(kept[0].node->basic, part.node->basic));
+    kept.push_back(std::move(part));
+  }
+  if (kept.empty() || math_.overflow) return {};
+  if (kept.size() == 1) return kept[0];
+  if (runs) return join_runs(kept);
+  const i64 first = kept[0].first;
+  const bool same =
+      std::all_of(kept.begin(), kept.end(), [&](const Placed& p) { return same_tree(p.node, kept[0].node); });
+  FlatNode n;
+  n.kind = Kind::kStruct;
+  std::vector<i64> offsets;
+  n.prefix.push_back(0);
+  for (Placed& part : kept) {
+    offsets.push_back(math_.sub(part.first, first));
+    n.prefix.push_back(math_.add(n.prefix.back(), part.node->size));
+    n.children.push_back(part.node);
+  }
+  if (same) {
+    const Placed all = irregular(std::move(offsets), std::vector<i64>(kept.size(), 1), kept[0].node, 0);
+    return {all.node, first};
+  }
+  n.offsets = std::move(offsets);
+  return {finish(std::move(n)), first};
+}
+
+}  // namespace mercutio

@@ -1,0 +1,196 @@
+// Values derived from a node's shape: size, bounds, order, overlap, hash; and the two searches in a node.
+// Everything is computed from the children's values: O(entries) for irregular nodes, O(1) for the others, except for
+// the overlap of interleaved parts (see flat_overlap.cpp).
+#include "model/flat_node.h"
+
+#include <bit>
+
+namespace mercutio {
+namespace {
+
+using Kind = FlatNode::Kind;
+
+// One entry of kRuns, kBlocks or kStruct: data from its own first byte at 0.
+struct Entry {
+  i64 offset, bytes, lo, hi, last_start, last_end;
+  bool monotone, touches;
+};
+
+Entry entry_at(const FlatNode& n, i64 i, SafeMath& m) {
+  Entry e{n.offset_at(i), n.entry_bytes(i), 0, 0, 0, 0, true, false};
+  if (n.kind == Kind::kRuns) {
+    e.hi = e.last_end = e.bytes;
+    return e;
+  }
+  const FlatNode& c = n.kind == Kind::kBlocks ? *n.child : n.child_at(i);
+  const i64 copies = n.kind == Kind::kBlocks ? e.bytes / c.size : 1;
+  const i64 reach = copies > 1 ? m.mul(copies - 1, n.stride) : 0;
+  e.lo = m.add(c.lo, std::min<i64>(0, reach));
+  e.hi = m.add(c.hi, std::max<i64>(0, reach));
+  e.last_start = m.add(c.last_start, reach);
+  e.last_end = m.add(c.last_end, reach);
+  e.monotone = c.monotone && (copies == 1 || n.stride >= c.last_start);
+  e.touches = c.touches || (copies > 1 && n.stride == c.last_end);
+  return e;
+}
+
+void derive_entries(FlatNode& n, SafeMath& m) {
+  const i64 count = n.entries();
+  n.size = n.prefix.empty() ? m.mul(count, n.unit) : n.prefix.back();
+  n.pieces = 0;
+  i64 previous_start = 0, previous_end = -1;
+  bool first = true;
+  for (i64 i = 0; i < count; ++i) {
+    const Entry e = entry_at(n, i, m);
+    const i64 lo = m.add(e.offset, e.lo), hi = m.add(e.offset, e.hi);
+    n.lo = first ? lo : std::min(n.lo, lo);
+    n.hi = first ? hi : std::max(n.hi, hi);
+    n.monotone = n.monotone && e.monotone && (first || previous_start <= e.offset);
+    n.touches = n.touches || e.touches || (!first && previous_end == e.offset);
+    previous_start = m.add(e.offset, e.last_start);
+    previous_end = m.add(e.offset, e.last_end);
+    first = false;
+    if (n.kind == Kind::kStruct) n.pieces = std::min<i64>(INT64_MAX / 4, n.pieces + n.child_at(i).pieces);
+  }
+  n.last_start = previous_start;
+  n.last_end = previous_end;
+  if (n.kind == Kind::kRuns) n.pieces = count;
+  if (n.kind == Kind::kBlocks && __builtin_mul_overflow(n.size / n.child->size, n.child->pieces, &n.pieces))
+    n.pieces = INT64_MAX / 4;
+}
+
+void derive_strided(FlatNode& n, SafeMath& m) {
+  const FlatNode& c = *n.child;
+  const i64 reach = m.mul(n.count - 1, n.stride);
+  n.size = m.mul(n.count, c.size);
+  n.lo = m.add(c.lo, std::min<i64>(0, reach));
+  n.hi = m.add(c.hi, std::max<i64>(0, reach));
+  n.last_start = m.add(c.last_start, reach);
+  n.last_end = m.add(c.last_end, reach);
+  n.monotone = c.monotone && n.stride >= c.last_start;
+  n.touches = c.touches || n.stride == c.last_end;
+  if (__builtin_mul_overflow(n.count, c.pieces, &n.pieces)) n.pieces = INT64_MAX / 4;
+}
+
+void derive_shape(FlatNode& n) {
+  const FlatNode* c = n.child.get();
+  n.leaf = n.kind == Kind::kRun || n.kind == Kind::kRuns || (n.kind == Kind::kStrided && c->kind == Kind::kRun);
+  n.depth = 1;
+  n.memory_bytes = static_cast<i64>(sizeof(FlatNode) + (n.offsets.capacity() + n.prefix.capacity()) * sizeof(i64) +
+                                    n.children.capacity() * sizeof(FlatNodeRef));
+  const auto take = [&n](const FlatNode& child) {
+    n.depth = std::max(n.depth, child.depth + 1);
+    n.memory_bytes = std::min<i64>(INT64_MAX / 4, n.memory_bytes + child.memory_bytes);
+  };
+  if (c) take(*c);
+  for (std::size_t i = 0; i < n.children.size(); ++i)
+    if (i == 0 || n.children[i] != n.children[i - 1]) take(*n.children[i]);
+}
+
+std::uint64_t hash_of(const FlatNode& n) {
+  std::uint64_t h = mix_hash(0x6d6572, static_cast<std::uint64_t>(n.kind));
+  for (i64 v : {n.size, n.count, n.stride, n.unit, n.entries(), static_cast<i64>(n.basic.kind), n.basic.native_bytes,
+                n.basic.external_bytes})
+    h = mix_hash(h, static_cast<std::uint64_t>(v));
+  for (i64 v : n.offsets) h = mix_hash(h, static_cast<std::uint64_t>(v));
+  for (i64 v : n.prefix) h = mix_hash(h, static_cast<std::uint64_t>(v));
+  if (n.child) h = mix_hash(h, n.child->hash);
+  for (const FlatNodeRef& child : n.children) h = mix_hash(h, child->hash);
+  return h;
+}
+
+// Bytes below `limit` in `count` copies of c, `stride` apart.
+i64 strided_bytes_below(const FlatNode& c, i64 count, i64 stride, i64 limit) {
+  if (stride == 0) return count * node_bytes_below(c, limit);
+  if (stride < 0)  // the same copies seen from the other end
+    return strided_bytes_below(c, count, -stride, limit - (count - 1) * stride);
+  // Copies [0, full) lie below the limit, those from `none` on lie above it.
+  const auto copies_until = [&](i64 edge) {  // number of i >= 0 with i * stride < edge
+    return edge <= 0 ? 0 : std::min(count, (edge - 1) / stride + 1);
+  };
+  const i64 full = copies_until(limit - c.hi + 1);
+  const i64 none = copies_until(limit - c.lo);
+  i64 bytes = full * c.size;
+  for (i64 i = full; i < none; ++i) bytes += node_bytes_below(c, limit - i * stride);
+  return bytes;
+}
+
+i64 entry_bytes_below(const FlatNode& n, i64 i, i64 limit) {
+  const i64 rest = limit - n.offset_at(i);
+  if (n.kind == Kind::kRuns) return std::clamp<i64>(rest, 0, n.entry_bytes(i));
+  if (n.kind == Kind::kStruct) return node_bytes_below(n.child_at(i), rest);
+  return strided_bytes_below(*n.child, n.entry_bytes(i) / n.child->size, n.stride, rest);
+}
+
+}  // namespace
+
+std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t value) {
+  std::uint64_t x = (std::rotl(hash, 23) ^ value) + 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+FlatNodeRef NodeBuilder::finish(FlatNode node) {
+  switch (node.kind) {
+    case Kind::kRun:
+      node.hi = node.last_end = node.size;
+      break;
+    case Kind::kStrided:
+      derive_strided(node, math_);
+      break;
+    default:
+      derive_entries(node, math_);
+  }
+  math_.sub(node.hi, node.lo);
+  derive_shape(node);
+  if (node.depth > kMaxFlatDepth) math_.overflow = true;
+  if (math_.overflow) return nullptr;
+  if (keep_kinds_) node.touches = false;
+  node.overlapping = node_overlaps(node);
+  node.hash = hash_of(node);
+  return std::make_shared<const FlatNode>(std::move(node));
+}
+
+i64 node_offset_of(const FlatNode& root, i64 position) {
+  const FlatNode* n = &root;
+  i64 offset = 0;
+  for (;;) {
+    if (n->kind == Kind::kRun) return offset + position;
+    if (n->kind == Kind::kStrided) {
+      const i64 copy = position / n->child->size;
+      offset += copy * n->stride;
+      position -= copy * n->child->size;
+      n = n->child.get();
+      continue;
+    }
+    const i64 entry = n->entry_of(position);
+    offset += n->offset_at(entry);
+    position -= n->before(entry);
+    if (n->kind == Kind::kRuns) return offset + position;
+    if (n->kind == Kind::kStruct) {
+      n = &n->child_at(entry);
+      continue;
+    }
+    const i64 copy = position / n->child->size;
+    offset += copy * n->stride;
+    position -= copy * n->child->size;
+    n = n->child.get();
+  }
+}
+
+i64 node_bytes_below(const FlatNode& n, i64 limit) {
+  if (limit <= n.lo) return 0;
+  if (limit >= n.hi) return n.size;
+  if (n.kind == Kind::kRun) return limit;
+  if (n.kind == Kind::kStrided) return strided_bytes_below(*n.child, n.count, n.stride, limit);
+  if (n.monotone && !n.overlapping) {  // entries lie one after the other: only the last one that starts below is cut
+    const i64 entry = std::lower_bound(n.offsets.begin(), n.offsets.end(), limit) - n.offsets.begin() - 1;
+    return n.before(entry) + entry_bytes_below(n, entry, limit);
+  }
+  i64 bytes = 0;
+  for (i64 i = 0; i < n.entries(); ++i) bytes += entry_bytes_below(n, i, limit);
+  return bytes;
+}
+
+}  // namespace mercutio

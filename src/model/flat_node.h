@@ -1,0 +1,124 @@
+// The nodes of a FlatType, and the constructors that keep them normalised. Internal to src/model.
+//
+// A node describes data bytes only; lower and upper bounds live beside it. Canonical form: the first data byte (in typemap
+// order) lies at offset 0, no node is empty, what can be one run is one run, what is regular is Strided. The place of
+// that first byte is carried by the parent (or by FlatType). Derived values are computed once, by finish().
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "model/flat_type.h"
+
+namespace mercutio {
+
+using FlatNodeRef = std::shared_ptr<const FlatNode>;
+
+// i64 arithmetic that remembers overflow; the result of an overflowed operation is 0.
+struct SafeMath {
+  bool overflow = false;
+  i64 add(i64 a, i64 b) {
+    i64 r = 0;
+    if (__builtin_add_overflow(a, b, &r)) overflow = true, r = 0;
+    return r;
+  }
+  i64 sub(i64 a, i64 b) {
+    i64 r = 0;
+    if (__builtin_sub_overflow(a, b, &r)) overflow = true, r = 0;
+    return r;
+  }
+  i64 mul(i64 a, i64 b) {
+    i64 r = 0;
+    if (__builtin_mul_overflow(a, b, &r)) overflow = true, r = 0;
+    return r;
+  }
+};
+
+struct FlatNode {
+  enum class Kind : unsigned char {
+    kRun,      // `size` dense bytes
+    kStrided,  // `count` copies of child, `stride` apart
+    kRuns,     // irregular runs of bytes: offsets, entry sizes
+    kBlocks,   // irregular: at each offset some copies of child, `stride` apart
+    kStruct,   // different children at offsets
+  };
+  Kind kind = Kind::kRun;
+  bool monotone = true;      // start offsets of the pieces never go back
+  bool overlapping = false;  // some byte twice, or not proven otherwise
+  bool touches = false;      // pieces may touch across node boundaries: the cursor has to coalesce
+  bool leaf = true;          // a cursor stops here: kRun, kRuns, kStrided of kRun
+  i64 size = 0;              // data bytes
+  i64 lo = 0, hi = 0;        // smallest and one past the largest offset of a data byte
+  i64 last_start = 0;        // where the last piece starts
+  i64 last_end = 0;          // and ends
+  i64 pieces = 1;            // saturated
+  i64 depth = 1;
+  i64 memory_bytes = 0;      // shared children count each time
+  std::uint64_t hash = 0;
+
+  i64 count = 0;
+  i64 stride = 0;
+  BasicType basic;                    // kRun, kRuns
+  FlatNodeRef child;                  // kStrided, kBlocks
+  std::vector<i64> offsets;           // kRuns, kBlocks, kStruct
+  std::vector<i64> prefix;            // data bytes before entry i, entries + 1 of them; empty: every entry has `unit` bytes
+  std::vector<FlatNodeRef> children;  // kStruct
+  i64 unit = 0;
+
+  i64 entries() const { return static_cast<i64>(offsets.size()); }
+  i64 before(i64 entry) const { return prefix.empty() ? entry * unit : prefix[static_cast<std::size_t>(entry)]; }
+  i64 entry_bytes(i64 entry) const { return prefix.empty() ? unit : before(entry + 1) - before(entry); }
+  i64 offset_at(i64 entry) const { return offsets[static_cast<std::size_t>(entry)]; }
+  const FlatNode& child_at(i64 entry) const { return *children[static_cast<std::size_t>(entry)]; }
+  // The entry that holds data byte `position`, 0 <= position < size. O(log entries).
+  i64 entry_of(i64 position) const {
+    if (prefix.empty()) return position / unit;
+    return std::upper_bound(prefix.begin(), prefix.end(), position) - prefix.begin() - 1;
+  }
+};
+
+// A node and where its first data byte lies. Without a node: no data.
+struct Placed {
+  FlatNodeRef node;
+  i64 first = 0;
+};
+
+inline constexpr i64 kMaxFlatDepth = 256;
+// Pieces that are enumerated to prove that interleaved parts do not overlap; beyond, the answer is "overlapping".
+inline constexpr i64 kOverlapBudget = 1 << 14;
+
+// Builds normalised nodes. After an overflow everything it returns is meaningless: check overflow() at the end.
+class NodeBuilder {
+ public:
+  explicit NodeBuilder(bool keep_kinds) : keep_kinds_(keep_kinds) {}
+  bool overflow() const { return math_.overflow; }
+  SafeMath& math() { return math_; }
+
+  Placed run(i64 bytes, const BasicType& basic);
+  Placed strided(i64 count, i64 stride, const Placed& child);
+  // At each displacement lengths[i] copies of child, `step` apart.
+  Placed blocks(const Placed& child, i64 step, const std::vector<i64>& displacements, const std::vector<i64>& lengths);
+  Placed sequence(std::vector<Placed> parts);
+  // Completes a node whose shape is set: derived values, hash. Null on overflow or when it is too deep.
+  FlatNodeRef finish(FlatNode node);
+
+ private:
+  Placed join_runs(const std::vector<Placed>& parts);
+  Placed irregular(std::vector<i64> offsets, std::vector<i64> lengths, const FlatNodeRef& child, i64 step);
+  bool same_kind(const BasicType& a, const BasicType& b) const { return !keep_kinds_ || a == b; }
+
+  bool keep_kinds_;
+  SafeMath math_;
+};
+
+// Does any byte occur twice in the node? Exact up to kOverlapBudget interleaved pieces, else true when in doubt.
+// Expects lo, hi, monotone and the children to be set.
+bool node_overlaps(const FlatNode& node);
+// Data bytes of the node at offsets < `limit`.
+i64 node_bytes_below(const FlatNode& node, i64 limit);
+i64 node_offset_of(const FlatNode& node, i64 position);
+
+std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t value);
+
+}  // namespace mercutio

@@ -1,0 +1,161 @@
+// pack, unpack, copy: cursors at both ends, runs copied in batches of equal pieces. Small power-of-two pieces become fixed
+// size moves; the cost of a batch is that of one Cursor::next().
+#include <cstring>
+
+#include "model/cursor_impl.h"
+
+namespace mercutio {
+namespace {
+
+std::byte* address(i64 offset) { return reinterpret_cast<std::byte*>(offset); }
+
+struct Batch {
+  std::byte* to;
+  const std::byte* from;
+  i64 to_stride, from_stride, bytes, count;
+};
+
+template <std::size_t kBytes>
+void move_fixed(const Batch& b) {
+  std::byte* to = b.to;
+  const std::byte* from = b.from;
+  for (i64 i = 0; i < b.count; ++i, to += b.to_stride, from += b.from_stride) std::memcpy(to, from, kBytes);
+}
+
+void move_batch(const Batch& b) {
+  switch (b.bytes) {
+    case 1: return move_fixed<1>(b);
+    case 2: return move_fixed<2>(b);
+    case 4: return move_fixed<4>(b);
+    case 8: return move_fixed<8>(b);
+    case 12: return move_fixed<12>(b);
+    case 16: return move_fixed<16>(b);
+    case 24: return move_fixed<24>(b);
+    case 32: return move_fixed<32>(b);
+    case 64: return move_fixed<64>(b);
+    default: break;
+  }
+  std::byte* to = b.to;
+  const std::byte* from = b.from;
+  for (i64 i = 0; i < b.count; ++i, to += b.to_stride, from += b.from_stride)
+    std::memcpy(to, from, static_cast<std::size_t>(b.bytes));
+}
+
+// What is left of a run that came from a cursor.
+struct Rest {
+  StridedRun run{0, 0, 0, 0, {}};
+  i64 dense() const { return run.count == 1 ? run.bytes : 0; }
+  void skip(i64 pieces, i64 bytes) {  // whole pieces, then bytes of the next
+    run.count -= pieces;
+    run.offset += pieces * run.stride + bytes;
+    if (bytes > 0) run.bytes -= bytes;
+  }
+};
+
+// Takes the first piece of `rest` off as a run of its own.
+Rest split_first(Rest& rest) {
+  Rest first = rest;
+  first.run.count = 1;
+  rest.skip(1, 0);
+  return first;
+}
+
+// A source of pieces: a run of count 1 in `head` is used up before the batch in `tail`.
+struct Pieces {
+  Rest head, tail;
+  void refill(Cursor& cursor, i64 bytes) {
+    if (head.run.count == 0 && tail.run.count == 0) tail.run = cursor.next(bytes);
+    if (head.run.count == 0 && tail.run.count == 1) std::swap(head, tail);
+  }
+  bool batch() const { return head.run.count == 0; }
+  void to_single() {
+    if (batch()) head = split_first(tail);
+  }
+};
+
+void use_dense(Rest& head, i64 bytes) {
+  head.run.offset += bytes;
+  head.run.bytes -= bytes;
+  if (head.run.bytes == 0) head.run.count = 0;
+}
+
+i64 copy_some(Pieces& from, Pieces& to) {
+  if (from.batch() && to.batch()) {
+    if (from.tail.run.bytes == to.tail.run.bytes) {
+      StridedRun &f = from.tail.run, &t = to.tail.run;
+      const i64 count = std::min(f.count, t.count);
+      move_batch({address(t.offset), address(f.offset), t.stride, f.stride, f.bytes, count});
+      from.tail.skip(count, 0);
+      to.tail.skip(count, 0);
+      return count * f.bytes;
+    }
+    (from.tail.run.bytes > to.tail.run.bytes ? from : to).to_single();
+  }
+  if (from.batch() && to.head.run.bytes < from.tail.run.bytes) from.to_single();
+  if (to.batch() && from.head.run.bytes < to.tail.run.bytes) to.to_single();
+  if (from.batch()) {  // pieces into a dense run
+    StridedRun& f = from.tail.run;
+    const i64 count = std::min(f.count, to.head.run.bytes / f.bytes), bytes = count * f.bytes;
+    move_batch({address(to.head.run.offset), address(f.offset), f.bytes, f.stride, f.bytes, count});
+    from.tail.skip(count, 0);
+    use_dense(to.head, bytes);
+    return bytes;
+  }
+  if (to.batch()) {
+    StridedRun& t = to.tail.run;
+    const i64 count = std::min(t.count, from.head.run.bytes / t.bytes), bytes = count * t.bytes;
+    move_batch({address(t.offset), address(from.head.run.offset), t.stride, t.bytes, t.bytes, count});
+    to.tail.skip(count, 0);
+    use_dense(from.head, bytes);
+    return bytes;
+  }
+  const i64 bytes = std::min(from.head.run.bytes, to.head.run.bytes);
+  std::memcpy(address(to.head.run.offset), address(from.head.run.offset), static_cast<std::size_t>(bytes));
+  use_dense(from.head, bytes);
+  use_dense(to.head, bytes);
+  return bytes;
+}
+
+template <class Move>
+void for_each_batch(Cursor& memory, i64 bytes, Move move) {
+  while (bytes > 0) {
+    const StridedRun run = CursorImpl::next(memory, bytes, INT64_MAX);
+    move(run);
+    bytes -= run.bytes * run.count;
+  }
+}
+
+}  // namespace
+
+void pack(Cursor& memory, Bytes packed) {
+  std::byte* to = packed.data();
+  for_each_batch(memory, static_cast<i64>(packed.size()), [&to](const StridedRun& run) {
+    move_batch({to, address(run.offset), run.bytes, run.stride, run.bytes, run.count});
+    to += run.bytes * run.count;
+  });
+}
+
+void unpack(Cursor& memory, ConstBytes packed) {
+  const std::byte* from = packed.data();
+  for_each_batch(memory, static_cast<i64>(packed.size()), [&from](const StridedRun& run) {
+    move_batch({address(run.offset), from, run.stride, run.bytes, run.bytes, run.count});
+    from += run.bytes * run.count;
+  });
+}
+
+void copy(Cursor& from, Cursor& to, i64 bytes) {
+  Pieces source, target;
+  i64 from_left = bytes, to_left = bytes;
+  while (bytes > 0) {
+    const bool more_from = source.head.run.count == 0 && source.tail.run.count == 0;
+    const bool more_to = target.head.run.count == 0 && target.tail.run.count == 0;
+    const i64 from_at = from.position(), to_at = to.position();
+    source.refill(from, from_left);
+    target.refill(to, to_left);
+    if (more_from) from_left -= from.position() - from_at;
+    if (more_to) to_left -= to.position() - to_at;
+    bytes -= copy_some(source, target);
+  }
+}
+
+}  // namespace mercutio

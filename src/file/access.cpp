@@ -1,0 +1,139 @@
+// Data accesses: arguments are checked once, the position is taken, then perform() does the rest, driven here (blocking)
+// or by Progress (nonblocking, split).
+//
+// Three kinds of bad calls. What is wrong on all ranks alike (access mode, an active split collective) is returned at once,
+// without a message. What is wrong on this rank only makes it join a collective access with no data, so that nobody
+// hangs; nonblocking calls return their Error at once and join behind the program's back.
+//
+// Pointers: a blocking access leaves the individual pointer behind the last etype it really accessed, a nonblocking or
+// split one, and every access by the shared pointer, behind the last etype that was asked for (MPI 14.4.1).
+#include "file/open_file.h"
+
+namespace mercutio {
+
+Status OpenFile::check_mode(const AccessCall& call) const {
+  if (call.direction == Direction::kRead && !amode_.readable())
+    return Error{ErrorClass::kAccess, "reading from a file opened with MPI_MODE_WRONLY"};
+  if (call.direction == Direction::kWrite && !amode_.writable())
+    return Error{ErrorClass::kReadOnly, "writing to a file opened with MPI_MODE_RDONLY"};
+  if (amode_.sequential && call.positioning != Positioning::kShared)
+    return Error{ErrorClass::kUnsupportedOperation,
+                 "a file opened with MPI_MODE_SEQUENTIAL can be accessed by the shared file pointer only"};
+  if (call.positioning == Positioning::kShared) MERCUTIO_TRY(counter_status_);
+  return call.collective ? no_split("collective access") : ok_status();
+}
+
+Status OpenFile::check_call(const AccessCall& call, Operation& operation) const {
+  MERCUTIO_TRY(call.argument_error);
+  const FileView& view = *operation.view;
+  if (call.memory.count < 0) return Error{ErrorClass::kCount, "the count is negative: " + std::to_string(call.memory.count)};
+  i64 bytes = call.memory.bytes();
+  if (view.converts() && bytes > 0) {
+    if (!call.memory_spec) return Error{ErrorClass::kConversion, "the memory type's elements are not known"};
+    MERCUTIO_LET(const i64 one, bytes_in_file(view, *call.memory_spec));
+    if (__builtin_mul_overflow(one, call.memory.count, &bytes)) return Error{ErrorClass::kCount, "the access is too large"};
+  }
+  if (bytes % view.etype_bytes() != 0)
+    return Error{ErrorClass::kIo, "the access has " + std::to_string(bytes) + " bytes, which is no whole number of etypes of " +
+                                      std::to_string(view.etype_bytes()) + " bytes"};
+  if (bytes > 0 && view.view->filetype->size() == 0)
+    return Error{ErrorClass::kIo, "the view's filetype holds no data, so nothing can be accessed through it"};
+  if (call.positioning == Positioning::kExplicit) {
+    i64 end = 0;
+    if (call.offset < 0) return Error{ErrorClass::kArg, "the offset is negative: " + std::to_string(call.offset)};
+    if (__builtin_mul_overflow(call.offset, view.etype_bytes(), &end) || __builtin_add_overflow(end, bytes, &end))
+      return Error{ErrorClass::kArg, "the offset is beyond what a file can have: " + std::to_string(call.offset)};
+  }
+  operation.file_bytes = bytes;
+  operation.etypes = bytes / view.etype_bytes();
+  return ok_status();
+}
+
+OpenFile::OperationRef OpenFile::prepare(const AccessCall& call) {
+  auto operation = std::make_shared<Operation>();
+  {
+    std::lock_guard lock(mutex_);
+    operation->hints = hints_;
+    operation->view = view_;
+  }
+  EngineFile& engine = operation->engine;
+  engine.storage = storage_.get();
+  engine.comm = comm_.get();
+  engine.hints = &operation->hints->values;
+  engine.trace = context_.trace;
+  engine.dirty = &dirty_;
+  engine.readable = readable_;
+  operation->counter = counter_.get();
+  operation->direction = call.direction;
+  operation->collective = call.collective;
+  operation->ordered = call.collective && call.positioning == Positioning::kShared;
+  operation->atomic = atomic_;
+  operation->memory = call.memory;
+  operation->memory_spec = call.memory_spec;
+  operation->entry = check_call(call, *operation);
+  if (operation->entry) operation->entry = take_position(call, *operation);
+  if (call.collective) operation->channel = next_channel();
+  return operation;
+}
+
+// Explicit positions are given; the pointers move on at once, so that the next call, from any thread, finds its own place.
+Status OpenFile::take_position(const AccessCall& call, Operation& operation) {
+  if (call.positioning == Positioning::kExplicit) {
+    operation.first_etype = call.offset;
+  } else if (call.positioning == Positioning::kIndividual) {
+    std::lock_guard lock(mutex_);
+    operation.first_etype = pointer_;
+    pointer_ += operation.etypes;
+  } else if (!call.collective) {
+    MERCUTIO_LET(operation.first_etype, counter_->fetch_add(operation.etypes));
+  }
+  return ok_status();
+}
+
+// After a blocking access that moved less than asked: the pointer goes behind what was accessed, unless somebody has
+// moved it since.
+void OpenFile::settle_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result) {
+  if (call.positioning != Positioning::kIndividual || !operation.entry) return;
+  const i64 etype_bytes = operation.view->etype_bytes();
+  const i64 accessed = result ? (operation.file_bytes_moved + etype_bytes - 1) / etype_bytes : 0;
+  if (accessed == operation.etypes) return;
+  std::lock_guard lock(mutex_);
+  if (view_ == operation.view && pointer_ == operation.first_etype + operation.etypes)
+    pointer_ = operation.first_etype + accessed;
+}
+
+Result<i64> OpenFile::access(const AccessCall& call) {
+  MERCUTIO_TRY(check_mode(call));
+  const OperationRef operation = prepare(call);
+  if (!call.collective) MERCUTIO_TRY(operation->entry);
+  Result<i64> moved = wait_for(perform(operation));
+  settle_pointer(call, *operation, moved);
+  return moved;
+}
+
+RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {
+  const i64 tag = operation->collective ? operation->channel.tag : -1;
+  if (operation->collective) {
+    std::lock_guard lock(mutex_);
+    collectives_started_ = true;
+  }
+  in_flight_->enter(tag);
+  auto ended = [in_flight = in_flight_, tag, on_done = std::move(on_done)](const Result<i64>& result) {
+    if (on_done) on_done(result);
+    in_flight->leave(tag);
+  };
+  return context_.progress->start(perform(std::move(operation)), std::move(ended));
+}
+
+// An Error returned here means that there is no request and on_done is never called.
+Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(const Result<i64>&)> on_done) {
+  MERCUTIO_TRY(check_mode(call));
+  OperationRef operation = prepare(call);
+  if (Status entry = operation->entry; !entry) {
+    if (call.collective) launch(std::move(operation), nullptr);
+    return std::move(entry).error();
+  }
+  return launch(std::move(operation), std::move(on_done));
+}
+
+}  // namespace mercutio

@@ -1,0 +1,25 @@
+// The representations a program has registered. Looked up once a set_view.
+#include "file/datarep.h"
+
+namespace mercutio {
+
+Status DatarepRegistry::add(RegisteredDatarep datarep) {
+  const std::string name = datarep.name;
+  if (name.empty()) return Error{ErrorClass::kArg, "a data representation needs a name"};
+  const bool of_the_standard = name == "native" || name == "internal" || name == "external32";
+  std::lock_guard lock(mutex_);
+  if (of_the_standard || by_name_.contains(name))
+    return Error{ErrorClass::kDupDatarep, "data representation '" + name + "' is already defined"};
+  by_name_.emplace(name, std::make_shared<const RegisteredDatarep>(std::move(datarep)));
+  return ok_status();
+}
+
+Result<std::shared_ptr<const RegisteredDatarep>> DatarepRegistry::find(const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end())
+    return Error{ErrorClass::kUnsupportedDatarep, "no data representation '" + name + "' is registered"};
+  return found->second;
+}
+
+}  // namespace mercutio

@@ -1,0 +1,163 @@
+// Agreement between the ranks of a file, and the collective calls that change the file as a whole: close, sync, sizes,
+// atomicity. Each costs one or two reductions of a few words, and what rank 0 does with the storage.
+#include <algorithm>
+#include <limits>
+
+#include "base/trace.h"
+#include "file/open_file.h"
+
+namespace mercutio {
+
+void InFlight::enter(i64 tag) {
+  std::lock_guard lock(mutex_);
+  ++count_;
+  if (tag >= 0) tags_.push_back(tag);
+}
+
+void InFlight::leave(i64 tag) {
+  std::lock_guard lock(mutex_);
+  --count_;
+  if (const auto found = std::find(tags_.begin(), tags_.end(), tag); found != tags_.end()) tags_.erase(found);
+  changed_.notify_all();
+}
+
+void InFlight::wait_all() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return count_ == 0; });
+}
+
+void InFlight::wait_tag(i64 tag) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return std::find(tags_.begin(), tags_.end(), tag) == tags_.end(); });
+}
+
+Channel OpenFile::next_channel() {
+  i64 tag = 0;
+  {
+    std::lock_guard lock(mutex_);
+    tag = next_tag_;
+    next_tag_ = (next_tag_ + 1) % std::max<i64>(1, comm_->tags());
+  }
+  in_flight_->wait_tag(tag);   // after a whole turn of the tags: the operation that had it must be over
+  return Channel{comm_.get(), tag};
+}
+
+Status OpenFile::agreed(Status mine) {
+  const Channel channel = next_channel();
+  return wait_for(agree(channel, std::move(mine)));
+}
+
+Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest) {
+  // One reduction to the minimum; the maximum of v is the complement of the minimum of ~v. A rank that failed must not
+  // spoil the values of the others, and makes everybody go for the Error.
+  constexpr i64 kNeutral = std::numeric_limits<i64>::max();
+  std::vector<i64> values{mine.ok() ? 1 : 0};
+  for (i64 value : lowest) values.insert(values.end(), {mine.ok() ? value : kNeutral, mine.ok() ? ~value : kNeutral});
+  const Channel channel = next_channel();
+  MERCUTIO_TRY(wait_for(all_reduce(channel, std::span<i64>(values), Reduce::kMin)));
+  if (values[0] == 0) return agreed(std::move(mine));
+  for (size_t i = 0; i < lowest.size(); ++i) {
+    lowest[i] = values[1 + 2 * i];
+    highest[i] = ~values[2 + 2 * i];
+  }
+  return ok_status();
+}
+
+Status OpenFile::agreed_same(Status mine, std::initializer_list<i64> values, const char* what) {
+  std::vector<i64> lowest(values), highest(values);
+  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest));
+  if (lowest == highest) return ok_status();
+  return Error{ErrorClass::kNotSame, std::string(what) + " must be the same on all ranks"};
+}
+
+Status OpenFile::no_split(const char* what) const {
+  std::lock_guard lock(mutex_);
+  if (!split_) return ok_status();
+  return Error{ErrorClass::kOther, std::string(what) + ": a split collective access is active on this file; end it first"};
+}
+
+Status OpenFile::run_on_rank_zero(const std::function<Status()>& action) {
+  return agreed(comm_->rank() == 0 ? action() : ok_status());
+}
+
+Status OpenFile::close() {
+  const i64 start_ns = context_.trace ? now_ns() : 0;
+  in_flight_->wait_all();
+  Status mine = storage_->close();
+  closed_ = true;
+  counter_.reset();   // collective
+  Status all = agreed(std::move(mine));
+  if (amode_.delete_on_close) {
+    Status removed = run_on_rank_zero([this] { return resolved_.driver->remove(resolved_.path); });
+    if (all) all = std::move(removed);
+  }
+  if (context_.trace) context_.trace->record(TraceEvent{TraceKind::kClose, start_ns, now_ns(), 0, -1, name_});
+  return all;
+}
+
+// Started accesses of this rank are waited for: their data belongs to what the program calls written. An active split
+// collective can't be, as its end needs the program, so it is an error; no rank waits for it.
+Status OpenFile::sync() {
+  const i64 start_ns = context_.trace ? now_ns() : 0;
+  Status mine = no_split("sync");
+  if (mine) {
+    in_flight_->wait_all();
+    if (dirty_.exchange(false)) {
+      mine = storage_->sync();
+      if (!mine) dirty_ = true;
+    }
+  }
+  Status all = agreed(std::move(mine));
+  if (context_.trace) context_.trace->record(TraceEvent{TraceKind::kSync, start_ns, now_ns(), 0, -1, name_});
+  return all;
+}
+
+namespace {
+
+Status check_resize(const Amode& amode, i64 bytes) {
+  if (!amode.writable()) return Error{ErrorClass::kReadOnly, "the file was opened with MPI_MODE_RDONLY"};
+  if (amode.sequential)
+    return Error{ErrorClass::kUnsupportedOperation, "not possible for a file opened with MPI_MODE_SEQUENTIAL"};
+  if (bytes < 0) return Error{ErrorClass::kArg, "the size is negative: " + std::to_string(bytes)};
+  return ok_status();
+}
+
+}  // namespace
+
+Status OpenFile::set_size(i64 bytes) {
+  Status mine = check_resize(amode_, bytes);
+  if (mine) mine = no_split("set_size");
+  if (mine) in_flight_->wait_all();
+  MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
+  return run_on_rank_zero([&] {
+    dirty_ = true;
+    return storage_->set_size(bytes);
+  });
+}
+
+Status OpenFile::preallocate(i64 bytes) {
+  Status mine = check_resize(amode_, bytes);
+  if (mine) mine = no_split("preallocate");
+  if (mine) in_flight_->wait_all();
+  MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
+  return run_on_rank_zero([&] {
+    dirty_ = true;
+    return storage_->preallocate(bytes);
+  });
+}
+
+Result<i64> OpenFile::size() { return storage_->size(); }
+
+Status OpenFile::set_atomicity(bool atomic) {
+  Status mine = no_split("set_atomicity");
+  if (mine && atomic && !storage_->traits().can_lock)
+    mine = Error{ErrorClass::kUnsupportedOperation,
+                 "atomic mode needs byte-range locks, which this file system doesn't offer: " +
+                     storage_->traits().file_system};
+  if (mine) in_flight_->wait_all();
+  MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity"));
+  atomic_ = atomic;
+  return ok_status();
+}
+
+}  // namespace mercutio

@@ -1,0 +1,151 @@
+// Opening: rank 0 decides (its hints and environment count, it alone creates), the others open what is there then.
+// Cost: two broadcasts and three agreements, O(log P) messages each; one open call of the storage a rank.
+#include <algorithm>
+
+#include "base/trace.h"
+#include "file/open_file.h"
+#include "file/wire.h"
+
+namespace mercutio {
+namespace {
+
+i64 bits_of(const Amode& amode) {
+  const bool flags[] = {amode.read_only,       amode.write_only,  amode.read_write, amode.create, amode.exclusive,
+                        amode.delete_on_close, amode.unique_open, amode.sequential, amode.append};
+  i64 bits = 0;
+  for (bool flag : flags) bits = bits * 2 + (flag ? 1 : 0);
+  return bits;
+}
+
+Status check_amode(const Amode& amode) {
+  const int ways = int{amode.read_only} + int{amode.write_only} + int{amode.read_write};
+  if (ways != 1)
+    return Error{ErrorClass::kAmode, "exactly one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR must be given"};
+  if (amode.read_only && (amode.create || amode.exclusive))
+    return Error{ErrorClass::kAmode, "MPI_MODE_CREATE and MPI_MODE_EXCL need a file that is opened for writing"};
+  if (amode.read_write && amode.sequential)
+    return Error{ErrorClass::kAmode, "MPI_MODE_SEQUENTIAL can't be combined with MPI_MODE_RDWR"};
+  return ok_status();
+}
+
+int permissions_from(const Hints& hints) {
+  int permissions = 0;
+  for (char digit : hints.file_perm) permissions = permissions * 8 + (digit - '0');
+  return hints.file_perm.empty() ? 0666 : permissions & 07777;
+}
+
+}  // namespace
+
+OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context)
+    : name_(call.file_name), amode_(call.amode), context_(context), comm_(std::move(comm)) {
+  auto first = std::make_shared<FileView>();
+  first->view = default_view();
+  first->peers = make_peer_views();
+  view_ = std::move(first);
+}
+
+OpenFile::~OpenFile() { in_flight_->wait_all(); }
+
+Status OpenFile::open(const OpenCall& call) {
+  const i64 start_ns = context_.trace ? now_ns() : 0;
+  MERCUTIO_TRY(exchange_open(call));
+  MERCUTIO_TRY(open_storage());
+  MERCUTIO_TRY(finish_open());
+  if (context_.trace) context_.trace->record(TraceEvent{TraceKind::kOpen, start_ns, now_ns(), 0, -1, name_});
+  return ok_status();
+}
+
+// Everybody learns rank 0's amode and hints; ends in agreement on the arguments.
+Status OpenFile::exchange_open(const OpenCall& call) {
+  std::vector<std::byte> message;
+  if (comm_->rank() == 0) {
+    WireWriter writer;
+    writer.put(bits_of(amode_));
+    writer.put(hints_from_environment());
+    writer.put(call.info);
+    message = writer.take();
+  }
+  MERCUTIO_TRY(wait_for(broadcast(next_channel(), 0, message)));
+  WireReader reader(message);
+  Status mine = call.argument_error;
+  if (mine) mine = check_amode(amode_);
+  if (mine && reader.number() != bits_of(amode_))
+    mine = Error{ErrorClass::kNotSame, "the access mode differs from that of rank 0"};
+  MERCUTIO_TRY(agreed(std::move(mine)));
+
+  auto hints = std::make_shared<HintSet>();
+  apply_hints(*hints, reader.items(), HintSource::kEnvironment, HintTime::kOpen);
+  apply_agreed_hints(*hints, reader.items(), call.info, HintTime::kOpen);
+  hints_ = std::move(hints);
+  return ok_status();
+}
+
+Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive, bool& readable) {
+  const Hints& hints = hints_->values;
+  OpenOptions options;
+  options.write = amode_.writable();
+  options.create = create;
+  options.exclusive = exclusive;
+  options.permissions = permissions_from(hints);
+  options.wanted_layout = Layout{hints.striping_unit, hints.striping_factor, hints.start_iodevice};
+  options.async_backend = hints.mercutio_async_backend;
+  options.io_threads = hints.mercutio_io_threads;
+  readable = true;
+  auto opened = resolved_.driver->open(resolved_.path, options);
+  // Write-only programs still gain from sieving, which reads; where reading isn't permitted, it has to go without.
+  if (!opened && amode_.write_only && opened.error().cls == ErrorClass::kAccess) {
+    options.read = readable = false;
+    opened = resolved_.driver->open(resolved_.path, options);
+  }
+  return opened;
+}
+
+Status OpenFile::open_storage() {
+  resolved_ = resolve(name_);
+  const bool first = comm_->rank() == 0;
+  Status mine = ok_status();
+  auto open_it = [&](bool create, bool exclusive) {
+    auto opened = open_here(create, exclusive, readable_);
+    if (opened) storage_ = std::move(*opened);
+    return opened ? ok_status() : Status(opened.error());
+  };
+  if (amode_.create || amode_.exclusive) {
+    if (first) mine = open_it(amode_.create, amode_.exclusive);
+    MERCUTIO_TRY(agreed(mine));
+    if (!first) mine = open_it(false, false);
+  } else {
+    mine = open_it(false, false);
+  }
+  return agreed(std::move(mine));
+}
+
+// What is shared once all have opened: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
+Status OpenFile::finish_open() {
+  auto counter = comm_->make_shared_counter();
+  if (counter) counter_ = std::move(*counter);
+  if (!counter) counter_status_ = counter.error();
+  Result<i64> end = amode_.append ? storage_->size() : Result<i64>(i64{0});
+  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0};
+  i64 highest[3] = {};
+  MERCUTIO_TRY(agreed_range(end ? ok_status() : Status(end.error()), lowest, highest));
+  readable_ = lowest[0] == 1;
+  if (lowest[1] == 0 && counter_status_) {
+    counter_status_ = Error{ErrorClass::kUnsupportedOperation, "another rank has no shared file pointer"};
+  }
+  if (!amode_.append) return ok_status();
+  pointer_ = highest[2];
+  return run_on_rank_zero([&] { return counter_status_ ? counter_->store(highest[2]) : ok_status(); });
+}
+
+Result<std::unique_ptr<File>> open_file(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context) {
+  auto file = std::make_unique<OpenFile>(std::move(comm), call, context);
+  MERCUTIO_TRY(file->open(call));
+  return std::unique_ptr<File>(std::move(file));
+}
+
+Status delete_file(const std::string& file_name, const InfoItems&) {
+  const Resolved resolved = resolve(file_name);
+  return resolved.driver->remove(resolved.path);
+}
+
+}  // namespace mercutio

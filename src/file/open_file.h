@@ -1,0 +1,141 @@
+// OpenFile: the one implementation of File. Its methods are spread over open.cpp, life.cpp, views.cpp, pointers.cpp,
+// access.cpp, split.cpp, info.cpp and describe.cpp. Inside file/ only.
+//
+// Threads: data accesses, pointers and queries may be called by several threads at once; collective calls on one file come
+// in the same order on all ranks, which is the program's duty.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "file/operation.h"
+
+namespace mercutio {
+
+// The accesses that were started and have not ended; outlives the file when a callback is late.
+class InFlight {
+ public:
+  void enter(i64 tag);
+  void leave(i64 tag);
+  void wait_all();
+  void wait_tag(i64 tag);   // until no operation uses it
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  i64 count_ = 0;
+  std::vector<i64> tags_;
+};
+
+class OpenFile final : public File {
+ public:
+  OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context);
+  ~OpenFile() override;
+  Status open(const OpenCall& call);   // once, collective
+
+  const std::string& name() const override { return name_; }
+  Amode amode() const override { return amode_; }
+  Comm& comm() override { return *comm_; }
+  Status close() override;
+  Status set_size(i64 bytes) override;
+  Status preallocate(i64 bytes) override;
+  Result<i64> size() override;
+  Status sync() override;
+  Status set_atomicity(bool atomic) override;
+  bool atomicity() const override { return atomic_; }
+  Status set_info(const InfoItems& info) override;
+  InfoItems info() const override;
+  Status set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
+                  const InfoItems& info, Status argument_error) override;
+  ViewRef view() const override { return current_view()->view; }
+  Result<i64> type_extent(const TypeSpec& type) override;
+  Status seek(i64 offset, Whence whence) override;
+  i64 position() override;
+  Result<i64> byte_offset(i64 offset) override;
+  Status seek_shared(i64 offset, Whence whence) override;
+  Result<i64> position_shared() override;
+  Result<i64> access(const AccessCall& call) override;
+  Result<RequestRef> start(const AccessCall& call, std::function<void(const Result<i64>&)> on_done) override;
+  Status begin(const AccessCall& call) override;
+  Result<i64> end(const char* name, Direction direction, Positioning positioning, const void* buffer) override;
+  std::string describe(const char* operation, const Error& error) const override;
+
+ private:
+  struct Split {
+    RequestRef request;
+    Direction direction;
+    Positioning positioning;
+  };
+  using OperationRef = std::shared_ptr<Operation>;
+
+  // open.cpp
+  Status exchange_open(const OpenCall& call);
+  Status open_storage();
+  Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
+  Status finish_open();
+
+  // Agreement. Every collective call takes one channel, in the same order on all ranks.
+  Channel next_channel();
+  template <class T>
+  T wait_for(Task<T> task);
+  Status agreed(Status mine);
+  // ok when all are ok: then lowest and highest of each value over all ranks; else the Error of the lowest failing rank.
+  Status agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest);
+  // ok when all are ok and all gave the same values; the Error of the lowest failing rank, or kNotSame naming `what`.
+  Status agreed_same(Status mine, std::initializer_list<i64> values, const char* what);
+  Status no_split(const char* what) const;
+  Status run_on_rank_zero(const std::function<Status()>& action);
+
+  // info.cpp
+  void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
+
+  // views.cpp
+  std::shared_ptr<const FileView> current_view() const;
+  Result<std::shared_ptr<FileView>> make_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype,
+                                              const std::string& datarep);
+  Result<i64> resolve_displacement(i64 displacement);
+
+  // pointers.cpp
+  Result<i64> end_of_file_etypes(const FileView& view);
+  Result<i64> target_of_seek(const FileView& view, i64 offset, Whence whence, i64 current);
+
+  // access.cpp
+  Status check_mode(const AccessCall& call) const;   // what fails on all ranks alike
+  Status check_call(const AccessCall& call, Operation& operation) const;
+  OperationRef prepare(const AccessCall& call);
+  Status take_position(const AccessCall& call, Operation& operation);
+  void settle_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
+  RequestRef launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
+
+  const std::string name_;
+  const Amode amode_;
+  const Context context_;
+  std::unique_ptr<Comm> comm_;
+  Resolved resolved_{};
+  std::unique_ptr<Storage> storage_;
+  std::unique_ptr<SharedCounter> counter_;
+  Status counter_status_ = ok_status();
+  bool readable_ = true;      // the storage may be read, on every rank
+  bool closed_ = false;
+  std::atomic<bool> atomic_{false};
+  std::atomic<bool> dirty_{false};
+  std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
+
+  mutable std::mutex mutex_;   // guards what follows
+  std::shared_ptr<const HintSet> hints_ = std::make_shared<HintSet>();
+  std::shared_ptr<const FileView> view_;
+  i64 pointer_ = 0;            // etypes
+  i64 next_tag_ = 0;
+  bool collectives_started_ = false;   // nonblocking ones, since the view was set
+  std::optional<Split> split_;
+};
+
+template <class T>
+T OpenFile::wait_for(Task<T> task) {
+  return run(std::move(task), [this](i64 spins) { comm_->idle(spins); });
+}
+
+}  // namespace mercutio

@@ -1,0 +1,53 @@
+// Operation: one data access after its arguments were checked: everything it needs until it ends, and nothing that can
+// change meanwhile. The same body serves blocking, nonblocking and split calls. Inside file/ only.
+#pragma once
+
+#include <memory>
+
+#include "engine/engine.h"
+#include "file/datarep.h"
+#include "file/file.h"
+#include "model/hints.h"
+
+namespace mercutio {
+
+// A view and what belongs to it: how data is represented, and the ranks' knowledge of each other's views.
+struct FileView {
+  ViewRef view;
+  std::shared_ptr<const RegisteredDatarep> registered;   // null: one of the standard's
+  std::shared_ptr<PeerViews> peers;
+  i64 etype_bytes() const { return view->etype->size() > 0 ? view->etype->size() : 1; }
+  bool converts() const { return registered != nullptr || view->datarep == "external32"; }
+};
+
+struct Operation {
+  EngineFile engine;                       // its hints point into `hints`
+  std::shared_ptr<const HintSet> hints;
+  std::shared_ptr<const FileView> view;
+  SharedCounter* counter = nullptr;        // ordered accesses
+  Channel channel;                         // collective accesses
+  Direction direction = Direction::kRead;
+  bool collective = false;
+  bool ordered = false;
+  bool atomic = false;
+  Memory memory;
+  TypeSpecRef memory_spec;
+  i64 first_etype = 0;
+  i64 etypes = 0;                          // what the access covers
+  i64 file_bytes = 0;                      // etypes * etype size: bytes in the file's representation
+  i64 file_bytes_moved = 0;                // set by perform()
+  Status entry = ok_status();
+};
+
+// The body of every access: bytes moved, counted in native bytes of the memory type. Collective operations agree.
+Task<Result<i64>> perform(std::shared_ptr<Operation> operation);
+
+// The part of it for representations that convert (file/staging.cpp): through a bounded buffer.
+Task<Result<i64>> perform_converted(std::shared_ptr<Operation> operation);
+
+// A memory type in the file's representation: what one copy of it takes there.
+Result<i64> bytes_in_file(const FileView& view, const TypeSpec& memory_spec);
+// The type with the sizes of the file's representation.
+Result<FlatTypeRef> lower_for_file(const TypeSpecRef& spec, const std::string& datarep, const RegisteredDatarep* registered);
+
+}  // namespace mercutio

@@ -1,0 +1,78 @@
+// Individual and shared file pointers, in etypes of the view. Every conversion between etypes and bytes is a cursor's
+// seek: O(depth log n), whatever the distance.
+#include "file/open_file.h"
+
+namespace mercutio {
+namespace {
+
+Status not_sequential(const Amode& amode) {
+  if (!amode.sequential) return ok_status();
+  return Error{ErrorClass::kUnsupportedOperation,
+               "a file opened with MPI_MODE_SEQUENTIAL has a shared file pointer only"};
+}
+
+}  // namespace
+
+// The standard: the first etype of the view that starts after the last byte of the file.
+Result<i64> OpenFile::end_of_file_etypes(const FileView& view) {
+  MERCUTIO_LET(const i64 bytes, storage_->size());
+  if (view.view->filetype->size() == 0) return i64{0};
+  const i64 etype_bytes = view.etype_bytes();
+  const i64 below = view.view->stream_position(bytes);
+  return below / etype_bytes + (below % etype_bytes > 0 ? 1 : 0);
+}
+
+Result<i64> OpenFile::target_of_seek(const FileView& view, i64 offset, Whence whence, i64 current) {
+  i64 base = 0;
+  if (whence == Whence::kCurrent) base = current;
+  if (whence == Whence::kEnd) {
+    MERCUTIO_LET(base, end_of_file_etypes(view));
+  }
+  i64 target = 0;
+  if (__builtin_add_overflow(base, offset, &target) || target < 0)
+    return Error{ErrorClass::kArg, "seek to a negative position: " + std::to_string(base) + " and " + std::to_string(offset)};
+  return target;
+}
+
+Status OpenFile::seek(i64 offset, Whence whence) {
+  MERCUTIO_TRY(not_sequential(amode_));
+  const auto view = current_view();
+  MERCUTIO_LET(const i64 target, target_of_seek(*view, offset, whence, position()));
+  std::lock_guard lock(mutex_);
+  pointer_ = target;
+  return ok_status();
+}
+
+i64 OpenFile::position() {
+  std::lock_guard lock(mutex_);
+  return pointer_;
+}
+
+Result<i64> OpenFile::byte_offset(i64 offset) {
+  MERCUTIO_TRY(not_sequential(amode_));
+  if (offset < 0) return Error{ErrorClass::kArg, "the offset is negative: " + std::to_string(offset)};
+  const auto view = current_view();
+  if (view->view->filetype->size() == 0) return view->view->displacement;
+  i64 bytes = 0;
+  if (__builtin_mul_overflow(offset, view->etype_bytes(), &bytes))
+    return Error{ErrorClass::kArg, "the offset is beyond what a file can have: " + std::to_string(offset)};
+  return view->view->file_offset(bytes);
+}
+
+Status OpenFile::seek_shared(i64 offset, Whence whence) {
+  Status mine = no_split("seek_shared");
+  if (mine) mine = counter_status_;
+  MERCUTIO_TRY(agreed_same(std::move(mine), {offset, static_cast<i64>(whence)}, "offset and whence"));
+  return run_on_rank_zero([&]() -> Status {
+    MERCUTIO_LET(const i64 current, counter_->load());
+    MERCUTIO_LET(const i64 target, target_of_seek(*current_view(), offset, whence, current));
+    return counter_->store(target);
+  });
+}
+
+Result<i64> OpenFile::position_shared() {
+  MERCUTIO_TRY(counter_status_);
+  return counter_->load();
+}
+
+}  // namespace mercutio

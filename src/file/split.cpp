@@ -1,0 +1,34 @@
+// Split collectives: _begin starts the access, which Progress drives; _end takes its result. One a file at a time. A
+// _begin that fails leaves no trace, and a wrong _end leaves the active one alone.
+#include "file/open_file.h"
+
+namespace mercutio {
+
+Status OpenFile::begin(const AccessCall& call) {
+  MERCUTIO_TRY(check_mode(call));
+  OperationRef operation = prepare(call);
+  if (Status entry = operation->entry; !entry) {
+    launch(std::move(operation), nullptr);   // joins, so that the other ranks' _end gets the Error
+    return std::move(entry).error();
+  }
+  RequestRef request = launch(std::move(operation), nullptr);
+  std::lock_guard lock(mutex_);
+  split_ = Split{std::move(request), call.direction, call.positioning};
+  return ok_status();
+}
+
+// The buffer isn't compared: Fortran compilers may pass copies.
+Result<i64> OpenFile::end(const char* name, Direction direction, Positioning positioning, const void* /*buffer*/) {
+  RequestRef request;
+  {
+    std::lock_guard lock(mutex_);
+    if (!split_) return Error{ErrorClass::kOther, std::string(name) + " without the _begin that belongs to it"};
+    if (split_->direction != direction || split_->positioning != positioning)
+      return Error{ErrorClass::kOther, std::string(name) + " doesn't belong to the split collective that is active"};
+    request = split_->request;
+    split_.reset();
+  }
+  return request->wait();
+}
+
+}  // namespace mercutio

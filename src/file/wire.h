@@ -1,0 +1,69 @@
+// What ranks tell each other when a file is opened or its hints change, as bytes: numbers and strings, one after the other.
+// Inside file/ only; both sides are the same build, so the byte order is the machine's.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "model/hints.h"
+
+namespace mercutio {
+
+class WireWriter {
+ public:
+  void put(i64 value) { append(&value, sizeof value); }
+  void put(const std::string& text) {
+    put(static_cast<i64>(text.size()));
+    append(text.data(), text.size());
+  }
+  void put(const InfoItems& items) {
+    put(static_cast<i64>(items.size()));
+    for (const auto& [key, value] : items) {
+      put(key);
+      put(value);
+    }
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  void append(const void* data, size_t size) {
+    const auto* from = static_cast<const std::byte*>(data);
+    bytes_.insert(bytes_.end(), from, from + size);
+  }
+  std::vector<std::byte> bytes_;
+};
+
+// Reads back; past the end everything is zero and empty.
+class WireReader {
+ public:
+  explicit WireReader(ConstBytes bytes) : rest_(bytes) {}
+  i64 number() {
+    i64 value = 0;
+    if (rest_.size() < sizeof value) return 0;
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_ = rest_.subspan(sizeof value);
+    return value;
+  }
+  std::string text() {
+    const auto size = static_cast<size_t>(number());
+    if (size > rest_.size()) return {};
+    std::string out(reinterpret_cast<const char*>(rest_.data()), size);
+    rest_ = rest_.subspan(size);
+    return out;
+  }
+  InfoItems items() {
+    InfoItems out;
+    for (i64 left = number(); left > 0 && !rest_.empty(); --left) {
+      std::string key = text();
+      out.emplace_back(std::move(key), text());
+    }
+    return out;
+  }
+
+ private:
+  ConstBytes rest_;
+};
+
+}  // namespace mercutio

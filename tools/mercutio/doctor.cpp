@@ -1,0 +1,193 @@
+// The checks in the order a user would ask the questions: is Mercutio here, which MPIs are there, is anything set that
+// changes the picture, what does the machine offer, and does a real run work.
+#include "doctor.h"
+
+#include <cstdio>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "locate.h"
+#include "machine.h"
+#include "mpi_library.h"
+#include "process.h"
+
+extern char** environ;
+
+namespace mercutio::tool {
+namespace {
+
+class Report {
+ public:
+  void add(const Finding& finding) {
+    static constexpr const char* kMarks[] = {"ok     ", "note   ", "PROBLEM"};
+    std::printf("  %s  %-14s %s\n", kMarks[static_cast<int>(finding.verdict)], finding.subject.c_str(), finding.text.c_str());
+    problems_ += finding.verdict == Verdict::kProblem;
+  }
+  void ok(const std::string& subject, const std::string& text) { add({Verdict::kOk, subject, text}); }
+  void note(const std::string& subject, const std::string& text) { add({Verdict::kNote, subject, text}); }
+  void problem(const std::string& subject, const std::string& text) { add({Verdict::kProblem, subject, text}); }
+  int finish() const {
+    if (problems_ == 0) std::printf("nothing in the way\n");
+    else std::printf("%d problem%s\n", problems_, problems_ == 1 ? "" : "s");
+    return problems_ == 0 ? 0 : 1;
+  }
+
+ private:
+  int problems_ = 0;
+};
+
+void check_installation(Report& report) {
+  std::printf("Mercutio %s\n", MERCUTIO_VERSION_TEXT);
+  const std::string library = find_library(kTrampoline);
+  if (library.empty()) report.problem("library", "libmercutio.so was not found in " + library_directories().front());
+  else report.ok("library", library);
+  int backends = 0;
+  for (const char* flavour : kFlavours) {
+    const std::string path = find_library(backend_file(flavour));
+    if (path.empty()) report.note(std::string("for ") + flavour, "not installed: its headers were missing at build time");
+    else report.ok(std::string("for ") + flavour, path);
+    backends += !path.empty();
+  }
+  if (backends == 0) report.problem("backends", "none of the three is installed");
+}
+
+void check_environment(Report& report) {
+  std::printf("Environment\n");
+  bool any = false;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text = *entry;
+    const std::string name = text.substr(0, text.find('='));
+    const bool ours = name.rfind("MERCUTIO_", 0) == 0;
+    if (!ours && name != "ROMIO_HINTS" && name != "LD_PRELOAD") continue;
+    any = true;
+    const std::string value = text.substr(std::min(text.size(), name.size() + 1));
+    if (name == "MERCUTIO_DISABLE" && !value.empty() && value != "0") {
+      report.note("environment", text + ": Mercutio stands aside, the MPI's own I/O is used");
+    } else if (name == "ROMIO_HINTS" && resolved(value).empty()) {
+      report.problem("environment", text + ": no such file");
+    } else {
+      report.ok("environment", text);
+    }
+  }
+  if (!any) report.ok("environment", "no MERCUTIO_*, ROMIO_HINTS or LD_PRELOAD is set");
+}
+
+LauncherKind kind_of(const std::string& launcher) {
+  return classify_launcher(launcher, capture({launcher, "--version"}, 20).text);
+}
+
+void check_launchers(Report& report) {
+  std::printf("MPI on PATH\n");
+  std::set<std::string> seen;
+  static constexpr const char* kNames[] = {"mpirun",         "mpiexec",       "mpirun.mpich", "mpiexec.hydra",
+                                           "mpirun.openmpi", "prterun",       "srun"};
+  for (const char* name : kNames) {
+    const std::string path = find_on_path(name);
+    if (path.empty() || !seen.insert(resolved(path)).second) continue;
+    const LauncherKind kind = kind_of(path);
+    if (kind == LauncherKind::kNone || kind == LauncherKind::kSrun) {
+      report.note(name, path + " (" + (kind == LauncherKind::kSrun ? "Slurm" : "not a launcher we know") + ")");
+      continue;
+    }
+    const MpiLibrary library = library_of_launcher(path, kind == LauncherKind::kOpenMpi);
+    std::string text = path + ", " + launcher_name(kind) + ", flavour " + library.flavour;
+    if (library.path.empty()) text += "; " + library.why;
+    else text += ", " + library.path;
+    const bool have = !find_library(backend_file(library.flavour)).empty();
+    if (have) report.ok(name, text);
+    else report.problem(name, text + "; " + backend_file(library.flavour) + " is not installed");
+  }
+  if (seen.empty()) report.note("mpirun", "no MPI launcher on PATH");
+}
+
+void check_machine(Report& report, const std::string& directory) {
+  std::printf("This machine\n");
+  report.add(check_directory(directory));
+  report.add(check_locks(directory));
+  report.add(check_preallocation(directory));
+  report.add(check_io_uring());
+  report.add(check_shared_memory());
+}
+
+std::map<std::string, std::string> key_values(const std::string& text) {
+  std::map<std::string, std::string> values;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto equals = line.find('=');
+    if (equals != std::string::npos) values.emplace(line.substr(0, equals), line.substr(equals + 1));
+  }
+  return values;
+}
+
+std::string last_lines(const std::string& text, std::size_t most) {
+  return text.size() <= most ? text : "..." + text.substr(text.size() - most);
+}
+
+void judge_probe(Report& report, const Output& output, const std::string& library) {
+  auto values = key_values(output.text);
+  if (values.count("version") == 0) {
+    const std::string why = values.count("trouble") ? values["trouble"] : last_lines(output.text, 600);
+    report.problem("run", "the probe did not start (exit code " + std::to_string(output.exit_code) + "): " + why);
+    return;
+  }
+  report.ok("MPI", values["version"]);
+  report.ok("ranks", values["ranks"]);
+  if (values["threads"] == "MULTIPLE") report.ok("threads", "MPI_THREAD_MULTIPLE");
+  else report.note("threads", "MPI_THREAD_" + values["threads"] + " at most: no progress thread, waiting calls do the work");
+  const std::string directory = library.substr(0, library.rfind('/'));
+  const bool disabled = !environment("MERCUTIO_DISABLE").empty() && environment("MERCUTIO_DISABLE") != "0";
+  if (resolved(values["supplier"]).rfind(directory + "/", 0) == 0) report.ok("MPI_File_*", "from " + values["supplier"]);
+  else report.problem("MPI_File_*", "from " + values["supplier"] + ", not from Mercutio: the preload did not reach the ranks");
+  if (values["round_trip"] == "ok") {
+    report.ok("round trip", std::string("written and read back") + (disabled ? " by the MPI's own I/O (MERCUTIO_DISABLE)" : ""));
+  } else {
+    report.problem("round trip", values["round_trip"]);
+  }
+}
+
+// Replaces the program of the user's line by the probe and runs it, preloaded as `mercutio run` would.
+void check_run(Report& report, const DoctorOptions& options) {
+  std::printf("A run\n");
+  const Words& command = options.command;
+  const int at = find_launcher(command);
+  const int program_at = at < 0 ? 0 : find_program(command, at);
+  const bool has_program = program_at < static_cast<int>(command.size());
+  const LauncherKind kind = at < 0 ? LauncherKind::kNone : kind_of(command[at]);
+  if (at >= 0) report.ok("launcher", command[at] + ": " + launcher_name(kind));
+  MpiLibrary library;
+  if (has_program) library = library_of_program(command[program_at]);
+  if (has_program && library.path.empty()) report.note("program", library.why);
+  if (library.path.empty() && library.flavour.empty() && at >= 0) {
+    library = library_of_launcher(command[at], kind == LauncherKind::kOpenMpi);
+  }
+  if (library.path.empty()) return report.problem("MPI library", library.why);
+  report.ok("MPI library", library.path + " (" + library.why + ")");
+  const std::string backend = find_library(backend_file(library.flavour));
+  if (backend.empty()) return report.problem("flavour", backend_file(library.flavour) + " is not installed");
+  report.ok("flavour", library.flavour + ", " + backend);
+
+  const std::string trampoline = find_library(kTrampoline), probe = own_directory() + "/mercutio-probe";
+  Words line(command.begin(), command.begin() + program_at);
+  line.insert(line.end(), {probe, library.path, library.flavour, options.directory});
+  if (at >= 0) {
+    line = add_variables(kind, line, at, {{"LD_PRELOAD", trampoline}});
+  } else {
+    line.insert(line.begin(), {"env", "LD_PRELOAD=" + trampoline});
+  }
+  judge_probe(report, capture(line, 60), trampoline);
+}
+
+}  // namespace
+
+int doctor(const DoctorOptions& options) {
+  Report report;
+  check_installation(report);
+  check_environment(report);
+  check_launchers(report);
+  check_machine(report, options.directory);
+  if (!options.command.empty()) check_run(report, options);
+  return report.finish();
+}
+
+}  // namespace mercutio::tool

@@ -1,0 +1,27 @@
+// See locate.h.
+#include "locate.h"
+
+#include "process.h"
+
+namespace mercutio::tool {
+
+std::vector<std::string> library_directories() {
+  std::vector<std::string> directories;
+  const std::string wanted = environment("MERCUTIO_LIBDIR");
+  if (!wanted.empty()) directories.push_back(wanted);
+  directories.push_back(own_directory() + "/../" MERCUTIO_RELATIVE_LIBDIR);
+  directories.push_back(own_directory() + "/../lib");
+  return directories;
+}
+
+std::string find_library(const std::string& file_name) {
+  for (const std::string& directory : library_directories()) {
+    const std::string path = resolved(directory + "/" + file_name);
+    if (!path.empty()) return path;
+  }
+  return "";
+}
+
+std::string backend_file(const std::string& flavour) { return "libmercutio-" + flavour + ".so"; }
+
+}  // namespace mercutio::tool

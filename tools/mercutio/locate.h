@@ -1,0 +1,19 @@
+// Where the library lies, seen from the command: beside it in a build tree (bin/, lib/) and when installed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace mercutio::tool {
+
+// Directories to look in, best first. MERCUTIO_LIBDIR comes before all others.
+std::vector<std::string> library_directories();
+
+// Full path of libmercutio.so (or another file of ours); empty when it is in none of them.
+std::string find_library(const std::string& file_name);
+
+inline constexpr const char* kTrampoline = "libmercutio.so";
+inline constexpr const char* kFlavours[] = {"mpich", "openmpi", "abi"};
+std::string backend_file(const std::string& flavour);   // libmercutio-<flavour>.so
+
+}  // namespace mercutio::tool

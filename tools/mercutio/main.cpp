@@ -1,0 +1,125 @@
+// The `mercutio` command: starts programs under the library, and says what is what.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <CLI/CLI.hpp>
+
+#include "doctor.h"
+#include "hint_table.h"
+#include "launcher.h"
+#include "locate.h"
+#include "process.h"
+
+extern char** environ;
+
+namespace mercutio::tool {
+namespace {
+
+struct RunOptions {
+  Words command;
+  Words hints;          // key=value, for MERCUTIO_HINTS
+  bool print = false;   // show the line, don't run it
+};
+
+std::string joined(const Words& words, const char* separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
+  return text;
+}
+
+// LD_PRELOAD, and every MERCUTIO_* variable: Open MPI's daemons on other nodes pass on only what they are told.
+Variables variables_for_ranks(const std::string& library, const Words& hints) {
+  Variables variables = {{"LD_PRELOAD", prepend_preload(library, environment("LD_PRELOAD"))}};
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text = *entry;
+    const std::string name = text.substr(0, text.find('='));
+    if (name.rfind("MERCUTIO_", 0) != 0 || name == "MERCUTIO_LIBDIR") continue;
+    if (name == "MERCUTIO_HINTS" && !hints.empty()) continue;
+    variables.emplace_back(name, text.substr(name.size() + 1));
+  }
+  if (!hints.empty()) {
+    const std::string before = environment("MERCUTIO_HINTS");
+    variables.emplace_back("MERCUTIO_HINTS", (before.empty() ? "" : before + ";") + joined(hints, ";"));
+  }
+  return variables;
+}
+
+int preload() {
+  const std::string library = find_library(kTrampoline);
+  if (library.empty()) {
+    std::fprintf(stderr, "mercutio: libmercutio.so was not found in %s\n", library_directories().front().c_str());
+    return 1;
+  }
+  std::printf("%s\n", library.c_str());
+  return 0;
+}
+
+int run(const RunOptions& options) {
+  if (options.command.empty()) {
+    std::fprintf(stderr, "mercutio run: nothing to run; for example: mercutio run -- mpirun -n 4 ./app\n");
+    return 2;
+  }
+  const std::string library = find_library(kTrampoline);
+  if (library.empty()) return preload();
+  const int at = find_launcher(options.command);
+  const Variables variables = variables_for_ranks(library, options.hints);
+  LauncherKind kind = LauncherKind::kNone;
+  if (at >= 0) kind = classify_launcher(options.command[at], capture({options.command[at], "--version"}, 20).text);
+  const Words line = add_variables(kind, options.command, at, variables);
+  if (options.print) {
+    if (kind == LauncherKind::kNone) {
+      for (const auto& [name, value] : variables) std::printf("%s=%s ", name.c_str(), value.c_str());
+    }
+    std::printf("%s\n", joined(line, " ").c_str());
+    return 0;
+  }
+  if (kind == LauncherKind::kNone) {
+    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  }
+  const int error = become(line);
+  std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(error));
+  return error == ENOENT ? 127 : 126;
+}
+
+// CLI11 keeps the separator among the words it did not take.
+Words without_separator(Words words) {
+  if (!words.empty() && words.front() == "--") words.erase(words.begin());
+  return words;
+}
+
+int command_line(int argc, char** argv) {
+  CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "mercutio " MERCUTIO_VERSION_TEXT);
+  RunOptions run_options;
+  DoctorOptions doctor_options;
+  std::string hint_name;
+
+  CLI::App* run_command = app.add_subcommand("run", "Run a program under Mercutio: mercutio run [--] mpirun -n 4 ./app");
+  run_command->prefix_command();
+  run_command->add_flag("--print", run_options.print, "Print the command line instead of running it");
+  run_command->add_option("--hint", run_options.hints, "A hint for every file, key=value; may be repeated")->expected(1)->take_all();
+  CLI::App* preload_command = app.add_subcommand("preload", "Print the value for LD_PRELOAD");
+  CLI::App* doctor_command = app.add_subcommand("doctor", "Say what is found here, what works, and why not: mercutio doctor [-- mpirun -n 2 ./app]");
+  doctor_command->prefix_command();
+  doctor_command->add_option("--dir", doctor_options.directory, "The directory the data will be in")->check(CLI::ExistingDirectory);
+  CLI::App* hints_command = app.add_subcommand("hints", "List the hints, or explain one");
+  hints_command->add_option("name", hint_name, "The hint to explain, by any of its names");
+  CLI::App* version_command = app.add_subcommand("version", "Print the version");
+  CLI11_PARSE(app, argc, argv);
+
+  run_options.command = without_separator(run_command->remaining());
+  doctor_options.command = without_separator(doctor_command->remaining());
+  if (*run_command) return run(run_options);
+  if (*preload_command) return preload();
+  if (*doctor_command) return doctor(doctor_options);
+  if (*hints_command) return hint_name.empty() ? list_hints() : explain_hint(hint_name);
+  if (*version_command) std::printf("mercutio %s\n", MERCUTIO_VERSION_TEXT);
+  return 0;
+}
+
+}  // namespace
+}  // namespace mercutio::tool
+
+int main(int argc, char** argv) { return mercutio::tool::command_line(argc, argv); }

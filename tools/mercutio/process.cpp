@@ -1,0 +1,107 @@
+// fork, exec and a pipe; no shell is ever involved.
+#include "process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+
+namespace mercutio::tool {
+namespace {
+
+std::vector<char*> argument_vector(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+void read_until_end(int fd, pid_t child, int timeout_seconds, std::string& text) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_seconds);
+  char buffer[4096];
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd ready{fd, POLLIN, 0};
+    if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) == 0) {
+      kill(-child, SIGKILL);
+      text += "(killed after " + std::to_string(timeout_seconds) + " s)\n";
+      return;
+    }
+    const ssize_t got = read(fd, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+Output capture(const std::vector<std::string>& words, int timeout_seconds) {
+  Output output;
+  int ends[2];
+  if (words.empty() || pipe2(ends, O_CLOEXEC) != 0) return output;
+  std::vector<char*> arguments = argument_vector(words);
+  const pid_t child = fork();
+  if (child == 0) {
+    setpgid(0, 0);
+    const int null_fd = open("/dev/null", O_RDONLY);
+    if (null_fd >= 0) dup2(null_fd, 0);
+    dup2(ends[1], 1);
+    dup2(ends[1], 2);
+    execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+  close(ends[1]);
+  if (child > 0) {
+    read_until_end(ends[0], child, timeout_seconds, output.text);
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  close(ends[0]);
+  return output;
+}
+
+int become(const std::vector<std::string>& words) {
+  std::vector<char*> arguments = argument_vector(words);
+  execvp(arguments[0], arguments.data());
+  return errno;
+}
+
+std::string environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value ? value : "";
+}
+
+std::string find_on_path(const std::string& command) {
+  if (command.find('/') != std::string::npos) return access(command.c_str(), X_OK) == 0 ? command : "";
+  const std::string path = environment("PATH");
+  for (std::size_t start = 0; start <= path.size();) {
+    const std::size_t end = std::min(path.find(':', start), path.size());
+    const std::string candidate = path.substr(start, end - start) + "/" + command;
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+    start = end + 1;
+  }
+  return "";
+}
+
+std::string resolved(const std::string& path) {
+  char* real = realpath(path.c_str(), nullptr);
+  std::string result = real ? real : "";
+  std::free(real);
+  return result;
+}
+
+std::string own_directory() {
+  const std::string self = resolved("/proc/self/exe");
+  return self.substr(0, self.rfind('/'));
+}
+
+}  // namespace mercutio::tool

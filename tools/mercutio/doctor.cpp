@@ -21,15 +21,18 @@ class Report {
  public:
   void add(const Finding& finding) {
     static constexpr const char* kMarks[] = {"ok     ", "note   ", "PROBLEM"};
-    std::printf("  %s  %-14s %s\n", kMarks[static_cast<int>(finding.verdict)], finding.subject.c_str(), finding.text.c_str());
+    std::printf("  %s  %-14s %s\n", kMarks[static_cast<int>(finding.verdict)], finding.subject.c_str(),
+                finding.text.c_str());
     problems_ += finding.verdict == Verdict::kProblem;
   }
   void ok(const std::string& subject, const std::string& text) { add({Verdict::kOk, subject, text}); }
   void note(const std::string& subject, const std::string& text) { add({Verdict::kNote, subject, text}); }
   void problem(const std::string& subject, const std::string& text) { add({Verdict::kProblem, subject, text}); }
   int finish() const {
-    if (problems_ == 0) std::printf("nothing in the way\n");
-    else std::printf("%d problem%s\n", problems_, problems_ == 1 ? "" : "s");
+    if (problems_ == 0)
+      std::printf("nothing in the way\n");
+    else
+      std::printf("%d problem%s\n", problems_, problems_ == 1 ? "" : "s");
     return problems_ == 0 ? 0 : 1;
   }
 
@@ -40,13 +43,17 @@ class Report {
 void check_installation(Report& report) {
   std::printf("Mercutio %s\n", MERCUTIO_VERSION_TEXT);
   const std::string library = find_library(kTrampoline);
-  if (library.empty()) report.problem("library", "libmercutio.so was not found in " + library_directories().front());
-  else report.ok("library", library);
+  if (library.empty())
+    report.problem("library", "libmercutio.so was not found in " + library_directories().front());
+  else
+    report.ok("library", library);
   int backends = 0;
   for (const char* flavour : kFlavours) {
     const std::string path = find_library(backend_file(flavour));
-    if (path.empty()) report.note(std::string("for ") + flavour, "not installed: its headers were missing at build time");
-    else report.ok(std::string("for ") + flavour, path);
+    if (path.empty())
+      report.note(std::string("for ") + flavour, "not installed: its headers were missing at build time");
+    else
+      report.ok(std::string("for ") + flavour, path);
     backends += !path.empty();
   }
   if (backends == 0) report.problem("backends", "none of the three is installed");
@@ -80,8 +87,8 @@ LauncherKind kind_of(const std::string& launcher) {
 void check_launchers(Report& report) {
   std::printf("MPI on PATH\n");
   std::set<std::string> seen;
-  static constexpr const char* kNames[] = {"mpirun",         "mpiexec",       "mpirun.mpich", "mpiexec.hydra",
-                                           "mpirun.openmpi", "prterun",       "srun"};
+  static constexpr const char* kNames[] = {"mpirun",         "mpiexec", "mpirun.mpich", "mpiexec.hydra",
+                                           "mpirun.openmpi", "prterun", "srun"};
   for (const char* name : kNames) {
     const std::string path = find_on_path(name);
     if (path.empty() || !seen.insert(resolved(path)).second) continue;
@@ -92,11 +99,15 @@ void check_launchers(Report& report) {
     }
     const MpiLibrary library = library_of_launcher(path, kind == LauncherKind::kOpenMpi);
     std::string text = path + ", " + launcher_name(kind) + ", flavour " + library.flavour;
-    if (library.path.empty()) text += "; " + library.why;
-    else text += ", " + library.path;
+    if (library.path.empty())
+      text += "; " + library.why;
+    else
+      text += ", " + library.path;
     const bool have = !find_library(backend_file(library.flavour)).empty();
-    if (have) report.ok(name, text);
-    else report.problem(name, text + "; " + backend_file(library.flavour) + " is not installed");
+    if (have)
+      report.ok(name, text);
+    else
+      report.problem(name, text + "; " + backend_file(library.flavour) + " is not installed");
   }
   if (seen.empty()) report.note("mpirun", "no MPI launcher on PATH");
 }
@@ -133,14 +144,21 @@ void judge_probe(Report& report, const Output& output, const std::string& librar
   }
   report.ok("MPI", values["version"]);
   report.ok("ranks", values["ranks"]);
-  if (values["threads"] == "MULTIPLE") report.ok("threads", "MPI_THREAD_MULTIPLE");
-  else report.note("threads", "MPI_THREAD_" + values["threads"] + " at most: no progress thread, waiting calls do the work");
+  if (values["threads"] == "MULTIPLE")
+    report.ok("threads", "MPI_THREAD_MULTIPLE");
+  else
+    report.note("threads",
+                "MPI_THREAD_" + values["threads"] + " at most: no progress thread, waiting calls do the work");
   const std::string directory = library.substr(0, library.rfind('/'));
   const bool disabled = !environment("MERCUTIO_DISABLE").empty() && environment("MERCUTIO_DISABLE") != "0";
-  if (resolved(values["supplier"]).rfind(directory + "/", 0) == 0) report.ok("MPI_File_*", "from " + values["supplier"]);
-  else report.problem("MPI_File_*", "from " + values["supplier"] + ", not from Mercutio: the preload did not reach the ranks");
+  if (resolved(values["supplier"]).rfind(directory + "/", 0) == 0)
+    report.ok("MPI_File_*", "from " + values["supplier"]);
+  else
+    report.problem("MPI_File_*",
+                   "from " + values["supplier"] + ", not from Mercutio: the preload did not reach the ranks");
   if (values["round_trip"] == "ok") {
-    report.ok("round trip", std::string("written and read back") + (disabled ? " by the MPI's own I/O (MERCUTIO_DISABLE)" : ""));
+    report.ok("round trip",
+              std::string("written and read back") + (disabled ? " by the MPI's own I/O (MERCUTIO_DISABLE)" : ""));
   } else {
     report.problem("round trip", values["round_trip"]);
   }

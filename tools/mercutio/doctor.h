@@ -8,8 +8,8 @@
 namespace mercutio::tool {
 
 struct DoctorOptions {
-  std::string directory = ".";   // where the data will lie
-  Words command;                 // the launcher line to try, may be empty
+  std::string directory = ".";  // where the data will lie
+  Words command;                // the launcher line to try, may be empty
 };
 
 // 0: nothing in the way; 1: something is. Prints to stdout.

@@ -18,11 +18,17 @@ struct Row {
 std::string shown(Toggle value) {
   return value == Toggle::kEnable ? "enable" : value == Toggle::kDisable ? "disable" : "automatic";
 }
-std::string shown(bool value) { return value ? "true" : "false"; }
-std::string shown(i64 value) { return std::to_string(value); }
-std::string shown(const std::string& value) { return value.empty() ? "(none)" : value; }
+std::string shown(bool value) {
+  return value ? "true" : "false";
+}
+std::string shown(i64 value) {
+  return std::to_string(value);
+}
+std::string shown(const std::string& value) {
+  return value.empty() ? "(none)" : value;
+}
 
-constexpr const char* kOpen = "at open", *kAnyTime = "any time", *kOutput = "reported only";
+constexpr const char *kOpen = "at open", *kAnyTime = "any time", *kOutput = "reported only";
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> kRows = {
@@ -46,7 +52,8 @@ bool is_named(const Row& row, const std::string& name) {
 }  // namespace
 
 int list_hints() {
-  for (const Row& row : rows()) std::printf("%-28s %-10s %-13s %s\n", row.name.c_str(), row.initial.c_str(), row.when.c_str(), row.doc.c_str());
+  for (const Row& row : rows())
+    std::printf("%-28s %-10s %-13s %s\n", row.name.c_str(), row.initial.c_str(), row.when.c_str(), row.doc.c_str());
   return 0;
 }
 
@@ -54,9 +61,12 @@ int explain_hint(const std::string& name) {
   for (const Row& row : rows()) {
     if (!is_named(row, name)) continue;
     std::printf("%s\n  %s\n  default: %s\n", row.name.c_str(), row.doc.c_str(), row.initial.c_str());
-    if (row.high > row.low) std::printf("  range: %lld to %lld %s\n", row.low, row.high, row.unit == "bytes" ? "bytes (units such as 64k or 16MiB are understood)" : "");
+    if (row.high > row.low)
+      std::printf("  range: %lld to %lld %s\n", row.low, row.high,
+                  row.unit == "bytes" ? "bytes (units such as 64k or 16MiB are understood)" : "");
     if (!row.aliases.empty()) std::printf("  also accepted: %s\n", row.aliases.c_str());
-    std::printf("  set: %s\n  %s\n", row.when.c_str(), row.agree ? "rank 0's value counts for all ranks" : "each rank's own");
+    std::printf("  set: %s\n  %s\n", row.when.c_str(),
+                row.agree ? "rank 0's value counts for all ranks" : "each rank's own");
     return 0;
   }
   std::fprintf(stderr, "mercutio: no hint is called '%s'; `mercutio hints` lists them\n", name.c_str());

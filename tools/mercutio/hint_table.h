@@ -6,6 +6,6 @@
 namespace mercutio::tool {
 
 int list_hints();
-int explain_hint(const std::string& name);   // 1 when there is none of that name
+int explain_hint(const std::string& name);  // 1 when there is none of that name
 
 }  // namespace mercutio::tool

@@ -14,39 +14,46 @@ std::string base_name(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-bool starts_with(const std::string& text, const std::string& prefix) { return text.rfind(prefix, 0) == 0; }
+bool starts_with(const std::string& text, const std::string& prefix) {
+  return text.rfind(prefix, 0) == 0;
+}
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 bool is_launcher(const std::string& word) {
   const std::string name = base_name(word);
   if (name == "srun" || name == "orterun" || name == "prterun") return true;
   for (const char* stem : {"mpirun", "mpiexec"}) {
-    if (name == stem || starts_with(name, std::string(stem) + ".") || starts_with(name, std::string(stem) + "-")) return true;
+    if (name == stem || starts_with(name, std::string(stem) + ".") || starts_with(name, std::string(stem) + "-"))
+      return true;
   }
   return false;
 }
 
 bool is_wrapper(const std::string& word) {
-  static constexpr const char* kWrappers[] = {"env",     "time",  "timeout", "nice",   "stdbuf",
+  static constexpr const char* kWrappers[] = {"env",     "time",   "timeout", "nice",   "stdbuf",
                                               "numactl", "strace", "taskset", "setsid", "nohup"};
   const std::string name = base_name(word);
   return std::any_of(std::begin(kWrappers), std::end(kWrappers), [&](const char* wrapper) { return name == wrapper; });
 }
 
-std::string join(const std::string& name, const std::string& value) { return name + "=" + value; }
+std::string join(const std::string& name, const std::string& value) {
+  return name + "=" + value;
+}
 
 // Takes the words of the line that set LD_PRELOAD themselves out of play: their value goes behind ours.
 std::string merged(const std::string& value, const std::string& name, const std::string& theirs) {
   return name == kPreload ? prepend_preload(value, theirs) : theirs;
 }
 
-// Sets `name` where the line sets it already. True when it did.
-bool merge_openmpi(Words& command, int at, const std::string& name, const std::string& value) {
+// One application context of Open MPI: words[from, to). True when it sets `name` itself, now with our value in it.
+bool merge_openmpi(Words& words, std::size_t from, std::size_t to, const std::string& name, const std::string& value) {
   bool found = false;
-  for (std::size_t i = at + 1; i + 1 < command.size(); ++i) {
-    if (command[i] != "-x" && command[i] != "--x") continue;
-    std::string& word = command[i + 1];
+  for (std::size_t i = from; i + 1 < to; ++i) {
+    if (words[i] != "-x" && words[i] != "--x") continue;
+    std::string& word = words[i + 1];
     if (word == name) {
       word = join(name, value);
       found = true;
@@ -76,14 +83,19 @@ bool merge_hydra(Words& command, int at, const std::string& name, const std::str
   return global;
 }
 
+// -x counts for its own context only, so each one (they are separated by ":") gets the variables. The last one first,
+// so that the places of the others stay what they are.
 Words with_openmpi(Words command, int at, const Variables& variables) {
-  Words extra;
-  for (const auto& [name, value] : variables) {
-    if (merge_openmpi(command, at, name, value)) continue;
-    extra.push_back("-x");
-    extra.push_back(join(name, value));
+  std::size_t to = command.size();
+  for (std::size_t i = command.size(); i-- > static_cast<std::size_t>(at);) {
+    if (command[i] != ":" && i != static_cast<std::size_t>(at)) continue;
+    Words extra;
+    for (const auto& [name, value] : variables) {
+      if (!merge_openmpi(command, i + 1, to, name, value)) extra.insert(extra.end(), {"-x", join(name, value)});
+    }
+    command.insert(command.begin() + static_cast<long>(i) + 1, extra.begin(), extra.end());
+    to = i;
   }
-  command.insert(command.begin() + at + 1, extra.begin(), extra.end());
   return command;
 }
 
@@ -119,19 +131,56 @@ Words with_srun(Words command, int at, const Variables& variables) {
 
 // Options that take the next word as their value; everything else that begins with a dash stands alone.
 bool takes_value(const std::string& option) {
-  static const std::set<std::string> kTakers = {
-      "-n",        "-np",      "--np",      "-c",          "--n",         "-N",        "-npernode", "--npernode",
-      "-ppn",      "-perhost", "-host",     "--host",      "-H",          "-hosts",    "-f",        "-hostfile",
-      "--hostfile", "-machinefile", "--machinefile", "-x", "--map-by",    "-map-by",   "--bind-to", "-bind-to",
-      "--rank-by", "-rank-by", "-wdir",     "--wdir",      "-wd",         "-path",     "--prefix",  "-prefix",
-      "-launcher", "-iface",   "-envlist",  "-genvlist",   "--tag-output-to", "--timeout", "-p",    "-A",
-      "-t",        "-w",       "--oversubscribe-to"};
+  static const std::set<std::string> kTakers = {"-n",
+                                                "-np",
+                                                "--np",
+                                                "-c",
+                                                "--n",
+                                                "-N",
+                                                "-npernode",
+                                                "--npernode",
+                                                "-ppn",
+                                                "-perhost",
+                                                "-host",
+                                                "--host",
+                                                "-H",
+                                                "-hosts",
+                                                "-f",
+                                                "-hostfile",
+                                                "--hostfile",
+                                                "-machinefile",
+                                                "--machinefile",
+                                                "-x",
+                                                "--map-by",
+                                                "-map-by",
+                                                "--bind-to",
+                                                "-bind-to",
+                                                "--rank-by",
+                                                "-rank-by",
+                                                "-wdir",
+                                                "--wdir",
+                                                "-wd",
+                                                "-path",
+                                                "--prefix",
+                                                "-prefix",
+                                                "-launcher",
+                                                "-iface",
+                                                "-envlist",
+                                                "-genvlist",
+                                                "--tag-output-to",
+                                                "--timeout",
+                                                "-p",
+                                                "-A",
+                                                "-t",
+                                                "-w",
+                                                "--oversubscribe-to"};
   return kTakers.count(option) != 0;
 }
 
 int words_of_option(const Words& command, std::size_t i) {
   const std::string& option = command[i];
-  if (option == "-mca" || option == "--mca" || option == "--gmca" || option == "-gmca" || option == "--prtemca") return 3;
+  if (option == "-mca" || option == "--mca" || option == "--gmca" || option == "-gmca" || option == "--prtemca")
+    return 3;
   if (option == "-genv" || option == "--genv" || option == "-env" || option == "--env") {
     return i + 1 < command.size() && contains(command[i + 1], "=") ? 2 : 3;
   }
@@ -142,10 +191,14 @@ int words_of_option(const Words& command, std::size_t i) {
 
 const char* launcher_name(LauncherKind kind) {
   switch (kind) {
-    case LauncherKind::kOpenMpi: return "Open MPI";
-    case LauncherKind::kHydra: return "hydra (MPICH, Intel MPI)";
-    case LauncherKind::kSrun: return "Slurm";
-    case LauncherKind::kNone: break;
+    case LauncherKind::kOpenMpi:
+      return "Open MPI";
+    case LauncherKind::kHydra:
+      return "hydra (MPICH, Intel MPI)";
+    case LauncherKind::kSrun:
+      return "Slurm";
+    case LauncherKind::kNone:
+      break;
   }
   return "none";
 }
@@ -175,10 +228,14 @@ LauncherKind classify_launcher(const std::string& program, const std::string& ve
 
 Words add_variables(LauncherKind kind, const Words& command, int at, const Variables& variables) {
   switch (kind) {
-    case LauncherKind::kOpenMpi: return with_openmpi(command, at, variables);
-    case LauncherKind::kHydra: return with_hydra(command, at, variables);
-    case LauncherKind::kSrun: return with_srun(command, at, variables);
-    case LauncherKind::kNone: break;
+    case LauncherKind::kOpenMpi:
+      return with_openmpi(command, at, variables);
+    case LauncherKind::kHydra:
+      return with_hydra(command, at, variables);
+    case LauncherKind::kSrun:
+      return with_srun(command, at, variables);
+    case LauncherKind::kNone:
+      break;
   }
   return command;
 }

@@ -1,5 +1,5 @@
-// How each launcher hands a variable to the ranks, and to them only: the launcher itself, its daemons and the batch system's
-// prologue scripts stay without it. Pure functions on command lines; what they cost is the length of the line.
+// How each launcher hands a variable to the ranks, and to them only: the launcher itself, its daemons and the batch
+// system's prologue scripts stay without it. Pure functions on command lines; what they cost is the length of the line.
 #pragma once
 
 #include <string>
@@ -12,22 +12,23 @@ using Words = std::vector<std::string>;
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 enum class LauncherKind {
-  kNone,      // no launcher we know: the program gets the variables in its environment
-  kOpenMpi,   // -x NAME=value, once per application context
-  kHydra,     // MPICH, Intel MPI, MVAPICH: -genv NAME value
-  kSrun,      // --export=ALL,NAME=value
+  kNone,     // no launcher we know: the program gets the variables in its environment
+  kOpenMpi,  // -x NAME=value, once per application context
+  kHydra,    // MPICH, Intel MPI, MVAPICH: -genv NAME value
+  kSrun,     // --export=ALL,NAME=value
 };
 
 const char* launcher_name(LauncherKind kind);
 
-// The index of the launcher in `command`: 0, or further on behind env, time, timeout and the like; -1 when there is none.
+// The index of the launcher in `command`: 0, or further on behind env, time, timeout and the like; -1 when there is
+// none.
 int find_launcher(const Words& command);
 
 // What `launcher --version` printed decides; srun is known by its name.
 LauncherKind classify_launcher(const std::string& program, const std::string& version_text);
 
-// `command` with `variables` handed to the ranks. `at` is the launcher's index. A LD_PRELOAD that the line sets already is
-// kept behind ours.
+// `command` with `variables` handed to the ranks. `at` is the launcher's index. A LD_PRELOAD that the line sets already
+// is kept behind ours.
 Words add_variables(LauncherKind kind, const Words& command, int at, const Variables& variables);
 
 // `mine` before what is in `existing`, without repeating it.

@@ -22,6 +22,8 @@ std::string find_library(const std::string& file_name) {
   return "";
 }
 
-std::string backend_file(const std::string& flavour) { return "libmercutio-" + flavour + ".so"; }
+std::string backend_file(const std::string& flavour) {
+  return "libmercutio-" + flavour + ".so";
+}
 
 }  // namespace mercutio::tool

@@ -14,6 +14,6 @@ std::string find_library(const std::string& file_name);
 
 inline constexpr const char* kTrampoline = "libmercutio.so";
 inline constexpr const char* kFlavours[] = {"mpich", "openmpi", "abi"};
-std::string backend_file(const std::string& flavour);   // libmercutio-<flavour>.so
+std::string backend_file(const std::string& flavour);  // libmercutio-<flavour>.so
 
 }  // namespace mercutio::tool

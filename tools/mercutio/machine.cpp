@@ -42,11 +42,11 @@ class ScratchFile {
 
 std::string file_system_name(long magic) {
   static constexpr std::pair<long, const char*> kNames[] = {
-      {0xEF53, "ext4"},        {0x58465342, "xfs"},       {0x9123683E, "btrfs"},     {0x01021994, "tmpfs"},
-      {0x6969, "nfs"},         {0x0BD00BD0, "lustre"},    {0x47504653, "gpfs"},      {0x19830326, "beegfs"},
-      {0x00C36400, "ceph"},    {0x65735546, "fuse"},      {0x794C7630, "overlayfs"}, {0x2FC12FC1, "zfs"},
-      {0x20030528, "orangefs"}, {0x73757245, "coda"},     {0xFF534D42, "cifs"},      {0x01021997, "9p"},
-      {0x858458F6, "ramfs"},   {0xAAD7AAEA, "panfs"}};
+      {0xEF53, "ext4"},         {0x58465342, "xfs"},    {0x9123683E, "btrfs"},     {0x01021994, "tmpfs"},
+      {0x6969, "nfs"},          {0x0BD00BD0, "lustre"}, {0x47504653, "gpfs"},      {0x19830326, "beegfs"},
+      {0x00C36400, "ceph"},     {0x65735546, "fuse"},   {0x794C7630, "overlayfs"}, {0x2FC12FC1, "zfs"},
+      {0x20030528, "orangefs"}, {0x73757245, "coda"},   {0xFF534D42, "cifs"},      {0x01021997, "9p"},
+      {0x858458F6, "ramfs"},    {0xAAD7AAEA, "panfs"}};
   for (const auto& [known, name] : kNames) {
     if (known == magic) return name;
   }
@@ -61,7 +61,9 @@ std::string gibibytes(double bytes) {
   return text;
 }
 
-std::string because(int error) { return std::string(": ") + std::strerror(error); }
+std::string because(int error) {
+  return std::string(": ") + std::strerror(error);
+}
 
 // True when a second process sees the first one's lock and is refused.
 int child_sees_lock(int fd) {
@@ -95,7 +97,8 @@ Finding check_directory(const std::string& directory) {
   const double free_bytes = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_bsize);
   const std::string what = file_system_name(static_cast<long>(info.f_type)) + " at " + directory;
   const ScratchFile scratch(directory);
-  if (scratch.fd() < 0) return {Verdict::kProblem, "file system", what + ", cannot create files" + because(scratch.error())};
+  if (scratch.fd() < 0)
+    return {Verdict::kProblem, "file system", what + ", cannot create files" + because(scratch.error())};
   if (pwrite(scratch.fd(), "mercutio", 8, 0) != 8) {
     return {Verdict::kProblem, "file system", what + ", cannot write" + because(errno)};
   }
@@ -114,7 +117,8 @@ Finding check_locks(const std::string& directory) {
                 "; atomic mode and read-modify-write between nodes are not possible, other accesses are not concerned"};
   }
   if (child_sees_lock(scratch.fd()) != 1) {
-    return {Verdict::kNote, "range locks", "accepted, but another process does not see them (mounted with local locks?)"};
+    return {Verdict::kNote, "range locks",
+            "accepted, but another process does not see them (mounted with local locks?)"};
   }
   return {Verdict::kOk, "range locks", "work between processes"};
 }
@@ -136,8 +140,10 @@ Finding check_io_uring() {
   const int error = errno;
   const std::string disabled = sysctl_text("/proc/sys/kernel/io_uring_disabled");
   std::string why = because(error);
-  if (!disabled.empty() && disabled != "0") why += " (kernel.io_uring_disabled=" + disabled + ")";
-  else if (error == EPERM) why += " (a seccomp filter, as in many containers)";
+  if (!disabled.empty() && disabled != "0")
+    why += " (kernel.io_uring_disabled=" + disabled + ")";
+  else if (error == EPERM)
+    why += " (a seccomp filter, as in many containers)";
   return {Verdict::kNote, "io_uring", "not usable" + why + "; threads are used instead"};
 }
 
@@ -145,14 +151,17 @@ Finding check_shared_memory() {
   struct statfs info {};
   if (statfs("/dev/shm", &info) != 0) return {Verdict::kProblem, "shared memory", "/dev/shm" + because(errno)};
   const ScratchFile scratch("/dev/shm");
-  if (scratch.fd() < 0) return {Verdict::kProblem, "shared memory", "cannot create a segment" + because(scratch.error())};
-  if (ftruncate(scratch.fd(), 65536) != 0) return {Verdict::kProblem, "shared memory", "cannot size a segment" + because(errno)};
+  if (scratch.fd() < 0)
+    return {Verdict::kProblem, "shared memory", "cannot create a segment" + because(scratch.error())};
+  if (ftruncate(scratch.fd(), 65536) != 0)
+    return {Verdict::kProblem, "shared memory", "cannot size a segment" + because(errno)};
   void* memory = mmap(nullptr, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, scratch.fd(), 0);
   if (memory == MAP_FAILED) return {Verdict::kProblem, "shared memory", "cannot map a segment" + because(errno)};
   munmap(memory, 65536);
   const double free_bytes = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_bsize);
   if (free_bytes < 64.0 * 1024 * 1024) {
-    return {Verdict::kNote, "shared memory", "only " + gibibytes(free_bytes) + " left in /dev/shm; give the container more"};
+    return {Verdict::kNote, "shared memory",
+            "only " + gibibytes(free_bytes) + " left in /dev/shm; give the container more"};
   }
   return {Verdict::kOk, "shared memory", gibibytes(free_bytes) + " free in /dev/shm"};
 }

@@ -1,9 +1,8 @@
 // The `mercutio` command: starts programs under the library, and says what is what.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-
-#include <CLI/CLI.hpp>
 
 #include "doctor.h"
 #include "hint_table.h"
@@ -18,8 +17,8 @@ namespace {
 
 struct RunOptions {
   Words command;
-  Words hints;          // key=value, for MERCUTIO_HINTS
-  bool print = false;   // show the line, don't run it
+  Words hints;         // key=value, for MERCUTIO_HINTS
+  bool print = false;  // show the line, don't run it
 };
 
 std::string joined(const Words& words, const char* separator) {
@@ -82,10 +81,16 @@ int run(const RunOptions& options) {
   return error == ENOENT ? 127 : 126;
 }
 
-// CLI11 keeps the separator among the words it did not take.
-Words without_separator(Words words) {
-  if (!words.empty() && words.front() == "--") words.erase(words.begin());
-  return words;
+// The user's command begins after `--`, or at the first word that is not an option of ours; from there on nothing is
+// ours to interpret. Returns where it begins (argc if there is none).
+int command_start(int argc, char** argv) {
+  if (argc < 2 || (std::strcmp(argv[1], "run") != 0 && std::strcmp(argv[1], "doctor") != 0)) return argc;
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word.empty() || word[0] != '-' || word == "--") return i;
+    if (word == "--hint" || word == "--dir") ++i;
+  }
+  return argc;
 }
 
 int command_line(int argc, char** argv) {
@@ -96,21 +101,29 @@ int command_line(int argc, char** argv) {
   DoctorOptions doctor_options;
   std::string hint_name;
 
-  CLI::App* run_command = app.add_subcommand("run", "Run a program under Mercutio: mercutio run [--] mpirun -n 4 ./app");
-  run_command->prefix_command();
+  CLI::App* run_command =
+      app.add_subcommand("run", "Run a program under Mercutio: mercutio run [--] mpirun -n 4 ./app");
   run_command->add_flag("--print", run_options.print, "Print the command line instead of running it");
-  run_command->add_option("--hint", run_options.hints, "A hint for every file, key=value; may be repeated")->expected(1)->take_all();
+  run_command->add_option("--hint", run_options.hints, "A hint for every file, key=value; may be repeated")
+      ->expected(1)
+      ->take_all();
   CLI::App* preload_command = app.add_subcommand("preload", "Print the value for LD_PRELOAD");
-  CLI::App* doctor_command = app.add_subcommand("doctor", "Say what is found here, what works, and why not: mercutio doctor [-- mpirun -n 2 ./app]");
-  doctor_command->prefix_command();
-  doctor_command->add_option("--dir", doctor_options.directory, "The directory the data will be in")->check(CLI::ExistingDirectory);
+  CLI::App* doctor_command = app.add_subcommand(
+      "doctor", "Say what is found here, what works, and why not: mercutio doctor [-- mpirun -n 2 ./app]");
+  doctor_command->add_option("--dir", doctor_options.directory, "The directory the data will be in")
+      ->check(CLI::ExistingDirectory);
   CLI::App* hints_command = app.add_subcommand("hints", "List the hints, or explain one");
   hints_command->add_option("name", hint_name, "The hint to explain, by any of its names");
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
-  CLI11_PARSE(app, argc, argv);
+  const int start = command_start(argc, argv);
+  try {
+    app.parse(start, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
 
-  run_options.command = without_separator(run_command->remaining());
-  doctor_options.command = without_separator(doctor_command->remaining());
+  const int first = start < argc && std::strcmp(argv[start], "--") == 0 ? start + 1 : start;
+  run_options.command = doctor_options.command = Words(argv + first, argv + argc);
   if (*run_command) return run(run_options);
   if (*preload_command) return preload();
   if (*doctor_command) return doctor(doctor_options);
@@ -122,4 +135,6 @@ int command_line(int argc, char** argv) {
 }  // namespace
 }  // namespace mercutio::tool
 
-int main(int argc, char** argv) { return mercutio::tool::command_line(argc, argv); }
+int main(int argc, char** argv) {
+  return mercutio::tool::command_line(argc, argv);
+}

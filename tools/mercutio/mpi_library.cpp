@@ -1,4 +1,5 @@
-// libmpi.so.40 is Open MPI's name, libmpi.so.12 and libmpich.so.12 are the MPICH family's, libmpi_abi.so.1 is the standard's.
+// libmpi.so.40 is Open MPI's name, libmpi.so.12 and libmpich.so.12 are the MPICH family's, libmpi_abi.so.1 is the
+// standard's.
 #include "mpi_library.h"
 
 #include <sstream>
@@ -8,9 +9,13 @@
 namespace mercutio::tool {
 namespace {
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
-std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string directory_of(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
 
 // The path ld.so's cache has for a library name.
 std::string from_linker_cache(const std::string& name) {
@@ -47,12 +52,14 @@ MpiLibrary library_of_program(const std::string& program) {
     words >> name >> arrow >> where;
     const std::string flavour = flavour_of_library(name);
     if (flavour.empty()) continue;
-    if (where.empty() || where[0] != '/') return {"", flavour, program + " needs " + name + ", which ld.so does not find"};
+    if (where.empty() || where[0] != '/')
+      return {"", flavour, program + " needs " + name + ", which ld.so does not find"};
     return {where, flavour, program + " is linked to it"};
   }
   if (listing.text.find("not a dynamic executable") != std::string::npos ||
       listing.text.find("statically linked") != std::string::npos) {
-    return {"", "", program + " is a script or linked statically; a static program must be linked again with -lmercutio"};
+    return {"", "",
+            program + " is a script or linked statically; a static program must be linked again with -lmercutio"};
   }
   return {"", "", program + " is not linked to an MPI library (it may load one later, as Python does)"};
 }

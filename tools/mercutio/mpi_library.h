@@ -6,9 +6,9 @@
 namespace mercutio::tool {
 
 struct MpiLibrary {
-  std::string path;      // full path of libmpi; empty when unknown
-  std::string flavour;   // "mpich", "openmpi", "abi"; empty when unknown
-  std::string why;       // where it was found, or why not
+  std::string path;     // full path of libmpi; empty when unknown
+  std::string flavour;  // "mpich", "openmpi", "abi"; empty when unknown
+  std::string why;      // where it was found, or why not
 };
 
 // By the program's dynamic dependencies (asks ld.so by way of ldd).

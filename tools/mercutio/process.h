@@ -7,8 +7,8 @@
 namespace mercutio::tool {
 
 struct Output {
-  int exit_code = 127;   // 128 + signal when killed, 127 when it could not be started
-  std::string text;      // stdout and stderr
+  int exit_code = 127;  // 128 + signal when killed, 127 when it could not be started
+  std::string text;     // stdout and stderr
 };
 
 // Runs `words` without a shell, with what it prints collected; killed after `timeout_seconds`.
@@ -20,8 +20,8 @@ int become(const std::vector<std::string>& words);
 // The full path of a command as the shell would find it; empty when there is none.
 std::string find_on_path(const std::string& command);
 
-std::string own_directory();                                 // where this executable lies, links resolved
-std::string resolved(const std::string& path);               // empty when it does not exist
-std::string environment(const std::string& name);            // empty when unset
+std::string own_directory();                       // where this executable lies, links resolved
+std::string resolved(const std::string& path);     // empty when it does not exist
+std::string environment(const std::string& name);  // empty when unset
 
 }  // namespace mercutio::tool

@@ -1,8 +1,8 @@
 // mercutio-probe: a tiny MPI program that any MPI runs, started by `mercutio doctor` under the user's own launcher.
 //
-// It has no MPI header and no MPI library of its own: it loads the library it is told (the one the user's program uses) and
-// calls a dozen functions by name. Handles are passed as the three C ABIs define them, so one binary serves every MPI.
-// Rank 0 prints "key=value" lines.
+// It has no MPI header and no MPI library of its own: it loads the library it is told (the one the user's program uses)
+// and calls a dozen functions by name. Handles are passed as the three C ABIs define them, so one binary serves every
+// MPI. Rank 0 prints "key=value" lines.
 //
 //   mercutio-probe LIBMPI FLAVOUR DIRECTORY
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 
 namespace {
 
-using Word = std::uintptr_t;   // a handle, whatever the ABI makes of it: the callee reads the low half or all of it
+using Word = std::uintptr_t;  // a handle, whatever the ABI makes of it: the callee reads the low half or all of it
 
 struct Abi {
   Word world = 0, byte = 0, no_info = 0, no_status = 0;
@@ -84,7 +84,8 @@ std::string round_trip(const Abi& abi, const std::string& path, int rank) {
   std::string trouble = code != 0 ? "write: " + error_text(code) : "";
   code = read_all(file, 8LL * rank, back, 8, abi.byte, abi.no_status);
   if (code != 0 && trouble.empty()) trouble = "read: " + error_text(code);
-  if (trouble.empty() && std::memcmp(mine, back, sizeof mine) != 0) trouble = "read back something else than was written";
+  if (trouble.empty() && std::memcmp(mine, back, sizeof mine) != 0)
+    trouble = "read back something else than was written";
   code = close_file(&file);
   return code != 0 && trouble.empty() ? "close: " + error_text(code) : trouble;
 }

@@ -133,6 +133,7 @@ struct Maker {
   std::mt19937& rng;
   bool legal;
   i64 pick(i64 low, i64 high) { return std::uniform_int_distribution<i64>(low, high)(rng); }
+  i64 few(i64 high) { return pick(0, 14) == 0 ? 0 : pick(1, high); }   // a count: zero now and then
   i64 place() { return legal ? pick(0, 12) : pick(-12, 12); }
 
   TypeSpecRef basic() {
@@ -156,7 +157,7 @@ struct Maker {
 
   std::vector<i64> lengths(i64 count) {
     std::vector<i64> out;
-    for (i64 i = 0; i < count; ++i) out.push_back(pick(0, 3));
+    for (i64 i = 0; i < count; ++i) out.push_back(few(3));
     return out;
   }
 
@@ -166,7 +167,7 @@ struct Maker {
     i64 world = 1;
     for (i64 dims = pick(1, 3), d = 0; d < dims; ++d) {
       sizes.push_back(pick(1, 4));
-      subsizes.push_back(pick(0, sizes.back()));
+      subsizes.push_back(pick(pick(0, 3) ? 1 : 0, sizes.back()));
       starts.push_back(pick(0, sizes.back() - subsizes.back()));
       distributions.push_back(static_cast<Distribution>(pick(0, 2)));
       procs.push_back(distributions.back() == Distribution::kNone ? 1 : pick(1, 3));
@@ -181,7 +182,7 @@ struct Maker {
   }
 
   TypeSpecRef structure(int depth) {
-    const i64 count = pick(0, 3);
+    const i64 count = few(3);
     std::vector<TypeSpecRef> children;
     for (i64 i = 0; i < count; ++i)
       children.push_back(i > 0 && pick(0, 2) == 0 ? children[0] : type(depth - 1));
@@ -194,15 +195,15 @@ struct Maker {
     if (combiner == Combiner::kNamed) return basic();
     if (combiner == Combiner::kStruct) return structure(depth);
     const TypeSpecRef child = type(depth - 1);
-    const i64 count = pick(0, 4);
+    const i64 count = few(4);
     switch (combiner) {
       case Combiner::kContiguous: return make_contiguous(count, child);
-      case Combiner::kVector: return make_vector(count, pick(0, 3), legal ? pick(0, 5) : pick(-5, 5), child);
-      case Combiner::kHvector: return make_hvector(count, pick(0, 3), legal ? pick(0, 60) : pick(-60, 60), child);
+      case Combiner::kVector: return make_vector(count, few(3), legal ? pick(0, 5) : pick(-5, 5), child);
+      case Combiner::kHvector: return make_hvector(count, few(3), legal ? pick(0, 60) : pick(-60, 60), child);
       case Combiner::kIndexed: return make_indexed(lengths(count), places(count, 5), child);
       case Combiner::kHindexed: return make_hindexed(lengths(count), places(count, 60), child);
-      case Combiner::kIndexedBlock: return make_indexed_block(pick(0, 3), places(count, 5), child);
-      case Combiner::kHindexedBlock: return make_hindexed_block(pick(0, 3), places(count, 60), child);
+      case Combiner::kIndexedBlock: return make_indexed_block(few(3), places(count, 5), child);
+      case Combiner::kHindexedBlock: return make_hindexed_block(few(3), places(count, 60), child);
       case Combiner::kSubarray: return array(child, false);
       case Combiner::kDarray: return array(child, true);
       case Combiner::kResized: return make_resized(legal ? 0 : pick(-9, 9), legal ? pick(1, 200) : pick(-20, 200), child);

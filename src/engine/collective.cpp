@@ -1,0 +1,161 @@
+// The body of every collective access: enter, share views, plan, move, agree.
+//
+// One gather of a few words a rank is all the metadata of an access whose views the ranks know already. Every decision that
+// ranks must share is computed from it, the same on each.
+#include <algorithm>
+
+#include "engine/agree.h"
+#include "engine/exchange.h"
+#include "engine/messages.h"
+
+namespace mercutio {
+namespace {
+
+// What a rank says when it enters. Plain words: gathered as bytes. Fields marked (0) count on rank 0 only: what might
+// differ between ranks although it must not.
+struct Entry {
+  i64 failed = 0;
+  i64 bytes = 0, position = 0, first = 0, last = 0;
+  i64 orderly = 1;          // the view is monotone, no byte twice
+  i64 atomic = 0;
+  ViewWords view;
+  i64 file_bytes = -1;      // (0) size of the file when reading, -1 unknown
+  i64 stripe_bytes = 0;     // (0)
+  i64 buffering = 0;        // (0) romio_cb_read or romio_cb_write
+  i64 buffer_bytes = 0;     // (0)
+  i64 aggregators = 0;      // (0)
+};
+
+bool reads(const Access& access) { return access.direction == Direction::kRead; }
+
+Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access, const CollectiveOptions& options) {
+  Entry entry;
+  entry.failed = options.entry.ok() ? 0 : 1;
+  entry.atomic = options.atomic;
+  if (!entry.failed && access.bytes > 0) {
+    const View& view = *access.view;
+    entry.bytes = access.bytes;
+    entry.position = access.position;
+    entry.orderly = view.filetype->monotone() && !view.filetype->overlapping();
+    entry.first = view.first_offset(access.position);
+    entry.last = view.last_offset(access.position + access.bytes);
+    entry.view.hash = view.filetype->hash();
+    entry.view.displacement = view.displacement;
+    entry.view.known = views.latest_is(file.comm->rank(), entry.view.hash);
+  }
+  if (file.comm->rank() == 0) {
+    if (reads(access) && file.storage->traits().visibility_immediate) {
+      auto size = file.storage->size();
+      if (size) entry.file_bytes = *size;
+    }
+    entry.stripe_bytes = file.storage->layout().stripe_bytes;
+    entry.buffering = static_cast<i64>(reads(access) ? file.hints->romio_cb_read : file.hints->romio_cb_write);
+    entry.buffer_bytes = file.hints->cb_buffer_size;
+    entry.aggregators = file.hints->cb_nodes;
+  }
+  return entry;
+}
+
+Plan plan_from(const EngineFile& file, const Access& access, const std::vector<Entry>& entries) {
+  std::vector<RankSummary> ranks;
+  bool atomic = false, orderly = true;
+  for (const Entry& entry : entries) {
+    ranks.push_back(RankSummary{entry.bytes, entry.first, entry.last});
+    atomic |= entry.atomic != 0;
+    orderly &= entry.orderly != 0;
+  }
+  const Pattern pattern = summarise(access.direction, atomic, ranks);
+  Hints agreed = *file.hints;
+  agreed.romio_cb_read = agreed.romio_cb_write = static_cast<Toggle>(entries[0].buffering);
+  // Windows are found by counting the bytes below an offset, which such views don't allow. They occur in reads only.
+  if (!orderly) agreed.romio_cb_read = agreed.romio_cb_write = Toggle::kDisable;
+  agreed.cb_buffer_size = entries[0].buffer_bytes;
+  agreed.cb_nodes = entries[0].aggregators;
+  Layout layout;
+  layout.stripe_bytes = entries[0].stripe_bytes;
+  const i64 start = file.trace ? now_ns() : 0;
+  Plan plan = make_plan(pattern, agreed, file.comm->topology(), layout);
+  if (file.trace) record(file, TraceKind::kPlan, start, pattern.bytes, pattern.begin, explain(plan, pattern));
+  return plan;
+}
+
+std::vector<PeerAccess> peers_from(const std::vector<Entry>& entries) {
+  std::vector<PeerAccess> peers;
+  for (const Entry& entry : entries) {
+    PeerAccess peer;
+    peer.displacement = entry.view.displacement;
+    peer.begin = entry.position;
+    peer.end = entry.position + entry.bytes;
+    peer.first = entry.first;
+    peer.last = entry.last;
+    peers.push_back(std::move(peer));
+  }
+  return peers;
+}
+
+// Nothing beyond the end of the file is asked for or sent, so a user's buffer stays as it was there.
+void clip_to_file(std::vector<PeerAccess>& peers, i64 file_bytes) {
+  for (PeerAccess& peer : peers) {
+    if (peer.end <= peer.begin || peer.last <= file_bytes) continue;
+    peer.end = std::clamp(peer.stream_position(file_bytes), peer.begin, peer.end);
+    peer.last = file_bytes;
+  }
+}
+
+Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const Access& access, IndependentOptions options) {
+  Result<i64> moved = access.bytes > 0 ? independent(file, access, options) : Result<i64>(i64{0});
+  MERCUTIO_CO_TRY(co_await agree(channel, moved.ok() ? ok_status() : Status(moved.error())));
+  co_return moved;
+}
+
+Task<Result<i64>> run_two_phase(const EngineFile& file, Channel channel, PeerViews& views, const Access& access,
+                                const std::vector<Entry>& entries, const Plan& plan) {
+  const size_t me = static_cast<size_t>(channel.comm->rank());
+  std::vector<PeerAccess> peers = peers_from(entries);
+  std::vector<ViewWords> words;
+  for (const Entry& entry : entries) words.push_back(entry.view);
+  const bool has_data = entries[me].bytes > 0;
+  MERCUTIO_CO_TRY(co_await ship_views(channel, views, has_data ? access.view->filetype : nullptr, words, peers));
+  if (reads(access) && entries[0].file_bytes >= 0) clip_to_file(peers, entries[0].file_bytes);
+
+  const i64 start = file.trace ? now_ns() : 0;
+  Exchange exchange(file, channel, plan, access.direction, peers, access.memory, access.position);
+  co_await until([&] { return exchange.advance(); });
+  record(file, TraceKind::kExchange, start, entries[me].bytes, entries[me].first);
+  if (!exchange.message_status().ok()) co_return exchange.message_status().error();
+
+  i64 end_of_file = exchange.end_of_file();
+  MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, exchange.storage_status(), end_of_file));
+  if (!has_data) co_return i64{0};
+  PeerAccess& mine = peers[me];
+  if (reads(access) && mine.last > end_of_file) {
+    mine.end = std::clamp(mine.stream_position(end_of_file), mine.begin, mine.end);
+  }
+  co_return mine.end - mine.begin;
+}
+
+}  // namespace
+
+Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access,
+                             CollectiveOptions options) {
+  const Entry mine = make_entry(file, *views, access, options);
+  std::vector<Entry> entries(static_cast<size_t>(channel.comm->size()));
+  MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(entries))));
+  bool failed = false, atomic = false;
+  for (const Entry& entry : entries) {
+    failed |= entry.failed != 0;
+    atomic |= entry.atomic != 0;
+  }
+  if (failed) {   // nobody moves data
+    Status agreed = co_await agree(channel, options.entry);
+    if (!agreed.ok()) co_return std::move(agreed).error();
+    co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
+  }
+  const Plan plan = plan_from(file, access, entries);
+  if (plan.strategy == Strategy::kIndividual) {
+    co_return co_await run_individual(file, channel, access, IndependentOptions{atomic});
+  }
+  co_return co_await run_two_phase(file, channel, *views, access, entries, plan);
+}
+
+}  // namespace mercutio

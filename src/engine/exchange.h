@@ -1,0 +1,116 @@
+// Exchange: the data movement of one two-phase access, as an explicit state machine that never blocks on messages.
+//
+// Every rank has two sides. Its *rank side* holds a lane for each (round, aggregator) in which it has data; its *aggregator
+// side*, if it owns a domain, goes through the domain window by window and holds a lane for each rank with data in the
+// current window. A lane moves its stream range in chunks, one message at a time, through a slot of its own, or without a
+// slot where the bytes are contiguous. Both ends compute which bytes a lane carries from the view and the plan; sizes are
+// never exchanged.
+//
+// Why it cannot deadlock. Lanes are bounded on both sides (plan.lanes) and opened in a fixed order: on the rank side by
+// (round, aggregator), on the aggregator side by (round, rank). Take, of all lanes not finished anywhere, the smallest by
+// (round, rank, aggregator). Its rank side is open: all smaller lanes of that rank are finished, so it is among the first
+// plan.lanes of them. Its aggregator side is open too: the aggregator has finished all earlier rounds, and in this round
+// all lanes of lower ranks. Both ends poll all their open lanes in every advance(), so it finishes; by induction all do.
+// Storage calls of an aggregator block, but wait for nobody else's messages.
+//
+// Memory: a window of plan.buffer_bytes, a bit for each of its bytes, and at most plan.lanes slots of plan.chunk_bytes a
+// side. Time beyond the copies: two O(depth log n) look-ups a lane.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/coverage.h"
+#include "engine/engine.h"
+#include "engine/peer_views.h"
+#include "engine/pieces.h"
+#include "plan/plan.h"
+
+namespace mercutio {
+
+class Exchange {
+ public:
+  // `peers`: every rank's access, by rank; all of them on aggregators, this rank's own everywhere. The references must
+  // outlive the exchange. `memory_begin`: the stream position of the first byte of `memory`.
+  Exchange(const EngineFile& file, Channel channel, const Plan& plan, Direction direction, std::span<const PeerAccess> peers,
+           const Memory& memory, i64 memory_begin);
+
+  // Does whatever can be done now. True when this rank's part is over, for better or worse.
+  bool advance();
+
+  // Of the messages: after an Error here the partners may be stuck.
+  const Status& message_status() const { return message_status_; }
+  // Of the storage, on aggregators. The exchange goes on after an Error, so that nobody is left waiting.
+  const Status& storage_status() const { return storage_status_; }
+  // The lowest needed file offset found beyond end of file by this rank as an aggregator; INT64_MAX: none.
+  i64 end_of_file() const { return end_of_file_; }
+
+ private:
+  struct Lane {
+    i64 peer = 0;           // rank at the other end
+    i64 position = 0;       // stream position of the next byte to move
+    i64 end = 0;
+    std::optional<Cursor> cursor;   // yields addresses: in the user's buffer or in the window
+    const FlatType* type = nullptr;   // what the cursor walks
+    i64 origin = 0, shift = 0;        // address of stream byte p: origin + type->offset_of(p - shift)
+    std::unique_ptr<Message> message;
+    std::byte* in_flight = nullptr;
+    i64 in_flight_bytes = 0;
+    std::unique_ptr<ScratchBuffer> slot;
+  };
+  struct Part {             // of one rank in the current window
+    i64 rank = 0, begin = 0, end = 0;
+  };
+
+  // Rank side.
+  void open_rank_lanes();
+  bool next_rank_lane(Lane& lane);
+  void advance_rank_side();
+  // Aggregator side.
+  void advance_aggregator();
+  void open_window();
+  void find_parts(FileRange window);
+  void read_current_window();
+  void open_window_lanes();
+  void move_own_part();
+  void mark(const Lane& lane, i64 begin, i64 end);
+  void close_window();
+  // Both.
+  bool advance_lane(Lane& lane, bool sending, bool in_window);
+  bool start_chunk(Lane& lane, bool sending);
+  std::byte* contiguous_chunk(const Lane& lane, i64 bytes) const;
+  void recycle(Lane& lane);
+
+  const EngineFile& file_;
+  Channel channel_;
+  const Plan& plan_;
+  bool writing_;
+  std::span<const PeerAccess> peers_;
+  const Memory& memory_;
+  i64 memory_begin_;
+  i64 me_;
+
+  // Rank side: the next (round, aggregator) to look at.
+  i64 round_ = 0, aggregator_ = 0;
+  std::optional<Lane> waiting_;   // next in order, but its aggregator still has an earlier lane of ours
+  std::vector<Lane> rank_lanes_;
+
+  // Aggregator side.
+  i64 domain_ = -1;
+  i64 window_round_ = 0;
+  bool window_open_ = false;
+  FileRange window_;
+  std::unique_ptr<ScratchBuffer> window_data_;
+  Coverage coverage_;
+  std::vector<Part> parts_;
+  size_t next_part_ = 0;
+  std::vector<Lane> window_lanes_;
+
+  std::vector<std::unique_ptr<ScratchBuffer>> free_slots_;
+  Status message_status_ = ok_status();
+  Status storage_status_ = ok_status();
+  i64 end_of_file_ = INT64_MAX;
+};
+
+}  // namespace mercutio

@@ -1,0 +1,138 @@
+// One rank's access: chosen per request among
+//   direct   one storage piece per piece that is contiguous on both sides (one in all for plain contiguous accesses),
+//   staged   memory packed through a buffer, one storage piece per piece of the file,
+//   sieved   whole windows of the file through a buffer (engine/sieve.h).
+// Looking at the access costs two O(depth log n) seeks and a sample of at most kSampleRuns runs.
+#include <algorithm>
+
+#include "engine/pieces.h"
+#include "engine/sieve.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kSampleRuns = 64;
+// A storage call costs about what moving this many bytes does; pieces that come denser than one per so many bytes of file
+// are cheaper to move in windows. Writes pay for the window twice.
+constexpr i64 kSieveReadPitch = 16 * KiB;
+constexpr i64 kSieveWritePitch = 8 * KiB;
+constexpr i64 kSmallMemoryPiece = 2 * KiB;
+
+enum class Method { kDirect, kStaged, kSieved };
+
+// What the choice is made from.
+struct Shape {
+  i64 first = 0, last = 0;     // file range
+  bool contiguous = false;     // one piece in the file
+  bool orderly = true;         // the view is monotone and no byte comes twice
+  i64 file_piece = 0;          // average bytes, sampled
+  i64 memory_piece = 0;
+};
+
+i64 average_piece(Cursor cursor, i64 bytes) {
+  i64 pieces = 0;
+  const i64 begin = cursor.position();
+  for (i64 i = 0; i < kSampleRuns && !cursor.done(); ++i) pieces += cursor.next().count;
+  const i64 seen = cursor.position() - begin;
+  return pieces == 0 ? bytes : std::max<i64>(1, seen / pieces);
+}
+
+Shape look_at(const Access& access) {
+  const View& view = *access.view;
+  const i64 end = access.position + access.bytes;
+  Shape shape;
+  shape.orderly = view.filetype->monotone() && !view.filetype->overlapping();
+  shape.first = view.first_offset(access.position);
+  shape.last = view.last_offset(end);
+  if (!shape.orderly) {   // copies may reach back and ahead of where they start
+    shape.first = view.displacement;
+    shape.last += view.filetype->true_extent();
+  }
+  shape.contiguous = shape.orderly && shape.last - shape.first == access.bytes;
+  shape.file_piece = shape.contiguous ? access.bytes : average_piece(view.cursor(access.position, end), access.bytes);
+  shape.memory_piece = access.memory.contiguous() ? access.bytes : average_piece(access.memory.cursor(), access.bytes);
+  return shape;
+}
+
+bool should_sieve(const EngineFile& file, const Access& access, const Shape& shape, bool locked) {
+  const bool reading = access.direction == Direction::kRead;
+  const Toggle wish = reading ? file.hints->romio_ds_read : file.hints->romio_ds_write;
+  if (shape.contiguous || !shape.orderly || wish == Toggle::kDisable) return false;
+  if (!reading && !(locked ? file.readable : may_sieve_writes(file))) return false;
+  if (wish == Toggle::kEnable) return true;
+  if (access.bytes <= 4 * shape.file_piece) return false;
+  // Bytes of file per piece: span * piece / bytes, in floating point because the product may not fit.
+  const double pitch = static_cast<double>(shape.last - shape.first) * static_cast<double>(shape.file_piece) /
+                       static_cast<double>(access.bytes);
+  return pitch < static_cast<double>(reading ? kSieveReadPitch : kSieveWritePitch);
+}
+
+Method choose(const EngineFile& file, const Access& access, const Shape& shape, bool locked) {
+  if (should_sieve(file, access, shape, locked)) return Method::kSieved;
+  const bool small_memory = shape.memory_piece < kSmallMemoryPiece && shape.memory_piece < access.bytes;
+  return small_memory ? Method::kStaged : Method::kDirect;
+}
+
+Result<i64> move_direct(const EngineFile& file, const Access& access) {
+  PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes));
+  PieceReader in_memory(access.memory.cursor());
+  PieceBatch batch(file, access.direction);
+  while (!in_file.done() && !in_memory.done() && !batch.cut_short()) {
+    const i64 bytes = std::min(in_file.left(), in_memory.left());
+    MERCUTIO_TRY(batch.add(in_file.offset(), reinterpret_cast<std::byte*>(in_memory.offset()), bytes));
+    in_file.advance(bytes);
+    in_memory.advance(bytes);
+  }
+  return batch.finish();
+}
+
+Result<i64> move_staged(const EngineFile& file, const Access& access) {
+  const bool reading = access.direction == Direction::kRead;
+  ScratchBuffer buffer(std::min(reading ? file.hints->ind_rd_buffer_size : file.hints->ind_wr_buffer_size, access.bytes));
+  PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes));
+  Cursor memory = access.memory.cursor();
+  i64 moved = 0;
+  while (moved < access.bytes) {
+    const i64 chunk = std::min(buffer.bytes, access.bytes - moved);
+    if (!reading) pack(memory, buffer.first(chunk));
+    PieceBatch batch(file, access.direction);
+    for (i64 filled = 0; filled < chunk && !batch.cut_short();) {
+      const i64 bytes = std::min(in_file.left(), chunk - filled);
+      MERCUTIO_TRY(batch.add(in_file.offset(), buffer.data.get() + filled, bytes));
+      in_file.advance(bytes);
+      filled += bytes;
+    }
+    MERCUTIO_LET(const i64 got, batch.finish());
+    if (reading && got > 0) unpack(memory, buffer.first(got));
+    moved += got;
+    if (got < chunk) break;   // end of file
+  }
+  return moved;
+}
+
+}  // namespace
+
+Result<i64> independent(const EngineFile& file, const Access& access, IndependentOptions options) {
+  if (access.bytes <= 0) return i64{0};
+  const bool reading = access.direction == Direction::kRead;
+  const Shape shape = look_at(access);
+  std::unique_ptr<HeldLock> lock;
+  if (options.atomic) {
+    const i64 start = file.trace ? now_ns() : 0;
+    MERCUTIO_LET(lock, file.storage->lock(shape.first, shape.last, /*exclusive=*/!reading));
+    record(file, TraceKind::kLock, start, shape.last - shape.first, shape.first, "atomic access");
+  }
+  const Method method = choose(file, access, shape, options.atomic);
+  if (method == Method::kSieved) {
+    const i64 start = file.trace ? now_ns() : 0;
+    Result<i64> moved = reading ? sieve_read(file, access) : sieve_write(file, access, options.atomic);
+    record(file, TraceKind::kSieve, start, moved ? *moved : 0, shape.first, reading ? "read" : "write");
+    return moved;
+  }
+  if (!reading && !options.atomic) {
+    MERCUTIO_LET(lock, guard_against_sieving(file, shape.first, shape.last));
+  }
+  return method == Method::kStaged ? move_staged(file, access) : move_direct(file, access);
+}
+
+}  // namespace mercutio

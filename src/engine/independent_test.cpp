@@ -1,0 +1,131 @@
+#include <gtest/gtest.h>
+
+#include "comm/in_process.h"
+#include "engine/engine.h"
+#include "engine/test_support.h"
+
+namespace mercutio {
+namespace {
+
+using namespace mercutio::testing;
+
+Hints random_hints(Random& random) {
+  static constexpr Toggle kToggles[] = {Toggle::kAutomatic, Toggle::kEnable, Toggle::kDisable};
+  Hints hints;
+  hints.romio_ds_read = kToggles[pick(random, 0, 2)];
+  hints.romio_ds_write = kToggles[pick(random, 0, 2)];
+  hints.ind_rd_buffer_size = pick(random, 1, 64);
+  hints.ind_wr_buffer_size = pick(random, 1, 64);
+  return hints;
+}
+
+TEST(Independent, RandomWritesChangeTheirBytesOnly) {
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    Random random(seed);
+    SharedFile file;
+    file.traits.can_lock = pick(random, 0, 3) > 0;
+    file.bytes = random_bytes(random, pick(random, 0, 200));
+    TestStorage storage(file);
+    Hints hints = random_hints(random);
+    std::atomic<bool> dirty{false};
+    OwnedAccess owned = random_access(random, Direction::kWrite, 120);
+    fill_memory(random, owned);
+    WriteOracle oracle(file.bytes);
+    oracle.add(owned);
+    EngineFile engine_file{&storage, nullptr, &hints, nullptr, &dirty, pick(random, 0, 3) > 0};
+    auto moved = independent(engine_file, owned.access, {file.traits.can_lock && pick(random, 0, 1) == 1});
+    ASSERT_TRUE(moved.ok()) << "seed " << seed << ": " << moved.error().what;
+    ASSERT_EQ(*moved, owned.access.bytes);
+    ASSERT_EQ(oracle.first_wrong(file.bytes), -1) << "seed " << seed;
+    ASSERT_EQ(dirty.load(), owned.access.bytes > 0);
+    ASSERT_TRUE(file.locks.empty());
+    ASSERT_TRUE(engine_file.readable || storage.counts.reads == 0) << "seed " << seed;
+  }
+}
+
+TEST(Independent, RandomReadsCountExactlyToEndOfFile) {
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    Random random(seed);
+    SharedFile file;
+    file.bytes = random_bytes(random, pick(random, 0, 400));
+    TestStorage storage(file);
+    Hints hints = random_hints(random);
+    OwnedAccess owned = random_access(random, Direction::kRead, 120);
+    EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
+    auto moved = independent(engine_file, owned.access, {pick(random, 0, 1) == 1});
+    ASSERT_TRUE(moved.ok()) << "seed " << seed;
+    ASSERT_TRUE(read_is_right(owned, file.bytes, *moved)) << "seed " << seed;
+  }
+}
+
+TEST(Independent, ReadsThroughAnOverlappingView) {
+  SharedFile file;
+  Random random(1);
+  file.bytes = random_bytes(random, 100);
+  TestStorage storage(file);
+  Hints hints;
+  hints.romio_ds_read = Toggle::kEnable;
+  OwnedAccess owned = make_access(Direction::kRead, make_view(3, make_hindexed({6, 6}, {0, 4}, byte_type())), 2, 30,
+                                  make_contiguous(30, byte_type()));
+  EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
+  EXPECT_EQ(independent(engine_file, owned.access).value(), 30);
+  for (i64 i = 0; i < 30; ++i) EXPECT_EQ(owned.at(i), file.bytes[static_cast<size_t>(owned.file_offset(i))]);
+}
+
+TEST(Independent, OnlyWindowsWithHolesAreReadAndLocked) {
+  SharedFile file;
+  file.bytes.resize(10000);
+  TestStorage storage(file);
+  Hints hints;
+  hints.ind_wr_buffer_size = 1000;
+  std::atomic<bool> dirty{false};
+  EngineFile engine_file{&storage, nullptr, &hints, nullptr, &dirty, true};
+  // Contiguous in the file, scattered in memory: neither read nor locked.
+  OwnedAccess packed = make_access(Direction::kWrite, make_view(0, byte_type()), 0, 4000, make_hvector(2000, 2, 5, byte_type()));
+  ASSERT_EQ(independent(engine_file, packed.access).value(), 4000);
+  EXPECT_EQ(storage.counts.reads, 0);
+  EXPECT_EQ(storage.counts.locks, 0);
+  EXPECT_EQ(storage.counts.writes, 4);
+  // Scattered in the file: by windows.
+  OwnedAccess scattered = make_access(Direction::kWrite, make_view(0, make_resized(0, 10, make_contiguous(5, byte_type()))), 0,
+                                      2000, make_contiguous(2000, byte_type()));
+  ASSERT_EQ(independent(engine_file, scattered.access).value(), 2000);
+  EXPECT_EQ(storage.counts.reads, 4);
+  EXPECT_EQ(storage.counts.locks, 4);
+}
+
+TEST(Independent, ConcurrentSievingAndPlainWritersKeepEachOthersBytes) {
+  SharedFile file;
+  file.bytes.resize(64 * 1024);
+  run_ranks(4, [&](Comm& comm) {
+    TestStorage storage(file);
+    Hints hints;
+    hints.ind_wr_buffer_size = 512;
+    std::atomic<bool> dirty{false};
+    EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
+    // Three ranks write 4 of every 16 bytes each, sieving; the last writes single runs of 4, plainly.
+    for (int round = 0; round < 4; ++round) {
+      OwnedAccess owned =
+          make_access(Direction::kWrite, make_view(4 * comm.rank(), make_resized(0, 16, make_contiguous(4, byte_type()))), 0,
+                      16 * 1024, make_contiguous(16 * 1024, byte_type()));
+      std::fill(owned.buffer.begin(), owned.buffer.end(), static_cast<std::byte>(1 + comm.rank()));
+      if (comm.rank() < 3) {
+        ASSERT_TRUE(independent(engine_file, owned.access).ok());
+        continue;
+      }
+      for (i64 block = 0; block < 4096; block += 8) {
+        OwnedAccess one = make_access(Direction::kWrite, make_view(12 + 16 * block, byte_type()), 0, 4, make_contiguous(4, byte_type()));
+        std::fill(one.buffer.begin(), one.buffer.end(), std::byte{4});
+        ASSERT_TRUE(independent(engine_file, one.access).ok());
+      }
+    }
+  });
+  for (size_t i = 0; i < file.bytes.size(); ++i) {
+    const size_t rank = i % 16 / 4;
+    const std::byte expected{static_cast<unsigned char>(rank < 3 ? 1 + rank : (i / 16 % 8 == 0 ? 4 : 0))};
+    ASSERT_EQ(file.bytes[i], expected) << i;
+  }
+}
+
+}  // namespace
+}  // namespace mercutio

@@ -1,0 +1,71 @@
+// Pieces: how cursors become vectored storage calls. Inside engine/ only.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace mercutio {
+
+inline constexpr i64 kPiecesPerCall = 1024;
+
+// A cursor read one contiguous piece at a time, and any part of a piece at a time.
+class PieceReader {
+ public:
+  explicit PieceReader(Cursor cursor) : cursor_(std::move(cursor)) { load(); }
+  bool done() const { return left_ == 0; }
+  i64 offset() const { return offset_; }
+  i64 left() const { return left_; }          // bytes of the current piece
+  void advance(i64 bytes);                    // bytes <= left()
+
+ private:
+  void load();
+  Cursor cursor_;
+  StridedRun run_;
+  i64 index_ = 0;                             // piece of run_
+  i64 offset_ = 0, left_ = 0;
+};
+
+// Storage calls of one access: counted, traced, and marked as having changed the file.
+Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
+Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
+void record(const EngineFile& file, TraceKind kind, i64 start_ns, i64 bytes, i64 offset, std::string_view detail = {});
+
+// Collects pieces, joins those that touch, and hands them to the storage kPiecesPerCall at a time.
+class PieceBatch {
+ public:
+  PieceBatch(const EngineFile& file, Direction direction) : file_(file), direction_(direction) {}
+  Status add(i64 offset, std::byte* data, i64 bytes);
+  // Moves what is left. The bytes moved since the beginning; short only for a read at end of file.
+  Result<i64> finish();
+  bool cut_short() const { return cut_short_; }
+
+ private:
+  Status flush();
+  const EngineFile& file_;
+  Direction direction_;
+  std::vector<IoPiece> pieces_;
+  i64 moved_ = 0;
+  bool cut_short_ = false;
+};
+
+// A buffer that is not cleared first.
+struct ScratchBuffer {
+  explicit ScratchBuffer(i64 size) : data(new std::byte[static_cast<size_t>(size)]), bytes(size) {}
+  Bytes first(i64 n) const { return Bytes(data.get(), static_cast<size_t>(n)); }
+  std::unique_ptr<std::byte[]> data;
+  i64 bytes;
+};
+
+// Other ranks may rewrite the bytes between our pieces while we write (they read, merge and write back under a range
+// lock). A write that does not sieve itself therefore holds a lock on what it touches wherever sieving writers can exist.
+// Null: none are possible here, or there is nobody else.
+Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end);
+
+// Whether reading, merging and writing back is allowed at all: the storage can lock and be read, and no hint forbids it.
+// On storage where locks are remote calls, only when asked for.
+bool may_sieve_writes(const EngineFile& file);
+
+}  // namespace mercutio

@@ -1,0 +1,92 @@
+// Data sieving (Thakur, Gropp, Lusk 1999), with windows that begin and end on wanted bytes, so that a write never touches
+// a byte before the first or after the last one asked for and never extends the file beyond it. Costs the sieve buffer of
+// memory and, for writes with holes, a read of the window.
+#include "engine/sieve.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/pieces.h"
+
+namespace mercutio {
+namespace {
+
+// The stream range [begin, end) of the view whose bytes lie in the file range [first, last); no longer than a buffer.
+struct Window {
+  i64 begin, end, first, last;
+  bool has_holes() const { return last - first > end - begin; }
+};
+
+Window next_window(const View& view, i64 position, i64 end, i64 buffer_bytes) {
+  Window w;
+  w.begin = position;
+  w.first = view.file_offset(position);
+  w.end = std::clamp(view.stream_position(w.first + buffer_bytes), position + 1, end);
+  w.last = view.last_offset(w.end);
+  return w;
+}
+
+// The view's cursor over a window that lies in `buffer`: the offsets it yields are addresses.
+Cursor cursor_in_buffer(const View& view, const Window& w, std::byte* buffer) {
+  return Cursor(view.filetype, view.displacement + reinterpret_cast<i64>(buffer) - w.first, w.begin, w.end);
+}
+
+Status write_window(const EngineFile& file, const View& view, const Window& w, Cursor& memory, const ScratchBuffer& buffer) {
+  const i64 span = w.last - w.first;
+  std::byte* data = buffer.data.get();
+  if (w.has_holes()) {
+    const IoPiece whole{w.first, data, span};
+    MERCUTIO_LET(const i64 got, read_pieces(file, std::span(&whole, 1)));
+    std::memset(data + got, 0, static_cast<size_t>(span - got));
+    Cursor target = cursor_in_buffer(view, w, data);
+    copy(memory, target, w.end - w.begin);
+  } else {
+    pack(memory, buffer.first(span));
+  }
+  const IoPiece whole{w.first, data, span};
+  return write_pieces(file, std::span(&whole, 1));
+}
+
+}  // namespace
+
+Result<i64> sieve_read(const EngineFile& file, const Access& access) {
+  const View& view = *access.view;
+  const i64 end = access.position + access.bytes;
+  const i64 span = view.last_offset(end) - view.first_offset(access.position);
+  ScratchBuffer buffer(std::min(file.hints->ind_rd_buffer_size, span));
+  Cursor memory = access.memory.cursor();
+  i64 position = access.position;
+  while (position < end) {
+    const Window w = next_window(view, position, end, buffer.bytes);
+    const IoPiece whole{w.first, buffer.data.get(), w.last - w.first};
+    MERCUTIO_LET(const i64 got, read_pieces(file, std::span(&whole, 1)));
+    const i64 reached = got == whole.bytes ? w.end : std::clamp(view.stream_position(w.first + got), w.begin, w.end);
+    Cursor source = cursor_in_buffer(view, w, buffer.data.get());
+    if (reached > w.begin) copy(source, memory, reached - w.begin);
+    position = reached;
+    if (reached < w.end) break;   // end of file
+  }
+  return position - access.position;
+}
+
+Result<i64> sieve_write(const EngineFile& file, const Access& access, bool locked) {
+  const View& view = *access.view;
+  const i64 end = access.position + access.bytes;
+  const i64 span = view.last_offset(end) - view.first_offset(access.position);
+  ScratchBuffer buffer(std::min(file.hints->ind_wr_buffer_size, span));
+  Cursor memory = access.memory.cursor();
+  for (i64 position = access.position; position < end;) {
+    const Window w = next_window(view, position, end, buffer.bytes);
+    std::unique_ptr<HeldLock> lock;
+    if (!locked && w.has_holes()) {
+      MERCUTIO_LET(lock, file.storage->lock(w.first, w.last, /*exclusive=*/true));
+    } else if (!locked) {
+      MERCUTIO_LET(lock, guard_against_sieving(file, w.first, w.last));
+    }
+    MERCUTIO_TRY(write_window(file, view, w, memory, buffer));
+    position = w.end;
+  }
+  return access.bytes;
+}
+
+}  // namespace mercutio

@@ -1,0 +1,15 @@
+// Data sieving: many small pieces as few large transfers over windows. Inside engine/ only.
+#pragma once
+
+#include "engine/engine.h"
+
+namespace mercutio {
+
+// Reads whole windows and keeps what is wanted. Needs a monotone, non-overlapping view.
+Result<i64> sieve_read(const EngineFile& file, const Access& access);
+
+// Writes window by window: under an exclusive lock of just that window, reads it, merges, writes it back. A window without
+// holes is neither read nor locked. `locked`: the caller holds a lock on the whole access already.
+Result<i64> sieve_write(const EngineFile& file, const Access& access, bool locked);
+
+}  // namespace mercutio

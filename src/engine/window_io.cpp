@@ -1,0 +1,137 @@
+#include "engine/window_io.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/pieces.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kLargestMergedHole = 64 * KiB;   // a longer hole is never read and written back
+constexpr i64 kLongRun = 64 * KiB;             // runs of this average length are written as they are
+constexpr i64 kMergeScratchBytes = 1 * MiB;
+
+// Neighbouring covered runs with only small holes in between; [begin, end) in the window.
+struct Group {
+  i64 begin = 0, end = 0;
+  i64 runs = 0, covered = 0;
+  // Whether it is better read, merged and written as one than run by run.
+  bool worth_merging() const { return runs > 1 && covered / runs < kLongRun; }
+};
+
+Group next_group(const Coverage& covered, i64 from) {
+  Group group;
+  group.begin = covered.next_covered(from);
+  group.end = group.begin;
+  for (i64 at = group.begin; at < covered.size();) {
+    if (group.runs > 0 && at - group.end > kLargestMergedHole) break;
+    group.end = covered.next_hole(at);
+    group.covered += group.end - at;
+    ++group.runs;
+    at = covered.next_covered(group.end);
+  }
+  return group;
+}
+
+// Fills the holes of [begin, end) with what the file holds there; zero beyond its end.
+Status fill_holes(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered, const Group& group) {
+  ScratchBuffer scratch(std::min(kMergeScratchBytes, group.end - group.begin));
+  for (i64 hole = covered.next_hole(group.begin); hole < group.end; hole = covered.next_hole(hole)) {
+    // One read serves all holes that begin within a scratch buffer's length.
+    const i64 begin = hole;
+    const i64 end = std::min(begin + scratch.bytes, group.end);
+    i64 last = begin;
+    for (i64 at = begin; at < end; at = covered.next_hole(last)) last = std::min(covered.next_covered(at), end);
+    const IoPiece piece{window.begin + begin, scratch.data.get(), last - begin};
+    MERCUTIO_LET(const i64 got, read_pieces(file, std::span(&piece, 1)));
+    std::memset(scratch.data.get() + got, 0, static_cast<size_t>(piece.bytes - got));
+    for (i64 at = begin; at < last;) {
+      const i64 stop = std::min(covered.next_covered(at), last);
+      std::memcpy(data + at, scratch.data.get() + (at - begin), static_cast<size_t>(stop - at));
+      at = covered.next_hole(stop);
+    }
+    hole = last;
+  }
+  return ok_status();
+}
+
+Status merge_group(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered, const Group& group) {
+  const i64 start = file.trace ? now_ns() : 0;
+  const i64 begin = window.begin + group.begin, end = window.begin + group.end;
+  MERCUTIO_LET(auto lock, file.storage->lock(begin, end, /*exclusive=*/true));
+  record(file, TraceKind::kLock, start, end - begin, begin, "merge into holes");
+  MERCUTIO_TRY(fill_holes(file, window, data, covered, group));
+  const IoPiece piece{begin, data + group.begin, group.end - group.begin};
+  return write_pieces(file, std::span(&piece, 1));
+}
+
+}  // namespace
+
+Status write_window(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered) {
+  const bool may_merge = may_sieve_writes(file);
+  PieceBatch batch(file, Direction::kWrite);
+  i64 first = -1, last = 0;   // of what goes into the batch
+  for (i64 at = covered.next_covered(0); at < covered.size();) {
+    const Group group = next_group(covered, at);
+    if (may_merge && group.worth_merging()) {
+      MERCUTIO_TRY(merge_group(file, window, data, covered, group));
+    } else {
+      if (first < 0) first = group.begin;
+      last = group.end;
+    }
+    at = covered.next_covered(group.end);
+  }
+  if (first < 0) return ok_status();
+  MERCUTIO_LET(auto guard, guard_against_sieving(file, window.begin + first, window.begin + last));
+  for (i64 at = first; at < last;) {
+    const Group group = next_group(covered, at);
+    if (!may_merge || !group.worth_merging()) {
+      for (i64 run = group.begin; run < group.end;) {
+        const i64 end = std::min(covered.next_hole(run), group.end);
+        MERCUTIO_TRY(batch.add(window.begin + run, data + run, end - run));
+        run = covered.next_covered(end);
+      }
+    }
+    at = covered.next_covered(group.end);
+  }
+  auto written = batch.finish();
+  return written ? ok_status() : Status(std::move(written).error());
+}
+
+Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* data, const Coverage& needed) {
+  std::vector<IoPiece> pieces;
+  auto read_all = [&]() -> Result<i64> {
+    i64 wanted = 0;
+    for (const IoPiece& piece : pieces) wanted += piece.bytes;
+    MERCUTIO_LET(i64 got, read_pieces(file, pieces));
+    if (got == wanted) return INT64_MAX;
+    // The first needed byte at or after the first missing one; everything from there on reads as zero.
+    i64 missing = -1;
+    for (const IoPiece& piece : pieces) {
+      const i64 here = std::min(got, piece.bytes);
+      std::memset(piece.data + here, 0, static_cast<size_t>(piece.bytes - here));
+      if (missing < 0 && here < piece.bytes) missing = piece.offset + here - window.begin;
+      got -= here;
+    }
+    return window.begin + needed.next_covered(missing);
+  };
+  i64 end_of_file = INT64_MAX;
+  for (i64 at = needed.next_covered(0); at < needed.size();) {
+    const Group group = next_group(needed, at);
+    if (end_of_file != INT64_MAX) {   // beyond the end already
+      std::memset(data + group.begin, 0, static_cast<size_t>(group.end - group.begin));
+    } else {
+      pieces.push_back(IoPiece{window.begin + group.begin, data + group.begin, group.end - group.begin});
+    }
+    at = needed.next_covered(group.end);
+    if (static_cast<i64>(pieces.size()) == kPiecesPerCall || at >= needed.size()) {
+      MERCUTIO_LET(const i64 found, read_all());
+      end_of_file = std::min(end_of_file, found);
+      pieces.clear();
+    }
+  }
+  return end_of_file;
+}
+
+}  // namespace mercutio

@@ -104,7 +104,9 @@ void clip_to_file(std::vector<PeerAccess>& peers, i64 file_bytes) {
 
 Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const Access& access, IndependentOptions options) {
   Result<i64> moved = access.bytes > 0 ? independent(file, access, options) : Result<i64>(i64{0});
-  MERCUTIO_CO_TRY(co_await agree(channel, moved.ok() ? ok_status() : Status(moved.error())));
+  Status status = ok_status();   // not a conditional inside the co_await: g++ 12 evaluates both arms there
+  if (!moved) status = moved.error();
+  MERCUTIO_CO_TRY(co_await agree(channel, std::move(status)));
   co_return moved;
 }
 
@@ -115,7 +117,8 @@ Task<Result<i64>> run_two_phase(const EngineFile& file, Channel channel, PeerVie
   std::vector<ViewWords> words;
   for (const Entry& entry : entries) words.push_back(entry.view);
   const bool has_data = entries[me].bytes > 0;
-  MERCUTIO_CO_TRY(co_await ship_views(channel, views, has_data ? access.view->filetype : nullptr, words, peers));
+  const FlatTypeRef filetype = has_data ? access.view->filetype : nullptr;
+  MERCUTIO_CO_TRY(co_await ship_views(channel, views, filetype, words, peers));
   if (reads(access) && entries[0].file_bytes >= 0) clip_to_file(peers, entries[0].file_bytes);
 
   const i64 start = file.trace ? now_ns() : 0;

@@ -1,0 +1,268 @@
+#include <gtest/gtest.h>
+
+#include "comm/in_process.h"
+#include "engine/engine.h"
+#include "engine/exchange.h"
+#include "engine/progress.h"
+#include "engine/test_support.h"
+
+namespace mercutio {
+namespace {
+
+using namespace mercutio::testing;
+
+template <class T>
+T drive(Comm& comm, Task<T> task) {
+  return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
+}
+
+Hints random_hints(Random& random, i64 ranks) {
+  static constexpr Toggle kToggles[] = {Toggle::kAutomatic, Toggle::kEnable, Toggle::kEnable, Toggle::kDisable};
+  static constexpr i64 kBuffers[] = {1, 16, 64, 1000, 8 * MiB};
+  Hints hints;
+  hints.romio_cb_read = hints.romio_cb_write = kToggles[pick(random, 0, 3)];
+  hints.romio_ds_write = pick(random, 0, 3) == 0 ? Toggle::kDisable : Toggle::kAutomatic;
+  hints.cb_buffer_size = kBuffers[pick(random, 0, 4)];
+  hints.cb_nodes = pick(random, 0, ranks + 1);
+  return hints;
+}
+
+// Views that tile the file between the ranks: rank r has every P-th block.
+OwnedAccess tiling_access(Random& random, Direction direction, const Comm& comm, i64 block, i64 bytes) {
+  auto type = make_resized(0, block * comm.size(), make_contiguous(block, byte_type()));
+  return make_access(direction, make_view(block * comm.rank(), type), 0, bytes, random_memory_type(random, bytes));
+}
+
+class Collective : public ::testing::TestWithParam<i64> {};
+
+TEST_P(Collective, RandomWrites) {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    Random shared(seed);
+    SharedFile file;
+    file.traits.can_lock = pick(shared, 0, 3) > 0;
+    file.bytes = random_bytes(shared, pick(shared, 0, 300));
+    const Hints hints = random_hints(shared, GetParam());
+    const bool tiling = pick(shared, 0, 2) == 0, readable = pick(shared, 0, 3) > 0;
+    const i64 block = pick(shared, 1, 20), bytes = pick(shared, 1, 200);
+    WriteOracle oracle(file.bytes);
+    std::mutex mutex;
+    run_ranks(GetParam(), [&](Comm& comm) {
+      Random random(seed * 1000 + static_cast<std::uint64_t>(comm.rank()));
+      TestStorage storage(file);
+      std::atomic<bool> dirty{false};
+      OwnedAccess owned = tiling ? tiling_access(random, Direction::kWrite, comm, block, bytes)
+                                 : random_access(random, Direction::kWrite, 200);
+      fill_memory(random, owned);
+      {
+        std::lock_guard lock(mutex);
+        oracle.add(owned);
+      }
+      EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, readable};
+      auto moved = drive(comm, collective(engine_file, {&comm, 5}, make_peer_views(), owned.access, {}));
+      ASSERT_TRUE(moved.ok()) << "seed " << seed << ": " << moved.error().what;
+      ASSERT_EQ(*moved, owned.access.bytes);
+      ASSERT_TRUE(readable || storage.counts.reads == 0);
+      ASSERT_TRUE(storage.counts.writes == 0 || dirty.load());
+    });
+    ASSERT_EQ(oracle.first_wrong(file.bytes), -1) << "seed " << seed;
+    ASSERT_TRUE(file.locks.empty());
+  }
+}
+
+TEST_P(Collective, RandomReadsCountExactlyToEndOfFile) {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    Random shared(seed);
+    SharedFile file;
+    file.traits.visibility_immediate = pick(shared, 0, 3) > 0;
+    file.bytes = random_bytes(shared, pick(shared, 0, 3) == 0 ? 0 : pick(shared, 0, 800));
+    const Hints hints = random_hints(shared, GetParam());
+    const bool tiling = pick(shared, 0, 2) == 0;
+    const i64 block = pick(shared, 1, 20), bytes = pick(shared, 1, 200);
+    run_ranks(GetParam(), [&](Comm& comm) {
+      Random random(seed * 1000 + static_cast<std::uint64_t>(comm.rank()));
+      TestStorage storage(file);
+      OwnedAccess owned = tiling ? tiling_access(random, Direction::kRead, comm, block, bytes)
+                                 : random_access(random, Direction::kRead, 200);
+      EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
+      auto moved = drive(comm, collective(engine_file, {&comm, 5}, make_peer_views(), owned.access, {}));
+      ASSERT_TRUE(moved.ok()) << "seed " << seed << ": " << moved.error().what;
+      if (!file.traits.visibility_immediate) {   // the buffer beyond end of file may be cleared there
+        for (i64 i = *moved; i < owned.access.bytes; ++i) owned.at(i) = std::byte{0xEE};
+      }
+      ASSERT_TRUE(read_is_right(owned, file.bytes, *moved)) << "seed " << seed << " rank " << comm.rank();
+    });
+  }
+}
+
+TEST_P(Collective, AViewIsShippedOnceAndADisplacementNever) {
+  SharedFile file;
+  Hints hints;
+  hints.romio_cb_write = Toggle::kEnable;
+  run_ranks(GetParam(), [&](Comm& comm) {
+    TestStorage storage(file);
+    auto views = make_peer_views();
+    EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
+    auto type = make_resized(0, 8 * comm.size(), make_contiguous(8, byte_type()));
+    for (i64 step = 0; step < 3; ++step) {
+      OwnedAccess owned = make_access(Direction::kWrite, make_view(step * 80 * comm.size() + 8 * comm.rank(), type), 0, 80,
+                                      make_contiguous(80, byte_type()));
+      std::fill(owned.buffer.begin(), owned.buffer.end(), static_cast<std::byte>(1 + comm.rank() + 10 * step));
+      ASSERT_EQ(drive(comm, collective(engine_file, {&comm, step}, views, owned.access, {})).value(), 80);
+      ASSERT_TRUE(views->latest_is(comm.rank(), owned.access.view->filetype->hash()));
+    }
+  });
+  ASSERT_EQ(static_cast<i64>(file.bytes.size()), 3 * 80 * GetParam());
+  for (size_t i = 0; i < file.bytes.size(); ++i) {
+    const i64 offset = static_cast<i64>(i), step = offset / (80 * GetParam()), rank = offset / 8 % GetParam();
+    ASSERT_EQ(file.bytes[i], static_cast<std::byte>(1 + rank + 10 * step)) << i;
+  }
+}
+
+TEST_P(Collective, OneFailedRankStopsAllAndNobodyMovesData) {
+  SharedFile file;
+  const Hints hints;
+  run_ranks(GetParam(), [&](Comm& comm) {
+    TestStorage storage(file);
+    EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
+    OwnedAccess owned = make_access(Direction::kWrite, make_view(0, byte_type()), 100 * comm.rank(), 100, make_contiguous(100, byte_type()));
+    CollectiveOptions options;
+    Access access = owned.access;
+    if (comm.rank() == comm.size() - 1) {
+      options.entry = Error{ErrorClass::kCount, "negative count"};
+      access = Access{};
+      access.direction = Direction::kWrite;
+    }
+    auto moved = drive(comm, collective(engine_file, {&comm, 0}, make_peer_views(), access, options));
+    ASSERT_FALSE(moved.ok());
+    EXPECT_EQ(moved.error().cls, ErrorClass::kCount);
+    EXPECT_NE(moved.error().what.find("negative count"), std::string::npos);
+  });
+  EXPECT_TRUE(file.bytes.empty());
+}
+
+TEST_P(Collective, AtomicAccessesAreOneStepEach) {
+  SharedFile file;
+  const Hints hints;
+  run_ranks(GetParam(), [&](Comm& comm) {
+    TestStorage storage(file);
+    EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
+    OwnedAccess owned = make_access(Direction::kWrite, make_view(0, make_resized(0, 4, make_contiguous(2, byte_type()))), 0, 1000,
+                                    make_contiguous(1000, byte_type()));
+    std::fill(owned.buffer.begin(), owned.buffer.end(), static_cast<std::byte>(1 + comm.rank()));
+    CollectiveOptions options;
+    options.atomic = true;
+    ASSERT_TRUE(drive(comm, collective(engine_file, {&comm, 0}, make_peer_views(), owned.access, options)).ok());
+  });
+  for (size_t i = 0; i < file.bytes.size(); i += 4) ASSERT_EQ(file.bytes[i], file.bytes[0]) << i;
+}
+
+TEST_P(Collective, LargeChunksAndContiguousMemory) {
+  SharedFile file;
+  Hints hints;
+  hints.romio_cb_write = hints.romio_cb_read = Toggle::kEnable;
+  hints.cb_buffer_size = 700000;
+  const i64 block = 100000, blocks = 12;
+  run_ranks(GetParam(), [&](Comm& comm) {
+    TestStorage storage(file);
+    EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
+    auto views = make_peer_views();
+    auto type = make_resized(0, block * comm.size(), make_contiguous(block, byte_type()));
+    Random random(static_cast<std::uint64_t>(comm.rank()));
+    OwnedAccess out = make_access(Direction::kWrite, make_view(block * comm.rank(), type), 0, block * blocks, make_contiguous(block * blocks, byte_type()));
+    fill_memory(random, out);
+    ASSERT_EQ(drive(comm, collective(engine_file, {&comm, 0}, views, out.access, {})).value(), block * blocks);
+    OwnedAccess in = make_access(Direction::kRead, out.access.view, 0, block * blocks, make_contiguous(block * blocks, byte_type()));
+    ASSERT_EQ(drive(comm, collective(engine_file, {&comm, 0}, views, in.access, {})).value(), block * blocks);
+    ASSERT_EQ(in.buffer, out.buffer);
+  });
+}
+
+TEST_P(Collective, SeveralInFlightOnOneFile) {
+  SharedFile file;
+  Hints hints;
+  hints.romio_cb_write = Toggle::kEnable;
+  hints.cb_buffer_size = 100;
+  run_ranks(GetParam(), [&](Comm& comm) {
+    TestStorage storage(file);
+    std::atomic<bool> dirty{false};
+    EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
+    auto views = make_peer_views();
+    auto progress = make_progress_thread();
+    auto type = make_resized(0, 10 * comm.size(), make_contiguous(10, byte_type()));
+    std::vector<OwnedAccess> owned;
+    std::vector<RequestRef> requests;
+    for (i64 i = 0; i < 4; ++i) {
+      owned.push_back(make_access(Direction::kWrite, make_view(10 * comm.rank(), type), 200 * i, 200, make_contiguous(200, byte_type())));
+      std::fill(owned.back().buffer.begin(), owned.back().buffer.end(), static_cast<std::byte>(1 + comm.rank() + 10 * i));
+    }
+    for (i64 i = 0; i < 4; ++i) {
+      requests.push_back(progress->start(collective(engine_file, {&comm, i}, views, owned[static_cast<size_t>(i)].access, {}), nullptr));
+    }
+    for (auto& request : requests) ASSERT_EQ(request->wait().value(), 200);
+  });
+  for (size_t i = 0; i < file.bytes.size(); ++i) {
+    const i64 offset = static_cast<i64>(i), rank = offset / 10 % GetParam(), round = offset / (200 * GetParam());
+    ASSERT_EQ(file.bytes[i], static_cast<std::byte>(1 + rank + 10 * round)) << i;
+  }
+}
+
+// The state machine with as little room as it can have: a plan of one lane and tiny chunks.
+TEST_P(Collective, OneLaneAndTinyChunksStillGetThrough) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Random shared(seed);
+    const i64 ranks = GetParam();
+    SharedFile file;
+    file.bytes = random_bytes(shared, 3000);
+    const auto before = file.bytes;
+    const Hints hints;
+    const Direction direction = pick(shared, 0, 1) ? Direction::kWrite : Direction::kRead;
+    std::vector<OwnedAccess> all;
+    std::vector<PeerAccess> peers;
+    std::vector<RankSummary> summaries;
+    WriteOracle oracle(file.bytes);
+    for (i64 r = 0; r < ranks; ++r) {
+      all.push_back(random_access(shared, direction, 150));
+      OwnedAccess& owned = all.back();
+      if (direction == Direction::kWrite) {
+        fill_memory(shared, owned);
+        oracle.add(owned);
+      }
+      const Access& a = owned.access;
+      PeerAccess peer{a.view->filetype, a.view->displacement, a.position, a.position + a.bytes, 0, 0};
+      if (a.bytes > 0) {
+        peer.first = a.view->first_offset(a.position);
+        peer.last = a.view->last_offset(a.position + a.bytes);
+      }
+      summaries.push_back(RankSummary{a.bytes, peer.first, peer.last});
+      peers.push_back(peer);
+    }
+    Hints forced;
+    forced.romio_cb_read = forced.romio_cb_write = Toggle::kEnable;
+    forced.cb_nodes = pick(shared, 1, ranks);
+    forced.cb_buffer_size = pick(shared, 1, 100);
+    const Pattern pattern = summarise(direction, false, summaries);
+    Plan plan = make_plan(pattern, forced, Topology{std::vector<i64>(static_cast<size_t>(ranks), 0), {"n"}}, {});
+    if (plan.strategy != Strategy::kTwoPhase) continue;
+    plan.lanes = pick(shared, 1, 2);
+    plan.chunk_bytes = pick(shared, 1, 9);
+    run_ranks(ranks, [&](Comm& comm) {
+      TestStorage storage(file);
+      EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
+      OwnedAccess& owned = all[static_cast<size_t>(comm.rank())];
+      Exchange exchange(engine_file, {&comm, 0}, plan, direction, peers, owned.access.memory, owned.access.position);
+      for (i64 spins = 0; !exchange.advance(); ++spins) comm.idle(spins);
+      ASSERT_TRUE(exchange.message_status().ok());
+      ASSERT_TRUE(exchange.storage_status().ok());
+    });
+    if (direction == Direction::kWrite) {
+      ASSERT_EQ(oracle.first_wrong(file.bytes), -1) << "seed " << seed;
+    } else {
+      for (auto& owned : all) ASSERT_TRUE(read_is_right(owned, before, owned.access.bytes)) << "seed " << seed;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Collective, ::testing::Values(1, 2, 3, 4, 7));
+
+}  // namespace
+}  // namespace mercutio

@@ -1,0 +1,31 @@
+# What is installed beside the libraries and commands: find_package, pkg-config, man pages, completion, a modulefile.
+include(CMakePackageConfigHelpers)
+
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/mercutioConfig.cmake.in ${CMAKE_BINARY_DIR}/mercutioConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mercutio
+  PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/mercutioConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/mercutioConfig.cmake ${CMAKE_BINARY_DIR}/mercutioConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mercutio)
+
+# These two hold the prefix, which `cmake --install --prefix` may change: they are written at install time.
+set(mercutio_late_files cmake/mercutio.pc.in tools/modulefile/mercutio.lua.in)
+set(mercutio_late_folders ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_DATADIR}/modulefiles/mercutio)
+set(mercutio_late_names mercutio.pc ${PROJECT_VERSION}.lua)
+foreach(file folder name IN ZIP_LISTS mercutio_late_files mercutio_late_folders mercutio_late_names)
+  install(CODE "
+    set(PROJECT_VERSION ${PROJECT_VERSION})
+    set(CMAKE_INSTALL_BINDIR ${CMAKE_INSTALL_BINDIR})
+    set(CMAKE_INSTALL_LIBDIR ${CMAKE_INSTALL_LIBDIR})
+    set(CMAKE_INSTALL_MANDIR ${CMAKE_INSTALL_MANDIR})
+    set(CMAKE_INSTALL_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR})
+    configure_file(\"${CMAKE_SOURCE_DIR}/${file}\" \"${CMAKE_BINARY_DIR}/install/${name}\" @ONLY)
+    file(INSTALL \"${CMAKE_BINARY_DIR}/install/${name}\" DESTINATION \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}\")")
+endforeach()
+
+install(FILES ${CMAKE_SOURCE_DIR}/docs/man/mercutio.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${CMAKE_SOURCE_DIR}/docs/man/mercutio.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
+install(FILES ${CMAKE_SOURCE_DIR}/tools/completion/mercutio.bash
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME mercutio)
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/hints.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})

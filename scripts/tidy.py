@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Checks the rules of the house that a compiler does not check. Runs as the test `tidy`; prints one line per finding.
+
+  arrows      an include may only look along base <- model <- {plan, comm, storage} <- engine <- file <- mpi <- api
+  mpi.h       only src/mpi and src/api know an MPI header
+  size        functions up to 60 lines and 5 parameters, files up to 500 lines; scripts/tidy_exceptions.txt lists the
+              present exceptions with their limit: an entry may shrink or go, a new one needs a reason in review
+  words       no notes to self, no disabled code; no output, exit or environment access in the library
+  coroutines  co_await and co_return only in engine/, file/ and remote/
+  tests       every *_test.cpp is where CMake registers it
+
+`scripts/tidy.py --ratchet` rewrites the exceptions with what is there now, but never raises a limit.
+`scripts/tidy.py --admit` adds entries for what is over the limits today.
+"""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+EXCEPTIONS = ROOT / "scripts" / "tidy_exceptions.txt"
+MAX_FILE, MAX_FUNCTION, MAX_PARAMETERS = 500, 60, 5
+
+LOOKS_AT = {
+    "base": set(),
+    "model": {"base"},
+    "plan": {"base", "model"},
+    "comm": {"base", "model"},
+    "storage": {"base", "model"},
+    "engine": {"base", "model", "plan", "comm", "storage"},
+    "remote": {"base", "model", "plan", "comm", "storage", "engine"},
+    "file": {"base", "model", "plan", "comm", "storage", "engine"},
+    "mpi": {"base", "model", "plan", "comm", "storage", "engine", "file"},
+    "api": {"base", "model", "plan", "comm", "storage", "engine", "file", "mpi"},
+    "preload": set(),
+}
+SUFFIXES = {".h", ".cpp", ".c", ".def", ".inc"}
+NOTES = re.compile(r"\b(FIX" + r"ME|TO" + r"DO|XXX|HACK)\b|^\s*#\s*if\s+0\b")
+LIBRARY_WORDS = re.compile(r"(?<![\w.>:])(?:std::)?(printf|puts|exit|_exit|abort|getenv|setenv)\s*\(|std::cout|std::cerr")
+# Where the library may read its environment or must stop a program that cannot go on.
+LIBRARY_WORDS_ALLOWED = {
+    "getenv": ("src/model/hints", "src/model/environment", "src/api/", "src/preload/", "src/mpi/environment"),
+    "abort": ("src/preload/", "src/mpi/errors", "src/mpi/errhandler", "src/api/"),
+    "exit": ("src/preload/",),
+}
+COROUTINE = re.compile(r"\bco_(await|return|yield)\b")
+CONTROL = {"if", "for", "while", "switch", "catch", "return", "sizeof", "else", "do", "alignof", "decltype", "defined"}
+
+
+def strip(text):
+    """The text with comments and literals blanked, line structure kept."""
+    def blank(match):
+        token = match.group(0)
+        if token.startswith(("//", "/*")):
+            return re.sub(r"[^\n]", " ", token)
+        return token[0] + re.sub(r"[^\n]", " ", token[1:-1]) + token[-1]
+    pattern = (r'R"(\w*)\((?:.|\n)*?\)\1"|//[^\n]*|/\*(?:.|\n)*?\*/|"(?:\\.|[^"\\\n])*"'
+               r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'")
+    return re.sub(pattern, blank, text)
+
+
+def close_of(text, start, pair):
+    """Index of the bracket that closes the one at `start`, or -1."""
+    depth = 0
+    for i in range(start, len(text)):
+        if text[i] == pair[0]:
+            depth += 1
+        elif text[i] == pair[1]:
+            depth -= 1
+            if depth == 0:
+                return i
+    return -1
+
+
+def parameters(text):
+    """Number of parameters in the text between a function's parentheses."""
+    depth, count = 0, 1
+    if text.strip() in ("", "void"):
+        return 0
+    for char in text:
+        depth += char in "(<[{"
+        depth -= char in ")>]}"
+        count += char == "," and depth == 0
+    return count
+
+
+SIGNATURE = re.compile(r"(?m)^[ \t]*(?:[\w:<>,&*~\[\]\s]+?[\s&*])?((?:[A-Za-z_]\w*::)*(?:~?[A-Za-z_]\w*|operator\S+))\s*\(")
+
+
+def functions(text):
+    """(name, first line, lines, parameters) of each function definition."""
+    at = 0
+    while match := SIGNATURE.search(text, at):
+        at = match.end()
+        name = match.group(1)
+        opening = match.end() - 1
+        closing = close_of(text, opening, "()")
+        if closing < 0 or name in CONTROL or text[:match.start(1)].rstrip().endswith((".", "->", "=", "return", "new", "#define")):
+            continue
+        tail = re.compile(r"\s*(?:const|noexcept|override|final|mutable|->\s*[\w:<>*&, ]+|\s)*(?::(?!:)[^;{]*(?:\{[^{};]*\}[^;{]*)*)?\{").match(text, closing + 1)
+        if not tail:
+            continue
+        end = close_of(text, tail.end() - 1, "{}")
+        if end < 0:
+            continue
+        first = text.count("\n", 0, match.start(1)) + 1
+        yield name, first, text.count("\n", match.start(1), end) + 1, parameters(text[opening + 1:closing])
+        at = end + 1 if not re.search(r"\b(class|struct|namespace)\b", text[match.start():match.start(1)]) else at
+
+
+def sources():
+    for top in ("src", "include", "tools", "tests", "bench", "examples"):
+        for path in sorted((ROOT / top).rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file():
+                yield path
+
+
+class Tidy:
+    def __init__(self):
+        self.findings, self.sizes = [], {}
+
+    def add(self, path, line, text):
+        self.findings.append(f"{path.relative_to(ROOT)}:{line}: {text}")
+
+    def check_includes(self, path, text):
+        parts = path.relative_to(ROOT).parts
+        if parts[0] != "src":
+            return
+        folder, is_test = parts[1], path.name.endswith("_test.cpp")
+        for number, line in enumerate(text.split("\n"), 1):
+            match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+            if not match:
+                continue
+            target = match.group(2)
+            if re.fullmatch(r"mpi(_abi|io|_proto)?\.h", target) and folder not in ("mpi", "api"):
+                self.add(path, number, f"{target} outside src/mpi and src/api")
+            head = target.split("/")[0]
+            if match.group(1) == "<" or head not in LOOKS_AT or "/" not in target or head == folder:
+                continue
+            if head not in LOOKS_AT.get(folder, set()) and not is_test:
+                self.add(path, number, f"{folder}/ may not look at {head}/")
+
+    def check_words(self, path, text, code):
+        name = str(path.relative_to(ROOT))
+        for number, (line, bare) in enumerate(zip(text.split("\n"), code.split("\n")), 1):
+            if NOTES.search(line):
+                self.add(path, number, "a note to self or disabled code")
+            if not name.startswith("src/") or name.endswith("_test.cpp"):
+                continue
+            for match in LIBRARY_WORDS.finditer(bare):
+                word = match.group(1) or match.group(0)
+                allowed = LIBRARY_WORDS_ALLOWED.get(word.lstrip("_"), ())
+                if not name.startswith(allowed or ("\0",)):
+                    self.add(path, number, f"{word} in the library")
+            if COROUTINE.search(bare) and path.relative_to(ROOT).parts[1] not in ("engine", "file", "remote"):
+                self.add(path, number, "a coroutine outside engine/, file/ and remote/")
+
+    def check_sizes(self, path, text, code):
+        if path.suffix not in (".h", ".cpp", ".c"):
+            return
+        name = str(path.relative_to(ROOT))
+        lines = text.count("\n")
+        if lines > MAX_FILE:
+            self.sizes[f"file {name}"] = (lines, path, 1)
+        if name.startswith("tests/") and path.suffix == ".c":
+            return
+        for function, first, length, count in functions(code):
+            if length > MAX_FUNCTION:
+                self.sizes[f"function {name} {function}"] = (length, path, first)
+            if count > MAX_PARAMETERS and not name.startswith(("src/api/", "tests/", "src/mpi/")):
+                self.sizes[f"parameters {name} {function}"] = (count, path, first)
+
+    def check_registration(self):
+        for path in sorted((ROOT / "src").rglob("*_test.cpp")):
+            if path.relative_to(ROOT).parts[1] in ("mpi", "api", "preload"):
+                lists = path.parent / "CMakeLists.txt"
+                if not (lists.is_file() and path.name in lists.read_text()):
+                    self.add(path, 1, "this test is not registered by a CMakeLists.txt beside it")
+        for path in sorted((ROOT / "tests").rglob("*_test.cpp")):
+            texts = [p.read_text() for p in (path.parent / "CMakeLists.txt", path.parent.parent / "CMakeLists.txt") if p.is_file()]
+            if not any(path.name in text or path.stem in text or "_test.cpp" in text or "*.cpp" in text for text in texts):
+                self.add(path, 1, "this test is not registered by a CMakeLists.txt")
+
+    def run(self):
+        for path in sources():
+            text = path.read_text(errors="replace")
+            code = strip(text)
+            self.check_includes(path, text)
+            self.check_words(path, text, code)
+            self.check_sizes(path, text, code)
+        self.check_registration()
+
+
+def read_exceptions():
+    entries = {}
+    if EXCEPTIONS.is_file():
+        for line in EXCEPTIONS.read_text().splitlines():
+            if line.strip() and not line.startswith("#"):
+                limit, key = line.split(None, 1)
+                entries[key] = int(limit)
+    return entries
+
+
+def write_exceptions(entries):
+    head = ("# What is over the limits of scripts/tidy.py, with its present size. An entry may only shrink; when the code is below\n"
+            "# the limit, the entry must go (`scripts/tidy.py --ratchet` does both).\n")
+    EXCEPTIONS.write_text(head + "".join(f"{limit} {key}\n" for key, limit in sorted(entries.items())))
+
+
+def main():
+    tidy = Tidy()
+    tidy.run()
+    entries = read_exceptions()
+    if "--ratchet" in sys.argv:
+        entries = {key: min(limit, tidy.sizes[key][0]) for key, limit in entries.items() if key in tidy.sizes}
+        write_exceptions(entries)
+    if "--admit" in sys.argv:
+        entries.update({key: size for key, (size, _, _) in tidy.sizes.items() if key not in entries})
+        write_exceptions(entries)
+    for key, (size, path, line) in sorted(tidy.sizes.items()):
+        if size > entries.get(key, 0):
+            known = f", its exception allows {entries[key]}" if key in entries else ""
+            tidy.add(path, line, f"{key.split()[0]} {key.split()[-1]} has size {size}{known}")
+    for key in sorted(set(entries) - set(tidy.sizes)):
+        tidy.findings.append(f"scripts/tidy_exceptions.txt: '{key}' is within the limits now: remove the entry")
+    print("\n".join(tidy.findings) if tidy.findings else "tidy")
+    return 1 if tidy.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+# What the scripts of this folder share. MERCUTIO is the command; a test fails by leaving with a code other than 0.
+# 77 tells ctest that a test cannot run here.
+set -euo pipefail
+: "${MERCUTIO:?the path of the mercutio command}"
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+skip() { printf 'skipped: %s\n' "$*"; exit 77; }
+
+# contains TEXT PART
+contains() { case "$1" in *"$2"*) ;; *) fail "'$2' is not in: $1" ;; esac; }
+lacks() { case "$1" in *"$2"*) fail "'$2' is in: $1" ;; esac; }
+equals() { [ "$1" = "$2" ] || fail "'$1' is not '$2'"; }
+
+# A launcher that says what it is asked: fake_launcher NAME VERSION-TEXT
+fake_launcher() {
+  mkdir -p "$scratch/bin"
+  printf '#!/bin/sh\n[ "$1" = --version ] && echo "%s" && exit 0\nprintf "%%s\\n" "$@"\n' "$2" >"$scratch/bin/$1"
+  chmod +x "$scratch/bin/$1"
+}
+
+launch_flags() {   # what makes this launcher start two ranks here
+  case "$1" in
+    *openmpi*)
+      printf '%s\n' --oversubscribe
+      [ "$(id -u)" -ne 0 ] || printf '%s\n' --allow-run-as-root
+      ;;
+  esac
+  printf '%s\n' -n 2
+}

@@ -1,0 +1,20 @@
+# Bash completion for the mercutio command.
+_mercutio() {
+  local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints version --help --version" -- "$current")
+    return
+  fi
+  case "$command" in
+    run) mapfile -t COMPREPLY < <(compgen -W "--print --hint -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
+    doctor)
+      if [ "${COMP_WORDS[COMP_CWORD - 1]}" = "--dir" ]; then
+        mapfile -t COMPREPLY < <(compgen -d -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -W "--dir -- mpirun mpiexec srun" -- "$current")
+      fi
+      ;;
+    hints) mapfile -t COMPREPLY < <(compgen -W "$(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
+  esac
+}
+complete -o default -F _mercutio mercutio

@@ -1,0 +1,258 @@
+#include "mpi/decode.h"
+
+#include <mutex>
+#include <unordered_map>
+
+#include "mpi/named_types.h"
+#include "mpi/real.h"
+
+namespace mercutio {
+
+namespace {
+
+// What MPI_Type_get_contents says, small and large forms in one shape: `numbers` holds the integer and count arguments in
+// the order of the standard's table, addresses apart.
+struct Contents {
+  int combiner = MPI_COMBINER_NAMED;
+  bool large = false;
+  std::vector<i64> ints, addresses, counts;
+  std::vector<MPI_Datatype> types;
+};
+
+using EnvelopeLarge = int(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
+using ContentsLarge = int(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int*, MPI_Aint*, MPI_Count*, MPI_Datatype*);
+
+Error type_error(const char* what) { return Error{ErrorClass::kType, what}; }
+
+// The large-count form first: asking the small one about a type made by a _c constructor is an error in MPICH and aborts
+// in Intel MPI.
+Status read_large(MPI_Datatype type, Contents& out) {
+  auto* envelope = real_function<EnvelopeLarge>("PMPI_Type_get_envelope_c");
+  auto* contents = real_function<ContentsLarge>("PMPI_Type_get_contents_c");
+  MPI_Count ni = 0, na = 0, nc = 0, nd = 0;
+  if (envelope(type, &ni, &na, &nc, &nd, &out.combiner) != MPI_SUCCESS) return type_error("MPI_Type_get_envelope_c refused the datatype");
+  if (out.combiner == MPI_COMBINER_NAMED) return ok_status();
+  std::vector<int> ints(static_cast<std::size_t>(ni) + 1);
+  std::vector<MPI_Aint> addresses(static_cast<std::size_t>(na) + 1);
+  std::vector<MPI_Count> counts(static_cast<std::size_t>(nc) + 1);
+  out.types.resize(static_cast<std::size_t>(nd) + 1);
+  if (contents(type, ni, na, nc, nd, ints.data(), addresses.data(), counts.data(), out.types.data()) != MPI_SUCCESS)
+    return type_error("MPI_Type_get_contents_c refused the datatype");
+  out.large = nc > 0;
+  out.ints.assign(ints.begin(), ints.begin() + ni);
+  out.addresses.assign(addresses.begin(), addresses.begin() + na);
+  out.counts.assign(counts.begin(), counts.begin() + nc);
+  out.types.resize(static_cast<std::size_t>(nd));
+  return ok_status();
+}
+
+Status read_small(MPI_Datatype type, Contents& out) {
+  int ni = 0, na = 0, nd = 0;
+  if (PMPI_Type_get_envelope(type, &ni, &na, &nd, &out.combiner) != MPI_SUCCESS) return type_error("MPI_Type_get_envelope refused the datatype");
+  if (out.combiner == MPI_COMBINER_NAMED) return ok_status();
+  std::vector<int> ints(static_cast<std::size_t>(ni) + 1);
+  std::vector<MPI_Aint> addresses(static_cast<std::size_t>(na) + 1);
+  out.types.resize(static_cast<std::size_t>(nd) + 1);
+  if (PMPI_Type_get_contents(type, ni, na, nd, ints.data(), addresses.data(), out.types.data()) != MPI_SUCCESS)
+    return type_error("MPI_Type_get_contents refused the datatype");
+  out.ints.assign(ints.begin(), ints.begin() + ni);
+  out.addresses.assign(addresses.begin(), addresses.begin() + na);
+  out.types.resize(static_cast<std::size_t>(nd));
+  return ok_status();
+}
+
+Status read_contents(MPI_Datatype type, Contents& out) {
+  static const bool has_large = real_symbol("PMPI_Type_get_envelope_c") && real_symbol("PMPI_Type_get_contents_c");
+  return has_large ? read_large(type, out) : read_small(type, out);
+}
+
+std::vector<i64> slice(const std::vector<i64>& from, i64 begin, i64 count) {
+  return {from.begin() + begin, from.begin() + begin + count};
+}
+
+Distribution distribution_of(i64 value) {
+  if (value == MPI_DISTRIBUTE_CYCLIC) return Distribution::kCyclic;
+  return value == MPI_DISTRIBUTE_BLOCK ? Distribution::kBlock : Distribution::kNone;
+}
+
+TypeSpecRef darray_spec(const Contents& c, TypeSpecRef child) {
+  i64 dims = c.ints[2];
+  // Small: size, rank, ndims, gsizes, distribs, dargs, psizes, order. Large: the gsizes are counts.
+  std::vector<i64> gsizes = c.large ? c.counts : slice(c.ints, 3, dims);
+  i64 at = c.large ? 3 : 3 + dims;
+  std::vector<Distribution> distributions;
+  for (i64 value : slice(c.ints, at, dims)) distributions.push_back(distribution_of(value));
+  std::vector<i64> dargs = slice(c.ints, at + dims, dims);
+  for (i64& arg : dargs)
+    if (arg == MPI_DISTRIBUTE_DFLT_DARG) arg = kDefaultDistributionArg;
+  bool c_order = c.ints[static_cast<std::size_t>(at + 3 * dims)] == MPI_ORDER_C;
+  return make_darray(c.ints[0], c.ints[1], gsizes, distributions, dargs, slice(c.ints, at + 2 * dims, dims), c_order, child);
+}
+
+TypeSpecRef subarray_spec(const Contents& c, TypeSpecRef child) {
+  i64 dims = c.ints[0];
+  const std::vector<i64>& from = c.large ? c.counts : c.ints;
+  i64 at = c.large ? 0 : 1;
+  bool c_order = c.ints[static_cast<std::size_t>(c.large ? 1 : 1 + 3 * dims)] == MPI_ORDER_C;
+  return make_subarray(slice(from, at, dims), slice(from, at + dims, dims), slice(from, at + 2 * dims, dims), c_order, child);
+}
+
+// Types whose arguments are a list of blocks. In the large forms lengths and displacements are all counts.
+TypeSpecRef block_list_spec(const Contents& c, const std::vector<TypeSpecRef>& children) {
+  const std::vector<i64>& n = c.large ? c.counts : c.ints;
+  i64 count = n[0];
+  bool by_block = c.combiner == MPI_COMBINER_INDEXED_BLOCK || c.combiner == MPI_COMBINER_HINDEXED_BLOCK;
+  i64 displacements_at = by_block ? 2 : 1 + count;
+  bool in_addresses = !c.large && (c.combiner == MPI_COMBINER_HINDEXED || c.combiner == MPI_COMBINER_HINDEXED_BLOCK || c.combiner == MPI_COMBINER_STRUCT);
+  std::vector<i64> displacements = in_addresses ? slice(c.addresses, 0, count) : slice(n, displacements_at, count);
+  switch (c.combiner) {
+    case MPI_COMBINER_INDEXED: return make_indexed(slice(n, 1, count), displacements, children[0]);
+    case MPI_COMBINER_HINDEXED: return make_hindexed(slice(n, 1, count), displacements, children[0]);
+    case MPI_COMBINER_INDEXED_BLOCK: return make_indexed_block(n[1], displacements, children[0]);
+    case MPI_COMBINER_HINDEXED_BLOCK: return make_hindexed_block(n[1], displacements, children[0]);
+    default: return make_struct(slice(n, 1, count), displacements, children);
+  }
+}
+
+TypeSpecRef spec_from(const Contents& c, const std::vector<TypeSpecRef>& children, MPI_Datatype type) {
+  const std::vector<i64>& n = c.large ? c.counts : c.ints;
+  switch (c.combiner) {
+    case MPI_COMBINER_DUP: return make_dup(children[0]);
+    case MPI_COMBINER_CONTIGUOUS: return make_contiguous(n[0], children[0]);
+    case MPI_COMBINER_VECTOR: return make_vector(n[0], n[1], n[2], children[0]);
+    case MPI_COMBINER_HVECTOR: return make_hvector(n[0], n[1], c.large ? n[2] : c.addresses[0], children[0]);
+    case MPI_COMBINER_INDEXED:
+    case MPI_COMBINER_HINDEXED:
+    case MPI_COMBINER_INDEXED_BLOCK:
+    case MPI_COMBINER_HINDEXED_BLOCK:
+    case MPI_COMBINER_STRUCT: return block_list_spec(c, children);
+    case MPI_COMBINER_SUBARRAY: return subarray_spec(c, children[0]);
+    case MPI_COMBINER_DARRAY: return darray_spec(c, children[0]);
+    case MPI_COMBINER_RESIZED:
+      return c.large ? make_resized(n[0], n[1], children[0]) : make_resized(c.addresses[0], c.addresses[1], children[0]);
+    case MPI_COMBINER_F90_REAL: return sized_spec(Basic::kFloat, type);
+    case MPI_COMBINER_F90_COMPLEX: return sized_spec(Basic::kComplexFloat, type);
+    case MPI_COMBINER_F90_INTEGER: return sized_spec(Basic::kSigned, type);
+    default: return nullptr;
+  }
+}
+
+Result<TypeSpecRef> build_spec(MPI_Datatype type);
+
+Result<std::vector<TypeSpecRef>> children_of(Contents& c) {
+  // MPI-1 bounds markers carry no data; the struct's real bounds are taken from the MPI below.
+  std::vector<TypeSpecRef> children;
+  std::vector<i64> lengths, displacements;
+  for (std::size_t i = 0; i < c.types.size(); ++i) {
+    bool marker = c.combiner == MPI_COMBINER_STRUCT && is_named(c.types[i]) && is_bounds_marker(c.types[i]);
+    if (marker) {
+      children.push_back(make_contiguous(0, byte_type()));
+      continue;
+    }
+    MERCUTIO_LET(TypeSpecRef child, build_spec(c.types[i]));
+    children.push_back(std::move(child));
+  }
+  return children;
+}
+
+void free_contents(Contents& c) {
+  for (MPI_Datatype& type : c.types)
+    if (!is_named(type)) PMPI_Type_free(&type);
+}
+
+// An MPI pads structs to alignment and knows bounds markers; where its lb or extent differ from the constructors', its own
+// count.
+Result<TypeSpecRef> with_bounds_of(MPI_Datatype type, TypeSpecRef spec) {
+  MPI_Count lb = 0, extent = 0;
+  if (PMPI_Type_get_extent_x(type, &lb, &extent) != MPI_SUCCESS) return type_error("MPI_Type_get_extent refused the datatype");
+  MERCUTIO_LET(FlatTypeRef flat, FlatType::lower(*spec));
+  if (flat->lb() == lb && flat->extent() == extent) return spec;
+  return make_resized(lb, extent, std::move(spec));
+}
+
+Result<TypeSpecRef> build_spec(MPI_Datatype type) {
+  Contents c;
+  MERCUTIO_TRY(read_contents(type, c));
+  if (c.combiner == MPI_COMBINER_NAMED) {
+    if (TypeSpecRef named = named_spec(type)) return named;
+    MERCUTIO_LET(TypeSpecRef bytes, Result<TypeSpecRef>(make_contiguous(sized_spec(Basic::kByte, type)->basic.native_bytes, byte_type())));
+    return bytes;   // a predefined type of this MPI only: moved as bytes
+  }
+  Result<std::vector<TypeSpecRef>> children = children_of(c);
+  TypeSpecRef spec = children ? spec_from(c, *children, type) : nullptr;
+  free_contents(c);
+  if (!children) return std::move(children).error();
+  if (!spec) return type_error("a datatype constructor this library does not know");
+  return c.combiner == MPI_COMBINER_STRUCT ? with_bounds_of(type, std::move(spec)) : Result<TypeSpecRef>(std::move(spec));
+}
+
+// ---- the cache: an attribute on the datatype -------------------------------------------------------------------------
+
+struct TypeCache {
+  int keyval = MPI_KEYVAL_INVALID;
+  std::mutex mutex;
+  std::unordered_map<const TypeSpec*, MPI_Datatype> live;
+};
+
+TypeCache& cache() {
+  static TypeCache* const the_cache = new TypeCache;
+  return *the_cache;
+}
+
+int forget_type(MPI_Datatype, int, void* value, void*) {
+  auto* entry = static_cast<DecodedType*>(value);
+  {
+    std::lock_guard lock(cache().mutex);
+    cache().live.erase(entry->spec.get());
+  }
+  delete entry;
+  return MPI_SUCCESS;
+}
+
+int type_keyval() {
+  TypeCache& the_cache = cache();
+  std::lock_guard lock(the_cache.mutex);
+  if (the_cache.keyval == MPI_KEYVAL_INVALID)
+    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget_type, &the_cache.keyval, nullptr);
+  return the_cache.keyval;
+}
+
+}  // namespace
+
+bool is_named(MPI_Datatype type) {
+  Contents c;
+  static const auto envelope = real_function<EnvelopeLarge>("PMPI_Type_get_envelope_c");
+  if (envelope) {
+    MPI_Count ni, na, nc, nd;
+    return envelope(type, &ni, &na, &nc, &nd, &c.combiner) == MPI_SUCCESS && c.combiner == MPI_COMBINER_NAMED;
+  }
+  int ni, na, nd;
+  return PMPI_Type_get_envelope(type, &ni, &na, &nd, &c.combiner) == MPI_SUCCESS && c.combiner == MPI_COMBINER_NAMED;
+}
+
+Result<DecodedType> decode(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL) return type_error("the datatype is MPI_DATATYPE_NULL");
+  int keyval = type_keyval(), found = 0;
+  DecodedType* known = nullptr;
+  if (PMPI_Type_get_attr(type, keyval, &known, &found) == MPI_SUCCESS && found) return *known;
+  MERCUTIO_LET(TypeSpecRef spec, build_spec(type));
+  MERCUTIO_LET(FlatTypeRef flat, FlatType::lower(*spec));
+  auto entry = std::make_unique<DecodedType>(DecodedType{spec, flat});
+  DecodedType result = *entry;
+  if (PMPI_Type_set_attr(type, keyval, entry.get()) == MPI_SUCCESS) {
+    std::lock_guard lock(cache().mutex);
+    cache().live[spec.get()] = type;
+    entry.release();
+  }
+  return result;
+}
+
+MPI_Datatype type_of(const TypeSpec* spec) {
+  std::lock_guard lock(cache().mutex);
+  auto it = cache().live.find(spec);
+  return it == cache().live.end() ? MPI_DATATYPE_NULL : it->second;
+}
+
+MPI_Datatype predefined_of(const BasicType& basic) { return predefined_with(basic); }
+
+}  // namespace mercutio

@@ -1,0 +1,24 @@
+// MPI_Datatype -> TypeSpec and FlatType, once per type: the result is cached on the type as an attribute.
+#pragma once
+
+#include "base/result.h"
+#include "model/flat_type.h"
+#include "mpi/mpi_header.h"
+
+namespace mercutio {
+
+struct DecodedType {
+  TypeSpecRef spec;
+  FlatTypeRef flat;   // native sizes, coalesced
+};
+
+// kType for MPI_DATATYPE_NULL and for types the MPI itself refuses to describe.
+Result<DecodedType> decode(MPI_Datatype type);
+bool is_named(MPI_Datatype type);
+// A live MPI type with this spec (one that was decoded and not freed since), for conversion callbacks; else
+// MPI_DATATYPE_NULL.
+MPI_Datatype type_of(const TypeSpec* spec);
+// A predefined type with these properties, for extent callbacks; else MPI_DATATYPE_NULL.
+MPI_Datatype predefined_of(const BasicType& basic);
+
+}  // namespace mercutio

@@ -1,0 +1,33 @@
+// Error -> MPI error code. One code per (class, text), made by MPI_Add_error_code/_string, so that MPI_Error_class gives
+// the class and MPI_Error_string our text. MPIs have as few as 8,192 codes: after kMostCodes texts the oldest code of a
+// class gets the new text.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "mpi/mpi_header.h"
+
+namespace mercutio {
+
+int mpi_class(ErrorClass cls);
+
+class ErrorCodes {
+ public:
+  int code_for(ErrorClass cls, const std::string& text);
+  // The text of one of our codes; empty for anybody else's.
+  std::string text_of(int code) const;
+
+ private:
+  static constexpr std::size_t kMostCodes = 1000;
+  mutable std::mutex mutex_;
+  std::map<std::pair<ErrorClass, std::string>, int> code_of_;
+  std::map<int, std::string> text_of_;
+  std::map<ErrorClass, int> last_of_class_;
+};
+
+}  // namespace mercutio

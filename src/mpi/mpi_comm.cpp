@@ -1,0 +1,238 @@
+#include "mpi/mpi_comm.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "mpi/shared_slots.h"
+
+namespace mercutio {
+namespace {
+
+Error comm_error(const char* call, int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  PMPI_Error_string(code, text, &length);
+  return Error{ErrorClass::kOther, std::string(call) + ": " + text};
+}
+
+// The duplicate of a user's communicator, shared by the files opened on it.
+struct Duplicate {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int rank = 0, size = 1;
+  i64 tags_per_file = 0, slots = 0, next_slot = 0;
+  Topology topology;
+  std::string host;
+  std::unique_ptr<SharedSlots> counters;   // made at the first use
+  std::mutex mutex;
+
+  ~Duplicate() {
+    int finalized = 0;
+    PMPI_Finalized(&finalized);
+    if (finalized) return;
+    counters.reset();
+    PMPI_Comm_free(&comm);
+  }
+};
+using DuplicateRef = std::shared_ptr<Duplicate>;
+
+int forget_duplicate(MPI_Comm, int, void* value, void*) {
+  delete static_cast<DuplicateRef*>(value);
+  return MPI_SUCCESS;
+}
+
+int comm_keyval() {
+  static const int keyval = [] {
+    int made = MPI_KEYVAL_INVALID;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_duplicate, &made, nullptr);
+    return made;
+  }();
+  return keyval;
+}
+
+void divide_tags(Duplicate& dup) {
+  int* upper = nullptr;
+  int found = 0;
+  PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &upper, &found);
+  i64 tags = found ? static_cast<i64>(*upper) + 1 : 32768;
+  dup.tags_per_file = tags >= (1 << 24) ? 1024 : 64;
+  dup.slots = tags / dup.tags_per_file;
+}
+
+// Which rank sits on which node: ranks that can share memory do, whatever their host is called.
+void find_topology(Duplicate& dup) {
+  char name[MPI_MAX_PROCESSOR_NAME] = "";
+  int length = 0;
+  PMPI_Get_processor_name(name, &length);
+  dup.host.assign(name, static_cast<std::size_t>(length));
+  if (dup.size == 1) {
+    dup.topology = {{0}, {dup.host}};
+    return;
+  }
+  MPI_Comm node = MPI_COMM_NULL;
+  int leader = dup.rank;
+  if (PMPI_Comm_split_type(dup.comm, MPI_COMM_TYPE_SHARED, dup.rank, MPI_INFO_NULL, &node) == MPI_SUCCESS && node != MPI_COMM_NULL) {
+    PMPI_Bcast(&leader, 1, MPI_INT, 0, node);
+    PMPI_Comm_free(&node);
+  }
+  std::vector<int> leaders(static_cast<std::size_t>(dup.size));
+  PMPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, dup.comm);
+  std::vector<char> names(static_cast<std::size_t>(dup.size) * sizeof name);
+  PMPI_Allgather(name, sizeof name, MPI_CHAR, names.data(), sizeof name, MPI_CHAR, dup.comm);
+  std::map<int, i64> node_of_leader;
+  for (int r = 0; r < dup.size; ++r) {
+    int its_leader = leaders[static_cast<std::size_t>(r)];
+    auto [it, is_new] = node_of_leader.try_emplace(its_leader, dup.topology.nodes());
+    if (is_new) dup.topology.node_names.emplace_back(&names[static_cast<std::size_t>(its_leader) * sizeof name]);
+    dup.topology.node_of_rank.push_back(it->second);
+  }
+}
+
+Result<DuplicateRef> duplicate(MPI_Comm user) {
+  int keyval = comm_keyval(), found = 0;
+  DuplicateRef* known = nullptr;
+  PMPI_Comm_get_attr(user, keyval, &known, &found);
+  if (found) return *known;
+  auto dup = std::make_shared<Duplicate>();
+  PMPI_Comm_rank(user, &dup->rank);
+  PMPI_Comm_size(user, &dup->size);
+  // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
+  int code = PMPI_Comm_split(user, 0, dup->rank, &dup->comm);
+  if (code != MPI_SUCCESS) return comm_error("MPI_Comm_split", code);
+  PMPI_Comm_set_errhandler(dup->comm, MPI_ERRORS_RETURN);
+  divide_tags(*dup);
+  find_topology(*dup);
+  PMPI_Comm_set_attr(user, keyval, new DuplicateRef(dup));
+  return dup;
+}
+
+constexpr i64 kLargestPart = i64{1} << 30;   // int counts
+
+// One message: as many MPI messages as 1 GiB parts, at least one.
+class MpiMessage final : public Message {
+ public:
+  ~MpiMessage() override {
+    for (MPI_Request& part : parts_)
+      if (part != MPI_REQUEST_NULL) {
+        PMPI_Cancel(&part);
+        PMPI_Request_free(&part);
+      }
+  }
+  Result<bool> test() override {
+    int flag = 0;
+    int code = parts_.size() == 1 ? PMPI_Test(parts_.data(), &flag, MPI_STATUS_IGNORE)
+                                  : PMPI_Testall(static_cast<int>(parts_.size()), parts_.data(), &flag, MPI_STATUSES_IGNORE);
+    if (code != MPI_SUCCESS) return comm_error("MPI_Test", code);
+    return flag != 0;
+  }
+  // post(first byte, bytes, request) starts one part.
+  template <class Post>
+  Status post_parts(i64 bytes, Post post) {
+    i64 at = 0;
+    do {
+      i64 part = std::min(bytes - at, kLargestPart);
+      MPI_Request request = MPI_REQUEST_NULL;
+      int code = post(at, static_cast<int>(part), &request);
+      if (code != MPI_SUCCESS) return comm_error("MPI_Isend/MPI_Irecv", code);
+      parts_.push_back(request);
+      at += part;
+    } while (at < bytes);
+    return ok_status();
+  }
+
+ private:
+  std::vector<MPI_Request> parts_;
+};
+
+class MpiCounter final : public SharedCounter {
+ public:
+  MpiCounter(DuplicateRef dup, i64 slot) : dup_(std::move(dup)), slot_(slot) {}
+  Result<i64> fetch_add(i64 delta) override { return dup_->counters->fetch_add(slot_, delta); }
+  Result<i64> load() override { return dup_->counters->fetch_add(slot_, 0); }
+  Status store(i64 value) override { return dup_->counters->store(slot_, value); }
+
+ private:
+  DuplicateRef dup_;
+  i64 slot_;
+};
+
+class MpiComm final : public Comm {
+ public:
+  explicit MpiComm(DuplicateRef dup) : dup_(std::move(dup)), concurrent_(thread_multiple()) {
+    std::lock_guard lock(dup_->mutex);
+    first_tag_ = dup_->next_slot++ % dup_->slots * dup_->tags_per_file;
+  }
+  i64 rank() const override { return dup_->rank; }
+  i64 size() const override { return dup_->size; }
+  i64 tags() const override { return dup_->tags_per_file; }
+  const Topology& topology() const override { return dup_->topology; }
+  std::string host() const override { return dup_->host; }
+  bool concurrent() const override { return concurrent_; }
+  MPI_Comm handle() const { return dup_->comm; }
+
+  Result<std::unique_ptr<Message>> send(i64 to, i64 tag, ConstBytes data) override {
+    auto message = std::make_unique<MpiMessage>();
+    MERCUTIO_TRY(message->post_parts(static_cast<i64>(data.size()), [&](i64 at, int bytes, MPI_Request* request) {
+      return PMPI_Isend(data.data() + at, bytes, MPI_BYTE, static_cast<int>(to), mpi_tag(tag), dup_->comm, request);
+    }));
+    return std::unique_ptr<Message>(std::move(message));
+  }
+  Result<std::unique_ptr<Message>> receive(i64 from, i64 tag, Bytes data) override {
+    auto message = std::make_unique<MpiMessage>();
+    MERCUTIO_TRY(message->post_parts(static_cast<i64>(data.size()), [&](i64 at, int bytes, MPI_Request* request) {
+      return PMPI_Irecv(data.data() + at, bytes, MPI_BYTE, static_cast<int>(from), mpi_tag(tag), dup_->comm, request);
+    }));
+    return std::unique_ptr<Message>(std::move(message));
+  }
+
+  Result<std::unique_ptr<SharedCounter>> make_shared_counter() override {
+    std::lock_guard lock(dup_->mutex);
+    if (!dup_->counters) {
+      MERCUTIO_LET(dup_->counters, make_shared_slots(dup_->comm, dup_->topology));
+    }
+    MERCUTIO_LET(i64 slot, dup_->counters->take());
+    return std::unique_ptr<SharedCounter>(std::make_unique<MpiCounter>(dup_, slot));
+  }
+
+  // MPI makes progress only inside its calls, so waiting is polling; on a busy node the core is somebody else's.
+  void idle(i64 spins) override {
+    if (spins < 16) return;
+    if (spins < 64) {
+      sched_yield();
+      return;
+    }
+    timespec pause{0, std::min<long>(1000 * (static_cast<long>(spins) - 63), 50000)};
+    nanosleep(&pause, nullptr);
+  }
+
+ private:
+  int mpi_tag(i64 tag) const { return static_cast<int>(first_tag_ + tag % dup_->tags_per_file); }
+  DuplicateRef dup_;
+  bool concurrent_;
+  i64 first_tag_ = 0;
+};
+
+}  // namespace
+
+bool thread_multiple() {
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
+Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm user) {
+  if (user == MPI_COMM_NULL) return Error{ErrorClass::kComm, "the communicator is MPI_COMM_NULL"};
+  int inter = 0;
+  if (PMPI_Comm_test_inter(user, &inter) != MPI_SUCCESS || inter)
+    return Error{ErrorClass::kComm, "a file is opened on an intra-communicator, this is an inter-communicator"};
+  MERCUTIO_LET(DuplicateRef dup, duplicate(user));
+  return std::unique_ptr<Comm>(std::make_unique<MpiComm>(std::move(dup)));
+}
+
+MPI_Comm duplicate_of(const Comm& comm) { return static_cast<const MpiComm&>(comm).handle(); }
+
+}  // namespace mercutio

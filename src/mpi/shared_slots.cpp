@@ -1,0 +1,149 @@
+#include "mpi/shared_slots.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <random>
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kSlots = 4096;
+constexpr std::size_t kBytes = kSlots * sizeof(i64);
+
+// Slots are handed out in order and come round again after kSlots opens; then each is set back to 0 first.
+class SlotOrder {
+ public:
+  template <class Clear>
+  Result<i64> take(MPI_Comm comm, Clear clear) {
+    i64 slot = next_++ % kSlots;
+    if (next_ <= kSlots) return slot;
+    int rank = 0;
+    PMPI_Comm_rank(comm, &rank);
+    Status cleared = rank == 0 ? clear(slot) : ok_status();
+    PMPI_Barrier(comm);
+    if (!cleared) return std::move(cleared).error();
+    return slot;
+  }
+
+ private:
+  i64 next_ = 0;
+};
+
+class MemorySlots final : public SharedSlots {
+ public:
+  MemorySlots(MPI_Comm comm, i64* slots) : comm_(comm), slots_(slots) {}
+  ~MemorySlots() override { munmap(slots_, kBytes); }
+  Result<i64> take() override {
+    return order_.take(comm_, [this](i64 slot) { return store(slot, 0); });
+  }
+  Result<i64> fetch_add(i64 slot, i64 delta) override { return std::atomic_ref<i64>(slots_[slot]).fetch_add(delta); }
+  Status store(i64 slot, i64 value) override {
+    std::atomic_ref<i64>(slots_[slot]).store(value);
+    return ok_status();
+  }
+
+ private:
+  MPI_Comm comm_;
+  i64* slots_;
+  SlotOrder order_;
+};
+
+class WindowSlots final : public SharedSlots {
+ public:
+  WindowSlots(MPI_Comm comm, MPI_Win window) : comm_(comm), window_(window) {}
+  ~WindowSlots() override {
+    PMPI_Win_unlock_all(window_);
+    PMPI_Win_free(&window_);
+  }
+  Result<i64> take() override {
+    return order_.take(comm_, [this](i64 slot) { return store(slot, 0); });
+  }
+  Result<i64> fetch_add(i64 slot, i64 delta) override { return exchange(slot, delta, MPI_SUM); }
+  Status store(i64 slot, i64 value) override {
+    MERCUTIO_TRY(exchange(slot, value, MPI_REPLACE));
+    return ok_status();
+  }
+
+ private:
+  Result<i64> exchange(i64 slot, i64 value, MPI_Op op) {
+    std::int64_t before = 0, operand = value;
+    int code = PMPI_Fetch_and_op(&operand, &before, MPI_INT64_T, 0, static_cast<MPI_Aint>(slot), op, window_);
+    if (code == MPI_SUCCESS) code = PMPI_Win_flush(0, window_);
+    if (code != MPI_SUCCESS) return Error{ErrorClass::kOther, "shared file pointer: MPI_Fetch_and_op failed"};
+    return before;
+  }
+  MPI_Comm comm_;
+  MPI_Win window_;
+  SlotOrder order_;
+};
+
+// Creates the segment's file (rank 0) and says where it is; empty when neither place allows it.
+std::string create_segment(int& fd) {
+  std::random_device seed;
+  char name[64];
+  std::snprintf(name, sizeof name, "/mercutio-%lx-%08x%08x", static_cast<long>(getpid()), seed(), seed());
+  const std::string places[] = {std::string("/dev/shm") + name, std::string("/tmp") + name};
+  for (const std::string& path : places) {
+    fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) continue;
+    if (ftruncate(fd, kBytes) == 0) return path;
+    ::close(fd);
+    ::unlink(path.c_str());
+  }
+  return "";
+}
+
+i64* map_segment(int fd) {
+  void* at = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return at == MAP_FAILED ? nullptr : static_cast<i64*>(at);
+}
+
+Result<std::unique_ptr<SharedSlots>> make_memory_slots(MPI_Comm comm) {
+  int rank = 0, fd = -1;
+  PMPI_Comm_rank(comm, &rank);
+  char path[256] = "";
+  if (rank == 0) std::snprintf(path, sizeof path, "%s", create_segment(fd).c_str());
+  PMPI_Bcast(path, sizeof path, MPI_CHAR, 0, comm);
+  if (rank != 0 && path[0]) fd = ::open(path, O_RDWR | O_CLOEXEC);
+  i64* slots = fd >= 0 ? map_segment(fd) : nullptr;
+  if (fd >= 0) ::close(fd);
+  int mine = slots != nullptr, all = 0;
+  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);   // also: everybody has mapped it
+  if (rank == 0 && path[0]) ::unlink(path);
+  if (all) return std::unique_ptr<SharedSlots>(std::make_unique<MemorySlots>(comm, slots));
+  if (slots) munmap(slots, kBytes);
+  return Error{ErrorClass::kUnsupportedOperation, "no shared memory segment for the shared file pointer"};
+}
+
+Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  void* base = nullptr;
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Aint bytes = rank == 0 ? static_cast<MPI_Aint>(kBytes) : 0;
+  if (PMPI_Win_allocate(bytes, sizeof(i64), MPI_INFO_NULL, comm, &base, &window) != MPI_SUCCESS)
+    return Error{ErrorClass::kUnsupportedOperation, "no RMA window for the shared file pointer (MPI_Win_allocate failed)"};
+  PMPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  if (rank == 0) std::memset(base, 0, kBytes);
+  PMPI_Win_lock_all(0, window);
+  PMPI_Barrier(comm);
+  return std::unique_ptr<SharedSlots>(std::make_unique<WindowSlots>(comm, window));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SharedSlots>> make_shared_slots(MPI_Comm comm, const Topology& topology) {
+  if (topology.nodes() == 1) {
+    auto slots = make_memory_slots(comm);
+    if (slots) return slots;
+  }
+  return make_window_slots(comm);
+}
+
+}  // namespace mercutio

@@ -1,0 +1,26 @@
+// Counters all ranks of a communicator share: the shared file pointers of the files opened on it. On one node they lie in
+// shared memory (a segment unlinked as soon as all have mapped it: nothing is left behind, not even after a crash);
+// across nodes in an RMA window on rank 0, used by MPI_Fetch_and_op under passive target locks. Where shared memory
+// objects are not allowed the segment is an unlinked temporary file.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "model/topology.h"
+#include "mpi/mpi_header.h"
+
+namespace mercutio {
+
+class SharedSlots {
+ public:
+  virtual ~SharedSlots() = default;
+  virtual Result<i64> take() = 0;   // collective: the next slot, holding 0; the same on all ranks
+  virtual Result<i64> fetch_add(i64 slot, i64 delta) = 0;
+  virtual Status store(i64 slot, i64 value) = 0;
+};
+
+// Collective over `comm`.
+Result<std::unique_ptr<SharedSlots>> make_shared_slots(MPI_Comm comm, const Topology& topology);
+
+}  // namespace mercutio

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the scripts of this folder share. MERCUTIO is the command; a test fails by leaving with a code other than 0.
 # 77 tells ctest that a test cannot run here.
 set -euo pipefail

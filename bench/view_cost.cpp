@@ -30,7 +30,8 @@ bool measure_set_up(const TypeSpecRef& etype, const TypeSpecRef& filetype) {
     if (!good) return false;
     bytes = view.filetype->memory_bytes();
   }
-  std::printf("view set-up, vector of 10^7 blocks: %.1f us, %lld bytes\n", static_cast<double>(best) / 1e3, static_cast<long long>(bytes));
+  std::printf("view set-up, vector of 10^7 blocks: %.1f us, %lld bytes\n", static_cast<double>(best) / 1e3,
+              static_cast<long long>(bytes));
   return best < 1'000'000 && bytes < 4096;
 }
 
@@ -47,7 +48,8 @@ bool measure_offset(const TypeSpecRef& etype, const TypeSpecRef& filetype) {
 
 void measure_pack(const char* name, const TypeSpecRef& spec) {
   const FlatTypeRef type = FlatType::lower(*spec).value();
-  std::vector<std::byte> memory(static_cast<std::size_t>(type->true_extent())), packed(static_cast<std::size_t>(type->size()));
+  std::vector<std::byte> memory(static_cast<std::size_t>(type->true_extent())),
+      packed(static_cast<std::size_t>(type->size()));
   i64 pieces = 0;
   for (Cursor c(type, 0, 0, type->size()); !c.done();) pieces += c.next().count;
   const i64 base = reinterpret_cast<i64>(memory.data()) - type->true_lb();
@@ -59,7 +61,8 @@ void measure_pack(const char* name, const TypeSpecRef& spec) {
       best[which] = std::min(best[which], now_ns() - start);
     };
     Cursor out(type, base, 0, type->size()), in(type, base, 0, type->size());
-    Cursor from(contiguous_bytes(), reinterpret_cast<i64>(packed.data()), 0, type->size()), to(type, base, 0, type->size());
+    Cursor from(contiguous_bytes(), reinterpret_cast<i64>(packed.data()), 0, type->size()),
+        to(type, base, 0, type->size());
     timed(0, [&] { pack(out, packed); });
     timed(1, [&] { unpack(in, packed); });
     timed(2, [&] { copy(from, to, type->size()); });
@@ -83,6 +86,7 @@ int main() {
   measure_pack("indexed block", make_indexed_block(1, places, float64));
   for (std::size_t i = 0; i + 1 < places.size(); i += 3) lengths[i] = places[i + 1] - places[i] - 1;
   measure_pack("indexed", make_indexed(lengths, places, float64));
-  measure_pack("records", make_contiguous(300'000, make_resized(0, 40, make_struct({1, 1}, {0, 24}, {float64, float64}))));
+  measure_pack("records",
+               make_contiguous(300'000, make_resized(0, 40, make_struct({1, 1}, {0, 24}, {float64, float64}))));
   return good ? 0 : 1;
 }

@@ -10,7 +10,7 @@ namespace {
 struct ErrnoEntry {
   int number;
   ErrorClass cls;
-  const char* advice;   // what to do; empty where the text of errno says it all
+  const char* advice;  // what to do; empty where the text of errno says it all
 };
 
 constexpr ErrnoEntry kErrnos[] = {
@@ -64,11 +64,11 @@ ErrorClass class_from_errno(int sys_errno) {
 }
 
 Error error_from_errno(const char* call, int sys_errno, i64 offset, i64 bytes) {
-  const char* text = strerrordesc_np(sys_errno);   // unlike strerror(): thread-safe
+  const char* text = strerrordesc_np(sys_errno);  // unlike strerror(): thread-safe
   const char* name = strerrorname_np(sys_errno);
   Error error;
   error.cls = class_from_errno(sys_errno);
-  if (error.cls == ErrorClass::kNone) error.cls = ErrorClass::kIo;   // a failure without a reason is still one
+  if (error.cls == ErrorClass::kNone) error.cls = ErrorClass::kIo;  // a failure without a reason is still one
   error.what = std::string(call) + ": " + (text ? text : "unknown error") + " (" +
                (name ? name : "errno " + std::to_string(sys_errno)) + ")";
   if (const ErrnoEntry* entry = find_errno(sys_errno); entry) error.what += std::string("; ") + entry->advice;
@@ -80,35 +80,64 @@ Error error_from_errno(const char* call, int sys_errno, i64 offset, i64 bytes) {
 
 const char* error_class_name(ErrorClass cls) {
   switch (cls) {
-    case ErrorClass::kNone: return "MPI_SUCCESS";
-    case ErrorClass::kFile: return "MPI_ERR_FILE";
-    case ErrorClass::kNotSame: return "MPI_ERR_NOT_SAME";
-    case ErrorClass::kAmode: return "MPI_ERR_AMODE";
-    case ErrorClass::kUnsupportedDatarep: return "MPI_ERR_UNSUPPORTED_DATAREP";
-    case ErrorClass::kUnsupportedOperation: return "MPI_ERR_UNSUPPORTED_OPERATION";
-    case ErrorClass::kNoSuchFile: return "MPI_ERR_NO_SUCH_FILE";
-    case ErrorClass::kFileExists: return "MPI_ERR_FILE_EXISTS";
-    case ErrorClass::kBadFile: return "MPI_ERR_BAD_FILE";
-    case ErrorClass::kAccess: return "MPI_ERR_ACCESS";
-    case ErrorClass::kNoSpace: return "MPI_ERR_NO_SPACE";
-    case ErrorClass::kQuota: return "MPI_ERR_QUOTA";
-    case ErrorClass::kReadOnly: return "MPI_ERR_READ_ONLY";
-    case ErrorClass::kFileInUse: return "MPI_ERR_FILE_IN_USE";
-    case ErrorClass::kDupDatarep: return "MPI_ERR_DUP_DATAREP";
-    case ErrorClass::kConversion: return "MPI_ERR_CONVERSION";
-    case ErrorClass::kIo: return "MPI_ERR_IO";
-    case ErrorClass::kArg: return "MPI_ERR_ARG";
-    case ErrorClass::kBuffer: return "MPI_ERR_BUFFER";
-    case ErrorClass::kCount: return "MPI_ERR_COUNT";
-    case ErrorClass::kType: return "MPI_ERR_TYPE";
-    case ErrorClass::kComm: return "MPI_ERR_COMM";
-    case ErrorClass::kRequest: return "MPI_ERR_REQUEST";
-    case ErrorClass::kInfo: return "MPI_ERR_INFO";
-    case ErrorClass::kInfoValue: return "MPI_ERR_INFO_VALUE";
-    case ErrorClass::kTruncate: return "MPI_ERR_TRUNCATE";
-    case ErrorClass::kNoMem: return "MPI_ERR_NO_MEM";
-    case ErrorClass::kIntern: return "MPI_ERR_INTERN";
-    case ErrorClass::kOther: return "MPI_ERR_OTHER";
+    case ErrorClass::kNone:
+      return "MPI_SUCCESS";
+    case ErrorClass::kFile:
+      return "MPI_ERR_FILE";
+    case ErrorClass::kNotSame:
+      return "MPI_ERR_NOT_SAME";
+    case ErrorClass::kAmode:
+      return "MPI_ERR_AMODE";
+    case ErrorClass::kUnsupportedDatarep:
+      return "MPI_ERR_UNSUPPORTED_DATAREP";
+    case ErrorClass::kUnsupportedOperation:
+      return "MPI_ERR_UNSUPPORTED_OPERATION";
+    case ErrorClass::kNoSuchFile:
+      return "MPI_ERR_NO_SUCH_FILE";
+    case ErrorClass::kFileExists:
+      return "MPI_ERR_FILE_EXISTS";
+    case ErrorClass::kBadFile:
+      return "MPI_ERR_BAD_FILE";
+    case ErrorClass::kAccess:
+      return "MPI_ERR_ACCESS";
+    case ErrorClass::kNoSpace:
+      return "MPI_ERR_NO_SPACE";
+    case ErrorClass::kQuota:
+      return "MPI_ERR_QUOTA";
+    case ErrorClass::kReadOnly:
+      return "MPI_ERR_READ_ONLY";
+    case ErrorClass::kFileInUse:
+      return "MPI_ERR_FILE_IN_USE";
+    case ErrorClass::kDupDatarep:
+      return "MPI_ERR_DUP_DATAREP";
+    case ErrorClass::kConversion:
+      return "MPI_ERR_CONVERSION";
+    case ErrorClass::kIo:
+      return "MPI_ERR_IO";
+    case ErrorClass::kArg:
+      return "MPI_ERR_ARG";
+    case ErrorClass::kBuffer:
+      return "MPI_ERR_BUFFER";
+    case ErrorClass::kCount:
+      return "MPI_ERR_COUNT";
+    case ErrorClass::kType:
+      return "MPI_ERR_TYPE";
+    case ErrorClass::kComm:
+      return "MPI_ERR_COMM";
+    case ErrorClass::kRequest:
+      return "MPI_ERR_REQUEST";
+    case ErrorClass::kInfo:
+      return "MPI_ERR_INFO";
+    case ErrorClass::kInfoValue:
+      return "MPI_ERR_INFO_VALUE";
+    case ErrorClass::kTruncate:
+      return "MPI_ERR_TRUNCATE";
+    case ErrorClass::kNoMem:
+      return "MPI_ERR_NO_MEM";
+    case ErrorClass::kIntern:
+      return "MPI_ERR_INTERN";
+    case ErrorClass::kOther:
+      return "MPI_ERR_OTHER";
   }
   return "MPI_ERR_UNKNOWN";
 }

@@ -1,5 +1,5 @@
-// Conversion of basic types between this machine and external32. The plain swaps compile to vector code; x87 long doubles
-// are taken apart as integers, so that the result does not depend on the rounding mode and traps nothing.
+// Conversion of basic types between this machine and external32. The plain swaps compile to vector code; x87 long
+// doubles are taken apart as integers, so that the result does not depend on the rounding mode and traps nothing.
 #include "model/convert.h"
 
 #include <bit>
@@ -25,9 +25,15 @@ struct Job {
   bool to_external;
 };
 
-u64 swapped(u64 v) { return __builtin_bswap64(v); }
-u32 swapped(u32 v) { return __builtin_bswap32(v); }
-u16 swapped(u16 v) { return __builtin_bswap16(v); }
+u64 swapped(u64 v) {
+  return __builtin_bswap64(v);
+}
+u32 swapped(u32 v) {
+  return __builtin_bswap32(v);
+}
+u16 swapped(u16 v) {
+  return __builtin_bswap16(v);
+}
 
 template <class Word>
 void swap_words(const Job& j) {
@@ -58,11 +64,20 @@ Status same_size(const Job& j) {
     case 1:
       if (j.count > 0) std::memcpy(j.out, j.in, static_cast<std::size_t>(j.count * j.in_bytes));
       return ok_status();
-    case 2: swap_words<u16>(j); return ok_status();
-    case 4: swap_words<u32>(j); return ok_status();
-    case 8: swap_words<u64>(j); return ok_status();
-    case 16: swap_quads(j); return ok_status();
-    default: return unsupported(j);
+    case 2:
+      swap_words<u16>(j);
+      return ok_status();
+    case 4:
+      swap_words<u32>(j);
+      return ok_status();
+    case 8:
+      swap_words<u64>(j);
+      return ok_status();
+    case 16:
+      swap_quads(j);
+      return ok_status();
+    default:
+      return unsupported(j);
   }
 }
 
@@ -116,8 +131,8 @@ void x87_to_quad(const std::byte* in, std::byte* out) {
   const u64 head = load(in + 8, 2, false);
   u64 exponent = head & kMaxExponent, fraction = significand & kFraction63;
   const bool integer_bit = (significand & kIntegerBit) != 0;
-  if (exponent == 0 && integer_bit) exponent = 1;   // a pseudo-denormal is a normal number
-  if (exponent != 0 && !integer_bit) {              // the processor refuses these encodings
+  if (exponent == 0 && integer_bit) exponent = 1;  // a pseudo-denormal is a normal number
+  if (exponent != 0 && !integer_bit) {             // the processor refuses these encodings
     exponent = kMaxExponent;
     fraction = kIntegerBit >> 1;
   }
@@ -130,12 +145,12 @@ void quad_to_x87(const std::byte* in, std::byte* out, i64 out_bytes) {
   const u64 high = load(in, 8, true), low = load(in + 8, 8, true);
   const u64 sign = high >> 63;
   u64 exponent = high >> 48 & kMaxExponent;
-  u64 fraction = (high & kFraction48) << 15 | low >> 49;   // 63 of 112 bits
-  const u64 rest = low << 15;                              // the 49 others, left-aligned
+  u64 fraction = (high & kFraction48) << 15 | low >> 49;  // 63 of 112 bits
+  const u64 rest = low << 15;                             // the 49 others, left-aligned
   if (exponent == kMaxExponent) {
-    if (fraction == 0 && rest != 0) fraction = kIntegerBit >> 1;   // a NaN stays one
+    if (fraction == 0 && rest != 0) fraction = kIntegerBit >> 1;  // a NaN stays one
   } else if (rest > kIntegerBit || (rest == kIntegerBit && (fraction & 1))) {
-    if (++fraction > kFraction63) {   // carried: 1.0 of the next exponent, perhaps infinity
+    if (++fraction > kFraction63) {  // carried: 1.0 of the next exponent, perhaps infinity
       fraction = 0;
       ++exponent;
     }
@@ -174,12 +189,17 @@ Status convert(Basic kind, Job j) {
       j.out_bytes /= 2;
       j.count *= 2;
       return convert(kind == Basic::kComplexFloat ? Basic::kFloat : Basic::kLongDouble, j);
-    case Basic::kLongDouble: return long_doubles(j);
-    case Basic::kFloat: return j.in_bytes == j.out_bytes ? same_size(j) : unsupported(j);
-    case Basic::kSigned: return j.in_bytes == j.out_bytes ? same_size(j) : resize(j, Width::kSigned);
+    case Basic::kLongDouble:
+      return long_doubles(j);
+    case Basic::kFloat:
+      return j.in_bytes == j.out_bytes ? same_size(j) : unsupported(j);
+    case Basic::kSigned:
+      return j.in_bytes == j.out_bytes ? same_size(j) : resize(j, Width::kSigned);
     case Basic::kUnsigned:
-    case Basic::kWideChar: return j.in_bytes == j.out_bytes ? same_size(j) : resize(j, Width::kUnsigned);
-    case Basic::kLogical: return j.in_bytes == j.out_bytes ? same_size(j) : resize(j, Width::kTruth);
+    case Basic::kWideChar:
+      return j.in_bytes == j.out_bytes ? same_size(j) : resize(j, Width::kUnsigned);
+    case Basic::kLogical:
+      return j.in_bytes == j.out_bytes ? same_size(j) : resize(j, Width::kTruth);
   }
   return unsupported(j);
 }

@@ -1,4 +1,5 @@
-// Conversion to and from external32: known encodings, round trips, ranges. The long double tests use __float128 as judge.
+// Conversion to and from external32: known encodings, round trips, ranges. The long double tests use __float128 as
+// judge.
 #include "model/convert.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +67,8 @@ TEST(Convert, LongBecomesFourBytesOrAnError) {
     const Status status = to_external32(type, reinterpret_cast<const std::byte*>(pair), file, 2);
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().cls, ErrorClass::kConversion);
-    EXPECT_NE(status.error().what.find("element 1 is " + std::to_string(bad)), std::string::npos) << status.error().what;
+    EXPECT_NE(status.error().what.find("element 1 is " + std::to_string(bad)), std::string::npos)
+        << status.error().what;
   }
 }
 
@@ -136,8 +138,9 @@ constexpr BasicType kLong{Basic::kLongDouble, 16, 16};
 
 std::vector<long double> interesting() {
   using L = std::numeric_limits<long double>;
-  std::vector<long double> values{0.0L, -0.0L, 1.0L, -1.5L, 1.0L / 3, L::max(), L::lowest(), L::min(), L::denorm_min(),
-                                  L::min() / 3, L::infinity(), -L::infinity(), L::epsilon() + 1};
+  std::vector<long double> values{
+      0.0L,     -0.0L,           1.0L,         -1.5L,         1.0L / 3,       L::max(),        L::lowest(),
+      L::min(), L::denorm_min(), L::min() / 3, L::infinity(), -L::infinity(), L::epsilon() + 1};
   std::mt19937_64 rng(3);
   for (int i = 0; i < 2000; ++i)
     values.push_back(std::ldexp(static_cast<long double>(rng()), static_cast<int>(rng() % 32700) - 16445));
@@ -159,7 +162,8 @@ TEST(Convert, LongDoubleComesInRoundedToNearest) {
   std::mt19937_64 rng(9);
   for (int i = 0; i < 5000; ++i) {
     // Values with all 113 digits, and exact ties.
-    Quad q = static_cast<Quad>(rng()) + static_cast<Quad>(i % 3 == 0 ? (rng() & 1) << 48 : rng() >> 15) / (Quad(1ULL << 49));
+    Quad q =
+        static_cast<Quad>(rng()) + static_cast<Quad>(i % 3 == 0 ? (rng() & 1) << 48 : rng() >> 15) / (Quad(1ULL << 49));
     const int power = static_cast<int>(rng() % 32000) - 16400;
     for (int p = 0; p < std::abs(power); ++p) q = power < 0 ? q / 2 : q * 2;
     if (i % 2) q = -q;

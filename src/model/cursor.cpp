@@ -51,29 +51,44 @@ void CursorImpl::descend(Cursor& c, const FlatNode* n, i64 origin, i64 rest) {
   }
 }
 
-// The leaf on top is used up: step to the next one.
+// The leaf on top is used up: step to the next one. The level of the leaf is reused where its sibling is a leaf too.
 void CursorImpl::advance(Cursor& c) {
-  c.stack_.pop_back();
-  while (!c.stack_.empty()) {
-    Cursor::Level& l = c.stack_.back();
+  while (c.stack_.size() > 1) {
+    Cursor::Level& l = c.stack_[c.stack_.size() - 2];
     const FlatNode& n = *l.node;
-    switch (n.kind) {
-      case Kind::kStrided:
-        if (++l.index < l.limit) return descend(c, n.child.get(), l.origin + l.index * n.stride, 0);
-        break;
-      case Kind::kStruct:
-        if (++l.index < l.limit) return descend(c, &n.child_at(l.index), l.origin + n.offset_at(l.index), 0);
-        break;
-      default:  // kBlocks
-        if (++l.sub_index >= l.limit) {
-          if (++l.index >= n.entries()) break;
-          l.sub_index = 0;
-          l.limit = n.entry_bytes(l.index) / n.child->size;
-        }
-        return descend(c, n.child.get(), l.origin + n.offset_at(l.index) + l.sub_index * n.stride, 0);
+    const FlatNode* child = n.child.get();
+    i64 origin = l.origin;
+    bool more = true;
+    if (n.kind == Kind::kStrided) {
+      more = ++l.index < l.limit;
+      origin += l.index * n.stride;
+    } else if (n.kind == Kind::kStruct) {
+      more = ++l.index < l.limit;
+      if (more) {
+        child = &n.child_at(l.index);
+        origin += n.offset_at(l.index);
+      }
+    } else if (++l.sub_index < l.limit) {  // kBlocks, the same entry
+      origin += n.offset_at(l.index) + l.sub_index * n.stride;
+    } else if (++l.index < n.entries()) {
+      l.sub_index = 0;
+      l.limit = n.prefix.empty() ? 1 : n.entry_bytes(l.index) / child->size;
+      origin += n.offset_at(l.index);
+    } else {
+      more = false;
+    }
+    if (more && child->leaf) {
+      c.stack_.back() = {child, 0, 0,
+                         child->kind == Kind::kRun    ? 1
+                         : child->kind == Kind::kRuns ? child->entries()
+                                                      : child->count,
+                         origin};
+      return;
     }
     c.stack_.pop_back();
+    if (more) return descend(c, child, origin, 0);
   }
+  c.stack_.clear();
 }
 
 Cursor::Cursor(FlatTypeRef type, i64 origin, i64 begin, i64 end)

@@ -1,6 +1,8 @@
 // The steps of a Cursor, inline for the copy loops. Internal to src/model.
 #pragma once
 
+#include <span>
+
 #include "model/flat_node.h"
 
 namespace mercutio {
@@ -37,7 +39,9 @@ struct CursorImpl {
     }
     if (n.kind == Kind::kStrided && l.sub_index == 0 && most >= piece) {
       run.bytes = piece;
-      run.count = std::min({l.limit - l.index, most / piece, max_count});
+      run.count = l.limit - l.index;
+      if (run.count * piece > most) run.count = most / piece;
+      run.count = std::min(run.count, max_count);
       run.stride = run.count > 1 ? n.stride : 0;
       l.index += run.count;
     } else {
@@ -51,6 +55,32 @@ struct CursorImpl {
     c.position_ += run.bytes * run.count;
     if (l.index == l.limit && c.position_ < c.end_) advance(c);
     return run;
+  }
+
+  // All tiled copies are one run.
+  static bool is_dense(const Cursor& c) { return c.stack_.size() == 1 && c.stack_.back().node->kind == Kind::kRun; }
+
+  // Where the leaf on top is a list of runs: hands the whole ones within `bytes` to the sink, and returns their bytes.
+  // For 8-byte pieces this is several times faster than a take() for each.
+  template <class Sink>
+  static i64 take_runs(Cursor& c, i64 bytes, Sink& sink) {
+    Cursor::Level& l = c.stack_.back();
+    const FlatNode& n = *l.node;
+    if (n.kind != Kind::kRuns || l.sub_index != 0) return 0;
+    bytes = std::min(bytes, c.end_ - c.position_);
+    const i64 start = n.before(l.index);
+    const i64 last = n.size - start <= bytes ? n.entries() : n.entry_of(start + bytes);
+    const auto from = static_cast<std::size_t>(l.index), count = static_cast<std::size_t>(last - l.index);
+    if (n.prefix.empty()) {
+      sink.equal_pieces(l.origin, std::span(n.offsets).subspan(from, count), n.unit);
+    } else {
+      for (i64 i = l.index; i < last; ++i) sink.piece(l.origin + n.offset_at(i), n.entry_bytes(i));
+    }
+    l.index = last;
+    const i64 moved = (last == n.entries() ? n.size : n.before(last)) - start;
+    c.position_ += moved;
+    if (l.index == l.limit && c.position_ < c.end_) advance(c);
+    return moved;
   }
 };
 

@@ -82,7 +82,8 @@ Placed NodeBuilder::irregular(std::vector<i64> offsets, std::vector<i64> lengths
     if (!whole) return {};
     const i64 delta = math_.sub(offsets[1], offsets[0]);
     bool regular = true;
-    for (std::size_t i = 2; i < offsets.size() && regular; ++i) regular = math_.sub(offsets[i], offsets[i - 1]) == delta;
+    for (std::size_t i = 2; i < offsets.size() && regular; ++i)
+      regular = math_.sub(offsets[i], offsets[i - 1]) == delta;
     if (regular) return {strided(static_cast<i64>(offsets.size()), delta, {whole, 0}).node, first};
   }
   const bool dense = child->kind == Kind::kRun && step == child->size;
@@ -120,7 +121,8 @@ Placed NodeBuilder::sequence(std::vector<Placed> parts) {
     if (!part.node) continue;
     const bool is_run = part.node->kind == Kind::kRun;
     if (is_run && !kept.empty() && kept.back().node->kind == Kind::kRun &&
-        kept.back().first + kept.back().node->size == part.first && same_kind(kept.back().node->basic, part.node->basic)) {
+        kept.back().first + kept.back().node->size == part.first &&
+        same_kind(kept.back().node->basic, part.node->basic)) {
       kept.back().node = run(math_.add(kept.back().node->size, part.node->size), part.node->basic).node;
       if (!kept.back().node) return {};
       continue;

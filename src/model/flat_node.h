@@ -1,8 +1,8 @@
 // The nodes of a FlatType, and the constructors that keep them normalised. Internal to src/model.
 //
-// A node describes data bytes only; lower and upper bounds live beside it. Canonical form: the first data byte (in typemap
-// order) lies at offset 0, no node is empty, what can be one run is one run, what is regular is Strided. The place of
-// that first byte is carried by the parent (or by FlatType). Derived values are computed once, by finish().
+// A node describes data bytes only; lower and upper bounds live beside it. Canonical form: the first data byte (in
+// typemap order) lies at offset 0, no node is empty, what can be one run is one run, what is regular is Strided. The
+// place of that first byte is carried by the parent (or by FlatType). Derived values are computed once, by finish().
 #pragma once
 
 #include <algorithm>
@@ -54,15 +54,15 @@ struct FlatNode {
   i64 last_end = 0;          // and ends
   i64 pieces = 1;            // saturated
   i64 depth = 1;
-  i64 memory_bytes = 0;      // shared children count each time
+  i64 memory_bytes = 0;  // shared children count each time
   std::uint64_t hash = 0;
 
   i64 count = 0;
   i64 stride = 0;
-  BasicType basic;                    // kRun, kRuns
-  FlatNodeRef child;                  // kStrided, kBlocks
-  std::vector<i64> offsets;           // kRuns, kBlocks, kStruct
-  std::vector<i64> prefix;            // data bytes before entry i, entries + 1 of them; empty: every entry has `unit` bytes
+  BasicType basic;           // kRun, kRuns
+  FlatNodeRef child;         // kStrided, kBlocks
+  std::vector<i64> offsets;  // kRuns, kBlocks, kStruct
+  std::vector<i64> prefix;   // data bytes before entry i, entries + 1 of them; empty: every entry has `unit` bytes
   std::vector<FlatNodeRef> children;  // kStruct
   i64 unit = 0;
 

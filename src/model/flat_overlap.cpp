@@ -65,7 +65,8 @@ bool nest_disjoint(const FlatNode& n) {
   return true;
 }
 
-// Parts that all repeat with the same period, each narrower than it: disjoint when they are on the circle of the period.
+// Parts that all repeat with the same period, each narrower than it: disjoint when they are on the circle of the
+// period.
 bool residues_disjoint(const FlatNode& n) {
   const i64 period = n.child_at(0).kind == Kind::kStrided ? n.child_at(0).stride : 0;
   if (period <= 0) return false;

@@ -1,6 +1,6 @@
-// FlatType as bytes, to be shipped to other ranks and servers. Integers are LEB128 varints (signed ones zigzag); offsets
-// and prefix sums go as differences; a node that occurs again is a reference. The parser trusts nothing: every read is
-// bounded, a vector is never longer than the bytes left, every value is derived again with overflow checks.
+// FlatType as bytes, to be shipped to other ranks and servers. Integers are LEB128 varints (signed ones zigzag);
+// offsets and prefix sums go as differences; a node that occurs again is a reference. The parser trusts nothing: every
+// read is bounded, a vector is never longer than the bytes left, every value is derived again with overflow checks.
 #include <unordered_map>
 
 #include "model/flat_builder.h"
@@ -11,7 +11,7 @@ namespace {
 using Kind = FlatNode::Kind;
 
 constexpr std::uint64_t kFormat = 1;
-constexpr std::uint64_t kReference = 15;   // in place of a Kind: a node seen before
+constexpr std::uint64_t kReference = 15;  // in place of a Kind: a node seen before
 
 class Writer {
  public:
@@ -73,7 +73,7 @@ class Writer {
   }
 
   std::vector<std::byte>& out_;
-  std::unordered_map<const FlatNode*, std::uint64_t> ids_;   // in the order of completion
+  std::unordered_map<const FlatNode*, std::uint64_t> ids_;  // in the order of completion
 };
 
 class Reader {

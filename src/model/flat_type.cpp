@@ -1,6 +1,6 @@
 // FlatType: a canonical node with bounds, and the same node tiled by the extent, which answers all questions about
-// positions. The tiling is itself a Strided node with a count as large as 62-bit offsets allow: normalisation then merges
-// it with what is below, so that tiled copies of a contiguous type are one run.
+// positions. The tiling is itself a Strided node with a count as large as 62-bit offsets allow: normalisation then
+// merges it with what is below, so that tiled copies of a contiguous type are one run.
 #include "model/flat_type.h"
 
 #include "model/flat_builder.h"
@@ -37,7 +37,8 @@ Result<FlatTypeRef> FlatBuilder::make(FlatParts parts) {
     type->first_ = parts.data.first;
     type->true_lb_ = math.add(type->first_, root.lo);
     type->true_ub_ = math.add(type->first_, root.hi);
-    const bool in_range = type->extent_ > -kFar && type->extent_ < kFar && type->true_lb_ > -kFar && type->true_ub_ < kFar;
+    const bool in_range =
+        type->extent_ > -kFar && type->extent_ < kFar && type->true_lb_ > -kFar && type->true_ub_ < kFar;
     NodeBuilder build(parts.keep_kinds);
     type->tiled_ = build.strided(tile_count(root, type->extent_), type->extent_, {type->root_, 0}).node;
     if (math.overflow || !in_range || !type->tiled_)
@@ -54,8 +55,12 @@ Result<FlatTypeRef> FlatBuilder::make(FlatParts parts) {
   return FlatTypeRef(std::move(type));
 }
 
-bool FlatType::monotone_once() const { return root_->monotone; }
-bool FlatType::overlapping_once() const { return root_->overlapping; }
+bool FlatType::monotone_once() const {
+  return root_->monotone;
+}
+bool FlatType::overlapping_once() const {
+  return root_->overlapping;
+}
 
 i64 FlatType::offset_of(i64 position) const {
   return tiled_ ? first_ + node_offset_of(*tiled_, position) : lb_;

@@ -23,7 +23,7 @@ struct Case {
   Sizes sizes;
   bool keep_kinds;
   Typemap map;
-  std::vector<i64> offsets;   // of kCopies copies
+  std::vector<i64> offsets;  // of kCopies copies
   FlatTypeRef flat;
 };
 
@@ -31,7 +31,12 @@ template <class Check>
 void for_random_types(unsigned seed, int cases, bool legal, Check check) {
   std::mt19937 rng(seed);
   for (int i = 0; i < cases; ++i) {
-    Case c{oracle::random_type(rng, 1 + i % 4, legal), i % 5 == 0 ? Sizes::kExternal32 : Sizes::kNative, i % 3 == 0, {}, {}, {}};
+    Case c{oracle::random_type(rng, 1 + i % 4, legal),
+           i % 5 == 0 ? Sizes::kExternal32 : Sizes::kNative,
+           i % 3 == 0,
+           {},
+           {},
+           {}};
     c.map = oracle::expand(*c.spec, c.sizes);
     if (static_cast<i64>(c.map.elements.size()) > kMostElements) continue;
     c.offsets = byte_offsets(c.map, c.sizes, kCopies);
@@ -100,8 +105,12 @@ void check_facts(const Case& c, std::mt19937&) {
   }
 }
 
-TEST(FlatType, BoundsOrderAndOverlap) { for_random_types(11, 4000, false, check_facts); }
-TEST(FlatType, BoundsOrderAndOverlapOfLegalFiletypes) { for_random_types(12, 4000, true, check_facts); }
+TEST(FlatType, BoundsOrderAndOverlap) {
+  for_random_types(11, 4000, false, check_facts);
+}
+TEST(FlatType, BoundsOrderAndOverlapOfLegalFiletypes) {
+  for_random_types(12, 4000, true, check_facts);
+}
 
 void check_positions(const Case& c, std::mt19937& rng) {
   for (std::size_t i = 0; i < c.offsets.size(); ++i)
@@ -119,8 +128,12 @@ void check_positions(const Case& c, std::mt19937& rng) {
   }
 }
 
-TEST(FlatType, OffsetsAndBytesBelow) { for_random_types(21, 3000, false, check_positions); }
-TEST(FlatType, OffsetsAndBytesBelowOfLegalFiletypes) { for_random_types(22, 3000, true, check_positions); }
+TEST(FlatType, OffsetsAndBytesBelow) {
+  for_random_types(21, 3000, false, check_positions);
+}
+TEST(FlatType, OffsetsAndBytesBelowOfLegalFiletypes) {
+  for_random_types(22, 3000, true, check_positions);
+}
 
 // Any range, cut anyhow: the bytes in order; whole pieces; coalesced.
 void check_cursor(const Case& c, std::mt19937& rng) {
@@ -152,8 +165,12 @@ void check_cursor(const Case& c, std::mt19937& rng) {
   }
 }
 
-TEST(Cursor, WalksAnyRange) { for_random_types(31, 3000, false, check_cursor); }
-TEST(Cursor, WalksAnyRangeOfLegalFiletypes) { for_random_types(32, 3000, true, check_cursor); }
+TEST(Cursor, WalksAnyRange) {
+  for_random_types(31, 3000, false, check_cursor);
+}
+TEST(Cursor, WalksAnyRangeOfLegalFiletypes) {
+  for_random_types(32, 3000, true, check_cursor);
+}
 
 void check_kinds(const Case& c, std::mt19937&) {
   if (!c.keep_kinds) return;
@@ -168,9 +185,13 @@ void check_kinds(const Case& c, std::mt19937&) {
   EXPECT_EQ(element, c.map.elements.size());
 }
 
-TEST(Cursor, TellsKinds) { for_random_types(33, 2000, false, check_kinds); }
+TEST(Cursor, TellsKinds) {
+  for_random_types(33, 2000, false, check_kinds);
+}
 
-std::byte* start_of(std::vector<std::byte>& memory) { return memory.data() + memory.size() / 2; }
+std::byte* start_of(std::vector<std::byte>& memory) {
+  return memory.data() + memory.size() / 2;
+}
 constexpr std::size_t kArena = 1 << 17;
 
 bool fits(const Case& c) {
@@ -197,7 +218,9 @@ void check_packing(const Case& c, std::mt19937& rng) {
   for (i64 at : c.offsets) ASSERT_EQ(base[at], start_of(back)[at]);
 }
 
-TEST(Pack, GathersAndScatters) { for_random_types(41, 1200, false, check_packing); }
+TEST(Pack, GathersAndScatters) {
+  for_random_types(41, 1200, false, check_packing);
+}
 
 TEST(Pack, CopiesBetweenLayouts) {
   std::vector<Case> cases;
@@ -263,9 +286,13 @@ TEST(Serialize, DamagedInputIsRefusedOrHarmless) {
   });
 }
 
-TypeSpecRef int32() { return make_named({Basic::kSigned, 4, 4}); }
+TypeSpecRef int32() {
+  return make_named({Basic::kSigned, 4, 4});
+}
 
-FlatTypeRef lowered(const TypeSpecRef& spec) { return FlatType::lower(*spec).value(); }
+FlatTypeRef lowered(const TypeSpecRef& spec) {
+  return FlatType::lower(*spec).value();
+}
 
 TEST(FlatType, HugeVectorIsOneNode) {
   const auto f = lowered(make_vector(10'000'000, 1, 1000, int32()));
@@ -283,7 +310,8 @@ TEST(FlatType, EqualLayoutsBecomeEqual) {
   EXPECT_EQ(hash(make_contiguous(6, int32())), hash(make_indexed({2, 0, 4}, {0, 77, 2}, int32())));
   EXPECT_EQ(hash(make_vector(3, 1, 2, int32())), hash(make_indexed_block(1, {0, 2, 4}, int32())));
   EXPECT_EQ(hash(make_vector(4, 1, 2, int32())),
-            hash(make_resized(0, 28, make_struct({1, 1}, {0, 16}, {make_vector(2, 1, 2, int32()), make_vector(2, 1, 2, int32())}))));
+            hash(make_resized(
+                0, 28, make_struct({1, 1}, {0, 16}, {make_vector(2, 1, 2, int32()), make_vector(2, 1, 2, int32())}))));
   EXPECT_NE(hash(make_vector(3, 1, 2, int32())), hash(make_vector(3, 1, 3, int32())));
 }
 

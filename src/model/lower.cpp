@@ -137,12 +137,14 @@ Result<Placed> Lowering::darray_dimension(const TypeSpec& spec, std::size_t dim,
   i64 block = spec.lengths[dim];
   const Distribution distribution = spec.distributions[dim];
   if (distribution == Distribution::kNone) {
-    if (procs != 1) return bad(ErrorClass::kArg, spec, "a dimension that is not distributed needs a process grid of 1 there");
+    if (procs != 1)
+      return bad(ErrorClass::kArg, spec, "a dimension that is not distributed needs a process grid of 1 there");
     return build_.strided(size, step, inner);
   }
   if (distribution == Distribution::kBlock) {
     if (block == kDefaultDistributionArg) block = (size - 1) / procs + 1;
-    if (block < 1 || block < (size - 1) / procs + 1) return bad(ErrorClass::kArg, spec, "blocks that do not cover the array");
+    if (block < 1 || block < (size - 1) / procs + 1)
+      return bad(ErrorClass::kArg, spec, "blocks that do not cover the array");
   } else if (block == kDefaultDistributionArg) {
     block = 1;
   }
@@ -162,8 +164,10 @@ Result<Placed> Lowering::darray_dimension(const TypeSpec& spec, std::size_t dim,
 
 Result<Lowered> Lowering::darray(const TypeSpec& spec, const Lowered& child) {
   const std::size_t dims = spec.sizes.size();
-  if (dims == 0 || spec.lengths.size() != dims || spec.displacements.size() != dims || spec.distributions.size() != dims)
-    return bad(ErrorClass::kArg, spec, "sizes, distributions, arguments and process grid must have one entry a dimension");
+  if (dims == 0 || spec.lengths.size() != dims || spec.displacements.size() != dims ||
+      spec.distributions.size() != dims)
+    return bad(ErrorClass::kArg, spec,
+               "sizes, distributions, arguments and process grid must have one entry a dimension");
   const i64 rank = spec.block_length;
   i64 grid = 1;
   for (std::size_t i = 0; i < dims; ++i) {

@@ -1,5 +1,5 @@
-// pack, unpack, copy: cursors at both ends, runs copied in batches of equal pieces. Small power-of-two pieces become fixed
-// size moves; the cost of a batch is that of one Cursor::next().
+// pack, unpack, copy: cursors at both ends, runs copied in batches of equal pieces. Small power-of-two pieces become
+// fixed size moves; the cost of a batch is that of one Cursor::next().
 #include <cstring>
 
 #include "model/cursor_impl.h"
@@ -7,7 +7,9 @@
 namespace mercutio {
 namespace {
 
-std::byte* address(i64 offset) { return reinterpret_cast<std::byte*>(offset); }
+std::byte* address(i64 offset) {
+  return reinterpret_cast<std::byte*>(offset);
+}
 
 struct Batch {
   std::byte* to;
@@ -24,16 +26,26 @@ void move_fixed(const Batch& b) {
 
 void move_batch(const Batch& b) {
   switch (b.bytes) {
-    case 1: return move_fixed<1>(b);
-    case 2: return move_fixed<2>(b);
-    case 4: return move_fixed<4>(b);
-    case 8: return move_fixed<8>(b);
-    case 12: return move_fixed<12>(b);
-    case 16: return move_fixed<16>(b);
-    case 24: return move_fixed<24>(b);
-    case 32: return move_fixed<32>(b);
-    case 64: return move_fixed<64>(b);
-    default: break;
+    case 1:
+      return move_fixed<1>(b);
+    case 2:
+      return move_fixed<2>(b);
+    case 4:
+      return move_fixed<4>(b);
+    case 8:
+      return move_fixed<8>(b);
+    case 12:
+      return move_fixed<12>(b);
+    case 16:
+      return move_fixed<16>(b);
+    case 24:
+      return move_fixed<24>(b);
+    case 32:
+      return move_fixed<32>(b);
+    case 64:
+      return move_fixed<64>(b);
+    default:
+      break;
   }
   std::byte* to = b.to;
   const std::byte* from = b.from;
@@ -64,7 +76,7 @@ Rest split_first(Rest& rest) {
 struct Pieces {
   Rest head, tail;
   void refill(Cursor& cursor, i64 bytes) {
-    if (head.run.count == 0 && tail.run.count == 0) tail.run = cursor.next(bytes);
+    if (head.run.count == 0 && tail.run.count == 0) tail.run = CursorImpl::take(cursor, bytes, INT64_MAX);
     if (head.run.count == 0 && tail.run.count == 1) std::swap(head, tail);
   }
   bool batch() const { return head.run.count == 0; }
@@ -116,34 +128,92 @@ i64 copy_some(Pieces& from, Pieces& to) {
   return bytes;
 }
 
-template <class Move>
-void for_each_batch(Cursor& memory, i64 bytes, Move move) {
-  while (bytes > 0) {
-    const StridedRun run = CursorImpl::next(memory, bytes, INT64_MAX);
-    move(run);
-    bytes -= run.bytes * run.count;
+// One side of pack and unpack: `packed` runs along a buffer, the other side is memory.
+template <bool kPack>
+struct Packing {
+  std::byte* packed;  // only read from when unpacking
+
+  void batch(const StridedRun& run) {
+    if constexpr (kPack)
+      move_batch({packed, address(run.offset), run.bytes, run.stride, run.bytes, run.count});
+    else
+      move_batch({address(run.offset), packed, run.stride, run.bytes, run.bytes, run.count});
+    packed += run.bytes * run.count;
   }
+
+  void piece(i64 offset, i64 bytes) {
+    std::byte* to = kPack ? packed : address(offset);
+    const std::byte* from = kPack ? address(offset) : packed;
+    if (bytes == 8)
+      std::memcpy(to, from, 8);
+    else if (bytes == 4)
+      std::memcpy(to, from, 4);
+    else
+      std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    packed += bytes;
+  }
+
+  template <std::size_t kBytes>
+  void fixed(i64 origin, std::span<const i64> offsets) {
+    for (const i64 offset : offsets) {
+      std::byte* memory = address(origin + offset);
+      std::memcpy(kPack ? packed : memory, kPack ? memory : packed, kBytes);
+      packed += kBytes;
+    }
+  }
+
+  void equal_pieces(i64 origin, std::span<const i64> offsets, i64 bytes) {
+    switch (bytes) {
+      case 4:
+        return fixed<4>(origin, offsets);
+      case 8:
+        return fixed<8>(origin, offsets);
+      case 16:
+        return fixed<16>(origin, offsets);
+      case 32:
+        return fixed<32>(origin, offsets);
+      default:
+        for (const i64 offset : offsets) piece(origin + offset, bytes);
+    }
+  }
+
+  void run(Cursor& memory, i64 bytes) {
+    while (bytes > 0) {
+      const i64 whole = CursorImpl::take_runs(memory, bytes, *this);
+      bytes -= whole;
+      if (bytes == 0) return;
+      if (whole > 0) continue;
+      const StridedRun run = CursorImpl::take(memory, bytes, INT64_MAX);
+      batch(run);
+      bytes -= run.bytes * run.count;
+    }
+  }
+};
+
+// A layout that is one run: packed bytes.
+bool dense(const Cursor& c) {
+  return CursorImpl::is_dense(c);
 }
 
 }  // namespace
 
 void pack(Cursor& memory, Bytes packed) {
-  std::byte* to = packed.data();
-  for_each_batch(memory, static_cast<i64>(packed.size()), [&to](const StridedRun& run) {
-    move_batch({to, address(run.offset), run.bytes, run.stride, run.bytes, run.count});
-    to += run.bytes * run.count;
-  });
+  Packing<true>{packed.data()}.run(memory, static_cast<i64>(packed.size()));
 }
 
 void unpack(Cursor& memory, ConstBytes packed) {
-  const std::byte* from = packed.data();
-  for_each_batch(memory, static_cast<i64>(packed.size()), [&from](const StridedRun& run) {
-    move_batch({address(run.offset), from, run.stride, run.bytes, run.bytes, run.count});
-    from += run.bytes * run.count;
-  });
+  Packing<false>{const_cast<std::byte*>(packed.data())}.run(memory, static_cast<i64>(packed.size()));
 }
 
 void copy(Cursor& from, Cursor& to, i64 bytes) {
+  if (bytes > 0 && dense(from)) {
+    unpack(to, {address(CursorImpl::next_offset(from)), static_cast<std::size_t>(bytes)});
+    return from.seek(from.position() + bytes);
+  }
+  if (bytes > 0 && dense(to)) {
+    pack(from, {address(CursorImpl::next_offset(to)), static_cast<std::size_t>(bytes)});
+    return to.seek(to.position() + bytes);
+  }
   Pieces source, target;
   i64 from_left = bytes, to_left = bytes;
   while (bytes > 0) {

@@ -27,7 +27,8 @@ i64 owner(const TypeSpec& s, std::size_t dim, i64 index) {
   const i64 procs = s.displacements[dim];
   i64 arg = s.lengths[dim];
   switch (s.distributions[dim]) {
-    case Distribution::kNone: return 0;
+    case Distribution::kNone:
+      return 0;
     case Distribution::kBlock:
       if (arg == kDefaultDistributionArg) arg = (s.sizes[dim] + procs - 1) / procs;
       return index / arg;
@@ -90,7 +91,9 @@ Typemap expand(const TypeSpec& s, Sizes sizes) {
   const i64 extent = child.ub - child.lb;
   const auto count = s.displacements.size();
   switch (s.combiner) {
-    case Combiner::kContiguous: out.place_block(child, 0, s.count); return out.map;
+    case Combiner::kContiguous:
+      out.place_block(child, 0, s.count);
+      return out.map;
     case Combiner::kVector:
       for (i64 i = 0; i < s.count; ++i) out.place_block(child, i * s.stride * extent, s.block_length);
       return out.map;
@@ -110,12 +113,14 @@ Typemap expand(const TypeSpec& s, Sizes sizes) {
       for (std::size_t i = 0; i < count; ++i) out.place_block(child, s.displacements[i], s.block_length);
       return out.map;
     case Combiner::kSubarray:
-    case Combiner::kDarray: return expand_array(s, child);
+    case Combiner::kDarray:
+      return expand_array(s, child);
     case Combiner::kResized:
       child.lb = s.stride;
       child.ub = s.stride + s.extent;
       return child;
-    default: return child;
+    default:
+      return child;
   }
 }
 
@@ -133,12 +138,12 @@ struct Maker {
   std::mt19937& rng;
   bool legal;
   i64 pick(i64 low, i64 high) { return std::uniform_int_distribution<i64>(low, high)(rng); }
-  i64 few(i64 high) { return pick(0, 14) == 0 ? 0 : pick(1, high); }   // a count: zero now and then
+  i64 few(i64 high) { return pick(0, 14) == 0 ? 0 : pick(1, high); }  // a count: zero now and then
   i64 place() { return legal ? pick(0, 12) : pick(-12, 12); }
 
   TypeSpecRef basic() {
-    static const BasicType kinds[] = {{Basic::kByte, 1, 1},     {Basic::kChar, 1, 1},  {Basic::kSigned, 2, 2},
-                                      {Basic::kSigned, 4, 4},   {Basic::kFloat, 8, 8}, {Basic::kSigned, 8, 4},
+    static const BasicType kinds[] = {{Basic::kByte, 1, 1},     {Basic::kChar, 1, 1},        {Basic::kSigned, 2, 2},
+                                      {Basic::kSigned, 4, 4},   {Basic::kFloat, 8, 8},       {Basic::kSigned, 8, 4},
                                       {Basic::kWideChar, 4, 2}, {Basic::kLongDouble, 16, 16}};
     return make_named(kinds[pick(0, 7)]);
   }
@@ -184,8 +189,7 @@ struct Maker {
   TypeSpecRef structure(int depth) {
     const i64 count = few(3);
     std::vector<TypeSpecRef> children;
-    for (i64 i = 0; i < count; ++i)
-      children.push_back(i > 0 && pick(0, 2) == 0 ? children[0] : type(depth - 1));
+    for (i64 i = 0; i < count; ++i) children.push_back(i > 0 && pick(0, 2) == 0 ? children[0] : type(depth - 1));
     return make_struct(lengths(count), places(count, 60), children);
   }
 
@@ -197,17 +201,28 @@ struct Maker {
     const TypeSpecRef child = type(depth - 1);
     const i64 count = few(4);
     switch (combiner) {
-      case Combiner::kContiguous: return make_contiguous(count, child);
-      case Combiner::kVector: return make_vector(count, few(3), legal ? pick(0, 5) : pick(-5, 5), child);
-      case Combiner::kHvector: return make_hvector(count, few(3), legal ? pick(0, 60) : pick(-60, 60), child);
-      case Combiner::kIndexed: return make_indexed(lengths(count), places(count, 5), child);
-      case Combiner::kHindexed: return make_hindexed(lengths(count), places(count, 60), child);
-      case Combiner::kIndexedBlock: return make_indexed_block(few(3), places(count, 5), child);
-      case Combiner::kHindexedBlock: return make_hindexed_block(few(3), places(count, 60), child);
-      case Combiner::kSubarray: return array(child, false);
-      case Combiner::kDarray: return array(child, true);
-      case Combiner::kResized: return make_resized(legal ? 0 : pick(-9, 9), legal ? pick(1, 200) : pick(-20, 200), child);
-      default: return make_dup(child);
+      case Combiner::kContiguous:
+        return make_contiguous(count, child);
+      case Combiner::kVector:
+        return make_vector(count, few(3), legal ? pick(0, 5) : pick(-5, 5), child);
+      case Combiner::kHvector:
+        return make_hvector(count, few(3), legal ? pick(0, 60) : pick(-60, 60), child);
+      case Combiner::kIndexed:
+        return make_indexed(lengths(count), places(count, 5), child);
+      case Combiner::kHindexed:
+        return make_hindexed(lengths(count), places(count, 60), child);
+      case Combiner::kIndexedBlock:
+        return make_indexed_block(few(3), places(count, 5), child);
+      case Combiner::kHindexedBlock:
+        return make_hindexed_block(few(3), places(count, 60), child);
+      case Combiner::kSubarray:
+        return array(child, false);
+      case Combiner::kDarray:
+        return array(child, true);
+      case Combiner::kResized:
+        return make_resized(legal ? 0 : pick(-9, 9), legal ? pick(1, 200) : pick(-20, 200), child);
+      default:
+        return make_dup(child);
     }
   }
 };
@@ -223,6 +238,8 @@ TEST(TypeOracle, ExpandsTheStandardsOwnExample) {
 
 }  // namespace
 
-TypeSpecRef random_type(std::mt19937& rng, int depth, bool legal) { return Maker{rng, legal}.type(depth); }
+TypeSpecRef random_type(std::mt19937& rng, int depth, bool legal) {
+  return Maker{rng, legal}.type(depth);
+}
 
 }  // namespace mercutio::oracle

@@ -6,7 +6,9 @@
 namespace mercutio {
 namespace {
 
-TypeSpecRef made(TypeSpec spec) { return std::make_shared<const TypeSpec>(std::move(spec)); }
+TypeSpecRef made(TypeSpec spec) {
+  return std::make_shared<const TypeSpec>(std::move(spec));
+}
 
 TypeSpec with_child(Combiner combiner, TypeSpecRef child) {
   TypeSpec spec;
@@ -15,7 +17,8 @@ TypeSpec with_child(Combiner combiner, TypeSpecRef child) {
   return spec;
 }
 
-TypeSpecRef make_irregular(Combiner combiner, std::vector<i64> lengths, std::vector<i64> displacements, TypeSpecRef child) {
+TypeSpecRef make_irregular(Combiner combiner, std::vector<i64> lengths, std::vector<i64> displacements,
+                           TypeSpecRef child) {
   TypeSpec spec = with_child(combiner, std::move(child));
   spec.count = static_cast<i64>(displacements.size());
   spec.lengths = std::move(lengths);
@@ -43,8 +46,11 @@ constexpr std::size_t kShownEntries = 8;
 
 std::string list(const std::vector<i64>& values) {
   std::string text = "[";
-  for (std::size_t i = 0; i < values.size() && i < kShownEntries; ++i) text += (i ? "," : "") + std::to_string(values[i]);
-  if (values.size() > kShownEntries) text += ",... " + std::to_string(values.size()) + " in all";
+  for (std::size_t i = 0; i < values.size() && i < kShownEntries; ++i) {
+    if (i > 0) text += ",";
+    text += std::to_string(values[i]);
+  }
+  if (values.size() > kShownEntries) text.append(",... ").append(std::to_string(values.size())).append(" in all");
   return text + "]";
 }
 
@@ -60,16 +66,26 @@ std::string list(const std::vector<Distribution>& values) {
 std::string basic_name(const BasicType& basic) {
   const std::string bits = std::to_string(basic.native_bytes * 8);
   switch (basic.kind) {
-    case Basic::kByte: return basic.native_bytes == 1 ? "byte" : "byte" + bits;
-    case Basic::kChar: return "char";
-    case Basic::kSigned: return "int" + bits;
-    case Basic::kUnsigned: return "uint" + bits;
-    case Basic::kFloat: return "float" + bits;
-    case Basic::kLongDouble: return "longdouble";
-    case Basic::kComplexFloat: return "complex" + bits;
-    case Basic::kComplexLongDouble: return "complexlongdouble";
-    case Basic::kLogical: return "logical" + bits;
-    case Basic::kWideChar: return "wchar" + bits;
+    case Basic::kByte:
+      return basic.native_bytes == 1 ? "byte" : "byte" + bits;
+    case Basic::kChar:
+      return "char";
+    case Basic::kSigned:
+      return "int" + bits;
+    case Basic::kUnsigned:
+      return "uint" + bits;
+    case Basic::kFloat:
+      return "float" + bits;
+    case Basic::kLongDouble:
+      return "longdouble";
+    case Basic::kComplexFloat:
+      return "complex" + bits;
+    case Basic::kComplexLongDouble:
+      return "complexlongdouble";
+    case Basic::kLogical:
+      return "logical" + bits;
+    case Basic::kWideChar:
+      return "wchar" + bits;
   }
   return "?";
 }
@@ -98,24 +114,34 @@ std::string text_of(const TypeSpec& s, int depth) {
   const std::string child = child_text(s, depth);
   const std::string order = s.c_order ? "c" : "fortran";
   switch (s.combiner) {
-    case Combiner::kContiguous: return "contiguous(" + numbers({s.count}) + child + ")";
-    case Combiner::kVector: return "vector(" + numbers({s.count, s.block_length, s.stride}) + child + ")";
-    case Combiner::kHvector: return "hvector(" + numbers({s.count, s.block_length, s.stride}) + child + ")";
-    case Combiner::kIndexed: return "indexed(" + list(s.lengths) + "," + list(s.displacements) + "," + child + ")";
-    case Combiner::kHindexed: return "hindexed(" + list(s.lengths) + "," + list(s.displacements) + "," + child + ")";
+    case Combiner::kContiguous:
+      return "contiguous(" + numbers({s.count}) + child + ")";
+    case Combiner::kVector:
+      return "vector(" + numbers({s.count, s.block_length, s.stride}) + child + ")";
+    case Combiner::kHvector:
+      return "hvector(" + numbers({s.count, s.block_length, s.stride}) + child + ")";
+    case Combiner::kIndexed:
+      return "indexed(" + list(s.lengths) + "," + list(s.displacements) + "," + child + ")";
+    case Combiner::kHindexed:
+      return "hindexed(" + list(s.lengths) + "," + list(s.displacements) + "," + child + ")";
     case Combiner::kIndexedBlock:
       return "indexed_block(" + numbers({s.block_length}) + list(s.displacements) + "," + child + ")";
     case Combiner::kHindexedBlock:
       return "hindexed_block(" + numbers({s.block_length}) + list(s.displacements) + "," + child + ")";
-    case Combiner::kStruct: return "struct(" + list(s.lengths) + "," + list(s.displacements) + ",[" + child + "])";
+    case Combiner::kStruct:
+      return "struct(" + list(s.lengths) + "," + list(s.displacements) + ",[" + child + "])";
     case Combiner::kSubarray:
-      return "subarray(" + list(s.sizes) + "," + list(s.lengths) + "," + list(s.displacements) + "," + order + "," + child + ")";
+      return "subarray(" + list(s.sizes) + "," + list(s.lengths) + "," + list(s.displacements) + "," + order + "," +
+             child + ")";
     case Combiner::kDarray:
       return "darray(" + numbers({s.count, s.block_length}) + list(s.sizes) + "," + list(s.distributions) + "," +
              list(s.lengths) + "," + list(s.displacements) + "," + order + "," + child + ")";
-    case Combiner::kResized: return "resized(" + numbers({s.stride, s.extent}) + child + ")";
-    case Combiner::kDup: return "dup(" + child + ")";
-    case Combiner::kNamed: break;
+    case Combiner::kResized:
+      return "resized(" + numbers({s.stride, s.extent}) + child + ")";
+    case Combiner::kDup:
+      return "dup(" + child + ")";
+    case Combiner::kNamed:
+      break;
   }
   return "?";
 }
@@ -156,7 +182,8 @@ TypeSpecRef make_hindexed_block(i64 block_length, std::vector<i64> displacements
   return make_blocks(Combiner::kHindexedBlock, block_length, std::move(displacements_bytes), std::move(child));
 }
 
-TypeSpecRef make_struct(std::vector<i64> lengths, std::vector<i64> displacements_bytes, std::vector<TypeSpecRef> children) {
+TypeSpecRef make_struct(std::vector<i64> lengths, std::vector<i64> displacements_bytes,
+                        std::vector<TypeSpecRef> children) {
   TypeSpec spec;
   spec.combiner = Combiner::kStruct;
   spec.count = static_cast<i64>(children.size());
@@ -196,10 +223,16 @@ TypeSpecRef make_resized(i64 lb, i64 extent, TypeSpecRef child) {
   return made(std::move(spec));
 }
 
-TypeSpecRef make_dup(TypeSpecRef child) { return made(with_child(Combiner::kDup, std::move(child))); }
+TypeSpecRef make_dup(TypeSpecRef child) {
+  return made(with_child(Combiner::kDup, std::move(child)));
+}
 
-TypeSpecRef byte_type() { return make_named(BasicType{}); }
+TypeSpecRef byte_type() {
+  return make_named(BasicType{});
+}
 
-std::string to_string(const TypeSpec& spec) { return text_of(spec, 0); }
+std::string to_string(const TypeSpec& spec) {
+  return text_of(spec, 0);
+}
 
 }  // namespace mercutio

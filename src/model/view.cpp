@@ -26,7 +26,8 @@ std::string place_of(const FlatTypeRef& type, Rule rule) {
                                                    : run.offset < end;
     if (broken)
       return "data byte " + std::to_string(position) + " lies at offset " + std::to_string(run.offset) +
-             (rule == Rule::kNonNegative ? std::string() : ", after " + std::to_string(run.offset < start ? start : end));
+             (rule == Rule::kNonNegative ? std::string()
+                                         : ", after " + std::to_string(run.offset < start ? start : end));
     start = run.offset;
     end = std::max(end, run.offset + run.bytes);
   }
@@ -35,7 +36,8 @@ std::string place_of(const FlatTypeRef& type, Rule rule) {
 
 Status check_type(const FlatTypeRef& type, const TypeSpecRef& spec, const char* name, bool writable) {
   const auto broken = [&](const char* rule, Rule which) {
-    return Error{ErrorClass::kIo, std::string(name) + " " + shown(spec) + ": " + rule + " (" + place_of(type, which) + ")"};
+    return Error{ErrorClass::kIo,
+                 std::string(name) + " " + shown(spec) + ": " + rule + " (" + place_of(type, which) + ")"};
   };
   if (!type) return Error{ErrorClass::kType, std::string(name) + ": no datatype"};
   if (type->size() == 0) return ok_status();
@@ -57,13 +59,15 @@ ViewRef default_view() {
 
 Status check_view(const View& view, bool writable) {
   if (view.displacement < 0)
-    return Error{ErrorClass::kArg, "the displacement of a view must not be negative: " + std::to_string(view.displacement)};
+    return Error{ErrorClass::kArg,
+                 "the displacement of a view must not be negative: " + std::to_string(view.displacement)};
   MERCUTIO_TRY(check_type(view.etype, view.etype_spec, "etype", writable));
   MERCUTIO_TRY(check_type(view.filetype, view.filetype_spec, "filetype", writable));
   const i64 etype = view.etype->size(), filetype = view.filetype->size();
   if (etype == 0 ? filetype != 0 : filetype % etype != 0)
-    return Error{ErrorClass::kArg, "the filetype (" + std::to_string(filetype) + " bytes of data) must be made of whole etypes (" +
-                                       std::to_string(etype) + " bytes): " + shown(view.filetype_spec)};
+    return Error{ErrorClass::kArg, "the filetype (" + std::to_string(filetype) +
+                                       " bytes of data) must be made of whole etypes (" + std::to_string(etype) +
+                                       " bytes): " + shown(view.filetype_spec)};
   if (view.filetype->size() > 0 && view.filetype->extent() < 0)
     return Error{ErrorClass::kArg, "the extent of the filetype must not be negative: " + shown(view.filetype_spec)};
   return ok_status();

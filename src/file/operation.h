@@ -45,8 +45,10 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation);
 // The part of it for representations that convert (file/staging.cpp): through a bounded buffer.
 Task<Result<i64>> perform_converted(std::shared_ptr<Operation> operation);
 
-// A memory type in the file's representation: what one copy of it takes there.
-Result<i64> bytes_in_file(const FileView& view, const TypeSpec& memory_spec);
+// What one copy of a memory type takes in the file's representation.
+Result<i64> bytes_in_file(const FileView& view, const TypeSpecRef& memory_spec);
+// The tree with the sizes a registered representation has in the file put where external32's stand.
+Result<TypeSpecRef> with_file_sizes(const TypeSpecRef& spec, const RegisteredDatarep& datarep);
 // The type with the sizes of the file's representation.
 Result<FlatTypeRef> lower_for_file(const TypeSpecRef& spec, const std::string& datarep, const RegisteredDatarep* registered);
 

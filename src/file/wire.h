@@ -29,8 +29,9 @@ class WireWriter {
 
  private:
   void append(const void* data, size_t size) {
-    const auto* from = static_cast<const std::byte*>(data);
-    bytes_.insert(bytes_.end(), from, from + size);
+    const size_t end = bytes_.size();
+    bytes_.resize(end + size);
+    if (size > 0) std::memcpy(bytes_.data() + end, data, size);
   }
   std::vector<std::byte> bytes_;
 };

@@ -7,6 +7,8 @@ CTEST_ARGS ?=
 TEST_TIMEOUT ?= 300
 CMAKE_ARGS ?=
 PREFIX ?= /usr/local
+CASES ?= 100000
+BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
 .PHONY: demo check build test suites model-long bench sanitize asan tsan docs install tidy format clean \
@@ -41,10 +43,11 @@ suites: setup-suites build
 
 # The long form of the seeded model test (100,000 cases and more).
 model-long: build
-	@scripts/model_long.sh $(BUILD)
+	$(BUILD)/bin/model_oracle --cases $(CASES)
 
+# Each measuring program of bench/, one line a figure.
 bench: build
-	@scripts/bench.sh $(BUILD)
+	@for program in $(BENCHES); do echo "# $$program"; $(BUILD)/bin/$$program || exit 1; done
 
 # ASan + UBSan, then TSan, over unit, model and fault tests.
 sanitize: asan tsan

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/hints.md and the man pages from the tables in src/model; with --check only says whether they are fresh.
 
---check also fails when the library reads an environment variable that the table does not have.
+--check also fails when the library reads an environment variable that the table does not have, or the other way round.
 """
 import re
 import sys
@@ -151,9 +151,16 @@ def undocumented():
                 yield f"{path.relative_to(ROOT)} reads {name}, which src/model/environment.def does not have"
 
 
+def unread():
+    texts = [p.read_text(errors="replace") for p in (ROOT / "src").rglob("*") if p.is_file() and p.suffix in (".c", ".cpp", ".h", ".S")]
+    for reader, name, _, _ in environment():
+        if reader == "library" and not any(f'"{name}"' in text for text in texts):
+            yield f"src/model/environment.def has {name}, which nothing in src reads"
+
+
 def main():
     pages = {ROOT / "docs/hints.md": hints_page(), ROOT / "docs/man/mercutio.1": page_one(), ROOT / "docs/man/mercutio.7": page_seven()}
-    troubles = list(undocumented())
+    troubles = [*undocumented(), *unread()] if "--check" in sys.argv else []
     for path, text in pages.items():
         if "--check" not in sys.argv:
             path.parent.mkdir(parents=True, exist_ok=True)

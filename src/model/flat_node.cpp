@@ -43,6 +43,7 @@ void derive_entries(FlatNode& n, SafeMath& m) {
   for (i64 i = 0; i < count; ++i) {
     const Entry e = entry_at(n, i, m);
     const i64 lo = m.add(e.offset, e.lo), hi = m.add(e.offset, e.hi);
+    n.in_order = n.in_order && (first || n.hi <= lo);
     n.lo = first ? lo : std::min(n.lo, lo);
     n.hi = first ? hi : std::max(n.hi, hi);
     n.monotone = n.monotone && e.monotone && (first || previous_start <= e.offset);
@@ -147,7 +148,7 @@ FlatNodeRef NodeBuilder::finish(FlatNode node) {
   if (node.depth > kMaxFlatDepth) math_.overflow = true;
   if (math_.overflow) return nullptr;
   if (keep_kinds_) node.touches = false;
-  node.overlapping = node_overlaps(node);
+  node.overlapping = node_overlaps(node, overlap_budget_);
   node.hash = hash_of(node);
   return std::make_shared<const FlatNode>(std::move(node));
 }
@@ -184,7 +185,7 @@ i64 node_bytes_below(const FlatNode& n, i64 limit) {
   if (limit >= n.hi) return n.size;
   if (n.kind == Kind::kRun) return limit;
   if (n.kind == Kind::kStrided) return strided_bytes_below(*n.child, n.count, n.stride, limit);
-  if (n.monotone && !n.overlapping) {  // entries lie one after the other: only the last one that starts below is cut
+  if (n.in_order && n.monotone) {  // only the last entry that starts below the limit can be cut
     const i64 entry = std::lower_bound(n.offsets.begin(), n.offsets.end(), limit) - n.offsets.begin() - 1;
     return n.before(entry) + entry_bytes_below(n, entry, limit);
   }

@@ -47,6 +47,7 @@ struct FlatNode {
   bool monotone = true;      // start offsets of the pieces never go back
   bool overlapping = false;  // some byte twice, or not proven otherwise
   bool touches = false;      // pieces may touch across node boundaries: the cursor has to coalesce
+  bool in_order = true;      // the spans of the entries follow one another (irregular nodes)
   bool leaf = true;          // a cursor stops here: kRun, kRuns, kStrided of kRun
   i64 size = 0;              // data bytes
   i64 lo = 0, hi = 0;        // smallest and one past the largest offset of a data byte
@@ -85,8 +86,10 @@ struct Placed {
 };
 
 inline constexpr i64 kMaxFlatDepth = 256;
-// Pieces that are enumerated to prove that interleaved parts do not overlap; beyond, the answer is "overlapping".
+// Pieces that are enumerated to prove that interleaved parts do not overlap, for one node and for all nodes of a type;
+// beyond, the answer is "overlapping".
 inline constexpr i64 kOverlapBudget = 1 << 14;
+inline constexpr i64 kOverlapBudgetOfType = 1 << 18;
 
 // Builds normalised nodes. After an overflow everything it returns is meaningless: check overflow() at the end.
 class NodeBuilder {
@@ -110,11 +113,12 @@ class NodeBuilder {
 
   bool keep_kinds_;
   SafeMath math_;
+  i64 overlap_budget_ = kOverlapBudgetOfType;
 };
 
-// Does any byte occur twice in the node? Exact up to kOverlapBudget interleaved pieces, else true when in doubt.
-// Expects lo, hi, monotone and the children to be set.
-bool node_overlaps(const FlatNode& node);
+// Does any byte occur twice in the node? Exact while interleaved pieces are within the budget, which it uses up; else
+// true when in doubt. Expects lo, hi, in_order and the children to be set.
+bool node_overlaps(const FlatNode& node, i64& budget);
 // Data bytes of the node at offsets < `limit`.
 i64 node_bytes_below(const FlatNode& node, i64 limit);
 i64 node_offset_of(const FlatNode& node, i64 position);

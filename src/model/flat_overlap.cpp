@@ -84,9 +84,11 @@ bool residues_disjoint(const FlatNode& n) {
   return spans_disjoint(spans);
 }
 
-bool enumerated_overlaps(const FlatNode& n, const FlatNode* child, i64 count) {
+bool enumerated_overlaps(const FlatNode& n, const FlatNode* child, i64 count, i64& budget) {
   const i64 pieces = child ? child->pieces : n.pieces;
-  if (pieces > kOverlapBudget || count > kOverlapBudget / pieces) return true;
+  const i64 most = std::min(kOverlapBudget, budget);
+  if (pieces > most || count > most / pieces) return true;
+  budget -= pieces * count;
   std::vector<Span> spans;
   spans.reserve(static_cast<std::size_t>(pieces * count));
   if (child)
@@ -96,24 +98,25 @@ bool enumerated_overlaps(const FlatNode& n, const FlatNode* child, i64 count) {
   return !spans_disjoint(spans);
 }
 
-bool strided_overlaps(const FlatNode& n) {
+bool strided_overlaps(const FlatNode& n, i64& budget) {
   const FlatNode& c = *n.child;
   const i64 span = c.hi - c.lo;
   if (c.overlapping || n.stride == 0) return true;
   if (n.stride >= span || n.stride <= -span) return false;
   if (nest_disjoint(n)) return false;
-  return enumerated_overlaps(n, &c, copies_that_matter(n.count, n.stride, span));
+  return enumerated_overlaps(n, &c, copies_that_matter(n.count, n.stride, span), budget);
 }
 
-}  // namespace
+// The copies in one entry of kBlocks may lie between each other.
+bool copies_interleave(const FlatNode& n) {
+  if (n.kind != Kind::kBlocks || n.prefix.empty()) return false;
+  const i64 span = n.child->hi - n.child->lo;
+  return n.stride < span && n.stride > -span;
+}
 
-bool node_overlaps(const FlatNode& n) {
-  if (n.kind == Kind::kRun) return false;
-  if (n.kind == Kind::kStrided) return strided_overlaps(n);
-  if (n.kind == Kind::kBlocks && n.child->overlapping) return true;
+std::vector<Span> entry_spans(const FlatNode& n) {
   std::vector<Span> spans;
   spans.reserve(n.offsets.size());
-  bool blocks_interleave = false;
   for (i64 i = 0; i < n.entries(); ++i) {
     const i64 at = n.offset_at(i);
     if (n.kind == Kind::kRuns) {
@@ -121,16 +124,29 @@ bool node_overlaps(const FlatNode& n) {
       continue;
     }
     const FlatNode& c = n.kind == Kind::kStruct ? n.child_at(i) : *n.child;
-    if (c.overlapping) return true;
     const i64 copies = n.kind == Kind::kStruct ? 1 : n.entry_bytes(i) / c.size;
     const i64 reach = (copies - 1) * n.stride;
-    if (copies > 1 && n.stride < c.hi - c.lo && -n.stride < c.hi - c.lo) blocks_interleave = true;
     spans.push_back({at + c.lo + std::min<i64>(0, reach), at + c.hi + std::max<i64>(0, reach)});
   }
-  if (!blocks_interleave && spans_disjoint(spans)) return false;
+  return spans;
+}
+
+}  // namespace
+
+bool node_overlaps(const FlatNode& n, i64& budget) {
+  if (n.kind == Kind::kRun) return false;
+  if (n.kind == Kind::kStrided) return strided_overlaps(n, budget);
+  if (n.kind == Kind::kBlocks && n.child->overlapping) return true;
+  if (std::any_of(n.children.begin(), n.children.end(), [](const FlatNodeRef& child) { return child->overlapping; }))
+    return true;
+  if (!copies_interleave(n)) {
+    if (n.in_order) return false;
+    std::vector<Span> spans = entry_spans(n);
+    if (spans_disjoint(spans)) return false;
+  }
   if (n.kind == Kind::kRuns) return true;
   if (n.kind == Kind::kStruct && residues_disjoint(n)) return false;
-  return enumerated_overlaps(n, nullptr, 1);
+  return enumerated_overlaps(n, nullptr, 1, budget);
 }
 
 }  // namespace mercutio

@@ -1,0 +1,40 @@
+// Where started transfers of the posix driver run, and the descriptor they share with the file.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "storage/storage.h"
+
+namespace mercutio::posix {
+
+// A descriptor, closed once and after the last transfer on it.
+class OpenFd {
+ public:
+  explicit OpenFd(int fd) : fd_(fd) {}
+  ~OpenFd();
+  OpenFd(const OpenFd&) = delete;
+  OpenFd& operator=(const OpenFd&) = delete;
+  int get() const { return fd_; }
+  void begin() { users_.fetch_add(1); }
+  void end();
+  Status close();  // waits for the transfers
+
+ private:
+  int fd_;
+  std::atomic<i64> users_{0};
+};
+
+class AsyncQueue {
+ public:
+  virtual ~AsyncQueue() = default;  // waits for what runs
+  virtual std::unique_ptr<Transfer> start(std::shared_ptr<OpenFd> fd, Direction direction,
+                                          std::vector<IoPiece> pieces) = 0;
+};
+
+// A pool of threads, each running whole transfers. Threads start with the first transfer. A transfer that no thread
+// took yet is run by whoever waits for it. After a fork the child, which has no threads, runs its transfers at once.
+std::shared_ptr<AsyncQueue> make_thread_queue(i64 threads);
+
+}  // namespace mercutio::posix

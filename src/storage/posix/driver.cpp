@@ -1,0 +1,214 @@
+// The posix driver: a file of the operating system, on whatever it has mounted.
+//
+// Locks are open-file-description locks (each Storage has its own description) below a table of this object's ranges,
+// as the kernel doesn't keep the threads of one description apart. A descriptor that can't be written grants shared
+// locks only, one that can't be read exclusive ones only; a request for the other kind gets what there is.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <map>
+#include <mutex>
+
+#include "storage/drivers.h"
+#include "storage/posix/allocate.h"
+#include "storage/posix/async_queue.h"
+#include "storage/posix/file_system.h"
+#include "storage/posix/lustre.h"
+#include "storage/posix/transfer.h"
+#include "storage/range_locks.h"
+
+namespace mercutio::posix {
+namespace {
+
+int open_retrying(const std::string& path, int flags, int permissions) {
+  int fd = -1;
+  do {
+    fd = ::open(path.c_str(), flags, permissions);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+// Sets or clears a lock; 0 or errno.
+int set_lock(int fd, int command, short type, i64 begin, i64 end) {
+  struct flock request {};
+  request.l_type = type;
+  request.l_whence = SEEK_SET;
+  request.l_start = begin;
+  request.l_len = end == std::numeric_limits<i64>::max() ? 0 : end - begin;  // 0: to the end, however far that is
+  int failed = 0;
+  do {
+    failed = ::fcntl(fd, command, &request) == 0 ? 0 : errno;
+  } while (failed == EINTR);
+  return failed;
+}
+
+struct LockState {
+  std::shared_ptr<OpenFd> fd;
+  RangeLocks ranges;
+
+  void release(RangeLocks::Ticket ticket) {
+    ranges.release(ticket, [&](i64 begin, i64 end) { (void)set_lock(fd->get(), F_OFD_SETLK, F_UNLCK, begin, end); });
+  }
+};
+
+class PosixLock final : public HeldLock {
+ public:
+  PosixLock(std::shared_ptr<LockState> state, RangeLocks::Ticket ticket) : state_(std::move(state)), ticket_(ticket) {}
+  ~PosixLock() override { state_->release(ticket_); }
+
+ private:
+  std::shared_ptr<LockState> state_;
+  RangeLocks::Ticket ticket_;
+};
+
+class NoLock final : public HeldLock {};  // of an empty range
+
+class PosixStorage final : public Storage {
+ public:
+  PosixStorage(std::shared_ptr<OpenFd> fd, const OpenOptions& options, std::shared_ptr<AsyncQueue> queue)
+      : fd_(std::move(fd)),
+        options_(options),
+        queue_(std::move(queue)),
+        traits_(traits_of(fd_->get())),
+        locks_(std::make_shared<LockState>()) {
+    locks_->fd = fd_;
+  }
+
+  Result<i64> read(std::span<const IoPiece> pieces) override { return transfer(fd_->get(), Direction::kRead, pieces); }
+  Result<i64> write(std::span<const IoPiece> pieces) override {
+    return transfer(fd_->get(), Direction::kWrite, pieces);
+  }
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    return queue_->start(fd_, direction, std::move(pieces));
+  }
+
+  Result<i64> size() override {
+    struct stat status {};
+    if (::fstat(fd_->get(), &status) != 0) return error_from_errno("fstat", errno);
+    if (!S_ISBLK(status.st_mode)) return i64{status.st_size};
+    const off_t end = ::lseek(fd_->get(), 0, SEEK_END);
+    return end < 0 ? Result<i64>(error_from_errno("lseek", errno)) : Result<i64>(i64{end});
+  }
+
+  Status set_size(i64 bytes) override {
+    if (bytes < 0) return Error{ErrorClass::kArg, "a negative size", EINVAL};
+    int failed = 0;
+    do {
+      failed = ::ftruncate(fd_->get(), bytes) == 0 ? 0 : errno;
+    } while (failed == EINTR);
+    return failed == 0 ? ok_status() : Status(error_from_errno("ftruncate", failed, bytes));
+  }
+
+  Status preallocate(i64 bytes) override { return allocate(fd_->get(), bytes); }
+
+  Status sync() override {
+    int failed = 0;
+    do {
+      failed = ::fsync(fd_->get()) == 0 ? 0 : errno;
+    } while (failed == EINTR);
+    if (failed == 0 || failed == EINVAL || failed == EROFS) return ok_status();  // nothing there that could be unsaved
+    return error_from_errno("fsync", failed);
+  }
+
+  Status close() override { return fd_->close(); }
+
+  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
+    if (!traits_.can_lock) return no_locks();
+    if (begin < 0 || begin > end)
+      return Error{ErrorClass::kArg, "a lock outside of what a file can hold", EINVAL, begin};
+    if (begin == end) return std::unique_ptr<HeldLock>(std::make_unique<NoLock>());
+    exclusive = (exclusive || !options_.read) && options_.write;
+    const RangeLocks::Ticket ticket = locks_->ranges.acquire(begin, end, exclusive);
+    const short type = exclusive ? F_WRLCK : F_RDLCK;
+    const int failed = set_lock(fd_->get(), F_OFD_SETLKW, type, begin, end);
+    if (failed == 0) return std::unique_ptr<HeldLock>(std::make_unique<PosixLock>(locks_, ticket));
+    locks_->release(ticket);
+    if (lock_refused(failed)) return no_locks();
+    if (failed == EDEADLK)
+      return Error{ErrorClass::kIo, "a lock would wait for itself: two processes wait for each other's ranges", failed,
+                   begin, end - begin};
+    return error_from_errno("fcntl(F_OFD_SETLKW)", failed, begin, end - begin);
+  }
+
+  const Traits& traits() const override { return traits_; }
+  Layout layout() override { return traits_.file_system == "lustre" ? lustre_layout(fd_->get()) : Layout{}; }
+
+ private:
+  Error no_locks() const {
+    return Error{ErrorClass::kUnsupportedOperation,
+                 "no byte-range locks on this file system (" + traits_.file_system +
+                     "): mount it with locking, or avoid atomic mode and write sieving"};
+  }
+
+  std::shared_ptr<OpenFd> fd_;
+  const OpenOptions options_;
+  std::shared_ptr<AsyncQueue> queue_;
+  const Traits traits_;
+  std::shared_ptr<LockState> locks_;
+};
+
+class PosixDriver final : public Driver {
+ public:
+  const char* name() const override { return "posix"; }
+  bool claims(const std::string&) const override { return true; }
+
+  Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
+    const int fd = open_fd(path, options);
+    if (fd < 0) {
+      Error error = error_from_errno("open", errno);
+      if (error.sys_errno == EINVAL) error.cls = ErrorClass::kBadFile;  // a name the file system can't have
+      return error;
+    }
+    auto owned = std::make_shared<OpenFd>(fd);
+    struct stat status {};
+    if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
+    if (S_ISDIR(status.st_mode)) return error_from_errno("open", EISDIR);
+    return std::unique_ptr<Storage>(
+        std::make_unique<PosixStorage>(std::move(owned), options, queue(options.io_threads)));
+  }
+
+  Status remove(const std::string& path) override {
+    return ::unlink(path.c_str()) == 0 ? ok_status() : Status(error_from_errno("unlink", errno));
+  }
+
+ private:
+  static int open_fd(const std::string& path, const OpenOptions& options) {
+    int flags = O_CLOEXEC | O_NOCTTY | (options.write ? (options.read ? O_RDWR : O_WRONLY) : O_RDONLY);
+    const Layout& wanted = options.wanted_layout;
+    if (options.create && (wanted.stripe_bytes > 0 || wanted.stripe_count > 0) && is_on_lustre(path)) {
+      const int fd = create_striped(path, flags, options.permissions, wanted);
+      if (fd >= 0 || errno != EEXIST || options.exclusive) return fd;
+    }
+    if (options.create) flags |= O_CREAT;
+    if (options.create && options.exclusive) flags |= O_EXCL;
+    return open_retrying(path, flags, options.permissions);
+  }
+
+  // The pool is shared by the files of the process that want as many threads, and ends with the last of them. In the
+  // page cache io_uring was measured not to be faster than threads, so every backend that can be asked for is the pool.
+  std::shared_ptr<AsyncQueue> queue(i64 threads) {
+    std::lock_guard guard(mutex_);
+    std::weak_ptr<AsyncQueue>& known = queues_[threads];
+    std::shared_ptr<AsyncQueue> queue = known.lock();
+    if (!queue) known = queue = make_thread_queue(threads);
+    return queue;
+  }
+
+  std::mutex mutex_;
+  std::map<i64, std::weak_ptr<AsyncQueue>> queues_;
+};
+
+}  // namespace
+}  // namespace mercutio::posix
+
+namespace mercutio {
+
+std::unique_ptr<Driver> make_posix_driver() {
+  return std::make_unique<posix::PosixDriver>();
+}
+
+}  // namespace mercutio

@@ -1,0 +1,27 @@
+// Lustre's striping of a file as the extended attribute "lustre.lov", without liblustreapi.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/storage.h"
+
+namespace mercutio::posix {
+
+inline constexpr long kLustreMagic = 0x0BD00BD0;
+
+// The striping in the attribute's bytes; nothing if they aren't understood. Of a composite layout it is the last
+// component that has objects.
+std::optional<Layout> parse_lov(ConstBytes attribute);
+
+// The attribute that asks for `layout` (version 1). Zero fields ask for the file system's default.
+std::vector<std::byte> make_lov(const Layout& layout);
+
+Layout lustre_layout(int fd);  // zeros if there is none
+
+// Opens with O_CREAT | O_EXCL and sets the striping before the file gets its objects. Returns the descriptor or -1
+// (errno). A striping that the file system refuses is ignored: the file has the default.
+int create_striped(const std::string& path, int flags, int permissions, const Layout& layout);
+
+}  // namespace mercutio::posix

@@ -1,0 +1,36 @@
+// Byte-range locks between threads; the header has the contract.
+#include "storage/range_locks.h"
+
+#include <algorithm>
+
+namespace mercutio {
+
+RangeLocks::Ticket RangeLocks::acquire(i64 begin, i64 end, bool exclusive) {
+  std::unique_lock guard(mutex_);
+  const Ticket ticket = ranges_.insert(ranges_.end(), Range{begin, end, exclusive, false});
+  changed_.wait(guard, [&] { return is_free(ticket); });
+  ticket->granted = true;
+  return ticket;
+}
+
+bool RangeLocks::is_free(Ticket ticket) {
+  return std::none_of(ranges_.begin(), ticket, [&](const Range& other) {
+    return (other.exclusive || ticket->exclusive) && other.begin < ticket->end && ticket->begin < other.end;
+  });
+}
+
+std::vector<std::pair<i64, i64>> RangeLocks::uncovered(const Range& range) const {
+  std::vector<std::pair<i64, i64>> parts{{range.begin, range.end}};
+  for (const Range& other : ranges_) {
+    if (!other.granted) continue;
+    std::vector<std::pair<i64, i64>> rest;
+    for (const auto& [begin, end] : parts) {
+      if (begin < std::min(end, other.begin)) rest.emplace_back(begin, std::min(end, other.begin));
+      if (std::max(begin, other.end) < end) rest.emplace_back(std::max(begin, other.end), end);
+    }
+    parts = std::move(rest);
+  }
+  return parts;
+}
+
+}  // namespace mercutio

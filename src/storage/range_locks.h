@@ -1,0 +1,54 @@
+// Byte-range locks between threads: many readers or one writer for each byte. A waiter that came first is served first
+// where ranges conflict, so nobody starves. Cost: O(held + waiting) per operation, which are as many as there are
+// threads.
+#pragma once
+
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/types.h"
+
+namespace mercutio {
+
+class RangeLocks {
+ public:
+  struct Range {
+    i64 begin = 0;
+    i64 end = 0;
+    bool exclusive = false;
+    bool granted = false;
+  };
+  using Ticket = std::list<Range>::iterator;
+
+  // Blocks until no conflicting range is held or was asked for earlier.
+  Ticket acquire(i64 begin, i64 end, bool exclusive);
+
+  // Gives the range back. `give_back(begin, end)` is called, inside the critical section, for each part of it that no
+  // other granted range covers: what an outer lock shared by the threads must give back.
+  template <class GiveBack>
+  void release(Ticket ticket, GiveBack give_back) {
+    {
+      std::lock_guard guard(mutex_);
+      const Range range = *ticket;
+      ranges_.erase(ticket);
+      for (const auto& [begin, end] : uncovered(range)) give_back(begin, end);
+    }
+    changed_.notify_all();
+  }
+  void release(Ticket ticket) {
+    release(ticket, [](i64, i64) {});
+  }
+
+ private:
+  bool is_free(Ticket ticket);
+  std::vector<std::pair<i64, i64>> uncovered(const Range& range) const;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<Range> ranges_;  // held and waiting, oldest first
+};
+
+}  // namespace mercutio

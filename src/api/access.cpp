@@ -1,0 +1,187 @@
+// The data-access calls: every row of the table becomes two functions (int and MPI_Count) that fill an AccessCall.
+#include "api/access_table.h"
+#include "api/call.h"
+#include "api/export.h"
+#include "mpi/decode.h"
+
+namespace mercutio {
+namespace {
+
+struct Row {
+  const char* name;
+  Direction direction;
+  Positioning positioning;
+  bool collective;
+};
+
+// The user's buffer arguments.
+struct Buffer {
+  const void* base;
+  i64 count;
+  MPI_Datatype type;
+};
+
+Error count_error() { return Error{ErrorClass::kCount, "the count is negative"}; }
+
+// Arguments -> AccessCall. What is wrong with them is left in argument_error, with nothing to move.
+AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
+  AccessCall call;
+  call.name = row.name;
+  call.direction = row.direction;
+  call.positioning = row.positioning;
+  call.collective = row.collective;
+  call.offset = offset;
+  call.memory = Memory{nullptr, contiguous_bytes(), 0};
+  call.memory_spec = byte_type();
+  if (buffer.count < 0) {
+    call.argument_error = count_error();
+    return call;
+  }
+  Result<DecodedType> type = decode(buffer.type);
+  if (!type) {
+    call.argument_error = std::move(type).error();
+    return call;
+  }
+  call.memory = Memory{static_cast<std::byte*>(const_cast<void*>(buffer.base)), type->flat, buffer.count};
+  call.memory_spec = type->spec;
+  return call;
+}
+
+int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Status* status) {
+  return with_file(file, row.name, [&](OpenHandle& handle) -> int {
+    Result<i64> moved = handle.file->access(make_call(row, offset, buffer));
+    set_status(status, moved ? *moved : 0);
+    return moved ? MPI_SUCCESS : fail(&handle, row.name, moved.error());
+  });
+}
+
+// ---- nonblocking: a generalized request, completed by whoever drives the access ------------------------------------------
+
+struct PendingAccess {
+  MPI_Request request = MPI_REQUEST_NULL;
+  OpenHandle* handle = nullptr;
+  const char* name = "";
+  i64 bytes = 0;
+  int code = MPI_SUCCESS;
+};
+
+int query_access(void* state, MPI_Status* status) {
+  auto* pending = static_cast<PendingAccess*>(state);
+  PMPI_Status_set_elements_x(status, MPI_BYTE, pending->bytes);
+  PMPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return pending->code;
+}
+
+int free_access(void* state) {
+  delete static_cast<PendingAccess*>(state);
+  return MPI_SUCCESS;
+}
+
+// File accesses can't be cancelled: the request completes as if nobody had asked.
+int cancel_access(void*, int) { return MPI_SUCCESS; }
+
+void complete_access(PendingAccess* pending, const Result<i64>& moved) {
+  if (moved) {
+    pending->bytes = *moved;
+  } else {
+    pending->code = process().codes.code_for(moved.error().cls, pending->handle->file->describe(pending->name, moved.error()));
+  }
+  MPI_Request request = pending->request;   // `pending` may be gone as soon as the request is complete
+  PMPI_Grequest_complete(request);
+}
+
+int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Request* request) {
+  return with_file(file, row.name, [&](OpenHandle& handle) -> int {
+    auto* pending = new PendingAccess;
+    pending->handle = &handle;
+    pending->name = row.name;
+    int code = PMPI_Grequest_start(query_access, free_access, cancel_access, pending, &pending->request);
+    if (code != MPI_SUCCESS) {
+      delete pending;
+      return code;
+    }
+    MPI_Request mine = pending->request;
+    auto started = handle.file->start(make_call(row, offset, buffer), [pending](const Result<i64>& moved) { complete_access(pending, moved); });
+    if (started) {
+      *request = mine;
+      return MPI_SUCCESS;
+    }
+    PMPI_Grequest_complete(mine);
+    PMPI_Request_free(&mine);
+    *request = MPI_REQUEST_NULL;
+    return fail(&handle, row.name, started.error());
+  });
+}
+
+int split_begin(const Row& row, MPI_File file, i64 offset, const Buffer& buffer) {
+  return run_on_file(file, row.name, [&](OpenHandle& handle) { return handle.file->begin(make_call(row, offset, buffer)); });
+}
+
+int split_end(const Row& row, MPI_File file, const void* buffer, MPI_Status* status) {
+  return with_file(file, row.name, [&](OpenHandle& handle) -> int {
+    Result<i64> moved = handle.file->end(row.name, row.direction, row.positioning, buffer);
+    set_status(status, moved ? *moved : 0);
+    return moved ? MPI_SUCCESS : fail(&handle, row.name, moved.error());
+  });
+}
+
+}  // namespace
+}  // namespace mercutio
+
+using namespace mercutio;
+
+#define BUFFER_kRead void*
+#define BUFFER_kWrite const void*
+#define ROW_OF(name, suffix, direction, positioning, collective) \
+  Row { "MPI_File_" #name suffix, Direction::direction, Positioning::positioning, collective }
+
+#define BLOCKING_EXPLICIT(name, direction, positioning, collective, Count, twin)                                       \
+  MERCUTIO_MPI_FUNCTION(int, File_##name##twin, (MPI_File file, MPI_Offset offset, BUFFER_##direction buffer, Count count, \
+                                                 MPI_Datatype type, MPI_Status* status)) {                             \
+    return blocking(ROW_OF(name, #twin, direction, positioning, collective), file, offset, {buffer, count, type}, status); \
+  }
+#define BLOCKING_POINTER(name, direction, positioning, collective, Count, twin)                                        \
+  MERCUTIO_MPI_FUNCTION(int, File_##name##twin, (MPI_File file, BUFFER_##direction buffer, Count count, MPI_Datatype type, \
+                                                 MPI_Status* status)) {                                                \
+    return blocking(ROW_OF(name, #twin, direction, positioning, collective), file, 0, {buffer, count, type}, status);  \
+  }
+#define NONBLOCKING_EXPLICIT(name, direction, positioning, collective, Count, twin)                                    \
+  MERCUTIO_MPI_FUNCTION(int, File_##name##twin, (MPI_File file, MPI_Offset offset, BUFFER_##direction buffer, Count count, \
+                                                 MPI_Datatype type, MPI_Request* request)) {                           \
+    return nonblocking(ROW_OF(name, #twin, direction, positioning, collective), file, offset, {buffer, count, type}, request); \
+  }
+#define NONBLOCKING_POINTER(name, direction, positioning, collective, Count, twin)                                     \
+  MERCUTIO_MPI_FUNCTION(int, File_##name##twin, (MPI_File file, BUFFER_##direction buffer, Count count, MPI_Datatype type, \
+                                                 MPI_Request* request)) {                                              \
+    return nonblocking(ROW_OF(name, #twin, direction, positioning, collective), file, 0, {buffer, count, type}, request); \
+  }
+#define SPLIT_BEGIN_EXPLICIT(name, direction, positioning, collective, Count, twin)                                    \
+  MERCUTIO_MPI_FUNCTION(int, File_##name##_begin##twin, (MPI_File file, MPI_Offset offset, BUFFER_##direction buffer,  \
+                                                         Count count, MPI_Datatype type)) {                            \
+    return split_begin(ROW_OF(name, "_begin" #twin, direction, positioning, collective), file, offset, {buffer, count, type}); \
+  }
+#define SPLIT_BEGIN_POINTER(name, direction, positioning, collective, Count, twin)                                     \
+  MERCUTIO_MPI_FUNCTION(int, File_##name##_begin##twin, (MPI_File file, BUFFER_##direction buffer, Count count, MPI_Datatype type)) { \
+    return split_begin(ROW_OF(name, "_begin" #twin, direction, positioning, collective), file, 0, {buffer, count, type}); \
+  }
+#define SPLIT_END(name, direction, positioning, collective)                                                            \
+  MERCUTIO_MPI_FUNCTION(int, File_##name##_end, (MPI_File file, BUFFER_##direction buffer, MPI_Status* status)) {      \
+    return split_end(ROW_OF(name, "_end", direction, positioning, collective), file, buffer, status);                  \
+  }
+
+// Both forms of each call.
+#define BOTH_BLOCKING_EXPLICIT(...) BLOCKING_EXPLICIT(__VA_ARGS__, int, ) BLOCKING_EXPLICIT(__VA_ARGS__, MPI_Count, _c)
+#define BOTH_BLOCKING_POINTER(...) BLOCKING_POINTER(__VA_ARGS__, int, ) BLOCKING_POINTER(__VA_ARGS__, MPI_Count, _c)
+#define BOTH_NONBLOCKING_EXPLICIT(...) NONBLOCKING_EXPLICIT(__VA_ARGS__, int, ) NONBLOCKING_EXPLICIT(__VA_ARGS__, MPI_Count, _c)
+#define BOTH_NONBLOCKING_POINTER(...) NONBLOCKING_POINTER(__VA_ARGS__, int, ) NONBLOCKING_POINTER(__VA_ARGS__, MPI_Count, _c)
+#define BOTH_SPLIT_EXPLICIT(...) SPLIT_BEGIN_EXPLICIT(__VA_ARGS__, int, ) SPLIT_BEGIN_EXPLICIT(__VA_ARGS__, MPI_Count, _c) SPLIT_END(__VA_ARGS__)
+#define BOTH_SPLIT_POINTER(...) SPLIT_BEGIN_POINTER(__VA_ARGS__, int, ) SPLIT_BEGIN_POINTER(__VA_ARGS__, MPI_Count, _c) SPLIT_END(__VA_ARGS__)
+
+MERCUTIO_BLOCKING_EXPLICIT(BOTH_BLOCKING_EXPLICIT)
+MERCUTIO_BLOCKING_POINTER(BOTH_BLOCKING_POINTER)
+MERCUTIO_NONBLOCKING_EXPLICIT(BOTH_NONBLOCKING_EXPLICIT)
+MERCUTIO_NONBLOCKING_POINTER(BOTH_NONBLOCKING_POINTER)
+MERCUTIO_SPLIT_EXPLICIT(BOTH_SPLIT_EXPLICIT)
+MERCUTIO_SPLIT_POINTER(BOTH_SPLIT_POINTER)

@@ -1,0 +1,23 @@
+#include "api/call.h"
+
+namespace mercutio {
+
+int fail(OpenHandle* handle, const char* operation, const Error& error) {
+  Process& p = process();
+  std::string text = handle ? handle->file->describe(operation, error) : std::string(operation) + ": " + error.what;
+  int code = p.codes.code_for(error.cls, text);
+  MPI_Errhandler handler = handle ? handle->errhandler : p.handles.default_errhandler();
+  return p.errhandlers.invoke(handler, handle ? handle->mpi() : MPI_FILE_NULL, handle ? handle->comm : MPI_COMM_SELF, code);
+}
+
+int fail_bad_handle(const char* operation) {
+  return fail(nullptr, operation, Error{ErrorClass::kFile, "the file handle is MPI_FILE_NULL or not an open file"});
+}
+
+void set_status(MPI_Status* status, i64 bytes) {
+  if (status == MPI_STATUS_IGNORE) return;
+  PMPI_Status_set_elements_x(status, MPI_BYTE, bytes);
+  PMPI_Status_set_cancelled(status, 0);
+}
+
+}  // namespace mercutio

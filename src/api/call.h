@@ -1,0 +1,32 @@
+// What every entry point does around its one call of file/: find the file, turn an Error into a code, call the handler.
+#pragma once
+
+#include "api/process.h"
+
+namespace mercutio {
+
+// The code of an Error of `operation` on `handle` (null: no file, as in open and delete), after the handler was called.
+int fail(OpenHandle* handle, const char* operation, const Error& error);
+// For handles that are not open files: MPI_ERR_FILE, through the handler of MPI_FILE_NULL.
+int fail_bad_handle(const char* operation);
+
+inline int finish(OpenHandle* handle, const char* operation, const Status& status) {
+  return status ? MPI_SUCCESS : fail(handle, operation, status.error());
+}
+
+// Runs body(OpenHandle&) -> int on a live handle.
+template <class Body>
+int with_file(MPI_File file, const char* operation, Body body) {
+  OpenHandle* handle = process().handles.find(file);
+  return handle ? body(*handle) : fail_bad_handle(operation);
+}
+// The same for bodies that return Status.
+template <class Body>
+int run_on_file(MPI_File file, const char* operation, Body body) {
+  return with_file(file, operation, [&](OpenHandle& handle) { return finish(&handle, operation, body(handle)); });
+}
+
+// Bytes moved -> status; MPI_STATUS_IGNORE allowed.
+void set_status(MPI_Status* status, i64 bytes);
+
+}  // namespace mercutio

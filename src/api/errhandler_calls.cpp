@@ -1,0 +1,119 @@
+// MPI_File_*_errhandler, the Fortran way to create one, and the two calls that must know our codes and handlers.
+#include <algorithm>
+#include <cstring>
+
+#include "api/call.h"
+#include "api/export.h"
+#include "mpi/real.h"
+
+namespace mercutio {
+namespace {
+
+using AnyFunction = void (*)();
+
+// Fortran handlers: the compiler's names for MPI_FILE_CREATE_ERRHANDLER end here.
+void create_from_fortran(AnyFunction* function, Fint* handle, Fint* error) {
+  MPI_Errhandler made = MPI_ERRHANDLER_NULL;
+  // A Fortran procedure argument arrives as the procedure's address.
+  *error = process().errhandlers.create(reinterpret_cast<AnyFunction>(function), HandlerLanguage::kFortran, &made);
+#ifdef MERCUTIO_ABI_STANDARD
+  *handle = PMPI_Errhandler_toint(made);
+#else
+  *handle = PMPI_Errhandler_c2f(made);
+#endif
+}
+
+int set_errhandler(MPI_File file, MPI_Errhandler handler) {
+  Process& p = process();
+  if (file == MPI_FILE_NULL) {
+    MPI_Errhandler old = p.handles.default_errhandler();
+    p.errhandlers.retain(handler);
+    p.handles.set_default_errhandler(handler);
+    p.errhandlers.release(old);
+    return MPI_SUCCESS;
+  }
+  return with_file(file, "MPI_File_set_errhandler", [&](OpenHandle& handle) {
+    p.errhandlers.retain(handler);
+    p.errhandlers.release(handle.errhandler);
+    handle.errhandler = handler;
+    return MPI_SUCCESS;
+  });
+}
+
+int get_errhandler(MPI_File file, MPI_Errhandler* handler) {
+  Process& p = process();
+  OpenHandle* handle = p.handles.find(file);
+  if (!handle && file != MPI_FILE_NULL) return fail_bad_handle("MPI_File_get_errhandler");
+  *handler = handle ? handle->errhandler : p.handles.default_errhandler();
+  p.errhandlers.retain(*handler);
+  return MPI_SUCCESS;
+}
+
+int call_errhandler(MPI_File file, int code) {
+  Process& p = process();
+  OpenHandle* handle = p.handles.find(file);
+  if (!handle && file != MPI_FILE_NULL) return fail_bad_handle("MPI_File_call_errhandler");
+  p.errhandlers.invoke(handle ? handle->errhandler : p.handles.default_errhandler(), file, handle ? handle->comm : MPI_COMM_SELF, code);
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+}  // namespace mercutio
+
+using namespace mercutio;
+
+MERCUTIO_MPI_FUNCTION(int, File_create_errhandler, (MPI_File_errhandler_function * function, MPI_Errhandler* handler)) {
+  return process().errhandlers.create(reinterpret_cast<AnyFunction>(function), HandlerLanguage::kC, handler);
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_set_errhandler, (MPI_File file, MPI_Errhandler handler)) {
+  if (handler == MPI_ERRHANDLER_NULL)
+    return fail(process().handles.find(file), "MPI_File_set_errhandler", Error{ErrorClass::kArg, "the error handler is MPI_ERRHANDLER_NULL"});
+  return set_errhandler(file, handler);
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_errhandler, (MPI_File file, MPI_Errhandler* handler)) { return get_errhandler(file, handler); }
+MERCUTIO_MPI_FUNCTION(int, File_call_errhandler, (MPI_File file, int code)) { return call_errhandler(file, code); }
+
+// A file keeps a handler the program has freed: our handlers are counted, everybody else's go to the MPI.
+MERCUTIO_MPI_FUNCTION(int, Errhandler_free, (MPI_Errhandler * handler)) {
+  if (process().errhandlers.knows(*handler)) {
+    process().errhandlers.release(*handler);
+    *handler = MPI_ERRHANDLER_NULL;
+    return MPI_SUCCESS;
+  }
+  static auto* const real = real_function<int(MPI_Errhandler*)>("PMPI_Errhandler_free");
+  return real(handler);
+}
+
+// MPICH 4.0 prints garbage for codes made by MPI_Add_error_code.
+MERCUTIO_MPI_FUNCTION(int, Error_string, (int code, char* text, int* length)) {
+  std::string ours = process().codes.text_of(code);
+  if (ours.empty()) {
+    static auto* const real = real_function<int(int, char*, int*)>("PMPI_Error_string");
+    return real(code, text, length);
+  }
+  *length = static_cast<int>(std::min<std::size_t>(ours.size(), MPI_MAX_ERROR_STRING - 1));
+  std::memcpy(text, ours.data(), static_cast<std::size_t>(*length));
+  text[*length] = '\0';
+  return MPI_SUCCESS;
+}
+
+// The names under which Fortran bindings reach MPI_FILE_CREATE_ERRHANDLER (mpif.h and `use mpi` of every mangling, mpi_f08
+// of MPICH, Open MPI's internal name).
+#define FORTRAN_CREATE(name)                                                                      \
+  extern "C" MERCUTIO_EXPORT void name(AnyFunction* function, Fint* handle, Fint* error);         \
+  void name(AnyFunction* function, Fint* handle, Fint* error) { create_from_fortran(function, handle, error); }
+
+FORTRAN_CREATE(mpi_file_create_errhandler)
+FORTRAN_CREATE(mpi_file_create_errhandler_)
+FORTRAN_CREATE(mpi_file_create_errhandler__)
+FORTRAN_CREATE(MPI_FILE_CREATE_ERRHANDLER)
+FORTRAN_CREATE(pmpi_file_create_errhandler)
+FORTRAN_CREATE(pmpi_file_create_errhandler_)
+FORTRAN_CREATE(pmpi_file_create_errhandler__)
+FORTRAN_CREATE(PMPI_FILE_CREATE_ERRHANDLER)
+FORTRAN_CREATE(mpi_file_create_errhandler_f08_)
+FORTRAN_CREATE(pmpi_file_create_errhandler_f08_)
+FORTRAN_CREATE(pmpir_file_create_errhandler_f08_)
+FORTRAN_CREATE(ompi_file_create_errhandler_f)

@@ -1,0 +1,80 @@
+#include "api/errhandlers.h"
+
+#include <cstdio>
+
+#include "api/handles.h"
+#include "api/process.h"
+#include "mpi/real.h"
+
+namespace mercutio {
+
+int Errhandlers::create(void (*function)(), HandlerLanguage language, MPI_Errhandler* handle) {
+  int code = PMPI_Comm_create_errhandler(reinterpret_cast<MPI_Comm_errhandler_function*>(function), handle);
+  if (code != MPI_SUCCESS) return code;
+  std::lock_guard lock(mutex_);
+  entries_.push_back({*handle, function, language, 1});
+  return MPI_SUCCESS;
+}
+
+const Errhandlers::Entry* Errhandlers::find(MPI_Errhandler handle) const {
+  for (const Entry& entry : entries_)
+    if (entry.handle == handle) return &entry;
+  return nullptr;
+}
+
+bool Errhandlers::knows(MPI_Errhandler handle) const {
+  std::lock_guard lock(mutex_);
+  return find(handle) != nullptr;
+}
+
+void Errhandlers::retain(MPI_Errhandler handle) {
+  std::lock_guard lock(mutex_);
+  if (auto* entry = const_cast<Entry*>(find(handle))) ++entry->references;
+}
+
+void Errhandlers::release(MPI_Errhandler handle) {
+  {
+    std::lock_guard lock(mutex_);
+    auto* entry = const_cast<Entry*>(find(handle));
+    if (!entry || --entry->references > 0) return;
+    entries_.erase(entries_.begin() + (entry - entries_.data()));
+  }
+  static auto* const real_free = real_function<int(MPI_Errhandler*)>("PMPI_Errhandler_free");
+  if (real_free) real_free(&handle);
+}
+
+static int die(MPI_Comm comm, int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  PMPI_Error_string(code, text, &length);
+  std::fprintf(stderr, "mercutio: fatal file error (MPI_ERRORS_ARE_FATAL): %s\n", text);
+  std::fflush(stderr);
+  PMPI_Abort(comm, code);
+  return code;
+}
+
+int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const {
+  if (code == MPI_SUCCESS || handle == MPI_ERRORS_RETURN) return code;
+  if (handle == MPI_ERRORS_ARE_FATAL) return die(MPI_COMM_WORLD, code);
+#ifdef MPI_ERRORS_ABORT
+  if (handle == MPI_ERRORS_ABORT) return die(comm, code);
+#endif
+  Entry entry{};
+  {
+    std::lock_guard lock(mutex_);
+    const Entry* found = find(handle);
+    if (!found) return code;
+    entry = *found;
+  }
+  int shown = code;
+  if (entry.language == HandlerLanguage::kC) {
+    reinterpret_cast<MPI_File_errhandler_function*>(entry.function)(&file, &shown);
+  } else {
+    Fint fortran_file = process().handles.to_fortran(file);
+    reinterpret_cast<void (*)(Fint*, Fint*)>(entry.function)(&fortran_file, &shown);
+  }
+  static_cast<void>(comm);
+  return code;
+}
+
+}  // namespace mercutio

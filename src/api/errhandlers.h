@@ -1,0 +1,37 @@
+// Error handlers of files. A handler is a genuine MPI handle (so that f2c, c2f and comparison work) that is never attached
+// to a communicator; what it calls is kept here.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "mpi/mpi_header.h"
+
+namespace mercutio {
+
+enum class HandlerLanguage { kC, kFortran };
+
+class Errhandlers {
+ public:
+  // Makes a handler that calls `function` (MPI_File_errhandler_function or the Fortran subroutine).
+  int create(void (*function)(), HandlerLanguage language, MPI_Errhandler* handle);
+  bool knows(MPI_Errhandler handle) const;
+  void retain(MPI_Errhandler handle);    // one more reference, if it is one of ours
+  void release(MPI_Errhandler handle);   // the last one frees it
+
+  // Calls the handler for `code`; returns what the MPI call should return. `file` is the handle to show the handler.
+  int invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const;
+
+ private:
+  struct Entry {
+    MPI_Errhandler handle;
+    void (*function)();
+    HandlerLanguage language;
+    int references;
+  };
+  const Entry* find(MPI_Errhandler handle) const;
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace mercutio

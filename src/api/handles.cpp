@@ -1,0 +1,63 @@
+#include "api/handles.h"
+
+#include "mpi/decode.h"
+
+namespace mercutio {
+
+void OpenHandle::set_view_types(MPI_Datatype new_etype, MPI_Datatype new_filetype) {
+  for (MPI_Datatype* old : {&etype, &filetype})
+    if (*old != MPI_BYTE && !is_named(*old)) PMPI_Type_free(old);
+  etype = new_etype;
+  filetype = new_filetype;
+}
+
+Handles::Handles() : by_number_{MPI_FILE_NULL} {}
+
+MPI_File Handles::add(std::unique_ptr<OpenHandle> handle) {
+  MPI_File file = handle.release()->mpi();
+  std::lock_guard lock(mutex_);
+  Fint number = 1;
+  while (number < static_cast<Fint>(by_number_.size()) && by_number_[static_cast<std::size_t>(number)] != MPI_FILE_NULL) ++number;
+  if (number == static_cast<Fint>(by_number_.size())) by_number_.push_back(MPI_FILE_NULL);
+  by_number_[static_cast<std::size_t>(number)] = file;
+  number_of_[file] = number;
+  return file;
+}
+
+OpenHandle* Handles::find(MPI_File file) const {
+  std::lock_guard lock(mutex_);
+  return number_of_.count(file) ? reinterpret_cast<OpenHandle*>(file) : nullptr;
+}
+
+std::unique_ptr<OpenHandle> Handles::remove(MPI_File file) {
+  std::lock_guard lock(mutex_);
+  auto it = number_of_.find(file);
+  if (it == number_of_.end()) return nullptr;
+  by_number_[static_cast<std::size_t>(it->second)] = MPI_FILE_NULL;
+  number_of_.erase(it);
+  return std::unique_ptr<OpenHandle>(reinterpret_cast<OpenHandle*>(file));
+}
+
+Fint Handles::to_fortran(MPI_File file) const {
+  std::lock_guard lock(mutex_);
+  auto it = number_of_.find(file);
+  return it == number_of_.end() ? 0 : it->second;
+}
+
+MPI_File Handles::from_fortran(Fint number) const {
+  std::lock_guard lock(mutex_);
+  bool known = number > 0 && number < static_cast<Fint>(by_number_.size());
+  return known ? by_number_[static_cast<std::size_t>(number)] : MPI_FILE_NULL;
+}
+
+MPI_Errhandler Handles::default_errhandler() const {
+  std::lock_guard lock(mutex_);
+  return default_;
+}
+
+void Handles::set_default_errhandler(MPI_Errhandler handler) {
+  std::lock_guard lock(mutex_);
+  default_ = handler;
+}
+
+}  // namespace mercutio

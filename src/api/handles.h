@@ -1,0 +1,50 @@
+// MPI_File handles: which are live, what each stands for, and their Fortran numbers.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "file/file.h"
+#include "mpi/mpi_header.h"
+
+namespace mercutio {
+
+// What an MPI_File handle points to.
+struct OpenHandle {
+  std::unique_ptr<File> file;
+  MPI_Comm comm = MPI_COMM_NULL;             // the library's duplicate, not owned
+  int amode = 0;
+  MPI_Errhandler errhandler = MPI_ERRORS_RETURN;
+  MPI_Datatype etype = MPI_BYTE, filetype = MPI_BYTE;   // for get_view: named, or this handle's own duplicates
+
+  ~OpenHandle() { set_view_types(MPI_BYTE, MPI_BYTE); }
+  void set_view_types(MPI_Datatype new_etype, MPI_Datatype new_filetype);   // frees the duplicates it had
+  MPI_File mpi() { return reinterpret_cast<MPI_File>(this); }
+};
+
+class Handles {
+ public:
+  Handles();
+  MPI_File add(std::unique_ptr<OpenHandle> handle);
+  // The open file behind a handle; null for MPI_FILE_NULL and anything that is not a live handle of ours.
+  OpenHandle* find(MPI_File file) const;
+  std::unique_ptr<OpenHandle> remove(MPI_File file);
+
+  Fint to_fortran(MPI_File file) const;     // MPI_FILE_NULL: 0
+  MPI_File from_fortran(Fint number) const;   // 0 or unknown: MPI_FILE_NULL
+
+  // The handler new files inherit and failed opens and deletes call.
+  MPI_Errhandler default_errhandler() const;
+  void set_default_errhandler(MPI_Errhandler handler);   // takes over one reference
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<MPI_File, Fint> number_of_;
+  std::vector<MPI_File> by_number_;   // index = Fortran number
+  MPI_Errhandler default_ = MPI_ERRORS_RETURN;
+};
+
+}  // namespace mercutio

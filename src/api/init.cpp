@@ -1,0 +1,31 @@
+// MPI_Init and MPI_Init_thread ask for MPI_THREAD_MULTIPLE, so that nonblocking calls can advance beside the program.
+// MERCUTIO_THREADS=0 leaves the level as the program asked.
+#include <cstdlib>
+#include <cstring>
+
+#include "api/export.h"
+#include "mpi/real.h"
+
+namespace {
+
+bool may_raise_level() {
+  const char* wish = std::getenv("MERCUTIO_THREADS");
+  return !wish || std::strcmp(wish, "0") != 0;
+}
+
+int real_init_thread(int* argc, char*** argv, int required, int* provided) {
+  static auto* const real = mercutio::real_function<int(int*, char***, int, int*)>("PMPI_Init_thread");
+  return real(argc, argv, required, provided);
+}
+
+}  // namespace
+
+MERCUTIO_MPI_FUNCTION(int, Init_thread, (int* argc, char*** argv, int required, int* provided)) {
+  return real_init_thread(argc, argv, may_raise_level() ? MPI_THREAD_MULTIPLE : required, provided);
+}
+
+MERCUTIO_MPI_FUNCTION(int, Init, (int* argc, char*** argv)) {
+  static auto* const real = mercutio::real_function<int(int*, char***)>("PMPI_Init");
+  int provided = MPI_THREAD_SINGLE;
+  return may_raise_level() ? real_init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided) : real(argc, argv);
+}

@@ -1,0 +1,144 @@
+// Opening, closing, sizes, consistency, info and what a handle knows of itself.
+#include <string>
+
+#include "api/call.h"
+#include "api/export.h"
+#include "mpi/info.h"
+#include "mpi/mpi_comm.h"
+
+namespace mercutio {
+namespace {
+
+constexpr int kAllModes = MPI_MODE_RDONLY | MPI_MODE_RDWR | MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_EXCL |
+                          MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_UNIQUE_OPEN | MPI_MODE_APPEND | MPI_MODE_SEQUENTIAL;
+
+Amode amode_of(int bits) {
+  Amode mode;
+  mode.read_only = bits & MPI_MODE_RDONLY;
+  mode.write_only = bits & MPI_MODE_WRONLY;
+  mode.read_write = bits & MPI_MODE_RDWR;
+  mode.create = bits & MPI_MODE_CREATE;
+  mode.exclusive = bits & MPI_MODE_EXCL;
+  mode.delete_on_close = bits & MPI_MODE_DELETE_ON_CLOSE;
+  mode.unique_open = bits & MPI_MODE_UNIQUE_OPEN;
+  mode.append = bits & MPI_MODE_APPEND;
+  mode.sequential = bits & MPI_MODE_SEQUENTIAL;
+  return mode;
+}
+
+OpenCall open_call(const char* file_name, int amode, MPI_Info info) {
+  OpenCall call;
+  call.file_name = file_name ? file_name : "";
+  call.amode = amode_of(amode);
+  call.info = items_of(info);
+  if (call.file_name.empty()) call.argument_error = Error{ErrorClass::kBadFile, "the file name is empty"};
+  if (amode & ~kAllModes) call.argument_error = Error{ErrorClass::kAmode, "the access mode has bits that are no MPI_MODE_*"};
+  return call;
+}
+
+int fail_open(const std::string& file_name, const Error& error) {
+  Error named = error;
+  named.what = "file '" + file_name + "': " + error.what;
+  return fail(nullptr, "MPI_File_open", named);
+}
+
+}  // namespace
+}  // namespace mercutio
+
+using namespace mercutio;
+
+MERCUTIO_MPI_FUNCTION(int, File_open, (MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_File* file)) {
+  hook_finalize();
+  *file = MPI_FILE_NULL;
+  OpenCall call = open_call(file_name, amode, info);
+  Result<std::unique_ptr<Comm>> made = make_mpi_comm(comm);
+  if (!made) return fail_open(call.file_name, made.error());
+  auto handle = std::make_unique<OpenHandle>();
+  handle->comm = duplicate_of(**made);
+  handle->amode = amode;
+  Result<std::unique_ptr<File>> opened = open_file(std::move(*made), call, process().context());
+  if (!opened) return fail_open(call.file_name, opened.error());
+  handle->file = std::move(*opened);
+  handle->errhandler = process().handles.default_errhandler();
+  process().errhandlers.retain(handle->errhandler);
+  *file = process().handles.add(std::move(handle));
+  return MPI_SUCCESS;
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_close, (MPI_File * file)) {
+  OpenHandle* handle = process().handles.find(*file);
+  if (!handle) return fail_bad_handle("MPI_File_close");
+  Status closed = handle->file->close();
+  int code = finish(handle, "MPI_File_close", closed);
+  process().errhandlers.release(handle->errhandler);
+  process().handles.remove(*file);
+  *file = MPI_FILE_NULL;
+  return code;
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_delete, (const char* file_name, MPI_Info info)) {
+  std::string name = file_name ? file_name : "";
+  Status deleted = name.empty() ? Status(Error{ErrorClass::kBadFile, "the file name is empty"}) : delete_file(name, items_of(info));
+  if (deleted) return MPI_SUCCESS;
+  Error named = deleted.error();
+  named.what = "file '" + name + "': " + named.what;
+  return fail(nullptr, "MPI_File_delete", named);
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_set_size, (MPI_File file, MPI_Offset bytes)) {
+  return run_on_file(file, "MPI_File_set_size", [&](OpenHandle& handle) { return handle.file->set_size(bytes); });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_preallocate, (MPI_File file, MPI_Offset bytes)) {
+  return run_on_file(file, "MPI_File_preallocate", [&](OpenHandle& handle) { return handle.file->preallocate(bytes); });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_size, (MPI_File file, MPI_Offset* bytes)) {
+  return run_on_file(file, "MPI_File_get_size", [&](OpenHandle& handle) -> Status {
+    MERCUTIO_LET(*bytes, handle.file->size());
+    return ok_status();
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_group, (MPI_File file, MPI_Group* group)) {
+  return with_file(file, "MPI_File_get_group", [&](OpenHandle& handle) -> int { return PMPI_Comm_group(handle.comm, group); });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_amode, (MPI_File file, int* amode)) {
+  return with_file(file, "MPI_File_get_amode", [&](OpenHandle& handle) {
+    *amode = handle.amode;
+    return MPI_SUCCESS;
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_set_info, (MPI_File file, MPI_Info info)) {
+  return run_on_file(file, "MPI_File_set_info", [&](OpenHandle& handle) { return handle.file->set_info(items_of(info)); });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_info, (MPI_File file, MPI_Info* info)) {
+  return with_file(file, "MPI_File_get_info", [&](OpenHandle& handle) {
+    *info = info_of(handle.file->info());
+    return MPI_SUCCESS;
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_set_atomicity, (MPI_File file, int flag)) {
+  return run_on_file(file, "MPI_File_set_atomicity", [&](OpenHandle& handle) { return handle.file->set_atomicity(flag != 0); });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_atomicity, (MPI_File file, int* flag)) {
+  return with_file(file, "MPI_File_get_atomicity", [&](OpenHandle& handle) {
+    *flag = handle.file->atomicity() ? 1 : 0;
+    return MPI_SUCCESS;
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_sync, (MPI_File file)) {
+  return run_on_file(file, "MPI_File_sync", [&](OpenHandle& handle) { return handle.file->sync(); });
+}
+
+MERCUTIO_MPI_FUNCTION(Fint, File_c2f, (MPI_File file)) { return process().handles.to_fortran(file); }
+MERCUTIO_MPI_FUNCTION(MPI_File, File_f2c, (Fint number)) { return process().handles.from_fortran(number); }
+// MPI-5's names for the same.
+MERCUTIO_MPI_FUNCTION(int, File_toint, (MPI_File file)) { return process().handles.to_fortran(file); }
+MERCUTIO_MPI_FUNCTION(MPI_File, File_fromint, (int number)) { return process().handles.from_fortran(number); }

@@ -1,0 +1,117 @@
+// Views, pointers and data representations' extents.
+#include <cstring>
+
+#include "api/call.h"
+#include "api/export.h"
+#include "mpi/decode.h"
+#include "mpi/info.h"
+
+namespace mercutio {
+namespace {
+
+// Named types stay themselves; of a derived one the handle keeps (or the caller gets) a duplicate.
+MPI_Datatype own(MPI_Datatype type) {
+  if (is_named(type)) return type;
+  MPI_Datatype copy = MPI_DATATYPE_NULL;
+  PMPI_Type_dup(type, &copy);
+  return copy;
+}
+
+Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
+  Status argument_error = ok_status();
+  Result<DecodedType> e = decode(etype), f = decode(filetype);
+  if (!e) argument_error = e.error();
+  if (!f) argument_error = f.error();
+  bool types_ok = e.ok() && f.ok();
+  TypeSpecRef bytes = byte_type();
+  if (displacement == MPI_DISPLACEMENT_CURRENT) displacement = File::kDisplacementCurrent;
+  MERCUTIO_TRY(handle.file->set_view(displacement, types_ok ? e->spec : bytes, types_ok ? f->spec : bytes, datarep ? datarep : "",
+                                     items_of(info), std::move(argument_error)));
+  handle.set_view_types(own(etype), own(filetype));
+  return ok_status();
+}
+
+Whence whence_of(int whence) {
+  if (whence == MPI_SEEK_CUR) return Whence::kCurrent;
+  return whence == MPI_SEEK_END ? Whence::kEnd : Whence::kSet;
+}
+
+bool is_whence(int whence) { return whence == MPI_SEEK_SET || whence == MPI_SEEK_CUR || whence == MPI_SEEK_END; }
+
+Error whence_error() { return Error{ErrorClass::kArg, "whence is none of MPI_SEEK_SET, MPI_SEEK_CUR, MPI_SEEK_END"}; }
+
+template <class Extent>
+int type_extent(MPI_File file, const char* name, MPI_Datatype type, Extent* extent) {
+  return run_on_file(file, name, [&](OpenHandle& handle) -> Status {
+    MERCUTIO_LET(DecodedType decoded, decode(type));
+    MERCUTIO_LET(i64 bytes, handle.file->type_extent(*decoded.spec));
+    *extent = static_cast<Extent>(bytes);
+    return ok_status();
+  });
+}
+
+}  // namespace
+}  // namespace mercutio
+
+using namespace mercutio;
+
+MERCUTIO_MPI_FUNCTION(int, File_set_view, (MPI_File file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
+                                           const char* datarep, MPI_Info info)) {
+  return run_on_file(file, "MPI_File_set_view",
+                     [&](OpenHandle& handle) { return set_view(handle, displacement, etype, filetype, datarep, info); });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_view, (MPI_File file, MPI_Offset* displacement, MPI_Datatype* etype, MPI_Datatype* filetype, char* datarep)) {
+  return with_file(file, "MPI_File_get_view", [&](OpenHandle& handle) {
+    ViewRef view = handle.file->view();
+    *displacement = view->displacement;
+    *etype = own(handle.etype);
+    *filetype = own(handle.filetype);
+    std::strncpy(datarep, view->datarep.c_str(), MPI_MAX_DATAREP_STRING - 1);
+    datarep[MPI_MAX_DATAREP_STRING - 1] = '\0';
+    return MPI_SUCCESS;
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_seek, (MPI_File file, MPI_Offset offset, int whence)) {
+  return run_on_file(file, "MPI_File_seek", [&](OpenHandle& handle) {
+    return is_whence(whence) ? handle.file->seek(offset, whence_of(whence)) : Status(whence_error());
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_seek_shared, (MPI_File file, MPI_Offset offset, int whence)) {
+  return run_on_file(file, "MPI_File_seek_shared", [&](OpenHandle& handle) {
+    return is_whence(whence) ? handle.file->seek_shared(offset, whence_of(whence)) : Status(whence_error());
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_position, (MPI_File file, MPI_Offset* offset)) {
+  return run_on_file(file, "MPI_File_get_position", [&](OpenHandle& handle) -> Status {
+    if (handle.amode & MPI_MODE_SEQUENTIAL)
+      return Error{ErrorClass::kUnsupportedOperation, "a file opened with MPI_MODE_SEQUENTIAL has no individual pointer"};
+    *offset = handle.file->position();
+    return ok_status();
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_position_shared, (MPI_File file, MPI_Offset* offset)) {
+  return run_on_file(file, "MPI_File_get_position_shared", [&](OpenHandle& handle) -> Status {
+    MERCUTIO_LET(*offset, handle.file->position_shared());
+    return ok_status();
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_byte_offset, (MPI_File file, MPI_Offset offset, MPI_Offset* displacement)) {
+  return run_on_file(file, "MPI_File_get_byte_offset", [&](OpenHandle& handle) -> Status {
+    MERCUTIO_LET(*displacement, handle.file->byte_offset(offset));
+    return ok_status();
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_type_extent, (MPI_File file, MPI_Datatype type, MPI_Aint* extent)) {
+  return type_extent(file, "MPI_File_get_type_extent", type, extent);
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_get_type_extent_c, (MPI_File file, MPI_Datatype type, MPI_Count* extent)) {
+  return type_extent(file, "MPI_File_get_type_extent_c", type, extent);
+}

@@ -1,0 +1,68 @@
+/* The trampoline: at the first call of any exported function finds the program's MPI, loads the backend for its ABI from
+   beside this file, and lets every stub jump there. With MERCUTIO_DISABLE=1, or where there is no backend, the stubs lead to
+   the MPI's own functions. Nothing is loaded into processes that never call MPI. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "find_mpi.h"
+#include "names.h"
+
+extern _Atomic(uintptr_t) mercutio_table[MERCUTIO_NAME_COUNT];
+uintptr_t mercutio_resolve(uintptr_t index);
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct found_mpi mpi;
+static void* backend;   /* NULL: the MPI's own functions are used */
+
+static int is_disabled(void) {
+  const char* value = getenv("MERCUTIO_DISABLE");
+  return value && *value && strcmp(value, "0") != 0;
+}
+
+static void load_backend(void) {
+  Dl_info self;
+  char path[4352];
+  if (!dladdr((void*)&load_backend, &self) || !self.dli_fname) return;
+  char* real = realpath(self.dli_fname, NULL);
+  char* slash = real ? strrchr(real, '/') : NULL;
+  if (slash) {
+    *slash = '\0';
+    snprintf(path, sizeof path, "%s/libmercutio-%s.so", real, mpi.flavour);
+    backend = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  }
+  if (!backend) {
+    const char* why = dlerror();
+    fprintf(stderr, "mercutio: no backend for this MPI (%s): %s; its own I/O is used. Run 'mercutio doctor'.\n", mpi.path, why ? why : "not found");
+  }
+  free(real);
+}
+
+static void start(void) {
+  mpi = mercutio_find_mpi();
+  if (!mpi.handle)
+    fprintf(stderr, "mercutio: an MPI function was called, but no MPI library (libmpi, libmpich, libmpi_abi) is loaded as a shared library\n");
+  else if (!is_disabled())
+    load_backend();
+}
+
+/* What a stub leads to when nobody has the function, for example a large-count call of an older MPI with Mercutio disabled. */
+static int missing_function(void) {
+  fprintf(stderr, "mercutio: this MPI has no such function of its own, and Mercutio is disabled or could not be loaded\n");
+  return 16; /* MPI_ERR_OTHER in Open MPI, MPI_ERR_INTERN or OTHER elsewhere: an error in all */
+}
+
+uintptr_t mercutio_resolve(uintptr_t index) {
+  pthread_once(&once, start);
+  const char* name = mercutio_names[index];
+  void* found = backend ? dlsym(backend, name) : NULL;
+  if (!found && mpi.handle) found = dlsym(mpi.handle, name);
+  uintptr_t target = found ? (uintptr_t)found : (uintptr_t)&missing_function;
+  atomic_store_explicit(&mercutio_table[index], target, memory_order_release);
+  return target;
+}

@@ -1,0 +1,3 @@
+#include "mercutio/mercutio.h"
+
+const char* mercutio_version(void) { return MERCUTIO_VERSION; }

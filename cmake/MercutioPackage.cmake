@@ -1,6 +1,9 @@
 # What is installed beside the libraries and commands: find_package, pkg-config, man pages, completion, a modulefile.
 include(CMakePackageConfigHelpers)
 
+install(TARGETS mercutio LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/mercutio DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/mercutioConfig.cmake.in ${CMAKE_BINARY_DIR}/mercutioConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mercutio
   PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)

@@ -17,7 +17,10 @@ struct FileView {
   std::shared_ptr<const RegisteredDatarep> registered;   // null: one of the standard's
   std::shared_ptr<PeerViews> peers;
   i64 etype_bytes() const { return view->etype->size() > 0 ? view->etype->size() : 1; }
-  bool converts() const { return registered != nullptr || view->datarep == "external32"; }
+  // Without conversion functions the file holds what memory holds.
+  bool converts() const {
+    return registered ? registered->read || registered->write : view->datarep == "external32";
+  }
 };
 
 struct Operation {

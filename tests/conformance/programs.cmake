@@ -1,0 +1,44 @@
+# mercutio_mpi_programs(suite mpi): every C and Fortran program of this folder, built with that MPI's compiler wrappers into
+# <build>/tests/<suite>/<mpi>/. They are plain MPI programs and link nothing of ours.
+function(mercutio_mpi_programs suite mpi)
+  find_program(MPICC_${mpi} NAMES mpicc.${mpi})
+  find_program(MPIFORT_${mpi} NAMES mpif90.${mpi} mpifort.${mpi})
+  find_program(MPIRUN_${mpi} NAMES mpirun.${mpi})
+  if(NOT MPICC_${mpi} OR NOT MPIRUN_${mpi})
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
+  file(GLOB fortran CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.f ${CMAKE_CURRENT_SOURCE_DIR}/*.f90)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.h)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${mpi})
+  file(MAKE_DIRECTORY ${folder})
+  set(programs)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_custom_command(OUTPUT ${folder}/${name}
+      COMMAND ${MPICC_${mpi}} -std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-deprecated-declarations
+              -I${CMAKE_SOURCE_DIR}/tests/conformance ${source} -o ${folder}/${name} -ldl -lpthread
+      DEPENDS ${source} ${headers} VERBATIM)
+    list(APPEND programs ${folder}/${name})
+  endforeach()
+  if(MPIFORT_${mpi})
+    foreach(source IN LISTS fortran)
+      get_filename_component(name ${source} NAME_WE)
+      add_custom_command(OUTPUT ${folder}/${name}
+        COMMAND ${MPIFORT_${mpi}} -g -O1 -fallow-argument-mismatch ${source} -o ${folder}/${name}
+        DEPENDS ${source} VERBATIM)
+      list(APPEND programs ${folder}/${name})
+    endforeach()
+  endif()
+  add_custom_target(${suite}_${mpi} ALL DEPENDS ${programs})
+  set(${suite}_${mpi}_programs ${programs} PARENT_SCOPE)
+endfunction()
+
+# mercutio_run_programs(test mpi ranks programs...): a ctest through Mercutio.
+function(mercutio_run_programs test mpi ranks)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  add_test(NAME ${test} COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/conformance/run.py --mpi ${mpi}
+           --mpirun ${MPIRUN_${mpi}} --io ${CMAKE_BINARY_DIR}/lib/libmercutio.so --tools ${CMAKE_BINARY_DIR}/tests/tools
+           --ranks ${ranks} ${ARGN})
+  set_tests_properties(${test} PROPERTIES TIMEOUT 900 LABELS "conformance;mpi" PROCESSORS 2)
+endfunction()

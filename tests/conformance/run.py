@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Run the conformance and regress programs under one MPI, on the host's own I/O or through Mercutio.
+
+A program prints one line a case ("run", "ok", "FAILED"). When it dies in a case, that case has failed and the program is
+started again behind it. Host runs are judged by host_expectations.txt, whose lines are `mpi program case ranks defect`
+with shell patterns; a host failure that is not listed is an error of the tests.
+
+    run.py --mpi mpich --io build/lib/libmercutio.so --ranks 1,2,4 build/tests/conformance/mpich/views
+    run.py --mpi openmpi --io host ...            # the tests are tested
+    run.py --mpi mpich --io build/lib/libmercutio.so --compare ...   # and the files of both are compared byte for byte
+"""
+import argparse
+import filecmp
+import fnmatch
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def parse_arguments():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--mpi", choices=["mpich", "openmpi"], required=True)
+    p.add_argument("--mpirun", help="default: mpirun.<mpi>")
+    p.add_argument("--io", required=True, help="'host' or the path of libmercutio.so")
+    p.add_argument("--ranks", default="1,2,4")
+    p.add_argument("--alarm", type=int, default=50, help="seconds a case may take")
+    p.add_argument("--tools", default="", help="folder of the test preloads")
+    p.add_argument("--preload", default="", help="further libraries to preload into the ranks, separated by colons")
+    p.add_argument("--only", help="one case")
+    p.add_argument("--compare", action="store_true", help="also run on the host's I/O and compare the files")
+    p.add_argument("--json", help="write the results here")
+    p.add_argument("--expectations", default=os.path.join(HERE, "host_expectations.txt"))
+    p.add_argument("--keep", action="store_true", help="keep the files")
+    p.add_argument("--quiet", action="store_true", help="only failures and the summary")
+    p.add_argument("programs", nargs="+")
+    return p.parse_args()
+
+
+def command(args, io, ranks, program, directory, after):
+    mpirun = args.mpirun or "mpirun." + args.mpi
+    preload = [io] if io != "host" else []
+    for tool in ["libmpich_yield.so"] if args.mpi == "mpich" else []:
+        path = os.path.join(args.tools, tool)
+        preload += [path] if args.tools and os.path.exists(path) else []
+    if os.path.basename(program).startswith("m1_") and args.tools:
+        preload.append(os.path.join(args.tools, "libcount_fsync.so"))
+    preload += [x for x in args.preload.split(":") if x]
+    line = [mpirun] + (["--allow-run-as-root", "--oversubscribe"] if args.mpi == "openmpi" else [])
+    line += ["-n", str(ranks)]
+    if preload:
+        line += ["env", "LD_PRELOAD=" + ":".join(preload)]
+    line += [program, "--dir", directory]
+    line += ["--only", args.only] if args.only else []
+    line += ["--after", after] if after else []
+    return line
+
+
+def launch(line, seconds):
+    """Run in a process group of its own, so that a hang can be ended with everything it started."""
+    env = dict(os.environ, MERCUTIO_TEST_ALARM=str(seconds), OMPI_ALLOW_RUN_AS_ROOT="1",
+               OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, text=True, errors="replace",
+                               start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=seconds * 6)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        err += "\nthe launcher had to be killed"
+    return process.returncode, out, err
+
+
+def run_program(args, io, ranks, program, directory):
+    """All cases of a program: {case: 'ok' | 'FAILED' | 'DIED'}, and what was printed on stderr."""
+    results, text, after, launches = {}, "", None, 0
+    while launches < 40:
+        launches += 1
+        code, out, err = launch(command(args, io, ranks, program, directory, after), args.alarm)
+        current, done = None, False
+        for line in out.splitlines():
+            word, _, rest = line.strip().partition(" ")
+            if word == "run":
+                current = rest.strip()
+                results[current] = "DIED"
+            elif word in ("ok", "FAILED") and rest:
+                results[rest.split()[0]] = word
+                current = None
+            elif word == "done":
+                done = True
+        text += err
+        if done and current is None:
+            if code != 0 and "FAILED" not in results.values() and "DIED" not in results.values():
+                results["(exit code %d)" % code] = "FAILED"
+            break
+        if current is None or args.only:
+            results.setdefault("(launch)" if not results else "(finalize)", "DIED")
+            text += out[-2000:]
+            break
+        after = current
+    return results, text
+
+
+def load_expectations(path):
+    lines = []
+    if os.path.exists(path):
+        with open(path) as f:
+            lines = [line.split(None, 4) for line in f if line.strip() and not line.startswith("#")]
+    return lines
+
+
+def expected(expectations, args, program, case, ranks):
+    for mpi, prog, pattern, counts, why in expectations:
+        if (fnmatch.fnmatch(args.mpi, mpi) and fnmatch.fnmatch(program, prog) and fnmatch.fnmatch(case, pattern)
+                and (counts == "*" or str(ranks) in counts.split(","))):
+            return why.strip()
+    return None
+
+
+def compare(host_dir, our_dir, host_results, our_results):
+    """Files of cases that passed on both, byte for byte. Names start with program_case_."""
+    different = []
+    for name in sorted(set(os.listdir(host_dir)) | set(os.listdir(our_dir))):
+        cases = [c for c in our_results if "_%s_" % c in name]
+        if not cases or any(host_results.get(c) != "ok" or our_results.get(c) != "ok" for c in cases):
+            continue
+        a, b = os.path.join(host_dir, name), os.path.join(our_dir, name)
+        if not os.path.exists(a) or not os.path.exists(b) or not filecmp.cmp(a, b, shallow=False):
+            different.append(name)
+    return different
+
+
+def main():
+    args = parse_arguments()
+    args.programs = [os.path.abspath(p) for p in args.programs]
+    args.io = args.io if args.io == "host" else os.path.abspath(args.io)
+    if args.io != "host" and not os.path.exists(args.io):
+        sys.exit("no such library: " + args.io)
+    expectations = load_expectations(args.expectations) if args.io == "host" else []
+    table, bad, counts = [], 0, {"ok": 0, "known": 0, "bad": 0, "identical": 0}
+    base = tempfile.mkdtemp(prefix="mercutio-conformance-")
+    for program in args.programs:
+        name = os.path.basename(program)
+        for ranks in [int(r) for r in args.ranks.split(",")]:
+            folders = [os.path.join(base, "%s-%s-%d" % (kind, name, ranks)) for kind in ("host", "run")]
+            for folder in folders:
+                os.mkdir(folder)
+            begun = time.time()
+            results, text = run_program(args, args.io, ranks, program, folders[1])
+            seconds = time.time() - begun
+            wrong = []
+            for case, verdict in results.items():
+                why = expected(expectations, args, name, case, ranks) if verdict != "ok" else None
+                kind = "ok" if verdict == "ok" else "known" if why else "bad"
+                counts[kind] += 1
+                if kind == "bad":
+                    wrong.append(case)
+                    print("%s %s np=%d %s: %s" % (args.mpi, name, ranks, case, verdict))
+                elif kind == "known" and not args.quiet:
+                    print("%s %s np=%d %s: %s, known: %s" % (args.mpi, name, ranks, case, verdict, why))
+                table.append(dict(mpi=args.mpi, io="host" if args.io == "host" else "mercutio", program=name, ranks=ranks,
+                                  case=case, verdict=verdict, known=why))
+            if wrong:
+                bad += len(wrong)
+                print("\n".join("    " + line for line in text.strip().splitlines()[:40]))
+            if args.compare and args.io != "host":
+                host_results, _ = run_program(args, "host", ranks, program, folders[0])
+                different = compare(folders[0], folders[1], host_results, results)
+                counts["identical"] += len(os.listdir(folders[1])) - len(different)
+                for file in different:
+                    bad += 1
+                    print("%s %s np=%d: the file %s differs from the host's" % (args.mpi, name, ranks, file))
+            if not args.quiet:
+                print("%-8s %-24s np=%d %3d cases %5.1f s" % (args.mpi, name, ranks, len(results), seconds), flush=True)
+            if not args.keep:
+                for folder in folders:
+                    shutil.rmtree(folder, ignore_errors=True)
+    if args.keep:
+        print("files in " + base)
+    else:
+        shutil.rmtree(base, ignore_errors=True)
+    if args.json:
+        with open(args.json, "w") as f:
+            json.dump(table, f, indent=1)
+    print("%d ok, %d known failures, %d bad%s" % (counts["ok"], counts["known"], bad, ", %d files looked at" % counts[
+        "identical"] if args.compare else ""))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -33,7 +33,11 @@ TEST_P(InProcess, MessagesOfEverySizeArriveInOrder) {
       messages.push_back(comm.send(to, 7, std::as_bytes(std::span(out[i]))).value());
       messages.push_back(comm.receive(from, 7, std::as_writable_bytes(std::span(in[i]))).value());
     }
-    for (auto& message : messages) finish(comm, *message);
+    // All are polled: a large message moves when its receive is tested.
+    for (i64 spins = 0; !messages.empty(); ++spins) {
+      std::erase_if(messages, [](auto& message) { return message->test().value(); });
+      comm.idle(spins);
+    }
     for (auto& data : in) EXPECT_EQ(data, std::vector<char>(data.size(), static_cast<char>('a' + from)));
   });
 }

@@ -135,16 +135,22 @@ FileRange Plan::domain(i64 i) const {
   return range.empty() ? FileRange{end, end} : range;
 }
 
-// Windows are cut at multiples of buffer_bytes from the domain's unclipped start, so they stay on unit borders.
+// Windows are cut at multiples of buffer_bytes from the domain's unclipped start, so they stay on unit borders. Those that
+// lie before the first byte of the pattern are left out: with a buffer smaller than a unit there may be many.
+i64 Plan::first_window(i64 i) const {
+  const i64 start = domain_origin + i * domain_bytes;
+  return start + std::max<i64>(0, domain(i).begin - start) / buffer_bytes * buffer_bytes;
+}
+
 i64 Plan::windows(i64 i) const {
   const FileRange range = domain(i);
   if (range.empty()) return 0;
-  return ceil_div(range.end - (domain_origin + i * domain_bytes), buffer_bytes);
+  return ceil_div(range.end - first_window(i), buffer_bytes);
 }
 
 FileRange Plan::window(i64 i, i64 round) const {
   const FileRange range = domain(i);
-  const i64 start = domain_origin + i * domain_bytes + round * buffer_bytes;
+  const i64 start = first_window(i) + round * buffer_bytes;
   FileRange window{std::max(range.begin, start), std::min(range.end, start + buffer_bytes)};
   return window.empty() ? FileRange{range.end, range.end} : window;
 }

@@ -64,6 +64,7 @@ struct Plan {
 
   i64 domains() const { return static_cast<i64>(aggregators.size()); }
   FileRange domain(i64 i) const;                  // may be empty
+  i64 first_window(i64 i) const;                  // where the first window of domain i would start, before clipping
   i64 windows(i64 i) const;                       // of domain i
   FileRange window(i64 i, i64 round) const;       // of domain i; empty beyond its windows
 };

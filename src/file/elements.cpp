@@ -38,7 +38,7 @@ Status for_rows(Cursor& memory, i64 elements, F&& f) {
 
 // Elements that take exactly `file_bytes` from the cursor on.
 Result<i64> elements_of(const Cursor& memory, i64 file_bytes) {
-  MERCUTIO_LET(const ElementChunk chunk, measure(memory, file_bytes, file_bytes));
+  MERCUTIO_LET(const ElementChunk chunk, measure(memory, file_bytes, INT64_MAX));
   if (chunk.file_bytes != file_bytes) return Error{ErrorClass::kIntern, "a chunk of elements was cut in the middle of one"};
   return chunk.elements;
 }

@@ -1,5 +1,5 @@
 // Views, pointers and data representations' extents.
-#include <cstring>
+#include <cstdio>
 
 #include "api/call.h"
 #include "api/export.h"
@@ -67,8 +67,8 @@ MERCUTIO_MPI_FUNCTION(int, File_get_view, (MPI_File file, MPI_Offset* displaceme
     *displacement = view->displacement;
     *etype = own(handle.etype);
     *filetype = own(handle.filetype);
-    std::strncpy(datarep, view->datarep.c_str(), MPI_MAX_DATAREP_STRING - 1);
-    datarep[MPI_MAX_DATAREP_STRING - 1] = '\0';
+    // No byte beyond the name's end: programs pass arrays shorter than MPI_MAX_DATAREP_STRING.
+    std::snprintf(datarep, MPI_MAX_DATAREP_STRING, "%s", view->datarep.c_str());
     return MPI_SUCCESS;
   });
 }

@@ -1,9 +1,9 @@
-// Data accesses: arguments are checked once, the position is taken, then perform() does the rest, driven here (blocking)
-// or by Progress (nonblocking, split).
+// Data accesses: arguments are checked once, the position is taken, then perform() does the rest, driven here
+// (blocking) or by Progress (nonblocking, split).
 //
-// Three kinds of bad calls. What is wrong on all ranks alike (access mode, an active split collective) is returned at once,
-// without a message. What is wrong on this rank only makes it join a collective access with no data, so that nobody
-// hangs; nonblocking calls return their Error at once and join behind the program's back.
+// Three kinds of bad calls. What is wrong on all ranks alike (access mode, an active split collective) is returned at
+// once, without a message. What is wrong on this rank only makes it join a collective access with no data, so that
+// nobody hangs; nonblocking calls return their Error at once and join behind the program's back.
 //
 // Pointers: a blocking access leaves the individual pointer behind the last etype it really accessed, a nonblocking or
 // split one, and every access by the shared pointer, behind the last etype that was asked for (MPI 14.4.1).
@@ -26,15 +26,18 @@ Status OpenFile::check_mode(const AccessCall& call) const {
 Status OpenFile::check_call(const AccessCall& call, Operation& operation) const {
   MERCUTIO_TRY(call.argument_error);
   const FileView& view = *operation.view;
-  if (call.memory.count < 0) return Error{ErrorClass::kCount, "the count is negative: " + std::to_string(call.memory.count)};
+  if (call.memory.count < 0)
+    return Error{ErrorClass::kCount, "the count is negative: " + std::to_string(call.memory.count)};
   i64 bytes = call.memory.bytes();
   if (view.converts() && bytes > 0) {
     if (!call.memory_spec) return Error{ErrorClass::kConversion, "the memory type's elements are not known"};
     MERCUTIO_LET(const i64 one, bytes_in_file(view, call.memory_spec));
-    if (__builtin_mul_overflow(one, call.memory.count, &bytes)) return Error{ErrorClass::kCount, "the access is too large"};
+    if (__builtin_mul_overflow(one, call.memory.count, &bytes))
+      return Error{ErrorClass::kCount, "the access is too large"};
   }
   if (bytes % view.etype_bytes() != 0)
-    return Error{ErrorClass::kIo, "the access has " + std::to_string(bytes) + " bytes, which is no whole number of etypes of " +
+    return Error{ErrorClass::kIo, "the access has " + std::to_string(bytes) +
+                                      " bytes, which is no whole number of etypes of " +
                                       std::to_string(view.etype_bytes()) + " bytes"};
   if (bytes > 0 && view.view->filetype->size() == 0)
     return Error{ErrorClass::kIo, "the view's filetype holds no data, so nothing can be accessed through it"};
@@ -76,7 +79,8 @@ OpenFile::OperationRef OpenFile::prepare(const AccessCall& call) {
   return operation;
 }
 
-// Explicit positions are given; the pointers move on at once, so that the next call, from any thread, finds its own place.
+// Explicit positions are given; the pointers move on at once, so that the next call, from any thread, finds its own
+// place.
 Status OpenFile::take_position(const AccessCall& call, Operation& operation) {
   if (call.positioning == Positioning::kExplicit) {
     operation.first_etype = call.offset;

@@ -14,7 +14,7 @@ struct ElementChunk {
   i64 file_bytes = 0;
 };
 
-enum class ElementForm { kNative, kExternal32 };   // what the file holds: the bytes as they are, or external32
+enum class ElementForm { kNative, kExternal32 };  // what the file holds: the bytes as they are, or external32
 
 // As many whole elements from the cursor on as fit into `file_bytes`. kConversion where one is larger than `largest`.
 Result<ElementChunk> measure(Cursor memory, i64 file_bytes, i64 largest);

@@ -1,5 +1,5 @@
-// Hints of an open file. Rank 0's value counts where all ranks must agree; the others' own values count elsewhere. Items
-// travel in one broadcast whatever each rank gave, so keys on one rank only can't hang.
+// Hints of an open file. Rank 0's value counts where all ranks must agree; the others' own values count elsewhere.
+// Items travel in one broadcast whatever each rank gave, so keys on one rank only can't hang.
 #include <algorithm>
 
 #include "file/open_file.h"
@@ -17,7 +17,8 @@ void OpenFile::apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, cons
   apply_hints(set, mine, HintSource::kInfo, time);
   for (const auto& item : own) {
     if (!hint_must_agree(item.first) || std::find(common.begin(), common.end(), item) != common.end()) continue;
-    set.notes.push_back(HintNote{item.first, item.second, HintSource::kInfo, false, "rank 0 decides, and gave another value"});
+    set.notes.push_back(
+        HintNote{item.first, item.second, HintSource::kInfo, false, "rank 0 decides, and gave another value"});
   }
 }
 
@@ -46,7 +47,7 @@ InfoItems OpenFile::info() const {
   const Traits& traits = storage_->traits();
   hints.romio_visibility_immediate = traits.visibility_immediate;
   hints.romio_filesystem_type = traits.file_system;
-  const Layout layout = storage_->layout();   // what the file has, not what was asked for
+  const Layout layout = storage_->layout();  // what the file has, not what was asked for
   hints.striping_unit = layout.stripe_bytes;
   hints.striping_factor = layout.stripe_count;
   hints.start_iodevice = layout.first_server;

@@ -38,7 +38,7 @@ Channel OpenFile::next_channel() {
     tag = next_tag_;
     next_tag_ = (next_tag_ + 1) % std::max<i64>(1, comm_->tags());
   }
-  in_flight_->wait_tag(tag);   // after a whole turn of the tags: the operation that had it must be over
+  in_flight_->wait_tag(tag);  // after a whole turn of the tags: the operation that had it must be over
   return Channel{comm_.get(), tag};
 }
 
@@ -73,7 +73,8 @@ Status OpenFile::agreed_same(Status mine, std::initializer_list<i64> values, con
 Status OpenFile::no_split(const char* what) const {
   std::lock_guard lock(mutex_);
   if (!split_) return ok_status();
-  return Error{ErrorClass::kOther, std::string(what) + ": a split collective access is active on this file; end it first"};
+  return Error{ErrorClass::kOther,
+               std::string(what) + ": a split collective access is active on this file; end it first"};
 }
 
 Status OpenFile::run_on_rank_zero(const std::function<Status()>& action) {
@@ -85,7 +86,7 @@ Status OpenFile::close() {
   in_flight_->wait_all();
   Status mine = storage_->close();
   closed_ = true;
-  counter_.reset();   // collective
+  counter_.reset();  // collective
   Status all = agreed(std::move(mine));
   if (amode_.delete_on_close) {
     Status removed = run_on_rank_zero([this] { return resolved_.driver->remove(resolved_.path); });
@@ -146,14 +147,16 @@ Status OpenFile::preallocate(i64 bytes) {
   });
 }
 
-Result<i64> OpenFile::size() { return storage_->size(); }
+Result<i64> OpenFile::size() {
+  return storage_->size();
+}
 
 Status OpenFile::set_atomicity(bool atomic) {
   Status mine = no_split("set_atomicity");
   if (mine && atomic && !storage_->traits().can_lock)
-    mine = Error{ErrorClass::kUnsupportedOperation,
-                 "atomic mode needs byte-range locks, which this file system doesn't offer: " +
-                     storage_->traits().file_system};
+    mine = Error{
+        ErrorClass::kUnsupportedOperation,
+        "atomic mode needs byte-range locks, which this file system doesn't offer: " + storage_->traits().file_system};
   if (mine) in_flight_->wait_all();
   MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity"));
   atomic_ = atomic;

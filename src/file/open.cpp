@@ -44,7 +44,9 @@ OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Conte
   view_ = std::move(first);
 }
 
-OpenFile::~OpenFile() { in_flight_->wait_all(); }
+OpenFile::~OpenFile() {
+  in_flight_->wait_all();
+}
 
 Status OpenFile::open(const OpenCall& call) {
   const i64 start_ns = context_.trace ? now_ns() : 0;

@@ -1,8 +1,8 @@
 // OpenFile: the one implementation of File. Its methods are spread over open.cpp, life.cpp, views.cpp, pointers.cpp,
 // access.cpp, split.cpp, info.cpp and describe.cpp. Inside file/ only.
 //
-// Threads: data accesses, pointers and queries may be called by several threads at once; collective calls on one file come
-// in the same order on all ranks, which is the program's duty.
+// Threads: data accesses, pointers and queries may be called by several threads at once; collective calls on one file
+// come in the same order on all ranks, which is the program's duty.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,7 @@ class InFlight {
   void enter(i64 tag);
   void leave(i64 tag);
   void wait_all();
-  void wait_tag(i64 tag);   // until no operation uses it
+  void wait_tag(i64 tag);  // until no operation uses it
 
  private:
   std::mutex mutex_;
@@ -34,7 +34,7 @@ class OpenFile final : public File {
  public:
   OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context);
   ~OpenFile() override;
-  Status open(const OpenCall& call);   // once, collective
+  Status open(const OpenCall& call);  // once, collective
 
   const std::string& name() const override { return name_; }
   Amode amode() const override { return amode_; }
@@ -82,7 +82,8 @@ class OpenFile final : public File {
   template <class T>
   T wait_for(Task<T> task);
   Status agreed(Status mine);
-  // ok when all are ok: then lowest and highest of each value over all ranks; else the Error of the lowest failing rank.
+  // ok when all are ok: then lowest and highest of each value over all ranks; else the Error of the lowest failing
+  // rank.
   Status agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest);
   // ok when all are ok and all gave the same values; the Error of the lowest failing rank, or kNotSame naming `what`.
   Status agreed_same(Status mine, std::initializer_list<i64> values, const char* what);
@@ -103,7 +104,7 @@ class OpenFile final : public File {
   Result<i64> target_of_seek(const FileView& view, i64 offset, Whence whence, i64 current);
 
   // access.cpp
-  Status check_mode(const AccessCall& call) const;   // what fails on all ranks alike
+  Status check_mode(const AccessCall& call) const;  // what fails on all ranks alike
   Status check_call(const AccessCall& call, Operation& operation) const;
   OperationRef prepare(const AccessCall& call);
   Status take_position(const AccessCall& call, Operation& operation);
@@ -118,18 +119,18 @@ class OpenFile final : public File {
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<SharedCounter> counter_;
   Status counter_status_ = ok_status();
-  bool readable_ = true;      // the storage may be read, on every rank
+  bool readable_ = true;  // the storage may be read, on every rank
   bool closed_ = false;
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
 
-  mutable std::mutex mutex_;   // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const HintSet> hints_ = std::make_shared<HintSet>();
   std::shared_ptr<const FileView> view_;
-  i64 pointer_ = 0;            // etypes
+  i64 pointer_ = 0;  // etypes
   i64 next_tag_ = 0;
-  bool collectives_started_ = false;   // nonblocking ones, since the view was set
+  bool collectives_started_ = false;  // nonblocking ones, since the view was set
   std::optional<Split> split_;
 };
 

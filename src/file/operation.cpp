@@ -1,7 +1,7 @@
 // The body of every data access: place it (ordered mode), then move the data, directly or through a conversion.
 //
-// Ordered mode: a scan of the sizes, one fetch-and-add by rank 0, one broadcast; then an ordinary collective access at the
-// computed places, so the data moves in parallel. O(log P) messages beyond those of the collective access.
+// Ordered mode: a scan of the sizes, one fetch-and-add by rank 0, one broadcast; then an ordinary collective access at
+// the computed places, so the data moves in parallel. O(log P) messages beyond those of the collective access.
 #include "file/operation.h"
 
 #include "file/wire.h"

@@ -14,21 +14,19 @@ namespace mercutio {
 // A view and what belongs to it: how data is represented, and the ranks' knowledge of each other's views.
 struct FileView {
   ViewRef view;
-  std::shared_ptr<const RegisteredDatarep> registered;   // null: one of the standard's
+  std::shared_ptr<const RegisteredDatarep> registered;  // null: one of the standard's
   std::shared_ptr<PeerViews> peers;
   i64 etype_bytes() const { return view->etype->size() > 0 ? view->etype->size() : 1; }
   // Without conversion functions the file holds what memory holds.
-  bool converts() const {
-    return registered ? registered->read || registered->write : view->datarep == "external32";
-  }
+  bool converts() const { return registered ? registered->read || registered->write : view->datarep == "external32"; }
 };
 
 struct Operation {
-  EngineFile engine;                       // its hints point into `hints`
+  EngineFile engine;  // its hints point into `hints`
   std::shared_ptr<const HintSet> hints;
   std::shared_ptr<const FileView> view;
-  SharedCounter* counter = nullptr;        // ordered accesses
-  Channel channel;                         // collective accesses
+  SharedCounter* counter = nullptr;  // ordered accesses
+  Channel channel;                   // collective accesses
   Direction direction = Direction::kRead;
   bool collective = false;
   bool ordered = false;
@@ -36,9 +34,9 @@ struct Operation {
   Memory memory;
   TypeSpecRef memory_spec;
   i64 first_etype = 0;
-  i64 etypes = 0;                          // what the access covers
-  i64 file_bytes = 0;                      // etypes * etype size: bytes in the file's representation
-  i64 file_bytes_moved = 0;                // set by perform()
+  i64 etypes = 0;            // what the access covers
+  i64 file_bytes = 0;        // etypes * etype size: bytes in the file's representation
+  i64 file_bytes_moved = 0;  // set by perform()
   Status entry = ok_status();
 };
 
@@ -53,6 +51,7 @@ Result<i64> bytes_in_file(const FileView& view, const TypeSpecRef& memory_spec);
 // The tree with the sizes a registered representation has in the file put where external32's stand.
 Result<TypeSpecRef> with_file_sizes(const TypeSpecRef& spec, const RegisteredDatarep& datarep);
 // The type with the sizes of the file's representation.
-Result<FlatTypeRef> lower_for_file(const TypeSpecRef& spec, const std::string& datarep, const RegisteredDatarep* registered);
+Result<FlatTypeRef> lower_for_file(const TypeSpecRef& spec, const std::string& datarep,
+                                   const RegisteredDatarep* registered);
 
 }  // namespace mercutio

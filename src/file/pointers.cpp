@@ -30,7 +30,8 @@ Result<i64> OpenFile::target_of_seek(const FileView& view, i64 offset, Whence wh
   }
   i64 target = 0;
   if (__builtin_add_overflow(base, offset, &target) || target < 0)
-    return Error{ErrorClass::kArg, "seek to a negative position: " + std::to_string(base) + " and " + std::to_string(offset)};
+    return Error{ErrorClass::kArg,
+                 "seek to a negative position: " + std::to_string(base) + " and " + std::to_string(offset)};
   return target;
 }
 

@@ -8,7 +8,7 @@ Status OpenFile::begin(const AccessCall& call) {
   MERCUTIO_TRY(check_mode(call));
   OperationRef operation = prepare(call);
   if (Status entry = operation->entry; !entry) {
-    launch(std::move(operation), nullptr);   // joins, so that the other ranks' _end gets the Error
+    launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error
     return std::move(entry).error();
   }
   RequestRef request = launch(std::move(operation), nullptr);

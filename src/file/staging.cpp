@@ -1,8 +1,10 @@
-// Accesses through a data representation that converts: in chunks through a staging buffer of at most 4 MiB, cut between
-// elements, so that every kind of access, collective and nonblocking ones included, is a loop over the ordinary one.
+// Accesses through a data representation that converts: in chunks through a staging buffer of at most 4 MiB, cut
+// between elements, so that every kind of access, collective and nonblocking ones included, is a loop over the ordinary
+// one.
 //
-// In atomic mode the access is one chunk, whatever its size: chunks of several ranks must not mix. Costs: two walks over
-// the runs of the memory type, one copy of the data, and for collective accesses one reduction and one agreement more.
+// In atomic mode the access is one chunk, whatever its size: chunks of several ranks must not mix. Costs: two walks
+// over the runs of the memory type, one copy of the data, and for collective accesses one reduction and one agreement
+// more.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +15,7 @@ namespace mercutio {
 namespace {
 
 constexpr i64 kStagingBytes = 4 * MiB;
-constexpr i64 kLargestElement = 256;   // bytes of one element in the file
+constexpr i64 kLargestElement = 256;  // bytes of one element in the file
 
 class Staged {
  public:
@@ -82,7 +84,8 @@ class Staged {
   Status convert_out() {
     const auto& registered = operation_.view->registered;
     if (registered && registered->write)
-      return registered->write(operation_.memory.base, operation_.memory_spec, chunk_.elements, buffer_.data(), elements_done_);
+      return registered->write(operation_.memory.base, operation_.memory_spec, chunk_.elements, buffer_.data(),
+                               elements_done_);
     Cursor from = *cursor_;
     return elements_to_file(from, staged(), registered ? ElementForm::kNative : ElementForm::kExternal32);
   }
@@ -91,7 +94,8 @@ class Staged {
     if (chunk_.elements == 0) return ok_status();
     const auto& registered = operation_.view->registered;
     if (registered && registered->read)
-      return registered->read(operation_.memory.base, operation_.memory_spec, chunk_.elements, buffer_.data(), elements_done_);
+      return registered->read(operation_.memory.base, operation_.memory_spec, chunk_.elements, buffer_.data(),
+                              elements_done_);
     Cursor to = *cursor_;
     return elements_from_file(to, staged(), registered ? ElementForm::kNative : ElementForm::kExternal32);
   }
@@ -101,7 +105,7 @@ class Staged {
   std::vector<std::byte> buffer_;
   i64 limit_ = 0;
   ElementChunk chunk_;
-  bool ended_ = false;   // end of file
+  bool ended_ = false;  // end of file
   i64 native_done_ = 0, file_done_ = 0, elements_done_ = 0;
 };
 

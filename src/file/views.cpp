@@ -1,5 +1,5 @@
-// Views: from constructor trees to what the engine moves data by. Set-up costs O(size of the tree), never O(blocks), and
-// one reduction of a few words; the old view stays in force until all ranks have accepted the new one.
+// Views: from constructor trees to what the engine moves data by. Set-up costs O(size of the tree), never O(blocks),
+// and one reduction of a few words; the old view stays in force until all ranks have accepted the new one.
 #include <functional>
 #include <unordered_map>
 
@@ -41,7 +41,9 @@ i64 hash_of(const std::string& text) {
   return static_cast<i64>(hash >> 1);
 }
 
-bool is_native(const std::string& datarep) { return datarep == "native" || datarep == "internal"; }
+bool is_native(const std::string& datarep) {
+  return datarep == "native" || datarep == "internal";
+}
 
 }  // namespace
 
@@ -49,7 +51,8 @@ Result<TypeSpecRef> with_file_sizes(const TypeSpecRef& spec, const RegisteredDat
   return FileSizes(datarep).rewrite(spec);
 }
 
-Result<FlatTypeRef> lower_for_file(const TypeSpecRef& spec, const std::string& datarep, const RegisteredDatarep* registered) {
+Result<FlatTypeRef> lower_for_file(const TypeSpecRef& spec, const std::string& datarep,
+                                   const RegisteredDatarep* registered) {
   if (is_native(datarep)) return FlatType::lower(*spec, Sizes::kNative);
   if (registered == nullptr) return FlatType::lower(*spec, Sizes::kExternal32);
   MERCUTIO_LET(const TypeSpecRef sized, with_file_sizes(spec, *registered));
@@ -95,7 +98,8 @@ Result<i64> OpenFile::resolve_displacement(i64 displacement) {
                                        ? "a file opened with MPI_MODE_SEQUENTIAL takes MPI_DISPLACEMENT_CURRENT only"
                                        : "MPI_DISPLACEMENT_CURRENT needs a file opened with MPI_MODE_SEQUENTIAL"};
   if (!current) {
-    if (displacement < 0) return Error{ErrorClass::kArg, "the displacement is negative: " + std::to_string(displacement)};
+    if (displacement < 0)
+      return Error{ErrorClass::kArg, "the displacement is negative: " + std::to_string(displacement)};
     return displacement;
   }
   MERCUTIO_TRY(counter_status_);
@@ -118,7 +122,8 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
   i64 highest[3] = {};
   MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest));
   if (lowest[0] != highest[0]) return Error{ErrorClass::kNotSame, "the etype's extent must be the same on all ranks"};
-  if (lowest[1] != highest[1]) return Error{ErrorClass::kNotSame, "the data representation must be the same on all ranks"};
+  if (lowest[1] != highest[1])
+    return Error{ErrorClass::kNotSame, "the data representation must be the same on all ranks"};
   if (highest[2] == 1) MERCUTIO_TRY(set_info(info));
   if (counter_status_) MERCUTIO_TRY(run_on_rank_zero([this] { return counter_->store(0); }));
   std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// What ranks tell each other when a file is opened or its hints change, as bytes: numbers and strings, one after the other.
-// Inside file/ only; both sides are the same build, so the byte order is the machine's.
+// What ranks tell each other when a file is opened or its hints change, as bytes: numbers and strings, one after the
+// other. Inside file/ only; both sides are the same build, so the byte order is the machine's.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,6 @@
-// Hints: parsing, ranges, and what is told about them. Every item of an info object is looked up in the table hints.def;
-// what can't be used becomes a note that says why. Cost: a linear walk of a table of some twenty rows an item.
+// Hints: parsing, ranges, and what is told about them. Every item of an info object is looked up in the table
+// hints.def; what can't be used becomes a note that says why. Cost: a linear walk of a table of some twenty rows an
+// item.
 #include "model/hints.h"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ struct Row {
 
 std::string lower_case(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 
@@ -59,7 +61,8 @@ std::string set_number(const Row& row, i64& target, const std::string& text) {
   if (error == std::errc::result_out_of_range) return "the number is too large";
   if (error != std::errc()) return "not a number";
   const std::string_view unit = trim(std::string_view(word).substr(static_cast<size_t>(end - word.data())));
-  const std::optional<i64> factor = row.unit == "bytes" ? unit_factor(unit) : (unit.empty() ? std::optional<i64>(1) : std::nullopt);
+  const std::optional<i64> factor =
+      row.unit == "bytes" ? unit_factor(unit) : (unit.empty() ? std::optional<i64>(1) : std::nullopt);
   if (!factor) return "unknown unit '" + std::string(unit) + "'";
   if (number > std::numeric_limits<i64>::max() / *factor || number < std::numeric_limits<i64>::min() / *factor)
     return "the number is too large";
@@ -70,7 +73,9 @@ std::string set_number(const Row& row, i64& target, const std::string& text) {
   return "";
 }
 
-std::string set_value(const Row& row, i64& target, const std::string& text) { return set_number(row, target, text); }
+std::string set_value(const Row& row, i64& target, const std::string& text) {
+  return set_number(row, target, text);
+}
 
 std::string set_value(const Row&, Toggle& target, const std::string& text) {
   const std::string word = lower_case(text);
@@ -106,8 +111,8 @@ std::string check_permissions(const std::string& text) {
 std::string check_access_style(const std::string& text) {
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) {
-    if (!is_one_of(trim(word), {"read_once", "write_once", "read_mostly", "write_mostly", "sequential", "reverse_sequential",
-                                "random"}))
+    if (!is_one_of(trim(word), {"read_once", "write_once", "read_mostly", "write_mostly", "sequential",
+                                "reverse_sequential", "random"}))
       return "'" + std::string(trim(word)) + "' is no access style of the standard";
   }
   return "";
@@ -122,7 +127,8 @@ std::string check_config_list(const std::string& text) {
     if (word.empty() || colon == 0) return "a host name is missing";
     if (colon == std::string_view::npos) continue;
     const std::string_view number = word.substr(colon + 1);
-    if (number != "*" && (number.empty() || number.size() > 9 || number.find_first_not_of("0123456789") != std::string_view::npos))
+    if (number != "*" &&
+        (number.empty() || number.size() > 9 || number.find_first_not_of("0123456789") != std::string_view::npos))
       return "'" + std::string(number) + "' is no number of aggregators";
   }
   return text.empty() ? "must not be empty" : "";
@@ -139,9 +145,15 @@ std::string set_value(const Row& row, std::string& target, const std::string& te
   return why;
 }
 
-std::string text_of(const Row&, i64 value) { return std::to_string(value); }
-std::string text_of(const Row&, bool value) { return value ? "true" : "false"; }
-std::string text_of(const Row&, const std::string& value) { return value; }
+std::string text_of(const Row&, i64 value) {
+  return std::to_string(value);
+}
+std::string text_of(const Row&, bool value) {
+  return value ? "true" : "false";
+}
+std::string text_of(const Row&, const std::string& value) {
+  return value;
+}
 std::string text_of(const Row&, Toggle value) {
   return value == Toggle::kEnable ? "enable" : value == Toggle::kDisable ? "disable" : "automatic";
 }
@@ -151,9 +163,15 @@ constexpr auto kAnyTime = HintTime::kAnyTime;
 constexpr auto kOutput = HintTime::kOutput;
 
 const Row kRows[] = {
-#define MERCUTIO_HINT(type, name, initial, alias, low, high, unit, when, agree, doc)                                     \
-  Row{#name, alias, unit, low, high, when, agree,                                                                        \
-      [](const Row& row, Hints& hints, const std::string& text) { return set_value(row, hints.name, text); },            \
+#define MERCUTIO_HINT(type, name, initial, alias, low, high, unit, when, agree, doc)                          \
+  Row{#name,                                                                                                  \
+      alias,                                                                                                  \
+      unit,                                                                                                   \
+      low,                                                                                                    \
+      high,                                                                                                   \
+      when,                                                                                                   \
+      agree,                                                                                                  \
+      [](const Row& row, Hints& hints, const std::string& text) { return set_value(row, hints.name, text); }, \
       [](const Row& row, const Hints& hints) { return text_of(row, hints.name); }},
 #include "model/hints.def"
 #undef MERCUTIO_HINT

@@ -1,5 +1,5 @@
-// Random MPI-IO programs on ranks that are threads, against the oracle. Prints the seed of a failing case and the smallest
-// case that still fails.
+// Random MPI-IO programs on ranks that are threads, against the oracle. Prints the seed of a failing case and the
+// smallest case that still fails.
 //   model_oracle [--cases N] [--seed S] [--seconds T]    T ends the run early, having checked what there was time for
 #include <unistd.h>
 

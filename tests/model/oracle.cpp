@@ -9,8 +9,12 @@ namespace {
 
 using Rng = std::mt19937;
 
-i64 pick(Rng& rng, i64 low, i64 high) { return std::uniform_int_distribution<i64>(low, high)(rng); }
-bool chance(Rng& rng, i64 one_in) { return pick(rng, 1, one_in) == 1; }
+i64 pick(Rng& rng, i64 low, i64 high) {
+  return std::uniform_int_distribution<i64>(low, high)(rng);
+}
+bool chance(Rng& rng, i64 one_in) {
+  return pick(rng, 1, one_in) == 1;
+}
 
 enum class Form { kNative, kExternal32, kTwice };
 
@@ -31,7 +35,9 @@ TypeSpecRef with_sizes(const TypeSpecRef& spec, Form form) {
   return copy;
 }
 
-Typemap expand_for_file(const TypeSpecRef& spec, Form form) { return expand(*with_sizes(spec, form), Sizes::kExternal32); }
+Typemap expand_for_file(const TypeSpecRef& spec, Form form) {
+  return expand(*with_sizes(spec, form), Sizes::kExternal32);
+}
 
 // One element between memory and file, per representation; little-endian machines.
 void element_to_file(const BasicType& basic, Form form, const std::byte* native, std::byte* file) {
@@ -46,7 +52,8 @@ void element_to_file(const BasicType& basic, Form form, const std::byte* native,
 void element_from_file(const BasicType& basic, Form form, const std::byte* file, std::byte* native) {
   const i64 size = basic.native_bytes, in_file = bytes_in_file(basic, form);
   std::byte fill{0};
-  if (form == Form::kExternal32 && basic.kind == Basic::kSigned && (file[0] & std::byte{0x80}) != std::byte{0}) fill = ~fill;
+  if (form == Form::kExternal32 && basic.kind == Basic::kSigned && (file[0] & std::byte{0x80}) != std::byte{0})
+    fill = ~fill;
   for (i64 i = 0; i < size; ++i) {
     if (form == Form::kNative) native[i] = file[i];
     if (form == Form::kTwice) native[i] = ~file[i];
@@ -56,7 +63,7 @@ void element_from_file(const BasicType& basic, Form form, const std::byte* file,
 
 struct RankView {
   i64 displacement = 0;
-  std::vector<i64> offsets{0};   // of the data bytes of one copy
+  std::vector<i64> offsets{0};  // of the data bytes of one copy
   i64 extent = 1;
   i64 etype_bytes = 1;
   i64 pointer = 0;
@@ -70,8 +77,10 @@ struct RankView {
     while (at(high - 1) < offset) high *= 2;
     while (low < high) {
       const i64 middle = (low + high) / 2;
-      if (at(middle) < offset) low = middle + 1;
-      else high = middle;
+      if (at(middle) < offset)
+        low = middle + 1;
+      else
+        high = middle;
     }
     return low;
   }
@@ -94,7 +103,8 @@ struct World {
 
 bool usable_in(const Typemap& map, Form form) {
   if (form != Form::kExternal32) return true;
-  return std::none_of(map.elements.begin(), map.elements.end(), [](const Element& e) { return e.basic.kind == Basic::kLongDouble; });
+  return std::none_of(map.elements.begin(), map.elements.end(),
+                      [](const Element& e) { return e.basic.kind == Basic::kLongDouble; });
 }
 
 // A filetype: data bytes strictly ascending, also from copy to copy, and made of whole etypes.
@@ -159,7 +169,8 @@ i64 random_memory(Rng& rng, const World& world, RankPart& part, Typemap& map) {
 }
 
 // Moves the data as the standard says; returns the bytes moved in the file's representation.
-i64 move_data(World& world, const RankView& view, i64 first_etype, Direction direction, const Typemap& map, RankPart& part) {
+i64 move_data(World& world, const RankView& view, i64 first_etype, Direction direction, const Typemap& map,
+              RankPart& part) {
   const Form form = form_of(world.datarep);
   i64 stream = first_etype * view.etype_bytes;
   const i64 start = stream, end_of_file = world.size();
@@ -194,7 +205,8 @@ void plan_view(Rng& rng, World& world, Planned& step) {
   step.datarep = world.datarep = kDatareps[pick(rng, 0, 5)];
   const Form form = form_of(step.datarep);
   const i64 etype_count = i64{1} << pick(rng, 0, 3);
-  step.etype = world.etype = etype_count == 1 && chance(rng, 2) ? byte_type() : make_contiguous(etype_count, byte_type());
+  step.etype = world.etype =
+      etype_count == 1 && chance(rng, 2) ? byte_type() : make_contiguous(etype_count, byte_type());
   world.same_view = chance(rng, 2);
   for (size_t r = 0; r < world.ranks.size(); ++r) {
     RankView& view = world.ranks[r];
@@ -228,20 +240,23 @@ void choose_access(Rng& rng, const World& world, Planned& step) {
   step.collective = chance(rng, 2);
   step.positioning = static_cast<Positioning>(pick(rng, 0, world.same_view ? 2 : 1));
   step.synchronism = static_cast<Synchronism>(pick(rng, 0, step.collective ? 2 : 1));
-  const bool no_such_call = step.collective && step.positioning == Positioning::kShared && step.synchronism == Synchronism::kNonblocking;
+  const bool no_such_call =
+      step.collective && step.positioning == Positioning::kShared && step.synchronism == Synchronism::kNonblocking;
   if (no_such_call) step.synchronism = Synchronism::kSplit;
   static const char* const kPositions[] = {"explicit", "individual", "shared"};
   static const char* const kModes[] = {"blocking", "nonblocking", "split"};
   step.text += step.direction == Direction::kRead ? " read " : " write ";
-  step.text += std::string(kPositions[static_cast<int>(step.positioning)]) + (step.collective ? " collective " : " independent ") +
-               kModes[static_cast<int>(step.synchronism)];
+  step.text += std::string(kPositions[static_cast<int>(step.positioning)]) +
+               (step.collective ? " collective " : " independent ") + kModes[static_cast<int>(step.synchronism)];
 }
 
 void plan_access(Rng& rng, World& world, Planned& step) {
   choose_access(rng, world, step);
-  const i64 only = !step.collective && step.positioning == Positioning::kShared ? pick(rng, 0, 100) % static_cast<i64>(world.ranks.size()) : -1;
+  const i64 only = !step.collective && step.positioning == Positioning::kShared
+                       ? pick(rng, 0, 100) % static_cast<i64>(world.ranks.size())
+                       : -1;
   std::map<i64, bool> taken;
-  World before = world;   // reads of a step see nothing of it, as all ranks go the same way
+  World before = world;  // reads of a step see nothing of it, as all ranks go the same way
   for (size_t r = 0; r < world.ranks.size(); ++r) {
     RankView& view = world.ranks[r];
     RankPart& part = step.ranks[r];
@@ -250,16 +265,18 @@ void plan_access(Rng& rng, World& world, Planned& step) {
     Typemap map;
     i64 bytes = random_memory(rng, world, part, map);
     part.offset = pick(rng, 0, 300 / view.etype_bytes);
-    const i64 first = step.positioning == Positioning::kExplicit ? part.offset
-                      : step.positioning == Positioning::kIndividual ? view.pointer : world.shared;
+    const i64 first = step.positioning == Positioning::kExplicit     ? part.offset
+                      : step.positioning == Positioning::kIndividual ? view.pointer
+                                                                     : world.shared;
     if (step.direction == Direction::kWrite && conflicts(before, view, first, bytes, taken)) part.count = bytes = 0;
     const i64 moved = move_data(world, view, first, step.direction, map, part);
-    step.text += "\n      rank " + std::to_string(r) + ": " + std::to_string(part.count) + " of " + to_string(*part.memory) +
-                 " at etype " + std::to_string(first);
+    step.text += "\n      rank " + std::to_string(r) + ": " + std::to_string(part.count) + " of " +
+                 to_string(*part.memory) + " at etype " + std::to_string(first);
     const i64 asked = bytes / view.etype_bytes;
     if (step.positioning == Positioning::kShared) world.shared += asked;
     if (step.positioning != Positioning::kIndividual) continue;
-    view.pointer += step.synchronism == Synchronism::kBlocking ? (moved + view.etype_bytes - 1) / view.etype_bytes : asked;
+    view.pointer +=
+        step.synchronism == Synchronism::kBlocking ? (moved + view.etype_bytes - 1) / view.etype_bytes : asked;
   }
 }
 
@@ -278,7 +295,9 @@ void choose_seek(Rng& rng, i64 current, i64 end, RankPart& part, i64& target) {
 void plan_seeks(Rng& rng, World& world, Planned& step) {
   if (step.kind == StepKind::kSeekShared) {
     choose_seek(rng, world.shared, end_in_etypes(world, world.ranks[0]), step.ranks[0], world.shared);
-    if (!world.same_view && step.ranks[0].whence == Whence::kEnd) step.ranks[0].whence = Whence::kSet, step.ranks[0].offset = world.shared = 0, step.ranks[0].error = ErrorClass::kNone;
+    if (!world.same_view && step.ranks[0].whence == Whence::kEnd)
+      step.ranks[0].whence = Whence::kSet, step.ranks[0].offset = world.shared = 0,
+      step.ranks[0].error = ErrorClass::kNone;
     for (RankPart& part : step.ranks) part = step.ranks[0];
     return;
   }
@@ -328,15 +347,21 @@ void plan_reopen(Rng& rng, World& world, Planned& step) {
 }
 
 void plan_step(const Step& step, World& world, Planned& planned) {
-  static const char* const kNames[] = {"view", "access", "seek", "seek_shared", "set_size", "preallocate",
-                                       "sync", "atomicity", "info", "reopen", "bad_call"};
+  static const char* const kNames[] = {"view", "access",    "seek", "seek_shared", "set_size", "preallocate",
+                                       "sync", "atomicity", "info", "reopen",      "bad_call"};
   Rng rng(step.seed);
   planned.text = kNames[static_cast<int>(step.kind)];
   switch (step.kind) {
-    case StepKind::kView: plan_view(rng, world, planned); break;
-    case StepKind::kAccess: plan_access(rng, world, planned); break;
+    case StepKind::kView:
+      plan_view(rng, world, planned);
+      break;
+    case StepKind::kAccess:
+      plan_access(rng, world, planned);
+      break;
     case StepKind::kSeek:
-    case StepKind::kSeekShared: plan_seeks(rng, world, planned); break;
+    case StepKind::kSeekShared:
+      plan_seeks(rng, world, planned);
+      break;
     case StepKind::kSetSize:
       planned.value = pick(rng, 0, 2000);
       world.file.resize(static_cast<size_t>(planned.value));
@@ -345,11 +370,20 @@ void plan_step(const Step& step, World& world, Planned& planned) {
       planned.value = pick(rng, 0, 3000);
       world.file.resize(std::max(world.file.size(), static_cast<size_t>(planned.value)));
       break;
-    case StepKind::kAtomicity: planned.value = pick(rng, 0, 1); break;
-    case StepKind::kInfo: planned.info = random_info(rng); break;
-    case StepKind::kReopen: plan_reopen(rng, world, planned); break;
-    case StepKind::kBadCall: plan_bad_call(rng, world, planned); break;
-    default: break;
+    case StepKind::kAtomicity:
+      planned.value = pick(rng, 0, 1);
+      break;
+    case StepKind::kInfo:
+      planned.info = random_info(rng);
+      break;
+    case StepKind::kReopen:
+      plan_reopen(rng, world, planned);
+      break;
+    case StepKind::kBadCall:
+      plan_bad_call(rng, world, planned);
+      break;
+    default:
+      break;
   }
 }
 
@@ -365,8 +399,10 @@ Case make_case(std::uint32_t seed) {
   for (i64 left = pick(rng, 2, 10); left > 0; --left) {
     const i64 roll = pick(rng, 0, 29);
     StepKind kind = StepKind::kAccess;
-    if (roll < 6) kind = StepKind::kView;
-    else if (roll < 15) kind = static_cast<StepKind>(2 + roll - 6);
+    if (roll < 6)
+      kind = StepKind::kView;
+    else if (roll < 15)
+      kind = static_cast<StepKind>(2 + roll - 6);
     made.steps.push_back({kind, static_cast<std::uint32_t>(rng())});
   }
   return made;

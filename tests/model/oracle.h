@@ -1,6 +1,6 @@
-// The oracle: what MPI-IO says must happen, byte by byte, computed without anything from the engine, plan, storage or file
-// folders. A case is a seed, a number of ranks and a list of steps; a step is a kind and a seed, so that steps can be
-// removed from a failing case and the rest still means something.
+// The oracle: what MPI-IO says must happen, byte by byte, computed without anything from the engine, plan, storage or
+// file folders. A case is a seed, a number of ranks and a list of steps; a step is a kind and a seed, so that steps can
+// be removed from a failing case and the rest still means something.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,18 @@
 namespace mercutio::oracle {
 
 enum class StepKind {
-  kView, kAccess, kSeek, kSeekShared, kSetSize, kPreallocate, kSync, kAtomicity, kInfo, kReopen, kBadCall, kKinds
+  kView,
+  kAccess,
+  kSeek,
+  kSeekShared,
+  kSetSize,
+  kPreallocate,
+  kSync,
+  kAtomicity,
+  kInfo,
+  kReopen,
+  kBadCall,
+  kKinds
 };
 
 struct Step {
@@ -38,18 +49,18 @@ struct RankPart {
   i64 displacement = 0;
   TypeSpecRef filetype;
 
-  bool takes_part = true;          // independent accesses: false does nothing
-  i64 offset = 0;                  // access, seek
+  bool takes_part = true;  // independent accesses: false does nothing
+  i64 offset = 0;          // access, seek
   Whence whence = Whence::kSet;
   TypeSpecRef memory;
   i64 count = 0;
-  i64 base = 0;                    // where the type's origin lies in the buffer
+  i64 base = 0;  // where the type's origin lies in the buffer
   std::vector<std::byte> buffer, buffer_after;
   ErrorClass error = ErrorClass::kNone;
-  i64 bytes = 0;                   // moved
+  i64 bytes = 0;  // moved
 
-  i64 pointer_after = 0;           // the individual pointer
-  i64 byte_offset_after = 0;       // of that pointer
+  i64 pointer_after = 0;      // the individual pointer
+  i64 byte_offset_after = 0;  // of that pointer
 };
 
 // A step made concrete.
@@ -62,8 +73,8 @@ struct Planned {
   Positioning positioning = Positioning::kExplicit;
   Synchronism synchronism = Synchronism::kBlocking;
   bool collective = false;
-  bool append = false;             // reopen
-  i64 value = 0;                   // size, atomicity
+  bool append = false;  // reopen
+  i64 value = 0;        // size, atomicity
   InfoItems info;
   std::vector<RankPart> ranks;
   i64 size_after = 0, shared_after = 0;
@@ -71,7 +82,7 @@ struct Planned {
 
 struct PlannedCase {
   std::vector<Planned> steps;
-  std::vector<std::byte> content;   // of the file in the end
+  std::vector<std::byte> content;  // of the file in the end
 };
 
 PlannedCase plan_case(const Case& random_case);

@@ -36,8 +36,10 @@ class Borrowed final : public Comm {
   i64 rank() const override { return real_.rank(); }
   i64 size() const override { return real_.size(); }
   Result<std::unique_ptr<Message>> send(i64 to, i64 tag, ConstBytes data) override { return real_.send(to, tag, data); }
-  Result<std::unique_ptr<Message>> receive(i64 from, i64 tag, Bytes data) override { return real_.receive(from, tag, data); }
-  i64 tags() const override { return 16; }   // few, so that they are used again
+  Result<std::unique_ptr<Message>> receive(i64 from, i64 tag, Bytes data) override {
+    return real_.receive(from, tag, data);
+  }
+  i64 tags() const override { return 16; }  // few, so that they are used again
   const Topology& topology() const override { return real_.topology(); }
   std::string host() const override { return real_.host(); }
   bool concurrent() const override { return true; }
@@ -50,25 +52,45 @@ class Borrowed final : public Comm {
 
 class RankRun {
  public:
-  RankRun(Comm& comm, std::string file_name) : comm_(comm), me_(static_cast<size_t>(comm.rank())), file_name_(std::move(file_name)) {}
+  RankRun(Comm& comm, std::string file_name)
+      : comm_(comm), me_(static_cast<size_t>(comm.rank())), file_name_(std::move(file_name)) {}
 
   void step(const Planned& planned) {
     part_ = &planned.ranks[me_];
     switch (planned.kind) {
-      case StepKind::kReopen: reopen(planned); break;
-      case StepKind::kView: set_view(planned); break;
+      case StepKind::kReopen:
+        reopen(planned);
+        break;
+      case StepKind::kView:
+        set_view(planned);
+        break;
       case StepKind::kAccess:
-      case StepKind::kBadCall: access(planned); break;
-      case StepKind::kSeek: expect_status("seek", file_->seek(part_->offset, part_->whence), part_->error); break;
+      case StepKind::kBadCall:
+        access(planned);
+        break;
+      case StepKind::kSeek:
+        expect_status("seek", file_->seek(part_->offset, part_->whence), part_->error);
+        break;
       case StepKind::kSeekShared:
         expect_status("seek_shared", file_->seek_shared(part_->offset, part_->whence), part_->error);
         break;
-      case StepKind::kSetSize: expect_status("set_size", file_->set_size(planned.value)); break;
-      case StepKind::kPreallocate: expect_status("preallocate", file_->preallocate(planned.value)); break;
-      case StepKind::kSync: expect_status("sync", file_->sync()); break;
-      case StepKind::kAtomicity: expect_status("set_atomicity", file_->set_atomicity(planned.value == 1)); break;
-      case StepKind::kInfo: expect_status("set_info", file_->set_info(planned.info)); break;
-      default: break;
+      case StepKind::kSetSize:
+        expect_status("set_size", file_->set_size(planned.value));
+        break;
+      case StepKind::kPreallocate:
+        expect_status("preallocate", file_->preallocate(planned.value));
+        break;
+      case StepKind::kSync:
+        expect_status("sync", file_->sync());
+        break;
+      case StepKind::kAtomicity:
+        expect_status("set_atomicity", file_->set_atomicity(planned.value == 1));
+        break;
+      case StepKind::kInfo:
+        expect_status("set_info", file_->set_info(planned.info));
+        break;
+      default:
+        break;
     }
     wait_for_all();
     check_state(planned);
@@ -80,20 +102,21 @@ class RankRun {
     file_.reset();
   }
 
-  std::string wrong;   // the first difference
+  std::string wrong;  // the first difference
 
  private:
   void note(const std::string& text) {
     if (wrong.empty()) wrong = "rank " + std::to_string(me_) + ": " + text;
   }
   void expect_equal(const char* what, i64 found, i64 wanted) {
-    if (found != wanted) note(std::string(what) + " is " + std::to_string(found) + ", must be " + std::to_string(wanted));
+    if (found != wanted)
+      note(std::string(what) + " is " + std::to_string(found) + ", must be " + std::to_string(wanted));
   }
   void expect_status(const char* what, const Status& status, ErrorClass wanted = ErrorClass::kNone) {
     const ErrorClass found = status ? ErrorClass::kNone : status.error().cls;
     if (found == wanted) return;
-    note(std::string(what) + " gave " + error_class_name(found) + (status ? "" : " (" + status.error().what + ")") + ", must be " +
-         error_class_name(wanted));
+    note(std::string(what) + " gave " + error_class_name(found) + (status ? "" : " (" + status.error().what + ")") +
+         ", must be " + error_class_name(wanted));
   }
   void wait_for_all() {
     const Channel channel{&comm_, 20};
@@ -109,13 +132,15 @@ class RankRun {
     call.amode.read_write = call.amode.create = true;
     call.amode.append = planned.append;
     call.info = planned.info;
-    auto opened = open_file(std::make_unique<Borrowed>(comm_), call, Context{&progress_of(comm_.rank()), &datareps(), nullptr});
+    auto opened =
+        open_file(std::make_unique<Borrowed>(comm_), call, Context{&progress_of(comm_.rank()), &datareps(), nullptr});
     if (opened) file_ = std::move(*opened);
     if (!opened) note("open: " + opened.error().what), std::abort();
   }
 
   void set_view(const Planned& planned) {
-    expect_status("set_view", file_->set_view(part_->displacement, planned.etype, part_->filetype, planned.datarep, {}, ok_status()));
+    expect_status("set_view", file_->set_view(part_->displacement, planned.etype, part_->filetype, planned.datarep, {},
+                                              ok_status()));
   }
 
   Result<i64> perform(const Planned& planned, const AccessCall& call) {
@@ -205,7 +230,8 @@ std::string run_case(const Case& random_case) {
     std::string& mine = wrong[static_cast<size_t>(comm.rank())];
     for (size_t i = 0; i < planned.steps.size(); ++i) {
       rank.step(planned.steps[i]);
-      if (mine.empty() && !rank.wrong.empty()) mine = "step " + std::to_string(i) + " " + planned.steps[i].text + "\n    " + rank.wrong;
+      if (mine.empty() && !rank.wrong.empty())
+        mine = "step " + std::to_string(i) + " " + planned.steps[i].text + "\n    " + rank.wrong;
     }
     rank.close();
     if (mine.empty()) mine = rank.wrong;
@@ -221,7 +247,7 @@ std::string run_case(const Case& random_case) {
 Case shrink(Case failing) {
   for (bool smaller = true; smaller;) {
     smaller = false;
-    for (size_t i = failing.steps.size(); i-- > 1;) {   // step 0 opens
+    for (size_t i = failing.steps.size(); i-- > 1;) {  // step 0 opens
       Case without = failing;
       without.steps.erase(without.steps.begin() + static_cast<i64>(i));
       if (run_case(without).empty()) continue;

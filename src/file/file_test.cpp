@@ -1,0 +1,316 @@
+// File semantics the random programs of tests/model don't reach: arguments, modes, agreement on errors, split misuse.
+#include "file/file.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <thread>
+
+#include "comm/in_process.h"
+
+namespace mercutio {
+namespace {
+
+Amode mode(std::initializer_list<bool Amode::*> flags) {
+  Amode amode;
+  for (auto flag : flags) amode.*flag = true;
+  return amode;
+}
+
+const Amode kReadWrite = mode({&Amode::read_write, &Amode::create});
+
+std::string unique_name() {
+  static std::atomic<int> last{0};
+  return "memory:file-test-" + std::to_string(++last);
+}
+
+struct Rank {
+  Comm& comm;
+  std::unique_ptr<Progress> progress = make_progress_thread();
+  DatarepRegistry datareps;
+};
+
+// Runs `body` on `ranks` ranks; each gets what it needs to open files. The body opens once: a File owns its Comm.
+void on_ranks(i64 ranks, const std::function<void(Rank&, std::unique_ptr<Comm>)>& body) {
+  auto world = make_in_process_world(ranks);
+  std::vector<std::thread> threads;
+  for (auto& comm : world)
+    threads.emplace_back([&body, comm = std::move(comm)]() mutable {
+      Rank rank{*comm, make_progress_thread(), {}};
+      body(rank, std::move(comm));
+    });
+  for (auto& thread : threads) thread.join();
+}
+
+Result<std::unique_ptr<File>> open(Rank& rank, std::unique_ptr<Comm> comm, const std::string& name, const Amode& amode,
+                                   InfoItems info = {}) {
+  OpenCall call;
+  call.file_name = name;
+  call.amode = amode;
+  call.info = std::move(info);
+  return open_file(std::move(comm), call, Context{rank.progress.get(), &rank.datareps, nullptr});
+}
+
+ErrorClass class_of(const Status& status) {
+  return status ? ErrorClass::kNone : status.error().cls;
+}
+template <class T>
+ErrorClass class_of(const Result<T>& result) {
+  return result ? ErrorClass::kNone : result.error().cls;
+}
+
+AccessCall call_of(Direction direction, std::vector<std::byte>& data, i64 offset = 0) {
+  AccessCall call;
+  call.direction = direction;
+  call.offset = offset;
+  call.memory = Memory{data.data(), contiguous_bytes(), static_cast<i64>(data.size())};
+  call.memory_spec = byte_type();
+  return call;
+}
+
+TEST(File, BadAccessModesFailAlikeOnAllRanks) {
+  const Amode bad[] = {Amode{}, mode({&Amode::read_only, &Amode::create}), mode({&Amode::read_only, &Amode::exclusive}),
+                       mode({&Amode::read_only, &Amode::write_only}), mode({&Amode::read_write, &Amode::sequential})};
+  for (const Amode& amode : bad)
+    on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+      EXPECT_EQ(class_of(open(rank, std::move(comm), "memory:never", amode)), ErrorClass::kAmode);
+    });
+}
+
+TEST(File, DifferingAccessModes) {
+  on_ranks(3, [](Rank& rank, std::unique_ptr<Comm> comm) {
+    const Amode amode = comm->rank() == 2 ? mode({&Amode::write_only, &Amode::create}) : kReadWrite;
+    EXPECT_EQ(class_of(open(rank, std::move(comm), "memory:never", amode)), ErrorClass::kNotSame);
+  });
+}
+
+TEST(File, NoSuchFileAndFileExistsOnEveryRank) {
+  const std::string name = unique_name();
+  on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    EXPECT_EQ(class_of(open(rank, std::move(comm), name, mode({&Amode::read_write}))), ErrorClass::kNoSuchFile);
+  });
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    auto file = open(rank, std::move(comm), name, kReadWrite);
+    ASSERT_TRUE(file);
+    EXPECT_TRUE((*file)->close());
+  });
+  on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const Amode amode = mode({&Amode::read_write, &Amode::create, &Amode::exclusive});
+    EXPECT_EQ(class_of(open(rank, std::move(comm), name, amode)), ErrorClass::kFileExists);
+  });
+  EXPECT_TRUE(delete_file(name, {}));
+  EXPECT_EQ(class_of(delete_file(name, {})), ErrorClass::kNoSuchFile);
+}
+
+TEST(File, DeleteOnClose) {
+  const std::string name = unique_name();
+  on_ranks(2, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    auto file = open(rank, std::move(comm), name, mode({&Amode::read_write, &Amode::create, &Amode::delete_on_close}));
+    ASSERT_TRUE(file);
+    EXPECT_TRUE((*file)->close());
+  });
+  EXPECT_EQ(class_of(delete_file(name, {})), ErrorClass::kNoSuchFile);
+}
+
+TEST(File, WhatTheModeForbids) {
+  const std::string name = unique_name();
+  on_ranks(2, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    auto file = std::move(*open(rank, std::move(comm), name, mode({&Amode::write_only, &Amode::create})));
+    std::vector<std::byte> data(8);
+    AccessCall read = call_of(Direction::kRead, data);
+    EXPECT_EQ(class_of(file->access(read)), ErrorClass::kAccess);
+    read.collective = true;
+    EXPECT_EQ(class_of(file->access(read)), ErrorClass::kAccess);
+    EXPECT_EQ(class_of(file->begin(read)), ErrorClass::kAccess);
+    AccessCall write = call_of(Direction::kWrite, data);
+    write.collective = true;
+    EXPECT_TRUE(file->begin(write));  // a begin that failed leaves nothing behind
+    EXPECT_TRUE(file->end("end", Direction::kWrite, Positioning::kExplicit, data.data()));
+    EXPECT_TRUE(file->close());
+  });
+  on_ranks(2, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    auto file = std::move(*open(rank, std::move(comm), name, mode({&Amode::read_only, &Amode::delete_on_close})));
+    std::vector<std::byte> data(8);
+    EXPECT_EQ(class_of(file->access(call_of(Direction::kWrite, data))), ErrorClass::kReadOnly);
+    EXPECT_EQ(class_of(file->set_size(3)), ErrorClass::kReadOnly);
+    EXPECT_EQ(class_of(file->preallocate(3)), ErrorClass::kReadOnly);
+    EXPECT_TRUE(file->sync());
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST(File, SequentialFilesHaveTheSharedPointerOnly) {
+  const std::string name = unique_name();
+  on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const i64 me = comm->rank();
+    const Amode amode = mode({&Amode::write_only, &Amode::create, &Amode::sequential, &Amode::delete_on_close});
+    auto file = std::move(*open(rank, std::move(comm), name, amode));
+    std::vector<std::byte> data(static_cast<size_t>(4 * (me + 1)));
+    EXPECT_EQ(class_of(file->access(call_of(Direction::kWrite, data))), ErrorClass::kUnsupportedOperation);
+    EXPECT_EQ(class_of(file->seek(0, Whence::kSet)), ErrorClass::kUnsupportedOperation);
+    EXPECT_EQ(class_of(file->set_view(0, byte_type(), byte_type(), "native", {}, ok_status())), ErrorClass::kArg);
+    AccessCall ordered = call_of(Direction::kWrite, data);
+    ordered.positioning = Positioning::kShared;
+    ordered.collective = true;
+    EXPECT_TRUE(file->access(ordered));
+    const TypeSpecRef word = make_contiguous(4, byte_type());
+    EXPECT_TRUE(file->set_view(File::kDisplacementCurrent, word, word, "native", {}, ok_status()));
+    EXPECT_EQ(file->view()->displacement, 4 + 8 + 12);
+    EXPECT_EQ(*file->position_shared(), 0);
+    EXPECT_TRUE(file->access(ordered));
+    EXPECT_EQ(*file->position_shared(), 6);
+    EXPECT_EQ(*file->size(), 48);
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST(File, ViewsMustMatchAndTheOldOneStays) {
+  on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const i64 me = comm->rank();
+    static const std::string name = unique_name();
+    auto file = std::move(*open(rank, std::move(comm), name, kReadWrite));
+    const TypeSpecRef pair = make_contiguous(2, byte_type());
+    EXPECT_TRUE(file->set_view(7, pair, pair, "native", {}, ok_status()));
+    EXPECT_TRUE(file->seek(5, Whence::kSet));
+    const TypeSpecRef etype = make_contiguous(me == 1 ? 4 : 2, byte_type());
+    EXPECT_EQ(class_of(file->set_view(0, etype, etype, "native", {}, ok_status())), ErrorClass::kNotSame);
+    EXPECT_EQ(class_of(file->set_view(0, pair, pair, me == 1 ? "internal" : "native", {}, ok_status())),
+              ErrorClass::kNotSame);
+    EXPECT_EQ(class_of(file->set_view(0, pair, pair, "nonsense", {}, ok_status())), ErrorClass::kUnsupportedDatarep);
+    EXPECT_EQ(class_of(file->set_view(me == 2 ? -1 : 0, pair, pair, "native", {}, ok_status())), ErrorClass::kArg);
+    EXPECT_EQ(class_of(file->set_view(File::kDisplacementCurrent, pair, pair, "native", {}, ok_status())),
+              ErrorClass::kArg);
+    EXPECT_EQ(file->view()->displacement, 7);
+    EXPECT_EQ(file->position(), 5);
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST(File, ArgumentsThatMustBeTheSame) {
+  on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const i64 me = comm->rank();
+    static const std::string name = unique_name();
+    auto file = std::move(*open(rank, std::move(comm), name, kReadWrite));
+    EXPECT_EQ(class_of(file->set_size(me)), ErrorClass::kNotSame);
+    EXPECT_EQ(class_of(file->set_size(me == 1 ? -1 : 10)), ErrorClass::kArg);
+    EXPECT_EQ(class_of(file->preallocate(me)), ErrorClass::kNotSame);
+    EXPECT_EQ(class_of(file->set_atomicity(me == 0)), ErrorClass::kNotSame);
+    EXPECT_FALSE(file->atomicity());
+    EXPECT_EQ(class_of(file->seek_shared(me, Whence::kSet)), ErrorClass::kNotSame);
+    EXPECT_EQ(class_of(file->seek_shared(-1, Whence::kSet)), ErrorClass::kArg);
+    EXPECT_EQ(*file->size(), 0);
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST(File, OneSplitCollectiveAtATime) {
+  on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    static const std::string name = unique_name();
+    auto file = std::move(*open(rank, std::move(comm), name, kReadWrite));
+    std::vector<std::byte> data(100), other(100);
+    AccessCall call = call_of(Direction::kWrite, data);
+    call.collective = true;
+    EXPECT_EQ(class_of(file->end("end", Direction::kWrite, Positioning::kExplicit, data.data())), ErrorClass::kOther);
+    EXPECT_TRUE(file->begin(call));
+    EXPECT_EQ(class_of(file->begin(call)), ErrorClass::kOther);
+    EXPECT_EQ(class_of(file->access(call)), ErrorClass::kOther);
+    EXPECT_EQ(class_of(file->sync()), ErrorClass::kOther);
+    EXPECT_EQ(class_of(file->end("end", Direction::kRead, Positioning::kExplicit, data.data())), ErrorClass::kOther);
+    auto ended = file->end("end", Direction::kWrite, Positioning::kExplicit, data.data());
+    EXPECT_TRUE(ended && *ended == 100);
+    EXPECT_TRUE(file->sync());
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST(File, ABadArgumentOnOneRankReachesAllNonblockingToo) {
+  on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const bool guilty = comm->rank() == 1;
+    static const std::string name = unique_name();
+    auto file = std::move(*open(rank, std::move(comm), name, kReadWrite));
+    std::vector<std::byte> data(100);
+    AccessCall call = call_of(Direction::kWrite, data, guilty ? -5 : 0);
+    call.collective = true;
+    EXPECT_EQ(class_of(file->access(call)), ErrorClass::kArg);
+    auto started = file->start(call, nullptr);
+    EXPECT_EQ(class_of(started), guilty ? ErrorClass::kArg : ErrorClass::kNone);
+    if (started) {
+      EXPECT_EQ(class_of((*started)->wait()), ErrorClass::kArg);
+    }
+    EXPECT_EQ(class_of(file->begin(call)), guilty ? ErrorClass::kArg : ErrorClass::kNone);
+    if (!guilty) {
+      EXPECT_EQ(class_of(file->end("end", Direction::kWrite, Positioning::kExplicit, data.data())), ErrorClass::kArg);
+    }
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST(File, HintsOfRankZeroCountAndOneSidedKeysDontHang) {
+  on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const i64 me = comm->rank();
+    static const std::string name = unique_name();
+    auto value = [](const InfoItems& items, const std::string& key) {
+      for (const auto& item : items)
+        if (item.first == key) return item.second;
+      return std::string();
+    };
+    InfoItems mine{{"cb_nodes", std::to_string(me + 1)}, {"ind_rd_buffer_size", std::to_string(1000 + me)}};
+    if (me == 2) mine.emplace_back("striping_unit", "4096");
+    auto file = std::move(*open(rank, std::move(comm), name, kReadWrite, mine));
+    EXPECT_EQ(value(file->info(), "cb_nodes"), "1");
+    EXPECT_EQ(value(file->info(), "ind_rd_buffer_size"), std::to_string(1000 + me));
+    EXPECT_EQ(value(file->info(), "romio_visibility_immediate"), "true");
+    EXPECT_TRUE(file->set_info(me == 1 ? InfoItems{{"cb_nodes", "2"}} : InfoItems{}));
+    EXPECT_EQ(value(file->info(), "cb_nodes"), "1");
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST(File, EndOfFileInAViewWithHoles) {
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    auto file = std::move(*open(rank, std::move(comm), unique_name(), kReadWrite));
+    EXPECT_TRUE(file->set_size(40));
+    const TypeSpecRef word = make_contiguous(2, byte_type());
+    EXPECT_TRUE(file->set_view(0, word, make_resized(0, 4, word), "native", {}, ok_status()));
+    EXPECT_TRUE(file->seek(0, Whence::kEnd));
+    EXPECT_EQ(file->position(), 10);
+    EXPECT_EQ(*file->byte_offset(10), 40);
+    EXPECT_EQ(class_of(file->byte_offset(-1)), ErrorClass::kArg);
+    EXPECT_EQ(class_of(file->seek(-11, Whence::kEnd)), ErrorClass::kArg);
+    std::vector<std::byte> odd(3);
+    EXPECT_EQ(class_of(file->access(call_of(Direction::kRead, odd))), ErrorClass::kIo);
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST(File, ErrorsAreOneLineWithEverything) {
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const std::string name = unique_name();
+    auto file = std::move(*open(rank, std::move(comm), name, kReadWrite));
+    const std::string line = file->describe("MPI_File_write_at", error_from_errno("pwrite", ENOSPC, 123, 4096));
+    for (const std::string& part : {std::string("MPI_File_write_at: file '") + name + "'", std::string("offset 123"),
+                                    std::string("4096 bytes"), std::string("rank 0 on host"), std::string("ENOSPC")})
+      EXPECT_NE(line.find(part), std::string::npos) << part << " in " << line;
+    EXPECT_EQ(line.find('\n'), std::string::npos);
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST(DatarepRegistry, NamesAreTakenOnce) {
+  DatarepRegistry registry;
+  auto named = [](const char* name) {
+    RegisteredDatarep datarep;
+    datarep.name = name;
+    return datarep;
+  };
+  EXPECT_TRUE(registry.add(named("mine")));
+  for (const char* taken : {"mine", "native", "internal", "external32"})
+    EXPECT_EQ(class_of(registry.add(named(taken))), ErrorClass::kDupDatarep);
+  EXPECT_EQ(class_of(registry.add(named(""))), ErrorClass::kArg);
+  EXPECT_TRUE(registry.find("mine"));
+  EXPECT_EQ(class_of(registry.find("other")), ErrorClass::kUnsupportedDatarep);
+}
+
+}  // namespace
+}  // namespace mercutio

@@ -1,6 +1,7 @@
-/* Transport of heat, a dye and the water's age on a real ocean mesh; a plain MPI program. It is the pattern of CE-QUAL-ICM,
- * a water quality model: cells without any structure, distributed irregularly over the ranks, with ghost cells spread
- * through every local array. Each month the resident cells of all arrays are appended to one file in global order.
+/* Transport of heat, a dye and the water's age on a real ocean mesh; a plain MPI program. It is the pattern of
+ * CE-QUAL-ICM, a water quality model: cells without any structure, distributed irregularly over the ranks, with ghost
+ * cells spread through every local array. Each month the resident cells of all arrays are appended to one file in
+ * global order.
  *
  * The file view must not go backwards, so the map from resident cells to places in the file is sorted, and the map into
  * memory gets the same permutation: the memory type then jumps to and fro, which MPI allows. Both types are made once.
@@ -35,22 +36,22 @@ typedef struct { /* what one rank exchanges with another */
 
 typedef struct {
   int ranks, me;
-  int64_t local, residents; /* cells in memory, and those among them that this rank computes */
-  int64_t *resident;        /* places of the residents in memory */
+  int64_t local, residents;   /* cells in memory, and those among them that this rank computes */
+  int64_t* resident;          /* places of the residents in memory */
   int64_t *first, *neighbour; /* the links of the k-th resident, neighbours as places in memory */
   double *flow, *mixing, *volume, *target, *fresh, *release;
   double *field[kFields], *next[kFields];
   int partners;
-  Partner *partner;
+  Partner* partner;
   MPI_Datatype memory_type, file_type;
 } Domain;
 
-static void fail(const char *what) {
+static void fail(const char* what) {
   fprintf(stderr, "ocean: %s\n", what);
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static void check(int error, const char *what) {
+static void check(int error, const char* what) {
   if (error == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING], line[MPI_MAX_ERROR_STRING + 100];
   int length = 0;
@@ -59,16 +60,16 @@ static void check(int error, const char *what) {
   fail(line);
 }
 
-static void *allocate(int64_t count, size_t size) {
-  void *memory = calloc(count > 0 ? (size_t)count : 1, size);
+static void* allocate(int64_t count, size_t size) {
+  void* memory = calloc(count > 0 ? (size_t)count : 1, size);
   if (!memory) fail("out of memory");
   return memory;
 }
 
 /* ---- the mesh: rank 0 reads its tables, everybody gets them ---- */
 
-static void *table(FILE *file, int64_t count, int me) {
-  char *words = allocate(count, 8);
+static void* table(FILE* file, int64_t count, int me) {
+  char* words = allocate(count, 8);
   if (me == 0 && fread(words, 8, (size_t)count, file) != (size_t)count) fail("the mesh file is too short");
   for (int64_t done = 0; done < count; done += 1 << 24) {
     int64_t part = count - done < 1 << 24 ? count - done : 1 << 24;
@@ -77,10 +78,10 @@ static void *table(FILE *file, int64_t count, int me) {
   return words;
 }
 
-static void read_mesh(const char *path, int me, Mesh *mesh) {
-  FILE *file = me == 0 ? fopen(path, "rb") : NULL;
+static void read_mesh(const char* path, int me, Mesh* mesh) {
+  FILE* file = me == 0 ? fopen(path, "rb") : NULL;
   if (me == 0 && !file) fail("cannot open the mesh file");
-  int64_t *header = table(file, kHeader, me);
+  int64_t* header = table(file, kHeader, me);
   if (header[0] != kMagic || header[3] != kFields) fail("this is not an ocean mesh file");
   mesh->cells = header[1];
   mesh->links = header[2];
@@ -98,8 +99,8 @@ static void read_mesh(const char *path, int me, Mesh *mesh) {
   if (file) fclose(file);
 }
 
-static void free_mesh(Mesh *mesh) {
-  void *tables[] = {mesh->first,  mesh->neighbour, mesh->curve,  mesh->flow,
+static void free_mesh(Mesh* mesh) {
+  void* tables[] = {mesh->first,  mesh->neighbour, mesh->curve,  mesh->flow,
                     mesh->mixing, mesh->volume,    mesh->target, mesh->fresh};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) free(tables[i]);
 }
@@ -113,8 +114,8 @@ static uint64_t scramble(uint64_t x) { /* any fixed mixing of bits does */
 }
 
 /* Cuts the curve in pieces of 40 to 199 cells and deals them out without any order: compact pieces, scattered ranks. */
-static int *assign_owners(const Mesh *mesh, int ranks) {
-  int *owner = allocate(mesh->cells, sizeof *owner);
+static int* assign_owners(const Mesh* mesh, int ranks) {
+  int* owner = allocate(mesh->cells, sizeof *owner);
   int64_t place = 0;
   for (uint64_t piece = 1; place < mesh->cells; piece++) {
     int64_t end = place + 40 + (int64_t)(scramble(piece) % 160);
@@ -124,15 +125,15 @@ static int *assign_owners(const Mesh *mesh, int ranks) {
   return owner;
 }
 
-static int touches(const Mesh *mesh, const int *owner, int64_t cell, int rank) {
+static int touches(const Mesh* mesh, const int* owner, int64_t cell, int rank) {
   for (int64_t l = mesh->first[cell]; l < mesh->first[cell + 1]; l++)
     if (owner[mesh->neighbour[l]] == rank) return 1;
   return 0;
 }
 
 /* Memory holds residents and ghosts along the curve, so the ghosts are spread among the residents. */
-static int64_t *place_cells(const Mesh *mesh, const int *owner, Domain *domain) {
-  int64_t *place = allocate(mesh->cells, sizeof *place);
+static int64_t* place_cells(const Mesh* mesh, const int* owner, Domain* domain) {
+  int64_t* place = allocate(mesh->cells, sizeof *place);
   for (int64_t k = 0; k < mesh->cells; k++) {
     int64_t cell = mesh->curve[k];
     int here = owner[cell] == domain->me;
@@ -142,7 +143,7 @@ static int64_t *place_cells(const Mesh *mesh, const int *owner, Domain *domain) 
   return place;
 }
 
-static void make_links(const Mesh *mesh, const int *owner, const int64_t *place, Domain *domain) {
+static void make_links(const Mesh* mesh, const int* owner, const int64_t* place, Domain* domain) {
   int64_t links = 0, k = 0;
   for (int64_t c = 0; c < mesh->cells; c++)
     if (owner[c] == domain->me) links += mesh->first[c + 1] - mesh->first[c];
@@ -172,7 +173,7 @@ static void make_links(const Mesh *mesh, const int *owner, const int64_t *place,
 }
 
 /* Both sides list the cells on their common border by global number, so no map has to be sent. */
-static void make_partners(const Mesh *mesh, const int *owner, const int64_t *place, Domain *domain) {
+static void make_partners(const Mesh* mesh, const int* owner, const int64_t* place, Domain* domain) {
   domain->partner = allocate(domain->ranks, sizeof(Partner));
   for (int rank = 0; rank < domain->ranks; rank++) {
     Partner p = {rank, 0, 0, NULL, NULL, NULL, NULL};
@@ -195,14 +196,14 @@ typedef struct {
   int in_file, in_memory;
 } Entry;
 
-static int by_file(const void *a, const void *b) {
+static int by_file(const void* a, const void* b) {
   const Entry *left = a, *right = b;
   return (left->in_file > right->in_file) - (left->in_file < right->in_file);
 }
 
-static void make_types(const Mesh *mesh, const int *owner, const int64_t *place, Domain *domain) {
-  Entry *entry = allocate(domain->residents, sizeof *entry);
-  int *map = allocate(domain->residents, sizeof *map);
+static void make_types(const Mesh* mesh, const int* owner, const int64_t* place, Domain* domain) {
+  Entry* entry = allocate(domain->residents, sizeof *entry);
+  int* map = allocate(domain->residents, sizeof *map);
   int count = 0;
   for (int64_t k = 0; k < mesh->cells; k++) { /* residents in memory's order, as a model has them */
     int64_t cell = mesh->curve[k];
@@ -223,9 +224,9 @@ static void make_types(const Mesh *mesh, const int *owner, const int64_t *place,
   free(entry);
 }
 
-static void make_domain(const Mesh *mesh, Domain *domain) {
-  int *owner = assign_owners(mesh, domain->ranks);
-  int64_t *place = place_cells(mesh, owner, domain);
+static void make_domain(const Mesh* mesh, Domain* domain) {
+  int* owner = assign_owners(mesh, domain->ranks);
+  int64_t* place = place_cells(mesh, owner, domain);
   make_links(mesh, owner, place, domain);
   make_partners(mesh, owner, place, domain);
   make_types(mesh, owner, place, domain);
@@ -237,17 +238,16 @@ static void make_domain(const Mesh *mesh, Domain *domain) {
   free(owner);
 }
 
-static void free_domain(Domain *domain) {
-  void *tables[] = {domain->resident, domain->first,  domain->neighbour, domain->flow,
-                    domain->mixing,   domain->volume, domain->target,    domain->fresh,
-                    domain->release};
+static void free_domain(Domain* domain) {
+  void* tables[] = {domain->resident, domain->first,  domain->neighbour, domain->flow,   domain->mixing,
+                    domain->volume,   domain->target, domain->fresh,     domain->release};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) free(tables[i]);
   for (int f = 0; f < kFields; f++) {
     free(domain->field[f]);
     free(domain->next[f]);
   }
   for (int p = 0; p < domain->partners; p++) {
-    void *lists[] = {domain->partner[p].send, domain->partner[p].receive, domain->partner[p].send_buffer,
+    void* lists[] = {domain->partner[p].send, domain->partner[p].receive, domain->partner[p].send_buffer,
                      domain->partner[p].receive_buffer};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
   }
@@ -258,24 +258,24 @@ static void free_domain(Domain *domain) {
 
 /* ---- input and output ---- */
 
-static void check_count(const MPI_Status *status, const Domain *domain, const char *what) {
+static void check_count(const MPI_Status* status, const Domain* domain, const char* what) {
   int moved = 0;
   MPI_Get_elements(status, MPI_DOUBLE, &moved);
   if (moved != domain->residents) fail(what);
 }
 
-static void set_view(MPI_File file, MPI_Offset disp, const Domain *domain) {
+static void set_view(MPI_File file, MPI_Offset disp, const Domain* domain) {
   check(MPI_File_set_view(file, disp, MPI_DOUBLE, domain->file_type, "native", MPI_INFO_NULL), "MPI_File_set_view");
 }
 
-static void read_field(MPI_File file, MPI_Offset disp, double *field, const Domain *domain) {
+static void read_field(MPI_File file, MPI_Offset disp, double* field, const Domain* domain) {
   MPI_Status status;
   set_view(file, disp, domain);
   check(MPI_File_read_all(file, field, 1, domain->memory_type, &status), "MPI_File_read_all");
   check_count(&status, domain, "a read moved fewer cells than asked for");
 }
 
-static void read_initial_fields(const char *path, const Mesh *mesh, Domain *domain) {
+static void read_initial_fields(const char* path, const Mesh* mesh, Domain* domain) {
   MPI_File file;
   check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file), path);
   for (int f = 0; f < kFields; f++)
@@ -284,7 +284,7 @@ static void read_initial_fields(const char *path, const Mesh *mesh, Domain *doma
   for (int64_t k = 0; k < domain->residents; k++) domain->release[k] = domain->field[kDye][domain->resident[k]];
 }
 
-static void append_month(MPI_File file, MPI_Offset *disp, const Mesh *mesh, const Domain *domain) {
+static void append_month(MPI_File file, MPI_Offset* disp, const Mesh* mesh, const Domain* domain) {
   for (int f = 0; f < kFields; f++) {
     MPI_Status status;
     set_view(file, *disp, domain);
@@ -294,9 +294,9 @@ static void append_month(MPI_File file, MPI_Offset *disp, const Mesh *mesh, cons
   }
 }
 
-/* Opens the finished file again (closing it made every rank's writes visible) and reads the last array back: each resident
- * cell must be what memory holds, each ghost must not be touched. */
-static void verify(const char *path, MPI_Offset end, const Mesh *mesh, const Domain *domain) {
+/* Opens the finished file again (closing it made every rank's writes visible) and reads the last array back: each
+ * resident cell must be what memory holds, each ghost must not be touched. */
+static void verify(const char* path, MPI_Offset end, const Mesh* mesh, const Domain* domain) {
   double *back = allocate(domain->local, sizeof *back), *expected = allocate(domain->local, sizeof *expected);
   for (int64_t i = 0; i < domain->local; i++) back[i] = expected[i] = kNotRead;
   for (int64_t k = 0; k < domain->residents; k++)
@@ -315,22 +315,24 @@ static void verify(const char *path, MPI_Offset end, const Mesh *mesh, const Dom
 
 /* ---- the model ---- */
 
-static void exchange_ghosts(Domain *domain) {
-  MPI_Request *request = allocate(2 * domain->partners, sizeof *request);
+static void exchange_ghosts(Domain* domain) {
+  MPI_Request* request = allocate(2 * domain->partners, sizeof *request);
   int requests = 0;
   for (int i = 0; i < domain->partners; i++) {
-    Partner *p = &domain->partner[i];
-    MPI_Irecv(p->receive_buffer, (int)(kFields * p->receive_count), MPI_DOUBLE, p->rank, 0, MPI_COMM_WORLD, &request[requests++]);
+    Partner* p = &domain->partner[i];
+    MPI_Irecv(p->receive_buffer, (int)(kFields * p->receive_count), MPI_DOUBLE, p->rank, 0, MPI_COMM_WORLD,
+              &request[requests++]);
   }
   for (int i = 0; i < domain->partners; i++) {
-    Partner *p = &domain->partner[i];
+    Partner* p = &domain->partner[i];
     for (int f = 0; f < kFields; f++)
       for (int64_t k = 0; k < p->send_count; k++) p->send_buffer[f * p->send_count + k] = domain->field[f][p->send[k]];
-    MPI_Isend(p->send_buffer, (int)(kFields * p->send_count), MPI_DOUBLE, p->rank, 0, MPI_COMM_WORLD, &request[requests++]);
+    MPI_Isend(p->send_buffer, (int)(kFields * p->send_count), MPI_DOUBLE, p->rank, 0, MPI_COMM_WORLD,
+              &request[requests++]);
   }
   MPI_Waitall(requests, request, MPI_STATUSES_IGNORE);
   for (int i = 0; i < domain->partners; i++) {
-    Partner *p = &domain->partner[i];
+    Partner* p = &domain->partner[i];
     for (int f = 0; f < kFields; f++)
       for (int64_t k = 0; k < p->receive_count; k++)
         domain->field[f][p->receive[k]] = p->receive_buffer[f * p->receive_count + k];
@@ -339,10 +341,10 @@ static void exchange_ghosts(Domain *domain) {
 }
 
 /* Upwind advection and diffusion, each link's exchange seen from the resident cell's side. */
-static void advance(Domain *domain, double months) {
+static void advance(Domain* domain, double months) {
   exchange_ghosts(domain);
   for (int f = 0; f < kFields; f++) {
-    const double *old = domain->field[f];
+    const double* old = domain->field[f];
     for (int64_t k = 0; k < domain->residents; k++) {
       const int64_t here = domain->resident[k];
       double gain = 0.0;
@@ -360,7 +362,7 @@ static void advance(Domain *domain, double months) {
     domain->next[kAge][i] = domain->fresh[k] > 0 ? 0.0 : domain->next[kAge][i] + months / 12.0;
   }
   for (int f = 0; f < kFields; f++) {
-    double *swap = domain->field[f];
+    double* swap = domain->field[f];
     domain->field[f] = domain->next[f];
     domain->next[f] = swap;
   }
@@ -368,13 +370,13 @@ static void advance(Domain *domain, double months) {
 
 /* ---- the program ---- */
 
-static void describe(const Mesh *mesh, const Domain *domain) {
+static void describe(const Mesh* mesh, const Domain* domain) {
   double mine = (double)(domain->local - domain->residents) / (double)(domain->local > 0 ? domain->local : 1);
   double share[2] = {mine, -mine}, most[2];
   MPI_Reduce(share, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
   if (domain->me == 0)
-    printf("ocean: %lld cells on %d ranks, ghosts are %.0f to %.0f %% of a rank's cells\n", (long long)mesh->cells, domain->ranks,
-           -100.0 * most[1], 100.0 * most[0]);
+    printf("ocean: %lld cells on %d ranks, ghosts are %.0f to %.0f %% of a rank's cells\n", (long long)mesh->cells,
+           domain->ranks, -100.0 * most[1], 100.0 * most[0]);
 }
 
 static void report(MPI_Offset bytes, double total, double output, int me) {
@@ -385,7 +387,7 @@ static void report(MPI_Offset bytes, double total, double output, int me) {
 }
 
 /* Returns the seconds this rank spent in output, and the file's size in *end. */
-static double simulate(const char *path, const Mesh *mesh, Domain *domain, const int months[2], MPI_Offset *end) {
+static double simulate(const char* path, const Mesh* mesh, Domain* domain, const int months[2], MPI_Offset* end) {
   MPI_File file;
   double output = -MPI_Wtime();
   check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file), path);
@@ -405,7 +407,7 @@ static double simulate(const char *path, const Mesh *mesh, Domain *domain, const
   return output;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   if (argc < 3) fail("usage: ocean MESH OUTPUT [MONTHS [STEPS]]");
   Mesh mesh;

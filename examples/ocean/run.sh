@@ -44,7 +44,7 @@ launcher_flags() {
   version="$("$mpirun" --version 2>&1 | head -n 3)"
   flags=()
   case "$version" in
-    *"Open MPI"*)
+    *"Open MPI"* | *OpenRTE*)
       flags=(--oversubscribe)
       [ "$(id -u)" -ne 0 ] || flags+=(--allow-run-as-root)
       mpi_name="Open MPI"

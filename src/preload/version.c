@@ -1,3 +1,3 @@
 #include "mercutio/mercutio.h"
 
-const char* mercutio_version(void) { return MERCUTIO_VERSION; }
+__attribute__((visibility("default"))) const char* mercutio_version(void) { return MERCUTIO_VERSION; }

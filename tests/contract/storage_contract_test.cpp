@@ -24,6 +24,7 @@ struct Case {
   const char* prefix;
   bool keeps_bytes;
   std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap;
+  const char* backend = "auto";
 };
 
 std::unique_ptr<Storage> traced(std::unique_ptr<Storage> inner) {
@@ -54,6 +55,7 @@ class StorageContract : public ::testing::TestWithParam<Case> {
     OpenOptions options;
     options.write = true;
     options.create = create;
+    options.async_backend = GetParam().backend;
     auto opened = resolved.driver->open(resolved.path, options);
     EXPECT_TRUE(opened.ok());
     if (!opened) return nullptr;
@@ -207,6 +209,8 @@ TEST_P(StorageContract, SharedLocksOverlapAndEndOneByOne) {
 
 const Case kCases[] = {
     {"posix", "", true, nullptr},
+    {"posix_threads", "", true, nullptr, "threads"},
+    {"posix_io_uring", "", true, nullptr, "io_uring"},
     {"memory", "memory:", true, nullptr},
     {"null", "null:", false, nullptr},
     {"traced_posix", "ufs:", true, traced},

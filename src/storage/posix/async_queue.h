@@ -37,4 +37,9 @@ class AsyncQueue {
 // took yet is run by whoever waits for it. After a fork the child, which has no threads, runs its transfers at once.
 std::shared_ptr<AsyncQueue> make_thread_queue(i64 threads);
 
+// One io_uring for the process; null where the kernel has or allows none, or the library was built without. Runs of one
+// transfer overlap: when end of file cuts one short, later ones may have been read all the same. After a fork the child
+// runs its transfers at once.
+std::shared_ptr<AsyncQueue> make_uring_queue();
+
 }  // namespace mercutio::posix

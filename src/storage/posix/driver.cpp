@@ -167,8 +167,7 @@ class PosixDriver final : public Driver {
     struct stat status {};
     if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
     if (S_ISDIR(status.st_mode)) return error_from_errno("open", EISDIR);
-    return std::unique_ptr<Storage>(
-        std::make_unique<PosixStorage>(std::move(owned), options, queue(options.io_threads)));
+    return std::unique_ptr<Storage>(std::make_unique<PosixStorage>(std::move(owned), options, queue(options)));
   }
 
   Status remove(const std::string& path) override {
@@ -188,18 +187,24 @@ class PosixDriver final : public Driver {
     return open_retrying(path, flags, options.permissions);
   }
 
-  // The pool is shared by the files of the process that want as many threads, and ends with the last of them. In the
-  // page cache io_uring was measured not to be faster than threads, so every backend that can be asked for is the pool.
-  std::shared_ptr<AsyncQueue> queue(i64 threads) {
+  // A queue is shared by the files of the process that want the same one, and ends with the last of them. "auto" is the
+  // pool: in the page cache io_uring was measured to be slower. Where there is no io_uring it is the pool, too.
+  std::shared_ptr<AsyncQueue> queue(const OpenOptions& options) {
     std::lock_guard guard(mutex_);
-    std::weak_ptr<AsyncQueue>& known = queues_[threads];
+    if (options.async_backend == "io_uring") {
+      std::shared_ptr<AsyncQueue> queue = ring_.lock();
+      if (!queue) ring_ = queue = make_uring_queue();
+      if (queue) return queue;
+    }
+    std::weak_ptr<AsyncQueue>& known = pools_[options.io_threads];
     std::shared_ptr<AsyncQueue> queue = known.lock();
-    if (!queue) known = queue = make_thread_queue(threads);
+    if (!queue) known = queue = make_thread_queue(options.io_threads);
     return queue;
   }
 
   std::mutex mutex_;
-  std::map<i64, std::weak_ptr<AsyncQueue>> queues_;
+  std::weak_ptr<AsyncQueue> ring_;
+  std::map<i64, std::weak_ptr<AsyncQueue>> pools_;
 };
 
 }  // namespace

@@ -3,83 +3,15 @@
 // is allocated and no byte is copied.
 #include "storage/posix/transfer.h"
 
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <limits>
 
+#include "storage/posix/gather.h"
+
 namespace mercutio::posix {
 namespace {
-
-constexpr i64 kMaxCallBytes = 1024 * MiB;  // Linux moves at most 2^31 - 4096 bytes in one call
-constexpr size_t kMaxBuffers = 1024;       // IOV_MAX of Linux
-
-struct Run {
-  i64 offset = 0;
-  i64 bytes = 0;
-  size_t first = 0;  // of the buffers that are still to be moved
-  size_t count = 0;  // one after the last
-  std::array<iovec, kMaxBuffers> buffers;
-
-  bool append(const IoPiece& piece, i64 skip, i64 take) {
-    std::byte* data = piece.data + skip;
-    if (count > 0) {
-      iovec& last = buffers[count - 1];
-      if (static_cast<std::byte*>(last.iov_base) + last.iov_len == data) {
-        last.iov_len += static_cast<size_t>(take);
-        bytes += take;
-        return true;
-      }
-    }
-    if (count == kMaxBuffers) return false;
-    buffers[count++] = iovec{data, static_cast<size_t>(take)};
-    bytes += take;
-    return true;
-  }
-
-  void advance(i64 moved) {
-    offset += moved;
-    bytes -= moved;
-    while (moved > 0) {
-      iovec& buffer = buffers[first];
-      const i64 part = std::min(moved, static_cast<i64>(buffer.iov_len));
-      buffer.iov_base = static_cast<std::byte*>(buffer.iov_base) + part;
-      buffer.iov_len -= static_cast<size_t>(part);
-      moved -= part;
-      if (buffer.iov_len == 0) ++first;
-    }
-  }
-};
-
-// Takes the next run out of the pieces; false when there is none left.
-class Gatherer {
- public:
-  explicit Gatherer(std::span<const IoPiece> pieces) : pieces_(pieces) {}
-
-  bool next(Run& run) {
-    run.bytes = 0;
-    run.first = run.count = 0;
-    for (; index_ < pieces_.size(); ++index_, taken_ = 0) {
-      const IoPiece& piece = pieces_[index_];
-      if (piece.bytes == taken_) continue;
-      if (run.count == 0) run.offset = piece.offset + taken_;
-      if (piece.offset + taken_ != run.offset + run.bytes || run.bytes == kMaxCallBytes) return true;
-      const i64 take = std::min(piece.bytes - taken_, kMaxCallBytes - run.bytes);
-      if (!run.append(piece, taken_, take)) return true;
-      taken_ += take;
-      if (taken_ < piece.bytes) return true;
-    }
-    return run.bytes > 0;
-  }
-
- private:
-  std::span<const IoPiece> pieces_;
-  size_t index_ = 0;
-  i64 taken_ = 0;  // bytes of pieces_[index_] that went into earlier runs
-};
 
 ssize_t call_once(int fd, Direction direction, const Run& run) {
   const iovec* buffers = run.buffers.data() + run.first;
@@ -95,7 +27,8 @@ ssize_t call_once(int fd, Direction direction, const Run& run) {
                  : ::pwrite(fd, buffers->iov_base, buffers->iov_len, run.offset);
 }
 
-// Moves the run; the value is what was moved, less than run.bytes only at end of file.
+}  // namespace
+
 Result<i64> move_run(int fd, Direction direction, Run& run) {
   const bool reading = direction == Direction::kRead;
   i64 total = 0;
@@ -115,7 +48,7 @@ Result<i64> move_run(int fd, Direction direction, Run& run) {
   return total;
 }
 
-Status check(std::span<const IoPiece> pieces) {
+Status check_pieces(std::span<const IoPiece> pieces) {
   for (const IoPiece& piece : pieces) {
     if (piece.bytes < 0 || piece.offset < 0 || piece.offset > std::numeric_limits<i64>::max() - piece.bytes)
       return Error{ErrorClass::kArg, "a transfer outside of what a file can hold", EINVAL, piece.offset, piece.bytes};
@@ -123,10 +56,8 @@ Status check(std::span<const IoPiece> pieces) {
   return ok_status();
 }
 
-}  // namespace
-
 Result<i64> transfer(int fd, Direction direction, std::span<const IoPiece> pieces) {
-  MERCUTIO_TRY(check(pieces));
+  MERCUTIO_TRY(check_pieces(pieces));
   Gatherer gatherer(pieces);
   Run run;
   i64 total = 0;

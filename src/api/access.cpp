@@ -37,7 +37,7 @@ AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
     call.argument_error = count_error();
     return call;
   }
-  Result<DecodedType> type = decode(buffer.type);
+  Result<DecodedType> type = decode_committed(buffer.type);
   if (!type) {
     call.argument_error = std::move(type).error();
     return call;

@@ -74,7 +74,7 @@ int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int
     reinterpret_cast<void (*)(Fint*, Fint*)>(entry.function)(&fortran_file, &shown);
   }
   static_cast<void>(comm);
-  return MPI_SUCCESS;   // the program's handler has dealt with it; MPICH's own tests ask for this
+  return shown;   // what the handler left: one that sets MPI_SUCCESS has dealt with it, any other leaves the error to the caller
 }
 
 }  // namespace mercutio

@@ -19,7 +19,7 @@ MPI_Datatype own(MPI_Datatype type) {
 
 Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
   Status argument_error = ok_status();
-  Result<DecodedType> e = decode(etype), f = decode(filetype);
+  Result<DecodedType> e = decode_committed(etype), f = decode_committed(filetype);
   if (!e) argument_error = e.error();
   if (!f) argument_error = f.error();
   bool types_ok = e.ok() && f.ok();

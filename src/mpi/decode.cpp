@@ -66,6 +66,12 @@ Status read_contents(MPI_Datatype type, Contents& out) {
   return has_large ? read_large(type, out) : read_small(type, out);
 }
 
+// Named, or one of the parametrized Fortran types: neither is ever freed.
+bool is_predefined(int combiner) {
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
+         combiner == MPI_COMBINER_F90_INTEGER;
+}
+
 std::vector<i64> slice(const std::vector<i64>& from, i64 begin, i64 count) {
   return {from.begin() + begin, from.begin() + begin + count};
 }
@@ -160,8 +166,13 @@ void free_contents(Contents& c) {
     if (!is_named(type)) PMPI_Type_free(&type);
 }
 
-// An MPI pads structs to alignment and knows bounds markers; where its lb or extent differ from the constructors', its own
-// count.
+bool counts_bytes(int combiner) {
+  return combiner == MPI_COMBINER_STRUCT || combiner == MPI_COMBINER_HVECTOR || combiner == MPI_COMBINER_HINDEXED ||
+         combiner == MPI_COMBINER_HINDEXED_BLOCK;
+}
+
+// An MPI pads to alignment where displacements are bytes (MPICH only structs, Open MPI all of them) and knows bounds
+// markers; where its lb or extent differ from the constructors', its own count.
 Result<TypeSpecRef> with_bounds_of(MPI_Datatype type, TypeSpecRef spec) {
   MPI_Count lb = 0, extent = 0;
   if (PMPI_Type_get_extent_x(type, &lb, &extent) != MPI_SUCCESS) return type_error("MPI_Type_get_extent refused the datatype");
@@ -183,7 +194,7 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type) {
   free_contents(c);
   if (!children) return std::move(children).error();
   if (!spec) return type_error("a datatype constructor this library does not know");
-  return c.combiner == MPI_COMBINER_STRUCT ? with_bounds_of(type, std::move(spec)) : Result<TypeSpecRef>(std::move(spec));
+  return counts_bytes(c.combiner) ? with_bounds_of(type, std::move(spec)) : Result<TypeSpecRef>(std::move(spec));
 }
 
 // ---- the cache: an attribute on the datatype -------------------------------------------------------------------------
@@ -217,6 +228,18 @@ int type_keyval() {
   return the_cache.keyval;
 }
 
+// MPI has no query for this, but every MPI refuses to send an uncommitted type, also to MPI_PROC_NULL.
+bool is_committed(MPI_Datatype type) {
+  static const MPI_Comm probe = [] {
+    MPI_Comm made = MPI_COMM_NULL;
+    PMPI_Comm_dup(MPI_COMM_SELF, &made);
+    PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    return made;
+  }();
+  char nothing = 0;   // never read: nobody receives
+  return PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, probe) == MPI_SUCCESS;
+}
+
 }  // namespace
 
 bool is_named(MPI_Datatype type) {
@@ -224,10 +247,10 @@ bool is_named(MPI_Datatype type) {
   static const auto envelope = real_function<EnvelopeLarge>("PMPI_Type_get_envelope_c");
   if (envelope) {
     MPI_Count ni, na, nc, nd;
-    return envelope(type, &ni, &na, &nc, &nd, &c.combiner) == MPI_SUCCESS && c.combiner == MPI_COMBINER_NAMED;
+    return envelope(type, &ni, &na, &nc, &nd, &c.combiner) == MPI_SUCCESS && is_predefined(c.combiner);
   }
   int ni, na, nd;
-  return PMPI_Type_get_envelope(type, &ni, &na, &nd, &c.combiner) == MPI_SUCCESS && c.combiner == MPI_COMBINER_NAMED;
+  return PMPI_Type_get_envelope(type, &ni, &na, &nd, &c.combiner) == MPI_SUCCESS && is_predefined(c.combiner);
 }
 
 Result<DecodedType> decode(MPI_Datatype type) {
@@ -237,6 +260,7 @@ Result<DecodedType> decode(MPI_Datatype type) {
   if (PMPI_Type_get_attr(type, keyval, &known, &found) == MPI_SUCCESS && found) return *known;
   MERCUTIO_LET(TypeSpecRef spec, build_spec(type));
   MERCUTIO_LET(FlatTypeRef flat, FlatType::lower(*spec));
+  if (!is_committed(type)) return DecodedType{spec, flat, false};   // not cached: it may be committed later
   auto entry = std::make_unique<DecodedType>(DecodedType{spec, flat});
   DecodedType result = *entry;
   if (PMPI_Type_set_attr(type, keyval, entry.get()) == MPI_SUCCESS) {
@@ -245,6 +269,12 @@ Result<DecodedType> decode(MPI_Datatype type) {
     entry.release();
   }
   return result;
+}
+
+Result<DecodedType> decode_committed(MPI_Datatype type) {
+  Result<DecodedType> decoded = decode(type);
+  if (decoded && !decoded->committed) return type_error("the datatype is not committed; call MPI_Type_commit first");
+  return decoded;
 }
 
 MPI_Datatype type_of(const TypeSpec* spec) {

@@ -10,11 +10,14 @@ namespace mercutio {
 struct DecodedType {
   TypeSpecRef spec;
   FlatTypeRef flat;   // native sizes, coalesced
+  bool committed = true;
 };
 
 // kType for MPI_DATATYPE_NULL and for types the MPI itself refuses to describe.
 Result<DecodedType> decode(MPI_Datatype type);
-bool is_named(MPI_Datatype type);
+// The same for a type that is to move data: kType if it was not committed.
+Result<DecodedType> decode_committed(MPI_Datatype type);
+bool is_named(MPI_Datatype type);   // or predefined without a name (MPI_Type_create_f90_*): not to be freed
 // A live MPI type with this spec (one that was decoded and not freed since), for conversion callbacks; else
 // MPI_DATATYPE_NULL.
 MPI_Datatype type_of(const TypeSpec* spec);

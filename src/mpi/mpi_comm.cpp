@@ -151,6 +151,10 @@ class MpiMessage final : public Message {
 class MpiCounter final : public SharedCounter {
  public:
   MpiCounter(DuplicateRef dup, i64 slot) : dup_(std::move(dup)), slot_(slot) {}
+  ~MpiCounter() override {
+    std::lock_guard lock(dup_->mutex);
+    if (dup_->counters) dup_->counters->give_back(slot_);
+  }
   Result<i64> fetch_add(i64 delta) override { return dup_->counters->fetch_add(slot_, delta); }
   Result<i64> load() override { return dup_->counters->fetch_add(slot_, 0); }
   Status store(i64 value) override { return dup_->counters->store(slot_, value); }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <random>
+#include <vector>
 
 namespace mercutio {
 namespace {
@@ -16,13 +17,19 @@ namespace {
 constexpr i64 kSlots = 4096;
 constexpr std::size_t kBytes = kSlots * sizeof(i64);
 
-// Slots are handed out in order and come round again after kSlots opens; then each is set back to 0 first.
+// Which slots are taken. Files of one communicator are opened and closed in the same order on all its ranks, so that each
+// rank finds the same free slot by itself. Slots are tried in turn; one that was used before is set back to 0 first.
 class SlotOrder {
  public:
   template <class Clear>
   Result<i64> take(MPI_Comm comm, Clear clear) {
-    i64 slot = next_++ % kSlots;
-    if (next_ <= kSlots) return slot;
+    i64 slot = next_ % kSlots;
+    for (i64 tried = 0; taken_[static_cast<std::size_t>(slot)]; slot = (slot + 1) % kSlots)
+      if (++tried == kSlots) return Error{ErrorClass::kNoMem, "more files are open on one communicator than there are shared file pointers"};
+    bool is_new = next_ < kSlots && slot == next_;
+    next_ = next_ < kSlots ? next_ + 1 : kSlots + slot + 1;
+    taken_[static_cast<std::size_t>(slot)] = true;
+    if (is_new) return slot;
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
     Status cleared = rank == 0 ? clear(slot) : ok_status();
@@ -30,9 +37,11 @@ class SlotOrder {
     if (!cleared) return std::move(cleared).error();
     return slot;
   }
+  void give_back(i64 slot) { taken_[static_cast<std::size_t>(slot)] = false; }
 
  private:
   i64 next_ = 0;
+  std::vector<bool> taken_ = std::vector<bool>(static_cast<std::size_t>(kSlots), false);
 };
 
 class MemorySlots final : public SharedSlots {
@@ -42,6 +51,7 @@ class MemorySlots final : public SharedSlots {
   Result<i64> take() override {
     return order_.take(comm_, [this](i64 slot) { return store(slot, 0); });
   }
+  void give_back(i64 slot) override { order_.give_back(slot); }
   Result<i64> fetch_add(i64 slot, i64 delta) override { return std::atomic_ref<i64>(slots_[slot]).fetch_add(delta); }
   Status store(i64 slot, i64 value) override {
     std::atomic_ref<i64>(slots_[slot]).store(value);
@@ -64,6 +74,7 @@ class WindowSlots final : public SharedSlots {
   Result<i64> take() override {
     return order_.take(comm_, [this](i64 slot) { return store(slot, 0); });
   }
+  void give_back(i64 slot) override { order_.give_back(slot); }
   Result<i64> fetch_add(i64 slot, i64 delta) override { return exchange(slot, delta, MPI_SUM); }
   Status store(i64 slot, i64 value) override {
     MERCUTIO_TRY(exchange(slot, value, MPI_REPLACE));

@@ -15,7 +15,8 @@ namespace mercutio {
 class SharedSlots {
  public:
   virtual ~SharedSlots() = default;
-  virtual Result<i64> take() = 0;   // collective: the next slot, holding 0; the same on all ranks
+  virtual Result<i64> take() = 0;   // collective: a slot nobody has, holding 0; the same on all ranks
+  virtual void give_back(i64 slot) = 0;   // in the same order on all ranks
   virtual Result<i64> fetch_add(i64 slot, i64 delta) = 0;
   virtual Status store(i64 slot, i64 value) = 0;
 };

@@ -62,6 +62,7 @@ uintptr_t mercutio_resolve(uintptr_t index) {
   const char* name = mercutio_names[index];
   void* found = backend ? dlsym(backend, name) : NULL;
   if (!found && mpi.handle) found = dlsym(mpi.handle, name);
+  if (!found && !backend) found = dlsym(RTLD_NEXT, name); /* Fortran names are in the MPI's Fortran library */
   uintptr_t target = found ? (uintptr_t)found : (uintptr_t)&missing_function;
   atomic_store_explicit(&mercutio_table[index], target, memory_order_release);
   return target;

@@ -101,7 +101,6 @@ int create_striped(const std::string& path, int flags, int permissions, const La
     fd = ::open(path.c_str(), flags | O_CREAT | O_EXCL | kDelayObjects, permissions);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return -1;
-  if (const int on = ::fcntl(fd, F_GETFL); on >= 0) (void)::fcntl(fd, F_SETFL, on & ~FASYNC);
   const std::vector<std::byte> bytes = make_lov(layout);
   (void)::fsetxattr(fd, kAttribute, bytes.data(), bytes.size(), 0);
   return fd;

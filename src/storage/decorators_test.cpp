@@ -1,0 +1,143 @@
+// What the decorators add; that they keep the contract of Storage is tested with the drivers.
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "storage/drivers.h"
+#include "storage/faulty.h"
+#include "storage/throttled.h"
+#include "storage/traced.h"
+
+namespace mercutio {
+namespace {
+
+struct Recorder final : TraceSink {
+  std::mutex mutex;
+  std::vector<TraceEvent> events;
+  void record(const TraceEvent& event) override {
+    std::lock_guard guard(mutex);
+    events.push_back(event);
+  }
+};
+
+class Decorators : public ::testing::Test {
+ protected:
+  std::unique_ptr<Storage> open() {
+    OpenOptions options;
+    options.write = options.create = true;
+    auto opened = driver_->open("file", options);
+    EXPECT_TRUE(opened.ok());
+    return std::move(*opened);
+  }
+  IoPiece piece(i64 offset, i64 bytes) { return {offset, data_.data(), bytes}; }
+  static std::span<const IoPiece> one(const IoPiece& piece) { return {&piece, 1}; }
+
+  std::unique_ptr<Driver> driver_ = make_memory_driver();
+  std::vector<std::byte> data_ = std::vector<std::byte>(256 * KiB, std::byte{7});
+};
+
+TEST_F(Decorators, TracedTellsEachCallOnce) {
+  Recorder recorder;
+  auto storage = make_traced(open(), recorder);
+  ASSERT_TRUE(storage->write(one(piece(100, 50))).ok());
+  ASSERT_EQ(storage->read(one(piece(120, 50))).value(), 30);
+  auto started = storage->start(Direction::kWrite, {piece(500, 20)});
+  EXPECT_EQ(started->wait().value(), 20);
+  EXPECT_EQ(started->wait().value(), 20);
+  started.reset();
+  storage->lock(10, 40, true)->reset();
+  ASSERT_TRUE(storage->sync().ok());
+  ASSERT_TRUE(storage->close().ok());
+  struct Expected {
+    TraceKind kind;
+    i64 offset, bytes;
+  };
+  const Expected expected[] = {{TraceKind::kStorageWrite, 100, 50}, {TraceKind::kStorageRead, 120, 30},
+                               {TraceKind::kStorageWrite, 500, 20}, {TraceKind::kLock, 10, 30},
+                               {TraceKind::kSync, -1, 0},           {TraceKind::kClose, -1, 0}};
+  ASSERT_EQ(recorder.events.size(), std::size(expected));
+  for (size_t i = 0; i < std::size(expected); ++i) {
+    const TraceEvent& event = recorder.events[i];
+    EXPECT_EQ(event.kind, expected[i].kind) << i;
+    EXPECT_EQ(event.offset, expected[i].offset) << i;
+    EXPECT_EQ(event.bytes, expected[i].bytes) << i;
+    EXPECT_LE(event.start_ns, event.end_ns) << i;
+  }
+}
+
+TEST_F(Decorators, ThrottledTakesItsTime) {
+  auto storage = make_throttled(open(), ThrottleSpeed{1024 * KiB, 10'000'000});
+  const i64 start = now_ns();
+  ASSERT_TRUE(storage->write(one(piece(0, 128 * KiB))).ok());
+  EXPECT_GE(now_ns() - start, 135'000'000);  // 125 ms on the line, 10 ms of latency
+}
+
+TEST_F(Decorators, ThrottledTransfersQueueWithoutHoldingUpTheCaller) {
+  auto storage = make_throttled(open(), ThrottleSpeed{1024 * KiB, 0});
+  const i64 start = now_ns();
+  auto first = storage->start(Direction::kWrite, {piece(0, 256 * KiB)});
+  auto second = storage->start(Direction::kWrite, {piece(256 * KiB, 256 * KiB)});
+  if (now_ns() - start < 200'000'000) {
+    EXPECT_FALSE(first->done());
+  }
+  EXPECT_EQ(first->wait().value(), 256 * KiB);
+  EXPECT_GE(now_ns() - start, 250'000'000);
+  EXPECT_EQ(second->wait().value(), 256 * KiB);
+  EXPECT_GE(now_ns() - start, 500'000'000);
+  EXPECT_TRUE(second->done());
+}
+
+TEST_F(Decorators, FaultyShortRead) {
+  ASSERT_TRUE(open()->write(one(piece(0, 1000))).ok());
+  auto plan = std::make_shared<FaultPlan>();
+  plan->fail_at = 1;
+  plan->short_read_bytes = 150;
+  auto storage = make_faulty(open(), plan);
+  const IoPiece pieces[] = {piece(0, 100), piece(200, 100)};
+  EXPECT_EQ(storage->read(pieces).value(), 200);
+  EXPECT_EQ(storage->read(pieces).value(), 150);
+  EXPECT_EQ(storage->read(pieces).value(), 200);
+}
+
+TEST_F(Decorators, FaultyPartialWrite) {
+  auto plan = std::make_shared<FaultPlan>();
+  plan->fail_at = 0;
+  plan->kinds = kFaultWrite;
+  plan->partial_write_bytes = 150;
+  plan->error = Error{ErrorClass::kNoSpace, "full", 28};
+  auto storage = make_faulty(open(), plan);
+  EXPECT_EQ(storage->size().value(), 0);
+  const IoPiece pieces[] = {piece(0, 100), piece(1000, 100)};
+  auto written = storage->write(pieces);
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().cls, ErrorClass::kNoSpace);
+  EXPECT_EQ(written.error().offset, 1050);
+  EXPECT_EQ(storage->size().value(), 1050);
+}
+
+TEST_F(Decorators, FaultyKindsAndFromThenOn) {
+  auto plan = std::make_shared<FaultPlan>();
+  plan->fail_at = 1;
+  plan->from_then_on = true;
+  plan->kinds = kFaultSync | kFaultClose;
+  auto storage = make_faulty(open(), plan);
+  EXPECT_TRUE(storage->set_size(10).ok());
+  EXPECT_TRUE(storage->lock(0, 10, true).ok());
+  EXPECT_TRUE(storage->sync().ok());
+  EXPECT_FALSE(storage->sync().ok());
+  EXPECT_FALSE(storage->start(Direction::kRead, {piece(0, 10)})->wait().value() != 10);
+  EXPECT_FALSE(storage->close().ok());
+  EXPECT_EQ(plan->seen, 3);
+}
+
+TEST_F(Decorators, FaultyStartedTransfer) {
+  auto plan = std::make_shared<FaultPlan>();
+  plan->fail_at = 0;
+  auto storage = make_faulty(open(), plan);
+  auto transfer = storage->start(Direction::kWrite, {piece(0, 10)});
+  EXPECT_TRUE(transfer->done());
+  EXPECT_EQ(transfer->wait().error(), (Error{ErrorClass::kIo, "failed on purpose", 5, 0}));
+}
+
+}  // namespace
+}  // namespace mercutio

@@ -1,0 +1,226 @@
+// The posix driver against the operating system: errors in mid-transfer, closed files, locks between processes.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+
+#include "storage/drivers.h"
+#include "storage/posix/allocate.h"
+#include "storage/posix/file_system.h"
+#include "storage/posix/transfer.h"
+
+namespace mercutio::posix {
+namespace {
+
+std::span<const IoPiece> one(const IoPiece& piece) {
+  return {&piece, 1};
+}
+
+// Runs `work` in a child; its value is the exit code (a child can't report otherwise).
+int in_child(const std::function<int()>& work) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(work());
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+class Posix : public ::testing::Test {
+ protected:
+  void TearDown() override { ::unlink(path_.c_str()); }
+  std::unique_ptr<Storage> open(bool read = true, bool write = true) {
+    OpenOptions options;
+    options.read = read;
+    options.write = options.create = write;
+    auto opened = driver_->open(path_, options);
+    return opened ? std::move(*opened) : nullptr;
+  }
+  IoPiece piece(i64 offset, i64 bytes) { return {offset, data_.data(), bytes}; }
+  i64 size() const {
+    struct stat status {};
+    return ::stat(path_.c_str(), &status) == 0 ? i64{status.st_size} : -1;
+  }
+
+  std::unique_ptr<Driver> driver_ = make_posix_driver();
+  std::string path_ = ::testing::TempDir() + "posix." + std::to_string(::getpid());
+  std::vector<std::byte> data_ = std::vector<std::byte>(64 * KiB, std::byte{7});
+};
+
+// The limit makes the kernel write the part that fits, and refuse the rest when asked again.
+TEST_F(Posix, AWriteThatStopsMidwayTellsWhere) {
+  const int code = in_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{10000, 10000};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+    auto storage = open();
+    if (!storage) return 2;
+    const IoPiece pieces[] = {piece(0, 4000), piece(4000, 8000)};
+    const auto written = storage->write(pieces);
+    if (written.ok() || written.error().sys_errno != EFBIG) return 3;
+    if (written.error().offset != 10000 || written.error().bytes != 2000) return 4;
+    if (storage->start(Direction::kWrite, {piece(9000, 2000)})->wait().ok()) return 5;
+    return storage->preallocate(20000).ok() ? 6 : 0;
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(size(), 10000);
+}
+
+TEST_F(Posix, AFullDevice) {
+  OpenOptions options;
+  options.write = true;
+  auto full = driver_->open("/dev/full", options);
+  if (!full) GTEST_SKIP() << "no /dev/full here";
+  const auto written = (*full)->write(one(piece(0, 100)));
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().cls, ErrorClass::kNoSpace);
+  EXPECT_EQ(written.error().offset, 0);
+  EXPECT_EQ((*full)->start(Direction::kWrite, {piece(0, 100)})->wait().error().cls, ErrorClass::kNoSpace);
+}
+
+TEST_F(Posix, PiecesThatNoFileCanHold) {
+  auto storage = open();
+  EXPECT_EQ(storage->write(one(piece(-1, 10))).error().cls, ErrorClass::kArg);
+  EXPECT_EQ(storage->read(one(piece(0, -1))).error().cls, ErrorClass::kArg);
+  EXPECT_EQ(storage->write(one(piece(INT64_MAX - 5, 10))).error().cls, ErrorClass::kArg);
+  EXPECT_EQ(storage->read({}).value(), 0);
+}
+
+TEST_F(Posix, AccessNotOpenedFor) {
+  ASSERT_TRUE(open()->write(one(piece(0, 100))).ok());
+  auto reader = open(true, false);
+  EXPECT_FALSE(reader->write(one(piece(0, 10))).ok());
+  EXPECT_FALSE(reader->set_size(10).ok());
+  EXPECT_TRUE(reader->lock(0, 10, true).ok()) << "what a reader can have is a shared lock";
+  auto writer = open(false, true);
+  EXPECT_FALSE(writer->read(one(piece(0, 10))).ok());
+  EXPECT_TRUE(writer->lock(0, 10, false).ok());
+}
+
+TEST_F(Posix, AClosedFileTouchesNoOtherDescriptor) {
+  auto storage = open();
+  ASSERT_TRUE(storage->write(one(piece(0, 100))).ok());
+  ASSERT_TRUE(storage->close().ok());
+  const int other = ::open("/dev/null", O_RDWR);  // gets the number that was freed
+  EXPECT_EQ(storage->close().error().cls, ErrorClass::kFile);
+  EXPECT_FALSE(storage->read(one(piece(0, 10))).ok());
+  EXPECT_FALSE(storage->write(one(piece(0, 10))).ok());
+  EXPECT_FALSE(storage->start(Direction::kRead, {piece(0, 10)})->wait().ok());
+  EXPECT_FALSE(storage->size().ok());
+  EXPECT_FALSE(storage->lock(0, 10, true).ok());
+  storage.reset();
+  EXPECT_EQ(::close(other), 0) << "the storage closed a descriptor that wasn't its own any more";
+}
+
+TEST_F(Posix, CloseWaitsForStartedTransfers) {
+  auto storage = open();
+  std::vector<std::unique_ptr<Transfer>> transfers;
+  for (i64 i = 0; i < 8; ++i) transfers.push_back(storage->start(Direction::kWrite, {piece(i * 64 * KiB, 64 * KiB)}));
+  ASSERT_TRUE(storage->close().ok());
+  EXPECT_EQ(size(), 512 * KiB);
+  for (auto& transfer : transfers) EXPECT_EQ(transfer->wait().value(), 64 * KiB);
+}
+
+TEST_F(Posix, TransfersAfterAFork) {
+  auto storage = open();
+  ASSERT_TRUE(storage->start(Direction::kWrite, {piece(0, 1000)})->wait().ok());
+  const int code = in_child([&] {
+    const auto written = storage->start(Direction::kWrite, {piece(1000, 500)})->wait();
+    return written.ok() && *written == 500 ? 0 : 1;
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(size(), 1500);
+}
+
+TEST_F(Posix, LocksExcludeProcesses) {
+  auto mine = open();
+  auto held = mine->lock(100, 200, true);
+  ASSERT_TRUE(held.ok());
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto theirs = open();
+    if (!theirs->lock(0, 100, true).ok() || !theirs->lock(200, 300, true).ok()) ::_exit(2);  // beside it: no wait
+    if (::write(ready[1], "r", 1) != 1) ::_exit(3);
+    auto theirs_now = theirs->lock(150, 160, false);
+    std::byte seen{};
+    const IoPiece back{150, &seen, 1};
+    const auto got = theirs->read(one(back));
+    ::_exit(theirs_now.ok() && got.ok() && *got == 1 && seen == std::byte{7} ? 0 : 1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ::usleep(50'000);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, WNOHANG), 0) << "the child didn't wait for the lock";
+  ASSERT_TRUE(mine->write(one(piece(150, 1))).ok());
+  held->reset();
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST_F(Posix, LocksOfADeadProcessAreFree) {
+  EXPECT_EQ(in_child([&] {
+              static std::unique_ptr<HeldLock> kept;
+              auto theirs = open();
+              kept = std::move(*theirs->lock(0, 100, true));
+              return 0;
+            }),
+            0);
+  EXPECT_TRUE(open()->lock(0, 100, true).ok());
+}
+
+TEST_F(Posix, TraitsOfFileSystems) {
+  const int proc = ::open("/proc/self/status", O_RDONLY);
+  EXPECT_EQ(traits_of(proc).file_system, "unknown");
+  ::close(proc);
+  struct stat status {};
+  if (::stat("/dev/shm", &status) != 0) GTEST_SKIP() << "no /dev/shm here";
+  const int fd = ::open("/dev/shm", O_TMPFILE | O_RDWR, 0600);
+  if (fd < 0) GTEST_SKIP() << "no file in /dev/shm";
+  const Traits traits = traits_of(fd);
+  EXPECT_EQ(traits.file_system, "tmpfs");
+  EXPECT_TRUE(traits.can_lock && traits.visibility_immediate && traits.sparse_files);
+  EXPECT_EQ(traits.block_bytes, 4096);
+  ::close(fd);
+  EXPECT_TRUE(lock_refused(ENOLCK));
+  EXPECT_FALSE(lock_refused(EAGAIN));
+  EXPECT_FALSE(is_on_lustre("/dev/shm/x"));
+  EXPECT_FALSE(is_on_lustre("x"));
+}
+
+TEST_F(Posix, AllocationByWritingKeepsWhatIsThere) {
+  const int fd = ::open(path_.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_GE(fd, 0);
+  ASSERT_TRUE(transfer(fd, Direction::kWrite, one(piece(3 * MiB, 64 * KiB))).ok());
+  ASSERT_TRUE(allocate_by_writing(fd, 5 * MiB).ok());
+  struct stat status {};
+  ASSERT_EQ(::fstat(fd, &status), 0);
+  EXPECT_EQ(status.st_size, 5 * MiB);
+  EXPECT_GE(i64{status.st_blocks} * 512, 5 * MiB);
+  std::vector<std::byte> whole(static_cast<size_t>(5 * MiB), std::byte{1});
+  const IoPiece all{0, whole.data(), 5 * MiB};
+  ASSERT_EQ(transfer(fd, Direction::kRead, one(all)).value(), 5 * MiB);
+  for (i64 i = 0; i < 5 * MiB; ++i) {
+    const bool written = i >= 3 * MiB && i < 3 * MiB + 64 * KiB;
+    ASSERT_EQ(whole[static_cast<size_t>(i)], written ? std::byte{7} : std::byte{0}) << i;
+  }
+  ASSERT_TRUE(allocate_by_writing(fd, 100).ok());
+  ASSERT_TRUE(allocate(fd, 0).ok());
+  ASSERT_EQ(::fstat(fd, &status), 0);
+  EXPECT_EQ(status.st_size, 5 * MiB) << "allocating less cuts nothing off";
+  EXPECT_EQ(allocate(fd, -1).error().cls, ErrorClass::kArg);
+  ::close(fd);
+}
+
+}  // namespace
+}  // namespace mercutio::posix

@@ -1,0 +1,32 @@
+#include <gtest/gtest.h>
+
+#include "storage/storage.h"
+
+namespace mercutio {
+namespace {
+
+void expect_resolved(const std::string& name, const std::string& driver, const std::string& path) {
+  const Resolved resolved = resolve(name);
+  EXPECT_EQ(resolved.driver->name(), driver) << name;
+  EXPECT_EQ(resolved.path, path) << name;
+}
+
+TEST(Registry, WholePrefixesChooseTheDriver) {
+  for (const char* prefix : {"posix:", "ufs:", "nfs:", "lustre:", "xfs:", "gpfs:", "panfs:", "testfs:"})
+    expect_resolved(std::string(prefix) + "/a/b", "posix", "/a/b");
+  expect_resolved("memory:a", "memory", "a");
+  expect_resolved("null:a", "null", "a");
+}
+
+TEST(Registry, EverythingElseIsAPath) {
+  for (const char* name : {"/a:b", "u:x", "ufsx:y", "UFS:x", "dir/ufs:x", "./memory:foo", "c:\\x", "ufs", ":x", ""})
+    expect_resolved(name, "posix", name);
+}
+
+TEST(Registry, OnePrefixIsStripped) {
+  expect_resolved("ufs:memory:x", "posix", "memory:x");
+  expect_resolved("memory:ufs:x", "memory", "ufs:x");
+}
+
+}  // namespace
+}  // namespace mercutio

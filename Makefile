@@ -14,7 +14,7 @@ BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 .PHONY: demo check build test suites model-long bench sanitize asan tsan docs install tidy format clean \
         setup-demo setup-check setup-suites
 
-setup-%:
+setup-demo setup-check setup-suites: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.

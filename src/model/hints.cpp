@@ -297,7 +297,11 @@ InfoItems parse_romio_hints(const std::string& text) {
     if (word.empty() || word.front() == '#') continue;
     const size_t space = word.find_first_of(" \t");
     if (space == std::string_view::npos) continue;
-    items.emplace_back(std::string(word.substr(0, space)), std::string(trim(word.substr(space))));
+    const std::string_view key = word.substr(0, space);
+    // ROMIO takes a key's first line and ignores the later ones.
+    const auto repeated = [key](const auto& item) { return item.first == key; };
+    if (std::any_of(items.begin(), items.end(), repeated)) continue;
+    items.emplace_back(std::string(key), std::string(trim(word.substr(space))));
   }
   return items;
 }

@@ -75,6 +75,8 @@ TEST(Hints, EffectiveValuesNameWhatHdf5AsksForAndNothingUnknown) {
 TEST(Hints, Files) {
   const InfoItems lines = parse_romio_hints("# site\n cb_nodes   4\nromio_cb_write enable\nbroken\n");
   EXPECT_EQ(lines, (InfoItems{{"cb_nodes", "4"}, {"romio_cb_write", "enable"}}));
+  const InfoItems first = parse_romio_hints("ind_rd_buffer_size 49\nind_rd_buffer_size 60\n");
+  EXPECT_EQ(first, (InfoItems{{"ind_rd_buffer_size", "49"}})) << "a key's first line counts, as in ROMIO";
   const InfoItems pairs = parse_hint_string("cb_nodes=2; cb_config_list = *:1 ;;x");
   EXPECT_EQ(pairs, (InfoItems{{"cb_nodes", "2"}, {"cb_config_list", "*:1"}}));
 }

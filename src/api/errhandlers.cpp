@@ -53,12 +53,22 @@ static int die(MPI_Comm comm, int code) {
   return code;
 }
 
+static bool is_errors_abort(MPI_Errhandler handle) {
+#ifdef MPI_ERRORS_ABORT
+  return handle == MPI_ERRORS_ABORT;
+#elif defined(OPEN_MPI)
+  // The header this is built with may be older than the MPI it meets.
+  static void* const address = real_symbol("ompi_mpi_errors_abort");
+  return address && handle == static_cast<MPI_Errhandler>(address);
+#else
+  return false;
+#endif
+}
+
 int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const {
   if (code == MPI_SUCCESS || handle == MPI_ERRORS_RETURN) return code;
   if (handle == MPI_ERRORS_ARE_FATAL) return die(MPI_COMM_WORLD, code);
-#ifdef MPI_ERRORS_ABORT
-  if (handle == MPI_ERRORS_ABORT) return die(comm, code);
-#endif
+  if (is_errors_abort(handle)) return die(comm, code);
   Entry entry{};
   {
     std::lock_guard lock(mutex_);

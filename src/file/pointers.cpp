@@ -8,7 +8,7 @@ namespace {
 Status not_sequential(const Amode& amode) {
   if (!amode.sequential) return ok_status();
   return Error{ErrorClass::kUnsupportedOperation,
-               "a file opened with MPI_MODE_SEQUENTIAL has a shared file pointer only"};
+               "a file opened with MPI_MODE_SEQUENTIAL has a shared file pointer only, which can't be set"};
 }
 
 }  // namespace
@@ -49,8 +49,8 @@ i64 OpenFile::position() {
   return pointer_;
 }
 
+// Allowed for sequential files too.
 Result<i64> OpenFile::byte_offset(i64 offset) {
-  MERCUTIO_TRY(not_sequential(amode_));
   if (offset < 0) return Error{ErrorClass::kArg, "the offset is negative: " + std::to_string(offset)};
   const auto view = current_view();
   if (view->view->filetype->size() == 0) return view->view->displacement;
@@ -61,6 +61,7 @@ Result<i64> OpenFile::byte_offset(i64 offset) {
 }
 
 Status OpenFile::seek_shared(i64 offset, Whence whence) {
+  MERCUTIO_TRY(not_sequential(amode_));
   Status mine = no_split("seek_shared");
   if (mine) mine = counter_status_;
   MERCUTIO_TRY(agreed_same(std::move(mine), {offset, static_cast<i64>(whence)}, "offset and whence"));

@@ -1,5 +1,7 @@
 #include "comm/in_process.h"
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -30,9 +32,24 @@ struct Inbox {
   std::map<std::pair<i64, i64>, Mailbox> boxes;   // (from, tag)
 };
 
+// Plain memory: the ranks are threads. Nobody sleeps long in idle(), so nobody has to be woken.
+class ThreadSegment final : public Segment {
+ public:
+  explicit ThreadSegment(std::shared_ptr<std::byte> memory, i64 bytes) : memory_(std::move(memory)), bytes_(bytes) {}
+  std::byte* data() override { return memory_.get(); }
+  i64 bytes() const override { return bytes_; }
+  void wake(i64) override {}
+
+ private:
+  std::shared_ptr<std::byte> memory_;
+  i64 bytes_;
+};
+
 struct World {
   explicit World(i64 ranks) : inboxes(static_cast<size_t>(ranks)) {}
   Topology topology;
+  std::shared_ptr<std::byte> memory;   // of the segment; null: ranks on several nodes
+  i64 memory_bytes = 0;
   std::vector<Inbox> inboxes;
   std::mutex mutex;
   std::map<i64, std::shared_ptr<std::atomic<i64>>> counters;   // by order of creation
@@ -118,7 +135,9 @@ class AtomicCounter final : public SharedCounter {
 
 class InProcessComm final : public Comm {
  public:
-  InProcessComm(WorldRef world, i64 rank) : world_(std::move(world)), rank_(rank) {}
+  InProcessComm(WorldRef world, i64 rank) : world_(std::move(world)), rank_(rank) {
+    if (world_->memory) segment_ = std::make_unique<ThreadSegment>(world_->memory, world_->memory_bytes);
+  }
 
   i64 rank() const override { return rank_; }
   i64 size() const override { return static_cast<i64>(world_->inboxes.size()); }
@@ -166,6 +185,8 @@ class InProcessComm final : public Comm {
     return std::unique_ptr<SharedCounter>(std::make_unique<AtomicCounter>(value));
   }
 
+  Segment* segment() override { return segment_.get(); }
+
   void idle(i64 spins) override {
     if (spins < 64) {
       std::this_thread::yield();
@@ -177,10 +198,21 @@ class InProcessComm final : public Comm {
  private:
   WorldRef world_;
   i64 rank_;
+  std::unique_ptr<Segment> segment_;
   i64 counters_made_ = 0;   // counters are made collectively, so the order names them
 };
 
 }  // namespace
+
+// Pages come when they are touched, so that a world costs what it uses.
+static void share_memory(World& world) {
+  const i64 bytes = static_cast<i64>(world.inboxes.size()) * kSegmentBytesPerRank;
+  void* at = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return;
+  world.memory_bytes = bytes;
+  world.topology.segment_bytes = kSegmentBytesPerRank;
+  world.memory = std::shared_ptr<std::byte>(static_cast<std::byte*>(at), [bytes](std::byte* memory) { munmap(memory, static_cast<size_t>(bytes)); });
+}
 
 std::vector<std::unique_ptr<Comm>> make_in_process_world(i64 ranks, Topology topology) {
   auto world = std::make_shared<World>(ranks);
@@ -188,6 +220,7 @@ std::vector<std::unique_ptr<Comm>> make_in_process_world(i64 ranks, Topology top
   if (world->topology.ranks() != ranks) {
     world->topology = Topology{std::vector<i64>(static_cast<size_t>(ranks), 0), {"localhost"}};
   }
+  if (ranks > 1 && world->topology.nodes() == 1) share_memory(*world);
   std::vector<std::unique_ptr<Comm>> comms;
   for (i64 rank = 0; rank < ranks; ++rank) comms.push_back(std::make_unique<InProcessComm>(world, rank));
   return comms;

@@ -7,6 +7,7 @@
 #include "engine/agree.h"
 #include "engine/exchange.h"
 #include "engine/messages.h"
+#include "engine/shared_exchange.h"
 
 namespace mercutio {
 namespace {
@@ -18,6 +19,7 @@ struct Entry {
   i64 bytes = 0, position = 0, first = 0, last = 0;
   i64 orderly = 1;          // the view is monotone, no byte twice
   i64 atomic = 0;
+  i64 place_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
   ViewWords view;
   i64 file_bytes = -1;      // (0) size of the file when reading, -1 unknown
   i64 stripe_bytes = 0;     // (0)
@@ -39,6 +41,7 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
     entry.orderly = view.filetype->monotone() && !view.filetype->overlapping();
     entry.first = view.first_offset(access.position);
     entry.last = view.last_offset(access.position + access.bytes);
+    entry.place_bits = view.displacement | view.filetype->alignment() | entry.first | entry.last;
     entry.view.hash = view.filetype->hash();
     entry.view.displacement = view.displacement;
     entry.view.known = views.latest_is(file.comm->rank(), entry.view.hash);
@@ -56,7 +59,7 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
   return entry;
 }
 
-Plan plan_from(const EngineFile& file, const Access& access, const std::vector<Entry>& entries) {
+Plan plan_from(const EngineFile& file, const Channel& channel, const Access& access, const std::vector<Entry>& entries) {
   std::vector<RankSummary> ranks;
   bool atomic = false, orderly = true;
   for (const Entry& entry : entries) {
@@ -74,32 +77,39 @@ Plan plan_from(const EngineFile& file, const Access& access, const std::vector<E
   Layout layout;
   layout.stripe_bytes = entries[0].stripe_bytes;
   const i64 start = file.trace ? now_ns() : 0;
-  Plan plan = make_plan(pattern, agreed, file.comm->topology(), layout);
+  const Topology* topology = &file.comm->topology();
+  Topology apart;
+  if (!channel.turn && topology->segment_bytes > 0) {
+    apart = *topology;
+    apart.segment_bytes = 0;
+    topology = &apart;
+  }
+  Plan plan = make_plan(pattern, agreed, *topology, layout);
   if (file.trace) record(file, TraceKind::kPlan, start, pattern.bytes, pattern.begin, explain(plan, pattern));
   return plan;
 }
 
+PeerAccess peer_from(const Entry& entry) {
+  PeerAccess peer;
+  peer.displacement = entry.view.displacement;
+  peer.begin = entry.position;
+  peer.end = entry.position + entry.bytes;
+  peer.first = entry.first;
+  peer.last = entry.last;
+  return peer;
+}
+
 std::vector<PeerAccess> peers_from(const std::vector<Entry>& entries) {
   std::vector<PeerAccess> peers;
-  for (const Entry& entry : entries) {
-    PeerAccess peer;
-    peer.displacement = entry.view.displacement;
-    peer.begin = entry.position;
-    peer.end = entry.position + entry.bytes;
-    peer.first = entry.first;
-    peer.last = entry.last;
-    peers.push_back(std::move(peer));
-  }
+  for (const Entry& entry : entries) peers.push_back(peer_from(entry));
   return peers;
 }
 
 // Nothing beyond the end of the file is asked for or sent, so a user's buffer stays as it was there.
-void clip_to_file(std::vector<PeerAccess>& peers, i64 file_bytes) {
-  for (PeerAccess& peer : peers) {
-    if (peer.end <= peer.begin || peer.last <= file_bytes) continue;
-    peer.end = std::clamp(peer.stream_position(file_bytes), peer.begin, peer.end);
-    peer.last = file_bytes;
-  }
+void clip_to_file(PeerAccess& peer, i64 file_bytes) {
+  if (peer.end <= peer.begin || peer.last <= file_bytes) return;
+  peer.end = std::clamp(peer.stream_position(file_bytes), peer.begin, peer.end);
+  peer.last = file_bytes;
 }
 
 Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const Access& access, IndependentOptions options) {
@@ -110,31 +120,49 @@ Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const 
   co_return moved;
 }
 
-Task<Result<i64>> run_two_phase(const EngineFile& file, Channel channel, PeerViews& views, const Access& access,
-                                const std::vector<Entry>& entries, const Plan& plan) {
+// What this rank moved, after all have agreed on how the storage fared and where the file ends.
+Task<Result<i64>> settle(Channel channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
+  MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, std::move(storage_status), end_of_file));
+  if (reads(access) && mine.last > end_of_file && mine.end > mine.begin) {
+    mine.end = std::clamp(mine.stream_position(end_of_file), mine.begin, mine.end);
+  }
+  co_return mine.end - mine.begin;
+}
+
+Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerViews& views, const Access& access,
+                                  const std::vector<Entry>& entries, const Plan& plan) {
   const size_t me = static_cast<size_t>(channel.comm->rank());
   std::vector<PeerAccess> peers = peers_from(entries);
   std::vector<ViewWords> words;
   for (const Entry& entry : entries) words.push_back(entry.view);
-  const bool has_data = entries[me].bytes > 0;
-  const FlatTypeRef filetype = has_data ? access.view->filetype : nullptr;
+  const FlatTypeRef filetype = entries[me].bytes > 0 ? access.view->filetype : nullptr;
   MERCUTIO_CO_TRY(co_await ship_views(channel, views, filetype, words, peers));
-  if (reads(access) && entries[0].file_bytes >= 0) clip_to_file(peers, entries[0].file_bytes);
-
+  if (reads(access) && entries[0].file_bytes >= 0) {
+    for (PeerAccess& peer : peers) clip_to_file(peer, entries[0].file_bytes);
+  }
   const i64 start = file.trace ? now_ns() : 0;
   Exchange exchange(file, channel, plan, access.direction, peers, access.memory, access.position);
   co_await until([&] { return exchange.advance(); });
   record(file, TraceKind::kExchange, start, entries[me].bytes, entries[me].first);
   if (!exchange.message_status().ok()) co_return exchange.message_status().error();
+  co_return co_await settle(channel, access, exchange.storage_status(), exchange.end_of_file(), peers[me]);
+}
 
-  i64 end_of_file = exchange.end_of_file();
-  MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, exchange.storage_status(), end_of_file));
-  if (!has_data) co_return i64{0};
-  PeerAccess& mine = peers[me];
-  if (reads(access) && mine.last > end_of_file) {
-    mine.end = std::clamp(mine.stream_position(end_of_file), mine.begin, mine.end);
-  }
-  co_return mine.end - mine.begin;
+// No rank needs another one's view: each moves its own bytes.
+Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, const Access& access,
+                                       const std::vector<Entry>& entries, const Plan& plan) {
+  const size_t me = static_cast<size_t>(channel.comm->rank());
+  PeerAccess mine = peer_from(entries[me]);
+  if (mine.end > mine.begin) mine.filetype = access.view->filetype;
+  if (reads(access) && entries[0].file_bytes >= 0) clip_to_file(mine, entries[0].file_bytes);
+  i64 place_bits = 0;
+  for (const Entry& entry : entries) place_bits |= entry.place_bits;
+  const i64 start = file.trace ? now_ns() : 0;
+  SharedExchange exchange(file, channel.turn, plan, access.direction, place_bits & -place_bits);
+  exchange.set_access(mine, access.memory, access.position);
+  co_await until([&] { return exchange.advance(); });
+  record(file, TraceKind::kExchange, start, entries[me].bytes, entries[me].first);
+  co_return co_await settle(channel, access, exchange.storage_status(), exchange.end_of_file(), mine);
 }
 
 }  // namespace
@@ -154,11 +182,14 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<P
     if (!agreed.ok()) co_return std::move(agreed).error();
     co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
   }
-  const Plan plan = plan_from(file, access, entries);
+  const Plan plan = plan_from(file, channel, access, entries);
   if (plan.strategy == Strategy::kIndividual) {
     co_return co_await run_individual(file, channel, access, IndependentOptions{atomic});
   }
-  co_return co_await run_two_phase(file, channel, *views, access, entries, plan);
+  if (plan.exchange == ExchangeKind::kSharedMemory) {
+    co_return co_await run_by_shared_memory(file, channel, access, entries, plan);
+  }
+  co_return co_await run_by_messages(file, channel, *views, access, entries, plan);
 }
 
 }  // namespace mercutio

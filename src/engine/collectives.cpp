@@ -1,10 +1,11 @@
-// Small collectives over point-to-point messages. All-reduce: recursive doubling with the ranks beyond a power of two
+// Over messages: all-reduce: recursive doubling with the ranks beyond a power of two
 // folded in; gathers: Bruck et al. 1997, which works for any number of ranks; scan: Hillis and Steele; broadcast: binomial
 // tree. Every pair of ranks exchanges its messages in the same order on both sides, so one tag serves a whole operation.
 #include "engine/collectives.h"
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "engine/messages.h"
 
@@ -60,9 +61,36 @@ Task<Status> bruck(Channel channel, std::span<const i64> sizes, std::vector<std:
   co_return ok_status();
 }
 
+// Through the node's memory every small collective is one gather, and whatever each rank makes of it.
+bool fits_node(const Channel& channel, size_t bytes) {
+  return channel.turn && static_cast<i64>(bytes) <= NodeArena::kGatherBytes;
+}
+
+Task<Status> node_gather(Channel channel, ConstBytes mine, Bytes all) {
+  co_await until([&] { return channel.turn->now(); });
+  NodeArena& arena = channel.turn->arena();
+  arena.post(mine);
+  co_await until([&] { return arena.all_posted(); });
+  arena.collect(static_cast<i64>(mine.size()), all);
+  co_return ok_status();
+}
+
+Task<Status> node_all_reduce(Channel channel, std::span<i64> values, Reduce op) {
+  const i64 ranks = channel.comm->size();
+  std::vector<i64> all(values.size() * static_cast<size_t>(ranks));
+  MERCUTIO_CO_TRY(co_await node_gather(channel, const_bytes_of(values), bytes_of(std::span(all))));
+  for (i64 rank = 0; rank < ranks; ++rank) {
+    const auto theirs = std::span<const i64>(all).subspan(static_cast<size_t>(rank) * values.size(), values.size());
+    if (rank == 0) std::copy(theirs.begin(), theirs.end(), values.begin());
+    if (rank > 0) combine(values, theirs, op);
+  }
+  co_return ok_status();
+}
+
 }  // namespace
 
 Task<Status> all_reduce(Channel channel, std::span<i64> values, Reduce op) {
+  if (fits_node(channel, values.size_bytes())) co_return co_await node_all_reduce(channel, values, op);
   const i64 ranks = channel.comm->size(), me = channel.comm->rank();
   const i64 power = power_of_two_below(ranks), extra = ranks - power;
   std::vector<i64> other(values.size());
@@ -84,6 +112,7 @@ Task<Status> all_reduce(Channel channel, std::span<i64> values, Reduce op) {
 }
 
 Task<Status> all_gather(Channel channel, ConstBytes mine, Bytes all) {
+  if (fits_node(channel, mine.size())) co_return co_await node_gather(channel, mine, all);
   const i64 ranks = channel.comm->size(), me = channel.comm->rank();
   std::vector<i64> sizes(static_cast<size_t>(ranks), static_cast<i64>(mine.size()));
   std::vector<std::byte> blocks(mine.begin(), mine.end());
@@ -113,8 +142,32 @@ Task<Result<std::vector<std::vector<std::byte>>>> all_gather_strings(Channel cha
   co_return all;
 }
 
+// The root's size goes with it, so that all know whether the data fitted.
+static Task<Status> node_broadcast(Channel channel, i64 root, std::vector<std::byte>& data, bool& done) {
+  struct Item {
+    i64 bytes = 0;
+    std::byte data[NodeArena::kGatherBytes - sizeof(i64)];
+  };
+  const size_t ranks = static_cast<size_t>(channel.comm->size());
+  Item mine;
+  mine.bytes = static_cast<i64>(data.size());
+  const size_t here = channel.comm->rank() == root ? std::min(data.size(), sizeof mine.data) : 0;
+  if (here > 0) std::memcpy(mine.data, data.data(), here);
+  std::vector<Item> all(ranks);
+  MERCUTIO_CO_TRY(co_await node_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(all))));
+  const Item& sent = all[static_cast<size_t>(root)];
+  done = sent.bytes <= static_cast<i64>(sizeof sent.data);
+  if (done) data.assign(sent.data, sent.data + sent.bytes);
+  co_return ok_status();
+}
+
 Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) {
   const i64 ranks = channel.comm->size();
+  if (channel.turn) {
+    bool done = false;
+    MERCUTIO_CO_TRY(co_await node_broadcast(channel, root, data, done));
+    if (done) co_return ok_status();
+  }
   const i64 place = (channel.comm->rank() - root + ranks) % ranks;   // root is place 0
   i64 bytes = static_cast<i64>(data.size());
   i64 mask = 1;
@@ -138,6 +191,13 @@ Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) 
 
 Task<Status> exclusive_scan_sum(Channel channel, i64 mine, i64& before, i64& total) {
   const i64 ranks = channel.comm->size(), me = channel.comm->rank();
+  if (channel.turn) {
+    std::vector<i64> all(static_cast<size_t>(ranks));
+    MERCUTIO_CO_TRY(co_await node_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(all))));
+    before = std::accumulate(all.begin(), all.begin() + me, i64{0});
+    total = std::accumulate(all.begin(), all.end(), i64{0});
+    co_return ok_status();
+  }
   i64 inclusive = mine;
   for (i64 distance = 1; distance < ranks; distance *= 2) {
     i64 out = inclusive, in = 0;

@@ -1,5 +1,6 @@
-// Small collectives over point-to-point messages, each on its own tag, as tasks. O(log P) messages a rank, except gathers
-// of P items. Any number may be in flight at once as long as their tags differ.
+// Small collectives as tasks: through the memory of the node where all ranks share it and the items fit, otherwise over
+// point-to-point messages, O(log P) a rank, each operation on its own tag. Any number may be in flight at once as long as
+// their tags differ.
 #pragma once
 
 #include <span>
@@ -7,14 +8,17 @@
 #include <vector>
 
 #include "comm/comm.h"
+#include "engine/node_arena.h"
 #include "engine/task.h"
 
 namespace mercutio {
 
-// One operation's right to send: the Comm and the tag agreed for it. Valid until the operation ends.
+// One operation's right to communicate: the Comm, the tag agreed for it, and its turn to use the node's memory (null: none
+// is shared by all ranks). Valid until the operation ends.
 struct Channel {
   Comm* comm = nullptr;
   i64 tag = 0;
+  TurnRef turn = nullptr;
 };
 
 // Element-wise over all ranks; the result replaces `values` on every rank.

@@ -6,17 +6,6 @@
 #include "engine/window_io.h"
 
 namespace mercutio {
-namespace {
-
-// The part of a rank's stream range that lies in a window; empty: {0, 0}.
-std::pair<i64, i64> stream_part(const PeerAccess& access, FileRange window) {
-  if (access.end <= access.begin || access.last <= window.begin || access.first >= window.end) return {0, 0};
-  const i64 begin = access.first >= window.begin ? access.begin : std::max(access.begin, access.stream_position(window.begin));
-  const i64 end = access.last <= window.end ? access.end : std::min(access.end, access.stream_position(window.end));
-  return begin < end ? std::pair{begin, end} : std::pair<i64, i64>{0, 0};
-}
-
-}  // namespace
 
 Exchange::Exchange(const EngineFile& file, Channel channel, const Plan& plan, Direction direction,
                    std::span<const PeerAccess> peers, const Memory& memory, i64 memory_begin)
@@ -112,7 +101,8 @@ bool Exchange::next_rank_lane(Lane& lane) {
     while (aggregator_ < plan_.domains()) {
       const i64 domain = aggregator_++;
       if (domain == domain_) continue;
-      const auto [begin, end] = stream_part(mine, plan_.window(domain, round_));
+      const FileRange window = plan_.window(domain, round_);
+      const auto [begin, end] = mine.part_in(window.begin, window.end);
       if (begin == end) continue;
       lane.peer = plan_.aggregators[static_cast<size_t>(domain)];
       lane.position = begin;
@@ -161,7 +151,7 @@ void Exchange::find_parts(FileRange window) {
   parts_.clear();
   next_part_ = 0;
   for (size_t rank = 0; rank < peers_.size(); ++rank) {
-    const auto [begin, end] = stream_part(peers_[rank], window);
+    const auto [begin, end] = peers_[rank].part_in(window.begin, window.end);
     if (begin < end) parts_.push_back(Part{static_cast<i64>(rank), begin, end});
   }
 }

@@ -1,11 +1,19 @@
 #include "engine/peer_views.h"
 
+#include <algorithm>
 #include <map>
 
 #include "engine/engine.h"
 #include "engine/messages.h"
 
 namespace mercutio {
+
+std::pair<i64, i64> PeerAccess::part_in(i64 from, i64 to) const {
+  if (end <= begin || last <= from || first >= to) return {0, 0};
+  const i64 part_begin = first >= from ? begin : std::max(begin, stream_position(from));
+  const i64 part_end = last <= to ? end : std::min(end, stream_position(to));
+  return part_begin < part_end ? std::pair{part_begin, part_end} : std::pair<i64, i64>{0, 0};
+}
 
 bool PeerViews::latest_is(i64 rank, std::uint64_t hash) {
   std::lock_guard lock(mutex_);

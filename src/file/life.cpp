@@ -33,13 +33,15 @@ void InFlight::wait_tag(i64 tag) {
 
 Channel OpenFile::next_channel() {
   i64 tag = 0;
+  TurnRef turn;
   {
     std::lock_guard lock(mutex_);
+    if (arena_) turn = std::make_shared<Turn>(arena_);
     tag = next_tag_;
     next_tag_ = (next_tag_ + 1) % std::max<i64>(1, comm_->tags());
   }
   in_flight_->wait_tag(tag);  // after a whole turn of the tags: the operation that had it must be over
-  return Channel{comm_.get(), tag};
+  return Channel{comm_.get(), tag, std::move(turn)};
 }
 
 Status OpenFile::agreed(Status mine) {
@@ -53,8 +55,7 @@ Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64>
   constexpr i64 kNeutral = std::numeric_limits<i64>::max();
   std::vector<i64> values{mine.ok() ? 1 : 0};
   for (i64 value : lowest) values.insert(values.end(), {mine.ok() ? value : kNeutral, mine.ok() ? ~value : kNeutral});
-  const Channel channel = next_channel();
-  MERCUTIO_TRY(wait_for(all_reduce(channel, std::span<i64>(values), Reduce::kMin)));
+  MERCUTIO_TRY(wait_for(all_reduce(next_channel(), std::span<i64>(values), Reduce::kMin)));
   if (values[0] == 0) return agreed(std::move(mine));
   for (size_t i = 0; i < lowest.size(); ++i) {
     lowest[i] = values[1 + 2 * i];

@@ -37,7 +37,7 @@ int permissions_from(const Hints& hints) {
 }  // namespace
 
 OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context)
-    : name_(call.file_name), amode_(call.amode), context_(context), comm_(std::move(comm)) {
+    : name_(call.file_name), amode_(call.amode), context_(context), comm_(std::move(comm)), arena_(NodeArena::of(*comm_)) {
   auto first = std::make_shared<FileView>();
   first->view = default_view();
   first->peers = make_peer_views();

@@ -115,6 +115,7 @@ class OpenFile final : public File {
   const Amode amode_;
   const Context context_;
   std::unique_ptr<Comm> comm_;
+  std::shared_ptr<NodeArena> arena_;   // null: not all ranks share memory
   Resolved resolved_{};
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<SharedCounter> counter_;

@@ -132,6 +132,17 @@ std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t value) {
   return x ^ (x >> 31);
 }
 
+// What places pieces, or-ed together. Of negative numbers too: two's complement keeps the lowest bit.
+static i64 place_bits_of(const FlatNode& node) {
+  i64 bits = node.stride | node.unit;
+  if (node.kind == Kind::kRun) bits |= node.size;
+  if (node.child) bits |= node.child->place_bits;
+  for (const FlatNodeRef& child : node.children) bits |= child->place_bits;
+  for (i64 offset : node.offsets) bits |= offset;
+  for (i64 before : node.prefix) bits |= before;
+  return bits;
+}
+
 FlatNodeRef NodeBuilder::finish(FlatNode node) {
   switch (node.kind) {
     case Kind::kRun:
@@ -150,6 +161,7 @@ FlatNodeRef NodeBuilder::finish(FlatNode node) {
   if (keep_kinds_) node.touches = false;
   node.overlapping = node_overlaps(node, overlap_budget_);
   node.hash = hash_of(node);
+  node.place_bits = place_bits_of(node);
   return std::make_shared<const FlatNode>(std::move(node));
 }
 

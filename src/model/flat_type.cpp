@@ -62,6 +62,15 @@ bool FlatType::overlapping_once() const {
   return root_->overlapping;
 }
 
+i64 FlatType::pieces() const {
+  return size_ > 0 ? root_->pieces : 0;
+}
+
+i64 FlatType::alignment() const {
+  const i64 bits = first_ | (tiled_ ? tiled_->place_bits : 0);
+  return bits == 0 ? i64{1} << 62 : bits & -bits;
+}
+
 i64 FlatType::offset_of(i64 position) const {
   return tiled_ ? first_ + node_offset_of(*tiled_, position) : lb_;
 }

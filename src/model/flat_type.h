@@ -51,6 +51,9 @@ class FlatType {
   bool contiguous() const { return contiguous_; }  // size == extent, one run at offset 0: tiles without gaps
   std::uint64_t hash() const { return hash_; }     // of the structure; equal trees hash equal
   i64 memory_bytes() const { return memory_bytes_; }   // what this object holds
+  i64 pieces() const;                              // of one copy; saturated
+  // The largest power of two that divides where every piece of every copy begins and ends.
+  i64 alignment() const;
 
   // Offset of stream byte `position` (0 <= position), tiling copies. O(depth log n).
   i64 offset_of(i64 position) const;

@@ -11,6 +11,7 @@ namespace mercutio {
 struct Topology {
   std::vector<i64> node_of_rank;    // index into node_names
   std::vector<std::string> node_names;
+  i64 segment_bytes = 0;   // of memory that each rank shares with all others; 0: they can't
   i64 ranks() const { return static_cast<i64>(node_of_rank.size()); }
   i64 nodes() const { return static_cast<i64>(node_names.size()); }
   bool operator==(const Topology&) const = default;

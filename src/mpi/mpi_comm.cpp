@@ -4,10 +4,12 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include "mpi/mpi_segment.h"
 #include "mpi/shared_slots.h"
 
 namespace mercutio {
@@ -28,6 +30,8 @@ struct Duplicate {
   Topology topology;
   std::string host;
   std::unique_ptr<SharedSlots> counters;   // made at the first use
+  std::vector<std::shared_ptr<MpiSegment>> free_segments;   // of files that were closed
+  bool no_segments = false;                // one could not be made
   std::mutex mutex;
 
   ~Duplicate() {
@@ -70,7 +74,7 @@ void find_topology(Duplicate& dup) {
   PMPI_Get_processor_name(name, &length);
   dup.host.assign(name, static_cast<std::size_t>(length));
   if (dup.size == 1) {
-    dup.topology = {{0}, {dup.host}};
+    dup.topology = Topology{{0}, {dup.host}};
     return;
   }
   MPI_Comm node = MPI_COMM_NULL;
@@ -164,11 +168,30 @@ class MpiCounter final : public SharedCounter {
   i64 slot_;
 };
 
+// Collective, like the open it belongs to: all ranks find the same free segment, or make a new one together.
+std::shared_ptr<MpiSegment> take_segment(Duplicate& dup) {
+  if (dup.size == 1 || dup.topology.nodes() > 1 || dup.no_segments) return nullptr;
+  if (!dup.free_segments.empty()) {
+    auto segment = std::move(dup.free_segments.back());
+    dup.free_segments.pop_back();
+    return segment;
+  }
+  auto memory = make_node_memory(dup.comm, MpiSegment::doorbell_bytes(dup.size) + dup.size * kSegmentBytesPerRank);
+  dup.no_segments = !memory.ok();
+  dup.topology.segment_bytes = memory ? kSegmentBytesPerRank : 0;
+  return memory ? std::make_shared<MpiSegment>(std::move(*memory), dup.size) : nullptr;
+}
+
 class MpiComm final : public Comm {
  public:
   explicit MpiComm(DuplicateRef dup) : dup_(std::move(dup)), concurrent_(thread_multiple()) {
     std::lock_guard lock(dup_->mutex);
     first_tag_ = dup_->next_slot++ % dup_->slots * dup_->tags_per_file;
+    segment_ = take_segment(*dup_);
+  }
+  ~MpiComm() override {
+    std::lock_guard lock(dup_->mutex);
+    if (segment_) dup_->free_segments.push_back(std::move(segment_));
   }
   i64 rank() const override { return dup_->rank; }
   i64 size() const override { return dup_->size; }
@@ -202,12 +225,24 @@ class MpiComm final : public Comm {
     return std::unique_ptr<SharedCounter>(std::make_unique<MpiCounter>(dup_, slot));
   }
 
-  // MPI makes progress only inside its calls, so waiting is polling; on a busy node the core is somebody else's.
+  Segment* segment() override { return segment_.get(); }
+
+  // MPI makes progress only inside its calls, and somebody may need ours for a message of the program's; on a busy node
+  // the core is somebody else's.
   void idle(i64 spins) override {
+    if (segment_) {
+      const std::uint32_t rings = segment_->rings(dup_->rank);
+      if (rings_seen_.exchange(rings, std::memory_order_relaxed) != rings) return;
+    }
     if (spins < 16) return;
-    if (spins < 64) {
+    if (spins < 24 || (!segment_ && spins < 64)) {
       sched_yield();
       return;
+    }
+    if (segment_) {
+      int arrived = 0;
+      PMPI_Iprobe(MPI_ANY_SOURCE, mpi_tag(0), dup_->comm, &arrived, MPI_STATUS_IGNORE);
+      return segment_->sleep(dup_->rank, rings_seen_, std::min<i64>(10000 * (spins - 23), 500000));
     }
     timespec pause{0, std::min<long>(1000 * (static_cast<long>(spins) - 63), 50000)};
     nanosleep(&pause, nullptr);
@@ -218,6 +253,8 @@ class MpiComm final : public Comm {
   DuplicateRef dup_;
   bool concurrent_;
   i64 first_tag_ = 0;
+  std::shared_ptr<MpiSegment> segment_;   // null: the ranks don't share memory
+  std::atomic<std::uint32_t> rings_seen_{0};
 };
 
 }  // namespace

@@ -1,21 +1,16 @@
 #include "mpi/shared_slots.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <random>
 #include <vector>
+
+#include "mpi/node_memory.h"
 
 namespace mercutio {
 namespace {
 
 constexpr i64 kSlots = 4096;
-constexpr std::size_t kBytes = kSlots * sizeof(i64);
+constexpr i64 kBytes = kSlots * static_cast<i64>(sizeof(i64));
 
 // Which slots are taken. Files of one communicator are opened and closed in the same order on all its ranks, so that each
 // rank finds the same free slot by itself. Slots are tried in turn; one that was used before is set back to 0 first.
@@ -46,8 +41,8 @@ class SlotOrder {
 
 class MemorySlots final : public SharedSlots {
  public:
-  MemorySlots(MPI_Comm comm, i64* slots) : comm_(comm), slots_(slots) {}
-  ~MemorySlots() override { munmap(slots_, kBytes); }
+  MemorySlots(MPI_Comm comm, std::shared_ptr<NodeMemory> memory)
+      : comm_(comm), memory_(std::move(memory)), slots_(reinterpret_cast<i64*>(memory_->data())) {}
   Result<i64> take() override {
     return order_.take(comm_, [this](i64 slot) { return store(slot, 0); });
   }
@@ -60,6 +55,7 @@ class MemorySlots final : public SharedSlots {
 
  private:
   MPI_Comm comm_;
+  std::shared_ptr<NodeMemory> memory_;
   i64* slots_;
   SlotOrder order_;
 };
@@ -94,42 +90,9 @@ class WindowSlots final : public SharedSlots {
   SlotOrder order_;
 };
 
-// Creates the segment's file (rank 0) and says where it is; empty when neither place allows it.
-std::string create_segment(int& fd) {
-  std::random_device seed;
-  char name[64];
-  std::snprintf(name, sizeof name, "/mercutio-%lx-%08x%08x", static_cast<long>(getpid()), seed(), seed());
-  const std::string places[] = {std::string("/dev/shm") + name, std::string("/tmp") + name};
-  for (const std::string& path : places) {
-    fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) continue;
-    if (ftruncate(fd, kBytes) == 0) return path;
-    ::close(fd);
-    ::unlink(path.c_str());
-  }
-  return "";
-}
-
-i64* map_segment(int fd) {
-  void* at = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  return at == MAP_FAILED ? nullptr : static_cast<i64*>(at);
-}
-
 Result<std::unique_ptr<SharedSlots>> make_memory_slots(MPI_Comm comm) {
-  int rank = 0, fd = -1;
-  PMPI_Comm_rank(comm, &rank);
-  char path[256] = "";
-  if (rank == 0) std::snprintf(path, sizeof path, "%s", create_segment(fd).c_str());
-  PMPI_Bcast(path, sizeof path, MPI_CHAR, 0, comm);
-  if (rank != 0 && path[0]) fd = ::open(path, O_RDWR | O_CLOEXEC);
-  i64* slots = fd >= 0 ? map_segment(fd) : nullptr;
-  if (fd >= 0) ::close(fd);
-  int mine = slots != nullptr, all = 0;
-  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);   // also: everybody has mapped it
-  if (rank == 0 && path[0]) ::unlink(path);
-  if (all) return std::unique_ptr<SharedSlots>(std::make_unique<MemorySlots>(comm, slots));
-  if (slots) munmap(slots, kBytes);
-  return Error{ErrorClass::kUnsupportedOperation, "no shared memory segment for the shared file pointer"};
+  MERCUTIO_LET(auto memory, make_node_memory(comm, kBytes));
+  return std::unique_ptr<SharedSlots>(std::make_unique<MemorySlots>(comm, std::move(memory)));
 }
 
 Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
@@ -141,7 +104,7 @@ Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
   if (PMPI_Win_allocate(bytes, sizeof(i64), MPI_INFO_NULL, comm, &base, &window) != MPI_SUCCESS)
     return Error{ErrorClass::kUnsupportedOperation, "no RMA window for the shared file pointer (MPI_Win_allocate failed)"};
   PMPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
-  if (rank == 0) std::memset(base, 0, kBytes);
+  if (rank == 0) std::memset(base, 0, static_cast<std::size_t>(kBytes));
   PMPI_Win_lock_all(0, window);
   PMPI_Barrier(comm);
   return std::unique_ptr<SharedSlots>(std::make_unique<WindowSlots>(comm, window));

@@ -1,7 +1,6 @@
 // Counters all ranks of a communicator share: the shared file pointers of the files opened on it. On one node they lie in
-// shared memory (a segment unlinked as soon as all have mapped it: nothing is left behind, not even after a crash);
-// across nodes in an RMA window on rank 0, used by MPI_Fetch_and_op under passive target locks. Where shared memory
-// objects are not allowed the segment is an unlinked temporary file.
+// shared memory (see node_memory.h); across nodes in an RMA window on rank 0, used by MPI_Fetch_and_op under passive target
+// locks.
 #pragma once
 
 #include <memory>

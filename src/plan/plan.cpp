@@ -15,6 +15,8 @@ constexpr i64 kStagingBytes = 4 * MiB;           // what all lanes of one side m
 constexpr i64 kLowestChunkBytes = 16 * KiB;
 constexpr i64 kHighestChunkBytes = 1 * MiB;
 constexpr i64 kPageBytes = 4096;
+constexpr i64 kSharedWindowBytes = 1 * MiB;      // stays in a cache between the copy into it and the copy out of it
+constexpr i64 kSharedDepth = 2;
 
 i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 i64 align_down(i64 value, i64 unit) { return value / unit * unit; }
@@ -110,6 +112,10 @@ std::string schedule_rounds(Planner& p) {
   Plan& plan = p.plan;
   if (plan.strategy != Strategy::kTwoPhase) return "none needed";
   plan.buffer_bytes = std::max<i64>(1, p.hints.cb_buffer_size);
+  if (plan.exchange == ExchangeKind::kSharedMemory) {
+    plan.buffer_bytes = std::min(plan.buffer_bytes, kSharedWindowBytes);
+    plan.depth = kSharedDepth;
+  }
   if (plan.unit_bytes > 1 && plan.buffer_bytes > plan.unit_bytes) {
     plan.buffer_bytes = align_down(plan.buffer_bytes, plan.unit_bytes);
   }
@@ -120,9 +126,13 @@ std::string schedule_rounds(Planner& p) {
 std::string choose_exchange(Planner& p) {
   Plan& plan = p.plan;
   if (plan.strategy != Strategy::kTwoPhase) return "none needed";
+  if (p.topology.segment_bytes > 0) {
+    plan.exchange = ExchangeKind::kSharedMemory;
+    return "all ranks share memory";
+  }
   plan.chunk_bytes = std::clamp(kStagingBytes / std::max<i64>(1, p.pattern.ranks), kLowestChunkBytes, kHighestChunkBytes);
   plan.lanes = std::max<i64>(1, kStagingBytes / plan.chunk_bytes);
-  return "messages, staging of " + std::to_string(kStagingBytes / MiB) + " MiB a side";
+  return "staging of " + std::to_string(kStagingBytes / MiB) + " MiB a side";
 }
 
 const char* name_of(Strategy s) { return s == Strategy::kIndividual ? "individual" : "two_phase"; }
@@ -160,8 +170,8 @@ Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topol
   p.run("strategy", choose_strategy);
   p.run("placement", place_aggregators);
   p.run("domains", divide_file);
-  p.run("rounds", schedule_rounds);
   p.run("exchange", choose_exchange);
+  p.run("rounds", schedule_rounds);
   return std::move(p).finish();
 }
 
@@ -176,7 +186,8 @@ Status verify(const Plan& plan, const Pattern& pattern) {
   std::set<i64> distinct(plan.aggregators.begin(), plan.aggregators.end());
   if (distinct.size() != plan.aggregators.size()) return broken("an aggregator owns two domains");
   if (*distinct.begin() < 0 || *distinct.rbegin() >= pattern.ranks) return broken("an aggregator is not a rank");
-  if (plan.buffer_bytes < 1 || plan.chunk_bytes < 1 || plan.lanes < 1 || plan.depth < 1) return broken("a size is below 1");
+  if (plan.buffer_bytes < 1 || plan.depth < 1) return broken("a size is below 1");
+  if (plan.exchange == ExchangeKind::kMessages && (plan.chunk_bytes < 1 || plan.lanes < 1)) return broken("messages have no size or number");
   i64 covered = pattern.begin;
   for (i64 i = 0; i < plan.domains(); ++i) {
     const FileRange range = plan.domain(i);
@@ -208,8 +219,11 @@ std::string explain(const Plan& plan, const Pattern& pattern) {
   out += reason("placement");
   out += std::string("domains:   ") + name_of(plan.domain_map) + ", " + number(plan.domain_bytes) + " bytes from " +
          number(plan.domain_origin) + ", unit " + number(plan.unit_bytes) + reason("domains");
+  out += plan.exchange == ExchangeKind::kSharedMemory
+             ? std::string("exchange:  shared memory")
+             : "exchange:  messages, chunks of " + number(plan.chunk_bytes) + " bytes, " + number(plan.lanes) + " lanes";
+  out += reason("exchange");
   out += "rounds:    " + number(plan.rounds) + " of " + number(plan.buffer_bytes) + " bytes, depth " + number(plan.depth) + reason("rounds");
-  out += "exchange:  normal, chunks of " + number(plan.chunk_bytes) + " bytes, " + number(plan.lanes) + " lanes" + reason("exchange");
   return out;
 }
 

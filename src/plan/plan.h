@@ -24,6 +24,10 @@ enum class DomainMap {
   kEven,      // [begin, end) in equal shares
   kAligned,   // equal shares whose inner borders fall on multiples of `unit_bytes`
 };
+enum class ExchangeKind {
+  kMessages,       // between ranks and aggregators
+  kSharedMemory,   // every rank copies into and out of the aggregators' windows itself
+};
 enum class ExchangeOrder {
   kNormal,   // by rank, in every round
 };
@@ -54,7 +58,8 @@ struct Plan {
   i64 buffer_bytes = 0;
   i64 depth = 1;
   i64 rounds = 0;                 // of the aggregator that has the most
-  // Exchange: messages of at most chunk_bytes, at most `lanes` of them in flight on a side.
+  ExchangeKind exchange = ExchangeKind::kMessages;
+  // Messages of at most chunk_bytes, at most `lanes` of them in flight on a side.
   ExchangeOrder order = ExchangeOrder::kNormal;
   i64 chunk_bytes = 0;
   i64 lanes = 0;

@@ -138,8 +138,8 @@ TEST(Plan, ExplainIsGolden) {
             "strategy:  two_phase   # the ranks' ranges interleave\n"
             "placement: 0 2   # cb_nodes=2, round robin over nodes\n"
             "domains:   aligned, 5242880 bytes from 0, unit 1048576   # borders on stripes\n"
-            "rounds:    5 of 1048576 bytes, depth 1   # cb_buffer_size=1048576\n"
-            "exchange:  normal, chunks of 1048576 bytes, 4 lanes   # messages, staging of 4 MiB a side\n");
+            "exchange:  messages, chunks of 1048576 bytes, 4 lanes   # staging of 4 MiB a side\n"
+            "rounds:    5 of 1048576 bytes, depth 1   # cb_buffer_size=1048576\n");
 }
 
 }  // namespace

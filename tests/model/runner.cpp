@@ -44,6 +44,7 @@ class Borrowed final : public Comm {
   std::string host() const override { return real_.host(); }
   bool concurrent() const override { return true; }
   Result<std::unique_ptr<SharedCounter>> make_shared_counter() override { return real_.make_shared_counter(); }
+  Segment* segment() override { return real_.segment(); }
   void idle(i64 spins) override { real_.idle(spins); }
 
  private:

@@ -1,0 +1,70 @@
+#include "engine/node_arena.h"
+
+#include <cstring>
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kPageBytes = 4096;
+i64 whole_pages(i64 bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
+}  // namespace
+
+NodeArena::NodeArena(Comm& comm) : segment_(*comm.segment()), rank_(comm.rank()), ranks_(comm.size()) {
+  const i64 control_bytes = whole_pages(ranks_ * static_cast<i64>(sizeof(Control)));
+  const i64 passed_bytes = whole_pages(ranks_ * ranks_ * static_cast<i64>(sizeof(i64)));
+  passed_ = reinterpret_cast<i64*>(segment_.data() + control_bytes);
+  areas_ = segment_.data() + control_bytes + passed_bytes;
+  area_bytes_ = (segment_.bytes() - control_bytes - passed_bytes) / ranks_ / kPageBytes * kPageBytes;
+  bases_.assign(static_cast<size_t>(ranks_), 0);
+}
+
+std::shared_ptr<NodeArena> NodeArena::of(Comm& comm) {
+  Segment* segment = comm.segment();
+  if (!segment) return nullptr;
+  if (!segment->attached) segment->attached = std::shared_ptr<NodeArena>(new NodeArena(comm));
+  return std::static_pointer_cast<NodeArena>(segment->attached);
+}
+
+i64 NodeArena::issue_turn() {
+  std::lock_guard lock(turns_mutex_);
+  return next_turn_++;
+}
+
+void NodeArena::end_turn(i64 turn) {
+  std::lock_guard lock(turns_mutex_);
+  ended_early_.insert(turn);
+  i64 current = current_turn_.load(std::memory_order_relaxed);
+  while (ended_early_.erase(current) > 0) ++current;
+  current_turn_.store(current, std::memory_order_release);
+}
+
+void NodeArena::post(ConstBytes mine) {
+  Control& own = control(rank_);
+  if (!mine.empty()) std::memcpy(own.words[gathers_ % 2], mine.data(), mine.size());
+  ++gathers_;
+  first_missing_ = 0;
+  std::atomic_ref(own.posted).store(gathers_, std::memory_order_release);
+  wake_others();
+}
+
+bool NodeArena::all_posted() {
+  while (first_missing_ < ranks_ && std::atomic_ref(control(first_missing_).posted).load(std::memory_order_acquire) >= gathers_) {
+    ++first_missing_;
+  }
+  return first_missing_ == ranks_;
+}
+
+void NodeArena::collect(i64 bytes, Bytes all) const {
+  for (i64 rank = 0; bytes > 0 && rank < ranks_; ++rank) {
+    std::memcpy(all.data() + rank * bytes, control(rank).words[(gathers_ - 1) % 2], static_cast<size_t>(bytes));
+  }
+}
+
+void NodeArena::wake_others() {
+  for (i64 rank = 0; rank < ranks_; ++rank) {
+    if (rank != rank_) segment_.wake(rank);
+  }
+}
+
+}  // namespace mercutio

@@ -1,0 +1,90 @@
+// NodeArena: what the ranks of one node do with the memory they share (Comm::segment()): small gathers without messages,
+// and for every rank an area in which it collects other ranks' data when it is an aggregator.
+//
+// One operation of a file uses the arena at a time, in the order in which the operations were issued, which is the same on
+// all ranks; an operation begins and ends with a gather, so no word of it is still being read when the next one begins.
+// All words only grow, through all operations and files that use the segment: nothing is ever reset.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "comm/comm.h"
+
+namespace mercutio {
+
+class NodeArena {
+ public:
+  static constexpr i64 kGatherBytes = 960;   // of one rank, at most
+
+  // The arena of the Comm's segment; null where it has none. The Comm must outlive its use.
+  static std::shared_ptr<NodeArena> of(Comm& comm);
+
+  i64 ranks() const { return ranks_; }
+
+  // ---- whose turn it is ----
+  i64 issue_turn();
+  bool is_turn(i64 turn) const { return current_turn_.load(std::memory_order_acquire) == turn; }
+  void end_turn(i64 turn);   // also of one that was never used
+
+  // ---- gathers ----
+  void post(ConstBytes mine);                 // opens the next gather
+  bool all_posted();                          // polls it
+  void collect(i64 bytes, Bytes all) const;   // everybody's, by rank; until the next post()
+
+  // ---- areas ----
+  std::byte* area(i64 rank) { return areas_ + rank * area_bytes_; }
+  i64 area_bytes() const { return area_bytes_; }
+  // Windows that the aggregator of an area has finished, and those that a rank has left behind there. Since the beginning
+  // of time; an operation counts from base().
+  std::atomic_ref<i64> served(i64 area) { return std::atomic_ref<i64>(control(area).served); }
+  std::atomic_ref<i64> passed(i64 area, i64 rank) { return std::atomic_ref<i64>(passed_[area * ranks_ + rank]); }
+  i64 base(i64 area) const { return bases_[static_cast<size_t>(area)]; }
+  void advance_base(i64 area, i64 windows) { bases_[static_cast<size_t>(area)] += windows; }
+  void wake(i64 rank) { segment_.wake(rank); }
+  void wake_others();
+
+ private:
+  struct alignas(64) Control {
+    i64 posted;                         // gathers this rank has posted
+    i64 served;
+    std::byte words[2][kGatherBytes];   // of the last two gathers: others may still be reading the one before
+  };
+
+  explicit NodeArena(Comm& comm);
+  Control& control(i64 rank) const { return reinterpret_cast<Control*>(segment_.data())[rank]; }
+
+  Segment& segment_;
+  i64 rank_, ranks_;
+  i64* passed_;
+  std::byte* areas_;
+  i64 area_bytes_;
+  i64 gathers_ = 0;
+  i64 first_missing_ = 0;   // lowest rank not yet seen in the open gather
+  std::vector<i64> bases_;
+  std::mutex turns_mutex_;
+  i64 next_turn_ = 0;
+  std::set<i64> ended_early_;
+  std::atomic<i64> current_turn_{0};
+};
+
+// The right of one operation to use the arena; whoever holds the last copy gives it back.
+class Turn {
+ public:
+  explicit Turn(std::shared_ptr<NodeArena> arena) : arena_(std::move(arena)), number_(arena_->issue_turn()) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { arena_->end_turn(number_); }
+  bool now() const { return arena_->is_turn(number_); }
+  NodeArena& arena() const { return *arena_; }
+
+ private:
+  std::shared_ptr<NodeArena> arena_;
+  i64 number_;
+};
+using TurnRef = std::shared_ptr<const Turn>;
+
+}  // namespace mercutio

@@ -1,0 +1,31 @@
+#include "mpi/mpi_segment.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+
+namespace mercutio {
+
+// doorbell[0]: rings so far; doorbell[1]: threads that sleep. The sleeper announces itself before it looks at the rings
+// for the last time, the ringer rings before it looks for sleepers: one of them sees the other.
+void MpiSegment::wake(i64 rank) {
+  std::uint32_t* bell = doorbell(rank);
+  std::atomic_ref(bell[0]).fetch_add(1);
+  if (std::atomic_ref(bell[1]).load() > 0) syscall(SYS_futex, bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+std::uint32_t MpiSegment::rings(i64 rank) const { return std::atomic_ref(*doorbell(rank)).load(); }
+
+void MpiSegment::sleep(i64 rank, std::uint32_t seen, i64 longest_ns) {
+  std::uint32_t* bell = doorbell(rank);
+  const timespec longest{longest_ns / 1000000000, longest_ns % 1000000000};
+  std::atomic_ref(bell[1]).fetch_add(1);
+  if (std::atomic_ref(bell[0]).load() == seen) syscall(SYS_futex, bell, FUTEX_WAIT, seen, &longest, nullptr, 0);
+  std::atomic_ref(bell[1]).fetch_sub(1);
+}
+
+}  // namespace mercutio

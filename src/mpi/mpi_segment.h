@@ -1,0 +1,29 @@
+// Segment over node memory, with a doorbell for each rank: a futex it sleeps on in idle() and others ring after they have
+// written what it may be waiting for.
+#pragma once
+
+#include "comm/comm.h"
+#include "mpi/node_memory.h"
+
+namespace mercutio {
+
+class MpiSegment final : public Segment {
+ public:
+  MpiSegment(std::shared_ptr<NodeMemory> memory, i64 ranks) : memory_(std::move(memory)), ranks_(ranks) {}
+  static i64 doorbell_bytes(i64 ranks) { return (ranks * kDoorbellBytes + 4095) / 4096 * 4096; }
+
+  std::byte* data() override { return memory_->data() + doorbell_bytes(ranks_); }
+  i64 bytes() const override { return memory_->bytes() - doorbell_bytes(ranks_); }
+  void wake(i64 rank) override;
+  std::uint32_t rings(i64 rank) const;   // so far
+  // Returns when the doorbell has rung more than `seen` times, or after a while.
+  void sleep(i64 rank, std::uint32_t seen, i64 longest_ns);
+
+ private:
+  static constexpr i64 kDoorbellBytes = 64;
+  std::uint32_t* doorbell(i64 rank) const { return reinterpret_cast<std::uint32_t*>(memory_->data() + rank * kDoorbellBytes); }
+  std::shared_ptr<NodeMemory> memory_;
+  i64 ranks_;
+};
+
+}  // namespace mercutio

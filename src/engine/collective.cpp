@@ -129,8 +129,15 @@ Task<Result<i64>> settle(Channel channel, const Access& access, Status storage_s
   co_return mine.end - mine.begin;
 }
 
+// What all ranks know after the gather: the same on each.
+struct Agreed {
+  std::vector<Entry> entries;
+  Plan plan;
+};
+
 Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerViews& views, const Access& access,
-                                  const std::vector<Entry>& entries, const Plan& plan) {
+                                  const Agreed& agreed) {
+  const std::vector<Entry>& entries = agreed.entries;
   const size_t me = static_cast<size_t>(channel.comm->rank());
   std::vector<PeerAccess> peers = peers_from(entries);
   std::vector<ViewWords> words;
@@ -141,7 +148,7 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
     for (PeerAccess& peer : peers) clip_to_file(peer, entries[0].file_bytes);
   }
   const i64 start = file.trace ? now_ns() : 0;
-  Exchange exchange(file, channel, plan, access.direction, peers, access.memory, access.position);
+  Exchange exchange(file, channel, agreed.plan, access.direction, peers, access.memory, access.position);
   co_await until([&] { return exchange.advance(); });
   record(file, TraceKind::kExchange, start, entries[me].bytes, entries[me].first);
   if (!exchange.message_status().ok()) co_return exchange.message_status().error();
@@ -149,8 +156,8 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
 }
 
 // No rank needs another one's view: each moves its own bytes.
-Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, const Access& access,
-                                       const std::vector<Entry>& entries, const Plan& plan) {
+Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, const Access& access, const Agreed& agreed) {
+  const std::vector<Entry>& entries = agreed.entries;
   const size_t me = static_cast<size_t>(channel.comm->rank());
   PeerAccess mine = peer_from(entries[me]);
   if (mine.end > mine.begin) mine.filetype = access.view->filetype;
@@ -158,7 +165,7 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   i64 place_bits = 0;
   for (const Entry& entry : entries) place_bits |= entry.place_bits;
   const i64 start = file.trace ? now_ns() : 0;
-  SharedExchange exchange(file, channel.turn, plan, access.direction, place_bits & -place_bits);
+  SharedExchange exchange(file, channel.turn, agreed.plan, access.direction, place_bits & -place_bits);
   exchange.set_access(mine, access.memory, access.position);
   co_await until([&] { return exchange.advance(); });
   record(file, TraceKind::kExchange, start, entries[me].bytes, entries[me].first);
@@ -170,26 +177,27 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
 Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access,
                              CollectiveOptions options) {
   const Entry mine = make_entry(file, *views, access, options);
-  std::vector<Entry> entries(static_cast<size_t>(channel.comm->size()));
-  MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(entries))));
+  Agreed agreed;
+  agreed.entries.resize(static_cast<size_t>(channel.comm->size()));
+  MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(agreed.entries))));
   bool failed = false, atomic = false;
-  for (const Entry& entry : entries) {
+  for (const Entry& entry : agreed.entries) {
     failed |= entry.failed != 0;
     atomic |= entry.atomic != 0;
   }
   if (failed) {   // nobody moves data
-    Status agreed = co_await agree(channel, options.entry);
-    if (!agreed.ok()) co_return std::move(agreed).error();
+    Status why = co_await agree(channel, options.entry);
+    if (!why.ok()) co_return std::move(why).error();
     co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
   }
-  const Plan plan = plan_from(file, channel, access, entries);
-  if (plan.strategy == Strategy::kIndividual) {
+  agreed.plan = plan_from(file, channel, access, agreed.entries);
+  if (agreed.plan.strategy == Strategy::kIndividual) {
     co_return co_await run_individual(file, channel, access, IndependentOptions{atomic});
   }
-  if (plan.exchange == ExchangeKind::kSharedMemory) {
-    co_return co_await run_by_shared_memory(file, channel, access, entries, plan);
+  if (agreed.plan.exchange == ExchangeKind::kSharedMemory) {
+    co_return co_await run_by_shared_memory(file, channel, access, agreed);
   }
-  co_return co_await run_by_messages(file, channel, *views, access, entries, plan);
+  co_return co_await run_by_messages(file, channel, *views, access, agreed);
 }
 
 }  // namespace mercutio

@@ -33,6 +33,13 @@ OwnedAccess tiling_access(Random& random, Direction direction, const Comm& comm,
   return make_access(direction, make_view(block * comm.rank(), type), 0, bytes, random_memory_type(random, bytes));
 }
 
+// With the right to the node's memory, or by messages alone.
+Channel channel_of(Comm& comm, i64 tag, bool shares_memory) {
+  Channel channel{&comm, tag};
+  if (auto arena = shares_memory ? NodeArena::of(comm) : nullptr) channel.turn = std::make_shared<Turn>(arena);
+  return channel;
+}
+
 class Collective : public ::testing::TestWithParam<i64> {};
 
 TEST_P(Collective, RandomWrites) {
@@ -58,7 +65,7 @@ TEST_P(Collective, RandomWrites) {
         oracle.add(owned);
       }
       EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, readable};
-      auto moved = drive(comm, collective(engine_file, {&comm, 5}, make_peer_views(), owned.access, {}));
+      auto moved = drive(comm, collective(engine_file, channel_of(comm, 5, seed % 2 == 1), make_peer_views(), owned.access, {}));
       ASSERT_TRUE(moved.ok()) << "seed " << seed << ": " << moved.error().what;
       ASSERT_EQ(*moved, owned.access.bytes);
       ASSERT_TRUE(readable || storage.counts.reads == 0);
@@ -84,7 +91,7 @@ TEST_P(Collective, RandomReadsCountExactlyToEndOfFile) {
       OwnedAccess owned = tiling ? tiling_access(random, Direction::kRead, comm, block, bytes)
                                  : random_access(random, Direction::kRead, 200);
       EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
-      auto moved = drive(comm, collective(engine_file, {&comm, 5}, make_peer_views(), owned.access, {}));
+      auto moved = drive(comm, collective(engine_file, channel_of(comm, 5, seed % 2 == 1), make_peer_views(), owned.access, {}));
       ASSERT_TRUE(moved.ok()) << "seed " << seed << ": " << moved.error().what;
       if (!file.traits.visibility_immediate) {   // the buffer beyond end of file may be cleared there
         for (i64 i = *moved; i < owned.access.bytes; ++i) owned.at(i) = std::byte{0xEE};

@@ -114,7 +114,7 @@ COMMANDS = (
     ("run [--print] [--hint key=value]... [--] command...",
      "Runs a command under Mercutio. When it starts with mpirun, mpiexec, prterun or srun, the preload is handed to the ranks by "
      "the launcher's own option, and the launcher runs without it; otherwise the program gets it in its environment. A LD_PRELOAD "
-     "that is set already is kept behind ours. --print shows the resulting line. --hint gives a hint to every file."),
+     "that is set already is kept, ahead of ours. --print shows the resulting line. --hint gives a hint to every file."),
     ("preload", "Prints the value for LD_PRELOAD."),
     ("doctor [--dir directory] [--] [launcher ... program]",
      "Says which MPIs are on PATH, which of Mercutio's backends serves each, what the machine and the directory offer, and why "

@@ -1,4 +1,6 @@
 // The data-access calls: every row of the table becomes two functions (int and MPI_Count) that fill an AccessCall.
+#include <dlfcn.h>
+
 #include "api/access_table.h"
 #include "api/call.h"
 #include "api/export.h"
@@ -21,6 +23,13 @@ struct Buffer {
   MPI_Datatype type;
 };
 
+// Some procedures of Open MPI's Fortran layer pass their MPI_BOTTOM on as it is: a variable whose address stands for zero.
+std::byte* address_of(const Buffer& buffer) {
+  static const void* const fortran_bottom = dlsym(RTLD_DEFAULT, "mpi_fortran_bottom_");
+  bool is_bottom = fortran_bottom != nullptr && buffer.base == fortran_bottom;
+  return is_bottom ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer.base));
+}
+
 Error count_error() { return Error{ErrorClass::kCount, "the count is negative"}; }
 
 // Arguments -> AccessCall. What is wrong with them is left in argument_error, with nothing to move.
@@ -42,7 +51,7 @@ AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
     call.argument_error = std::move(type).error();
     return call;
   }
-  call.memory = Memory{static_cast<std::byte*>(const_cast<void*>(buffer.base)), type->flat, buffer.count};
+  call.memory = Memory{address_of(buffer), type->flat, buffer.count};
   call.memory_spec = type->spec;
   return call;
 }

@@ -15,7 +15,8 @@ using AnyFunction = void (*)();
 void create_from_fortran(AnyFunction* function, Fint* handle, Fint* error) {
   MPI_Errhandler made = MPI_ERRHANDLER_NULL;
   // A Fortran procedure argument arrives as the procedure's address.
-  *error = process().errhandlers.create(reinterpret_cast<AnyFunction>(function), HandlerLanguage::kFortran, &made);
+  int code = process().errhandlers.create(reinterpret_cast<AnyFunction>(function), HandlerLanguage::kFortran, &made);
+  if (error) *error = code;  // mpi_f08 may leave it out
 #ifdef MERCUTIO_ABI_STANDARD
   *handle = PMPI_Errhandler_toint(made);
 #else
@@ -53,7 +54,8 @@ int call_errhandler(MPI_File file, int code) {
   Process& p = process();
   OpenHandle* handle = p.handles.find(file);
   if (!handle && file != MPI_FILE_NULL) return fail_bad_handle("MPI_File_call_errhandler");
-  p.errhandlers.invoke(handle ? handle->errhandler : p.handles.default_errhandler(), file, handle ? handle->comm : MPI_COMM_SELF, code);
+  p.errhandlers.invoke(handle ? handle->errhandler : p.handles.default_errhandler(), file,
+                       handle ? handle->comm : MPI_COMM_SELF, code);
   return MPI_SUCCESS;
 }
 
@@ -68,12 +70,17 @@ MERCUTIO_MPI_FUNCTION(int, File_create_errhandler, (MPI_File_errhandler_function
 
 MERCUTIO_MPI_FUNCTION(int, File_set_errhandler, (MPI_File file, MPI_Errhandler handler)) {
   if (handler == MPI_ERRHANDLER_NULL)
-    return fail(process().handles.find(file), "MPI_File_set_errhandler", Error{ErrorClass::kArg, "the error handler is MPI_ERRHANDLER_NULL"});
+    return fail(process().handles.find(file), "MPI_File_set_errhandler",
+                Error{ErrorClass::kArg, "the error handler is MPI_ERRHANDLER_NULL"});
   return set_errhandler(file, handler);
 }
 
-MERCUTIO_MPI_FUNCTION(int, File_get_errhandler, (MPI_File file, MPI_Errhandler* handler)) { return get_errhandler(file, handler); }
-MERCUTIO_MPI_FUNCTION(int, File_call_errhandler, (MPI_File file, int code)) { return call_errhandler(file, code); }
+MERCUTIO_MPI_FUNCTION(int, File_get_errhandler, (MPI_File file, MPI_Errhandler* handler)) {
+  return get_errhandler(file, handler);
+}
+MERCUTIO_MPI_FUNCTION(int, File_call_errhandler, (MPI_File file, int code)) {
+  return call_errhandler(file, code);
+}
 
 // A file keeps a handler the program has freed: our handlers are counted, everybody else's go to the MPI.
 MERCUTIO_MPI_FUNCTION(int, Errhandler_free, (MPI_Errhandler * handler)) {
@@ -99,11 +106,13 @@ MERCUTIO_MPI_FUNCTION(int, Error_string, (int code, char* text, int* length)) {
   return MPI_SUCCESS;
 }
 
-// The names under which Fortran bindings reach MPI_FILE_CREATE_ERRHANDLER (mpif.h and `use mpi` of every mangling, mpi_f08
-// of MPICH, Open MPI's internal name).
-#define FORTRAN_CREATE(name)                                                                      \
-  extern "C" MERCUTIO_EXPORT void name(AnyFunction* function, Fint* handle, Fint* error);         \
-  void name(AnyFunction* function, Fint* handle, Fint* error) { create_from_fortran(function, handle, error); }
+// The names under which Fortran bindings reach MPI_FILE_CREATE_ERRHANDLER (mpif.h and `use mpi` of every mangling,
+// mpi_f08 of MPICH, Open MPI's internal name).
+#define FORTRAN_CREATE(name)                                                              \
+  extern "C" MERCUTIO_EXPORT void name(AnyFunction* function, Fint* handle, Fint* error); \
+  void name(AnyFunction* function, Fint* handle, Fint* error) {                           \
+    create_from_fortran(function, handle, error);                                         \
+  }
 
 FORTRAN_CREATE(mpi_file_create_errhandler)
 FORTRAN_CREATE(mpi_file_create_errhandler_)

@@ -19,7 +19,7 @@ struct RegisteredDatarep {
   std::string name;
   std::function<Status(void* user_buffer, const TypeSpecRef& type, i64 count, void* file_buffer, i64 position)> read;
   std::function<Status(void* user_buffer, const TypeSpecRef& type, i64 count, void* file_buffer, i64 position)> write;
-  std::function<Result<i64>(const BasicType& basic)> file_extent;   // of a predefined type in the file
+  std::function<Result<i64>(const TypeSpecRef& named)> file_extent;   // of a predefined type in the file
 };
 
 class DatarepRegistry {

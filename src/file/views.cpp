@@ -18,7 +18,7 @@ class FileSizes {
     if (const auto known = done_.find(spec.get()); known != done_.end()) return known->second;
     auto changed = std::make_shared<TypeSpec>(*spec);
     if (spec->combiner == Combiner::kNamed) {
-      MERCUTIO_LET(changed->basic.external_bytes, extent_of(spec->basic));
+      MERCUTIO_LET(changed->basic.external_bytes, extent_of(spec));
     }
     for (TypeSpecRef& child : changed->children) {
       MERCUTIO_LET(child, rewrite(child));
@@ -28,8 +28,8 @@ class FileSizes {
   }
 
  private:
-  Result<i64> extent_of(const BasicType& basic) const {
-    return datarep_.file_extent ? datarep_.file_extent(basic) : Result<i64>(basic.native_bytes);
+  Result<i64> extent_of(const TypeSpecRef& named) const {
+    return datarep_.file_extent ? datarep_.file_extent(named) : Result<i64>(named->basic.native_bytes);
   }
   const RegisteredDatarep& datarep_;
   std::unordered_map<const TypeSpec*, TypeSpecRef> done_;

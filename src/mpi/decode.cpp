@@ -283,6 +283,6 @@ MPI_Datatype type_of(const TypeSpec* spec) {
   return it == cache().live.end() ? MPI_DATATYPE_NULL : it->second;
 }
 
-MPI_Datatype predefined_of(const BasicType& basic) { return predefined_with(basic); }
+MPI_Datatype predefined_of(const TypeSpec& named) { return predefined_like(named); }
 
 }  // namespace mercutio

@@ -21,7 +21,7 @@ bool is_named(MPI_Datatype type);   // or predefined without a name (MPI_Type_cr
 // A live MPI type with this spec (one that was decoded and not freed since), for conversion callbacks; else
 // MPI_DATATYPE_NULL.
 MPI_Datatype type_of(const TypeSpec* spec);
-// A predefined type with these properties, for extent callbacks; else MPI_DATATYPE_NULL.
-MPI_Datatype predefined_of(const BasicType& basic);
+// The predefined type of a leaf, for conversion and extent callbacks; else MPI_DATATYPE_NULL.
+MPI_Datatype predefined_of(const TypeSpec& named);
 
 }  // namespace mercutio

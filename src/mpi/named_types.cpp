@@ -7,6 +7,7 @@ struct NamedType {
   MPI_Datatype type;
   Basic kind;
   i64 external_bytes;
+  TypeSpecRef spec;   // one for each handle: MPI_INT and MPI_INTEGER are equal, but a program's callback gets back its own
 };
 
 i64 native_size(MPI_Datatype type) {
@@ -15,64 +16,70 @@ i64 native_size(MPI_Datatype type) {
   return size;
 }
 
+const std::vector<NamedType>* with_specs(std::vector<NamedType> types) {
+  for (NamedType& entry : types)
+    if (entry.type != MPI_DATATYPE_NULL) entry.spec = make_named({entry.kind, native_size(entry.type), entry.external_bytes});
+  return new std::vector<NamedType>(std::move(types));
+}
+
 // Not a static table: in Open MPI the handles are addresses known only at run time.
 const std::vector<NamedType>& named_types() {
-  static const std::vector<NamedType>* const table = new std::vector<NamedType>{
-      {MPI_BYTE, Basic::kByte, 1},
-      {MPI_PACKED, Basic::kByte, 1},
-      {MPI_CHAR, Basic::kChar, 1},
-      {MPI_SIGNED_CHAR, Basic::kChar, 1},
-      {MPI_UNSIGNED_CHAR, Basic::kChar, 1},
-      {MPI_WCHAR, Basic::kWideChar, 2},
-      {MPI_SHORT, Basic::kSigned, 2},
-      {MPI_UNSIGNED_SHORT, Basic::kUnsigned, 2},
-      {MPI_INT, Basic::kSigned, 4},
-      {MPI_UNSIGNED, Basic::kUnsigned, 4},
-      {MPI_LONG, Basic::kSigned, 4},
-      {MPI_UNSIGNED_LONG, Basic::kUnsigned, 4},
-      {MPI_LONG_LONG, Basic::kSigned, 8},
-      {MPI_UNSIGNED_LONG_LONG, Basic::kUnsigned, 8},
-      {MPI_FLOAT, Basic::kFloat, 4},
-      {MPI_DOUBLE, Basic::kFloat, 8},
-      {MPI_LONG_DOUBLE, Basic::kLongDouble, 16},
-      {MPI_C_BOOL, Basic::kLogical, 1},
-      {MPI_INT8_T, Basic::kSigned, 1},
-      {MPI_INT16_T, Basic::kSigned, 2},
-      {MPI_INT32_T, Basic::kSigned, 4},
-      {MPI_INT64_T, Basic::kSigned, 8},
-      {MPI_UINT8_T, Basic::kUnsigned, 1},
-      {MPI_UINT16_T, Basic::kUnsigned, 2},
-      {MPI_UINT32_T, Basic::kUnsigned, 4},
-      {MPI_UINT64_T, Basic::kUnsigned, 8},
-      {MPI_AINT, Basic::kSigned, 8},
-      {MPI_COUNT, Basic::kSigned, 8},
-      {MPI_OFFSET, Basic::kSigned, 8},
-      {MPI_C_FLOAT_COMPLEX, Basic::kComplexFloat, 8},
-      {MPI_C_COMPLEX, Basic::kComplexFloat, 8},
-      {MPI_C_DOUBLE_COMPLEX, Basic::kComplexFloat, 16},
-      {MPI_C_LONG_DOUBLE_COMPLEX, Basic::kComplexLongDouble, 32},
-      {MPI_CXX_BOOL, Basic::kLogical, 1},
-      {MPI_CXX_FLOAT_COMPLEX, Basic::kComplexFloat, 8},
-      {MPI_CXX_DOUBLE_COMPLEX, Basic::kComplexFloat, 16},
-      {MPI_CXX_LONG_DOUBLE_COMPLEX, Basic::kComplexLongDouble, 32},
-      {MPI_CHARACTER, Basic::kChar, 1},
-      {MPI_LOGICAL, Basic::kLogical, 4},
-      {MPI_INTEGER, Basic::kSigned, 4},
-      {MPI_REAL, Basic::kFloat, 4},
-      {MPI_DOUBLE_PRECISION, Basic::kFloat, 8},
-      {MPI_COMPLEX, Basic::kComplexFloat, 8},
-      {MPI_DOUBLE_COMPLEX, Basic::kComplexFloat, 16},
-      {MPI_INTEGER1, Basic::kSigned, 1},
-      {MPI_INTEGER2, Basic::kSigned, 2},
-      {MPI_INTEGER4, Basic::kSigned, 4},
-      {MPI_INTEGER8, Basic::kSigned, 8},
-      {MPI_REAL4, Basic::kFloat, 4},
-      {MPI_REAL8, Basic::kFloat, 8},
-      {MPI_REAL16, Basic::kFloat, 16},
-      {MPI_COMPLEX8, Basic::kComplexFloat, 8},
-      {MPI_COMPLEX16, Basic::kComplexFloat, 16},
-      {MPI_COMPLEX32, Basic::kComplexFloat, 32},
-  };
+  static const std::vector<NamedType>* const table = with_specs({
+      {MPI_BYTE, Basic::kByte, 1, {}},
+      {MPI_PACKED, Basic::kByte, 1, {}},
+      {MPI_CHAR, Basic::kChar, 1, {}},
+      {MPI_SIGNED_CHAR, Basic::kChar, 1, {}},
+      {MPI_UNSIGNED_CHAR, Basic::kChar, 1, {}},
+      {MPI_WCHAR, Basic::kWideChar, 2, {}},
+      {MPI_SHORT, Basic::kSigned, 2, {}},
+      {MPI_UNSIGNED_SHORT, Basic::kUnsigned, 2, {}},
+      {MPI_INT, Basic::kSigned, 4, {}},
+      {MPI_UNSIGNED, Basic::kUnsigned, 4, {}},
+      {MPI_LONG, Basic::kSigned, 4, {}},
+      {MPI_UNSIGNED_LONG, Basic::kUnsigned, 4, {}},
+      {MPI_LONG_LONG, Basic::kSigned, 8, {}},
+      {MPI_UNSIGNED_LONG_LONG, Basic::kUnsigned, 8, {}},
+      {MPI_FLOAT, Basic::kFloat, 4, {}},
+      {MPI_DOUBLE, Basic::kFloat, 8, {}},
+      {MPI_LONG_DOUBLE, Basic::kLongDouble, 16, {}},
+      {MPI_C_BOOL, Basic::kLogical, 1, {}},
+      {MPI_INT8_T, Basic::kSigned, 1, {}},
+      {MPI_INT16_T, Basic::kSigned, 2, {}},
+      {MPI_INT32_T, Basic::kSigned, 4, {}},
+      {MPI_INT64_T, Basic::kSigned, 8, {}},
+      {MPI_UINT8_T, Basic::kUnsigned, 1, {}},
+      {MPI_UINT16_T, Basic::kUnsigned, 2, {}},
+      {MPI_UINT32_T, Basic::kUnsigned, 4, {}},
+      {MPI_UINT64_T, Basic::kUnsigned, 8, {}},
+      {MPI_AINT, Basic::kSigned, 8, {}},
+      {MPI_COUNT, Basic::kSigned, 8, {}},
+      {MPI_OFFSET, Basic::kSigned, 8, {}},
+      {MPI_C_FLOAT_COMPLEX, Basic::kComplexFloat, 8, {}},
+      {MPI_C_COMPLEX, Basic::kComplexFloat, 8, {}},
+      {MPI_C_DOUBLE_COMPLEX, Basic::kComplexFloat, 16, {}},
+      {MPI_C_LONG_DOUBLE_COMPLEX, Basic::kComplexLongDouble, 32, {}},
+      {MPI_CXX_BOOL, Basic::kLogical, 1, {}},
+      {MPI_CXX_FLOAT_COMPLEX, Basic::kComplexFloat, 8, {}},
+      {MPI_CXX_DOUBLE_COMPLEX, Basic::kComplexFloat, 16, {}},
+      {MPI_CXX_LONG_DOUBLE_COMPLEX, Basic::kComplexLongDouble, 32, {}},
+      {MPI_CHARACTER, Basic::kChar, 1, {}},
+      {MPI_LOGICAL, Basic::kLogical, 4, {}},
+      {MPI_INTEGER, Basic::kSigned, 4, {}},
+      {MPI_REAL, Basic::kFloat, 4, {}},
+      {MPI_DOUBLE_PRECISION, Basic::kFloat, 8, {}},
+      {MPI_COMPLEX, Basic::kComplexFloat, 8, {}},
+      {MPI_DOUBLE_COMPLEX, Basic::kComplexFloat, 16, {}},
+      {MPI_INTEGER1, Basic::kSigned, 1, {}},
+      {MPI_INTEGER2, Basic::kSigned, 2, {}},
+      {MPI_INTEGER4, Basic::kSigned, 4, {}},
+      {MPI_INTEGER8, Basic::kSigned, 8, {}},
+      {MPI_REAL4, Basic::kFloat, 4, {}},
+      {MPI_REAL8, Basic::kFloat, 8, {}},
+      {MPI_REAL16, Basic::kFloat, 16, {}},
+      {MPI_COMPLEX8, Basic::kComplexFloat, 8, {}},
+      {MPI_COMPLEX16, Basic::kComplexFloat, 16, {}},
+      {MPI_COMPLEX32, Basic::kComplexFloat, 32, {}},
+  });
   return *table;
 }
 
@@ -95,10 +102,6 @@ const std::vector<PairType>& pair_types() {
   return *table;
 }
 
-TypeSpecRef basic_spec(const NamedType& entry) {
-  return make_named({entry.kind, native_size(entry.type), entry.external_bytes});
-}
-
 TypeSpecRef pair_spec(const PairType& pair) {
   TypeSpecRef first = named_spec(pair.first), second = named_spec(pair.second);
   i64 first_bytes = first->basic.native_bytes, align = second->basic.native_bytes;
@@ -112,17 +115,17 @@ TypeSpecRef pair_spec(const PairType& pair) {
 
 TypeSpecRef named_spec(MPI_Datatype type) {
   for (const NamedType& entry : named_types())
-    if (entry.type == type && type != MPI_DATATYPE_NULL) return basic_spec(entry);
+    if (entry.type == type && type != MPI_DATATYPE_NULL) return entry.spec;
   for (const PairType& pair : pair_types())
     if (pair.type == type && type != MPI_DATATYPE_NULL) return pair_spec(pair);
   return nullptr;
 }
 
-MPI_Datatype predefined_with(const BasicType& basic) {
+MPI_Datatype predefined_like(const TypeSpec& named) {
   for (const NamedType& entry : named_types())
-    if (entry.type != MPI_DATATYPE_NULL && entry.kind == basic.kind && entry.external_bytes == basic.external_bytes &&
-        native_size(entry.type) == basic.native_bytes)
-      return entry.type;
+    if (entry.spec.get() == &named) return entry.type;
+  for (const NamedType& entry : named_types())
+    if (entry.spec && entry.spec->basic == named.basic) return entry.type;
   return MPI_DATATYPE_NULL;
 }
 

@@ -12,7 +12,7 @@ TypeSpecRef named_spec(MPI_Datatype type);
 bool is_bounds_marker(MPI_Datatype type);
 // F90-parameterised types (MPI_Type_create_f90_*): by kind and native size.
 TypeSpecRef sized_spec(Basic kind, MPI_Datatype type);
-// A predefined type with these properties, or MPI_DATATYPE_NULL.
-MPI_Datatype predefined_with(const BasicType& basic);
+// The predefined type this spec is of, else one with the same properties, else MPI_DATATYPE_NULL.
+MPI_Datatype predefined_like(const TypeSpec& named);
 
 }  // namespace mercutio

@@ -22,6 +22,7 @@
 
 #define CK_UNUSED __attribute__((unused))
 #define CK_NAME_BYTES 512
+#define CK_INITIALISED (-2)   // ck_init_level: the program has called MPI_Init itself
 
 static int ck_rank CK_UNUSED, ck_size CK_UNUSED;
 static int ck_failures;        // of this case, on this rank
@@ -99,9 +100,9 @@ CK_UNUSED static void ck_init_level(int *argc, char ***argv, int wanted, int *pr
   if (seconds) ck_alarm_seconds = atoi(seconds);
   signal(SIGALRM, ck_on_alarm);
   alarm((unsigned)ck_alarm_seconds);
-  if (wanted < 0)
+  if (wanted == -1)
     MPI_Init(argc, argv);
-  else
+  else if (wanted != CK_INITIALISED)
     MPI_Init_thread(argc, argv, wanted, provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &ck_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ck_size);
@@ -164,14 +165,19 @@ CK_UNUSED static void ck_end(void) {
     } \
   } while (0)
 
-CK_UNUSED static int ck_finish(void) {
+CK_UNUSED static int ck_done(void) {
   alarm((unsigned)ck_alarm_seconds);
   if (ck_rank == 0) {
     printf("done %s\n", ck_program);
     fflush(stdout);
   }
-  MPI_Finalize();
   return ck_failed_cases != 0;
+}
+
+CK_UNUSED static int ck_finish(void) {
+  int failed = ck_done();
+  MPI_Finalize();
+  return failed;
 }
 
 // A file name of this case. Valid until the next call but three.

@@ -447,7 +447,7 @@ Status for_elements(void* user_buffer, const TypeSpec& type, i64 count, i64 posi
 void add_test_datareps(DatarepRegistry& registry) {
   RegisteredDatarep twice;
   twice.name = "twice";
-  twice.file_extent = [](const BasicType& basic) -> Result<i64> { return 2 * basic.native_bytes; };
+  twice.file_extent = [](const TypeSpecRef& named) -> Result<i64> { return 2 * named->basic.native_bytes; };
   twice.write = [](void* user, const TypeSpecRef& type, i64 count, void* file, i64 position) {
     auto* to = static_cast<std::byte*>(file);
     return for_elements(user, *type, count, position, [&](std::byte* at, const BasicType& basic) {
@@ -464,7 +464,7 @@ void add_test_datareps(DatarepRegistry& registry) {
   };
   RegisteredDatarep plain;
   plain.name = "plain";
-  plain.file_extent = [](const BasicType& basic) -> Result<i64> { return basic.native_bytes; };
+  plain.file_extent = [](const TypeSpecRef& named) -> Result<i64> { return named->basic.native_bytes; };
   if (!registry.add(std::move(twice)) || !registry.add(std::move(plain))) std::abort();
 }
 

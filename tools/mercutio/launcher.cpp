@@ -43,9 +43,9 @@ std::string join(const std::string& name, const std::string& value) {
   return name + "=" + value;
 }
 
-// Takes the words of the line that set LD_PRELOAD themselves out of play: their value goes behind ours.
+// Takes the words of the line that set LD_PRELOAD themselves out of play: ours goes behind their value.
 std::string merged(const std::string& value, const std::string& name, const std::string& theirs) {
-  return name == kPreload ? prepend_preload(value, theirs) : theirs;
+  return name == kPreload ? append_preload(value, theirs) : theirs;
 }
 
 // One application context of Open MPI: words[from, to). True when it sets `name` itself, now with our value in it.
@@ -240,16 +240,16 @@ Words add_variables(LauncherKind kind, const Words& command, int at, const Varia
   return command;
 }
 
-std::string prepend_preload(const std::string& mine, const std::string& existing) {
-  std::string result = mine;
+std::string append_preload(const std::string& mine, const std::string& existing) {
+  std::string result;
   std::size_t start = 0;
   while (start <= existing.size()) {
     const std::size_t end = std::min(existing.find_first_of(": ", start), existing.size());
     const std::string item = existing.substr(start, end - start);
-    if (!item.empty() && item != mine) result += ":" + item;
+    if (!item.empty() && item != mine) result += item + ":";
     start = end + 1;
   }
-  return result;
+  return result + mine;
 }
 
 int find_program(const Words& command, int launcher_at) {

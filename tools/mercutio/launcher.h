@@ -28,11 +28,11 @@ int find_launcher(const Words& command);
 LauncherKind classify_launcher(const std::string& program, const std::string& version_text);
 
 // `command` with `variables` handed to the ranks. `at` is the launcher's index. A LD_PRELOAD that the line sets already
-// is kept behind ours.
+// is kept, ahead of ours.
 Words add_variables(LauncherKind kind, const Words& command, int at, const Variables& variables);
 
-// `mine` before what is in `existing`, without repeating it.
-std::string prepend_preload(const std::string& mine, const std::string& existing);
+// `mine` behind what is in `existing`, once: tools that wrap MPI_File_* forward to the next library.
+std::string append_preload(const std::string& mine, const std::string& existing);
 
 // The words of `command` up to the program of the first application context, and the program's index (size() if none).
 // Good enough for the common options of the launchers; used by `mercutio doctor` only.

@@ -29,7 +29,7 @@ std::string joined(const Words& words, const char* separator) {
 
 // LD_PRELOAD, and every MERCUTIO_* variable: Open MPI's daemons on other nodes pass on only what they are told.
 Variables variables_for_ranks(const std::string& library, const Words& hints) {
-  Variables variables = {{"LD_PRELOAD", prepend_preload(library, environment("LD_PRELOAD"))}};
+  Variables variables = {{"LD_PRELOAD", append_preload(library, environment("LD_PRELOAD"))}};
   for (char** entry = environ; *entry; ++entry) {
     const std::string text = *entry;
     const std::string name = text.substr(0, text.find('='));

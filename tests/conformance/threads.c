@@ -147,7 +147,7 @@ static void same_file_by_pointer(void) {
   char name[CK_NAME_BYTES + 20];
   MPI_File fh;
   MPI_Offset at = -1;
-  snprintf(name, sizeof name, "%s%d", ck_fresh("f"), ck_rank);
+  snprintf(name, sizeof name, "%s%d", ck_fresh("any_order"), ck_rank);
   unlink(name);
   CHECK_OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
   CHECK_OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
@@ -170,7 +170,7 @@ static void *by_shared_pointer(void *argument) {
 }
 
 static void same_file_by_shared_pointer(void) {
-  const char *name = ck_fresh("f");
+  const char *name = ck_fresh("any_order");
   MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
   CHECK_OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   prepare(fh);

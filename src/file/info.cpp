@@ -4,6 +4,7 @@
 
 #include "file/open_file.h"
 #include "file/wire.h"
+#include "plan/plan.h"
 
 namespace mercutio {
 
@@ -51,6 +52,7 @@ InfoItems OpenFile::info() const {
   hints.striping_unit = layout.stripe_bytes;
   hints.striping_factor = layout.stripe_count;
   hints.start_iodevice = layout.first_server;
+  if (hints.cb_nodes == 0) hints.cb_nodes = std::min(most_aggregators(comm_->topology()), comm_->size());
   return effective_hints(hints);
 }
 

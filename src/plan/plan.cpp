@@ -68,7 +68,7 @@ std::string place_aggregators(Planner& p) {
   std::string why = "cb_nodes=" + std::to_string(wanted);
   if (wanted <= 0) {
     const i64 worth = ceil_div(p.pattern.bytes, kAggregatorWorthBytes);
-    wanted = std::min(nodes * kAggregatorsPerNode, worth);
+    wanted = std::min(most_aggregators(topology), worth);
     why = wanted == worth ? "one per MiB of data" : std::to_string(kAggregatorsPerNode) + " a node";
   }
   wanted = std::clamp<i64>(wanted, 1, ranks);
@@ -164,6 +164,8 @@ FileRange Plan::window(i64 i, i64 round) const {
   FileRange window{std::max(range.begin, start), std::min(range.end, start + buffer_bytes)};
   return window.empty() ? FileRange{range.end, range.end} : window;
 }
+
+i64 most_aggregators(const Topology& topology) { return std::max<i64>(1, topology.nodes()) * kAggregatorsPerNode; }
 
 Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topology, const Layout& layout) {
   Planner p(pattern, hints, topology, layout);

@@ -76,6 +76,9 @@ struct Plan {
 
 Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topology, const Layout& layout);
 
+// The most aggregators a plan takes where cb_nodes leaves the number to it; never more than there are ranks.
+i64 most_aggregators(const Topology& topology);
+
 // Whether `plan` may carry out `pattern`: every byte in exactly one domain, ranks that exist, sizes within bounds.
 Status verify(const Plan& plan, const Pattern& pattern);
 

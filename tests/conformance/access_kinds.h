@@ -49,7 +49,9 @@ CK_UNUSED static void *ck_large_function(int write, int kind) {
            ck_kind_stems[kind]);
   return dlsym(RTLD_DEFAULT, name);
 }
+// A comparison with a host that lacks them leaves the large-count twins out on both sides.
 CK_UNUSED static int ck_kind_exists(int kind) {
+  if (ck_kind_is_large(kind) && getenv("MERCUTIO_TEST_PLAIN_KINDS")) return 0;
   return !ck_kind_is_large(kind) || (ck_large_function(0, kind) && ck_large_function(1, kind));
 }
 

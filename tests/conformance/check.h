@@ -2,6 +2,7 @@
 // on each rank, and the end of the case adds them up over the ranks. Rank 0 prints one line a case:
 //   run NAME / ok NAME / FAILED NAME n
 // Options of every program: --dir D (where files go), --only NAME, --after NAME (continue behind a case that died).
+// MERCUTIO_TEST_SKIP: shell patterns of cases to leave out.
 // A case that hangs is killed by the alarm (MERCUTIO_TEST_ALARM seconds, default 50).
 #ifndef MERCUTIO_TESTS_CHECK_H
 #define MERCUTIO_TESTS_CHECK_H
@@ -12,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -117,12 +119,21 @@ CK_UNUSED static void ck_init_level(int *argc, char ***argv, int wanted, int *pr
 }
 CK_UNUSED static void ck_init(int *argc, char ***argv) { ck_init_level(argc, argv, -1, NULL); }
 
+CK_UNUSED static int ck_skipped(const char *name) {
+  char patterns[4096], *rest = patterns;
+  const char *given = getenv("MERCUTIO_TEST_SKIP");
+  snprintf(patterns, sizeof patterns, "%s", given ? given : "");
+  for (char *pattern; (pattern = strsep(&rest, " ")) != NULL;)
+    if (fnmatch(pattern, name, 0) == 0) return 1;
+  return 0;
+}
+
 CK_UNUSED static int ck_begin(const char *name) {
   if (ck_waiting_for_after) {
     if (!strcmp(name, ck_after)) ck_waiting_for_after = 0;
     return 0;
   }
-  if (ck_only && strcmp(name, ck_only)) return 0;
+  if ((ck_only && strcmp(name, ck_only)) || ck_skipped(name)) return 0;
   ck_case = name;
   ck_failures = 0;
   if (ck_rank == 0) {

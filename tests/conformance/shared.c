@@ -243,6 +243,7 @@ static void far_away(int kind) {
   CHECK_OK(ck_write(kind, fh, 0, &c, 1, MPI_CHAR, MPI_STATUS_IGNORE));
   CHECK_INT(settled_position(fh), far + ck_size);
   CHECK_INT(ck_disk_size(name), far + ck_size);
+  MPI_Barrier(MPI_COMM_WORLD);
   CHECK_OK(MPI_File_set_size(fh, 0));
   CHECK_OK(MPI_File_close(&fh));
 }

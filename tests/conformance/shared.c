@@ -450,6 +450,25 @@ static void no_litter(void) {
   if (ck_rank == 0) CHECK(unlink(name) == 0 && rmdir(folder) == 0);
 }
 
+// Where the pointer is kept in a file (MERCUTIO_SHARED_POINTER=file, a test of its own), that file is in the directory which
+// was named, and goes with the communicator.
+static void its_file_goes(void) {
+  const char *way = getenv("MERCUTIO_SHARED_POINTER"), *folder = getenv("MERCUTIO_SHARED_POINTER_DIR");
+  MPI_Comm comm;
+  MPI_File fh;
+  char c = 'x';
+  if (!way || !folder || !ck_is_mercutio()) return;
+  int before = entries(folder), file = !strcmp(way, "file");
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  CHECK_OK(MPI_File_open(comm, ck_fresh("f"), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
+  CHECK_OK(MPI_File_write_shared(fh, &c, 1, MPI_CHAR, MPI_STATUS_IGNORE));
+  CHECK_INT(entries(folder), before + file);
+  CHECK_OK(MPI_File_close(&fh));
+  MPI_Comm_free(&comm);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK_INT(entries(folder), before);
+}
+
 int main(int argc, char **argv) {
   ck_init(&argc, &argv);
   for (int k = kShared; k < kAllKinds; k++) {
@@ -473,5 +492,6 @@ int main(int argc, char **argv) {
   RUN(other_communicators);
   RUN(again_and_again);
   RUN(no_litter);
+  RUN(its_file_goes);
   return ck_finish();
 }

@@ -1,5 +1,6 @@
 // The data-access calls: every row of the table becomes two functions (int and MPI_Count) that fill an AccessCall.
 #include <dlfcn.h>
+#include <atomic>
 
 #include "api/access_table.h"
 #include "api/call.h"
@@ -66,7 +67,12 @@ int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MP
 
 // ---- nonblocking: a generalized request, completed by whoever drives the access ------------------------------------------
 
+// MPICH destroys a generalized request at once when the program frees it before it is complete, and must not be told of its
+// completion then. (Others keep it until then.) Whoever comes second of access and MPI destroys the state.
+enum class Stage { kMoving, kDone, kFreed };
+
 struct PendingAccess {
+  std::atomic<Stage> stage{Stage::kMoving};
   MPI_Request request = MPI_REQUEST_NULL;
   OpenHandle* handle = nullptr;
   const char* name = "";
@@ -83,8 +89,15 @@ int query_access(void* state, MPI_Status* status) {
   return pending->code;
 }
 
+// True for the one who comes first.
+bool reach(PendingAccess* pending, Stage stage) {
+  Stage moving = Stage::kMoving;
+  return pending->stage.compare_exchange_strong(moving, stage);
+}
+
 int free_access(void* state) {
-  delete static_cast<PendingAccess*>(state);
+  auto* pending = static_cast<PendingAccess*>(state);
+  if (!reach(pending, Stage::kFreed)) delete pending;
   return MPI_SUCCESS;
 }
 
@@ -98,7 +111,11 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
     pending->code = process().codes.code_for(moved.error().cls, pending->handle->file->describe(pending->name, moved.error()));
   }
   MPI_Request request = pending->request;   // `pending` may be gone as soon as the request is complete
-  PMPI_Grequest_complete(request);
+  if (reach(pending, Stage::kDone)) {
+    PMPI_Grequest_complete(request);
+  } else {
+    delete pending;
+  }
 }
 
 int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Request* request) {
@@ -117,6 +134,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
       *request = mine;
       return MPI_SUCCESS;
     }
+    pending->stage = Stage::kDone;   // nothing was started
     PMPI_Grequest_complete(mine);
     PMPI_Request_free(&mine);
     *request = MPI_REQUEST_NULL;

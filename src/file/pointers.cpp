@@ -8,7 +8,7 @@ namespace {
 Status not_sequential(const Amode& amode) {
   if (!amode.sequential) return ok_status();
   return Error{ErrorClass::kUnsupportedOperation,
-               "a file opened with MPI_MODE_SEQUENTIAL has a shared file pointer only, which can't be set"};
+               "a file opened with MPI_MODE_SEQUENTIAL has a shared file pointer only, which can neither be set nor asked for"};
 }
 
 }  // namespace
@@ -72,7 +72,9 @@ Status OpenFile::seek_shared(i64 offset, Whence whence) {
   });
 }
 
+// Like seek_shared, not for sequential files (14.4.4).
 Result<i64> OpenFile::position_shared() {
+  MERCUTIO_TRY(not_sequential(amode_));
   MERCUTIO_TRY(counter_status_);
   return counter_->load();
 }

@@ -1,9 +1,17 @@
 #include "mpi/shared_slots.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <random>
 #include <vector>
 
+#include "mpi/environment.h"
 #include "mpi/node_memory.h"
 
 namespace mercutio {
@@ -62,10 +70,16 @@ class MemorySlots final : public SharedSlots {
 
 class WindowSlots final : public SharedSlots {
  public:
-  WindowSlots(MPI_Comm comm, MPI_Win window) : comm_(comm), window_(window) {}
+  // A window must go before MPI_Finalize takes RMA away. The attributes of MPI_COMM_SELF are the first to be deleted there;
+  // those of MPI_COMM_WORLD come too late (Open MPI crashes). Last in, first out, so the ranks agree on the order.
+  WindowSlots(MPI_Comm comm, MPI_Win window) : comm_(comm), window_(window) {
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_window, &keyval_, nullptr);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, keyval_, this);
+  }
   ~WindowSlots() override {
-    PMPI_Win_unlock_all(window_);
-    PMPI_Win_free(&window_);
+    if (window_ == MPI_WIN_NULL) return;
+    PMPI_Comm_delete_attr(MPI_COMM_SELF, keyval_);
+    PMPI_Comm_free_keyval(&keyval_);
   }
   Result<i64> take() override {
     return order_.take(comm_, [this](i64 slot) { return store(slot, 0); });
@@ -85,10 +99,93 @@ class WindowSlots final : public SharedSlots {
     if (code != MPI_SUCCESS) return Error{ErrorClass::kOther, "shared file pointer: MPI_Fetch_and_op failed"};
     return before;
   }
+  static int free_window(MPI_Comm, int, void* value, void*) {
+    auto* slots = static_cast<WindowSlots*>(value);
+    PMPI_Win_unlock_all(slots->window_);
+    return PMPI_Win_free(&slots->window_);
+  }
   MPI_Comm comm_;
   MPI_Win window_;
+  int keyval_ = MPI_KEYVAL_INVALID;
   SlotOrder order_;
 };
+
+// Where neither memory nor a window can be shared: a small file that all ranks open, each update under a lock of the slot's
+// own bytes. Locks of an open file description (or of the process, where the system has no such) also make network file
+// systems look again. The file isn't the user's and isn't beside it; rank 0 removes it with the communicator. It can't be
+// removed earlier, as a network file system would take it away from the other nodes.
+class FileSlots final : public SharedSlots {
+ public:
+  FileSlots(MPI_Comm comm, int fd, std::string own_path) : comm_(comm), fd_(fd), own_path_(std::move(own_path)) {}
+  ~FileSlots() override {
+    ::close(fd_);
+    if (!own_path_.empty()) ::unlink(own_path_.c_str());
+  }
+  Result<i64> take() override {
+    return order_.take(comm_, [this](i64 slot) { return store(slot, 0); });
+  }
+  void give_back(i64 slot) override { order_.give_back(slot); }
+  Result<i64> fetch_add(i64 slot, i64 delta) override {
+    return update(slot, [delta](i64 before) { return before + delta; });
+  }
+  Status store(i64 slot, i64 value) override {
+    MERCUTIO_TRY(update(slot, [value](i64) { return value; }));
+    return ok_status();
+  }
+
+ private:
+  template <class Change>
+  Result<i64> update(i64 slot, Change change) {
+    std::lock_guard guard(mutex_);   // the lock below doesn't keep threads of one process apart
+    const i64 offset = slot * static_cast<i64>(sizeof(i64));
+    i64 value = 0;
+    bool done = set_lock(F_WRLCK, offset) && ::pread(fd_, &value, sizeof value, offset) == sizeof value;
+    const i64 after = change(value);
+    done = done && (after == value || ::pwrite(fd_, &after, sizeof after, offset) == sizeof after);
+    const int cause = errno;
+    done = set_lock(F_UNLCK, offset) && done;
+    if (done) return value;
+    return Error{ErrorClass::kIo, std::string("shared file pointer: its file can't be used: ") + std::strerror(cause)};
+  }
+  bool set_lock(short type, i64 offset) {
+    struct flock range{};
+    range.l_type = type;
+    range.l_whence = SEEK_SET;
+    range.l_start = offset;
+    range.l_len = sizeof(i64);
+    for (;;) {
+      if (::fcntl(fd_, lock_call_, &range) == 0) return true;
+      if (errno == EINVAL && lock_call_ == F_OFD_SETLKW) {
+        lock_call_ = F_SETLKW;
+      } else if (errno != EINTR) {
+        return false;
+      }
+    }
+  }
+
+  MPI_Comm comm_;
+  int fd_;
+  std::string own_path_;   // rank 0's
+  int lock_call_ = F_OFD_SETLKW;
+  std::mutex mutex_;
+  SlotOrder order_;
+};
+
+std::string random_name() {
+  std::random_device seed;
+  char name[64];
+  std::snprintf(name, sizeof name, "/mercutio-%lx-%08x%08x", static_cast<long>(getpid()), seed(), seed());
+  return name;
+}
+
+// Creates a file of kBytes zeros; -1 where that isn't possible.
+int create_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0 || ftruncate(fd, kBytes) == 0) return fd;
+  ::close(fd);
+  ::unlink(path.c_str());
+  return -1;
+}
 
 Result<std::unique_ptr<SharedSlots>> make_memory_slots(MPI_Comm comm) {
   MERCUTIO_LET(auto memory, make_node_memory(comm, kBytes));
@@ -101,8 +198,9 @@ Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
   void* base = nullptr;
   MPI_Win window = MPI_WIN_NULL;
   MPI_Aint bytes = rank == 0 ? static_cast<MPI_Aint>(kBytes) : 0;
-  if (PMPI_Win_allocate(bytes, sizeof(i64), MPI_INFO_NULL, comm, &base, &window) != MPI_SUCCESS)
-    return Error{ErrorClass::kUnsupportedOperation, "no RMA window for the shared file pointer (MPI_Win_allocate failed)"};
+  int mine = PMPI_Win_allocate(bytes, sizeof(i64), MPI_INFO_NULL, comm, &base, &window) == MPI_SUCCESS, all = 0;
+  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
+  if (!all) return Error{ErrorClass::kUnsupportedOperation, "no RMA window for the shared file pointer (MPI_Win_allocate failed)"};
   PMPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
   if (rank == 0) std::memset(base, 0, static_cast<std::size_t>(kBytes));
   PMPI_Win_lock_all(0, window);
@@ -110,14 +208,43 @@ Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
   return std::unique_ptr<SharedSlots>(std::make_unique<WindowSlots>(comm, window));
 }
 
+Result<std::unique_ptr<SharedSlots>> make_file_slots(MPI_Comm comm) {
+  int rank = 0, fd = -1;
+  PMPI_Comm_rank(comm, &rank);
+  char path[4096] = "";
+  if (rank == 0) {
+    const std::string wanted = shared_pointer_directory() + random_name();
+    fd = wanted.size() < sizeof path ? create_file(wanted) : -1;
+    if (fd >= 0) std::snprintf(path, sizeof path, "%s", wanted.c_str());
+  }
+  PMPI_Bcast(path, sizeof path, MPI_CHAR, 0, comm);
+  if (rank != 0 && path[0]) fd = ::open(path, O_RDWR | O_CLOEXEC);
+  int mine = fd >= 0, all = 0;
+  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
+  if (all) return std::unique_ptr<SharedSlots>(std::make_unique<FileSlots>(comm, fd, rank == 0 ? path : ""));
+  if (fd >= 0) ::close(fd);
+  if (rank == 0 && path[0]) ::unlink(path);
+  return Error{ErrorClass::kUnsupportedOperation,
+               "no shared file pointer: no shared memory, no RMA window, and no file that all ranks can open "
+               "(MERCUTIO_SHARED_POINTER_DIR names a directory for it)"};
+}
+
 }  // namespace
 
+// Rank 0's wish counts. What can't be had gives way to the next.
 Result<std::unique_ptr<SharedSlots>> make_shared_slots(MPI_Comm comm, const Topology& topology) {
-  if (topology.nodes() == 1) {
+  int way = static_cast<int>(shared_pointer_way());
+  PMPI_Bcast(&way, 1, MPI_INT, 0, comm);
+  const auto first = static_cast<SharedPointerWay>(way);
+  if (first == SharedPointerWay::kMemory && topology.nodes() == 1) {
     auto slots = make_memory_slots(comm);
     if (slots) return slots;
   }
-  return make_window_slots(comm);
+  if (first != SharedPointerWay::kFile) {
+    auto slots = make_window_slots(comm);
+    if (slots) return slots;
+  }
+  return make_file_slots(comm);
 }
 
 }  // namespace mercutio

@@ -1,6 +1,7 @@
 // Counters all ranks of a communicator share: the shared file pointers of the files opened on it. On one node they lie in
 // shared memory (see node_memory.h); across nodes in an RMA window on rank 0, used by MPI_Fetch_and_op under passive target
-// locks.
+// locks; where there are no windows either, in a locked file in a directory all nodes see. MERCUTIO_SHARED_POINTER chooses
+// where to begin.
 #pragma once
 
 #include <memory>

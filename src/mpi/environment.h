@@ -1,0 +1,14 @@
+// What the environment says about the shared file pointer.
+#pragma once
+
+#include <string>
+
+namespace mercutio {
+
+// The first way to try; memory gives way to a window, and a window to a file.
+enum class SharedPointerWay { kMemory, kWindow, kFile };
+SharedPointerWay shared_pointer_way();
+
+std::string shared_pointer_directory();
+
+}  // namespace mercutio

@@ -1,4 +1,5 @@
-// The MPIs on PATH (or those that were named), each with its compiler wrapper beside its launcher.
+// The MPIs on PATH (or those that were named), each with its compiler wrapper
+// beside its launcher.
 #include "contender.h"
 
 #include <unistd.h>
@@ -15,7 +16,8 @@ namespace mercutio::tool {
 namespace {
 
 struct Mpi {
-  std::string name, launcher, folder;  // folder: where the launcher lies, as it was found
+  std::string name, launcher,
+      folder;  // folder: where the launcher lies, as it was found
   LauncherKind kind = LauncherKind::kNone;
   std::string prefix;  // of an MPI outside the system's folders; else empty
 };
@@ -41,7 +43,11 @@ Mpi describe(const std::string& launcher) {
   Mpi mpi;
   mpi.launcher = launcher;
   mpi.folder = directory_of(launcher);
-  const std::string text = capture({launcher, "--version"}, 20).text;
+  // Intel's mpirun is a script that needs its set-up script to have run; the
+  // launcher behind it does not.
+  const std::string behind = find_on_path(mpi.folder + "/mpiexec.hydra");
+  if (!find_on_path(mpi.folder + "/impi_info").empty() && !behind.empty()) mpi.launcher = behind;
+  const std::string text = capture({mpi.launcher, "--version"}, 20).text;
   mpi.kind = classify_launcher(launcher, text);
   const std::string family = mpi.kind == LauncherKind::kOpenMpi        ? "openmpi"
                              : text.find("Intel") != std::string::npos ? "impi"
@@ -102,7 +108,8 @@ Words sources() {
   return files;
 }
 
-// What an MPI that does not lie in the system's folders needs to be told, for its compiler and its launcher.
+// What an MPI that does not lie in the system's folders needs to be told, for
+// its compiler and its launcher.
 Words surroundings(const Mpi& mpi, bool crowded) {
   Words words = {"env"};
   if (!mpi.prefix.empty()) {
@@ -144,18 +151,22 @@ std::string embedded_romio(const Mpi& mpi) {
   return text.substr(at + 7, text.find(':', at + 7) - at - 7);
 }
 
-// MPICH over UCX polls without yielding; with more ranks than cores every small collective then costs scheduler quanta.
-// Both sides get the same remedy.
+// MPICH over UCX polls without yielding; with more ranks than cores every small
+// collective then costs scheduler quanta. Both sides get the same remedy.
 std::string find_shim(const BenchOptions& options, bool crowded, Words& remarks) {
   if (options.shim == "none" || (options.shim == "auto" && !crowded)) return "";
   if (options.shim != "auto") return resolved(options.shim);
   for (const char* folder : {"/../tests/tools/", "/../libexec/mercutio/"}) {
     const std::string path = resolved(own_directory() + folder + "libmpich_yield.so");
     if (path.empty()) continue;
-    remarks.push_back("more ranks than cores: MPICH's polling yields in all its runs (libmpich_yield.so)");
+    remarks.push_back(
+        "more ranks than cores: MPICH's polling yields in all "
+        "its runs (libmpich_yield.so)");
     return path;
   }
-  remarks.push_back("more ranks than cores, and no libmpich_yield.so: MPICH's figures are those of a busy machine");
+  remarks.push_back(
+      "more ranks than cores, and no libmpich_yield.so: MPICH's "
+      "figures are those of a busy machine");
   return "";
 }
 

@@ -1,9 +1,11 @@
-// Starts the measuring program, reads its lines, and starts it again behind a case that was ended by its time limit.
+// Starts the measuring program, reads its lines, and starts it again behind a
+// case that was ended by its time limit.
 #include "measure.h"
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -71,6 +73,13 @@ Sample sample_of(const std::map<std::string, std::string>& values) {
   return sample;
 }
 
+// Set by SIGINT and SIGTERM: what has been measured until then is still shown.
+volatile std::sig_atomic_t stop_wanted = 0;
+
+void on_stop(int) {
+  stop_wanted = 1;
+}
+
 class Runner {
  public:
   Runner(const BenchOptions& options, const Field& field, std::string directory)
@@ -84,16 +93,20 @@ class Runner {
     for (int repetition = 0; repetition < options_.repetitions; ++repetition) {
       for (const Group& group : groups) {
         std::shuffle(order.begin(), order.end(), random);
-        for (int contender : order) run_group(group, contender, repetition);
+        for (int contender : order) {
+          if (!stop_wanted) run_group(group, contender, repetition);
+        }
       }
     }
+    if (stop_wanted) result_.troubles.push_back("interrupted: some of the figures are missing");
     return std::move(result_);
   }
 
  private:
   struct Launch {
     bool done = false;
-    std::string begun, operation;  // the case that has begun and has no result yet
+    std::string begun,
+        operation;  // the case that has begun and has no result yet
     bool timed_out = false;
   };
 
@@ -211,6 +224,8 @@ std::map<std::string, std::string> parse_flat_json(const std::string& line) {
 }
 
 Measurements measure(const BenchOptions& options, const Field& field, const std::string& data_directory) {
+  std::signal(SIGINT, on_stop);
+  std::signal(SIGTERM, on_stop);
   Measurements result = Runner(options, field, data_directory).run();
   if (isatty(2)) std::fprintf(stderr, "\r%60s\r", "");
   return result;

@@ -120,6 +120,13 @@ COMMANDS = (
      "Says which MPIs are on PATH, which of Mercutio's backends serves each, what the machine and the directory offer, and why "
      "something does not work. With a launcher line it also runs a small MPI program under it. Exit code 1 if something is in the way."),
     ("hints [name]", "Lists the hints, or explains one."),
+    ("bench [--dir directory] [--ranks n] [--bytes n] [--quick] [--full] [--patterns list] [--repetitions n] [--time-limit seconds] "
+     "[--mpi launcher]... [--io host|romio|mercutio]... [--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] "
+     "[--json file] [--plot picture] [--from file]",
+     "Compiles one MPI program for each MPI found here and runs it in turn on that MPI's own I/O, on the ROMIO inside Open MPI, and "
+     "on Mercutio, with patterns of applications and of the known I/O benchmarks. Every byte is checked. Prints a row for each, "
+     "with the ratios to the hosts and the fraction of what the same ranks reach with plain contiguous writes and reads. "
+     "--json keeps the table, --plot draws it, --from draws an earlier one. Exit code 1 if bytes that went through Mercutio were wrong."),
     ("version", "Prints the version."),
 )
 
@@ -133,7 +140,8 @@ def page_one():
     for synopsis, doc in COMMANDS:
         out += [".TP", f".B {roff(synopsis)}", roff(doc)]
     out += [".SH EXAMPLES", ".nf", roff("mercutio run -- mpirun -n 4 ./app"), roff("mercutio run --hint cb_nodes=2 -- srun -n 64 ./app"),
-            roff("mercutio doctor --dir /scratch/me -- mpirun -n 4 ./app"), roff("LD_PRELOAD=$(mercutio preload) ./app"), ".fi",
+            roff("mercutio doctor --dir /scratch/me -- mpirun -n 4 ./app"), roff("LD_PRELOAD=$(mercutio preload) ./app"),
+            roff("mercutio bench --dir /scratch/me --ranks 4 --json table.json"), ".fi",
             ".SH EXIT STATUS", "The status of the command that was run; 127 if it was not found, 1 for a problem, 2 for wrong usage.",
             ".SH SEE ALSO", ".BR mercutio (7)"]
     return "\n".join(out) + "\n"

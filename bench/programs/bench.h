@@ -10,7 +10,7 @@
 typedef int64_t i64;
 typedef uint64_t u64;
 
-enum { kWord = 8, kMaxHints = 16, kNestDims = 4, kNameBytes = 512 };
+enum { kWord = 8, kMaxHints = 16, kNestDims = 4, kNameBytes = 512, kLimitSamples = 3, kIcmArrays = 4, kIcmOutputs = 4 };
 
 // Nested loops, outermost first: piece (i0, i1, i2, i3) begins at base + sum of i * stride.
 typedef struct {
@@ -67,7 +67,7 @@ typedef struct Case {
 } Case;
 
 typedef struct {
-  const char *dir, *patterns, *after, *hints[kMaxHints];
+  const char *dir, *patterns, *after, *skip, *hints[kMaxHints];
   i64 bytes;
   int repetitions, limit_seconds, hint_count, full, seed;
 } Options;
@@ -94,6 +94,10 @@ typedef struct {
   Check check;
 } Totals;
 
+typedef struct {
+  int skip_write, skip_read;
+} Halves;
+
 extern const Case kCases[];
 
 // side.c
@@ -118,7 +122,7 @@ void build_icm(const Case* self, const Shape* shape, Layout* layout);
 void build_e3sm(const Case* self, const Shape* shape, Layout* layout);
 
 // timing.c
-int run_case(const Case* self, const Run* run, int skip_write);
+int run_case(const Case* self, const Run* run, Halves halves);
 void measure_limit(const Run* run, i64 bytes, double limit[2]);
 void file_name(const Run* run, const char* what, int index, char* to);
 MPI_File open_file(const Run* run, const char* path, int mode);

@@ -7,8 +7,6 @@
 #include "bench.h"
 
 enum {
-  kIcmArrays = 4,
-  kIcmOutputs = 4,
   kVariables = 4,
   kLevels = 8,
   kGhostPercent = 27,

@@ -11,11 +11,12 @@
 
 static const char kUsage[] =
     "mercutio-bench [--dir DIR] [--bytes N[KiB|MiB|GiB]] [--quick] [--full] [--patterns A,B] [--repetitions N]\n"
-    "               [--after CASE:OP] [--limit SECONDS] [--seed N] [--hint KEY=VALUE] [--list]\n"
+    "               [--after CASE:OP] [--skip CASE:OP,...] [--limit SECONDS] [--seed N] [--hint KEY=VALUE] [--list]\n"
     "  --bytes        for each rank and case, 64 MiB; --quick: 4 MiB\n"
     "  --full         all cases with that size, also those whose pieces are so small that hosts are very slow\n"
     "  --patterns     names or beginnings of names; --list prints them\n"
     "  --after        begin behind this case, for example vector-8:write\n"
+    "  --skip         leave these out: ,vector-8:read,tile-64:write, with a comma at each end\n"
     "  --limit        seconds an access may take; then the program ends with code 3\n";
 
 static i64 parse_bytes(const char* text) {
@@ -63,6 +64,8 @@ static int parse_options(int argc, char** argv, Options* options) {
       options->repetitions = atoi(value);
     else if (strcmp(word, "--after") == 0)
       options->after = value;
+    else if (strcmp(word, "--skip") == 0)
+      options->skip = value;
     else if (strcmp(word, "--limit") == 0)
       options->limit_seconds = atoi(value);
     else if (strcmp(word, "--seed") == 0)
@@ -84,6 +87,12 @@ static int wanted(const char* patterns, const char* name) {
     at += length + (at[length] == ',');
   }
   return 0;
+}
+
+static int skipped(const Options* options, const char* name, const char* operation) {
+  char word[kNameBytes];
+  snprintf(word, sizeof word, ",%s:%s,", name, operation);
+  return options->skip && strstr(options->skip, word);
 }
 
 static MPI_Info make_info(const Options* options) {
@@ -145,16 +154,20 @@ static int run_all(const Run* world, const char* after) {
     if (reached) skipping = 0;
     if ((skipping || reached) && !read_only) continue;
     if (!wanted(world->options->patterns, self->name)) continue;
+    Halves halves = {read_only || skipped(world->options, self->name, "write"),
+                     skipped(world->options, self->name, "read")};
+    if (halves.skip_write && halves.skip_read) continue;
     limit_for(self, world);
     Run run = members_of(world, self->square);
     run.salt = mix(world->salt + (u64)(self - kCases));
-    bad += run_case(self, &run, read_only);
+    bad += run_case(self, &run, halves);
     if (run.members != world->members && run.members != MPI_COMM_NULL) MPI_Comm_free(&run.members);
     MPI_Barrier(world->members);
   }
   for (const char* const* name = kLatencies; *name; ++name) {
     int reached = skipping && strlen(*name) == length && strncmp(*name, after, length) == 0;
-    if (!skipping && wanted(world->options->patterns, *name)) bad += run_latency(*name, world);
+    int left_out = skipping || skipped(world->options, *name, "latency");
+    if (!left_out && wanted(world->options->patterns, *name)) bad += run_latency(*name, world);
     if (reached) skipping = 0;
   }
   return bad;

@@ -42,6 +42,25 @@ static void build_contiguous(const Case* self, const Shape* shape, Layout* layou
   if (shape->types) whole_memtype(layout), commit(layout);
 }
 
+// What the CE-QUAL-ICM cases are compared with: as many accesses of as many bytes, each rank's share contiguous.
+static void build_outputs(const Case* self, const Shape* shape, Layout* layout) {
+  layout->accesses = (int)self->size;
+  layout->position = kViewEach;
+  layout->bytes = at_least(shape->bytes / layout->accesses / kWord, 1) * kWord;
+  layout->file = nested_side(1, layout->bytes);
+  layout->file.pieces = layout->file.pieces_per_nest = 1;
+  layout->file.nests[0].base = shape->rank * layout->bytes;
+  layout->file_stride = shape->ranks * layout->bytes;
+  layout->file_bytes = layout->file_stride * layout->accesses;
+  whole_memory(layout);
+  if (!shape->types) return;
+  int words = (int)(layout->bytes / kWord);
+  int sizes[1] = {words * shape->ranks}, subsizes[1] = {words}, starts[1] = {words * shape->rank};
+  MPI_Type_create_subarray(1, sizes, subsizes, starts, MPI_ORDER_C, MPI_DOUBLE, &layout->filetype);
+  whole_memtype(layout);
+  commit(layout);
+}
+
 static void build_vector(const Case* self, const Shape* shape, Layout* layout) {
   i64 blocks = at_least(shape->bytes / self->size, 1), stride = self->size * shape->ranks;
   layout->bytes = blocks * self->size;
@@ -277,7 +296,8 @@ const Case kCases[] = {
     {"lbmpi-4-collective", build_lbmpi, 0, kLbCollective, 1, 0},
     {"lbmpi-1-collective", build_lbmpi, 0, kLbOneFile | kLbCollective, 1, 0},
     {"icm-random", build_icm, 0, 0, 2, 0},
-    {"icm-blocks", build_icm, 0, 1, 1, 0},
+    {"icm-blocks", build_icm, 0, 1, 2, 0},
+    {"icm-contiguous", build_outputs, kIcmArrays* kIcmOutputs, 0, 2, 0},
     {"e3sm", build_e3sm, 0, 0, 1, 0},
     {"lattice-4d", build_lattice, 0, 0, 1, 0},
     {NULL, NULL, 0, 0, 0, 0},

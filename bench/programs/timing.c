@@ -187,8 +187,8 @@ static Totals totals(const Run* run, const Layout* layout, Check check) {
   return (Totals){sum(run, layout->bytes * layout->accesses), layout->file.pieces * layout->accesses, check};
 }
 
-// Returns 0 if all bytes were right. With `skip_write` only the reading half runs, on a file made plainly.
-int run_case(const Case* self, const Run* run, int skip_write) {
+// Returns 0 if all bytes were right. Without the writing half, reading gets a file made plainly.
+int run_case(const Case* self, const Run* run, Halves halves) {
   if (run->members == MPI_COMM_NULL) return 0;
   Layout layout = make_layout(self, run, run->rank, 1);
   char* buffer = must_alloc(layout.memory_bytes);
@@ -196,7 +196,7 @@ int run_case(const Case* self, const Run* run, int skip_write) {
   i64 bad = 0;
   int root = run->rank == 0, seconds = run->options->limit_seconds;
   remove_files(self, run, &layout);
-  if (!skip_write) {
+  if (!halves.skip_write) {
     fill_memory(&layout, buffer, run->salt);
     if (root) print_begin(self->name, "write");
     MPI_Barrier(run->members);
@@ -208,7 +208,13 @@ int run_case(const Case* self, const Run* run, int skip_write) {
     Totals total = totals(run, &layout, check);
     if (root) print_bandwidth(self->name, "write", &layout, &times, &total);
   }
-  if (skip_write || bad) make_files(self, run, &layout);
+  if (halves.skip_read) {
+    remove_files(self, run, &layout);
+    free(buffer);
+    free_layout(&layout);
+    return bad != 0;
+  }
+  if (halves.skip_write || bad) make_files(self, run, &layout);
   poison(buffer, layout.memory_bytes);
   if (root) print_begin(self->name, "read");
   MPI_Barrier(run->members);
@@ -224,27 +230,54 @@ int run_case(const Case* self, const Run* run, int skip_write) {
   return bad + check.wrong != 0;
 }
 
-// limit[0] writing, limit[1] reading: seconds for `bytes` of each rank.
-void measure_limit(const Run* run, i64 bytes, double limit[2]) {
-  char path[kNameBytes], *buffer = must_alloc(bytes);
-  file_name(run, "limit", 0, path);
-  fill_words(buffer, run->rank * bytes, bytes, run->salt);
-  for (int write = 1; write >= 0; --write) {
-    if (write && run->rank == 0) unlink(path);
-    MPI_Barrier(run->members);
-    int fd = open(path, write ? O_WRONLY | O_CREAT : O_RDONLY, 0644);
-    if (fd < 0) fail("open", path);
-    MPI_Barrier(run->members);
-    double begin = MPI_Wtime();
-    if (write)
-      pwrite_all(fd, buffer, bytes, run->rank * bytes);
-    else
-      pread_all(fd, buffer, bytes, run->rank * bytes);
-    if (write) close(fd);
-    limit[!write] = slowest(run, MPI_Wtime() - begin);
-    if (!write) close(fd);
+typedef struct {
+  char* data;
+  i64 bytes;
+} Buffer;
+
+// Seconds to write (or read) `bytes` of each rank.
+static double plain_seconds(const Run* run, const char* path, Buffer buffer, int write) {
+  if (write && run->rank == 0) unlink(path);
+  MPI_Barrier(run->members);
+  int fd = open(path, write ? O_WRONLY | O_CREAT : O_RDONLY, 0644);
+  if (fd < 0) fail("open", path);
+  MPI_Barrier(run->members);
+  double begin = MPI_Wtime();
+  if (write)
+    pwrite_all(fd, buffer.data, buffer.bytes, run->rank * buffer.bytes);
+  else
+    pread_all(fd, buffer.data, buffer.bytes, run->rank * buffer.bytes);
+  if (write) close(fd);
+  double seconds = slowest(run, MPI_Wtime() - begin);
+  if (!write) close(fd);
+  return seconds;
+}
+
+static double median(double* values, int count) {
+  for (int i = 1; i < count; ++i) {
+    for (int k = i; k > 0 && values[k] < values[k - 1]; --k) {
+      double kept = values[k];
+      values[k] = values[k - 1];
+      values[k - 1] = kept;
+    }
   }
+  return values[count / 2];
+}
+
+// limit[0] writing, limit[1] reading: medians of a few measurements, each with a new file.
+void measure_limit(const Run* run, i64 bytes, double limit[2]) {
+  char path[kNameBytes];
+  Buffer buffer = {must_alloc(bytes), bytes};
+  double writes[kLimitSamples], reads[kLimitSamples];
+  file_name(run, "limit", 0, path);
+  fill_words(buffer.data, run->rank * bytes, bytes, run->salt);
+  for (int i = 0; i < kLimitSamples; ++i) {
+    writes[i] = plain_seconds(run, path, buffer, 1);
+    reads[i] = plain_seconds(run, path, buffer, 0);
+  }
+  limit[0] = median(writes, kLimitSamples);
+  limit[1] = median(reads, kLimitSamples);
   MPI_Barrier(run->members);
   if (run->rank == 0) unlink(path);
-  free(buffer);
+  free(buffer.data);
 }

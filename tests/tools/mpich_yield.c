@@ -1,4 +1,4 @@
-// Test-only preload for MPICH over UCX, which polls without ever yielding: on fewer cores than ranks every small collective
+// Preload of the tests and of `mercutio bench` for MPICH over UCX, which polls without ever yielding: on fewer cores than ranks every small collective
 // then costs scheduler quanta. After 60 polls in a row that found nothing, sleep one microsecond a poll. Used for the host's
 // own I/O and for ours alike; it changes nothing else.
 #define _GNU_SOURCE

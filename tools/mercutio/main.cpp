@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "bench/bench.h"
 #include "doctor.h"
 #include "hint_table.h"
 #include "launcher.h"
@@ -93,12 +94,46 @@ int command_start(int argc, char** argv) {
   return argc;
 }
 
+CLI::App* add_bench(CLI::App& app, BenchOptions& options) {
+  CLI::App* bench_command =
+      app.add_subcommand("bench", "Measure the I/O of the MPIs found here and Mercutio on them, pattern by pattern");
+  const auto several = [&](const char* name, Words& words, const char* text) {
+    bench_command->add_option(name, words, text)->expected(1)->take_all();
+  };
+  bench_command->add_option("--dir", options.directory, "The directory the data will be in")
+      ->check(CLI::ExistingDirectory);
+  bench_command->add_option("-n,--ranks", options.ranks, "Ranks of each run (4)")->check(CLI::PositiveNumber);
+  bench_command->add_option("--bytes", options.bytes, "Bytes for each rank and case, with a unit if you like (64MiB)")
+      ->transform(CLI::AsSizeValue(false));
+  bench_command->add_flag("--quick", options.quick, "4 MiB instead");
+  bench_command->add_flag("--full", options.full, "All bytes also for cases whose hosts are very slow");
+  bench_command->add_option("--patterns", options.patterns, "Cases, or beginnings of their names: vector,tile-64");
+  bench_command->add_option("--repetitions", options.repetitions, "Medians are taken over so many runs (3)")
+      ->check(CLI::PositiveNumber);
+  bench_command->add_option("--time-limit", options.limit_seconds, "Seconds an access may take (60)")
+      ->check(CLI::PositiveNumber);
+  bench_command->add_option("--seed", options.seed, "Of contents and order (1)");
+  several("--mpi", options.launchers, "The launcher of an MPI to measure; may be repeated (those on PATH)");
+  several("--io", options.io, "host, romio or mercutio; may be repeated (all of them)");
+  several("--hint", options.hints, "A hint for Mercutio, key=value; may be repeated");
+  several("--host-hint", options.host_hints, "A hint for the others, key=value; may be repeated");
+  bench_command->add_option("--shim", options.shim, "Against busy polling: auto, none or a library to preload");
+  bench_command->add_option("--json", options.json_file, "Write the table here, too");
+  CLI::Option* plot =
+      bench_command->add_option("--plot", options.plot_file, "Draw the table (needs Python's matplotlib)");
+  bench_command->add_option("--from", options.from_file, "Measure nothing: draw this earlier --json")
+      ->check(CLI::ExistingFile)
+      ->needs(plot);
+  return bench_command;
+}
+
 int command_line(int argc, char** argv) {
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
   app.require_subcommand(1);
   app.set_version_flag("--version", "mercutio " MERCUTIO_VERSION_TEXT);
   RunOptions run_options;
   DoctorOptions doctor_options;
+  BenchOptions bench_options;
   std::string hint_name;
 
   CLI::App* run_command =
@@ -114,6 +149,7 @@ int command_line(int argc, char** argv) {
       ->check(CLI::ExistingDirectory);
   CLI::App* hints_command = app.add_subcommand("hints", "List the hints, or explain one");
   hints_command->add_option("name", hint_name, "The hint to explain, by any of its names");
+  CLI::App* bench_command = add_bench(app, bench_options);
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
   const int start = command_start(argc, argv);
   try {
@@ -128,6 +164,7 @@ int command_line(int argc, char** argv) {
   if (*preload_command) return preload();
   if (*doctor_command) return doctor(doctor_options);
   if (*hints_command) return hint_name.empty() ? list_hints() : explain_hint(hint_name);
+  if (*bench_command) return bench(bench_options);
   if (*version_command) std::printf("mercutio %s\n", MERCUTIO_VERSION_TEXT);
   return 0;
 }

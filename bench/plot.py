@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Draws the table of `mercutio bench --json`: plot.py table.json picture.png
+
+One panel for writing, one for reading and one for latencies; in each, for every case, how many times faster Mercutio was than
+the I/O of the MPI it ran on (bars) and than the best peer on all MPIs (dots), on a logarithmic scale.
+"""
+import json
+import sys
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__.strip())
+    try:
+        import matplotlib
+    except ImportError:
+        sys.exit("mercutio bench: the plot needs Python's matplotlib (Debian: python3-matplotlib)")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+    with open(sys.argv[1], encoding="utf-8") as file:
+        table = json.load(file)
+    ours = [row for row in table["rows"] if row["io"] == "mercutio" and row["of_best"]]
+    mpis = list(dict.fromkeys(row["mpi"] for row in ours))
+    panels = [op for op in ("write", "read", "latency") if any(row["op"] == op for row in ours)]
+    if not panels:
+        sys.exit("mercutio bench: nothing to draw: no case was measured on Mercutio and on a peer")
+    figure, axes = plt.subplots(1, len(panels), figsize=(5.5 * len(panels), 8), squeeze=False)
+    for axis, op in zip(axes[0], panels):
+        cases = list(dict.fromkeys(row["case"] for row in ours if row["op"] == op))
+        height = 0.8 / len(mpis)
+        for index, mpi in enumerate(mpis):
+            rows = [row for row in ours if row["op"] == op and row["mpi"] == mpi]
+            places = [len(cases) - 1 - cases.index(row["case"]) - index * height for row in rows]
+            axis.barh(places, [row["of_host"] or row["of_best"] for row in rows], height * 0.9, left=0, label=f"{mpi}, over its own I/O")
+            axis.plot([row["of_best"] for row in rows], places, "k.", label="over the best peer" if index == 0 else None)
+        axis.set_xscale("log")
+        axis.axvline(1, color="black", linewidth=0.8)
+        axis.set_yticks([len(cases) - 1 - i - 0.4 + height / 2 for i in range(len(cases))], [case.removeprefix("latency-") for case in cases])
+        axis.set_title(op)
+        axis.set_xlabel("times faster")
+        axis.grid(axis="x", alpha=0.3)
+    axes[0][0].legend(loc="lower right", fontsize=8)
+    figure.suptitle(f"Mercutio {table['version']}, {table['ranks']} ranks, {table['directory']}")
+    figure.tight_layout()
+    figure.savefig(sys.argv[2], dpi=120)
+
+
+if __name__ == "__main__":
+    main()

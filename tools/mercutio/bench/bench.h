@@ -1,0 +1,31 @@
+// `mercutio bench`: the program of bench/programs, run in turn on the I/O of each MPI as it is installed and on
+// Mercutio, and the table of what came out. See docs/bench.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "../launcher.h"
+
+namespace mercutio::tool {
+
+using i64 = std::int64_t;
+
+struct BenchOptions {
+  std::string directory = ".";
+  Words launchers;       // mpirun of each MPI to measure; empty: those on PATH
+  Words hints;           // for Mercutio, key=value
+  Words host_hints;      // for the MPIs' own I/O
+  Words io;              // host, romio, mercutio; empty: all of them
+  std::string patterns;  // names or beginnings of names, separated by commas; empty: all
+  std::string json_file, plot_file, from_file;
+  std::string shim = "auto";  // against busy polling; none, or a path
+  std::uint64_t bytes = 0;    // 0: the program's default
+  int ranks = 4, repetitions = 3, limit_seconds = 60, seed = 1;
+  bool quick = false, full = false;
+};
+
+// 0; 1 when bytes read or written through Mercutio were wrong or a run of it ended early; 2 for wrong usage.
+int bench(const BenchOptions& options);
+
+}  // namespace mercutio::tool

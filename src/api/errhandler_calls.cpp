@@ -47,6 +47,7 @@ int get_errhandler(MPI_File file, MPI_Errhandler* handler) {
   if (!handle && file != MPI_FILE_NULL) return fail_bad_handle("MPI_File_get_errhandler");
   *handler = handle ? handle->errhandler : p.handles.default_errhandler();
   p.errhandlers.retain(*handler);
+  p.errhandlers.lend(*handler);
   return MPI_SUCCESS;
 }
 
@@ -86,6 +87,10 @@ MERCUTIO_MPI_FUNCTION(int, File_call_errhandler, (MPI_File file, int code)) {
 MERCUTIO_MPI_FUNCTION(int, Errhandler_free, (MPI_Errhandler * handler)) {
   if (process().errhandlers.knows(*handler)) {
     process().errhandlers.release(*handler);
+    *handler = MPI_ERRHANDLER_NULL;
+    return MPI_SUCCESS;
+  }
+  if (process().errhandlers.take_back(*handler)) {
     *handler = MPI_ERRHANDLER_NULL;
     return MPI_SUCCESS;
   }

@@ -43,6 +43,19 @@ void Errhandlers::release(MPI_Errhandler handle) {
   if (real_free) real_free(&handle);
 }
 
+void Errhandlers::lend(MPI_Errhandler handle) {
+  std::lock_guard lock(mutex_);
+  if (!find(handle)) ++lent_[handle];
+}
+
+bool Errhandlers::take_back(MPI_Errhandler handle) {
+  std::lock_guard lock(mutex_);
+  const auto lent = lent_.find(handle);
+  if (lent == lent_.end()) return false;
+  if (--lent->second == 0) lent_.erase(lent);
+  return true;
+}
+
 static int die(MPI_Comm comm, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;

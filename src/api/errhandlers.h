@@ -2,9 +2,11 @@
 // to a communicator; what it calls is kept here.
 #pragma once
 
+#include <map>
 #include <mutex>
 #include <vector>
 
+#include "base/types.h"
 #include "mpi/mpi_header.h"
 
 namespace mercutio {
@@ -19,6 +21,11 @@ class Errhandlers {
   void retain(MPI_Errhandler handle);    // one more reference, if it is one of ours
   void release(MPI_Errhandler handle);   // the last one frees it
 
+  // A predefined handler that MPI_File_get_errhandler gave out: Open MPI counts those too and refuses a free it hasn't
+  // counted, so the frees of ours must not reach it.
+  void lend(MPI_Errhandler handle);
+  bool take_back(MPI_Errhandler handle);   // false: it wasn't lent, the MPI knows it
+
   // Calls the handler for `code`; returns what the MPI call should return. `file` is the handle to show the handler.
   int invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const;
 
@@ -32,6 +39,7 @@ class Errhandlers {
   const Entry* find(MPI_Errhandler handle) const;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
+  std::map<MPI_Errhandler, i64> lent_;   // how often
 };
 
 }  // namespace mercutio

@@ -32,7 +32,12 @@ struct EngineFile {
 
 struct IndependentOptions {
   bool atomic = false;      // hold a lock on the whole extent of the access
+  bool locked = false;      // with atomic: the caller holds such a lock
 };
+
+// The lock of an atomic access: for a caller that carries it out in several parts. Only view, position, bytes and direction
+// of `access` count.
+Result<std::unique_ptr<HeldLock>> lock_extent(const EngineFile& file, const Access& access);
 
 // Moves the bytes of `access`; returns bytes moved: short only for reads at end of file (a prefix of the stream).
 // Bounded memory: at most the sieve buffer (hints) beyond the user's buffer.

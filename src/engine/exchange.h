@@ -54,10 +54,10 @@ class Exchange {
     std::optional<Cursor> cursor;   // yields addresses: in the user's buffer or in the window
     const FlatType* type = nullptr;   // what the cursor walks
     i64 origin = 0, shift = 0;        // address of stream byte p: origin + type->offset_of(p - shift)
-    std::unique_ptr<Message> message;
     std::byte* in_flight = nullptr;
     i64 in_flight_bytes = 0;
     std::unique_ptr<ScratchBuffer> slot;
+    std::unique_ptr<Message> message;   // after the slot: given up before the slot's memory goes
   };
   struct Part {             // of one rank in the current window
     i64 rank = 0, begin = 0, end = 0;

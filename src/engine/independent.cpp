@@ -37,17 +37,24 @@ i64 average_piece(Cursor cursor, i64 bytes) {
   return pieces == 0 ? bytes : std::max<i64>(1, seen / pieces);
 }
 
-Shape look_at(const Access& access) {
+// The file range of the access.
+Shape extent_of(const Access& access) {
   const View& view = *access.view;
-  const i64 end = access.position + access.bytes;
   Shape shape;
   shape.orderly = view.filetype->monotone() && !view.filetype->overlapping();
   shape.first = view.first_offset(access.position);
-  shape.last = view.last_offset(end);
+  shape.last = view.last_offset(access.position + access.bytes);
   if (!shape.orderly) {   // copies may reach back and ahead of where they start
     shape.first = view.displacement;
     shape.last += view.filetype->true_extent();
   }
+  return shape;
+}
+
+Shape look_at(const Access& access) {
+  const View& view = *access.view;
+  const i64 end = access.position + access.bytes;
+  Shape shape = extent_of(access);
   shape.contiguous = shape.orderly && shape.last - shape.first == access.bytes;
   shape.file_piece = shape.contiguous ? access.bytes : average_piece(view.cursor(access.position, end), access.bytes);
   shape.memory_piece = access.memory.contiguous() ? access.bytes : average_piece(access.memory.cursor(), access.bytes);
@@ -112,15 +119,21 @@ Result<i64> move_staged(const EngineFile& file, const Access& access) {
 
 }  // namespace
 
+Result<std::unique_ptr<HeldLock>> lock_extent(const EngineFile& file, const Access& access) {
+  const Shape shape = extent_of(access);
+  const i64 start = file.trace ? now_ns() : 0;
+  auto held = file.storage->lock(shape.first, shape.last, /*exclusive=*/access.direction == Direction::kWrite);
+  record(file, TraceKind::kLock, start, shape.last - shape.first, shape.first, "atomic access");
+  return held;
+}
+
 Result<i64> independent(const EngineFile& file, const Access& access, IndependentOptions options) {
   if (access.bytes <= 0) return i64{0};
   const bool reading = access.direction == Direction::kRead;
   const Shape shape = look_at(access);
   std::unique_ptr<HeldLock> lock;
-  if (options.atomic) {
-    const i64 start = file.trace ? now_ns() : 0;
-    MERCUTIO_LET(lock, file.storage->lock(shape.first, shape.last, /*exclusive=*/!reading));
-    record(file, TraceKind::kLock, start, shape.last - shape.first, shape.first, "atomic access");
+  if (options.atomic && !options.locked) {
+    MERCUTIO_LET(lock, lock_extent(file, access));
   }
   const Method method = choose(file, access, shape, options.atomic);
   if (method == Method::kSieved) {

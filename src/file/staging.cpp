@@ -2,11 +2,12 @@
 // between elements, so that every kind of access, collective and nonblocking ones included, is a loop over the ordinary
 // one.
 //
-// In atomic mode the access is one chunk, whatever its size: chunks of several ranks must not mix. Costs: two walks
-// over the runs of the memory type, one copy of the data, and for collective accesses one reduction and one agreement
-// more.
+// In atomic mode every rank goes through its chunks alone, under one lock of the whole access: chunks of several ranks must
+// not mix. Costs: two walks over the runs of the memory type, one copy of the data, and for collective accesses one
+// reduction and one agreement more.
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "file/elements.h"
 #include "file/operation.h"
@@ -32,7 +33,7 @@ class Staged {
     const i64 native_bytes = kinds->size() * operation_.memory.count;
     cursor_.emplace(kinds, reinterpret_cast<i64>(operation_.memory.base), 0, native_bytes);
     const i64 limit = std::clamp<i64>(operation_.hints->values.cb_buffer_size, 4 * kLargestElement, kStagingBytes);
-    limit_ = operation_.atomic ? operation_.file_bytes : std::min(limit, operation_.file_bytes);
+    limit_ = std::min(limit, operation_.file_bytes);
     buffer_.resize(static_cast<size_t>(limit_));
     return ok_status();
   }
@@ -114,7 +115,16 @@ Result<i64> perform_alone(Operation& operation) {
   Staged staged(operation);
   MERCUTIO_TRY(staged.prepare());
   IndependentOptions options;
-  options.atomic = operation.atomic;
+  std::unique_ptr<HeldLock> lock;
+  if (operation.atomic && operation.file_bytes > 0) {
+    Access whole;
+    whole.direction = operation.direction;
+    whole.view = operation.view->view;
+    whole.position = operation.first_etype * operation.view->etype_bytes();
+    whole.bytes = operation.file_bytes;
+    MERCUTIO_LET(lock, lock_extent(operation.engine, whole));
+    options.atomic = options.locked = true;
+  }
   for (;;) {
     MERCUTIO_LET(const Access access, staged.next());
     if (access.bytes == 0) break;
@@ -125,11 +135,22 @@ Result<i64> perform_alone(Operation& operation) {
   return staged.native_done();
 }
 
+// Nobody moves data if a rank failed before; all agree on the outcome.
+Task<Result<i64>> perform_atomically(std::shared_ptr<Operation> operation) {
+  Status entered = co_await agree(operation->channel, operation->entry);
+  if (!entered) co_return entered.error();
+  Result<i64> moved = perform_alone(*operation);
+  Status mine = ok_status();
+  if (!moved) mine = moved.error();
+  Status all = co_await agree(operation->channel, std::move(mine));
+  if (!all) co_return all.error();
+  co_return moved;
+}
+
 // A rank whose conversion fails joins the next round with its Error; after the last round all agree once more.
 Task<Result<i64>> perform_together(std::shared_ptr<Operation> operation) {
   Staged staged(*operation);
   CollectiveOptions options;
-  options.atomic = operation->atomic;
   options.entry = operation->entry;
   if (options.entry) options.entry = staged.prepare();
   i64 rounds = options.entry ? staged.chunks() : 0;
@@ -164,6 +185,10 @@ Result<i64> bytes_in_file(const FileView& view, const TypeSpecRef& memory_spec) 
 
 Task<Result<i64>> perform_converted(std::shared_ptr<Operation> operation) {
   if (!operation->collective) co_return perform_alone(*operation);
+  if (operation->atomic) {
+    auto atomically = perform_atomically(operation);
+    co_return co_await atomically;
+  }
   auto together = perform_together(operation);
   co_return co_await together;
 }

@@ -1,0 +1,316 @@
+#include "simulated_case.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "comm/simulated.h"
+#include "engine/engine.h"
+#include "engine/test_support.h"
+#include "storage/faulty.h"
+
+namespace mercutio::sim {
+namespace {
+
+using namespace mercutio::testing;
+
+// A transfer that takes some polls; the bytes move at its beginning or at its end.
+class SlowTransfer final : public Transfer {
+ public:
+  SlowTransfer(Simulation& simulation, i64 polls, std::function<Result<i64>()> move, bool at_once)
+      : simulation_(simulation), polls_(polls), move_(std::move(move)) {
+    if (at_once) result_ = move_();
+  }
+  ~SlowTransfer() override { finish(); }
+  bool done() override {
+    if (polls_ <= 0) return true;
+    simulation_.something_moved();
+    if (--polls_ == 0) finish();
+    return polls_ <= 0;
+  }
+  Result<i64> wait() override {
+    finish();
+    return *result_;
+  }
+
+ private:
+  void finish() {
+    polls_ = 0;
+    if (!result_) result_ = move_();
+  }
+  Simulation& simulation_;
+  i64 polls_;
+  std::function<Result<i64>()> move_;
+  std::optional<Result<i64>> result_;
+};
+
+// TestStorage whose started transfers are SlowTransfers.
+class SlowStorage final : public Storage {
+ public:
+  SlowStorage(Simulation& simulation, SharedFile& file, std::uint64_t seed)
+      : simulation_(simulation), inner_(file), random_(seed) {}
+  Result<i64> read(std::span<const IoPiece> pieces) override { return inner_.read(pieces); }
+  Result<i64> write(std::span<const IoPiece> pieces) override { return inner_.write(pieces); }
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    auto move = [this, direction, pieces = std::move(pieces)] {
+      return direction == Direction::kRead ? inner_.read(pieces) : inner_.write(pieces);
+    };
+    return std::make_unique<SlowTransfer>(simulation_, pick(random_, 0, 30), std::move(move), pick(random_, 0, 1) == 0);
+  }
+  Result<i64> size() override { return inner_.size(); }
+  Status set_size(i64 bytes) override { return inner_.set_size(bytes); }
+  Status preallocate(i64 bytes) override { return inner_.preallocate(bytes); }
+  Status sync() override { return inner_.sync(); }
+  Status close() override { return inner_.close(); }
+  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
+    return inner_.lock(begin, end, exclusive);
+  }
+  const Traits& traits() const override { return inner_.traits(); }
+  Layout layout() override { return inner_.layout(); }
+
+ private:
+  Simulation& simulation_;
+  TestStorage inner_;
+  Random random_;
+};
+
+// What can go wrong in a case.
+enum class Trouble { kNone, kStorage, kEntry, kNetwork };
+
+// Accesses that are in flight together: one a rank and a place.
+struct Batch {
+  Direction direction = Direction::kRead;
+  bool atomic = false;
+  i64 in_flight = 1;
+  bool new_views = false;
+  std::vector<std::vector<OwnedAccess>> accesses;    // by rank, by place
+  std::vector<std::vector<std::optional<Result<i64>>>> results;
+};
+
+struct Rank {
+  std::unique_ptr<Storage> storage;
+  std::shared_ptr<PeerViews> views;
+  std::atomic<bool> dirty{false};
+  EngineFile file;
+  size_t batch = 0;
+  i64 next_tag = 0;
+  std::vector<Task<Result<i64>>> tasks;   // of the current batch
+  std::vector<bool> over;
+};
+
+class Case {
+ public:
+  explicit Case(std::uint64_t seed) : random_(seed) {
+    ranks_count_ = pick(random_, 1, 7);
+    trouble_ = static_cast<Trouble>(std::max<i64>(0, pick(random_, -2, 3)));
+    choose_hints();
+    file_.traits.can_lock = pick(random_, 0, 3) > 0;
+    file_.traits.visibility_immediate = pick(random_, 0, 3) > 0;
+    file_.bytes = random_bytes(random_, pick(random_, 0, 300));
+    SimulationOptions options;
+    options.seed = random_();
+    options.longest_delay = pick(random_, 0, 3) * pick(random_, 1, 60);
+    if (trouble_ == Trouble::kNetwork) options.fail_at = pick(random_, 0, 200 * ranks_count_);
+    simulation_ = std::make_unique<Simulation>(ranks_count_, options, random_topology());
+    for (i64 i = pick(random_, 1, 4); i > 0; --i) batches_.push_back(make_batch());
+    make_ranks();
+  }
+
+  std::string run() {
+    std::vector<std::function<bool()>> steps;
+    for (i64 rank = 0; rank < ranks_count_; ++rank) steps.push_back([this, rank] { return step(rank); });
+    const Simulation::End end = simulation_->run(std::move(steps));
+    for (auto& rank : ranks_) rank->tasks.clear();   // what is stuck gives up
+    if (!wrong_.empty()) return wrong_;
+    if (end == Simulation::End::kTooLong) return "it takes too many steps";
+    if (end == Simulation::End::kDeadlock && !simulation_->failed()) return "deadlock: nobody can go on";
+    if (!file_.locks.empty()) return "a lock is left";
+    return check_unfinished();
+  }
+
+ private:
+  void choose_hints() {
+    static constexpr Toggle kToggles[] = {Toggle::kAutomatic, Toggle::kEnable, Toggle::kEnable, Toggle::kDisable};
+    static constexpr i64 kBuffers[] = {1, 16, 64, 1000, 8 * MiB};
+    hints_.romio_cb_read = hints_.romio_cb_write = kToggles[pick(random_, 0, 3)];
+    hints_.romio_ds_write = hints_.romio_ds_read = kToggles[pick(random_, 0, 3)];
+    hints_.cb_buffer_size = kBuffers[pick(random_, 0, 4)];
+    hints_.ind_rd_buffer_size = hints_.ind_wr_buffer_size = kBuffers[pick(random_, 1, 4)];
+    hints_.cb_nodes = pick(random_, 0, ranks_count_ + 1);
+  }
+
+  Topology random_topology() {
+    Topology topology;
+    const i64 nodes = pick(random_, 1, ranks_count_);
+    for (i64 node = 0; node < nodes; ++node) topology.node_names.push_back("node" + std::to_string(node));
+    for (i64 rank = 0; rank < ranks_count_; ++rank) topology.node_of_rank.push_back(rank < nodes ? rank : pick(random_, 0, nodes - 1));
+    return topology;
+  }
+
+  // All accesses of a rank in a batch go through one view, as those of a file do.
+  Batch make_batch() {
+    Batch batch;
+    batch.direction = pick(random_, 0, 1) == 0 ? Direction::kRead : Direction::kWrite;
+    batch.atomic = file_.traits.can_lock && pick(random_, 0, 7) == 0;
+    batch.in_flight = pick(random_, 0, 2) == 0 ? pick(random_, 2, 4) : 1;
+    batch.new_views = batches_.empty() || batches_.back().in_flight > 1 || batch.in_flight > 1;
+    batch.accesses.resize(static_cast<size_t>(ranks_count_));
+    batch.results.resize(static_cast<size_t>(ranks_count_));
+    const bool tiling = pick(random_, 0, 2) == 0;
+    const i64 block = pick(random_, 1, 20);
+    for (i64 rank = 0; rank < ranks_count_; ++rank) {
+      auto tiles = make_resized(0, block * ranks_count_, make_contiguous(block, byte_type()));
+      ViewRef view = tiling ? make_view(block * rank, tiles)
+                            : make_view(pick(random_, 0, 40), random_filetype(random_, pick(random_, 1, 12)));
+      for (i64 place = 0; place < batch.in_flight; ++place) {
+        const i64 bytes = pick(random_, 0, 5) == 0 ? 0 : pick(random_, 1, 200);
+        auto& accesses = batch.accesses[static_cast<size_t>(rank)];
+        accesses.push_back(make_access(batch.direction, view, pick(random_, 0, 60), bytes, random_memory_type(random_, bytes)));
+        if (batch.direction == Direction::kWrite) fill_memory(random_, accesses.back());
+      }
+      batch.results[static_cast<size_t>(rank)].resize(static_cast<size_t>(batch.in_flight));
+    }
+    return batch;
+  }
+
+  void make_ranks() {
+    const i64 victim = pick(random_, -1, ranks_count_ - 1);   // -1: all of them
+    for (i64 r = 0; r < ranks_count_; ++r) {
+      auto rank = std::make_unique<Rank>();
+      rank->storage = std::make_unique<SlowStorage>(*simulation_, file_, random_());
+      if (trouble_ == Trouble::kStorage && (victim < 0 || victim == r)) {
+        plans_.push_back(std::make_shared<FaultPlan>());
+        plans_.back()->fail_at = pick(random_, 0, 12);
+        plans_.back()->kinds = kFaultAll & ~static_cast<unsigned>(kFaultSize);   // the size may be unknown
+        plans_.back()->partial_write_bytes = pick(random_, 0, 20);
+        rank->storage = make_faulty(std::move(rank->storage), plans_.back());
+      }
+      rank->views = make_peer_views();
+      rank->file = EngineFile{rank->storage.get(), &simulation_->comm(r), &hints_, nullptr, &rank->dirty, true};
+      ranks_.push_back(std::move(rank));
+    }
+    if (trouble_ == Trouble::kEntry) {
+      entry_batch_ = pick(random_, 0, static_cast<i64>(batches_.size()) - 1);
+      entry_rank_ = pick(random_, 0, ranks_count_ - 1);
+    }
+  }
+
+  void start_batch(i64 r) {
+    Rank& rank = *ranks_[static_cast<size_t>(r)];
+    Batch& batch = batches_[rank.batch];
+    if (before_.size() == rank.batch) before_.push_back(file_.bytes);   // all are over with the batch before
+    if (batch.new_views) rank.views = make_peer_views();
+    for (OwnedAccess& owned : batch.accesses[static_cast<size_t>(r)]) {
+      CollectiveOptions options;
+      options.atomic = batch.atomic;
+      if (entry_rank_ == r && entry_batch_ == static_cast<i64>(rank.batch)) options.entry = Error{ErrorClass::kArg, "on purpose"};
+      const Channel channel{rank.file.comm, rank.next_tag++};
+      rank.tasks.push_back(collective(rank.file, channel, rank.views, owned.access, options));
+    }
+    rank.over.assign(rank.tasks.size(), false);
+  }
+
+  // True when the rank has gone through all batches, or has given up.
+  bool step(i64 r) {
+    Rank& rank = *ranks_[static_cast<size_t>(r)];
+    if (rank.batch == batches_.size() || !wrong_.empty()) return true;
+    if (rank.tasks.empty()) start_batch(r);
+    Batch& batch = batches_[rank.batch];
+    const size_t chosen = static_cast<size_t>(pick(random_, 0, batch.in_flight - 1));
+    if (!rank.over[chosen] && rank.tasks[chosen].step()) {
+      rank.over[chosen] = true;
+      simulation_->something_moved();
+      batch.results[static_cast<size_t>(r)][chosen] = rank.tasks[chosen].take();
+    }
+    if (std::find(rank.over.begin(), rank.over.end(), false) != rank.over.end()) return false;
+    const bool lost = !batch.results[static_cast<size_t>(r)][0]->ok() && simulation_->failed();
+    rank.tasks.clear();
+    ++rank.batch;
+    if (++batches_over_ == ranks_count_) {
+      batches_over_ = 0;
+      wrong_ = check_batch(rank.batch - 1);
+    }
+    return lost || rank.batch == batches_.size() || !wrong_.empty();
+  }
+
+  bool right(OwnedAccess& owned, const std::vector<std::byte>& file, i64 moved) const {
+    if (!file_.traits.visibility_immediate) {   // the buffer beyond end of file may be cleared there
+      for (i64 i = moved; i < owned.access.bytes; ++i) owned.at(i) = std::byte{0xEE};
+    }
+    return read_is_right(owned, file, moved);
+  }
+
+  // All accesses of a batch are over: the same verdict on all ranks, and the bytes are right if it was good.
+  std::string check_batch(size_t number) {
+    Batch& batch = batches_[number];
+    const bool network = simulation_->failed();
+    WriteOracle oracle(before_[number]);
+    bool all_good = true;
+    for (i64 place = 0; place < batch.in_flight; ++place) {
+      const auto& first = *batch.results[0][static_cast<size_t>(place)];
+      for (i64 r = 0; r < ranks_count_; ++r) {
+        const auto& mine = *batch.results[static_cast<size_t>(r)][static_cast<size_t>(place)];
+        all_good &= mine.ok();
+        if (network) continue;
+        if (mine.ok() != first.ok()) return "ranks disagree on success in batch " + std::to_string(number);
+        if (!mine.ok() && mine.error().cls != first.error().cls) return "ranks report different error classes";
+        if (!mine.ok() && mine.error().what.find("on purpose") == std::string::npos) return "failed: " + mine.error().what;
+      }
+    }
+    const bool expected_entry = trouble_ == Trouble::kEntry && entry_batch_ == static_cast<i64>(number);
+    if (expected_entry && all_good) return "a rank entered with an Error and all report success";
+    if (!all_good) return trouble_ == Trouble::kNone ? "failed without reason" : "";
+    for (i64 r = 0; r < ranks_count_; ++r) {
+      for (size_t place = 0; place < static_cast<size_t>(batch.in_flight); ++place) {
+        OwnedAccess& owned = batch.accesses[static_cast<size_t>(r)][place];
+        const i64 moved = **batch.results[static_cast<size_t>(r)][place];
+        if (batch.direction == Direction::kWrite) {
+          if (moved != owned.access.bytes) return "a write reports another count";
+          oracle.add(owned);
+        } else if (!right(owned, before_[number], moved)) {
+          return "rank " + std::to_string(r) + " read wrong bytes in batch " + std::to_string(number);
+        }
+      }
+    }
+    if (batch.direction == Direction::kRead) return file_.bytes == before_[number] ? "" : "a read changed the file";
+    const i64 at = oracle.first_wrong(file_.bytes);
+    return at < 0 ? "" : "the file is wrong at " + std::to_string(at) + " after batch " + std::to_string(number);
+  }
+
+  // After the network failed: a rank that reports success has its data all the same.
+  std::string check_unfinished() {
+    if (!simulation_->failed()) return "";
+    for (size_t number = 0; number < before_.size(); ++number) {
+      Batch& batch = batches_[number];
+      if (batch.direction == Direction::kWrite) continue;
+      for (size_t r = 0; r < static_cast<size_t>(ranks_count_); ++r) {
+        for (size_t place = 0; place < static_cast<size_t>(batch.in_flight); ++place) {
+          const auto& result = batch.results[r][place];
+          if (!result || !result->ok()) continue;
+          if (!right(batch.accesses[r][place], before_[number], **result)) return "success is reported, but the bytes are wrong";
+        }
+      }
+    }
+    return "";
+  }
+
+  Random random_;
+  i64 ranks_count_ = 0;
+  Trouble trouble_ = Trouble::kNone;
+  Hints hints_;
+  SharedFile file_;
+  std::unique_ptr<Simulation> simulation_;
+  std::vector<std::shared_ptr<FaultPlan>> plans_;
+  i64 entry_batch_ = -1, entry_rank_ = -1;
+  std::vector<Batch> batches_;
+  std::vector<std::vector<std::byte>> before_;   // the file before each batch
+  i64 batches_over_ = 0;                         // ranks that are over with the current batch
+  std::string wrong_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+};
+
+}  // namespace
+
+std::string run_case(std::uint64_t seed) { return Case(seed).run(); }
+
+}  // namespace mercutio::sim

@@ -47,7 +47,7 @@ i64 conforming_count(const Planner& p, i64 wanted) {
 }
 
 i64 count_aggregators(const Planner& p, i64 most, std::string& why) {
-  const i64 nodes = p.nodes(), saturation = p.hints.mercutio_saturation_bytes;
+  const i64 saturation = p.hints.mercutio_saturation_bytes;
   i64 wanted = p.hints.cb_nodes;
   if (wanted > 0) {
     why = "cb_nodes=" + std::to_string(wanted);

@@ -170,6 +170,7 @@ class SimulatedComm final : public Comm {
     return std::unique_ptr<SharedCounter>(std::make_unique<SimulatedCounter>(value));
   }
 
+  Segment* segment() override { return nullptr; }   // everything goes by messages here
   void idle(i64) override {}   // a piece of work that waits returns to the scheduler
 
  private:

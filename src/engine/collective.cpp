@@ -99,6 +99,13 @@ PeerAccess peer_from(const Entry& entry) {
   return peer;
 }
 
+// How a rank on its own goes about its access, where the plan has a say in it.
+Hints hints_for(const Plan& plan, Hints hints) {
+  if (plan.strategy == Strategy::kList) hints.romio_ds_read = hints.romio_ds_write = Toggle::kDisable;
+  if (plan.strategy == Strategy::kSieve) hints.romio_ds_read = hints.romio_ds_write = Toggle::kEnable;
+  return hints;
+}
+
 std::vector<PeerAccess> peers_from(const std::vector<Entry>& entries) {
   std::vector<PeerAccess> peers;
   for (const Entry& entry : entries) peers.push_back(peer_from(entry));
@@ -191,7 +198,9 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<P
     co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
   }
   agreed.plan = plan_from(file, channel, access, agreed.entries);
-  if (agreed.plan.strategy == Strategy::kIndividual) {
+  if (!agreed.plan.exchanges()) {
+    const Hints hints = hints_for(agreed.plan, *file.hints);
+    file.hints = &hints;
     co_return co_await run_individual(file, channel, access, IndependentOptions{atomic});
   }
   if (agreed.plan.exchange == ExchangeKind::kSharedMemory) {

@@ -100,7 +100,7 @@ bool Exchange::next_rank_lane(Lane& lane) {
   for (; round_ < plan_.rounds; ++round_, aggregator_ = 0) {
     while (aggregator_ < plan_.domains()) {
       const i64 domain = aggregator_++;
-      if (domain == domain_) continue;
+      if (domain == domain_ || !plan_.serves(domain, me_)) continue;
       const FileRange window = plan_.window(domain, round_);
       const auto [begin, end] = mine.part_in(window.begin, window.end);
       if (begin == end) continue;
@@ -151,6 +151,7 @@ void Exchange::find_parts(FileRange window) {
   parts_.clear();
   next_part_ = 0;
   for (size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (!plan_.serves(domain_, static_cast<i64>(rank))) continue;
     const auto [begin, end] = peers_[rank].part_in(window.begin, window.end);
     if (begin < end) parts_.push_back(Part{static_cast<i64>(rank), begin, end});
   }

@@ -92,7 +92,8 @@ i64 SharedExchange::window_beyond(i64 domain, i64 from, i64 offset) const {
 void SharedExchange::find_next(i64 domain, i64 from) {
   Route& route = routes_[static_cast<size_t>(domain)];
   const i64 windows = plan_.windows(domain);
-  route = Route{mine_.end > mine_.begin ? from : windows, 0, 0};
+  const bool concerned = mine_.end > mine_.begin && plan_.serves(domain, me_);
+  route = Route{concerned ? from : windows, 0, 0};
   for (; route.window < windows; ++route.window) {
     FileRange window = plan_.window(domain, route.window);
     const i64 position = window.begin <= mine_.first ? mine_.begin : mine_.stream_position(window.begin);

@@ -134,13 +134,40 @@ std::string check_config_list(const std::string& text) {
   return text.empty() ? "must not be empty" : "";
 }
 
+struct Choice {
+  std::string_view name;
+  std::vector<std::string_view> words;
+};
+
+std::string check_choice(std::string_view name, const std::string& text) {
+  const Choice choices[] = {
+      {"mercutio_async_backend", {"auto", "threads", "io_uring"}},
+      {"mercutio_strategy",
+       {"auto", "individual", "list", "sieve", "two_phase", "dynamic", "static", "transpose", "vulcan", "dynamic_gen2"}},
+      {"mercutio_domains", {"auto", "even", "aligned", "stripe_cyclic", "group_cyclic"}},
+      {"mercutio_placement", {"auto", "rank_order", "round_robin", "stripe_aware", "cost"}},
+      {"mercutio_exchange", {"auto", "messages", "shared_memory", "two_layer"}},
+      {"mercutio_order", {"auto", "normal", "ring", "nd_shift", "nd_rank_shift"}},
+  };
+  for (const Choice& choice : choices) {
+    if (choice.name != name) continue;
+    std::string all;
+    for (size_t i = 0; i < choice.words.size(); ++i) {
+      if (choice.words[i] == text) return "";
+      if (i > 0) all += i + 1 == choice.words.size() ? " or " : ", ";
+      all += choice.words[i];
+    }
+    return "must be " + all;
+  }
+  return "";
+}
+
 std::string set_value(const Row& row, std::string& target, const std::string& text) {
   std::string why;
   if (row.name == "file_perm") why = check_permissions(text);
   if (row.name == "access_style") why = check_access_style(text);
   if (row.name == "cb_config_list") why = check_config_list(text);
-  if (row.name == "mercutio_async_backend" && !is_one_of(text, {"auto", "threads", "io_uring"}))
-    why = "must be auto, threads or io_uring";
+  if (row.name.substr(0, 9) == "mercutio_") why = check_choice(row.name, text);
   if (why.empty()) target = text;
   return why;
 }

@@ -9,6 +9,7 @@ struct Layout {
   i64 stripe_bytes = 0;
   i64 stripe_count = 0;
   i64 first_server = -1;
+  i64 server_mb_per_s = 0;   // what one server can take; 0: unknown
   bool operator==(const Layout&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "base/types.h"
 
@@ -13,8 +14,18 @@ struct RankSummary {
   i64 bytes = 0;       // data bytes; 0: takes part without data
   i64 first = 0;       // file range that holds them, where bytes > 0
   i64 last = 0;        // one past the end
+  i64 run_bytes = 0;   // of the first run in the file, which stands for them all; 0: not looked at
   bool contiguous() const { return last - first == bytes; }
   bool operator==(const RankSummary&) const = default;
+};
+
+// Consecutive ranks whose first runs follow each other in the file without a gap: a row of a block-decomposed array.
+struct RankGroup {
+  i64 first_rank = 0, end_rank = 0;
+  i64 bytes = 0;
+  i64 begin = 0, end = 0;   // file range of its members
+  i64 ranks() const { return end_rank - first_rank; }
+  bool operator==(const RankGroup&) const = default;
 };
 
 struct Pattern {
@@ -26,6 +37,10 @@ struct Pattern {
   i64 bytes = 0;             // of all ranks
   i64 begin = 0, end = 0;    // file range over participants
   bool disjoint = true;      // no two participants' ranges overlap
+  i64 run_bytes = 0;         // average over participants; 0: some rank has not looked
+  std::vector<RankGroup> groups;   // those with data, by rank; at most one a participant
+  // Bytes of [begin, end) that no rank touches: the gap test of the strategy.
+  i64 gap_bytes() const { return end - begin > bytes ? end - begin - bytes : 0; }
   bool operator==(const Pattern&) const = default;
 };
 

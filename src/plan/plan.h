@@ -18,19 +18,27 @@ namespace mercutio {
 
 enum class Strategy {
   kIndividual,   // every rank moves its own data; no exchange
+  kList,         // the same, a storage piece for each piece of the view
+  kSieve,        // the same, in whole windows of the file
   kTwoPhase,     // aggregators own file domains; data is exchanged between ranks and aggregators in rounds
+  kDynamicSegmentation,   // groups of ranks with an aggregator each, which takes the group's bytes in file order
+  kStaticSegmentation,    // the same groups; each member gives up to share_bytes of its stream a round
+  kRowTransposition,      // rows of a Cartesian decomposition; every member writes its share of the row's range
 };
+enum class Placement { kRankOrder, kRoundRobin, kStripeAware, kCost };
 enum class DomainMap {
-  kEven,      // [begin, end) in equal shares
-  kAligned,   // equal shares whose inner borders fall on multiples of `unit_bytes`
+  kEven,           // [begin, end) in equal shares
+  kAligned,        // equal shares whose inner borders fall on multiples of `unit_bytes`
+  kStripeCyclic,   // unit number s belongs to aggregator s mod A: the same in every access
+  kGroupCyclic,    // equal blocks of units; inside a block as above among `period` aggregators
+  kSegments,       // `segments`: ranges of groups of ranks
 };
 enum class ExchangeKind {
   kMessages,       // between ranks and aggregators
   kSharedMemory,   // every rank copies into and out of the aggregators' windows itself
+  kTwoLayer,       // through one leader for each pair of nodes
 };
-enum class ExchangeOrder {
-  kNormal,   // by rank, in every round
-};
+enum class ExchangeOrder { kNormal, kRing, kNodeShift, kNodeRankShift };   // plan/order.h
 
 struct Reason {
   std::string pass;
@@ -45,15 +53,28 @@ struct FileRange {
   bool operator==(const FileRange&) const = default;
 };
 
+// What an aggregator owns under kSegments: the bytes in `range` of the ranks [first_rank, end_rank). Ranges of one group of
+// ranks are disjoint; those of different groups may overlap.
+struct Segment {
+  i64 first_rank = 0, end_rank = 0;
+  FileRange range;
+  bool operator==(const Segment&) const = default;
+};
+
 struct Plan {
   Strategy strategy = Strategy::kIndividual;
   std::vector<i64> aggregators;   // ranks; aggregator i owns domain i
-  // Domains: [begin, end) cut at domain_origin + i * domain_bytes.
+  Placement placement = Placement::kRoundRobin;
+  // Domains: [begin, end) cut into blocks at domain_origin + b * domain_bytes. A block belongs to `period` aggregators in a
+  // row, which own its units (numbered from file offset 0) in turn. With period 1 a block is a domain.
   DomainMap domain_map = DomainMap::kEven;
   i64 begin = 0, end = 0;
   i64 domain_origin = 0;
   i64 domain_bytes = 0;
   i64 unit_bytes = 1;
+  i64 period = 1;
+  std::vector<Segment> segments;  // kSegments: one an aggregator
+  i64 share_bytes = 0;            // kStaticSegmentation: of a member's stream, a round
   // Rounds: a window of buffer_bytes at a time; `depth` windows in flight.
   i64 buffer_bytes = 0;
   i64 depth = 1;
@@ -63,18 +84,33 @@ struct Plan {
   ExchangeOrder order = ExchangeOrder::kNormal;
   i64 chunk_bytes = 0;
   i64 lanes = 0;
+  i64 throttle = 0;               // requests in flight to one server; 0: any number
+  bool stepwise = false;          // ranks send to an aggregator only when its turn at the server has come
   std::vector<Reason> reasons;    // one a pass
 
   bool operator==(const Plan&) const = default;
 
   i64 domains() const { return static_cast<i64>(aggregators.size()); }
-  FileRange domain(i64 i) const;                  // may be empty
-  i64 first_window(i64 i) const;                  // where the first window of domain i would start, before clipping
-  i64 windows(i64 i) const;                       // of domain i
-  FileRange window(i64 i, i64 round) const;       // of domain i; empty beyond its windows
+  bool exchanges() const { return strategy >= Strategy::kTwoPhase; }
+  bool cyclic() const { return domain_map == DomainMap::kStripeCyclic || domain_map == DomainMap::kGroupCyclic; }
+  // All O(1). What aggregator i owns lies in domain(i), which may be empty; it is exactly the union of its windows, in
+  // ascending order. Under kSegments only the bytes of the ranks it serves.
+  FileRange domain(i64 i) const;
+  bool serves(i64 i, i64 rank) const;
+  i64 windows(i64 i) const;
+  FileRange window(i64 i, i64 round) const;       // empty beyond its windows, not empty before
+  i64 owner(i64 offset, i64 rank = 0) const;      // the aggregator (index) of a byte; O(log aggregators) under kSegments
+  // The same pattern moved by a multiple of this many bytes has the same plan, moved.
+  i64 shift_unit() const;
+
+ private:
+  FileRange block(i64 i) const;
+  i64 first_window(i64 i) const;                  // where the first window would start, before clipping
 };
 
 Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topology, const Layout& layout);
+// `delta` must be a multiple of plan.shift_unit().
+Plan shift(const Plan& plan, i64 delta);
 
 // Whether `plan` may carry out `pattern`: every byte in exactly one domain, ranks that exist, sizes within bounds.
 Status verify(const Plan& plan, const Pattern& pattern);

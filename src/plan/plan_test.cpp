@@ -136,10 +136,11 @@ TEST(Plan, ExplainIsGolden) {
   EXPECT_EQ(explain(plan, p),
             "write: 8388608 bytes in [1000, 8389608) by 4 of 4 ranks, 0 contiguous, interleaved\n"
             "strategy:  two_phase   # the ranks' ranges interleave\n"
-            "placement: 0 2   # cb_nodes=2, round robin over nodes\n"
-            "domains:   aligned, 5242880 bytes from 0, unit 1048576   # borders on stripes\n"
-            "exchange:  messages, chunks of 1048576 bytes, 4 lanes   # staging of 4 MiB a side\n"
-            "rounds:    5 of 1048576 bytes, depth 1   # cb_buffer_size=1048576\n");
+            "placement: stripe_aware 0 2   # cb_nodes=2, each server from one node\n"
+            "map:       stripe_cyclic   # the file is striped over 4 servers\n"
+            "domains:   stripe_cyclic, 9437184 bytes from 0, unit 1048576, in turn among 2   # 2 of 4 servers each\n"
+            "exchange:  messages, nd_rank_shift, chunks of 1048576 bytes, 4 lanes   # staging of 4 MiB a side\n"
+            "rounds:    5 of 1048576 bytes, depth 2   # cb_buffer_size=1048576, a stripe at most\n");
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// The file divided among the aggregators. Sources: even, aligned, static-cyclic and group-cyclic domains as in Liao and
+// Choudhary (2008); the cyclic map with S/A servers an aggregator is that of Dickens and Logan (Y-lib, 2010). Reads and
+// writes alike. O(aggregators) for segments, O(1) otherwise.
+#include <algorithm>
+
+#include "plan/planner.h"
+
+namespace mercutio::planning {
+namespace {
+
+std::string divide_into_segments(Planner& p) {
+  Plan& plan = p.plan;
+  const bool all_write = plan.strategy == Strategy::kRowTransposition;
+  for (const RankGroup& group : p.groups) {
+    const i64 parts = all_write ? group.ranks() : 1;
+    const i64 share = parts == 1 ? group.end - group.begin
+                                 : align_up(ceil_div(group.end - group.begin, parts), std::min(plan.unit_bytes, kPageBytes));
+    for (i64 part = 0; part < parts; ++part) {
+      FileRange range{std::min(group.end, group.begin + part * share), std::min(group.end, group.begin + (part + 1) * share)};
+      plan.segments.push_back(Segment{group.first_rank, group.end_rank, range});
+    }
+  }
+  return all_write ? "a share of its row's range for every rank" : "the range of each group";
+}
+
+std::string divide_in_turn(Planner& p) {
+  Plan& plan = p.plan;
+  const i64 servers = p.striped() ? p.layout.stripe_count : plan.domains();
+  const bool groups = plan.domain_map == DomainMap::kGroupCyclic && plan.domains() % servers == 0 && plan.domains() > servers;
+  plan.period = groups ? servers : plan.domains();
+  plan.domain_origin = align_down(plan.begin, plan.unit_bytes);
+  plan.domain_bytes = align_up(ceil_div(plan.end - plan.domain_origin, plan.domains() / plan.period), plan.unit_bytes);
+  std::string each = p.striped() && plan.period <= servers ? std::to_string(servers / plan.period) + " of " + std::to_string(servers) + " servers each" : "";
+  if (p.striped() && plan.period > servers) each = std::to_string(plan.period / servers) + " aggregators a server";
+  if (each.empty()) each = "servers unknown";
+  return (groups ? std::to_string(plan.domains() / plan.period) + " blocks, " : std::string()) + each;
+}
+
+}  // namespace
+
+std::string divide_file(Planner& p) {
+  Plan& plan = p.plan;
+  if (!plan.exchanges()) return "none needed";
+  plan.begin = p.pattern.begin;
+  plan.end = p.pattern.end;
+  if (p.segmented()) return divide_into_segments(p);
+  if (plan.cyclic()) return divide_in_turn(p);
+  const i64 share = std::max(ceil_div(plan.end - plan.begin, plan.domains()), p.hints.romio_min_fdomain_size);
+  if (plan.domain_map == DomainMap::kEven || share < plan.unit_bytes) {
+    const bool asked = plan.domain_map == DomainMap::kEven;
+    plan.unit_bytes = 1;
+    plan.domain_map = DomainMap::kEven;
+    plan.domain_origin = plan.begin;
+    plan.domain_bytes = share;
+    return asked ? "equal shares" : "a share is smaller than a unit";
+  }
+  plan.domain_origin = align_down(plan.begin, plan.unit_bytes);
+  plan.domain_bytes = std::max(ceil_div(plan.end - plan.domain_origin, plan.domains()), p.hints.romio_min_fdomain_size);
+  plan.domain_bytes = align_up(plan.domain_bytes, plan.unit_bytes);
+  return std::string("borders on ") + (p.layout.stripe_bytes > 0 ? "stripes" : "pages");
+}
+
+}  // namespace mercutio::planning

@@ -1,0 +1,29 @@
+// In which order a rank turns to the aggregators, step by step. Source: Tsujita et al., "Improving collective MPI-IO using
+// topology-aware stepwise data aggregation" (ISC 2015): normal (all begin with the first: in-degree = ranks), ring, node
+// shift (begin on the next node), node and rank shift (and rotate inside each node: one rank a step and aggregator, where
+// every rank aggregates and nodes are even). Building it is O(aggregators), a step O(1).
+#pragma once
+
+#include <vector>
+
+#include "model/topology.h"
+#include "plan/plan.h"
+
+namespace mercutio {
+
+class StepOrder {
+ public:
+  StepOrder(const Plan& plan, const Topology& topology);
+  // The aggregator (index) that `rank` visits at step 0 .. plan.domains() - 1: each exactly once.
+  i64 peer(i64 rank, i64 step) const;
+
+ private:
+  ExchangeOrder order_;
+  i64 ranks_ = 0, count_ = 0;
+  std::vector<i64> by_node_;        // aggregators, those of a node together
+  std::vector<i64> node_at_;        // node of each place in by_node_
+  std::vector<i64> node_begin_;     // first place of each node, and the end
+  std::vector<i64> node_of_rank_, local_of_rank_;
+};
+
+}  // namespace mercutio

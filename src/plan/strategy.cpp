@@ -1,0 +1,100 @@
+// Strategy and domain map. Sources: the interleaving test of Thakur, Gropp and Lusk (1999), but from numbers that every
+// rank has; the table of Chaarawi and Gabriel (2011) over the average run in the file, the saturation point of one
+// process, the stripe and the gaps between ranks; un-splitting the fastest dimensions of a Cartesian decomposition as
+// lattice codes do by hand. O(1).
+#include "plan/planner.h"
+
+namespace mercutio::planning {
+namespace {
+
+constexpr i64 kDefaultSaturationBytes = 32 * MiB;
+constexpr i64 kUnknownStripeBytes = 1 * MiB;
+
+struct Named {
+  const char* name;
+  Strategy strategy;
+};
+constexpr Named kForced[] = {
+    {"individual", Strategy::kIndividual}, {"list", Strategy::kList},
+    {"sieve", Strategy::kSieve},           {"two_phase", Strategy::kTwoPhase},
+    {"vulcan", Strategy::kTwoPhase},       {"dynamic_gen2", Strategy::kTwoPhase},
+    {"dynamic", Strategy::kDynamicSegmentation}, {"static", Strategy::kStaticSegmentation},
+    {"transpose", Strategy::kRowTransposition},
+};
+
+// The table, where the summaries tell how long the runs are. Groups keep data off the network, so on one node they would
+// only make the aggregators' shares uneven.
+std::string choose_by_table(Planner& p, const std::string& otherwise) {
+  const Pattern& pattern = p.pattern;
+  const i64 run = pattern.run_bytes, stripe = p.layout.stripe_bytes;
+  const i64 saturation = p.hints.mercutio_saturation_bytes > 0 ? p.hints.mercutio_saturation_bytes : kDefaultSaturationBytes;
+  const std::string runs = "runs of " + std::to_string(run) + " bytes, saturation at " + std::to_string(saturation) +
+                           ", stripes of " + std::to_string(stripe) + ", gaps of " + std::to_string(pattern.gap_bytes());
+  p.plan.strategy = Strategy::kTwoPhase;
+  if (run == 0) return otherwise;
+  if (run > saturation && run > stripe) {
+    p.plan.strategy = Strategy::kIndividual;
+    return runs;
+  }
+  if (p.nodes() == 1) return otherwise;
+  if (p.topology.cartesian.size() > 2 && !pattern.disjoint && pattern.gap_bytes() == 0 && run > stripe) {
+    p.plan.strategy = Strategy::kRowTransposition;
+    return runs + ", Cartesian ranks";
+  }
+  if (pattern.gap_bytes() > 0) {
+    p.plan.strategy = Strategy::kStaticSegmentation;
+  } else if (run > stripe) {
+    p.plan.strategy = Strategy::kDynamicSegmentation;
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::string choose_strategy(Planner& p) {
+  const Pattern& pattern = p.pattern;
+  const bool reading = pattern.direction == Direction::kRead;
+  const Toggle wish = reading ? p.hints.romio_cb_read : p.hints.romio_cb_write;
+  const std::string hint = reading ? "romio_cb_read" : "romio_cb_write";
+  p.plan.strategy = Strategy::kIndividual;
+  if (pattern.bytes == 0) return "no rank has data";
+  if (pattern.atomic) return "atomic mode: each access is one step under a lock of its own range";
+  if (wish == Toggle::kDisable) return hint + "=disable";
+  for (const Named& forced : kForced) {
+    if (p.hints.mercutio_strategy != forced.name) continue;
+    p.plan.strategy = forced.strategy;
+    return "mercutio_strategy=" + p.hints.mercutio_strategy;
+  }
+  if (pattern.ranks == 1 && wish != Toggle::kEnable) return "one rank only";
+  const bool plain = pattern.disjoint && pattern.contiguous == pattern.participants;
+  if (plain && wish != Toggle::kEnable) return "every rank's data is one run and the runs are disjoint";
+  p.plan.strategy = Strategy::kTwoPhase;
+  if (wish == Toggle::kEnable) return hint + "=enable";
+  return choose_by_table(p, pattern.disjoint ? "some rank's data is scattered" : "the ranks' ranges interleave");
+}
+
+std::string choose_map(Planner& p) {
+  Plan& plan = p.plan;
+  const std::string& wish = p.hints.mercutio_domains;
+  if (!plan.exchanges()) return "none needed";
+  plan.unit_bytes = p.layout.stripe_bytes > 0 ? p.layout.stripe_bytes : kPageBytes;
+  if (p.segmented()) {
+    plan.domain_map = DomainMap::kSegments;
+    return "each group's own range";
+  }
+  plan.domain_map = DomainMap::kAligned;
+  if (wish == "even") plan.domain_map = DomainMap::kEven;
+  if (wish == "stripe_cyclic") plan.domain_map = DomainMap::kStripeCyclic;
+  if (wish == "group_cyclic") plan.domain_map = DomainMap::kGroupCyclic;
+  const bool by_strategy = wish == "auto" && p.hints.mercutio_strategy == "dynamic_gen2";
+  const bool by_layout = wish == "auto" && p.striped() && p.layout.stripe_count > 1;
+  if (by_strategy || by_layout) plan.domain_map = DomainMap::kStripeCyclic;
+  if (plan.cyclic() && p.layout.stripe_bytes == 0) plan.unit_bytes = kUnknownStripeBytes;
+  if (wish != "auto") return "mercutio_domains=" + wish;
+  if (by_layout) {
+    return "the file is striped over " + std::to_string(p.layout.stripe_count) + " servers";
+  }
+  return by_strategy ? "mercutio_strategy=dynamic_gen2" : "one server";
+}
+
+}  // namespace mercutio::planning

@@ -17,7 +17,7 @@ std::string divide_into_segments(Planner& p) {
                                  : align_up(ceil_div(group.end - group.begin, parts), std::min(plan.unit_bytes, kPageBytes));
     for (i64 part = 0; part < parts; ++part) {
       FileRange range{std::min(group.end, group.begin + part * share), std::min(group.end, group.begin + (part + 1) * share)};
-      plan.segments.push_back(Segment{group.first_rank, group.end_rank, range});
+      plan.segments.push_back(RankSegment{group.first_rank, group.end_rank, range});
     }
   }
   return all_write ? "a share of its row's range for every rank" : "the range of each group";

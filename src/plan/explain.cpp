@@ -22,7 +22,7 @@ std::string reason(const Plan& plan, const char* pass) {
 std::string explain_domains(const Plan& plan) {
   std::string out = kMaps[static_cast<int>(plan.domain_map)];
   if (plan.domain_map == DomainMap::kSegments) {
-    for (const Segment& segment : plan.segments) {
+    for (const RankSegment& segment : plan.segments) {
       out += " " + number(segment.first_rank) + "-" + number(segment.end_rank - 1) + ":[" + number(segment.range.begin) + "," +
              number(segment.range.end) + ")";
     }

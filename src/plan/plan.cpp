@@ -27,7 +27,7 @@ FileRange Plan::domain(i64 i) const {
 
 bool Plan::serves(i64 i, i64 rank) const {
   if (domain_map != DomainMap::kSegments) return true;
-  const Segment& segment = segments[static_cast<size_t>(i)];
+  const RankSegment& segment = segments[static_cast<size_t>(i)];
   return rank >= segment.first_rank && rank < segment.end_rank;
 }
 
@@ -93,9 +93,9 @@ i64 Plan::owner(i64 offset, i64 rank) const {
   if (domain_map != DomainMap::kSegments) {
     return (offset - domain_origin) / domain_bytes * period + offset / unit_bytes % period;
   }
-  const auto group = std::upper_bound(segments.begin(), segments.end(), rank, [](i64 key, const Segment& s) { return key < s.first_rank; });
+  const auto group = std::upper_bound(segments.begin(), segments.end(), rank, [](i64 key, const RankSegment& s) { return key < s.first_rank; });
   const i64 first_rank = group == segments.begin() ? 0 : std::prev(group)->first_rank;
-  const auto after = std::upper_bound(segments.begin(), group, offset, [&](i64 key, const Segment& s) {
+  const auto after = std::upper_bound(segments.begin(), group, offset, [&](i64 key, const RankSegment& s) {
     return s.first_rank == first_rank && key < s.range.begin;
   });
   return after - segments.begin() - 1;
@@ -112,7 +112,7 @@ Plan shift(const Plan& plan, i64 delta) {
   moved.begin += delta;
   moved.end += delta;
   if (plan.domain_map != DomainMap::kSegments) moved.domain_origin += delta;
-  for (Segment& segment : moved.segments) {
+  for (RankSegment& segment : moved.segments) {
     segment.range.begin += delta;
     segment.range.end += delta;
   }

@@ -55,10 +55,10 @@ struct FileRange {
 
 // What an aggregator owns under kSegments: the bytes in `range` of the ranks [first_rank, end_rank). Ranges of one group of
 // ranks are disjoint; those of different groups may overlap.
-struct Segment {
+struct RankSegment {
   i64 first_rank = 0, end_rank = 0;
   FileRange range;
-  bool operator==(const Segment&) const = default;
+  bool operator==(const RankSegment&) const = default;
 };
 
 struct Plan {
@@ -73,7 +73,7 @@ struct Plan {
   i64 domain_bytes = 0;
   i64 unit_bytes = 1;
   i64 period = 1;
-  std::vector<Segment> segments;  // kSegments: one an aggregator
+  std::vector<RankSegment> segments;  // kSegments: one an aggregator
   i64 share_bytes = 0;            // kStaticSegmentation: of a member's stream, a round
   // Rounds: a window of buffer_bytes at a time; `depth` windows in flight.
   i64 buffer_bytes = 0;

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+
+#include "plan/key.h"
+#include "plan/order.h"
 
 namespace mercutio {
 namespace {
@@ -73,6 +77,7 @@ TEST(Plan, DomainsAndWindowsTileTheRangeForAnyNumbers) {
           hints.cb_nodes = aggregators;
           hints.cb_buffer_size = 10000;
           hints.romio_cb_write = Toggle::kEnable;
+          hints.mercutio_domains = "aligned";
           Pattern p = summarise(Direction::kWrite, false, std::vector<RankSummary>(5, RankSummary{bytes, begin, begin + bytes}));
           Plan plan = make_plan(p, hints, nodes_of({0, 0, 0, 0, 0}), Layout{stripe, 4, 0});
           ASSERT_EQ(plan.strategy, Strategy::kTwoPhase);
@@ -102,7 +107,9 @@ TEST(Plan, StagingStaysBounded) {
     p.ranks = p.participants = ranks;
     p.bytes = p.end = 1 << 30;
     p.disjoint = false;
-    Topology topology{std::vector<i64>(static_cast<size_t>(ranks), 0), {"n"}};
+    Topology topology;
+    topology.node_of_rank.assign(static_cast<size_t>(ranks), 0);
+    topology.node_names = {"n"};
     Hints hints;
     hints.romio_cb_write = Toggle::kEnable;
     Plan plan = make_plan(p, hints, topology, {});
@@ -124,6 +131,175 @@ TEST(Plan, VerifyFindsABrokenPlan) {
   bad = good;
   bad.rounds = 0;
   EXPECT_FALSE(verify(bad, p).ok());
+}
+
+// Every byte of every rank's range lies in exactly one window of exactly one aggregator that serves it, windows go up, and
+// the look-ups agree with each other.
+void expect_tiled(const Plan& plan, const Pattern& pattern, i64 rank, FileRange range) {
+  std::vector<FileRange> windows;
+  for (i64 i = 0; i < plan.domains(); ++i) {
+    i64 last = -1;
+    for (i64 round = 0; round < plan.windows(i); ++round) {
+      const FileRange window = plan.window(i, round);
+      ASSERT_FALSE(window.empty());
+      ASSERT_GE(window.begin, last);
+      ASSERT_LE(window.bytes(), plan.buffer_bytes);
+      ASSERT_GE(window.begin, plan.domain(i).begin);
+      ASSERT_LE(window.end, plan.domain(i).end);
+      last = window.end;
+      if (!plan.serves(i, rank)) continue;
+      windows.push_back(window);
+      ASSERT_EQ(plan.owner(window.begin, rank), i);
+      ASSERT_EQ(plan.owner(window.end - 1, rank), i);
+    }
+    ASSERT_LE(plan.windows(i), plan.rounds);
+    ASSERT_TRUE(plan.window(i, plan.windows(i)).empty());
+  }
+  std::sort(windows.begin(), windows.end(), [](const FileRange& a, const FileRange& b) { return a.begin < b.begin; });
+  ASSERT_FALSE(windows.empty());
+  ASSERT_LE(windows.front().begin, range.begin);
+  for (size_t i = 1; i < windows.size(); ++i) ASSERT_EQ(windows[i].begin, windows[i - 1].end);
+  ASSERT_GE(windows.back().end, range.end);
+  ASSERT_LE(range.end, pattern.end);
+}
+
+class Numbers {
+ public:
+  explicit Numbers(std::uint64_t seed) : state_(seed * 2654435761u + 1) {}
+  i64 pick(i64 low, i64 high) {
+    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    return low + static_cast<i64>((state_ >> 33) % static_cast<std::uint64_t>(high - low + 1));
+  }
+  const char* word(std::initializer_list<const char*> words) { return words.begin()[pick(0, static_cast<i64>(words.size()) - 1)]; }
+
+ private:
+  std::uint64_t state_;
+};
+
+struct Case {
+  std::vector<RankSummary> ranks;
+  Hints hints;
+  Topology topology;
+  Layout layout;
+};
+
+Case random_case(Numbers& numbers) {
+  Case c;
+  const i64 ranks = numbers.pick(1, 12), nodes = numbers.pick(1, 4), base = numbers.pick(0, 300000);
+  c.topology.node_names.resize(static_cast<size_t>(nodes), "n");
+  for (i64 rank = 0; rank < ranks; ++rank) {
+    c.topology.node_of_rank.push_back(numbers.pick(0, nodes - 1));
+    const i64 bytes = numbers.pick(0, 4) == 0 ? 0 : numbers.pick(1, 20000);
+    const i64 first = base + numbers.pick(0, 60000);
+    c.ranks.push_back(RankSummary{bytes, first, first + bytes + numbers.pick(0, 1) * numbers.pick(0, 50000), numbers.pick(0, bytes)});
+  }
+  if (ranks % 2 == 0) c.topology.cartesian = {ranks / 2, 2};
+  if (numbers.pick(0, 1) == 1) c.topology.segment_bytes = 20 * MiB;
+  c.layout.stripe_bytes = numbers.pick(0, 3) * 4096;
+  c.layout.stripe_count = numbers.pick(0, 6);
+  c.hints.mercutio_strategy = numbers.word({"auto", "two_phase", "dynamic", "static", "transpose", "dynamic_gen2"});
+  c.hints.mercutio_domains = numbers.word({"auto", "even", "aligned", "stripe_cyclic", "group_cyclic"});
+  c.hints.mercutio_placement = numbers.word({"auto", "rank_order", "round_robin", "stripe_aware", "cost"});
+  c.hints.mercutio_exchange = numbers.word({"auto", "messages", "shared_memory", "two_layer"});
+  c.hints.romio_cb_write = Toggle::kEnable;
+  c.hints.cb_nodes = numbers.pick(0, 1) * numbers.pick(1, 14);
+  c.hints.cb_buffer_size = numbers.pick(500, 9000);
+  c.hints.mercutio_saturation_bytes = numbers.pick(0, 1) * numbers.pick(1, 30000);
+  c.hints.romio_lustre_co_ratio = numbers.pick(1, 3);
+  if (numbers.pick(0, 5) == 0) c.hints.cb_config_list = "n:1,*:*";
+  return c;
+}
+
+TEST(Plan, AnyPatternOnAnyMachineIsTiled) {
+  i64 moved_plans = 0;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    SCOPED_TRACE(seed);
+    Numbers numbers(seed);
+    const Case c = random_case(numbers);
+    const Pattern p = summarise(Direction::kWrite, false, c.ranks);
+    const Plan plan = make_plan(p, c.hints, c.topology, c.layout);
+    ASSERT_TRUE(verify(plan, p).ok());
+    ASSERT_EQ(plan.exchanges(), p.bytes > 0) << explain(plan, p);
+    if (!plan.exchanges()) continue;
+    for (size_t rank = 0; rank < c.ranks.size(); ++rank) {
+      const RankSummary& mine = c.ranks[rank];
+      if (mine.bytes > 0) expect_tiled(plan, p, static_cast<i64>(rank), {mine.first, mine.last});
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+    // The same pattern elsewhere: the plan moved is the plan made there.
+    Case there = c;
+    const i64 delta = plan.shift_unit() * numbers.pick(1, 5);
+    for (RankSummary& rank : there.ranks) {
+      rank.first += delta;
+      rank.last += delta;
+    }
+    const Pattern moved = summarise(Direction::kWrite, false, there.ranks);
+    ASSERT_EQ(key_of(p, c.hints, {}), key_of(moved, c.hints, {}));
+    ASSERT_TRUE(serves_shifted(plan, p.begin, moved.begin));
+    const Plan made = make_plan(moved, c.hints, c.topology, c.layout);
+    ASSERT_EQ(explain(shift(plan, delta), moved), explain(made, moved));
+    ASSERT_TRUE(shift(plan, delta) == made);
+    ++moved_plans;
+  }
+  EXPECT_GT(moved_plans, 1000);
+}
+
+TEST(PatternKey, KnowsHintsViewsAndShapes) {
+  const Pattern p = interleaved(4, 0, 1 << 20);
+  const std::vector<std::uint64_t> views = {1, 2}, others = {1, 3};
+  Hints hints;
+  const PatternKey key = key_of(p, hints, views);
+  EXPECT_EQ(key, key_of(interleaved(4, 4096, 4096 + (1 << 20)), hints, views));
+  EXPECT_EQ(key.hash(), key_of(interleaved(4, 4096, 4096 + (1 << 20)), hints, views).hash());
+  EXPECT_FALSE(key == key_of(p, hints, others));
+  EXPECT_FALSE(key == key_of(interleaved(4, 0, 1 << 19), hints, views));
+  hints.cb_nodes = 3;
+  EXPECT_FALSE(key == key_of(p, hints, views));
+}
+
+Plan everyone_aggregates(i64 ranks, ExchangeOrder order) {
+  Plan plan;
+  plan.order = order;
+  for (i64 rank = 0; rank < ranks; ++rank) plan.aggregators.push_back(rank);
+  return plan;
+}
+
+i64 greatest_in_degree(const StepOrder& order, i64 ranks, i64 aggregators) {
+  i64 greatest = 0;
+  for (i64 step = 0; step < aggregators; ++step) {
+    std::vector<i64> degree(static_cast<size_t>(aggregators), 0);
+    for (i64 rank = 0; rank < ranks; ++rank) greatest = std::max(greatest, ++degree[static_cast<size_t>(order.peer(rank, step))]);
+  }
+  return greatest;
+}
+
+TEST(StepOrder, InDegreeOfAStepIsBounded) {
+  for (const Topology& topology : {nodes_of({0, 0, 0, 0, 1, 1, 1, 1}), nodes_of({0, 1, 0, 1, 0, 1, 0, 1}), nodes_of({0, 1, 1, 0, 1, 0, 0, 1})}) {
+    auto degree = [&](ExchangeOrder order) { return greatest_in_degree(StepOrder(everyone_aggregates(8, order), topology), 8, 8); };
+    EXPECT_EQ(degree(ExchangeOrder::kNormal), 8);
+    EXPECT_EQ(degree(ExchangeOrder::kRing), 1);
+    EXPECT_EQ(degree(ExchangeOrder::kNodeShift), 4);
+    EXPECT_EQ(degree(ExchangeOrder::kNodeRankShift), 1);
+  }
+}
+
+TEST(StepOrder, VisitsEveryAggregatorOnceBeginningOnTheNextNode) {
+  const Topology uneven = nodes_of({0, 0, 0, 1, 2, 2});
+  for (ExchangeOrder order : {ExchangeOrder::kNormal, ExchangeOrder::kRing, ExchangeOrder::kNodeShift, ExchangeOrder::kNodeRankShift}) {
+    Plan plan;
+    plan.order = order;
+    plan.aggregators = {0, 1, 3, 5};
+    const StepOrder steps(plan, uneven);
+    for (i64 rank = 0; rank < 6; ++rank) {
+      std::vector<i64> seen;
+      for (i64 step = 0; step < 4; ++step) seen.push_back(steps.peer(rank, step));
+      std::sort(seen.begin(), seen.end());
+      EXPECT_EQ(seen, (std::vector<i64>{0, 1, 2, 3}));
+    }
+    if (order < ExchangeOrder::kNodeShift) continue;
+    EXPECT_EQ(steps.peer(0, 0), 2);
+    EXPECT_EQ(steps.peer(3, 0), 3);
+  }
 }
 
 TEST(Plan, ExplainIsGolden) {

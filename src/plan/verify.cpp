@@ -50,12 +50,12 @@ Status verify_segments(const Plan& plan, const Pattern& pattern) {
   i64 next_rank = 0;
   size_t group = 0;
   for (size_t i = 0; i < plan.segments.size();) {
-    const Segment& first = plan.segments[i];
+    const RankSegment& first = plan.segments[i];
     if (first.first_rank != next_rank || first.end_rank <= first.first_rank) return broken("groups leave ranks out");
     next_rank = first.end_rank;
     i64 at = first.range.begin;
     for (; i < plan.segments.size() && plan.segments[i].first_rank == first.first_rank; ++i) {
-      const Segment& segment = plan.segments[i];
+      const RankSegment& segment = plan.segments[i];
       if (segment.end_rank != first.end_rank) return broken("groups overlap");
       if (segment.range.begin != at || segment.range.end < at) return broken("segments leave a gap or overlap");
       if (plan.aggregators[i] < segment.first_rank || plan.aggregators[i] >= segment.end_rank) {

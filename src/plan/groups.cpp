@@ -21,11 +21,11 @@ std::vector<RankGroup> divide_ranks(i64 ranks, i64 count) {
 void fill_ranges(std::vector<RankGroup>& groups, const Pattern& pattern) {
   size_t at = 0;
   for (RankGroup& group : groups) {
-    group.bytes = group.begin = group.end = 0;
+    group.bytes = 0;
+    group.begin = group.end = pattern.begin;   // of one without data
     for (size_t i = at; i < pattern.groups.size() && pattern.groups[i].first_rank < group.end_rank; ++i) {
       const RankGroup& source = pattern.groups[i];
-      if (source.end_rank > group.end_rank) at = i;
-      else at = i + 1;
+      at = source.end_rank > group.end_rank ? i : i + 1;
       const i64 common = std::min(source.end_rank, group.end_rank) - std::max(source.first_rank, group.first_rank);
       if (common <= 0) continue;
       group.begin = group.bytes == 0 ? source.begin : std::min(group.begin, source.begin);

@@ -183,7 +183,7 @@ struct Setting {
 Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& setting, const Words& launcher_options) {
   const bool ours = io == "mercutio";
   std::string preload = setting.shim;
-  if (ours) preload = prepend_preload(setting.library, preload);
+  if (ours) preload = append_preload(setting.library, preload);
   Words line = surroundings(mpi, setting.crowded);
   line.push_back(mpi.launcher);
   const int at = static_cast<int>(line.size()) - 1;

@@ -10,7 +10,7 @@ namespace {
 constexpr i64 kStagingBytes = 4 * MiB;           // what all lanes of one side may hold
 constexpr i64 kLowestChunkBytes = 16 * KiB;
 constexpr i64 kHighestChunkBytes = 1 * MiB;
-constexpr i64 kSharedWindowBytes = 1 * MiB;      // stays in a cache between the copy into it and the copy out of it
+constexpr i64 kSharedWindowBytes = 512 * KiB;      // stays in a cache between the copy into it and the copy out of it
 constexpr i64 kDepth = 2;
 
 struct NamedOrder {

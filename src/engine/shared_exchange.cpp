@@ -51,6 +51,7 @@ SharedExchange::SharedExchange(const EngineFile& file, const TurnRef& turn, cons
       turn_(turn),
       arena_(turn->arena()),
       plan_(plan),
+      order_(plan, file.comm->topology()),
       writing_(direction == Direction::kWrite),
       unit_bytes_(unit_bytes),
       me_(file.comm->rank()) {
@@ -225,9 +226,8 @@ bool SharedExchange::advance() {
   while (moved) {
     moved = serve();
     rest = false;
-    // Each rank begins with another domain, so that they don't all crowd around one.
-    for (i64 i = 0; i < plan_.domains(); ++i) {
-      const i64 domain = (i + me_) % plan_.domains();
+    for (i64 step = 0; step < plan_.domains(); ++step) {
+      const i64 domain = order_.peer(me_, step);
       if (visit(domain)) {
         moved = true;
         while (serve()) {

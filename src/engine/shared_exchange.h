@@ -19,7 +19,7 @@
 
 #include "engine/engine.h"
 #include "engine/peer_views.h"
-#include "plan/plan.h"
+#include "plan/order.h"
 
 namespace mercutio {
 
@@ -65,6 +65,7 @@ class SharedExchange {
   TurnRef turn_;
   NodeArena& arena_;
   const Plan& plan_;
+  const StepOrder order_;
   bool writing_;
   i64 unit_bytes_;
   i64 me_;

@@ -7,7 +7,7 @@ namespace {
 constexpr const char* kStrategies[] = {"individual", "list", "sieve", "two_phase", "dynamic", "static", "transpose"};
 constexpr const char* kPlacements[] = {"rank_order", "round_robin", "stripe_aware", "cost"};
 constexpr const char* kMaps[] = {"even", "aligned", "stripe_cyclic", "group_cyclic", "segments"};
-constexpr const char* kExchanges[] = {"messages", "shared_memory", "two_layer"};
+constexpr const char* kExchanges[] = {"messages", "shared_memory"};
 constexpr const char* kOrders[] = {"normal", "ring", "nd_shift", "nd_rank_shift"};
 
 std::string number(i64 value) { return std::to_string(value); }
@@ -39,7 +39,6 @@ std::string explain_exchange(const Plan& plan) {
     out += std::string(", ") + kOrders[static_cast<int>(plan.order)] + ", chunks of " + number(plan.chunk_bytes) + " bytes, " +
            number(plan.lanes) + " lanes";
   }
-  if (plan.throttle > 0) out += ", " + number(plan.throttle) + " requests a server" + (plan.stepwise ? ", stepwise" : "");
   return out;
 }
 
@@ -59,7 +58,6 @@ std::string explain(const Plan& plan, const Pattern& pattern) {
   out += "domains:   " + explain_domains(plan) + reason(plan, "domains");
   out += "exchange:  " + explain_exchange(plan) + reason(plan, "exchange");
   out += "rounds:    " + number(plan.rounds) + " of " + number(plan.buffer_bytes) + " bytes, depth " + number(plan.depth);
-  if (plan.share_bytes > 0) out += ", " + number(plan.share_bytes) + " bytes a member";
   return out + reason(plan, "rounds");
 }
 

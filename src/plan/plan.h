@@ -22,7 +22,7 @@ enum class Strategy {
   kSieve,        // the same, in whole windows of the file
   kTwoPhase,     // aggregators own file domains; data is exchanged between ranks and aggregators in rounds
   kDynamicSegmentation,   // groups of ranks with an aggregator each, which takes the group's bytes in file order
-  kStaticSegmentation,    // the same groups; each member gives up to share_bytes of its stream a round
+  kStaticSegmentation,    // the same groups, fixed by the view or the ranks' grid
   kRowTransposition,      // rows of a Cartesian decomposition; every member writes its share of the row's range
 };
 enum class Placement { kRankOrder, kRoundRobin, kStripeAware, kCost };
@@ -36,7 +36,6 @@ enum class DomainMap {
 enum class ExchangeKind {
   kMessages,       // between ranks and aggregators
   kSharedMemory,   // every rank copies into and out of the aggregators' windows itself
-  kTwoLayer,       // through one leader for each pair of nodes
 };
 enum class ExchangeOrder { kNormal, kRing, kNodeShift, kNodeRankShift };   // plan/order.h
 
@@ -74,7 +73,6 @@ struct Plan {
   i64 unit_bytes = 1;
   i64 period = 1;
   std::vector<RankSegment> segments;  // kSegments: one an aggregator
-  i64 share_bytes = 0;            // kStaticSegmentation: of a member's stream, a round
   // Rounds: a window of buffer_bytes at a time; `depth` windows in flight.
   i64 buffer_bytes = 0;
   i64 depth = 1;
@@ -84,8 +82,6 @@ struct Plan {
   ExchangeOrder order = ExchangeOrder::kNormal;
   i64 chunk_bytes = 0;
   i64 lanes = 0;
-  i64 throttle = 0;               // requests in flight to one server; 0: any number
-  bool stepwise = false;          // ranks send to an aggregator only when its turn at the server has come
   std::vector<Reason> reasons;    // one a pass
 
   bool operator==(const Plan&) const = default;

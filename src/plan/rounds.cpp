@@ -1,5 +1,5 @@
-// Exchange and rounds: how data reaches the windows and how large they are. Sources: two-layer aggregation (Kang et al.
-// 2020), orders and throttling of requests with stepwise exchange (Tsujita et al., EARTH, 2018). O(aggregators).
+// Exchange and rounds: how data reaches the windows and how large they are. Source of the orders: see order.h.
+// O(aggregators).
 #include <algorithm>
 
 #include "plan/planner.h"
@@ -25,7 +25,6 @@ constexpr NamedOrder kOrders[] = {{"normal", ExchangeOrder::kNormal},
 std::string choose_kind(Planner& p) {
   const std::string& wish = p.hints.mercutio_exchange;
   const bool possible = p.topology.segment_bytes > 0;
-  if (wish == "two_layer") p.plan.exchange = ExchangeKind::kTwoLayer;
   if (possible && (wish == "auto" || wish == "shared_memory")) p.plan.exchange = ExchangeKind::kSharedMemory;
   if (wish == "shared_memory" && !possible) return "mercutio_exchange=shared_memory, but the ranks share none";
   if (wish != "auto") return "mercutio_exchange=" + wish;
@@ -46,9 +45,6 @@ std::string choose_exchange(Planner& p) {
     plan.order = named.order;
     why += ", mercutio_order=" + p.hints.mercutio_order;
   }
-  plan.throttle = p.hints.mercutio_throttle;
-  plan.stepwise = p.hints.mercutio_stepwise && plan.throttle > 0;
-  if (plan.throttle > 0) why += ", mercutio_throttle=" + std::to_string(plan.throttle);
   return why;
 }
 
@@ -61,11 +57,6 @@ std::string schedule_rounds(Planner& p) {
   plan.depth = p.hints.mercutio_depth > 0 ? p.hints.mercutio_depth : kDepth;
   if (plan.unit_bytes > 1 && plan.buffer_bytes > plan.unit_bytes) {
     plan.buffer_bytes = align_down(plan.buffer_bytes, plan.unit_bytes);
-  }
-  if (plan.strategy == Strategy::kStaticSegmentation) {
-    i64 largest = 1;
-    for (const RankGroup& group : p.groups) largest = std::max(largest, group.ranks());
-    plan.share_bytes = std::max<i64>(1, plan.buffer_bytes / largest);
   }
   for (i64 i = 0; i < plan.domains(); ++i) plan.rounds = std::max(plan.rounds, plan.windows(i));
   return "cb_buffer_size=" + std::to_string(p.hints.cb_buffer_size) + (plan.cyclic() ? ", a stripe at most" : "") +

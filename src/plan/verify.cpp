@@ -22,7 +22,6 @@ Status verify_sizes(const Plan& plan) {
   if (plan.exchange != ExchangeKind::kSharedMemory && (plan.chunk_bytes < 1 || plan.lanes < 1)) {
     return broken("messages have no size or number");
   }
-  if (plan.throttle < 0 || (plan.stepwise && plan.throttle == 0)) return broken("steps need a throttle");
   for (i64 i = 0; i < plan.domains(); ++i) {
     if (plan.windows(i) > plan.rounds) return broken("too few rounds");
   }

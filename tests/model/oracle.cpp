@@ -320,6 +320,11 @@ void plan_bad_call(Rng& rng, World& world, Planned& step) {
   }
 }
 
+template <class Rng>
+std::string any_of(Rng& rng, std::initializer_list<const char*> values) {
+  return values.begin()[pick(rng, 0, static_cast<i64>(values.size()) - 1)];
+}
+
 InfoItems random_info(Rng& rng) {
   static const char* const kToggles[] = {"automatic", "enable", "disable"};
   auto size = [&] { return std::to_string(chance(rng, 3) ? pick(rng, 4096, 100000) : pick(rng, 64, 600)); };
@@ -330,7 +335,13 @@ InfoItems random_info(Rng& rng) {
           {"romio_cb_read", kToggles[pick(rng, 0, 2)]},
           {"romio_cb_write", kToggles[pick(rng, 0, 2)]},
           {"romio_ds_read", kToggles[pick(rng, 0, 2)]},
-          {"romio_ds_write", kToggles[pick(rng, 0, 2)]}};
+          {"romio_ds_write", kToggles[pick(rng, 0, 2)]},
+          {"mercutio_strategy", any_of(rng, {"auto", "auto", "individual", "list", "sieve", "two_phase", "dynamic", "static", "transpose"})},
+          {"mercutio_domains", any_of(rng, {"auto", "even", "aligned", "stripe_cyclic", "group_cyclic"})},
+          {"mercutio_placement", any_of(rng, {"auto", "rank_order", "round_robin", "stripe_aware", "cost"})},
+          {"mercutio_exchange", any_of(rng, {"auto", "auto", "messages", "shared_memory"})},
+          {"mercutio_order", any_of(rng, {"auto", "normal", "ring", "nd_shift", "nd_rank_shift"})},
+          {"mercutio_depth", std::to_string(pick(rng, 0, 4))}};
 }
 
 void plan_reopen(Rng& rng, World& world, Planned& step) {

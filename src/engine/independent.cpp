@@ -80,6 +80,15 @@ Method choose(const EngineFile& file, const Access& access, const Shape& shape, 
   return small_memory ? Method::kStaged : Method::kDirect;
 }
 
+// One run on both sides.
+Result<i64> move_run(const EngineFile& file, const Access& access, i64 offset) {
+  const Memory& memory = access.memory;
+  const IoPiece whole{offset, reinterpret_cast<std::byte*>(reinterpret_cast<i64>(memory.base) + memory.type->offset_of(0)), access.bytes};
+  if (access.direction == Direction::kRead) return read_pieces(file, std::span(&whole, 1));
+  MERCUTIO_TRY(write_pieces(file, std::span(&whole, 1)));
+  return access.bytes;
+}
+
 Result<i64> move_direct(const EngineFile& file, const Access& access) {
   PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes));
   PieceReader in_memory(access.memory.cursor());
@@ -145,7 +154,9 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
   if (!reading && !options.atomic) {
     MERCUTIO_LET(lock, guard_against_sieving(file, shape.first, shape.last));
   }
-  return method == Method::kStaged ? move_staged(file, access) : move_direct(file, access);
+  if (method == Method::kStaged) return move_staged(file, access);
+  const bool one_run = shape.contiguous && access.memory.contiguous();
+  return one_run ? move_run(file, access, shape.first) : move_direct(file, access);
 }
 
 }  // namespace mercutio

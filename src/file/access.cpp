@@ -52,31 +52,29 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
   return ok_status();
 }
 
-OpenFile::OperationRef OpenFile::prepare(const AccessCall& call) {
-  auto operation = std::make_shared<Operation>();
+void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   {
     std::lock_guard lock(mutex_);
-    operation->hints = hints_;
-    operation->view = view_;
+    operation.hints = hints_;
+    operation.view = view_;
   }
-  EngineFile& engine = operation->engine;
+  EngineFile& engine = operation.engine;
   engine.storage = storage_.get();
   engine.comm = comm_.get();
-  engine.hints = &operation->hints->values;
+  engine.hints = &operation.hints->values;
   engine.trace = context_.trace;
   engine.dirty = &dirty_;
   engine.readable = readable_;
-  operation->counter = counter_.get();
-  operation->direction = call.direction;
-  operation->collective = call.collective;
-  operation->ordered = call.collective && call.positioning == Positioning::kShared;
-  operation->atomic = atomic_;
-  operation->memory = call.memory;
-  operation->memory_spec = call.memory_spec;
-  operation->entry = check_call(call, *operation);
-  if (operation->entry) operation->entry = take_position(call, *operation);
-  if (call.collective) operation->channel = next_channel();
-  return operation;
+  operation.counter = counter_.get();
+  operation.direction = call.direction;
+  operation.collective = call.collective;
+  operation.ordered = call.collective && call.positioning == Positioning::kShared;
+  operation.atomic = atomic_;
+  operation.memory = call.memory;
+  operation.memory_spec = call.memory_spec;
+  operation.entry = check_call(call, operation);
+  if (operation.entry) operation.entry = take_position(call, operation);
+  if (call.collective) operation.channel = next_channel();
 }
 
 // Explicit positions are given; the pointers move on at once, so that the next call, from any thread, finds its own
@@ -108,10 +106,18 @@ void OpenFile::settle_pointer(const AccessCall& call, const Operation& operation
 
 Result<i64> OpenFile::access(const AccessCall& call) {
   MERCUTIO_TRY(check_mode(call));
-  const OperationRef operation = prepare(call);
-  if (!call.collective) MERCUTIO_TRY(operation->entry);
-  Result<i64> moved = wait_for(perform(operation));
-  settle_pointer(call, *operation, moved);
+  if (!call.collective) {
+    Operation alone;
+    prepare(call, alone);
+    MERCUTIO_TRY(alone.entry);
+    Result<i64> moved = perform_alone(alone);
+    settle_pointer(call, alone, moved);
+    return moved;
+  }
+  auto together = std::make_shared<Operation>();
+  prepare(call, *together);
+  Result<i64> moved = wait_for(perform(together));
+  settle_pointer(call, *together, moved);
   return moved;
 }
 
@@ -138,7 +144,8 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
 // An Error returned here means that there is no request and on_done is never called.
 Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(const Result<i64>&)> on_done) {
   MERCUTIO_TRY(check_mode(call));
-  OperationRef operation = prepare(call);
+  auto operation = std::make_shared<Operation>();
+  prepare(call, *operation);
   if (Status entry = operation->entry; !entry) {
     if (call.collective) launch(std::move(operation), nullptr);
     return std::move(entry).error();

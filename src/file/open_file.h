@@ -106,7 +106,7 @@ class OpenFile final : public File {
   // access.cpp
   Status check_mode(const AccessCall& call) const;  // what fails on all ranks alike
   Status check_call(const AccessCall& call, Operation& operation) const;
-  OperationRef prepare(const AccessCall& call);
+  void prepare(const AccessCall& call, Operation& operation);
   Status take_position(const AccessCall& call, Operation& operation);
   void settle_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   RequestRef launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);

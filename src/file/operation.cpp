@@ -31,41 +31,50 @@ Task<Status> place_ordered(Operation& operation) {
   co_return ok_status();
 }
 
-Task<Result<i64>> perform_directly(std::shared_ptr<Operation> operation) {
-  Access access;
-  access.direction = operation->direction;
-  access.view = operation->view->view;
-  access.position = operation->first_etype * operation->view->etype_bytes();
-  if (operation->entry) {
-    access.bytes = operation->file_bytes;
-    access.memory = operation->memory;
-  }
-  if (!operation->collective) {
-    if (!operation->entry) co_return operation->entry.error();
-    if (access.bytes == 0) co_return i64{0};
-    IndependentOptions options;
-    options.atomic = operation->atomic;
-    co_return independent(operation->engine, access, options);
-  }
+Task<Result<i64>> move_together(std::shared_ptr<Operation> operation) {
   CollectiveOptions options;
   options.atomic = operation->atomic;
   options.entry = operation->entry;
-  auto moving = collective(operation->engine, operation->channel, operation->view->peers, access, options);
+  auto moving = collective(operation->engine, operation->channel, operation->view->peers, access_of(*operation), options);
   co_return co_await moving;
 }
 
 }  // namespace
 
+Access access_of(const Operation& operation) {
+  Access access;
+  access.direction = operation.direction;
+  access.view = operation.view->view;
+  access.position = operation.first_etype * operation.view->etype_bytes();
+  if (operation.entry) {
+    access.bytes = operation.file_bytes;
+    access.memory = operation.memory;
+  }
+  return access;
+}
+
+Result<i64> perform_alone(Operation& operation) {
+  if (operation.view->converts()) return convert_alone(operation);
+  MERCUTIO_TRY(operation.entry);
+  if (operation.file_bytes == 0) return i64{0};
+  IndependentOptions options;
+  options.atomic = operation.atomic;
+  Result<i64> moved = independent(operation.engine, access_of(operation), options);
+  if (moved) operation.file_bytes_moved = *moved;
+  return moved;
+}
+
 Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
+  if (!operation->collective) co_return perform_alone(*operation);
   if (operation->ordered) {
     Status placed = co_await place_ordered(*operation);
     if (operation->entry) operation->entry = std::move(placed);
   }
   if (operation->view->converts()) {
-    auto converting = perform_converted(operation);
+    auto converting = convert_together(operation);
     co_return co_await converting;
   }
-  auto moving = perform_directly(operation);
+  auto moving = move_together(operation);
   Result<i64> moved = co_await moving;
   if (moved) operation->file_bytes_moved = *moved;
   co_return moved;

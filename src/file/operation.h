@@ -42,9 +42,15 @@ struct Operation {
 
 // The body of every access: bytes moved, counted in native bytes of the memory type. Collective operations agree.
 Task<Result<i64>> perform(std::shared_ptr<Operation> operation);
+// The same for an access that is not collective, which waits for no other rank.
+Result<i64> perform_alone(Operation& operation);
 
-// The part of it for representations that convert (file/staging.cpp): through a bounded buffer.
-Task<Result<i64>> perform_converted(std::shared_ptr<Operation> operation);
+// Their parts for representations that convert (file/staging.cpp): through a bounded buffer.
+Task<Result<i64>> convert_together(std::shared_ptr<Operation> operation);
+Result<i64> convert_alone(Operation& operation);
+
+// Where the data lies in the file and in memory; nothing to move where the entry failed.
+Access access_of(const Operation& operation);
 
 // What one copy of a memory type takes in the file's representation.
 Result<i64> bytes_in_file(const FileView& view, const TypeSpecRef& memory_spec);

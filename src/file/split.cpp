@@ -6,7 +6,8 @@ namespace mercutio {
 
 Status OpenFile::begin(const AccessCall& call) {
   MERCUTIO_TRY(check_mode(call));
-  OperationRef operation = prepare(call);
+  auto operation = std::make_shared<Operation>();
+  prepare(call, *operation);
   if (Status entry = operation->entry; !entry) {
     launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error
     return std::move(entry).error();

@@ -110,19 +110,14 @@ class Staged {
   i64 native_done_ = 0, file_done_ = 0, elements_done_ = 0;
 };
 
-Result<i64> perform_alone(Operation& operation) {
+Result<i64> move_alone(Operation& operation) {
   MERCUTIO_TRY(operation.entry);
   Staged staged(operation);
   MERCUTIO_TRY(staged.prepare());
   IndependentOptions options;
   std::unique_ptr<HeldLock> lock;
   if (operation.atomic && operation.file_bytes > 0) {
-    Access whole;
-    whole.direction = operation.direction;
-    whole.view = operation.view->view;
-    whole.position = operation.first_etype * operation.view->etype_bytes();
-    whole.bytes = operation.file_bytes;
-    MERCUTIO_LET(lock, lock_extent(operation.engine, whole));
+    MERCUTIO_LET(lock, lock_extent(operation.engine, access_of(operation)));
     options.atomic = options.locked = true;
   }
   for (;;) {
@@ -139,7 +134,7 @@ Result<i64> perform_alone(Operation& operation) {
 Task<Result<i64>> perform_atomically(std::shared_ptr<Operation> operation) {
   Status entered = co_await agree(operation->channel, operation->entry);
   if (!entered) co_return entered.error();
-  Result<i64> moved = perform_alone(*operation);
+  Result<i64> moved = move_alone(*operation);
   Status mine = ok_status();
   if (!moved) mine = moved.error();
   Status all = co_await agree(operation->channel, std::move(mine));
@@ -183,8 +178,11 @@ Result<i64> bytes_in_file(const FileView& view, const TypeSpecRef& memory_spec) 
   return flat->size();
 }
 
-Task<Result<i64>> perform_converted(std::shared_ptr<Operation> operation) {
-  if (!operation->collective) co_return perform_alone(*operation);
+Result<i64> convert_alone(Operation& operation) {
+  return move_alone(operation);
+}
+
+Task<Result<i64>> convert_together(std::shared_ptr<Operation> operation) {
   if (operation->atomic) {
     auto atomically = perform_atomically(operation);
     co_return co_await atomically;

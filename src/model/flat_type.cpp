@@ -83,7 +83,8 @@ i64 FlatType::bytes_below(i64 offset) const {
 }
 
 FlatTypeRef contiguous_bytes() {
-  return FlatType::lower(*byte_type()).value();
+  static const FlatTypeRef* const one = new FlatTypeRef(FlatType::lower(*byte_type()).value());
+  return *one;
 }
 
 }  // namespace mercutio

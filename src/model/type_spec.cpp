@@ -228,7 +228,8 @@ TypeSpecRef make_dup(TypeSpecRef child) {
 }
 
 TypeSpecRef byte_type() {
-  return make_named(BasicType{});
+  static const TypeSpecRef* const one = new TypeSpecRef(make_named(BasicType{}));
+  return *one;
 }
 
 std::string to_string(const TypeSpec& spec) {

@@ -15,21 +15,6 @@ constexpr i64 kCounterPitch = 8;   // a cache line each
 
 i64 lowest_bit(i64 value) { return value & -value; }
 
-// One mark for each unit that [begin, end) of the cursor's stream touches in a window of addresses that begins at `base`.
-void mark_units(Cursor walk, i64 base, std::byte* marks, i64 unit) {
-  const int shift = __builtin_ctzll(static_cast<unsigned long long>(unit));
-  while (!walk.done()) {
-    const StridedRun run = walk.next();
-    std::byte* at = marks + ((run.offset - base) >> shift);
-    const i64 step = run.stride >> shift, length = run.bytes >> shift;
-    if (length == 1) {
-      for (i64 i = 0; i < run.count; ++i, at += step) *at = std::byte{1};
-    } else {
-      for (i64 i = 0; i < run.count; ++i, at += step) std::memset(at, 1, static_cast<size_t>(length));
-    }
-  }
-}
-
 // The first mark at or after `from` that is not `value`.
 i64 first_other(const std::byte* marks, i64 from, i64 count, std::byte value) {
   std::uint64_t pattern;
@@ -65,6 +50,7 @@ void SharedExchange::set_access(const PeerAccess& mine, const Memory& memory, i6
   memory_ = &memory;
   memory_begin_ = memory_begin;
   for (i64 domain = 0; domain < plan_.domains(); ++domain) find_next(domain, 0);
+  arena_.wake_others();   // who waits for this rank to pass windows in which it has nothing
 }
 
 // An area: a page of counters, half of the rest for marks and half for data, whatever the sizes of this operation: marks
@@ -121,7 +107,7 @@ void SharedExchange::leave(i64 domain, const Route& route) {
   Cursor memory = memory_->cursor();
   memory.seek(route.begin - memory_begin_);
   Cursor target = mine_.cursor_in(to.data, window.begin, route.begin, route.end);
-  mark_units(target, reinterpret_cast<i64>(to.data), to.marks, unit_of(window));
+  mark(target, reinterpret_cast<i64>(to.data), to.marks, __builtin_ctzll(static_cast<unsigned long long>(unit_of(window))));
   copy(memory, target, route.end - route.begin);
   to.filled.fetch_add(route.end - route.begin, std::memory_order_relaxed);
 }

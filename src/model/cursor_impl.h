@@ -57,6 +57,12 @@ struct CursorImpl {
     return run;
   }
 
+  // A list of runs of which many fit in a few KiB.
+  static bool small_runs(const Cursor& c) {
+    const FlatNode& n = *c.stack_.back().node;
+    return n.kind == Kind::kRuns && n.size / n.entries() <= 512;
+  }
+
   // All tiled copies are one run.
   static bool is_dense(const Cursor& c) { return c.stack_.size() == 1 && c.stack_.back().node->kind == Kind::kRun; }
 

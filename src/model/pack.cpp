@@ -190,6 +190,30 @@ struct Packing {
   }
 };
 
+// Marks instead of bytes.
+struct Marking {
+  i64 base;
+  std::byte* marks;
+  int shift;
+
+  void piece(i64 offset, i64 bytes) {
+    std::byte* at = marks + ((offset - base) >> shift);
+    const i64 units = bytes >> shift;
+    if (units == 1)
+      *at = std::byte{1};
+    else
+      std::memset(at, 1, static_cast<std::size_t>(units));
+  }
+
+  void equal_pieces(i64 origin, std::span<const i64> offsets, i64 bytes) {
+    for (const i64 offset : offsets) piece(origin + offset, bytes);
+  }
+
+  void batch(const StridedRun& run) {
+    for (i64 i = 0, offset = run.offset; i < run.count; ++i, offset += run.stride) piece(offset, run.bytes);
+  }
+};
+
 // A layout that is one run: packed bytes.
 bool dense(const Cursor& c) {
   return CursorImpl::is_dense(c);
@@ -205,6 +229,24 @@ void unpack(Cursor& memory, ConstBytes packed) {
   Packing<false>{const_cast<std::byte*>(packed.data())}.run(memory, static_cast<i64>(packed.size()));
 }
 
+void mark(Cursor layout, i64 base, std::byte* marks, int shift) {
+  Marking marking{base, marks, shift};
+  while (!layout.done()) {
+    if (CursorImpl::take_runs(layout, layout.remaining(), marking) == 0) marking.batch(CursorImpl::take(layout, layout.remaining(), INT64_MAX));
+  }
+}
+
+// Two irregular layouts of small pieces: through a buffer in the nearest cache, so that each side goes at its own pace.
+static void copy_staged(Cursor& from, Cursor& to, i64 bytes) {
+  std::byte staged[16 * KiB];
+  while (bytes > 0) {
+    const std::size_t some = static_cast<std::size_t>(std::min<i64>(bytes, sizeof staged));
+    pack(from, {staged, some});
+    unpack(to, {staged, some});
+    bytes -= static_cast<i64>(some);
+  }
+}
+
 void copy(Cursor& from, Cursor& to, i64 bytes) {
   if (bytes > 0 && dense(from)) {
     unpack(to, {address(CursorImpl::next_offset(from)), static_cast<std::size_t>(bytes)});
@@ -214,6 +256,7 @@ void copy(Cursor& from, Cursor& to, i64 bytes) {
     pack(from, {address(CursorImpl::next_offset(to)), static_cast<std::size_t>(bytes)});
     return to.seek(to.position() + bytes);
   }
+  if (CursorImpl::small_runs(from) || CursorImpl::small_runs(to)) return copy_staged(from, to, bytes);
   Pieces source, target;
   i64 from_left = bytes, to_left = bytes;
   while (bytes > 0) {

@@ -13,11 +13,6 @@ bool same_tree(const FlatNodeRef& a, const FlatNodeRef& b) {
   return a == b || (a->hash == b->hash && a->size == b->size && a->kind == b->kind && a->pieces == b->pieces);
 }
 
-template <class T>
-bool all_equal(const std::vector<T>& values) {
-  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
-}
-
 }  // namespace
 
 Placed NodeBuilder::run(i64 bytes, const BasicType& basic) {
@@ -48,36 +43,36 @@ Placed NodeBuilder::strided(i64 count, i64 stride, const Placed& child) {
   return {finish(std::move(n)), child.first};
 }
 
-Placed NodeBuilder::blocks(const Placed& child, i64 step, const std::vector<i64>& displacements,
-                           const std::vector<i64>& lengths) {
+Placed NodeBuilder::blocks(const Placed& child, i64 step, const BlockList& list) {
   if (!child.node) return {};
-  std::vector<i64> offsets, counts;
-  offsets.reserve(displacements.size());
-  counts.reserve(displacements.size());
-  for (std::size_t i = 0; i < displacements.size(); ++i) {
-    if (lengths[i] <= 0) continue;
-    const i64 offset = math_.add(displacements[i], child.first);
-    if (!offsets.empty() && step != 0 && math_.add(offsets.back(), math_.mul(counts.back(), step)) == offset) {
-      counts.back() = math_.add(counts.back(), lengths[i]);
+  std::vector<i64> offsets;
+  Lengths lengths;
+  offsets.reserve(list.places.size());
+  for (std::size_t i = 0; i < list.places.size(); ++i) {
+    const i64 length = list.length_at(i);
+    if (length <= 0) continue;
+    const i64 offset = math_.add(math_.mul(list.places[i], list.scale), child.first);
+    if (!offsets.empty() && step != 0 && math_.add(offsets.back(), math_.mul(lengths.back(), step)) == offset) {
+      lengths.set_back(math_.add(lengths.back(), length));
       continue;
     }
     offsets.push_back(offset);
-    counts.push_back(lengths[i]);
+    lengths.push_back(length);
   }
-  return irregular(std::move(offsets), std::move(counts), child.node, step);
+  return irregular(std::move(offsets), lengths, child.node, step);
 }
 
 // `lengths` copies of child, `step` apart, first bytes at `offsets`; neighbours that continue each other are merged.
-Placed NodeBuilder::irregular(std::vector<i64> offsets, std::vector<i64> lengths, const FlatNodeRef& child, i64 step) {
+Placed NodeBuilder::irregular(std::vector<i64> offsets, const Lengths& lengths, const FlatNodeRef& child, i64 step) {
   if (offsets.empty() || math_.overflow) return {};
   const i64 first = offsets.front();
-  if (offsets.size() == 1) return {strided(lengths[0], step, {child, 0}).node, first};
+  if (offsets.size() == 1) return {strided(lengths.at(0), step, {child, 0}).node, first};
   FlatNode n;
   i64 unit = 1;  // copies in an entry, where it is the same everywhere
   FlatNodeRef whole = child;
-  const bool uniform = all_equal(lengths);
+  const bool uniform = lengths.uniform();
   if (uniform) {
-    unit = lengths[0];
+    unit = lengths.at(0);
     whole = strided(unit, step, {child, 0}).node;
     if (!whole) return {};
     const i64 delta = math_.sub(offsets[1], offsets[0]);
@@ -94,9 +89,9 @@ Placed NodeBuilder::irregular(std::vector<i64> offsets, std::vector<i64> lengths
     n.unit = whole->size;
   } else {
     n.stride = n.kind == Kind::kBlocks ? step : 0;
-    n.prefix.reserve(lengths.size() + 1);
+    n.prefix.reserve(offsets.size() + 1);
     n.prefix.push_back(0);
-    for (i64 length : lengths) n.prefix.push_back(math_.add(n.prefix.back(), math_.mul(length, child->size)));
+    for (std::size_t i = 0; i < offsets.size(); ++i) n.prefix.push_back(math_.add(n.prefix.back(), math_.mul(lengths.at(i), child->size)));
   }
   offsets.shrink_to_fit();
   for (i64& offset : offsets) offset = math_.sub(offset, first);
@@ -111,7 +106,7 @@ Placed NodeBuilder::join_runs(const std::vector<Placed>& parts) {
     offsets.push_back(part.first);
     lengths.push_back(part.node->size);
   }
-  return blocks(run(1, parts[0].node->basic), 1, offsets, lengths);
+  return blocks(run(1, parts[0].node->basic), 1, BlockList{offsets, 1, lengths, 0});
 }
 
 Placed NodeBuilder::sequence(std::vector<Placed> parts) {
@@ -146,7 +141,7 @@ Placed NodeBuilder::sequence(std::vector<Placed> parts) {
     n.children.push_back(part.node);
   }
   if (same) {
-    const Placed all = irregular(std::move(offsets), std::vector<i64>(kept.size(), 1), kept[0].node, 0);
+    const Placed all = irregular(std::move(offsets), Lengths(kept.size(), 1), kept[0].node, 0);
     return {all.node, first};
   }
   n.offsets = std::move(offsets);

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "model/flat_type.h"
@@ -92,6 +94,45 @@ inline constexpr i64 kMaxFlatDepth = 256;
 inline constexpr i64 kOverlapBudget = 1 << 14;
 inline constexpr i64 kOverlapBudgetOfType = 1 << 18;
 
+// Copies of something at irregular places: at places[i] * scale, lengths[i] of them, or `length` where there are no lengths.
+struct BlockList {
+  std::span<const i64> places;
+  i64 scale = 1;
+  std::span<const i64> lengths;
+  i64 length = 1;
+  i64 length_at(std::size_t i) const { return lengths.empty() ? length : lengths[i]; }
+};
+
+// A list of numbers that takes no memory as long as all are the same: maps have millions of blocks of one length.
+class Lengths {
+ public:
+  Lengths() = default;
+  Lengths(std::size_t count, i64 all) : count_(count), all_(all) {}
+  bool uniform() const { return std::adjacent_find(different_.begin(), different_.end(), std::not_equal_to<>()) == different_.end(); }
+  i64 at(std::size_t i) const { return different_.empty() ? all_ : different_[i]; }
+  i64 back() const { return at(count_ - 1); }
+  void push_back(i64 value) {
+    if (count_ == 0) all_ = value;
+    if (value != all_) tell_apart();
+    if (!different_.empty()) different_.push_back(value);
+    ++count_;
+  }
+  void set_back(i64 value) {
+    if (count_ == 1 && different_.empty()) all_ = value;
+    if (value == back()) return;
+    tell_apart();
+    different_.back() = value;
+  }
+
+ private:
+  void tell_apart() {
+    if (different_.empty()) different_.assign(count_, all_);
+  }
+  std::size_t count_ = 0;
+  i64 all_ = 0;
+  std::vector<i64> different_;
+};
+
 // Builds normalised nodes. After an overflow everything it returns is meaningless: check overflow() at the end.
 class NodeBuilder {
  public:
@@ -101,15 +142,15 @@ class NodeBuilder {
 
   Placed run(i64 bytes, const BasicType& basic);
   Placed strided(i64 count, i64 stride, const Placed& child);
-  // At each displacement lengths[i] copies of child, `step` apart.
-  Placed blocks(const Placed& child, i64 step, const std::vector<i64>& displacements, const std::vector<i64>& lengths);
+  // At each place of the list its copies of child, `step` apart.
+  Placed blocks(const Placed& child, i64 step, const BlockList& list);
   Placed sequence(std::vector<Placed> parts);
   // Completes a node whose shape is set: derived values, hash. Null on overflow or when it is too deep.
   FlatNodeRef finish(FlatNode node);
 
  private:
   Placed join_runs(const std::vector<Placed>& parts);
-  Placed irregular(std::vector<i64> offsets, std::vector<i64> lengths, const FlatNodeRef& child, i64 step);
+  Placed irregular(std::vector<i64> offsets, const Lengths& lengths, const FlatNodeRef& child, i64 step);
   bool same_kind(const BasicType& a, const BasicType& b) const { return !keep_kinds_ || a == b; }
 
   bool keep_kinds_;

@@ -81,18 +81,18 @@ Result<Lowered> Lowering::indexed(const TypeSpec& spec, const Lowered& child) {
   if (!block && spec.lengths.size() != spec.displacements.size())
     return bad(ErrorClass::kArg, spec, "as many lengths as displacements are needed");
   const i64 step = extent(child);
-  std::vector<i64> places = spec.displacements;
-  std::vector<i64> lengths = block ? std::vector<i64>(places.size(), spec.block_length) : spec.lengths;
+  const BlockList list{spec.displacements, elements ? step : 1, block ? std::span<const i64>() : std::span<const i64>(spec.lengths),
+                       block ? spec.block_length : 0};
   Bounds bounds;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (lengths[i] < 0) return bad(ErrorClass::kCount, spec, "a negative block length");
-    if (elements) places[i] = math_.mul(places[i], step);
-    if (lengths[i] == 0) continue;  // an empty block has no bounds
-    const i64 reach = math_.mul(lengths[i] - 1, step);
-    bounds.take(math_.add(math_.add(places[i], child.lb), std::min<i64>(0, reach)),
-                math_.add(math_.add(places[i], child.ub), std::max<i64>(0, reach)));
+  for (std::size_t i = 0; i < list.places.size(); ++i) {
+    const i64 length = list.length_at(i);
+    if (length < 0) return bad(ErrorClass::kCount, spec, "a negative block length");
+    if (length == 0) continue;  // an empty block has no bounds
+    const i64 place = math_.mul(list.places[i], list.scale), reach = math_.mul(length - 1, step);
+    bounds.take(math_.add(math_.add(place, child.lb), std::min<i64>(0, reach)),
+                math_.add(math_.add(place, child.ub), std::max<i64>(0, reach)));
   }
-  return Lowered{build_.blocks(child.data, step, places, lengths), bounds.lb, bounds.ub};
+  return Lowered{build_.blocks(child.data, step, list), bounds.lb, bounds.ub};
 }
 
 Result<Lowered> Lowering::structure(const TypeSpec& spec, i64 depth) {

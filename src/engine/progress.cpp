@@ -113,6 +113,19 @@ class EagerProgress final : public Progress {
 
 }  // namespace
 
+RequestRef finished_request(Result<i64> result) {
+  class Finished final : public Request {
+   public:
+    explicit Finished(Result<i64> result) : result_(std::move(result)) {}
+    bool done() const override { return true; }
+    Result<i64> wait() override { return result_; }
+
+   private:
+    Result<i64> result_;
+  };
+  return std::make_shared<Finished>(std::move(result));
+}
+
 std::unique_ptr<Progress> make_progress_thread() { return std::make_unique<ProgressThread>(); }
 std::unique_ptr<Progress> make_eager_progress() { return std::make_unique<EagerProgress>(); }
 

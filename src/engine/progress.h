@@ -24,6 +24,8 @@ class Request {
 };
 using RequestRef = std::shared_ptr<Request>;
 
+RequestRef finished_request(Result<i64> result);
+
 class Progress {
  public:
   virtual ~Progress() = default;          // drives everything to its end first

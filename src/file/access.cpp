@@ -121,10 +121,6 @@ Result<i64> OpenFile::access(const AccessCall& call) {
   return moved;
 }
 
-// A short access of one rank takes less time than handing it to a thread and completing its request from there, which has
-// to wait for the message-passing library's lock (seconds under MPICH 4.0 with busy cores).
-static constexpr i64 kAtOnceBytes = 64 * KiB;
-
 RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {
   const i64 tag = operation->collective ? operation->channel.tag : -1;
   if (operation->collective) {
@@ -136,10 +132,13 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
     if (on_done) on_done(result);
     in_flight->leave(tag);
   };
-  const bool at_once = !operation->collective && !operation->atomic && operation->file_bytes <= kAtOnceBytes;
-  Progress& progress = at_once ? *at_once_ : *context_.progress;
-  return progress.start(perform(std::move(operation)), std::move(ended));
+  return context_.progress->start(perform(std::move(operation)), std::move(ended));
 }
+
+// A short access of one rank takes less time than handing it to a thread and completing its request from there, which has
+// to wait for the message-passing library's lock (seconds under MPICH 4.0 with busy cores). Its
+// errors come from the call itself, through the file's error handler.
+static constexpr i64 kAtOnceBytes = 64 * KiB;
 
 // An Error returned here means that there is no request and on_done is never called.
 Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(const Result<i64>&)> on_done) {
@@ -149,6 +148,11 @@ Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(co
   if (Status entry = operation->entry; !entry) {
     if (call.collective) launch(std::move(operation), nullptr);
     return std::move(entry).error();
+  }
+  if (!call.collective && !operation->atomic && operation->file_bytes <= kAtOnceBytes) {
+    Result<i64> moved = perform_alone(*operation);
+    if (moved && on_done) on_done(moved);
+    return moved ? Result<RequestRef>(finished_request(std::move(moved))) : Result<RequestRef>(std::move(moved).error());
   }
   return launch(std::move(operation), std::move(on_done));
 }

@@ -124,7 +124,6 @@ class OpenFile final : public File {
   bool closed_ = false;
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};
-  const std::unique_ptr<Progress> at_once_ = make_eager_progress();   // for accesses not worth a thread
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
 
   mutable std::mutex mutex_;  // guards what follows

@@ -101,24 +101,18 @@ void SharedExchange::find_next(i64 domain, i64 from) {
   arena_.passed(area, me_).store(arena_.base(area) + route.window, std::memory_order_release);
 }
 
-void SharedExchange::leave(i64 domain, const Route& route) {
+// Copies this rank's bytes of a window: into the slot when writing, out of it when reading.
+void SharedExchange::move(i64 domain, const Route& route) {
   const FileRange window = plan_.window(domain, route.window);
-  Slot to = slot(domain, route.window);
+  Slot place = slot(domain, route.window);
+  const i64 bytes = route.end - route.begin;
   Cursor memory = memory_->cursor();
   memory.seek(route.begin - memory_begin_);
-  Cursor target = mine_.cursor_in(to.data, window.begin, route.begin, route.end);
-  mark(target, reinterpret_cast<i64>(to.data), to.marks, __builtin_ctzll(static_cast<unsigned long long>(unit_of(window))));
-  copy(memory, target, route.end - route.begin);
-  to.filled.fetch_add(route.end - route.begin, std::memory_order_relaxed);
-}
-
-void SharedExchange::take(i64 domain, const Route& route) {
-  const FileRange window = plan_.window(domain, route.window);
-  Slot from = slot(domain, route.window);
-  Cursor memory = memory_->cursor();
-  memory.seek(route.begin - memory_begin_);
-  Cursor source = mine_.cursor_in(from.data, window.begin, route.begin, route.end);
-  copy(source, memory, route.end - route.begin);
+  Cursor in_window = mine_.cursor_in(place.data, window.begin, route.begin, route.end);
+  if (!writing_) return copy(in_window, memory, bytes);
+  mark(in_window, reinterpret_cast<i64>(place.data), place.marks, __builtin_ctzll(static_cast<unsigned long long>(unit_of(window))));
+  copy(memory, in_window, bytes);
+  place.filled.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 // Leaves or takes this rank's bytes of its next window of a domain, if that can be done now.
@@ -128,7 +122,7 @@ bool SharedExchange::visit(i64 domain) {
   const i64 area = area_of(domain);
   const i64 served = arena_.served(area).load(std::memory_order_acquire) - arena_.base(area);
   if (writing_ ? route.window >= served + plan_.depth : route.window >= served) return false;
-  writing_ ? leave(domain, route) : take(domain, route);
+  move(domain, route);
   find_next(domain, route.window + 1);
   if (area != me_) arena_.wake(area);
   return true;

@@ -53,8 +53,7 @@ class SharedExchange {
   i64 window_beyond(i64 domain, i64 from, i64 offset) const;
   void find_next(i64 domain, i64 from);
   bool visit(i64 domain);
-  void leave(i64 domain, const Route& route);
-  void take(i64 domain, const Route& route);
+  void move(i64 domain, const Route& route);
   i64 passed_by_all() const;
   bool serve();
   void write_slot(FileRange window, const Slot& slot);

@@ -27,11 +27,12 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # The programs and the MPI are not instrumented, only Mercutio is: what the MPI leaks at its end is not ours, and TSan can't
-# judge accesses of code whose synchronisation it doesn't see.
+# judge accesses of code whose synchronisation it doesn't see. A race shows in the exit code: a rank that ends at once leaves
+# the others waiting.
 SANITIZER_OPTIONS = [
     "ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1",
     "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1",
-    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:ignore_noninstrumented_modules=1",
+    "TSAN_OPTIONS=halt_on_error=0:second_deadlock_stack=1:ignore_noninstrumented_modules=1",
 ]
 
 

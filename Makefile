@@ -49,7 +49,8 @@ model-long: build
 bench: build
 	@for program in $(BENCHES); do echo "# $$program"; $(BUILD)/bin/$$program || exit 1; done
 
-# ASan + UBSan, then TSan, over unit, model and fault tests.
+# ASan + UBSan, then TSan, over unit, model, fault, contract and simulation tests and conformance programs; ten minutes each
+# with two cores. What was measured stands in docs/internals/testing.md.
 sanitize: asan tsan
 
 asan:

@@ -12,3 +12,23 @@ if(MERCUTIO_SANITIZE)
   target_compile_options(mercutio_options INTERFACE -fsanitize=${MERCUTIO_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(mercutio_options INTERFACE -fsanitize=${MERCUTIO_SANITIZE})
 endif()
+
+# mercutio_time_limit(test seconds): what it may take; sanitizers make everything slower.
+function(mercutio_time_limit test seconds)
+  if(MERCUTIO_SANITIZE)
+    math(EXPR seconds "6 * ${seconds}")
+  endif()
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds})
+endfunction()
+
+# The shared library a program needs first when it is not instrumented and loads something that is; empty: no sanitizer, or
+# a compiler that links its runtime into programs only.
+set(MERCUTIO_SANITIZER_RUNTIME "")
+if(MERCUTIO_SANITIZE MATCHES "address|thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(short asan)
+  if(MERCUTIO_SANITIZE MATCHES "thread")
+    set(short tsan)
+  endif()
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${short}.so OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE)
+  file(REAL_PATH ${found} MERCUTIO_SANITIZER_RUNTIME)
+endif()

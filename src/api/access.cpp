@@ -82,11 +82,13 @@ struct PendingAccess {
 
 int query_access(void* state, MPI_Status* status) {
   auto* pending = static_cast<PendingAccess*>(state);
-  PMPI_Status_set_elements_x(status, MPI_BYTE, pending->bytes);
+  // Another thread has written the result. That it is visible here is not left to how the MPI passes on the completion.
+  const bool done = pending->stage.load(std::memory_order_acquire) == Stage::kDone;
+  PMPI_Status_set_elements_x(status, MPI_BYTE, done ? pending->bytes : 0);
   PMPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
-  return pending->code;
+  return done ? pending->code : MPI_SUCCESS;
 }
 
 // True for the one who comes first.

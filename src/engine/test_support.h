@@ -216,6 +216,9 @@ class WriteOracle {
       candidates_[offset].push_back(owned.at(i));
     }
   }
+  bool some_byte_twice() const {
+    return std::any_of(candidates_.begin(), candidates_.end(), [](const auto& any) { return any.size() > 1; });
+  }
   // The first offset that is wrong, -1 if none.
   i64 first_wrong(const std::vector<std::byte>& after) const {
     if (after.size() != candidates_.size()) return static_cast<i64>(std::min(after.size(), candidates_.size()));

@@ -116,6 +116,7 @@ TEST(File, DeleteOnClose) {
 TEST(File, WhatTheModeForbids) {
   const std::string name = unique_name();
   on_ranks(2, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const i64 place = 8 * comm->rank();
     auto file = std::move(*open(rank, std::move(comm), name, mode({&Amode::write_only, &Amode::create})));
     std::vector<std::byte> data(8);
     AccessCall read = call_of(Direction::kRead, data);
@@ -123,7 +124,7 @@ TEST(File, WhatTheModeForbids) {
     read.collective = true;
     EXPECT_EQ(class_of(file->access(read)), ErrorClass::kAccess);
     EXPECT_EQ(class_of(file->begin(read)), ErrorClass::kAccess);
-    AccessCall write = call_of(Direction::kWrite, data);
+    AccessCall write = call_of(Direction::kWrite, data, place);
     write.collective = true;
     EXPECT_TRUE(file->begin(write));  // a begin that failed leaves nothing behind
     EXPECT_TRUE(file->end("end", Direction::kWrite, Positioning::kExplicit, data.data()));
@@ -206,9 +207,10 @@ TEST(File, ArgumentsThatMustBeTheSame) {
 TEST(File, OneSplitCollectiveAtATime) {
   on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
     static const std::string name = unique_name();
+    const i64 place = 100 * comm->rank();
     auto file = std::move(*open(rank, std::move(comm), name, kReadWrite));
     std::vector<std::byte> data(100), other(100);
-    AccessCall call = call_of(Direction::kWrite, data);
+    AccessCall call = call_of(Direction::kWrite, data, place);
     call.collective = true;
     EXPECT_EQ(class_of(file->end("end", Direction::kWrite, Positioning::kExplicit, data.data())), ErrorClass::kOther);
     EXPECT_TRUE(file->begin(call));

@@ -37,8 +37,13 @@ endfunction()
 # mercutio_run_programs(test mpi ranks programs...): a ctest through Mercutio.
 function(mercutio_run_programs test mpi ranks)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set(runtime)
+  if(MERCUTIO_SANITIZER_RUNTIME)
+    set(runtime --runtime ${MERCUTIO_SANITIZER_RUNTIME})
+  endif()
   add_test(NAME ${test} COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/conformance/run.py --mpi ${mpi}
            --mpirun ${MPIRUN_${mpi}} --io ${CMAKE_BINARY_DIR}/lib/libmercutio.so --tools ${CMAKE_BINARY_DIR}/tests/tools
-           --ranks ${ranks} ${ARGN})
-  set_tests_properties(${test} PROPERTIES TIMEOUT 900 LABELS "conformance;mpi" PROCESSORS 2)
+           --ranks ${ranks} ${runtime} ${ARGN})
+  set_tests_properties(${test} PROPERTIES LABELS "conformance;mpi" PROCESSORS 2)
+  mercutio_time_limit(${test} 900)
 endfunction()

@@ -26,6 +26,7 @@ struct Shape {
   bool atomic;
   bool holes;
   bool collective;
+  bool shares_memory = false;   // the ranks exchange through the node's memory
 };
 
 // One run: everybody's result, and whether the failure was met.
@@ -72,7 +73,9 @@ Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
     auto views = make_peer_views();
     auto access = [&](i64 tag) {
       if (!shape.collective) return independent(engine_file, owned.access, {shape.atomic});
-      return drive(comm, collective(engine_file, {&comm, tag}, views, owned.access, {shape.atomic, ok_status()}));
+      Channel channel{&comm, tag};
+      if (auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr) channel.turn = std::make_shared<Turn>(arena);
+      return drive(comm, collective(engine_file, channel, views, owned.access, {shape.atomic, ok_status()}));
     };
     Result<i64> result = access(0);
     if (storage.fail_at >= 0 && storage.counts.operations > storage.fail_at) met = true;
@@ -136,6 +139,10 @@ const Shape kShapes[] = {
     {"write_two_phase_holes", Direction::kWrite, kOn, Toggle::kAutomatic, false, true, true},
     {"write_two_phase_pieces", Direction::kWrite, kOn, kOff, false, true, true},
     {"read_two_phase", Direction::kRead, kOn, Toggle::kAutomatic, false, true, true},
+    {"write_shared_memory", Direction::kWrite, kOn, Toggle::kAutomatic, false, false, true, true},
+    {"write_shared_memory_holes", Direction::kWrite, kOn, Toggle::kAutomatic, false, true, true, true},
+    {"write_shared_memory_pieces", Direction::kWrite, kOn, kOff, false, true, true, true},
+    {"read_shared_memory", Direction::kRead, kOn, Toggle::kAutomatic, false, true, true, true},
     {"write_individual_sieved", Direction::kWrite, kOff, kOn, false, true, true},
     {"write_individual_pieces", Direction::kWrite, kOff, kOff, false, true, true},
     {"read_individual", Direction::kRead, kOff, kOn, false, true, true},

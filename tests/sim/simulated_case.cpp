@@ -82,6 +82,7 @@ struct Batch {
   Direction direction = Direction::kRead;
   bool atomic = false;
   i64 in_flight = 1;
+  i64 ranks_over = 0;
   bool new_views = false;
   std::vector<std::vector<OwnedAccess>> accesses;    // by rank, by place
   std::vector<std::vector<std::optional<Result<i64>>>> results;
@@ -225,11 +226,9 @@ class Case {
     if (std::find(rank.over.begin(), rank.over.end(), false) != rank.over.end()) return false;
     const bool lost = !batch.results[static_cast<size_t>(r)][0]->ok() && simulation_->failed();
     rank.tasks.clear();
+    // Counted for each batch: when the network fails, a rank may be over with the next one before others with this one.
+    if (++batch.ranks_over == ranks_count_) wrong_ = check_batch(rank.batch);
     ++rank.batch;
-    if (++batches_over_ == ranks_count_) {
-      batches_over_ = 0;
-      wrong_ = check_batch(rank.batch - 1);
-    }
     return lost || rank.batch == batches_.size() || !wrong_.empty();
   }
 
@@ -304,7 +303,6 @@ class Case {
   i64 entry_batch_ = -1, entry_rank_ = -1;
   std::vector<Batch> batches_;
   std::vector<std::vector<std::byte>> before_;   // the file before each batch
-  i64 batches_over_ = 0;                         // ranks that are over with the current batch
   std::string wrong_;
   std::vector<std::unique_ptr<Rank>> ranks_;
 };

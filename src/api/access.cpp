@@ -47,7 +47,7 @@ AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
     call.argument_error = count_error();
     return call;
   }
-  Result<DecodedType> type = decode_committed(buffer.type);
+  Result<MemoryType> type = decode_memory(buffer.type);
   if (!type) {
     call.argument_error = std::move(type).error();
     return call;

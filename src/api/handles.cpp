@@ -1,15 +1,6 @@
 #include "api/handles.h"
 
-#include "mpi/decode.h"
-
 namespace mercutio {
-
-void OpenHandle::set_view_types(MPI_Datatype new_etype, MPI_Datatype new_filetype) {
-  for (MPI_Datatype* old : {&etype, &filetype})
-    if (*old != MPI_BYTE && !is_named(*old)) PMPI_Type_free(old);
-  etype = new_etype;
-  filetype = new_filetype;
-}
 
 Handles::Handles() : by_number_{MPI_FILE_NULL} {}
 

@@ -18,10 +18,9 @@ struct OpenHandle {
   MPI_Comm comm = MPI_COMM_NULL;             // the library's duplicate, not owned
   int amode = 0;
   MPI_Errhandler errhandler = MPI_ERRORS_RETURN;
-  MPI_Datatype etype = MPI_BYTE, filetype = MPI_BYTE;   // for get_view: named, or this handle's own duplicates
+  // The view's types where they are predefined; MPI_DATATYPE_NULL: made again for get_view.
+  MPI_Datatype etype = MPI_BYTE, filetype = MPI_BYTE;
 
-  ~OpenHandle() { set_view_types(MPI_BYTE, MPI_BYTE); }
-  void set_view_types(MPI_Datatype new_etype, MPI_Datatype new_filetype);   // frees the duplicates it had
   MPI_File mpi() { return reinterpret_cast<MPI_File>(this); }
 };
 

@@ -4,31 +4,29 @@
 #include "api/call.h"
 #include "api/export.h"
 #include "mpi/decode.h"
+#include "mpi/encode.h"
 #include "mpi/info.h"
 
 namespace mercutio {
 namespace {
 
-// Named types stay themselves; of a derived one the handle keeps (or the caller gets) a duplicate.
-MPI_Datatype own(MPI_Datatype type) {
-  if (is_named(type)) return type;
-  MPI_Datatype copy = MPI_DATATYPE_NULL;
-  PMPI_Type_dup(type, &copy);
-  return copy;
-}
-
 Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
   Status argument_error = ok_status();
-  Result<DecodedType> e = decode_committed(etype), f = decode_committed(filetype);
+  Result<TypeSpecRef> e = decode_committed(etype), f = decode_committed(filetype);
   if (!e) argument_error = e.error();
   if (!f) argument_error = f.error();
   bool types_ok = e.ok() && f.ok();
   TypeSpecRef bytes = byte_type();
   if (displacement == MPI_DISPLACEMENT_CURRENT) displacement = File::kDisplacementCurrent;
-  MERCUTIO_TRY(handle.file->set_view(displacement, types_ok ? e->spec : bytes, types_ok ? f->spec : bytes, datarep ? datarep : "",
+  MERCUTIO_TRY(handle.file->set_view(displacement, types_ok ? *e : bytes, types_ok ? *f : bytes, datarep ? datarep : "",
                                      items_of(info), std::move(argument_error)));
-  handle.set_view_types(own(etype), own(filetype));
+  handle.etype = is_named(etype) ? etype : MPI_DATATYPE_NULL;
+  handle.filetype = is_named(filetype) ? filetype : MPI_DATATYPE_NULL;
   return ok_status();
+}
+
+Result<MPI_Datatype> handle_of(MPI_Datatype named, const TypeSpec& spec) {
+  return named != MPI_DATATYPE_NULL ? Result<MPI_Datatype>(named) : encode(spec);
 }
 
 Whence whence_of(int whence) {
@@ -62,14 +60,14 @@ MERCUTIO_MPI_FUNCTION(int, File_set_view, (MPI_File file, MPI_Offset displacemen
 }
 
 MERCUTIO_MPI_FUNCTION(int, File_get_view, (MPI_File file, MPI_Offset* displacement, MPI_Datatype* etype, MPI_Datatype* filetype, char* datarep)) {
-  return with_file(file, "MPI_File_get_view", [&](OpenHandle& handle) {
+  return run_on_file(file, "MPI_File_get_view", [&](OpenHandle& handle) -> Status {
     ViewRef view = handle.file->view();
     *displacement = view->displacement;
-    *etype = own(handle.etype);
-    *filetype = own(handle.filetype);
+    MERCUTIO_LET(*etype, handle_of(handle.etype, *view->etype_spec));
+    MERCUTIO_LET(*filetype, handle_of(handle.filetype, *view->filetype_spec));
     // No byte beyond the name's end: programs pass arrays shorter than MPI_MAX_DATAREP_STRING.
     std::snprintf(datarep, MPI_MAX_DATAREP_STRING, "%s", view->datarep.c_str());
-    return MPI_SUCCESS;
+    return ok_status();
   });
 }
 

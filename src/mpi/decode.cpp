@@ -1,9 +1,11 @@
 #include "mpi/decode.h"
 
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
 #include "mpi/named_types.h"
+#include "mpi/page_allocator.h"
 #include "mpi/real.h"
 
 namespace mercutio {
@@ -15,7 +17,7 @@ namespace {
 struct Contents {
   int combiner = MPI_COMBINER_NAMED;
   bool large = false;
-  std::vector<i64> ints, addresses, counts;
+  PassingVector<i64> ints, addresses, counts;
   std::vector<MPI_Datatype> types;
 };
 
@@ -32,9 +34,9 @@ Status read_large(MPI_Datatype type, Contents& out) {
   MPI_Count ni = 0, na = 0, nc = 0, nd = 0;
   if (envelope(type, &ni, &na, &nc, &nd, &out.combiner) != MPI_SUCCESS) return type_error("MPI_Type_get_envelope_c refused the datatype");
   if (out.combiner == MPI_COMBINER_NAMED) return ok_status();
-  std::vector<int> ints(static_cast<std::size_t>(ni) + 1);
-  std::vector<MPI_Aint> addresses(static_cast<std::size_t>(na) + 1);
-  std::vector<MPI_Count> counts(static_cast<std::size_t>(nc) + 1);
+  PassingVector<int> ints(static_cast<std::size_t>(ni) + 1);
+  PassingVector<MPI_Aint> addresses(static_cast<std::size_t>(na) + 1);
+  PassingVector<MPI_Count> counts(static_cast<std::size_t>(nc) + 1);
   out.types.resize(static_cast<std::size_t>(nd) + 1);
   if (contents(type, ni, na, nc, nd, ints.data(), addresses.data(), counts.data(), out.types.data()) != MPI_SUCCESS)
     return type_error("MPI_Type_get_contents_c refused the datatype");
@@ -50,8 +52,8 @@ Status read_small(MPI_Datatype type, Contents& out) {
   int ni = 0, na = 0, nd = 0;
   if (PMPI_Type_get_envelope(type, &ni, &na, &nd, &out.combiner) != MPI_SUCCESS) return type_error("MPI_Type_get_envelope refused the datatype");
   if (out.combiner == MPI_COMBINER_NAMED) return ok_status();
-  std::vector<int> ints(static_cast<std::size_t>(ni) + 1);
-  std::vector<MPI_Aint> addresses(static_cast<std::size_t>(na) + 1);
+  PassingVector<int> ints(static_cast<std::size_t>(ni) + 1);
+  PassingVector<MPI_Aint> addresses(static_cast<std::size_t>(na) + 1);
   out.types.resize(static_cast<std::size_t>(nd) + 1);
   if (PMPI_Type_get_contents(type, ni, na, nd, ints.data(), addresses.data(), out.types.data()) != MPI_SUCCESS)
     return type_error("MPI_Type_get_contents refused the datatype");
@@ -72,7 +74,7 @@ bool is_predefined(int combiner) {
          combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-std::vector<i64> slice(const std::vector<i64>& from, i64 begin, i64 count) {
+std::vector<i64> slice(const PassingVector<i64>& from, i64 begin, i64 count) {
   return {from.begin() + begin, from.begin() + begin + count};
 }
 
@@ -84,7 +86,7 @@ Distribution distribution_of(i64 value) {
 TypeSpecRef darray_spec(const Contents& c, TypeSpecRef child) {
   i64 dims = c.ints[2];
   // Small: size, rank, ndims, gsizes, distribs, dargs, psizes, order. Large: the gsizes are counts.
-  std::vector<i64> gsizes = c.large ? c.counts : slice(c.ints, 3, dims);
+  std::vector<i64> gsizes = c.large ? slice(c.counts, 0, static_cast<i64>(c.counts.size())) : slice(c.ints, 3, dims);
   i64 at = c.large ? 3 : 3 + dims;
   std::vector<Distribution> distributions;
   for (i64 value : slice(c.ints, at, dims)) distributions.push_back(distribution_of(value));
@@ -97,7 +99,7 @@ TypeSpecRef darray_spec(const Contents& c, TypeSpecRef child) {
 
 TypeSpecRef subarray_spec(const Contents& c, TypeSpecRef child) {
   i64 dims = c.ints[0];
-  const std::vector<i64>& from = c.large ? c.counts : c.ints;
+  const PassingVector<i64>& from = c.large ? c.counts : c.ints;
   i64 at = c.large ? 0 : 1;
   bool c_order = c.ints[static_cast<std::size_t>(c.large ? 1 : 1 + 3 * dims)] == MPI_ORDER_C;
   return make_subarray(slice(from, at, dims), slice(from, at + dims, dims), slice(from, at + 2 * dims, dims), c_order, child);
@@ -105,7 +107,7 @@ TypeSpecRef subarray_spec(const Contents& c, TypeSpecRef child) {
 
 // Types whose arguments are a list of blocks. In the large forms lengths and displacements are all counts.
 TypeSpecRef block_list_spec(const Contents& c, const std::vector<TypeSpecRef>& children) {
-  const std::vector<i64>& n = c.large ? c.counts : c.ints;
+  const PassingVector<i64>& n = c.large ? c.counts : c.ints;
   i64 count = n[0];
   bool by_block = c.combiner == MPI_COMBINER_INDEXED_BLOCK || c.combiner == MPI_COMBINER_HINDEXED_BLOCK;
   i64 displacements_at = by_block ? 2 : 1 + count;
@@ -121,7 +123,7 @@ TypeSpecRef block_list_spec(const Contents& c, const std::vector<TypeSpecRef>& c
 }
 
 TypeSpecRef spec_from(const Contents& c, const std::vector<TypeSpecRef>& children, MPI_Datatype type) {
-  const std::vector<i64>& n = c.large ? c.counts : c.ints;
+  const PassingVector<i64>& n = c.large ? c.counts : c.ints;
   switch (c.combiner) {
     case MPI_COMBINER_DUP: return make_dup(children[0]);
     case MPI_COMBINER_CONTIGUOUS: return make_contiguous(n[0], children[0]);
@@ -199,6 +201,12 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type) {
 
 // ---- the cache: an attribute on the datatype -------------------------------------------------------------------------
 
+// What the attribute holds. The flat type is added at the first access that has the type in memory.
+struct CachedType {
+  TypeSpecRef spec;
+  std::atomic<FlatTypeRef> flat;
+};
+
 struct TypeCache {
   int keyval = MPI_KEYVAL_INVALID;
   std::mutex mutex;
@@ -211,7 +219,7 @@ TypeCache& cache() {
 }
 
 int forget_type(MPI_Datatype, int, void* value, void*) {
-  auto* entry = static_cast<DecodedType*>(value);
+  auto* entry = static_cast<CachedType*>(value);
   {
     std::lock_guard lock(cache().mutex);
     cache().live.erase(entry->spec.get());
@@ -226,6 +234,12 @@ int type_keyval() {
   if (the_cache.keyval == MPI_KEYVAL_INVALID)
     PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget_type, &the_cache.keyval, nullptr);
   return the_cache.keyval;
+}
+
+CachedType* find_cached(MPI_Datatype type) {
+  CachedType* known = nullptr;
+  int found = 0;
+  return PMPI_Type_get_attr(type, type_keyval(), &known, &found) == MPI_SUCCESS && found ? known : nullptr;
 }
 
 // MPI has no query for this, but every MPI refuses to send an uncommitted type, also to MPI_PROC_NULL.
@@ -255,26 +269,33 @@ bool is_named(MPI_Datatype type) {
 
 Result<DecodedType> decode(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return type_error("the datatype is MPI_DATATYPE_NULL");
-  int keyval = type_keyval(), found = 0;
-  DecodedType* known = nullptr;
-  if (PMPI_Type_get_attr(type, keyval, &known, &found) == MPI_SUCCESS && found) return *known;
+  if (const CachedType* known = find_cached(type)) return DecodedType{known->spec};
   MERCUTIO_LET(TypeSpecRef spec, build_spec(type));
-  MERCUTIO_LET(FlatTypeRef flat, FlatType::lower(*spec));
-  if (!is_committed(type)) return DecodedType{spec, flat, false};   // not cached: it may be committed later
-  auto entry = std::make_unique<DecodedType>(DecodedType{spec, flat});
-  DecodedType result = *entry;
-  if (PMPI_Type_set_attr(type, keyval, entry.get()) == MPI_SUCCESS) {
+  if (!is_committed(type)) return DecodedType{std::move(spec), false};   // not cached: it may be committed later
+  auto entry = std::make_unique<CachedType>(spec);
+  if (PMPI_Type_set_attr(type, type_keyval(), entry.get()) == MPI_SUCCESS) {
     std::lock_guard lock(cache().mutex);
     cache().live[spec.get()] = type;
     entry.release();
   }
-  return result;
+  return DecodedType{std::move(spec)};
 }
 
-Result<DecodedType> decode_committed(MPI_Datatype type) {
-  Result<DecodedType> decoded = decode(type);
-  if (decoded && !decoded->committed) return type_error("the datatype is not committed; call MPI_Type_commit first");
-  return decoded;
+Result<TypeSpecRef> decode_committed(MPI_Datatype type) {
+  MERCUTIO_LET(DecodedType decoded, decode(type));
+  if (!decoded.committed) return type_error("the datatype is not committed; call MPI_Type_commit first");
+  return std::move(decoded.spec);
+}
+
+Result<MemoryType> decode_memory(MPI_Datatype type) {
+  CachedType* known = type == MPI_DATATYPE_NULL ? nullptr : find_cached(type);
+  if (known)
+    if (FlatTypeRef flat = known->flat.load(std::memory_order_acquire)) return MemoryType{known->spec, std::move(flat)};
+  MERCUTIO_LET(TypeSpecRef spec, decode_committed(type));
+  MERCUTIO_LET(FlatTypeRef flat, FlatType::lower(*spec));
+  known = find_cached(type);
+  if (known) known->flat.store(flat, std::memory_order_release);
+  return MemoryType{std::move(spec), std::move(flat)};
 }
 
 MPI_Datatype type_of(const TypeSpec* spec) {

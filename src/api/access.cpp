@@ -1,11 +1,14 @@
 // The data-access calls: every row of the table becomes two functions (int and MPI_Count) that fill an AccessCall.
 #include <dlfcn.h>
+
 #include <atomic>
+#include <chrono>
 
 #include "api/access_table.h"
 #include "api/call.h"
 #include "api/export.h"
 #include "mpi/decode.h"
+#include "mpi/real.h"
 
 namespace mercutio {
 namespace {
@@ -78,6 +81,8 @@ struct PendingAccess {
   const char* name = "";
   i64 bytes = 0;
   int code = MPI_SUCCESS;
+  RequestRef access;
+  std::chrono::steady_clock::time_point last_look;
 };
 
 int query_access(void* state, MPI_Status* status) {
@@ -120,12 +125,53 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
   }
 }
 
+// Where the MPI can be told how to wait for a generalized request (MPICH's extension), a rank that waits sleeps until the
+// progress thread has moved the data; otherwise it spins on the core that thread needs. A look that follows the one before
+// at once is taken for waiting: MPI_Wait and MPI_Test are not told apart. The probe keeps other communication going.
+constexpr auto kAtOnce = std::chrono::microseconds(20), kNap = std::chrono::microseconds(100);
+
+bool nap(PendingAccess& pending) {
+  int found = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+  return pending.access->wait_for(kNap);
+}
+
+int poll_access(void* state, MPI_Status*) {
+  auto* pending = static_cast<PendingAccess*>(state);
+  if (!pending->access || pending->access->done()) return MPI_SUCCESS;
+  const bool waiting = std::chrono::steady_clock::now() - pending->last_look < kAtOnce;
+  if (waiting) nap(*pending);
+  pending->last_look = std::chrono::steady_clock::now();
+  return MPI_SUCCESS;
+}
+
+int wait_for_access(int count, void** states, double, MPI_Status*) {
+  for (int i = 0; i < count; ++i) {
+    auto* pending = static_cast<PendingAccess*>(states[i]);
+    while (pending->access && !nap(*pending)) {
+    }
+  }
+  return MPI_SUCCESS;
+}
+
+using PollFunction = int(void*, MPI_Status*);
+using WaitFunction = int(int, void**, double, MPI_Status*);
+using ExtendedStart = int(MPI_Grequest_query_function*, MPI_Grequest_free_function*, MPI_Grequest_cancel_function*, PollFunction*,
+                          WaitFunction*, void*, MPI_Request*);
+
+int start_request(PendingAccess* pending) {
+  static auto* const extended = real_function<ExtendedStart>("PMPIX_Grequest_start");
+  if (extended)
+    return extended(query_access, free_access, cancel_access, poll_access, wait_for_access, pending, &pending->request);
+  return PMPI_Grequest_start(query_access, free_access, cancel_access, pending, &pending->request);
+}
+
 int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Request* request) {
   return with_file(file, row.name, [&](OpenHandle& handle) -> int {
     auto* pending = new PendingAccess;
     pending->handle = &handle;
     pending->name = row.name;
-    int code = PMPI_Grequest_start(query_access, free_access, cancel_access, pending, &pending->request);
+    const int code = start_request(pending);
     if (code != MPI_SUCCESS) {
       delete pending;
       return code;
@@ -133,6 +179,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     MPI_Request mine = pending->request;
     auto started = handle.file->start(make_call(row, offset, buffer), [pending](const Result<i64>& moved) { complete_access(pending, moved); });
     if (started) {
+      pending->access = std::move(*started);
       *request = mine;
       return MPI_SUCCESS;
     }

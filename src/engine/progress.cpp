@@ -1,7 +1,6 @@
 #include "engine/progress.h"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 namespace mercutio {
@@ -18,6 +17,11 @@ class Started final : public Request {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return done(); });
     return *result_;
+  }
+
+  bool wait_for(std::chrono::microseconds time) override {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, time, [this] { return done(); });
   }
 
   // Advances the task; true when it has ended. Only one thread drives.
@@ -119,6 +123,7 @@ RequestRef finished_request(Result<i64> result) {
     explicit Finished(Result<i64> result) : result_(std::move(result)) {}
     bool done() const override { return true; }
     Result<i64> wait() override { return result_; }
+    bool wait_for(std::chrono::microseconds) override { return true; }
 
    private:
     Result<i64> result_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <list>
@@ -21,6 +22,7 @@ class Request {
   virtual ~Request() = default;
   virtual bool done() const = 0;          // any thread
   virtual Result<i64> wait() = 0;         // blocks until done; the bytes moved or the Error; any number of times
+  virtual bool wait_for(std::chrono::microseconds time) = 0;   // blocks until done or the time is over; whether done
 };
 using RequestRef = std::shared_ptr<Request>;
 

@@ -25,6 +25,8 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "nodes"))
+import cluster  # noqa: E402
 
 # The programs and the MPI are not instrumented, only Mercutio is: what the MPI leaks at its end is not ours, and TSan can't
 # judge accesses of code whose synchronisation it doesn't see. A race shows in the exit code: a rank that ends at once leaves
@@ -42,6 +44,7 @@ def parse_arguments():
     p.add_argument("--mpirun", help="default: mpirun.<mpi>")
     p.add_argument("--io", required=True, help="'host' or the path of libmercutio.so")
     p.add_argument("--ranks", default="1,2,4")
+    p.add_argument("--nodes", metavar="MAP", help="on four emulated nodes instead: block, cyclic, or the node of each rank")
     p.add_argument("--alarm", type=int, default=50, help="seconds a case may take")
     p.add_argument("--tools", default="", help="folder of the test preloads")
     p.add_argument("--preload", default="", help="further libraries to preload into the ranks, separated by colons")
@@ -57,23 +60,24 @@ def parse_arguments():
 
 
 def command(args, io, ranks, program, directory, after):
-    mpirun = args.mpirun or "mpirun." + args.mpi
     runtime = args.runtime if args.runtime and io != "host" else None
     preload = ([runtime] if runtime else []) + ([io] if io != "host" else [])   # the runtime has to be first
-    for tool in ["libmpich_yield.so"] if args.mpi == "mpich" else []:
+    for tool in ["libmpich_yield.so"] + ["libmpich_finalize.so"] * bool(args.nodes) if args.mpi == "mpich" else []:
         path = os.path.join(args.tools, tool)
         preload += [path] if args.tools and os.path.exists(path) else []
     if os.path.basename(program).startswith("m1_") and args.tools:
         preload.append(os.path.join(args.tools, "libcount_fsync.so"))
     preload += [x for x in args.preload.split(":") if x]
-    line = [mpirun] + (["--allow-run-as-root", "--oversubscribe"] if args.mpi == "openmpi" else [])
-    line += ["-n", str(ranks)]
+    line = []
     if preload:
         line += ["env"] + (SANITIZER_OPTIONS if runtime else []) + ["LD_PRELOAD=" + ":".join(preload)]
     line += [program, "--dir", directory]
     line += ["--only", args.only] if args.only else []
     line += ["--after", after] if after else []
-    return line
+    mpirun = args.mpirun or "mpirun." + args.mpi
+    if args.nodes:
+        return args.cluster.mpirun(args.mpi, args.map, line, mpirun)
+    return [mpirun] + (["--allow-run-as-root", "--oversubscribe"] if args.mpi == "openmpi" else []) + ["-n", str(ranks)] + line
 
 
 def launch(line, seconds, skip, plain_kinds):
@@ -167,6 +171,19 @@ def compare(host_dir, our_dir, host_results, our_results):
 
 def main():
     args = parse_arguments()
+    if not args.nodes:
+        return run_all(args)
+    args.map = cluster.parse_map(args.nodes, 4)
+    args.ranks = str(len(args.map))
+    try:
+        with cluster.Cluster(4) as args.cluster:
+            return run_all(args)
+    except cluster.CannotEmulate as reason:
+        print("skipped: no emulated nodes here: %s" % reason)
+        return cluster.SKIPPED
+
+
+def run_all(args):
     args.programs = [os.path.abspath(p) for p in args.programs]
     args.io = args.io if args.io == "host" else os.path.abspath(args.io)
     if args.io != "host" and not os.path.exists(args.io):

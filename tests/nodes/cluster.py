@@ -239,14 +239,6 @@ class Cluster:
                 words += ["-x", name] if name.startswith("MERCUTIO_") else []
         return self.command(self.names[0], words)
 
-    def mpirun_script(self, mpi, ranks_on, launcher=None):
-        """A file to be used in place of mpirun, by what knows nothing of nodes."""
-        path = os.path.join(self.state, "mpirun-%s-%s" % (mpi, "".join(map(str, ranks_on))))
-        with open(path, "w") as script:
-            script.write('#!/bin/sh\nexec %s "$@"\n' % " ".join(self.mpirun(mpi, ranks_on, launcher)))
-        os.chmod(path, 0o755)
-        return path
-
 
 def parse_map(text, count, ranks_per_node=2):
     if text == "block":

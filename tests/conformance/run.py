@@ -62,7 +62,7 @@ def parse_arguments():
 def command(args, io, ranks, program, directory, after):
     runtime = args.runtime if args.runtime and io != "host" else None
     preload = ([runtime] if runtime else []) + ([io] if io != "host" else [])   # the runtime has to be first
-    for tool in ["libmpich_yield.so"] + ["libmpich_finalize.so"] * bool(args.nodes) if args.mpi == "mpich" else []:
+    for tool in cluster.PRELOADS[args.mpi] if args.nodes else ["libmpich_yield.so"] if args.mpi == "mpich" else []:
         path = os.path.join(args.tools, tool)
         preload += [path] if args.tools and os.path.exists(path) else []
     if os.path.basename(program).startswith("m1_") and args.tools:

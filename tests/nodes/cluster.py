@@ -29,6 +29,7 @@ import time
 import agent
 
 SKIPPED = 77
+PRELOADS = {"mpich": ["libmpich_yield.so", "libmpich_finalize.so"], "openmpi": ["libopenmpi_yield.so"]}   # tests/tools
 HERE = os.path.dirname(os.path.abspath(__file__))
 ADDRESS = "10.77.0.%d"
 PR_SET_PDEATHSIG = 1

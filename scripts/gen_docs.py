@@ -120,6 +120,11 @@ COMMANDS = (
      "Says which MPIs are on PATH, which of Mercutio's backends serves each, what the machine and the directory offer, and why "
      "something does not work. With a launcher line it also runs a small MPI program under it. Exit code 1 if something is in the way."),
     ("hints [name]", "Lists the hints, or explains one."),
+    ("explain --machine file --pattern file [--hint key=value]... [--ranks]",
+     "Prints how a collective access would be carried out on a machine that need not be at hand, with the reason of each decision. "
+     "Runs no MPI. The machine file says which rank sits on which node and how files are striped, the pattern file what the ranks "
+     "access; both are lines of a key and its values, described in docs/internals/planning.md. --ranks adds what each aggregator "
+     "owns and in which order every rank turns to the aggregators."),
     ("bench [--dir directory] [--ranks n] [--bytes n] [--quick] [--full] [--patterns list] [--repetitions n] [--time-limit seconds] "
      "[--mpi launcher]... [--io host|romio|mercutio]... [--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] "
      "[--json file] [--plot picture] [--from file]",

@@ -52,7 +52,7 @@ InfoItems OpenFile::info() const {
   hints.striping_unit = layout.stripe_bytes;
   hints.striping_factor = layout.stripe_count;
   hints.start_iodevice = layout.first_server;
-  if (hints.cb_nodes == 0) hints.cb_nodes = std::min(most_aggregators(comm_->topology()), comm_->size());
+  if (hints.cb_nodes == 0) hints.cb_nodes = std::min(most_aggregators(comm_->topology(), hints), comm_->size());
   return effective_hints(hints);
 }
 

@@ -14,6 +14,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "model/size_text.h"
+
 namespace mercutio {
 namespace {
 
@@ -42,16 +44,6 @@ std::string_view trim(std::string_view text) {
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-// Units of sizes: a power of 1024 whichever way it is written, as ROMIO's and Lustre's tools read "4m".
-std::optional<i64> unit_factor(std::string_view unit) {
-  if (unit.empty() || unit == "b") return 1;
-  if (is_one_of(unit, {"k", "kb", "kib"})) return KiB;
-  if (is_one_of(unit, {"m", "mb", "mib"})) return MiB;
-  if (is_one_of(unit, {"g", "gb", "gib"})) return 1024 * MiB;
-  if (is_one_of(unit, {"t", "tb", "tib"})) return 1024 * 1024 * MiB;
-  return std::nullopt;
 }
 
 std::string set_number(const Row& row, i64& target, const std::string& text) {

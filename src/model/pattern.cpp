@@ -5,6 +5,11 @@
 namespace mercutio {
 namespace {
 
+i64 first_run(const RankSummary& rank) {
+  if (rank.first_run_bytes > 0) return rank.first_run_bytes;
+  return rank.run_bytes > 0 ? rank.run_bytes : rank.contiguous() ? rank.bytes : 0;
+}
+
 // Rank i joins the group of the rank before it if its first run begins where that one's ended (OMPIO's rule for 2-D
 // views, Chaarawi and Gabriel 2011). Ranks without data in between join as well: they change nothing.
 std::vector<RankGroup> group_ranks(std::span<const RankSummary> ranks) {
@@ -22,12 +27,31 @@ std::vector<RankGroup> group_ranks(std::span<const RankSummary> ranks) {
     group.bytes += rank.bytes;
     group.begin = std::min(group.begin, rank.first);
     group.end = std::max(group.end, rank.last);
-    run_end = rank.first + (rank.run_bytes > 0 ? rank.run_bytes : rank.contiguous() ? rank.bytes : 0);
+    run_end = rank.first + first_run(rank);
   }
   return groups;
 }
 
+i64 first_run_of(const View& view, i64 position, i64 bytes) {
+  const i64 pieces = view.filetype->pieces(), size = view.filetype->size();
+  if (pieces == 1) return std::min(bytes, size - position % size);
+  return view.cursor(position, position + bytes).next(INT64_MAX, 1).bytes;
+}
+
 }  // namespace
+
+RankSummary summary_of(const View& view, i64 position, i64 bytes) {
+  RankSummary rank;
+  if (bytes <= 0) return rank;
+  rank.bytes = bytes;
+  rank.first = view.first_offset(position);
+  rank.last = view.last_offset(position + bytes);
+  rank.run_bytes = rank.first_run_bytes = bytes;
+  if (rank.contiguous()) return rank;
+  rank.first_run_bytes = first_run_of(view, position, bytes);
+  rank.run_bytes = std::clamp<i64>(view.filetype->size() / std::max<i64>(1, view.filetype->pieces()), 1, bytes);
+  return rank;
+}
 
 Pattern summarise(Direction direction, bool atomic, std::span<const RankSummary> ranks) {
   Pattern pattern;

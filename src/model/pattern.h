@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "model/view.h"
 
 namespace mercutio {
 
@@ -14,7 +15,8 @@ struct RankSummary {
   i64 bytes = 0;       // data bytes; 0: takes part without data
   i64 first = 0;       // file range that holds them, where bytes > 0
   i64 last = 0;        // one past the end
-  i64 run_bytes = 0;   // of the first run in the file, which stands for them all; 0: not looked at
+  i64 run_bytes = 0;   // of a run in the file, on average; 0: not looked at
+  i64 first_run_bytes = 0;   // of the first one; 0: like the average
   bool contiguous() const { return last - first == bytes; }
   bool operator==(const RankSummary&) const = default;
 };
@@ -43,6 +45,10 @@ struct Pattern {
   i64 gap_bytes() const { return end - begin > bytes ? end - begin - bytes : 0; }
   bool operator==(const Pattern&) const = default;
 };
+
+// What a rank says about `bytes` of its view from stream position `position` on. The average run is that of the whole
+// filetype. List-free: O(depth log n), and nothing to look up in a contiguous view.
+RankSummary summary_of(const View& view, i64 position, i64 bytes);
 
 // Costs a sort of the participants.
 Pattern summarise(Direction direction, bool atomic, std::span<const RankSummary> ranks);

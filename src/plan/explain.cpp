@@ -1,14 +1,13 @@
 // A plan as a page for people. Prints what is there and decides nothing.
+#include <algorithm>
+#include <set>
+
+#include "plan/names.h"
+#include "plan/order.h"
 #include "plan/plan.h"
 
 namespace mercutio {
 namespace {
-
-constexpr const char* kStrategies[] = {"individual", "list", "sieve", "two_phase", "dynamic", "static", "transpose"};
-constexpr const char* kPlacements[] = {"rank_order", "round_robin", "stripe_aware", "cost"};
-constexpr const char* kMaps[] = {"even", "aligned", "stripe_cyclic", "group_cyclic", "segments"};
-constexpr const char* kExchanges[] = {"messages", "shared_memory"};
-constexpr const char* kOrders[] = {"normal", "ring", "nd_shift", "nd_rank_shift"};
 
 std::string number(i64 value) { return std::to_string(value); }
 
@@ -20,7 +19,7 @@ std::string reason(const Plan& plan, const char* pass) {
 }
 
 std::string explain_domains(const Plan& plan) {
-  std::string out = kMaps[static_cast<int>(plan.domain_map)];
+  std::string out = kDomainMapNames[static_cast<int>(plan.domain_map)];
   if (plan.domain_map == DomainMap::kSegments) {
     for (const RankSegment& segment : plan.segments) {
       out += " " + number(segment.first_rank) + "-" + number(segment.end_rank - 1) + ":[" + number(segment.range.begin) + "," +
@@ -34,27 +33,65 @@ std::string explain_domains(const Plan& plan) {
 }
 
 std::string explain_exchange(const Plan& plan) {
-  std::string out = kExchanges[static_cast<int>(plan.exchange)];
+  std::string out = std::string(kExchangeNames[static_cast<int>(plan.exchange)]) + ", " + kOrderNames[static_cast<int>(plan.order)];
   if (plan.exchange != ExchangeKind::kSharedMemory) {
-    out += std::string(", ") + kOrders[static_cast<int>(plan.order)] + ", chunks of " + number(plan.chunk_bytes) + " bytes, " +
-           number(plan.lanes) + " lanes";
+    out += ", chunks of " + number(plan.chunk_bytes) + " bytes, " + number(plan.lanes) + " lanes";
   }
   return out;
 }
 
+// The servers whose stripes an aggregator's first windows meet, as far as they are looked at.
+std::string servers_of(const Plan& plan, i64 aggregator, const Layout& layout) {
+  constexpr i64 kMostWindows = 1024, kMostStripes = 4096;
+  std::set<i64> servers;
+  i64 stripes = 0;
+  for (i64 round = 0; round < std::min(plan.windows(aggregator), kMostWindows) && stripes < kMostStripes; ++round) {
+    const FileRange window = plan.window(aggregator, round);
+    for (i64 at = window.begin / layout.stripe_bytes; at * layout.stripe_bytes < window.end && stripes < kMostStripes; ++at, ++stripes) {
+      servers.insert(at % layout.stripe_count);
+    }
+  }
+  std::string out;
+  for (const i64 server : servers) out += " " + number(server);
+  return out.empty() ? "" : ", servers" + out;
+}
+
 }  // namespace
+
+std::string explain_ranks(const Plan& plan, const Topology& topology, const Layout& layout) {
+  constexpr i64 kMostLines = 64;
+  if (!plan.exchanges()) return "";
+  std::string out;
+  for (i64 i = 0; i < std::min(plan.domains(), kMostLines); ++i) {
+    const i64 rank = plan.aggregators[static_cast<size_t>(i)];
+    const FileRange domain = plan.domain(i);
+    out += "aggregator " + number(i) + ": rank " + number(rank);
+    if (rank < topology.ranks()) out += " on " + topology.node_names[static_cast<size_t>(topology.node_of_rank[static_cast<size_t>(rank)])];
+    out += ", [" + number(domain.begin) + ", " + number(domain.end) + "), " + number(plan.windows(i)) + " windows";
+    if (layout.stripe_bytes > 0 && layout.stripe_count > 0) out += servers_of(plan, i, layout);
+    out += "\n";
+  }
+  const StepOrder order(plan, topology);
+  for (i64 rank = 0; rank < std::min(topology.ranks(), kMostLines); ++rank) {
+    out += "rank " + number(rank) + " turns to";
+    for (i64 step = 0; step < std::min(plan.domains(), kMostLines); ++step) out += " " + number(order.peer(rank, step));
+    out += "\n";
+  }
+  return out;
+}
 
 std::string explain(const Plan& plan, const Pattern& pattern) {
   std::string out = std::string(pattern.direction == Direction::kRead ? "read" : "write") + ": " + number(pattern.bytes) +
                     " bytes in [" + number(pattern.begin) + ", " + number(pattern.end) + ") by " +
                     number(pattern.participants) + " of " + number(pattern.ranks) + " ranks, " + number(pattern.contiguous) +
-                    " contiguous, " + (pattern.disjoint ? "disjoint" : "interleaved") + (pattern.atomic ? ", atomic" : "") + "\n";
-  out += std::string("strategy:  ") + kStrategies[static_cast<int>(plan.strategy)] + reason(plan, "strategy");
+                    " contiguous, " + (pattern.disjoint ? "disjoint" : "interleaved") +
+                    (pattern.run_bytes > 0 ? ", runs of " + number(pattern.run_bytes) : "") + ", gaps of " + number(pattern.gap_bytes()) + (pattern.atomic ? ", atomic" : "") + "\n";
+  out += std::string("strategy:  ") + kStrategyNames[static_cast<int>(plan.strategy)] + reason(plan, "strategy");
   if (!plan.exchanges()) return out;
-  out += std::string("placement: ") + kPlacements[static_cast<int>(plan.placement)];
+  out += std::string("placement: ") + kPlacementNames[static_cast<int>(plan.placement)];
   for (i64 rank : plan.aggregators) out += " " + number(rank);
   out += reason(plan, "placement");
-  out += std::string("map:       ") + kMaps[static_cast<int>(plan.domain_map)] + reason(plan, "map");
+  out += std::string("map:       ") + kDomainMapNames[static_cast<int>(plan.domain_map)] + reason(plan, "map");
   out += "domains:   " + explain_domains(plan) + reason(plan, "domains");
   out += "exchange:  " + explain_exchange(plan) + reason(plan, "exchange");
   out += "rounds:    " + number(plan.rounds) + " of " + number(plan.buffer_bytes) + " bytes, depth " + number(plan.depth);

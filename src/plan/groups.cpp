@@ -42,40 +42,51 @@ void cover_all_ranks(std::vector<RankGroup>& groups, i64 ranks) {
   groups.back().end_rank = ranks;
 }
 
+// Where nobody has measured it, what makes the usual number of aggregators a node.
 i64 saturation_of(const Planner& p) {
   if (p.hints.mercutio_saturation_bytes > 0) return p.hints.mercutio_saturation_bytes;
-  return std::max(kAggregatorWorthBytes, ceil_div(p.pattern.bytes, p.nodes() * kAggregatorsPerNode));
+  return std::max(kAggregatorWorthBytes, ceil_div(p.pattern.bytes, p.nodes() * p.per_node()));
 }
 
-std::vector<RankGroup> split_groups(const std::vector<RankGroup>& groups, i64 saturation) {
-  std::vector<RankGroup> out;
-  for (const RankGroup& group : groups) {
-    const double ranks_worth = static_cast<double>(saturation) * static_cast<double>(group.ranks()) /
-                               static_cast<double>(std::max<i64>(1, group.bytes));
-    const i64 size = group.bytes <= saturation ? group.ranks() : std::clamp<i64>(static_cast<i64>(ranks_worth + 0.999999), 1, group.ranks());
-    for (i64 rank = group.first_rank; rank < group.end_rank; rank += size) {
-      const i64 end = std::min(rank + size, group.end_rank);
-      out.push_back(RankGroup{rank, end, group.bytes / group.ranks() * (end - rank), 0, 0});
-    }
+// Parts of ceil(k * ranks / bytes) ranks. If the last would have less than half of that, its ranks are spread over the rest.
+void split_group(const RankGroup& group, i64 saturation, std::vector<RankGroup>& out) {
+  const double worth = static_cast<double>(saturation) * static_cast<double>(group.ranks()) / static_cast<double>(group.bytes);
+  const i64 ranks = group.ranks(), size = std::clamp<i64>(static_cast<i64>(worth + 0.999999), 1, ranks);
+  const bool even = ranks % size * 2 < size;
+  const i64 parts = even ? ranks / size : ceil_div(ranks, size);
+  for (i64 part = 0; part < parts; ++part) {
+    const i64 first = group.first_rank + (even ? ranks * part / parts : part * size);
+    const i64 end = group.first_rank + (even ? ranks * (part + 1) / parts : std::min(ranks, (part + 1) * size));
+    out.push_back(RankGroup{first, end, group.bytes / ranks * (end - first), 0, 0});
   }
-  return out;
 }
 
-// Consecutive small groups, until there is enough; one that stays alone stays.
-std::vector<RankGroup> merge_groups(const std::vector<RankGroup>& groups, i64 saturation) {
-  std::vector<RankGroup> out;
-  bool open = false;
+struct Refined {
+  std::vector<RankGroup> groups;
+  i64 split = 0, merged = 0;   // of the initial groups
+};
+
+// Groups with more than the saturation point are split; consecutive ones with less are merged until there is enough, and
+// one that stays alone stays.
+Refined split_and_merge(const std::vector<RankGroup>& groups, i64 saturation) {
+  Refined refined;
+  bool open = false;   // the last one is small and takes the next small one in
   for (const RankGroup& group : groups) {
     const bool small = group.bytes < saturation;
-    if (open && small) {
-      out.back().end_rank = group.end_rank;
-      out.back().bytes += group.bytes;
+    if (group.bytes > saturation && group.ranks() > 1) {
+      const size_t before = refined.groups.size();
+      split_group(group, saturation, refined.groups);
+      if (refined.groups.size() > before + 1) ++refined.split;
+    } else if (open && small) {
+      refined.groups.back().end_rank = group.end_rank;
+      refined.groups.back().bytes += group.bytes;
+      ++refined.merged;
     } else {
-      out.push_back(group);
+      refined.groups.push_back(group);
     }
-    open = small && out.back().bytes < saturation;
+    open = small && refined.groups.back().bytes < saturation;
   }
-  return out;
+  return refined;
 }
 
 // Ranks that share all but the k fastest dimensions, for the smallest k that makes long extents of their data.
@@ -125,15 +136,43 @@ std::string form_groups(Planner& p) {
   cover_all_ranks(p.groups, ranks);
   fill_ranges(p.groups, p.pattern);
   if (!refine) return why;
-  const size_t before = p.groups.size();
   const i64 saturation = saturation_of(p);
-  p.groups = split_groups(p.groups, saturation);
-  const size_t split = p.groups.size();
-  p.groups = merge_groups(p.groups, saturation);
+  Refined refined = split_and_merge(p.groups, saturation);
+  p.groups = std::move(refined.groups);
   fill_ranges(p.groups, p.pattern);
-  if (split > before) why += ", split into " + std::to_string(split);
-  if (p.groups.size() < split) why += ", merged into " + std::to_string(p.groups.size());
+  if (refined.split > 0) why += ", " + std::to_string(refined.split) + " split";
+  if (refined.merged > 0) why += ", " + std::to_string(refined.merged) + " merged into others";
+  if (refined.split + refined.merged > 0) why += ": " + std::to_string(p.groups.size());
   return why + (p.hints.mercutio_saturation_bytes > 0 ? " at mercutio_saturation_bytes=" : " at ") + std::to_string(saturation) + " bytes";
+}
+
+i64 count_groups(Planner& p, std::string& why) {
+  why = form_groups(p);
+  const i64 groups = std::count_if(p.groups.begin(), p.groups.end(), [](const RankGroup& group) { return group.bytes > 0; });
+  p.groups.clear();
+  return std::max<i64>(1, groups);
+}
+
+bool rows_are_long(const Planner& p) {
+  if (!cartesian_fits(p) || p.topology.cartesian.size() < 3) return false;
+  const i64 row = row_ranks(p);
+  return row < p.pattern.ranks && p.pattern.run_bytes * row >= kLongExtentBytes;
+}
+
+double overlap_of(const std::vector<RankGroup>& groups) {
+  std::vector<FileRange> ranges;
+  for (const RankGroup& group : groups) {
+    if (group.bytes > 0) ranges.push_back(FileRange{group.begin, group.end});
+  }
+  std::sort(ranges.begin(), ranges.end(), [](const FileRange& a, const FileRange& b) { return a.begin < b.begin; });
+  double sum = 0, covered = 0;
+  i64 end = 0;
+  for (const FileRange& range : ranges) {
+    sum += static_cast<double>(range.bytes());
+    covered += static_cast<double>(std::max<i64>(0, range.end - std::max(end, range.begin)));
+    end = std::max(end, range.end);
+  }
+  return covered > 0 ? sum / covered : 1;
 }
 
 }  // namespace mercutio::planning

@@ -2,6 +2,7 @@
 // and Gabriel 2011); layouts round robin over nodes and along the stripes (Tsujita et al. 2015, 2018); an even division of
 // servers among aggregators as ROMIO's Lustre driver makes it; each server written from one node. O(ranks).
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <sstream>
 
@@ -18,10 +19,27 @@ i64 total(const NodeLists& lists) {
   return std::accumulate(lists.begin(), lists.end(), i64{0}, [](i64 sum, const auto& list) { return sum + static_cast<i64>(list.size()); });
 }
 
+// Those of a node that has several NUMA domains take turns over the domains, so that the first few do not share one.
+void interleave_domains(const Planner& p, NodeLists& lists) {
+  const std::vector<i64>& domain = p.topology.numa_of_rank;
+  if (static_cast<i64>(domain.size()) < p.pattern.ranks) return;
+  for (auto& list : lists) {
+    std::map<i64, i64> seen;
+    std::vector<std::pair<i64, i64>> turns;   // of the rank in its domain, and the domain
+    for (const i64 rank : list) turns.emplace_back(seen[domain[static_cast<size_t>(rank)]]++, domain[static_cast<size_t>(rank)]);
+    std::vector<size_t> order(list.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return turns[a] < turns[b]; });
+    const std::vector<i64> ranks = list;
+    for (size_t i = 0; i < order.size(); ++i) list[i] = ranks[order[i]];
+  }
+}
+
 // The ranks of each node, as many as cb_config_list lets it have.
 NodeLists candidates(const Planner& p, std::string& why) {
   NodeLists lists(static_cast<size_t>(p.nodes()));
   for (i64 rank = 0; rank < p.pattern.ranks; ++rank) lists[static_cast<size_t>(p.node_of(rank))].push_back(rank);
+  interleave_domains(p, lists);
   const NodeLists all = lists;
   bool none = false;
   const std::vector<i64> limits = aggregator_limits(p, none);
@@ -46,21 +64,31 @@ i64 conforming_count(const Planner& p, i64 wanted) {
   return greatest_divisor(servers, wanted);
 }
 
-i64 count_aggregators(const Planner& p, i64 most, std::string& why) {
-  const i64 saturation = p.hints.mercutio_saturation_bytes;
+// The three steps (see plan/groups.cpp), where the saturation point is known; then no more of them than the cost model
+// finds worth it, nor than the nodes are known to need.
+i64 count_by_steps(Planner& p, i64 most, std::string& why) {
+  const i64 groups = std::min(count_groups(p, why), most);
+  i64 wanted = groups;
+  if (p.hints.mercutio_aggregators_per_node > 0) wanted = std::min(wanted, most_aggregators(p.topology, p.hints));
+  if (wanted < groups) why += ", mercutio_aggregators_per_node=" + std::to_string(p.hints.mercutio_aggregators_per_node);
+  const i64 cheapest = cheapest_count(p, wanted);
+  if (cheapest < wanted) why += ", of " + std::to_string(wanted) + " not more than pay in the cost model: " + cost_text(cost_of(p, cheapest));
+  return cheapest;
+}
+
+i64 count_aggregators(Planner& p, i64 most, std::string& why) {
   i64 wanted = p.hints.cb_nodes;
   if (wanted > 0) {
     why = "cb_nodes=" + std::to_string(wanted);
   } else if (p.hints.mercutio_placement == "cost") {
     wanted = cheapest_count(p, most);
-    why = "cheapest in the cost model";
-  } else if (saturation > 0) {
-    wanted = ceil_div(p.pattern.bytes, saturation);
-    why = "one per " + std::to_string(saturation) + " bytes, the saturation point";
+    why = "cheapest in the cost model: " + cost_text(cost_of(p, wanted));
+  } else if (p.hints.mercutio_saturation_bytes > 0) {
+    wanted = count_by_steps(p, most, why);
   } else {
     const i64 worth = ceil_div(p.pattern.bytes, kAggregatorWorthBytes);
-    wanted = std::min(most_aggregators(p.topology), worth);
-    why = wanted == worth ? "one per MiB of data" : std::to_string(kAggregatorsPerNode) + " a node";
+    wanted = std::min(most_aggregators(p.topology, p.hints), worth);
+    why = wanted == worth ? "one per MiB of data" : std::to_string(p.per_node()) + " a node";
   }
   wanted = std::clamp<i64>(wanted, 1, most);
   if (p.plan.cyclic() && p.striped()) {
@@ -118,8 +146,8 @@ std::vector<i64> least_cost(const Planner& p, const NodeLists& lists, i64 wanted
       const i64 common = std::min(domain.end, group.end) - std::max(domain.begin, group.begin);
       if (common <= 0 || p.plan.cyclic()) continue;
       const double bytes = static_cast<double>(group.bytes) * static_cast<double>(common) / static_cast<double>(group.end - group.begin);
-      gain[static_cast<size_t>(p.node_of(group.first_rank))] += bytes / 2;
-      gain[static_cast<size_t>(p.node_of(group.end_rank - 1))] += bytes / 2;
+      const auto [low, high] = std::minmax({p.node_of(group.first_rank), p.node_of(group.end_rank - 1)});   // and those between
+      for (i64 node = low; node <= high; ++node) gain[static_cast<size_t>(node)] += bytes / static_cast<double>(high - low + 1);
     }
     size_t best = lists.size();
     for (size_t node = 0; node < lists.size(); ++node) {

@@ -119,7 +119,10 @@ Plan shift(const Plan& plan, i64 delta) {
   return moved;
 }
 
-i64 most_aggregators(const Topology& topology) { return std::max<i64>(1, topology.nodes()) * planning::kAggregatorsPerNode; }
+i64 most_aggregators(const Topology& topology, const Hints& hints) {
+  const i64 per_node = hints.mercutio_aggregators_per_node > 0 ? hints.mercutio_aggregators_per_node : planning::kAggregatorsPerNode;
+  return std::max<i64>(1, topology.nodes()) * per_node;
+}
 
 Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topology, const Layout& layout) {
   planning::Planner p(pattern, hints, topology, layout);

@@ -109,12 +109,15 @@ Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topol
 Plan shift(const Plan& plan, i64 delta);
 
 // The most aggregators a plan takes where cb_nodes leaves the number to it; never more than there are ranks.
-i64 most_aggregators(const Topology& topology);
+i64 most_aggregators(const Topology& topology, const Hints& hints);
 
 // Whether `plan` may carry out `pattern`: every byte in exactly one domain, ranks that exist, sizes within bounds.
 Status verify(const Plan& plan, const Pattern& pattern);
 
 // A page for people: every field with its reason. Prints what is there and decides nothing.
 std::string explain(const Plan& plan, const Pattern& pattern);
+// What that means for each aggregator (node, domain, servers) and the order in which each rank turns to them; of the first
+// of them, where there are many.
+std::string explain_ranks(const Plan& plan, const Topology& topology, const Layout& layout);
 
 }  // namespace mercutio

@@ -310,7 +310,7 @@ TEST(Plan, ExplainIsGolden) {
   Plan plan = make_plan(p, hints, nodes_of({0, 0, 1, 1}), Layout{1 << 20, 4, 0});
   EXPECT_EQ(plan, make_plan(p, hints, nodes_of({0, 0, 1, 1}), Layout{1 << 20, 4, 0}));
   EXPECT_EQ(explain(plan, p),
-            "write: 8388608 bytes in [1000, 8389608) by 4 of 4 ranks, 0 contiguous, interleaved\n"
+            "write: 8388608 bytes in [1000, 8389608) by 4 of 4 ranks, 0 contiguous, interleaved, gaps of 0\n"
             "strategy:  two_phase   # the ranks' ranges interleave\n"
             "placement: stripe_aware 0 2   # cb_nodes=2, each server from one node\n"
             "map:       stripe_cyclic   # the file is striped over 4 servers\n"

@@ -9,7 +9,8 @@
 
 namespace mercutio::planning {
 
-inline constexpr i64 kAggregatorsPerNode = 4;
+inline constexpr i64 kAggregatorsPerNode = 4;              // where nobody has measured it
+inline constexpr i64 kSaturationBytes = 32 * MiB;          // the same
 inline constexpr i64 kAggregatorWorthBytes = 1 * MiB;   // an aggregator more must have at least this much to do
 inline constexpr i64 kPageBytes = 4096;
 
@@ -31,6 +32,10 @@ class Planner {
   }
   i64 nodes() const { return topology.nodes() > 0 ? topology.nodes() : 1; }
   i64 node_of(i64 rank) const { return rank < topology.ranks() ? topology.node_of_rank[static_cast<size_t>(rank)] : 0; }
+  i64 per_node() const { return hints.mercutio_aggregators_per_node > 0 ? hints.mercutio_aggregators_per_node : kAggregatorsPerNode; }
+  // What one process needs to reach the full speed of the storage; where not measured, that of any parallel file system.
+  i64 saturation_bytes() const { return hints.mercutio_saturation_bytes > 0 ? hints.mercutio_saturation_bytes : kSaturationBytes; }
+  bool shares_memory() const { return topology.segment_bytes > 0 && hints.mercutio_exchange != "messages"; }
   bool segmented() const { return plan.strategy > Strategy::kTwoPhase; }
   bool striped() const { return layout.stripe_bytes > 0 && layout.stripe_count > 0; }
 
@@ -52,9 +57,26 @@ std::string schedule_rounds(Planner& p);
 
 // Groups of ranks with an aggregator each (plan/groups.cpp), into p.groups.
 std::string form_groups(Planner& p);
-// Aggregators that cost least in the model of plan/cost.cpp.
+// Step 2 and 3 alone, for a two-phase access: how many aggregators they come to.
+i64 count_groups(Planner& p, std::string& why);
+// Whether rows of the Cartesian topology that are not all ranks hold long extents together.
+bool rows_are_long(const Planner& p);
+// How much of the file the groups' ranges cover twice: the sum of their ranges over what they cover, 1 if none overlaps.
+double overlap_of(const std::vector<RankGroup>& groups);
+
+// The cost model (plan/cost.cpp), in seconds.
+struct Cost {
+  double network = 0, copies = 0, messages = 0;   // of the exchange
+  double storage = 0;
+  double rounds = 1;
+  bool overlapped = true;                         // more than one window in flight
+  double exchange() const { return network + copies + messages; }
+  double total() const;
+};
+Cost cost_of(const Planner& p, i64 aggregators);
+// Aggregators that cost least in it: at most `most`, and never more than are worth it.
 i64 cheapest_count(const Planner& p, i64 most);
-double cost_seconds(const Planner& p, i64 aggregators);
+std::string cost_text(const Cost& cost);
 // For each node, how many aggregators cb_config_list lets it have; `none` when it allows no rank at all.
 std::vector<i64> aggregator_limits(const Planner& p, bool& none);
 

@@ -1,13 +1,13 @@
 // Strategy and domain map. Sources: the interleaving test of Thakur, Gropp and Lusk (1999), but from numbers that every
 // rank has; the table of Chaarawi and Gabriel (2011) over the average run in the file, the saturation point of one
 // process, the stripe and the gaps between ranks; un-splitting the fastest dimensions of a Cartesian decomposition as
-// lattice codes do by hand. O(1).
+// lattice codes do by hand. O(1), on several nodes O(ranks).
 #include "plan/planner.h"
 
 namespace mercutio::planning {
 namespace {
 
-constexpr i64 kDefaultSaturationBytes = 32 * MiB;
+constexpr double kMostOverlap = 1.25;   // of the ranges of groups that are worth an aggregator each
 constexpr i64 kUnknownStripeBytes = 1 * MiB;
 
 struct Named {
@@ -22,31 +22,42 @@ constexpr Named kForced[] = {
     {"transpose", Strategy::kRowTransposition},
 };
 
-// The table, where the summaries tell how long the runs are. Groups keep data off the network, so on one node they would
-// only make the aggregators' shares uneven.
+// Groups keep data off the network and need no exchange among all, as long as a group's bytes lie together in the file, or
+// each run holds whole stripes. Else an aggregator would go through the whole file for small parts of every window.
+bool groups_pay(Planner& p) {
+  form_groups(p);
+  const bool whole_stripes = p.layout.stripe_bytes > 0 && p.pattern.run_bytes > p.layout.stripe_bytes;
+  return p.groups.size() > 1 && (whole_stripes || overlap_of(p.groups) <= kMostOverlap);
+}
+
+std::string table_row(const Planner& p) {
+  const i64 run = p.pattern.run_bytes, stripe = p.layout.stripe_bytes, saturation = p.saturation_bytes(), gap = p.pattern.gap_bytes();
+  return "; runs of " + std::to_string(run) + (run > saturation ? " > " : " <= ") + std::to_string(saturation) + " (saturation), " +
+         (run > stripe ? "> " : "<= ") + std::to_string(stripe) + " (stripe), " + (gap > 0 ? "gaps of " + std::to_string(gap) : "no gaps");
+}
+
+// The table over c, the average run; k, the saturation point of one process; ss, the stripe; and the gaps.
 std::string choose_by_table(Planner& p, const std::string& otherwise) {
-  const Pattern& pattern = p.pattern;
-  const i64 run = pattern.run_bytes, stripe = p.layout.stripe_bytes;
-  const i64 saturation = p.hints.mercutio_saturation_bytes > 0 ? p.hints.mercutio_saturation_bytes : kDefaultSaturationBytes;
-  const std::string runs = "runs of " + std::to_string(run) + " bytes, saturation at " + std::to_string(saturation) +
-                           ", stripes of " + std::to_string(stripe) + ", gaps of " + std::to_string(pattern.gap_bytes());
-  p.plan.strategy = Strategy::kTwoPhase;
-  if (run == 0) return otherwise;
+  const i64 run = p.pattern.run_bytes, stripe = p.layout.stripe_bytes, saturation = p.saturation_bytes(), gap = p.pattern.gap_bytes();
+  Strategy& strategy = p.plan.strategy;
+  strategy = Strategy::kTwoPhase;
+  if (run == 0) return otherwise;   // some rank has not said
   if (run > saturation && run > stripe) {
-    p.plan.strategy = Strategy::kIndividual;
-    return runs;
+    strategy = Strategy::kIndividual;
+    return otherwise + table_row(p);
   }
-  if (p.nodes() == 1) return otherwise;
-  if (p.topology.cartesian.size() > 2 && !pattern.disjoint && pattern.gap_bytes() == 0 && run > stripe) {
-    p.plan.strategy = Strategy::kRowTransposition;
-    return runs + ", Cartesian ranks";
+  if (p.nodes() == 1) return otherwise + ", one node";
+  const std::string row = otherwise + table_row(p);
+  if (run > saturation) return row + ", a stripe is longer still";
+  if (rows_are_long(p) && !p.pattern.disjoint && gap == 0) {
+    strategy = Strategy::kRowTransposition;
+    return row + ", long extents in the rows of Cartesian ranks";
   }
-  if (pattern.gap_bytes() > 0) {
-    p.plan.strategy = Strategy::kStaticSegmentation;
-  } else if (run > stripe) {
-    p.plan.strategy = Strategy::kDynamicSegmentation;
-  }
-  return runs;
+  if (gap == 0 && run <= stripe) return row;
+  strategy = gap > 0 ? Strategy::kStaticSegmentation : Strategy::kDynamicSegmentation;
+  if (groups_pay(p)) return row;
+  strategy = Strategy::kTwoPhase;
+  return row + ", but groups would interleave";
 }
 
 }  // namespace

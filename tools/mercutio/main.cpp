@@ -6,6 +6,7 @@
 
 #include "bench/bench.h"
 #include "doctor.h"
+#include "explain.h"
 #include "hint_table.h"
 #include "launcher.h"
 #include "locate.h"
@@ -127,6 +128,20 @@ CLI::App* add_bench(CLI::App& app, BenchOptions& options) {
   return bench_command;
 }
 
+CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
+  CLI::App* explain_command =
+      app.add_subcommand("explain", "Print how a collective access would be carried out on a machine, and why");
+  explain_command->add_option("--machine", options.machine_file, "Which rank sits where, and how files are striped")
+      ->required()
+      ->check(CLI::ExistingFile);
+  explain_command->add_option("--pattern", options.pattern_file, "What the ranks access")
+      ->required()
+      ->check(CLI::ExistingFile);
+  explain_command->add_option("--hint", options.hints, "A hint, key=value; may be repeated")->expected(1)->take_all();
+  explain_command->add_flag("--ranks", options.ranks, "Also what each aggregator owns and in which order ranks turn to them");
+  return explain_command;
+}
+
 int command_line(int argc, char** argv) {
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
   app.require_subcommand(1);
@@ -134,6 +149,7 @@ int command_line(int argc, char** argv) {
   RunOptions run_options;
   DoctorOptions doctor_options;
   BenchOptions bench_options;
+  ExplainOptions explain_options;
   std::string hint_name;
 
   CLI::App* run_command =
@@ -150,6 +166,7 @@ int command_line(int argc, char** argv) {
   CLI::App* hints_command = app.add_subcommand("hints", "List the hints, or explain one");
   hints_command->add_option("name", hint_name, "The hint to explain, by any of its names");
   CLI::App* bench_command = add_bench(app, bench_options);
+  CLI::App* explain_command = add_explain(app, explain_options);
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
   const int start = command_start(argc, argv);
   try {
@@ -165,6 +182,7 @@ int command_line(int argc, char** argv) {
   if (*doctor_command) return doctor(doctor_options);
   if (*hints_command) return hint_name.empty() ? list_hints() : explain_hint(hint_name);
   if (*bench_command) return bench(bench_options);
+  if (*explain_command) return explain(explain_options);
   if (*version_command) std::printf("mercutio %s\n", MERCUTIO_VERSION_TEXT);
   return 0;
 }

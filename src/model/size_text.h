@@ -1,0 +1,17 @@
+// Sizes as people write them: "65536", "64k", "16MiB". A unit is a power of 1024 whichever way it is written, as ROMIO's and
+// Lustre's tools read "4m".
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/types.h"
+
+namespace mercutio {
+
+// Of a unit in small letters; "" is 1.
+std::optional<i64> unit_factor(std::string_view unit);
+// A number that is not negative, with or without a unit; nothing else in `text`.
+std::optional<i64> parse_size(std::string_view text);
+
+}  // namespace mercutio

@@ -16,13 +16,15 @@ namespace {
 // differ between ranks although it must not.
 struct Entry {
   i64 failed = 0;
-  i64 bytes = 0, position = 0, first = 0, last = 0;
+  i64 position = 0;
+  RankSummary summary;
   i64 orderly = 1;          // the view is monotone, no byte twice
   i64 atomic = 0;
   i64 place_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
   ViewWords view;
   i64 file_bytes = -1;      // (0) size of the file when reading, -1 unknown
   i64 stripe_bytes = 0;     // (0)
+  i64 stripe_count = 0;     // (0)
   i64 buffering = 0;        // (0) romio_cb_read or romio_cb_write
   i64 buffer_bytes = 0;     // (0)
   i64 aggregators = 0;      // (0)
@@ -30,18 +32,25 @@ struct Entry {
 
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
+// As the storage tells it; where it does not, as the program says.
+Layout layout_of(const EngineFile& file) {
+  Layout layout = file.storage->layout();
+  if (layout.stripe_bytes > 0) return layout;
+  layout.stripe_bytes = file.hints->striping_unit;
+  layout.stripe_count = file.hints->striping_factor;
+  return layout;
+}
+
 Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access, const CollectiveOptions& options) {
   Entry entry;
   entry.failed = options.entry.ok() ? 0 : 1;
   entry.atomic = options.atomic;
   if (!entry.failed && access.bytes > 0) {
     const View& view = *access.view;
-    entry.bytes = access.bytes;
+    entry.summary = summary_of(view, access.position, access.bytes);
     entry.position = access.position;
     entry.orderly = view.filetype->monotone() && !view.filetype->overlapping();
-    entry.first = view.first_offset(access.position);
-    entry.last = view.last_offset(access.position + access.bytes);
-    entry.place_bits = view.displacement | view.filetype->alignment() | entry.first | entry.last;
+    entry.place_bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
     entry.view.hash = view.filetype->hash();
     entry.view.displacement = view.displacement;
     entry.view.known = views.latest_is(file.comm->rank(), entry.view.hash);
@@ -51,7 +60,9 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
       auto size = file.storage->size();
       if (size) entry.file_bytes = *size;
     }
-    entry.stripe_bytes = file.storage->layout().stripe_bytes;
+    const Layout layout = layout_of(file);
+    entry.stripe_bytes = layout.stripe_bytes;
+    entry.stripe_count = layout.stripe_count;
     entry.buffering = static_cast<i64>(reads(access) ? file.hints->romio_cb_read : file.hints->romio_cb_write);
     entry.buffer_bytes = file.hints->cb_buffer_size;
     entry.aggregators = file.hints->cb_nodes;
@@ -63,7 +74,7 @@ Plan plan_from(const EngineFile& file, const Channel& channel, const Access& acc
   std::vector<RankSummary> ranks;
   bool atomic = false, orderly = true;
   for (const Entry& entry : entries) {
-    ranks.push_back(RankSummary{entry.bytes, entry.first, entry.last});
+    ranks.push_back(entry.summary);
     atomic |= entry.atomic != 0;
     orderly &= entry.orderly != 0;
   }
@@ -76,6 +87,7 @@ Plan plan_from(const EngineFile& file, const Channel& channel, const Access& acc
   agreed.cb_nodes = entries[0].aggregators;
   Layout layout;
   layout.stripe_bytes = entries[0].stripe_bytes;
+  layout.stripe_count = entries[0].stripe_count;
   const i64 start = file.trace ? now_ns() : 0;
   const Topology* topology = &file.comm->topology();
   Topology apart;
@@ -93,9 +105,9 @@ PeerAccess peer_from(const Entry& entry) {
   PeerAccess peer;
   peer.displacement = entry.view.displacement;
   peer.begin = entry.position;
-  peer.end = entry.position + entry.bytes;
-  peer.first = entry.first;
-  peer.last = entry.last;
+  peer.end = entry.position + entry.summary.bytes;
+  peer.first = entry.summary.first;
+  peer.last = entry.summary.last;
   return peer;
 }
 
@@ -149,7 +161,7 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
   std::vector<PeerAccess> peers = peers_from(entries);
   std::vector<ViewWords> words;
   for (const Entry& entry : entries) words.push_back(entry.view);
-  const FlatTypeRef filetype = entries[me].bytes > 0 ? access.view->filetype : nullptr;
+  const FlatTypeRef filetype = entries[me].summary.bytes > 0 ? access.view->filetype : nullptr;
   MERCUTIO_CO_TRY(co_await ship_views(channel, views, filetype, words, peers));
   if (reads(access) && entries[0].file_bytes >= 0) {
     for (PeerAccess& peer : peers) clip_to_file(peer, entries[0].file_bytes);
@@ -157,7 +169,7 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
   const i64 start = file.trace ? now_ns() : 0;
   Exchange exchange(file, channel, agreed.plan, access.direction, peers, access.memory, access.position);
   co_await until([&] { return exchange.advance(); });
-  record(file, TraceKind::kExchange, start, entries[me].bytes, entries[me].first);
+  record(file, TraceKind::kExchange, start, entries[me].summary.bytes, entries[me].summary.first);
   if (!exchange.message_status().ok()) co_return exchange.message_status().error();
   co_return co_await settle(channel, access, exchange.storage_status(), exchange.end_of_file(), peers[me]);
 }
@@ -175,7 +187,7 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   SharedExchange exchange(file, channel.turn, agreed.plan, access.direction, place_bits & -place_bits);
   exchange.set_access(mine, access.memory, access.position);
   co_await until([&] { return exchange.advance(); });
-  record(file, TraceKind::kExchange, start, entries[me].bytes, entries[me].first);
+  record(file, TraceKind::kExchange, start, entries[me].summary.bytes, entries[me].summary.first);
   co_return co_await settle(channel, access, exchange.storage_status(), exchange.end_of_file(), mine);
 }
 

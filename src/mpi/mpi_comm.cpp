@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mpi/mpi_segment.h"
+#include "mpi/numa.h"
 #include "mpi/shared_slots.h"
 
 namespace mercutio {
@@ -83,17 +84,34 @@ void find_topology(Duplicate& dup) {
     PMPI_Bcast(&leader, 1, MPI_INT, 0, node);
     PMPI_Comm_free(&node);
   }
-  std::vector<int> leaders(static_cast<std::size_t>(dup.size));
-  PMPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, dup.comm);
+  const int place[] = {leader, static_cast<int>(numa_domain())};
+  std::vector<int> places(2 * static_cast<std::size_t>(dup.size));
+  PMPI_Allgather(place, 2, MPI_INT, places.data(), 2, MPI_INT, dup.comm);
   std::vector<char> names(static_cast<std::size_t>(dup.size) * sizeof name);
   PMPI_Allgather(name, sizeof name, MPI_CHAR, names.data(), sizeof name, MPI_CHAR, dup.comm);
   std::map<int, i64> node_of_leader;
+  std::vector<i64> numa;
+  bool several = false, all_known = true;
   for (int r = 0; r < dup.size; ++r) {
-    int its_leader = leaders[static_cast<std::size_t>(r)];
+    int its_leader = places[2 * static_cast<std::size_t>(r)];
+    numa.push_back(places[2 * static_cast<std::size_t>(r) + 1]);
+    several |= numa.back() != numa.front();
+    all_known &= numa.back() >= 0;
     auto [it, is_new] = node_of_leader.try_emplace(its_leader, dup.topology.nodes());
     if (is_new) dup.topology.node_names.emplace_back(&names[static_cast<std::size_t>(its_leader) * sizeof name]);
     dup.topology.node_of_rank.push_back(it->second);
   }
+  if (several && all_known) dup.topology.numa_of_rank = std::move(numa);
+}
+
+// The program's grid, where the communicator has one: rows of ranks that write neighbouring blocks.
+void find_grid(Duplicate& dup, MPI_Comm user) {
+  int kind = MPI_UNDEFINED, dims = 0;
+  if (PMPI_Topo_test(user, &kind) != MPI_SUCCESS || kind != MPI_CART) return;
+  if (PMPI_Cartdim_get(user, &dims) != MPI_SUCCESS || dims < 1) return;
+  std::vector<int> extents(static_cast<std::size_t>(dims)), periods(extents), coordinates(extents);
+  if (PMPI_Cart_get(user, dims, extents.data(), periods.data(), coordinates.data()) != MPI_SUCCESS) return;
+  dup.topology.cartesian.assign(extents.begin(), extents.end());
 }
 
 Result<DuplicateRef> duplicate(MPI_Comm user) {
@@ -110,6 +128,7 @@ Result<DuplicateRef> duplicate(MPI_Comm user) {
   PMPI_Comm_set_errhandler(dup->comm, MPI_ERRORS_RETURN);
   divide_tags(*dup);
   find_topology(*dup);
+  find_grid(*dup, user);
   PMPI_Comm_set_attr(user, keyval, new DuplicateRef(dup));
   return dup;
 }

@@ -1,0 +1,11 @@
+// Which NUMA domain this process is bound to. Asked once a communicator; on a machine with one domain one system call.
+#pragma once
+
+#include "base/types.h"
+
+namespace mercutio {
+
+// -1: the process may run in several. 0 where there is one only.
+i64 numa_domain();
+
+}  // namespace mercutio

@@ -67,7 +67,8 @@ def hints_page():
     out = [f"<!-- {NOTICE} -->", "# Hints and environment variables", "",
            "Hints reach Mercutio through the `MPI_Info` of `MPI_File_open`, `MPI_File_set_view` and `MPI_File_set_info`, through",
            "`MERCUTIO_HINTS`, or through a hint file. The strongest source wins: Info, then `MERCUTIO_HINTS`, then the file named by",
-           "`ROMIO_HINTS` (else `/etc/romio-hints`), then the default. Sizes take units: `65536`, `64k`, `16MiB`. A value out of range",
+           "`ROMIO_HINTS` (else `/etc/romio-hints`), then what `mercutio probe` stored for the file system,",
+           "then the default. Sizes take units: `65536`, `64k`, `16MiB`. A value out of range",
            "or a key nobody knows changes nothing and never fails a call. `MPI_File_get_info` returns every hint in effect.", "",
            "| Hint | Default | Values | Set at | Whose value counts | Meaning |", "|---|---|---|---|---|---|"]
     for hint in hints():
@@ -125,6 +126,11 @@ COMMANDS = (
      "Runs no MPI. The machine file says which rank sits on which node and how files are striped, the pattern file what the ranks "
      "access; both are lines of a key and its values, described in docs/internals/planning.md. --ranks adds what each aggregator "
      "owns and in which order every rank turns to the aggregators."),
+    ("probe [--dir directory] [--bytes n] [--processes n] [--print]",
+     "Measures on the directory's file system with which size of a write one process comes close to full speed, and how many "
+     "processes of a node do. The result is stored in $XDG_CONFIG_HOME/mercutio/measured (else ~/.config/mercutio/measured), and "
+     "files of that file system are opened with it as defaults of mercutio_saturation_bytes and mercutio_aggregators_per_node. "
+     "Takes some seconds and up to the given bytes for each process in the directory. --print stores nothing."),
     ("bench [--dir directory] [--ranks n] [--bytes n] [--quick] [--full] [--patterns list] [--repetitions n] [--time-limit seconds] "
      "[--mpi launcher]... [--io host|romio|mercutio]... [--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] "
      "[--json file] [--plot picture] [--from file]",

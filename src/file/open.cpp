@@ -5,6 +5,7 @@
 #include "base/trace.h"
 #include "file/open_file.h"
 #include "file/wire.h"
+#include "model/hints_measured.h"
 
 namespace mercutio {
 namespace {
@@ -32,6 +33,14 @@ int permissions_from(const Hints& hints) {
   int permissions = 0;
   for (char digit : hints.file_perm) permissions = permissions * 8 + (digit - '0');
   return hints.file_perm.empty() ? 0666 : permissions & 07777;
+}
+
+// What was measured of the file system, then what the environment says, which wins.
+InfoItems default_hints(const std::string& file_name) {
+  const Resolved resolved = resolve(file_name);
+  InfoItems items = std::string_view(resolved.driver->name()) == "posix" ? measured_hints(resolved.path) : InfoItems{};
+  for (auto& item : hints_from_environment()) items.push_back(std::move(item));
+  return items;
 }
 
 }  // namespace
@@ -63,7 +72,7 @@ Status OpenFile::exchange_open(const OpenCall& call) {
   if (comm_->rank() == 0) {
     WireWriter writer;
     writer.put(bits_of(amode_));
-    writer.put(hints_from_environment());
+    writer.put(default_hints(name_));
     writer.put(call.info);
     message = writer.take();
   }

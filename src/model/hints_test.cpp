@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "model/hints_measured.h"
+
 namespace mercutio {
 namespace {
 
@@ -79,6 +81,16 @@ TEST(Hints, Files) {
   EXPECT_EQ(first, (InfoItems{{"ind_rd_buffer_size", "49"}})) << "a key's first line counts, as in ROMIO";
   const InfoItems pairs = parse_hint_string("cb_nodes=2; cb_config_list = *:1 ;;x");
   EXPECT_EQ(pairs, (InfoItems{{"cb_nodes", "2"}, {"cb_config_list", "*:1"}}));
+}
+
+TEST(Hints, MeasuredSectionsReplaceTheirOwn) {
+  const std::string first = with_section("", "/a", {{"mercutio_saturation_bytes", "1"}});
+  const std::string both = with_section(first, "/b", {{"mercutio_saturation_bytes", "2"}});
+  const std::string again = with_section(both, "/a", {{"mercutio_saturation_bytes", "3"}});
+  EXPECT_NE(both.find("[/a]\nmercutio_saturation_bytes 1\n[/b]\nmercutio_saturation_bytes 2\n"), std::string::npos) << both;
+  EXPECT_NE(again.find("[/b]\nmercutio_saturation_bytes 2\n[/a]\nmercutio_saturation_bytes 3\n"), std::string::npos) << again;
+  EXPECT_EQ(again.find("bytes 1\n"), std::string::npos);
+  EXPECT_EQ(with_section(again, "/a", {{"mercutio_saturation_bytes", "3"}}), again);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 _mercutio() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain bench version --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench version --help --version" -- "$current")
     return
   fi
   case "$command" in
@@ -15,6 +15,13 @@ _mercutio() {
       fi
       ;;
     bench) mapfile -t COMPREPLY < <(compgen -W "--dir --ranks --bytes --quick --full --patterns --repetitions --time-limit --seed --mpi --io --hint --host-hint --shim --json --plot --from" -- "$current") ;;
+    probe)
+      if [ "${COMP_WORDS[COMP_CWORD - 1]}" = "--dir" ]; then
+        mapfile -t COMPREPLY < <(compgen -d -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -W "--dir --bytes --processes --print" -- "$current")
+      fi
+      ;;
     explain)
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --machine | --pattern) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;

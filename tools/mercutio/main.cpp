@@ -10,6 +10,7 @@
 #include "hint_table.h"
 #include "launcher.h"
 #include "locate.h"
+#include "probe.h"
 #include "process.h"
 
 extern char** environ;
@@ -142,6 +143,20 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
   return explain_command;
 }
 
+CLI::App* add_probe(CLI::App& app, ProbeOptions& options) {
+  CLI::App* probe_command =
+      app.add_subcommand("probe", "Measure what a process and a node need to saturate a file system, and keep it");
+  probe_command->add_option("--dir", options.directory, "The directory the data will be in")
+      ->check(CLI::ExistingDirectory);
+  probe_command->add_option("--bytes", options.volume_bytes, "Bytes of each measurement and process (64MiB)")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(i64{4096}, i64{1} << 40));
+  probe_command->add_option("--processes", options.most_processes, "At most so many at once (the processors, 16 at most)")
+      ->check(CLI::Range(1, 1024));
+  probe_command->add_flag("!--print", options.keep, "Store nothing");
+  return probe_command;
+}
+
 int command_line(int argc, char** argv) {
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
   app.require_subcommand(1);
@@ -150,6 +165,7 @@ int command_line(int argc, char** argv) {
   DoctorOptions doctor_options;
   BenchOptions bench_options;
   ExplainOptions explain_options;
+  ProbeOptions probe_options;
   std::string hint_name;
 
   CLI::App* run_command =
@@ -167,6 +183,7 @@ int command_line(int argc, char** argv) {
   hints_command->add_option("name", hint_name, "The hint to explain, by any of its names");
   CLI::App* bench_command = add_bench(app, bench_options);
   CLI::App* explain_command = add_explain(app, explain_options);
+  CLI::App* probe_command = add_probe(app, probe_options);
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
   const int start = command_start(argc, argv);
   try {
@@ -183,6 +200,7 @@ int command_line(int argc, char** argv) {
   if (*hints_command) return hint_name.empty() ? list_hints() : explain_hint(hint_name);
   if (*bench_command) return bench(bench_options);
   if (*explain_command) return explain(explain_options);
+  if (*probe_command) return probe(probe_options);
   if (*version_command) std::printf("mercutio %s\n", MERCUTIO_VERSION_TEXT);
   return 0;
 }

@@ -1,0 +1,65 @@
+#include "model/hints_measured.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+namespace mercutio {
+namespace {
+
+struct Section {
+  std::string directory, lines;
+};
+
+std::vector<Section> sections_of(std::istream& input) {
+  std::vector<Section> sections;
+  for (std::string line; std::getline(input, line);) {
+    if (line.size() > 2 && line.front() == '[' && line.back() == ']') {
+      sections.push_back(Section{line.substr(1, line.size() - 2), ""});
+    } else if (!sections.empty() && !line.empty()) {
+      sections.back().lines += line + "\n";
+    }
+  }
+  return sections;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+std::string measured_file() {
+  const std::string config = environment("XDG_CONFIG_HOME"), home = environment("HOME");
+  if (!config.empty()) return config + "/mercutio/measured";
+  return home.empty() ? "" : home + "/.config/mercutio/measured";
+}
+
+InfoItems measured_hints(const std::string& path) {
+  std::ifstream input(measured_file());
+  if (!input) return {};
+  const size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  struct stat here {}, there {};
+  if (stat(directory.c_str(), &here) != 0) return {};
+  for (const Section& section : sections_of(input)) {
+    if (stat(section.directory.c_str(), &there) == 0 && there.st_dev == here.st_dev) return parse_romio_hints(section.lines);
+  }
+  return {};
+}
+
+std::string with_section(const std::string& text, const std::string& directory, const InfoItems& items) {
+  std::istringstream input(text);
+  std::string out = "# Written by mercutio probe: hints for all files of the file system that a directory is on.\n";
+  for (const Section& section : sections_of(input)) {
+    if (section.directory != directory) out += "[" + section.directory + "]\n" + section.lines;
+  }
+  out += "[" + directory + "]\n";
+  for (const auto& [key, value] : items) out += key + " " + value + "\n";
+  return out;
+}
+
+}  // namespace mercutio

@@ -283,6 +283,7 @@ const Case kCases[] = {
     {"vector-8", build_vector, 8, 0, 4, 0},
     {"vector-64", build_vector, 64, 0, 1, 0},
     {"vector-1KiB", build_vector, 1024, 0, 1, 0},
+    {"vector-4KiB", build_vector, 4096, 0, 1, 0},
     {"vector-64KiB", build_vector, 65536, 0, 1, 0},
     {"vector-1MiB", build_vector, 1 << 20, 0, 1, 0},
     {"hpio-c-c", build_hpio, 0, 0, 1, 0},

@@ -35,6 +35,7 @@ ADDRESS = "10.77.0.%d"
 PR_SET_PDEATHSIG = 1
 SETUP = """
 set -e
+mount --bind %(fast)s %(state)s/fast
 mount -t tmpfs -o size=50%% tmpfs /dev/shm
 mount --bind %(state)s/hosts /etc/hosts
 mount -t sysfs sysfs /sys
@@ -70,7 +71,8 @@ class Node:
     def __init__(self, state, name):
         self.name = name
         readable, writable = os.pipe()
-        script = SETUP % dict(state=state, node=name, here=HERE, pipe=writable, python=sys.executable)
+        script = SETUP % dict(state=state, fast=os.path.realpath(os.path.join(state, "memory")), node=name, here=HERE,
+                              pipe=writable, python=sys.executable)
         self.log = open(os.path.join(state, name + ".log"), "wb+")
         self.process = subprocess.Popen(
             ["unshare", "--net", "--uts", "--ipc", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
@@ -116,6 +118,7 @@ class Cluster:
         self.count, self.rate = count, rate
         self.names = ["n%d" % i for i in range(count)]
         self.state, self.nodes, self.switch = None, [], None
+        self.fast = None   # a folder in memory that all nodes share, at this place on them
         self.counts_pairs = True
 
     def __enter__(self):
@@ -125,6 +128,9 @@ class Cluster:
         become_root()
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         self.state = tempfile.mkdtemp(prefix="mercutio-nodes-")
+        self.fast = os.path.join(self.state, "fast")
+        os.mkdir(self.fast)
+        os.symlink(tempfile.mkdtemp(prefix="mercutio-nodes-", dir="/dev/shm"), os.path.join(self.state, "memory"))
         try:
             self.make()
         except subprocess.CalledProcessError as error:
@@ -181,6 +187,7 @@ class Cluster:
         for node in self.nodes + ([self.switch] if self.switch else []):
             node.end()
         self.nodes, self.switch = [], None
+        shutil.rmtree(os.path.realpath(os.path.join(self.state, "memory")), ignore_errors=True)
         shutil.rmtree(self.state, ignore_errors=True)
 
     # Counters.

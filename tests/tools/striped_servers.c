@@ -1,0 +1,328 @@
+// Preload that lets the files below a directory lie in stripes on servers of a fixed rate, as on Lustre: to see where an
+// MPI-IO library sends its bytes, and whether it keeps slow servers busy. For tests and measurements on one machine.
+//
+//   MERCUTIO_SERVERS_ROOT    the directory; it has to hold `.servers`, a file of zeros of at least 64 KiB (the state below)
+//   MERCUTIO_SERVERS_COUNT   servers, 4
+//   MERCUTIO_SERVERS_STRIPE  bytes of a stripe, 1 MiB
+//   MERCUTIO_SERVERS_RATE    bytes a second that one server takes or gives; 0: no limit
+//
+// Stripe s of a file is on server s mod COUNT, in the object ROOT/.server<k>/<name>; the file itself only has the size. A
+// server does one request after the other: a transfer returns when its last piece has had its turn. All processes see the
+// same servers through the mapped state, which also counts bytes by direction, server and node (host name). The file system
+// says that it is Lustre and answers for the striping (lustre.lov). Not seen: io_uring, mmap, asynchronous I/O of the C
+// library, descriptors that were duplicated.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { kServers = 16, kNodes = 16, kDescriptors = 1024, kNameBytes = 64, kRead = 0, kWrite = 1 };
+
+// What all processes share; bench/nodes.py reads it.
+typedef struct {
+  _Atomic int64_t free_at_ns[kServers];
+  _Atomic int64_t bytes[2][kServers][kNodes];
+  _Atomic int64_t requests[2][kServers][kNodes];
+  char node_names[kNodes][kNameBytes];
+  _Atomic int nodes_lock;
+} State;
+
+typedef struct {
+  int striped, object[kServers];
+} File;
+
+static File files[kDescriptors];
+static State *state;
+static int node, servers = 4;
+static int64_t stripe = 1 << 20, rate;
+static char root[PATH_MAX];
+
+#define REAL(result, name, ...) \
+  static result (*real)(__VA_ARGS__); \
+  if (!real) real = (result(*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
+
+static int real_open(const char *path, int flags, int permissions) {
+  REAL(int, "open64", const char *, int, ...);
+  return real(path, flags, permissions);
+}
+static int real_close(int fd) {
+  REAL(int, "close", int);
+  return real(fd);
+}
+static ssize_t real_pread(int fd, void *to, size_t bytes, off_t offset) {
+  REAL(ssize_t, "pread64", int, void *, size_t, off_t);
+  return real(fd, to, bytes, offset);
+}
+static ssize_t real_pwrite(int fd, const void *from, size_t bytes, off_t offset) {
+  REAL(ssize_t, "pwrite64", int, const void *, size_t, off_t);
+  return real(fd, from, bytes, offset);
+}
+
+static int64_t number(const char *name, int64_t otherwise) {
+  const char *text = getenv(name);
+  return text ? atoll(text) : otherwise;
+}
+
+// This host's place in the table of names.
+static int find_node(void) {
+  char name[kNameBytes] = "";
+  int at = 0, expected = 0;
+  gethostname(name, sizeof name - 1);
+  while (!atomic_compare_exchange_weak(&state->nodes_lock, &expected, 1)) expected = 0;
+  while (at < kNodes - 1 && state->node_names[at][0] && strcmp(state->node_names[at], name) != 0) ++at;
+  memcpy(state->node_names[at], name, sizeof name);
+  atomic_store(&state->nodes_lock, 0);
+  return at;
+}
+
+__attribute__((constructor)) static void begin(void) {
+  char path[PATH_MAX + 16];
+  const char *wanted = getenv("MERCUTIO_SERVERS_ROOT");
+  if (!wanted || !realpath(wanted, root)) return;
+  servers = (int)number("MERCUTIO_SERVERS_COUNT", servers);
+  stripe = number("MERCUTIO_SERVERS_STRIPE", stripe);
+  rate = number("MERCUTIO_SERVERS_RATE", 0);
+  snprintf(path, sizeof path, "%s/.servers", root);
+  int fd = real_open(path, O_RDWR | O_CLOEXEC, 0);
+  void *at = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(State), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (fd >= 0) real_close(fd);
+  if (at == MAP_FAILED || servers < 1 || servers > kServers) {
+    fprintf(stderr, "striped_servers: %s can't be used\n", path);
+    return;
+  }
+  state = at;
+  node = find_node();
+}
+
+// The name below the root; NULL: another file.
+static const char *below_root(const char *path) {
+  size_t length = strlen(root);
+  if (!state || strncmp(path, root, length) != 0 || path[length] != '/') return NULL;
+  return strchr(path + length + 1, '/') || path[length + 1] == '.' ? NULL : path + length + 1;
+}
+
+static File *striped(int fd) { return fd >= 0 && fd < kDescriptors && files[fd].striped ? &files[fd] : NULL; }
+
+static void object_name(char *to, size_t bytes, int server, const char *name) {
+  snprintf(to, bytes, "%s/.server%d/%s", root, server, name);
+}
+
+// The server's turn for `bytes`: queued behind what others asked for, and over when it returns.
+static void serve(int direction, int server, int64_t bytes) {
+  struct timespec now;
+  atomic_fetch_add(&state->bytes[direction][server][node], bytes);
+  atomic_fetch_add(&state->requests[direction][server][node], 1);
+  if (rate <= 0) return;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec, free_at = atomic_load(&state->free_at_ns[server]), end;
+  do {
+    end = (free_at > now_ns ? free_at : now_ns) + bytes * 1000000000 / rate;
+  } while (!atomic_compare_exchange_weak(&state->free_at_ns[server], &free_at, end));
+  struct timespec until = {end / 1000000000, end % 1000000000};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
+  }
+}
+
+static ssize_t move(const File *file, int direction, char *memory, int64_t bytes, int64_t offset) {
+  for (int64_t done = 0; done < bytes;) {
+    int64_t at = offset + done, number_of = at / stripe, inside = at % stripe;
+    int64_t part = stripe - inside < bytes - done ? stripe - inside : bytes - done, moved = 0;
+    int server = (int)(number_of % servers);
+    while (moved < part) {
+      off_t place = number_of / servers * stripe + inside + moved;
+      ssize_t step = direction == kWrite ? real_pwrite(file->object[server], memory + done + moved, (size_t)(part - moved), place)
+                                         : real_pread(file->object[server], memory + done + moved, (size_t)(part - moved), place);
+      if (step < 0) return -1;
+      if (step == 0) {   // a hole at the object's end
+        memset(memory + done + moved, 0, (size_t)(part - moved));
+        step = part - moved;
+      }
+      moved += step;
+    }
+    serve(direction, server, part);
+    done += part;
+  }
+  return bytes;
+}
+
+static ssize_t transfer(int fd, int direction, const struct iovec *parts, int count, int64_t offset) {
+  struct stat status;
+  int64_t total = 0, done = 0;
+  if (fstat(fd, &status) != 0) return -1;
+  for (int i = 0; i < count; ++i) total += (int64_t)parts[i].iov_len;
+  if (direction == kRead) total = status.st_size <= offset ? 0 : total < status.st_size - offset ? total : status.st_size - offset;
+  for (int i = 0; i < count && done < total; ++i) {
+    int64_t bytes = (int64_t)parts[i].iov_len < total - done ? (int64_t)parts[i].iov_len : total - done;
+    if (move(&files[fd], direction, parts[i].iov_base, bytes, offset + done) < 0) return -1;
+    done += bytes;
+  }
+  // A byte at the end makes the file longer, and never shorter, whatever others do.
+  if (direction == kWrite && done > 0 && offset + done > status.st_size && real_pwrite(fd, "", 1, offset + done - 1) != 1) return -1;
+  return done;
+}
+
+static int open_striped(const char *path, int flags, int permissions) {
+  char object[2 * PATH_MAX], full[PATH_MAX];
+  const char *slash = strrchr(path, '/'), *name = below_root(path);
+  if (!name && state && slash && slash != path) {   // another spelling of the directory
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    if (realpath(folder, full) && strcmp(full, root) == 0) name = below_root(strcat(full, slash));
+  }
+  int readable = (flags & O_ACCMODE) == O_WRONLY ? (flags & ~O_ACCMODE) | O_RDWR : flags;
+  int fd = real_open(path, name ? readable & ~(O_DIRECT | O_APPEND) : flags, permissions);
+  if (fd < 0 || fd >= kDescriptors || !name) return fd;
+  for (int i = 0; i < servers; ++i) {
+    object_name(object, sizeof object, i, name);
+    files[fd].object[i] = real_open(object, O_RDWR | O_CREAT | O_CLOEXEC | (flags & O_TRUNC), 0666);
+    if (files[fd].object[i] < 0) fprintf(stderr, "striped_servers: %s: %s\n", object, strerror(errno));
+  }
+  files[fd].striped = 1;
+  return fd;
+}
+
+// The interposed calls.
+int open(const char *path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  int permissions = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, int) : 0;
+  va_end(rest);
+  return open_striped(path, flags, permissions);
+}
+int open64(const char *path, int flags, ...) __attribute__((alias("open")));
+
+int close(int fd) {
+  File *file = striped(fd);
+  for (int i = 0; file && i < servers; ++i) real_close(file->object[i]);
+  if (file) file->striped = 0;
+  return real_close(fd);
+}
+
+ssize_t pread(int fd, void *to, size_t bytes, off_t offset) {
+  struct iovec part = {to, bytes};
+  return striped(fd) ? transfer(fd, kRead, &part, 1, offset) : real_pread(fd, to, bytes, offset);
+}
+ssize_t pread64(int fd, void *to, size_t bytes, off_t offset) __attribute__((alias("pread")));
+
+ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset) {
+  struct iovec part = {(void *)from, bytes};
+  return striped(fd) ? transfer(fd, kWrite, &part, 1, offset) : real_pwrite(fd, from, bytes, offset);
+}
+ssize_t pwrite64(int fd, const void *from, size_t bytes, off_t offset) __attribute__((alias("pwrite")));
+
+ssize_t preadv(int fd, const struct iovec *parts, int count, off_t offset) {
+  REAL(ssize_t, "preadv64", int, const struct iovec *, int, off_t);
+  return striped(fd) ? transfer(fd, kRead, parts, count, offset) : real(fd, parts, count, offset);
+}
+ssize_t preadv64(int fd, const struct iovec *parts, int count, off_t offset) __attribute__((alias("preadv")));
+
+ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset) {
+  REAL(ssize_t, "pwritev64", int, const struct iovec *, int, off_t);
+  return striped(fd) ? transfer(fd, kWrite, parts, count, offset) : real(fd, parts, count, offset);
+}
+ssize_t pwritev64(int fd, const struct iovec *parts, int count, off_t offset) __attribute__((alias("pwritev")));
+
+ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags) {
+  REAL(ssize_t, "preadv64v2", int, const struct iovec *, int, off_t, int);
+  return striped(fd) ? transfer(fd, kRead, parts, count, offset) : real(fd, parts, count, offset, flags);
+}
+ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off_t offset, int flags) __attribute__((alias("preadv2")));
+
+ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset, int flags) {
+  REAL(ssize_t, "pwritev64v2", int, const struct iovec *, int, off_t, int);
+  return striped(fd) ? transfer(fd, kWrite, parts, count, offset) : real(fd, parts, count, offset, flags);
+}
+ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off_t offset, int flags) __attribute__((alias("pwritev2")));
+
+ssize_t read(int fd, void *to, size_t bytes) {
+  REAL(ssize_t, "read", int, void *, size_t);
+  if (!striped(fd)) return real(fd, to, bytes);
+  ssize_t moved = pread(fd, to, bytes, lseek(fd, 0, SEEK_CUR));
+  if (moved > 0) lseek(fd, moved, SEEK_CUR);
+  return moved;
+}
+
+ssize_t write(int fd, const void *from, size_t bytes) {
+  REAL(ssize_t, "write", int, const void *, size_t);
+  if (!striped(fd)) return real(fd, from, bytes);
+  ssize_t moved = pwrite(fd, from, bytes, lseek(fd, 0, SEEK_CUR));
+  if (moved > 0) lseek(fd, moved, SEEK_CUR);
+  return moved;
+}
+
+// The objects keep nothing behind the new end; what is below it stays.
+int ftruncate(int fd, off_t bytes) {
+  REAL(int, "ftruncate64", int, off_t);
+  File *file = striped(fd);
+  for (int i = 0; file && i < servers; ++i) {
+    int64_t whole = bytes / stripe, rest = bytes % stripe, before = whole / servers, extra = whole % servers;
+    int64_t wanted = (before + (i < extra)) * stripe + (i == extra ? rest : 0);
+    struct stat status;
+    if (fstat(file->object[i], &status) == 0 && status.st_size > wanted && real(file->object[i], wanted) != 0) return -1;
+  }
+  return real(fd, bytes);
+}
+int ftruncate64(int fd, off_t bytes) __attribute__((alias("ftruncate")));
+
+int unlink(const char *path) {
+  REAL(int, "unlink", const char *);
+  char object[2 * PATH_MAX];
+  const char *name = below_root(path);
+  for (int i = 0; name && i < servers; ++i) {
+    object_name(object, sizeof object, i, name);
+    real(object);
+  }
+  return real(path);
+}
+
+enum { kLustreMagic = 0x0BD00BD0, kLovMagic = 0x0BD10BD0 };
+
+int fstatfs(int fd, struct statfs *to) {
+  REAL(int, "fstatfs64", int, struct statfs *);
+  int code = real(fd, to);
+  if (code == 0 && striped(fd)) to->f_type = kLustreMagic;
+  return code;
+}
+int fstatfs64(int fd, struct statfs64 *to) { return fstatfs(fd, (struct statfs *)to); }
+
+int statfs(const char *path, struct statfs *to) {
+  REAL(int, "statfs64", const char *, struct statfs *);
+  int code = real(path, to);
+  if (code == 0 && state && (below_root(path) || strcmp(path, root) == 0)) to->f_type = kLustreMagic;
+  return code;
+}
+int statfs64(const char *path, struct statfs64 *to) { return statfs(path, (struct statfs *)to); }
+
+// The first version of Lustre's attribute: a header of 32 bytes, then 24 for each object with the server's number last.
+ssize_t fgetxattr(int fd, const char *name, void *value, size_t bytes) {
+  REAL(ssize_t, "fgetxattr", int, const char *, void *, size_t);
+  if (!striped(fd) || strcmp(name, "lustre.lov") != 0) return real(fd, name, value, bytes);
+  uint32_t words[8 + 6 * kServers] = {kLovMagic, 1};
+  size_t length = 32 + 24 * (size_t)servers;
+  words[6] = (uint32_t)stripe;
+  words[7] = (uint32_t)servers;   // 16 bits of count, 16 of generation
+  for (int i = 0; i < servers; ++i) words[8 + 6 * i] = (uint32_t)i + 1, words[8 + 6 * i + 5] = (uint32_t)i;
+  if (bytes == 0) return (ssize_t)length;
+  if (bytes < length) return errno = ERANGE, -1;
+  memcpy(value, words, length);
+  return (ssize_t)length;
+}
+
+int fsetxattr(int fd, const char *name, const void *value, size_t bytes, int flags) {
+  REAL(int, "fsetxattr", int, const char *, const void *, size_t, int);
+  return striped(fd) && strcmp(name, "lustre.lov") == 0 ? 0 : real(fd, name, value, bytes, flags);
+}

@@ -62,7 +62,7 @@ class Job:
         preloads = ([os.path.join(build, "lib", "libmercutio.so")] if self.io == "mercutio" else []) + preloads
         other = "read" if self.operation == "write" else "write"
         program = [os.path.join(build, "bench", self.mpi, "mercutio-bench"), "--dir", self.nodes.fast, "--bytes", args.bytes,
-                   "--patterns", args.pattern, "--skip", ",%s:%s," % (args.pattern, other)]
+                   "--patterns", args.pattern, "--no-shares", "--skip", ",%s:%s," % (args.pattern, other)]
         for hint in args.hint:
             program += ["--hint", hint]
         ranks_on = cluster.parse_map(args.map, NODES, RANKS_PER_NODE)

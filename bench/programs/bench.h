@@ -69,7 +69,7 @@ typedef struct Case {
 typedef struct {
   const char *dir, *patterns, *after, *skip, *hints[kMaxHints];
   i64 bytes;
-  int repetitions, limit_seconds, hint_count, full, seed;
+  int repetitions, limit_seconds, hint_count, full, seed, no_shares;
 } Options;
 
 typedef struct {

@@ -11,13 +11,14 @@
 
 static const char kUsage[] =
     "mercutio-bench [--dir DIR] [--bytes N[KiB|MiB|GiB]] [--quick] [--full] [--patterns A,B] [--repetitions N]\n"
-    "               [--after CASE:OP] [--skip CASE:OP,...] [--limit SECONDS] [--seed N] [--hint KEY=VALUE] [--list]\n"
+    "               [--after CASE:OP] [--skip CASE:OP,...] [--limit SECONDS] [--seed N] [--hint KEY=VALUE] [--no-shares] [--list]\n"
     "  --bytes        for each rank and case, 64 MiB; --quick: 4 MiB\n"
     "  --full         all cases with that size, also those whose pieces are so small that hosts are very slow\n"
     "  --patterns     names or beginnings of names; --list prints them\n"
     "  --after        begin behind this case, for example vector-8:write\n"
     "  --skip         leave these out: ,vector-8:read,tile-64:write, with a comma at each end\n"
-    "  --limit        seconds an access may take; then the program ends with code 3\n";
+    "  --limit        seconds an access may take; then the program ends with code 3\n"
+    "  --no-shares    without the plain writes and reads of one share a rank, the machine's limit\n";
 
 static i64 parse_bytes(const char* text) {
   char* end = NULL;
@@ -46,6 +47,10 @@ static int parse_options(int argc, char** argv, Options* options) {
     if (strcmp(word, "--help") == 0) return fputs(kUsage, stdout), -1;
     if (strcmp(word, "--full") == 0) {
       options->full = 1;
+      continue;
+    }
+    if (strcmp(word, "--no-shares") == 0) {
+      options->no_shares = 1;
       continue;
     }
     if (strcmp(word, "--quick") == 0) {
@@ -138,7 +143,7 @@ static void limit_for(const Case* self, const Run* run) {
   static i64 measured = -1;
   double limit[2];
   i64 bytes = run->options->bytes / (run->options->full ? 1 : self->divisor) / kWord * kWord;
-  if (bytes < kWord || bytes == measured) return;
+  if (run->options->no_shares || bytes < kWord || bytes == measured) return;
   measured = bytes;
   measure_limit(run, bytes, limit);
   if (run->rank == 0) print_limit(bytes * run->ranks, limit);

@@ -9,13 +9,14 @@
 // Stripe s of a file is on server s mod COUNT, in the object ROOT/.server<k>/<name>; the file itself only has the size. A
 // server does one request after the other: a transfer returns when its last piece has had its turn. All processes see the
 // same servers through the mapped state, which also counts bytes by direction, server and node (host name). The file system
-// says that it is Lustre and answers for the striping (lustre.lov). Not seen: io_uring, mmap, asynchronous I/O of the C
-// library, descriptors that were duplicated.
+// says that it is Lustre and answers for the striping (lustre.lov). Not seen: io_uring, mmap, descriptors that were duplicated.
 #define _GNU_SOURCE
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -111,7 +112,7 @@ __attribute__((constructor)) static void begin(void) {
 // The name below the root; NULL: another file.
 static const char *below_root(const char *path) {
   size_t length = strlen(root);
-  if (!state || strncmp(path, root, length) != 0 || path[length] != '/') return NULL;
+  if (!state || !path || strncmp(path, root, length) != 0 || path[length] != '/') return NULL;
   return strchr(path + length + 1, '/') || path[length + 1] == '.' ? NULL : path + length + 1;
 }
 
@@ -264,6 +265,37 @@ ssize_t write(int fd, const void *from, size_t bytes) {
   return moved;
 }
 
+// Asynchronous I/O of the C library, a thread for each request: aio_error, aio_return and aio_suspend look at these fields.
+static void *run_request(void *given) {
+  struct aiocb *request = given;
+  struct iovec part = {(void *)request->aio_buf, request->aio_nbytes};
+  int direction = request->aio_lio_opcode == LIO_WRITE ? kWrite : kRead;
+  request->__return_value = transfer(request->aio_fildes, direction, &part, 1, request->aio_offset);
+  __atomic_store_n(&request->__error_code, request->__return_value < 0 ? errno : 0, __ATOMIC_RELEASE);
+  return NULL;
+}
+
+static int start_request(struct aiocb *request, int opcode) {
+  pthread_t thread;
+  request->aio_lio_opcode = opcode;
+  request->__error_code = EINPROGRESS;
+  if (pthread_create(&thread, NULL, run_request, request) != 0) return errno = EAGAIN, -1;
+  pthread_detach(thread);
+  return 0;
+}
+
+int aio_read(struct aiocb *request) {
+  REAL(int, "aio_read64", struct aiocb *);
+  return striped(request->aio_fildes) ? start_request(request, LIO_READ) : real(request);
+}
+int aio_read64(struct aiocb64 *request) { return aio_read((struct aiocb *)request); }
+
+int aio_write(struct aiocb *request) {
+  REAL(int, "aio_write64", struct aiocb *);
+  return striped(request->aio_fildes) ? start_request(request, LIO_WRITE) : real(request);
+}
+int aio_write64(struct aiocb64 *request) { return aio_write((struct aiocb *)request); }
+
 // The objects keep nothing behind the new end; what is below it stays.
 int ftruncate(int fd, off_t bytes) {
   REAL(int, "ftruncate64", int, off_t);
@@ -278,7 +310,9 @@ int ftruncate(int fd, off_t bytes) {
 }
 int ftruncate64(int fd, off_t bytes) __attribute__((alias("ftruncate")));
 
-int unlink(const char *path) {
+// MPICH calls unlink(NULL), which the declaration of unistd.h excludes: a name of its own.
+int interposed_unlink(const char *path) __asm__("unlink");
+int interposed_unlink(const char *path) {
   REAL(int, "unlink", const char *);
   char object[2 * PATH_MAX];
   const char *name = below_root(path);

@@ -11,7 +11,7 @@ CASES ?= 100000
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo check build test suites model-long bench sanitize asan tsan docs install tidy format clean \
+.PHONY: demo check build test suites model-long bench bench-nodes sanitize asan tsan docs install tidy format clean \
         setup-demo setup-check setup-suites
 
 setup-demo setup-check setup-suites: setup-%:
@@ -48,6 +48,11 @@ model-long: build
 # Each measuring program of bench/, one line a figure.
 bench: build
 	@for program in $(BENCHES); do echo "# $$program"; $(BUILD)/bin/$$program || exit 1; done
+
+# Collective I/O between four emulated nodes: links of 1 Gbit/s, then four servers of 50 MB/s besides. About ten minutes.
+bench-nodes: build
+	@python3 bench/nodes.py --build $(BUILD)
+	@python3 bench/nodes.py --build $(BUILD) --servers 50e6
 
 # ASan + UBSan, then TSan, over unit, model, fault, contract and simulation tests and conformance programs; ten minutes each
 # with two cores. What was measured stands in docs/internals/testing.md.

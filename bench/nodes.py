@@ -45,6 +45,7 @@ def parse_arguments():
     p.add_argument("--stripe", type=int, default=1 << 20)
     p.add_argument("--hint", action="append", default=[], help="key=value, for all")
     p.add_argument("--json")
+    p.add_argument("--check", action="store_true", help="fail where Mercutio's data crosses twice, or a server is fed by several nodes")
     return p.parse_args()
 
 
@@ -113,6 +114,14 @@ class Job:
             rows.append({name: count for name, count in zip(names, counts) if count})
         return rows
 
+    def largest_shares(self):
+        """Of each server's bytes: what came from, or went to, one node."""
+        return [(max(row.values()) / sum(row.values()), max(row, key=row.get)) for row in self.servers or [] if row]
+
+    def is_frugal(self):
+        """The first collective calls and the launcher count too, so a few per cent are let pass."""
+        return self.crossed < 1.1 * self.must_cross and all(share > 0.9 for share, _ in self.largest_shares())
+
     def bandwidth(self):
         return statistics.median(self.bandwidths)
 
@@ -139,15 +148,16 @@ def report(args, jobs):
             "  WRONG BYTES: %d words" % job.wrong if job.wrong else ""))
         if job.servers:
             total = job.bandwidth() * (1 << 20) / (SERVERS * args.servers)
-            shares = ["%.2f from %s" % (max(row.values()) / sum(row.values()), max(row, key=row.get)) if row else "-" for row in job.servers]
-            print("       of the servers' rates: %.2f; each server's largest share: %s" % (total, ", ".join(shares)))
+            shares = ["%.2f %s" % share for share in job.largest_shares()]
+            print("       of the servers' rates: %.2f; each server's bytes by one node: %s" % (total, ", ".join(shares)))
 
 
 def main():
     args = parse_arguments()
     try:
         with cluster.Cluster(NODES, None if args.rate == "0" else args.rate) as nodes:
-            jobs = [Job(args, nodes, mpi, io, operation) for operation in ("write", "read") for mpi in args.mpi.split(",")
+            here = [mpi for mpi in args.mpi.split(",") if os.path.exists(os.path.join(args.build, "bench", mpi, "mercutio-bench"))]
+            jobs = [Job(args, nodes, mpi, io, operation) for operation in ("write", "read") for mpi in here
                     for io in args.io.split(",") if io != "romio" or mpi == "openmpi"]
             for number in range(args.rounds):
                 print("round %d of %d" % (number + 1, args.rounds), file=sys.stderr)
@@ -155,12 +165,14 @@ def main():
                     job.run()
             report(args, jobs)
     except cluster.CannotEmulate as reason:
-        sys.exit("no emulated nodes here: %s" % reason)
+        print("skipped: no emulated nodes here: %s" % reason)
+        return cluster.SKIPPED
     if args.json:
         with open(args.json, "w") as file:
             json.dump([dict(mpi=job.mpi, io=job.io, operation=job.operation, mib_s=job.bandwidths, crossed=job.crossed,
                             must_cross=job.must_cross, servers=job.servers, wrong=job.wrong) for job in jobs], file, indent=1)
-    return 1 if any(job.wrong for job in jobs if job.io == "mercutio") else 0
+    ours = [job for job in jobs if job.io == "mercutio"]
+    return 1 if any(job.wrong or (args.check and not job.is_frugal()) for job in ours) else 0
 
 
 if __name__ == "__main__":

@@ -195,9 +195,9 @@ int main(int argc, char **argv) {
   RUN_FOR(regular, "independent_atomic", (&(struct Shape){kIndependent | kAtomic, "native", MPI_BYTE, 65536, 48 * mi}));
   RUN_FOR(regular, "independent_external32", (&(struct Shape){kIndependent, "external32", MPI_DOUBLE, 4096, 6 * mi}));
   RUN_FOR(regular, "independent_external32_atomic", (&(struct Shape){kIndependent | kAtomic, "external32", MPI_DOUBLE, 8192, 6 * mi}));
-  RUN_FOR(irregular, "collective_map", (&(struct Shape){kCollective, "native", MPI_DOUBLE, 1, 100000}));
-  RUN_FOR(irregular, "collective_map_both", (&(struct Shape){kCollective | kScattered, "native", MPI_DOUBLE, 1, 100000}));
-  RUN_FOR(irregular, "independent_map", (&(struct Shape){kIndependent, "native", MPI_DOUBLE, 1, 100000}));
-  RUN_FOR(irregular, "collective_map_external32", (&(struct Shape){kCollective, "external32", MPI_DOUBLE, 1, 100000}));
+  RUN_FOR(irregular, "collective_map", (&(struct Shape){kCollective, "native", MPI_DOUBLE, 1, 500000}));
+  RUN_FOR(irregular, "collective_map_both", (&(struct Shape){kCollective | kScattered, "native", MPI_DOUBLE, 1, 250000}));
+  RUN_FOR(irregular, "independent_map", (&(struct Shape){kIndependent, "native", MPI_DOUBLE, 1, 500000}));
+  RUN_FOR(irregular, "collective_map_external32", (&(struct Shape){kCollective, "external32", MPI_DOUBLE, 1, 250000}));
   return ck_finish();
 }

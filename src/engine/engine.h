@@ -28,6 +28,7 @@ struct EngineFile {
   TraceSink* trace = nullptr;        // may be null
   std::atomic<bool>* dirty = nullptr;   // set by every path that wrote
   bool readable = true;              // the storage may be read (write-only opens still read for sieving when true)
+  bool scattered = true;             // some rank's view has holes; if none has, nobody sieves and nobody locks against it
 };
 
 struct IndependentOptions {

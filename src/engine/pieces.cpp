@@ -91,7 +91,7 @@ bool locks_are_remote(const Traits& traits) {
 
 bool may_sieve_writes(const EngineFile& file) {
   const Traits& traits = file.storage->traits();
-  if (!traits.can_lock || !file.readable || file.hints->romio_ds_write == Toggle::kDisable) return false;
+  if (!file.scattered || !traits.can_lock || !file.readable || file.hints->romio_ds_write == Toggle::kDisable) return false;
   return file.hints->romio_ds_write == Toggle::kEnable || !locks_are_remote(traits);
 }
 

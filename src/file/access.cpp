@@ -65,6 +65,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   engine.trace = context_.trace;
   engine.dirty = &dirty_;
   engine.readable = readable_;
+  engine.scattered = operation.view->scattered;
   operation.counter = counter_.get();
   operation.direction = call.direction;
   operation.collective = call.collective;

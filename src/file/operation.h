@@ -16,6 +16,7 @@ struct FileView {
   ViewRef view;
   std::shared_ptr<const RegisteredDatarep> registered;  // null: one of the standard's
   std::shared_ptr<PeerViews> peers;
+  bool scattered = false;   // some rank's view has holes
   i64 etype_bytes() const { return view->etype->size() > 0 ? view->etype->size() : 1; }
   // Without conversion functions the file holds what memory holds.
   bool converts() const { return registered ? registered->read || registered->write : view->datarep == "external32"; }

@@ -118,14 +118,16 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
     if (result) made = std::move(*result);
     if (!result) mine = result.error();
   }
-  i64 lowest[] = {made ? made->view->etype->extent() : 0, hash_of(datarep), info.empty() ? 0 : 1};
-  i64 highest[3] = {};
+  i64 lowest[] = {made ? made->view->etype->extent() : 0, hash_of(datarep), info.empty() ? 0 : 1,
+                  made && !made->view->contiguous() ? 1 : 0};
+  i64 highest[4] = {};
   MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest));
   if (lowest[0] != highest[0]) return Error{ErrorClass::kNotSame, "the etype's extent must be the same on all ranks"};
   if (lowest[1] != highest[1])
     return Error{ErrorClass::kNotSame, "the data representation must be the same on all ranks"};
   if (highest[2] == 1) MERCUTIO_TRY(set_info(info));
   if (counter_status_) MERCUTIO_TRY(run_on_rank_zero([this] { return counter_->store(0); }));
+  made->scattered = highest[3] == 1;
   std::lock_guard lock(mutex_);
   // What the ranks know of each other's views must not change under a collective access that is still under way.
   made->peers = collectives_started_ ? make_peer_views() : view_->peers;

@@ -30,14 +30,15 @@ class SharedCounter {
   virtual Status store(i64 value) = 0;
 };
 
-// Memory that all ranks of a Comm share: they sit on one node. Zero at first. It outlives the Comm and may serve another
-// one over the same ranks later; `attached` is what its user on this rank keeps with it meanwhile.
+// Memory that the ranks of a Comm share that sit on one node. Zero at first. It outlives the Comm and may serve another one
+// over the same ranks later; `attached` is what its user on this rank keeps with it meanwhile.
 class Segment {
  public:
   virtual ~Segment() = default;
   virtual std::byte* data() = 0;
   virtual i64 bytes() const = 0;
-  virtual void wake(i64 rank) = 0;   // ends a rank's idle() after something it may wait for was written here
+  // Ends the idle() of the node's i-th rank (ascending) after something it may wait for was written here.
+  virtual void wake(i64 i) = 0;
   std::shared_ptr<void> attached;
 };
 
@@ -57,7 +58,7 @@ class Comm {
   virtual std::string host() const = 0;
   virtual bool concurrent() const = 0;
   virtual Result<std::unique_ptr<SharedCounter>> make_shared_counter() = 0;   // collective
-  virtual Segment* segment() = 0;     // null, on all ranks: they don't share memory
+  virtual Segment* segment() = 0;     // this node's; null, on all ranks: some node has none, or nodes have a rank each
   virtual void idle(i64 spins) = 0;   // called when nothing moved for the `spins`-th time in a row: yields, then sleeps
 };
 

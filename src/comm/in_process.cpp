@@ -48,8 +48,11 @@ class ThreadSegment final : public Segment {
 struct World {
   explicit World(i64 ranks) : inboxes(static_cast<size_t>(ranks)) {}
   Topology topology;
-  std::shared_ptr<std::byte> memory;   // of the segment; null: ranks on several nodes
-  i64 memory_bytes = 0;
+  struct NodeMemory {
+    std::shared_ptr<std::byte> data;
+    i64 bytes = 0;
+  };
+  std::vector<NodeMemory> nodes;   // empty: nothing is shared
   std::vector<Inbox> inboxes;
   std::mutex mutex;
   std::map<i64, std::shared_ptr<std::atomic<i64>>> counters;   // by order of creation
@@ -136,7 +139,9 @@ class AtomicCounter final : public SharedCounter {
 class InProcessComm final : public Comm {
  public:
   InProcessComm(WorldRef world, i64 rank) : world_(std::move(world)), rank_(rank) {
-    if (world_->memory) segment_ = std::make_unique<ThreadSegment>(world_->memory, world_->memory_bytes);
+    if (world_->nodes.empty()) return;
+    const World::NodeMemory& node = world_->nodes[static_cast<size_t>(world_->topology.node_of_rank[static_cast<size_t>(rank)])];
+    segment_ = std::make_unique<ThreadSegment>(node.data, node.bytes);
   }
 
   i64 rank() const override { return rank_; }
@@ -206,12 +211,16 @@ class InProcessComm final : public Comm {
 
 // Pages come when they are touched, so that a world costs what it uses.
 static void share_memory(World& world) {
-  const i64 bytes = static_cast<i64>(world.inboxes.size()) * kSegmentBytesPerRank;
-  void* at = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return;
-  world.memory_bytes = bytes;
+  std::vector<World::NodeMemory> nodes(static_cast<size_t>(world.topology.nodes()));
+  for (const i64 node : world.topology.node_of_rank) nodes[static_cast<size_t>(node)].bytes += kSegmentBytesPerRank;
+  for (World::NodeMemory& node : nodes) {
+    const auto bytes = static_cast<size_t>(node.bytes);
+    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return;
+    node.data = std::shared_ptr<std::byte>(static_cast<std::byte*>(at), [bytes](std::byte* memory) { munmap(memory, bytes); });
+  }
+  world.nodes = std::move(nodes);
   world.topology.segment_bytes = kSegmentBytesPerRank;
-  world.memory = std::shared_ptr<std::byte>(static_cast<std::byte*>(at), [bytes](std::byte* memory) { munmap(memory, static_cast<size_t>(bytes)); });
 }
 
 std::vector<std::unique_ptr<Comm>> make_in_process_world(i64 ranks, Topology topology) {
@@ -220,7 +229,7 @@ std::vector<std::unique_ptr<Comm>> make_in_process_world(i64 ranks, Topology top
   if (world->topology.ranks() != ranks) {
     world->topology = Topology{std::vector<i64>(static_cast<size_t>(ranks), 0), {"localhost"}};
   }
-  if (ranks > 1 && world->topology.nodes() == 1) share_memory(*world);
+  if (ranks > world->topology.nodes()) share_memory(*world);
   std::vector<std::unique_ptr<Comm>> comms;
   for (i64 rank = 0; rank < ranks; ++rank) comms.push_back(std::make_unique<InProcessComm>(world, rank));
   return comms;

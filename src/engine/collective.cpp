@@ -177,18 +177,21 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
 // No rank needs another one's view: each moves its own bytes.
 Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, const Access& access, const Agreed& agreed) {
   const std::vector<Entry>& entries = agreed.entries;
-  const size_t me = static_cast<size_t>(channel.comm->rank());
-  PeerAccess mine = peer_from(entries[me]);
+  const std::vector<PeerAccess> ranges = peers_from(entries);
+  PeerAccess mine = ranges[static_cast<size_t>(channel.comm->rank())];
   if (mine.end > mine.begin) mine.filetype = access.view->filetype;
   if (reads(access) && entries[0].file_bytes >= 0) clip_to_file(mine, entries[0].file_bytes);
   i64 place_bits = 0;
   for (const Entry& entry : entries) place_bits |= entry.place_bits;
+  const PieceBorders borders{place_bits & -place_bits, reads(access) ? entries[0].file_bytes : 0};
+  co_await until([&] { return channel.turn->now(); });
   const i64 start = file.trace ? now_ns() : 0;
-  SharedExchange exchange(file, channel.turn, agreed.plan, access.direction, place_bits & -place_bits);
+  SharedExchange exchange(file, channel, agreed.plan, access.direction, ranges, borders);
   exchange.set_access(mine, access.memory, access.position);
   co_await until([&] { return exchange.advance(); });
-  record(file, TraceKind::kExchange, start, entries[me].summary.bytes, entries[me].summary.first);
-  co_return co_await settle(channel, access, exchange.storage_status(), exchange.end_of_file(), mine);
+  record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);
+  if (!exchange.outcome().messages) co_return exchange.outcome().messages.error();
+  co_return co_await settle(channel, access, exchange.outcome().storage, exchange.outcome().end_of_file, mine);
 }
 
 }  // namespace
@@ -215,7 +218,7 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<P
     file.hints = &hints;
     co_return co_await run_individual(file, channel, access, IndependentOptions{atomic});
   }
-  if (agreed.plan.exchange == ExchangeKind::kSharedMemory) {
+  if (agreed.plan.exchange != ExchangeKind::kMessages) {
     co_return co_await run_by_shared_memory(file, channel, access, agreed);
   }
   co_return co_await run_by_messages(file, channel, *views, access, agreed);

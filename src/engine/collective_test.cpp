@@ -26,7 +26,18 @@ Hints random_hints(Random& random, i64 ranks) {
   hints.romio_ds_write = pick(random, 0, 3) == 0 ? Toggle::kDisable : Toggle::kAutomatic;
   hints.cb_buffer_size = kBuffers[pick(random, 0, 4)];
   hints.cb_nodes = pick(random, 0, ranks + 1);
+  hints.mercutio_exchange = pick(random, 0, 1) ? "auto" : "two_layer";
   return hints;
+}
+
+// Ranks in any order on up to three nodes; every node has one.
+Topology random_topology(Random& random, i64 ranks) {
+  const i64 nodes = std::min(ranks, pick(random, 1, 3));
+  Topology topology;
+  for (i64 node = 0; node < nodes; ++node) topology.node_names.push_back("n" + std::to_string(node));
+  for (i64 rank = 0; rank < ranks; ++rank) topology.node_of_rank.push_back(rank < nodes ? rank : pick(random, 0, nodes - 1));
+  std::shuffle(topology.node_of_rank.begin(), topology.node_of_rank.end(), random);
+  return topology;
 }
 
 // Views that tile the file between the ranks: rank r has every P-th block.
@@ -104,7 +115,7 @@ TEST_P(Collective, RandomWrites) {
       ASSERT_EQ(*moved, owned.access.bytes);
       ASSERT_TRUE(readable || storage.counts.reads == 0);
       ASSERT_TRUE(storage.counts.writes == 0 || dirty.load());
-    });
+    }, random_topology(shared, GetParam()));
     ASSERT_EQ(oracle.first_wrong(file.bytes), -1) << "seed " << seed;
     ASSERT_TRUE(file.locks.empty());
   }
@@ -149,7 +160,7 @@ TEST_P(Collective, PatchworkWrittenAndReadInTurn) {
           ASSERT_TRUE(read_is_right(owned, contents[step], *moved)) << "seed " << seed << " step " << step;
         }
       }
-    });
+    }, random_topology(shared, GetParam()));
     ASSERT_EQ(file.bytes, content) << "seed " << seed;
   }
 }
@@ -175,7 +186,7 @@ TEST_P(Collective, RandomReadsCountExactlyToEndOfFile) {
         for (i64 i = *moved; i < owned.access.bytes; ++i) owned.at(i) = std::byte{0xEE};
       }
       ASSERT_TRUE(read_is_right(owned, file.bytes, *moved)) << "seed " << seed << " rank " << comm.rank();
-    });
+    }, random_topology(shared, GetParam()));
   }
 }
 

@@ -62,8 +62,9 @@ Task<Status> bruck(Channel channel, std::span<const i64> sizes, std::vector<std:
 }
 
 // Through the node's memory every small collective is one gather, and whatever each rank makes of it.
+bool on_one_node(const Channel& channel) { return channel.turn && channel.turn->arena().whole(); }
 bool fits_node(const Channel& channel, size_t bytes) {
-  return channel.turn && static_cast<i64>(bytes) <= NodeArena::kGatherBytes;
+  return on_one_node(channel) && static_cast<i64>(bytes) <= NodeArena::kGatherBytes;
 }
 
 Task<Status> node_gather(Channel channel, ConstBytes mine, Bytes all) {
@@ -163,7 +164,7 @@ static Task<Status> node_broadcast(Channel channel, i64 root, std::vector<std::b
 
 Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) {
   const i64 ranks = channel.comm->size();
-  if (channel.turn) {
+  if (on_one_node(channel)) {
     bool done = false;
     MERCUTIO_CO_TRY(co_await node_broadcast(channel, root, data, done));
     if (done) co_return ok_status();
@@ -191,7 +192,7 @@ Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) 
 
 Task<Status> exclusive_scan_sum(Channel channel, i64 mine, i64& before, i64& total) {
   const i64 ranks = channel.comm->size(), me = channel.comm->rank();
-  if (channel.turn) {
+  if (on_one_node(channel)) {
     std::vector<i64> all(static_cast<size_t>(ranks));
     MERCUTIO_CO_TRY(co_await node_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(all))));
     before = std::accumulate(all.begin(), all.begin() + me, i64{0});

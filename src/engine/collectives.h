@@ -13,8 +13,9 @@
 
 namespace mercutio {
 
-// One operation's right to communicate: the Comm, the tag agreed for it, and its turn to use the node's memory (null: none
-// is shared by all ranks). Valid until the operation ends.
+// One operation's right to communicate: the Comm, the tag agreed for it and the one behind it, and its turn to use the
+// node's memory (null: there is none). Valid until the operation ends.
+inline constexpr i64 kTagsPerOperation = 2;
 struct Channel {
   Comm* comm = nullptr;
   i64 tag = 0;

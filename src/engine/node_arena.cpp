@@ -10,13 +10,20 @@ i64 whole_pages(i64 bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPag
 
 }  // namespace
 
-NodeArena::NodeArena(Comm& comm) : segment_(*comm.segment()), rank_(comm.rank()), ranks_(comm.size()) {
-  const i64 control_bytes = whole_pages(ranks_ * static_cast<i64>(sizeof(Control)));
-  const i64 passed_bytes = whole_pages(ranks_ * ranks_ * static_cast<i64>(sizeof(i64)));
-  passed_ = reinterpret_cast<i64*>(segment_.data() + control_bytes);
-  areas_ = segment_.data() + control_bytes + passed_bytes;
-  area_bytes_ = (segment_.bytes() - control_bytes - passed_bytes) / ranks_ / kPageBytes * kPageBytes;
-  bases_.assign(static_cast<size_t>(ranks_), 0);
+NodeArena::NodeArena(Comm& comm) : segment_(*comm.segment()), all_ranks_(comm.size()) {
+  const std::vector<i64>& nodes = comm.topology().node_of_rank;
+  for (i64 rank = 0; rank < all_ranks_; ++rank) {
+    if (rank == comm.rank()) me_ = count();
+    if (nodes[static_cast<size_t>(rank)] == nodes[static_cast<size_t>(comm.rank())]) members_.push_back(rank);
+  }
+  const i64 control_bytes = whole_pages(count() * static_cast<i64>(sizeof(Control)));
+  const i64 station_bytes = whole_pages(all_ranks_ * static_cast<i64>(sizeof(Words)));
+  const i64 passed_bytes = whole_pages(2 * all_ranks_ * count() * static_cast<i64>(sizeof(i64)));
+  stations_ = reinterpret_cast<Words*>(segment_.data() + control_bytes);
+  passed_ = reinterpret_cast<i64*>(segment_.data() + control_bytes + station_bytes);
+  areas_ = segment_.data() + control_bytes + station_bytes + passed_bytes;
+  area_bytes_ = (segment_.bytes() - (areas_ - segment_.data())) / count() / kPageBytes * kPageBytes;
+  bases_.assign(static_cast<size_t>(all_ranks_), 0);
 }
 
 std::shared_ptr<NodeArena> NodeArena::of(Comm& comm) {
@@ -40,7 +47,7 @@ void NodeArena::end_turn(i64 turn) {
 }
 
 void NodeArena::post(ConstBytes mine) {
-  Control& own = control(rank_);
+  Control& own = control(me_);
   if (!mine.empty()) std::memcpy(own.words[gathers_ % 2], mine.data(), mine.size());
   ++gathers_;
   first_missing_ = 0;
@@ -49,21 +56,21 @@ void NodeArena::post(ConstBytes mine) {
 }
 
 bool NodeArena::all_posted() {
-  while (first_missing_ < ranks_ && std::atomic_ref(control(first_missing_).posted).load(std::memory_order_acquire) >= gathers_) {
+  while (first_missing_ < count() && std::atomic_ref(control(first_missing_).posted).load(std::memory_order_acquire) >= gathers_) {
     ++first_missing_;
   }
-  return first_missing_ == ranks_;
+  return first_missing_ == count();
 }
 
 void NodeArena::collect(i64 bytes, Bytes all) const {
-  for (i64 rank = 0; bytes > 0 && rank < ranks_; ++rank) {
-    std::memcpy(all.data() + rank * bytes, control(rank).words[(gathers_ - 1) % 2], static_cast<size_t>(bytes));
+  for (i64 i = 0; bytes > 0 && i < count(); ++i) {
+    std::memcpy(all.data() + i * bytes, control(i).words[(gathers_ - 1) % 2], static_cast<size_t>(bytes));
   }
 }
 
 void NodeArena::wake_others() {
-  for (i64 rank = 0; rank < ranks_; ++rank) {
-    if (rank != rank_) segment_.wake(rank);
+  for (i64 i = 0; i < count(); ++i) {
+    if (i != me_) segment_.wake(i);
   }
 }
 

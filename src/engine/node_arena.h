@@ -1,15 +1,17 @@
 // NodeArena: what the ranks of one node do with the memory they share (Comm::segment()): small gathers without messages,
-// and for every rank an area in which it collects other ranks' data when it is an aggregator.
+// where all ranks sit on it, and for every rank an area for the windows of the domains it keeps.
 //
 // One operation of a file uses the arena at a time, in the order in which the operations were issued, which is the same on
 // all ranks; an operation begins and ends with a gather, so no word of it is still being read when the next one begins.
 // All words only grow, through all operations and files that use the segment: nothing is ever reset.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "comm/comm.h"
@@ -23,7 +25,8 @@ class NodeArena {
   // The arena of the Comm's segment; null where it has none. The Comm must outlive its use.
   static std::shared_ptr<NodeArena> of(Comm& comm);
 
-  i64 ranks() const { return ranks_; }
+  std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
+  bool whole() const { return all_ranks_ == count(); }         // there is no other node
 
   // ---- whose turn it is ----
   i64 issue_turn();
@@ -36,34 +39,44 @@ class NodeArena {
   void collect(i64 bytes, Bytes all) const;   // everybody's, by rank; until the next post()
 
   // ---- areas ----
-  std::byte* area(i64 rank) { return areas_ + rank * area_bytes_; }
+  std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
   i64 area_bytes() const { return area_bytes_; }
-  // Windows that the aggregator of an area has finished, and those that a rank has left behind there. Since the beginning
-  // of time; an operation counts from base().
-  std::atomic_ref<i64> served(i64 area) { return std::atomic_ref<i64>(control(area).served); }
-  std::atomic_ref<i64> passed(i64 area, i64 rank) { return std::atomic_ref<i64>(passed_[area * ranks_ + rank]); }
-  i64 base(i64 area) const { return bases_[static_cast<size_t>(area)]; }
-  void advance_base(i64 area, i64 windows) { bases_[static_cast<size_t>(area)] += windows; }
-  void wake(i64 rank) { segment_.wake(rank); }
+  // Words of each domain's station on this node (engine/station.h), which count windows since the beginning of time; an
+  // operation counts from base().
+  struct Words {
+    alignas(64) i64 served;   // by its host
+    i64 opened;
+  };
+  Words& words(i64 domain) const { return stations_[domain]; }
+  // One a member: windows that it has passed, and of which it has said what it needs.
+  i64* passed(i64 domain) const { return passed_ + domain * count(); }
+  i64* wanted(i64 domain) const { return passed_ + (all_ranks_ + domain) * count(); }
+  i64 base(i64 domain) const { return bases_[static_cast<size_t>(domain)]; }
+  void advance_base(i64 domain, i64 windows) { bases_[static_cast<size_t>(domain)] += windows; }
+  i64 my_place() const { return me_; }   // among the members
+  void wake(i64 rank) { segment_.wake(local(rank)); }
   void wake_others();
 
  private:
   struct alignas(64) Control {
     i64 posted;                         // gathers this rank has posted
-    i64 served;
     std::byte words[2][kGatherBytes];   // of the last two gathers: others may still be reading the one before
   };
 
   explicit NodeArena(Comm& comm);
-  Control& control(i64 rank) const { return reinterpret_cast<Control*>(segment_.data())[rank]; }
+  i64 count() const { return static_cast<i64>(members_.size()); }
+  i64 local(i64 rank) const { return std::lower_bound(members_.begin(), members_.end(), rank) - members_.begin(); }
+  Control& control(i64 i) const { return reinterpret_cast<Control*>(segment_.data())[i]; }
 
   Segment& segment_;
-  i64 rank_, ranks_;
+  std::vector<i64> members_;
+  i64 me_ = 0, all_ranks_;
+  Words* stations_;
   i64* passed_;
   std::byte* areas_;
   i64 area_bytes_;
   i64 gathers_ = 0;
-  i64 first_missing_ = 0;   // lowest rank not yet seen in the open gather
+  i64 first_missing_ = 0;   // lowest member not yet seen in the open gather
   std::vector<i64> bases_;
   std::mutex turns_mutex_;
   i64 next_turn_ = 0;

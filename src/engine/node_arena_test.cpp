@@ -21,6 +21,21 @@ TEST(NodeArena, NoneWithoutSharedMemory) {
   run_ranks(2, [](Comm& comm) { EXPECT_EQ(NodeArena::of(comm), nullptr); }, Topology{{0, 1}, {"a", "b"}});
 }
 
+TEST(NodeArena, OneForEachNode) {
+  const Topology cyclic{{0, 1, 0, 1, 0}, {"a", "b"}};
+  run_ranks(5, [](Comm& comm) {
+    auto arena = NodeArena::of(comm);
+    ASSERT_NE(arena, nullptr);
+    EXPECT_FALSE(arena->whole());
+    const std::vector<i64> members(arena->members().begin(), arena->members().end());
+    EXPECT_EQ(members, comm.rank() % 2 == 0 ? (std::vector<i64>{0, 2, 4}) : (std::vector<i64>{1, 3}));
+    EXPECT_EQ(arena->members()[static_cast<size_t>(arena->my_place())], comm.rank());
+    i64 values[] = {comm.rank()};   // small collectives go by messages there
+    ASSERT_TRUE(drive(comm, all_reduce(next_channel(comm), values, Reduce::kSum)).ok());
+    EXPECT_EQ(values[0], 10);
+  }, cyclic);
+}
+
 TEST(NodeArena, AreasDoNotOverlap) {
   run_ranks(3, [](Comm& comm) {
     auto arena = NodeArena::of(comm);

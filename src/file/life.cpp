@@ -38,7 +38,7 @@ Channel OpenFile::next_channel() {
     std::lock_guard lock(mutex_);
     if (arena_) turn = std::make_shared<Turn>(arena_);
     tag = next_tag_;
-    next_tag_ = (next_tag_ + 1) % std::max<i64>(1, comm_->tags());
+    next_tag_ = (next_tag_ + kTagsPerOperation) % std::max<i64>(kTagsPerOperation, comm_->tags());
   }
   in_flight_->wait_tag(tag);  // after a whole turn of the tags: the operation that had it must be over
   return Channel{comm_.get(), tag, std::move(turn)};

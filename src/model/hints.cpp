@@ -138,7 +138,7 @@ std::string check_choice(std::string_view name, const std::string& text) {
        {"auto", "individual", "list", "sieve", "two_phase", "dynamic", "static", "transpose", "vulcan", "dynamic_gen2"}},
       {"mercutio_domains", {"auto", "even", "aligned", "stripe_cyclic", "group_cyclic"}},
       {"mercutio_placement", {"auto", "rank_order", "round_robin", "stripe_aware", "cost"}},
-      {"mercutio_exchange", {"auto", "messages", "shared_memory"}},
+      {"mercutio_exchange", {"auto", "messages", "shared_memory", "two_layer"}},
       {"mercutio_order", {"auto", "normal", "ring", "nd_shift", "nd_rank_shift"}},
   };
   for (const Choice& choice : choices) {

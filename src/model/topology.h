@@ -11,7 +11,7 @@ namespace mercutio {
 struct Topology {
   std::vector<i64> node_of_rank;    // index into node_names
   std::vector<std::string> node_names;
-  i64 segment_bytes = 0;   // of memory that each rank shares with all others; 0: they can't
+  i64 segment_bytes = 0;   // of memory that each rank shares with those of its node; 0: they can't
   std::vector<i64> numa_of_rank{};    // NUMA domain inside its node; empty: not known, or one domain a node
   std::vector<i64> cartesian{};       // dimensions of the communicator's Cartesian topology, slowest first; empty: none
   // What the machine can do; 0: unknown.

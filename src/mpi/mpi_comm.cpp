@@ -33,6 +33,7 @@ struct Duplicate {
   std::unique_ptr<SharedSlots> counters;   // made at the first use
   std::vector<std::shared_ptr<MpiSegment>> free_segments;   // of files that were closed
   bool no_segments = false;                // one could not be made
+  int node_rank = 0, node_size = 1;        // this rank among those of its node
   std::mutex mutex;
 
   ~Duplicate() {
@@ -102,6 +103,10 @@ void find_topology(Duplicate& dup) {
     dup.topology.node_of_rank.push_back(it->second);
   }
   if (several && all_known) dup.topology.numa_of_rank = std::move(numa);
+  const std::vector<i64>& nodes = dup.topology.node_of_rank;
+  const i64 mine = nodes[static_cast<std::size_t>(dup.rank)];
+  dup.node_size = static_cast<int>(std::count(nodes.begin(), nodes.end(), mine));
+  dup.node_rank = static_cast<int>(std::count(nodes.begin(), nodes.begin() + dup.rank, mine));
 }
 
 // The program's grid, where the communicator has one: rows of ranks that write neighbouring blocks.
@@ -187,18 +192,36 @@ class MpiCounter final : public SharedCounter {
   i64 slot_;
 };
 
+// Collective. Memory for the ranks of each node; none if some node can't have it.
+std::shared_ptr<MpiSegment> make_segment(Duplicate& dup) {
+  MPI_Comm node = dup.comm;
+  const bool several = dup.topology.nodes() > 1;
+  const int color = static_cast<int>(dup.topology.node_of_rank[static_cast<std::size_t>(dup.rank)]);
+  if (several && PMPI_Comm_split(dup.comm, color, dup.rank, &node) != MPI_SUCCESS) node = MPI_COMM_NULL;
+  std::shared_ptr<NodeMemory> memory;
+  if (node != MPI_COMM_NULL) {
+    auto made = make_node_memory(node, MpiSegment::doorbell_bytes(dup.node_size) + dup.node_size * kSegmentBytesPerRank);
+    if (made) memory = std::move(*made);
+  }
+  int mine = memory != nullptr, all = mine;
+  if (several) {
+    if (node != MPI_COMM_NULL) PMPI_Comm_free(&node);
+    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, dup.comm);
+  }
+  dup.no_segments = !all;
+  dup.topology.segment_bytes = all ? kSegmentBytesPerRank : 0;
+  return all ? std::make_shared<MpiSegment>(std::move(memory), dup.node_size) : nullptr;
+}
+
 // Collective, like the open it belongs to: all ranks find the same free segment, or make a new one together.
 std::shared_ptr<MpiSegment> take_segment(Duplicate& dup) {
-  if (dup.size == 1 || dup.topology.nodes() > 1 || dup.no_segments) return nullptr;
+  if (dup.size == dup.topology.nodes() || dup.no_segments) return nullptr;
   if (!dup.free_segments.empty()) {
     auto segment = std::move(dup.free_segments.back());
     dup.free_segments.pop_back();
     return segment;
   }
-  auto memory = make_node_memory(dup.comm, MpiSegment::doorbell_bytes(dup.size) + dup.size * kSegmentBytesPerRank);
-  dup.no_segments = !memory.ok();
-  dup.topology.segment_bytes = memory ? kSegmentBytesPerRank : 0;
-  return memory ? std::make_shared<MpiSegment>(std::move(*memory), dup.size) : nullptr;
+  return make_segment(dup);
 }
 
 class MpiComm final : public Comm {
@@ -250,7 +273,7 @@ class MpiComm final : public Comm {
   // the core is somebody else's.
   void idle(i64 spins) override {
     if (segment_) {
-      const std::uint32_t rings = segment_->rings(dup_->rank);
+      const std::uint32_t rings = segment_->rings(dup_->node_rank);
       if (rings_seen_.exchange(rings, std::memory_order_relaxed) != rings) return;
     }
     if (spins < 16) return;
@@ -261,7 +284,9 @@ class MpiComm final : public Comm {
     if (segment_) {
       int arrived = 0;
       PMPI_Iprobe(MPI_ANY_SOURCE, mpi_tag(0), dup_->comm, &arrived, MPI_STATUS_IGNORE);
-      return segment_->sleep(dup_->rank, rings_seen_, std::min<i64>(10000 * (spins - 23), 500000));
+      // A message from another node rings no bell.
+      const i64 longest = dup_->topology.nodes() > 1 ? 50000 : 500000;
+      return segment_->sleep(dup_->node_rank, rings_seen_, std::min<i64>(10000 * (spins - 23), longest));
     }
     timespec pause{0, std::min<long>(1000 * (static_cast<long>(spins) - 63), 50000)};
     nanosleep(&pause, nullptr);
@@ -272,7 +297,7 @@ class MpiComm final : public Comm {
   DuplicateRef dup_;
   bool concurrent_;
   i64 first_tag_ = 0;
-  std::shared_ptr<MpiSegment> segment_;   // null: the ranks don't share memory
+  std::shared_ptr<MpiSegment> segment_;   // this node's
   std::atomic<std::uint32_t> rings_seen_{0};
 };
 

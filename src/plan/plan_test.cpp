@@ -200,7 +200,7 @@ Case random_case(Numbers& numbers) {
   c.hints.mercutio_strategy = numbers.word({"auto", "two_phase", "dynamic", "static", "transpose", "dynamic_gen2"});
   c.hints.mercutio_domains = numbers.word({"auto", "even", "aligned", "stripe_cyclic", "group_cyclic"});
   c.hints.mercutio_placement = numbers.word({"auto", "rank_order", "round_robin", "stripe_aware", "cost"});
-  c.hints.mercutio_exchange = numbers.word({"auto", "messages", "shared_memory"});
+  c.hints.mercutio_exchange = numbers.word({"auto", "messages", "shared_memory", "two_layer"});
   c.hints.romio_cb_write = Toggle::kEnable;
   c.hints.cb_nodes = numbers.pick(0, 1) * numbers.pick(1, 14);
   c.hints.cb_buffer_size = numbers.pick(500, 9000);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/planner.h"
+#include "plan/stations.h"
 
 namespace mercutio::planning {
 namespace {
@@ -11,6 +12,8 @@ constexpr i64 kStagingBytes = 4 * MiB;           // what all lanes of one side m
 constexpr i64 kLowestChunkBytes = 16 * KiB;
 constexpr i64 kHighestChunkBytes = 1 * MiB;
 constexpr i64 kSharedWindowBytes = 512 * KiB;      // stays in a cache between the copy into it and the copy out of it
+constexpr i64 kLowestWindowBytes = 64 * KiB;
+constexpr i64 kStationBytes = 8 * MiB;             // for the windows that a rank keeps
 constexpr i64 kDepth = 2;
 
 struct NamedOrder {
@@ -22,13 +25,20 @@ constexpr NamedOrder kOrders[] = {{"normal", ExchangeOrder::kNormal},
                                   {"nd_shift", ExchangeOrder::kNodeShift},
                                   {"nd_rank_shift", ExchangeOrder::kNodeRankShift}};
 
+// Through the memory of the nodes, where ranks share one and windows of a useful size fit; the hint can forbid it, and
+// with several nodes ask for it where it would not pay: with hardly more ranks than nodes nothing is merged.
 std::string choose_kind(Planner& p) {
   const std::string& wish = p.hints.mercutio_exchange;
-  const bool possible = p.topology.segment_bytes > 0;
-  if (possible && (wish == "auto" || wish == "shared_memory")) p.plan.exchange = ExchangeKind::kSharedMemory;
-  if (wish == "shared_memory" && !possible) return "mercutio_exchange=shared_memory, but the ranks share none";
-  if (wish != "auto") return "mercutio_exchange=" + wish;
-  return possible ? "all ranks share memory" : "staging of " + std::to_string(kStagingBytes / MiB) + " MiB a side";
+  const bool one_node = p.nodes() == 1, shared = p.topology.segment_bytes > 0;
+  const ExchangeKind best = one_node ? ExchangeKind::kSharedMemory : ExchangeKind::kTwoLayer;
+  const bool fits = one_node || kStationBytes / (kDepth * most_places(p.plan.aggregators, p.topology)) >= kLowestWindowBytes;
+  const bool pays = one_node || p.topology.ranks() >= 2 * p.nodes();
+  if (wish == "messages") return "mercutio_exchange=messages";
+  if (wish != "auto" && (!shared || !fits)) return "mercutio_exchange=" + wish + ", but there is no memory to share";
+  if (!shared || !fits) return "staging of " + std::to_string(kStagingBytes / MiB) + " MiB a side";
+  if (wish == "auto" && !pays) return "hardly more ranks than nodes";
+  p.plan.exchange = best;
+  return wish != "auto" ? "mercutio_exchange=" + wish : one_node ? "all ranks share memory" : "the ranks of each node share memory";
 }
 
 }  // namespace
@@ -52,9 +62,14 @@ std::string schedule_rounds(Planner& p) {
   Plan& plan = p.plan;
   if (!plan.exchanges()) return "none needed";
   plan.buffer_bytes = std::max<i64>(1, p.hints.cb_buffer_size);
-  if (plan.exchange == ExchangeKind::kSharedMemory) plan.buffer_bytes = std::min(plan.buffer_bytes, kSharedWindowBytes);
-  if (plan.cyclic()) plan.buffer_bytes = std::min(plan.buffer_bytes, plan.unit_bytes);
   plan.depth = p.hints.mercutio_depth > 0 ? p.hints.mercutio_depth : kDepth;
+  if (plan.exchange != ExchangeKind::kMessages) plan.buffer_bytes = std::min(plan.buffer_bytes, kSharedWindowBytes);
+  if (plan.exchange == ExchangeKind::kTwoLayer) {
+    const i64 places = most_places(plan.aggregators, p.topology);
+    plan.depth = std::clamp<i64>(kMostStationSlots / places, 1, plan.depth);
+    plan.buffer_bytes = std::min(plan.buffer_bytes, align_down(kStationBytes / (plan.depth * places), kPageBytes));
+  }
+  if (plan.cyclic()) plan.buffer_bytes = std::min(plan.buffer_bytes, plan.unit_bytes);
   if (plan.unit_bytes > 1 && plan.buffer_bytes > plan.unit_bytes) {
     plan.buffer_bytes = align_down(plan.buffer_bytes, plan.unit_bytes);
   }

@@ -26,7 +26,8 @@ struct Shape {
   bool atomic;
   bool holes;
   bool collective;
-  bool shares_memory = false;   // the ranks exchange through the node's memory
+  bool shares_memory = false;   // the ranks exchange through the memory of their nodes
+  i64 nodes = 1;                // which they sit on in turn
 };
 
 // One run: everybody's result, and whether the failure was met.
@@ -39,6 +40,13 @@ struct Outcome {
 constexpr i64 kAll = -1;
 constexpr i64 kBlock = 10, kBlocks = 12;
 
+Topology topology_of(const Shape& shape, i64 ranks) {
+  Topology topology;
+  for (i64 node = 0; node < std::min(shape.nodes, ranks); ++node) topology.node_names.push_back("n" + std::to_string(node));
+  for (i64 rank = 0; rank < ranks; ++rank) topology.node_of_rank.push_back(rank % topology.nodes());
+  return topology;
+}
+
 Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
   Random random(11);
   SharedFile file;
@@ -50,6 +58,7 @@ Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
   hints.romio_ds_read = hints.romio_ds_write = shape.sieving;
   hints.cb_buffer_size = 100;
   hints.cb_nodes = 2;
+  if (shape.nodes > 1) hints.mercutio_exchange = "two_layer";
   hints.ind_rd_buffer_size = hints.ind_wr_buffer_size = 64;
   Outcome outcome;
   outcome.results.assign(static_cast<size_t>(ranks), Result<i64>(i64{-1}));
@@ -86,7 +95,7 @@ Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
     EXPECT_TRUE(again.ok()) << shape.name << " fail_at " << fail_at;
     EXPECT_TRUE(!again || shape.direction == Direction::kWrite || read_is_right(owned, before, *again));
     outcome.results[static_cast<size_t>(comm.rank())] = std::move(result);
-  });
+  }, topology_of(shape, ranks));
   EXPECT_TRUE(file.locks.empty());
   EXPECT_EQ(oracle.first_wrong(file.bytes), -1) << shape.name << " fail_at " << fail_at;
   outcome.met = met;
@@ -143,6 +152,9 @@ const Shape kShapes[] = {
     {"write_shared_memory_holes", Direction::kWrite, kOn, Toggle::kAutomatic, false, true, true, true},
     {"write_shared_memory_pieces", Direction::kWrite, kOn, kOff, false, true, true, true},
     {"read_shared_memory", Direction::kRead, kOn, Toggle::kAutomatic, false, true, true, true},
+    {"write_two_layer", Direction::kWrite, kOn, Toggle::kAutomatic, false, false, true, true, 2},
+    {"write_two_layer_holes", Direction::kWrite, kOn, Toggle::kAutomatic, false, true, true, true, 2},
+    {"read_two_layer", Direction::kRead, kOn, Toggle::kAutomatic, false, true, true, true, 2},
     {"write_individual_sieved", Direction::kWrite, kOff, kOn, false, true, true},
     {"write_individual_pieces", Direction::kWrite, kOff, kOff, false, true, true},
     {"read_individual", Direction::kRead, kOff, kOn, false, true, true},

@@ -339,7 +339,7 @@ InfoItems random_info(Rng& rng) {
           {"mercutio_strategy", any_of(rng, {"auto", "auto", "individual", "list", "sieve", "two_phase", "dynamic", "static", "transpose"})},
           {"mercutio_domains", any_of(rng, {"auto", "even", "aligned", "stripe_cyclic", "group_cyclic"})},
           {"mercutio_placement", any_of(rng, {"auto", "rank_order", "round_robin", "stripe_aware", "cost"})},
-          {"mercutio_exchange", any_of(rng, {"auto", "auto", "messages", "shared_memory"})},
+          {"mercutio_exchange", any_of(rng, {"auto", "auto", "messages", "shared_memory", "two_layer"})},
           {"mercutio_order", any_of(rng, {"auto", "normal", "ring", "nd_shift", "nd_rank_shift"})},
           {"mercutio_depth", std::to_string(pick(rng, 0, 4))}};
 }

@@ -1,0 +1,109 @@
+#include "engine/relay.h"
+
+#include <cstring>
+
+namespace mercutio {
+namespace {
+
+Error malformed() { return Error{ErrorClass::kIntern, "a relayed window arrived that does not fit its domain"}; }
+
+void append(std::vector<std::byte>& form, const void* data, size_t bytes) {
+  const auto* from = static_cast<const std::byte*>(data);
+  form.insert(form.end(), from, from + bytes);
+}
+
+void append_bits(const std::byte* marks, i64 units, std::vector<std::byte>& form) {
+  const size_t begin = form.size();
+  form.resize(begin + static_cast<size_t>((units + 7) / 8));
+  for (i64 i = 0; i < units; ++i) {
+    form[begin + static_cast<size_t>(i / 8)] |= static_cast<std::byte>(static_cast<unsigned>(marks[i]) << (i % 8));
+  }
+}
+
+std::vector<RelayRun> runs_of_bits(ConstBytes form, i64 unit, i64 units) {
+  std::vector<RelayRun> runs;
+  bool open = false;
+  for (i64 i = 0; i < units; ++i) {
+    const bool set = (form[static_cast<size_t>(i / 8)] >> (i % 8) & std::byte{1}) != std::byte{0};
+    if (set && open) runs.back().bytes += static_cast<std::uint32_t>(unit);
+    if (set && !open) runs.push_back(RelayRun{static_cast<std::uint32_t>(i * unit), static_cast<std::uint32_t>(unit)});
+    open = set;
+  }
+  return runs;
+}
+
+}  // namespace
+
+RelayHeader describe(const WindowStation& station, i64 window, std::vector<std::byte>& form) {
+  const FileRange range = station.window(window);
+  const i64 unit = station.unit_of(range), units = range.bytes() / unit;
+  const Slot slot = station.slot(window);
+  RelayHeader header{window, 0, 0, 0, 0};
+  std::vector<RelayRun> runs;
+  const size_t bit_bytes = static_cast<size_t>((units + 7) / 8);
+  for_each_run(slot.marks, units, [&](i64 begin, i64 end) {
+    if (header.runs++ == 0) header.first = begin * unit;
+    header.bytes += (end - begin) * unit;
+    if (runs.size() * sizeof(RelayRun) <= bit_bytes) {
+      runs.push_back(RelayRun{static_cast<std::uint32_t>(begin * unit), static_cast<std::uint32_t>((end - begin) * unit)});
+    }
+  });
+  if (header.runs > 1) {
+    const size_t before = form.size();
+    if (runs.size() * sizeof(RelayRun) <= bit_bytes) {
+      append(form, runs.data(), runs.size() * sizeof(RelayRun));
+    } else {
+      append_bits(slot.marks, units, form);
+      header.runs = 0;
+    }
+    header.form_bytes = static_cast<i64>(form.size() - before);
+  }
+  return header;
+}
+
+Result<std::vector<RelayRun>> runs_of(const WindowStation& station, const RelayHeader& header, ConstBytes form) {
+  if (header.window < 0 || header.window >= station.windows()) return malformed();
+  const FileRange range = station.window(header.window);
+  const i64 unit = station.unit_of(range), units = range.bytes() / unit;
+  std::vector<RelayRun> runs;
+  if (header.form_bytes == 0) {
+    if (header.first < 0 || header.bytes < 0 || header.first > range.bytes() || header.bytes > range.bytes()) return malformed();
+    runs.push_back(RelayRun{static_cast<std::uint32_t>(header.first), static_cast<std::uint32_t>(header.bytes)});
+  } else if (header.runs == 0) {
+    if (static_cast<i64>(form.size()) != (units + 7) / 8) return malformed();
+    runs = runs_of_bits(form, unit, units);
+  } else {
+    if (form.size() != static_cast<size_t>(header.runs) * sizeof(RelayRun)) return malformed();
+    runs.resize(static_cast<size_t>(header.runs));
+    std::memcpy(runs.data(), form.data(), form.size());
+  }
+  i64 bytes = 0;
+  for (const RelayRun& run : runs) {
+    bytes += run.bytes;
+    if (static_cast<i64>(run.at) + run.bytes > range.bytes() || run.at % unit != 0 || run.bytes % unit != 0) return malformed();
+  }
+  if (bytes != header.bytes) return malformed();
+  return runs;
+}
+
+void pack_runs(const std::vector<RelayRun>& runs, const std::byte* window, std::byte* packed) {
+  for (const RelayRun& run : runs) {
+    std::memcpy(packed, window + run.at, run.bytes);
+    packed += run.bytes;
+  }
+}
+
+void unpack_runs(const std::vector<RelayRun>& runs, const std::byte* packed, std::byte* window) {
+  for (const RelayRun& run : runs) {
+    std::memcpy(window + run.at, packed, run.bytes);
+    packed += run.bytes;
+  }
+}
+
+void mark_runs(const WindowStation& station, i64 window, const std::vector<RelayRun>& runs) {
+  const i64 unit = station.unit_of(station.window(window));
+  std::byte* marks = station.slot(window).marks;
+  for (const RelayRun& run : runs) std::memset(marks + run.at / unit, 1, static_cast<size_t>(run.bytes / unit));
+}
+
+}  // namespace mercutio

@@ -1,0 +1,38 @@
+// What goes between the station of a domain on one node and the aggregator on another: window by window, which bytes are
+// meant and, when writing, the bytes, those of all ranks of the node as one stream in file order. Inside engine/ only.
+//
+// A window is announced by a header; one whose bytes are one run needs nothing else to say which. Otherwise a list of runs
+// follows, or a bit for each unit, whichever is shorter.
+#pragma once
+
+#include <vector>
+
+#include "engine/pieces.h"
+#include "engine/window_station.h"
+
+namespace mercutio {
+
+struct RelayHeader {
+  i64 window = 0;        // all before it are passed; the number of windows: that is all
+  i64 bytes = 0;
+  i64 first = 0;         // in the window, where it is one run
+  i64 form_bytes = 0;    // 0: one run
+  i64 runs = 0;          // listed; 0: a bit for each unit
+};
+
+struct RelayRun {
+  std::uint32_t at = 0, bytes = 0;
+};
+
+// Says which bytes of the slot are marked. Appends to `form` unless it is one run.
+RelayHeader describe(const WindowStation& station, i64 window, std::vector<std::byte>& form);
+
+// The runs of an announced window. A header or form that can't be meant so is an Error: nothing is touched outside the
+// window.
+Result<std::vector<RelayRun>> runs_of(const WindowStation& station, const RelayHeader& header, ConstBytes form);
+
+void pack_runs(const std::vector<RelayRun>& runs, const std::byte* window, std::byte* packed);
+void unpack_runs(const std::vector<RelayRun>& runs, const std::byte* packed, std::byte* window);
+void mark_runs(const WindowStation& station, i64 window, const std::vector<RelayRun>& runs);
+
+}  // namespace mercutio

@@ -1,0 +1,174 @@
+// The side of a node without the aggregator: what its ranks left in a window goes to the aggregator as one message, what
+// they need of one comes as one. At most plan.depth windows are under way.
+#include <cstring>
+#include <deque>
+
+#include "engine/messages.h"
+#include "engine/relay.h"
+#include "engine/station_host.h"
+
+namespace mercutio {
+namespace {
+
+// A window on its way. Its messages use its memory, so it stays where it is until they are complete.
+struct Underway {
+  i64 window = 0;
+  bool in_slot = false;   // the data lie in the slot, not in `packed`
+  RelayHeader header;
+  std::vector<std::byte> form;
+  std::vector<RelayRun> runs;
+  std::unique_ptr<ScratchBuffer> packed;
+  MessageSet messages;    // last: given up before the memory they use goes
+};
+
+class RelayStation : public StationHost {
+ public:
+  RelayStation(WindowStation station, HostContext context, i64 aggregator)
+      : station_(std::move(station)), context_(std::move(context)), aggregator_(aggregator) {
+    station_.set_served(0);
+  }
+
+  bool over() const override { return ended_ && underway_.empty(); }
+
+ protected:
+  i64 windows() const { return station_.windows(); }
+
+  // The next window is announced; its data may follow.
+  Underway& announce(i64 window) {
+    Underway& one = underway_.emplace_back();
+    one.window = window;
+    one.header = describe(station_, window, one.form);
+    auto runs = runs_of(station_, one.header, one.form);
+    if (runs) one.runs = std::move(*runs);
+    one.in_slot = one.runs.size() == 1;
+    send(one, const_bytes_of(std::span(&one.header, 1)));
+    if (!one.form.empty()) send(one, one.form);
+    return one;
+  }
+  std::byte* data_of(Underway& one) {
+    if (one.in_slot) return station_.slot(one.window).data + one.runs[0].at;
+    if (!one.packed) one.packed = std::make_unique<ScratchBuffer>(one.header.bytes);
+    return one.packed->data.get();
+  }
+  void send(Underway& one, ConstBytes data) {
+    one.messages.add(context_.channel.comm->send(aggregator_, context_.channel.tag, data));
+  }
+  void send_end() {
+    Underway& one = underway_.emplace_back();
+    one.window = one.header.window = windows();
+    send(one, const_bytes_of(std::span(&one.header, 1)));
+    ended_ = true;
+  }
+  bool arrived_first() {
+    if (underway_.empty() || !underway_.front().messages.done()) return false;
+    if (const Status& status = underway_.front().messages.status(); !status && context_.outcome.messages) {
+      context_.outcome.messages = status;
+    }
+    return true;
+  }
+  void clear_marks(i64 window) {
+    std::memset(station_.slot(window).marks, 0, static_cast<size_t>(station_.units_of(station_.window(window))));
+  }
+  // What the ranks may rely on: windows before this one are done with.
+  void publish(i64 served) {
+    if (served == served_) return;
+    served_ = served;
+    station_.set_served(served);
+    station_.wake_others();
+  }
+
+  WindowStation station_;
+  HostContext context_;
+  i64 aggregator_;
+  i64 next_ = 0;      // next window to look at
+  i64 served_ = 0;
+  bool ended_ = false;
+  std::deque<Underway> underway_;
+};
+
+class WritingRelay final : public RelayStation {
+ public:
+  using RelayStation::RelayStation;
+
+  bool serve() override {
+    bool moved = false;
+    while (context_.outcome.messages && arrived_first()) {
+      underway_.pop_front();
+      moved = true;
+    }
+    const i64 passed = station_.passed_by_all(), before = next_;
+    const i64 limit = std::min(passed, served_ + station_.depth());
+    for (; next_ < limit && static_cast<i64>(underway_.size()) < station_.depth(); ++next_) take(next_);
+    if (next_ == served_ + station_.depth()) next_ = std::max(next_, passed);   // without a slot: empty
+    publish(first_in_slot());
+    if (next_ >= windows() && !ended_) send_end();
+    return moved || next_ != before;
+  }
+
+ private:
+  void take(i64 window) {
+    const Slot slot = station_.slot(window);
+    if (slot.filled.exchange(0, std::memory_order_relaxed) == 0) return;
+    Underway& one = announce(window);
+    std::byte* data = data_of(one);
+    if (!one.in_slot) pack_runs(one.runs, slot.data, data);
+    clear_marks(window);
+    send(one, ConstBytes(data, static_cast<size_t>(one.header.bytes)));
+  }
+  i64 first_in_slot() const {
+    for (const Underway& one : underway_) {
+      if (one.in_slot) return one.window;
+    }
+    return next_;
+  }
+};
+
+class ReadingRelay final : public RelayStation {
+ public:
+  using RelayStation::RelayStation;
+
+  bool serve() override {
+    bool moved = false;
+    while (context_.outcome.messages && arrived_first()) {
+      Underway& one = underway_.front();
+      if (one.window < windows()) {
+        if (!one.in_slot) unpack_runs(one.runs, data_of(one), station_.slot(one.window).data);
+        clear_marks(one.window);
+      }
+      underway_.pop_front();
+      moved = true;
+    }
+    const i64 opened = station_.passed_by_all() + station_.depth(), wanted = station_.wanted_by_all(), before = next_;
+    if (opened != opened_) {
+      opened_ = opened;
+      station_.set_opened(opened);
+      station_.wake_others();
+      moved = true;
+    }
+    for (const i64 limit = std::min({wanted, opened_, windows()}); next_ < limit; ++next_) ask(next_);
+    if (next_ == opened_) next_ = std::max(next_, std::min(wanted, windows()));   // wanted by nobody
+    publish(underway_.empty() ? next_ : std::min(underway_.front().window, next_));
+    if (next_ >= windows() && !ended_) send_end();
+    return moved || next_ != before;
+  }
+
+ private:
+  void ask(i64 window) {
+    const i64 units = station_.units_of(station_.window(window));
+    if (first_other(station_.slot(window).marks, 0, units, std::byte{0}) == units) return;   // nobody needs any of it
+    Underway& one = announce(window);
+    const Bytes into(data_of(one), static_cast<size_t>(one.header.bytes));
+    one.messages.add(context_.channel.comm->receive(aggregator_, context_.channel.tag + 1, into));
+  }
+
+  i64 opened_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<StationHost> make_relay_station(WindowStation station, HostContext context, i64 aggregator) {
+  if (context.writing) return std::make_unique<WritingRelay>(std::move(station), std::move(context), aggregator);
+  return std::make_unique<ReadingRelay>(std::move(station), std::move(context), aggregator);
+}
+
+}  // namespace mercutio

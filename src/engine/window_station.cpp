@@ -1,0 +1,43 @@
+#include "engine/window_station.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mercutio {
+
+Slot WindowStation::slot(i64 window) const {
+  const i64 place = station_.place * plan_->depth + window % plan_->depth;
+  std::byte* area = arena_->area(station_.host);
+  std::byte* marks = area + kCounterBytes + place * plan_->buffer_bytes;
+  std::byte* data = marks + (arena_->area_bytes() - kCounterBytes) / 2;
+  return Slot{data, marks, std::atomic_ref<i64>(reinterpret_cast<i64*>(area)[place * kCounterPitch])};
+}
+
+i64 WindowStation::unit_of(FileRange window) const {
+  const bool cut = borders_.cut_at > window.begin && borders_.cut_at < window.end;
+  const i64 bits = borders_.unit_bytes | window.begin | window.end | (cut ? borders_.cut_at : 0);
+  return bits & -bits;
+}
+
+i64 WindowStation::lowest(i64* counts) const {
+  i64 least = INT64_MAX;
+  for (size_t i = 0; i < arena_->members().size(); ++i) {
+    least = std::min(least, std::atomic_ref(counts[i]).load(std::memory_order_acquire));
+  }
+  return least - arena_->base(domain_);
+}
+
+i64 first_other(const std::byte* marks, i64 from, i64 count, std::byte value) {
+  std::uint64_t pattern;
+  std::memset(&pattern, static_cast<int>(value), sizeof pattern);
+  i64 i = from;
+  for (; i + 8 <= count; i += 8) {
+    std::uint64_t eight;
+    std::memcpy(&eight, marks + i, sizeof eight);
+    if (eight != pattern) break;
+  }
+  while (i < count && marks[i] == value) ++i;
+  return i;
+}
+
+}  // namespace mercutio

@@ -1,0 +1,92 @@
+// WindowStation: the windows of one domain in the memory of a node, and the words by which its ranks and the station's
+// host know how far each of them is. All counts are of windows of this operation. Inside engine/ only.
+//
+// A window goes through one of plan.depth slots. Which of its bytes are meant is kept as one mark a unit, the unit being
+// the largest power of two that divides where any piece begins or ends: a plain store, also where several ranks fill one
+// window. An area holds a page of counters, then half for marks and half for data, whatever the sizes of an operation:
+// marks are zero between operations, so no other operation may have its data there.
+#pragma once
+
+#include <span>
+
+#include "engine/node_arena.h"
+#include "plan/plan.h"
+#include "plan/stations.h"
+
+namespace mercutio {
+
+struct Slot {
+  std::byte* data = nullptr;
+  std::byte* marks = nullptr;    // one a unit; all zero between windows
+  std::atomic_ref<i64> filled;   // bytes left in it, counted by those who left them
+};
+
+// Where pieces of an access begin and end.
+struct PieceBorders {
+  i64 unit_bytes = 1;   // divides all of them
+  i64 cut_at = 0;       // but for this file offset, where pieces were cut off
+};
+
+class WindowStation {
+ public:
+  static constexpr i64 kCounterBytes = 4096;
+  static constexpr i64 kCounterPitch = 8;   // in words: a cache line each
+  static_assert(kMostStationSlots * kCounterPitch * static_cast<i64>(sizeof(i64)) <= kCounterBytes);
+
+  WindowStation(NodeArena& arena, const Plan& plan, PieceBorders borders, i64 domain, Station station)
+      : arena_(&arena), plan_(&plan), borders_(borders), domain_(domain), station_(station), windows_(plan.windows(domain)) {}
+
+  i64 domain() const { return domain_; }
+  i64 host() const { return station_.host; }
+  bool relays() const { return station_.place > 0; }   // the aggregator is on another node
+  i64 windows() const { return windows_; }
+  FileRange window(i64 number) const { return plan_->window(domain_, number); }
+  i64 depth() const { return plan_->depth; }
+  i64 largest() const { return plan_->buffer_bytes; }   // bytes of a window at most
+  Slot slot(i64 window) const;
+  i64 unit_of(FileRange window) const;
+  i64 units_of(FileRange window) const { return window.bytes() / unit_of(window); }
+
+  // Windows the host is through with: written, or their data is there to be taken.
+  i64 served() const { return load(words().served); }
+  void set_served(i64 count) { store(words().served, count); }
+  // Windows of which a rank may say what it needs (reading through a relay).
+  i64 opened() const { return load(words().opened); }
+  void set_opened(i64 count) { store(words().opened, count); }
+  // Of this rank, and the lowest of all the node's.
+  void set_passed(i64 count) { store(arena_->passed(domain_)[arena_->my_place()], count); }
+  i64 passed_by_all() const { return lowest(arena_->passed(domain_)); }
+  void set_wanted(i64 count) { store(arena_->wanted(domain_)[arena_->my_place()], count); }
+  i64 wanted_by_all() const { return lowest(arena_->wanted(domain_)); }
+  void wake_host() { arena_->wake(host()); }
+  void wake_others() { arena_->wake_others(); }
+  // All windows are behind this rank. Once an operation, by every rank of the node.
+  void leave() { arena_->advance_base(domain_, windows_); }
+
+ private:
+  NodeArena::Words& words() const { return arena_->words(domain_); }
+  i64 load(i64& word) const { return std::atomic_ref(word).load(std::memory_order_acquire) - arena_->base(domain_); }
+  void store(i64& word, i64 count) const { std::atomic_ref(word).store(arena_->base(domain_) + count, std::memory_order_release); }
+  i64 lowest(i64* counts) const;
+
+  NodeArena* arena_;
+  const Plan* plan_;
+  PieceBorders borders_;
+  i64 domain_;
+  Station station_;
+  i64 windows_;
+};
+
+// The first mark at or after `from` that is not `value`; `count` if there is none.
+i64 first_other(const std::byte* marks, i64 from, i64 count, std::byte value);
+// Calls run(begin, end), in units, for each run of marks.
+template <class Run>
+void for_each_run(const std::byte* marks, i64 count, Run run) {
+  for (i64 at = first_other(marks, 0, count, std::byte{0}); at < count;) {
+    const i64 end = first_other(marks, at, count, std::byte{1});
+    run(at, end);
+    at = first_other(marks, end, count, std::byte{0});
+  }
+}
+
+}  // namespace mercutio

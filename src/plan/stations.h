@@ -1,0 +1,24 @@
+// Stations: which rank of a node keeps the windows of a domain there. The aggregator on its own node; on every other node
+// one of its ranks, in turn, which exchanges them with the aggregator (two-layer aggregation: Kang et al., "Improving MPI
+// collective I/O for high volume non-contiguous requests with intra-node aggregation", TPDS 2020). O(aggregators).
+#pragma once
+
+#include <vector>
+
+#include "model/topology.h"
+
+namespace mercutio {
+
+struct Station {
+  i64 host = 0;    // rank
+  i64 place = 0;   // among those of its host; 0: the host is the aggregator
+};
+
+// One a domain, as the ranks of `node` see them.
+std::vector<Station> stations_of(const std::vector<i64>& aggregators, const Topology& topology, i64 node);
+// Slots a host has for its stations: places times plan.depth.
+inline constexpr i64 kMostStationSlots = 64;
+// The most places any rank of any node needs. O(ranks).
+i64 most_places(const std::vector<i64>& aggregators, const Topology& topology);
+
+}  // namespace mercutio

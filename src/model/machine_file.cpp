@@ -127,8 +127,7 @@ Result<Machine> parse_machine(const std::string& text) {
   }
   topology.node_of_rank = d.node_of_rank.empty() ? spread(d) : std::move(d.node_of_rank);
   if (d.numa_per_node > 1) topology.numa_of_rank = numa_domains(topology, d.numa_per_node);
-  const bool shared = d.shared_memory < 0 ? d.nodes == 1 : d.shared_memory == 1;
-  topology.segment_bytes = shared && topology.ranks() > 1 ? kSharedBytes : 0;
+  topology.segment_bytes = d.shared_memory != 0 && topology.ranks() > topology.nodes() ? kSharedBytes : 0;
   return std::move(d.machine);
 }
 

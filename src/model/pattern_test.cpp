@@ -56,7 +56,8 @@ TEST(MachineFile, SpreadsRanksOverNodes) {
   EXPECT_EQ(machine.topology.node_of_rank, (std::vector<i64>{1, 0, 1, 1}));
   EXPECT_EQ(machine.topology.numa_of_rank, (std::vector<i64>{0, 0, 0, 1}));
   EXPECT_EQ(machine.topology.node_names, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(machine.topology.segment_bytes, 0);
+  EXPECT_GT(machine.topology.segment_bytes, 0);
+  EXPECT_EQ(parse_machine("nodes 2").value().topology.segment_bytes, 0);   // a rank each
   EXPECT_EQ(machine.layout, (Layout{65536, 4}));
   EXPECT_GT(parse_machine("ranks_per_node 2").value().topology.segment_bytes, 0);
   EXPECT_EQ(parse_machine("ranks_per_node 2\nshared_memory no").value().topology.segment_bytes, 0);

@@ -12,6 +12,7 @@ constexpr i64 kStagingBytes = 4 * MiB;           // what all lanes of one side m
 constexpr i64 kLowestChunkBytes = 16 * KiB;
 constexpr i64 kHighestChunkBytes = 1 * MiB;
 constexpr i64 kSharedWindowBytes = 512 * KiB;      // stays in a cache between the copy into it and the copy out of it
+constexpr i64 kLargestWindowBytes = 2 * MiB;
 constexpr i64 kLowestWindowBytes = 64 * KiB;
 constexpr i64 kStationBytes = 8 * MiB;             // for the windows that a rank keeps
 constexpr i64 kDepth = 2;
@@ -63,11 +64,12 @@ std::string schedule_rounds(Planner& p) {
   if (!plan.exchanges()) return "none needed";
   plan.buffer_bytes = std::max<i64>(1, p.hints.cb_buffer_size);
   plan.depth = p.hints.mercutio_depth > 0 ? p.hints.mercutio_depth : kDepth;
-  if (plan.exchange != ExchangeKind::kMessages) plan.buffer_bytes = std::min(plan.buffer_bytes, kSharedWindowBytes);
-  if (plan.exchange == ExchangeKind::kTwoLayer) {
+  if (plan.exchange != ExchangeKind::kMessages) {
     const i64 places = most_places(plan.aggregators, p.topology);
     plan.depth = std::clamp<i64>(kMostStationSlots / places, 1, plan.depth);
-    plan.buffer_bytes = std::min(plan.buffer_bytes, align_down(kStationBytes / (plan.depth * places), kPageBytes));
+    const i64 stripe = std::min(p.layout.stripe_bytes, kLargestWindowBytes);   // a request to a server is not to be cut up
+    const i64 room = align_down(kStationBytes / (plan.depth * places), kPageBytes);
+    plan.buffer_bytes = std::min({plan.buffer_bytes, std::max(kSharedWindowBytes, stripe), std::max(kPageBytes, room)});
   }
   if (plan.cyclic()) plan.buffer_bytes = std::min(plan.buffer_bytes, plan.unit_bytes);
   if (plan.unit_bytes > 1 && plan.buffer_bytes > plan.unit_bytes) {

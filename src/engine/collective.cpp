@@ -186,7 +186,7 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   const PieceBorders borders{place_bits & -place_bits, reads(access) ? entries[0].file_bytes : 0};
   co_await until([&] { return channel.turn->now(); });
   const i64 start = file.trace ? now_ns() : 0;
-  SharedExchange exchange(file, channel, agreed.plan, access.direction, ranges, borders);
+  SharedExchange exchange(file, channel, agreed.plan, access.direction, {ranges, borders});
   exchange.set_access(mine, access.memory, access.position);
   co_await until([&] { return exchange.advance(); });
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);

@@ -12,6 +12,7 @@ Exchange::Exchange(const EngineFile& file, Channel channel, const Plan& plan, Di
     : file_(file),
       channel_(channel),
       plan_(plan),
+      order_(plan, channel.comm->topology()),
       writing_(direction == Direction::kWrite),
       peers_(peers),
       memory_(memory),
@@ -93,13 +94,13 @@ void Exchange::recycle(Lane& lane) {
 
 // ---- rank side ----
 
-// The next (round, aggregator) with data of this rank, own domain left out.
+// The next (round, step) with data of this rank, own domain left out.
 bool Exchange::next_rank_lane(Lane& lane) {
   const PeerAccess& mine = peers_[static_cast<size_t>(me_)];
   if (mine.end <= mine.begin) round_ = plan_.rounds;
-  for (; round_ < plan_.rounds; ++round_, aggregator_ = 0) {
-    while (aggregator_ < plan_.domains()) {
-      const i64 domain = aggregator_++;
+  for (; round_ < plan_.rounds; ++round_, step_ = 0) {
+    while (step_ < plan_.domains()) {
+      const i64 domain = order_.peer(me_, step_++);
       if (domain == domain_ || !plan_.serves(domain, me_)) continue;
       const FileRange window = plan_.window(domain, round_);
       const auto [begin, end] = mine.part_in(window.begin, window.end);

@@ -7,8 +7,8 @@
 // never exchanged.
 //
 // Why it cannot deadlock. Lanes are bounded on both sides (plan.lanes) and opened in a fixed order: on the rank side by
-// (round, aggregator), on the aggregator side by (round, rank). Take, of all lanes not finished anywhere, the smallest by
-// (round, rank, aggregator). Its rank side is open: all smaller lanes of that rank are finished, so it is among the first
+// (round, step of plan.order), on the aggregator side by (round, rank). Take, of all lanes not finished anywhere, the
+// smallest by (round, rank, step). Its rank side is open: all smaller lanes of that rank are finished, so it is among the first
 // plan.lanes of them. Its aggregator side is open too: the aggregator has finished all earlier rounds, and in this round
 // all lanes of lower ranks. Both ends poll all their open lanes in every advance(), so it finishes; by induction all do.
 // Storage calls of an aggregator block, but wait for nobody else's messages.
@@ -25,7 +25,7 @@
 #include "engine/engine.h"
 #include "engine/peer_views.h"
 #include "engine/pieces.h"
-#include "plan/plan.h"
+#include "plan/order.h"
 
 namespace mercutio {
 
@@ -85,14 +85,15 @@ class Exchange {
   const EngineFile& file_;
   Channel channel_;
   const Plan& plan_;
+  const StepOrder order_;
   bool writing_;
   std::span<const PeerAccess> peers_;
   const Memory& memory_;
   i64 memory_begin_;
   i64 me_;
 
-  // Rank side: the next (round, aggregator) to look at.
-  i64 round_ = 0, aggregator_ = 0;
+  // Rank side: the next (round, step) to look at.
+  i64 round_ = 0, step_ = 0;
   std::optional<Lane> waiting_;   // next in order, but its aggregator still has an earlier lane of ours
   std::vector<Lane> rank_lanes_;
 

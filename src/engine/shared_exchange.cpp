@@ -6,7 +6,7 @@
 namespace mercutio {
 
 SharedExchange::SharedExchange(const EngineFile& file, Channel channel, const Plan& plan, Direction direction,
-                               std::span<const PeerAccess> ranges, PieceBorders borders)
+                               AgreedPieces pieces)
     : file_(file),
       channel_(std::move(channel)),
       plan_(plan),
@@ -16,11 +16,11 @@ SharedExchange::SharedExchange(const EngineFile& file, Channel channel, const Pl
   const Topology& topology = file.comm->topology();
   const std::vector<Station> stations = stations_of(plan.aggregators, topology, topology.node_of_rank[static_cast<size_t>(me_)]);
   for (i64 domain = 0; domain < plan.domains(); ++domain) {
-    stations_.emplace_back(channel_.turn->arena(), plan, borders, domain, stations[static_cast<size_t>(domain)]);
+    stations_.emplace_back(channel_.turn->arena(), plan, pieces.borders, domain, stations[static_cast<size_t>(domain)]);
   }
   routes_.resize(stations_.size());
   wants_.resize(stations_.size());
-  keep_stations(ranges);
+  keep_stations(pieces.ranges);
 }
 
 bool SharedExchange::has_data(std::span<const PeerAccess> ranges, i64 domain, i64 rank) const {

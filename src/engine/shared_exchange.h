@@ -25,11 +25,15 @@
 
 namespace mercutio {
 
+// What all ranks know of each other's accesses: whether each has data and where, and where pieces begin and end.
+struct AgreedPieces {
+  std::span<const PeerAccess> ranges;   // by rank
+  PieceBorders borders;
+};
+
 class SharedExchange {
  public:
-  // `ranges`: of every rank's access, whether it has data and where. It and `borders` are the same on all ranks.
-  SharedExchange(const EngineFile& file, Channel channel, const Plan& plan, Direction direction, std::span<const PeerAccess> ranges,
-                 PieceBorders borders);
+  SharedExchange(const EngineFile& file, Channel channel, const Plan& plan, Direction direction, AgreedPieces pieces);
   // `mine`: this rank's access. `memory_begin`: the stream position of the first byte of `memory`.
   void set_access(const PeerAccess& mine, const Memory& memory, i64 memory_begin);
 

@@ -16,6 +16,8 @@ static const Technique kTechniques[] = {
     {"defaults", {{NULL, NULL}}},
     {"exchange.messages", {{"mercutio_exchange", "messages"}, SMALL_WINDOWS}},
     {"exchange.shared_memory", {{"mercutio_exchange", "shared_memory"}, SMALL_WINDOWS}},
+    {"exchange.two_layer", {{"mercutio_exchange", "two_layer"}, SMALL_WINDOWS}},
+    {"exchange.two_layer_one_window", {{"mercutio_exchange", "two_layer"}}},
     {"order.normal", {{"mercutio_order", "normal"}, SMALL_WINDOWS}},
     {"order.ring", {{"mercutio_order", "ring"}, SMALL_WINDOWS}},
     {"order.nd_shift", {{"mercutio_order", "nd_shift"}, SMALL_WINDOWS}},

@@ -358,6 +358,35 @@ TEST_P(Collective, OneLaneAndTinyChunksStillGetThrough) {
   }
 }
 
+// Streams of several nodes to one aggregator, more windows under way than it has memory for.
+TEST(TwoLayer, ManyNodesShareOneAggregatorsMemory) {
+  constexpr i64 kBlock = 4096, kBlocks = 1024, kRanks = 8;
+  const Topology topology{{0, 0, 1, 1, 2, 2, 3, 3}, {"a", "b", "c", "d"}};
+  SharedFile file;
+  Hints hints;
+  hints.romio_cb_read = hints.romio_cb_write = Toggle::kEnable;
+  hints.mercutio_exchange = "two_layer";
+  hints.cb_nodes = 1;
+  const auto value_at = [](i64 offset) { return static_cast<std::byte>(offset / kBlock * 7 + offset % 251); };
+  run_ranks(kRanks, [&](Comm& comm) {
+    TestStorage storage(file);
+    std::atomic<bool> dirty{false};
+    EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
+    const auto type = make_resized(0, kBlock * kRanks, make_contiguous(kBlock, byte_type()));
+    const ViewRef view = make_view(kBlock * comm.rank(), type);
+    for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
+      OwnedAccess owned = make_access(direction, view, 0, kBlock * kBlocks, make_contiguous(kBlock * kBlocks, byte_type()));
+      for (i64 i = 0; direction == Direction::kWrite && i < owned.access.bytes; ++i) owned.at(i) = value_at(owned.file_offset(i));
+      const i64 tag = direction == Direction::kWrite ? 0 : kTagsPerOperation;
+      auto moved = drive(comm, collective(engine_file, channel_of(comm, tag, true), make_peer_views(), owned.access, {}));
+      ASSERT_TRUE(moved.ok()) << moved.error().what;
+      ASSERT_EQ(*moved, owned.access.bytes);
+      for (i64 i = 0; i < owned.access.bytes; ++i) ASSERT_EQ(owned.at(i), value_at(owned.file_offset(i))) << i;
+    }
+  }, topology);
+  ASSERT_EQ(static_cast<i64>(file.bytes.size()), kBlock * kBlocks * kRanks);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, Collective, ::testing::Values(1, 2, 3, 4, 7));
 
 }  // namespace

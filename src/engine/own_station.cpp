@@ -1,5 +1,6 @@
 // The aggregator's side: its windows are filled by the ranks of its node, and by the streams of other nodes' stations.
 #include <cstring>
+#include <deque>
 
 #include "engine/messages.h"
 #include "engine/relay.h"
@@ -11,134 +12,139 @@ namespace {
 
 constexpr i64 kPayloadBytes = 4 * MiB;   // what the streams of an aggregator may hold
 
-// The aggregator's end of one relay's stream. Windows come in ascending order.
+// The aggregator's end of one relay's stream. Windows come in ascending order, at most as many at a time as have slots; what
+// belongs to one is received while the next is announced.
 class RelayStream {
  public:
   RelayStream(const WindowStation& station, const HostContext& context, i64 relay)
       : station_(station), context_(context), relay_(relay) {}
 
-  i64 passed() const { return passed_; }
-  bool over() const { return stage_ == Stage::kOver; }
+  // All windows before this one are done with, as far as this relay is concerned.
+  i64 passed() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
+  bool over() const { return ended_ && underway_.empty(); }
   // Does what can be done now. `payloads`: how many payload buffers may still be taken.
   bool advance(i64& payloads) {
     bool moved = false;
-    while (context_.outcome.messages && stage_ != Stage::kOver && step(payloads)) moved = true;
+    while (context_.outcome.messages && step(payloads)) moved = true;
     return moved;
   }
 
  private:
-  enum class Stage { kHeader, kForm, kData, kOver };
+  struct Underway {
+    RelayHeader header;
+    std::vector<std::byte> form;
+    std::unique_ptr<ScratchBuffer> payload;
+    bool one_run = false;
+    bool answered = false;   // reading: the data are in `payload`, or on their way from the slot
+    MessageSet messages;     // last: given up before the memory they use goes
+  };
 
-  bool step(i64& payloads) {
-    switch (stage_) {
-      case Stage::kHeader: return take_header();
-      case Stage::kForm: return take_form();
-      case Stage::kData: return context_.writing ? take_data(payloads) : answer(payloads);
-      case Stage::kOver: return false;
-    }
-    return false;
-  }
+  bool step(i64& payloads) { return take_announcement() || take_up(payloads) || go_on(payloads); }
 
-  bool arrived(Bytes into) {
-    if (!message_) {
-      auto started = context_.channel.comm->receive(relay_, context_.channel.tag, into);
+  // Receives the next header. It comes behind everything that belongs to the one before, so that must be asked for first.
+  bool take_announcement() {
+    if (ended_ || waiting_) return false;
+    if (!header_message_) {
+      auto started = context_.channel.comm->receive(relay_, context_.channel.tag, bytes_of(std::span(&next_, 1)));
       if (!started) return fail(std::move(started).error());
-      message_ = std::move(*started);
+      header_message_ = std::move(*started);
     }
-    return finished();
-  }
-  bool finished() {
-    auto done = message_->test();
+    auto done = header_message_->test();
     if (!done) return fail(std::move(done).error());
-    if (*done) message_.reset();
-    return *done;
+    if (!*done) return false;
+    header_message_.reset();
+    if (Status fits = check(station_, next_); !fits) return fail(std::move(fits).error());
+    announced_ = next_;
+    ended_ = announced_.window == station_.windows();
+    waiting_ = !ended_;
+    return true;
   }
+
+  // Takes up the announced window, once it has a slot.
+  bool take_up(i64& payloads) {
+    if (!waiting_ || announced_.window >= station_.served() + station_.depth()) return false;
+    const bool one_run = announced_.form_bytes == 0;
+    if (context_.writing && !one_run && payloads <= 0) return false;
+    underway_.push_back(std::make_unique<Underway>());
+    Underway& one = *underway_.back();
+    one.header = announced_;
+    one.one_run = one_run;
+    if (!one_run) {
+      if (context_.writing) take_payload(one, payloads);
+      one.form.resize(static_cast<size_t>(one.header.form_bytes));
+      one.messages.add(context_.channel.comm->receive(relay_, context_.channel.tag, one.form));
+    }
+    if (context_.writing) one.messages.add(context_.channel.comm->receive(relay_, context_.channel.tag, data_of(one)));
+    waiting_ = false;
+    announced_.window += 1;   // until the next announcement
+    return true;
+  }
+
+  // Who holds a payload waits for nothing but its message: else those that hold them could keep it from those that don't.
+  static void take_payload(Underway& one, i64& payloads) {
+    --payloads;
+    one.payload = std::make_unique<ScratchBuffer>(one.header.bytes);
+  }
+
+  // Where the bytes of a window are while they travel.
+  Bytes data_of(const Underway& one) const {
+    std::byte* at = one.one_run ? station_.slot(one.header.window).data + one.header.first : one.payload->data.get();
+    return Bytes(at, static_cast<size_t>(one.header.bytes));
+  }
+
+  bool go_on(i64& payloads) {
+    bool moved = false;
+    for (const auto& one : underway_) moved |= !context_.writing && answer(*one, payloads);
+    while (!underway_.empty() && (context_.writing || underway_.front()->answered) && underway_.front()->messages.done()) {
+      Underway& one = *underway_.front();
+      if (!one.messages.status()) return fail(one.messages.status().error());
+      if (context_.writing && !leave(one)) return false;
+      if (one.payload) ++payloads;
+      underway_.pop_front();
+      moved = true;
+    }
+    return moved;
+  }
+
+  // Writing: the bytes have come.
+  bool leave(const Underway& one) {
+    auto runs = runs_of(station_, one.header, one.form);
+    if (!runs) return fail(std::move(runs).error());
+    const Slot slot = station_.slot(one.header.window);
+    if (!one.one_run) unpack_runs(*runs, one.payload->data.get(), slot.data);
+    mark_runs(station_, one.header.window, *runs);
+    slot.filled.fetch_add(one.header.bytes, std::memory_order_relaxed);
+    return true;
+  }
+
+  // Reading: sends what was asked for, once the window has been read.
+  bool answer(Underway& one, i64& payloads) {
+    if (one.answered || station_.served() <= one.header.window || !one.messages.done()) return false;
+    if (!one.one_run && payloads <= 0) return false;
+    if (!one.messages.status()) return fail(one.messages.status().error());
+    auto runs = runs_of(station_, one.header, one.form);
+    if (!runs) return fail(std::move(runs).error());
+    if (!one.one_run) take_payload(one, payloads);
+    if (!one.one_run) pack_runs(*runs, station_.slot(one.header.window).data, one.payload->data.get());
+    one.messages.add(context_.channel.comm->send(relay_, context_.channel.tag + 1, data_of(one)));
+    one.answered = true;
+    return true;
+  }
+
   bool fail(Error error) {
     if (context_.outcome.messages) context_.outcome.messages = std::move(error);
     return false;
   }
 
-  bool take_header() {
-    if (!arrived(bytes_of(std::span(&header_, 1)))) return false;
-    passed_ = header_.window;
-    if (header_.window >= station_.windows()) {
-      stage_ = Stage::kOver;
-      return true;
-    }
-    form_.resize(static_cast<size_t>(header_.form_bytes));
-    stage_ = Stage::kForm;
-    return true;
-  }
-
-  bool take_form() {
-    if (!form_.empty() && !arrived(form_)) return false;
-    auto runs = runs_of(station_, header_, form_);
-    if (!runs) return fail(std::move(runs).error());
-    runs_ = std::move(*runs);
-    stage_ = Stage::kData;
-    return true;
-  }
-
-  bool take_payload(i64& payloads) {
-    if (payload_) return true;
-    if (payloads <= 0) return false;
-    --payloads;
-    payload_ = std::make_unique<ScratchBuffer>(header_.bytes);
-    return true;
-  }
-  void give_payload(i64& payloads) {
-    if (payload_) ++payloads;
-    payload_.reset();
-  }
-
-  bool take_data(i64& payloads) {
-    if (header_.window >= station_.served() + station_.depth()) return false;   // its slot is not free yet
-    const Slot slot = station_.slot(header_.window);
-    const bool one_run = runs_.size() == 1;
-    if (!one_run && !take_payload(payloads)) return false;
-    std::byte* into = one_run ? slot.data + runs_[0].at : payload_->data.get();
-    if (!arrived(Bytes(into, static_cast<size_t>(header_.bytes)))) return false;
-    if (!one_run) unpack_runs(runs_, into, slot.data);
-    mark_runs(station_, header_.window, runs_);
-    slot.filled.fetch_add(header_.bytes, std::memory_order_relaxed);
-    give_payload(payloads);
-    passed_ = header_.window + 1;
-    stage_ = Stage::kHeader;
-    return true;
-  }
-
-  bool answer(i64& payloads) {
-    if (!message_) {
-      if (station_.served() <= header_.window) return false;
-      const std::byte* data = station_.slot(header_.window).data;
-      const bool one_run = runs_.size() == 1;
-      if (!one_run && !take_payload(payloads)) return false;
-      if (!one_run) {
-        pack_runs(runs_, data, payload_->data.get());
-        passed_ = header_.window + 1;
-      }
-      const std::byte* from = one_run ? data + runs_[0].at : payload_->data.get();
-      auto started = context_.channel.comm->send(relay_, context_.channel.tag + 1, ConstBytes(from, static_cast<size_t>(header_.bytes)));
-      if (!started) return fail(std::move(started).error());
-      message_ = std::move(*started);
-    }
-    if (!finished()) return false;
-    give_payload(payloads);
-    passed_ = header_.window + 1;
-    stage_ = Stage::kHeader;
-    return true;
-  }
-
   const WindowStation& station_;
   const HostContext& context_;
   i64 relay_;
-  Stage stage_ = Stage::kHeader;
-  i64 passed_ = 0;
-  RelayHeader header_;
-  std::vector<std::byte> form_;
-  std::vector<RelayRun> runs_;
-  std::unique_ptr<ScratchBuffer> payload_;
-  std::unique_ptr<Message> message_;   // last: given up before the memory it uses goes
+  RelayHeader announced_;    // the last, with its window; once taken up, the one behind it
+  bool waiting_ = false;     // it is not taken up yet
+  bool ended_ = false;       // there will be no other
+  RelayHeader next_;
+  std::unique_ptr<Message> header_message_;
+  std::deque<std::unique_ptr<Underway>> underway_;
 };
 
 class OwnStation final : public StationHost {

@@ -61,13 +61,22 @@ RelayHeader describe(const WindowStation& station, i64 window, std::vector<std::
   return header;
 }
 
+Status check(const WindowStation& station, const RelayHeader& header) {
+  if (header.window == station.windows()) return ok_status();
+  if (header.window < 0 || header.window > station.windows()) return malformed();
+  const FileRange range = station.window(header.window);
+  const bool in_window = header.first >= 0 && header.bytes > 0 && header.first <= range.bytes() && header.bytes <= range.bytes() - header.first;
+  const bool form_fits = header.form_bytes >= 0 && header.form_bytes <= range.bytes();
+  return in_window && form_fits ? ok_status() : Status(malformed());
+}
+
 Result<std::vector<RelayRun>> runs_of(const WindowStation& station, const RelayHeader& header, ConstBytes form) {
-  if (header.window < 0 || header.window >= station.windows()) return malformed();
+  if (header.window >= station.windows()) return malformed();
+  MERCUTIO_TRY(check(station, header));
   const FileRange range = station.window(header.window);
   const i64 unit = station.unit_of(range), units = range.bytes() / unit;
   std::vector<RelayRun> runs;
   if (header.form_bytes == 0) {
-    if (header.first < 0 || header.bytes < 0 || header.first > range.bytes() || header.bytes > range.bytes()) return malformed();
     runs.push_back(RelayRun{static_cast<std::uint32_t>(header.first), static_cast<std::uint32_t>(header.bytes)});
   } else if (header.runs == 0) {
     if (static_cast<i64>(form.size()) != (units + 7) / 8) return malformed();

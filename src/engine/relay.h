@@ -27,6 +27,9 @@ struct RelayRun {
 // Says which bytes of the slot are marked. Appends to `form` unless it is one run.
 RelayHeader describe(const WindowStation& station, i64 window, std::vector<std::byte>& form);
 
+// Whether a header can be meant so, before memory is taken for what it announces.
+Status check(const WindowStation& station, const RelayHeader& header);
+
 // The runs of an announced window. A header or form that can't be meant so is an Error: nothing is touched outside the
 // window.
 Result<std::vector<RelayRun>> runs_of(const WindowStation& station, const RelayHeader& header, ConstBytes form);

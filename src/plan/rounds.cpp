@@ -67,9 +67,10 @@ std::string schedule_rounds(Planner& p) {
   if (plan.exchange != ExchangeKind::kMessages) {
     const i64 places = most_places(plan.aggregators, p.topology);
     plan.depth = std::clamp<i64>(kMostStationSlots / places, 1, plan.depth);
+    const i64 largest = p.nodes() > 1 ? kLargestWindowBytes : kSharedWindowBytes;
     const i64 stripe = std::min(p.layout.stripe_bytes, kLargestWindowBytes);   // a request to a server is not to be cut up
     const i64 room = align_down(kStationBytes / (plan.depth * places), kPageBytes);
-    plan.buffer_bytes = std::min({plan.buffer_bytes, std::max(kSharedWindowBytes, stripe), std::max(kPageBytes, room)});
+    plan.buffer_bytes = std::min({plan.buffer_bytes, std::max(largest, stripe), std::max(kPageBytes, room)});
   }
   if (plan.cyclic()) plan.buffer_bytes = std::min(plan.buffer_bytes, plan.unit_bytes);
   if (plan.unit_bytes > 1 && plan.buffer_bytes > plan.unit_bytes) {

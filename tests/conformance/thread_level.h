@@ -21,7 +21,6 @@ static void *compute(void *argument) {
   int which = (int)(long)argument;
   while (!stop) {
     for (int i = 0; i < 1000; i++) computed[which] = computed[which] * 1664525u + 1013904223u;
-    sched_yield();
   }
   return NULL;
 }

@@ -1,6 +1,7 @@
 // FlatType as bytes, to be shipped to other ranks and servers. Integers are LEB128 varints (signed ones zigzag);
 // offsets and prefix sums go as differences; a node that occurs again is a reference. The parser trusts nothing: every
-// read is bounded, a vector is never longer than the bytes left, every value is derived again with overflow checks.
+// read is bounded, a vector is never longer than the bytes left, every value is derived again with overflow checks. What
+// it accepts is in canonical form (flat_node.h) as far as cursors rely on it, and is written the same again.
 #include <unordered_map>
 
 #include "model/flat_builder.h"
@@ -88,7 +89,7 @@ class Reader {
     for (unsigned shift = 0; shift < 64; shift += 7) {
       if (at_ == bytes_.size()) return fail();
       const auto b = std::to_integer<std::uint64_t>(bytes_[at_++]);
-      if (shift == 63 && b > 1) return fail();
+      if ((shift == 63 && b > 1) || (shift > 0 && b == 0)) return fail();  // too large; longer than it has to be
       v |= (b & 0x7f) << shift;
       if (b < 0x80) return v;
     }
@@ -141,6 +142,7 @@ class Reader {
         n.stride = offset();
         require(n.count > 1);
         n.child = child(build, depth);
+        require(!failed_ && (n.child->kind != Kind::kRun || n.stride != n.child->size));  // that were one run
         return;
       case Kind::kRuns:
         entries(n);

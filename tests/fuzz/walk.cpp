@@ -86,6 +86,9 @@ i64 copies_within(const FlatType& type, i64 wanted) {
 
 void check_walk(const FlatTypeRef& type, const std::vector<i64>& offsets, i64 begin, i64 end, Random& random) {
   constexpr i64 kOrigin = 1000;
+  const auto run_text = [](const StridedRun& r) {
+    return "run of " + std::to_string(r.count) + " x " + std::to_string(r.bytes) + " at " + std::to_string(r.offset) + ", " + std::to_string(r.stride) + " apart";
+  };
   const bool whole = begin == 0 && end == static_cast<i64>(offsets.size());
   Cursor cursor(type, kOrigin, begin, end);
   i64 position = begin, previous_end = INT64_MIN;
@@ -93,8 +96,8 @@ void check_walk(const FlatTypeRef& type, const std::vector<i64>& offsets, i64 be
     FUZZ_CHECK(cursor.position() == position, "the cursor's position");
     const i64 most_bytes = whole ? INT64_MAX : pick(random, 1, 40), most_pieces = whole ? INT64_MAX : pick(random, 1, 5);
     const StridedRun run = cursor.next(most_bytes, most_pieces);
-    FUZZ_CHECK(run.count >= 1 && run.bytes >= 1 && run.count <= most_pieces && run.bytes <= most_bytes / run.count, "the run's size");
-    FUZZ_CHECK(run.bytes <= (end - position) / run.count, "a run beyond the end");
+    FUZZ_CHECK(run.count >= 1 && run.bytes >= 1 && run.count <= most_pieces && run.bytes <= most_bytes / run.count, run_text(run));
+    FUZZ_CHECK(run.bytes <= (end - position) / run.count, run_text(run) + " beyond the end");
     for (i64 p = 0; p < run.count; ++p) {
       const i64 at = run.offset + p * run.stride;
       if (whole && !type->keeps_kinds()) FUZZ_CHECK(at != previous_end, "touching pieces at " + std::to_string(position));

@@ -28,6 +28,9 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
   const FileView& view = *operation.view;
   if (call.memory.count < 0)
     return Error{ErrorClass::kCount, "the count is negative: " + std::to_string(call.memory.count)};
+  const FlatTypeRef& type = call.memory.type;
+  if (type && type->size() > 0 && call.memory.count > type->stream_bytes() / type->size())
+    return Error{ErrorClass::kCount, "the buffer is larger than any memory: " + std::to_string(call.memory.count) + " elements"};
   i64 bytes = call.memory.bytes();
   if (view.converts() && bytes > 0) {
     if (!call.memory_spec) return Error{ErrorClass::kConversion, "the memory type's elements are not known"};
@@ -41,12 +44,8 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
                                       std::to_string(view.etype_bytes()) + " bytes"};
   if (bytes > 0 && view.view->filetype->size() == 0)
     return Error{ErrorClass::kIo, "the view's filetype holds no data, so nothing can be accessed through it"};
-  if (call.positioning == Positioning::kExplicit) {
-    i64 end = 0;
-    if (call.offset < 0) return Error{ErrorClass::kArg, "the offset is negative: " + std::to_string(call.offset)};
-    if (__builtin_mul_overflow(call.offset, view.etype_bytes(), &end) || __builtin_add_overflow(end, bytes, &end))
-      return Error{ErrorClass::kArg, "the offset is beyond what a file can have: " + std::to_string(call.offset)};
-  }
+  if (call.positioning == Positioning::kExplicit && call.offset < 0)
+    return Error{ErrorClass::kArg, "the offset is negative: " + std::to_string(call.offset)};
   operation.file_bytes = bytes;
   operation.etypes = bytes / view.etype_bytes();
   return ok_status();
@@ -86,11 +85,14 @@ Status OpenFile::take_position(const AccessCall& call, Operation& operation) {
   } else if (call.positioning == Positioning::kIndividual) {
     std::lock_guard lock(mutex_);
     operation.first_etype = pointer_;
+    MERCUTIO_TRY(check_reach(operation));
     pointer_ += operation.etypes;
   } else if (!call.collective) {
     MERCUTIO_LET(operation.first_etype, counter_->fetch_add(operation.etypes));
+  } else {
+    return ok_status();  // an ordered access gets its place with the others'
   }
-  return ok_status();
+  return check_reach(operation);
 }
 
 // After a blocking access that moved less than asked: the pointer goes behind what was accessed, unless somebody has

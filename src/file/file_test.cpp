@@ -141,6 +141,39 @@ TEST(File, WhatTheModeForbids) {
   });
 }
 
+// What lies beyond 2^62 is no place in a file, whoever computes it.
+TEST(File, PlacesThatNoFileHas) {
+  on_ranks(2, [](Rank& rank, std::unique_ptr<Comm> comm) {
+    const bool here = comm->rank() == 1;
+    auto opened = open(rank, std::move(comm), "memory:no-place", kReadWrite);
+    ASSERT_TRUE(opened);
+    File& file = **opened;
+    std::vector<std::byte> data(16);
+    for (const i64 offset : {i64{1} << 61, i64{1} << 62, INT64_MAX - 20, INT64_MAX}) {
+      EXPECT_EQ(class_of(file.access(call_of(Direction::kWrite, data, offset))), ErrorClass::kArg) << offset;
+      EXPECT_EQ(class_of(file.byte_offset(offset)), ErrorClass::kArg) << offset;
+      ASSERT_TRUE(file.seek(offset, Whence::kSet));
+      AccessCall by_pointer = call_of(Direction::kWrite, data);
+      by_pointer.positioning = Positioning::kIndividual;
+      EXPECT_EQ(class_of(file.access(by_pointer)), ErrorClass::kArg) << offset;
+      EXPECT_EQ(file.position(), offset) << "the pointer stays";
+      AccessCall together = call_of(Direction::kWrite, data, here ? offset : 0);
+      together.collective = true;
+      EXPECT_EQ(class_of(file.access(together)), ErrorClass::kArg);
+      ASSERT_TRUE(file.seek_shared(offset, Whence::kSet));
+      together.positioning = Positioning::kShared;
+      EXPECT_EQ(class_of(file.access(together)), ErrorClass::kArg);
+    }
+    const auto far = make_resized(0, i64{1} << 61, byte_type());
+    EXPECT_TRUE(file.set_view(0, byte_type(), far, "native", {}, ok_status()));
+    EXPECT_EQ(class_of(file.access(call_of(Direction::kWrite, data))), ErrorClass::kArg);
+    AccessCall vast = call_of(Direction::kWrite, data);
+    vast.memory.type = FlatType::lower(*far).value();
+    EXPECT_EQ(class_of(file.access(vast)), ErrorClass::kCount);
+    EXPECT_TRUE(file.close());
+  });
+}
+
 TEST(File, SequentialFilesHaveTheSharedPointerOnly) {
   const std::string name = unique_name();
   on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {

@@ -4,6 +4,8 @@
 // the computed places, so the data moves in parallel. O(log P) messages beyond those of the collective access.
 #include "file/operation.h"
 
+#include <utility>
+
 #include "file/wire.h"
 
 namespace mercutio {
@@ -28,7 +30,7 @@ Task<Status> place_ordered(Operation& operation) {
   if (!counted) co_return counted.error();
   if (base < 0) co_return Error{ErrorClass::kOther, "rank 0 could not move the shared file pointer"};
   operation.first_etype = base + before;
-  co_return ok_status();
+  co_return check_reach(operation);
 }
 
 Task<Result<i64>> move_together(std::shared_ptr<Operation> operation) {
@@ -40,6 +42,16 @@ Task<Result<i64>> move_together(std::shared_ptr<Operation> operation) {
 }
 
 }  // namespace
+
+Status check_reach(Operation& operation) {
+  const FileView& view = *operation.view;
+  i64 end = 0;
+  const bool overflow = __builtin_mul_overflow(operation.first_etype, view.etype_bytes(), &end) ||
+                        __builtin_add_overflow(end, operation.file_bytes, &end);
+  if (!overflow && (operation.file_bytes == 0 || end <= view.view->filetype->stream_bytes())) return ok_status();
+  const i64 asked = std::exchange(operation.first_etype, 0);
+  return Error{ErrorClass::kArg, "the offset is beyond what a file can have: " + std::to_string(asked)};
+}
 
 Access access_of(const Operation& operation) {
   Access access;

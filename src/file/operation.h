@@ -50,6 +50,8 @@ Result<i64> perform_alone(Operation& operation);
 Task<Result<i64>> convert_together(std::shared_ptr<Operation> operation);
 Result<i64> convert_alone(Operation& operation);
 
+// Whether the view has bytes there at all: what lies beyond 2^62 is no place in a file. If not, the place is forgotten.
+Status check_reach(Operation& operation);
 // Where the data lies in the file and in memory; nothing to move where the entry failed.
 Access access_of(const Operation& operation);
 

@@ -55,7 +55,7 @@ Result<i64> OpenFile::byte_offset(i64 offset) {
   const auto view = current_view();
   if (view->view->filetype->size() == 0) return view->view->displacement;
   i64 bytes = 0;
-  if (__builtin_mul_overflow(offset, view->etype_bytes(), &bytes))
+  if (__builtin_mul_overflow(offset, view->etype_bytes(), &bytes) || bytes >= view->view->filetype->stream_bytes())
     return Error{ErrorClass::kArg, "the offset is beyond what a file can have: " + std::to_string(offset)};
   return view->view->file_offset(bytes);
 }

@@ -39,10 +39,11 @@ Result<FlatTypeRef> FlatBuilder::make(FlatParts parts) {
     type->true_ub_ = math.add(type->first_, root.hi);
     const bool in_range =
         type->extent_ > -kFar && type->extent_ < kFar && type->true_lb_ > -kFar && type->true_ub_ < kFar;
+    const Error too_large{ErrorClass::kCount, "the datatype is too large: its offsets exceed 62 bits"};
+    if (math.overflow || !in_range) return too_large;
     NodeBuilder build(parts.keep_kinds);
     type->tiled_ = build.strided(tile_count(root, type->extent_), type->extent_, {type->root_, 0}).node;
-    if (math.overflow || !in_range || !type->tiled_)
-      return Error{ErrorClass::kCount, "the datatype is too large: its offsets exceed 62 bits"};
+    if (!type->tiled_) return too_large;
     type->monotone_ = type->tiled_->monotone;
     type->overlapping_ = type->tiled_->overlapping;
   }
@@ -64,6 +65,10 @@ bool FlatType::overlapping_once() const {
 
 i64 FlatType::pieces() const {
   return size_ > 0 ? root_->pieces : 0;
+}
+
+i64 FlatType::stream_bytes() const {
+  return tiled_ ? tiled_->size : 0;
 }
 
 i64 FlatType::alignment() const {

@@ -52,10 +52,12 @@ class FlatType {
   std::uint64_t hash() const { return hash_; }     // of the structure; equal trees hash equal
   i64 memory_bytes() const { return memory_bytes_; }   // what this object holds
   i64 pieces() const;                              // of one copy; saturated
+  // Stream positions end here: so many tiled copies keep offsets and positions below 2^62 (at least one copy does).
+  i64 stream_bytes() const;
   // The largest power of two that divides where every piece of every copy begins and ends.
   i64 alignment() const;
 
-  // Offset of stream byte `position` (0 <= position), tiling copies. O(depth log n).
+  // Offset of stream byte `position` (0 <= position < stream_bytes()), tiling copies. O(depth log n).
   i64 offset_of(i64 position) const;
   // Number of stream bytes (tiled copies, from copy 0 on) whose offset is < `offset`. O(depth log n) for sorted streams
   // (see monotone()); right for the others too, but then O(pieces that interleave).
@@ -84,7 +86,7 @@ using FlatTypeRef = std::shared_ptr<const FlatType>;
 FlatTypeRef contiguous_bytes();   // one byte; the default etype and filetype
 
 // Walks the stream range [begin, end) of tiled copies of a type, as runs in typemap order. Touching pieces coalesce (also
-// across copies) unless kinds are kept. Cheap to copy; bounded memory whatever the type.
+// across copies) unless kinds are kept. Cheap to copy; bounded memory whatever the type. `end` <= type->stream_bytes().
 class Cursor {
  public:
   Cursor(FlatTypeRef type, i64 origin, i64 begin, i64 end);   // offsets yielded are origin + offset in type

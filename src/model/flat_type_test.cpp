@@ -268,6 +268,28 @@ TEST(Serialize, RoundTripKeepsEverything) {
   });
 }
 
+std::vector<std::byte> bytes_from(std::initializer_list<int> values) {
+  std::vector<std::byte> bytes;
+  for (int value : values) bytes.push_back(static_cast<std::byte>(value));
+  return bytes;
+}
+
+TEST(Serialize, OnlyCanonicalBytesAreAccepted) {
+  // format 1 with data, lb 0, extent 8, first 0, a run of 8 bytes
+  EXPECT_TRUE(FlatType::deserialize(bytes_from({5, 0, 16, 0, 0, 8, 0, 1, 1})).ok());
+  EXPECT_FALSE(FlatType::deserialize(bytes_from({5, 0, 16, 0, 0, 0x88, 0, 0, 1, 1})).ok()) << "8 in two bytes";
+  // two runs of 4 bytes, 8 apart; 4 apart they are one run
+  EXPECT_TRUE(FlatType::deserialize(bytes_from({5, 0, 32, 0, 1, 2, 16, 0, 4, 0, 1, 1})).ok());
+  EXPECT_FALSE(FlatType::deserialize(bytes_from({5, 0, 32, 0, 1, 2, 8, 0, 4, 0, 1, 1})).ok());
+}
+
+TEST(Serialize, AnExtentBeyond62BitsIsRefused) {
+  auto bytes = bytes_from({5, 0});
+  for (int i = 0; i < 9; ++i) bytes.push_back(std::byte{0xff});
+  for (std::byte b : bytes_from({1, 0, 0, 8, 0, 1, 1})) bytes.push_back(b);
+  EXPECT_FALSE(FlatType::deserialize(bytes).ok());
+}
+
 TEST(Serialize, DamagedInputIsRefusedOrHarmless) {
   for_random_types(52, 1500, false, [](const Case& c, std::mt19937& rng) {
     std::vector<std::byte> bytes;
@@ -302,6 +324,27 @@ TEST(FlatType, HugeVectorIsOneNode) {
   EXPECT_TRUE(f->monotone());
   EXPECT_FALSE(f->overlapping());
   EXPECT_EQ(f->bytes_below(4000LL * 1'000'000 + 2), 4'000'002);
+}
+
+TEST(FlatType, TheStreamEndsBefore62Bits) {
+  constexpr i64 kFar = i64{1} << 62;
+  EXPECT_EQ(lowered(make_contiguous(0, int32()))->stream_bytes(), 0);
+  EXPECT_EQ(lowered(make_resized(0, kFar - 1, int32()))->stream_bytes(), 4) << "one copy there is";
+  const auto tiled = lowered(make_resized(0, 1000, int32()));
+  EXPECT_GT(tiled->stream_bytes(), kFar / 1000);
+  EXPECT_LT(tiled->offset_of(tiled->stream_bytes() - 1), kFar);
+  EXPECT_GE(lowered(byte_type())->stream_bytes(), kFar / 2);
+}
+
+TEST(FlatType, ExtentsBeyond62BitsAreRefused) {
+  for (const i64 extent : {INT64_MIN, INT64_MAX, i64{1} << 62})
+    EXPECT_FALSE(FlatType::lower(*make_resized(0, extent, int32())).ok()) << extent;
+}
+
+TEST(TypeSpec, TheTextOfATreeWithSharedChildrenIsShort) {
+  TypeSpecRef spec = int32();
+  for (int storey = 0; storey < 30; ++storey) spec = make_struct({1, 1}, {0, 4}, {spec, spec});
+  EXPECT_LT(to_string(*spec).size(), 3000u);
 }
 
 TEST(FlatType, EqualLayoutsBecomeEqual) {

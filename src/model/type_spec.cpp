@@ -43,6 +43,7 @@ TypeSpecRef make_strided(Combiner combiner, i64 count, i64 block_length, i64 str
 }
 
 constexpr std::size_t kShownEntries = 8;
+constexpr int kNamedTypes = 32;
 
 std::string list(const std::vector<i64>& values) {
   std::string text = "[";
@@ -90,13 +91,14 @@ std::string basic_name(const BasicType& basic) {
   return "?";
 }
 
-std::string text_of(const TypeSpec& spec, int depth);
+// `left`: types that may still be named. A tree whose children are shared has more paths than anyone reads.
+std::string text_of(const TypeSpec& spec, int& left);
 
-std::string child_text(const TypeSpec& spec, int depth) {
+std::string child_text(const TypeSpec& spec, int& left) {
   std::string text;
   for (std::size_t i = 0; i < spec.children.size() && i < kShownEntries; ++i) {
     text += i ? "," : "";
-    text += spec.children[i] ? text_of(*spec.children[i], depth + 1) : "null";
+    text += spec.children[i] ? text_of(*spec.children[i], left) : "null";
   }
   if (spec.children.size() > kShownEntries) text += ",...";
   return text;
@@ -108,10 +110,11 @@ std::string numbers(std::initializer_list<i64> values) {
   return text;
 }
 
-std::string text_of(const TypeSpec& s, int depth) {
-  if (depth > 16) return "...";
+std::string text_of(const TypeSpec& s, int& left) {
+  if (left == 0) return "...";
+  --left;
   if (s.combiner == Combiner::kNamed) return basic_name(s.basic);
-  const std::string child = child_text(s, depth);
+  const std::string child = child_text(s, left);
   const std::string order = s.c_order ? "c" : "fortran";
   switch (s.combiner) {
     case Combiner::kContiguous:
@@ -233,7 +236,8 @@ TypeSpecRef byte_type() {
 }
 
 std::string to_string(const TypeSpec& spec) {
-  return text_of(spec, 0);
+  int left = kNamedTypes;
+  return text_of(spec, left);
 }
 
 }  // namespace mercutio

@@ -7,6 +7,8 @@
 namespace mercutio {
 namespace {
 
+constexpr i64 kFarthest = i64{1} << 62;  // offsets in a filetype are below it too, so that sums of both fit
+
 std::string shown(const TypeSpecRef& spec) {
   std::string text = spec ? to_string(*spec) : "?";
   return text.size() > 160 ? text.substr(0, 157) + "..." : text;
@@ -61,6 +63,8 @@ Status check_view(const View& view, bool writable) {
   if (view.displacement < 0)
     return Error{ErrorClass::kArg,
                  "the displacement of a view must not be negative: " + std::to_string(view.displacement)};
+  if (view.displacement >= kFarthest)
+    return Error{ErrorClass::kArg, "the displacement of a view is beyond what a file can have: " + std::to_string(view.displacement)};
   MERCUTIO_TRY(check_type(view.etype, view.etype_spec, "etype", writable));
   MERCUTIO_TRY(check_type(view.filetype, view.filetype_spec, "filetype", writable));
   const i64 etype = view.etype->size(), filetype = view.filetype->size();

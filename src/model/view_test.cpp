@@ -60,6 +60,7 @@ TEST(View, LegalFiletypesPass) {
 
 TEST(View, WhatIsIllegalIsNamed) {
   expect_refused(view_of(int32(), int32(), -1), false, ErrorClass::kArg, "displacement");
+  expect_refused(view_of(int32(), int32(), i64{1} << 62), false, ErrorClass::kArg, "beyond what a file can have");
   expect_refused(view_of(int32(), make_indexed({1, 1}, {5, 2}, int32())), false, ErrorClass::kIo,
                  "must not decrease (data byte 4 lies at offset 8, after 20)");
   expect_refused(view_of(int32(), make_hindexed({1, 1}, {-4, 8}, int32())), false, ErrorClass::kIo, "offset -4");

@@ -78,10 +78,14 @@ i64 place_bits(const FlatType& type, const std::vector<Piece>& all, i64 copies) 
   return goes_on ? bits : bits | end;
 }
 
-// As many copies as lie where offsets are promised to be.
 i64 copies_within(const FlatType& type, i64 wanted) {
+  return std::min(type.stream_bytes() / type.size(), wanted);
+}
+
+// There must be as many copies as keep everything within kFar.
+void check_stream(const FlatType& type) {
   const i64 reach = std::max({type.extent() < 0 ? -type.extent() : type.extent(), type.true_extent(), type.size(), i64{1}});
-  return std::clamp<i64>(kFar / reach, 1, wanted);
+  FUZZ_CHECK(type.stream_bytes() % type.size() == 0 && type.stream_bytes() / type.size() >= std::max<i64>(1, kFar / reach), "stream_bytes()");
 }
 
 void check_walk(const FlatTypeRef& type, const std::vector<i64>& offsets, i64 begin, i64 end, Random& random) {
@@ -150,6 +154,7 @@ void check_properties(const FlatType& type, const std::vector<Piece>& pieces) {
   }
   FUZZ_CHECK(type.size() == size, "the size of one copy");
   if (size == 0) return;
+  check_stream(type);
   FUZZ_CHECK(type.true_lb() == low && type.true_lb() + type.true_extent() == high, "the true bounds");
   FUZZ_CHECK(type.pieces() == static_cast<i64>(pieces.size()), "the number of pieces");
   const i64 copies = copies_within(type, 3);

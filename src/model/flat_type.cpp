@@ -29,6 +29,8 @@ Result<FlatTypeRef> FlatBuilder::make(FlatParts parts) {
   SafeMath math;
   type->lb_ = parts.lb;
   type->extent_ = math.sub(parts.ub, parts.lb);
+  const Error too_large{ErrorClass::kCount, "the datatype is too large: its offsets exceed 62 bits"};
+  if (math.overflow) return too_large;
   type->keep_kinds_ = parts.keep_kinds;
   type->root_ = parts.data.node ? parts.data.node : empty_node();
   const FlatNode& root = *type->root_;
@@ -39,7 +41,6 @@ Result<FlatTypeRef> FlatBuilder::make(FlatParts parts) {
     type->true_ub_ = math.add(type->first_, root.hi);
     const bool in_range =
         type->extent_ > -kFar && type->extent_ < kFar && type->true_lb_ > -kFar && type->true_ub_ < kFar;
-    const Error too_large{ErrorClass::kCount, "the datatype is too large: its offsets exceed 62 bits"};
     if (math.overflow || !in_range) return too_large;
     NodeBuilder build(parts.keep_kinds);
     type->tiled_ = build.strided(tile_count(root, type->extent_), type->extent_, {type->root_, 0}).node;

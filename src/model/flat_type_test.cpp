@@ -339,6 +339,17 @@ TEST(FlatType, TheStreamEndsBefore62Bits) {
 TEST(FlatType, ExtentsBeyond62BitsAreRefused) {
   for (const i64 extent : {INT64_MIN, INT64_MAX, i64{1} << 62})
     EXPECT_FALSE(FlatType::lower(*make_resized(0, extent, int32())).ok()) << extent;
+  const auto nothing = make_contiguous(0, int32());
+  EXPECT_FALSE(FlatType::lower(*make_hindexed_block(1, {-2, INT64_MAX}, nothing)).ok()) << "bounds without data";
+}
+
+TEST(FlatType, TheStrideOfNoBlocksMayBeAnything) {
+  EXPECT_TRUE(FlatType::lower(*make_vector(0, 8, INT64_MIN / 2, int32())).ok());
+}
+
+TEST(FlatType, ABasicTypeOfNegativeSizeIsRefused) {
+  for (const BasicType& basic : {BasicType{Basic::kByte, -1, 1}, BasicType{Basic::kByte, 1, -1}})
+    EXPECT_FALSE(FlatType::lower(*make_named(basic)).ok());
 }
 
 TEST(TypeSpec, TheTextOfATreeWithSharedChildrenIsShort) {

@@ -56,7 +56,7 @@ Error bad(ErrorClass cls, const TypeSpec& spec, const char* why) {
 
 Result<Lowered> Lowering::named(const BasicType& basic) {
   const i64 bytes = sizes_ == Sizes::kNative ? basic.native_bytes : basic.external_bytes;
-  if (bytes < 0) return Error{ErrorClass::kType, "a basic datatype of negative size"};
+  if (basic.native_bytes < 0 || basic.external_bytes < 0) return Error{ErrorClass::kType, "a basic datatype of negative size"};
   return Lowered{build_.run(bytes, basic), 0, bytes};
 }
 
@@ -69,9 +69,9 @@ Lowered Lowering::repeat(const Lowered& child, i64 count, i64 stride) {
 
 Result<Lowered> Lowering::vector(const TypeSpec& spec, const Lowered& child) {
   if (spec.count < 0 || spec.block_length < 0) return bad(ErrorClass::kCount, spec, "a negative count");
+  if (spec.count == 0 || spec.block_length == 0) return Lowered{};  // whatever the stride
   const i64 step = extent(child);
   const i64 stride = spec.combiner == Combiner::kVector ? math_.mul(spec.stride, step) : spec.stride;
-  if (spec.count == 0 || spec.block_length == 0) return Lowered{};
   return repeat(repeat(child, spec.block_length, step), spec.count, stride);
 }
 

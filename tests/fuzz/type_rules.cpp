@@ -177,7 +177,7 @@ class Judge {
   Judgement named(const BasicType& basic) const {
     const i64 bytes = sizes_ == Sizes::kNative ? basic.native_bytes : basic.external_bytes;
     Judgement j;
-    j.legal = bytes >= 0;
+    j.legal = basic.native_bytes >= 0 && basic.external_bytes >= 0;
     j.bytes = j.reach = magnitude(bytes);
     return j;
   }
@@ -214,6 +214,7 @@ class Judge {
       case Combiner::kVector:
       case Combiner::kHvector:
         j.legal = s.count >= 0 && s.block_length >= 0;
+        j.work = plus(1, s.count);  // blocks of no length are counted as well
         add(j, child, times(s.count, s.block_length), times(times(s.count, s.stride), s.combiner == Combiner::kVector ? step : 1));
         return j;
       case Combiner::kSubarray:

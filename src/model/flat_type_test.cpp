@@ -343,6 +343,13 @@ TEST(FlatType, ExtentsBeyond62BitsAreRefused) {
   EXPECT_FALSE(FlatType::lower(*make_hindexed_block(1, {-2, INT64_MAX}, nothing)).ok()) << "bounds without data";
 }
 
+TEST(FlatType, NestingHasALimit) {
+  TypeSpecRef spec = int32();
+  for (i64 storey = 0; storey < kMaxTypeDepth; ++storey) spec = make_struct({1}, {0}, {spec});
+  EXPECT_TRUE(FlatType::lower(*spec).ok());
+  EXPECT_FALSE(FlatType::lower(*make_dup(spec)).ok());
+}
+
 TEST(FlatType, TheStrideOfNoBlocksMayBeAnything) {
   EXPECT_TRUE(FlatType::lower(*make_vector(0, 8, INT64_MIN / 2, int32())).ok());
 }

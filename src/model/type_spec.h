@@ -54,6 +54,10 @@ enum class Combiner : unsigned char {
 enum class Distribution : unsigned char { kBlock, kCyclic, kNone };
 inline constexpr i64 kDefaultDistributionArg = -1;
 
+// Constructors on top of each other; what is deeper is refused. Whoever walks a tree may recurse: it fits in the stack of a
+// thread.
+inline constexpr i64 kMaxTypeDepth = 1024;
+
 struct TypeSpec;
 using TypeSpecRef = std::shared_ptr<const TypeSpec>;
 

@@ -145,9 +145,9 @@ TypeSpecRef spec_from(const Contents& c, const std::vector<TypeSpecRef>& childre
   }
 }
 
-Result<TypeSpecRef> build_spec(MPI_Datatype type);
+Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth);
 
-Result<std::vector<TypeSpecRef>> children_of(Contents& c) {
+Result<std::vector<TypeSpecRef>> children_of(Contents& c, i64 depth) {
   // MPI-1 bounds markers carry no data; the struct's real bounds are taken from the MPI below.
   std::vector<TypeSpecRef> children;
   std::vector<i64> lengths, displacements;
@@ -157,7 +157,7 @@ Result<std::vector<TypeSpecRef>> children_of(Contents& c) {
       children.push_back(make_contiguous(0, byte_type()));
       continue;
     }
-    MERCUTIO_LET(TypeSpecRef child, build_spec(c.types[i]));
+    MERCUTIO_LET(TypeSpecRef child, build_spec(c.types[i], depth + 1));
     children.push_back(std::move(child));
   }
   return children;
@@ -183,7 +183,8 @@ Result<TypeSpecRef> with_bounds_of(MPI_Datatype type, TypeSpecRef spec) {
   return make_resized(lb, extent, std::move(spec));
 }
 
-Result<TypeSpecRef> build_spec(MPI_Datatype type) {
+Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth) {
+  if (depth > kMaxTypeDepth) return type_error("the datatype is nested too deeply");
   Contents c;
   MERCUTIO_TRY(read_contents(type, c));
   if (c.combiner == MPI_COMBINER_NAMED) {
@@ -191,7 +192,7 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type) {
     MERCUTIO_LET(TypeSpecRef bytes, Result<TypeSpecRef>(make_contiguous(sized_spec(Basic::kByte, type)->basic.native_bytes, byte_type())));
     return bytes;   // a predefined type of this MPI only: moved as bytes
   }
-  Result<std::vector<TypeSpecRef>> children = children_of(c);
+  Result<std::vector<TypeSpecRef>> children = children_of(c, depth);
   TypeSpecRef spec = children ? spec_from(c, *children, type) : nullptr;
   free_contents(c);
   if (!children) return std::move(children).error();
@@ -270,7 +271,7 @@ bool is_named(MPI_Datatype type) {
 Result<DecodedType> decode(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return type_error("the datatype is MPI_DATATYPE_NULL");
   if (const CachedType* known = find_cached(type)) return DecodedType{known->spec};
-  MERCUTIO_LET(TypeSpecRef spec, build_spec(type));
+  MERCUTIO_LET(TypeSpecRef spec, build_spec(type, 0));
   if (!is_committed(type)) return DecodedType{std::move(spec), false};   // not cached: it may be committed later
   auto entry = std::make_unique<CachedType>(spec);
   if (PMPI_Type_set_attr(type, type_keyval(), entry.get()) == MPI_SUCCESS) {

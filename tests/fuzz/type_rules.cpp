@@ -51,7 +51,7 @@ class Maker {
   // Many constructors on top of each other.
   TypeSpecRef tower(int depth) {
     TypeSpecRef top = type(depth - 1);
-    const i64 storeys = taker_.byte() * (tame_ ? 1 : 40), kind = taker_.byte() % 3;
+    const i64 storeys = taker_.byte() * (tame_ ? 1 : 8), kind = taker_.byte() % 3;
     for (i64 i = 0; i < storeys; ++i)
       top = kind == 0 ? make_dup(top) : kind == 1 ? make_contiguous(1, top) : make_struct({1}, {0}, {top});
     return top;
@@ -275,7 +275,7 @@ class Judge {
       grid = times(grid, procs);
       cycles = times(cycles, times(procs, s.distributions[d] == Distribution::kNone ? 1 : plus(arg, share)));
     }
-    j.legal = j.legal && grid == s.count && s.block_length >= 0 && s.block_length < grid;
+    j.legal = j.legal && grid < kEndless && grid == s.count && s.block_length >= 0 && s.block_length < grid;
     add(j, child, places, times(cycles, times(places, plus(child.reach, child.reach))));
     return j;
   }

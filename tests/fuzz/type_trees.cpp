@@ -20,7 +20,7 @@ namespace {
 constexpr i64 kMostWork = 20000;        // of the oracle
 constexpr i64 kMostElements = 20000;
 constexpr i64 kSafeReach = i64{1} << 59;  // numbers up to here must not be refused
-constexpr i64 kSafeDepth = 200;
+constexpr i64 kSafeDepth = 200;           // flat nodes have a limit as well
 
 void check_against_oracle(const TypeSpec& spec, const FlatTypeRef& type, Sizes sizes, Random& random) {
   const oracle::Typemap map = oracle::expand(spec, sizes);

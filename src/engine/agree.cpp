@@ -21,6 +21,8 @@ Error from_bytes(const std::vector<std::byte>& bytes) {
   if (bytes.size() < sizeof head) return Error{ErrorClass::kIntern, "an error report arrived cut short"};
   std::memcpy(head, bytes.data(), sizeof head);
   std::string what(reinterpret_cast<const char*>(bytes.data()) + sizeof head, bytes.size() - sizeof head);
+  const bool known = head[0] > static_cast<i64>(ErrorClass::kNone) && head[0] <= static_cast<i64>(ErrorClass::kOther);
+  if (!known || head[1] != static_cast<int>(head[1])) return Error{ErrorClass::kIntern, "an error report arrived damaged: " + what};
   return Error{static_cast<ErrorClass>(head[0]), std::move(what), static_cast<int>(head[1]), head[2], head[3]};
 }
 
@@ -32,9 +34,10 @@ Task<Status> agree_with_minimum(Channel channel, Status mine, i64& lowest) {
   MERCUTIO_CO_TRY(co_await all_reduce(channel, words, Reduce::kMin));
   lowest = words[1];
   if (words[0] == ranks) co_return ok_status();
+  if (words[0] < 0 || words[0] > ranks) co_return Error{ErrorClass::kIntern, "a rank that isn't there reported a failure"};
   std::vector<std::byte> report;
   if (words[0] == me) {
-    Error error = mine.error();
+    Error error = mine.ok() ? Error{ErrorClass::kIntern, "another rank reported a failure of this one"} : mine.error();
     if (ranks > 1) error.what += " (rank " + std::to_string(me) + " on " + channel.comm->host() + ")";
     report = to_bytes(error);
   }

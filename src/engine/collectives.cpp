@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <numeric>
 
 #include "engine/messages.h"
@@ -33,6 +34,18 @@ void combine(std::span<i64> into, std::span<const i64> other, Reduce op) {
   }
 }
 
+// Makes room for what another rank has announced. The one place where its word decides how much memory is asked for.
+Status make_room(std::vector<std::byte>& data, i64 bytes) {
+  constexpr i64 kMost = i64{1} << 40;
+  if (bytes < 0 || bytes > kMost) return Error{ErrorClass::kIntern, "a message of " + std::to_string(bytes) + " bytes was announced"};
+  try {
+    data.resize(static_cast<size_t>(bytes));
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorClass::kNoMem, "no memory for a message of " + std::to_string(bytes) + " bytes"};
+  }
+  return ok_status();
+}
+
 i64 power_of_two_below(i64 ranks) {
   i64 power = 1;
   while (power * 2 <= ranks) power *= 2;
@@ -45,7 +58,9 @@ Task<Status> bruck(Channel channel, std::span<const i64> sizes, std::vector<std:
   const i64 ranks = channel.comm->size(), me = channel.comm->rank();
   auto span_of = [&](i64 first_rank, i64 count) {
     i64 bytes = 0;
-    for (i64 i = 0; i < count; ++i) bytes += sizes[static_cast<size_t>((first_rank + i) % ranks)];
+    for (i64 i = 0; i < count; ++i) {
+      if (__builtin_add_overflow(bytes, sizes[static_cast<size_t>((first_rank + i) % ranks)], &bytes)) return INT64_MAX;
+    }
     return bytes;
   };
   for (i64 held = 1; held < ranks; held *= 2) {
@@ -53,7 +68,7 @@ Task<Status> bruck(Channel channel, std::span<const i64> sizes, std::vector<std:
     const i64 to = (me - held + ranks) % ranks, from = (me + held) % ranks;
     const i64 out_bytes = span_of(me, count), in_bytes = span_of(from, count);
     const size_t old_bytes = blocks.size();
-    blocks.resize(old_bytes + static_cast<size_t>(in_bytes));
+    MERCUTIO_CO_TRY(make_room(blocks, static_cast<i64>(old_bytes) + std::min(in_bytes, INT64_MAX / 2)));
     ConstBytes out(blocks.data(), static_cast<size_t>(out_bytes));
     Bytes in(blocks.data() + old_bytes, static_cast<size_t>(in_bytes));
     MERCUTIO_CO_TRY(co_await swap_messages(channel, out_bytes > 0 ? to : kNobody, out, in_bytes > 0 ? from : kNobody, in));
@@ -131,13 +146,17 @@ Task<Result<std::vector<std::vector<std::byte>>>> all_gather_strings(Channel cha
   i64 my_bytes = static_cast<i64>(mine.size());
   std::vector<i64> sizes(static_cast<size_t>(ranks));
   MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&my_bytes, 1)), bytes_of(std::span(sizes))));
+  if (std::any_of(sizes.begin(), sizes.end(), [](i64 size) { return size < 0; }))
+    co_return Error{ErrorClass::kIntern, "a message of negative length was announced"};
+  sizes[static_cast<size_t>(me)] = my_bytes;
   std::vector<std::byte> blocks(mine.begin(), mine.end());
   MERCUTIO_CO_TRY(co_await bruck(channel, sizes, blocks));
   std::vector<std::vector<std::byte>> all(static_cast<size_t>(ranks));
   const std::byte* next = blocks.data();
   for (i64 i = 0; i < ranks; ++i) {
     const size_t rank = static_cast<size_t>((me + i) % ranks);
-    all[rank].assign(next, next + sizes[rank]);
+    MERCUTIO_CO_TRY(make_room(all[rank], sizes[rank]));
+    std::copy(next, next + sizes[rank], all[rank].begin());
     next += sizes[rank];
   }
   co_return all;
@@ -158,6 +177,7 @@ static Task<Status> node_broadcast(Channel channel, i64 root, std::vector<std::b
   MERCUTIO_CO_TRY(co_await node_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(all))));
   const Item& sent = all[static_cast<size_t>(root)];
   done = sent.bytes <= static_cast<i64>(sizeof sent.data);
+  if (sent.bytes < 0) co_return Error{ErrorClass::kIntern, "a message of negative length was announced"};
   if (done) data.assign(sent.data, sent.data + sent.bytes);
   co_return ok_status();
 }
@@ -176,7 +196,7 @@ Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) 
   if (place != 0) {
     const i64 parent = (place - mask + root) % ranks;
     MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, parent, bytes_of(std::span(&bytes, 1))));
-    data.resize(static_cast<size_t>(bytes));
+    MERCUTIO_CO_TRY(make_room(data, bytes));
     if (bytes > 0) MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, parent, data));
   }
   MessageSet messages;

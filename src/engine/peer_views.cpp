@@ -63,6 +63,7 @@ Task<Status> gather_unknown(Channel channel, FlatTypeRef mine, std::span<const V
     auto& bytes = (*gathered)[static_cast<size_t>(rank)];
     auto type = FlatType::deserialize(bytes);
     if (!type) co_return std::move(type).error();
+    if ((*type)->hash() != hash) co_return Error{ErrorClass::kIntern, "a filetype arrived that is not the one announced"};
     arrived[hash] = std::move(*type);
     bytes = {};
   }

@@ -32,9 +32,12 @@ Status OpenFile::set_info(const InfoItems& info) {
   }
   const Channel channel = next_channel();
   MERCUTIO_TRY(wait_for(broadcast(channel, 0, message)));
+  WireReader reader(message);
+  const InfoItems from_rank_zero = reader.items();
+  if (reader.failed()) return Error{ErrorClass::kIntern, "the hints of rank 0 arrived damaged"};
   std::lock_guard lock(mutex_);
   auto changed = std::make_shared<HintSet>(*hints_);
-  apply_agreed_hints(*changed, WireReader(message).items(), info, HintTime::kAnyTime);
+  apply_agreed_hints(*changed, from_rank_zero, info, HintTime::kAnyTime);
   hints_ = std::move(changed);
   return ok_status();
 }

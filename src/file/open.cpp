@@ -78,15 +78,18 @@ Status OpenFile::exchange_open(const OpenCall& call) {
   }
   MERCUTIO_TRY(wait_for(broadcast(next_channel(), 0, message)));
   WireReader reader(message);
+  const i64 amode_bits = reader.number();
+  const InfoItems from_environment = reader.items(), from_rank_zero = reader.items();
   Status mine = call.argument_error;
   if (mine) mine = check_amode(amode_);
-  if (mine && reader.number() != bits_of(amode_))
+  if (mine && reader.failed()) mine = Error{ErrorClass::kIntern, "what rank 0 said of the file is damaged"};
+  if (mine && amode_bits != bits_of(amode_))
     mine = Error{ErrorClass::kNotSame, "the access mode differs from that of rank 0"};
   MERCUTIO_TRY(agreed(std::move(mine)));
 
   auto hints = std::make_shared<HintSet>();
-  apply_hints(*hints, reader.items(), HintSource::kEnvironment, HintTime::kOpen);
-  apply_agreed_hints(*hints, reader.items(), call.info, HintTime::kOpen);
+  apply_hints(*hints, from_environment, HintSource::kEnvironment, HintTime::kOpen);
+  apply_agreed_hints(*hints, from_rank_zero, call.info, HintTime::kOpen);
   hints_ = std::move(hints);
   return ok_status();
 }

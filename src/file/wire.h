@@ -36,35 +36,43 @@ class WireWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Reads back; past the end everything is zero and empty.
+// Reads back; past the end everything is zero and empty, and failed() says so.
 class WireReader {
  public:
   explicit WireReader(ConstBytes bytes) : rest_(bytes) {}
   i64 number() {
     i64 value = 0;
-    if (rest_.size() < sizeof value) return 0;
+    if (rest_.size() < sizeof value) return fail(), 0;
     std::memcpy(&value, rest_.data(), sizeof value);
     rest_ = rest_.subspan(sizeof value);
     return value;
   }
   std::string text() {
     const auto size = static_cast<size_t>(number());
-    if (size > rest_.size()) return {};
+    if (size > rest_.size()) return fail(), std::string();
     std::string out(reinterpret_cast<const char*>(rest_.data()), size);
     rest_ = rest_.subspan(size);
     return out;
   }
   InfoItems items() {
     InfoItems out;
-    for (i64 left = number(); left > 0 && !rest_.empty(); --left) {
+    i64 left = number();
+    if (left < 0) fail();
+    for (; left > 0 && !failed_; --left) {
       std::string key = text();
       out.emplace_back(std::move(key), text());
     }
     return out;
   }
+  bool failed() const { return failed_; }   // the message ended too early, or a length in it can't be
 
  private:
+  void fail() {
+    failed_ = true;
+    rest_ = {};
+  }
   ConstBytes rest_;
+  bool failed_ = false;
 };
 
 }  // namespace mercutio

@@ -340,6 +340,10 @@ InfoItems parse_hint_string(const std::string& text) {
 
 InfoItems effective_hints(const Hints& hints) {
   InfoItems items;
+  // Other names first: who hands the list back, in order, gets what the canonical names say.
+  items.emplace_back("collective_buffering", hints.romio_cb_write == Toggle::kDisable ? "false" : "true");
+  if (hints.striping_unit > 0) items.emplace_back("stripe_size", std::to_string(hints.striping_unit));
+  if (hints.striping_factor > 0) items.emplace_back("stripe_width", std::to_string(hints.striping_factor));
   for (const Row& row : kRows) {
     std::string text = row.get(row, hints);
     const bool left_to_system = text.empty() || (row.unit == "count" && text == "-1") ||
@@ -348,9 +352,6 @@ InfoItems effective_hints(const Hints& hints) {
     if (row.name == "romio_synchronized_flush") text = hints.romio_synchronized_flush ? "enabled" : "disabled";
     items.emplace_back(std::string(row.name), std::move(text));
   }
-  items.emplace_back("collective_buffering", hints.romio_cb_write == Toggle::kDisable ? "false" : "true");
-  if (hints.striping_unit > 0) items.emplace_back("stripe_size", std::to_string(hints.striping_unit));
-  if (hints.striping_factor > 0) items.emplace_back("stripe_width", std::to_string(hints.striping_factor));
   return items;
 }
 

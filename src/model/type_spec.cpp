@@ -65,7 +65,7 @@ std::string list(const std::vector<Distribution>& values) {
 }
 
 std::string basic_name(const BasicType& basic) {
-  const std::string bits = std::to_string(basic.native_bytes * 8);
+  const std::string bits = std::to_string(static_cast<std::uint64_t>(basic.native_bytes) * 8);
   switch (basic.kind) {
     case Basic::kByte:
       return basic.native_bytes == 1 ? "byte" : "byte" + bits;

@@ -27,7 +27,7 @@ Input example(Random& random);
 
 // The memory that operator new has given out since the last call, at its highest. More than kMostMemory is refused with
 // std::bad_alloc, on every machine alike: an input must not make the library ask for it.
-inline constexpr i64 kMostMemory = 512 * MiB;
+inline constexpr i64 kMostMemory = 128 * MiB;
 void start_measuring_memory();
 i64 most_memory_used();
 

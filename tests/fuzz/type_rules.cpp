@@ -215,7 +215,7 @@ class Judge {
       case Combiner::kHvector:
         j.legal = s.count >= 0 && s.block_length >= 0;
         j.work = plus(1, s.count);  // blocks of no length are counted as well
-        add(j, child, times(s.count, s.block_length), times(times(s.count, s.stride), s.combiner == Combiner::kVector ? step : 1));
+        add(j, child, times(s.count, s.block_length), times(times(s.count, s.stride), s.combiner == Combiner::kVector ? plus(step, 1) : 1));
         return j;
       case Combiner::kSubarray:
         return subarray(s, child);
@@ -240,7 +240,7 @@ class Judge {
     for (std::size_t i = 0; i < s.displacements.size(); ++i) {
       const i64 length = block ? s.block_length : s.lengths[i];
       j.legal = j.legal && length >= 0;
-      add(j, child, length, times(s.displacements[i], elements ? step : 1));
+      add(j, child, length, times(s.displacements[i], elements ? plus(step, 1) : 1));
     }
     return j;
   }

@@ -1,0 +1,273 @@
+// What a rank makes of the others' bytes (src/engine: shipped views, error reports, small collectives; src/file: opening).
+// In three forms. Ranks that keep to the protocol but send anything: views that arrive damaged reach nobody, views that arrive
+// whole do, and all honest ranks agree on it. A rank that is told of a failure tells the same one as all the others. And a rank
+// whose partner says whatever it likes, lengths included: it ends, with an error or without.
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "comm/simulated.h"
+#include "engine/collectives.h"
+#include "engine/peer_views.h"
+#include "engine/engine.h"
+#include "engine/messages.h"
+#include "file/file.h"
+#include "fuzz.h"
+#include "model/type_oracle.h"
+#include "scripted_comm.h"
+
+namespace mercutio::fuzz {
+
+Input example(Random& random) {
+  Input out(static_cast<std::size_t>(pick(random, 8, 120)));
+  for (std::byte& b : out) b = static_cast<std::byte>(random());
+  out[0] = static_cast<std::byte>(pick(random, 0, 3));
+  return out;
+}
+
+namespace {
+
+FlatTypeRef some_type(i64 number) {
+  std::mt19937 random(static_cast<unsigned>(number));
+  for (;;) {
+    const auto type = FlatType::lower(*oracle::random_type(random, 1 + static_cast<int>(number % 3), true));
+    if (type && (*type)->size() > 0) return *type;
+  }
+}
+
+bool plausible(const Error& error) {
+  return error.cls > ErrorClass::kNone && error.cls <= ErrorClass::kOther && !error.what.empty();
+}
+
+template <class T>
+std::function<bool()> step_of(std::shared_ptr<std::optional<Task<T>>> task) {
+  return [task] { return (*task)->step(); };
+}
+
+// Tasks of all ranks in a simulation, and their results.
+template <class T>
+class Ranks {
+ public:
+  void add(Task<T> task) { tasks_.push_back(std::make_shared<std::optional<Task<T>>>(std::move(task))); }
+  void run(Simulation& simulation) {
+    std::vector<std::function<bool()>> steps;
+    for (auto& task : tasks_) steps.push_back(step_of<T>(task));
+    const auto end = simulation.run(std::move(steps));
+    FUZZ_CHECK(end == Simulation::End::kDone, end == Simulation::End::kDeadlock ? "ranks wait for ever" : "too many steps");
+  }
+  T result(i64 rank) { return (*tasks_[static_cast<std::size_t>(rank)])->take(); }
+
+ private:
+  std::vector<std::shared_ptr<std::optional<Task<T>>>> tasks_;
+};
+
+// ---- shipped views ----
+
+struct Shipment {
+  FlatTypeRef type;     // null: no data
+  Input bytes;          // what the rank sends
+  std::uint64_t hash = 0;
+  bool honest = true;
+  bool whole = true;    // the bytes and the hash are the type's
+};
+
+Shipment shipment_from(Taker& taker, bool honest) {
+  Shipment out;
+  out.honest = honest;
+  if (taker.byte() % 8 == 7) return out;
+  out.type = some_type(taker.byte() % 64);
+  out.hash = out.type->hash();
+  out.type->serialize(out.bytes);
+  if (honest) return out;
+  const Input before = out.bytes;
+  const i64 form = taker.byte() % 4;
+  if (form == 0) {
+    const std::string any = taker.text(200);
+    out.bytes.assign(reinterpret_cast<const std::byte*>(any.data()), reinterpret_cast<const std::byte*>(any.data()) + any.size());
+  } else if (form <= 2) {
+    for (i64 i = 1 + taker.byte() % 3; i > 0; --i)
+      out.bytes[static_cast<std::size_t>(taker.byte()) % out.bytes.size()] = static_cast<std::byte>(taker.byte());
+  }
+  if (taker.byte() % 16 == 15) out.hash = static_cast<std::uint64_t>(taker.word());
+  out.whole = out.bytes == before && out.hash == out.type->hash();
+  return out;
+}
+
+Task<Status> send_any(Channel channel, const Input& bytes) {
+  auto gathered = co_await all_gather_strings(channel, bytes);
+  Status mine = ok_status();
+  if (!gathered) mine = gathered.error();
+  co_return co_await agree(channel, std::move(mine));
+}
+
+void ship(Taker& taker) {
+  const i64 ranks = 2 + taker.byte() % 3, liars = 1 + taker.byte() % (ranks - 1);
+  Simulation simulation(ranks, {static_cast<std::uint64_t>(taker.byte()), 40, -1, 1 << 20});
+  std::vector<Shipment> all;
+  std::vector<ViewWords> words;
+  std::vector<PeerAccess> accesses;
+  for (i64 rank = 0; rank < ranks; ++rank) {
+    all.push_back(shipment_from(taker, rank >= liars));
+    const Shipment& one = all.back();
+    words.push_back(ViewWords{one.hash, 0, 0});
+    accesses.push_back(PeerAccess{nullptr, 0, 0, one.type ? one.type->size() : 0, 0, 0});
+  }
+  std::vector<PeerViews> views(static_cast<std::size_t>(ranks));
+  std::vector<std::vector<PeerAccess>> peers(static_cast<std::size_t>(ranks), accesses);
+  Ranks<Status> tasks;
+  bool any = false, whole = true;
+  for (const Shipment& one : all) any |= one.type != nullptr, whole &= one.whole;
+  if (!any) return;
+  for (i64 rank = 0; rank < ranks; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    const Channel channel{&simulation.comm(rank), 1, nullptr};
+    tasks.add(all[r].honest ? ship_views(channel, views[r], all[r].type, words, peers[r]) : send_any(channel, all[r].bytes));
+  }
+  tasks.run(simulation);
+  const Status first = tasks.result(liars);
+  FUZZ_CHECK(first || plausible(first.error()), "an error of no class");
+  FUZZ_CHECK(first || !whole, "views that are whole were refused: " + first.error().what);
+  for (i64 rank = liars; rank < ranks; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    const Status status = rank == liars ? first : tasks.result(rank);
+    FUZZ_CHECK(status.ok() == first.ok() && (status || status.error().cls == first.error().cls), "ranks that don't agree");
+    for (std::size_t peer = 0; peer < all.size(); ++peer) {
+      const FlatTypeRef known = views[r].find(static_cast<i64>(peer), all[peer].hash);
+      if (all[peer].type == nullptr) continue;
+      FUZZ_CHECK((known != nullptr) == status.ok(), "a view is known after a failure, or not known without one");
+      FUZZ_CHECK(!known || (known->hash() == all[peer].hash && known == peers[r][peer].filetype), "another view than was announced");
+    }
+  }
+}
+
+// ---- error reports ----
+
+Task<Status> report_any(Channel channel, i64 lowest, const Input& report, i64 ranks) {
+  i64 words[2] = {lowest, 0};
+  if (Status reduced = co_await all_reduce(channel, words, Reduce::kMin); !reduced) co_return std::move(reduced).error();
+  if (words[0] < 0 || words[0] >= ranks) co_return ok_status();
+  Input data;
+  if (words[0] == channel.comm->rank()) data = report;
+  co_return co_await broadcast(channel, words[0], data);
+}
+
+void report(Taker& taker) {
+  const i64 ranks = 2 + taker.byte() % 3, liar = taker.byte() % ranks;
+  Simulation simulation(ranks, {static_cast<std::uint64_t>(taker.byte()), 40, -1, 1 << 20});
+  const bool lies = taker.byte() % 4 != 0;
+  const i64 claimed = taker.flag() ? liar : taker.number();
+  const Error honest{static_cast<ErrorClass>(1 + taker.byte() % static_cast<i64>(ErrorClass::kOther)), "it failed: " + taker.text(60), static_cast<int>(taker.byte()), taker.number(),
+                     taker.number()};
+  const std::uint64_t failing = static_cast<std::uint64_t>(taker.byte());
+  const std::string any = taker.text(200);
+  Input message(any.size());
+  if (!any.empty()) std::memcpy(message.data(), any.data(), any.size());
+  Ranks<Status> tasks;
+  i64 lowest = ranks;
+  for (i64 rank = 0; rank < ranks; ++rank) {
+    const Channel channel{&simulation.comm(rank), 1, nullptr};
+    if (lies && rank == liar) {
+      tasks.add(report_any(channel, claimed, message, ranks));
+      continue;
+    }
+    const bool fails = (failing >> rank & 1) != 0;
+    if (fails) lowest = std::min(lowest, rank);
+    tasks.add(agree(channel, fails ? Status(honest) : ok_status()));
+  }
+  tasks.run(simulation);
+  std::optional<Status> first;
+  for (i64 rank = 0; rank < ranks; ++rank) {
+    Status status = tasks.result(rank);
+    if (lies && rank == liar) continue;
+    FUZZ_CHECK(status || plausible(status.error()), "an error of no class");
+    if (!first) first = status;
+    FUZZ_CHECK(status.ok() == first->ok() && (status || status.error() == first->error()), "ranks that don't agree");
+    if (lies && claimed <= lowest) continue;
+    FUZZ_CHECK(status.ok() == (lowest == ranks), "a failure that was not told, or told without need");
+    if (status) continue;
+    const Error& told = status.error();
+    FUZZ_CHECK(told.cls == honest.cls && told.sys_errno == honest.sys_errno && told.offset == honest.offset && told.bytes == honest.bytes &&
+                   told.what.starts_with(honest.what), "another failure than happened: " + told.what);
+  }
+}
+
+// ---- a partner that says anything ----
+
+template <class T>
+T finish(Task<T> task) {
+  return run(std::move(task), [](i64 spins) { FUZZ_CHECK(spins < 1000, "a rank waits for what has come"); });
+}
+
+void listen(Taker& taker) {
+  const i64 ranks = 2 + taker.byte() % 4, me = taker.byte() % ranks, what = taker.byte() % 5;
+  ScriptedComm comm(taker, me, ranks);
+  const Channel channel{&comm, 1, nullptr};
+  Input mine(static_cast<std::size_t>(taker.byte()), std::byte{7});
+  Status status = ok_status();
+  if (what == 0) {
+    status = finish(broadcast(channel, taker.byte() % ranks, mine));
+  } else if (what == 1) {
+    auto all = finish(all_gather_strings(channel, mine));
+    if (!all) status = all.error();
+    if (all) FUZZ_CHECK(static_cast<i64>(all->size()) == ranks && (*all)[static_cast<std::size_t>(me)] == mine, "the gather lost this rank's own");
+  } else if (what == 2) {
+    status = finish(agree(channel, taker.flag() ? ok_status() : Status(Error{ErrorClass::kIo, "mine"})));
+  } else if (what == 3) {
+    i64 before = 0, total = 0;
+    status = finish(exclusive_scan_sum(channel, taker.byte(), before, total));
+  } else {
+    i64 words[2] = {taker.number(), taker.number()};
+    status = finish(all_reduce(channel, words, static_cast<Reduce>(taker.byte() % 3)));
+  }
+  FUZZ_CHECK(status || plausible(status.error()), "an error of no class");
+}
+
+void open_with(Taker& taker) {
+  static Driver* const driver = resolve("memory:fuzz").driver;
+  OpenOptions options;
+  options.write = options.create = true;
+  const auto kept = driver->open("fuzz", options);
+  FUZZ_CHECK(kept.ok(), "the file can't be made");
+  const i64 ranks = 2 + taker.byte() % 2;
+  auto progress = make_eager_progress();
+  DatarepRegistry datareps;
+  OpenCall call;
+  call.file_name = "memory:fuzz";
+  call.amode.read_write = true;
+  call.info = {{"cb_nodes", "2"}, {"ind_rd_buffer_size", "64k"}};
+  auto opened = open_file(std::make_unique<ScriptedComm>(taker, ranks - 1, ranks), call, Context{progress.get(), &datareps, nullptr});
+  if (!opened) {
+    FUZZ_CHECK(plausible(opened.error()), "an error of no class");
+    return;
+  }
+  File& file = **opened;
+  const Status changed = file.set_info({{"cb_buffer_size", "1m"}, {"ind_wr_buffer_size", "4k"}});
+  FUZZ_CHECK(changed || plausible(changed.error()), "an error of no class");
+  FUZZ_CHECK(!file.info().empty(), "no hints at all");
+  const Status viewed = file.set_view(taker.byte(), byte_type(), byte_type(), "native", {}, ok_status());
+  FUZZ_CHECK(viewed || plausible(viewed.error()), "an error of no class");
+  const Status closed = file.close();
+  FUZZ_CHECK(closed || plausible(closed.error()), "an error of no class");
+}
+
+}  // namespace
+}  // namespace mercutio::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace mercutio::fuzz;
+  Taker taker(std::as_bytes(std::span(data, size)));
+  switch (taker.byte() % 4) {
+    case 0:
+      ship(taker);
+      return 0;
+    case 1:
+      report(taker);
+      return 0;
+    case 2:
+      listen(taker);
+      return 0;
+    default:
+      open_with(taker);
+      return 0;
+  }
+}

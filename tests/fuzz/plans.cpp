@@ -1,0 +1,159 @@
+// Planning (src/plan, src/model/pattern.cpp) from what other ranks say of their accesses, from hints as users write them, and
+// any topology and layout: the plan verifies, every byte of every rank belongs to exactly one aggregator's window, and the
+// pattern moved by a multiple of the plan's unit has the same key and the same plan, moved (src/plan/key.*).
+#include <algorithm>
+#include <cstring>
+
+#include "fuzz.h"
+#include "plan/key.h"
+
+namespace mercutio::fuzz {
+
+Input example(Random& random) {
+  static const char* const kHints[] = {"romio_cb_write=enable;romio_cb_read=enable", "cb_nodes=3",          "cb_buffer_size=64",
+                                       "mercutio_domains=stripe_cyclic",             "mercutio_strategy=dynamic", "mercutio_strategy=transpose",
+                                       "mercutio_domains=group_cyclic",              "cb_config_list=n0:2,*:1",   "mercutio_placement=cost",
+                                       "mercutio_domains=aligned",                   "mercutio_placement=stripe_aware", "romio_lustre_co_ratio=4"};
+  std::string text;
+  for (i64 i = pick(random, 0, 4); i > 0; --i) text += std::string(kHints[pick(random, 0, 11)]) + ";";
+  Input out{static_cast<std::byte>(text.size())};
+  for (const char c : text) out.push_back(static_cast<std::byte>(c));
+  for (i64 i = pick(random, 8, 150); i > 0; --i) out.push_back(static_cast<std::byte>(random() % (pick(random, 0, 3) ? 200 : 256)));
+  return out;
+}
+
+namespace {
+
+constexpr i64 kFarthest = INT64_MAX - (i64{1} << 40);   // a displacement and an offset below 2^62 each
+constexpr i64 kMostData = i64{1} << 50;
+constexpr i64 kMostWalked = 4096;
+
+struct Case {
+  Hints hints;
+  Topology topology;
+  Layout layout;
+  std::vector<RankSummary> ranks;
+  Direction direction = Direction::kRead;
+  bool atomic = false;
+};
+
+i64 place_from(Taker& taker) {
+  const i64 number = taker.number();
+  return std::min(kFarthest, number == INT64_MIN ? 0 : number < 0 ? -number : number);
+}
+
+void take_machine(Taker& taker, Case& out) {
+  const auto nodes = static_cast<std::size_t>(taker.byte() % 4 + 1);
+  for (std::size_t node = 0; node < nodes; ++node) out.topology.node_names.push_back("n" + std::to_string(node));
+  for (std::size_t rank = 0; rank < out.ranks.size(); ++rank) out.topology.node_of_rank.push_back(taker.byte() % static_cast<i64>(nodes));
+  if (nodes == 1 && taker.flag()) out.topology.segment_bytes = 20 * MiB;
+  if (taker.byte() % 4 == 0) {
+    const auto columns = static_cast<i64>(taker.byte() % 4 + 1), all = static_cast<i64>(out.ranks.size());
+    if (all % columns == 0) out.topology.cartesian = {all / columns, columns};
+  }
+  if (taker.flag()) out.topology.link_mb_per_s = taker.byte(), out.topology.memory_mb_per_s = taker.byte() * 100;
+  if (taker.flag()) out.layout.stripe_bytes = std::min<i64>(place_from(taker), i64{1} << 32);
+  if (taker.flag()) out.layout.stripe_count = taker.byte() % 20;
+}
+
+Case case_from(Taker& taker) {
+  Case out;
+  HintSet set;
+  const std::string text = taker.text(200);
+  apply_hints(set, parse_hint_string(text), HintSource::kInfo, HintTime::kOpen);
+  out.hints = set.values;
+  out.direction = taker.flag() ? Direction::kWrite : Direction::kRead;
+  out.atomic = taker.byte() % 16 == 15;
+  const i64 form = taker.byte() % 4;
+  const auto ranks = static_cast<std::size_t>(taker.byte() % 16 + 1);
+  i64 next = place_from(taker) / 2;
+  for (std::size_t i = 0; i < ranks; ++i) {
+    RankSummary rank;
+    rank.first = form == 0 ? place_from(taker) : form == 1 ? taker.byte() : next;
+    const i64 span = form == 0 ? place_from(taker) : taker.byte() * (form == 3 ? 4099 : 1);
+    rank.last = std::min(kFarthest + 1, rank.first > kFarthest - span ? kFarthest + 1 : rank.first + span);
+    const i64 room = std::min(kMostData, rank.last - rank.first);
+    rank.bytes = taker.flag() ? room : std::min(room, place_from(taker));
+    if (rank.bytes > 0 && taker.flag()) rank.run_bytes = 1 + taker.byte() % rank.bytes;
+    next = std::min(kFarthest, rank.last + (taker.byte() % 8 == 0 ? taker.byte() : 0));
+    out.ranks.push_back(rank);
+  }
+  take_machine(taker, out);
+  return out;
+}
+
+// In how many windows that serve `rank` a byte lies, over all aggregators; -1: too many windows to look at.
+i64 windows_with(const Plan& plan, i64 offset, i64 rank) {
+  i64 found = 0;
+  for (i64 i = 0; i < plan.domains(); ++i) {
+    if (!plan.serves(i, rank)) continue;
+    const i64 windows = plan.windows(i);
+    if (windows > kMostWalked) return -1;
+    for (i64 w = 0; w < windows; ++w) {
+      const FileRange window = plan.window(i, w);
+      FUZZ_CHECK(!window.empty() && window.bytes() <= plan.buffer_bytes, "a window of " + std::to_string(window.bytes()) + " bytes");
+      if (offset < window.begin || offset >= window.end) continue;
+      ++found;
+      FUZZ_CHECK(plan.owner(offset, rank) == i, "byte " + std::to_string(offset) + " has another owner");
+    }
+    FUZZ_CHECK(plan.window(i, windows).empty(), "one window more");
+  }
+  return found;
+}
+
+void check_bytes(const Plan& plan, const Case& one, Taker& taker) {
+  for (std::size_t r = 0; r < one.ranks.size(); ++r) {
+    const RankSummary& rank = one.ranks[r];
+    if (rank.bytes == 0) continue;
+    const auto number = static_cast<i64>(r);
+    for (const i64 offset : {rank.first, rank.last - 1, rank.first + taker.byte() % (rank.last - rank.first)}) {
+      const i64 owner = plan.owner(offset, number);
+      FUZZ_CHECK(owner >= 0 && owner < plan.domains() && plan.serves(owner, number), "the owner of " + std::to_string(offset));
+      const FileRange domain = plan.domain(owner);
+      FUZZ_CHECK(offset >= domain.begin && offset < domain.end, std::to_string(offset) + " is not in its owner's domain");
+      const i64 found = windows_with(plan, offset, number);
+      FUZZ_CHECK(found == 1 || found == -1, std::to_string(offset) + " lies in " + std::to_string(found) + " windows");
+    }
+  }
+}
+
+void check_shift(const Plan& plan, const Pattern& pattern, const Case& one, Taker& taker) {
+  if (!plan.exchanges()) return;
+  const i64 unit = plan.shift_unit(), times = taker.byte() % 9 - 4;
+  FUZZ_CHECK(unit >= 1, "the unit of a shift");
+  i64 delta = 0, end = 0;
+  if (__builtin_mul_overflow(unit, times, &delta) || __builtin_add_overflow(pattern.end, delta, &end) || end > kFarthest + 1) return;
+  Case moved = one;
+  for (RankSummary& rank : moved.ranks) {
+    if (rank.bytes == 0) continue;
+    if (rank.first + delta < 0) return;
+    rank.first += delta;
+    rank.last += delta;
+  }
+  const Pattern there = summarise(moved.direction, moved.atomic, moved.ranks);
+  const PatternKey key = key_of(pattern, one.hints, {}), moved_key = key_of(there, moved.hints, {});
+  FUZZ_CHECK(key == moved_key && key.hash() == moved_key.hash(), "another key " + std::to_string(delta) + " bytes on");
+  FUZZ_CHECK(serves_shifted(plan, pattern.begin, there.begin), "the plan does not serve " + std::to_string(delta) + " bytes on");
+  Plan expected = make_plan(there, moved.hints, moved.topology, moved.layout), found = shift(plan, delta);
+  expected.reasons = found.reasons = {};
+  FUZZ_CHECK(expected == found, "another plan " + std::to_string(delta) + " bytes on:\n" + explain(expected, there) + "\nnot\n" + explain(found, there));
+}
+
+}  // namespace
+}  // namespace mercutio::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace mercutio;
+  using namespace mercutio::fuzz;
+  Taker taker(std::as_bytes(std::span(data, size)));
+  const Case one = case_from(taker);
+  const Pattern pattern = summarise(one.direction, one.atomic, one.ranks);
+  const Plan plan = make_plan(pattern, one.hints, one.topology, one.layout);
+  FUZZ_CHECK(!explain(plan, pattern).empty(), "no explanation");
+  for (const Reason& reason : plan.reasons)
+    FUZZ_CHECK(reason.text.find("did not pass verification") == std::string::npos, "a plan was made that does not hold");
+  FUZZ_CHECK(verify(plan, pattern).ok(), "the plan does not verify");
+  if (plan.exchanges()) check_bytes(plan, one, taker);
+  check_shift(plan, pattern, one, taker);
+  return 0;
+}

@@ -74,6 +74,12 @@ TEST(Hints, EffectiveValuesNameWhatHdf5AsksForAndNothingUnknown) {
   EXPECT_EQ(value_of(items, "striping_unit"), "(none)");
 }
 
+TEST(Hints, WhatIsInEffectCanBeHandedBack) {
+  const Hints hints = applied({{"romio_cb_read", "disable"}, {"striping_unit", "4k"}, {"cb_nodes", "3"}}).values;
+  EXPECT_EQ(applied(effective_hints(hints)).values, hints);
+  EXPECT_EQ(applied(effective_hints(Hints{})).values, Hints{}) << "automatic stays automatic";
+}
+
 TEST(Hints, Files) {
   const InfoItems lines = parse_romio_hints("# site\n cb_nodes   4\nromio_cb_write enable\nbroken\n");
   EXPECT_EQ(lines, (InfoItems{{"cb_nodes", "4"}, {"romio_cb_write", "enable"}}));

@@ -196,6 +196,12 @@ std::string place_in_groups(Planner& p) {
 
 }  // namespace
 
+static std::string trimmed(const std::string& text) {
+  const char* const kSpace = " \t\n\v\f\r";
+  const size_t from = text.find_first_not_of(kSpace);
+  return from == std::string::npos ? "" : text.substr(from, text.find_last_not_of(kSpace) - from + 1);
+}
+
 std::vector<i64> aggregator_limits(const Planner& p, bool& none) {
   none = false;
   if (p.hints.cb_config_list == "*:1" || p.hints.cb_config_list.empty()) return {};
@@ -204,7 +210,7 @@ std::vector<i64> aggregator_limits(const Planner& p, bool& none) {
   std::istringstream entries(p.hints.cb_config_list);
   for (std::string entry; std::getline(entries, entry, ',');) {
     const size_t colon = entry.rfind(':');
-    const std::string host = entry.substr(0, colon), number = colon == std::string::npos ? "1" : entry.substr(colon + 1);
+    const std::string host = trimmed(entry.substr(0, colon)), number = colon == std::string::npos ? "1" : trimmed(entry.substr(colon + 1));
     const i64 limit = number == "*" ? p.pattern.ranks : std::stoll(number);
     if (host == "*") others = limit;
     for (size_t node = 0; node < limits.size() && node < p.topology.node_names.size(); ++node) {

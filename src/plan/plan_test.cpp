@@ -210,6 +210,18 @@ Case random_case(Numbers& numbers) {
   return c;
 }
 
+TEST(Plan, BlanksInTheConfigListDontMatter) {
+  const Pattern p = interleaved(4, 0, 1 << 22);
+  Hints hints;
+  hints.cb_nodes = 4;
+  for (const char* list : {"n0:1,n1:2", " n0 :1 , n1:2 "}) {
+    hints.cb_config_list = list;
+    EXPECT_EQ(make_plan(p, hints, nodes_of({0, 0, 1, 1}), {}).domains(), 3) << list;
+  }
+  hints.cb_config_list = "*:* ,n1:0";
+  EXPECT_EQ(make_plan(p, hints, nodes_of({0, 0, 1, 1}), {}).domains(), 2);
+}
+
 TEST(Plan, AnyPatternOnAnyMachineIsTiled) {
   i64 moved_plans = 0;
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {

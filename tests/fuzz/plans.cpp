@@ -16,6 +16,12 @@ Input example(Random& random) {
                                        "mercutio_domains=aligned",                   "mercutio_placement=stripe_aware", "romio_lustre_co_ratio=4"};
   std::string text;
   for (i64 i = pick(random, 0, 4); i > 0; --i) text += std::string(kHints[pick(random, 0, 11)]) + ";";
+  if (pick(random, 0, 3) == 0) {
+    static const char* const kMarks[] = {"*", "n0", "n1", ":", ":2", ":*", ":0", ",", " ", ":999999999"};
+    text += "cb_config_list=";
+    for (i64 i = pick(random, 1, 9); i > 0; --i) text += kMarks[pick(random, 0, 9)];
+    text += ";";
+  }
   Input out{static_cast<std::byte>(text.size())};
   for (const char c : text) out.push_back(static_cast<std::byte>(c));
   for (i64 i = pick(random, 8, 150); i > 0; --i) out.push_back(static_cast<std::byte>(random() % (pick(random, 0, 3) ? 200 : 256)));

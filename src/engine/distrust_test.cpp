@@ -1,0 +1,98 @@
+// What a rank makes of messages that nobody should have sent: it ends with an Error, and keeps nothing of them.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "comm/in_process.h"
+#include "engine/engine.h"
+#include "engine/messages.h"
+#include "engine/peer_views.h"
+
+namespace mercutio {
+namespace {
+
+template <class T>
+T drive(Comm& comm, Task<T> task) {
+  return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
+}
+
+ErrorClass class_of(const Status& status) {
+  return status ? ErrorClass::kNone : status.error().cls;
+}
+
+// Rank 1 puts `lowest` into the reduction of an agreement, and is ready to send `report`.
+void expect_agreement(i64 lowest, std::vector<i64> report, ErrorClass expected) {
+  run_ranks(2, [&](Comm& comm) {
+    Channel channel{&comm, 1};
+    if (comm.rank() == 0) {
+      EXPECT_EQ(class_of(drive(comm, agree(channel, ok_status()))), expected) << lowest;
+      return;
+    }
+    i64 words[2] = {lowest, 0};
+    ASSERT_TRUE(drive(comm, all_reduce(channel, words, Reduce::kMin)));
+    if (words[0] < 0 || words[0] > 1) return;
+    const auto sent = std::as_bytes(std::span(report));
+    std::vector<std::byte> data(sent.begin(), sent.end());
+    ASSERT_TRUE(drive(comm, broadcast(channel, words[0], data)));
+  });
+}
+
+TEST(Distrust, FailuresNobodyHad) {
+  expect_agreement(-1, {}, ErrorClass::kIntern);
+  expect_agreement(0, {}, ErrorClass::kIntern);
+  const i64 io = static_cast<i64>(ErrorClass::kIo);
+  expect_agreement(1, {io, 5, -1, -1}, ErrorClass::kIo);
+  expect_agreement(1, {io, 5}, ErrorClass::kIntern);
+  expect_agreement(1, {0, 5, -1, -1}, ErrorClass::kIntern);
+  expect_agreement(1, {io + 1000, 5, -1, -1}, ErrorClass::kIntern);
+  expect_agreement(1, {io, i64{1} << 40, -1, -1}, ErrorClass::kIntern);
+}
+
+TEST(Distrust, LengthsThatCannotBe) {
+  for (const i64 length : {i64{-1}, INT64_MIN, INT64_MAX, i64{1} << 62}) {
+    run_ranks(2, [length](Comm& comm) {
+      Channel channel{&comm, 1};
+      i64 announced = length;
+      if (comm.rank() == 1) {   // a broadcast's length, then a gather's
+        MessageSet sent;
+        sent.add(comm.send(0, 1, const_bytes_of(std::span(&announced, 1))));
+        channel.tag = 2;
+        std::vector<i64> sizes(2);
+        EXPECT_TRUE(drive(comm, all_gather(channel, const_bytes_of(std::span(&announced, 1)), bytes_of(std::span(sizes)))));
+        while (!sent.done()) comm.idle(1);
+        return;
+      }
+      std::vector<std::byte> data;
+      EXPECT_EQ(class_of(drive(comm, broadcast(channel, 1, data))), ErrorClass::kIntern) << length;
+      channel.tag = 2;
+      const std::vector<std::byte> mine(3);
+      auto gathered = drive(comm, all_gather_strings(channel, mine));
+      ASSERT_FALSE(gathered.ok());
+      EXPECT_EQ(gathered.error().cls, ErrorClass::kIntern) << length;
+    });
+  }
+}
+
+TEST(Distrust, AnotherFiletypeThanWasAnnounced) {
+  const FlatTypeRef announced = FlatType::lower(*make_vector(3, 1, 2, byte_type())).value();
+  const FlatTypeRef sent = FlatType::lower(*make_vector(3, 1, 5, byte_type())).value();
+  run_ranks(2, [&](Comm& comm) {
+    const Channel channel{&comm, 1};
+    PeerViews views;
+    const ViewWords words[2] = {{0, 0, 1}, {announced->hash(), 0, 0}};
+    PeerAccess peers[2];
+    peers[1].end = announced->size();
+    if (comm.rank() == 0) {
+      EXPECT_EQ(class_of(drive(comm, ship_views(channel, views, nullptr, words, peers))), ErrorClass::kIntern);
+      EXPECT_EQ(views.find(1, announced->hash()), nullptr);
+      return;
+    }
+    std::vector<std::byte> tree;
+    sent->serialize(tree);
+    EXPECT_TRUE(drive(comm, all_gather_strings(channel, tree)).ok());
+    EXPECT_EQ(class_of(drive(comm, agree(channel, ok_status()))), ErrorClass::kIntern);
+  });
+}
+
+}  // namespace
+}  // namespace mercutio

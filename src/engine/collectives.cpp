@@ -24,12 +24,17 @@ Task<Status> swap_messages(Channel channel, i64 to, ConstBytes out, i64 from, By
   co_return messages.status();
 }
 
+// Numbers that no honest ranks have may wrap around: who asked for the sum sees that it is too small.
+i64 plus(i64 a, i64 b) {
+  return static_cast<i64>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
 void combine(std::span<i64> into, std::span<const i64> other, Reduce op) {
   for (size_t i = 0; i < into.size(); ++i) {
     switch (op) {
       case Reduce::kMax: into[i] = std::max(into[i], other[i]); break;
       case Reduce::kMin: into[i] = std::min(into[i], other[i]); break;
-      case Reduce::kSum: into[i] += other[i]; break;
+      case Reduce::kSum: into[i] = plus(into[i], other[i]); break;
     }
   }
 }
@@ -215,8 +220,8 @@ Task<Status> exclusive_scan_sum(Channel channel, i64 mine, i64& before, i64& tot
   if (on_one_node(channel)) {
     std::vector<i64> all(static_cast<size_t>(ranks));
     MERCUTIO_CO_TRY(co_await node_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(all))));
-    before = std::accumulate(all.begin(), all.begin() + me, i64{0});
-    total = std::accumulate(all.begin(), all.end(), i64{0});
+    before = std::accumulate(all.begin(), all.begin() + me, i64{0}, plus);
+    total = std::accumulate(all.begin(), all.end(), i64{0}, plus);
     co_return ok_status();
   }
   i64 inclusive = mine;
@@ -225,9 +230,9 @@ Task<Status> exclusive_scan_sum(Channel channel, i64 mine, i64& before, i64& tot
     const i64 to = me + distance < ranks ? me + distance : kNobody;
     const i64 from = me >= distance ? me - distance : kNobody;
     MERCUTIO_CO_TRY(co_await swap_messages(channel, to, const_bytes_of(std::span(&out, 1)), from, bytes_of(std::span(&in, 1))));
-    inclusive += in;
+    inclusive = plus(inclusive, in);
   }
-  before = inclusive - mine;
+  before = plus(inclusive, -mine);
   total = mine;
   co_return co_await all_reduce(channel, std::span(&total, 1), Reduce::kSum);
 }

@@ -29,7 +29,8 @@ Task<Status> place_ordered(Operation& operation) {
   const i64 base = WireReader(message).number();
   if (!counted) co_return counted.error();
   if (base < 0) co_return Error{ErrorClass::kOther, "rank 0 could not move the shared file pointer"};
-  operation.first_etype = base + before;
+  if (before < 0 || __builtin_add_overflow(base, before, &operation.first_etype))
+    co_return Error{ErrorClass::kArg, "the accesses of the ranks before this one are too large together"};
   co_return check_reach(operation);
 }
 

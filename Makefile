@@ -8,13 +8,15 @@ TEST_TIMEOUT ?= 300
 CMAKE_ARGS ?=
 PREFIX ?= /usr/local
 CASES ?= 100000
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= flat_bytes type_trees hints names wire plans peers
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo check build test suites model-long bench bench-nodes sanitize asan tsan docs install tidy format clean \
-        setup-demo setup-check setup-suites
+.PHONY: demo check build test suites model-long fuzz bench bench-nodes sanitize asan tsan docs install tidy format clean \
+        setup-demo setup-check setup-fuzz setup-suites
 
-setup-demo setup-check setup-suites: setup-%:
+setup-demo setup-check setup-fuzz setup-suites: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -44,6 +46,19 @@ suites: setup-suites build
 # The long form of the seeded model test (100,000 cases and more).
 model-long: build
 	$(BUILD)/bin/model_oracle --cases $(CASES)
+
+# The targets of tests/fuzz under clang's libFuzzer, FUZZ_SECONDS each. What was found so far stays in build-fuzz/corpus.
+fuzz: setup-fuzz
+	@cmake --preset fuzz > /dev/null
+	@cmake --build --preset fuzz -- --quiet
+	@for target in $(FUZZ_TARGETS); do \
+	  echo "# $$target"; \
+	  mkdir -p build-fuzz/corpus/$$target; \
+	  dict=tests/fuzz/dict/$$target.dict; \
+	  build-fuzz/bin/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) \
+	    -max_len=4096 -timeout=60 -verbosity=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix=build-fuzz/$$target- \
+	    $$(test -e $$dict && echo -dict=$$dict) build-fuzz/corpus/$$target tests/fuzz/corpus/$$target || exit 1; \
+	done
 
 # Each measuring program of bench/, one line a figure.
 bench: build

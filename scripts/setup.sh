@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh demo     compiler, CMake, an MPI if there is none, the demo's data and Python modules
 #   scripts/setup.sh check    both of Debian's MPIs, Fortran, test libraries, MPICH 5's headers (for the MPI-5 ABI backend)
+#   scripts/setup.sh fuzz     clang with libFuzzer and its sanitizers, for `make fuzz`
 #   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF, three more MPIs, mpi4py
 #
 # Distribution packages come from apt (root or sudo), wheels from PyPI into third_party/wheels/<name>, Python modules into
@@ -124,6 +125,11 @@ setup_check() {
   wheel --prefix mpich mpich==5.0.2
 }
 
+setup_fuzz() {
+  setup_build
+  apt_packages required clang-19 libclang-rt-19-dev
+}
+
 setup_suites() {
   setup_check
   apt_packages required dpkg-dev m4 patch xz-utils autoconf automake libtool python3-dev
@@ -136,9 +142,10 @@ setup_suites() {
 case "$set_name" in
   demo) setup_demo ;;
   check) setup_check ;;
+  fuzz) setup_fuzz ;;
   suites) setup_suites ;;
   *)
-    say "unknown set '$set_name': demo, check or suites" >&2
+    say "unknown set '$set_name': demo, check, fuzz or suites" >&2
     exit 2
     ;;
 esac

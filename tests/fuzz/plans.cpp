@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "fuzz.h"
 #include "plan/key.h"
+#include "plan_check.h"
 
 namespace mercutio::fuzz {
 
@@ -32,7 +32,6 @@ namespace {
 
 constexpr i64 kFarthest = INT64_MAX - (i64{1} << 40);   // a displacement and an offset below 2^62 each
 constexpr i64 kMostData = i64{1} << 50;
-constexpr i64 kMostWalked = 4096;
 
 struct Case {
   Hints hints;
@@ -58,6 +57,9 @@ void take_machine(Taker& taker, Case& out) {
     if (all % columns == 0) out.topology.cartesian = {all / columns, columns};
   }
   if (taker.flag()) out.topology.link_mb_per_s = taker.byte(), out.topology.memory_mb_per_s = taker.byte() * 100;
+  if (taker.flag())
+    for (std::size_t rank = 0; rank < out.ranks.size(); ++rank) out.topology.numa_of_rank.push_back(taker.byte() % 3);
+  if (taker.flag()) out.layout.server_mb_per_s = taker.byte() * 10, out.layout.first_server = taker.byte() % 20 - 1;
   if (taker.flag()) out.layout.stripe_bytes = std::min<i64>(place_from(taker), i64{1} << 32);
   if (taker.flag()) out.layout.stripe_count = taker.byte() % 20;
 }
@@ -81,46 +83,12 @@ Case case_from(Taker& taker) {
     const i64 room = std::min(kMostData, rank.last - rank.first);
     rank.bytes = taker.flag() ? room : std::min(room, place_from(taker));
     if (rank.bytes > 0 && taker.flag()) rank.run_bytes = 1 + taker.byte() % rank.bytes;
+    if (rank.run_bytes > 0 && taker.flag()) rank.first_run_bytes = 1 + taker.byte() % rank.bytes;
     next = std::min(kFarthest, rank.last + (taker.byte() % 8 == 0 ? taker.byte() : 0));
     out.ranks.push_back(rank);
   }
   take_machine(taker, out);
   return out;
-}
-
-// In how many windows that serve `rank` a byte lies, over all aggregators; -1: too many windows to look at.
-i64 windows_with(const Plan& plan, i64 offset, i64 rank) {
-  i64 found = 0;
-  for (i64 i = 0; i < plan.domains(); ++i) {
-    if (!plan.serves(i, rank)) continue;
-    const i64 windows = plan.windows(i);
-    if (windows > kMostWalked) return -1;
-    for (i64 w = 0; w < windows; ++w) {
-      const FileRange window = plan.window(i, w);
-      FUZZ_CHECK(!window.empty() && window.bytes() <= plan.buffer_bytes, "a window of " + std::to_string(window.bytes()) + " bytes");
-      if (offset < window.begin || offset >= window.end) continue;
-      ++found;
-      FUZZ_CHECK(plan.owner(offset, rank) == i, "byte " + std::to_string(offset) + " has another owner");
-    }
-    FUZZ_CHECK(plan.window(i, windows).empty(), "one window more");
-  }
-  return found;
-}
-
-void check_bytes(const Plan& plan, const Case& one, Taker& taker) {
-  for (std::size_t r = 0; r < one.ranks.size(); ++r) {
-    const RankSummary& rank = one.ranks[r];
-    if (rank.bytes == 0) continue;
-    const auto number = static_cast<i64>(r);
-    for (const i64 offset : {rank.first, rank.last - 1, rank.first + taker.byte() % (rank.last - rank.first)}) {
-      const i64 owner = plan.owner(offset, number);
-      FUZZ_CHECK(owner >= 0 && owner < plan.domains() && plan.serves(owner, number), "the owner of " + std::to_string(offset));
-      const FileRange domain = plan.domain(owner);
-      FUZZ_CHECK(offset >= domain.begin && offset < domain.end, std::to_string(offset) + " is not in its owner's domain");
-      const i64 found = windows_with(plan, offset, number);
-      FUZZ_CHECK(found == 1 || found == -1, std::to_string(offset) + " lies in " + std::to_string(found) + " windows");
-    }
-  }
 }
 
 void check_shift(const Plan& plan, const Pattern& pattern, const Case& one, Taker& taker) {
@@ -155,11 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Case one = case_from(taker);
   const Pattern pattern = summarise(one.direction, one.atomic, one.ranks);
   const Plan plan = make_plan(pattern, one.hints, one.topology, one.layout);
-  FUZZ_CHECK(!explain(plan, pattern).empty(), "no explanation");
-  for (const Reason& reason : plan.reasons)
-    FUZZ_CHECK(reason.text.find("did not pass verification") == std::string::npos, "a plan was made that does not hold");
-  FUZZ_CHECK(verify(plan, pattern).ok(), "the plan does not verify");
-  if (plan.exchanges()) check_bytes(plan, one, taker);
+  check_plan(plan, pattern, one.ranks, taker);
   check_shift(plan, pattern, one, taker);
   return 0;
 }

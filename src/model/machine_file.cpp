@@ -111,6 +111,12 @@ Status check(const Description& d) {
     used[static_cast<size_t>(node)] = true;
   }
   if (!d.node_of_rank.empty() && std::find(used.begin(), used.end(), false) != used.end()) return wrong("map: a node has no rank");
+  i64 places = 1;
+  for (const i64 extent : d.machine.topology.cartesian) {
+    if (extent < 1 || extent > kMostRanks / places) return wrong("cartesian: every dimension has a place, and all not more than 2^24");
+    places *= extent;
+  }
+  if (d.numa_per_node > kMostRanks) return wrong("numa_per_node: not more than 2^24");
   if (d.shared_memory == 1 && d.nodes > 1) return wrong("shared_memory: nodes share none");
   return ok_status();
 }

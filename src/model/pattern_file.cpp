@@ -85,13 +85,13 @@ Status check(const Shape& shape, i64 ranks) {
   const auto wrong = [](const char* why) { return Error{ErrorClass::kArg, why}; };
   i64 most = std::max<i64>(1, ranks);
   const auto grow = [&](i64 factor) { return !__builtin_mul_overflow(most, std::max<i64>(1, factor), &most) && most < kLargest; };
-  if (shape.origin > kLargest || shape.gap > kLargest || shape.block > kLargest) return wrong("a number is too large");
+  if (shape.origin > kLargest || shape.gap > kLargest || shape.block > kLargest || shape.halo > kLargest) return wrong("a number is too large");
   if (shape.kind != Shape::Kind::kBlocks) {
     if (shape.block < 1 || shape.count < 1) return wrong("block and count must be at least 1");
     return grow(shape.block + shape.gap) && grow(shape.count) ? ok_status() : wrong("the file would be too large");
   }
   i64 members = 1;
-  for (const i64 extent : shape.grid) members = members <= ranks ? members * extent : 0;
+  for (const i64 extent : shape.grid) members = members <= ranks && extent <= ranks ? members * extent : 0;
   if (members != ranks) return wrong("grid: as many places as the machine has ranks");
   if (shape.array.size() != shape.grid.size()) return wrong("array: as many dimensions as the grid");
   if (shape.element < 1 || !grow(shape.element)) return wrong("element: at least 1 byte");

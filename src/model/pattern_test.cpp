@@ -67,7 +67,8 @@ TEST(MachineFile, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(parse_machine("# a\nnodes two").error().what, "line 2: nodes: 'two' is no number of the kind 64, 4k or 1MiB");
   for (const char* text : {"nodes 0", "nodes", "nodes 1 2", "nodes 99999999999", "ranks_per_node 0", "nodes 2\nranks_per_node 1 2 3", "what 1",
                            "map around", "nodes 2\nmap 0 2", "nodes 2\nmap 0 0", "nodes 2\nshared_memory yes", "nodes 2\nnode_names a",
-                           "shared_memory perhaps", "nodes 16777216\nranks_per_node 16777216"}) {
+                           "shared_memory perhaps", "nodes 16777216\nranks_per_node 16777216",
+                           "cartesian 0 1", "cartesian 4294967296 4294967296", "numa_per_node 9223372036854775807"}) {
     EXPECT_FALSE(parse_machine(text)) << text;
   }
 }
@@ -87,7 +88,9 @@ TEST(PatternFile, SaysWhatIsWrong) {
   for (const char* text : {"shape ball", "shape blocks", "shape blocks\ngrid 2 2\narray 4", "shape blocks\ngrid 2 2\narray 4 1",
                            "shape blocks\ngrid 2 2\narray 4 4\nhalo 1", "shape interleaved\nblock 0", "shape interleaved\nblock 8388608g\ncount 4g",
                            "rank 4 bytes 1 first 0 last 1", "rank 0 bytes 1", "rank 0 bits 1", "block 1 2", "access both", "colour red",
-                           "shape blocks\ngrid 4611686018427387904 4\narray 4 4"}) {
+                           "shape blocks\ngrid 4611686018427387904 4\narray 4 4",
+                           "shape blocks\ngrid 4 4611686018427387904\narray 4 4",
+                           "shape blocks\ngrid 4\narray 4\nhalo 9223372036854775807"}) {
     EXPECT_FALSE(parse_pattern(text, 4)) << text;
   }
 }

@@ -38,6 +38,13 @@ void give_back(void* memory) noexcept {
 void* operator new(std::size_t bytes) {
   return take(bytes, 0);
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return take(bytes, 0);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return take(bytes, static_cast<std::size_t>(alignment));
 }

@@ -18,7 +18,7 @@ struct Description {
   std::vector<std::string> names;
   std::string map = "block";
   std::vector<i64> node_of_rank;   // from a map that lists it
-  int shared_memory = -1;          // -1: as it would be: on one node
+  int shared_memory = -1;          // -1: as it would be: where a node has several ranks
   Machine machine;
 };
 
@@ -117,7 +117,6 @@ Status check(const Description& d) {
     places *= extent;
   }
   if (d.numa_per_node > kMostRanks) return wrong("numa_per_node: not more than 2^24");
-  if (d.shared_memory == 1 && d.nodes > 1) return wrong("shared_memory: nodes share none");
   return ok_status();
 }
 

@@ -66,7 +66,7 @@ TEST(MachineFile, SpreadsRanksOverNodes) {
 TEST(MachineFile, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(parse_machine("# a\nnodes two").error().what, "line 2: nodes: 'two' is no number of the kind 64, 4k or 1MiB");
   for (const char* text : {"nodes 0", "nodes", "nodes 1 2", "nodes 99999999999", "ranks_per_node 0", "nodes 2\nranks_per_node 1 2 3", "what 1",
-                           "map around", "nodes 2\nmap 0 2", "nodes 2\nmap 0 0", "nodes 2\nshared_memory yes", "nodes 2\nnode_names a",
+                           "map around", "nodes 2\nmap 0 2", "nodes 2\nmap 0 0", "nodes 2\nnode_names a",
                            "shared_memory perhaps", "nodes 16777216\nranks_per_node 16777216",
                            "cartesian 0 1", "cartesian 4294967296 4294967296", "numa_per_node 9223372036854775807"}) {
     EXPECT_FALSE(parse_machine(text)) << text;

@@ -61,7 +61,7 @@ void check_machine(const Machine& machine) {
   FUZZ_CHECK(static_cast<i64>(used.size()) == topology.nodes(), "a node without a rank");
   FUZZ_CHECK(topology.numa_of_rank.empty() || static_cast<i64>(topology.numa_of_rank.size()) == topology.ranks(), "domains of other ranks");
   for (const i64 domain : topology.numa_of_rank) FUZZ_CHECK(domain >= 0, "a domain below 0");
-  FUZZ_CHECK(topology.segment_bytes == 0 || topology.nodes() == 1, "nodes that share memory");
+  FUZZ_CHECK(topology.segment_bytes >= 0 && (topology.segment_bytes == 0 || topology.ranks() > topology.nodes()), "memory shared by nobody");
 }
 
 void check_pattern(const PatternFile& file, i64 ranks) {

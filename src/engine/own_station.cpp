@@ -1,10 +1,8 @@
 // The aggregator's side: its windows are filled by the ranks of its node, and by the streams of other nodes' stations.
 #include <cstring>
-#include <deque>
 
-#include "engine/messages.h"
-#include "engine/relay.h"
-#include "engine/station_host.h"
+#include "engine/flights.h"
+#include "engine/relay_stream.h"
 #include "engine/window_io.h"
 
 namespace mercutio {
@@ -12,145 +10,12 @@ namespace {
 
 constexpr i64 kPayloadBytes = 4 * MiB;   // what the streams of an aggregator may hold
 
-// The aggregator's end of one relay's stream. Windows come in ascending order, at most as many at a time as have slots; what
-// belongs to one is received while the next is announced.
-class RelayStream {
- public:
-  RelayStream(const WindowStation& station, const HostContext& context, i64 relay)
-      : station_(station), context_(context), relay_(relay) {}
-
-  // All windows before this one are done with, as far as this relay is concerned.
-  i64 passed() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
-  bool over() const { return ended_ && underway_.empty(); }
-  // Does what can be done now. `payloads`: how many payload buffers may still be taken.
-  bool advance(i64& payloads) {
-    bool moved = false;
-    while (context_.outcome.messages && step(payloads)) moved = true;
-    return moved;
-  }
-
- private:
-  struct Underway {
-    RelayHeader header;
-    std::vector<std::byte> form;
-    std::unique_ptr<ScratchBuffer> payload;
-    bool one_run = false;
-    bool answered = false;   // reading: the data are in `payload`, or on their way from the slot
-    MessageSet messages;     // last: given up before the memory they use goes
-  };
-
-  bool step(i64& payloads) { return take_announcement() || take_up(payloads) || go_on(payloads); }
-
-  // Receives the next header. It comes behind everything that belongs to the one before, so that must be asked for first.
-  bool take_announcement() {
-    if (ended_ || waiting_) return false;
-    if (!header_message_) {
-      auto started = context_.channel.comm->receive(relay_, context_.channel.tag, bytes_of(std::span(&next_, 1)));
-      if (!started) return fail(std::move(started).error());
-      header_message_ = std::move(*started);
-    }
-    auto done = header_message_->test();
-    if (!done) return fail(std::move(done).error());
-    if (!*done) return false;
-    header_message_.reset();
-    if (Status fits = check(station_, next_); !fits) return fail(std::move(fits).error());
-    announced_ = next_;
-    ended_ = announced_.window == station_.windows();
-    waiting_ = !ended_;
-    return true;
-  }
-
-  // Takes up the announced window, once it has a slot.
-  bool take_up(i64& payloads) {
-    if (!waiting_ || announced_.window >= station_.served() + station_.depth()) return false;
-    const bool one_run = announced_.form_bytes == 0;
-    if (context_.writing && !one_run && payloads <= 0) return false;
-    underway_.push_back(std::make_unique<Underway>());
-    Underway& one = *underway_.back();
-    one.header = announced_;
-    one.one_run = one_run;
-    if (!one_run) {
-      if (context_.writing) take_payload(one, payloads);
-      one.form.resize(static_cast<size_t>(one.header.form_bytes));
-      one.messages.add(context_.channel.comm->receive(relay_, context_.channel.tag, one.form));
-    }
-    if (context_.writing) one.messages.add(context_.channel.comm->receive(relay_, context_.channel.tag, data_of(one)));
-    waiting_ = false;
-    announced_.window += 1;   // until the next announcement
-    return true;
-  }
-
-  // Who holds a payload waits for nothing but its message: else those that hold them could keep it from those that don't.
-  static void take_payload(Underway& one, i64& payloads) {
-    --payloads;
-    one.payload = std::make_unique<ScratchBuffer>(one.header.bytes);
-  }
-
-  // Where the bytes of a window are while they travel.
-  Bytes data_of(const Underway& one) const {
-    std::byte* at = one.one_run ? station_.slot(one.header.window).data + one.header.first : one.payload->data.get();
-    return Bytes(at, static_cast<size_t>(one.header.bytes));
-  }
-
-  bool go_on(i64& payloads) {
-    bool moved = false;
-    for (const auto& one : underway_) moved |= !context_.writing && answer(*one, payloads);
-    while (!underway_.empty() && (context_.writing || underway_.front()->answered) && underway_.front()->messages.done()) {
-      Underway& one = *underway_.front();
-      if (!one.messages.status()) return fail(one.messages.status().error());
-      if (context_.writing && !leave(one)) return false;
-      if (one.payload) ++payloads;
-      underway_.pop_front();
-      moved = true;
-    }
-    return moved;
-  }
-
-  // Writing: the bytes have come.
-  bool leave(const Underway& one) {
-    auto runs = runs_of(station_, one.header, one.form);
-    if (!runs) return fail(std::move(runs).error());
-    const Slot slot = station_.slot(one.header.window);
-    if (!one.one_run) unpack_runs(*runs, one.payload->data.get(), slot.data);
-    mark_runs(station_, one.header.window, *runs);
-    slot.filled.fetch_add(one.header.bytes, std::memory_order_relaxed);
-    return true;
-  }
-
-  // Reading: sends what was asked for, once the window has been read.
-  bool answer(Underway& one, i64& payloads) {
-    if (one.answered || station_.served() <= one.header.window || !one.messages.done()) return false;
-    if (!one.one_run && payloads <= 0) return false;
-    if (!one.messages.status()) return fail(one.messages.status().error());
-    auto runs = runs_of(station_, one.header, one.form);
-    if (!runs) return fail(std::move(runs).error());
-    if (!one.one_run) take_payload(one, payloads);
-    if (!one.one_run) pack_runs(*runs, station_.slot(one.header.window).data, one.payload->data.get());
-    one.messages.add(context_.channel.comm->send(relay_, context_.channel.tag + 1, data_of(one)));
-    one.answered = true;
-    return true;
-  }
-
-  bool fail(Error error) {
-    if (context_.outcome.messages) context_.outcome.messages = std::move(error);
-    return false;
-  }
-
-  const WindowStation& station_;
-  const HostContext& context_;
-  i64 relay_;
-  RelayHeader announced_;    // the last, with its window; once taken up, the one behind it
-  bool waiting_ = false;     // it is not taken up yet
-  bool ended_ = false;       // there will be no other
-  RelayHeader next_;
-  std::unique_ptr<Message> header_message_;
-  std::deque<std::unique_ptr<Underway>> underway_;
-};
-
 class OwnStation final : public StationHost {
  public:
   OwnStation(WindowStation station, HostContext context, const std::vector<i64>& relays)
-      : station_(std::move(station)), context_(std::move(context)) {
+      : station_(std::move(station)),
+        context_(std::move(context)),
+        flights_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead) {
     station_.set_served(0);   // after an operation that failed it may lag behind
     payloads_ = std::max<i64>(1, kPayloadBytes / station_.largest());
     for (const i64 relay : relays) streams_.push_back(std::make_unique<RelayStream>(station_, context_, relay));
@@ -179,34 +44,36 @@ class OwnStation final : public StationHost {
 
   void write_slot(i64 number);
   void read_slot(i64 number);
+  void take_in(Flights::Landed landed);
 
+  // Window `next_` and those before it are over or under way; those before `served_` are over.
   bool serve_file() {
-    if (served_ >= station_.windows()) return false;
+    const i64 next_before = next_, served_before = served_, windows = station_.windows();
     const i64 passed = passed_by_all();
-    i64 next = served_;
     if (context_.writing) {
       // Only the windows that have a slot can hold anything; what all have passed beyond them is empty.
-      for (; next < std::min(passed, served_ + station_.depth()); ++next) write_slot(next);
-      next = std::max(next, passed);
-    } else if (passed >= served_) {   // nobody has anything left to take: what all have passed is needed by nobody
-      next = passed;
-      if (next < station_.windows()) read_slot(next);
-      next = std::min(next + 1, station_.windows());
-    } else if (served_ < passed + station_.depth()) {   // ahead of the slowest
-      read_slot(served_);
-      ++next;
+      for (; next_ < std::min(passed, served_ + station_.depth()); ++next_) write_slot(next_);
+      next_ = std::max(next_, passed);
+    } else {
+      next_ = std::max(next_, passed);   // what all have passed is needed by nobody
+      const auto free = [&] { return next_ < std::min(windows, passed + station_.depth()); };
+      if (free()) read_slot(next_++);
+      while (flights_.beside() && free()) read_slot(next_++);
     }
-    if (next == served_) return false;
-    served_ = next;
-    station_.set_served(served_);
-    station_.wake_others();
-    return true;
+    while (auto landed = flights_.land()) take_in(std::move(*landed));
+    served_ = flights_.empty() ? next_ : flights_.first_window();
+    if (served_ != served_before) {
+      station_.set_served(served_);
+      station_.wake_others();
+    }
+    return next_ != next_before || served_ != served_before;
   }
 
   WindowStation station_;
   HostContext context_;
-  i64 served_ = 0;
+  i64 next_ = 0, served_ = 0;
   i64 payloads_ = 1;
+  Flights flights_;
   std::vector<std::unique_ptr<RelayStream>> streams_;   // they refer to the members above
 };
 
@@ -221,9 +88,9 @@ void OwnStation::write_slot(i64 number) {
   Status written = context_.outcome.storage;
   if (!written) {   // what could not be written once is not tried again: the caller is told about the first
   } else if (filled >= window.bytes() && first_other(slot.marks, 0, units, std::byte{1}) == units) {
-    const IoPiece whole{window.begin, slot.data, window.bytes()};
     auto guard = guard_against_sieving(file, window.begin, window.end);
-    written = guard ? write_pieces(file, std::span(&whole, 1)) : Status(std::move(guard).error());
+    if (!guard) written = std::move(guard).error();
+    if (written) flights_.start(number, IoPiece{window.begin, slot.data, window.bytes()}, std::move(*guard));
   } else {
     Coverage covered;
     covered.reset(window.bytes());
@@ -237,18 +104,22 @@ void OwnStation::write_slot(i64 number) {
 // The whole window: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
 void OwnStation::read_slot(i64 number) {
   const FileRange window = station_.window(number);
-  const Slot slot = station_.slot(number);
-  const IoPiece whole{window.begin, slot.data, window.bytes()};
-  Outcome& outcome = context_.outcome;
-  i64 got = 0;
-  if (outcome.storage && window.begin < outcome.end_of_file) {
-    Result<i64> moved = read_pieces(context_.file, std::span(&whole, 1));
-    if (moved) got = *moved;
-    if (!moved) outcome.storage = std::move(moved).error();
+  std::byte* data = station_.slot(number).data;
+  if (context_.outcome.storage && window.begin < context_.outcome.end_of_file) {
+    flights_.start(number, IoPiece{window.begin, data, window.bytes()});
+  } else {
+    std::memset(data, 0, static_cast<size_t>(window.bytes()));
   }
-  if (got == window.bytes()) return;
-  if (outcome.storage) outcome.end_of_file = std::min(outcome.end_of_file, window.begin + got);
-  std::memset(slot.data + got, 0, static_cast<size_t>(window.bytes() - got));
+}
+
+// A transfer is over.
+void OwnStation::take_in(Flights::Landed landed) {
+  Outcome& outcome = context_.outcome;
+  const i64 moved = landed.moved ? *landed.moved : 0;
+  if (!landed.moved && outcome.storage) outcome.storage = std::move(landed.moved).error();
+  if (context_.writing || moved == landed.piece.bytes) return;
+  if (outcome.storage) outcome.end_of_file = std::min(outcome.end_of_file, landed.piece.offset + moved);
+  std::memset(landed.piece.data + moved, 0, static_cast<size_t>(landed.piece.bytes - moved));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "comm/in_process.h"
 #include "engine/engine.h"
 #include "engine/test_support.h"
+#include "storage/throttled.h"
 
 namespace mercutio {
 namespace {
@@ -28,6 +29,7 @@ struct Shape {
   bool collective;
   bool shares_memory = false;   // the ranks exchange through the memory of their nodes
   i64 nodes = 1;                // which they sit on in turn
+  bool slow = false;            // the storage makes its callers wait, so that transfers go on beside the exchange
 };
 
 // One run: everybody's result, and whether the failure was met.
@@ -66,9 +68,12 @@ Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
   std::atomic<bool> met{false}, right{true};
   run_ranks(ranks, [&](Comm& comm) {
     Random mine(static_cast<std::uint64_t>(comm.rank()));
-    TestStorage storage(file);
+    auto failing = std::make_unique<TestStorage>(file);
+    TestStorage& storage = *failing;
+    std::unique_ptr<Storage> top = std::move(failing);
+    if (shape.slow) top = make_throttled(std::move(top), {.bytes_per_second = 0, .latency_ns = 250'000});
     std::atomic<bool> dirty{false};
-    EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
+    EngineFile engine_file{top.get(), &comm, &hints, nullptr, &dirty, true};
     const i64 pitch = kBlock * comm.size() + (shape.holes ? kBlock : 0);
     auto type = make_resized(0, pitch, make_contiguous(kBlock, byte_type()));
     OwnedAccess owned = make_access(shape.direction, make_view(kBlock * comm.rank(), type), 0, kBlock * kBlocks,
@@ -155,6 +160,10 @@ const Shape kShapes[] = {
     {"write_two_layer", Direction::kWrite, kOn, Toggle::kAutomatic, false, false, true, true, 2},
     {"write_two_layer_holes", Direction::kWrite, kOn, Toggle::kAutomatic, false, true, true, true, 2},
     {"read_two_layer", Direction::kRead, kOn, Toggle::kAutomatic, false, true, true, true, 2},
+    {"write_shared_memory_slow", Direction::kWrite, kOn, Toggle::kAutomatic, false, false, true, true, 1, true},
+    {"read_shared_memory_slow", Direction::kRead, kOn, Toggle::kAutomatic, false, true, true, true, 1, true},
+    {"write_two_layer_slow", Direction::kWrite, kOn, Toggle::kAutomatic, false, false, true, true, 2, true},
+    {"read_two_layer_slow", Direction::kRead, kOn, Toggle::kAutomatic, false, true, true, true, 2, true},
     {"write_individual_sieved", Direction::kWrite, kOff, kOn, false, true, true},
     {"write_individual_pieces", Direction::kWrite, kOff, kOff, false, true, true},
     {"read_individual", Direction::kRead, kOff, kOn, false, true, true},

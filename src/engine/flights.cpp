@@ -1,0 +1,48 @@
+#include "engine/flights.h"
+
+#include <sys/resource.h>
+
+#include "engine/pieces.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kNoticeableNs = 200'000;   // shorter waits are not worth a thread
+
+// How often this thread gave up its core to wait for something.
+i64 sleeps() {
+  struct rusage usage {};
+  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? i64{usage.ru_nvcsw} : 0;
+}
+
+}  // namespace
+
+void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) {
+  Flight& flight = flights_.emplace_back();
+  flight.window = window;
+  flight.piece = piece;
+  flight.guard = std::move(guard);
+  flight.start_ns = now_ns();
+  if (direction_ == Direction::kWrite && file_->dirty) file_->dirty->store(true);   // also when it fails
+  if (beside_) {
+    flight.transfer = file_->storage->start(direction_, {piece});
+    return;
+  }
+  const i64 sleeps_before = sleeps();
+  const std::span<const IoPiece> pieces(&piece, 1);
+  flight.moved = direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
+  beside_ = sleeps() > sleeps_before && now_ns() - flight.start_ns > kNoticeableNs;
+}
+
+std::optional<Flights::Landed> Flights::land() {
+  if (flights_.empty()) return std::nullopt;
+  Flight& flight = flights_.front();
+  if (flight.transfer && !flight.transfer->done()) return std::nullopt;
+  Landed landed{flight.window, flight.piece, flight.transfer ? flight.transfer->wait() : std::move(*flight.moved)};
+  const auto kind = direction_ == Direction::kRead ? TraceKind::kStorageRead : TraceKind::kStorageWrite;
+  if (landed.moved) record(*file_, kind, flight.start_ns, *landed.moved, landed.piece.offset);
+  flights_.pop_front();
+  return landed;
+}
+
+}  // namespace mercutio

@@ -1,0 +1,54 @@
+// Flights: an aggregator's transfers between its windows and the file, which go on beside the exchange where the storage
+// makes its callers wait. Inside engine/ only.
+//
+// A transfer that only copies into or out of the page cache is over sooner than a thread could be told of it, so the first
+// ones of an operation are carried out at once. As soon as one has slept in the kernel, the following are started
+// (Storage::start): the next window is filled, or the one before is handed out, while the storage is at work.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "engine/engine.h"
+
+namespace mercutio {
+
+class Flights {
+ public:
+  struct Landed {
+    i64 window = 0;
+    IoPiece piece;
+    Result<i64> moved;   // short only for a read at end of file
+  };
+
+  Flights(const EngineFile& file, Direction direction) : file_(&file), direction_(direction) {}
+
+  // Whether a transfer started now would go on beside the caller.
+  bool beside() const { return beside_; }
+  bool empty() const { return flights_.empty(); }
+  i64 first_window() const { return flights_.front().window; }   // of the oldest
+
+  // Moves the piece, of window number `window`; its memory must live until it has landed, or this object is gone. `guard`
+  // is held until then.
+  void start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard = nullptr);
+  // The oldest one, if it is over.
+  std::optional<Landed> land();
+
+ private:
+  struct Flight {
+    i64 window = 0;
+    IoPiece piece;
+    i64 start_ns = 0;
+    std::unique_ptr<HeldLock> guard;
+    std::optional<Result<i64>> moved;        // over already
+    std::unique_ptr<Transfer> transfer;      // last: its destruction waits
+  };
+
+  const EngineFile* file_;
+  Direction direction_;
+  bool beside_ = false;
+  std::deque<Flight> flights_;
+};
+
+}  // namespace mercutio

@@ -1,0 +1,65 @@
+// The aggregator's end of one relay's stream (engine/relay.h). Windows come in ascending order, at most as many at a time
+// as have slots; what belongs to one is received while the next is announced. Inside engine/ only.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "engine/messages.h"
+#include "engine/relay.h"
+#include "engine/station_host.h"
+
+namespace mercutio {
+
+class RelayStream {
+ public:
+  RelayStream(const WindowStation& station, const HostContext& context, i64 relay)
+      : station_(station), context_(context), relay_(relay) {}
+
+  // All windows before this one are done with, as far as this relay is concerned.
+  i64 passed() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
+  bool over() const { return ended_ && underway_.empty(); }
+  // Does what can be done now. `payloads`: how many payload buffers may still be taken.
+  bool advance(i64& payloads);
+
+ private:
+  struct Underway {
+    RelayHeader header;
+    std::vector<std::byte> form;
+    std::unique_ptr<ScratchBuffer> payload;
+    bool one_run = false;
+    bool answered = false;   // reading: the data are in `payload`, or on their way from the slot
+    MessageSet messages;     // last: given up before the memory they use goes
+  };
+
+  bool step(i64& payloads) { return take_announcement() || take_up(payloads) || go_on(payloads); }
+
+  // Receives the next header. It comes behind everything that belongs to the one before, so that must be asked for first.
+  bool take_announcement();
+  // Takes up the announced window, once it has a slot.
+  bool take_up(i64& payloads);
+  // Who holds a payload waits for nothing but its message: else those that hold them could keep it from those that don't.
+  static void take_payload(Underway& one, i64& payloads);
+  // Where the bytes of a window are while they travel.
+  Bytes data_of(const Underway& one) const;
+  bool go_on(i64& payloads);
+  // Writing: the bytes have come.
+  bool leave(const Underway& one);
+  // Reading: sends what was asked for, once the window has been read.
+  bool answer(Underway& one, i64& payloads);
+
+  bool fail(Error error);
+
+  const WindowStation& station_;
+  const HostContext& context_;
+  i64 relay_;
+  RelayHeader announced_;    // the last, with its window; once taken up, the one behind it
+  bool waiting_ = false;     // it is not taken up yet
+  bool ended_ = false;       // there will be no other
+  RelayHeader next_;
+  std::unique_ptr<Message> header_message_;
+  std::deque<std::unique_ptr<Underway>> underway_;
+};
+
+}  // namespace mercutio

@@ -17,7 +17,8 @@ Exchange::Exchange(const EngineFile& file, Channel channel, const Plan& plan, Di
       peers_(peers),
       memory_(memory),
       memory_begin_(memory_begin),
-      me_(channel.comm->rank()) {
+      me_(channel.comm->rank()),
+      flights_(file, direction) {
   const auto found = std::find(plan.aggregators.begin(), plan.aggregators.end(), me_);
   if (found != plan.aggregators.end()) domain_ = found - plan.aggregators.begin();
 }
@@ -27,7 +28,7 @@ bool Exchange::advance() {
   advance_aggregator();
   if (!message_status_.ok()) return true;
   const bool rank_side_over = rank_lanes_.empty() && !waiting_ && round_ >= plan_.rounds;
-  const bool aggregator_over = domain_ < 0 || (!window_open_ && window_round_ >= plan_.windows(domain_));
+  const bool aggregator_over = domain_ < 0 || (windows_.empty() && next_round_ >= plan_.windows(domain_));
   return rank_side_over && aggregator_over;
 }
 
@@ -81,7 +82,7 @@ bool Exchange::advance_lane(Lane& lane, bool sending, bool in_window) {
       lane.cursor->seek(lane.position - lane.shift);
       unpack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
     }
-    if (!sending && in_window) mark(lane, lane.position, next);
+    if (!sending && in_window) mark(*current_, lane, lane.position, next);
     lane.position = next;
     if (lane.position == lane.end) return true;
   }
@@ -148,90 +149,138 @@ void Exchange::advance_rank_side() {
 
 // ---- aggregator side ----
 
-void Exchange::find_parts(FileRange window) {
-  parts_.clear();
-  next_part_ = 0;
+void Exchange::fail_storage(Error error) {
+  if (storage_status_.ok()) storage_status_ = std::move(error);
+}
+
+void Exchange::find_parts(Window& window) {
+  window.parts.clear();
   for (size_t rank = 0; rank < peers_.size(); ++rank) {
     if (!plan_.serves(domain_, static_cast<i64>(rank))) continue;
-    const auto [begin, end] = peers_[rank].part_in(window.begin, window.end);
-    if (begin < end) parts_.push_back(Part{static_cast<i64>(rank), begin, end});
+    const auto [begin, end] = peers_[rank].part_in(window.range.begin, window.range.end);
+    if (begin < end) window.parts.push_back(Part{static_cast<i64>(rank), begin, end});
   }
 }
 
-void Exchange::mark(const Lane& lane, i64 begin, i64 end) {
-  const i64 window_address = reinterpret_cast<i64>(window_data_->data.get());
+void Exchange::mark(Window& window, const Lane& lane, i64 begin, i64 end) {
+  const i64 window_address = reinterpret_cast<i64>(window.data->data.get());
   Cursor walk = *lane.cursor;
   walk.seek(begin);
   while (walk.position() < end) {
     const StridedRun run = walk.next(end - walk.position());
-    for (i64 i = 0, at = run.offset - window_address; i < run.count; ++i, at += run.stride) coverage_.mark(at, at + run.bytes);
+    for (i64 i = 0, at = run.offset - window_address; i < run.count; ++i, at += run.stride) window.coverage.mark(at, at + run.bytes);
   }
 }
 
-void Exchange::read_current_window() {
+// Reads what is needed of a window: all between its first and its last needed byte as one transfer, unless most of that is
+// holes. After an Error zeros are handed out: not another file's old bytes.
+void Exchange::read(Window& window) {
   i64 bytes = 0, first = INT64_MAX, last = 0;
-  for (const Part& part : parts_) {
+  for (const Part& part : window.parts) {
     const PeerAccess& access = peers_[static_cast<size_t>(part.rank)];
     bytes += part.end - part.begin;
     first = std::min(first, access.displacement + access.filetype->offset_of(part.begin));
     last = std::max(last, access.displacement + access.filetype->offset_of(part.end - 1) + 1);
   }
-  if (bytes >= (last - first) / 2) {
-    coverage_.mark(first - window_.begin, last - window_.begin);
+  std::byte* data = window.data->data.get();
+  if (!storage_status_.ok()) {
+    std::memset(data, 0, static_cast<size_t>(window.range.bytes()));
+  } else if (bytes >= (last - first) / 2) {
+    window.at_storage = true;
+    flights_.start(window.round, IoPiece{first, data + (first - window.range.begin), last - first});
   } else {
-    for (const Part& part : parts_) {
-      const PeerAccess& access = peers_[static_cast<size_t>(part.rank)];
+    window.coverage.reset(window.range.bytes());
+    for (const Part& part : window.parts) {
       Lane lane;
-      lane.cursor = access.cursor_in(window_data_->data.get(), window_.begin, part.begin, part.end);
-      mark(lane, part.begin, part.end);
+      lane.cursor = peers_[static_cast<size_t>(part.rank)].cursor_in(data, window.range.begin, part.begin, part.end);
+      mark(window, lane, part.begin, part.end);
     }
+    auto found = read_window(file_, window.range, data, window.coverage);
+    if (found) end_of_file_ = std::min(end_of_file_, *found);
+    if (!found) fail_storage(std::move(found).error());
+    if (!found) std::memset(data, 0, static_cast<size_t>(window.range.bytes()));
   }
-  auto found = storage_status_.ok() ? read_window(file_, window_, window_data_->data.get(), coverage_) : Result<i64>(INT64_MAX);
-  if (!found) storage_status_ = std::move(found).error();
-  if (!storage_status_.ok()) {   // what is sent on instead must not be another file's old bytes
-    std::memset(window_data_->data.get(), 0, static_cast<size_t>(window_.bytes()));
-    return;
+}
+
+void Exchange::land_transfers() {
+  while (auto landed = flights_.land()) {
+    const i64 moved = landed->moved ? *landed->moved : 0;
+    if (!landed->moved) fail_storage(std::move(landed->moved).error());
+    if (!writing_ && moved < landed->piece.bytes) {
+      if (storage_status_.ok()) end_of_file_ = std::min(end_of_file_, landed->piece.offset + moved);
+      std::memset(landed->piece.data + moved, 0, static_cast<size_t>(landed->piece.bytes - moved));
+    }
+    for (const auto& window : windows_) window->at_storage &= window->round != landed->window;
   }
-  end_of_file_ = std::min(end_of_file_, *found);
+  while (writing_ && !windows_.empty() && windows_.front().get() != current_ && !windows_.front()->at_storage) {
+    free_windows_.push_back(std::move(windows_.front()));
+    windows_.pop_front();
+  }
 }
 
 void Exchange::move_own_part() {
-  for (const Part& part : parts_) {
+  for (const Part& part : current_->parts) {
     if (part.rank != me_) continue;
     Lane lane;
-    lane.cursor = peers_[static_cast<size_t>(me_)].cursor_in(window_data_->data.get(), window_.begin, part.begin, part.end);
+    lane.cursor = peers_[static_cast<size_t>(me_)].cursor_in(current_->data->data.get(), current_->range.begin, part.begin, part.end);
     Cursor memory = memory_.cursor();
     memory.seek(part.begin - memory_begin_);
     Cursor in_window = *lane.cursor;
     if (writing_) {
       copy(memory, in_window, part.end - part.begin);
-      mark(lane, part.begin, part.end);
+      mark(*current_, lane, part.begin, part.end);
     } else {
       copy(in_window, memory, part.end - part.begin);
     }
   }
 }
 
-void Exchange::open_window() {
-  window_ = plan_.window(domain_, window_round_);
-  if (!window_data_) {
+Exchange::Window& Exchange::open_window() {
+  if (free_windows_.empty()) {
     i64 largest = 0;
     for (i64 round = 0; round < std::min<i64>(2, plan_.windows(domain_)); ++round) {   // only the first may be shorter
       largest = std::max(largest, plan_.window(domain_, round).bytes());
     }
-    window_data_ = std::make_unique<ScratchBuffer>(largest);
+    free_windows_.push_back(std::make_unique<Window>());
+    free_windows_.back()->data = std::make_unique<ScratchBuffer>(largest);
   }
-  find_parts(window_);
-  window_open_ = true;
-  if (parts_.empty()) return;
-  coverage_.reset(window_.bytes());
-  if (!writing_) read_current_window();
+  windows_.push_back(std::move(free_windows_.back()));
+  free_windows_.pop_back();
+  Window& window = *windows_.back();
+  window.round = next_round_++;
+  window.range = plan_.window(domain_, window.round);
+  window.at_storage = false;
+  find_parts(window);
+  return window;
+}
+
+// Makes the next window the current one, if it is ready.
+bool Exchange::take_window() {
+  const i64 rounds = plan_.windows(domain_);
+  const auto more = [&](i64 limit) { return next_round_ < rounds && static_cast<i64>(windows_.size()) < limit; };
+  if (writing_) {
+    if (!more(plan_.depth)) return false;
+    current_ = &open_window();
+    if (!current_->parts.empty()) current_->coverage.reset(current_->range.bytes());
+  } else {
+    while (more(windows_.empty() ? 1 : flights_.beside() ? plan_.depth : 1)) {
+      Window& window = open_window();
+      if (!window.parts.empty()) read(window);
+    }
+    land_transfers();
+    if (windows_.empty() || windows_.front()->at_storage) return false;
+    current_ = windows_.front().get();
+  }
+  next_part_ = 0;
   move_own_part();
+  return true;
 }
 
 void Exchange::open_window_lanes() {
-  while (next_part_ < parts_.size() && static_cast<i64>(window_lanes_.size()) < plan_.lanes) {
-    const Part& part = parts_[next_part_++];
+  std::byte* data = current_->data->data.get();
+  const i64 begin = current_->range.begin;
+  while (next_part_ < current_->parts.size() && static_cast<i64>(window_lanes_.size()) < plan_.lanes) {
+    const Part& part = current_->parts[next_part_++];
     if (part.rank == me_) continue;
     const PeerAccess& access = peers_[static_cast<size_t>(part.rank)];
     Lane lane;
@@ -239,34 +288,49 @@ void Exchange::open_window_lanes() {
     lane.position = part.begin;
     lane.end = part.end;
     lane.type = access.filetype.get();
-    lane.origin = access.displacement + reinterpret_cast<i64>(window_data_->data.get()) - window_.begin;
-    lane.cursor = access.cursor_in(window_data_->data.get(), window_.begin, part.begin, part.end);
+    lane.origin = access.displacement + reinterpret_cast<i64>(data) - begin;
+    lane.cursor = access.cursor_in(data, begin, part.begin, part.end);
     window_lanes_.push_back(std::move(lane));
   }
 }
 
+void Exchange::write(Window& window) {
+  if (window.parts.empty() || !storage_status_.ok()) return;
+  const i64 first = window.coverage.next_covered(0), last = window.coverage.next_hole(first);
+  std::byte* data = window.data->data.get();
+  if (window.coverage.next_covered(last) == window.coverage.size()) {   // one run
+    auto guard = guard_against_sieving(file_, window.range.begin + first, window.range.begin + last);
+    if (!guard) return fail_storage(std::move(guard).error());
+    window.at_storage = true;
+    flights_.start(window.round, IoPiece{window.range.begin + first, data + first, last - first}, std::move(*guard));
+  } else if (Status written = write_window(file_, window.range, data, window.coverage); !written) {
+    fail_storage(std::move(written).error());
+  }
+}
+
 void Exchange::close_window() {
-  window_open_ = false;
-  ++window_round_;
-  if (!writing_ || parts_.empty() || !storage_status_.ok()) return;
-  Status written = write_window(file_, window_, window_data_->data.get(), coverage_);
-  if (!written) storage_status_ = std::move(written).error();
+  Window& window = *current_;
+  current_ = nullptr;
+  if (writing_) {
+    write(window);
+  } else {
+    free_windows_.push_back(std::move(windows_.front()));
+    windows_.pop_front();
+  }
 }
 
 void Exchange::advance_aggregator() {
   if (domain_ < 0) return;
   while (message_status_.ok()) {
-    if (!window_open_) {
-      if (window_round_ >= plan_.windows(domain_)) return;
-      open_window();
-    }
+    land_transfers();
+    if (!current_ && !take_window()) return;
     open_window_lanes();
     const auto ended = std::erase_if(window_lanes_, [this](Lane& lane) {
       if (!advance_lane(lane, /*sending=*/!writing_, /*in_window=*/true)) return false;
       recycle(lane);
       return true;
     });
-    if (window_lanes_.empty() && next_part_ == parts_.size()) {
+    if (window_lanes_.empty() && next_part_ == current_->parts.size()) {
       close_window();
     } else if (ended == 0) {
       return;

@@ -11,18 +11,23 @@
 // smallest by (round, rank, step). Its rank side is open: all smaller lanes of that rank are finished, so it is among the first
 // plan.lanes of them. Its aggregator side is open too: the aggregator has finished all earlier rounds, and in this round
 // all lanes of lower ranks. Both ends poll all their open lanes in every advance(), so it finishes; by induction all do.
-// Storage calls of an aggregator block, but wait for nobody else's messages.
+// Storage calls of an aggregator may block, but wait for nobody else's messages.
 //
-// Memory: a window of plan.buffer_bytes, a bit for each of its bytes, and at most plan.lanes slots of plan.chunk_bytes a
-// side. Time beyond the copies: two O(depth log n) look-ups a lane.
+// Where the storage makes callers wait (flights.h), up to plan.depth windows exist at a time: the next one is filled while
+// those before are written, and the next ones are read while one is handed out.
+//
+// Memory: plan.depth windows of plan.buffer_bytes, a bit for each of their bytes, and at most plan.lanes slots of
+// plan.chunk_bytes a side. Time beyond the copies: two O(depth log n) look-ups a lane.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "engine/coverage.h"
 #include "engine/engine.h"
+#include "engine/flights.h"
 #include "engine/peer_views.h"
 #include "engine/pieces.h"
 #include "plan/order.h"
@@ -63,19 +68,32 @@ class Exchange {
     i64 rank = 0, begin = 0, end = 0;
   };
 
+  struct Window {
+    i64 round = 0;
+    FileRange range;
+    std::unique_ptr<ScratchBuffer> data;
+    Coverage coverage;        // of what has been written into it, or has to be read
+    std::vector<Part> parts;  // of the ranks with data in it
+    bool at_storage = false;  // a transfer is under way
+  };
+
   // Rank side.
   void open_rank_lanes();
   bool next_rank_lane(Lane& lane);
   void advance_rank_side();
   // Aggregator side.
   void advance_aggregator();
-  void open_window();
-  void find_parts(FileRange window);
-  void read_current_window();
+  bool take_window();
+  Window& open_window();
+  void find_parts(Window& window);
+  void read(Window& window);
   void open_window_lanes();
   void move_own_part();
-  void mark(const Lane& lane, i64 begin, i64 end);
+  void mark(Window& window, const Lane& lane, i64 begin, i64 end);
   void close_window();
+  void write(Window& window);
+  void land_transfers();
+  void fail_storage(Error error);
   // Both.
   bool advance_lane(Lane& lane, bool sending, bool in_window);
   bool start_chunk(Lane& lane, bool sending);
@@ -99,14 +117,13 @@ class Exchange {
 
   // Aggregator side.
   i64 domain_ = -1;
-  i64 window_round_ = 0;
-  bool window_open_ = false;
-  FileRange window_;
-  std::unique_ptr<ScratchBuffer> window_data_;
-  Coverage coverage_;
-  std::vector<Part> parts_;
-  size_t next_part_ = 0;
+  i64 next_round_ = 0;                          // next window to open
+  std::deque<std::unique_ptr<Window>> windows_; // open ones: being read, being filled or handed out, being written
+  Window* current_ = nullptr;                   // the one whose lanes are open
+  size_t next_part_ = 0;                        // of it
   std::vector<Lane> window_lanes_;
+  std::vector<std::unique_ptr<Window>> free_windows_;
+  Flights flights_;                             // they use the windows' memory
 
   std::vector<std::unique_ptr<ScratchBuffer>> free_slots_;
   Status message_status_ = ok_status();

@@ -16,6 +16,7 @@ constexpr i64 kLargestWindowBytes = 2 * MiB;
 constexpr i64 kLowestWindowBytes = 64 * KiB;
 constexpr i64 kStationBytes = 8 * MiB;             // for the windows that a rank keeps
 constexpr i64 kDepth = 2;
+constexpr i64 kMessageWindowBytes = 4 * MiB;       // not cut further to have several windows
 
 struct NamedOrder {
   const char* name;
@@ -64,7 +65,9 @@ std::string schedule_rounds(Planner& p) {
   if (!plan.exchanges()) return "none needed";
   plan.buffer_bytes = std::max<i64>(1, p.hints.cb_buffer_size);
   plan.depth = p.hints.mercutio_depth > 0 ? p.hints.mercutio_depth : kDepth;
-  if (plan.exchange != ExchangeKind::kMessages) {
+  if (plan.exchange == ExchangeKind::kMessages) {   // together no more than cb_buffer_size, if that is large
+    plan.buffer_bytes = std::max(plan.buffer_bytes / plan.depth, std::min(plan.buffer_bytes, kMessageWindowBytes));
+  } else {
     const i64 places = most_places(plan.aggregators, p.topology);
     plan.depth = std::clamp<i64>(kMostStationSlots / places, 1, plan.depth);
     const i64 largest = p.nodes() > 1 ? kLargestWindowBytes : kSharedWindowBytes;

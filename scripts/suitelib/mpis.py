@@ -94,7 +94,7 @@ def wheel_mpis():
 
 def idle_shim():
     source, out = ROOT / "tests/tools/mpich_yield.c", WORK / "libmpich_yield.so"
-    if not out.exists():
+    if not out.exists() or out.stat().st_mtime < source.stat().st_mtime:
         WORK.mkdir(parents=True, exist_ok=True)
         sh(["gcc", "-O2", "-shared", "-fPIC", source, "-ldl", "-o", out])
     return str(out)

@@ -120,7 +120,7 @@ setup_check() {
   setup_build
   apt_packages required gfortran mpich libmpich-dev openmpi-bin libopenmpi-dev
   apt_packages required iproute2 util-linux   # tests/nodes: ip, tc; unshare, nsenter
-  apt_packages optional libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev
+  apt_packages optional libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev python3-h5py-mpi
   python_venv
   wheel --prefix mpich mpich==5.0.2
 }

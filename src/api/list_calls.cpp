@@ -1,0 +1,86 @@
+// Completion calls on lists of requests, where MPICH (4.0 and later, and its descendants) does not treat generalized requests,
+// which nonblocking file accesses are, as MPI 13.2 says:
+// - MPI_Waitall ends the program when it finds a null request beside one that is not complete yet, so null requests are left
+//   out of the list that it gets;
+// - the error of one stands in its status as an error of class MPI_ERR_OTHER. So query_access leaves it in the tag as well,
+//   which means nothing in the status of a file access, and it is put right here.
+// Cost: a look at each handle, a copy of the list where there are null ones, and a look at each status after an error.
+#include <algorithm>
+#include <vector>
+
+#include "api/export.h"
+#include "api/process.h"
+#include "mpi/real.h"
+
+namespace {
+
+using mercutio::real_function;
+
+int class_of(int code) {
+  int cls = MPI_SUCCESS;
+  return PMPI_Error_class(code, &cls) == MPI_SUCCESS ? cls : MPI_ERR_UNKNOWN;
+}
+
+int with_errors_of_accesses(int result, int count, MPI_Status* statuses) {
+  if (result == MPI_SUCCESS || statuses == MPI_STATUSES_IGNORE || class_of(result) != MPI_ERR_IN_STATUS) return result;
+  for (int i = 0; i < count; ++i) {
+    MPI_Status& status = statuses[i];
+    if (status.MPI_ERROR == MPI_SUCCESS || status.MPI_SOURCE != MPI_UNDEFINED || status.MPI_TAG == MPI_UNDEFINED) continue;
+    if (class_of(status.MPI_ERROR) != MPI_ERR_OTHER || mercutio::process().codes.text_of(status.MPI_TAG).empty()) continue;
+    status.MPI_ERROR = status.MPI_TAG;
+    status.MPI_TAG = MPI_UNDEFINED;
+  }
+  return result;
+}
+
+int real_waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  static auto* const real = real_function<int(int, MPI_Request*, MPI_Status*)>("PMPI_Waitall");
+  return with_errors_of_accesses(real(count, requests, statuses), count, statuses);
+}
+
+int wait_without_null(int count, MPI_Request* requests, MPI_Status* statuses) {
+  std::vector<MPI_Request> active;
+  for (int i = 0; i < count; ++i)
+    if (requests[i] != MPI_REQUEST_NULL) active.push_back(requests[i]);
+  std::vector<MPI_Status> results(active.size() + 1);   // never empty: some MPIs refuse a null pointer
+  const int code = real_waitall(static_cast<int>(active.size()), active.data(),
+                                statuses == MPI_STATUSES_IGNORE ? MPI_STATUSES_IGNORE : results.data());
+  std::size_t next = 0;
+  for (int i = 0; i < count; ++i) {
+    const bool was_null = requests[i] == MPI_REQUEST_NULL;
+    if (statuses != MPI_STATUSES_IGNORE) {
+      if (was_null) {
+        PMPI_Wait(&requests[i], &statuses[i]);   // the empty status
+        if (code != MPI_SUCCESS) statuses[i].MPI_ERROR = MPI_SUCCESS;
+      } else {
+        statuses[i] = results[next];
+      }
+    }
+    if (!was_null) requests[i] = active[next++];
+  }
+  return code;
+}
+
+}  // namespace
+
+MERCUTIO_MPI_FUNCTION(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[])) {
+  if (count <= 0 || !requests) return real_waitall(count, requests, statuses);
+  const auto nulls = std::count(requests, requests + count, MPI_REQUEST_NULL);
+  const bool mixed = nulls > 0 && nulls < count;
+  return mixed ? wait_without_null(count, requests, statuses) : real_waitall(count, requests, statuses);
+}
+
+MERCUTIO_MPI_FUNCTION(int, Testall, (int count, MPI_Request requests[], int* flag, MPI_Status statuses[])) {
+  static auto* const real = real_function<int(int, MPI_Request*, int*, MPI_Status*)>("PMPI_Testall");
+  return with_errors_of_accesses(real(count, requests, flag, statuses), count, statuses);
+}
+
+#define SOME(name)                                                                                                      \
+  MERCUTIO_MPI_FUNCTION(int, name, (int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[])) { \
+    static auto* const real = real_function<int(int, MPI_Request*, int*, int*, MPI_Status*)>("PMPI_" #name);            \
+    const int result = real(count, requests, done, indices, statuses);                                                  \
+    return result == MPI_SUCCESS ? result : with_errors_of_accesses(result, *done, statuses);                           \
+  }
+
+SOME(Waitsome)
+SOME(Testsome)

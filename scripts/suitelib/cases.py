@@ -169,7 +169,7 @@ def hdf5_cases(mpi):
             files = [src / "testpar" / f"{part}.c" for part in parts] + [src / "test/h5test.c", src / "test/testframe.c"]
             sh([mpi.compiler, "-w", "-O1", *include, *files, f"-L{library}", "-lhdf5", "-lm", "-o", program],
                log=build / "build.log", check=False)
-        yield Case("hdf5", name, 4, [str(program)], build, {"HDF5_ALARM_SECONDS": "1200"}, judge_hdf5, 600)
+        yield Case("hdf5", name, 4, [str(program)], build, {"HDF5_ALARM_SECONDS": "2400"}, judge_hdf5, 1800 if name == "t_cache" else 600)
 
 
 SUITES = {"romio": romio_cases, "mpich": mpich_cases, "mpi4py": mpi4py_cases, "pnetcdf": pnetcdf_cases, "hdf5": hdf5_cases}

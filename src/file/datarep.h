@@ -14,12 +14,15 @@ namespace mercutio {
 
 // A registered representation, with the user's callbacks behind plain functions (src/api binds the MPI types and
 // extra_state). `type` is the datatype of the access; conversion of `count` of its elements from `position` on, as
-// MPI 14.5.3 says. Null conversion functions mean: file data is as in memory.
+// MPI 14.5.3 says. A null function means the native representation. Where both are null, sizes and places in the file are
+// native too, whatever file_extent says; where one is, an access in its direction whose elements have other sizes in the file
+// than in memory is refused, as there is no place for native data then.
 struct RegisteredDatarep {
   std::string name;
   std::function<Status(void* user_buffer, const TypeSpecRef& type, i64 count, void* file_buffer, i64 position)> read;
   std::function<Status(void* user_buffer, const TypeSpecRef& type, i64 count, void* file_buffer, i64 position)> write;
   std::function<Result<i64>(const TypeSpecRef& named)> file_extent;   // of a predefined type in the file
+  bool converts() const { return read || write; }
 };
 
 class DatarepRegistry {

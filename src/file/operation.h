@@ -19,7 +19,7 @@ struct FileView {
   bool scattered = false;   // some rank's view has holes
   i64 etype_bytes() const { return view->etype->size() > 0 ? view->etype->size() : 1; }
   // Without conversion functions the file holds what memory holds.
-  bool converts() const { return registered ? registered->read || registered->write : view->datarep == "external32"; }
+  bool converts() const { return registered ? registered->converts() : view->datarep == "external32"; }
 };
 
 struct Operation {

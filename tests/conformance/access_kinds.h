@@ -41,6 +41,10 @@ CK_UNUSED static int ck_kind_is_split(int kind) {
   if (kind >= kShared) return (kind - kShared) % 4 == 3;
   return kind % 5 == 4;
 }
+// The tag of a file whose records stand in the order in which the ranks came, where the kind leaves that open.
+CK_UNUSED static const char *ck_tag_of_kind(int kind) {
+  return kind >= kShared && !ck_kind_is_collective(kind) ? "any_order" : "f";
+}
 CK_UNUSED static int ck_kind_is_explicit(int kind) { return kind < kShared && kind % kPlainKinds < kPointer; }
 
 CK_UNUSED static void *ck_large_function(int write, int kind) {

@@ -43,7 +43,7 @@ static void flags_differ(void) {
 // All ranks write the same noncontiguous pieces again and again, each its own letter: afterwards, and in between for a
 // reader, the pieces all hold one letter. Without atomic mode, they may mix.
 static void overlapping_writes(int kind) {
-  const char *name = ck_fresh("f");
+  const char *name = ck_fresh("any_wins");
   MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
   MPI_Datatype filetype;
   char out[kPieces * kPiece], in[kPieces * kPiece];
@@ -68,7 +68,7 @@ static void overlapping_writes(int kind) {
 
 // Ranks overlap their neighbours, in views that differ: what two of them share belongs to one of them, entirely.
 static void partly_overlapping(int kind) {
-  const char *name = ck_fresh("f");
+  const char *name = ck_fresh("any_wins");
   MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
   MPI_Datatype filetype;
   char out[2 * kPieces * kPiece], in[kPieces * kPiece];
@@ -113,7 +113,7 @@ static void atomic_is_seen_at_once(void) {
 
 // Concurrent appends by the shared pointer in atomic mode with reads of what is finished.
 static void atomic_shared(void) {
-  const char *name = ck_fresh("f");
+  const char *name = ck_fresh("any_order");
   MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
   char record[32], in[32];
   CHECK_OK(MPI_File_set_atomicity(fh, 1));

@@ -339,8 +339,8 @@ static int says(int code, const char *what) {
 }
 
 static void texts(void) {
-  if (!ck_is_mercutio()) return;
   const char *name = ck_fresh("missing"), *made = ck_filled("f", 10);
+  if (!ck_is_mercutio()) return;
   int x = 0, code = code_of_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY);
   says(code, name);
   says(code, "MPI_File_open");

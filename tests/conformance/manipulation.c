@@ -117,24 +117,26 @@ static void delete_file(void) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// A rank may change the size again as soon as it has been told the last one: it waits for the others.
+static void check_size(MPI_File fh, MPI_Offset want) {
+  MPI_Offset size = -1;
+  CHECK_OK(MPI_File_get_size(fh, &size));
+  CHECK_INT(size, want);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void sizes(void) {
   const char *name = ck_fresh("f");
   MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
-  MPI_Offset size = -1;
-  CHECK_OK(MPI_File_get_size(fh, &size));
-  CHECK_INT(size, 0);
+  check_size(fh, 0);
   CHECK_OK(MPI_File_set_size(fh, 1000));
-  CHECK_OK(MPI_File_get_size(fh, &size));
-  CHECK_INT(size, 1000);
+  check_size(fh, 1000);
   CHECK_OK(MPI_File_set_size(fh, 100));
-  CHECK_OK(MPI_File_get_size(fh, &size));
-  CHECK_INT(size, 100);
+  check_size(fh, 100);
   CHECK_OK(MPI_File_preallocate(fh, 50));
-  CHECK_OK(MPI_File_get_size(fh, &size));
-  CHECK_INT(size, 100);
+  check_size(fh, 100);
   CHECK_OK(MPI_File_preallocate(fh, 100000));
-  CHECK_OK(MPI_File_get_size(fh, &size));
-  CHECK_INT(size, 100000);
+  check_size(fh, 100000);
   CHECK_OK(MPI_File_close(&fh));
   CHECK_INT(ck_disk_size(name), 100000);
 }

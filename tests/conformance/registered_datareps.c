@@ -106,6 +106,7 @@ static void registering(void) {
   CHECK_CLASS(MPI_Register_datarep("internal", read_fn, write_fn, extent_fn, &state), MPI_ERR_DUP_DATAREP);
   CHECK_CLASS(MPI_Register_datarep("external32", read_fn, write_fn, extent_fn, &state), MPI_ERR_DUP_DATAREP);
   CHECK_OK(MPI_Register_datarep("no functions", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, native_extent_fn, NULL));
+  CHECK_OK(MPI_Register_datarep("extents only", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, extent_fn, &state));
   CHECK_OK(MPI_Register_datarep("write only", MPI_CONVERSION_FN_NULL, write_fn, extent_fn, &state));
   CHECK_OK(MPI_Register_datarep("no extents", read_fn, write_fn, failing_extent_fn, &state));
   if (register_c) {
@@ -246,6 +247,39 @@ static void no_functions(void) {
   CHECK_BYTES(name, 12 * ck_rank, data, sizeof data);
 }
 
+// Without functions the access is native, also where the extents say that elements are larger in the file.
+static void extents_only(void) {
+  const char *name = ck_fresh("f");
+  MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  int data[3] = {1, 2, ck_rank}, back[3];
+  MPI_Offset place = -1;
+  CHECK_OK(MPI_File_set_view(fh, 12 * ck_rank, MPI_INT, MPI_INT, "extents only", MPI_INFO_NULL));
+  CHECK_OK(MPI_File_write_all(fh, data, 3, MPI_INT, MPI_STATUS_IGNORE));
+  CHECK_OK(MPI_File_get_position(fh, &place));
+  CHECK_INT(place, 3);
+  CHECK_OK(MPI_File_read_at(fh, 0, back, 3, MPI_INT, MPI_STATUS_IGNORE));
+  CHECK(!memcmp(back, data, sizeof data));
+  CHECK_OK(MPI_File_close(&fh));
+  CHECK_BYTES(name, 12 * ck_rank, data, sizeof data);
+}
+
+// One of them only: where sizes differ, there is no place for native data.
+static void write_only(void) {
+  MPI_File fh = ck_create("f");
+  int data[3] = {1, 2, ck_rank}, back[3] = {-1, -1, -1};
+  double exact[2] = {1.5, ck_rank}, same[2];
+  reset_state(MPI_INT);
+  CHECK_OK(MPI_File_set_view(fh, 24 * ck_rank, MPI_INT, MPI_INT, "write only", MPI_INFO_NULL));
+  CHECK_OK(MPI_File_write_at(fh, 0, data, 3, MPI_INT, MPI_STATUS_IGNORE));
+  CHECK_CLASS(MPI_File_read_at(fh, 0, back, 3, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_CONVERSION);
+  CHECK_OK(MPI_File_set_view(fh, 16 * ck_rank, MPI_DOUBLE, MPI_DOUBLE, "native", MPI_INFO_NULL));
+  CHECK_OK(MPI_File_write_at_all(fh, 0, exact, 2, MPI_DOUBLE, MPI_STATUS_IGNORE));
+  CHECK_OK(MPI_File_set_view(fh, 16 * ck_rank, MPI_DOUBLE, MPI_DOUBLE, "write only", MPI_INFO_NULL));
+  CHECK_OK(MPI_File_read_at_all(fh, 0, same, 2, MPI_DOUBLE, MPI_STATUS_IGNORE));
+  CHECK(!memcmp(exact, same, sizeof same));
+  CHECK_OK(MPI_File_close(&fh));
+}
+
 static void extents(void) {
   MPI_File fh = ck_create("f");
   MPI_Aint extent = -1;
@@ -310,6 +344,8 @@ int main(int argc, char **argv) {
   RUN_FOR_KINDS(converts_datatype, 0, kKinds);
   RUN_FOR_KINDS(failing_function, 0, kKinds);
   RUN(no_functions);
+  RUN(extents_only);
+  RUN(write_only);
   RUN(extents);
   RUN(named_type_is_itself);
   return ck_finish();

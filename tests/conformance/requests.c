@@ -268,7 +268,7 @@ static void freed(int kind) {
 
 // A file access can't be cancelled: it completes, and says so.
 static void cancelled(int kind) {
-  const char *name = ck_fresh("f");
+  const char *name = ck_fresh(ck_tag_of_kind(kind));
   MPI_File fh = ints(name);
   int data[kInts], flag = 1;
   MPI_Status status;

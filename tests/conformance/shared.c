@@ -45,7 +45,7 @@ static void check_records(const char *name, int calls) {
 
 static void writes_take_turns(int kind) {
   enum { kCalls = 15 };
-  const char *name = ck_fresh("f");
+  const char *name = ck_fresh(ck_tag_of_kind(kind));
   MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_WRONLY);
   MPI_Offset before = -1;
   CHECK_OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
@@ -199,7 +199,7 @@ static void refused(int kind) {
 
 // Through a view with holes, the same on all ranks, with memory that has holes, too.
 static void in_a_view(int kind) {
-  const char *name = ck_fresh("f");
+  const char *name = ck_fresh(ck_tag_of_kind(kind));
   MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
   MPI_Datatype block, filetype, memory;
   int out[9], in[9], wanted = 0, found = 0;
@@ -287,7 +287,7 @@ static void seeks_differ(void) {
 
 // What is allowed in MPI_MODE_SEQUENTIAL: the shared pointer, and a view that begins where it is.
 static void sequential_writing(void) {
-  const char *name = ck_fresh("f");
+  const char *name = ck_fresh("any_order");
   MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL);
   MPI_Datatype block, tile;
   MPI_Offset displacement = -1;

@@ -119,13 +119,16 @@ def mpi4py_cases(mpi):
 
 
 def mpi4py_from_source(mpi):
-    """Built for a Debian MPI: Debian's own package is for Open MPI only, and older."""
-    target = WORK / mpi.name / "mpi4py"
+    """Built for a Debian MPI: Debian's own package is for Open MPI only, and older. From a copy of the source of its own: what
+    setuptools leaves in a tree is taken for the next build, whatever compiler that has."""
+    target, source = WORK / mpi.name / "mpi4py", WORK / mpi.name / "mpi4py-source"
     if not (target / "complete").exists():
-        shutil.rmtree(target, ignore_errors=True)
+        for folder in (target, source):
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(SRC / "mpi4py", source, ignore=shutil.ignore_patterns("build"))
         compiler = shutil.which(mpi.compiler)
         env = dict(os.environ, MPICC=compiler, MPI4PY_BUILD_MPICC=compiler)
-        sh([sys.executable, "-m", "pip", "install", "--no-deps", "--no-cache-dir", "--target", target, SRC / "mpi4py"], env=env,
+        sh([sys.executable, "-m", "pip", "install", "--no-deps", "--no-cache-dir", "--target", target, source], env=env,
            log=WORK / mpi.name / "mpi4py.log")
         (target / "complete").touch()
     return {"PYTHONPATH": str(target)}

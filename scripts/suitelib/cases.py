@@ -156,7 +156,7 @@ def pnetcdf_cases(mpi):
 
 HDF5_MAIN = ("testphdf5", "t_dset", "t_file", "t_file_image", "t_mdset", "t_ph5basic", "t_coll_chunk", "t_span_tree", "t_chunk_alloc",
              "t_filter_read", "t_prop", "t_coll_md_read")
-HDF5_PROGRAMS = {"t_mpi": ("t_mpi",), "testphdf5": HDF5_MAIN, "t_shapesame": ("t_shapesame",), "t_cache": ("t_cache",),
+HDF5_PROGRAMS = {"t_mpi": ("t_mpi",), "testphdf5": HDF5_MAIN, "t_shapesame": ("t_shapesame",),
                  "t_pread": ("t_pread",), "t_init_term": ("t_init_term",)}
 
 
@@ -172,7 +172,7 @@ def hdf5_cases(mpi):
             files = [src / "testpar" / f"{part}.c" for part in parts] + [src / "test/h5test.c", src / "test/testframe.c"]
             sh([mpi.compiler, "-w", "-O1", *include, *files, f"-L{library}", "-lhdf5", "-lm", "-o", program],
                log=build / "build.log", check=False)
-        yield Case("hdf5", name, 4, [str(program)], build, {"HDF5_ALARM_SECONDS": "2400"}, judge_hdf5, 1800 if name == "t_cache" else 600)
+        yield Case("hdf5", name, 4, [str(program)], build, {"HDF5_ALARM_SECONDS": "1200"}, judge_hdf5, 600)
 
 
 SUITES = {"romio": romio_cases, "mpich": mpich_cases, "mpi4py": mpi4py_cases, "pnetcdf": pnetcdf_cases, "hdf5": hdf5_cases}

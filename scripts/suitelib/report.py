@@ -53,8 +53,9 @@ def head(rows, mpis, versions):
             f"- Run: {', '.join(dates)}, Mercutio at commit {', '.join(commits)}, on {machine()}",
             f"- MPIs: {'; '.join(mpis[m].version for m in dict.fromkeys(r['mpi'] for r in rows) if m in mpis)}",
             f"- Suites: {'; '.join(versions[s] for s in used if s in versions)}",
-            "- Left out: tests of MPICH and ROMIO that need gigabytes of memory or disk. `test_io_unskipped` of mpi4py is its `test_io`",
-            "  without the lines by which its authors skip what an MPI's own I/O is known to fail.", ""]
+            "- Left out: tests of MPICH and ROMIO that need gigabytes of memory or disk; HDF5's `t_cache`, which exchanges small messages",
+            "  for hours when ranks share cores. `test_io_unskipped` of mpi4py is its `test_io` without the lines by which its authors",
+            "  skip what an MPI's own I/O is known to fail.", ""]
 
 
 def summary(rows):

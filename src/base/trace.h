@@ -8,7 +8,9 @@
 
 namespace mercutio {
 
-enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync };
+struct Counters;   // base/counters.h
+
+enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective };
 
 struct TraceEvent {
   TraceKind kind;
@@ -17,6 +19,7 @@ struct TraceEvent {
   i64 bytes = 0;
   i64 offset = -1;
   std::string_view detail;   // valid during the call only
+  const Counters* counters = nullptr;   // kCollective: of the access; valid during the call only
 };
 
 class TraceSink {

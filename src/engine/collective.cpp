@@ -70,15 +70,15 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
   return entry;
 }
 
-Plan plan_from(const EngineFile& file, const Channel& channel, const Access& access, const std::vector<Entry>& entries) {
+std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& channel, Direction direction, const std::vector<Entry>& entries) {
   std::vector<RankSummary> ranks;
+  ranks.reserve(entries.size());
   bool atomic = false, orderly = true;
   for (const Entry& entry : entries) {
     ranks.push_back(entry.summary);
     atomic |= entry.atomic != 0;
     orderly &= entry.orderly != 0;
   }
-  const Pattern pattern = summarise(access.direction, atomic, ranks);
   Hints agreed = *file.hints;
   agreed.romio_cb_read = agreed.romio_cb_write = static_cast<Toggle>(entries[0].buffering);
   // Windows are found by counting the bytes below an offset, which such views don't allow. They occur in reads only.
@@ -96,9 +96,15 @@ Plan plan_from(const EngineFile& file, const Channel& channel, const Access& acc
     apart.segment_bytes = 0;
     topology = &apart;
   }
-  Plan plan = make_plan(pattern, agreed, *topology, layout);
-  if (file.trace) record(file, TraceKind::kPlan, start, pattern.bytes, pattern.begin, explain(plan, pattern));
-  return plan;
+  PlanCache none;
+  PlanCache& plans = file.plans ? *file.plans : none;
+  const PlanCache::Answer answer = plans.plan_for({direction, atomic, ranks, agreed, *topology, layout});
+  file.counters->plans_reused += answer.remembered ? 1 : 0;
+  if (file.trace) {
+    const Pattern pattern = summarise(direction, atomic, ranks);
+    record(file, TraceKind::kPlan, start, pattern.bytes, pattern.begin, explain(*answer.plan, pattern));
+  }
+  return answer.plan;
 }
 
 PeerAccess peer_from(const Entry& entry) {
@@ -151,7 +157,7 @@ Task<Result<i64>> settle(Channel channel, const Access& access, Status storage_s
 // What all ranks know after the gather: the same on each.
 struct Agreed {
   std::vector<Entry> entries;
-  Plan plan;
+  std::shared_ptr<const Plan> plan;
 };
 
 Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerViews& views, const Access& access,
@@ -167,7 +173,7 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
     for (PeerAccess& peer : peers) clip_to_file(peer, entries[0].file_bytes);
   }
   const i64 start = file.trace ? now_ns() : 0;
-  Exchange exchange(file, channel, agreed.plan, access.direction, peers, access.memory, access.position);
+  Exchange exchange(file, channel, *agreed.plan, access.direction, peers, access.memory, access.position);
   co_await until([&] { return exchange.advance(); });
   record(file, TraceKind::kExchange, start, entries[me].summary.bytes, entries[me].summary.first);
   if (!exchange.message_status().ok()) co_return exchange.message_status().error();
@@ -186,7 +192,7 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   const PieceBorders borders{place_bits & -place_bits, reads(access) ? entries[0].file_bytes : 0};
   co_await until([&] { return channel.turn->now(); });
   const i64 start = file.trace ? now_ns() : 0;
-  SharedExchange exchange(file, channel, agreed.plan, access.direction, {ranges, borders});
+  SharedExchange exchange(file, channel, *agreed.plan, access.direction, {ranges, borders});
   exchange.set_access(mine, access.memory, access.position);
   co_await until([&] { return exchange.advance(); });
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);
@@ -194,10 +200,7 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   co_return co_await settle(channel, access, exchange.outcome().storage, exchange.outcome().end_of_file, mine);
 }
 
-}  // namespace
-
-Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access,
-                             CollectiveOptions options) {
+Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access, CollectiveOptions options) {
   const Entry mine = make_entry(file, *views, access, options);
   Agreed agreed;
   agreed.entries.resize(static_cast<size_t>(channel.comm->size()));
@@ -212,16 +215,30 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<P
     if (!why.ok()) co_return std::move(why).error();
     co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
   }
-  agreed.plan = plan_from(file, channel, access, agreed.entries);
-  if (!agreed.plan.exchanges()) {
-    const Hints hints = hints_for(agreed.plan, *file.hints);
+  agreed.plan = plan_from(file, channel, access.direction, agreed.entries);
+  if (!agreed.plan->exchanges()) {
+    const Hints hints = hints_for(*agreed.plan, *file.hints);
     file.hints = &hints;
     co_return co_await run_individual(file, channel, access, IndependentOptions{atomic});
   }
-  if (agreed.plan.exchange != ExchangeKind::kMessages) {
+  if (agreed.plan->exchange != ExchangeKind::kMessages) {
     co_return co_await run_by_shared_memory(file, channel, access, agreed);
   }
   co_return co_await run_by_messages(file, channel, *views, access, agreed);
+}
+
+}  // namespace
+
+Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access,
+                             CollectiveOptions options) {
+  Counters counters;
+  file.counters = channel.counters = &counters;
+  const i64 start = file.trace ? now_ns() : 0;
+  Result<i64> moved = co_await enter_and_move(file, channel, std::move(views), access, std::move(options));
+  if (file.trace) {
+    file.trace->record(TraceEvent{TraceKind::kCollective, start, now_ns(), moved ? *moved : 0, -1, {}, &counters});
+  }
+  co_return moved;
 }
 
 }  // namespace mercutio

@@ -18,8 +18,8 @@ constexpr i64 kNobody = -1;
 // Sends `out` to one rank and fills `in` from another; either may be kNobody.
 Task<Status> swap_messages(Channel channel, i64 to, ConstBytes out, i64 from, Bytes in) {
   MessageSet messages;
-  if (from != kNobody) messages.add(channel.comm->receive(from, channel.tag, in));
-  if (to != kNobody) messages.add(channel.comm->send(to, channel.tag, out));
+  if (from != kNobody) messages.add(channel.receive(from, in));
+  if (to != kNobody) messages.add(channel.send(to, out));
   co_await until([&] { return messages.done(); });
   co_return messages.status();
 }
@@ -208,8 +208,8 @@ Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) 
   for (mask /= 2; mask > 0; mask /= 2) {
     if (place + mask >= ranks) continue;
     const i64 child = (place + mask + root) % ranks;
-    messages.add(channel.comm->send(child, channel.tag, const_bytes_of(std::span(&bytes, 1))));
-    if (bytes > 0) messages.add(channel.comm->send(child, channel.tag, data));
+    messages.add(channel.send(child, const_bytes_of(std::span(&bytes, 1))));
+    if (bytes > 0) messages.add(channel.send(child, data));
   }
   co_await until([&] { return messages.done(); });
   co_return messages.status();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counters.h"
 #include "comm/comm.h"
 #include "engine/node_arena.h"
 #include "engine/task.h"
@@ -20,6 +21,23 @@ struct Channel {
   Comm* comm = nullptr;
   i64 tag = 0;
   TurnRef turn = nullptr;
+  Counters* counters = nullptr;   // of the operation; null: nobody counts
+
+  // A message to or from another rank, on the tag `behind` places behind the first.
+  Result<std::unique_ptr<Message>> send(i64 to, ConstBytes data, i64 behind = 0) const {
+    if (counters) {
+      ++counters->messages;
+      counters->message_bytes += static_cast<i64>(data.size());
+    }
+    return comm->send(to, tag + behind, data);
+  }
+  void copied(i64 bytes) const {
+    if (counters) counters->copied_bytes += bytes;
+  }
+  void described(i64 bytes) const {   // sent to say which bytes are meant
+    if (counters) counters->metadata_bytes += bytes;
+  }
+  Result<std::unique_ptr<Message>> receive(i64 from, Bytes data, i64 behind = 0) const { return comm->receive(from, tag + behind, data); }
 };
 
 // Element-wise over all ranks; the result replaces `values` on every rank.

@@ -10,12 +10,14 @@
 #include <memory>
 #include <mutex>
 
+#include "base/counters.h"
 #include "base/trace.h"
 #include "comm/comm.h"
 #include "engine/collectives.h"
 #include "engine/task.h"
 #include "model/access.h"
 #include "model/hints.h"
+#include "plan/plan_cache.h"
 #include "storage/storage.h"
 
 namespace mercutio {
@@ -29,6 +31,8 @@ struct EngineFile {
   std::atomic<bool>* dirty = nullptr;   // set by every path that wrote
   bool readable = true;              // the storage may be read (write-only opens still read for sieving when true)
   bool scattered = true;             // some rank's view has holes; if none has, nobody sieves and nobody locks against it
+  PlanCache* plans = nullptr;        // the file's; null: every access is planned anew
+  Counters* counters = nullptr;      // of the access; null: nobody counts
 };
 
 struct IndependentOptions {

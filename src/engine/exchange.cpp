@@ -54,10 +54,10 @@ bool Exchange::start_chunk(Lane& lane, bool sending) {
     lane.in_flight = lane.slot->data.get();
     lane.cursor->seek(lane.position - lane.shift);
     if (sending) pack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
+    channel_.copied(lane.in_flight_bytes);   // here or when it has arrived
   }
   const Bytes data(lane.in_flight, static_cast<size_t>(lane.in_flight_bytes));
-  auto started = sending ? channel_.comm->send(lane.peer, channel_.tag, data)
-                         : channel_.comm->receive(lane.peer, channel_.tag, data);
+  auto started = sending ? channel_.send(lane.peer, data) : channel_.receive(lane.peer, data);
   if (!started) {
     if (message_status_.ok()) message_status_ = std::move(started).error();
     return false;
@@ -160,6 +160,8 @@ void Exchange::find_parts(Window& window) {
     const auto [begin, end] = peers_[rank].part_in(window.range.begin, window.range.end);
     if (begin < end) window.parts.push_back(Part{static_cast<i64>(rank), begin, end});
   }
+  if (!channel_.counters) return;
+  channel_.counters->saw_in_degree(std::count_if(window.parts.begin(), window.parts.end(), [this](const Part& part) { return part.rank != me_; }));
 }
 
 void Exchange::mark(Window& window, const Lane& lane, i64 begin, i64 end) {
@@ -221,6 +223,7 @@ void Exchange::land_transfers() {
 void Exchange::move_own_part() {
   for (const Part& part : current_->parts) {
     if (part.rank != me_) continue;
+    channel_.copied(part.end - part.begin);
     Lane lane;
     lane.cursor = peers_[static_cast<size_t>(me_)].cursor_in(current_->data->data.get(), current_->range.begin, part.begin, part.end);
     Cursor memory = memory_.cursor();

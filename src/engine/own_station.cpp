@@ -18,6 +18,7 @@ class OwnStation final : public StationHost {
         flights_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead) {
     station_.set_served(0);   // after an operation that failed it may lag behind
     payloads_ = std::max<i64>(1, kPayloadBytes / station_.largest());
+    if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(relays.size()));
     for (const i64 relay : relays) streams_.push_back(std::make_unique<RelayStream>(station_, context_, relay));
   }
 

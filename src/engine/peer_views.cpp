@@ -51,6 +51,7 @@ Task<Status> gather_unknown(Channel channel, FlatTypeRef mine, std::span<const V
   std::vector<std::byte> tree;
   auto my_shipper = shipper.find(words[static_cast<size_t>(me)].hash);
   if (mine && my_shipper != shipper.end() && my_shipper->second == me) mine->serialize(tree);
+  channel.described(static_cast<i64>(tree.size()));
   auto gathered = co_await all_gather_strings(channel, tree);
   if (!gathered) co_return std::move(gathered).error();
 

@@ -43,6 +43,7 @@ class RelayStation : public StationHost {
     one.in_slot = one.runs.size() == 1;
     send(one, const_bytes_of(std::span(&one.header, 1)));
     if (!one.form.empty()) send(one, one.form);
+    context_.channel.described(static_cast<i64>(sizeof one.header + one.form.size()));
     return one;
   }
   std::byte* data_of(Underway& one) {
@@ -51,7 +52,7 @@ class RelayStation : public StationHost {
     return one.packed->data.get();
   }
   void send(Underway& one, ConstBytes data) {
-    one.messages.add(context_.channel.comm->send(aggregator_, context_.channel.tag, data));
+    one.messages.add(context_.channel.send(aggregator_, data));
   }
   void send_end() {
     Underway& one = underway_.emplace_back();
@@ -111,6 +112,7 @@ class WritingRelay final : public RelayStation {
     if (slot.filled.exchange(0, std::memory_order_relaxed) == 0) return;
     Underway& one = announce(window);
     std::byte* data = data_of(one);
+    if (!one.in_slot) context_.channel.copied(one.header.bytes);
     if (!one.in_slot) pack_runs(one.runs, slot.data, data);
     clear_marks(window);
     send(one, ConstBytes(data, static_cast<size_t>(one.header.bytes)));
@@ -132,6 +134,7 @@ class ReadingRelay final : public RelayStation {
     while (context_.outcome.messages && arrived_first()) {
       Underway& one = underway_.front();
       if (one.window < windows()) {
+        if (!one.in_slot) context_.channel.copied(one.header.bytes);
         if (!one.in_slot) unpack_runs(one.runs, data_of(one), station_.slot(one.window).data);
         clear_marks(one.window);
       }
@@ -158,7 +161,7 @@ class ReadingRelay final : public RelayStation {
     if (first_other(station_.slot(window).marks, 0, units, std::byte{0}) == units) return;   // nobody needs any of it
     Underway& one = announce(window);
     const Bytes into(data_of(one), static_cast<size_t>(one.header.bytes));
-    one.messages.add(context_.channel.comm->receive(aggregator_, context_.channel.tag + 1, into));
+    one.messages.add(context_.channel.receive(aggregator_, into, 1));
   }
 
   i64 opened_ = 0;

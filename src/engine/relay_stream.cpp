@@ -13,7 +13,7 @@ bool RelayStream::advance(i64& payloads) {
 bool RelayStream::take_announcement() {
   if (ended_ || waiting_) return false;
   if (!header_message_) {
-    auto started = context_.channel.comm->receive(relay_, context_.channel.tag, bytes_of(std::span(&next_, 1)));
+    auto started = context_.channel.receive(relay_, bytes_of(std::span(&next_, 1)));
     if (!started) return fail(std::move(started).error());
     header_message_ = std::move(*started);
   }
@@ -39,9 +39,9 @@ bool RelayStream::take_up(i64& payloads) {
   if (!one_run) {
     if (context_.writing) take_payload(one, payloads);
     one.form.resize(static_cast<size_t>(one.header.form_bytes));
-    one.messages.add(context_.channel.comm->receive(relay_, context_.channel.tag, one.form));
+    one.messages.add(context_.channel.receive(relay_, one.form));
   }
-  if (context_.writing) one.messages.add(context_.channel.comm->receive(relay_, context_.channel.tag, data_of(one)));
+  if (context_.writing) one.messages.add(context_.channel.receive(relay_, data_of(one)));
   waiting_ = false;
   announced_.window += 1;   // until the next announcement
   return true;
@@ -70,6 +70,7 @@ bool RelayStream::leave(const Underway& one) {
   auto runs = runs_of(station_, one.header, one.form);
   if (!runs) return fail(std::move(runs).error());
   const Slot slot = station_.slot(one.header.window);
+  if (!one.one_run) context_.channel.copied(one.header.bytes);
   if (!one.one_run) unpack_runs(*runs, one.payload->data.get(), slot.data);
   mark_runs(station_, one.header.window, *runs);
   slot.filled.fetch_add(one.header.bytes, std::memory_order_relaxed);
@@ -83,8 +84,9 @@ bool RelayStream::answer(Underway& one, i64& payloads) {
   auto runs = runs_of(station_, one.header, one.form);
   if (!runs) return fail(std::move(runs).error());
   if (!one.one_run) take_payload(one, payloads);
+  if (!one.one_run) context_.channel.copied(one.header.bytes);
   if (!one.one_run) pack_runs(*runs, station_.slot(one.header.window).data, one.payload->data.get());
-  one.messages.add(context_.channel.comm->send(relay_, context_.channel.tag + 1, data_of(one)));
+  one.messages.add(context_.channel.send(relay_, data_of(one), 1));
   one.answered = true;
   return true;
 }

@@ -37,6 +37,7 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
   if (w.has_holes()) {
     const IoPiece whole{w.first, data, span};
     MERCUTIO_LET(const i64 got, read_pieces(file, std::span(&whole, 1)));
+    if (file.counters) file.counters->merged_bytes += got;
     std::memset(data + got, 0, static_cast<size_t>(span - got));
     Cursor target = cursor_in_buffer(view, w, data);
     copy(memory, target, w.end - w.begin);

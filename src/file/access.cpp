@@ -62,6 +62,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   engine.comm = comm_.get();
   engine.hints = &operation.hints->values;
   engine.trace = context_.trace;
+  engine.plans = &plans_;
   engine.dirty = &dirty_;
   engine.readable = readable_;
   engine.scattered = operation.view->scattered;

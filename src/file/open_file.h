@@ -124,6 +124,7 @@ class OpenFile final : public File {
   bool closed_ = false;
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};
+  PlanCache plans_;
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
 
   mutable std::mutex mutex_;  // guards what follows

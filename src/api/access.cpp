@@ -82,6 +82,7 @@ struct PendingAccess {
   i64 bytes = 0;
   int code = MPI_SUCCESS;
   RequestRef access;
+  std::atomic<bool> given{false};   // `access` is set; who ends the state may be another thread
   std::chrono::steady_clock::time_point last_look;
 };
 
@@ -104,6 +105,7 @@ bool reach(PendingAccess* pending, Stage stage) {
 
 int free_access(void* state) {
   auto* pending = static_cast<PendingAccess*>(state);
+  (void)pending->given.load(std::memory_order_acquire);   // not left to the MPI either
   if (!reach(pending, Stage::kFreed)) delete pending;
   return MPI_SUCCESS;
 }
@@ -180,6 +182,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     auto started = handle.file->start(make_call(row, offset, buffer), [pending](const Result<i64>& moved) { complete_access(pending, moved); });
     if (started) {
       pending->access = std::move(*started);
+      pending->given.store(true, std::memory_order_release);
       *request = mine;
       return MPI_SUCCESS;
     }

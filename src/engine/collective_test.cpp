@@ -27,6 +27,9 @@ Hints random_hints(Random& random, i64 ranks) {
   hints.cb_buffer_size = kBuffers[pick(random, 0, 4)];
   hints.cb_nodes = pick(random, 0, ranks + 1);
   hints.mercutio_exchange = pick(random, 0, 1) ? "auto" : "two_layer";
+  hints.mercutio_throttle = pick(random, 0, 2);
+  hints.mercutio_depth = pick(random, 0, 3);
+  if (pick(random, 0, 2) == 0) hints.mercutio_domains = "stripe_cyclic";
   return hints;
 }
 

@@ -14,9 +14,9 @@
 
 namespace mercutio {
 
-// One operation's right to communicate: the Comm, the tag agreed for it and the one behind it, and its turn to use the
+// One operation's right to communicate: the Comm, the tag agreed for it and those behind it, and its turn to use the
 // node's memory (null: there is none). Valid until the operation ends.
-inline constexpr i64 kTagsPerOperation = 2;
+inline constexpr i64 kTagsPerOperation = 3;
 struct Channel {
   Comm* comm = nullptr;
   i64 tag = 0;

@@ -21,6 +21,7 @@ Exchange::Exchange(const EngineFile& file, Channel channel, const Plan& plan, Di
       flights_(file, direction) {
   const auto found = std::find(plan.aggregators.begin(), plan.aggregators.end(), me_);
   if (found != plan.aggregators.end()) domain_ = found - plan.aggregators.begin();
+  throttle_.emplace(channel_, plan_, domain_);
 }
 
 bool Exchange::advance() {
@@ -28,7 +29,7 @@ bool Exchange::advance() {
   advance_aggregator();
   if (!message_status_.ok()) return true;
   const bool rank_side_over = rank_lanes_.empty() && !waiting_ && round_ >= plan_.rounds;
-  const bool aggregator_over = domain_ < 0 || (windows_.empty() && next_round_ >= plan_.windows(domain_));
+  const bool aggregator_over = domain_ < 0 || (windows_.empty() && next_round_ >= plan_.windows(domain_) && throttle_->over());
   return rank_side_over && aggregator_over;
 }
 
@@ -213,8 +214,11 @@ void Exchange::land_transfers() {
       std::memset(landed->piece.data + moved, 0, static_cast<size_t>(landed->piece.bytes - moved));
     }
     for (const auto& window : windows_) window->at_storage &= window->round != landed->window;
+    throttle_->finished(landed->window);
   }
-  while (writing_ && !windows_.empty() && windows_.front().get() != current_ && !windows_.front()->at_storage) {
+  if (!throttle_->status()) message_status_ = throttle_->status();
+  write_full();
+  while (writing_ && !windows_.empty() && windows_.front().get() != current_ && !windows_.front()->full && !windows_.front()->at_storage) {
     free_windows_.push_back(std::move(windows_.front()));
     windows_.pop_front();
   }
@@ -252,7 +256,7 @@ Exchange::Window& Exchange::open_window() {
   Window& window = *windows_.back();
   window.round = next_round_++;
   window.range = plan_.window(domain_, window.round);
-  window.at_storage = false;
+  window.full = window.at_storage = false;
   find_parts(window);
   return window;
 }
@@ -266,9 +270,10 @@ bool Exchange::take_window() {
     current_ = &open_window();
     if (!current_->parts.empty()) current_->coverage.reset(current_->range.bytes());
   } else {
-    while (more(windows_.empty() ? 1 : flights_.beside() ? plan_.depth : 1)) {
+    while (more(windows_.empty() || !flights_.beside() ? 1 : plan_.depth) && throttle_->may_start(next_round_)) {
       Window& window = open_window();
       if (!window.parts.empty()) read(window);
+      if (!window.at_storage) throttle_->finished(window.round);
     }
     land_transfers();
     if (windows_.empty() || windows_.front()->at_storage) return false;
@@ -311,11 +316,23 @@ void Exchange::write(Window& window) {
   }
 }
 
+// Writes the windows that wait for it, as far as it is their turn.
+void Exchange::write_full() {
+  for (const auto& window : windows_) {
+    if (!window->full) continue;
+    if (!throttle_->may_start(window->round)) return;
+    window->full = false;
+    write(*window);
+    if (!window->at_storage) throttle_->finished(window->round);
+  }
+}
+
 void Exchange::close_window() {
   Window& window = *current_;
   current_ = nullptr;
   if (writing_) {
-    write(window);
+    window.full = true;
+    write_full();
   } else {
     free_windows_.push_back(std::move(windows_.front()));
     windows_.pop_front();

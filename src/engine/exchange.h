@@ -30,6 +30,7 @@
 #include "engine/flights.h"
 #include "engine/peer_views.h"
 #include "engine/pieces.h"
+#include "engine/throttle.h"
 #include "plan/order.h"
 
 namespace mercutio {
@@ -74,6 +75,7 @@ class Exchange {
     std::unique_ptr<ScratchBuffer> data;
     Coverage coverage;        // of what has been written into it, or has to be read
     std::vector<Part> parts;  // of the ranks with data in it
+    bool full = false;        // writing: it waits for its turn
     bool at_storage = false;  // a transfer is under way
   };
 
@@ -92,6 +94,7 @@ class Exchange {
   void mark(Window& window, const Lane& lane, i64 begin, i64 end);
   void close_window();
   void write(Window& window);
+  void write_full();
   void land_transfers();
   void fail_storage(Error error);
   // Both.
@@ -124,6 +127,7 @@ class Exchange {
   std::vector<Lane> window_lanes_;
   std::vector<std::unique_ptr<Window>> free_windows_;
   Flights flights_;                             // they use the windows' memory
+  std::optional<Throttle> throttle_;            // once the domain is known
 
   std::vector<std::unique_ptr<ScratchBuffer>> free_slots_;
   Status message_status_ = ok_status();

@@ -21,17 +21,17 @@ void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) 
   Flight& flight = flights_.emplace_back();
   flight.window = window;
   flight.piece = piece;
-  flight.guard = std::move(guard);
   flight.start_ns = now_ns();
   if (direction_ == Direction::kWrite && file_->dirty) file_->dirty->store(true);   // also when it fails
-  if (beside_) {
+  if (beside_ && !guard) {
     flight.transfer = file_->storage->start(direction_, {piece});
     return;
   }
   const i64 sleeps_before = sleeps();
   const std::span<const IoPiece> pieces(&piece, 1);
   flight.moved = direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
-  beside_ = sleeps() > sleeps_before && now_ns() - flight.start_ns > kNoticeableNs;
+  guard.reset();
+  beside_ = beside_ || (sleeps() > sleeps_before && now_ns() - flight.start_ns > kNoticeableNs);
 }
 
 std::optional<Flights::Landed> Flights::land() {

@@ -28,9 +28,10 @@ class Flights {
   bool beside() const { return beside_; }
   bool empty() const { return flights_.empty(); }
   i64 first_window() const { return flights_.front().window; }   // of the oldest
+  i64 last_window() const { return flights_.back().window; }
 
-  // Moves the piece, of window number `window`; its memory must live until it has landed, or this object is gone. `guard`
-  // is held until then.
+  // Moves the piece, of window number `window`; its memory must live until it has landed, or this object is gone. Under a
+  // `guard` it is carried out at once: who waits for a lock must not hold one that only its own next step gives back.
   void start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard = nullptr);
   // The oldest one, if it is over.
   std::optional<Landed> land();
@@ -40,7 +41,6 @@ class Flights {
     i64 window = 0;
     IoPiece piece;
     i64 start_ns = 0;
-    std::unique_ptr<HeldLock> guard;
     std::optional<Result<i64>> moved;        // over already
     std::unique_ptr<Transfer> transfer;      // last: its destruction waits
   };

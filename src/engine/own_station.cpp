@@ -3,6 +3,7 @@
 
 #include "engine/flights.h"
 #include "engine/relay_stream.h"
+#include "engine/throttle.h"
 #include "engine/window_io.h"
 
 namespace mercutio {
@@ -15,7 +16,8 @@ class OwnStation final : public StationHost {
   OwnStation(WindowStation station, HostContext context, const std::vector<i64>& relays)
       : station_(std::move(station)),
         context_(std::move(context)),
-        flights_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead) {
+        flights_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead),
+        throttle_(context_.channel, station_.plan(), station_.domain()) {
     station_.set_served(0);   // after an operation that failed it may lag behind
     payloads_ = std::max<i64>(1, kPayloadBytes / station_.largest());
     if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(relays.size()));
@@ -26,7 +28,7 @@ class OwnStation final : public StationHost {
     for (const auto& stream : streams_) {
       if (!stream->over()) return false;
     }
-    return served_ >= station_.windows();
+    return served_ >= station_.windows() && throttle_.over();
   }
 
   bool serve() override {
@@ -46,6 +48,7 @@ class OwnStation final : public StationHost {
   void write_slot(i64 number);
   void read_slot(i64 number);
   void take_in(Flights::Landed landed);
+  void skip(i64 number) { throttle_.finished(number); }
 
   // Window `next_` and those before it are over or under way; those before `served_` are over.
   bool serve_file() {
@@ -53,15 +56,16 @@ class OwnStation final : public StationHost {
     const i64 passed = passed_by_all();
     if (context_.writing) {
       // Only the windows that have a slot can hold anything; what all have passed beyond them is empty.
-      for (; next_ < std::min(passed, served_ + station_.depth()); ++next_) write_slot(next_);
-      next_ = std::max(next_, passed);
+      const i64 limit = served_ + station_.depth();
+      while (next_ < passed && throttle_.may_start(next_)) next_ < limit ? write_slot(next_++) : skip(next_++);
     } else {
-      next_ = std::max(next_, passed);   // what all have passed is needed by nobody
-      const auto free = [&] { return next_ < std::min(windows, passed + station_.depth()); };
+      while (next_ < passed && throttle_.may_start(next_)) skip(next_++);   // needed by nobody
+      const auto free = [&] { return next_ >= passed && next_ < std::min(windows, passed + station_.depth()) && throttle_.may_start(next_); };
       if (free()) read_slot(next_++);
       while (flights_.beside() && free()) read_slot(next_++);
     }
     while (auto landed = flights_.land()) take_in(std::move(*landed));
+    if (!throttle_.status() && context_.outcome.messages) context_.outcome.messages = throttle_.status();
     served_ = flights_.empty() ? next_ : flights_.first_window();
     if (served_ != served_before) {
       station_.set_served(served_);
@@ -75,6 +79,7 @@ class OwnStation final : public StationHost {
   i64 next_ = 0, served_ = 0;
   i64 payloads_ = 1;
   Flights flights_;
+  Throttle throttle_;
   std::vector<std::unique_ptr<RelayStream>> streams_;   // they refer to the members above
 };
 
@@ -82,7 +87,7 @@ void OwnStation::write_slot(i64 number) {
   const FileRange window = station_.window(number);
   const Slot slot = station_.slot(number);
   const i64 filled = slot.filled.load(std::memory_order_relaxed);
-  if (filled == 0) return;
+  if (filled == 0) return skip(number);
   slot.filled.store(0, std::memory_order_relaxed);
   const EngineFile& file = context_.file;
   const i64 unit = station_.unit_of(window), units = window.bytes() / unit;
@@ -100,6 +105,7 @@ void OwnStation::write_slot(i64 number) {
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
   std::memset(slot.marks, 0, static_cast<size_t>(units));
+  if (flights_.empty() || flights_.last_window() != number) throttle_.finished(number);
 }
 
 // The whole window: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
@@ -110,12 +116,14 @@ void OwnStation::read_slot(i64 number) {
     flights_.start(number, IoPiece{window.begin, data, window.bytes()});
   } else {
     std::memset(data, 0, static_cast<size_t>(window.bytes()));
+    throttle_.finished(number);
   }
 }
 
 // A transfer is over.
 void OwnStation::take_in(Flights::Landed landed) {
   Outcome& outcome = context_.outcome;
+  throttle_.finished(landed.window);
   const i64 moved = landed.moved ? *landed.moved : 0;
   if (!landed.moved && outcome.storage) outcome.storage = std::move(landed.moved).error();
   if (context_.writing || moved == landed.piece.bytes) return;

@@ -38,7 +38,7 @@ struct Counts {
   std::atomic<i64> operations{0}, reads{0}, writes{0}, locks{0}, bytes_read{0}, bytes_written{0};
 };
 
-class TestStorage final : public Storage {
+class TestStorage : public Storage {
  public:
   explicit TestStorage(SharedFile& file) : file_(file) {}
   i64 fail_at = -1;   // the number of the operation that fails, from 0; -1: none

@@ -36,6 +36,7 @@ class WindowStation {
   WindowStation(NodeArena& arena, const Plan& plan, PieceBorders borders, i64 domain, Station station)
       : arena_(&arena), plan_(&plan), borders_(borders), domain_(domain), station_(station), windows_(plan.windows(domain)) {}
 
+  const Plan& plan() const { return *plan_; }
   i64 domain() const { return domain_; }
   i64 host() const { return station_.host; }
   bool relays() const { return station_.place > 0; }   // the aggregator is on another node

@@ -6,6 +6,7 @@
 #include "file/open_file.h"
 #include "file/wire.h"
 #include "model/hints_measured.h"
+#include "storage/dry.h"
 
 namespace mercutio {
 namespace {
@@ -120,7 +121,7 @@ Status OpenFile::open_storage() {
   Status mine = ok_status();
   auto open_it = [&](bool create, bool exclusive) {
     auto opened = open_here(create, exclusive, readable_);
-    if (opened) storage_ = std::move(*opened);
+    if (opened) storage_ = hints_->values.mercutio_dry_run ? make_dry(std::move(*opened)) : std::move(*opened);
     return opened ? ok_status() : Status(opened.error());
   };
   if (amode_.create || amode_.exclusive) {

@@ -78,6 +78,9 @@ struct Plan {
   i64 buffer_bytes = 0;
   i64 depth = 1;
   i64 rounds = 0;                 // of the aggregator that has the most
+  // At most `throttle` windows at the storage at a time, of all aggregators whose numbers are equal modulo `rings`; 0: any.
+  i64 throttle = 0;
+  i64 rings = 1;
   ExchangeKind exchange = ExchangeKind::kMessages;
   // Messages of at most chunk_bytes, at most `lanes` of them in flight on a side.
   ExchangeOrder order = ExchangeOrder::kNormal;

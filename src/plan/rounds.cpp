@@ -60,6 +60,27 @@ std::string choose_exchange(Planner& p) {
   return why;
 }
 
+namespace {
+
+// Aggregators whose numbers are equal modulo the servers share one of them; where domains don't follow the stripes, all
+// share all.
+std::string limit_requests(Planner& p) {
+  Plan& plan = p.plan;
+  const i64 limit = p.hints.mercutio_throttle, servers = p.layout.stripe_count;
+  if (limit == 0) return "";
+  plan.throttle = limit;
+  if (plan.cyclic() && p.striped() && plan.period % servers == 0) {
+    plan.rings = servers;
+  } else if (plan.cyclic() && p.striped() && servers % plan.period == 0) {
+    plan.rings = plan.domains();
+  } else if (p.striped()) {
+    plan.throttle = limit * servers;
+  }
+  return ", mercutio_throttle=" + std::to_string(limit);
+}
+
+}  // namespace
+
 std::string schedule_rounds(Planner& p) {
   Plan& plan = p.plan;
   if (!plan.exchanges()) return "none needed";
@@ -81,7 +102,7 @@ std::string schedule_rounds(Planner& p) {
   }
   for (i64 i = 0; i < plan.domains(); ++i) plan.rounds = std::max(plan.rounds, plan.windows(i));
   return "cb_buffer_size=" + std::to_string(p.hints.cb_buffer_size) + (plan.cyclic() ? ", a stripe at most" : "") +
-         (p.hints.mercutio_depth > 0 ? ", mercutio_depth=" + std::to_string(plan.depth) : "");
+         (p.hints.mercutio_depth > 0 ? ", mercutio_depth=" + std::to_string(plan.depth) : "") + limit_requests(p);
 }
 
 }  // namespace mercutio::planning

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "storage/drivers.h"
+#include "storage/dry.h"
 #include "storage/faulty.h"
 #include "storage/throttled.h"
 #include "storage/traced.h"
@@ -63,6 +64,22 @@ TEST_F(Decorators, TracedTellsEachCallOnce) {
     EXPECT_EQ(event.bytes, expected[i].bytes) << i;
     EXPECT_LE(event.start_ns, event.end_ns) << i;
   }
+}
+
+TEST_F(Decorators, DryMovesNothing) {
+  ASSERT_TRUE(open()->write(one(piece(0, 1000))).ok());
+  auto storage = make_dry(open());
+  EXPECT_EQ(storage->size().value(), 1000);
+  std::vector<std::byte> data(300, std::byte{1});
+  const IoPiece end[] = {{900, data.data(), 300}};
+  EXPECT_EQ(storage->read(end).value(), 100);
+  EXPECT_EQ(data[99], std::byte{0});
+  EXPECT_EQ(data[100], std::byte{1}) << "beyond the end";
+  EXPECT_EQ(storage->write(end).value(), 300);
+  EXPECT_EQ(storage->size().value(), 1200) << "as if it had been written";
+  ASSERT_TRUE(storage->set_size(10).ok());
+  EXPECT_EQ(storage->size().value(), 10);
+  EXPECT_EQ(open()->size().value(), 1000) << "the file is as it was";
 }
 
 TEST_F(Decorators, ThrottledTakesItsTime) {

@@ -60,6 +60,7 @@ Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
   hints.romio_ds_read = hints.romio_ds_write = shape.sieving;
   hints.cb_buffer_size = 100;
   hints.cb_nodes = 2;
+  hints.mercutio_throttle = shape.slow ? 1 : 0;
   if (shape.nodes > 1) hints.mercutio_exchange = "two_layer";
   hints.ind_rd_buffer_size = hints.ind_wr_buffer_size = 64;
   Outcome outcome;

@@ -37,6 +37,9 @@ static const Technique kTechniques[] = {
     {"strategy.dynamic", {{"mercutio_strategy", "dynamic"}, SMALL_WINDOWS}},
     {"strategy.static", {{"mercutio_strategy", "static"}, SMALL_WINDOWS}},
     {"strategy.transpose", {{"mercutio_strategy", "transpose"}, SMALL_WINDOWS}},
+    {"throttle.one_a_server", {{"mercutio_throttle", "1"}, {"mercutio_domains", "stripe_cyclic"}, {"striping_unit", "8192"}, SMALL_WINDOWS}},
+    {"throttle.step_by_step", {{"mercutio_throttle", "1"}, {"mercutio_depth", "1"}, {"cb_nodes", "3"}, SMALL_WINDOWS}},
+    {"throttle.messages", {{"mercutio_throttle", "2"}, {"mercutio_exchange", "messages"}, {"cb_nodes", "4"}, SMALL_WINDOWS}},
     {"one_aggregator", {{"cb_nodes", "1"}, SMALL_WINDOWS}},
     {"all_aggregate", {{"cb_nodes", "64"}, {"cb_config_list", "*:64"}, SMALL_WINDOWS}},
 };

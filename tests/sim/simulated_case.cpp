@@ -138,6 +138,7 @@ class Case {
     hints_.cb_buffer_size = kBuffers[pick(random_, 0, 4)];
     hints_.ind_rd_buffer_size = hints_.ind_wr_buffer_size = kBuffers[pick(random_, 1, 4)];
     hints_.cb_nodes = pick(random_, 0, ranks_count_ + 1);
+    hints_.mercutio_throttle = pick(random_, 0, 2);
   }
 
   Topology random_topology() {
@@ -205,7 +206,8 @@ class Case {
       CollectiveOptions options;
       options.atomic = batch.atomic;
       if (entry_rank_ == r && entry_batch_ == static_cast<i64>(rank.batch)) options.entry = Error{ErrorClass::kArg, "on purpose"};
-      const Channel channel{rank.file.comm, rank.next_tag++};
+      const Channel channel{rank.file.comm, rank.next_tag};
+      rank.next_tag += kTagsPerOperation;
       rank.tasks.push_back(collective(rank.file, channel, rank.views, owned.access, options));
     }
     rank.over.assign(rank.tasks.size(), false);

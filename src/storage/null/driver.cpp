@@ -2,12 +2,12 @@
 // Every name exists. For measuring everything but the storage.
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <map>
 #include <mutex>
 
 #include "storage/drivers.h"
 #include "storage/range_locks.h"
+#include "storage/zeros.h"
 
 namespace mercutio {
 namespace {
@@ -35,26 +35,12 @@ class NullStorage final : public Storage {
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
     MERCUTIO_LET(const i64 end, size());
-    i64 total = 0;
-    for (const IoPiece& piece : pieces) {
-      if (piece.offset < 0 || piece.bytes < 0) return error_from_errno("read", EINVAL, piece.offset, piece.bytes);
-      const i64 length = std::clamp<i64>(end - piece.offset, 0, piece.bytes);
-      if (length > 0) std::memset(piece.data, 0, static_cast<size_t>(length));
-      total += length;
-      if (length < piece.bytes) break;
-    }
-    return total;
+    return read_zeros(end, pieces);
   }
   Result<i64> write(std::span<const IoPiece> pieces) override {
-    i64 total = 0;
-    i64 end = 0;
-    for (const IoPiece& piece : pieces) {
-      if (piece.offset < 0 || piece.bytes < 0) return error_from_errno("write", EINVAL, piece.offset, piece.bytes);
-      total += piece.bytes;
-      if (piece.bytes > 0) end = std::max(end, piece.offset + piece.bytes);
-    }
-    MERCUTIO_TRY(preallocate(end));
-    return total;
+    MERCUTIO_LET(const Dropped dropped, drop(pieces));
+    MERCUTIO_TRY(preallocate(dropped.end));
+    return dropped.bytes;
   }
   Result<i64> size() override {
     std::lock_guard guard(file_->mutex);

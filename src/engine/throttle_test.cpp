@@ -1,0 +1,94 @@
+// How many requests a server sees at a time when its aggregators take turns.
+#include "engine/throttle.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "comm/in_process.h"
+#include "engine/test_support.h"
+
+namespace mercutio {
+namespace {
+
+using namespace mercutio::testing;
+
+constexpr i64 kRanks = 4, kServers = 2, kStripe = 64, kStripes = 48;
+
+// What the servers of a file see, over all ranks.
+struct Servers {
+  std::array<std::atomic<i64>, kServers> now{}, most{};
+  std::atomic<i64> requests{0};
+};
+
+class Watched final : public TestStorage {
+ public:
+  Watched(SharedFile& file, Servers& servers) : TestStorage(file), servers_(servers) {}
+  Result<i64> read(std::span<const IoPiece> pieces) override {
+    return watched(pieces, [&] { return TestStorage::read(pieces); });
+  }
+  Result<i64> write(std::span<const IoPiece> pieces) override {
+    return watched(pieces, [&] { return TestStorage::write(pieces); });
+  }
+  Layout layout() override { return Layout{kStripe, kServers, 0, 0}; }
+
+ private:
+  template <class Move>
+  Result<i64> watched(std::span<const IoPiece> pieces, Move move) {
+    const auto server = static_cast<size_t>(pieces[0].offset / kStripe % kServers);
+    const i64 now = ++servers_.now[server];
+    for (i64 most = servers_.most[server]; most < now && !servers_.most[server].compare_exchange_weak(most, now);) {
+    }
+    ++servers_.requests;
+    std::this_thread::sleep_for(std::chrono::microseconds(300));   // so that others would meet it
+    Result<i64> moved = move();
+    --servers_.now[server];
+    return moved;
+  }
+  Servers& servers_;
+};
+
+class ThrottleTurns : public ::testing::TestWithParam<std::tuple<const char*, i64>> {};
+
+TEST_P(ThrottleTurns, AServerSeesNoMoreThanItShould) {
+  const auto& [exchange, limit] = GetParam();
+  for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
+    SharedFile file;
+    file.bytes.resize(kStripe * kStripes);
+    Servers servers;
+    Hints hints;
+    hints.romio_cb_read = hints.romio_cb_write = Toggle::kEnable;
+    hints.cb_nodes = kRanks;
+    hints.romio_lustre_co_ratio = kRanks / kServers;
+    hints.mercutio_exchange = exchange;
+    hints.mercutio_throttle = limit;
+    run_ranks(kRanks, [&](Comm& comm) {
+      Watched storage(file, servers);
+      std::atomic<bool> dirty{false};
+      EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
+      const auto type = make_resized(0, 8 * kRanks, make_contiguous(8, byte_type()));
+      const i64 bytes = kStripe * kStripes / kRanks;
+      OwnedAccess owned = make_access(direction, make_view(8 * comm.rank(), type), 0, bytes, make_contiguous(bytes, byte_type()));
+      Channel channel{&comm, 0};
+      if (auto arena = std::string(exchange) == "messages" ? nullptr : NodeArena::of(comm)) channel.turn = std::make_shared<Turn>(arena);
+      auto moved = run(collective(engine_file, channel, make_peer_views(), owned.access, {}), [&](i64 spins) { comm.idle(spins); });
+      ASSERT_TRUE(moved.ok()) << moved.error().what;
+      ASSERT_EQ(*moved, bytes);
+    }, Topology{{0, 0, 1, 1}, {"a", "b"}});
+    EXPECT_GE(servers.requests, kStripes);
+    for (const auto& most : servers.most) {
+      EXPECT_LE(most, limit);
+      EXPECT_GE(most, 1);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Exchanges, ThrottleTurns, ::testing::Combine(::testing::Values("messages", "two_layer"), ::testing::Values(1, 2)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));
+                         });
+
+}  // namespace
+}  // namespace mercutio

@@ -293,6 +293,7 @@ TEST(File, HintsOfRankZeroCountAndOneSidedKeysDontHang) {
     if (me == 2) mine.emplace_back("striping_unit", "4096");
     auto file = std::move(*open(rank, std::move(comm), name, kReadWrite, mine));
     EXPECT_EQ(value(file->info(), "cb_nodes"), "1");
+    EXPECT_EQ(value(file->info(), "romio_aggregator_list"), "0");
     EXPECT_EQ(value(file->info(), "ind_rd_buffer_size"), std::to_string(1000 + me));
     EXPECT_EQ(value(file->info(), "romio_visibility_immediate"), "true");
     EXPECT_TRUE(file->set_info(me == 1 ? InfoItems{{"cb_nodes", "2"}} : InfoItems{}));

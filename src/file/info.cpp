@@ -42,6 +42,22 @@ Status OpenFile::set_info(const InfoItems& info) {
   return ok_status();
 }
 
+namespace {
+
+// Numbers with a blank between them, as ROMIO has it; no longer than any MPI lets a value be.
+std::string list_of(const std::vector<i64>& numbers) {
+  constexpr size_t kLongest = 240;
+  std::string out;
+  for (const i64 number : numbers) {
+    const std::string next = std::to_string(number);
+    if (out.size() + next.size() > kLongest) return out + " ...";
+    out += (out.empty() ? "" : " ") + next;
+  }
+  return out;
+}
+
+}  // namespace
+
 InfoItems OpenFile::info() const {
   Hints hints;
   {
@@ -52,6 +68,9 @@ InfoItems OpenFile::info() const {
   hints.romio_visibility_immediate = traits.visibility_immediate;
   hints.romio_filesystem_type = traits.file_system;
   const Layout layout = storage_->layout();  // what the file has, not what was asked for
+  const std::vector<i64> aggregators = usual_aggregators(hints, comm_->topology(), layout);
+  hints.romio_aggregator_list = list_of(aggregators);
+  if (hints.cb_nodes == 0 && !aggregators.empty()) hints.cb_nodes = static_cast<i64>(aggregators.size());
   hints.striping_unit = layout.stripe_bytes;
   hints.striping_factor = layout.stripe_count;
   hints.start_iodevice = layout.first_server;

@@ -124,6 +124,18 @@ i64 most_aggregators(const Topology& topology, const Hints& hints) {
   return std::max<i64>(1, topology.nodes()) * per_node;
 }
 
+std::vector<i64> usual_aggregators(const Hints& hints, const Topology& topology, const Layout& layout) {
+  constexpr i64 kShareBytes = 64 * MiB, kRunBytes = 64 * KiB;
+  std::vector<RankSummary> all;
+  for (i64 rank = 0; rank < topology.ranks(); ++rank) {
+    const i64 first = rank * kRunBytes, span = (kShareBytes - kRunBytes) * topology.ranks() + kRunBytes;
+    all.push_back(RankSummary{kShareBytes, first, first + span, kRunBytes, kRunBytes});
+  }
+  Hints enabled = hints;
+  enabled.romio_cb_write = Toggle::kEnable;
+  return make_plan(summarise(Direction::kWrite, false, all), enabled, topology, layout).aggregators;
+}
+
 Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topology, const Layout& layout) {
   planning::Planner p(pattern, hints, topology, layout);
   p.run("strategy", planning::choose_strategy);

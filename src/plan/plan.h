@@ -115,6 +115,9 @@ Plan shift(const Plan& plan, i64 delta);
 // The most aggregators a plan takes where cb_nodes leaves the number to it; never more than there are ranks.
 i64 most_aggregators(const Topology& topology, const Hints& hints);
 
+// The ranks that aggregate a large interleaved write; none where no data is exchanged.
+std::vector<i64> usual_aggregators(const Hints& hints, const Topology& topology, const Layout& layout);
+
 // Whether `plan` may carry out `pattern`: every byte in exactly one domain, ranks that exist, sizes within bounds.
 Status verify(const Plan& plan, const Pattern& pattern);
 

@@ -1,5 +1,7 @@
 // pack, unpack, copy: cursors at both ends, runs copied in batches of equal pieces. Small power-of-two pieces become
 // fixed size moves; the cost of a batch is that of one Cursor::next().
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 
 #include "model/cursor_impl.h"
@@ -190,6 +192,19 @@ struct Packing {
   }
 };
 
+// Ranks that read the same bytes mark the same places at the same time, so marks are atomic, eight of them a store.
+void set_marks(std::byte* at, i64 units) {
+  constexpr std::uint64_t kEight = 0x0101010101010101;
+  const auto set_one = [&] {
+    std::atomic_ref(*at++).store(std::byte{1}, std::memory_order_relaxed);
+    --units;
+  };
+  while (units > 0 && reinterpret_cast<std::uintptr_t>(at) % sizeof kEight != 0) set_one();
+  for (; units >= 8; units -= 8, at += 8)
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).store(kEight, std::memory_order_relaxed);
+  while (units > 0) set_one();
+}
+
 // Marks instead of bytes.
 struct Marking {
   i64 base;
@@ -197,12 +212,7 @@ struct Marking {
   int shift;
 
   void piece(i64 offset, i64 bytes) {
-    std::byte* at = marks + ((offset - base) >> shift);
-    const i64 units = bytes >> shift;
-    if (units == 1)
-      *at = std::byte{1};
-    else
-      std::memset(at, 1, static_cast<std::size_t>(units));
+    set_marks(marks + ((offset - base) >> shift), bytes >> shift);
   }
 
   void equal_pieces(i64 origin, std::span<const i64> offsets, i64 bytes) {

@@ -42,7 +42,7 @@ find_mpi() {
 # Open MPI wants to be told about root and about more ranks than cores.
 launcher_flags() {
   local version
-  version="$("$mpirun" --version 2>&1 | head -n 3)"
+  version="$("$mpirun" --version 2>&1)"   # all of it: a pipe closed early would end the launcher, and with it this script
   flags=()
   case "$version" in
     *"Open MPI"* | *OpenRTE*)
@@ -58,7 +58,7 @@ launcher_flags() {
 
 prepare_mesh() {
   local data
-  data="$(dirname "$(find third_party/wheels/iris-sample-data -name 'nemo_1m_20150101-20150201_grid-T.nc' 2>/dev/null | head -n 1)")"
+  data="$(dirname "$(find third_party/wheels/iris-sample-data -name 'nemo_1m_20150101-20150201_grid-T.nc' -print -quit 2>/dev/null)")"
   [ "$data" != . ] || die "the ocean data is missing: scripts/setup.sh demo fetches it (PyPI's iris-sample-data)"
   if [ -s "$demo/mesh.bin" ] && [ -s "$demo/geometry.npz" ] && [ "$demo/mesh.bin" -nt "$source_dir/prepare.py" ]; then
     say "mesh: $demo/mesh.bin is there already"

@@ -3,6 +3,7 @@
 // One gather of a few words a rank is all the metadata of an access whose views the ranks know already. Every decision that
 // ranks must share is computed from it, the same on each.
 #include <algorithm>
+#include <optional>
 
 #include "engine/agree.h"
 #include "engine/exchange.h"
@@ -96,8 +97,8 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
     apart.segment_bytes = 0;
     topology = &apart;
   }
-  PlanCache none;
-  PlanCache& plans = file.plans ? *file.plans : none;
+  std::optional<PlanCache> none;
+  PlanCache& plans = file.plans ? *file.plans : none.emplace();
   const PlanCache::Answer answer = plans.plan_for({direction, atomic, ranks, agreed, *topology, layout});
   file.counters->plans_reused += answer.remembered ? 1 : 0;
   if (file.trace) {

@@ -1,7 +1,6 @@
 // The text files of people (src/model/keyed_lines.*, machine_file.*, pattern_file.*, hints_measured.*): any text is an error
 // that names its line, or a machine and a pattern on which planning works as on real ones.
 // Input: the machine, a line "---", the pattern.
-#include <cstring>
 #include <set>
 
 
@@ -90,9 +89,7 @@ Input example(Random& random) {
   if (pick(random, 0, 1)) text += "grid 2 2\narray 100 7\nelement 8\n";
   text += lines_of(random, {"origin", "block", "count", "gap", "element", "halo", "grid", "array", "idle", "access read #", "atomic #",
                             "rank 0 bytes 7 first 0 last 9 run", "rank 1 bytes 100 first 64 last"});
-  Input out(text.size());
-  std::memcpy(out.data(), text.data(), text.size());
-  return out;
+  return input_of(text);
 }
 
 }  // namespace mercutio::fuzz

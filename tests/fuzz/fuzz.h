@@ -21,6 +21,7 @@ inline i64 pick(Random& random, i64 low, i64 high) {  // both included
 }
 
 Input example(Random& random);
+Input input_of(const std::string& text);
 
 // Says what is wrong and ends the process; the driver adds which case it was.
 [[noreturn]] void fail(const char* file, int line, const std::string& what);

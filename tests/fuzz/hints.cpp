@@ -5,7 +5,6 @@
 #include "model/hints.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
@@ -218,9 +217,7 @@ Input example(Random& random) {
     const std::string alias = row.aliases.substr(0, row.aliases.find(' '));
     text += (alias.empty() || pick(random, 0, 2) ? row.name : alias) + "=" + kValues[pick(random, 0, 17)] + (pick(random, 0, 3) ? "\n" : ";");
   }
-  Input out(text.size());
-  std::memcpy(out.data(), text.data(), text.size());
-  return out;
+  return input_of(text);
 }
 
 }  // namespace mercutio::fuzz

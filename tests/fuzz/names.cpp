@@ -1,6 +1,5 @@
 // File names (src/storage/registry.cpp): which driver a name goes to, and what is left of it. The table stands here a second
 // time. Names inside the process are used as well: what was made under a name is found under it, and gone when removed.
-#include <cstring>
 #include <map>
 
 #include "fuzz.h"
@@ -42,9 +41,7 @@ Input example(Random& random) {
                                        "a",      "/",    ":",    "..",      "UFS:", "pvfs2:", "./",    "c:\\"};
   std::string text;
   for (i64 i = pick(random, 0, 4); i > 0; --i) text += kParts[pick(random, 0, 17)];
-  Input out(text.size());
-  if (!text.empty()) std::memcpy(out.data(), text.data(), text.size());
-  return out;
+  return input_of(text);
 }
 
 }  // namespace mercutio::fuzz

@@ -80,6 +80,11 @@ i64 most_memory_used() {
   return highest.load() - used_at_start;
 }
 
+Input input_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return Input(bytes.begin(), bytes.end());
+}
+
 i64 Taker::byte() {
   if (rest_.empty()) return 0;
   const auto value = std::to_integer<i64>(rest_.front());

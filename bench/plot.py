@@ -1,24 +1,43 @@
 #!/usr/bin/env python3
-"""Draws the table of `mercutio bench --json`: plot.py table.json picture.png
+"""Draws the table of `mercutio bench --json` or `mercutio bench overlap --json`: plot.py table.json picture.png
 
-One panel for writing, one for reading and one for latencies; in each, for every case, how many times faster Mercutio was than
+bench: one panel for writing, one for reading and one for latencies; in each, for every case, how many times faster Mercutio was than
 the I/O of the MPI it ran on (bars) and than the best peer on all MPIs (dots), on a logarithmic scale.
+overlap: a panel for each MPI; in it, for every call, how long I/O and computation together took, divided by the longer of the
+two alone, on Mercutio and on the MPI's own I/O. 1 is the best there is, 2 means that nothing was hidden.
 """
 import json
 import sys
 
 
-def main():
-    if len(sys.argv) != 3:
-        sys.exit(__doc__.strip())
-    try:
-        import matplotlib
-    except ImportError:
-        sys.exit("mercutio bench: the plot needs Python's matplotlib (Debian: python3-matplotlib)")
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-    with open(sys.argv[1], encoding="utf-8") as file:
-        table = json.load(file)
+def draw_overlap(plt, table):
+    rows = table["rows"]
+    mpis = list(dict.fromkeys(row["mpi"] for row in rows))
+    cases = list(dict.fromkeys((row["call"], row["pattern"]) for row in rows))
+    if not cases:
+        sys.exit("mercutio bench overlap: nothing to draw")
+    figure, axes = plt.subplots(1, len(mpis), figsize=(4 + 4.5 * len(mpis), 2 + 0.32 * len(cases)), squeeze=False, sharey=True)
+    for axis, mpi in zip(axes[0], mpis):
+        kinds = [io for io in ("host", "romio", "mercutio") if any(row["mpi"] == mpi and row["io"] == io for row in rows)]
+        height = 0.8 / len(kinds)
+        for index, io in enumerate(kinds):
+            mine = [row for row in rows if row["mpi"] == mpi and row["io"] == io]
+            places = [cases.index((row["call"], row["pattern"])) + (index - (len(kinds) - 1) / 2) * height for row in mine]
+            axis.barh(places, [row["total"] for row in mine], height * 0.9, label=io)
+        for limit in (1, 2):
+            axis.axvline(limit, color="black", linewidth=0.8)
+        axis.set_title(mpi)
+        axis.set_xlabel("both together / the longer of I/O and computation")
+        axis.grid(axis="x", alpha=0.3)
+        axis.legend(loc="lower right", fontsize=8)
+    axes[0][0].set_yticks(range(len(cases)), ["%s, %s" % case for case in cases])
+    axes[0][0].invert_yaxis()
+    figure.suptitle("Mercutio %s: %d ranks, %d servers of %.4g MB/s" % (
+        table["version"], table["ranks"], table["servers"], table["rate"] / 1e6))
+    return figure
+
+
+def draw_ratios(plt, table):
     ours = [row for row in table["rows"] if row["io"] == "mercutio" and row["of_best"]]
     mpis = list(dict.fromkeys(row["mpi"] for row in ours))
     panels = [op for op in ("write", "read", "latency") if any(row["op"] == op for row in ours)]
@@ -41,6 +60,21 @@ def main():
         axis.grid(axis="x", alpha=0.3)
     axes[0][0].legend(loc="lower right", fontsize=8)
     figure.suptitle(f"Mercutio {table['version']}, {table['ranks']} ranks, {table['directory']}")
+    return figure
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__.strip())
+    try:
+        import matplotlib
+    except ImportError:
+        sys.exit("mercutio bench: the plot needs Python's matplotlib (Debian: python3-matplotlib)")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+    with open(sys.argv[1], encoding="utf-8") as file:
+        table = json.load(file)
+    figure = draw_overlap(plt, table) if table.get("kind") == "overlap" else draw_ratios(plt, table)
     figure.tight_layout()
     figure.savefig(sys.argv[2], dpi=120)
 

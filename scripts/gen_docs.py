@@ -138,6 +138,12 @@ COMMANDS = (
      "on Mercutio, with patterns of applications and of the known I/O benchmarks. Every byte is checked. Prints a row for each, "
      "with the ratios to the hosts and the fraction of what the same ranks reach with plain contiguous writes and reads. "
      "--json keeps the table, --plot draws it, --from draws an earlier one. Exit code 1 if bytes that went through Mercutio were wrong."),
+    ("bench overlap [--dir directory] [--ranks n] [--bytes n] [--quick] [--calls list] [--repetitions n] [--servers n] [--rate n] "
+     "[--stripe n] [--posting-ranks n] [--check-bars] [--time-limit seconds] [--mpi launcher]... [--io host|romio|mercutio]... "
+     "[--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] [--json file] [--plot picture] [--from file]",
+     "Measures how much of each nonblocking and split call hides behind computation, on the MPIs' own I/O and on Mercutio, with "
+     "storage that a preload limits to --rate bytes a second of each of --servers servers. Every byte is checked. Also prints how "
+     "long posting takes, and which of Mercutio's bars are met; with --check-bars a missed one is exit code 1."),
     ("version", "Prints the version."),
 )
 

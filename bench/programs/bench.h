@@ -109,6 +109,7 @@ void fill_memory(const Layout* layout, char* buffer, u64 salt);
 i64 check_memory(const Layout* layout, const char* buffer, u64 salt);
 void poison(char* buffer, i64 bytes);
 void fill_words(char* to, i64 offset, i64 bytes, u64 salt);
+i64 wrong_words(const char* from, i64 offset, i64 bytes, u64 salt);
 u64 file_salt(const Layout* layout, int access, u64 salt);
 u64 mix(u64 value);
 void pread_all(int fd, char* to, i64 bytes, i64 offset);
@@ -116,6 +117,10 @@ void pwrite_all(int fd, const char* from, i64 bytes, i64 offset);
 char* must_alloc(i64 bytes);
 void fail(const char* what, const char* detail);
 void check_mpi(int code, const char* what);
+
+// options.c
+i64 parse_bytes(const char* text);
+MPI_Info make_info(const Options* options);
 
 // irregular.c
 void build_icm(const Case* self, const Shape* shape, Layout* layout);

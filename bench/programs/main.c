@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "bench.h"
 
@@ -19,15 +18,6 @@ static const char kUsage[] =
     "  --skip         leave these out: ,vector-8:read,tile-64:write, with a comma at each end\n"
     "  --limit        seconds an access may take; then the program ends with code 3\n"
     "  --no-shares    without the plain writes and reads of one share a rank, the machine's limit\n";
-
-static i64 parse_bytes(const char* text) {
-  char* end = NULL;
-  double value = strtod(text, &end);
-  if (strncasecmp(end, "k", 1) == 0) value *= 1 << 10;
-  if (strncasecmp(end, "m", 1) == 0) value *= 1 << 20;
-  if (strncasecmp(end, "g", 1) == 0) value *= 1 << 30;
-  return value < kWord ? -1 : (i64)value;
-}
 
 static void list_cases(void) {
   for (const Case* self = kCases; self->name; ++self) puts(self->name);
@@ -98,19 +88,6 @@ static int skipped(const Options* options, const char* name, const char* operati
   char word[kNameBytes];
   snprintf(word, sizeof word, ",%s:%s,", name, operation);
   return options->skip && strstr(options->skip, word);
-}
-
-static MPI_Info make_info(const Options* options) {
-  MPI_Info info = MPI_INFO_NULL;
-  if (options->hint_count > 0) MPI_Info_create(&info);
-  for (int i = 0; i < options->hint_count; ++i) {
-    char key[MPI_MAX_INFO_KEY + 1] = "";
-    size_t length = strcspn(options->hints[i], "=");
-    if (length > MPI_MAX_INFO_KEY) continue;
-    memcpy(key, options->hints[i], length);
-    MPI_Info_set(info, key, options->hints[i] + length + 1);
-  }
-  return info;
 }
 
 // The largest square number of ranks, for patterns that need one; the others wait.

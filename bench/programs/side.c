@@ -98,7 +98,7 @@ void fill_words(char* to, i64 offset, i64 bytes, u64 salt) {
   }
 }
 
-static i64 wrong_words(const char* from, i64 offset, i64 bytes, u64 salt) {
+i64 wrong_words(const char* from, i64 offset, i64 bytes, u64 salt) {
   i64 wrong = 0;
   for (i64 at = 0; at < bytes; at += kWord) {
     u64 word;

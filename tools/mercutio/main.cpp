@@ -96,37 +96,62 @@ int command_start(int argc, char** argv) {
   return argc;
 }
 
-CLI::App* add_bench(CLI::App& app, BenchOptions& options) {
-  CLI::App* bench_command =
-      app.add_subcommand("bench", "Measure the I/O of the MPIs found here and Mercutio on them, pattern by pattern");
+// What both kinds of bench have.
+void add_common_bench(CLI::App& command, BenchOptions& options) {
   const auto several = [&](const char* name, Words& words, const char* text) {
-    bench_command->add_option(name, words, text)->expected(1)->take_all();
+    command.add_option(name, words, text)->expected(1)->take_all();
   };
-  bench_command->add_option("--dir", options.directory, "The directory the data will be in")
-      ->check(CLI::ExistingDirectory);
-  bench_command->add_option("-n,--ranks", options.ranks, "Ranks of each run (4)")->check(CLI::PositiveNumber);
-  bench_command->add_option("--bytes", options.bytes, "Bytes for each rank and case, with a unit if you like (64MiB)")
-      ->transform(CLI::AsSizeValue(false));
-  bench_command->add_flag("--quick", options.quick, "4 MiB instead");
-  bench_command->add_flag("--full", options.full, "All bytes also for cases whose hosts are very slow");
-  bench_command->add_option("--patterns", options.patterns, "Cases, or beginnings of their names: vector,tile-64");
-  bench_command->add_option("--repetitions", options.repetitions, "Medians are taken over so many runs (3)")
+  command.add_option("--dir", options.directory, "The directory the data will be in")->check(CLI::ExistingDirectory);
+  command.add_option("-n,--ranks", options.ranks, "Ranks of each run (" + std::to_string(options.ranks) + ")")
       ->check(CLI::PositiveNumber);
-  bench_command->add_option("--time-limit", options.limit_seconds, "Seconds an access may take (60)")
+  command.add_option("--repetitions", options.repetitions, "Medians are taken over so many runs (3)")
       ->check(CLI::PositiveNumber);
-  bench_command->add_option("--seed", options.seed, "Of contents and order (1)");
+  command.add_option("--time-limit", options.limit_seconds, "Seconds an access may take (60)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--seed", options.seed, "Of contents and order (1)");
   several("--mpi", options.launchers, "The launcher of an MPI to measure; may be repeated (those on PATH)");
-  several("--io", options.io, "host, romio or mercutio; may be repeated (all of them)");
+  several("--io", options.io, "host, romio or mercutio; may be repeated");
   several("--hint", options.hints, "A hint for Mercutio, key=value; may be repeated");
   several("--host-hint", options.host_hints, "A hint for the others, key=value; may be repeated");
-  bench_command->add_option("--shim", options.shim, "Against busy polling: auto, none or a library to preload");
-  bench_command->add_option("--json", options.json_file, "Write the table here, too");
-  CLI::Option* plot =
-      bench_command->add_option("--plot", options.plot_file, "Draw the table (needs Python's matplotlib)");
-  bench_command->add_option("--from", options.from_file, "Measure nothing: draw this earlier --json")
+  command.add_option("--shim", options.shim, "Against busy polling: auto, none or a library to preload");
+  command.add_option("--json", options.json_file, "Write the table here, too");
+  CLI::Option* plot = command.add_option("--plot", options.plot_file, "Draw the table (needs Python's matplotlib)");
+  command.add_option("--from", options.from_file, "Measure nothing: draw this earlier --json")
       ->check(CLI::ExistingFile)
       ->needs(plot);
-  return bench_command;
+}
+
+CLI::App* add_bench(CLI::App& app, BenchOptions& options) {
+  CLI::App* command =
+      app.add_subcommand("bench", "Measure the I/O of the MPIs found here and Mercutio on them, pattern by pattern");
+  command->add_option("--bytes", options.bytes, "Bytes for each rank and case, with a unit if you like (64MiB)")
+      ->transform(CLI::AsSizeValue(false));
+  command->add_flag("--quick", options.quick, "4 MiB instead");
+  command->add_flag("--full", options.full, "All bytes also for cases whose hosts are very slow");
+  command->add_option("--patterns", options.patterns, "Cases, or beginnings of their names: vector,tile-64");
+  add_common_bench(*command, options);
+  return command;
+}
+
+CLI::App* add_overlap(CLI::App& bench_command, OverlapOptions& options) {
+  CLI::App* command = bench_command.add_subcommand(
+      "overlap", "Measure how much of each nonblocking and split call hides behind computation");
+  const auto size = [&](const char* name, std::uint64_t& value, const char* text) {
+    return command->add_option(name, value, text)->transform(CLI::AsSizeValue(false));
+  };
+  command->add_option("--calls", options.common.patterns, "Names: iwrite_all,write_all_begin (all of them)");
+  size("--bytes", options.common.bytes, "Bytes for each rank and access (8MiB)");
+  command->add_flag("--quick", options.common.quick, "1 MiB instead");
+  command->add_option("--servers", options.servers, "Servers that the storage is made of (2)")
+      ->check(CLI::Range(1, 16));
+  command->add_option("--rate", options.rate, "Bytes a second of each server (32MB)")
+      ->transform(CLI::AsSizeValue(true));
+  size("--stripe", options.stripe, "Bytes of a stripe (1MiB)");
+  command->add_option("--posting-ranks", options.posting_ranks, "Ranks that time posting (4); 0: none")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--check-bars", options.check_bars, "End with code 1 if Mercutio misses one of its bars");
+  add_common_bench(*command, options.common);
+  return command;
 }
 
 CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
@@ -139,7 +164,8 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
       ->required()
       ->check(CLI::ExistingFile);
   explain_command->add_option("--hint", options.hints, "A hint, key=value; may be repeated")->expected(1)->take_all();
-  explain_command->add_flag("--ranks", options.ranks, "Also what each aggregator owns and in which order ranks turn to them");
+  explain_command->add_flag("--ranks", options.ranks,
+                            "Also what each aggregator owns and in which order ranks turn to them");
   return explain_command;
 }
 
@@ -151,7 +177,8 @@ CLI::App* add_probe(CLI::App& app, ProbeOptions& options) {
   probe_command->add_option("--bytes", options.volume_bytes, "Bytes of each measurement and process (64MiB)")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(i64{4096}, i64{1} << 40));
-  probe_command->add_option("--processes", options.most_processes, "At most so many at once (the processors, 16 at most)")
+  probe_command
+      ->add_option("--processes", options.most_processes, "At most so many at once (the processors, 16 at most)")
       ->check(CLI::Range(1, 1024));
   probe_command->add_flag("!--print", options.keep, "Store nothing");
   return probe_command;
@@ -164,6 +191,7 @@ int command_line(int argc, char** argv) {
   RunOptions run_options;
   DoctorOptions doctor_options;
   BenchOptions bench_options;
+  OverlapOptions overlap_options;
   ExplainOptions explain_options;
   ProbeOptions probe_options;
   std::string hint_name;
@@ -182,6 +210,7 @@ int command_line(int argc, char** argv) {
   CLI::App* hints_command = app.add_subcommand("hints", "List the hints, or explain one");
   hints_command->add_option("name", hint_name, "The hint to explain, by any of its names");
   CLI::App* bench_command = add_bench(app, bench_options);
+  CLI::App* overlap_command = add_overlap(*bench_command, overlap_options);
   CLI::App* explain_command = add_explain(app, explain_options);
   CLI::App* probe_command = add_probe(app, probe_options);
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
@@ -198,6 +227,7 @@ int command_line(int argc, char** argv) {
   if (*preload_command) return preload();
   if (*doctor_command) return doctor(doctor_options);
   if (*hints_command) return hint_name.empty() ? list_hints() : explain_hint(hint_name);
+  if (*overlap_command) return bench_overlap(overlap_options);
   if (*bench_command) return bench(bench_options);
   if (*explain_command) return explain(explain_options);
   if (*probe_command) return probe(probe_options);

@@ -2,35 +2,16 @@
 #include "bench.h"
 
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <thread>
 
-#include "../process.h"
+#include "common.h"
 #include "report.h"
 
 namespace mercutio::tool {
 namespace {
-
-// A directory of our own, removed with everything in it.
-class Scratch {
- public:
-  explicit Scratch(const std::string& parent) : path_(parent + "/mercutio-bench.XXXXXX") {
-    if (!mkdtemp(path_.data())) path_.clear();
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 constexpr std::uint64_t kDefaultBytes = 64 << 20, kQuickBytes = 4 << 20;
 
@@ -61,19 +42,6 @@ void print_header(const BenchOptions& options, const Field& field) {
   std::fflush(stdout);
 }
 
-int plot(const std::string& json, const std::string& picture) {
-  const std::string script = resolved(own_directory() + "/../share/mercutio/bench/plot.py");
-  const std::string python = find_on_path("python3");
-  if (python.empty() || script.empty()) {
-    std::fprintf(stderr, "mercutio bench: %s; no plot was made\n",
-                 python.empty() ? "python3 was not found" : "plot.py is not installed");
-    return 1;
-  }
-  const Output output = capture({python, script, json, picture}, 120);
-  std::fputs(output.text.c_str(), output.exit_code == 0 ? stdout : stderr);
-  return output.exit_code == 0 ? 0 : 1;
-}
-
 int run(BenchOptions options) {
   if (!room_for(options)) return 1;
   const Scratch programs(std::filesystem::temp_directory_path().string()), data(options.directory);
@@ -82,7 +50,7 @@ int run(BenchOptions options) {
                  data.path().empty() ? options.directory.c_str() : "the temporary directory");
     return 1;
   }
-  const Field field = find_contenders(options, programs.path());
+  const Field field = find_contenders(options, pattern_program(), programs.path());
   print_header(options, field);
   if (field.contenders.empty()) {
     std::fprintf(stderr, "mercutio bench: there is no MPI to measure\n");

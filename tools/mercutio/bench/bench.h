@@ -28,4 +28,17 @@ struct BenchOptions {
 // 0; 1 when bytes read or written through Mercutio were wrong or a run of it ended early; 2 for wrong usage.
 int bench(const BenchOptions& options);
 
+// `mercutio bench overlap`: the calls in two halves, on storage of a fixed rate (tests/tools/striped_servers.c).
+struct OverlapOptions {
+  OverlapOptions() { common.ranks = 2; }
+  BenchOptions common;  // patterns: the names of calls
+  int servers = 2, posting_ranks = 4;
+  std::uint64_t rate = 32000000, stripe = 1 << 20;  // bytes a second of one server; bytes
+  bool check_bars = false;
+};
+
+// 0; 1 when bytes that went through Mercutio were wrong, a run of it ended early or, with check_bars, a bar was missed;
+// 2 for wrong usage.
+int bench_overlap(const OverlapOptions& options);
+
 }  // namespace mercutio::tool

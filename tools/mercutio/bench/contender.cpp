@@ -98,10 +98,10 @@ std::string compiler_of(const Mpi& mpi) {
   return find_on_path(mpi.folder + "/mpicc");
 }
 
-Words sources() {
+Words source_paths(const MeasuringProgram& program) {
   const std::string folder = resolved(own_directory() + "/../share/mercutio/bench");
   Words files;
-  for (const char* stem : {"main", "side", "patterns", "irregular", "timing", "latency", "output"}) {
+  for (const std::string& stem : program.sources) {
     const std::string path = folder + "/" + stem + ".c";
     if (!folder.empty() && !resolved(path).empty()) files.push_back(path);
   }
@@ -125,9 +125,10 @@ Words surroundings(const Mpi& mpi, bool crowded) {
   return words;
 }
 
-std::string compile(const Mpi& mpi, const std::string& scratch, Words& remarks) {
-  const std::string compiler = compiler_of(mpi), program = scratch + "/mercutio-bench-" + mpi.name;
-  const Words files = sources();
+std::string compile(const Mpi& mpi, const MeasuringProgram& measuring, const std::string& scratch, Words& remarks) {
+  const std::string compiler = compiler_of(mpi), program = scratch + "/" + measuring.name + "-" + mpi.name;
+  if (!resolved(program).empty()) return program;
+  const Words files = source_paths(measuring);
   if (files.empty()) remarks.push_back("the sources of the measuring program are not installed");
   if (compiler.empty()) remarks.push_back(mpi.name + ": no mpicc beside " + mpi.launcher);
   if (files.empty() || compiler.empty()) return "";
@@ -156,17 +157,12 @@ std::string embedded_romio(const Mpi& mpi) {
 std::string find_shim(const BenchOptions& options, bool crowded, Words& remarks) {
   if (options.shim == "none" || (options.shim == "auto" && !crowded)) return "";
   if (options.shim != "auto") return resolved(options.shim);
-  for (const char* folder : {"/../tests/tools/", "/../libexec/mercutio/"}) {
-    const std::string path = resolved(own_directory() + folder + "libmpich_yield.so");
-    if (path.empty()) continue;
-    remarks.push_back(
-        "more ranks than cores: MPICH's polling yields in all "
-        "its runs (libmpich_yield.so)");
+  const std::string path = find_rank_library("libmpich_yield.so");
+  if (!path.empty()) {
+    remarks.push_back("more ranks than cores: MPICH's polling yields in all its runs (libmpich_yield.so)");
     return path;
   }
-  remarks.push_back(
-      "more ranks than cores, and no libmpich_yield.so: MPICH's "
-      "figures are those of a busy machine");
+  remarks.push_back("more ranks than cores, and no libmpich_yield.so: MPICH's figures are those of a busy machine");
   return "";
 }
 
@@ -176,6 +172,7 @@ bool takes_part(const BenchOptions& options, const std::string& io) {
 
 struct Setting {
   const BenchOptions& options;
+  const MeasuringProgram& measuring;
   std::string program, shim, library;
   bool crowded;
 };
@@ -183,6 +180,7 @@ struct Setting {
 Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& setting, const Words& launcher_options) {
   const bool ours = io == "mercutio";
   std::string preload = setting.shim;
+  for (const std::string& library : setting.measuring.preloads) preload = append_preload(library, preload);
   if (ours) preload = append_preload(setting.library, preload);
   Words line = surroundings(mpi, setting.crowded);
   line.push_back(mpi.launcher);
@@ -193,14 +191,27 @@ Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& s
   for (const std::string& hint : ours ? setting.options.hints : setting.options.host_hints) {
     line.insert(line.end(), {"--hint", hint});
   }
-  Variables variables;
+  Variables variables = setting.measuring.variables;
   if (!preload.empty()) variables.emplace_back("LD_PRELOAD", preload);
   return {mpi.name, io, add_variables(mpi.kind, line, at, variables)};
 }
 
 }  // namespace
 
-Field find_contenders(const BenchOptions& options, const std::string& scratch) {
+MeasuringProgram pattern_program() {
+  return {
+      "mercutio-bench", {"main", "options", "side", "patterns", "irregular", "timing", "latency", "output"}, {}, {}};
+}
+
+std::string find_rank_library(const std::string& file_name) {
+  for (const char* folder : {"/../tests/tools/", "/../libexec/mercutio/"}) {
+    const std::string path = resolved(own_directory() + folder + file_name);
+    if (!path.empty()) return path;
+  }
+  return "";
+}
+
+Field find_contenders(const BenchOptions& options, const MeasuringProgram& measuring, const std::string& scratch) {
   Field field;
   const bool crowded = options.ranks > static_cast<int>(std::thread::hardware_concurrency());
   const std::string library = find_library(kTrampoline);
@@ -208,11 +219,11 @@ Field find_contenders(const BenchOptions& options, const std::string& scratch) {
   std::string shim;
   bool looked = false;
   for (const Mpi& mpi : find_mpis(options, field.remarks)) {
-    const std::string program = compile(mpi, scratch, field.remarks);
+    const std::string program = compile(mpi, measuring, scratch, field.remarks);
     if (program.empty()) continue;
     const bool is_mpich = mpi.name.rfind("mpich", 0) == 0;
     if (is_mpich && !looked) shim = find_shim(options, crowded, field.remarks), looked = true;
-    const Setting setting{options, program, is_mpich ? shim : "", library, crowded};
+    const Setting setting{options, measuring, program, is_mpich ? shim : "", library, crowded};
     if (field.program.empty()) {
       field.program = surroundings(mpi, false);
       field.program.push_back(program);

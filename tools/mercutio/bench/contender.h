@@ -22,7 +22,19 @@ struct Field {
   Words program;  // the program of the first MPI, for --list
 };
 
-// Compiles the measuring program for each MPI into `scratch`.
-Field find_contenders(const BenchOptions& options, const std::string& scratch);
+struct MeasuringProgram {
+  std::string name;
+  Words sources;        // below share/mercutio/bench, without .c
+  Words preloads;       // for all contenders
+  Variables variables;  // for the ranks
+};
+
+MeasuringProgram pattern_program();  // of `mercutio bench`
+
+// Compiles `program` for each MPI into `scratch`.
+Field find_contenders(const BenchOptions& options, const MeasuringProgram& program, const std::string& scratch);
+
+// A library of ours for the ranks, in a build tree or where it is installed; empty when there is none.
+std::string find_rank_library(const std::string& file_name);
 
 }  // namespace mercutio::tool

@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <set>
-#include <sstream>
 
 #include "../process.h"
+#include "common.h"
 
 namespace mercutio::tool {
 namespace {
@@ -21,21 +19,6 @@ struct Group {
   std::string name;
   Words cases;
 };
-
-std::string joined(const Words& words, const char* separator) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
-  return text;
-}
-
-Words split(const std::string& text, char separator) {
-  Words words;
-  std::istringstream stream(text);
-  for (std::string word; std::getline(stream, word, separator);) {
-    if (!word.empty()) words.push_back(word);
-  }
-  return words;
-}
 
 // Cases of one family ("vector-8", "vector-64") are one start of the program.
 std::vector<Group> find_groups(const BenchOptions& options, const Words& program) {
@@ -53,11 +36,6 @@ std::vector<Group> find_groups(const BenchOptions& options, const Words& program
   return groups;
 }
 
-double number(const std::map<std::string, std::string>& values, const char* key) {
-  const auto found = values.find(key);
-  return found == values.end() ? 0 : std::atof(found->second.c_str());
-}
-
 Sample sample_of(const std::map<std::string, std::string>& values) {
   Sample sample;
   sample.open = number(values, "open");
@@ -71,13 +49,6 @@ Sample sample_of(const std::map<std::string, std::string>& values) {
   sample.wrong = static_cast<i64>(number(values, "wrong"));
   sample.holes = static_cast<i64>(number(values, "holes"));
   return sample;
-}
-
-// Set by SIGINT and SIGTERM: what has been measured until then is still shown.
-volatile std::sig_atomic_t stop_wanted = 0;
-
-void on_stop(int) {
-  stop_wanted = 1;
 }
 
 class Runner {
@@ -94,11 +65,11 @@ class Runner {
       for (const Group& group : groups) {
         std::shuffle(order.begin(), order.end(), random);
         for (int contender : order) {
-          if (!stop_wanted) run_group(group, contender, repetition);
+          if (!stop_wanted()) run_group(group, contender, repetition);
         }
       }
     }
-    if (stop_wanted) result_.troubles.push_back("interrupted: some of the figures are missing");
+    if (stop_wanted()) result_.troubles.push_back("interrupted: some of the figures are missing");
     return std::move(result_);
   }
 
@@ -202,30 +173,8 @@ class Runner {
 
 }  // namespace
 
-std::map<std::string, std::string> parse_flat_json(const std::string& line) {
-  std::map<std::string, std::string> values;
-  const auto begin = line.find('{');
-  if (begin == std::string::npos || line.find('}', begin) == std::string::npos) return values;
-  for (std::size_t at = begin; (at = line.find('"', at)) != std::string::npos;) {
-    const auto end = line.find('"', at + 1);
-    const auto colon = end == std::string::npos ? end : line.find(':', end);
-    if (colon == std::string::npos) break;
-    const std::string key = line.substr(at + 1, end - at - 1);
-    std::size_t from = line.find_first_not_of(' ', colon + 1);
-    if (from == std::string::npos) break;
-    const bool quoted = line[from] == '"';
-    from += quoted;
-    const auto to = quoted ? line.find('"', from) : line.find_first_of(",}", from);
-    if (to == std::string::npos) break;
-    values[key] = line.substr(from, to - from);
-    at = to + quoted;
-  }
-  return values;
-}
-
 Measurements measure(const BenchOptions& options, const Field& field, const std::string& data_directory) {
-  std::signal(SIGINT, on_stop);
-  std::signal(SIGTERM, on_stop);
+  stop_on_signals();
   Measurements result = Runner(options, field, data_directory).run();
   if (isatty(2)) std::fprintf(stderr, "\r%60s\r", "");
   return result;

@@ -11,9 +11,6 @@
 
 namespace mercutio::tool {
 
-// The words of a flat JSON object as the measuring program prints them; empty when `line` is none.
-std::map<std::string, std::string> parse_flat_json(const std::string& line);
-
 struct Sample {
   double open = 0, view = 0, access = 0, close = 0, seconds = 0, later = 0;
   double bytes = 0;          // of all ranks; 0 for latencies

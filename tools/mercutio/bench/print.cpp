@@ -3,18 +3,13 @@
 #include <cstdio>
 #include <fstream>
 
+#include "common.h"
 #include "report.h"
 
 namespace mercutio::tool {
 namespace {
 
 enum { kWorst = 15 };
-
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
 
 std::string ratio(const std::optional<double>& value) {
   return value ? fixed(*value, 2) : "-";
@@ -72,26 +67,6 @@ void print_worst(const Field& field, const Report& report) {
                 row->point.operation.c_str(), field.contenders[row->contender].mpi.c_str(), ratio(row->of_host).c_str(),
                 ratio(row->of_best).c_str(), ratio(row->of_limit).c_str());
   }
-}
-
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    if (static_cast<unsigned char>(c) >= 0x20)
-      result += c;
-    else
-      result += ' ';
-  }
-  return result + "\"";
-}
-
-void json_number(std::ostream& out, const char* name, const std::optional<double>& value) {
-  out << ", \"" << name << "\": ";
-  if (value)
-    out << *value;
-  else
-    out << "null";
 }
 
 void json_row(std::ostream& out, const Contender& contender, const Row& row) {

@@ -6,15 +6,10 @@
 #include <cmath>
 #include <map>
 
+#include "common.h"
+
 namespace mercutio::tool {
 namespace {
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 double median_of(const std::vector<Sample>& samples, double Sample::*field) {
   std::vector<double> values;

@@ -1,0 +1,47 @@
+// What both measuring commands need: directories that go away, texts and numbers, and stopping early.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "../launcher.h"
+
+namespace mercutio::tool {
+
+// A directory of our own, removed with everything in it. Its path is empty when it can't be made.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& parent);
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// SIGINT and SIGTERM end the measurements: what there is until then is still shown.
+void stop_on_signals();
+bool stop_wanted();
+
+// Draws a JSON table with plot.py: 0, or 1 with a message.
+int plot(const std::string& json, const std::string& picture);
+
+double median(std::vector<double> values);  // 0 of none
+std::string joined(const Words& words, const char* separator);
+Words split(const std::string& text, char separator);
+std::string fixed(double value, int digits);
+
+// The words of a flat JSON object as the measuring programs print them; empty when `line` is none.
+using FlatJson = std::map<std::string, std::string>;
+FlatJson parse_flat_json(const std::string& line);
+double number(const FlatJson& values, const char* key);  // 0 when it is not there
+
+std::string quoted(const std::string& text);  // as a JSON string
+void json_number(std::ostream& out, const char* name, const std::optional<double>& value);
+
+}  // namespace mercutio::tool

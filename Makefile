@@ -13,10 +13,10 @@ FUZZ_TARGETS ?= flat_bytes type_trees hints names wire plans files peers
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo check build test suites model-long fuzz bench bench-nodes sanitize asan tsan docs install tidy format clean \
-        setup-demo setup-check setup-fuzz setup-suites
+.PHONY: demo segmentation check build test suites model-long fuzz bench bench-nodes sanitize asan tsan docs install tidy format clean \
+        setup-demo setup-segmentation setup-check setup-fuzz setup-suites
 
-setup-demo setup-check setup-fuzz setup-suites: setup-%:
+setup-demo setup-segmentation setup-check setup-fuzz setup-suites: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -38,6 +38,12 @@ demo: setup-demo
 	@mkdir -p $(BUILD)
 	@$(MAKE) --no-print-directory build
 	@MERCUTIO_BUILD=$(BUILD) examples/ocean/run.sh
+
+# The image segmentation, blocking and nonblocking, on storage that takes as long as its transforms.
+segmentation: setup-segmentation
+	@mkdir -p $(BUILD)
+	@$(MAKE) --no-print-directory build
+	@MERCUTIO_BUILD=$(BUILD) examples/segmentation/run.sh
 
 # Third-party suites through Mercutio and on the host's own I/O; writes docs/conformance.md.
 suites: setup-suites build

@@ -2,6 +2,7 @@
 # Installs what building and testing Mercutio needs on Debian 12, and only what is missing. Safe to run again.
 #
 #   scripts/setup.sh demo     compiler, CMake, an MPI if there is none, the demo's data and Python modules
+#   scripts/setup.sh segmentation   the demo's and FFTW, and the micrograph
 #   scripts/setup.sh check    both of Debian's MPIs, Fortran, test libraries, MPICH 5's headers (for the MPI-5 ABI backend)
 #   scripts/setup.sh fuzz     clang with libFuzzer and its sanitizers, for `make fuzz`
 #   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF, three more MPIs, mpi4py
@@ -116,10 +117,17 @@ setup_demo() {
   wheel --target iris-sample-data iris-sample-data
 }
 
+setup_segmentation() {
+  setup_demo
+  apt_packages required libfftw3-dev
+  wheel --target scikit-image scikit-image==0.26.0
+}
+
 setup_check() {
   setup_build
   apt_packages required gfortran mpich libmpich-dev openmpi-bin libopenmpi-dev
   apt_packages required iproute2 util-linux   # tests/nodes: ip, tc; unshare, nsenter
+  apt_packages required libfftw3-dev python3-numpy   # examples/segmentation
   apt_packages optional libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev python3-h5py-mpi
   python_venv
   wheel --prefix mpich mpich==5.0.2
@@ -141,11 +149,12 @@ setup_suites() {
 
 case "$set_name" in
   demo) setup_demo ;;
+  segmentation) setup_segmentation ;;
   check) setup_check ;;
   fuzz) setup_fuzz ;;
   suites) setup_suites ;;
   *)
-    say "unknown set '$set_name': demo, check, fuzz or suites" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz or suites" >&2
     exit 2
     ;;
 esac

@@ -2,18 +2,20 @@
  * program. Its I/O is that of the application with which nonblocking collective writes were introduced: the response to
  * filter i is written while the response to filter i + 1 is computed.
  *
- * A filter is a Gaussian around one frequency (scale and orientation). Responses are computed in the frequency domain, over
- * the whole image: rows are distributed over the ranks, a two-dimensional transform is one-dimensional ones (FFTW) along
- * the rows, a transposition (MPI_Alltoallv) and one-dimensional ones along the columns. The spectra stay transposed. A
- * response is the square root of the energy of all channels. One-dimensional transforms are done one by one, so that the
- * results do not depend on the number of ranks, bit for bit.
+ * A filter is a Gaussian around one frequency (scale and orientation). Responses are computed in the frequency domain,
+ * over the whole image: rows are distributed over the ranks, a two-dimensional transform is one-dimensional ones (FFTW)
+ * along the rows, a transposition (MPI_Alltoallv) and one-dimensional ones along the columns. The spectra stay
+ * transposed. A response is the square root of the energy of all channels. One-dimensional transforms are done one by
+ * one, so that the results do not depend on the number of ranks, bit for bit.
  *
- * The output is an array of filters x rows x columns of floats; a subarray view gives each rank its rows of every filter.
+ * The output is an array of filters x rows x columns of floats; a subarray view gives each rank its rows of every
+ * filter.
  *
  *   segmentation IMAGE OUTPUT [--mode blocking|nonblocking|tested] [--tiles N] [--scales N] [--orientations N]
  *
- * prepare.py describes the image file. --tiles repeats it N x N times, mirrored, so that there are no seams. `tested` calls
- * MPI_Test between the channels, for MPI libraries that go on only inside calls. check.py computes the same with numpy.
+ * prepare.py describes the image file. --tiles repeats it N x N times, mirrored, so that there are no seams. `tested`
+ * calls MPI_Test between the channels, for MPI libraries that go on only inside calls. check.py computes the same with
+ * numpy.
  */
 #include <complex.h>
 #include <fftw3.h>
@@ -207,7 +209,8 @@ static void make_filter(Image* image, const Options* options, int filter) {
 
 /* Adds the energy of a channel's response. What has frequency 0, the mean, has no texture. */
 static void add_channel(Image* image, int64_t channel) {
-  int64_t high = image->rows.total, first = image->columns.begin[image->me], size = image->rows.mine * image->columns.total;
+  int64_t high = image->rows.total, first = image->columns.begin[image->me],
+          size = image->rows.mine * image->columns.total;
   const fftw_complex* spectrum = image->spectra[channel];
   double norm = 1.0 / ((double)high * (double)image->columns.total);
   for (int64_t x = 0; x < image->columns.mine; ++x) {
@@ -255,7 +258,7 @@ static Output open_output(const Image* image, const Options* options) {
   if (output.count > 0) {
     MPI_Type_create_subarray(2, sizes, mine, starts, MPI_ORDER_C, MPI_FLOAT, &output.rows);
   } else {
-    MPI_Type_contiguous(sizes[0] * sizes[1], MPI_FLOAT, &output.rows);   /* more ranks than rows: never used */
+    MPI_Type_contiguous(sizes[0] * sizes[1], MPI_FLOAT, &output.rows); /* more ranks than rows: never used */
   }
   MPI_Type_commit(&output.rows);
   check(MPI_File_set_view(output.file, 0, MPI_FLOAT, output.rows, "native", MPI_INFO_NULL), "MPI_File_set_view");
@@ -264,7 +267,8 @@ static Output open_output(const Image* image, const Options* options) {
 
 static void write_response(Output* output, const Options* options, const float* response) {
   if (options->mode == kBlocking) {
-    check(MPI_File_write_all(output->file, response, output->count, MPI_FLOAT, MPI_STATUS_IGNORE), "MPI_File_write_all");
+    check(MPI_File_write_all(output->file, response, output->count, MPI_FLOAT, MPI_STATUS_IGNORE),
+          "MPI_File_write_all");
     return;
   }
   check(MPI_Wait(&output->request, MPI_STATUS_IGNORE), "MPI_Wait");
@@ -307,7 +311,9 @@ static void release(Image* image) {
 }
 
 static int usage(void) {
-  fprintf(stderr, "segmentation IMAGE OUTPUT [--mode blocking|nonblocking|tested] [--tiles N] [--scales N] [--orientations N]\n");
+  fprintf(
+      stderr,
+      "segmentation IMAGE OUTPUT [--mode blocking|nonblocking|tested] [--tiles N] [--scales N] [--orientations N]\n");
   return 2;
 }
 
@@ -348,9 +354,11 @@ int main(int argc, char** argv) {
   int filters = options.scales * options.orientations;
   if (image.me == 0) {
     double bytes = (double)filters * (double)image.rows.total * (double)image.columns.total * sizeof(float);
-    printf("segmentation: %s, %d ranks, %d filters of %lld x %lld: %.0f bytes, compute %.3f s, calls %.3f s, total %.3f s\n",
-           kModes[options.mode], image.ranks, filters, (long long)image.rows.total, (long long)image.columns.total, bytes,
-           slowest.compute, slowest.calls, slowest.total);
+    printf(
+        "segmentation: %s, %d ranks, %d filters of %lld x %lld: %.0f bytes, compute %.3f s, calls %.3f s, total %.3f "
+        "s\n",
+        kModes[options.mode], image.ranks, filters, (long long)image.rows.total, (long long)image.columns.total, bytes,
+        slowest.compute, slowest.calls, slowest.total);
   }
   release(&image);
   MPI_Finalize();

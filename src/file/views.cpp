@@ -53,7 +53,7 @@ Result<TypeSpecRef> with_file_sizes(const TypeSpecRef& spec, const RegisteredDat
 
 Result<FlatTypeRef> lower_for_file(const TypeSpecRef& spec, const std::string& datarep,
                                    const RegisteredDatarep* registered) {
-  if (is_native(datarep) || (registered && !registered->converts())) return FlatType::lower(*spec, Sizes::kNative);
+  if (is_native(datarep) || (registered && !registered->converts())) return FlatType::of(*spec);
   if (registered == nullptr) return FlatType::lower(*spec, Sizes::kExternal32);
   MERCUTIO_LET(const TypeSpecRef sized, with_file_sizes(spec, *registered));
   return FlatType::lower(*sized, Sizes::kExternal32);

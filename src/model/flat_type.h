@@ -33,6 +33,8 @@ class FlatType {
   // keep_kinds: neighbouring runs of different basic types stay apart and carry their type (for conversion);
   // otherwise touching bytes coalesce and `basic` means nothing.
   static Result<std::shared_ptr<const FlatType>> lower(const TypeSpec& spec, Sizes sizes = Sizes::kNative, bool keep_kinds = false);
+  // The same with native sizes, done once for each spec.
+  static Result<std::shared_ptr<const FlatType>> of(const TypeSpec& spec);
 
   i64 size() const { return size_; }         // data bytes of one copy
   i64 lb() const { return lb_; }

@@ -239,4 +239,11 @@ Result<FlatTypeRef> FlatType::lower(const TypeSpec& spec, Sizes sizes, bool keep
   return FlatBuilder::make({std::move(lowered.data), lowered.lb, lowered.ub, keep_kinds});
 }
 
+Result<FlatTypeRef> FlatType::of(const TypeSpec& spec) {
+  if (FlatTypeRef known = spec.lowered.get()) return known;
+  MERCUTIO_LET(FlatTypeRef flat, lower(spec));
+  spec.lowered.set(flat);
+  return flat;
+}
+
 }  // namespace mercutio

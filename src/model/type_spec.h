@@ -5,6 +5,7 @@
 // Immutable and shared. src/mpi decodes MPI_Datatype into it once per type (cached on the type by attribute).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,6 +62,21 @@ inline constexpr i64 kMaxTypeDepth = 1024;
 struct TypeSpec;
 using TypeSpecRef = std::shared_ptr<const TypeSpec>;
 
+// The lowered form of a spec with native sizes (FlatType::of), kept with it from the first use on: a program that sets a view
+// with the same type at each output has its map lowered once. No part of the value: a copy begins without it.
+class FlatType;
+class LoweredOnce {
+ public:
+  LoweredOnce() = default;
+  LoweredOnce(const LoweredOnce&) {}
+  LoweredOnce& operator=(const LoweredOnce&) = delete;
+  std::shared_ptr<const FlatType> get() const { return flat_.load(std::memory_order_acquire); }
+  void set(std::shared_ptr<const FlatType> flat) const { flat_.store(std::move(flat), std::memory_order_release); }
+
+ private:
+  mutable std::atomic<std::shared_ptr<const FlatType>> flat_;
+};
+
 struct TypeSpec {
   Combiner combiner = Combiner::kNamed;
   BasicType basic;                     // kNamed
@@ -74,6 +90,7 @@ struct TypeSpec {
   std::vector<Distribution> distributions;   // darray
   bool c_order = true;                 // subarray, darray
   std::vector<TypeSpecRef> children;   // one; kStruct: one an entry; kNamed: none
+  LoweredOnce lowered;
 };
 
 TypeSpecRef make_named(BasicType basic);

@@ -1,6 +1,5 @@
 #include "mpi/decode.h"
 
-#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
@@ -179,7 +178,10 @@ Result<TypeSpecRef> with_bounds_of(MPI_Datatype type, TypeSpecRef spec) {
   MPI_Count lb = 0, extent = 0;
   if (PMPI_Type_get_extent_x(type, &lb, &extent) != MPI_SUCCESS) return type_error("MPI_Type_get_extent refused the datatype");
   MERCUTIO_LET(FlatTypeRef flat, FlatType::lower(*spec));
-  if (flat->lb() == lb && flat->extent() == extent) return spec;
+  if (flat->lb() == lb && flat->extent() == extent) {
+    spec->lowered.set(std::move(flat));
+    return spec;
+  }
   return make_resized(lb, extent, std::move(spec));
 }
 
@@ -202,12 +204,6 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth) {
 
 // ---- the cache: an attribute on the datatype -------------------------------------------------------------------------
 
-// What the attribute holds. The flat type is added at the first access that has the type in memory.
-struct CachedType {
-  TypeSpecRef spec;
-  std::atomic<FlatTypeRef> flat;
-};
-
 struct TypeCache {
   int keyval = MPI_KEYVAL_INVALID;
   std::mutex mutex;
@@ -220,10 +216,10 @@ TypeCache& cache() {
 }
 
 int forget_type(MPI_Datatype, int, void* value, void*) {
-  auto* entry = static_cast<CachedType*>(value);
+  auto* entry = static_cast<TypeSpecRef*>(value);
   {
     std::lock_guard lock(cache().mutex);
-    cache().live.erase(entry->spec.get());
+    cache().live.erase(entry->get());
   }
   delete entry;
   return MPI_SUCCESS;
@@ -237,8 +233,8 @@ int type_keyval() {
   return the_cache.keyval;
 }
 
-CachedType* find_cached(MPI_Datatype type) {
-  CachedType* known = nullptr;
+const TypeSpecRef* find_cached(MPI_Datatype type) {
+  TypeSpecRef* known = nullptr;
   int found = 0;
   return PMPI_Type_get_attr(type, type_keyval(), &known, &found) == MPI_SUCCESS && found ? known : nullptr;
 }
@@ -270,10 +266,10 @@ bool is_named(MPI_Datatype type) {
 
 Result<DecodedType> decode(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return type_error("the datatype is MPI_DATATYPE_NULL");
-  if (const CachedType* known = find_cached(type)) return DecodedType{known->spec};
+  if (const TypeSpecRef* known = find_cached(type)) return DecodedType{*known};
   MERCUTIO_LET(TypeSpecRef spec, build_spec(type, 0));
   if (!is_committed(type)) return DecodedType{std::move(spec), false};   // not cached: it may be committed later
-  auto entry = std::make_unique<CachedType>(spec);
+  auto entry = std::make_unique<TypeSpecRef>(spec);
   if (PMPI_Type_set_attr(type, type_keyval(), entry.get()) == MPI_SUCCESS) {
     std::lock_guard lock(cache().mutex);
     cache().live[spec.get()] = type;
@@ -289,13 +285,8 @@ Result<TypeSpecRef> decode_committed(MPI_Datatype type) {
 }
 
 Result<MemoryType> decode_memory(MPI_Datatype type) {
-  CachedType* known = type == MPI_DATATYPE_NULL ? nullptr : find_cached(type);
-  if (known)
-    if (FlatTypeRef flat = known->flat.load(std::memory_order_acquire)) return MemoryType{known->spec, std::move(flat)};
   MERCUTIO_LET(TypeSpecRef spec, decode_committed(type));
-  MERCUTIO_LET(FlatTypeRef flat, FlatType::lower(*spec));
-  known = find_cached(type);
-  if (known) known->flat.store(flat, std::memory_order_release);
+  MERCUTIO_LET(FlatTypeRef flat, FlatType::of(*spec));
   return MemoryType{std::move(spec), std::move(flat)};
 }
 

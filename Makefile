@@ -1,6 +1,7 @@
 # The commands of the house. `make demo` and `make check` install what they need (Debian 12) and do the rest.
 SHELL := /bin/bash
 BUILD ?= build
+TARGETS ?=
 JOBS ?= $(shell nproc)
 CTEST_JOBS ?= 2
 CTEST_ARGS ?=
@@ -24,7 +25,7 @@ build:
 	@mkdir -p $(BUILD)
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(CMAKE_ARGS) > $(BUILD)/configure.log 2>&1 \
 	  || { cat $(BUILD)/configure.log; exit 1; }
-	@ninja -C $(BUILD) -j $(JOBS) --quiet
+	@ninja -C $(BUILD) -j $(JOBS) --quiet $(TARGETS)
 
 test: build
 	ctest --test-dir $(BUILD) -j$(CTEST_JOBS) --output-on-failure --timeout $(TEST_TIMEOUT) $(CTEST_ARGS)
@@ -33,10 +34,9 @@ test: build
 check: setup-check
 	@$(MAKE) --no-print-directory test
 
-# The ocean transport program on the host's own MPI-IO and through Mercutio; no test library, no second MPI.
+# The ocean transport program on the host's own MPI-IO and through Mercutio; no test is built, no second MPI needed.
 demo: setup-demo
-	@mkdir -p $(BUILD)
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build TARGETS="mercutio mercutio_command mercutio_probe"
 	@MERCUTIO_BUILD=$(BUILD) examples/ocean/run.sh
 
 # The image segmentation, blocking and nonblocking, on storage that takes as long as its transforms.

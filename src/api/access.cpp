@@ -8,6 +8,7 @@
 #include "api/call.h"
 #include "api/export.h"
 #include "mpi/decode.h"
+#include "mpi/mpi_comm.h"
 #include "mpi/real.h"
 
 namespace mercutio {
@@ -80,9 +81,11 @@ struct PendingAccess {
   OpenHandle* handle = nullptr;
   const char* name = "";
   i64 bytes = 0;
+  Status failed = ok_status();      // with the text for the user
   int code = MPI_SUCCESS;
   RequestRef access;
   std::atomic<bool> given{false};   // `access` is set; who ends the state may be another thread
+  bool mpi_here = true;             // any thread may call MPI
   std::chrono::steady_clock::time_point last_look;
 };
 
@@ -113,18 +116,28 @@ int free_access(void* state) {
 // File accesses can't be cancelled: the request completes as if nobody had asked.
 int cancel_access(void*, int) { return MPI_SUCCESS; }
 
-void complete_access(PendingAccess* pending, const Result<i64>& moved) {
-  if (moved) {
-    pending->bytes = *moved;
-  } else {
-    pending->code = process().codes.code_for(moved.error().cls, pending->handle->file->describe(pending->name, moved.error()));
-  }
+// Calls MPI.
+void tell_mpi(PendingAccess* pending) {
+  if (!pending->failed) pending->code = process().codes.code_for(pending->failed.error().cls, pending->failed.error().what);
   MPI_Request request = pending->request;   // `pending` may be gone as soon as the request is complete
   if (reach(pending, Stage::kDone)) {
     PMPI_Grequest_complete(request);
   } else {
     delete pending;
   }
+}
+
+// By the thread that has moved the data, which may be one that must not call MPI. The file is gone when MPI is told later.
+void complete_access(PendingAccess* pending, const Result<i64>& moved) {
+  if (moved) {
+    pending->bytes = *moved;
+  } else {
+    Error named = moved.error();
+    named.what = pending->handle->file->describe(pending->name, moved.error());
+    pending->failed = std::move(named);
+  }
+  if (pending->mpi_here) return tell_mpi(pending);
+  process().postponed.add([pending] { tell_mpi(pending); });
 }
 
 // Where the MPI can be told how to wait for a generalized request (MPICH's extension), a rank that waits sleeps until the
@@ -135,15 +148,18 @@ constexpr auto kAtOnce = std::chrono::microseconds(20), kNap = std::chrono::micr
 bool nap(PendingAccess& pending) {
   int found = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+  process().progress.help();
   return pending.access->wait_for(kNap);
 }
 
 int poll_access(void* state, MPI_Status*) {
   auto* pending = static_cast<PendingAccess*>(state);
+  help_from_mpi();
   if (!pending->access || pending->access->done()) return MPI_SUCCESS;
   const bool waiting = std::chrono::steady_clock::now() - pending->last_look < kAtOnce;
   if (waiting) nap(*pending);
   pending->last_look = std::chrono::steady_clock::now();
+  process().postponed.run();
   return MPI_SUCCESS;
 }
 
@@ -153,6 +169,7 @@ int wait_for_access(int count, void** states, double, MPI_Status*) {
     while (pending->access && !nap(*pending)) {
     }
   }
+  process().postponed.run();
   return MPI_SUCCESS;
 }
 
@@ -173,6 +190,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     auto* pending = new PendingAccess;
     pending->handle = &handle;
     pending->name = row.name;
+    pending->mpi_here = thread_multiple();
     const int code = start_request(pending);
     if (code != MPI_SUCCESS) {
       delete pending;
@@ -184,6 +202,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
       pending->access = std::move(*started);
       pending->given.store(true, std::memory_order_release);
       *request = mine;
+      process().postponed.run();
       return MPI_SUCCESS;
     }
     pending->stage = Stage::kDone;   // nothing was started

@@ -1,21 +1,41 @@
 #include "api/process.h"
 
+#include <sched.h>
+
+#include "mpi/environment.h"
 #include "mpi/mpi_comm.h"
+#include "mpi/numa.h"
+#include "mpi/real.h"
 
 namespace mercutio {
 
-Progress& ProcessProgress::chosen() {
+Progress& ProcessProgress::thread() {
   std::lock_guard lock(mutex_);
-  if (!shut_ && thread_multiple()) {
-    if (!thread_) thread_ = make_progress_thread();
-    return *thread_;
-  }
-  if (!eager_) eager_ = make_eager_progress();
-  return *eager_;
+  if (!thread_) thread_ = make_progress_thread(progress_stays_bound() ? nullptr : spread_over_domain);
+  return *thread_;
 }
 
-RequestRef ProcessProgress::start(Task<Result<i64>> task, std::function<void(const Result<i64>&)> on_done) {
-  return chosen().start(std::move(task), std::move(on_done));
+Progress& ProcessProgress::helped() {
+  std::lock_guard lock(mutex_);
+  if (!helped_) {
+    helped_ = make_helped_progress();
+    helped_now_ = helped_.get();
+  }
+  return *helped_;
+}
+
+RequestRef ProcessProgress::start(Task<Result<i64>> task, bool sends, std::function<void(const Result<i64>&)> on_done) {
+  const Hook hook = shut_ ? Hook::kNone : thread_multiple() ? Hook::kAll : hook_into_waiting();
+  const bool by_thread = thread_multiple() ? !shut_ : !sends && hook != Hook::kNone;
+  if (by_thread) return thread().start(std::move(task), sends, std::move(on_done));
+  RequestRef request = helped().start(std::move(task), sends, std::move(on_done));
+  if (hook != Hook::kAll) (void)request->wait();
+  return request;
+}
+
+bool ProcessProgress::help() {
+  Progress* now = helped_now_.load(std::memory_order_acquire);
+  return now && now->help();
 }
 
 void ProcessProgress::shut_down() {
@@ -25,6 +45,44 @@ void ProcessProgress::shut_down() {
     shut_ = true;
     thread = std::move(thread_);
   }
+  while (help()) sched_yield();
+}
+
+void Postponed::add(std::function<void()> action) {
+  std::lock_guard lock(mutex_);
+  actions_.push_back(std::move(action));
+  any_.store(true, std::memory_order_release);
+}
+
+void Postponed::run() {
+  if (!any_.load(std::memory_order_acquire)) return;
+  std::vector<std::function<void()>> actions;
+  {
+    std::lock_guard lock(mutex_);
+    actions.swap(actions_);
+    any_.store(false, std::memory_order_relaxed);
+  }
+  for (const auto& action : actions) action();
+}
+
+void help_from_mpi() {
+  process().progress.help();
+  process().postponed.run();
+}
+
+static int open_mpi_waits() {
+  help_from_mpi();
+  return 0;
+}
+
+// opal_progress_register: since 2004 what Open MPI's own nonblocking collectives are driven by.
+Hook hook_into_waiting() {
+  static const Hook hook = [] {
+    if (real_symbol("PMPIX_Grequest_start")) return Hook::kRequests;
+    auto* const add = real_function<int(int (*)())>("opal_progress_register");
+    return add && add(open_mpi_waits) == 0 ? Hook::kAll : Hook::kNone;
+  }();
+  return hook;
 }
 
 Process& process() {
@@ -35,6 +93,7 @@ Process& process() {
 
 static int at_finalize(MPI_Comm, int, void*, void*) {
   process().progress.shut_down();
+  process().postponed.run();
   return MPI_SUCCESS;
 }
 

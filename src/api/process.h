@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "api/errhandlers.h"
 #include "api/handles.h"
@@ -12,21 +14,39 @@
 
 namespace mercutio {
 
-// Drives nonblocking calls by the progress thread where MPI may be called from any thread, else to their end at once.
+// Who drives nonblocking calls. The progress thread, where MPI may be called from any thread, or where the access needs no
+// call of MPI (all ranks share memory) and its end can be told to MPI from inside one of the program's calls. Else the
+// program's own calls of MPI, where MPI lets us into all that wait; without that they run to their end at once.
 class ProcessProgress final : public Progress {
  public:
-  RequestRef start(Task<Result<i64>> task, std::function<void(const Result<i64>&)> on_done) override;
+  RequestRef start(Task<Result<i64>> task, bool sends, std::function<void(const Result<i64>&)> on_done) override;
+  bool help() override;
   void shut_down();   // drives everything to its end; afterwards calls complete at once
 
  private:
-  Progress& chosen();
+  Progress& thread();
+  Progress& helped();
   std::mutex mutex_;
-  std::unique_ptr<Progress> thread_, eager_;
+  std::unique_ptr<Progress> thread_, helped_;
+  std::atomic<Progress*> helped_now_{nullptr};
   bool shut_ = false;
+};
+
+// What waits to be done by a thread that may call MPI.
+class Postponed {
+ public:
+  void add(std::function<void()> action);
+  void run();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::function<void()>> actions_;
+  std::atomic<bool> any_{false};
 };
 
 struct Process {
   ProcessProgress progress;
+  Postponed postponed;
   DatarepRegistry datareps;
   ErrorCodes codes;
   Errhandlers errhandlers;
@@ -37,6 +57,12 @@ struct Process {
 };
 
 Process& process();
+// From inside a call of MPI that waits: advances what no thread drives, and tells MPI what is over.
+void help_from_mpi();
+// Which of the program's calls that wait lead to help_from_mpi(). MPICH and its descendants ask the request that is waited
+// for (access.cpp); Open MPI calls, in whatever waits, a function that is registered here.
+enum class Hook { kNone, kRequests, kAll };
+Hook hook_into_waiting();
 // Registers, once, what must happen inside MPI_Finalize.
 void hook_finalize();
 

@@ -16,6 +16,10 @@ std::vector<std::byte> to_bytes(const Error& error) {
   return bytes;
 }
 
+// Longer texts are cut: with the rank and its host (at most 256 bytes) a report fits into a gather through the node's memory,
+// so that an access within a node never needs a message.
+constexpr size_t kTextBytes = 600;
+
 Error from_bytes(const std::vector<std::byte>& bytes) {
   i64 head[4];
   if (bytes.size() < sizeof head) return Error{ErrorClass::kIntern, "an error report arrived cut short"};
@@ -38,6 +42,7 @@ Task<Status> agree_with_minimum(Channel channel, Status mine, i64& lowest) {
   std::vector<std::byte> report;
   if (words[0] == me) {
     Error error = mine.ok() ? Error{ErrorClass::kIntern, "another rank reported a failure of this one"} : mine.error();
+    if (error.what.size() > kTextBytes) error.what.resize(kTextBytes);
     if (ranks > 1) error.what += " (rank " + std::to_string(me) + " on " + channel.comm->host() + ")";
     report = to_bytes(error);
   }

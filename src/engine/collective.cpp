@@ -138,9 +138,9 @@ void clip_to_file(PeerAccess& peer, i64 file_bytes) {
   peer.last = file_bytes;
 }
 
-Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const Access& access, IndependentOptions options) {
-  Result<i64> moved = access.bytes > 0 ? independent(file, access, options) : Result<i64>(i64{0});
-  Status status = ok_status();   // not a conditional inside the co_await: g++ 12 evaluates both arms there
+Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const Access& access, CollectiveOptions options) {
+  Result<i64> moved = access.bytes > 0 ? independent(file, access, IndependentOptions{options.atomic}) : Result<i64>(i64{0});
+  Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
   if (!moved) status = moved.error();
   MERCUTIO_CO_TRY(co_await agree(channel, std::move(status)));
   co_return moved;
@@ -202,6 +202,7 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
 }
 
 Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access, CollectiveOptions options) {
+  if (options.individual) co_return co_await run_individual(file, channel, access, std::move(options));
   const Entry mine = make_entry(file, *views, access, options);
   Agreed agreed;
   agreed.entries.resize(static_cast<size_t>(channel.comm->size()));
@@ -220,7 +221,8 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
   if (!agreed.plan->exchanges()) {
     const Hints hints = hints_for(*agreed.plan, *file.hints);
     file.hints = &hints;
-    co_return co_await run_individual(file, channel, access, IndependentOptions{atomic});
+    options.atomic = atomic;
+    co_return co_await run_individual(file, channel, access, std::move(options));
   }
   if (agreed.plan->exchange != ExchangeKind::kMessages) {
     co_return co_await run_by_shared_memory(file, channel, access, agreed);

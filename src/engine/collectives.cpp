@@ -1,12 +1,11 @@
-// Over messages: all-reduce: recursive doubling with the ranks beyond a power of two
-// folded in; gathers: Bruck et al. 1997, which works for any number of ranks; scan: Hillis and Steele; broadcast: binomial
-// tree. Every pair of ranks exchanges its messages in the same order on both sides, so one tag serves a whole operation.
+// Over messages: all-reduce: recursive doubling with the ranks beyond a power of two folded in; gathers: Bruck et al. 1997,
+// which works for any number of ranks; broadcast: binomial tree. Every pair of ranks exchanges its messages in the same order
+// on both sides, so one tag serves a whole operation.
 #include "engine/collectives.h"
 
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <numeric>
 
 #include "engine/messages.h"
 
@@ -213,28 +212,6 @@ Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) 
   }
   co_await until([&] { return messages.done(); });
   co_return messages.status();
-}
-
-Task<Status> exclusive_scan_sum(Channel channel, i64 mine, i64& before, i64& total) {
-  const i64 ranks = channel.comm->size(), me = channel.comm->rank();
-  if (on_one_node(channel)) {
-    std::vector<i64> all(static_cast<size_t>(ranks));
-    MERCUTIO_CO_TRY(co_await node_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(all))));
-    before = std::accumulate(all.begin(), all.begin() + me, i64{0}, plus);
-    total = std::accumulate(all.begin(), all.end(), i64{0}, plus);
-    co_return ok_status();
-  }
-  i64 inclusive = mine;
-  for (i64 distance = 1; distance < ranks; distance *= 2) {
-    i64 out = inclusive, in = 0;
-    const i64 to = me + distance < ranks ? me + distance : kNobody;
-    const i64 from = me >= distance ? me - distance : kNobody;
-    MERCUTIO_CO_TRY(co_await swap_messages(channel, to, const_bytes_of(std::span(&out, 1)), from, bytes_of(std::span(&in, 1))));
-    inclusive = plus(inclusive, in);
-  }
-  before = plus(inclusive, -mine);
-  total = mine;
-  co_return co_await all_reduce(channel, std::span(&total, 1), Reduce::kSum);
 }
 
 Task<Status> barrier(Channel channel) {

@@ -48,7 +48,6 @@ Task<Status> all_gather(Channel channel, ConstBytes mine, Bytes all);
 // Items of any size: one byte string a rank.
 Task<Result<std::vector<std::vector<std::byte>>>> all_gather_strings(Channel channel, ConstBytes mine);
 Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data);   // any size; root's data everywhere
-Task<Status> exclusive_scan_sum(Channel channel, i64 mine, i64& before, i64& total);
 Task<Status> barrier(Channel channel);
 
 // Agreement: ok only if every rank is ok; otherwise the Error of the lowest failing rank, the same class on all ranks, its

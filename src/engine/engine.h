@@ -54,6 +54,7 @@ class PeerViews;
 struct CollectiveOptions {
   bool atomic = false;
   Status entry = ok_status();   // a rank that already failed joins with an empty access and this Error
+  bool individual = false;      // all ranks know that each can move its bytes alone: nothing is gathered and planned
 };
 
 // All ranks call it in the same order per file with a channel of their own. Returns bytes moved by this rank; if any rank

@@ -60,6 +60,7 @@ void back_off(i64 spins) {
 
 class ProgressThread final : public Progress {
  public:
+  explicit ProgressThread(void (*at_start)()) : at_start_(at_start) {}
   ~ProgressThread() override {
     {
       std::lock_guard lock(mutex_);
@@ -69,7 +70,7 @@ class ProgressThread final : public Progress {
     if (thread_.joinable()) thread_.join();
   }
 
-  RequestRef start(Task<Result<i64>> task, std::function<void(const Result<i64>&)> on_done) override {
+  RequestRef start(Task<Result<i64>> task, bool, std::function<void(const Result<i64>&)> on_done) override {
     auto started = std::make_shared<Started>(std::move(task), std::move(on_done));
     {
       std::lock_guard lock(mutex_);
@@ -82,6 +83,7 @@ class ProgressThread final : public Progress {
 
  private:
   void loop() {
+    if (at_start_) at_start_();
     std::vector<std::shared_ptr<Started>> active;
     i64 spins = 0;
     for (;;) {
@@ -99,6 +101,7 @@ class ProgressThread final : public Progress {
     }
   }
 
+  void (*const at_start_)();
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::shared_ptr<Started>> arrived_;
@@ -106,13 +109,78 @@ class ProgressThread final : public Progress {
   bool ending_ = false;
 };
 
-class EagerProgress final : public Progress {
+// Driven by one thread at a time; a call from inside a step (the message-passing library may call back) does nothing.
+class HelpedTasks {
  public:
-  RequestRef start(Task<Result<i64>> task, std::function<void(const Result<i64>&)> on_done) override {
-    auto started = std::make_shared<Started>(std::move(task), std::move(on_done));
-    for (i64 spins = 0; !started->drive(); ++spins) back_off(spins);
-    return started;
+  void add(std::shared_ptr<Started> started) {
+    std::lock_guard lock(mutex_);
+    arrived_.push_back(std::move(started));
+    ++left_;
   }
+
+  bool help() {
+    if (left_.load() == 0) return false;
+    if (!busy_.test_and_set(std::memory_order_acquire)) {
+      {
+        std::lock_guard lock(mutex_);
+        active_.insert(active_.end(), arrived_.begin(), arrived_.end());
+        arrived_.clear();
+      }
+      left_ -= static_cast<i64>(std::erase_if(active_, [](const std::shared_ptr<Started>& one) { return one->drive(); }));
+      busy_.clear(std::memory_order_release);
+    }
+    return left_.load() > 0;
+  }
+
+ private:
+  std::atomic_flag busy_;
+  std::vector<std::shared_ptr<Started>> active_;   // of the thread that is busy
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Started>> arrived_;
+  std::atomic<i64> left_{0};
+};
+
+class HelpedProgress final : public Progress {
+ public:
+  ~HelpedProgress() override {
+    for (i64 spins = 0; tasks_->help(); ++spins) back_off(spins);
+  }
+
+  RequestRef start(Task<Result<i64>> task, bool, std::function<void(const Result<i64>&)> on_done) override {
+    auto started = std::make_shared<Started>(std::move(task), std::move(on_done));
+    tasks_->add(started);
+    return std::make_shared<Helped>(std::move(started), tasks_);
+  }
+  bool help() override { return tasks_->help(); }
+
+ private:
+  class Helped final : public Request {
+   public:
+    Helped(std::shared_ptr<Started> started, std::shared_ptr<HelpedTasks> tasks)
+        : started_(std::move(started)), tasks_(std::move(tasks)) {}
+    bool done() const override { return started_->done(); }
+    Result<i64> wait() override {
+      for (i64 spins = 0; !done(); ++spins) {
+        tasks_->help();
+        if (!done()) back_off(spins);
+      }
+      return started_->wait();
+    }
+    bool wait_for(std::chrono::microseconds time) override {
+      const auto end = std::chrono::steady_clock::now() + time;
+      for (i64 spins = 0; !done() && std::chrono::steady_clock::now() < end; ++spins) {
+        tasks_->help();
+        if (!done()) back_off(spins);
+      }
+      return done();
+    }
+
+   private:
+    std::shared_ptr<Started> started_;
+    std::shared_ptr<HelpedTasks> tasks_;
+  };
+
+  std::shared_ptr<HelpedTasks> tasks_ = std::make_shared<HelpedTasks>();
 };
 
 }  // namespace
@@ -131,7 +199,7 @@ RequestRef finished_request(Result<i64> result) {
   return std::make_shared<Finished>(std::move(result));
 }
 
-std::unique_ptr<Progress> make_progress_thread() { return std::make_unique<ProgressThread>(); }
-std::unique_ptr<Progress> make_eager_progress() { return std::make_unique<EagerProgress>(); }
+std::unique_ptr<Progress> make_progress_thread(void (*at_start)()) { return std::make_unique<ProgressThread>(at_start); }
+std::unique_ptr<Progress> make_helped_progress() { return std::make_unique<HelpedProgress>(); }
 
 }  // namespace mercutio

@@ -1,6 +1,8 @@
-// Progress: drives started accesses beside the program. One thread a process, started at the first request, asleep when
-// nothing is pending. Used only where the message-passing library may be called from any thread; otherwise nonblocking
-// calls run to their end at once.
+// Progress: drives started accesses beside the program.
+//
+// By a thread, one a process, started at the first request and asleep when nothing is pending: for accesses that send no
+// messages, or where the message-passing library may be called from any thread. For the others by helpers: the threads that
+// wait for something, in help() and in the wait() of a request.
 #pragma once
 
 #include <atomic>
@@ -31,12 +33,16 @@ RequestRef finished_request(Result<i64> result);
 class Progress {
  public:
   virtual ~Progress() = default;          // drives everything to its end first
-  // Starts driving `task`. `on_done` is called once, from the driving thread, with the result.
-  virtual RequestRef start(Task<Result<i64>> task, std::function<void(const Result<i64>&)> on_done) = 0;
+  // Starts driving `task`; `sends` tells whether it may call the message-passing library. `on_done` is called once, by the
+  // thread that drives, with the result.
+  virtual RequestRef start(Task<Result<i64>> task, bool sends, std::function<void(const Result<i64>&)> on_done) = 0;
+  // For whoever waits for something that started accesses do, from time to time: advances those that no thread drives.
+  // True if there are any left.
+  virtual bool help() { return false; }
 };
 
-std::unique_ptr<Progress> make_progress_thread();
-// Runs a task to its end inside start(): for libraries without MPI_THREAD_MULTIPLE. idle as in run().
-std::unique_ptr<Progress> make_eager_progress();
+std::unique_ptr<Progress> make_progress_thread(void (*at_start)() = nullptr);   // called by the thread
+// Without a thread: tasks advance in help() and while one of its requests is waited for.
+std::unique_ptr<Progress> make_helped_progress();
 
 }  // namespace mercutio

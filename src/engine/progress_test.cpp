@@ -15,8 +15,8 @@ TEST(ProgressThread, DrivesSeveralBesideTheProgram) {
   std::atomic<bool> first{false}, second{false};
   std::atomic<i64> sum{0};
   auto progress = make_progress_thread();
-  auto a = progress->start(waits_for(first, 1), [&](const Result<i64>& r) { sum += r.value(); });
-  auto b = progress->start(waits_for(second, 2), [&](const Result<i64>& r) { sum += r.value(); });
+  auto a = progress->start(waits_for(first, 1), true, [&](const Result<i64>& r) { sum += r.value(); });
+  auto b = progress->start(waits_for(second, 2), true, [&](const Result<i64>& r) { sum += r.value(); });
   EXPECT_FALSE(a->done());
   second = true;
   EXPECT_EQ(b->wait().value(), 2);
@@ -34,19 +34,50 @@ TEST(ProgressThread, EndsWhatWasStartedBeforeItDies) {
   RequestRef request;
   {
     auto progress = make_progress_thread();
-    request = progress->start(waits_for(flag, 5), nullptr);
+    request = progress->start(waits_for(flag, 5), true, nullptr);
   }
   EXPECT_TRUE(request->done());
   EXPECT_EQ(request->wait().value(), 5);
 }
 
-TEST(EagerProgress, IsDoneAtOnceAndReportsErrors) {
-  auto progress = make_eager_progress();
-  i64 calls = 0;
-  auto request = progress->start(fails(), [&](const Result<i64>& r) { calls += r.ok() ? 10 : 1; });
+TEST(HelpedProgress, AdvancesOnlyWithHelp) {
+  std::atomic<bool> flag{false};
+  std::atomic<i64> sum{0};
+  auto progress = make_helped_progress();
+  EXPECT_FALSE(progress->help());
+  auto request = progress->start(waits_for(flag, 3), true, [&](const Result<i64>& r) { sum += r.value(); });
+  EXPECT_TRUE(progress->help());
+  EXPECT_FALSE(request->wait_for(std::chrono::microseconds(50)));
+  flag = true;
+  EXPECT_FALSE(request->done());
+  EXPECT_FALSE(progress->help());
   EXPECT_TRUE(request->done());
-  EXPECT_EQ(request->wait().error().cls, ErrorClass::kIo);
-  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(sum, 3);
+}
+
+// Two that need each other, waited for in the wrong order; errors are results, too.
+TEST(HelpedProgress, WaitingForOneAdvancesAll) {
+  std::atomic<bool> first{false}, second{false};
+  auto progress = make_helped_progress();
+  auto a = progress->start(waits_for(second, 1), true, [&](const Result<i64>&) { first = true; });
+  auto b = progress->start(waits_for(first, 2), true, nullptr);
+  auto c = progress->start(fails(), true, [&](const Result<i64>&) { second = true; });
+  EXPECT_EQ(b->wait().value(), 2);
+  EXPECT_EQ(a->wait().value(), 1);
+  EXPECT_EQ(c->wait().error().cls, ErrorClass::kIo);
+}
+
+// The message-passing library may call back while a task is inside it.
+TEST(HelpedProgress, HelpInsideAStepDoesNothing) {
+  auto progress = make_helped_progress();
+  i64 steps = 0;
+  auto calls_back = [](Progress& p, i64& n) -> Task<Result<i64>> {
+    ++n;
+    p.help();
+    co_return n;
+  };
+  auto request = progress->start(calls_back(*progress, steps), true, nullptr);
+  EXPECT_EQ(request->wait().value(), 1);
 }
 
 }  // namespace

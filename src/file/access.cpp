@@ -125,6 +125,13 @@ Result<i64> OpenFile::access(const AccessCall& call) {
   return moved;
 }
 
+// Accesses of ranks that all share memory do without messages, unless a hint asks for what needs them.
+bool OpenFile::sends_messages(const Operation& operation) const {
+  const Hints& hints = operation.hints->values;
+  if (!operation.collective) return false;
+  return !arena_ || !arena_->whole() || hints.mercutio_exchange == "messages" || hints.mercutio_throttle > 0;
+}
+
 RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {
   const i64 tag = operation->collective ? operation->channel.tag : -1;
   if (operation->collective) {
@@ -136,7 +143,8 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
     if (on_done) on_done(result);
     in_flight->leave(tag);
   };
-  return context_.progress->start(perform(std::move(operation)), std::move(ended));
+  const bool sends = sends_messages(*operation);
+  return context_.progress->start(perform(std::move(operation)), sends, std::move(ended));
 }
 
 // A short access of one rank takes less time than handing it to a thread and completing its request from there, which has

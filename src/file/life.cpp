@@ -1,6 +1,7 @@
 // Agreement between the ranks of a file, and the collective calls that change the file as a whole: close, sync, sizes,
 // atomicity. Each costs one or two reductions of a few words, and what rank 0 does with the storage.
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 #include "base/trace.h"
@@ -21,14 +22,25 @@ void InFlight::leave(i64 tag) {
   changed_.notify_all();
 }
 
-void InFlight::wait_all() {
+template <class Condition>
+void InFlight::wait(Progress& progress, Condition condition) {
+  constexpr auto kNap = std::chrono::microseconds(50);
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return count_ == 0; });
+  while (!condition()) {
+    lock.unlock();
+    const bool go_on = progress.help();
+    lock.lock();
+    if (go_on) changed_.wait_for(lock, kNap, condition);
+    if (!go_on) changed_.wait(lock, condition);
+  }
 }
 
-void InFlight::wait_tag(i64 tag) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return std::find(tags_.begin(), tags_.end(), tag) == tags_.end(); });
+void InFlight::wait_all(Progress& progress) {
+  wait(progress, [this] { return count_ == 0; });
+}
+
+void InFlight::wait_tag(i64 tag, Progress& progress) {
+  wait(progress, [&] { return std::find(tags_.begin(), tags_.end(), tag) == tags_.end(); });
 }
 
 Channel OpenFile::next_channel() {
@@ -40,7 +52,7 @@ Channel OpenFile::next_channel() {
     tag = next_tag_;
     next_tag_ = (next_tag_ + kTagsPerOperation) % std::max<i64>(kTagsPerOperation, comm_->tags());
   }
-  in_flight_->wait_tag(tag);  // after a whole turn of the tags: the operation that had it must be over
+  in_flight_->wait_tag(tag, *context_.progress);  // after a whole turn of the tags: the operation that had it must be over
   return Channel{comm_.get(), tag, std::move(turn)};
 }
 
@@ -84,7 +96,7 @@ Status OpenFile::run_on_rank_zero(const std::function<Status()>& action) {
 
 Status OpenFile::close() {
   const i64 start_ns = context_.trace ? now_ns() : 0;
-  in_flight_->wait_all();
+  in_flight_->wait_all(*context_.progress);
   Status mine = storage_->close();
   closed_ = true;
   counter_.reset();  // collective
@@ -103,7 +115,7 @@ Status OpenFile::sync() {
   const i64 start_ns = context_.trace ? now_ns() : 0;
   Status mine = no_split("sync");
   if (mine) {
-    in_flight_->wait_all();
+    in_flight_->wait_all(*context_.progress);
     if (dirty_.exchange(false)) {
       mine = storage_->sync();
       if (!mine) dirty_ = true;
@@ -129,7 +141,7 @@ Status check_resize(const Amode& amode, i64 bytes) {
 Status OpenFile::set_size(i64 bytes) {
   Status mine = check_resize(amode_, bytes);
   if (mine) mine = no_split("set_size");
-  if (mine) in_flight_->wait_all();
+  if (mine) in_flight_->wait_all(*context_.progress);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
   return run_on_rank_zero([&] {
     dirty_ = true;
@@ -140,7 +152,7 @@ Status OpenFile::set_size(i64 bytes) {
 Status OpenFile::preallocate(i64 bytes) {
   Status mine = check_resize(amode_, bytes);
   if (mine) mine = no_split("preallocate");
-  if (mine) in_flight_->wait_all();
+  if (mine) in_flight_->wait_all(*context_.progress);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
   return run_on_rank_zero([&] {
     dirty_ = true;
@@ -158,7 +170,7 @@ Status OpenFile::set_atomicity(bool atomic) {
     mine = Error{
         ErrorClass::kUnsupportedOperation,
         "atomic mode needs byte-range locks, which this file system doesn't offer: " + storage_->traits().file_system};
-  if (mine) in_flight_->wait_all();
+  if (mine) in_flight_->wait_all(*context_.progress);
   MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity"));
   atomic_ = atomic;
   return ok_status();

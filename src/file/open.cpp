@@ -55,7 +55,7 @@ OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Conte
 }
 
 OpenFile::~OpenFile() {
-  in_flight_->wait_all();
+  in_flight_->wait_all(*context_.progress);
 }
 
 Status OpenFile::open(const OpenCall& call) {

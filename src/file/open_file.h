@@ -20,10 +20,12 @@ class InFlight {
  public:
   void enter(i64 tag);
   void leave(i64 tag);
-  void wait_all();
-  void wait_tag(i64 tag);  // until no operation uses it
+  void wait_all(Progress& progress);
+  void wait_tag(i64 tag, Progress& progress);  // until no operation uses it
 
  private:
+  template <class Condition>
+  void wait(Progress& progress, Condition condition);
   std::mutex mutex_;
   std::condition_variable changed_;
   i64 count_ = 0;
@@ -109,6 +111,7 @@ class OpenFile final : public File {
   void prepare(const AccessCall& call, Operation& operation);
   Status take_position(const AccessCall& call, Operation& operation);
   void settle_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
+  bool sends_messages(const Operation& operation) const;
   RequestRef launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
 
   const std::string name_;
@@ -138,7 +141,10 @@ class OpenFile final : public File {
 
 template <class T>
 T OpenFile::wait_for(Task<T> task) {
-  return run(std::move(task), [this](i64 spins) { comm_->idle(spins); });
+  return run(std::move(task), [this](i64 spins) {
+    context_.progress->help();   // another rank may wait for what this one has started before
+    comm_->idle(spins);
+  });
 }
 
 }  // namespace mercutio

@@ -1,25 +1,54 @@
 // The body of every data access: place it (ordered mode), then move the data, directly or through a conversion.
 //
-// Ordered mode: a scan of the sizes, one fetch-and-add by rank 0, one broadcast; then an ordinary collective access at
-// the computed places, so the data moves in parallel. O(log P) messages beyond those of the collective access.
+// Ordered mode: a gather of the sizes, one fetch-and-add by rank 0, one broadcast; then a collective access at the computed
+// places, so the data moves in parallel. Where all views are contiguous the shares lie one behind the other: each rank moves
+// its own without another gather.
 #include "file/operation.h"
 
 #include <utility>
 
+#include "engine/messages.h"
 #include "file/wire.h"
 
 namespace mercutio {
 namespace {
 
+// Shares that are moved alone end below so many etypes of a moderate size, so that none of them can be out of reach
+// (check_reach) when others are not.
+constexpr i64 kPlainReach = i64{1} << 40, kPlainEtypeBytes = MiB, kPlainDisplacement = i64{1} << 60;
+
+// What a rank says of its share of an ordered access.
+struct OrderedShare {
+  i64 etypes = 0;
+  i64 plain = 0;   // moved alone: the view is contiguous, and neither atomic mode nor a hint asks for more
+};
+
+OrderedShare share_of(const Operation& operation) {
+  if (!operation.entry) return {};
+  const Hints& hints = operation.hints->values;
+  const Toggle buffering = operation.direction == Direction::kRead ? hints.romio_cb_read : hints.romio_cb_write;
+  const FileView& view = *operation.view;
+  const bool near = view.etype_bytes() <= kPlainEtypeBytes && view.view->displacement <= kPlainDisplacement;
+  const bool plain = near && view.view->contiguous() && !view.converts() && !operation.atomic &&
+                     buffering != Toggle::kEnable && hints.mercutio_strategy == "auto";
+  return {operation.etypes, plain ? 1 : 0};
+}
+
 Task<Status> place_ordered(Operation& operation) {
-  const i64 mine = operation.entry ? operation.etypes : 0;
+  const OrderedShare mine = share_of(operation);
+  std::vector<OrderedShare> shares(static_cast<size_t>(operation.channel.comm->size()));
+  MERCUTIO_CO_TRY(co_await all_gather(operation.channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(shares))));
   i64 before = 0, total = 0;
-  if (Status scanned = co_await exclusive_scan_sum(operation.channel, mine, before, total); !scanned)
-    co_return scanned.error();
+  bool plain = true, too_large = false;
+  for (size_t rank = 0; rank < shares.size(); ++rank) {
+    if (static_cast<i64>(rank) == operation.channel.comm->rank()) before = total;
+    too_large |= shares[rank].etypes < 0 || __builtin_add_overflow(total, shares[rank].etypes, &total);
+    plain &= shares[rank].plain != 0;
+  }
   std::vector<std::byte> message;
   Status counted = ok_status();
   if (operation.channel.comm->rank() == 0) {
-    const Result<i64> base = operation.counter->fetch_add(total);
+    const Result<i64> base = too_large ? Result<i64>(i64{0}) : operation.counter->fetch_add(total);
     if (!base) counted = base.error();
     WireWriter writer;
     writer.put(base ? *base : i64{-1});
@@ -29,8 +58,11 @@ Task<Status> place_ordered(Operation& operation) {
   const i64 base = WireReader(message).number();
   if (!counted) co_return counted.error();
   if (base < 0) co_return Error{ErrorClass::kOther, "rank 0 could not move the shared file pointer"};
-  if (before < 0 || __builtin_add_overflow(base, before, &operation.first_etype))
-    co_return Error{ErrorClass::kArg, "the accesses of the ranks before this one are too large together"};
+  i64 end = 0;
+  if (too_large || __builtin_add_overflow(base, total, &end))
+    co_return Error{ErrorClass::kArg, "the accesses of the ranks are too large together"};
+  operation.first_etype = base + before;
+  operation.individual = plain && end < kPlainReach;
   co_return check_reach(operation);
 }
 
@@ -38,6 +70,7 @@ Task<Result<i64>> move_together(std::shared_ptr<Operation> operation) {
   CollectiveOptions options;
   options.atomic = operation->atomic;
   options.entry = operation->entry;
+  options.individual = operation->individual;
   auto moving = collective(operation->engine, operation->channel, operation->view->peers, access_of(*operation), options);
   co_return co_await moving;
 }

@@ -31,6 +31,7 @@ struct Operation {
   Direction direction = Direction::kRead;
   bool collective = false;
   bool ordered = false;
+  bool individual = false;   // see CollectiveOptions; found by ordered accesses
   bool atomic = false;
   Memory memory;
   TypeSpecRef memory_spec;

@@ -22,4 +22,9 @@ std::string shared_pointer_directory() {
   return getcwd(here, sizeof here) ? here : "/tmp";
 }
 
+bool progress_stays_bound() {
+  const char* value = std::getenv("MERCUTIO_PROGRESS");
+  return value && std::string(value) == "bound";
+}
+
 }  // namespace mercutio

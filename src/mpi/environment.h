@@ -1,4 +1,4 @@
-// What the environment says about the shared file pointer.
+// What the environment says about the shared file pointer and the progress thread.
 #pragma once
 
 #include <string>
@@ -10,5 +10,7 @@ enum class SharedPointerWay { kMemory, kWindow, kFile };
 SharedPointerWay shared_pointer_way();
 
 std::string shared_pointer_directory();
+
+bool progress_stays_bound();
 
 }  // namespace mercutio

@@ -6,7 +6,6 @@
 
 #include <cstdio>
 #include <fstream>
-#include <sstream>
 #include <string>
 
 namespace mercutio {
@@ -16,32 +15,44 @@ constexpr i64 kMostDomains = 1024;
 
 std::string cpu_list_path(i64 domain) { return "/sys/devices/system/node/node" + std::to_string(domain) + "/cpulist"; }
 
-// How many of the processors in `list` are in `allowed`.
-int count_allowed(std::istream& list, const cpu_set_t& allowed) {
-  int count = 0;
+// The processors of a domain; none where there is no such domain.
+cpu_set_t processors_of(i64 domain) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  std::ifstream list(cpu_list_path(domain));
   for (std::string part; std::getline(list, part, ',');) {
     int first = 0, last = 0;
     const int fields = std::sscanf(part.c_str(), "%d-%d", &first, &last);
     if (fields < 1) continue;
-    for (int cpu = first; cpu <= (fields == 2 ? last : first) && cpu < CPU_SETSIZE; ++cpu) count += CPU_ISSET(cpu, &allowed) ? 1 : 0;
+    for (int cpu = first; cpu <= (fields == 2 ? last : first) && cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
   }
-  return count;
+  return all;
+}
+
+// The domain that has all of the calling thread's processors, and its own; -1: several have, or nobody knows.
+i64 domain_of_thread(cpu_set_t& all) {
+  cpu_set_t allowed, shared;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
+  for (i64 domain = 0; domain < kMostDomains; ++domain) {   // numbers may be left out
+    all = processors_of(domain);
+    CPU_AND(&shared, &all, &allowed);
+    if (CPU_COUNT(&shared) > 0) return CPU_EQUAL(&shared, &allowed) ? domain : -1;
+  }
+  return -1;
 }
 
 }  // namespace
 
 i64 numa_domain() {
   if (access(cpu_list_path(1).c_str(), R_OK) != 0) return 0;
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
-  for (i64 domain = 0; domain < kMostDomains; ++domain) {
-    std::ifstream list(cpu_list_path(domain));
-    if (!list) continue;   // numbers may be left out
-    const int mine = count_allowed(list, allowed);
-    if (mine > 0) return mine == CPU_COUNT(&allowed) ? domain : -1;
-  }
-  return -1;
+  cpu_set_t all;
+  return domain_of_thread(all);
+}
+
+void spread_over_domain() {
+  cpu_set_t all;
+  if (domain_of_thread(all) >= 0) sched_setaffinity(0, sizeof all, &all);
 }
 
 }  // namespace mercutio

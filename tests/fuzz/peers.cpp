@@ -213,8 +213,8 @@ void listen(Taker& taker) {
   } else if (what == 2) {
     status = finish(agree(channel, taker.flag() ? ok_status() : Status(Error{ErrorClass::kIo, "mine"})));
   } else if (what == 3) {
-    i64 before = 0, total = 0;
-    status = finish(exclusive_scan_sum(channel, taker.byte(), before, total));
+    std::vector<std::byte> all(static_cast<std::size_t>(ranks) * mine.size());
+    status = finish(all_gather(channel, mine, all));
   } else {
     i64 words[2] = {taker.number(), taker.number()};
     status = finish(all_reduce(channel, words, static_cast<Reduce>(taker.byte() % 3)));
@@ -229,7 +229,7 @@ void open_with(Taker& taker) {
   const auto kept = driver->open("fuzz", options);
   FUZZ_CHECK(kept.ok(), "the file can't be made");
   const i64 ranks = 2 + taker.byte() % 2;
-  auto progress = make_eager_progress();
+  auto progress = make_helped_progress();
   DatarepRegistry datareps;
   OpenCall call;
   call.file_name = "memory:fuzz";

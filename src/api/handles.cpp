@@ -1,5 +1,7 @@
 #include "api/handles.h"
 
+#include <cstdio>
+
 namespace mercutio {
 
 Handles::Handles() : by_number_{MPI_FILE_NULL} {}
@@ -27,6 +29,15 @@ std::unique_ptr<OpenHandle> Handles::remove(MPI_File file) {
   by_number_[static_cast<std::size_t>(it->second)] = MPI_FILE_NULL;
   number_of_.erase(it);
   return std::unique_ptr<OpenHandle>(reinterpret_cast<OpenHandle*>(file));
+}
+
+void Handles::settle_all() const {
+  std::lock_guard lock(mutex_);
+  for (const auto& [file, number] : number_of_) {
+    File& open = *reinterpret_cast<OpenHandle*>(file)->file;
+    Status settled = open.settle();
+    if (!settled) std::fprintf(stderr, "mercutio: %s\n", open.describe("a file that was not closed", settled.error()).c_str());
+  }
 }
 
 Fint Handles::to_fortran(MPI_File file) const {

@@ -5,6 +5,7 @@
 #include "api/export.h"
 #include "mpi/info.h"
 #include "mpi/mpi_comm.h"
+#include "mpi/real.h"
 
 namespace mercutio {
 namespace {
@@ -142,3 +143,10 @@ MERCUTIO_MPI_FUNCTION(MPI_File, File_f2c, (Fint number)) { return process().hand
 // MPI-5's names for the same.
 MERCUTIO_MPI_FUNCTION(int, File_toint, (MPI_File file)) { return process().handles.to_fortran(file); }
 MERCUTIO_MPI_FUNCTION(MPI_File, File_fromint, (int number)) { return process().handles.from_fortran(number); }
+
+// What a program has written before it gives up is in the file, as if nothing had been kept.
+MERCUTIO_MPI_FUNCTION(int, Abort, (MPI_Comm comm, int code)) {
+  static auto* const real = real_function<int(MPI_Comm, int)>("PMPI_Abort");
+  process().handles.settle_all();
+  return real(comm, code);
+}

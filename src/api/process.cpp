@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include <cstdlib>
+
 #include "mpi/environment.h"
 #include "mpi/mpi_comm.h"
 #include "mpi/numa.h"
@@ -87,13 +89,17 @@ Hook hook_into_waiting() {
 
 Process& process() {
   // Never destroyed: files may be used from destructors and from MPI_Finalize of other tools.
-  static Process* const the_process = new Process;
+  static Process* const the_process = [] {
+    std::atexit([] { process().handles.settle_all(); });
+    return new Process;
+  }();
   return *the_process;
 }
 
 static int at_finalize(MPI_Comm, int, void*, void*) {
   process().progress.shut_down();
   process().postponed.run();
+  process().handles.settle_all();
   return MPI_SUCCESS;
 }
 

@@ -65,7 +65,7 @@ InfoItems OpenFile::info() const {
     hints = hints_->values;
   }
   const Traits& traits = storage_->traits();
-  hints.romio_visibility_immediate = traits.visibility_immediate;
+  hints.romio_visibility_immediate = traits.visibility_immediate && (!keeps_writes_ || comm_->size() == 1);
   hints.romio_filesystem_type = traits.file_system;
   const Layout layout = storage_->layout();  // what the file has, not what was asked for
   const std::vector<i64> aggregators = usual_aggregators(hints, comm_->topology(), layout);

@@ -116,7 +116,8 @@ Status OpenFile::sync() {
   Status mine = no_split("sync");
   if (mine) {
     in_flight_->wait_all(*context_.progress);
-    if (dirty_.exchange(false)) {
+    mine = storage_->settle();
+    if (mine && dirty_.exchange(false)) {
       mine = storage_->sync();
       if (!mine) dirty_ = true;
     }
@@ -166,6 +167,7 @@ Result<i64> OpenFile::size() {
 
 Status OpenFile::set_atomicity(bool atomic) {
   Status mine = no_split("set_atomicity");
+  if (mine) mine = storage_->settle();
   if (mine && atomic && !storage_->traits().can_lock)
     mine = Error{
         ErrorClass::kUnsupportedOperation,

@@ -6,6 +6,7 @@
 #include "file/open_file.h"
 #include "file/wire.h"
 #include "model/hints_measured.h"
+#include "storage/buffered.h"
 #include "storage/dry.h"
 
 namespace mercutio {
@@ -115,14 +116,31 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
   return opened;
 }
 
+// Automatic where no rank of this open can tell the difference without breaking MPI's rules: there is one only, or none of the
+// others reads what was written, or writes what is read. Never for what may be no file but a device.
+Buffering OpenFile::buffering() const {
+  const Hints& hints = hints_->values;
+  const auto wanted = [](Toggle wish, bool automatic) { return wish == Toggle::kAutomatic ? automatic : wish == Toggle::kEnable; };
+  const bool alone = comm_->size() == 1, possible = !amode_.sequential && !hints.mercutio_dry_run;
+  Buffering buffering;
+  buffering.write_behind = possible && amode_.writable() && wanted(hints.mercutio_write_behind, alone || amode_.write_only);
+  buffering.read_ahead = possible && amode_.readable() && wanted(hints.mercutio_read_ahead, alone || amode_.read_only);
+  buffering.buffer_bytes = hints.mercutio_cache_bytes;
+  return buffering;
+}
+
 Status OpenFile::open_storage() {
   resolved_ = resolve(name_);
   const bool first = comm_->rank() == 0;
   Status mine = ok_status();
   auto open_it = [&](bool create, bool exclusive) {
     auto opened = open_here(create, exclusive, readable_);
-    if (opened) storage_ = hints_->values.mercutio_dry_run ? make_dry(std::move(*opened)) : std::move(*opened);
-    return opened ? ok_status() : Status(opened.error());
+    if (!opened) return Status(opened.error());
+    storage_ = hints_->values.mercutio_dry_run ? make_dry(std::move(*opened)) : std::move(*opened);
+    const Buffering wanted = buffering();
+    if (wanted.write_behind || wanted.read_ahead) storage_ = make_buffered(std::move(storage_), wanted);
+    keeps_writes_ = wanted.write_behind;
+    return ok_status();
   };
   if (amode_.create || amode_.exclusive) {
     if (first) mine = open_it(amode_.create, amode_.exclusive);

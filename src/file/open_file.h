@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "file/operation.h"
+#include "storage/buffered.h"
 
 namespace mercutio {
 
@@ -46,6 +47,7 @@ class OpenFile final : public File {
   Status preallocate(i64 bytes) override;
   Result<i64> size() override;
   Status sync() override;
+  Status settle() override { return storage_->settle(); }
   Status set_atomicity(bool atomic) override;
   bool atomicity() const override { return atomic_; }
   Status set_info(const InfoItems& info) override;
@@ -77,6 +79,7 @@ class OpenFile final : public File {
   Status exchange_open(const OpenCall& call);
   Status open_storage();
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
+  Buffering buffering() const;
   Status finish_open();
 
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
@@ -124,6 +127,7 @@ class OpenFile final : public File {
   std::unique_ptr<SharedCounter> counter_;
   Status counter_status_ = ok_status();
   bool readable_ = true;  // the storage may be read, on every rank
+  bool keeps_writes_ = false;   // write-behind
   bool closed_ = false;
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};

@@ -112,6 +112,9 @@ Result<i64> perform_alone(Operation& operation) {
 
 Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
   if (!operation->collective) co_return perform_alone(*operation);
+  // Another rank may move this one's bytes now.
+  Status settled = operation->engine.storage->settle();
+  if (operation->entry) operation->entry = std::move(settled);
   if (operation->ordered) {
     Status placed = co_await place_ordered(*operation);
     if (operation->entry) operation->entry = std::move(placed);

@@ -112,6 +112,7 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
                           const InfoItems& info, Status argument_error) {
   Status mine = std::move(argument_error);
   if (mine) mine = no_split("set_view");
+  if (mine) mine = storage_->settle();
   std::shared_ptr<FileView> made;
   if (mine) {
     auto result = make_view(displacement, std::move(etype), std::move(filetype), datarep);

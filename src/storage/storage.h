@@ -62,6 +62,8 @@ class Storage {
   virtual Status preallocate(i64 bytes) = 0;      // size >= bytes afterwards, space allocated, content kept
   virtual Status sync() = 0;
   virtual Status close() = 0;
+  // Hands on what it keeps of earlier writes, and forgets what it has read ahead; others see the data then as after write().
+  virtual Status settle() { return ok_status(); }
 
   // Blocks until [begin, end) is locked against other processes and other Storage objects of this process.
   // Fails with kUnsupportedOperation where traits().can_lock is false.

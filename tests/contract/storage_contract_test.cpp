@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "storage/buffered.h"
 #include "storage/faulty.h"
 #include "storage/throttled.h"
 #include "storage/traced.h"
@@ -36,6 +37,10 @@ std::unique_ptr<Storage> faulty(std::unique_ptr<Storage> inner) {
 }
 std::unique_ptr<Storage> throttled(std::unique_ptr<Storage> inner) {
   return make_throttled(std::move(inner), ThrottleSpeed{1024 * MiB, 1000});
+}
+
+std::unique_ptr<Storage> buffered(std::unique_ptr<Storage> inner) {
+  return make_buffered(std::move(inner), Buffering{true, true, 64 * KiB});
 }
 
 class StorageContract : public ::testing::TestWithParam<Case> {
@@ -216,6 +221,7 @@ const Case kCases[] = {
     {"traced_posix", "ufs:", true, traced},
     {"faulty_posix", "", true, faulty},
     {"throttled_posix", "", true, throttled},
+    {"buffered_posix", "", true, buffered},
     {"traced_memory", "memory:", true, traced},
 };
 INSTANTIATE_TEST_SUITE_P(All, StorageContract, ::testing::ValuesIn(kCases),

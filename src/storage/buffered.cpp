@@ -1,0 +1,238 @@
+// The buffered decorator. It begins to absorb after some accesses in a row that were small and each began where the one before
+// ended, so a single access, or a random one, costs two comparisons more than before. Whoever holds a lock through it moves
+// data at once: locks are taken for others to see what was done under them.
+#include "storage/buffered.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "storage/finished_transfer.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kStreak = 8;                    // accesses in a row before the first is absorbed
+constexpr i64 kPart = 8;                      // at most this part of the buffer is small
+constexpr i64 kFirstAheadBytes = 64 * KiB;    // doubles with each refill
+constexpr i64 kLongestKeptNs = 1000000000;    // while appends go on; a program that dies loses no older ones
+
+// A run of accesses that follow each other.
+struct Streak {
+  i64 next = -1;    // where the following one begins
+  i64 length = 0;
+
+  // Whether the pieces go on where the last ones ended, each behind the one before.
+  bool continued_by(std::span<const IoPiece> pieces) {
+    i64 at = pieces.empty() ? -1 : pieces.front().offset;
+    const bool goes_on = at == next && at >= 0;
+    bool in_order = true;
+    for (const IoPiece& piece : pieces) {
+      in_order = in_order && piece.offset == at;
+      at = piece.offset + piece.bytes;
+    }
+    length = in_order ? (goes_on ? length + 1 : 1) : 0;
+    next = in_order ? at : -1;
+    return in_order && goes_on && length > kStreak;
+  }
+};
+
+// Bytes [begin, begin + bytes.size()) of the file.
+struct Kept {
+  i64 begin = 0;
+  std::vector<std::byte> bytes;
+
+  i64 end() const { return begin + static_cast<i64>(bytes.size()); }
+  bool empty() const { return bytes.empty(); }
+  bool touched_by(std::span<const IoPiece> pieces) const {
+    return !empty() && std::any_of(pieces.begin(), pieces.end(), [this](const IoPiece& piece) {
+      return piece.offset < end() && piece.offset + piece.bytes > begin;
+    });
+  }
+};
+
+i64 bytes_of(std::span<const IoPiece> pieces) {
+  i64 bytes = 0;
+  for (const IoPiece& piece : pieces) bytes += piece.bytes;
+  return bytes;
+}
+
+class Buffered final : public Storage {
+ public:
+  Buffered(std::unique_ptr<Storage> inner, const Buffering& buffering) : inner_(std::move(inner)), buffering_(buffering) {}
+  ~Buffered() override { (void)write_out(); }
+
+  Result<i64> write(std::span<const IoPiece> pieces) override {
+    const i64 bytes = bytes_of(pieces);
+    {
+      std::lock_guard guard(mutex_);
+      if (ahead_.touched_by(pieces)) ahead_.bytes.clear();
+      const bool follows = buffering_.write_behind && writes_.continued_by(pieces);
+      if (follows && small(bytes)) return absorb(pieces, bytes);
+      MERCUTIO_TRY(write_out());
+    }
+    return inner_->write(pieces);
+  }
+
+  Result<i64> read(std::span<const IoPiece> pieces) override {
+    {
+      std::lock_guard guard(mutex_);
+      if (behind_.touched_by(pieces)) MERCUTIO_TRY(write_out());
+      const bool follows = buffering_.read_ahead && reads_.continued_by(pieces);
+      if (follows && small(bytes_of(pieces))) return serve(pieces);
+    }
+    Result<i64> moved = inner_->read(pieces);
+    if (!moved || *moved == bytes_of(pieces)) return moved;
+    {
+      std::lock_guard guard(mutex_);   // what is kept beyond the end would make a hole of what lies before it
+      if (behind_.empty()) return moved;
+      MERCUTIO_TRY(write_out());
+    }
+    return inner_->read(pieces);
+  }
+
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    if (Status settled = settle(); !settled) return finished_transfer(settled.error());
+    return inner_->start(direction, std::move(pieces));
+  }
+
+  Status settle() override {
+    std::lock_guard guard(mutex_);
+    ahead_.bytes.clear();
+    return write_out();
+  }
+  Result<i64> size() override {
+    MERCUTIO_TRY(settle());
+    return inner_->size();
+  }
+  Status set_size(i64 bytes) override {
+    MERCUTIO_TRY(settle());
+    return inner_->set_size(bytes);
+  }
+  Status preallocate(i64 bytes) override {
+    MERCUTIO_TRY(settle());
+    return inner_->preallocate(bytes);
+  }
+  Status sync() override {
+    MERCUTIO_TRY(settle());
+    return inner_->sync();
+  }
+  Status close() override {
+    Status settled = settle();
+    behind_.bytes.clear();   // lost, if it could not be written: the Error says so
+    Status closed = inner_->close();
+    return settled ? closed : settled;
+  }
+  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override;
+  const Traits& traits() const override { return inner_->traits(); }
+  Layout layout() override { return inner_->layout(); }
+
+ private:
+  class Unlocking;
+
+  bool small(i64 bytes) const { return locks_ == 0 && bytes > 0 && bytes <= buffering_.buffer_bytes / kPart; }
+
+  Result<i64> absorb(std::span<const IoPiece> pieces, i64 bytes);
+  Status write_out();
+  Result<i64> serve(std::span<const IoPiece> pieces);
+  Status refill(i64 offset);
+
+  std::unique_ptr<Storage> inner_;
+  const Buffering buffering_;
+  std::mutex mutex_;   // guards what follows
+  Streak writes_, reads_;
+  Kept behind_, ahead_;
+  i64 oldest_ns_ = 0;   // of what is kept
+  i64 ahead_bytes_ = kFirstAheadBytes;
+  i64 locks_ = 0;
+};
+
+Result<i64> Buffered::absorb(std::span<const IoPiece> pieces, i64 bytes) {
+  const i64 now = now_ns();
+  const bool full = static_cast<i64>(behind_.bytes.size()) + bytes > buffering_.buffer_bytes;
+  const bool elsewhere = !behind_.empty() && behind_.end() != pieces.front().offset;
+  if (full || elsewhere || (!behind_.empty() && now - oldest_ns_ > kLongestKeptNs)) MERCUTIO_TRY(write_out());
+  if (behind_.empty()) {
+    behind_.bytes.reserve(static_cast<size_t>(buffering_.buffer_bytes));
+    behind_.begin = pieces.front().offset;
+    oldest_ns_ = now;
+  }
+  for (const IoPiece& piece : pieces) behind_.bytes.insert(behind_.bytes.end(), piece.data, piece.data + piece.bytes);
+  return bytes;
+}
+
+Status Buffered::write_out() {
+  if (behind_.empty()) return ok_status();
+  const IoPiece whole{behind_.begin, behind_.bytes.data(), static_cast<i64>(behind_.bytes.size())};
+  Result<i64> moved = inner_->write(std::span(&whole, 1));
+  if (!moved) {
+    Error error = moved.error();
+    error.what += " (data of earlier writes, kept in memory until now: mercutio_write_behind)";
+    return error;
+  }
+  behind_.bytes.clear();
+  return ok_status();
+}
+
+// From the buffer, which is filled again as often as the pieces need it. Ends where the file does.
+Result<i64> Buffered::serve(std::span<const IoPiece> pieces) {
+  i64 moved = 0;
+  for (const IoPiece& piece : pieces) {
+    for (i64 done = 0; done < piece.bytes;) {
+      const i64 at = piece.offset + done;
+      if (at < ahead_.begin || at >= ahead_.end()) MERCUTIO_TRY(refill(at));
+      const i64 here = std::min(ahead_.end() - at, piece.bytes - done);
+      if (here <= 0) return moved;
+      std::memcpy(piece.data + done, ahead_.bytes.data() + (at - ahead_.begin), static_cast<size_t>(here));
+      done += here;
+      moved += here;
+    }
+  }
+  return moved;
+}
+
+Status Buffered::refill(i64 offset) {
+  MERCUTIO_TRY(write_out());   // it may lie in what is read now
+  ahead_.begin = offset;
+  ahead_.bytes.resize(static_cast<size_t>(ahead_bytes_));
+  ahead_bytes_ = std::min(2 * ahead_bytes_, buffering_.buffer_bytes);
+  const IoPiece whole{offset, ahead_.bytes.data(), static_cast<i64>(ahead_.bytes.size())};
+  Result<i64> got = inner_->read(std::span(&whole, 1));
+  ahead_.bytes.resize(got ? static_cast<size_t>(*got) : 0);
+  return got ? ok_status() : Status(got.error());
+}
+
+// Nothing is absorbed until it is released.
+class Buffered::Unlocking final : public HeldLock {
+ public:
+  Unlocking(std::unique_ptr<HeldLock> held, Buffered& owner) : held_(std::move(held)), owner_(owner) {}
+  ~Unlocking() override {
+    std::lock_guard guard(owner_.mutex_);
+    --owner_.locks_;
+  }
+
+ private:
+  std::unique_ptr<HeldLock> held_;
+  Buffered& owner_;
+};
+
+Result<std::unique_ptr<HeldLock>> Buffered::lock(i64 begin, i64 end, bool exclusive) {
+  {
+    std::lock_guard guard(mutex_);
+    ++locks_;
+  }
+  Status settled = settle();
+  Result<std::unique_ptr<HeldLock>> held = settled ? inner_->lock(begin, end, exclusive) : Result<std::unique_ptr<HeldLock>>(settled.error());
+  if (held) return std::unique_ptr<HeldLock>(std::make_unique<Unlocking>(std::move(*held), *this));
+  std::lock_guard guard(mutex_);
+  --locks_;
+  return held;
+}
+
+}  // namespace
+
+std::unique_ptr<Storage> make_buffered(std::unique_ptr<Storage> inner, const Buffering& buffering) {
+  return std::make_unique<Buffered>(std::move(inner), buffering);
+}
+
+}  // namespace mercutio

@@ -1,0 +1,164 @@
+#include "storage/buffered.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "storage/drivers.h"
+#include "storage/faulty.h"
+
+namespace mercutio {
+namespace {
+
+constexpr Buffering kBoth{true, true, 4096};
+
+class BufferedTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Storage> open(const Buffering& buffering = kBoth) {
+    auto counted = make_faulty(plain(), plan_);
+    return make_buffered(std::move(counted), buffering);
+  }
+  std::unique_ptr<Storage> plain() {
+    OpenOptions options;
+    options.write = options.create = true;
+    return std::move(driver_->open("file", options)).value();
+  }
+  static Result<i64> write(Storage& storage, i64 offset, std::vector<std::byte>& data) {
+    const IoPiece piece{offset, data.data(), static_cast<i64>(data.size())};
+    return storage.write(std::span(&piece, 1));
+  }
+  static std::vector<std::byte> read(Storage& storage, i64 offset, i64 bytes) {
+    std::vector<std::byte> data(static_cast<size_t>(bytes));
+    const IoPiece piece{offset, data.data(), bytes};
+    data.resize(static_cast<size_t>(storage.read(std::span(&piece, 1)).value()));
+    return data;
+  }
+  i64 operations() const { return plan_->seen; }
+
+  std::unique_ptr<Driver> driver_ = make_memory_driver();
+  std::shared_ptr<FaultPlan> plan_ = [] {
+    auto plan = std::make_shared<FaultPlan>();
+    plan->kinds = kFaultRead | kFaultWrite;
+    return plan;
+  }();
+  std::vector<std::byte> ten_ = std::vector<std::byte>(10, std::byte{7});
+};
+
+TEST_F(BufferedTest, AppendsBecomeFewRequests) {
+  auto storage = open();
+  for (i64 i = 0; i < 1000; ++i) ASSERT_EQ(write(*storage, 10 * i, ten_).value(), 10);
+  EXPECT_EQ(operations(), 8 + 2);   // the streak, and what is full of 9,920 bytes in 4,096
+  EXPECT_EQ(storage->size().value(), 10000);
+  EXPECT_EQ(operations(), 8 + 3);
+  ASSERT_TRUE(storage->close().ok());
+}
+
+TEST_F(BufferedTest, SequentialReadsBecomeFewRequests) {
+  auto file = plain();
+  std::vector<std::byte> all(10000, std::byte{3});
+  ASSERT_TRUE(write(*file, 0, all));
+  auto storage = open();
+  for (i64 i = 0; i < 1000; ++i) ASSERT_EQ(read(*storage, 10 * i, 10).size(), 10u);
+  EXPECT_LE(operations(), 8 + 3);
+  EXPECT_TRUE(read(*storage, 10000, 10).empty());
+}
+
+TEST_F(BufferedTest, SingleAndRandomAccessesAreNotHeldUp) {
+  auto storage = open();
+  for (i64 i = 0; i < 100; ++i) ASSERT_TRUE(write(*storage, (i * 37 % 100) * 1000, ten_));
+  EXPECT_EQ(operations(), 100);
+}
+
+TEST_F(BufferedTest, SettleHandsOnAndForgets) {
+  auto storage = open();
+  auto other = plain();
+  for (i64 i = 0; i < 50; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
+  EXPECT_LT(other->size().value(), 500);
+  ASSERT_TRUE(storage->settle().ok());
+  EXPECT_EQ(other->size().value(), 500);
+  for (i64 i = 0; i < 20; ++i) read(*storage, 10 * i, 10);
+  std::vector<std::byte> changed(500, std::byte{9});
+  ASSERT_TRUE(write(*other, 0, changed));
+  ASSERT_TRUE(storage->settle().ok());
+  EXPECT_EQ(read(*storage, 200, 10)[0], std::byte{9});
+}
+
+TEST_F(BufferedTest, AnErrorStaysUntilTheDataIsWritten) {
+  auto storage = open();
+  for (i64 i = 0; i < 20; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
+  plan_->fail_at = operations();
+  Status first = storage->sync();
+  ASSERT_FALSE(first.ok());
+  EXPECT_NE(first.error().what.find("kept in memory"), std::string::npos);
+  EXPECT_EQ(plain()->size().value(), 80);
+  EXPECT_TRUE(storage->sync().ok());   // it fails once only
+  EXPECT_EQ(plain()->size().value(), 200);
+}
+
+TEST_F(BufferedTest, CloseReportsWhatIsLost) {
+  auto storage = open();
+  for (i64 i = 0; i < 20; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
+  plan_->fail_at = operations();
+  plan_->from_then_on = true;
+  EXPECT_EQ(storage->close().error().cls, ErrorClass::kIo);
+}
+
+TEST_F(BufferedTest, NothingIsKeptUnderALock) {
+  auto storage = open();
+  for (i64 i = 0; i < 20; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
+  auto held = storage->lock(0, 1000, true);
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(plain()->size().value(), 200);
+  for (i64 i = 20; i < 30; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
+  EXPECT_EQ(plain()->size().value(), 300);
+  held->reset();
+  for (i64 i = 30; i < 40; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
+  EXPECT_EQ(plain()->size().value(), 300);
+}
+
+// Any sequence of calls gives what the plain storage gives.
+TEST_F(BufferedTest, LikeThePlainStorage) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    std::mt19937 random(seed);
+    auto pick = [&](i64 low, i64 high) { return std::uniform_int_distribution<i64>(low, high)(random); };
+    driver_ = make_memory_driver();
+    auto storage = open(Buffering{seed % 4 != 1, seed % 4 != 2, 512});
+    std::vector<std::byte> model;
+    i64 place = 0;
+    for (int step = 0; step < 400; ++step) {
+      if (pick(0, 19) == 0) place = pick(0, 3000);
+      const i64 bytes = pick(0, 9) == 0 ? pick(1, 600) : pick(1, 20), what = pick(0, 99);
+      if (what < 50) {
+        std::vector<std::byte> data(static_cast<size_t>(bytes));
+        for (std::byte& b : data) b = static_cast<std::byte>(pick(1, 255));
+        ASSERT_EQ(write(*storage, place, data).value(), bytes);
+        if (static_cast<i64>(model.size()) < place + bytes) model.resize(static_cast<size_t>(place + bytes));
+        std::memcpy(model.data() + place, data.data(), data.size());
+        place += bytes;
+      } else if (what < 92) {
+        const i64 there = std::clamp<i64>(static_cast<i64>(model.size()) - place, 0, bytes);
+        const auto got = read(*storage, place, bytes);
+        ASSERT_EQ(static_cast<i64>(got.size()), there) << "seed " << seed << " step " << step << " at " << place << " of " << model.size();
+        ASSERT_EQ(std::memcmp(got.data(), model.data() + place, got.size()), 0) << "seed " << seed << " step " << step;
+        place += there;
+      } else if (what < 94) {
+        ASSERT_EQ(storage->size().value(), static_cast<i64>(model.size()));
+      } else if (what < 95) {
+        model.resize(static_cast<size_t>(pick(0, 3000)));
+        ASSERT_TRUE(storage->set_size(static_cast<i64>(model.size())).ok());
+      } else if (what < 97) {
+        ASSERT_TRUE(storage->settle().ok());
+      } else {
+        auto held = storage->lock(0, 100, what == 97);
+        ASSERT_TRUE(held.ok());
+      }
+    }
+    ASSERT_TRUE(storage->close().ok());
+    const auto all = read(*plain(), 0, 100000);
+    ASSERT_EQ(all, model) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace mercutio

@@ -1,5 +1,5 @@
-// One seeded case: some ranks, a file, and batches of collective accesses in random views, several in flight at once, on a
-// network that delays and a storage that is slow and may fail.
+// One seeded case: some ranks, up to three files with accesses side by side, and for each batches of collective accesses in
+// random views, several in flight at once, on a network that delays and storages that are slow and may fail.
 #pragma once
 
 #include <cstdint>

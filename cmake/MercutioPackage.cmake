@@ -11,10 +11,10 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/mercutioConfigVersion.cmake
 install(FILES ${CMAKE_BINARY_DIR}/mercutioConfig.cmake ${CMAKE_BINARY_DIR}/mercutioConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mercutio)
 
-# These two hold the prefix, which `cmake --install --prefix` may change: they are written at install time.
-set(mercutio_late_files cmake/mercutio.pc.in tools/modulefile/mercutio.lua.in)
-set(mercutio_late_folders ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_DATADIR}/modulefiles/mercutio)
-set(mercutio_late_names mercutio.pc ${PROJECT_VERSION}.lua)
+# These hold the prefix, which `cmake --install --prefix` may change: they are written at install time.
+set(mercutio_late_files cmake/mercutio.pc.in cmake/mercutio-omp.pc.in tools/modulefile/mercutio.lua.in)
+set(mercutio_late_folders ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_DATADIR}/modulefiles/mercutio)
+set(mercutio_late_names mercutio.pc mercutio-omp.pc ${PROJECT_VERSION}.lua)
 foreach(file folder name IN ZIP_LISTS mercutio_late_files mercutio_late_folders mercutio_late_names)
   install(CODE "
     set(PROJECT_VERSION ${PROJECT_VERSION})
@@ -22,12 +22,20 @@ foreach(file folder name IN ZIP_LISTS mercutio_late_files mercutio_late_folders 
     set(CMAKE_INSTALL_LIBDIR ${CMAKE_INSTALL_LIBDIR})
     set(CMAKE_INSTALL_MANDIR ${CMAKE_INSTALL_MANDIR})
     set(CMAKE_INSTALL_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR})
+    set(CMAKE_INSTALL_DATADIR ${CMAKE_INSTALL_DATADIR})
     configure_file(\"${CMAKE_SOURCE_DIR}/${file}\" \"${CMAKE_BINARY_DIR}/install/${name}\" @ONLY)
     file(INSTALL \"${CMAKE_BINARY_DIR}/install/${name}\" DESTINATION \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}\")")
 endforeach()
 
 install(FILES ${CMAKE_SOURCE_DIR}/docs/man/mercutio.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${CMAKE_SOURCE_DIR}/docs/man/mercutio.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
+install(FILES ${CMAKE_SOURCE_DIR}/docs/man/omp_file.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
+# Each routine's name leads to the page of all.
+file(STRINGS ${CMAKE_SOURCE_DIR}/src/omp/symbols.txt mercutio_omp_names)
+foreach(name IN LISTS mercutio_omp_names)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/man/${name}.3 CONTENT ".so man3/omp_file.3\n")
+  install(FILES ${CMAKE_BINARY_DIR}/man/${name}.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
+endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/tools/completion/mercutio.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME mercutio)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/hints.md

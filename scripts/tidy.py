@@ -32,6 +32,7 @@ LOOKS_AT = {
     "mpi": {"base", "model", "plan", "comm", "storage", "engine", "file"},
     "api": {"base", "model", "plan", "comm", "storage", "engine", "file", "mpi"},
     "preload": set(),
+    "omp": {"base", "model", "storage"},
 }
 SUFFIXES = {".h", ".cpp", ".c", ".def", ".inc"}
 NOTES = re.compile(r"\b(FIX" + r"ME|TO" + r"DO|XXX|HACK)\b|^\s*#\s*if\s+0\b")

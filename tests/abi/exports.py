@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What the libraries export and need: exactly the names of src/api/symbols.txt, the whole I/O chapter of the standard among
-them, and no MPI library nor libstdc++, so that the same file serves every program of its ABI.
+them, and no MPI library nor libstdc++, so that the same file serves every program of its ABI. libmercutio-omp.so exports the
+names of src/omp/symbols.txt, among them all omp_file routines, and needs no OpenMP runtime either: it is the program's.
 
-    exports.py --symbols LIST --trampoline libmercutio.so [--sanitized] backend.so...
+    exports.py --symbols LIST --trampoline libmercutio.so --omp libmercutio-omp.so --omp-symbols LIST [--sanitized] backend.so...
 """
 import argparse
 import re
@@ -23,6 +24,18 @@ create_errhandler set_errhandler get_errhandler call_errhandler c2f f2c toint fr
 """
 PROCEDURES = 63
 TWINS = 30   # with MPI_Register_datarep's
+
+
+def omp_routines():
+    """The interfaces of the IWOMP 2012 paper: open, close, and eight each that write and read."""
+    names = {"omp_file_open_all", "omp_file_close_all"}
+    for verb in ("write", "read"):
+        for common in ("", "com_"):
+            for shape in ("", "at_", "list_", "list_at_"):
+                names.add("omp_file_%s_%s%sall" % (verb, common, shape))
+    if len(names) != 18:
+        sys.exit("the test's own list of omp_file routines is wrong")
+    return names
 
 
 def chapter():
@@ -66,6 +79,8 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--symbols", required=True)
     p.add_argument("--trampoline", required=True)
+    p.add_argument("--omp", required=True)
+    p.add_argument("--omp-symbols", required=True)
     p.add_argument("--sanitized", action="store_true", help="a sanitizer's build may need libstdc++")
     p.add_argument("backends", nargs="+")
     args = p.parse_args()
@@ -77,9 +92,16 @@ def main():
         bad += 1
     mpi = r"lib(p?mpi|open-(pal|rte)|fmpi|mpifort|hwloc|ucp)"
     bad += check_library(args.trampoline, want | {"mercutio_version"}, mpi + r"|libstdc\+\+")
+    with open(args.omp_symbols) as f:
+        omp = set(f.read().split())
+    for name in sorted(omp_routines() - omp):
+        print("src/omp/symbols.txt is missing " + name)
+        bad += 1
+    omp_runtimes = r"|lib([gi]?omp|iomp5)"
+    bad += check_library(args.omp, omp, mpi + omp_runtimes + ("" if args.sanitized else r"|libstdc\+\+"))
     for backend in args.backends:
         bad += check_library(backend, want, mpi if args.sanitized else mpi + r"|libstdc\+\+")
-    print("%d names, %d libraries, %d bad" % (len(want), 1 + len(args.backends), bad))
+    print("%d names, %d libraries, %d bad" % (len(want), 2 + len(args.backends), bad))
     return 1 if bad else 0
 
 

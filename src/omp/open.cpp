@@ -1,0 +1,123 @@
+// Opening: the last thread that comes to the barrier of the new File does it for all. One open call of the storage.
+#include <fcntl.h>
+
+#include <cerrno>
+#include <new>
+#include <string_view>
+
+#include "model/hints.h"
+#include "omp/file.h"
+
+namespace mercutio::omp {
+namespace {
+
+constexpr const char* kRoutine = "omp_file_open_all";
+
+Error wrong(std::string what) {
+  return Error{ErrorClass::kArg, std::move(what), EINVAL};
+}
+
+// Flags that mean something here, and those that make no difference.
+constexpr int kKnownFlags = O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY | O_LARGEFILE;
+
+Status check_flags(int flags) {
+  const int way = flags & O_ACCMODE;
+  if (way != O_RDONLY && way != O_WRONLY && way != O_RDWR) return wrong("give one of O_RDONLY, O_WRONLY and O_RDWR");
+  if (flags & ~kKnownFlags)
+    return wrong(
+        "only O_CREAT, O_EXCL, O_TRUNC and O_APPEND can be given with the way of access; for O_SYNC call "
+        "omp_file_sync_all");
+  if (way == O_RDONLY && (flags & (O_TRUNC | O_APPEND)))
+    return wrong("O_TRUNC and O_APPEND need a file that is opened for writing");
+  if ((flags & O_EXCL) && !(flags & O_CREAT)) return wrong("O_EXCL has a meaning with O_CREAT only");
+  return ok_status();
+}
+
+// The advice of errno speaks of MPI's modes.
+Error explained(Error error) {
+  if (error.sys_errno == ENOENT) error.what = "there is no such file (ENOENT): check the path, or open with O_CREAT";
+  if (error.sys_errno == EEXIST) error.what = "the file exists (EEXIST): remove it, or open without O_EXCL";
+  return error;
+}
+
+Layout wanted_layout() {
+  HintSet set;
+  apply_hints(set, hints_from_environment(), HintSource::kEnvironment, HintTime::kOpen);
+  return Layout{set.values.striping_unit, set.values.striping_factor, set.values.start_iodevice};
+}
+
+}  // namespace
+
+Status File::open_storage(const OpenCall& call) {
+  const int way = call.flags & O_ACCMODE;
+  OpenOptions options;
+  options.read = can_read_ = way != O_WRONLY;
+  options.write = can_write_ = way != O_RDONLY;
+  options.create = (call.flags & O_CREAT) != 0;
+  options.exclusive = (call.flags & O_EXCL) != 0;
+  options.wanted_layout = wanted_layout();
+  const Resolved resolved = resolve(name_);
+  auto opened = resolved.driver->open(resolved.path, options);
+  if (!opened) return explained(opened.error());
+  use_storage(std::move(*opened));
+  if (call.flags & O_TRUNC) MERCUTIO_TRY(storage_->set_size(0));
+  if (call.flags & O_APPEND) {
+    MERCUTIO_LET(pointer_, storage_->size());
+  }
+  return ok_status();
+}
+
+// By the last one at the barrier.
+Status File::open_for_all(Files& files) {
+  const OpenCall& first = slots_[0].opening;
+  for (size_t thread = 0; thread < slots_.size(); ++thread) {
+    const OpenCall& call = slots_[thread].opening;
+    const std::string who = "thread " + std::to_string(thread);
+    if (!call.handle || !call.name) return wrong(who + ": the handle's address and the file name must not be NULL");
+    if (call.flags != first.flags || std::string_view(call.name) != first.name)
+      return Error{ErrorClass::kNotSame,
+                   who + " gave another name or other flags than thread 0: all threads of the team must give the same",
+                   EINVAL};
+  }
+  name_ = first.name;
+  MERCUTIO_TRY(check_flags(first.flags));
+  MERCUTIO_TRY(open_storage(first));
+  handle_ = files.add(this);
+  if (handle_ == 0) return Error{ErrorClass::kOther, "too many open files: close some", EMFILE};
+  return ok_status();
+}
+
+Status File::open(i64 thread, const OpenCall& call, Files& files) {
+  slots_[static_cast<size_t>(thread)].opening = call;
+  barrier_.arrive([&] {
+    try {
+      if (const Status opened = open_for_all(files); !opened) outcome_ = completed(opened.error(), kRoutine);
+    } catch (const std::bad_alloc&) {
+      outcome_ = Error{ErrorClass::kNoMem, "out of memory", ENOMEM};
+    }
+    is_closed_ = outcome_.has_value();
+    // All the others wait: this may be one variable of all.
+    for (const Slot& slot : slots_)
+      if (slot.opening.handle) *slot.opening.handle = is_closed_ ? -1 : handle_;
+  });
+  return outcome_ ? Status(*outcome_) : ok_status();
+}
+
+Status open_file(Team& team, Files& files, const OpenCall& call) {
+  if (!team.can_meet()) return unknown_runtime(kRoutine);
+  static char no_memory;
+  void* const met = team.meet([&]() -> void* {
+    try {
+      return new File(team.id());
+    } catch (const std::bad_alloc&) {
+      return &no_memory;
+    }
+  });
+  if (met == &no_memory) return Error{ErrorClass::kNoMem, std::string(kRoutine) + ": out of memory", ENOMEM};
+  File* const file = static_cast<File*>(met);
+  Status status = file->open(team.number(), call, files);
+  if (file->last_to_leave()) delete file;
+  return status;
+}
+
+}  // namespace mercutio::omp

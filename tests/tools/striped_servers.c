@@ -142,7 +142,7 @@ static void serve(int direction, int server, int64_t bytes) {
   }
 }
 
-static ssize_t move(const File *file, int direction, char *memory, int64_t bytes, int64_t offset) {
+static int move(const File *file, int direction, char *memory, int64_t bytes, int64_t offset) {
   for (int64_t done = 0; done < bytes;) {
     int64_t at = offset + done, number_of = at / stripe, inside = at % stripe;
     int64_t part = stripe - inside < bytes - done ? stripe - inside : bytes - done, moved = 0;
@@ -158,10 +158,9 @@ static ssize_t move(const File *file, int direction, char *memory, int64_t bytes
       }
       moved += step;
     }
-    serve(direction, server, part);
     done += part;
   }
-  return bytes;
+  return 0;
 }
 
 static ssize_t transfer(int fd, int direction, const struct iovec *parts, int count, int64_t offset) {
@@ -174,6 +173,12 @@ static ssize_t transfer(int fd, int direction, const struct iovec *parts, int co
     int64_t bytes = (int64_t)parts[i].iov_len < total - done ? (int64_t)parts[i].iov_len : total - done;
     if (move(&files[fd], direction, parts[i].iov_base, bytes, offset + done) < 0) return -1;
     done += bytes;
+  }
+  // A server sees one request for what is contiguous in a stripe, in however many buffers it lies.
+  for (int64_t served = 0, part; served < done; served += part) {
+    int64_t inside = (offset + served) % stripe;
+    part = stripe - inside < done - served ? stripe - inside : done - served;
+    serve(direction, (int)((offset + served) / stripe % servers), part);
   }
   // A byte at the end makes the file longer, and never shorter, whatever others do.
   if (direction == kWrite && done > 0 && offset + done > status.st_size && real_pwrite(fd, "", 1, offset + done - 1) != 1) return -1;

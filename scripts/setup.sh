@@ -104,7 +104,7 @@ wheel() {
 
 setup_build() {
   apt_packages required cmake ninja-build g++ make pkg-config python3 python3-venv ca-certificates
-  apt_packages required libgtest-dev liburing-dev libhwloc-dev libcli11-dev
+  apt_packages required libgtest-dev liburing-dev libhwloc-dev libcli11-dev libtomlplusplus-dev
 }
 
 setup_demo() {

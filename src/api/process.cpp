@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "mpi/environment.h"
@@ -85,6 +86,25 @@ Hook hook_into_waiting() {
     return add && add(open_mpi_waits) == 0 ? Hook::kAll : Hook::kNone;
   }();
   return hook;
+}
+
+// One write a text: lines of several processes don't mix.
+static void say(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+Process::Process() : hints{HintSources(), HintVoice(say)} {}
+
+// A program may have no MPI_COMM_WORLD, but sessions alone; then every process leads.
+static bool leads_world() {
+  int initialised = 0, rank = 0;
+  if (PMPI_Initialized(&initialised) == MPI_SUCCESS && initialised) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank == 0;
+}
+
+Context Process::context() {
+  return Context{&progress, &datareps, nullptr, &hints, leads_world()};
 }
 
 Process& process() {

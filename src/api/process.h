@@ -52,8 +52,10 @@ struct Process {
   Errhandlers errhandlers;
   Handles handles;
   std::once_flag finalize_hook;
+  HintDesk hints;
 
-  Context context() { return Context{&progress, &datareps, nullptr}; }
+  Process();
+  Context context();
 };
 
 Process& process();

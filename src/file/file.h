@@ -11,7 +11,8 @@
 #include "engine/progress.h"
 #include "file/datarep.h"
 #include "model/access.h"
-#include "model/hints.h"
+#include "model/hints_report.h"
+#include "model/hints_sources.h"
 #include "storage/storage.h"
 
 namespace mercutio {
@@ -46,11 +47,19 @@ struct OpenCall {
   InfoItems info;                 // the user's, in order (model/hints.h)
 };
 
+// Where hints come from, and what is told about them.
+struct HintDesk {
+  HintSources sources;
+  HintVoice voice;
+};
+
 // What a process has once and hands to every File.
 struct Context {
   Progress* progress = nullptr;   // never null
   DatarepRegistry* datareps = nullptr;
   TraceSink* trace = nullptr;
+  HintDesk* hints = nullptr;      // null: files and the environment are read, and nothing is said
+  bool leads = true;              // speaks for the processes that open a file each
 };
 
 class File {
@@ -74,6 +83,8 @@ class File {
   // Info. set is collective; differing or one-sided keys never hang. get returns every hint in effect.
   virtual Status set_info(const InfoItems& info) = 0;
   virtual InfoItems info() const = 0;
+  // Each hint that was asked for on this rank: by whom, and what became of it. What is in effect instead is known on rank 0.
+  virtual std::shared_ptr<const HintSet> hint_notes() const = 0;
 
   // Views. displacement kDisplacementCurrent as in the standard. Collective.
   static constexpr i64 kDisplacementCurrent = -54278278;   // api translates MPI_DISPLACEMENT_CURRENT

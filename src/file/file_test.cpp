@@ -113,6 +113,42 @@ TEST(File, DeleteOnClose) {
   EXPECT_EQ(class_of(delete_file(name, {})), ErrorClass::kNoSuchFile);
 }
 
+TEST(File, HintNotesSayWhatBecameOfEachHint) {
+  const std::string name = unique_name();
+  on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const i64 me = comm->rank();
+    const InfoItems given[] = {{{"cb_nodes", "64"}, {"mystery", "1"}}, {{"cb_nodes", "2"}}, {}};
+    auto file = std::move(*open(rank, std::move(comm), name, kReadWrite, given[me]));
+    const auto value_of = [&](const std::string& key) {
+      for (const auto& item : file->info())
+        if (item.first == key) return item.second;
+      return std::string();
+    };
+    const auto note_of = [&](const std::string& key, const std::string& value) {
+      for (const HintNote& note : file->hint_notes()->notes)
+        if (note.key == key && note.value == value) return note;
+      return HintNote{};
+    };
+    EXPECT_EQ(value_of("cb_nodes"), "3") << "no more than ranks";
+    if (me == 0) {
+      EXPECT_EQ(note_of("cb_nodes", "64").fate, HintFate::kIneffective);
+      EXPECT_EQ(note_of("mystery", "1").fate, HintFate::kUnknown);
+    }
+    if (me == 1) {
+      EXPECT_EQ(note_of("cb_nodes", "2").why_not, "rank 0 decides, and gave another value");
+    }
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(file->set_info(given[me]));
+    EXPECT_LE(file->hint_notes()->notes.size(), 2u) << "the list doesn't grow";
+    EXPECT_TRUE(file->set_info(me == 0 ? InfoItems{} : InfoItems{{"cb_buffer_size", "1MiB"}}));
+    if (me > 0) {
+      EXPECT_EQ(note_of("cb_buffer_size", "1MiB").why_not, "rank 0 decides, and gave none");
+    }
+    EXPECT_TRUE(file->set_info({{"cb_nodes", "1"}}));
+    EXPECT_EQ(value_of("cb_nodes"), "1");
+    EXPECT_TRUE(file->close());
+  });
+}
+
 TEST(File, WhatTheModeForbids) {
   const std::string name = unique_name();
   on_ranks(2, [&](Rank& rank, std::unique_ptr<Comm> comm) {

@@ -1,9 +1,11 @@
 // Hints of an open file. Rank 0's value counts where all ranks must agree; the others' own values count elsewhere.
 // Items travel in one broadcast whatever each rank gave, so keys on one rank only can't hang.
 #include <algorithm>
+#include <iterator>
 
 #include "file/open_file.h"
 #include "file/wire.h"
+#include "model/hints_measured.h"
 #include "plan/plan.h"
 
 namespace mercutio {
@@ -18,9 +20,52 @@ void OpenFile::apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, cons
   apply_hints(set, mine, HintSource::kInfo, time);
   for (const auto& item : own) {
     if (!hint_must_agree(item.first) || std::find(common.begin(), common.end(), item) != common.end()) continue;
-    set.notes.push_back(
-        HintNote{item.first, item.second, HintSource::kInfo, false, "rank 0 decides, and gave another value"});
+    const auto same_key = [&item](const auto& other) { return other.first == item.first; };
+    const bool given = std::any_of(common.begin(), common.end(), same_key);
+    add_note(set, HintNote{item.first, item.second, HintOrigin{HintSource::kInfo, "of this rank", false, false}, HintFate::kOverruled,
+                           given ? "rank 0 decides, and gave another value" : "rank 0 decides, and gave none"});
   }
+}
+
+// What was measured of the file system is the weakest.
+std::vector<AskedHint> OpenFile::hints_from_outside() {
+  const Resolved resolved = resolve(name_);
+  std::vector<AskedHint> all;
+  if (std::string_view(resolved.driver->name()) == "posix") {
+    for (auto& [key, value] : measured_hints(resolved.path))
+      all.push_back({key, value, HintOrigin{HintSource::kMeasured, measured_file(), false, false}});
+  }
+  HintSources none_kept;
+  AskedHints asked = (context_.hints ? context_.hints->sources : none_kept).asked_for(resolved.path);
+  std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
+  if (speaks_of_hints()) context_.hints->voice.warn(asked.problems);
+  return all;
+}
+
+bool OpenFile::speaks_of_hints() const {
+  return context_.hints && comm_->rank() == 0 && (comm_->size() > 1 || context_.leads);
+}
+
+// Marks what was asked for and is not in effect. Costs a plan, where anybody asked for anything.
+void OpenFile::settle_hints(HintSet& set) const {
+  const auto applied = [](const HintNote& note) { return note.applied() && note.origin.source > HintSource::kMeasured; };
+  if (std::none_of(set.notes.begin(), set.notes.end(), applied)) return;
+  note_ineffective(set, in_effect(set.values), amode_.create);
+}
+
+// On rank 0, once the file is open.
+void OpenFile::tell_of_hints() {
+  auto settled = std::make_shared<HintSet>(*hints_);
+  settle_hints(*settled);
+  {
+    std::lock_guard lock(mutex_);
+    hints_ = settled;
+  }
+  if (!speaks_of_hints()) return;
+  HintVoice& voice = context_.hints->voice;
+  voice.warn(*settled);
+  if (voice.shows_tables())
+    voice.show("hints of '" + name_ + "', " + std::to_string(comm_->size()) + (comm_->size() == 1 ? " rank" : " ranks"), *settled, info());
 }
 
 Status OpenFile::set_info(const InfoItems& info) {
@@ -38,6 +83,8 @@ Status OpenFile::set_info(const InfoItems& info) {
   std::lock_guard lock(mutex_);
   auto changed = std::make_shared<HintSet>(*hints_);
   apply_agreed_hints(*changed, from_rank_zero, info, HintTime::kAnyTime);
+  if (comm_->rank() == 0) settle_hints(*changed);
+  if (speaks_of_hints()) context_.hints->voice.warn(*changed);
   hints_ = std::move(changed);
   return ok_status();
 }
@@ -58,23 +105,31 @@ std::string list_of(const std::vector<i64>& numbers) {
 
 }  // namespace
 
+std::shared_ptr<const HintSet> OpenFile::hint_notes() const {
+  std::lock_guard lock(mutex_);
+  return hints_;
+}
+
 InfoItems OpenFile::info() const {
-  Hints hints;
-  {
-    std::lock_guard lock(mutex_);
-    hints = hints_->values;
-  }
+  return in_effect(hint_notes()->values);
+}
+
+// What holds for this file: what the file has, not what was asked for; the aggregators that there are.
+InfoItems OpenFile::in_effect(Hints hints) const {
   const Traits& traits = storage_->traits();
   hints.romio_visibility_immediate = traits.visibility_immediate && (!keeps_writes_ || comm_->size() == 1);
   hints.romio_filesystem_type = traits.file_system;
-  const Layout layout = storage_->layout();  // what the file has, not what was asked for
+  if (hints.mercutio_async_backend == "io_uring" && !traits.transfers.empty()) hints.mercutio_async_backend = traits.transfers;
+  Layout layout = storage_->layout();
+  if (layout.stripe_bytes <= 0) layout = Layout{hints.striping_unit, hints.striping_factor, -1};   // as file domains take them
   const std::vector<i64> aggregators = usual_aggregators(hints, comm_->topology(), layout);
   hints.romio_aggregator_list = list_of(aggregators);
-  if (hints.cb_nodes == 0 && !aggregators.empty()) hints.cb_nodes = static_cast<i64>(aggregators.size());
+  if (!aggregators.empty()) hints.cb_nodes = static_cast<i64>(aggregators.size());
   hints.striping_unit = layout.stripe_bytes;
   hints.striping_factor = layout.stripe_count;
   hints.start_iodevice = layout.first_server;
-  if (hints.cb_nodes == 0) hints.cb_nodes = std::min(most_aggregators(comm_->topology(), hints), comm_->size());
+  if (hints.cb_nodes == 0) hints.cb_nodes = most_aggregators(comm_->topology(), hints);
+  hints.cb_nodes = std::min(hints.cb_nodes, comm_->size());
   return effective_hints(hints);
 }
 

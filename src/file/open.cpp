@@ -5,7 +5,6 @@
 #include "base/trace.h"
 #include "file/open_file.h"
 #include "file/wire.h"
-#include "model/hints_measured.h"
 #include "storage/buffered.h"
 #include "storage/dry.h"
 
@@ -37,14 +36,6 @@ int permissions_from(const Hints& hints) {
   return hints.file_perm.empty() ? 0666 : permissions & 07777;
 }
 
-// What was measured of the file system, then what the environment says, which wins.
-InfoItems default_hints(const std::string& file_name) {
-  const Resolved resolved = resolve(file_name);
-  InfoItems items = std::string_view(resolved.driver->name()) == "posix" ? measured_hints(resolved.path) : InfoItems{};
-  for (auto& item : hints_from_environment()) items.push_back(std::move(item));
-  return items;
-}
-
 }  // namespace
 
 OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context)
@@ -64,6 +55,7 @@ Status OpenFile::open(const OpenCall& call) {
   MERCUTIO_TRY(exchange_open(call));
   MERCUTIO_TRY(open_storage());
   MERCUTIO_TRY(finish_open());
+  if (comm_->rank() == 0) tell_of_hints();
   if (context_.trace) context_.trace->record(TraceEvent{TraceKind::kOpen, start_ns, now_ns(), 0, -1, name_});
   return ok_status();
 }
@@ -74,14 +66,15 @@ Status OpenFile::exchange_open(const OpenCall& call) {
   if (comm_->rank() == 0) {
     WireWriter writer;
     writer.put(bits_of(amode_));
-    writer.put(default_hints(name_));
+    writer.put(hints_from_outside());
     writer.put(call.info);
     message = writer.take();
   }
   MERCUTIO_TRY(wait_for(broadcast(next_channel(), 0, message)));
   WireReader reader(message);
   const i64 amode_bits = reader.number();
-  const InfoItems from_environment = reader.items(), from_rank_zero = reader.items();
+  const std::vector<AskedHint> from_outside = reader.asked();
+  const InfoItems from_rank_zero = reader.items();
   Status mine = call.argument_error;
   if (mine) mine = check_amode(amode_);
   if (mine && reader.failed()) mine = Error{ErrorClass::kIntern, "what rank 0 said of the file is damaged"};
@@ -90,7 +83,7 @@ Status OpenFile::exchange_open(const OpenCall& call) {
   MERCUTIO_TRY(agreed(std::move(mine)));
 
   auto hints = std::make_shared<HintSet>();
-  apply_hints(*hints, from_environment, HintSource::kEnvironment, HintTime::kOpen);
+  apply_hints(*hints, from_outside, HintTime::kOpen);
   apply_agreed_hints(*hints, from_rank_zero, call.info, HintTime::kOpen);
   hints_ = std::move(hints);
   return ok_status();

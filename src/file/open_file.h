@@ -52,6 +52,7 @@ class OpenFile final : public File {
   bool atomicity() const override { return atomic_; }
   Status set_info(const InfoItems& info) override;
   InfoItems info() const override;
+  std::shared_ptr<const HintSet> hint_notes() const override;
   Status set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
                   const InfoItems& info, Status argument_error) override;
   ViewRef view() const override { return current_view()->view; }
@@ -96,6 +97,11 @@ class OpenFile final : public File {
   Status run_on_rank_zero(const std::function<Status()>& action);
 
   // info.cpp
+  std::vector<AskedHint> hints_from_outside();   // on rank 0
+  InfoItems in_effect(Hints hints) const;
+  void settle_hints(HintSet& set) const;
+  void tell_of_hints();   // on rank 0
+  bool speaks_of_hints() const;
   void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
 
   // views.cpp

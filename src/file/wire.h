@@ -25,6 +25,15 @@ class WireWriter {
       put(value);
     }
   }
+  void put(const std::vector<AskedHint>& asked) {
+    put(static_cast<i64>(asked.size()));
+    for (const AskedHint& hint : asked) {
+      put(hint.key);
+      put(hint.value);
+      put(hint.origin.where);
+      put(static_cast<i64>(hint.origin.source) * 4 + (hint.origin.ours ? 2 : 0) + (hint.origin.forced ? 1 : 0));
+    }
+  }
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
@@ -61,6 +70,22 @@ class WireReader {
     for (; left > 0 && !failed_; --left) {
       std::string key = text();
       out.emplace_back(std::move(key), text());
+    }
+    return out;
+  }
+  std::vector<AskedHint> asked() {
+    std::vector<AskedHint> out;
+    i64 left = number();
+    if (left < 0) fail();
+    for (; left > 0 && !failed_; --left) {
+      AskedHint hint{text(), text(), {}};
+      hint.origin.where = text();
+      const i64 bits = number();
+      if (bits < 0 || bits / 4 > static_cast<i64>(HintSource::kInfo)) fail();
+      hint.origin.source = failed_ ? HintSource::kDefault : static_cast<HintSource>(bits / 4);
+      hint.origin.ours = (bits & 2) != 0;
+      hint.origin.forced = (bits & 1) != 0;
+      out.push_back(std::move(hint));
     }
     return out;
   }

@@ -24,6 +24,22 @@ TEST(Wire, WhatWasWrittenComesBack) {
   EXPECT_TRUE(reader.failed()) << "past the end";
 }
 
+TEST(Wire, HintsKeepWhereTheyCameFrom) {
+  const std::vector<AskedHint> asked = {{"cb_nodes", "4", {HintSource::kSiteFile, "site.toml:3", true, true}},
+                                        {"x", "", {HintSource::kEnvironment, "ROMIO_HINTS", false, false}}};
+  WireWriter writer;
+  writer.put(asked);
+  const auto bytes = writer.take();
+  WireReader reader(bytes);
+  EXPECT_EQ(reader.asked(), asked);
+  EXPECT_FALSE(reader.failed());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    WireReader partial(ConstBytes(bytes).first(size));
+    partial.asked();
+    EXPECT_TRUE(partial.failed()) << size;
+  }
+}
+
 TEST(Wire, AMessageCutShortIsNoticed) {
   const auto bytes = message();
   for (size_t size = 0; size < bytes.size(); ++size) {

@@ -1,15 +1,14 @@
-// Hints: parsing, ranges, and what is told about them. Every item of an info object is looked up in the table
-// hints.def; what can't be used becomes a note that says why. Cost: a linear walk of a table of some twenty rows an
-// item.
+// Hints: parsing, ranges, and what is told about them. Every hint asked for is looked up in the tables hints.def and
+// hints_elsewhere.def; what can't be used becomes a note that says why. Cost: a linear walk of tables of some thirty rows,
+// and of the notes so far, an item.
 #include "model/hints.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cstdlib>
-#include <fstream>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -21,7 +20,7 @@ namespace {
 
 // One row of the table, with its type erased: `set` returns "" or why the text can't be used.
 struct Row {
-  std::string_view name, aliases, unit;
+  std::string_view name, aliases, unit, doc;
   i64 low, high;
   HintTime time;
   bool agree;
@@ -46,6 +45,10 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+std::string limit_text(const Row& row, i64 limit) {
+  return row.unit == "bytes" ? size_text(limit) : std::to_string(limit);
+}
+
 std::string set_number(const Row& row, i64& target, const std::string& text) {
   const std::string word = lower_case(text);
   i64 number = 0;
@@ -60,7 +63,7 @@ std::string set_number(const Row& row, i64& target, const std::string& text) {
     return "the number is too large";
   number *= *factor;
   if (number < row.low || number > row.high)
-    return "must be from " + std::to_string(row.low) + " to " + std::to_string(row.high);
+    return "must be from " + limit_text(row, row.low) + " to " + limit_text(row, row.high);
   target = number;
   return "";
 }
@@ -186,6 +189,7 @@ const Row kRows[] = {
   Row{#name,                                                                                                  \
       alias,                                                                                                  \
       unit,                                                                                                   \
+      doc,                                                                                                    \
       low,                                                                                                    \
       high,                                                                                                   \
       when,                                                                                                   \
@@ -196,27 +200,10 @@ const Row kRows[] = {
 #undef MERCUTIO_HINT
 };
 
-// Names in use elsewhere that have no meaning here, and why: so that a note can say more than "unknown".
-struct KnownElsewhere {
-  std::string_view prefix, why;
-};
-constexpr std::array kKnownElsewhere = {
-    KnownElsewhere{"romio_cb_pfr", "file domains are planned for each access"},
-    KnownElsewhere{"romio_cb_fr_", "file domains are planned for each access"},
-    KnownElsewhere{"romio_cb_ds_threshold", "sieving is decided for each access"},
-    KnownElsewhere{"romio_cb_alltoall", "the exchange is planned for each access"},
-    KnownElsewhere{"romio_lustre_", "there is no Lustre driver with settings of its own"},
-    KnownElsewhere{"romio_pvfs2_", "there is no PVFS2 driver"},
-    KnownElsewhere{"romio_daos_", "there is no DAOS driver"},
-    KnownElsewhere{"panfs_", "there is no PanFS driver"},
-    KnownElsewhere{"direct_", "direct I/O isn't used"},
-    KnownElsewhere{"OMPIO_SHAREDFP_", "the shared file pointer needs no file and keeps its order"},
-    KnownElsewhere{"cb_block_size", "file domains are planned for each access"},
-    KnownElsewhere{"chunked", "the file is stored as it is"},
-    KnownElsewhere{"filename", "the name is that of the open call"},
-    KnownElsewhere{"io_node_list", "the file system chooses its servers"},
-    KnownElsewhere{"nb_proc", "the number of processes is known"},
-    KnownElsewhere{"num_io_nodes", "the file system chooses its servers"},
+constexpr HintElsewhere kElsewhere[] = {
+#define MERCUTIO_ELSEWHERE(name, ours, why) HintElsewhere{name, ours, why},
+#include "model/hints_elsewhere.def"
+#undef MERCUTIO_ELSEWHERE
 };
 
 bool has_word(std::string_view words, std::string_view word) {
@@ -234,12 +221,6 @@ const Row* find_row(std::string_view key) {
   return nullptr;
 }
 
-std::string why_unknown(std::string_view key) {
-  for (const KnownElsewhere& known : kKnownElsewhere)
-    if (key.substr(0, known.prefix.size()) == known.prefix) return "has no effect here: " + std::string(known.why);
-  return "unknown key";
-}
-
 // OMPIO's one switch stands for both directions, and knows no "automatic".
 std::string set_collective_buffering(Hints& hints, const Row& row, const std::string& text) {
   bool wanted = true;
@@ -248,81 +229,213 @@ std::string set_collective_buffering(Hints& hints, const Row& row, const std::st
   return "";
 }
 
-std::string apply_one(Hints& hints, const std::string& key, const std::string& value, HintTime time) {
-  const Row* row = find_row(key);
-  if (row == nullptr) return why_unknown(key);
-  const std::string text(trim(value));
-  if (row->time == kOutput) {
-    Hints wanted = hints;
-    const bool same = row->set(*row, wanted, text).empty() && wanted == hints;
-    return same ? "" : "only reports, can't be set";
+struct Outcome {
+  HintFate fate = HintFate::kApplied;
+  std::string why_not;
+};
+
+Outcome outcome_unknown(std::string_view key) {
+  if (const HintElsewhere* known = find_elsewhere(key)) {
+    if (known->ours.empty()) return {HintFate::kElsewhere, "has no effect here: " + std::string(known->why)};
+    return {HintFate::kElsewhere, "is an environment variable; the hint is called " + std::string(known->ours)};
   }
-  if (row->time == kOpen && time != kOpen) {
-    Hints wanted = hints;
-    const bool same = row->set(*row, wanted, text).empty() && wanted == hints;
-    return same ? "" : "can be set only when the file is opened";
-  }
-  if (key == "collective_buffering") return set_collective_buffering(hints, *row, text);
-  return row->set(*row, hints, text);
+  const std::string meant = closest_hint(key);
+  return {HintFate::kUnknown, "unknown key" + (meant.empty() ? "" : "; did you mean " + meant + "?")};
 }
 
-// The one place where the library asks the environment about hints.
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
+bool touches_any(const HintNote& note, const std::vector<std::string>& names) {
+  const std::vector<std::string> touched = hint_names(note.key);
+  return std::any_of(touched.begin(), touched.end(),
+                     [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); });
 }
 
-std::string read_small_file(const std::string& path) {
-  std::ifstream in(path);
-  std::string text;
-  constexpr size_t kLargest = 64 * 1024;
-  for (std::string line; text.size() < kLargest && std::getline(in, line);) text += line + '\n';
-  return text;
+// The site's last word about what `key` sets.
+const HintNote* forced_note(const HintSet& set, std::string_view key) {
+  const std::vector<std::string> names = hint_names(key);
+  for (const HintNote& note : set.notes)
+    if (note.origin.forced && note.applied() && touches_any(note, names)) return &note;
+  return nullptr;
+}
+
+Outcome apply_one(HintSet& set, const AskedHint& asked, HintTime time) {
+  const Row* row = find_row(asked.key);
+  if (row == nullptr) return outcome_unknown(asked.key);
+  if (!asked.origin.forced) {
+    if (const HintNote* forced = forced_note(set, asked.key))
+      return {HintFate::kForced, "the site keeps it at " + forced->value + " for everybody: " + forced->origin.where};
+  }
+  const std::string text(trim(asked.value));
+  Hints wanted = set.values;
+  std::string why =
+      asked.key == "collective_buffering" ? set_collective_buffering(wanted, *row, text) : row->set(*row, wanted, text);
+  const bool too_late = row->time == kOpen && time != kOpen;
+  if ((row->time == kOutput || too_late) && (!why.empty() || wanted != set.values))
+    return {HintFate::kNotNow, too_late ? "can be set only when the file is opened" : "only reports, can't be set"};
+  if (!why.empty()) return {HintFate::kBadValue, std::move(why)};
+  set.values = std::move(wanted);
+  return {};
+}
+
+// What said something else about all that `latest` sets, before.
+void overrule_earlier(HintSet& set, const HintNote& latest) {
+  const std::vector<std::string> names = hint_names(latest.key);
+  for (HintNote& note : set.notes) {
+    if (!note.applied() && note.fate != HintFate::kIneffective) continue;
+    const std::vector<std::string> old = hint_names(note.key);
+    const bool covered = std::all_of(old.begin(), old.end(), [&](const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    });
+    if (!covered) continue;
+    note.fate = HintFate::kOverruled;
+    note.why_not = origin_text(latest.origin) + " says " + latest.value;
+  }
+}
+
+// The optimal string alignment distance: insertions, deletions, changes and swaps of neighbours.
+i64 edit_distance(std::string_view a, std::string_view b) {
+  std::vector<i64> before_last, last(b.size() + 1), now(b.size() + 1);
+  std::iota(last.begin(), last.end(), i64{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    now[0] = static_cast<i64>(i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = std::min(now[j], before_last[j - 2] + 1);
+    }
+    before_last = last;
+    last = now;
+  }
+  return last[b.size()];
+}
+
+bool left_to_system(const Row& row, const std::string& text) {
+  return text.empty() || (row.unit == "count" && text == "-1") ||
+         (is_one_of(row.name, {"cb_nodes", "striping_unit", "striping_factor"}) && text == "0");
+}
+
+std::string value_in(const InfoItems& items, std::string_view key) {
+  for (const auto& item : items)
+    if (item.first == key) return item.second;
+  return "";
+}
+
+// Why what was applied isn't what is in effect; "" when it is.
+std::string why_ineffective(const HintSet& set, const Row& row, const InfoItems& in_effect, bool creates) {
+  const std::string asked = row.get(row, set.values), now = value_in(in_effect, row.name);
+  const bool differs = !left_to_system(row, asked) && asked != now;
+  if (row.name == "cb_nodes" && differs)
+    return now + " aggregate: no more than there are ranks, cb_config_list allows and share the servers evenly";
+  if (is_one_of(row.name, {"striping_unit", "striping_factor", "start_iodevice"}) && differs)
+    return now.empty() ? "the file system takes no such setting" : "the file has " + now + "; stripes are fixed when a file is created";
+  if (row.name == "mercutio_async_backend" && differs) return "not available here: " + now + " do the same work";
+  if (row.name == "file_perm" && !creates) return "the file was there: only a file that open creates gets permissions";
+  if (row.name == "romio_lustre_co_ratio" && asked != "1" && value_in(in_effect, "striping_factor").empty())
+    return "the file isn't striped over servers";
+  if (row.name == "romio_no_indep_rw" && asked == "true") return "kept and returned; nothing needs the promise here";
+  if (row.name == "access_style" && !asked.empty()) return "kept and returned; accesses are looked at as they come";
+  return "";
 }
 
 }  // namespace
 
+const char* hint_source_name(HintSource source) {
+  switch (source) {
+    case HintSource::kDefault: return "default";
+    case HintSource::kMeasured: return "measured";
+    case HintSource::kSiteFile: return "site file";
+    case HintSource::kUserFile: return "user file";
+    case HintSource::kProfile: return "profile";
+    case HintSource::kJobFile: return "job file";
+    case HintSource::kEnvironment: return "environment";
+    case HintSource::kInfo: return "MPI_Info";
+  }
+  return "";
+}
+
+std::string origin_text(const HintOrigin& origin) {
+  std::string text = hint_source_name(origin.source);
+  if (origin.source == HintSource::kEnvironment && !origin.where.empty()) text = origin.where;
+  else if (!origin.where.empty()) text += " " + origin.where;
+  return text + (origin.forced ? ", forced" : "");
+}
+
+std::vector<HintFacts> all_hints() {
+  std::vector<HintFacts> out;
+  for (const Row& row : kRows)
+    out.push_back({row.name, row.aliases, row.unit, row.doc, row.low, row.high, row.time, row.agree, row.get(row, Hints{})});
+  return out;
+}
+
+std::span<const HintElsewhere> hints_elsewhere() {
+  return kElsewhere;
+}
+
+const HintElsewhere* find_elsewhere(std::string_view key) {
+  for (const HintElsewhere& known : kElsewhere) {
+    const bool prefix = known.name.ends_with('*');
+    if (prefix ? key.starts_with(known.name.substr(0, known.name.size() - 1)) : key == known.name) return &known;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> hint_names(std::string_view key) {
+  const Row* row = find_row(key);
+  if (row == nullptr) return {};
+  if (key == "collective_buffering") return {"romio_cb_write", "romio_cb_read"};
+  return {std::string(row->name)};
+}
+
+std::string closest_hint(std::string_view key) {
+  constexpr size_t kLongest = 64;
+  if (key.size() < 4 || key.size() > kLongest) return "";
+  const std::string word = lower_case(key);
+  std::string best;
+  i64 least = key.size() < 8 ? 2 : 3;   // one mistake in a short word, two in a long one
+  const auto consider = [&](std::string_view name) {
+    const i64 distance = name.empty() ? least : edit_distance(word, name);
+    if (distance >= least) return;
+    least = distance;
+    best = name;
+  };
+  for (const Row& row : kRows) {
+    consider(row.name);
+    std::istringstream aliases{std::string(row.aliases)};
+    for (std::string alias; aliases >> alias;) consider(alias);
+  }
+  return best;
+}
+
+void add_note(HintSet& set, HintNote note) {
+  std::erase_if(set.notes, [&](const HintNote& old) { return old.key == note.key && old.origin == note.origin; });
+  set.notes.push_back(std::move(note));
+}
+
+void apply_hints(HintSet& set, const std::vector<AskedHint>& asked, HintTime time) {
+  for (const AskedHint& hint : asked) {
+    Outcome outcome = apply_one(set, hint, time);
+    HintNote note{hint.key, hint.value, hint.origin, outcome.fate, std::move(outcome.why_not)};
+    if (note.applied()) overrule_earlier(set, note);
+    add_note(set, std::move(note));
+  }
+}
+
 void apply_hints(HintSet& set, const InfoItems& items, HintSource source, HintTime time) {
-  for (const auto& [key, value] : items) {
-    std::string why_not = apply_one(set.values, key, value, time);
-    const bool applied = why_not.empty();
-    const HintNote note{key, value, source, applied, std::move(why_not)};
-    const auto same = [&](const HintNote& old) { return old.key == note.key && old.source == note.source; };
-    // One note a key and source: a program that calls set_info in a loop must not grow the list.
-    if (const auto old = std::find_if(set.notes.begin(), set.notes.end(), same); old != set.notes.end())
-      *old = note;
-    else
-      set.notes.push_back(note);
+  std::vector<AskedHint> asked;
+  for (const auto& [key, value] : items) asked.push_back({key, value, HintOrigin{source, "", false, false}});
+  apply_hints(set, asked, time);
+}
+
+void note_ineffective(HintSet& set, const InfoItems& in_effect, bool creates) {
+  for (HintNote& note : set.notes) {
+    const Row* row = find_row(note.key);
+    if (row == nullptr || !note.applied()) continue;
+    note.why_not = why_ineffective(set, *row, in_effect, creates);
+    if (!note.why_not.empty()) note.fate = HintFate::kIneffective;
   }
 }
 
 bool hint_must_agree(const std::string& key) {
   const Row* row = find_row(key);
   return row != nullptr && row->agree;
-}
-
-InfoItems hints_from_environment() {
-  const std::string user_file = environment("ROMIO_HINTS");
-  InfoItems items = parse_romio_hints(read_small_file(user_file.empty() ? "/etc/romio-hints" : user_file));
-  for (auto& item : parse_hint_string(environment("MERCUTIO_HINTS"))) items.push_back(std::move(item));
-  return items;
-}
-
-InfoItems parse_romio_hints(const std::string& text) {
-  InfoItems items;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::string_view word = trim(line);
-    if (word.empty() || word.front() == '#') continue;
-    const size_t space = word.find_first_of(" \t");
-    if (space == std::string_view::npos) continue;
-    const std::string_view key = word.substr(0, space);
-    // ROMIO takes a key's first line and ignores the later ones.
-    const auto repeated = [key](const auto& item) { return item.first == key; };
-    if (std::any_of(items.begin(), items.end(), repeated)) continue;
-    items.emplace_back(std::string(key), std::string(trim(word.substr(space))));
-  }
-  return items;
 }
 
 InfoItems parse_hint_string(const std::string& text) {
@@ -346,9 +459,7 @@ InfoItems effective_hints(const Hints& hints) {
   if (hints.striping_factor > 0) items.emplace_back("stripe_width", std::to_string(hints.striping_factor));
   for (const Row& row : kRows) {
     std::string text = row.get(row, hints);
-    const bool left_to_system = text.empty() || (row.unit == "count" && text == "-1") ||
-                                (is_one_of(row.name, {"cb_nodes", "striping_unit", "striping_factor"}) && text == "0");
-    if (left_to_system) continue;
+    if (left_to_system(row, text)) continue;
     if (row.name == "romio_synchronized_flush") text = hints.romio_synchronized_flush ? "enabled" : "disabled";
     items.emplace_back(std::string(row.name), std::move(text));
   }

@@ -2,9 +2,11 @@
 
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
+
+#include "model/hints_environment.h"
+#include "model/hints_files.h"
 
 namespace mercutio {
 namespace {
@@ -25,17 +27,10 @@ std::vector<Section> sections_of(std::istream& input) {
   return sections;
 }
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 }  // namespace
 
 std::string measured_file() {
-  const std::string config = environment("XDG_CONFIG_HOME"), home = environment("HOME");
-  if (!config.empty()) return config + "/mercutio/measured";
-  return home.empty() ? "" : home + "/.config/mercutio/measured";
+  return configuration_file("measured");
 }
 
 InfoItems measured_hints(const std::string& path) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/hints_files.h"
 #include "model/hints_measured.h"
 
 namespace mercutio {
@@ -31,7 +32,7 @@ TEST(Hints, WhatCantBeUsedLeavesTheValueAndSaysWhy) {
     const HintSet set = applied({{"cb_buffer_size", bad}});
     EXPECT_EQ(set.values, Hints{}) << bad;
     ASSERT_EQ(set.notes.size(), 1u);
-    EXPECT_FALSE(set.notes[0].applied) << bad;
+    EXPECT_FALSE(set.notes[0].applied()) << bad;
     EXPECT_FALSE(set.notes[0].why_not.empty());
   }
 }
@@ -43,19 +44,19 @@ TEST(Hints, TogglesAndBooleansInEverySpelling) {
   const Hints hints = applied({{"collective_buffering", "false"}}).values;
   EXPECT_EQ(hints.romio_cb_read, Toggle::kDisable);
   EXPECT_EQ(hints.romio_cb_write, Toggle::kDisable);
-  EXPECT_FALSE(applied({{"romio_cb_read", "maybe"}}).notes[0].applied);
+  EXPECT_FALSE(applied({{"romio_cb_read", "maybe"}}).notes[0].applied());
 }
 
 TEST(Hints, OpenOnlyHintsAreRefusedLaterUnlessUnchanged) {
-  EXPECT_FALSE(applied({{"striping_factor", "4"}}, HintTime::kAnyTime).notes[0].applied);
-  EXPECT_TRUE(applied({{"cb_config_list", "*:1"}}, HintTime::kAnyTime).notes[0].applied);
-  EXPECT_FALSE(applied({{"romio_visibility_immediate", "false"}}).notes[0].applied);
+  EXPECT_FALSE(applied({{"striping_factor", "4"}}, HintTime::kAnyTime).notes[0].applied());
+  EXPECT_TRUE(applied({{"cb_config_list", "*:1"}}, HintTime::kAnyTime).notes[0].applied());
+  EXPECT_FALSE(applied({{"romio_visibility_immediate", "false"}}).notes[0].applied());
 }
 
 TEST(Hints, ConfigList) {
-  EXPECT_TRUE(applied({{"cb_config_list", "node1:2,*:*"}}).notes[0].applied);
-  EXPECT_FALSE(applied({{"cb_config_list", "node1:x"}}).notes[0].applied);
-  EXPECT_FALSE(applied({{"cb_config_list", ":3"}}).notes[0].applied);
+  EXPECT_TRUE(applied({{"cb_config_list", "node1:2,*:*"}}).notes[0].applied());
+  EXPECT_FALSE(applied({{"cb_config_list", "node1:x"}}).notes[0].applied());
+  EXPECT_FALSE(applied({{"cb_config_list", ":3"}}).notes[0].applied());
 }
 
 TEST(Hints, NotesDontGrowWithRepetition) {
@@ -78,6 +79,29 @@ TEST(Hints, WhatIsInEffectCanBeHandedBack) {
   const Hints hints = applied({{"romio_cb_read", "disable"}, {"striping_unit", "4k"}, {"cb_nodes", "3"}}).values;
   EXPECT_EQ(applied(effective_hints(hints)).values, hints);
   EXPECT_EQ(applied(effective_hints(Hints{})).values, Hints{}) << "automatic stays automatic";
+}
+
+TEST(Hints, WhatIsKeptWithoutEffectIsSaidSo) {
+  HintSet set = applied({{"cb_nodes", "8"}, {"striping_factor", "4"}, {"file_perm", "640"}, {"romio_no_indep_rw", "true"}, {"cb_buffer_size", "1m"}});
+  Hints now = set.values;
+  now.cb_nodes = 2;
+  now.striping_factor = 1;
+  note_ineffective(set, effective_hints(now), false);
+  for (const HintNote& note : set.notes) {
+    EXPECT_EQ(note.fate, note.key == "cb_buffer_size" ? HintFate::kApplied : HintFate::kIneffective) << note.key;
+    EXPECT_EQ(note.why_not.empty(), note.applied()) << note.key;
+  }
+  HintSet fine = applied({{"cb_nodes", "2"}, {"file_perm", "640"}});
+  note_ineffective(fine, effective_hints(fine.values), true);
+  for (const HintNote& note : fine.notes) EXPECT_TRUE(note.applied()) << note.key;
+}
+
+TEST(Hints, NamesOfOthersAreExplained) {
+  const HintSet set = applied({{"romio_pvfs2_debugmask", "1"}, {"OMPI_MCA_fcoll", "vulcan"}, {"cray_cb_nodes_multiplier", "2"}});
+  EXPECT_EQ(set.notes[0].fate, HintFate::kElsewhere);
+  EXPECT_EQ(set.notes[1].fate, HintFate::kElsewhere);
+  EXPECT_NE(set.notes[1].why_not.find("mercutio_strategy"), std::string::npos);
+  EXPECT_EQ(set.values.romio_lustre_co_ratio, 2);
 }
 
 TEST(Hints, Files) {

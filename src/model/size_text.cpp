@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -34,6 +35,16 @@ std::optional<i64> parse_size(std::string_view text) {
   const std::optional<i64> factor = unit_factor(unit);
   if (!factor || number > std::numeric_limits<i64>::max() / *factor) return std::nullopt;
   return number * *factor;
+}
+
+std::string size_text(i64 bytes) {
+  const char* const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  while (bytes != 0 && bytes % KiB == 0 && unit + 1 < std::size(units)) {
+    bytes /= KiB;
+    ++unit;
+  }
+  return std::to_string(bytes) + units[unit];
 }
 
 }  // namespace mercutio

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/types.h"
@@ -13,5 +14,7 @@ namespace mercutio {
 std::optional<i64> unit_factor(std::string_view unit);
 // A number that is not negative, with or without a unit; nothing else in `text`.
 std::optional<i64> parse_size(std::string_view text);
+// The same number with the largest unit that leaves it whole: "16MiB", "100000".
+std::string size_text(i64 bytes);
 
 }  // namespace mercutio

@@ -32,6 +32,7 @@ struct Traits {
   bool visibility_immediate = true;     // other processes see data when write returns
   bool sparse_files = true;             // unwritten ranges read as zero and take no space
   i64 block_bytes = 4096;               // preferred alignment
+  std::string transfers = {};           // how `start` moves data: "threads", "io_uring"; empty: at once
 };
 
 // A held byte-range lock; releasing is destruction.

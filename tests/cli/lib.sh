@@ -3,7 +3,9 @@
 # 77 tells ctest that a test cannot run here.
 set -euo pipefail
 : "${MERCUTIO:?the path of the mercutio command}"
-unset MERCUTIO_HINTS MERCUTIO_DISABLE ROMIO_HINTS LD_PRELOAD
+unset MERCUTIO_HINTS MERCUTIO_HINTS_FILE MERCUTIO_PROFILE MERCUTIO_PRINT_HINTS MERCUTIO_WARN MERCUTIO_DISABLE ROMIO_HINTS \
+  ROMIO_PRINT_HINTS MPICH_MPIIO_HINTS MPICH_MPIIO_HINTS_DISPLAY LD_PRELOAD
+export MERCUTIO_SITE_HINTS=/dev/null   # not what the machine has
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 

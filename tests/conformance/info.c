@@ -89,6 +89,49 @@ static void given_at_open(void) {
   CHECK_OK(MPI_File_close(&fh));
 }
 
+// What is returned is what holds: no more aggregators than ranks, nothing that can't be, a given value or the one before.
+static void tells_what_holds(void) {
+  const char *name = ck_fresh("f");
+  char value[MPI_MAX_INFO_VAL];
+  MPI_Info info = one("cb_nodes", "64");
+  MPI_Info_set(info, "cb_buffer_size", "5 parsecs");
+  MPI_Info_set(info, "start_iodevice", "3");
+  MPI_Info_set(info, "romio_visibility_immediate", "maybe");
+  MPI_File fh = open_with(name, info);
+  MPI_Info_free(&info);
+  CHECK_INT(number_of(fh, "cb_nodes"), ck_size);
+  CHECK(number_of(fh, "cb_buffer_size") > 5);
+  CHECK(value_of(fh, "romio_visibility_immediate", value) && strcmp(value, "maybe"));
+  info = one("cb_nodes", "1");
+  CHECK_OK(MPI_File_set_info(fh, info));
+  MPI_Info_free(&info);
+  CHECK_INT(number_of(fh, "cb_nodes"), 1);
+  move_blocks(fh, name);
+  CHECK_OK(MPI_File_close(&fh));
+}
+
+// A file's own info, handed to the next open, changes nothing.
+static void handed_on(void) {
+  MPI_Info info, again;
+  MPI_File fh = open_with(ck_fresh("f"), MPI_INFO_NULL);
+  CHECK_OK(MPI_File_get_info(fh, &info));
+  CHECK_OK(MPI_File_close(&fh));
+  fh = open_with(ck_fresh("f"), info);
+  CHECK_OK(MPI_File_get_info(fh, &again));
+  CHECK_OK(MPI_File_close(&fh));
+  int keys, found;
+  CHECK_OK(MPI_Info_get_nkeys(again, &keys));
+  for (int i = 0; i < keys; i++) {
+    char key[MPI_MAX_INFO_KEY], first[MPI_MAX_INFO_VAL] = "", second[MPI_MAX_INFO_VAL] = "";
+    MPI_Info_get_nthkey(again, i, key);
+    MPI_Info_get(info, key, MPI_MAX_INFO_VAL - 1, first, &found);
+    MPI_Info_get(again, key, MPI_MAX_INFO_VAL - 1, second, &found);
+    if (!CHECK(!strcmp(first, second))) fprintf(stderr, "    ... %s: %s, then %s\n", key, first, second);
+  }
+  MPI_Info_free(&info);
+  MPI_Info_free(&again);
+}
+
 static void result_is_a_copy(void) {
   MPI_File fh = ck_create("f");
   MPI_Info info;
@@ -254,6 +297,10 @@ int main(int argc, char **argv) {
   ck_init(&argc, &argv);
   RUN(hints_in_effect);
   RUN(given_at_open);
+  if (ck_is_mercutio()) {
+    RUN(tells_what_holds);
+    RUN(handed_on);
+  }
   RUN(result_is_a_copy);
   RUN(set_later);
   RUN(unknown_keys);

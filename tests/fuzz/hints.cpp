@@ -2,7 +2,7 @@
 // asked for, every value stays in its range; what is applied is what an own reading of the text gives; what isn't leaves
 // everything as it was and says why; and what is in effect can be written down and read back.
 // Input: a byte (when the hints are given), then text; lines are "key=value" pairs, and the whole is read in all three ways.
-#include "model/hints.h"
+#include "model/hints_files.h"
 
 #include <algorithm>
 #include <map>
@@ -152,11 +152,11 @@ void check_item(HintSet& set, const std::pair<std::string, std::string>& item, H
     FUZZ_CHECK(note == nullptr, "two notes about " + item.first);
     note = &each;
   }
-  FUZZ_CHECK(note != nullptr && note->value == item.second && note->applied == note->why_not.empty(), "the note about " + item.first);
+  FUZZ_CHECK(note != nullptr && note->value == item.second && note->applied() == note->why_not.empty(), "the note about " + item.first);
   check_ranges(set.values);
   const Known* row = find(item.first);
   FUZZ_CHECK(hint_must_agree(item.first) == (row != nullptr && row->agree), item.first);
-  if (note->applied) {
+  if (note->applied()) {
     FUZZ_CHECK(row != nullptr, item.first + " is no hint");
     return check_applied(*row, item, before, after);
   }

@@ -29,6 +29,7 @@ void check_any_bytes(ConstBytes bytes) {
   const InfoItems items = reader.items();
   const std::string text = reader.text();
   FUZZ_CHECK(most_memory_used() <= 16 * KiB + 16 * size, std::to_string(most_memory_used()) + " bytes of memory for " + std::to_string(size));
+  check_asked(bytes);
   i64 held = static_cast<i64>(text.size());
   for (const auto& [key, value] : items) held += 16 + static_cast<i64>(key.size() + value.size());
   FUZZ_CHECK(held <= size || reader.failed(), "more came out than went in");
@@ -41,6 +42,17 @@ void check_any_bytes(ConstBytes bytes) {
   writer.put(text);
   const Input again = writer.take();
   FUZZ_CHECK(again.size() <= bytes.size() && std::equal(again.begin(), again.end(), bytes.begin()), "other bytes are written than were read");
+}
+
+void check_asked(ConstBytes bytes) {
+  WireReader reader(bytes);
+  const std::vector<AskedHint> asked = reader.asked();
+  if (reader.failed()) return;
+  WireWriter writer;
+  writer.put(asked);
+  const Input written = writer.take();
+  WireReader again(written);
+  FUZZ_CHECK(again.asked() == asked && !again.failed(), "other hints than were read");
 }
 
 void check_round_trip(Taker taker) {

@@ -52,7 +52,7 @@ Result<Made> make(const fs::path& folder, const std::string& head) {
   }
   if (machine_text.empty() || pattern_text.empty()) return Error{ErrorClass::kArg, "no machine or no pattern"};
   for (const HintNote& note : hints.notes) {
-    if (!note.applied) return Error{ErrorClass::kArg, note.key + ": " + note.why_not};
+    if (!note.applied()) return Error{ErrorClass::kArg, note.key + ": " + note.why_not};
   }
   MERCUTIO_LET(const Machine machine, parse_machine(machine_text));
   MERCUTIO_LET(const PatternFile file, parse_pattern(pattern_text, machine.topology.ranks()));

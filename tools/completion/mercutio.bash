@@ -28,7 +28,13 @@ _mercutio() {
         *) mapfile -t COMPREPLY < <(compgen -W "--machine --pattern --hint --ranks" -- "$current") ;;
       esac
       ;;
-    hints) mapfile -t COMPREPLY < <(compgen -W "$(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
+    hints)
+      case "${COMP_WORDS[COMP_CWORD - 1]}" in
+        --file | --check) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --info) mapfile -t COMPREPLY < <(compgen -S = -W "$(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--file --info --ranks --check $(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
+      esac
+      ;;
   esac
 }
 complete -o default -F _mercutio mercutio

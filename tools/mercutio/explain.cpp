@@ -41,7 +41,7 @@ int explain(const ExplainOptions& options) {
     apply_hints(hints, items, HintSource::kInfo, HintTime::kOpen);
   }
   for (const HintNote& note : hints.notes) {
-    if (!note.applied) return complain("--hint " + note.key, note.why_not);
+    if (!note.applied()) return complain("--hint " + note.key, note.why_not);
   }
   const Result<Machine> machine = parse_machine(machine_text);
   if (!machine) return complain(options.machine_file, machine.error().what);

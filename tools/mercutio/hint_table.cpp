@@ -1,76 +1,170 @@
-// Generated from the same table as the parser, so that it can't say anything else.
+// From the tables and the functions that the library itself reads hints with, so that it can't say anything else.
 #include "hint_table.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <sstream>
 
-#include "model/hints.h"
+#include "model/hints_files.h"
+#include "model/hints_measured.h"
+#include "model/hints_report.h"
+#include "model/hints_sources.h"
+#include "model/size_text.h"
+#include "storage/storage.h"
 
 namespace mercutio::tool {
 namespace {
 
-struct Row {
-  std::string name, initial, aliases, unit, when, doc;
-  long long low, high;
-  bool agree;
-};
-
-std::string shown(Toggle value) {
-  return value == Toggle::kEnable ? "enable" : value == Toggle::kDisable ? "disable" : "automatic";
-}
-std::string shown(bool value) {
-  return value ? "true" : "false";
-}
-std::string shown(i64 value) {
-  return std::to_string(value);
-}
-std::string shown(const std::string& value) {
-  return value.empty() ? "(none)" : value;
+const char* when_of(HintTime time) {
+  return time == HintTime::kOpen ? "at open" : time == HintTime::kAnyTime ? "any time" : "reported only";
 }
 
-constexpr const char *kOpen = "at open", *kAnyTime = "any time", *kOutput = "reported only";
-
-const std::vector<Row>& rows() {
-  static const std::vector<Row> kRows = {
-#define MERCUTIO_HINT(type, name, initial, alias, low, high, unit, when, agree, doc) \
-  {#name, shown(static_cast<type>(initial)), alias, unit, when, doc, low, high, agree},
-#include "model/hints.def"
-#undef MERCUTIO_HINT
-  };
-  return kRows;
+std::string text_of(std::string_view text) {
+  return std::string(text);
 }
 
-bool is_named(const Row& row, const std::string& name) {
-  if (row.name == name) return true;
-  std::istringstream words(row.aliases);
-  for (std::string alias; words >> alias;) {
-    if (alias == name) return true;
+int list_hints() {
+  for (const HintFacts& hint : all_hints()) {
+    const std::string initial = hint.initial.empty() ? "(none)" : hint.initial;
+    std::printf("%-28s %-10s %-13s %s\n", text_of(hint.name).c_str(), initial.c_str(), when_of(hint.time), text_of(hint.doc).c_str());
   }
-  return false;
+  return 0;
+}
+
+std::string range_of(const HintFacts& hint) {
+  if (hint.unit == "bytes") return size_text(hint.low) + " to " + size_text(hint.high) + ", in bytes (units such as 64k or 16MiB are understood)";
+  if (hint.unit == "count") return std::to_string(hint.low) + " to " + std::to_string(hint.high);
+  if (hint.unit == "toggle") return "enable, disable or automatic";
+  return hint.unit == "bool" ? "true or false" : "";
+}
+
+void print_facts(const HintFacts& hint) {
+  const std::string initial = hint.initial.empty() ? "(none)" : hint.initial, range = range_of(hint);
+  std::printf("%s\n  %s\n  default: %s\n", text_of(hint.name).c_str(), text_of(hint.doc).c_str(), initial.c_str());
+  if (!range.empty()) std::printf("  range: %s\n", range.c_str());
+  if (!hint.aliases.empty()) std::printf("  also accepted: %s\n", text_of(hint.aliases).c_str());
+  for (const HintElsewhere& other : hints_elsewhere()) {
+    if (other.ours != hint.name) continue;
+    std::printf("  set by the variable %s%s\n", text_of(other.name).c_str(), other.why.empty() ? "" : (" (" + text_of(other.why) + ")").c_str());
+  }
+  std::printf("  set: %s\n  %s\n", when_of(hint.time), hint.agree ? "rank 0's value counts for all ranks" : "each rank's own");
+}
+
+void print_sources(const std::string& name) {
+  std::printf("  where it may be set, weakest first:\n");
+  for (const HintFilePlace& place : hint_file_places()) {
+    if (place.source == HintSource::kEnvironment || place.path.empty()) continue;
+    const bool there = std::ifstream(place.path).good();
+    std::printf("    %s %s%s\n", hint_source_name(place.source), place.path.c_str(), there ? "" : " (not there)");
+  }
+  std::printf("    environment MPICH_MPIIO_HINTS='*:%s=...', the file named by ROMIO_HINTS, MERCUTIO_HINTS='%s=...'\n", name.c_str(), name.c_str());
+  std::printf("    the program's MPI_Info\n");
+}
+
+int explain_hint(const std::string& name) {
+  const std::vector<std::string> names = hint_names(name);
+  for (const HintFacts& hint : all_hints()) {
+    if (std::find(names.begin(), names.end(), hint.name) == names.end()) continue;
+    print_facts(hint);
+    if (hint.time != HintTime::kOutput) print_sources(text_of(hint.name));
+    return 0;
+  }
+  if (const HintElsewhere* known = find_elsewhere(name)) {
+    if (!known->ours.empty()) std::printf("%s\n  the environment variable that sets %s here\n", name.c_str(), text_of(known->ours).c_str());
+    else std::printf("%s\n  has no effect here: %s\n", name.c_str(), text_of(known->why).c_str());
+    return 0;
+  }
+  const std::string meant = closest_hint(name);
+  std::fprintf(stderr, "mercutio: no hint is called '%s'; %s`mercutio hints` lists them\n", name.c_str(),
+               meant.empty() ? "" : ("did you mean '" + meant + "'? ").c_str());
+  return 1;
+}
+
+// What the file has, as far as it can be told without a job.
+InfoItems in_effect(const HintsOptions& options, Hints hints, bool& there) {
+  const Resolved resolved = resolve(options.file);
+  there = false;
+  if (std::string_view(resolved.driver->name()) == "posix") {
+    auto opened = resolved.driver->open(resolved.path, OpenOptions{});
+    there = opened.ok();
+    if (opened) {
+      const Layout layout = (*opened)->layout();
+      hints.romio_filesystem_type = (*opened)->traits().file_system;
+      hints.romio_visibility_immediate = (*opened)->traits().visibility_immediate;
+      if (layout.stripe_bytes > 0) {
+        hints.striping_unit = layout.stripe_bytes;
+        hints.striping_factor = layout.stripe_count;
+      }
+      hints.start_iodevice = layout.first_server;
+    }
+  }
+  if (options.ranks > 0) hints.cb_nodes = std::min<i64>(hints.cb_nodes, options.ranks);
+  return effective_hints(hints);
+}
+
+int show_file(const HintsOptions& options) {
+  const std::string path = resolve(options.file).path;
+  std::vector<AskedHint> all;
+  for (auto& [key, value] : measured_hints(path)) all.push_back({key, value, HintOrigin{HintSource::kMeasured, measured_file(), false, false}});
+  HintSources sources;
+  AskedHints asked = sources.asked_for(path);
+  std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
+  for (const std::string& pair : options.info) {
+    const size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      std::fprintf(stderr, "mercutio hints: --info %s: must be key=value\n", pair.c_str());
+      return 2;
+    }
+    all.push_back({pair.substr(0, equals), pair.substr(equals + 1), HintOrigin{}});
+  }
+  HintSet set;
+  apply_hints(set, all, HintTime::kOpen);
+  bool there = false;
+  const InfoItems now = in_effect(options, set.values, there);
+  note_ineffective(set, now, !there);
+  std::printf("%s%s\n%s", options.file.c_str(), there ? "" : " (not there yet)", hint_table(hint_rows(set, now)).c_str());
+  for (const std::string& problem : asked.problems) std::printf("left out: %s\n", problem.c_str());
+  return 0;
+}
+
+int check_file(const std::string& path) {
+  std::ifstream input(path, std::ios::binary);
+  if (!input) {
+    std::fprintf(stderr, "mercutio hints: %s: %s\n", path.c_str(), std::strerror(errno));
+    return 1;
+  }
+  std::ostringstream text;
+  text << input.rdbuf();
+  const HintFile file = parse_hint_toml(text.str());
+  const std::vector<HintProblem> problems = check_hint_file(file);
+  for (const HintProblem& problem : problems)
+    std::printf("%s:%lld: %s\n", path.c_str(), static_cast<long long>(problem.line), problem.text.c_str());
+  size_t hints = 0, sections = 0;
+  for (const HintSection& section : file.sections) {
+    hints += section.hints.size();
+    sections += section.hints.empty() ? 0 : 1;
+  }
+  if (problems.empty()) std::printf("%s: no mistakes; hints: %zu, sections: %zu\n", path.c_str(), hints, sections);
+  return problems.empty() ? 0 : 1;
 }
 
 }  // namespace
 
-int list_hints() {
-  for (const Row& row : rows())
-    std::printf("%-28s %-10s %-13s %s\n", row.name.c_str(), row.initial.c_str(), row.when.c_str(), row.doc.c_str());
-  return 0;
-}
-
-int explain_hint(const std::string& name) {
-  for (const Row& row : rows()) {
-    if (!is_named(row, name)) continue;
-    std::printf("%s\n  %s\n  default: %s\n", row.name.c_str(), row.doc.c_str(), row.initial.c_str());
-    if (row.high > row.low)
-      std::printf("  range: %lld to %lld %s\n", row.low, row.high,
-                  row.unit == "bytes" ? "bytes (units such as 64k or 16MiB are understood)" : "");
-    if (!row.aliases.empty()) std::printf("  also accepted: %s\n", row.aliases.c_str());
-    std::printf("  set: %s\n  %s\n", row.when.c_str(),
-                row.agree ? "rank 0's value counts for all ranks" : "each rank's own");
-    return 0;
+int hints(const HintsOptions& options) {
+  if (int{!options.name.empty()} + int{!options.file.empty()} + int{!options.check.empty()} > 1) {
+    std::fprintf(stderr, "mercutio hints: a hint's name, --file and --check go one at a time\n");
+    return 2;
   }
-  std::fprintf(stderr, "mercutio: no hint is called '%s'; `mercutio hints` lists them\n", name.c_str());
-  return 1;
+  if (options.file.empty() && (!options.info.empty() || options.ranks > 0)) {
+    std::fprintf(stderr, "mercutio hints: --info and --ranks need --file, the file that they are for\n");
+    return 2;
+  }
+  if (!options.check.empty()) return check_file(options.check);
+  if (!options.file.empty()) return show_file(options);
+  return options.name.empty() ? list_hints() : explain_hint(options.name);
 }
 
 }  // namespace mercutio::tool

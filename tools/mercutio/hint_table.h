@@ -1,11 +1,20 @@
-// `mercutio hints`: the table of hints, and one of them explained.
+// `mercutio hints`: the table of hints, one of them explained, those in effect for a file, a file of hints checked.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace mercutio::tool {
 
-int list_hints();
-int explain_hint(const std::string& name);  // 1 when there is none of that name
+struct HintsOptions {
+  std::string name;                // explain this one
+  std::string file;                // what would be in effect for it
+  std::vector<std::string> info;   // key=value, as in the program's MPI_Info
+  long long ranks = 0;             // of the job; 0: not said
+  std::string check;               // a TOML file
+};
+
+// 1: no such hint, a mistake in the checked file; 2: wrong usage.
+int hints(const HintsOptions& options);
 
 }  // namespace mercutio::tool

@@ -30,13 +30,19 @@ std::string joined(const Words& words, const char* separator) {
   return text;
 }
 
-// LD_PRELOAD, and every MERCUTIO_* variable: Open MPI's daemons on other nodes pass on only what they are told.
+// What the ranks read of other MPI-IOs' variables.
+bool is_hint_variable(const std::string& name) {
+  return name == "ROMIO_HINTS" || name == "ROMIO_PRINT_HINTS" || name.rfind("MPICH_MPIIO_HINTS", 0) == 0;
+}
+
+// LD_PRELOAD, every MERCUTIO_* variable, and those that have hints: Open MPI's daemons on other nodes pass on only what they
+// are told.
 Variables variables_for_ranks(const std::string& library, const Words& hints) {
   Variables variables = {{"LD_PRELOAD", append_preload(library, environment("LD_PRELOAD"))}};
   for (char** entry = environ; *entry; ++entry) {
     const std::string text = *entry;
     const std::string name = text.substr(0, text.find('='));
-    if (name.rfind("MERCUTIO_", 0) != 0 || name == "MERCUTIO_LIBDIR") continue;
+    if ((name.rfind("MERCUTIO_", 0) != 0 && !is_hint_variable(name)) || name == "MERCUTIO_LIBDIR") continue;
     if (name == "MERCUTIO_HINTS" && !hints.empty()) continue;
     variables.emplace_back(name, text.substr(name.size() + 1));
   }
@@ -184,6 +190,19 @@ CLI::App* add_probe(CLI::App& app, ProbeOptions& options) {
   return probe_command;
 }
 
+CLI::App* add_hints(CLI::App& app, HintsOptions& options) {
+  CLI::App* hints_command =
+      app.add_subcommand("hints", "List the hints, explain one, show those in effect for a file, or check a file of hints");
+  hints_command->add_option("name", options.name, "The hint to explain, by any of its names");
+  hints_command->add_option("--file", options.file, "Show what would be in effect for this file, where it comes from, and what is ignored");
+  hints_command->add_option("--info", options.info, "With --file: a key=value of the program's MPI_Info; may be repeated")
+      ->expected(1)
+      ->take_all();
+  hints_command->add_option("--ranks", options.ranks, "With --file: the ranks of the job")->check(CLI::PositiveNumber);
+  hints_command->add_option("--check", options.check, "Look for mistakes in a file such as hints.toml");
+  return hints_command;
+}
+
 int command_line(int argc, char** argv) {
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
   app.require_subcommand(1);
@@ -194,7 +213,7 @@ int command_line(int argc, char** argv) {
   OverlapOptions overlap_options;
   ExplainOptions explain_options;
   ProbeOptions probe_options;
-  std::string hint_name;
+  HintsOptions hints_options;
 
   CLI::App* run_command =
       app.add_subcommand("run", "Run a program under Mercutio: mercutio run [--] mpirun -n 4 ./app");
@@ -207,8 +226,7 @@ int command_line(int argc, char** argv) {
       "doctor", "Say what is found here, what works, and why not: mercutio doctor [-- mpirun -n 2 ./app]");
   doctor_command->add_option("--dir", doctor_options.directory, "The directory the data will be in")
       ->check(CLI::ExistingDirectory);
-  CLI::App* hints_command = app.add_subcommand("hints", "List the hints, or explain one");
-  hints_command->add_option("name", hint_name, "The hint to explain, by any of its names");
+  CLI::App* hints_command = add_hints(app, hints_options);
   CLI::App* bench_command = add_bench(app, bench_options);
   CLI::App* overlap_command = add_overlap(*bench_command, overlap_options);
   CLI::App* explain_command = add_explain(app, explain_options);
@@ -226,7 +244,7 @@ int command_line(int argc, char** argv) {
   if (*run_command) return run(run_options);
   if (*preload_command) return preload();
   if (*doctor_command) return doctor(doctor_options);
-  if (*hints_command) return hint_name.empty() ? list_hints() : explain_hint(hint_name);
+  if (*hints_command) return hints(hints_options);
   if (*overlap_command) return bench_overlap(overlap_options);
   if (*bench_command) return bench(bench_options);
   if (*explain_command) return explain(explain_options);

@@ -29,6 +29,7 @@ class OpenFd {
 class AsyncQueue {
  public:
   virtual ~AsyncQueue() = default;  // waits for what runs
+  virtual const char* name() const = 0;  // "threads", "io_uring": as the hint that asks for it
   virtual std::unique_ptr<Transfer> start(std::shared_ptr<OpenFd> fd, Direction direction,
                                           std::vector<IoPiece> pieces) = 0;
 };

@@ -67,13 +67,19 @@ class PosixLock final : public HeldLock {
 
 class NoLock final : public HeldLock {};  // of an empty range
 
+Traits traits_with(int fd, const char* transfers) {
+  Traits traits = traits_of(fd);
+  traits.transfers = transfers;
+  return traits;
+}
+
 class PosixStorage final : public Storage {
  public:
   PosixStorage(std::shared_ptr<OpenFd> fd, const OpenOptions& options, std::shared_ptr<AsyncQueue> queue)
       : fd_(std::move(fd)),
         options_(options),
         queue_(std::move(queue)),
-        traits_(traits_of(fd_->get())),
+        traits_(traits_with(fd_->get(), queue_->name())),
         locks_(std::make_shared<LockState>()) {
     locks_->fd = fd_;
   }

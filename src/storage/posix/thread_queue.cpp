@@ -98,6 +98,7 @@ struct Pool {
 
 class ThreadQueue final : public AsyncQueue {
  public:
+  const char* name() const override { return "threads"; }
   explicit ThreadQueue(i64 threads) : wanted_(std::clamp<i64>(threads, 1, 256)), pool_(std::make_unique<Pool>()) {}
 
   ~ThreadQueue() override {

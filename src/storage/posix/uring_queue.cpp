@@ -261,6 +261,7 @@ class Ring {
 
 class UringQueue final : public AsyncQueue {
  public:
+  const char* name() const override { return "io_uring"; }
   explicit UringQueue(std::unique_ptr<Ring> ring) : ring_(std::move(ring)) {}
   ~UringQueue() override {
     if (owner_ != ::getpid()) (void)ring_.release();  // a forked child: the thread isn't here, the ring is the parent's

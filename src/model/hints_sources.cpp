@@ -1,0 +1,177 @@
+#include "model/hints_sources.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "model/hints_environment.h"
+
+#ifndef MERCUTIO_SYSCONFDIR
+#define MERCUTIO_SYSCONFDIR "/etc"
+#endif
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kLargestFile = 1 * MiB;
+
+bool is_there(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+std::string site_file() {
+  const std::string installed = MERCUTIO_SYSCONFDIR "/mercutio/hints.toml";
+  return is_there(installed) ? installed : "/etc/mercutio/hints.toml";
+}
+
+// What a file says, as of `status`; why it can't be read.
+std::string read_file(const std::string& path, const struct stat& status, std::string& text) {
+  if (S_ISCHR(status.st_mode)) return "";   // /dev/null: no hints
+  if (!S_ISREG(status.st_mode)) return "is no plain file";
+  if (status.st_size > kLargestFile) return "is larger than 1 MiB, so it can't be a file of hints";
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::string("can't be read: ") + std::strerror(errno ? errno : EIO);
+  std::ostringstream all;
+  all << in.rdbuf();
+  text = all.str();
+  return "";
+}
+
+// OMPIO's parameters whose values aren't ours: -1 for automatic, and a switch whose "on" is our "automatic".
+std::string ompio_value(const std::string& ours, const std::string& value) {
+  if (ours == "cb_nodes" && value == "-1") return "0";
+  if (ours.starts_with("romio_ds_")) return is_switched_on(value) ? "automatic" : "disable";
+  return value;
+}
+
+void add_ompio(AskedHints& asked) {
+  for (const HintElsewhere& known : hints_elsewhere()) {
+    if (!known.name.starts_with("OMPI_MCA_") || known.name.ends_with('*')) continue;
+    const std::string name(known.name), ours(known.ours), value = environment(name.c_str());
+    if (value.empty()) continue;
+    const HintOrigin origin{HintSource::kEnvironment, name, false, false};
+    asked.hints.push_back({ours.empty() ? name : ours, ours.empty() ? value : ompio_value(ours, value), origin});
+  }
+}
+
+void add_sections(AskedHints& asked, const HintFile& file, const HintOrigin& origin, const std::string& path) {
+  for (const HintProblem& problem : file.problems) {
+    asked.problems.push_back(origin.where + (problem.line > 0 ? ":" + std::to_string(problem.line) : "") + ": " + problem.text);
+  }
+  for (const HintSection& section : file.sections) {
+    if (!glob_matches(section.glob, path)) continue;
+    for (const HintLine& hint : section.hints) {
+      HintOrigin here = origin;
+      if (hint.line > 0) here.where += ":" + std::to_string(hint.line);
+      asked.hints.push_back({hint.key, hint.value, std::move(here)});
+    }
+  }
+}
+
+// What the site forces goes to the front, where nothing has been said yet.
+void force(AskedHints& asked, const HintFile& file, const std::string& where, bool may_force) {
+  if (!file.force.empty() && !may_force) {
+    asked.problems.push_back(where + ":" + std::to_string(file.force[0].line) + ": force: only the site's file may force hints");
+    return;
+  }
+  std::vector<std::string> names;
+  for (const HintLine& key : file.force)
+    for (std::string& name : hint_names(key.key)) names.push_back(std::move(name));
+  const auto is_forced = [&](const AskedHint& hint) {
+    const std::vector<std::string> sets = hint_names(hint.key);
+    return !sets.empty() && std::all_of(sets.begin(), sets.end(), [&](const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    });
+  };
+  for (AskedHint& hint : asked.hints)
+    if (hint.origin.where.starts_with(where + ":") && is_forced(hint)) hint.origin.forced = true;
+  std::stable_partition(asked.hints.begin(), asked.hints.end(), [](const AskedHint& hint) { return hint.origin.forced; });
+}
+
+void add_own_variable(AskedHints& asked) {
+  const std::string text = environment("MERCUTIO_HINTS");
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ';');) {
+    if (part.find_first_not_of(" \t\n") == std::string::npos || !parse_hint_string(part).empty()) continue;
+    asked.problems.push_back("MERCUTIO_HINTS: '" + part + "' must be key=value; several are separated by ;");
+  }
+  const HintOrigin origin{HintSource::kEnvironment, "MERCUTIO_HINTS", true, false};
+  for (auto& [key, value] : parse_hint_string(text)) asked.hints.push_back({key, value, origin});
+}
+
+}  // namespace
+
+std::vector<HintFilePlace> hint_file_places() {
+  std::vector<HintFilePlace> places;
+  const std::string romio = environment("ROMIO_HINTS"), site = environment("MERCUTIO_SITE_HINTS");
+  const std::string profile = environment("MERCUTIO_PROFILE"), job = environment("MERCUTIO_HINTS_FILE");
+  if (romio.empty()) places.push_back({HintSource::kSiteFile, "/etc/romio-hints", false, true});
+  places.push_back({HintSource::kSiteFile, site.empty() ? site_file() : site, !site.empty(), false});
+  places.push_back({HintSource::kUserFile, configuration_file("hints.toml"), false, false});
+  if (!profile.empty()) places.push_back({HintSource::kProfile, profile, true, false});
+  if (!job.empty()) places.push_back({HintSource::kJobFile, job, true, false});
+  if (!romio.empty()) places.push_back({HintSource::kEnvironment, romio, true, true});
+  return places;
+}
+
+// A file as it was read; `why_not` when it couldn't be.
+struct HintSources::Kept {
+  struct timespec changed {};
+  ino_t inode = 0;
+  off_t size = 0;
+  HintFile file;
+  std::string why_not;
+  bool is_of(const struct stat& status) const {
+    return changed.tv_sec == status.st_mtim.tv_sec && changed.tv_nsec == status.st_mtim.tv_nsec && inode == status.st_ino && size == status.st_size;
+  }
+};
+
+// Null: there is none.
+std::shared_ptr<const HintSources::Kept> HintSources::read(const HintFilePlace& place) {
+  struct stat status {};
+  if (place.path.empty() || ::stat(place.path.c_str(), &status) != 0) return nullptr;
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<const Kept>& known = files_[place.path];
+  if (known && known->is_of(status)) return known;
+  auto fresh = std::make_shared<Kept>();
+  fresh->changed = status.st_mtim;
+  fresh->inode = status.st_ino;
+  fresh->size = status.st_size;
+  std::string text;
+  fresh->why_not = read_file(place.path, status, text);
+  if (fresh->why_not.empty()) fresh->file = place.romio ? parse_romio_file(text) : parse_hint_toml(text);
+  return known = std::move(fresh);
+}
+
+void HintSources::add_file(AskedHints& asked, const HintFilePlace& place, const std::string& path) {
+  const std::shared_ptr<const Kept> kept = read(place);
+  if (!kept) {
+    if (place.named) asked.problems.push_back(place.path + ": " + hint_source_name(place.source) + ": " + std::strerror(errno));
+    return;
+  }
+  if (!kept->why_not.empty()) asked.problems.push_back(place.path + ": " + kept->why_not);
+  add_sections(asked, kept->file, HintOrigin{place.source, place.path, !place.romio, false}, path);
+  force(asked, kept->file, place.path, place.source == HintSource::kSiteFile);
+}
+
+AskedHints HintSources::asked_for(const std::string& path) {
+  AskedHints asked;
+  const std::vector<HintFilePlace> places = hint_file_places();
+  for (const HintFilePlace& place : places)
+    if (place.source != HintSource::kEnvironment) add_file(asked, place, path);
+  add_sections(asked, parse_cray_hints(environment("MPICH_MPIIO_HINTS")),
+               HintOrigin{HintSource::kEnvironment, "MPICH_MPIIO_HINTS", false, false}, path);
+  add_ompio(asked);
+  for (const HintFilePlace& place : places)
+    if (place.source == HintSource::kEnvironment) add_file(asked, place, path);
+  add_own_variable(asked);
+  return asked;
+}
+
+}  // namespace mercutio

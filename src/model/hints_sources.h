@@ -1,0 +1,45 @@
+// Where hints come from besides the program. Weakest first: what `mercutio probe` measured (model/hints_measured.h, added by
+// the caller); /etc/romio-hints and the site's file; the user's file; a tuner's profile; the job's file; the environment
+// (MPICH_MPIIO_HINTS, OMPIO's parameters, the file named by ROMIO_HINTS, MERCUTIO_HINTS). The program's MPI_Info wins over
+// all of them, as the standard makes its user expect, except over what the site forces: that is applied first and stays.
+// Read on rank 0 at open, and broadcast. Cost: a stat for each of six files, which are read again only when they changed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "model/hints.h"
+#include "model/hints_files.h"
+
+namespace mercutio {
+
+struct AskedHints {
+  std::vector<AskedHint> hints;        // weakest first; what is forced at the front
+  std::vector<std::string> problems;   // "FILE:3: why", for people
+};
+
+// A hint file that is read if it is there, for `mercutio hints` as well.
+struct HintFilePlace {
+  HintSource source;
+  std::string path;    // "" when there can't be one
+  bool named = false;  // somebody named it: that it is missing is a problem
+  bool romio = false;  // lines of "key value"
+};
+std::vector<HintFilePlace> hint_file_places();   // weakest first
+
+// One a process; any thread.
+class HintSources {
+ public:
+  AskedHints asked_for(const std::string& path);   // without the prefix of a driver
+ private:
+  struct Kept;
+  std::shared_ptr<const Kept> read(const HintFilePlace& place);
+  void add_file(AskedHints& asked, const HintFilePlace& place, const std::string& path);
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Kept>> files_;
+};
+
+}  // namespace mercutio

@@ -10,7 +10,7 @@ CMAKE_ARGS ?=
 PREFIX ?= /usr/local
 CASES ?= 100000
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files peers
+FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files peers remote_wire
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build

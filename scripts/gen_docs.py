@@ -162,6 +162,13 @@ COMMANDS = (
      "Measures how much of each nonblocking and split call hides behind computation, on the MPIs' own I/O and on Mercutio, with "
      "storage that a preload limits to --rate bytes a second of each of --servers servers. Every byte is checked. Also prints how "
      "long posting takes, and which of Mercutio's bars are met; with --check-bars a missed one is exit code 1."),
+    ("connect --root name=/directory[:rw]... [--name host] [--listen address[:port]] [--daemon command] [--via command] [--idle seconds] "
+     "[--audit file] [--streams n] [--write-behind bytes] user@host",
+     "Starts mercutiod on another cluster through the user's own ssh, after which programs here open mercutio://host/name/file. A root is a "
+     "directory there, read-only without :rw. The key of the connection is made for it and goes through ssh; it is kept in a file that "
+     "only its user can read (MERCUTIO_CONNECTIONS) and that jobs find. --via runs a command in place of ssh and the host. --streams is the "
+     "most TLS connections of a process. With --write-behind a write returns before its data arrived, and an error comes with sync or close. "
+     "mercutiod ends when it had no client for an hour (--idle)."),
     ("version", "Prints the version."),
 )
 
@@ -176,7 +183,8 @@ def page_one():
         out += [".TP", f".B {roff(synopsis)}", roff(doc)]
     out += [".SH EXAMPLES", ".nf", roff("mercutio run -- mpirun -n 4 ./app"), roff("mercutio run --hint cb_nodes=2 -- srun -n 64 ./app"),
             roff("mercutio doctor --dir /scratch/me -- mpirun -n 4 ./app"), roff("LD_PRELOAD=$(mercutio preload) ./app"),
-            roff("mercutio bench --dir /scratch/me --ranks 4 --json table.json"), ".fi",
+            roff("mercutio bench --dir /scratch/me --ranks 4 --json table.json"),
+            roff("mercutio connect --root data=/scratch/me:rw me@far.example"), ".fi",
             ".SH EXIT STATUS", "The status of the command that was run; 127 if it was not found, 1 for a problem, 2 for wrong usage.",
             ".SH SEE ALSO", ".BR mercutio (7)"]
     return "\n".join(out) + "\n"

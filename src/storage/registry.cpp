@@ -3,7 +3,7 @@
 // A prefix counts only when it is whole, in lower case, and first: "ufs:/a:b" is "/a:b" for posix, while "u:x",
 // "n:foo", "UFS:x" and "dir/ufs:x" are plain names. Only one prefix is stripped. A prefix wins over a file that is
 // literally called like that; "./memory:foo" names such a file. The prefixes are ROMIO's, so that programs written for
-// it keep working.
+// it keep working, and "mercutio://" for the files of other clusters.
 #include <array>
 #include <string_view>
 
@@ -12,7 +12,7 @@
 namespace mercutio {
 namespace {
 
-enum DriverIndex { kPosix, kMemory, kNull, kDriverCount };
+enum DriverIndex { kPosix, kMemory, kNull, kRemote, kDriverCount };
 
 struct Row {
   std::string_view prefix;
@@ -22,13 +22,14 @@ struct Row {
 constexpr Row kTable[] = {
     {"posix:", kPosix}, {"ufs:", kPosix},   {"nfs:", kPosix},    {"lustre:", kPosix},  {"xfs:", kPosix},
     {"gpfs:", kPosix},  {"panfs:", kPosix}, {"testfs:", kPosix}, {"memory:", kMemory}, {"null:", kNull},
+    {"mercutio://", kRemote},
 };
 
 using Drivers = std::array<std::unique_ptr<Driver>, kDriverCount>;
 
 // Made at the first use and never destroyed: files may still be open while the process runs its exit handlers.
 Drivers& drivers() {
-  static Drivers* const all = new Drivers{make_posix_driver(), make_memory_driver(), make_null_driver()};
+  static Drivers* const all = new Drivers{make_posix_driver(), make_memory_driver(), make_null_driver(), make_remote_driver()};
   return *all;
 }
 

@@ -16,10 +16,11 @@ TEST(Registry, WholePrefixesChooseTheDriver) {
     expect_resolved(std::string(prefix) + "/a/b", "posix", "/a/b");
   expect_resolved("memory:a", "memory", "a");
   expect_resolved("null:a", "null", "a");
+  expect_resolved("mercutio://host/root/a", "mercutio", "host/root/a");
 }
 
 TEST(Registry, EverythingElseIsAPath) {
-  for (const char* name : {"/a:b", "u:x", "ufsx:y", "UFS:x", "dir/ufs:x", "./memory:foo", "c:\\x", "ufs", ":x", ""})
+  for (const char* name : {"/a:b", "u:x", "ufsx:y", "UFS:x", "dir/ufs:x", "./memory:foo", "c:\\x", "ufs", ":x", "", "mercutio:/host/a", "mercutio:a"})
     expect_resolved(name, "posix", name);
 }
 

@@ -4,9 +4,9 @@
 
 #include <atomic>
 #include <cstring>
-#include <functional>
 #include <thread>
 
+#include "more_cases.h"
 #include "storage/buffered.h"
 #include "storage/faulty.h"
 #include "storage/throttled.h"
@@ -20,13 +20,7 @@ struct CountingSink final : TraceSink {
   void record(const TraceEvent&) override { ++events; }
 };
 
-struct Case {
-  const char* label;
-  const char* prefix;
-  bool keeps_bytes;
-  std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap;
-  const char* backend = "auto";
-};
+using Case = ContractCase;
 
 std::unique_ptr<Storage> traced(std::unique_ptr<Storage> inner) {
   static CountingSink sink;
@@ -212,7 +206,8 @@ TEST_P(StorageContract, SharedLocksOverlapAndEndOneByOne) {
   EXPECT_TRUE(got);
 }
 
-const Case kCases[] = {
+std::vector<Case> all_cases() {
+  std::vector<Case> cases{
     {"posix", "", true, nullptr},
     {"posix_threads", "", true, nullptr, "threads"},
     {"posix_io_uring", "", true, nullptr, "io_uring"},
@@ -223,8 +218,11 @@ const Case kCases[] = {
     {"throttled_posix", "", true, throttled},
     {"buffered_posix", "", true, buffered},
     {"traced_memory", "memory:", true, traced},
-};
-INSTANTIATE_TEST_SUITE_P(All, StorageContract, ::testing::ValuesIn(kCases),
+  };
+  for (const Case& one : more_cases()) cases.push_back(one);
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(All, StorageContract, ::testing::ValuesIn(all_cases()),
                          [](const auto& info) { return std::string(info.param.label); });
 
 TEST(Posix, OpenErrors) {

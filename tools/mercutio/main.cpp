@@ -203,7 +203,18 @@ CLI::App* add_hints(CLI::App& app, HintsOptions& options) {
   return hints_command;
 }
 
+// A program of its own: it needs OpenSSL, which nothing else does.
+int connect(int argc, char** argv) {
+  const std::string program = own_directory() + "/mercutio-connect";
+  Words words(argv + 1, argv + argc);
+  words[0] = program;
+  const int error = become(words);
+  std::fprintf(stderr, "mercutio connect: %s: %s (it is built where OpenSSL 3 and xxhash are)\n", program.c_str(), std::strerror(error));
+  return 1;
+}
+
 int command_line(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "connect") == 0) return connect(argc, argv);
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
   app.require_subcommand(1);
   app.set_version_flag("--version", "mercutio " MERCUTIO_VERSION_TEXT);
@@ -231,6 +242,7 @@ int command_line(int argc, char** argv) {
   CLI::App* overlap_command = add_overlap(*bench_command, overlap_options);
   CLI::App* explain_command = add_explain(app, explain_options);
   CLI::App* probe_command = add_probe(app, probe_options);
+  app.add_subcommand("connect", "Start a server on another cluster by ssh, for files called mercutio://host/...");
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
   const int start = command_start(argc, argv);
   try {

@@ -169,15 +169,20 @@ class PosixDriver final : public Driver {
       if (error.sys_errno == EINVAL) error.cls = ErrorClass::kBadFile;  // a name the file system can't have
       return error;
     }
+    return adopt(fd, options);
+  }
+
+  Status remove(const std::string& path) override {
+    return ::unlink(path.c_str()) == 0 ? ok_status() : Status(error_from_errno("unlink", errno));
+  }
+
+  // Makes a storage of a descriptor that is open already; it is closed with it, or at once on an error.
+  Result<std::unique_ptr<Storage>> adopt(int fd, const OpenOptions& options) {
     auto owned = std::make_shared<OpenFd>(fd);
     struct stat status {};
     if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
     if (S_ISDIR(status.st_mode)) return error_from_errno("open", EISDIR);
     return std::unique_ptr<Storage>(std::make_unique<PosixStorage>(std::move(owned), options, queue(options)));
-  }
-
-  Status remove(const std::string& path) override {
-    return ::unlink(path.c_str()) == 0 ? ok_status() : Status(error_from_errno("unlink", errno));
   }
 
  private:
@@ -220,6 +225,10 @@ namespace mercutio {
 
 std::unique_ptr<Driver> make_posix_driver() {
   return std::make_unique<posix::PosixDriver>();
+}
+
+Result<std::unique_ptr<Storage>> adopt_descriptor(int fd, const OpenOptions& options) {
+  return posix::PosixDriver().adopt(fd, options);
 }
 
 }  // namespace mercutio

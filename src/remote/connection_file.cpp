@@ -1,0 +1,146 @@
+#include "remote/connection_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "model/keyed_lines.h"
+
+namespace mercutio::remote {
+namespace {
+
+constexpr i64 kMostBytes = 64 * KiB;
+
+struct NumberKey {
+  const char* key;
+  i64 Connection::*value;
+  i64 low, high;
+};
+constexpr NumberKey kNumbers[] = {
+    {"streams", &Connection::streams, 1, 16},
+    {"timeout_ms", &Connection::timeout_ms, 1, i64{1} << 40},
+    {"silence_ms", &Connection::silence_ms, 10, i64{1} << 40},
+    {"patience_ms", &Connection::patience_ms, 1, i64{1} << 40},
+    {"write_behind", &Connection::write_behind_bytes, 0, i64{1} << 40},
+};
+
+std::string text_of(const char* value) {
+  return value ? value : "";
+}
+
+Status parse_line(const KeyedLine& line, Connection& connection) {
+  if (line.key == "host") {
+    if (line.words.size() != 1) return line.wrong("one name is wanted");
+    connection.host = line.words[0];
+    return ok_status();
+  }
+  if (line.key == "key") {
+    auto key = parse_key(line.words.size() == 1 ? line.words[0] : "");
+    if (!key) return line.wrong(key.error().what);
+    connection.key = *key;
+    return ok_status();
+  }
+  if (line.key == "server") {
+    MERCUTIO_LET(const i64 port, line.size(1));
+    if (line.words.size() != 2 || port < 1 || port > 65535) return line.wrong("an address and a port are wanted");
+    connection.servers.push_back({line.words[0], static_cast<int>(port)});
+    return ok_status();
+  }
+  for (const NumberKey& known : kNumbers) {
+    if (line.key != known.key) continue;
+    MERCUTIO_LET(const i64 value, line.size());
+    if (value < known.low || value > known.high)
+      return line.wrong("must be from " + std::to_string(known.low) + " to " + std::to_string(known.high));
+    connection.*known.value = value;
+    return ok_status();
+  }
+  return line.wrong("an unknown key; was the file written by a newer Mercutio?");
+}
+
+bool is_file_name(const std::string& host) {
+  return !host.empty() && host[0] != '.' && host.find('/') == std::string::npos && host.find('\0') == std::string::npos;
+}
+
+Error not_connected(const std::string& host, const std::string& why) {
+  return Error{ErrorClass::kIo, "no connection to '" + host + "': " + why + "; run 'mercutio connect' for it first"};
+}
+
+Result<std::string> private_text(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
+  if (status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
+    return Error{ErrorClass::kAccess, "the connection file can be read by others than you: it holds a key; 'chmod 600' it, "
+                                      "or better, connect again"};
+  if (status.st_size > kMostBytes) return Error{ErrorClass::kIo, "the connection file is too long to be one"};
+  std::string text(static_cast<size_t>(status.st_size), '\0');
+  const ssize_t got = ::pread(fd, text.data(), text.size(), 0);
+  if (got < 0) return error_from_errno("read", errno);
+  text.resize(static_cast<size_t>(got));
+  return text;
+}
+
+}  // namespace
+
+Result<Connection> parse_connection(const std::string& text) {
+  Connection connection;
+  bool has_key = false;
+  for (const KeyedLine& line : keyed_lines(text)) {
+    MERCUTIO_TRY(parse_line(line, connection));
+    has_key = has_key || line.key == "key";
+  }
+  if (!has_key || connection.servers.empty() || connection.host.empty())
+    return Error{ErrorClass::kIo, "a connection file needs lines with host, key and server"};
+  return connection;
+}
+
+std::string connection_text(const Connection& connection) {
+  std::string text = "# Written by mercutio connect. Whoever can read this can use the connection.\nhost " + connection.host +
+                     "\nkey " + key_text(connection.key) + "\n";
+  for (const Endpoint& server : connection.servers)
+    text += "server " + server.address + " " + std::to_string(server.port) + "\n";
+  for (const NumberKey& known : kNumbers)
+    text += std::string(known.key) + " " + std::to_string(connection.*known.value) + "\n";
+  return text;
+}
+
+std::string connection_directory() {
+  const std::string wanted = text_of(std::getenv("MERCUTIO_CONNECTIONS")), config = text_of(std::getenv("XDG_CONFIG_HOME"));
+  if (!wanted.empty()) return wanted;
+  return (config.empty() ? text_of(std::getenv("HOME")) + "/.config" : config) + "/mercutio/connections";
+}
+
+Result<Connection> load_connection(const std::string& host) {
+  if (!is_file_name(host))
+    return Error{ErrorClass::kBadFile, "a remote file is called mercutio://host/root/path, where 'mercutio connect' made host known"};
+  const std::string path = connection_directory() + "/" + host;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return not_connected(host, path + ": " + strerrordesc_np(errno));
+  Result<std::string> text = private_text(fd);
+  ::close(fd);
+  MERCUTIO_TRY(text);
+  return parse_connection(*text);
+}
+
+Status store_connection(const Connection& connection) {
+  if (!is_file_name(connection.host)) return Error{ErrorClass::kArg, "'" + connection.host + "' can't be a host's name"};
+  const std::string directory = connection_directory(), path = directory + "/" + connection.host;
+  std::error_code failed;
+  std::filesystem::create_directories(directory, failed);
+  if (failed) return Error{ErrorClass::kIo, directory + ": " + failed.message()};
+  const std::string fresh = path + "." + std::to_string(::getpid());
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const std::string text = connection_text(connection);
+  const bool written = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
+  if (written && ::rename(fresh.c_str(), path.c_str()) == 0) return ::close(fd), ok_status();
+  Error error = error_from_errno("write", errno);
+  error.what = fresh + ": " + error.what;
+  if (fd >= 0) ::close(fd), ::unlink(fresh.c_str());
+  return error;
+}
+
+}  // namespace mercutio::remote

@@ -1,0 +1,43 @@
+// How to reach a server: what `mercutio connect` writes for jobs to find. Lines of a key and its values:
+//   host dtn.far.example          for messages
+//   key 64 hexadecimal digits     whoever has it can do what the server allows
+//   server address port           one or more; the ranks of a program spread over them
+//   streams 4                     the most connections of a process to its server, 1 to 16
+//   timeout_ms, silence_ms, patience_ms, write_behind    see docs/internals/remote.md
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "remote/tls.h"
+
+namespace mercutio::remote {
+
+struct Endpoint {
+  std::string address;
+  int port = 0;
+  bool operator==(const Endpoint&) const = default;
+};
+
+struct Connection {
+  std::string host;
+  Key key{};
+  std::vector<Endpoint> servers;
+  i64 streams = 4;
+  i64 timeout_ms = 300'000;       // for one request but a lock, which may wait for ever while its server lives
+  i64 silence_ms = 30'000;        // a stream that says nothing for so long is cut and made anew
+  i64 patience_ms = 60'000;       // without any stream for so long, the server is gone
+  i64 write_behind_bytes = 0;     // written to nobody yet when a write returns; errors then come with sync or close
+  bool operator==(const Connection&) const = default;
+};
+
+Result<Connection> parse_connection(const std::string& text);
+std::string connection_text(const Connection& connection);
+
+// $MERCUTIO_CONNECTIONS, else mercutio/connections in $XDG_CONFIG_HOME or ~/.config.
+std::string connection_directory();
+// kIo: there is none, or others than its owner may read it.
+Result<Connection> load_connection(const std::string& host);
+Status store_connection(const Connection& connection);   // readable by its owner only
+
+}  // namespace mercutio::remote

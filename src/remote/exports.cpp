@@ -1,0 +1,140 @@
+#include "remote/exports.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "storage/drivers.h"
+
+namespace mercutio::remote {
+namespace {
+
+constexpr int kTries = 16;   // a rename beside the path makes the kernel ask for another one
+
+int open_beneath(int root, const std::string& path, int flags, int permissions) {
+  struct open_how how {};
+  how.flags = static_cast<u_int64_t>(flags | O_CLOEXEC);
+  how.mode = (flags & O_CREAT) ? static_cast<u_int64_t>(permissions & 0777) : 0;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  long fd = -1;
+  for (int i = 0; i < kTries; ++i) {
+    fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
+    if (fd >= 0 || (errno != EAGAIN && errno != EINTR)) break;
+  }
+  return static_cast<int>(fd);
+}
+
+Error open_error(int failed) {
+  if (failed == EXDEV)
+    return Error{ErrorClass::kAccess, "the path leaves the directory that the server exports (by '..' or a symbolic link)",
+                 EXDEV};
+  if (failed == ENXIO) return Error{ErrorClass::kBadFile, "not a regular file: nothing else is served", failed};
+  Error error = error_from_errno("open", failed);
+  if (failed == EINVAL) error.cls = ErrorClass::kBadFile;
+  return error;
+}
+
+bool has_zero(const std::string& path) {
+  return path.find('\0') != std::string::npos;
+}
+
+}  // namespace
+
+Result<Export> parse_export(const std::string& text) {
+  const size_t equals = text.find('=');
+  Export result;
+  if (equals != std::string::npos) {
+    result.name = text.substr(0, equals);
+    result.directory = text.substr(equals + 1);
+    for (const auto& [ending, writable] : {std::pair<std::string, bool>{":rw", true}, {":ro", false}}) {
+      if (!result.directory.ends_with(ending)) continue;
+      result.directory.resize(result.directory.size() - ending.size());
+      result.writable = writable;
+      break;
+    }
+  }
+  if (result.name.empty() || result.name.find('/') != std::string::npos || result.directory.empty() ||
+      result.directory[0] != '/')
+    return Error{ErrorClass::kArg, "'" + text + "' is no root: write name=/directory, or name=/directory:rw if files may be "
+                                                "written"};
+  return result;
+}
+
+Result<Exports> Exports::open(const std::vector<Export>& wanted) {
+  Exports exports;
+  for (const Export& one : wanted) {
+    const int fd = ::open(one.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+      Error error = error_from_errno("open", errno);
+      error.what = one.directory + ": " + error.what;
+      return error;
+    }
+    Root root{std::shared_ptr<const int>(new int(fd), [](const int* p) { ::close(*p), delete p; }), one.writable};
+    if (!exports.roots_.emplace(one.name, root).second)
+      return Error{ErrorClass::kArg, "two roots are called '" + one.name + "'"};
+    const int probe = open_beneath(fd, ".", O_PATH | O_DIRECTORY, 0);
+    if (probe < 0) {
+      Error error = error_from_errno("openat2", errno);
+      if (error.sys_errno == ENOSYS) error.what = "the server needs Linux 5.6 or newer (openat2)";
+      return error;
+    }
+    ::close(probe);
+  }
+  return exports;
+}
+
+Result<Exports::Place> Exports::find(const std::string& path) const {
+  const size_t slash = path.find('/');
+  const std::string name = path.substr(0, slash);
+  const auto root = roots_.find(name);
+  if (root == roots_.end()) {
+    std::string known;
+    for (const auto& [other, unused] : roots_) known += (known.empty() ? "" : ", ") + other;
+    return Error{ErrorClass::kNoSuchFile, "the server exports no root '" + name + "'; it has: " + (known.empty() ? "none" : known),
+                 ENOENT};
+  }
+  std::string inside = slash == std::string::npos ? "" : path.substr(slash + 1);
+  inside.erase(0, inside.find_first_not_of('/'));
+  if (inside.empty()) inside = ".";
+  if (has_zero(inside)) return Error{ErrorClass::kBadFile, "a file name can't hold a zero byte", EINVAL};
+  return Place{root->second, inside};
+}
+
+Result<std::unique_ptr<Storage>> Exports::open_file(const std::string& path, const OpenOptions& options) const {
+  MERCUTIO_LET(const Place place, find(path));
+  if ((options.write || options.create) && !place.root.writable)
+    return Error{ErrorClass::kReadOnly, "the server exports this root read-only: start it with name=/directory:rw", EROFS};
+  int flags = O_NOCTTY | O_NONBLOCK | (options.write ? (options.read ? O_RDWR : O_WRONLY) : O_RDONLY);
+  if (options.create) flags |= O_CREAT;
+  if (options.create && options.exclusive) flags |= O_EXCL;
+  const int fd = open_beneath(*place.root.fd, place.inside, flags, options.permissions);
+  if (fd < 0) return open_error(errno);
+  struct stat status {};
+  const bool known = ::fstat(fd, &status) == 0;
+  if (!known || !S_ISREG(status.st_mode)) {
+    ::close(fd);
+    return open_error(known && S_ISDIR(status.st_mode) ? EISDIR : ENXIO);
+  }
+  return adopt_descriptor(fd, options);
+}
+
+Status Exports::remove(const std::string& path) const {
+  MERCUTIO_LET(const Place place, find(path));
+  if (!place.root.writable)
+    return Error{ErrorClass::kReadOnly, "the server exports this root read-only: start it with name=/directory:rw", EROFS};
+  const size_t slash = place.inside.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : place.inside.substr(0, slash);
+  const std::string name = slash == std::string::npos ? place.inside : place.inside.substr(slash + 1);
+  if (name.empty() || name == "." || name == "..") return error_from_errno("unlink", EISDIR);
+  const int parent = open_beneath(*place.root.fd, directory, O_PATH | O_DIRECTORY, 0);
+  if (parent < 0) return open_error(errno);
+  const int failed = ::unlinkat(parent, name.c_str(), 0) == 0 ? 0 : errno;
+  ::close(parent);
+  return failed == 0 ? ok_status() : Status(error_from_errno("unlink", failed));
+}
+
+}  // namespace mercutio::remote

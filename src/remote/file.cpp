@@ -1,0 +1,293 @@
+#include "remote/file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+
+#include "storage/finished_transfer.h"
+
+namespace mercutio::remote {
+namespace {
+
+Buffer message_of(const PlainRequest& request) {
+  Buffer message;
+  put_message(message, request);
+  return message;
+}
+
+class JobTransfer final : public Transfer {
+ public:
+  explicit JobTransfer(std::shared_ptr<TransferJob> job) : job_(std::move(job)) {}
+  ~JobTransfer() override { (void)job_->wait(); }
+  bool done() override { return job_->done(); }
+  Result<i64> wait() override { return job_->wait(); }
+
+ private:
+  std::shared_ptr<TransferJob> job_;
+};
+
+// Writes that returned before they were carried out. What overlaps one of them, and everything but a write, waits for all.
+class WriteBehind {
+ public:
+  explicit WriteBehind(i64 limit_bytes) : limit_bytes_(limit_bytes) {}
+
+  bool takes(i64 bytes) const { return bytes <= limit_bytes_; }
+  void wait_for_overlaps(i64 first, i64 last) {
+    std::lock_guard guard(mutex_);
+    if (std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) { return job->overlaps(first, last); })) drain();
+  }
+  void add(const std::shared_ptr<TransferJob>& job) {
+    std::lock_guard guard(mutex_);
+    while (!jobs_.empty() && bytes_ + job->bytes() > limit_bytes_) wait_for_oldest();
+    jobs_.push_back(job);
+    bytes_ += job->bytes();
+  }
+  // Waits for all. An error of one of them is told once.
+  Status finish() {
+    std::lock_guard guard(mutex_);
+    drain();
+    if (!error_) return ok_status();
+    return *std::exchange(error_, std::nullopt);
+  }
+  void finish_quietly() {
+    std::lock_guard guard(mutex_);
+    drain();
+  }
+
+ private:
+  void drain() {
+    while (!jobs_.empty()) wait_for_oldest();
+  }
+  void wait_for_oldest() {
+    const Result<i64> moved = jobs_.front()->wait();
+    if (!moved && !error_) error_ = moved.error();
+    bytes_ -= jobs_.front()->bytes();
+    jobs_.pop_front();
+  }
+  const i64 limit_bytes_;
+  std::mutex mutex_;
+  std::deque<std::shared_ptr<TransferJob>> jobs_;
+  i64 bytes_ = 0;
+  std::optional<Error> error_;
+};
+
+// What the locks of a file need of it.
+struct FileState {
+  std::shared_ptr<Session> session;
+  u64 handle;
+  WriteBehind behind;
+
+  FileState(std::shared_ptr<Session> s, u64 h) : session(std::move(s)), handle(h), behind(session->connection().write_behind_bytes) {
+    session->file_opened();
+  }
+  ~FileState() { session->file_closed(); }
+  FileState(const FileState&) = delete;
+  FileState& operator=(const FileState&) = delete;
+};
+
+class RemoteLock final : public HeldLock {
+ public:
+  RemoteLock(std::shared_ptr<FileState> state, u64 lock) : state_(std::move(state)), lock_(lock) {}
+  // Nobody waits for the answer: what was written under the lock is there already.
+  ~RemoteLock() override {
+    state_->behind.finish_quietly();
+    PlainRequest request;
+    request.target = lock_;
+    state_->session->submit(std::make_shared<CallJob>(Kind::kUnlock, message_of(request)));
+  }
+
+ private:
+  std::shared_ptr<FileState> state_;
+  const u64 lock_;
+};
+
+class RemoteFile final : public Storage {
+ public:
+  RemoteFile(std::shared_ptr<FileState> state, const OpenReply& opened, const OpenOptions& options)
+      : state_(std::move(state)), layout_(opened.layout), readable_(options.read), writable_(options.write) {
+    traits_.file_system = "mercutio";
+    traits_.can_lock = opened.can_lock;
+    traits_.visibility_immediate = opened.visibility_immediate && state_->session->connection().write_behind_bytes == 0;
+    traits_.block_bytes = std::max<i64>(1, opened.block_bytes);
+  }
+  ~RemoteFile() override {
+    if (!closed_) state_->session->submit(std::make_shared<CallJob>(Kind::kClose, message_of(request())));
+  }
+
+  Result<i64> read(std::span<const IoPiece> pieces) override {
+    MERCUTIO_LET(const auto job, begin(Direction::kRead, {pieces.begin(), pieces.end()}));
+    return job ? job->wait() : Result<i64>(i64{0});
+  }
+  Result<i64> write(std::span<const IoPiece> pieces) override {
+    if (!writable_) return error_from_errno("write", EBADF);
+    if (state_->session->connection().write_behind_bytes > 0) return write_behind({pieces.begin(), pieces.end()});
+    MERCUTIO_LET(const auto job, begin(Direction::kWrite, {pieces.begin(), pieces.end()}));
+    return job ? job->wait() : Result<i64>(i64{0});
+  }
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    auto job = begin(direction, std::move(pieces));
+    if (!job) return finished_transfer(job.error());
+    if (!*job) return finished_transfer(i64{0});
+    return std::make_unique<JobTransfer>(std::move(*job));
+  }
+
+  Result<i64> size() override {
+    state_->behind.finish_quietly();
+    MERCUTIO_LET(const Reply reply, state_->session->call(Kind::kSize, message_of(request())));
+    return reply.value;
+  }
+  Status set_size(i64 bytes) override { return change(Kind::kSetSize, bytes); }
+  Status preallocate(i64 bytes) override { return change(Kind::kPreallocate, bytes); }
+  Status sync() override {
+    const Status written = state_->behind.finish();
+    MERCUTIO_TRY(state_->session->call(Kind::kSync, message_of(request())));
+    return written;
+  }
+  Status close() override {
+    closed_ = true;
+    const Status written = state_->behind.finish();
+    MERCUTIO_TRY(state_->session->call(Kind::kClose, message_of(request())));
+    return written;
+  }
+
+  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
+    if (!traits_.can_lock)
+      return Error{ErrorClass::kUnsupportedOperation, "no byte-range locks on the file system there (" + traits_.file_system +
+                                                          "): mount it with locking, or avoid atomic mode"};
+    PlainRequest wanted = request();
+    wanted.value = begin;
+    wanted.end = end;
+    wanted.exclusive = exclusive;
+    MERCUTIO_LET(const Reply reply, state_->session->call(Kind::kLock, message_of(wanted)));
+    return std::unique_ptr<HeldLock>(std::make_unique<RemoteLock>(state_, static_cast<u64>(reply.value)));
+  }
+  const Traits& traits() const override { return traits_; }
+  Layout layout() override { return layout_; }
+
+ private:
+  PlainRequest request() const {
+    PlainRequest plain;
+    plain.target = state_->handle;
+    return plain;
+  }
+  Status change(Kind kind, i64 bytes) {
+    if (bytes < 0 || !writable_) return error_from_errno(kind_name(kind), EINVAL);
+    state_->behind.finish_quietly();
+    PlainRequest wanted = request();
+    wanted.value = bytes;
+    MERCUTIO_TRY(state_->session->call(kind, message_of(wanted)));
+    return ok_status();
+  }
+  // Null: there is nothing to move.
+  Result<std::shared_ptr<TransferJob>> begin(Direction direction, std::vector<IoPiece> pieces) {
+    if (direction == Direction::kRead ? !readable_ : !writable_)
+      return error_from_errno(direction == Direction::kRead ? "read" : "write", EBADF);
+    MERCUTIO_LET(Shape shape, Shape::of(std::move(pieces)));
+    if (shape.bytes() == 0) return std::shared_ptr<TransferJob>();
+    auto job = std::make_shared<TransferJob>(direction, state_->handle, std::move(shape));
+    state_->behind.wait_for_overlaps(0, INT64_MAX);
+    state_->session->submit(job);
+    return job;
+  }
+  Result<i64> write_behind(std::vector<IoPiece> pieces) {
+    MERCUTIO_LET(Shape shape, Shape::of(std::move(pieces)));
+    const i64 bytes = shape.bytes();
+    if (bytes == 0) return i64{0};
+    state_->behind.wait_for_overlaps(shape.first(), shape.last());
+    auto job = std::make_shared<TransferJob>(Direction::kWrite, state_->handle, std::move(shape));
+    if (!state_->behind.takes(bytes)) {
+      state_->session->submit(job);
+      return job->wait();
+    }
+    job->own_data();
+    state_->behind.add(job);
+    state_->session->submit(job);
+    return bytes;
+  }
+
+  std::shared_ptr<FileState> state_;
+  const Layout layout_;
+  const bool readable_, writable_;
+  Traits traits_;
+  bool closed_ = false;
+};
+
+struct RemoteName {
+  std::string host, path;
+};
+RemoteName split(const std::string& name) {
+  const size_t slash = name.find('/');
+  if (slash == std::string::npos) return {name, ""};
+  return {name.substr(0, slash), name.substr(slash + 1)};
+}
+
+class RemoteDriver final : public Driver {
+ public:
+  const char* name() const override { return "mercutio"; }
+  bool claims(const std::string& path) const override { return path.starts_with("mercutio://"); }
+
+  Result<std::unique_ptr<Storage>> open(const std::string& name, const OpenOptions& options) override {
+    const RemoteName remote = split(name);
+    for (int tries = 0;; ++tries) {
+      MERCUTIO_LET(const auto session, session_for(remote.host));
+      auto opened = open_remote(session, remote.path, options);
+      if (opened || tries > 0 || !session->left_idle()) return opened;
+    }
+  }
+  Status remove(const std::string& name) override {
+    const RemoteName remote = split(name);
+    PlainRequest request;
+    request.path = remote.path;
+    for (int tries = 0;; ++tries) {
+      MERCUTIO_LET(const auto session, session_for(remote.host));
+      const Result<Reply> reply = session->call(Kind::kRemove, message_of(request));
+      if (reply) return ok_status();
+      if (tries > 0 || !session->left_idle()) return reply.error();
+    }
+  }
+
+ private:
+  // A connection that was made anew, or whose session has ended, gets another session; files that are open keep theirs.
+  // The processes of a node spread over the servers: their numbers usually follow each other.
+  Result<std::shared_ptr<Session>> session_for(const std::string& host) {
+    MERCUTIO_LET(const Connection connection, load_connection(host));
+    const i64 server = ::getpid() % static_cast<i64>(connection.servers.size());
+    std::lock_guard guard(mutex_);
+    std::shared_ptr<Session>& session = sessions_[host];
+    if (!session || !session->alive() || session->connection() != connection) {
+      MERCUTIO_LET(session, Session::make(connection, server));
+    }
+    return session;
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Session>> sessions_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& session, const std::string& path,
+                                             const OpenOptions& options) {
+  OpenRequest request;
+  request.path = path;
+  request.read = options.read;
+  request.write = options.write;
+  request.create = options.create;
+  request.exclusive = options.exclusive;
+  request.permissions = static_cast<std::uint32_t>(options.permissions);
+  request.wanted = options.wanted_layout;
+  Buffer message;
+  put_message(message, request);
+  MERCUTIO_LET(const Reply reply, session->call(Kind::kOpen, std::move(message)));
+  MERCUTIO_LET(const OpenReply opened, get_message<OpenReply>(reply.more));
+  auto state = std::make_shared<FileState>(session, opened.handle);
+  return std::unique_ptr<Storage>(std::make_unique<RemoteFile>(std::move(state), opened, options));
+}
+
+std::unique_ptr<Driver> make_driver() {
+  return std::make_unique<RemoteDriver>();
+}
+
+}  // namespace mercutio::remote

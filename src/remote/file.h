@@ -1,0 +1,14 @@
+// A remote file as a Storage, and the sessions of this process.
+#pragma once
+
+#include "remote/session.h"
+
+namespace mercutio::remote {
+
+// The driver behind "mercutio://"; paths are host/root/name/in/it. Sessions are shared by the files of one connection.
+std::unique_ptr<Driver> make_driver();
+
+Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& session, const std::string& path,
+                                             const OpenOptions& options);
+
+}  // namespace mercutio::remote

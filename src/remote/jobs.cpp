@@ -1,0 +1,144 @@
+#include "remote/jobs.h"
+
+#include <algorithm>
+
+namespace mercutio::remote {
+namespace {
+
+constexpr i64 kSmallestBlock = 64 * KiB;   // a transfer is not cut finer than this to spread it over streams
+constexpr i64 kBlockUnit = 4 * KiB;
+
+}  // namespace
+
+Result<Reply> CallJob::wait() {
+  std::unique_lock guard(mutex_);
+  changed_.wait(guard, [&] { return result_.has_value(); });
+  return *result_;
+}
+
+Job::Next CallJob::next(i64, i64, Part&) {
+  if (std::exchange(asked_, true)) return Next::kFinished;
+  return Next::kPart;
+}
+
+void CallJob::put(const Part&, bool, Buffer& frame, i64& body_bytes) {
+  frame.insert(frame.end(), message_.begin(), message_.end());
+  body_bytes = static_cast<i64>(frame.size()) - kHeaderBytes;
+}
+
+void CallJob::settle(const Part&, const Reply& reply, ConstBytes) {
+  finish(reply.outcome == 0 ? Result<Reply>(reply) : Result<Reply>(error_of(reply)));
+}
+
+void CallJob::give_up(const Error& error) {
+  asked_ = true;
+  finish(error);
+}
+
+void CallJob::finish(Result<Reply> result) {
+  std::lock_guard guard(mutex_);
+  if (!result_) result_ = std::move(result);
+  changed_.notify_all();
+}
+
+TransferJob::TransferJob(Direction direction, u64 handle, Shape shape)
+    : Job(direction == Direction::kRead ? Kind::kRead : Kind::kWrite),
+      direction_(direction),
+      handle_(handle),
+      shape_(std::move(shape)) {}
+
+void TransferJob::own_data() {
+  owned_.resize(static_cast<size_t>(shape_.bytes()));
+  shape_.gather(0, owned_);
+  owns_ = true;
+}
+
+bool TransferJob::done() {
+  std::lock_guard guard(mutex_);
+  return all_asked_ && under_way_ == 0;
+}
+
+Result<i64> TransferJob::wait() {
+  std::unique_lock guard(mutex_);
+  changed_.wait(guard, [&] { return all_asked_ && under_way_ == 0; });
+  if (error_) return *error_;
+  i64 total = 0;
+  for (size_t i = 0; i < moved_.size(); ++i) {
+    total += moved_[i];
+    const i64 begin = static_cast<i64>(i) * block_bytes_;
+    if (moved_[i] < std::min(block_bytes_, shape_.bytes() - begin)) break;
+  }
+  return total;
+}
+
+Job::Next TransferJob::next(i64 block_bytes, i64 streams, Part& part) {
+  if (block_bytes_ == 0) {
+    const i64 even = (shape_.bytes() / streams + kBlockUnit) / kBlockUnit * kBlockUnit;
+    block_bytes_ = std::min(block_bytes, std::max(kSmallestBlock, even));
+  }
+  std::lock_guard guard(mutex_);
+  if (all_asked_) return Next::kFinished;
+  // Where offsets go back, a later block may lie before the end of file that cuts an earlier one short.
+  if (direction_ == Direction::kRead && !shape_.ascending() && under_way_ > 0) return Next::kLater;
+  part = {position_, std::min(position_ + block_bytes_, shape_.bytes()), next_index_++};
+  position_ = part.end;
+  moved_.push_back(-1);
+  ++under_way_;
+  all_asked_ = position_ == shape_.bytes();
+  return Next::kPart;
+}
+
+void TransferJob::put(const Part& part, bool with_definition, Buffer& frame, i64& body_bytes) {
+  TransferRequest request;
+  request.handle = handle_;
+  request.displacement = shape_.displacement();
+  request.begin = part.begin;
+  request.end = part.end;
+  request.tree = shape_.tree();
+  if (with_definition) request.definition = shape_.definition();
+  put_body(request, frame, body_bytes);
+  if (direction_ == Direction::kRead) return;
+  const size_t at = frame.size(), bytes = static_cast<size_t>(part.end - part.begin);
+  frame.resize(at + bytes);
+  if (owns_)
+    std::memcpy(frame.data() + at, owned_.data() + part.begin, bytes);
+  else
+    shape_.gather(part.begin, std::span(frame.data() + at, bytes));
+}
+
+void TransferJob::settle(const Part& part, const Reply& reply, ConstBytes data) {
+  if (reply.outcome != 0) return fail(part, error_of(reply));
+  const i64 wanted = part.end - part.begin;
+  const i64 sent = direction_ == Direction::kRead ? static_cast<i64>(data.size()) : wanted;
+  if (reply.value != sent || reply.value > wanted)
+    return fail(part, Error{ErrorClass::kIo, "the server moved another number of bytes than it was asked to", 0, -1, wanted});
+  if (direction_ == Direction::kRead) shape_.scatter(part.begin, data);
+  settle_one(part.index, reply.value);
+}
+
+void TransferJob::settle_one(i64 index, i64 moved) {
+  std::lock_guard guard(mutex_);
+  const i64 begin = index * block_bytes_;
+  moved_[static_cast<size_t>(index)] = moved;
+  --under_way_;
+  if (moved < std::min(block_bytes_, shape_.bytes() - begin)) all_asked_ = true;   // end of file, or an error
+  changed_.notify_all();
+}
+
+void TransferJob::fail(const Part& part, const Error& error) {
+  {
+    std::lock_guard guard(mutex_);
+    if (!error_) error_ = error;
+  }
+  settle_one(part.index, 0);
+}
+
+void TransferJob::give_up(const Error& error) {
+  std::lock_guard guard(mutex_);
+  if (all_asked_) return;
+  all_asked_ = true;
+  if (!error_) error_ = error;
+  changed_.notify_all();
+}
+
+}  // namespace mercutio::remote

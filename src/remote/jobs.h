@@ -1,0 +1,102 @@
+// What a program waits for: a call (one request) or a transfer (a request for each block of it). The session's thread asks
+// a job for its parts when a stream can take them, and hands it the replies; the program's threads wait.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "remote/shape.h"
+
+namespace mercutio::remote {
+
+struct Part {
+  i64 begin = 0, end = 0;   // stream bytes of a transfer
+  i64 index = 0;
+};
+
+class Job {
+ public:
+  explicit Job(Kind kind) : kind_(kind) {}
+  virtual ~Job() = default;
+  Kind kind() const { return kind_; }
+
+  // The session's thread only.
+  enum class Next { kPart, kLater, kFinished };   // later: not before a part that is under way is settled
+  virtual Next next(i64 block_bytes, i64 streams, Part& part) = 0;
+  virtual void put(const Part& part, bool with_definition, Buffer& frame, i64& body_bytes) = 0;
+  virtual u64 tree() const { return 0; }
+  virtual i64 bytes() const { return 0; }
+  virtual void settle(const Part& part, const Reply& reply, ConstBytes data) = 0;
+  virtual void fail(const Part& part, const Error& error) = 0;
+  virtual void give_up(const Error& error) = 0;   // no part of it will be asked for any more
+
+ protected:
+  // Puts `message` into a frame that holds room for its header and the acknowledgement.
+  template <class Message>
+  static void put_body(const Message& message, Buffer& frame, i64& body_bytes) {
+    put_message(frame, message);
+    body_bytes = static_cast<i64>(frame.size()) - kHeaderBytes;
+  }
+
+ private:
+  const Kind kind_;
+};
+
+class CallJob final : public Job {
+ public:
+  CallJob(Kind kind, Buffer message) : Job(kind), message_(std::move(message)) {}
+  Result<Reply> wait();
+
+  Next next(i64 block_bytes, i64 streams, Part& part) override;
+  void put(const Part& part, bool with_definition, Buffer& frame, i64& body_bytes) override;
+  void settle(const Part& part, const Reply& reply, ConstBytes data) override;
+  void fail(const Part& part, const Error& error) override { give_up(error); (void)part; }
+  void give_up(const Error& error) override;
+
+ private:
+  void finish(Result<Reply> result);
+  const Buffer message_;
+  bool asked_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Result<Reply>> result_;
+};
+
+class TransferJob final : public Job {
+ public:
+  TransferJob(Direction direction, u64 handle, Shape shape);
+  // The bytes of a write, kept here: the caller's memory is not looked at any more.
+  void own_data();
+  bool overlaps(i64 first, i64 last) const { return shape_.first() < last && first < shape_.last(); }
+  bool done();
+  Result<i64> wait();   // bytes moved; a read counts up to the first piece that was cut short
+
+  Next next(i64 block_bytes, i64 streams, Part& part) override;
+  void put(const Part& part, bool with_definition, Buffer& frame, i64& body_bytes) override;
+  u64 tree() const override { return shape_.tree(); }
+  i64 bytes() const override { return shape_.bytes(); }
+  void settle(const Part& part, const Reply& reply, ConstBytes data) override;
+  void fail(const Part& part, const Error& error) override;
+  void give_up(const Error& error) override;
+
+ private:
+  void stop_at(const Error& error);
+  void settle_one(i64 index, i64 moved);
+
+  const Direction direction_;
+  const u64 handle_;
+  const Shape shape_;
+  Buffer owned_;
+  bool owns_ = false;
+  i64 block_bytes_ = 0, position_ = 0, next_index_ = 0;   // the session's thread only
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<i64> moved_;      // by part; -1: under way
+  i64 under_way_ = 0;
+  bool all_asked_ = false;
+  std::optional<Error> error_;
+};
+
+}  // namespace mercutio::remote

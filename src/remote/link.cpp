@@ -1,0 +1,155 @@
+#include "remote/link.h"
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/trace.h"
+
+namespace mercutio::remote {
+namespace {
+
+constexpr int kFramesAtOnce = 16;   // of one link, before the others have their turn
+
+}  // namespace
+
+Status Link::begin(const Endpoint& to, const std::shared_ptr<TlsContext>& tls, const Hello& hello) {
+  drop();
+  tls_ = tls;
+  hello_ = hello;
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  const int wrong = ::getaddrinfo(to.address.c_str(), std::to_string(to.port).c_str(), &hints, &found);
+  if (wrong != 0) return Error{ErrorClass::kIo, to.address + ": " + ::gai_strerror(wrong), EHOSTUNREACH};
+  fd_ = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int failed = fd_ < 0 ? errno : ::connect(fd_, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
+  ::freeaddrinfo(found);
+  last_heard_ns = now_ns();
+  if (failed != 0 && failed != EINPROGRESS) {
+    drop();
+    return error_from_errno("connect", failed);
+  }
+  state_ = State::kConnecting;
+  return ok_status();
+}
+
+void Link::drop() {
+  if (stream_)
+    stream_.reset();
+  else if (fd_ >= 0)
+    ::close(fd_);
+  fd_ = -1;
+  state_ = State::kDown;
+  out_.clear();
+  in_.clear();
+  out_done_ = in_done_ = 0;
+  in_payload_ = ping_sent = false;
+  in_flight_bytes = 0;
+  trees.clear();
+}
+
+short Link::events() const {
+  if (state_ == State::kConnecting) return POLLOUT;
+  if (state_ == State::kHandshaking) return wants_ == Wants::kWrite ? POLLOUT : POLLIN;
+  return static_cast<short>(POLLIN | (out_.empty() ? 0 : POLLOUT));
+}
+
+Status Link::connected() {
+  int failed = 0;
+  socklen_t bytes = sizeof failed;
+  pollfd ready{fd_, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) == 0) return ok_status();
+  if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &failed, &bytes) != 0) failed = errno;
+  if (failed != 0) return error_from_errno("connect", failed);
+  const int fd = fd_;
+  fd_ = -1;   // the stream's from here on, also when it can't be made
+  MERCUTIO_LET(stream_, tls_->wrap(fd));
+  fd_ = fd;
+  state_ = State::kHandshaking;
+  return ok_status();
+}
+
+Status Link::greet() {
+  MERCUTIO_LET(wants_, stream_->shake_hands());
+  if (wants_ != Wants::kNothing) return ok_status();
+  state_ = State::kGreeting;
+  out_ = frame_with(Kind::kHello, 0, hello_);
+  return flush();
+}
+
+Status Link::advance(const OnFrame& on_frame) {
+  if (state_ == State::kConnecting) MERCUTIO_TRY(connected());
+  if (state_ == State::kHandshaking) MERCUTIO_TRY(greet());
+  if (state_ != State::kGreeting && state_ != State::kReady) return ok_status();
+  MERCUTIO_TRY(flush());
+  return receive(on_frame);
+}
+
+Status Link::flush() {
+  while (!out_.empty()) {
+    MERCUTIO_LET(const TlsStep step, stream_->write(ConstBytes(out_).subspan(out_done_)));
+    out_done_ += static_cast<size_t>(step.bytes);
+    if (step.bytes == 0) return ok_status();
+    if (out_done_ < out_.size()) continue;
+    out_.clear();
+    out_done_ = 0;
+  }
+  return ok_status();
+}
+
+Status Link::receive(const OnFrame& on_frame) {
+  for (int frames = 0; frames < kFramesAtOnce;) {
+    const size_t wanted = in_payload_ ? static_cast<size_t>(header_.payload_bytes()) : static_cast<size_t>(kHeaderBytes);
+    in_.resize(wanted);
+    if (in_done_ < wanted) {
+      MERCUTIO_LET(const TlsStep step, stream_->read(Bytes(in_).subspan(in_done_)));
+      if (step.closed) return Error{ErrorClass::kIo, "the server closed the connection", ECONNRESET};
+      if (step.bytes == 0) return ok_status();
+      in_done_ += static_cast<size_t>(step.bytes);
+      last_heard_ns = now_ns();
+      if (in_done_ < wanted) continue;
+    }
+    in_done_ = 0;
+    if (!in_payload_) {
+      MERCUTIO_LET(header_, parse_header(in_));
+      in_payload_ = true;
+      continue;
+    }
+    in_payload_ = false;
+    ++frames;
+    MERCUTIO_TRY(take_frame(on_frame));
+  }
+  return ok_status();
+}
+
+Status Link::take_frame(const OnFrame& on_frame) {
+  const ConstBytes payload = ConstBytes(in_).first(static_cast<size_t>(header_.payload_bytes()));
+  if (!payload_is_whole(header_, payload)) return Error{ErrorClass::kIo, "a frame arrived damaged", EBADMSG};
+  ping_sent = false;
+  if (state_ == State::kGreeting) return take_welcome(header_, payload);
+  if (header_.kind == Kind::kPong) return ok_status();
+  if (header_.kind != Kind::kReply) return Error{ErrorClass::kIo, "a kind of frame that a server doesn't send", EPROTO};
+  return on_frame(header_, payload);
+}
+
+Status Link::take_welcome(const FrameHeader& header, ConstBytes payload) {
+  if (header.kind == Kind::kReply) {
+    MERCUTIO_LET(const Reply reply, get_message<Reply>(payload));
+    Error error = error_of(reply);
+    if (reply.outcome == static_cast<std::uint32_t>(Outcome::kSessionUnknown)) error.sys_errno = ESTALE;
+    return error;
+  }
+  if (header.kind != Kind::kWelcome) return Error{ErrorClass::kIo, "the server does not answer a hello", EPROTO};
+  MERCUTIO_LET(welcome_, get_message<Welcome>(payload));
+  if (welcome_.version != kProtocolVersion || welcome_.block_bytes < 1 || welcome_.block_bytes > kMaxDataBytes ||
+      welcome_.credit_bytes < 1)
+    return Error{ErrorClass::kIo, "the server's welcome makes no sense: install the same Mercutio on both sides", EPROTO};
+  state_ = State::kReady;
+  retries = 0;
+  return ok_status();
+}
+
+}  // namespace mercutio::remote

@@ -1,0 +1,60 @@
+// One stream of a client: connecting, TLS, hello, then frames both ways. Never blocks; the session's thread polls it.
+#pragma once
+
+#include <functional>
+#include <set>
+
+#include "remote/connection_file.h"
+#include "remote/wire.h"
+
+namespace mercutio::remote {
+
+class Link {
+ public:
+  enum class State { kDown, kConnecting, kHandshaking, kGreeting, kReady };
+
+  State state() const { return state_; }
+  bool ready() const { return state_ == State::kReady; }
+  const Welcome& welcome() const { return welcome_; }
+
+  // Begins to connect. What the link was before is forgotten.
+  Status begin(const Endpoint& to, const std::shared_ptr<TlsContext>& tls, const Hello& hello);
+  void drop();   // down, without a word
+  int fd() const { return fd_; }
+  short events() const;               // to poll for
+  bool has_read_ahead() const { return stream_ && stream_->has_read_ahead(); }
+
+  using OnFrame = std::function<Status(const FrameHeader&, ConstBytes payload)>;
+  // Does what can be done now. An Error: the link is broken (kAccess: wrong key; sys_errno says what else).
+  Status advance(const OnFrame& on_frame);
+  bool can_take() const { return ready() && out_.empty(); }
+  Buffer& outgoing() { return out_; }   // a sealed frame, put there when can_take()
+  Status flush();
+
+  // Kept here, used by the session.
+  i64 in_flight_bytes = 0;
+  i64 last_heard_ns = 0, retry_at_ns = 0, retries = 0;
+  bool ping_sent = false;
+  std::set<u64> trees;                // sent on it since it was connected
+
+ private:
+  Status connected();
+  Status greet();
+  Status receive(const OnFrame& on_frame);
+  Status take_frame(const OnFrame& on_frame);
+  Status take_welcome(const FrameHeader& header, ConstBytes payload);
+
+  State state_ = State::kDown;
+  int fd_ = -1;                       // owned while there is no stream
+  std::shared_ptr<TlsContext> tls_;
+  std::unique_ptr<TlsStream> stream_;
+  Hello hello_;
+  Welcome welcome_;
+  Wants wants_ = Wants::kNothing;
+  Buffer out_, in_;
+  size_t out_done_ = 0, in_done_ = 0;
+  FrameHeader header_;
+  bool in_payload_ = false;
+};
+
+}  // namespace mercutio::remote

@@ -1,0 +1,170 @@
+#include "remote/operations.h"
+
+#include <cerrno>
+
+#include "engine/engine.h"
+
+namespace mercutio::remote {
+namespace {
+
+constexpr i64 kFarthest = i64{1} << 61;
+
+Error no_such_file() {
+  return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};
+}
+
+Reply done(i64 value) {
+  Reply reply;
+  reply.value = value;
+  return reply;
+}
+
+// The view that a transfer means; null: its tree is not known here.
+Result<ViewRef> view_of(ServedSession& session, const TransferRequest& request) {
+  FlatTypeRef type = contiguous_bytes();
+  if (request.tree != 0 && !request.definition.empty()) {
+    if (std::max<u64>(1, checksum_of(request.definition)) != request.tree)
+      return Error{ErrorClass::kIo, "a type tree is not what its hash says"};
+    MERCUTIO_LET(type, FlatType::deserialize(request.definition));
+    session.learn(request.tree, type);
+  } else if (request.tree != 0) {
+    type = session.tree(request.tree);
+    if (!type) return ViewRef();
+  }
+  if (request.displacement < 0 || request.displacement > kFarthest || request.begin < 0 ||
+      request.end < request.begin || type->size() == 0 || request.end > type->stream_bytes())
+    return Error{ErrorClass::kArg, "a transfer outside of what a file can hold", EINVAL, request.displacement};
+  auto view = std::make_shared<View>();
+  view->displacement = request.displacement;
+  view->etype = contiguous_bytes();
+  view->filetype = std::move(type);
+  return ViewRef(std::move(view));
+}
+
+}  // namespace
+
+bool is_slow(Kind kind) {
+  return kind == Kind::kSync || kind == Kind::kClose || kind == Kind::kLock || kind == Kind::kPreallocate ||
+         kind == Kind::kSetSize;
+}
+
+Buffer Operations::carry_out(ServedSession& session, const Frame& request, ConstBytes message) const {
+  const Kind kind = request.header.kind;
+  if (kind == Kind::kRead || kind == Kind::kWrite) return transfer(session, request, message);
+  const Result<Reply> reply = kind == Kind::kOpen ? open(session, message) : plain(session, kind, message);
+  return frame_with(Kind::kReply, request.header.id, reply ? *reply : reply_of(reply.error(), host));
+}
+
+Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const {
+  MERCUTIO_LET(const OpenRequest request, get_message<OpenRequest>(message));
+  OpenOptions options;
+  options.read = request.read;
+  options.write = request.write;
+  options.create = request.create;
+  options.exclusive = request.exclusive;
+  options.permissions = static_cast<int>(request.permissions & 0777);
+  options.wanted_layout = request.wanted;
+  auto file = std::make_shared<ServedFile>();
+  MERCUTIO_LET(file->storage, exports.open_file(request.path, options));
+  file->path = request.path;
+  file->readable = options.read;
+  OpenReply opened;
+  const Traits& traits = file->storage->traits();
+  opened.file_system = traits.file_system;
+  opened.can_lock = traits.can_lock;
+  opened.visibility_immediate = traits.visibility_immediate;
+  opened.block_bytes = traits.block_bytes;
+  opened.layout = file->storage->layout();
+  MERCUTIO_LET(opened.handle, session.add_file(file));
+  Reply reply;
+  put_message(reply.more, opened);
+  return reply;
+}
+
+Result<Reply> Operations::plain(ServedSession& session, Kind kind, ConstBytes message) const {
+  MERCUTIO_LET(const PlainRequest request, get_message<PlainRequest>(message));
+  if (kind == Kind::kRemove) {
+    MERCUTIO_TRY(exports.remove(request.path));
+    return done(0);
+  }
+  if (kind == Kind::kUnlock) {
+    if (!session.release_lock(request.target)) return Error{ErrorClass::kArg, "no such lock", EINVAL};
+    return done(0);
+  }
+  if (kind == Kind::kClose) {
+    const std::shared_ptr<ServedFile> file = session.take_file(request.target);
+    if (!file) return no_such_file();
+    std::unique_lock alone(file->closing);
+    file->closed = true;
+    MERCUTIO_TRY(file->storage->close());
+    return done(0);
+  }
+  return on_file(session, kind, request);
+}
+
+Result<Reply> Operations::on_file(ServedSession& session, Kind kind, const PlainRequest& request) const {
+  const std::shared_ptr<ServedFile> file = session.file(request.target);
+  if (!file) return no_such_file();
+  std::shared_lock in_use(file->closing);
+  if (file->closed) return no_such_file();
+  if (kind == Kind::kSize) {
+    MERCUTIO_LET(const i64 bytes, file->storage->size());
+    return done(bytes);
+  }
+  if (kind == Kind::kSetSize) {
+    MERCUTIO_TRY(file->storage->set_size(request.value));
+  } else if (kind == Kind::kPreallocate) {
+    MERCUTIO_TRY(file->storage->preallocate(request.value));
+  } else if (kind == Kind::kSync) {
+    MERCUTIO_TRY(file->storage->sync());
+  } else if (kind == Kind::kLock) {
+    MERCUTIO_LET(auto lock, file->storage->lock(request.value, request.end, request.exclusive));
+    MERCUTIO_LET(const u64 handle, session.add_lock(std::move(lock)));
+    return done(static_cast<i64>(handle));
+  }
+  return done(0);
+}
+
+// Reads lie behind the message of their reply in the frame that is sent: no byte is copied.
+Buffer Operations::transfer(ServedSession& session, const Frame& frame, ConstBytes message) const {
+  const bool reading = frame.header.kind == Kind::kRead;
+  const u64 id = frame.header.id;
+  Buffer answer(kHeaderBytes);
+  put_message(answer, done(0));
+  const size_t data_at = answer.size();
+  const auto move = [&]() -> Result<i64> {
+    MERCUTIO_LET(const TransferRequest request, get_message<TransferRequest>(message));
+    MERCUTIO_LET(const ViewRef view, view_of(session, request));
+    if (!view) return i64{-1};
+    const i64 bytes = request.end - request.begin;
+    if (bytes > block_bytes || frame.header.data_bytes != (reading ? 0 : bytes))
+      return Error{ErrorClass::kArg, "a block of " + std::to_string(bytes) + " bytes is not what was granted", EINVAL};
+    const std::shared_ptr<ServedFile> file = session.file(request.handle);
+    if (!file) return no_such_file();
+    std::shared_lock in_use(file->closing);
+    if (file->closed) return no_such_file();
+    if (reading) answer.resize(data_at + static_cast<size_t>(bytes));
+    std::byte* const memory = reading ? answer.data() + data_at : const_cast<std::byte*>(frame.data().data());
+    EngineFile engine_file;
+    engine_file.storage = file->storage.get();
+    engine_file.hints = &hints;
+    engine_file.readable = file->readable;
+    engine_file.scattered = false;   // clients' writes go as they are: nothing is read, merged and written back here
+    const Access access{reading ? Direction::kRead : Direction::kWrite, view, request.begin, bytes,
+                        Memory{memory, contiguous_bytes(), bytes}};
+    return independent(engine_file, access);
+  };
+  const Result<i64> moved = move();
+  if (!moved) return frame_with(Kind::kReply, id, reply_of(moved.error(), host));
+  Reply reply = done(std::max<i64>(0, *moved));
+  if (*moved < 0) reply.outcome = static_cast<std::uint32_t>(Outcome::kTreeUnknown);
+  if (reply.outcome != 0) return frame_with(Kind::kReply, id, reply);
+  Buffer body;
+  put_message(body, reply);
+  answer.resize(data_at + static_cast<size_t>(reading ? *moved : 0));
+  std::copy(body.begin(), body.end(), answer.begin() + kHeaderBytes);
+  seal(answer, Kind::kReply, id, static_cast<i64>(body.size()));
+  return answer;
+}
+
+}  // namespace mercutio::remote

@@ -1,0 +1,29 @@
+// What a request does on the server, through the same storage and engine that serve local files.
+#pragma once
+
+#include "model/hints.h"
+#include "remote/exports.h"
+#include "remote/served_session.h"
+
+namespace mercutio::remote {
+
+struct Operations {
+  const Exports& exports;
+  const std::string host;
+  const i64 block_bytes;
+  const Hints hints;
+
+  // The whole reply to `request`, whose message begins at `message` in its body. Any thread.
+  Buffer carry_out(ServedSession& session, const Frame& request, ConstBytes message) const;
+
+ private:
+  Result<Reply> plain(ServedSession& session, Kind kind, ConstBytes message) const;
+  Result<Reply> open(ServedSession& session, ConstBytes message) const;
+  Result<Reply> on_file(ServedSession& session, Kind kind, const PlainRequest& request) const;
+  Buffer transfer(ServedSession& session, const Frame& request, ConstBytes message) const;
+};
+
+// Whether it may take so long that the stream it came on must not wait for it.
+bool is_slow(Kind kind);
+
+}  // namespace mercutio::remote

@@ -1,0 +1,140 @@
+// One stream of the server, from its handshake to its end.
+#include "base/trace.h"
+#include "remote/server.h"
+
+namespace mercutio::remote {
+namespace {
+
+// Acknowledged ids stand before every request's message.
+constexpr size_t kAcknowledgedBytes = 8;
+
+Error wrong_protocol(const char* why) {
+  return Error{ErrorClass::kIo, why, EPROTO};
+}
+
+}  // namespace
+
+void Server::serve(const std::shared_ptr<Channel>& channel) {
+  if (const Status hands = channel->shake_hands(options_.handshake_ms); !hands) {
+    log(*channel, "refused: " + hands.error().what);
+    return;
+  }
+  const auto session = greet(channel);
+  if (!session) {
+    log(*channel, "refused: " + session.error().what);
+    return channel->cut();
+  }
+  (*session)->attach(channel);
+  const Status end = serve_frames(channel, *session);
+  (*session)->detach(channel.get(), now_ns());
+  log(*channel, end ? "left" : "cut: " + end.error().what);
+  channel->cut();
+}
+
+Result<std::shared_ptr<ServedSession>> Server::greet(const std::shared_ptr<Channel>& channel) {
+  Frame frame;
+  MERCUTIO_LET(const bool there, channel->receive(frame, 0, options_.handshake_ms));
+  if (!there || frame.header.kind != Kind::kHello || !payload_is_whole(frame.header, frame.payload))
+    return wrong_protocol("it did not say hello");
+  MERCUTIO_LET(const Hello hello, get_message<Hello>(frame.body()));
+  Result<std::shared_ptr<ServedSession>> session = session_of(hello);
+  if (!session) {
+    Reply reply = reply_of(session.error(), operations_.host);
+    if (session.error().sys_errno == ESTALE) reply.outcome = static_cast<std::uint32_t>(Outcome::kSessionUnknown);
+    (void)channel->send(frame_with(Kind::kReply, 0, reply), options_.handshake_ms);
+    return session.error();
+  }
+  Welcome welcome;
+  welcome.block_bytes = options_.block_bytes;
+  welcome.credit_bytes = options_.credit_bytes;
+  welcome.host = operations_.host;
+  log(*channel, std::string(hello.fresh ? "joined: " : "joined again: ") + hello.client);
+  MERCUTIO_TRY(channel->send(frame_with(Kind::kWelcome, 0, welcome), options_.handshake_ms));
+  return session;
+}
+
+Result<std::shared_ptr<ServedSession>> Server::session_of(const Hello& hello) {
+  if (hello.lowest > kProtocolVersion || hello.highest < kProtocolVersion)
+    return Error{ErrorClass::kIo, "client and server have no protocol version in common (the server has " +
+                                      std::to_string(kProtocolVersion) + "): install the same Mercutio on both sides",
+                 EPROTO};
+  std::lock_guard guard(mutex_);
+  const SessionId id{hello.session_high, hello.session_low};
+  const auto known = sessions_.find(id);
+  if (known != sessions_.end()) return known->second;
+  if (!hello.fresh)
+    return Error{ErrorClass::kIo, "the server was started anew or has given this program up: open the file again", ESTALE};
+  if (static_cast<i64>(sessions_.size()) >= options_.most_sessions)
+    return Error{ErrorClass::kOther, "the server has as many clients as it may have", EUSERS};
+  return sessions_.emplace(id, std::make_shared<ServedSession>(SessionLimits{})).first->second;
+}
+
+Status Server::serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session) {
+  auto frame = std::make_shared<Frame>();
+  for (;;) {
+    if (frame.use_count() > 1) frame = std::make_shared<Frame>();   // somebody else is still busy with the last one
+    MERCUTIO_LET(const bool there, channel->receive(*frame, options_.block_bytes, options_.silence_ms));
+    if (!there) return ok_status();
+    if (!payload_is_whole(frame->header, frame->payload)) return wrong_protocol("a frame arrived damaged");
+    if (frame->header.kind == Kind::kPing) {
+      MERCUTIO_TRY(channel->send(frame_of(Kind::kPong, frame->header.id, {}), options_.silence_ms));
+    } else if (is_request(frame->header.kind)) {
+      MERCUTIO_TRY(handle(channel, session, frame));
+    } else {
+      return wrong_protocol("a kind of frame that a client doesn't send");
+    }
+  }
+}
+
+Status Server::handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
+                      const std::shared_ptr<Frame>& frame) {
+  const Kind kind = frame->header.kind;
+  const u64 id = frame->header.id;
+  if (frame->body().size() < kAcknowledgedBytes) return wrong_protocol("a request is too short");
+  u64 acknowledged = 0;
+  BodyReader(frame->body().first(kAcknowledgedBytes))(acknowledged);
+  if (acknowledged > id) return wrong_protocol("a request acknowledges itself");
+  session->acknowledge(acknowledged);
+  const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);
+  if (kind == Kind::kRead || kind == Kind::kSize)   // done again as often as asked
+    return channel->send(operations_.carry_out(*session, *frame, message), options_.silence_ms);
+  switch (session->admit(id, channel, options_.silence_ms)) {
+    case ServedSession::Admission::kTooMany:
+      return wrong_protocol("too many requests without an acknowledgement");
+    case ServedSession::Admission::kAnswered:
+      return ok_status();
+    case ServedSession::Admission::kExecute:
+      break;
+  }
+  const auto work = [this, channel, session, frame, message, id] {
+    Buffer reply = operations_.carry_out(*session, *frame, message);
+    log_request(*channel, *frame, message, reply);
+    session->settle(id, std::move(reply), options_.silence_ms);
+  };
+  if (is_slow(kind) && run_beside(work)) return ok_status();
+  if (kind == Kind::kLock) {   // it must not keep its stream from the one that ends the wait
+    const Error busy{ErrorClass::kIo, "too many clients wait for locks on this server", ENOLCK};
+    session->settle(id, frame_with(Kind::kReply, id, reply_of(busy, operations_.host)), options_.silence_ms);
+    return ok_status();
+  }
+  work();
+  return ok_status();
+}
+
+// The audit log: who opened and deleted what, and what was refused.
+void Server::log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply) {
+  const Kind kind = frame.header.kind;
+  if (!options_.log || (kind != Kind::kOpen && kind != Kind::kRemove)) return;
+  std::string text = "deletes ";
+  if (kind == Kind::kOpen) {
+    const auto request = get_message<OpenRequest>(message);
+    if (request) text = std::string(request->write ? "opens to write " : "opens to read ") + request->path;
+  } else if (const auto request = get_message<PlainRequest>(message); request) {
+    text += request->path;
+  }
+  const auto answer = get_message<Reply>(ConstBytes(reply).subspan(kHeaderBytes));
+  if (answer && answer->outcome != 0) text += ": refused: " + answer->text;
+  log(channel, text);
+}
+
+}  // namespace mercutio::remote

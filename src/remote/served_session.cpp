@@ -1,0 +1,138 @@
+#include "remote/served_session.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace mercutio::remote {
+
+ServedSession::Admission ServedSession::admit(u64 id, const std::shared_ptr<Channel>& channel, i64 send_limit_ms) {
+  Buffer again;
+  {
+    std::lock_guard guard(mutex_);
+    if (id < acknowledged_) return Admission::kAnswered;
+    const auto known = entries_.find(id);
+    if (known == entries_.end()) {
+      if (static_cast<i64>(entries_.size()) >= limits_.unsettled) return Admission::kTooMany;
+      entries_.emplace(id, Entry{channel, {}});
+      return Admission::kExecute;
+    }
+    known->second.route = channel;
+    again = known->second.reply;
+  }
+  if (!again.empty()) (void)channel->send(again, send_limit_ms);
+  return Admission::kAnswered;
+}
+
+void ServedSession::settle(u64 id, Buffer reply, i64 send_limit_ms) {
+  std::shared_ptr<Channel> route;
+  {
+    std::lock_guard guard(mutex_);
+    const auto known = entries_.find(id);
+    if (known == entries_.end()) return;   // given up by the client meanwhile
+    known->second.reply = reply;
+    route = known->second.route.lock();
+  }
+  if (route && !route->send(reply, send_limit_ms)) route->cut();   // the client asks again on another one
+}
+
+void ServedSession::acknowledge(u64 below) {
+  std::lock_guard guard(mutex_);
+  if (below <= acknowledged_) return;
+  acknowledged_ = below;
+  entries_.erase(entries_.begin(), entries_.lower_bound(below));
+}
+
+Result<u64> ServedSession::add_file(std::shared_ptr<ServedFile> file) {
+  std::lock_guard guard(mutex_);
+  if (ended_ || static_cast<i64>(files_.size()) >= limits_.files)
+    return Error{ErrorClass::kOther, "too many open files in one client of this server: close some", EMFILE};
+  files_.emplace(next_handle_, std::move(file));
+  return next_handle_++;
+}
+
+std::shared_ptr<ServedFile> ServedSession::file(u64 handle) {
+  std::lock_guard guard(mutex_);
+  const auto known = files_.find(handle);
+  return known == files_.end() ? nullptr : known->second;
+}
+
+std::shared_ptr<ServedFile> ServedSession::take_file(u64 handle) {
+  std::lock_guard guard(mutex_);
+  const auto known = files_.find(handle);
+  if (known == files_.end()) return nullptr;
+  std::shared_ptr<ServedFile> file = std::move(known->second);
+  files_.erase(known);
+  return file;
+}
+
+Result<u64> ServedSession::add_lock(std::unique_ptr<HeldLock> lock) {
+  std::lock_guard guard(mutex_);
+  if (ended_ || static_cast<i64>(locks_.size()) >= limits_.locks)
+    return Error{ErrorClass::kIo, "too many locks of one client", ENOLCK};
+  locks_.emplace(next_handle_, std::move(lock));
+  return next_handle_++;
+}
+
+bool ServedSession::release_lock(u64 handle) {
+  std::unique_ptr<HeldLock> lock;
+  std::lock_guard guard(mutex_);
+  const auto known = locks_.find(handle);
+  if (known == locks_.end()) return false;
+  lock = std::move(known->second);
+  locks_.erase(known);
+  return true;
+}
+
+FlatTypeRef ServedSession::tree(u64 hash) {
+  std::lock_guard guard(mutex_);
+  const auto known = trees_.find(hash);
+  return known == trees_.end() ? nullptr : known->second;
+}
+
+void ServedSession::learn(u64 hash, FlatTypeRef tree) {
+  std::lock_guard guard(mutex_);
+  if (trees_.count(hash)) return;
+  const i64 bytes = 256 + tree->memory_bytes();
+  if (tree_bytes_ + bytes > limits_.tree_bytes) {
+    trees_.clear();
+    tree_bytes_ = 0;
+  }
+  tree_bytes_ += bytes;
+  trees_.emplace(hash, std::move(tree));
+}
+
+void ServedSession::attach(const std::shared_ptr<Channel>& channel) {
+  std::lock_guard guard(mutex_);
+  channels_.push_back(channel);
+  idle_since_ns_ = -1;
+}
+
+void ServedSession::detach(const Channel* channel, i64 now) {
+  std::lock_guard guard(mutex_);
+  std::erase_if(channels_, [&](const std::weak_ptr<Channel>& known) {
+    const std::shared_ptr<Channel> held = known.lock();
+    return !held || held.get() == channel;
+  });
+  if (channels_.empty()) idle_since_ns_ = now;
+}
+
+i64 ServedSession::idle_since() {
+  std::lock_guard guard(mutex_);
+  return idle_since_ns_;
+}
+
+bool ServedSession::holds_files() {
+  std::lock_guard guard(mutex_);
+  return !files_.empty();
+}
+
+void ServedSession::end() {
+  std::map<u64, std::unique_ptr<HeldLock>> locks;
+  std::map<u64, std::shared_ptr<ServedFile>> files;
+  std::lock_guard guard(mutex_);
+  ended_ = true;
+  locks.swap(locks_);
+  files.swap(files_);
+}
+
+}  // namespace mercutio::remote

@@ -1,0 +1,75 @@
+// What the server keeps of one client across its connections: open files, locks, type trees, and the replies that the
+// client may not have got. A request that arrives again after a cut is answered from here instead of being done again.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+
+#include "model/flat_type.h"
+#include "remote/channel.h"
+#include "storage/storage.h"
+
+namespace mercutio::remote {
+
+struct ServedFile {
+  std::unique_ptr<Storage> storage;
+  std::string path;
+  bool readable = true;
+  std::shared_mutex closing;   // shared: in use
+  bool closed = false;
+};
+
+struct SessionLimits {
+  i64 files = 1024;
+  i64 locks = 4096;
+  i64 unsettled = 8192;          // requests that the client hasn't acknowledged the reply of
+  i64 tree_bytes = 64 * MiB;     // beyond it all are forgotten, and the client sends again what it needs
+};
+
+class ServedSession {
+ public:
+  explicit ServedSession(const SessionLimits& limits) : limits_(limits) {}
+
+  enum class Admission { kExecute, kAnswered, kTooMany };
+  // A request that changes something: whether it has to be carried out. What is answered already is sent again, what is
+  // being carried out will be answered on the channel it came from last.
+  Admission admit(u64 id, const std::shared_ptr<Channel>& channel, i64 send_limit_ms);
+  void settle(u64 id, Buffer reply, i64 send_limit_ms);   // of an admitted request
+  void acknowledge(u64 below);                         // the client has the replies to all requests before this one
+
+  Result<u64> add_file(std::shared_ptr<ServedFile> file);
+  std::shared_ptr<ServedFile> file(u64 handle);        // null: there is none
+  std::shared_ptr<ServedFile> take_file(u64 handle);
+  Result<u64> add_lock(std::unique_ptr<HeldLock> lock);
+  bool release_lock(u64 handle);
+
+  FlatTypeRef tree(u64 hash);                          // null: not known, or not any more
+  void learn(u64 hash, FlatTypeRef tree);
+
+  // Channels come and go; the session outlives the last one for a while.
+  void attach(const std::shared_ptr<Channel>& channel);
+  void detach(const Channel* channel, i64 now);
+  i64 idle_since();                                    // ns; -1: it has a channel
+  bool holds_files();
+  void end();                                          // gives back locks, closes files
+
+ private:
+  struct Entry {
+    std::weak_ptr<Channel> route;
+    Buffer reply;   // empty: being carried out
+  };
+  const SessionLimits limits_;
+  std::mutex mutex_;
+  std::map<u64, Entry> entries_;
+  std::map<u64, std::shared_ptr<ServedFile>> files_;
+  std::map<u64, std::unique_ptr<HeldLock>> locks_;
+  std::map<u64, FlatTypeRef> trees_;
+  std::vector<std::weak_ptr<Channel>> channels_;
+  i64 tree_bytes_ = 0, idle_since_ns_ = 0;
+  u64 acknowledged_ = 0, next_handle_ = 1;
+  bool ended_ = false;
+};
+
+}  // namespace mercutio::remote

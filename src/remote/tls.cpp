@@ -1,0 +1,220 @@
+#include "remote/tls.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/rand.h>
+#include <openssl/ssl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+namespace mercutio::remote {
+namespace {
+
+constexpr char kIdentity[] = "mercutio";
+constexpr unsigned char kCipher[] = {0x13, 0x01};   // TLS_AES_128_GCM_SHA256
+
+std::string reason() {
+  const unsigned long code = ERR_get_error();
+  const char* text = code ? ERR_reason_error_string(code) : nullptr;
+  ERR_clear_error();
+  return text ? text : "no reason given";
+}
+
+// A session that never was: what carries an external key into a TLS 1.3 handshake.
+SSL_SESSION* session_with(SSL* ssl, const Key& key) {
+  const SSL_CIPHER* cipher = SSL_CIPHER_find(ssl, kCipher);
+  SSL_SESSION* session = SSL_SESSION_new();
+  if (cipher && session && SSL_SESSION_set1_master_key(session, key.data(), key.size()) &&
+      SSL_SESSION_set_cipher(session, cipher) && SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION))
+    return session;
+  SSL_SESSION_free(session);
+  return nullptr;
+}
+
+const Key& key_of(SSL* ssl) {
+  return *static_cast<const Key*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+}
+
+int offer_key(SSL* ssl, const EVP_MD* digest, const unsigned char** identity, size_t* identity_bytes,
+              SSL_SESSION** session) {
+  *session = nullptr;
+  if (digest && EVP_MD_get_type(digest) != NID_sha256) return 1;
+  *session = session_with(ssl, key_of(ssl));
+  *identity = reinterpret_cast<const unsigned char*>(kIdentity);
+  *identity_bytes = sizeof kIdentity - 1;
+  return *session != nullptr;
+}
+
+int find_key(SSL* ssl, const unsigned char* identity, size_t identity_bytes, SSL_SESSION** session) {
+  *session = nullptr;
+  if (identity_bytes == sizeof kIdentity - 1 && std::memcmp(identity, kIdentity, identity_bytes) == 0)
+    *session = session_with(ssl, key_of(ssl));
+  return 1;   // without a session the handshake ends: there are no certificates
+}
+
+class Stream final : public TlsStream {
+ public:
+  Stream(SSL* ssl, int fd) : ssl_(ssl), fd_(fd) {}
+  ~Stream() override {
+    SSL_free(ssl_);
+    ::close(fd_);
+  }
+  int fd() const override { return fd_; }
+  bool has_read_ahead() const override { return SSL_pending(ssl_) > 0; }
+
+  Result<Wants> shake_hands() override {
+    ERR_clear_error();
+    const int done = SSL_do_handshake(ssl_);
+    if (done == 1) {
+      if (SSL_session_reused(ssl_) != 1) return wrong_key("the other end did not use the key");
+      return Wants::kNothing;
+    }
+    const int saved = errno;
+    switch (SSL_get_error(ssl_, done)) {
+      case SSL_ERROR_WANT_READ:
+        return Wants::kRead;
+      case SSL_ERROR_WANT_WRITE:
+        return Wants::kWrite;
+      case SSL_ERROR_SYSCALL:
+        return error_from_errno("TLS handshake", saved ? saved : ECONNRESET);
+      default:
+        if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+          return error_from_errno("TLS handshake", ECONNRESET);
+        return wrong_key(reason());
+    }
+  }
+
+  Result<TlsStep> read(Bytes into) override {
+    ERR_clear_error();
+    size_t bytes = 0;
+    const int done = SSL_read_ex(ssl_, into.data(), into.size(), &bytes);
+    return step(done, bytes);
+  }
+  Result<TlsStep> write(ConstBytes from) override {
+    ERR_clear_error();
+    size_t bytes = 0;
+    const int done = SSL_write_ex(ssl_, from.data(), from.size(), &bytes);
+    return step(done, bytes);
+  }
+
+ private:
+  static Error wrong_key(const std::string& why) {
+    return Error{ErrorClass::kAccess, "the TLS handshake failed (" + why +
+                                          "): the key of this connection is not that of the server, which was started "
+                                          "anew or belongs to somebody else; run 'mercutio connect' again"};
+  }
+  Result<TlsStep> step(int done, size_t bytes) {
+    const int saved = errno;
+    if (done == 1) return TlsStep{static_cast<i64>(bytes)};
+    switch (SSL_get_error(ssl_, done)) {
+      case SSL_ERROR_WANT_READ:
+        return TlsStep{0, Wants::kRead};
+      case SSL_ERROR_WANT_WRITE:
+        return TlsStep{0, Wants::kWrite};
+      case SSL_ERROR_ZERO_RETURN:
+        return TlsStep{0, Wants::kNothing, true};
+      case SSL_ERROR_SYSCALL:
+        return error_from_errno("TLS", saved ? saved : ECONNRESET);
+      default:
+        return Error{ErrorClass::kIo, "TLS: " + reason(), ECONNRESET};
+    }
+  }
+
+  SSL* ssl_;
+  int fd_;
+};
+
+class Context final : public TlsContext {
+ public:
+  Context(SSL_CTX* context, TlsSide side, const Key& key) : context_(context), side_(side), key_(key) {
+    SSL_CTX_set_app_data(context_, &key_);
+  }
+  ~Context() override {
+    SSL_CTX_free(context_);
+    OPENSSL_cleanse(key_.data(), key_.size());
+  }
+  Result<std::unique_ptr<TlsStream>> wrap(int fd) override {
+    const int one = 1;
+    (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    const int flags = ::fcntl(fd, F_GETFL);
+    SSL* ssl = flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 ? SSL_new(context_) : nullptr;
+    if (!ssl || SSL_set_fd(ssl, fd) != 1) {
+      SSL_free(ssl);
+      ::close(fd);
+      return Error{ErrorClass::kIo, "TLS can't use the connection: " + reason()};
+    }
+    if (side_ == TlsSide::kClient)
+      SSL_set_connect_state(ssl);
+    else
+      SSL_set_accept_state(ssl);
+    return std::unique_ptr<TlsStream>(std::make_unique<Stream>(ssl, fd));
+  }
+
+ private:
+  SSL_CTX* context_;
+  const TlsSide side_;
+  Key key_;
+};
+
+int digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+}  // namespace
+
+Result<Key> make_key() {
+  Key key;
+  if (RAND_priv_bytes(key.data(), static_cast<int>(key.size())) != 1)
+    return Error{ErrorClass::kOther, "no random numbers for a key: " + reason()};
+  return key;
+}
+
+std::string key_text(const Key& key) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : key) text += {kDigits[byte >> 4], kDigits[byte & 15]};
+  return text;
+}
+
+Result<Key> parse_key(const std::string& text) {
+  Key key;
+  bool good = text.size() == 2 * key.size();
+  for (size_t i = 0; good && i < key.size(); ++i) {
+    const int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+    good = high >= 0 && low >= 0;
+    key[i] = static_cast<unsigned char>(high * 16 + low);
+  }
+  if (!good) return Error{ErrorClass::kArg, "a key has 64 digits out of 0-9 and a-f"};
+  return key;
+}
+
+Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key) {
+  // Threads may still be inside OpenSSL when the process runs its exit handlers.
+  OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
+  SSL_CTX* context = SSL_CTX_new(side == TlsSide::kClient ? TLS_client_method() : TLS_server_method());
+  if (!context || SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
+      SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") != 1) {
+    SSL_CTX_free(context);
+    return Error{ErrorClass::kOther, "OpenSSL has no TLS 1.3 with AES-128-GCM: " + reason()};
+  }
+  SSL_CTX_set_num_tickets(context, 0);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY);
+  if (side == TlsSide::kClient) {
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);   // a certificate is never good enough: nothing is trusted
+    SSL_CTX_set_psk_use_session_callback(context, offer_key);
+  } else {
+    SSL_CTX_set_psk_find_session_callback(context, find_key);
+  }
+  return std::shared_ptr<TlsContext>(std::make_shared<Context>(context, side, key));
+}
+
+}  // namespace mercutio::remote

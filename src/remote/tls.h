@@ -1,0 +1,44 @@
+// TLS 1.3 with a key both sides have already (RFC 8446, external PSK with ECDHE): no certificates, and forward secrecy.
+// A stream never blocks: a step says what to wait for. Both ends of a connection are the same class.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "base/result.h"
+
+namespace mercutio::remote {
+
+using Key = std::array<unsigned char, 32>;
+Result<Key> make_key();                                // from the system's random numbers
+std::string key_text(const Key& key);                  // 64 hexadecimal digits
+Result<Key> parse_key(const std::string& text);
+
+enum class Wants { kNothing, kRead, kWrite };
+
+struct TlsStep {
+  i64 bytes = 0;                   // moved
+  Wants wants = Wants::kNothing;   // with 0 bytes: what the descriptor has to be ready for
+  bool closed = false;             // the other end said that it is done
+};
+
+class TlsStream {
+ public:
+  virtual ~TlsStream() = default;   // closes the descriptor
+  virtual int fd() const = 0;
+  virtual Result<Wants> shake_hands() = 0;      // kNothing: done; kAccess: not the same key
+  virtual Result<TlsStep> read(Bytes into) = 0;
+  virtual Result<TlsStep> write(ConstBytes from) = 0;
+  virtual bool has_read_ahead() const = 0;      // bytes that a poll of the descriptor does not show
+};
+
+class TlsContext {
+ public:
+  virtual ~TlsContext() = default;
+  // Takes over a connected socket, which becomes nonblocking.
+  virtual Result<std::unique_ptr<TlsStream>> wrap(int fd) = 0;
+};
+enum class TlsSide { kClient, kServer };
+Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key);
+
+}  // namespace mercutio::remote

@@ -1,0 +1,133 @@
+#include "remote/wire.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace mercutio::remote {
+namespace {
+
+// Where the fields of a header stand.
+constexpr size_t kBodyAt = 0, kDataAt = 4, kKindAt = 8, kReservedAt = 10, kCheckAt = 12, kIdAt = 16, kChecksumAt = 24;
+
+struct KindName {
+  Kind kind;
+  const char* name;
+};
+constexpr KindName kKinds[] = {
+    {Kind::kHello, "hello"},     {Kind::kWelcome, "welcome"},         {Kind::kPing, "ping"},
+    {Kind::kPong, "pong"},       {Kind::kReply, "reply"},
+    {Kind::kOpen, "open"},       {Kind::kClose, "close"},             {Kind::kRemove, "delete"},
+    {Kind::kSize, "get size"},   {Kind::kSetSize, "set size"},        {Kind::kPreallocate, "preallocate"},
+    {Kind::kSync, "sync"},       {Kind::kRead, "read"},               {Kind::kWrite, "write"},
+    {Kind::kLock, "lock"},       {Kind::kUnlock, "unlock"},
+};
+
+template <class T>
+void store(std::byte* out, T value) {
+  std::memcpy(out, &value, sizeof value);
+}
+template <class T>
+T load(const std::byte* in) {
+  T value;
+  std::memcpy(&value, in, sizeof value);
+  return value;
+}
+
+std::uint32_t header_check(const std::byte* header) {
+  std::byte copy[kHeaderBytes];
+  std::memcpy(copy, header, sizeof copy);
+  store(copy + kCheckAt, std::uint32_t{0});
+  return static_cast<std::uint32_t>(XXH3_64bits(copy, sizeof copy));
+}
+
+Error not_a_frame(const char* why) {
+  return Error{ErrorClass::kIo, std::string("the other end does not speak this protocol: ") + why};
+}
+
+}  // namespace
+
+const char* kind_name(Kind kind) {
+  for (const KindName& known : kKinds)
+    if (known.kind == kind) return known.name;
+  return "unknown";
+}
+
+bool is_request(Kind kind) {
+  return kind >= Kind::kOpen && kind <= Kind::kUnlock;
+}
+
+u64 checksum_of(ConstBytes bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+void write_header(const FrameHeader& header, std::byte* out) {
+  store(out + kBodyAt, htole32(static_cast<std::uint32_t>(header.body_bytes)));
+  store(out + kDataAt, htole32(static_cast<std::uint32_t>(header.data_bytes)));
+  store(out + kKindAt, htole16(static_cast<std::uint16_t>(header.kind)));
+  store(out + kReservedAt, std::uint16_t{0});
+  store(out + kIdAt, htole64(header.id));
+  store(out + kChecksumAt, htole64(header.checksum));
+  store(out + kCheckAt, htole32(header_check(out)));
+}
+
+Result<FrameHeader> parse_header(ConstBytes bytes) {
+  if (bytes.size() < static_cast<size_t>(kHeaderBytes)) return not_a_frame("a header was cut short");
+  const std::byte* in = bytes.data();
+  if (le32toh(load<std::uint32_t>(in + kCheckAt)) != header_check(in)) return not_a_frame("a header is damaged");
+  if (load<std::uint16_t>(in + kReservedAt) != 0) return not_a_frame("a reserved field is not zero");
+  FrameHeader header;
+  header.kind = static_cast<Kind>(le16toh(load<std::uint16_t>(in + kKindAt)));
+  header.body_bytes = le32toh(load<std::uint32_t>(in + kBodyAt));
+  header.data_bytes = le32toh(load<std::uint32_t>(in + kDataAt));
+  header.id = le64toh(load<u64>(in + kIdAt));
+  header.checksum = le64toh(load<u64>(in + kChecksumAt));
+  if (std::strcmp(kind_name(header.kind), "unknown") == 0) return not_a_frame("an unknown kind of frame");
+  if (header.body_bytes > kMaxBodyBytes || header.data_bytes > kMaxDataBytes) return not_a_frame("a frame is too long");
+  return header;
+}
+
+bool payload_is_whole(const FrameHeader& header, ConstBytes payload) {
+  return static_cast<i64>(payload.size()) == header.payload_bytes() && checksum_of(payload) == header.checksum;
+}
+
+void seal(Buffer& frame, Kind kind, u64 id, i64 body_bytes) {
+  FrameHeader header;
+  header.kind = kind;
+  header.id = id;
+  header.body_bytes = body_bytes;
+  header.data_bytes = static_cast<i64>(frame.size()) - kHeaderBytes - body_bytes;
+  header.checksum = checksum_of(ConstBytes(frame).subspan(kHeaderBytes));
+  write_header(header, frame.data());
+}
+
+Buffer frame_of(Kind kind, u64 id, const Buffer& body) {
+  Buffer frame(kHeaderBytes);
+  frame.insert(frame.end(), body.begin(), body.end());
+  seal(frame, kind, id, static_cast<i64>(body.size()));
+  return frame;
+}
+
+Reply reply_of(const Error& error, const std::string& host) {
+  Reply reply;
+  reply.outcome = static_cast<std::uint32_t>(Outcome::kFailed);
+  reply.error_class = error_class_name(error.cls);
+  reply.text = error.what;
+  reply.host = host;
+  reply.sys_errno = error.sys_errno;
+  reply.offset = error.offset;
+  reply.bytes = error.bytes;
+  return reply;
+}
+
+Error error_of(const Reply& reply) {
+  Error error;
+  for (int cls = 1; cls <= static_cast<int>(ErrorClass::kOther); ++cls)
+    if (reply.error_class == error_class_name(static_cast<ErrorClass>(cls))) error.cls = static_cast<ErrorClass>(cls);
+  error.what = reply.text + " (on " + reply.host + ")";
+  error.sys_errno = static_cast<int>(reply.sys_errno);
+  error.offset = reply.offset;
+  error.bytes = reply.bytes;
+  return error;
+}
+
+}  // namespace mercutio::remote

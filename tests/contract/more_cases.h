@@ -1,0 +1,22 @@
+// Drivers that are not in every build.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "storage/storage.h"
+
+namespace mercutio {
+
+struct ContractCase {
+  const char* label;
+  const char* prefix;
+  bool keeps_bytes;
+  std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap;
+  const char* backend = "auto";
+};
+
+std::vector<ContractCase> more_cases();
+
+}  // namespace mercutio

@@ -1,0 +1,272 @@
+// Broken links, wrong keys, and others who knock: nothing hangs, nothing is done twice, nothing is told done that isn't.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "fixture.h"
+
+namespace mercutio::remote {
+namespace {
+
+void wait_ms(i64 ms) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
+class RemoteFaults : public RemoteTest {
+ protected:
+  void SetUp() override {
+    RemoteTest::SetUp();
+    relay = std::make_unique<Relay>(server->port());
+    connection.servers = {{"127.0.0.1", relay->port()}};
+    connection.silence_ms = 5'000;
+    connection.patience_ms = 20'000;
+  }
+  void TearDown() override {
+    relay.reset();
+    RemoteTest::TearDown();
+  }
+  std::unique_ptr<Relay> relay;
+};
+
+TEST_F(RemoteFaults, AllArrivesThroughALinkThatBreaks) {
+  const auto at = session();
+  auto file = std::move(*open_remote(at, "data/broken", writing()));
+  auto out = filled(48 * MiB, 7);
+  std::atomic<bool> over{false};
+  std::thread breaker([&] {
+    for (int i = 0; i < 8 && !over; ++i) {
+      wait_ms(15 + 10 * i);
+      relay->cut();
+    }
+  });
+  for (i64 done = 0; done < 48; done += 4) {
+    std::vector<IoPiece> pieces;
+    for (i64 i = 0; i < 64; ++i) pieces.push_back({done * MiB + i * 64 * KiB, out.data() + done * MiB + i * 64 * KiB, 64 * KiB});
+    const auto written = file->write(pieces);
+    ASSERT_TRUE(written.ok()) << written.error().what;
+    wait_ms(10);
+  }
+  over = true;
+  breaker.join();
+  std::vector<std::byte> in(out.size());
+  relay->cut();
+  const IoPiece all{0, in.data(), static_cast<i64>(in.size())};
+  EXPECT_EQ(file->read(std::span(&all, 1)).value(), 48 * MiB);
+  EXPECT_EQ(in, out);
+  EXPECT_TRUE(file->close().ok());
+  EXPECT_GT(at->counts().reconnects, 0);
+}
+
+// The request arrives, its answer doesn't: asked again, the server must not find the file that it has made itself.
+TEST_F(RemoteFaults, WhatWasDoneIsNotDoneAgain) {
+  const auto at = session();
+  auto first = std::move(*open_remote(at, "data/first", writing()));
+  relay->hold_answers(true);
+  std::thread breaker([&] {
+    while (!std::filesystem::exists(folder + "/once")) wait_ms(2);
+    relay->cut();
+    relay->hold_answers(false);
+  });
+  OpenOptions once = writing();
+  once.exclusive = true;
+  const auto opened = open_remote(at, "data/once", once);
+  breaker.join();
+  EXPECT_TRUE(opened.ok()) << opened.error().what;
+}
+
+TEST_F(RemoteFaults, ASilentLinkIsMadeAnew) {
+  connection.silence_ms = 400;
+  const auto at = session();
+  auto file = std::move(*open_remote(at, "data/silent", writing()));
+  auto data = filled(1 * MiB, 4);
+  relay->hold_all(true);
+  std::thread healer([&] {
+    wait_ms(900);
+    relay->cut();
+    relay->hold_all(false);
+  });
+  EXPECT_TRUE(write(*file, 0, data).ok());
+  healer.join();
+  EXPECT_TRUE(same(content("silent"), data));
+}
+
+TEST_F(RemoteFaults, AServerThatIsGoneIsSaidToBeGone) {
+  connection.patience_ms = 600;
+  const auto at = session();
+  auto file = std::move(*open_remote(at, "data/gone", writing()));
+  auto data = filled(1 * MiB, 4);
+  ASSERT_TRUE(write(*file, 0, data).ok());
+  server.reset();
+  const i64 start = now_ns();
+  const auto written = write(*file, 0, data);
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().cls, ErrorClass::kIo);
+  EXPECT_NE(written.error().what.find("far"), std::string::npos) << written.error().what;
+  EXPECT_NE(written.error().what.find("mercutio connect"), std::string::npos) << written.error().what;
+  EXPECT_LT(now_ns() - start, 15'000'000'000);
+  EXPECT_FALSE(file->sync().ok());
+  EXPECT_FALSE(file->close().ok());
+}
+
+TEST_F(RemoteFaults, AServerThatWasStartedAnewDoesNotPretend) {
+  const auto at = session();
+  auto file = std::move(*open_remote(at, "data/anew", writing()));
+  const int port = server->port();
+  server.reset();
+  options.port = port;
+  start_server();
+  auto data = filled(100, 4);
+  const auto written = write(*file, 0, data);
+  ASSERT_FALSE(written.ok());
+  EXPECT_NE(written.error().what.find("open the file again"), std::string::npos) << written.error().what;
+}
+
+TEST_F(RemoteFaults, ASlowRequestHasAnEnd) {
+  connection.timeout_ms = 700;
+  connection.silence_ms = 60'000;
+  const auto at = session();
+  auto file = std::move(*open_remote(at, "data/slow", writing()));
+  relay->hold_all(true);
+  auto data = filled(5 * MiB, 4);
+  const auto written = write(*file, 0, data);
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().sys_errno, ETIMEDOUT);
+  relay->cut();
+  relay->hold_all(false);
+}
+
+TEST_F(RemoteFaults, NobodyThere) {
+  int port = 0;
+  ::close(listen_here(port));
+  connection.servers = {{"127.0.0.1", port}};
+  const auto opened = open_remote(session(), "data/x", {});
+  ASSERT_FALSE(opened.ok());
+  EXPECT_NE(opened.error().what.find("can't be made"), std::string::npos) << opened.error().what;
+}
+
+TEST_F(RemoteFaults, AnotherKeyIsRefused) {
+  connection.key = *make_key();
+  const i64 start = now_ns();
+  const auto opened = open_remote(session(), "data/x", writing());
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().cls, ErrorClass::kAccess) << opened.error().what;
+  EXPECT_LT(now_ns() - start, 10'000'000'000);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/x"));
+  for (int i = 0; i < 400 && log().find("refused") == std::string::npos; ++i) wait_ms(5);
+  EXPECT_NE(log().find("refused"), std::string::npos) << log();
+}
+
+// Everything that a client sent, recorded and sent again.
+TEST_F(RemoteFaults, AReplayIsNoClient) {
+  {
+    auto file = std::move(*open_remote(session(), "data/replayed", writing()));
+    auto data = filled(1000, 1);
+    ASSERT_TRUE(write(*file, 0, data).ok());
+    ASSERT_TRUE(file->close().ok());
+  }
+  std::filesystem::remove(folder + "/replayed");
+  const std::string recorded = relay->first_client_bytes();
+  ASSERT_GT(recorded.size(), 1000U);
+  const int fd = connect_to(server->port());
+  ASSERT_EQ(::send(fd, recorded.data(), recorded.size(), MSG_NOSIGNAL), static_cast<ssize_t>(recorded.size()));
+  for (int i = 0; i < 400 && log().find("refused") == std::string::npos; ++i) wait_ms(5);
+  ::close(fd);
+  EXPECT_NE(log().find("refused"), std::string::npos) << log();
+  EXPECT_FALSE(std::filesystem::exists(folder + "/replayed"));
+}
+
+TEST_F(RemoteFaults, KnockersDontDisturb) {
+  std::vector<int> knockers;
+  for (int i = 0; i < 20; ++i) {
+    knockers.push_back(connect_to(server->port()));
+    const std::string text = i % 2 ? "GET / HTTP/1.0\r\n\r\n" : std::string(20000, static_cast<char>(i * 13));
+    (void)!::send(knockers.back(), text.data(), i < 10 ? text.size() : 0, MSG_NOSIGNAL);
+  }
+  auto file = std::move(*open_remote(session(), "data/quiet", writing()));
+  auto data = filled(2 * MiB, 1);
+  EXPECT_TRUE(write(*file, 0, data).ok());
+  for (const int fd : knockers) ::close(fd);
+}
+
+// A client with the right key that breaks the protocol: its stream ends, the server goes on.
+class Rogue {
+ public:
+  Rogue(int port, const Key& key) {
+    auto tls = make_tls(TlsSide::kClient, key);
+    channel = std::make_unique<Channel>(std::move(*(*tls)->wrap(connect_to(port))), "rogue");
+    EXPECT_TRUE(channel->shake_hands(5000).ok());
+  }
+  void hello(Hello hello = {}) { (void)channel->send(frame_with(Kind::kHello, 0, hello), 5000); }
+  // Whether the server ends the stream, after whatever it has to say.
+  bool is_cut() {
+    Frame frame;
+    for (int i = 0; i < 5; ++i) {
+      const auto got = channel->receive(frame, kMaxDataBytes, 5000);
+      if (!got) return got.error().sys_errno != ETIMEDOUT;
+      if (!*got) return true;
+    }
+    return false;
+  }
+  std::unique_ptr<Channel> channel;
+};
+
+TEST_F(RemoteFaults, FramesThatBreakTheRulesEndTheStream) {
+  const auto sent = [&](const Buffer& frame, bool greeted) {
+    Rogue rogue(server->port(), options.key);
+    if (greeted) rogue.hello();
+    (void)rogue.channel->send(frame, 5000);
+    return rogue.is_cut();
+  };
+  Buffer body;
+  put_message(body, PlainRequest{});
+  EXPECT_TRUE(sent(frame_of(Kind::kPing, 0, {}), false)) << "no hello";
+  EXPECT_TRUE(sent(frame_of(Kind::kReply, 1, {}), true)) << "a server's frame";
+  EXPECT_TRUE(sent(frame_of(Kind::kSize, 1, {}), true)) << "a request that is too short";
+  Buffer damaged = frame_of(Kind::kSize, 1, body);
+  damaged.back() ^= std::byte{1};
+  EXPECT_TRUE(sent(damaged, true)) << "a wrong checksum";
+  Buffer huge(kHeaderBytes);
+  FrameHeader header;
+  header.kind = Kind::kWrite;
+  header.data_bytes = 0xFFFFFFFF;
+  write_header(header, huge.data());
+  EXPECT_TRUE(sent(huge, true)) << "4 GiB of data";
+  header.data_bytes = 2 * MiB;
+  write_header(header, huge.data());
+  EXPECT_TRUE(sent(huge, true)) << "more than was granted";
+  Hello other;
+  other.lowest = other.highest = 9;
+  Rogue future(server->port(), options.key);
+  future.hello(other);
+  EXPECT_TRUE(future.is_cut()) << "another version";
+  EXPECT_TRUE(open_remote(session(), "data/after", writing()).ok());
+}
+
+TEST_F(RemoteFaults, LocksOfAClientThatDiedAreGivenBack) {
+  server.reset();
+  options.grace_ms = 500;
+  options.port = 0;
+  start_server();
+  Relay fragile(server->port());
+  Connection there = connection;
+  there.servers = {{"127.0.0.1", fragile.port()}};
+  const auto dying = *Session::make(there, 0);
+  auto held_file = std::move(*open_remote(dying, "data/locked", writing()));
+  auto held = held_file->lock(0, 100, true);
+  ASSERT_TRUE(held.ok()) << held.error().what;
+  auto other = std::move(*open_remote(session(), "data/locked", writing()));
+  std::atomic<bool> got{false};
+  std::thread waiter([&] { got = other->lock(50, 60, true).ok(); });
+  wait_ms(100);
+  EXPECT_FALSE(got);
+  fragile.refuse(true);
+  fragile.cut();
+  waiter.join();
+  EXPECT_TRUE(got);
+  fragile.refuse(false);
+  EXPECT_FALSE(held_file->size().ok()) << "given up, and told so";
+}
+
+}  // namespace
+}  // namespace mercutio::remote

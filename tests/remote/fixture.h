@@ -1,0 +1,85 @@
+// A server in this process that exports a fresh folder as "data" (may be written) and as "seen" (may not).
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/trace.h"
+#include "relay.h"
+#include "remote/file.h"
+#include "remote/server.h"
+
+namespace mercutio::remote {
+
+class RemoteTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/mercutio-remote-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    folder = name;
+    options.key = *make_key();
+    options.exports = {{"data", folder, true}, {"seen", folder, false}};
+    options.log = [this](const std::string& line) {
+      std::lock_guard guard(log_mutex_);
+      log_ += line + "\n";
+    };
+    start_server();
+  }
+  void TearDown() override {
+    server.reset();
+    std::filesystem::remove_all(folder);
+  }
+  void start_server() {
+    auto started = Server::start(options);
+    ASSERT_TRUE(started.ok()) << started.error().what;
+    server = std::move(*started);
+    connection.host = "far";
+    connection.key = options.key;
+    connection.servers = {{"127.0.0.1", server->port()}};
+  }
+  std::shared_ptr<Session> session() {
+    auto made = Session::make(connection, 0);
+    EXPECT_TRUE(made.ok());
+    return *made;
+  }
+  static OpenOptions writing() {
+    OpenOptions wanted;
+    wanted.write = wanted.create = true;
+    return wanted;
+  }
+  std::string content(const std::string& name) {
+    std::ifstream in(folder + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::string log() {
+    std::lock_guard guard(log_mutex_);
+    return log_;
+  }
+  static std::vector<std::byte> filled(i64 bytes, int seed) {
+    std::vector<std::byte> data(static_cast<size_t>(bytes));
+    for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>((i * 31 + i / 4096 + static_cast<size_t>(seed)) & 255);
+    return data;
+  }
+  static Result<i64> write(Storage& file, i64 offset, std::vector<std::byte>& data) {
+    const IoPiece piece{offset, data.data(), static_cast<i64>(data.size())};
+    return file.write(std::span(&piece, 1));
+  }
+  static bool same(const std::string& text, const std::vector<std::byte>& data) {
+    return text.size() == data.size() && std::memcmp(text.data(), data.data(), data.size()) == 0;
+  }
+
+  std::string folder;
+  ServerOptions options;
+  std::unique_ptr<Server> server;
+  Connection connection;
+
+ private:
+  std::mutex log_mutex_;
+  std::string log_;
+};
+
+}  // namespace mercutio::remote

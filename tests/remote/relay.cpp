@@ -1,0 +1,105 @@
+#include "relay.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+
+namespace mercutio::remote {
+namespace {
+
+constexpr int kTickMs = 5;
+
+sockaddr_in here(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+}  // namespace
+
+int connect_to(int port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in address = here(port);
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
+
+int listen_here(int& port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = here(0);
+  socklen_t bytes = sizeof address;
+  (void)::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  (void)::listen(fd, 16);
+  (void)::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes);
+  port = ntohs(address.sin_port);
+  return fd;
+}
+
+Relay::Relay(int target_port) : target_port_(target_port) {
+  listener_ = listen_here(port_);
+  accepting_ = std::thread([this] { accept_streams(); });
+}
+
+Relay::~Relay() {
+  stopping_ = true;
+  accepting_.join();
+  for (std::thread& thread : threads_) thread.join();
+  ::close(listener_);
+}
+
+void Relay::cut() {
+  ++cuts_;
+}
+
+std::string Relay::first_client_bytes() {
+  std::lock_guard guard(mutex_);
+  return first_bytes_;
+}
+
+void Relay::accept_streams() {
+  while (!stopping_) {
+    pollfd ready{listener_, POLLIN, 0};
+    if (::poll(&ready, 1, kTickMs) <= 0) continue;
+    const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (client < 0) continue;
+    if (refusing_)
+      ::close(client);
+    else
+      threads_.emplace_back([this, client] { pass(client); });
+  }
+}
+
+void Relay::pass(int client) {
+  const int number = accepted_++, cuts = cuts_;
+  const int server = connect_to(target_port_);
+  std::array<char, 1 << 16> buffer;
+  bool open = server >= 0;
+  while (open && !stopping_ && cuts == cuts_) {
+    const short from_client = silent_ ? 0 : POLLIN, from_server = silent_ || holding_ ? 0 : POLLIN;
+    pollfd ready[] = {{client, from_client, 0}, {server, from_server, 0}};
+    (void)::poll(ready, 2, kTickMs);
+    for (int side = 0; side < 2 && open; ++side) {
+      if ((ready[side].revents & POLLIN) == 0) continue;
+      const ssize_t got = ::recv(ready[side].fd, buffer.data(), buffer.size(), 0);
+      open = got > 0;
+      for (ssize_t sent = 0; open && sent < got;) {
+        const ssize_t more = ::send(ready[1 - side].fd, buffer.data() + sent, static_cast<size_t>(got - sent), MSG_NOSIGNAL);
+        open = more > 0;
+        sent += more;
+      }
+      if (side != 0 || number != 0 || got <= 0) continue;
+      std::lock_guard guard(mutex_);
+      first_bytes_.append(buffer.data(), static_cast<size_t>(got));
+    }
+  }
+  ::close(client);
+  if (server >= 0) ::close(server);
+}
+
+}  // namespace mercutio::remote

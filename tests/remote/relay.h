@@ -1,0 +1,43 @@
+// A relay between a client and a server in this process: it passes bytes on, and breaks the link in every way a test wants.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace mercutio::remote {
+
+class Relay {
+ public:
+  explicit Relay(int target_port);
+  ~Relay();
+  int port() const { return port_; }
+
+  void cut();                                    // every stream now; new ones are served
+  void refuse(bool yes) { refusing_ = yes; }     // new streams are closed at once
+  void hold_answers(bool yes) { holding_ = yes; }// what the server says stays here
+  void hold_all(bool yes) { silent_ = yes; }     // nothing passes, nothing is closed
+  std::string first_client_bytes();              // what the first stream's client sent
+  int streams() const { return accepted_; }
+
+ private:
+  void accept_streams();
+  void pass(int client);
+
+  const int target_port_;
+  int listener_ = -1, port_ = 0;
+  std::atomic<bool> refusing_{false}, holding_{false}, silent_{false}, stopping_{false};
+  std::atomic<int> cuts_{0}, accepted_{0};
+  std::mutex mutex_;
+  std::string first_bytes_;
+  std::list<std::thread> threads_;
+  std::thread accepting_;
+};
+
+int connect_to(int port);      // a plain stream to this machine
+int listen_here(int& port);
+
+}  // namespace mercutio::remote

@@ -1,0 +1,183 @@
+// What a server lets a client do, and what it costs.
+#include <unistd.h>
+
+#include "fixture.h"
+
+namespace mercutio::remote {
+namespace {
+
+using RemoteFiles = RemoteTest;
+
+TEST_F(RemoteFiles, PathsStayInTheirRoot) {
+  std::filesystem::create_directory(folder + "/in");
+  std::ofstream(folder + "/in/file") << "inside";
+  std::filesystem::create_symlink("/etc/passwd", folder + "/absolute");
+  std::filesystem::create_symlink("../../../../etc", folder + "/in/up");
+  std::filesystem::create_symlink("in/file", folder + "/fine");
+  ASSERT_EQ(::mkfifo((folder + "/pipe").c_str(), 0600), 0);
+  const auto at = session();
+  const auto refused = [&](const std::string& path) {
+    const auto opened = open_remote(at, path, {});
+    return opened ? ErrorClass::kNone : opened.error().cls;
+  };
+  EXPECT_EQ(refused("data/in/file"), ErrorClass::kNone);
+  EXPECT_EQ(refused("data//in/../in/file"), ErrorClass::kNone);
+  EXPECT_EQ(refused("data/fine"), ErrorClass::kNone);
+  EXPECT_EQ(refused("data/absolute"), ErrorClass::kAccess);
+  EXPECT_EQ(refused("data/in/up/passwd"), ErrorClass::kAccess);
+  EXPECT_EQ(refused("data/../../etc/passwd"), ErrorClass::kAccess);
+  EXPECT_EQ(refused("../etc/passwd"), ErrorClass::kNoSuchFile);
+  EXPECT_EQ(refused("etc/passwd"), ErrorClass::kNoSuchFile);
+  EXPECT_EQ(refused("data/in"), ErrorClass::kBadFile);
+  EXPECT_EQ(refused("data"), ErrorClass::kBadFile);
+  EXPECT_EQ(refused("data/pipe"), ErrorClass::kBadFile);
+  EXPECT_EQ(refused(std::string("data/in/file\0x", 14)), ErrorClass::kBadFile);
+  EXPECT_EQ(open_remote(at, "seen/in/file", writing()).error().cls, ErrorClass::kReadOnly);
+  EXPECT_EQ(open_remote(at, "seen/new", writing()).error().cls, ErrorClass::kReadOnly);
+  EXPECT_EQ(open_remote(at, "data/in/up/new", writing()).error().cls, ErrorClass::kAccess);
+  EXPECT_NE(log().find("opens to read data/absolute: refused"), std::string::npos) << log();
+}
+
+TEST_F(RemoteFiles, DeletingStaysInTheRootToo) {
+  std::filesystem::create_directory(folder + "/in");
+  std::filesystem::create_symlink("/tmp", folder + "/in/out");
+  std::ofstream(folder + "/gone") << "x";
+  const auto at = session();
+  const auto remove = [&](const std::string& path) {
+    PlainRequest request;
+    request.path = path;
+    Buffer message;
+    put_message(message, request);
+    const auto reply = at->call(Kind::kRemove, std::move(message));
+    return reply ? ErrorClass::kNone : reply.error().cls;
+  };
+  EXPECT_EQ(remove("seen/gone"), ErrorClass::kReadOnly);
+  EXPECT_EQ(remove("data/gone"), ErrorClass::kNone);
+  EXPECT_EQ(remove("data/gone"), ErrorClass::kNoSuchFile);
+  EXPECT_EQ(remove("data/in/out/anything"), ErrorClass::kAccess);
+  EXPECT_NE(remove("data/in"), ErrorClass::kNone);
+  EXPECT_NE(remove("data/.."), ErrorClass::kNone);
+}
+
+TEST_F(RemoteFiles, ErrorsNameTheHostAndItsErrno) {
+  const auto opened = open_remote(session(), "data/missing", {});
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().sys_errno, ENOENT);
+  char host[256] = "";
+  (void)::gethostname(host, sizeof host - 1);
+  EXPECT_NE(opened.error().what.find(std::string("(on ") + host + ")"), std::string::npos) << opened.error().what;
+}
+
+// Block-cyclic: a thousand pieces a transfer, the same list at another place each time.
+TEST_F(RemoteFiles, AListIsShippedOnceAndThenCostsWords) {
+  connection.streams = 3;
+  const auto at = session();
+  auto file = std::move(*open_remote(at, "data/cyclic", writing()));
+  auto data = filled(1024 * 512, 1);
+  i64 before = 0, requests = 0;
+  for (i64 round = 0; round < 8; ++round) {
+    if (round == 1) before = at->counts().request_bytes, requests = at->counts().requests;
+    std::vector<IoPiece> pieces;
+    for (i64 i = 0; i < 1024; ++i) pieces.push_back({(round * 1024 + i) * 4096 + 512, data.data() + i * 512, 512});
+    ASSERT_EQ(file->write(pieces).value(), 1024 * 512);
+  }
+  EXPECT_LE(at->counts().definitions, 3) << "once a stream at most";
+  EXPECT_LE(at->counts().request_bytes - before, 200 * (at->counts().requests - requests));
+  const std::string there = content("cyclic");
+  ASSERT_EQ(there.size(), (7 * 1024 + 1023) * 4096 + 1024);
+  for (size_t i = 0; i < 8 * 1024; ++i)
+    ASSERT_EQ(std::memcmp(there.data() + i * 4096 + 512, data.data() + i % 1024 * 512, 512), 0) << i;
+}
+
+TEST_F(RemoteFiles, IrregularListsGoBackAndForth) {
+  auto file = std::move(*open_remote(session(), "data/irregular", writing()));
+  auto out = filled(300'000, 5);
+  std::vector<IoPiece> pieces;
+  for (i64 at = 0, offset = 900'000; at < 300'000; at += 1000) {
+    pieces.push_back({offset, out.data() + at, 1000});
+    offset -= 1000 + (at / 1000 * 7) % 1900;
+  }
+  ASSERT_EQ(file->write(pieces).value(), 300'000);
+  std::vector<std::byte> in(300'000);
+  for (IoPiece& piece : pieces) piece.data = in.data() + (piece.data - out.data());
+  ASSERT_EQ(file->read(pieces).value(), 300'000);
+  EXPECT_EQ(in, out);
+}
+
+TEST_F(RemoteFiles, BigTransfersUseEveryStream) {
+  auto file = std::move(*open_remote(session(), "data/big", writing()));
+  auto out = filled(33 * MiB + 17, 2);
+  ASSERT_EQ(write(*file, 3, out).value(), 33 * MiB + 17);
+  std::vector<std::byte> in(out.size() + 100);
+  const IoPiece piece{3, in.data(), static_cast<i64>(in.size())};
+  EXPECT_EQ(file->read(std::span(&piece, 1)).value(), 33 * MiB + 17) << "cut short by the end of the file";
+  in.resize(out.size());
+  EXPECT_EQ(in, out);
+  EXPECT_TRUE(file->sync().ok());
+  EXPECT_TRUE(file->close().ok());
+}
+
+TEST_F(RemoteFiles, WriteBehindTellsItsErrorAtSync) {
+  connection.write_behind_bytes = 1 * MiB;
+  auto file = std::move(*open_remote(session(), "data/behind", writing()));
+  auto data = filled(1000, 3);
+  EXPECT_TRUE(write(*file, 0, data).ok());
+  EXPECT_TRUE(write(*file, i64{1} << 62, data).ok()) << "nobody knows yet";
+  const Status synced = file->sync();
+  ASSERT_FALSE(synced.ok());
+  EXPECT_TRUE(file->sync().ok()) << "told once";
+  EXPECT_TRUE(write(*file, i64{1} << 62, data).ok());
+  EXPECT_FALSE(file->close().ok());
+  EXPECT_TRUE(same(content("behind"), data));
+}
+
+TEST_F(RemoteFiles, WriteBehindKeepsTheOrderOfWhatOverlaps) {
+  connection.write_behind_bytes = 4 * MiB;
+  auto file = std::move(*open_remote(session(), "data/order", writing()));
+  std::vector<std::byte> data;
+  for (int i = 0; i < 40; ++i) {
+    data = filled(200'000, i);
+    ASSERT_TRUE(write(*file, 0, data).ok());
+  }
+  EXPECT_TRUE(file->close().ok());
+  EXPECT_TRUE(same(content("order"), data));
+}
+
+TEST(ConnectionFile, ComesBackAndRefusesNonsense) {
+  Connection connection;
+  connection.host = "far";
+  connection.key = *make_key();
+  connection.servers = {{"10.0.0.1", 4000}, {"::1", 4001}};
+  connection.streams = 7;
+  const auto back = parse_connection(connection_text(connection));
+  ASSERT_TRUE(back.ok()) << back.error().what;
+  EXPECT_EQ(*back, connection);
+  for (const char* wrong : {"", "host a\n", "host a\nkey 12\nserver a 1\n", "streams 17\n", "server a 70000\n", "colour red\n"})
+    EXPECT_FALSE(parse_connection(wrong).ok()) << wrong;
+}
+
+TEST(ConnectionFile, MustBePrivate) {
+  char folder[] = "/tmp/mercutio-connection-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  ::setenv("MERCUTIO_CONNECTIONS", folder, 1);
+  Connection connection;
+  connection.host = "far";
+  connection.servers = {{"::1", 4001}};
+  ASSERT_TRUE(store_connection(connection).ok());
+  EXPECT_TRUE(load_connection("far").ok());
+  ASSERT_EQ(::chmod((std::string(folder) + "/far").c_str(), 0640), 0);
+  EXPECT_EQ(load_connection("far").error().cls, ErrorClass::kAccess);
+  EXPECT_NE(load_connection("other").error().what.find("mercutio connect"), std::string::npos);
+  for (const char* name : {"", "..", "a/b", ".hidden"}) EXPECT_FALSE(load_connection(name).ok()) << name;
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Exports, AreReadFromTheCommandLine) {
+  EXPECT_TRUE(parse_export("a=/b:rw")->writable);
+  EXPECT_FALSE(parse_export("a=/b")->writable);
+  EXPECT_EQ(parse_export("a=/b:c:rw")->directory, "/b:c");
+  for (const char* wrong : {"", "a", "=/b", "a=b", "a/b=/c", "a=:rw"}) EXPECT_FALSE(parse_export(wrong).ok()) << wrong;
+}
+
+}  // namespace
+}  // namespace mercutio::remote

@@ -1,0 +1,62 @@
+#include "arguments.h"
+
+#include <algorithm>
+
+#include "model/size_text.h"
+
+namespace mercutio::remote {
+
+Result<Arguments> Arguments::parse(int argc, char** argv, const std::vector<Option>& known) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (!word.starts_with("--")) {
+      arguments.words_.push_back(word);
+      continue;
+    }
+    const size_t equals = word.find('=');
+    const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
+    const auto option = std::find_if(known.begin(), known.end(), [&](const Option& o) { return name == o.name; });
+    if (option == known.end()) return Error{ErrorClass::kArg, "there is no option --" + name + "; --help lists them"};
+    std::string value = "yes";
+    if (option->value && equals != std::string::npos)
+      value = word.substr(equals + 1);
+    else if (option->value && i + 1 < argc)
+      value = argv[++i];
+    else if (option->value || equals != std::string::npos)
+      return Error{ErrorClass::kArg, "--" + name + (option->value ? std::string(" needs ") + option->value : " takes no value")};
+    arguments.given_.emplace_back(name, value);
+  }
+  return arguments;
+}
+
+std::vector<std::string> Arguments::all(const std::string& name) const {
+  std::vector<std::string> values;
+  for (const auto& [key, value] : given_)
+    if (key == name) values.push_back(value);
+  return values;
+}
+
+std::string Arguments::text(const std::string& name, const std::string& otherwise) const {
+  const std::vector<std::string> values = all(name);
+  return values.empty() ? otherwise : values.back();
+}
+
+Result<i64> Arguments::number(const std::string& name, i64 otherwise) const {
+  if (!has(name)) return otherwise;
+  const std::optional<i64> value = parse_size(text(name));
+  if (!value || *value < 0) return Error{ErrorClass::kArg, "--" + name + ": '" + text(name) + "' is no number"};
+  return *value;
+}
+
+std::string help_text(const std::string& usage, const std::vector<Option>& known) {
+  std::string text = usage + "\n\n";
+  for (const Option& option : known) {
+    std::string left = std::string("  --") + option.name + (option.value ? std::string(" ") + option.value : "");
+    left.resize(std::max<size_t>(left.size() + 2, 30), ' ');
+    text += left + option.help + "\n";
+  }
+  return text;
+}
+
+}  // namespace mercutio::remote

@@ -1,0 +1,184 @@
+// mercutio-connect, behind `mercutio connect`: starts mercutiod on another cluster through the user's own ssh, hands it a key
+// made for this one connection, and keeps how to reach it in a file that only the user can read and jobs find.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "arguments.h"
+#include "remote/connection_file.h"
+#include "remote/exports.h"
+#include "remote/session.h"
+
+namespace mercutio::remote {
+namespace {
+
+const std::vector<Option> kOptions = {
+    {"root", "NAME=/DIR[:rw]", "a directory there to use as mercutio://host/NAME; read-only without :rw; may be repeated"},
+    {"name", "HOST", "the host in mercutio://HOST/... (the one given to ssh)"},
+    {"listen", "ADDRESS[:PORT]", "where mercutiod listens there (the address that ssh reached)"},
+    {"daemon", "COMMAND", "how mercutiod is called there (mercutiod)"},
+    {"via", "COMMAND", "run this instead of ssh and a host, for example: 'docker exec -i box'"},
+    {"idle", "SECONDS", "mercutiod ends when it had no client for so long (3600)"},
+    {"audit", "FILE", "a file there for mercutiod's audit log"},
+    {"streams", "N", "the most connections of a process to its server, 1 to 16 (4)"},
+    {"write-behind", "BYTES", "writes return before so many bytes arrived; errors come with sync or close (0)"},
+    {"help", nullptr, "print this"},
+};
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream input(text);
+  std::vector<std::string> words;
+  for (std::string word; input >> word;) words.push_back(word);
+  return words;
+}
+
+// For the shell at the far end of ssh.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::vector<std::string> daemon_words(const Arguments& arguments) {
+  const bool via = arguments.has("via");
+  std::vector<std::string> words = split(arguments.text("daemon", "mercutiod"));
+  const auto add = [&](const std::string& name, const std::string& value) {
+    words.push_back("--" + name);
+    words.push_back(value);
+  };
+  add("key-fd", "0");
+  add("listen", arguments.text("listen", via ? "127.0.0.1:0" : "ssh"));
+  for (const std::string& root : arguments.all("root")) add("root", root);
+  for (const char* name : {"idle", "audit"})
+    if (arguments.has(name)) add(name, arguments.text(name));
+  words.push_back("--detach");
+  return words;
+}
+
+std::vector<std::string> starter_words(const Arguments& arguments) {
+  const std::vector<std::string> daemon = daemon_words(arguments);
+  std::vector<std::string> words;
+  if (arguments.has("via")) {
+    words = split(arguments.text("via"));
+    words.insert(words.end(), daemon.begin(), daemon.end());
+    return words;
+  }
+  std::string line;
+  for (const std::string& word : daemon) line += (line.empty() ? "" : " ") + quoted(word);
+  return {"ssh", "--", arguments.words()[0], line};
+}
+
+// Runs `words` with `input` as its standard input; what it writes to standard output.
+Result<std::string> run(const std::vector<std::string>& words, const std::string& input) {
+  int to[2], from[2];
+  if (::pipe(to) != 0 || ::pipe(from) != 0) return error_from_errno("pipe", errno);
+  const pid_t child = ::fork();
+  if (child < 0) return error_from_errno("fork", errno);
+  if (child == 0) {
+    ::dup2(to[0], 0);
+    ::dup2(from[1], 1);
+    for (const int fd : {to[0], to[1], from[0], from[1]}) ::close(fd);
+    std::vector<char*> pointers;
+    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    ::execvp(pointers[0], pointers.data());
+    std::fprintf(stderr, "mercutio connect: %s can't be run\n", pointers[0]);
+    ::_exit(127);
+  }
+  ::close(to[0]);
+  ::close(from[1]);
+  signal(SIGPIPE, SIG_IGN);
+  (void)!::write(to[1], input.data(), input.size());
+  ::close(to[1]);
+  std::string output;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = ::read(from[0], buffer, sizeof buffer)) != 0;) {
+    if (got > 0) output.append(buffer, static_cast<size_t>(got));
+    if (got < 0 && errno != EINTR) break;
+  }
+  ::close(from[0]);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Error{ErrorClass::kOther, words[0] + " could not start mercutiod there; what it said stands above. Is Mercutio installed "
+                                                "there, and mercutiod on the PATH of a command run by ssh? --daemon /full/path/mercutiod"};
+  return output;
+}
+
+Status read_announcements(const std::string& output, Connection& connection) {
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    const std::vector<std::string> words = split(line);
+    if (words.size() != 4 || words[0] != "mercutiod") continue;
+    if (words[1] != std::to_string(kProtocolVersion))
+      return Error{ErrorClass::kOther, "mercutiod there speaks version " + words[1] + " of the protocol, this is version " +
+                                           std::to_string(kProtocolVersion) + ": install the same Mercutio on both sides"};
+    connection.servers.push_back({words[2], std::atoi(words[3].c_str())});
+  }
+  if (connection.servers.empty()) return Error{ErrorClass::kOther, "mercutiod did not start there; what it said stands above"};
+  return ok_status();
+}
+
+// A request that only a server with this key can refuse in the way it has to be refused.
+Status try_out(const Connection& connection) {
+  MERCUTIO_LET(const auto session, Session::make(connection, 0));
+  Buffer message;
+  put_message(message, PlainRequest{});
+  const Result<Reply> reply = session->call(Kind::kSize, std::move(message));
+  if (reply || reply.error().sys_errno == EBADF) return ok_status();
+  return reply.error();
+}
+
+std::string host_of(const Arguments& arguments) {
+  if (arguments.has("name")) return arguments.text("name");
+  if (arguments.words().empty()) return "";
+  const std::string& target = arguments.words()[0];
+  return target.substr(target.find('@') == std::string::npos ? 0 : target.find('@') + 1);
+}
+
+Status connect(const Arguments& arguments) {
+  if (arguments.words().size() != (arguments.has("via") ? 0U : 1U) || host_of(arguments).empty() || !arguments.has("root"))
+    return Error{ErrorClass::kArg, "for example: mercutio connect --root data=/scratch/me:rw me@far.example (with --via, --name in place "
+                                   "of a host)"};
+  for (const std::string& root : arguments.all("root")) MERCUTIO_TRY(parse_export(root));
+  Connection connection;
+  connection.host = host_of(arguments);
+  MERCUTIO_LET(connection.streams, arguments.number("streams", connection.streams));
+  MERCUTIO_LET(connection.write_behind_bytes, arguments.number("write-behind", 0));
+  if (connection.streams < 1 || connection.streams > 16) return Error{ErrorClass::kArg, "--streams: 1 to 16"};
+  MERCUTIO_LET(connection.key, make_key());
+  MERCUTIO_LET(const std::string output, run(starter_words(arguments), key_text(connection.key) + "\n"));
+  MERCUTIO_TRY(read_announcements(output, connection));
+  MERCUTIO_TRY(try_out(connection));
+  MERCUTIO_TRY(store_connection(connection));
+  for (const std::string& root : arguments.all("root"))
+    std::printf("mercutio://%s/%s\n", connection.host.c_str(), root.substr(0, root.find('=')).c_str());
+  std::fprintf(stderr, "connected; programs find it in %s/%s\n", connection_directory().c_str(), connection.host.c_str());
+  return ok_status();
+}
+
+int main_of(int argc, char** argv) {
+  const auto arguments = Arguments::parse(argc, argv, kOptions);
+  if (arguments && arguments->has("help")) {
+    std::printf("%s", help_text("mercutio connect --root NAME=/DIR[:rw] user@host\nStarts mercutiod there by ssh; afterwards programs here "
+                                "open mercutio://host/NAME/file.", kOptions).c_str());
+    return 0;
+  }
+  const Status done = arguments ? connect(*arguments) : Status(arguments.error());
+  if (done) return 0;
+  std::fprintf(stderr, "mercutio connect: %s\n", done.error().what.c_str());
+  return done.error().cls == ErrorClass::kArg ? 2 : 1;
+}
+
+}  // namespace
+}  // namespace mercutio::remote
+
+int main(int argc, char** argv) {
+  return mercutio::remote::main_of(argc, argv);
+}

@@ -10,11 +10,11 @@ CMAKE_ARGS ?=
 PREFIX ?= /usr/local
 CASES ?= 100000
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files peers remote_wire
+FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files trace peers remote_wire
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites model-long fuzz bench bench-nodes sanitize asan tsan docs install tidy format clean \
+.PHONY: demo segmentation check build test suites model-long fuzz bench bench-nodes sanitize asan tsan docs report-picture install tidy format clean \
         setup-demo setup-segmentation setup-check setup-fuzz setup-suites
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites: setup-%:
@@ -91,6 +91,14 @@ tsan:
 
 docs:
 	@python3 scripts/gen_docs.py
+
+# docs/report.png: the page of a made-up job of 1,000 ranks, as a browser shows it. Needs chromium, matplotlib and Jinja2.
+report-picture:
+	@mkdir -p $(BUILD)/picture
+	@python3 tests/report/synthetic.py 1000 > $(BUILD)/picture/job.json
+	@/usr/bin/python3 tools/report/report.py $(BUILD)/picture/job.json --html $(BUILD)/picture/report.html
+	@chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,3300 --screenshot=docs/report.png \
+	  $(BUILD)/picture/report.html 2> $(BUILD)/picture/chromium.log
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)

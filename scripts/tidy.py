@@ -23,14 +23,15 @@ MAX_FILE, MAX_FUNCTION, MAX_PARAMETERS = 500, 60, 5
 LOOKS_AT = {
     "base": set(),
     "model": {"base"},
+    "insight": {"base", "model"},
     "plan": {"base", "model"},
     "comm": {"base", "model"},
     "storage": {"base", "model"},
     "engine": {"base", "model", "plan", "comm", "storage"},
     "remote": {"base", "model", "plan", "comm", "storage", "engine"},
     "file": {"base", "model", "plan", "comm", "storage", "engine"},
-    "mpi": {"base", "model", "plan", "comm", "storage", "engine", "file"},
-    "api": {"base", "model", "plan", "comm", "storage", "engine", "file", "mpi"},
+    "mpi": {"base", "model", "plan", "comm", "storage", "engine", "file", "insight"},
+    "api": {"base", "model", "plan", "comm", "storage", "engine", "file", "insight", "mpi"},
     "preload": set(),
     "omp": {"base", "model", "storage"},
 }

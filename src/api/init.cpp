@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/export.h"
+#include "api/process.h"
 #include "mpi/real.h"
 
 namespace {
@@ -15,7 +16,9 @@ bool may_raise_level() {
 
 int real_init_thread(int* argc, char*** argv, int required, int* provided) {
   static auto* const real = mercutio::real_function<int(int*, char***, int, int*)>("PMPI_Init_thread");
-  return real(argc, argv, required, provided);
+  const int code = real(argc, argv, required, provided);
+  if (code == MPI_SUCCESS) mercutio::begin_trace(/*in_init=*/true);
+  return code;
 }
 
 }  // namespace
@@ -27,5 +30,8 @@ MERCUTIO_MPI_FUNCTION(int, Init_thread, (int* argc, char*** argv, int required, 
 MERCUTIO_MPI_FUNCTION(int, Init, (int* argc, char*** argv)) {
   static auto* const real = mercutio::real_function<int(int*, char***)>("PMPI_Init");
   int provided = MPI_THREAD_SINGLE;
-  return may_raise_level() ? real_init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided) : real(argc, argv);
+  if (may_raise_level()) return real_init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+  const int code = real(argc, argv);
+  if (code == MPI_SUCCESS) mercutio::begin_trace(/*in_init=*/true);
+  return code;
 }

@@ -50,6 +50,7 @@ using namespace mercutio;
 
 MERCUTIO_MPI_FUNCTION(int, File_open, (MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_File* file)) {
   hook_finalize();
+  begin_trace(/*in_init=*/false);
   *file = MPI_FILE_NULL;
   OpenCall call = open_call(file_name, amode, info);
   Result<std::unique_ptr<Comm>> made = make_mpi_comm(comm);

@@ -104,7 +104,7 @@ static bool leads_world() {
 }
 
 Context Process::context() {
-  return Context{&progress, &datareps, nullptr, &hints, leads_world()};
+  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world()};
 }
 
 Process& process() {
@@ -120,7 +120,14 @@ static int at_finalize(MPI_Comm, int, void*, void*) {
   process().progress.shut_down();
   process().postponed.run();
   process().handles.settle_all();
+  process().trace.end();
   return MPI_SUCCESS;
+}
+
+void begin_trace(bool in_init) {
+  JobTrace& trace = process().trace;
+  std::call_once(process().trace_begun, [&] { trace.begin(in_init); });
+  if (trace.on() && in_init) hook_finalize();
 }
 
 void hook_finalize() {

@@ -9,6 +9,7 @@
 
 #include "api/errhandlers.h"
 #include "api/handles.h"
+#include "api/job_trace.h"
 #include "file/file.h"
 #include "mpi/errors.h"
 
@@ -51,8 +52,9 @@ struct Process {
   ErrorCodes codes;
   Errhandlers errhandlers;
   Handles handles;
-  std::once_flag finalize_hook;
+  std::once_flag finalize_hook, trace_begun;
   HintDesk hints;
+  JobTrace trace;
 
   Process();
   Context context();
@@ -67,5 +69,7 @@ enum class Hook { kNone, kRequests, kAll };
 Hook hook_into_waiting();
 // Registers, once, what must happen inside MPI_Finalize.
 void hook_finalize();
+// Begins the trace of the job where the environment asks for one. `in_init`: all ranks are in MPI_Init.
+void begin_trace(bool in_init);
 
 }  // namespace mercutio

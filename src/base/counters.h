@@ -1,8 +1,9 @@
-// Counters: what one collective access of one rank cost beyond moving its bytes. Part of the trace.
+// Counters: what one access of one rank cost beyond moving its bytes, and where its time went. Part of the trace.
 #pragma once
 
 #include <algorithm>
 
+#include "base/phases.h"
 #include "base/types.h"
 
 namespace mercutio {
@@ -15,8 +16,43 @@ struct Counters {
   i64 copied_bytes = 0;     // between user's buffers, windows and messages
   i64 merged_bytes = 0;     // read from the file only to be written back around new data
   i64 plans_reused = 0;     // 1: nothing was planned
+  PhaseClock clock;         // stands still unless somebody traces
 
   void saw_in_degree(i64 others) { in_degree = std::max(in_degree, others); }
+};
+
+// While it lives, time is charged to a phase; then to the one before. `counters` may be null.
+class PhaseScope {
+ public:
+  PhaseScope(Counters* counters, Phase phase) : clock_(counters ? &counters->clock : nullptr) {
+    if (clock_) before_ = clock_->enter(phase);
+  }
+  ~PhaseScope() {
+    if (clock_) clock_->leave(before_);
+  }
+  PhaseScope(const PhaseScope&) = delete;
+  PhaseScope& operator=(const PhaseScope&) = delete;
+
+ private:
+  PhaseClock* clock_;
+  Phase before_ = Phase::kOwn;
+};
+
+// One look at an exchange: one in which nothing was moved, sent or taken was waiting.
+class ExchangeLook {
+ public:
+  explicit ExchangeLook(Counters& counters) : counters_(counters), scope_(&counters, Phase::kExchange), seen_(activity()) {}
+  ~ExchangeLook() {
+    if (activity() == seen_) counters_.clock.call_it(Phase::kWait);
+  }
+  ExchangeLook(const ExchangeLook&) = delete;
+  ExchangeLook& operator=(const ExchangeLook&) = delete;
+
+ private:
+  i64 activity() const { return counters_.clock.switches() + counters_.messages + counters_.copied_bytes; }
+  Counters& counters_;
+  PhaseScope scope_;
+  i64 seen_;
 };
 
 }  // namespace mercutio

@@ -1,16 +1,28 @@
-// The trace: typed events with times and bytes. A null sink costs one branch.
+// The trace: typed events with times and bytes, and facts about files. A null sink costs one branch.
+//
+// A process has one Tracer or none (src/insight/recorder.h is the product's); every open file has a sink of it.
 #pragma once
 
-#include <chrono>
+#include <memory>
+#include <string>
 #include <string_view>
 
+#include "base/counters.h"
 #include "base/types.h"
 
 namespace mercutio {
 
-struct Counters;   // base/counters.h
+enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective, kAccess, kBlocked };
 
-enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective };
+// What was asked for in one call of a data access.
+struct AccessFacts {
+  Direction direction = Direction::kRead;
+  bool collective = false;
+  bool waited = true;      // the program was held until it was over
+  bool failed = false;
+  i64 end_offset = 0;      // in the file, behind the last byte
+  i64 piece_bytes = 0;     // the first contiguous piece in the file
+};
 
 struct TraceEvent {
   TraceKind kind;
@@ -18,18 +30,36 @@ struct TraceEvent {
   i64 end_ns = 0;
   i64 bytes = 0;
   i64 offset = -1;
-  std::string_view detail;   // valid during the call only
-  const Counters* counters = nullptr;   // kCollective: of the access; valid during the call only
+  std::string_view detail;   // valid during the call only; kAccess: the call's name, kPlan: the plan, empty if it is known
+  const Counters* counters = nullptr;   // kCollective, kAccess: of the access; valid during the call only
+  const AccessFacts* access = nullptr;  // kAccess
+  i64 pieces = 1;     // kStorage*: in how many pieces
+  i64 span = 0;       // kStorage*: from the first to the end of the last
 };
 
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
   virtual void record(const TraceEvent& event) = 0;   // any thread
+  // What is worth knowing about the file as text: "hints" (key=value lines), "notes" (of hints that were asked for).
+  virtual void note(std::string_view /*what*/, std::string_view /*text*/) {}
 };
 
-inline i64 now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+// What is known of a file once it is open.
+struct FileFacts {
+  std::string name;
+  std::string amode;         // "rdwr|create"
+  std::string file_system;
+  i64 ranks = 1, nodes = 1;  // that opened it together
+  i64 rank = 0;              // this one's among them
+  i64 block_bytes = 0;       // what transfers are best aligned to
+  i64 stripe_bytes = 0, stripe_count = 0, first_server = -1;
+};
+
+class Tracer {
+ public:
+  virtual ~Tracer() = default;
+  virtual std::unique_ptr<TraceSink> file(const FileFacts& facts) = 0;   // never null
+};
 
 }  // namespace mercutio

@@ -101,7 +101,9 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   PlanCache& plans = file.plans ? *file.plans : none.emplace();
   const PlanCache::Answer answer = plans.plan_for({direction, atomic, ranks, agreed, *topology, layout});
   file.counters->plans_reused += answer.remembered ? 1 : 0;
-  if (file.trace) {
+  if (file.trace && answer.remembered) {
+    record(file, TraceKind::kPlan, start, 0, -1);
+  } else if (file.trace) {
     const Pattern pattern = summarise(direction, atomic, ranks);
     record(file, TraceKind::kPlan, start, pattern.bytes, pattern.begin, explain(*answer.plan, pattern));
   }
@@ -142,12 +144,14 @@ Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const 
   Result<i64> moved = access.bytes > 0 ? independent(file, access, IndependentOptions{options.atomic}) : Result<i64>(i64{0});
   Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
   if (!moved) status = moved.error();
+  channel.counters->clock.enter(Phase::kAgree);
   MERCUTIO_CO_TRY(co_await agree(channel, std::move(status)));
   co_return moved;
 }
 
 // What this rank moved, after all have agreed on how the storage fared and where the file ends.
 Task<Result<i64>> settle(Channel channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
+  channel.counters->clock.enter(Phase::kAgree);
   MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, std::move(storage_status), end_of_file));
   if (reads(access) && mine.last > end_of_file && mine.end > mine.begin) {
     mine.end = std::clamp(mine.stream_position(end_of_file), mine.begin, mine.end);
@@ -169,13 +173,18 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
   std::vector<ViewWords> words;
   for (const Entry& entry : entries) words.push_back(entry.view);
   const FlatTypeRef filetype = entries[me].summary.bytes > 0 ? access.view->filetype : nullptr;
+  channel.counters->clock.enter(Phase::kExchange);
   MERCUTIO_CO_TRY(co_await ship_views(channel, views, filetype, words, peers));
   if (reads(access) && entries[0].file_bytes >= 0) {
     for (PeerAccess& peer : peers) clip_to_file(peer, entries[0].file_bytes);
   }
   const i64 start = file.trace ? now_ns() : 0;
   Exchange exchange(file, channel, *agreed.plan, access.direction, peers, access.memory, access.position);
-  co_await until([&] { return exchange.advance(); });
+  channel.counters->clock.enter(Phase::kWait);
+  co_await until([&] {
+    const ExchangeLook look(*channel.counters);
+    return exchange.advance();
+  });
   record(file, TraceKind::kExchange, start, entries[me].summary.bytes, entries[me].summary.first);
   if (!exchange.message_status().ok()) co_return exchange.message_status().error();
   co_return co_await settle(channel, access, exchange.storage_status(), exchange.end_of_file(), peers[me]);
@@ -191,11 +200,15 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   i64 place_bits = 0;
   for (const Entry& entry : entries) place_bits |= entry.place_bits;
   const PieceBorders borders{place_bits & -place_bits, reads(access) ? entries[0].file_bytes : 0};
+  channel.counters->clock.enter(Phase::kWait);
   co_await until([&] { return channel.turn->now(); });
   const i64 start = file.trace ? now_ns() : 0;
   SharedExchange exchange(file, channel, *agreed.plan, access.direction, {ranges, borders});
   exchange.set_access(mine, access.memory, access.position);
-  co_await until([&] { return exchange.advance(); });
+  co_await until([&] {
+    const ExchangeLook look(*channel.counters);
+    return exchange.advance();
+  });
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);
   if (!exchange.outcome().messages) co_return exchange.outcome().messages.error();
   co_return co_await settle(channel, access, exchange.outcome().storage, exchange.outcome().end_of_file, mine);
@@ -206,7 +219,9 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
   const Entry mine = make_entry(file, *views, access, options);
   Agreed agreed;
   agreed.entries.resize(static_cast<size_t>(channel.comm->size()));
+  channel.counters->clock.enter(Phase::kArrive);
   MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(agreed.entries))));
+  channel.counters->clock.enter(Phase::kOwn);
   bool failed = false, atomic = false;
   for (const Entry& entry : agreed.entries) {
     failed |= entry.failed != 0;
@@ -234,8 +249,10 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
 
 Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access,
                              CollectiveOptions options) {
-  Counters counters;
-  file.counters = channel.counters = &counters;
+  Counters here;   // where nobody else counts
+  if (!file.counters) file.counters = &here;
+  Counters& counters = *file.counters;
+  channel.counters = &counters;
   const i64 start = file.trace ? now_ns() : 0;
   Result<i64> moved = co_await enter_and_move(file, channel, std::move(views), access, std::move(options));
   if (file.trace) {

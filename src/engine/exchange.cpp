@@ -54,6 +54,7 @@ bool Exchange::start_chunk(Lane& lane, bool sending) {
     if (!lane.slot) lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
     lane.in_flight = lane.slot->data.get();
     lane.cursor->seek(lane.position - lane.shift);
+    const PhaseScope phase(channel_.counters, Phase::kCopy);
     if (sending) pack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
     channel_.copied(lane.in_flight_bytes);   // here or when it has arrived
   }
@@ -81,6 +82,7 @@ bool Exchange::advance_lane(Lane& lane, bool sending, bool in_window) {
     const i64 next = lane.position + lane.in_flight_bytes;
     if (!sending && lane.slot && lane.in_flight == lane.slot->data.get()) {
       lane.cursor->seek(lane.position - lane.shift);
+      const PhaseScope phase(channel_.counters, Phase::kCopy);
       unpack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
     }
     if (!sending && in_window) mark(*current_, lane, lane.position, next);
@@ -225,6 +227,7 @@ void Exchange::land_transfers() {
 }
 
 void Exchange::move_own_part() {
+  const PhaseScope phase(channel_.counters, Phase::kCopy);
   for (const Part& part : current_->parts) {
     if (part.rank != me_) continue;
     channel_.copied(part.end - part.begin);

@@ -24,9 +24,11 @@ void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) 
   flight.start_ns = now_ns();
   if (direction_ == Direction::kWrite && file_->dirty) file_->dirty->store(true);   // also when it fails
   if (beside_ && !guard) {
+    if (file_->counters) file_->counters->clock.transfers(+1);
     flight.transfer = file_->storage->start(direction_, {piece});
     return;
   }
+  const PhaseScope phase(file_->counters, Phase::kStorage);
   const i64 sleeps_before = sleeps();
   const std::span<const IoPiece> pieces(&piece, 1);
   flight.moved = direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
@@ -39,8 +41,8 @@ std::optional<Flights::Landed> Flights::land() {
   Flight& flight = flights_.front();
   if (flight.transfer && !flight.transfer->done()) return std::nullopt;
   Landed landed{flight.window, flight.piece, flight.transfer ? flight.transfer->wait() : std::move(*flight.moved)};
-  const auto kind = direction_ == Direction::kRead ? TraceKind::kStorageRead : TraceKind::kStorageWrite;
-  if (landed.moved) record(*file_, kind, flight.start_ns, *landed.moved, landed.piece.offset);
+  if (flight.transfer && file_->counters) file_->counters->clock.transfers(-1);
+  if (landed.moved) record_pieces(*file_, direction_, flight.start_ns, std::span(&landed.piece, 1), *landed.moved);
   flights_.pop_front();
   return landed;
 }

@@ -110,7 +110,10 @@ Result<i64> move_staged(const EngineFile& file, const Access& access) {
   i64 moved = 0;
   while (moved < access.bytes) {
     const i64 chunk = std::min(buffer.bytes, access.bytes - moved);
-    if (!reading) pack(memory, buffer.first(chunk));
+    if (!reading) {
+      const PhaseScope phase(file.counters, Phase::kCopy);
+      pack(memory, buffer.first(chunk));
+    }
     PieceBatch batch(file, access.direction);
     for (i64 filled = 0; filled < chunk && !batch.cut_short();) {
       const i64 bytes = std::min(in_file.left(), chunk - filled);
@@ -119,6 +122,7 @@ Result<i64> move_staged(const EngineFile& file, const Access& access) {
       filled += bytes;
     }
     MERCUTIO_LET(const i64 got, batch.finish());
+    const PhaseScope phase(file.counters, Phase::kCopy);
     if (reading && got > 0) unpack(memory, buffer.first(got));
     moved += got;
     if (got < chunk) break;   // end of file
@@ -130,6 +134,7 @@ Result<i64> move_staged(const EngineFile& file, const Access& access) {
 
 Result<std::unique_ptr<HeldLock>> lock_extent(const EngineFile& file, const Access& access) {
   const Shape shape = extent_of(access);
+  const PhaseScope phase(file.counters, Phase::kLock);
   const i64 start = file.trace ? now_ns() : 0;
   auto held = file.storage->lock(shape.first, shape.last, /*exclusive=*/access.direction == Direction::kWrite);
   record(file, TraceKind::kLock, start, shape.last - shape.first, shape.first, "atomic access");

@@ -27,21 +27,32 @@ void record(const EngineFile& file, TraceKind kind, i64 start_ns, i64 bytes, i64
   if (file.trace) file.trace->record(TraceEvent{kind, start_ns, now_ns(), bytes, offset, detail});
 }
 
+void record_pieces(const EngineFile& file, Direction direction, i64 start_ns, std::span<const IoPiece> pieces, i64 bytes) {
+  if (!file.trace) return;
+  TraceEvent event{direction == Direction::kRead ? TraceKind::kStorageRead : TraceKind::kStorageWrite, start_ns, now_ns(), bytes};
+  event.offset = pieces.front().offset;
+  event.pieces = static_cast<i64>(pieces.size());
+  event.span = pieces.back().offset + pieces.back().bytes - event.offset;
+  file.trace->record(event);
+}
+
 Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
   if (pieces.empty()) return i64{0};
+  const PhaseScope phase(file.counters, Phase::kStorage);
   const i64 start = file.trace ? now_ns() : 0;
   Result<i64> moved = file.storage->read(pieces);
-  record(file, TraceKind::kStorageRead, start, moved ? *moved : 0, pieces.front().offset);
+  record_pieces(file, Direction::kRead, start, pieces, moved ? *moved : 0);
   return moved;
 }
 
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
   if (pieces.empty()) return ok_status();
+  const PhaseScope phase(file.counters, Phase::kStorage);
   const i64 start = file.trace ? now_ns() : 0;
   if (file.dirty) file.dirty->store(true);   // also when it fails: some of it may have arrived
   Result<i64> moved = file.storage->write(pieces);
   if (!moved) return std::move(moved).error();
-  record(file, TraceKind::kStorageWrite, start, *moved, pieces.front().offset);
+  record_pieces(file, Direction::kWrite, start, pieces, *moved);
   return ok_status();
 }
 
@@ -97,6 +108,7 @@ bool may_sieve_writes(const EngineFile& file) {
 
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end) {
   if (!file.comm || file.comm->size() == 1 || !may_sieve_writes(file)) return std::unique_ptr<HeldLock>();
+  const PhaseScope phase(file.counters, Phase::kLock);
   const i64 start = file.trace ? now_ns() : 0;
   auto held = file.storage->lock(begin, end, /*exclusive=*/false);   // plain writers do not disturb each other
   record(file, TraceKind::kLock, start, end - begin, begin, "plain write");

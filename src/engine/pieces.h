@@ -32,6 +32,7 @@ class PieceReader {
 Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
 void record(const EngineFile& file, TraceKind kind, i64 start_ns, i64 bytes, i64 offset, std::string_view detail = {});
+void record_pieces(const EngineFile& file, Direction direction, i64 start_ns, std::span<const IoPiece> pieces, i64 bytes);
 
 // Collects pieces, joins those that touch, and hands them to the storage kPiecesPerCall at a time.
 class PieceBatch {

@@ -127,6 +127,7 @@ void SharedExchange::mark_route(i64 domain, const Route& route) {
 // Copies this rank's bytes of a window: into the slot when writing, out of it when reading.
 void SharedExchange::move(i64 domain, const Route& route) {
   const i64 bytes = route.end - route.begin;
+  const PhaseScope phase(channel_.counters, Phase::kCopy);
   channel_.copied(bytes);
   Cursor memory = memory_->cursor();
   memory.seek(route.begin - memory_begin_);

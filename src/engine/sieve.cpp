@@ -35,6 +35,7 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
   const i64 span = w.last - w.first;
   std::byte* data = buffer.data.get();
   if (w.has_holes()) {
+    const PhaseScope phase(file.counters, Phase::kSieve);
     const IoPiece whole{w.first, data, span};
     MERCUTIO_LET(const i64 got, read_pieces(file, std::span(&whole, 1)));
     if (file.counters) file.counters->merged_bytes += got;
@@ -42,6 +43,7 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
     Cursor target = cursor_in_buffer(view, w, data);
     copy(memory, target, w.end - w.begin);
   } else {
+    const PhaseScope phase(file.counters, Phase::kCopy);
     pack(memory, buffer.first(span));
   }
   const IoPiece whole{w.first, data, span};
@@ -63,6 +65,7 @@ Result<i64> sieve_read(const EngineFile& file, const Access& access) {
     MERCUTIO_LET(const i64 got, read_pieces(file, std::span(&whole, 1)));
     const i64 reached = got == whole.bytes ? w.end : std::clamp(view.stream_position(w.first + got), w.begin, w.end);
     Cursor source = cursor_in_buffer(view, w, buffer.data.get());
+    const PhaseScope phase(file.counters, Phase::kCopy);
     if (reached > w.begin) copy(source, memory, reached - w.begin);
     position = reached;
     if (reached < w.end) break;   // end of file
@@ -80,6 +83,7 @@ Result<i64> sieve_write(const EngineFile& file, const Access& access, bool locke
     const Window w = next_window(view, position, end, buffer.bytes);
     std::unique_ptr<HeldLock> lock;
     if (!locked && w.has_holes()) {
+      const PhaseScope phase(file.counters, Phase::kLock);
       MERCUTIO_LET(lock, file.storage->lock(w.first, w.last, /*exclusive=*/true));
     } else if (!locked) {
       MERCUTIO_LET(lock, guard_against_sieving(file, w.first, w.last));

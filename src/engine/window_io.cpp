@@ -36,6 +36,7 @@ Group next_group(const Coverage& covered, i64 from) {
 
 // Fills the holes of [begin, end) with what the file holds there; zero beyond its end.
 Status fill_holes(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered, const Group& group) {
+  const PhaseScope phase(file.counters, Phase::kSieve);
   ScratchBuffer scratch(std::min(kMergeScratchBytes, group.end - group.begin));
   for (i64 hole = covered.next_hole(group.begin); hole < group.end; hole = covered.next_hole(hole)) {
     // One read serves all holes that begin within a scratch buffer's length.
@@ -60,7 +61,11 @@ Status fill_holes(const EngineFile& file, FileRange window, std::byte* data, con
 Status merge_group(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered, const Group& group) {
   const i64 start = file.trace ? now_ns() : 0;
   const i64 begin = window.begin + group.begin, end = window.begin + group.end;
-  MERCUTIO_LET(auto lock, file.storage->lock(begin, end, /*exclusive=*/true));
+  std::unique_ptr<HeldLock> lock;
+  {
+    const PhaseScope phase(file.counters, Phase::kLock);
+    MERCUTIO_LET(lock, file.storage->lock(begin, end, /*exclusive=*/true));
+  }
   record(file, TraceKind::kLock, start, end - begin, begin, "merge into holes");
   MERCUTIO_TRY(fill_holes(file, window, data, covered, group));
   const IoPiece piece{begin, data + group.begin, group.end - group.begin};

@@ -52,6 +52,7 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
 }
 
 void OpenFile::prepare(const AccessCall& call, Operation& operation) {
+  if (trace_) begin_trace(call, operation);
   {
     std::lock_guard lock(mutex_);
     operation.hints = hints_;
@@ -61,7 +62,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   engine.storage = storage_.get();
   engine.comm = comm_.get();
   engine.hints = &operation.hints->values;
-  engine.trace = context_.trace;
+  engine.trace = trace_.get();
   engine.plans = &plans_;
   engine.dirty = &dirty_;
   engine.readable = readable_;
@@ -115,12 +116,14 @@ Result<i64> OpenFile::access(const AccessCall& call) {
     prepare(call, alone);
     MERCUTIO_TRY(alone.entry);
     Result<i64> moved = perform_alone(alone);
+    if (trace_) trace_access(alone, moved, /*waited=*/true);
     settle_pointer(call, alone, moved);
     return moved;
   }
   auto together = std::make_shared<Operation>();
   prepare(call, *together);
   Result<i64> moved = wait_for(perform(together));
+  if (trace_) trace_access(*together, moved, /*waited=*/true);
   settle_pointer(call, *together, moved);
   return moved;
 }
@@ -139,12 +142,18 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
     collectives_started_ = true;
   }
   in_flight_->enter(tag);
-  auto ended = [in_flight = in_flight_, tag, on_done = std::move(on_done)](const Result<i64>& result) {
+  // Until `leave` the file waits for the callback before it goes.
+  auto ended = [this, in_flight = in_flight_, tag, traced = trace_ ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
+    if (traced) trace_access(*traced, result, /*waited=*/false);
+    traced.reset();   // nothing of the access is kept beyond its end
     if (on_done) on_done(result);
     in_flight->leave(tag);
   };
   const bool sends = sends_messages(*operation);
-  return context_.progress->start(perform(std::move(operation)), sends, std::move(ended));
+  const i64 start_ns = trace_time();
+  RequestRef request = context_.progress->start(perform(std::move(operation)), sends, std::move(ended));
+  trace_since(TraceKind::kBlocked, start_ns);
+  return request;
 }
 
 // A short access of one rank takes less time than handing it to a thread and completing its request from there, which has
@@ -163,6 +172,7 @@ Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(co
   }
   if (!call.collective && !operation->atomic && operation->file_bytes <= kAtOnceBytes) {
     Result<i64> moved = perform_alone(*operation);
+    if (trace_) trace_access(*operation, moved, /*waited=*/true);
     if (moved && on_done) on_done(moved);
     return moved ? Result<RequestRef>(finished_request(std::move(moved))) : Result<RequestRef>(std::move(moved).error());
   }

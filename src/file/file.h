@@ -57,7 +57,7 @@ struct HintDesk {
 struct Context {
   Progress* progress = nullptr;   // never null
   DatarepRegistry* datareps = nullptr;
-  TraceSink* trace = nullptr;
+  Tracer* tracer = nullptr;       // null: nobody listens
   HintDesk* hints = nullptr;      // null: files and the environment are read, and nothing is said
   bool leads = true;              // speaks for the processes that open a file each
 };

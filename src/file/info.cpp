@@ -80,12 +80,15 @@ Status OpenFile::set_info(const InfoItems& info) {
   WireReader reader(message);
   const InfoItems from_rank_zero = reader.items();
   if (reader.failed()) return Error{ErrorClass::kIntern, "the hints of rank 0 arrived damaged"};
-  std::lock_guard lock(mutex_);
-  auto changed = std::make_shared<HintSet>(*hints_);
-  apply_agreed_hints(*changed, from_rank_zero, info, HintTime::kAnyTime);
-  if (comm_->rank() == 0) settle_hints(*changed);
-  if (speaks_of_hints()) context_.hints->voice.warn(*changed);
-  hints_ = std::move(changed);
+  {
+    std::lock_guard lock(mutex_);
+    auto changed = std::make_shared<HintSet>(*hints_);
+    apply_agreed_hints(*changed, from_rank_zero, info, HintTime::kAnyTime);
+    if (comm_->rank() == 0) settle_hints(*changed);
+    if (speaks_of_hints()) context_.hints->voice.warn(*changed);
+    hints_ = std::move(changed);
+  }
+  if (trace_) trace_hints();
   return ok_status();
 }
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <limits>
 
-#include "base/trace.h"
 #include "file/open_file.h"
 
 namespace mercutio {
@@ -95,7 +94,7 @@ Status OpenFile::run_on_rank_zero(const std::function<Status()>& action) {
 }
 
 Status OpenFile::close() {
-  const i64 start_ns = context_.trace ? now_ns() : 0;
+  const i64 start_ns = trace_time();
   in_flight_->wait_all(*context_.progress);
   Status mine = storage_->close();
   closed_ = true;
@@ -105,14 +104,14 @@ Status OpenFile::close() {
     Status removed = run_on_rank_zero([this] { return resolved_.driver->remove(resolved_.path); });
     if (all) all = std::move(removed);
   }
-  if (context_.trace) context_.trace->record(TraceEvent{TraceKind::kClose, start_ns, now_ns(), 0, -1, name_});
+  trace_since(TraceKind::kClose, start_ns);
   return all;
 }
 
 // Started accesses of this rank are waited for: their data belongs to what the program calls written. An active split
 // collective can't be, as its end needs the program, so it is an error; no rank waits for it.
 Status OpenFile::sync() {
-  const i64 start_ns = context_.trace ? now_ns() : 0;
+  const i64 start_ns = trace_time();
   Status mine = no_split("sync");
   if (mine) {
     in_flight_->wait_all(*context_.progress);
@@ -123,7 +122,7 @@ Status OpenFile::sync() {
     }
   }
   Status all = agreed(std::move(mine));
-  if (context_.trace) context_.trace->record(TraceEvent{TraceKind::kSync, start_ns, now_ns(), 0, -1, name_});
+  trace_since(TraceKind::kSync, start_ns);
   return all;
 }
 

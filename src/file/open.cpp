@@ -2,7 +2,6 @@
 // Cost: two broadcasts and three agreements, O(log P) messages each; one open call of the storage a rank.
 #include <algorithm>
 
-#include "base/trace.h"
 #include "file/open_file.h"
 #include "file/wire.h"
 #include "storage/buffered.h"
@@ -51,12 +50,12 @@ OpenFile::~OpenFile() {
 }
 
 Status OpenFile::open(const OpenCall& call) {
-  const i64 start_ns = context_.trace ? now_ns() : 0;
+  const i64 start_ns = trace_time();
   MERCUTIO_TRY(exchange_open(call));
   MERCUTIO_TRY(open_storage());
   MERCUTIO_TRY(finish_open());
   if (comm_->rank() == 0) tell_of_hints();
-  if (context_.trace) context_.trace->record(TraceEvent{TraceKind::kOpen, start_ns, now_ns(), 0, -1, name_});
+  trace_open(start_ns);
   return ok_status();
 }
 

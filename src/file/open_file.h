@@ -123,6 +123,14 @@ class OpenFile final : public File {
   bool sends_messages(const Operation& operation) const;
   RequestRef launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
 
+  // tracing.cpp. All do nothing where nobody listens.
+  void trace_open(i64 start_ns);
+  void trace_hints() const;
+  void begin_trace(const AccessCall& call, Operation& operation) const;
+  void trace_access(Operation& operation, const Result<i64>& result, bool waited) const;
+  void trace_since(TraceKind kind, i64 start_ns) const;
+  i64 trace_time() const { return context_.tracer ? now_ns() : 0; }
+
   const std::string name_;
   const Amode amode_;
   const Context context_;
@@ -138,6 +146,7 @@ class OpenFile final : public File {
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};
   PlanCache plans_;
+  std::shared_ptr<TraceSink> trace_;   // null: nobody listens, or not open yet
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
 
   mutable std::mutex mutex_;  // guards what follows

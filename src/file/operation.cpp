@@ -116,6 +116,7 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
   Status settled = operation->engine.storage->settle();
   if (operation->entry) operation->entry = std::move(settled);
   if (operation->ordered) {
+    operation->counters.clock.enter(Phase::kArrive);
     Status placed = co_await place_ordered(*operation);
     if (operation->entry) operation->entry = std::move(placed);
   }

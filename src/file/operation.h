@@ -40,6 +40,10 @@ struct Operation {
   i64 file_bytes = 0;        // etypes * etype size: bytes in the file's representation
   i64 file_bytes_moved = 0;  // set by perform()
   Status entry = ok_status();
+  // For the trace.
+  const char* name = "";
+  i64 start_ns = 0;
+  Counters counters;
 };
 
 // The body of every access: bytes moved, counted in native bytes of the memory type. Collective operations agree.

@@ -29,7 +29,10 @@ Result<i64> OpenFile::end(const char* name, Direction direction, Positioning pos
     request = split_->request;
     split_.reset();
   }
-  return request->wait();
+  const i64 start_ns = trace_time();
+  Result<i64> moved = request->wait();
+  trace_since(TraceKind::kBlocked, start_ns);
+  return moved;
 }
 
 }  // namespace mercutio

@@ -5,7 +5,7 @@
 #include <new>
 #include <string_view>
 
-#include "model/hints.h"
+#include "model/hints_sources.h"
 #include "omp/file.h"
 
 namespace mercutio::omp {
@@ -40,9 +40,9 @@ Error explained(Error error) {
   return error;
 }
 
-Layout wanted_layout() {
+Layout wanted_layout(const std::string& path) {
   HintSet set;
-  apply_hints(set, hints_from_environment(), HintSource::kEnvironment, HintTime::kOpen);
+  apply_hints(set, HintSources().asked_for(path).hints, HintTime::kOpen);
   return Layout{set.values.striping_unit, set.values.striping_factor, set.values.start_iodevice};
 }
 
@@ -55,8 +55,8 @@ Status File::open_storage(const OpenCall& call) {
   options.write = can_write_ = way != O_RDONLY;
   options.create = (call.flags & O_CREAT) != 0;
   options.exclusive = (call.flags & O_EXCL) != 0;
-  options.wanted_layout = wanted_layout();
   const Resolved resolved = resolve(name_);
+  options.wanted_layout = wanted_layout(resolved.path);
   auto opened = resolved.driver->open(resolved.path, options);
   if (!opened) return explained(opened.error());
   use_storage(std::move(*opened));

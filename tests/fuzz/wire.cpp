@@ -21,6 +21,17 @@ Input example(Random& random) {
 
 namespace {
 
+void check_asked(ConstBytes bytes) {
+  WireReader reader(bytes);
+  const std::vector<AskedHint> asked = reader.asked();
+  if (reader.failed()) return;
+  WireWriter writer;
+  writer.put(asked);
+  const Input written = writer.take();
+  WireReader again(written);
+  FUZZ_CHECK(again.asked() == asked && !again.failed(), "other hints than were read");
+}
+
 void check_any_bytes(ConstBytes bytes) {
   const auto size = static_cast<i64>(bytes.size());
   start_measuring_memory();
@@ -42,17 +53,6 @@ void check_any_bytes(ConstBytes bytes) {
   writer.put(text);
   const Input again = writer.take();
   FUZZ_CHECK(again.size() <= bytes.size() && std::equal(again.begin(), again.end(), bytes.begin()), "other bytes are written than were read");
-}
-
-void check_asked(ConstBytes bytes) {
-  WireReader reader(bytes);
-  const std::vector<AskedHint> asked = reader.asked();
-  if (reader.failed()) return;
-  WireWriter writer;
-  writer.put(asked);
-  const Input written = writer.take();
-  WireReader again(written);
-  FUZZ_CHECK(again.asked() == asked && !again.failed(), "other hints than were read");
 }
 
 void check_round_trip(Taker taker) {

@@ -2,11 +2,11 @@
 _mercutio() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench version --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench report version --help --version" -- "$current")
     return
   fi
   case "$command" in
-    run) mapfile -t COMPREPLY < <(compgen -W "--print --hint -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
+    run) mapfile -t COMPREPLY < <(compgen -W "--print --hint --report --trace -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
     doctor)
       if [ "${COMP_WORDS[COMP_CWORD - 1]}" = "--dir" ]; then
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
@@ -15,6 +15,7 @@ _mercutio() {
       fi
       ;;
     bench) mapfile -t COMPREPLY < <(compgen -W "--dir --ranks --bytes --quick --full --patterns --repetitions --time-limit --seed --mpi --io --hint --host-hint --shim --json --plot --from" -- "$current") ;;
+    report) mapfile -t COMPREPLY < <(compgen -W "--output --compare --perfetto --json --csv --events" -- "$current"; compgen -f -- "$current") ;;
     probe)
       if [ "${COMP_WORDS[COMP_CWORD - 1]}" = "--dir" ]; then
         mapfile -t COMPREPLY < <(compgen -d -- "$current")

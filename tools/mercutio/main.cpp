@@ -12,6 +12,7 @@
 #include "locate.h"
 #include "probe.h"
 #include "process.h"
+#include "report.h"
 
 extern char** environ;
 
@@ -22,6 +23,7 @@ struct RunOptions {
   Words command;
   Words hints;         // key=value, for MERCUTIO_HINTS
   bool print = false;  // show the line, don't run it
+  std::string report, trace;   // for MERCUTIO_REPORT and MERCUTIO_TRACE, where not empty
 };
 
 std::string joined(const Words& words, const char* separator) {
@@ -63,6 +65,12 @@ int preload() {
   return 0;
 }
 
+// Into this process's environment, from where it goes the way of all MERCUTIO_* variables.
+void ask_for_trace(const RunOptions& options) {
+  if (!options.report.empty()) setenv("MERCUTIO_REPORT", options.report.c_str(), 1);
+  if (!options.trace.empty()) setenv("MERCUTIO_TRACE", options.trace.c_str(), 1);
+}
+
 int run(const RunOptions& options) {
   if (options.command.empty()) {
     std::fprintf(stderr, "mercutio run: nothing to run; for example: mercutio run -- mpirun -n 4 ./app\n");
@@ -70,6 +78,7 @@ int run(const RunOptions& options) {
   }
   const std::string library = find_library(kTrampoline);
   if (library.empty()) return preload();
+  ask_for_trace(options);
   const int at = find_launcher(options.command);
   const Variables variables = variables_for_ranks(library, options.hints);
   LauncherKind kind = LauncherKind::kNone;
@@ -213,6 +222,30 @@ int connect(int argc, char** argv) {
   return 1;
 }
 
+CLI::App* add_run(CLI::App& app, RunOptions& options) {
+  CLI::App* run_command =
+      app.add_subcommand("run", "Run a program under Mercutio: mercutio run [--] mpirun -n 4 ./app");
+  run_command->add_flag("--print", options.print, "Print the command line instead of running it");
+  run_command->add_option("--hint", options.hints, "A hint for every file, key=value; may be repeated")
+      ->expected(1)
+      ->take_all();
+  run_command->add_flag("--report{1}", options.report, "At the end, where the time of the I/O went; --report=FILE: into a file");
+  run_command->add_flag("--trace{1}", options.trace, "Record the I/O for mercutio report; --trace=FILE: where");
+  return run_command;
+}
+
+CLI::App* add_report(CLI::App& app, ReportOptions& options) {
+  CLI::App* report_command = app.add_subcommand("report", "Say where the time of a traced job's I/O went, and what to do about it");
+  report_command->add_option("trace", options.trace, "What MERCUTIO_TRACE or mercutio run --trace recorded")->required();
+  report_command->add_flag("--json", options.json, "All of it, for programs (docs/report.schema.json)");
+  report_command->add_flag("--csv", options.csv, "A line for each rank and file");
+  CLI::Option* page = report_command->add_option("-o,--output", options.page, "A page of charts: one HTML file (needs Python's matplotlib and Jinja2)");
+  report_command->add_option("--compare", options.compare, "With -o: the trace of another run, beside this one")->needs(page);
+  report_command->add_option("--perfetto", options.perfetto, "Single events for ui.perfetto.dev, into this file");
+  report_command->add_option("--events", options.events, "Single events of the job at most (20000)")->check(CLI::NonNegativeNumber);
+  return report_command;
+}
+
 int command_line(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "connect") == 0) return connect(argc, argv);
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
@@ -225,13 +258,9 @@ int command_line(int argc, char** argv) {
   ExplainOptions explain_options;
   ProbeOptions probe_options;
   HintsOptions hints_options;
+  ReportOptions report_options;
 
-  CLI::App* run_command =
-      app.add_subcommand("run", "Run a program under Mercutio: mercutio run [--] mpirun -n 4 ./app");
-  run_command->add_flag("--print", run_options.print, "Print the command line instead of running it");
-  run_command->add_option("--hint", run_options.hints, "A hint for every file, key=value; may be repeated")
-      ->expected(1)
-      ->take_all();
+  CLI::App* run_command = add_run(app, run_options);
   CLI::App* preload_command = app.add_subcommand("preload", "Print the value for LD_PRELOAD");
   CLI::App* doctor_command = app.add_subcommand(
       "doctor", "Say what is found here, what works, and why not: mercutio doctor [-- mpirun -n 2 ./app]");
@@ -243,6 +272,7 @@ int command_line(int argc, char** argv) {
   CLI::App* explain_command = add_explain(app, explain_options);
   CLI::App* probe_command = add_probe(app, probe_options);
   app.add_subcommand("connect", "Start a server on another cluster by ssh, for files called mercutio://host/...");
+  CLI::App* report_command = add_report(app, report_options);
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
   const int start = command_start(argc, argv);
   try {
@@ -261,6 +291,7 @@ int command_line(int argc, char** argv) {
   if (*bench_command) return bench(bench_options);
   if (*explain_command) return explain(explain_options);
   if (*probe_command) return probe(probe_options);
+  if (*report_command) return report(report_options);
   if (*version_command) std::printf("mercutio %s\n", MERCUTIO_VERSION_TEXT);
   return 0;
 }

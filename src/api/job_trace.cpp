@@ -1,0 +1,171 @@
+#include "api/job_trace.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "insight/findings.h"
+#include "mpi/mpi_header.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kGatheredBytes = 32 * MiB;  // of all ranks together, for files and for events each
+constexpr auto kPatience = std::chrono::minutes(2);
+
+// "" and "0" say no.
+std::string wish(const char* name) {
+  const char* value = std::getenv(name);
+  return !value || std::strcmp(value, "0") == 0 ? "" : value;
+}
+
+// Programs may change their directory.
+std::string absolute(const std::string& path) {
+  char here[PATH_MAX] = "";
+  if (path.empty() || path[0] == '/' || !::getcwd(here, sizeof here)) return path;
+  return std::string(here) + "/" + path;
+}
+
+// 1: a file named after the program, here; a directory: the same in there; otherwise the file itself.
+std::string trace_path_from(const std::string& value) {
+  if (value.empty()) return value;
+  const std::string name = program_name() + ".mtrace";
+  if (value == "1") return absolute(name);
+  struct stat state {};
+  const bool folder = value.back() == '/' || (::stat(value.c_str(), &state) == 0 && S_ISDIR(state.st_mode));
+  return absolute(folder ? value + "/" + name : value);
+}
+
+void complain(const std::string& what, const std::string& why) {
+  std::fprintf(stderr, "mercutio: no trace: %s: %s\n", what.c_str(), why.c_str());
+}
+
+bool wait_for(MPI_Request& request) {
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  for (i64 looks = 0;; ++looks) {
+    int done = 0;
+    if (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (done) return true;
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    if (looks > 32) std::this_thread::sleep_for(std::chrono::microseconds(std::min<i64>(looks, 1000)));
+  }
+}
+
+bool write_file(const std::string& path, const void* data, std::size_t bytes) {
+  const std::string fresh = path + ".new";
+  std::FILE* file = std::fopen(fresh.c_str(), "wb");
+  bool good = file != nullptr && std::fwrite(data, 1, bytes, file) == bytes;
+  if (file) good = std::fclose(file) == 0 && good;
+  good = good && std::rename(fresh.c_str(), path.c_str()) == 0;
+  if (!good) complain(path, std::strerror(errno));
+  return good;
+}
+
+}  // namespace
+
+std::string JobTrace::piece_path() const {
+  char name[48];
+  std::snprintf(name, sizeof name, ".pieces/rank-%07d.piece", rank_);
+  return trace_path_ + name;
+}
+
+void JobTrace::begin(bool together) {
+  trace_path_ = trace_path_from(wish("MERCUTIO_TRACE"));
+  const std::string report = wish("MERCUTIO_REPORT");
+  report_path_ = report == "1" ? "-" : absolute(report);
+  if (trace_path_.empty() && report_path_.empty()) return;
+  together_ = together;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+  RecorderOptions options;
+  options.rank = rank_;
+  options.ranks = ranks_;
+  if (!trace_path_.empty()) {
+    ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
+    options.piece_path = piece_path();
+  } else {
+    options.events = 0;  // nobody will look at them
+  }
+  auto made = Recorder::make(options);
+  if (!made) {
+    complain(options.piece_path, made.error().what + "; the run goes on without");
+    options.piece_path.clear();  // the others count on this rank at the end
+    made = Recorder::make(options);
+  }
+  if (made) recorder_ = std::move(*made);
+}
+
+Tracer* JobTrace::tracer() {
+  return recorder_.get();
+}
+
+bool JobTrace::collect(std::vector<std::byte>& pieces) const {
+  PieceLimits limits;
+  limits.files = std::max<i64>(8, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(FileRecord)));
+  limits.events =
+      trace_path_.empty() ? 0 : std::max<i64>(64, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(EventRecord)));
+  const std::vector<std::byte> mine = recorder_->snapshot(limits);
+  const int bytes = static_cast<int>(mine.size());
+  std::vector<int> sizes(static_cast<std::size_t>(ranks_)), places(static_cast<std::size_t>(ranks_));
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (PMPI_Igather(&bytes, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, MPI_COMM_WORLD, &request) != MPI_SUCCESS ||
+      !wait_for(request))
+    return false;
+  i64 total = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    places[i] = static_cast<int>(total);
+    total += sizes[i];
+  }
+  const bool fits = rank_ != 0 || total <= INT_MAX;
+  pieces.resize(rank_ == 0 && fits ? static_cast<std::size_t>(total) : 0);
+  if (!fits) std::fill(sizes.begin(), sizes.end(), 0);
+  return PMPI_Igatherv(mine.data(), bytes, MPI_BYTE, pieces.data(), sizes.data(), places.data(), MPI_BYTE, 0,
+                       MPI_COMM_WORLD, &request) == MPI_SUCCESS &&
+         wait_for(request) && fits;
+}
+
+// On rank 0.
+void JobTrace::conclude(const std::vector<std::byte>& pieces) const {
+  auto traces = parse_trace(pieces);
+  if (!traces) return complain("the ranks' pieces", traces.error().what);
+  if (!trace_path_.empty()) write_file(trace_path_, pieces.data(), pieces.size());
+  if (report_path_.empty()) return;
+  const std::string text = verdict(job_of(std::move(*traces)));
+  if (report_path_ == "-") {
+    std::fputs(text.c_str(), stderr);
+  } else {
+    write_file(report_path_, text.data(), text.size());
+  }
+}
+
+void JobTrace::end() {
+  if (!recorder_) return;
+  recorder_->finish();
+  std::vector<std::byte> pieces;
+  MPI_Request request = MPI_REQUEST_NULL;
+  int collected = 0;
+  if (together_ && collect(pieces)) {
+    if (rank_ == 0) conclude(pieces);
+    collected = 1;
+    if (PMPI_Ibcast(&collected, 1, MPI_INT, 0, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request))
+      collected = 0;
+  }
+  if (collected && !trace_path_.empty()) {
+    ::unlink(piece_path().c_str());
+    ::rmdir((trace_path_ + ".pieces").c_str());  // the last one succeeds
+  } else if (!collected && rank_ == 0) {
+    const std::string advice = trace_path_.empty() ? "set MERCUTIO_TRACE=FILE and run: mercutio report FILE" : "run: mercutio report " + trace_path_;
+    std::fprintf(stderr, "mercutio: the ranks' traces were not put together; %s\n", advice.c_str());
+  }
+  // The recorder stays: files that are still open may be closed later.
+}
+
+}  // namespace mercutio

@@ -1,0 +1,34 @@
+// JobTrace: the trace of this process from MPI_Init to MPI_Finalize, if the environment asks for it (MERCUTIO_TRACE,
+// MERCUTIO_REPORT), and how those of all ranks become one file and one verdict. Off, it costs a null pointer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "insight/recorder.h"
+
+namespace mercutio {
+
+class JobTrace {
+ public:
+  // Once. `together`: all ranks of MPI_COMM_WORLD come here (they are in MPI_Init), so that they can also end together.
+  void begin(bool together);
+  bool on() const { return recorder_ != nullptr; }
+  Tracer* tracer();
+  // Inside MPI_Finalize. Never waits for ever: after two minutes the pieces are left as they are, for `mercutio
+  // report`.
+  void end();
+
+ private:
+  std::string piece_path() const;
+  bool collect(std::vector<std::byte>& pieces) const;  // on rank 0: those of all
+  void conclude(const std::vector<std::byte>& pieces) const;
+
+  bool together_ = false;
+  int rank_ = 0, ranks_ = 1;
+  std::string trace_path_, report_path_;  // empty: not wanted; report "-": on stderr
+  std::unique_ptr<Recorder> recorder_;
+};
+
+}  // namespace mercutio

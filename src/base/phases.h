@@ -1,0 +1,82 @@
+// PhaseClock: how the time of one access divides among the things a rank does or waits for. Exactly one phase runs at a
+// time, so the phases add up to the time of the access. Entering a phase costs a clock reading, nothing while the clock
+// stands still: that is, unless somebody traces.
+//
+// One clock belongs to one operation, whoever drives it; it is never used by two threads at once.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+
+#include "base/types.h"
+
+namespace mercutio {
+
+inline i64 now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+enum class Phase {
+  kOwn,        // checking, planning and whatever has no phase of its own
+  kArrive,     // until all ranks have entered the access
+  kExchange,   // describing and sending data, and looking for data that came
+  kWait,       // for other ranks in the middle of the exchange
+  kCopy,       // between user's buffers, windows and messages
+  kStorage,    // reading and writing, or waiting for transfers that were started
+  kLock,       // getting byte-range locks
+  kSieve,      // reading what is only to be written back around new data
+  kAgree,      // until all ranks have said how they fared
+};
+inline constexpr std::size_t kPhases = 9;
+inline constexpr std::array<const char*, kPhases> kPhaseNames = {"own", "arrive", "exchange", "wait", "copy", "storage", "lock", "sieve", "agree"};
+
+class PhaseClock {
+ public:
+  using Spent = std::array<i64, kPhases>;
+
+  void start(i64 at_ns) {
+    running_ = true;
+    last_ns_ = at_ns;
+  }
+  void stop() {
+    if (running_) charge();
+    running_ = false;
+  }
+  bool running() const { return running_; }
+  // The phase before. What is done in the course of sieving is sieving.
+  Phase enter(Phase next) {
+    const Phase before = current_;
+    if (!running_ || before == Phase::kSieve) return before;
+    charge();
+    current_ = next;
+    ++switches_;
+    return before;
+  }
+  void leave(Phase back_to) {
+    if (!running_ || current_ == back_to) return;
+    charge();
+    current_ = back_to;
+  }
+  // What was charged since the last switch turns out to have been `phase`.
+  void call_it(Phase phase) { current_ = phase; }
+  i64 switches() const { return switches_; }
+  // Transfers that go on beside the caller: who waits meanwhile waits for the storage.
+  void transfers(i64 change) { transfers_ += change; }
+  const Spent& spent() const { return spent_; }
+
+ private:
+  void charge() {
+    const i64 now = now_ns();
+    const Phase phase = current_ == Phase::kWait && transfers_ > 0 ? Phase::kStorage : current_;
+    spent_[static_cast<std::size_t>(phase)] += now - last_ns_;
+    last_ns_ = now;
+  }
+
+  Spent spent_{};
+  i64 last_ns_ = 0, switches_ = 0, transfers_ = 0;
+  Phase current_ = Phase::kOwn;
+  bool running_ = false;
+};
+
+}  // namespace mercutio

@@ -1,0 +1,92 @@
+// What an open file tells the trace: what it is, which hints it has, and each access with its place and its time. A few
+// clock readings and two or three O(depth) looks at the view an access.
+#include "file/open_file.h"
+
+namespace mercutio {
+namespace {
+
+std::string text_of(const Amode& amode) {
+  std::string text = amode.read_only ? "rdonly" : amode.write_only ? "wronly" : "rdwr";
+  const std::pair<bool, const char*> flags[] = {
+      {amode.create, "create"},           {amode.exclusive, "excl"},        {amode.delete_on_close, "delete_on_close"},
+      {amode.unique_open, "unique_open"}, {amode.sequential, "sequential"}, {amode.append, "append"}};
+  for (const auto& [set, name] : flags) {
+    if (set) text += std::string("|") + name;
+  }
+  return text;
+}
+
+}  // namespace
+
+void OpenFile::trace_open(i64 start_ns) {
+  if (!context_.tracer) return;
+  FileFacts facts;
+  facts.name = name_;
+  facts.amode = text_of(amode_);
+  facts.ranks = comm_->size();
+  facts.rank = comm_->rank();
+  facts.nodes = comm_->topology().nodes();
+  const Traits& traits = storage_->traits();
+  facts.file_system = traits.file_system;
+  facts.block_bytes = traits.block_bytes;
+  const Layout layout = storage_->layout();
+  facts.stripe_bytes = layout.stripe_bytes;
+  facts.stripe_count = layout.stripe_count;
+  facts.first_server = layout.first_server;
+  trace_ = context_.tracer->file(facts);
+  trace_since(TraceKind::kOpen, start_ns);
+  trace_hints();
+}
+
+// Of the first rank only: hints that matter are the same on all.
+void OpenFile::trace_hints() const {
+  if (comm_->rank() != 0) return;
+  std::string text;
+  for (const auto& [key, value] : info()) text += key + "=" + value + "\n";
+  trace_->note("hints", text);
+  std::shared_ptr<const HintSet> hints;
+  {
+    std::lock_guard lock(mutex_);
+    hints = hints_;
+  }
+  text.clear();
+  for (const HintNote& note : hints->notes) {
+    text += note.key + "=" + note.value + " (" + origin_text(note.origin) +
+            "): " + (note.applied() ? "applied" : "not applied, " + note.why_not) + "\n";
+  }
+  if (!text.empty()) trace_->note("notes", text);
+}
+
+void OpenFile::begin_trace(const AccessCall& call, Operation& operation) const {
+  operation.name = call.name;
+  operation.start_ns = now_ns();
+  operation.counters.clock.start(operation.start_ns);
+  operation.engine.counters = &operation.counters;
+}
+
+void OpenFile::trace_access(Operation& operation, const Result<i64>& result, bool waited) const {
+  operation.counters.clock.stop();
+  AccessFacts facts;
+  facts.direction = operation.direction;
+  facts.collective = operation.collective;
+  facts.waited = waited;
+  facts.failed = !result.ok();
+  TraceEvent event{TraceKind::kAccess, operation.start_ns, now_ns(), result ? *result : 0};
+  event.detail = operation.name;
+  event.counters = &operation.counters;
+  event.access = &facts;
+  if (operation.entry && operation.file_bytes > 0) {
+    const View& view = *operation.view->view;
+    const i64 position = operation.first_etype * operation.view->etype_bytes(), end = position + operation.file_bytes;
+    event.offset = view.first_offset(position);
+    facts.end_offset = view.last_offset(end);
+    facts.piece_bytes = view.cursor(position, end).next().bytes;
+  }
+  trace_->record(event);
+}
+
+void OpenFile::trace_since(TraceKind kind, i64 start_ns) const {
+  if (trace_) trace_->record(TraceEvent{kind, start_ns, now_ns(), 0, -1, name_});
+}
+
+}  // namespace mercutio

@@ -1,0 +1,344 @@
+#include "insight/findings.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <optional>
+
+namespace mercutio {
+namespace {
+
+constexpr double kBytesPerSecond =
+    1e9;  // what moving data costs when nothing else does: page cache, memory, fast networks
+constexpr double kReadAlikeBytes = 256.0 * 1024 * 1024;
+constexpr i64 kManyCalls = 1000, kManyTimes = 10;
+
+struct Looked {
+  double seconds = 0;
+  std::string evidence, remedy;
+};
+using Look = std::optional<Looked>(const Job&, const JobFile&);
+
+const ClassTotals& of(const FileTotals& totals, Direction direction, bool collective) {
+  return const_cast<FileTotals&>(totals).of(direction, collective);
+}
+
+double seconds_of(i64 ns) {
+  return static_cast<double>(ns) * 1e-9;
+}
+
+// Of the rank where it is largest.
+double worst(const JobFile& file, const std::function<double(const FileTotals&)>& value) {
+  double most = 0;
+  for (const FileTotals& one : file.by_rank) most = std::max(most, value(one));
+  return most;
+}
+
+i64 ranks_where(const JobFile& file, const std::function<bool(const FileTotals&)>& holds) {
+  return std::count_if(file.by_rank.begin(), file.by_rank.end(), holds);
+}
+
+std::string number(i64 value) {
+  std::string text = std::to_string(value);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+std::string average(i64 sum, i64 count) {
+  return bytes_text(count > 0 ? static_cast<double>(sum) / static_cast<double>(count) : 0);
+}
+
+const char* verb(Direction direction) {
+  return direction == Direction::kRead ? "read" : "write";
+}
+
+// The same data again and again: how many times it was read altogether, 0 if that is not it. Ranks read the same where
+// the parts of the file that they read overlap.
+double times_read(const JobFile& file) {
+  const ClassTotals& reads = of(file.all, Direction::kRead, false);
+  const double size = static_cast<double>(reads.end_place - reads.begin_place);
+  if (size <= 0 || size > kReadAlikeBytes || 10 * reads.strided_calls > reads.calls) return 0;
+  double parts = 0;
+  for (const FileTotals& one : file.by_rank)
+    parts +=
+        static_cast<double>(of(one, Direction::kRead, false).end_place - of(one, Direction::kRead, false).begin_place);
+  const double times = static_cast<double>(reads.bytes) / size;
+  return parts >= 1.5 * size && times >= 4 ? times : 0;
+}
+
+bool merges(const JobFile& file) {
+  const i64 written = of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes;
+  return written > 0 && 10 * file.all.merged_bytes > written;
+}
+
+template <Direction direction>
+std::optional<Looked> small(const Job&, const JobFile& file) {
+  const ClassTotals& all = of(file.all, direction, false);
+  if (all.calls < kManyCalls || 2 * all.small_calls < all.calls || 2 * all.strided_calls > all.calls) return {};
+  if (direction == Direction::kRead && times_read(file) > 0) return {};
+  const double now = worst(file, [](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
+  const double after = worst(file, [](const FileTotals& one) {
+    const ClassTotals& part = of(one, direction, false);
+    const double call = part.calls > 0 ? seconds_of(part.ns) / static_cast<double>(part.calls) : 0;
+    return static_cast<double>(part.bytes) / kBytesPerSecond + 10 * call;
+  });
+  const std::string word = verb(direction);
+  return Looked{now - after, number(all.calls) + " calls of " + average(all.bytes, all.calls) + " on average",
+                "move many records with one call: describe them with a datatype and MPI_File_set_view, then MPI_File_" +
+                    word + "_all"};
+}
+
+template <Direction direction>
+std::optional<Looked> strided(const Job&, const JobFile& file) {
+  const ClassTotals& all = of(file.all, direction, false);
+  if (all.calls == 0 || 10 * all.strided_calls < all.calls) return {};
+  if (ranks_where(file, [](const FileTotals& one) { return of(one, direction, false).strided_calls > 0; }) < 2)
+    return {};
+  if (direction == Direction::kWrite && merges(file)) return {};
+  if (direction == Direction::kRead && times_read(file) > 0) return {};
+  const double now = worst(file, [](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
+  const double after = 2 * static_cast<double>(all.bytes) / kBytesPerSecond + 1e-3;
+  const std::string word = verb(direction);
+  return Looked{now - after,
+                number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls),
+                "replace MPI_File_" + word + " by MPI_File_" + word + "_all (MPI_File_" + word + "_at by MPI_File_" +
+                    word + "_at_all)"};
+}
+
+std::optional<Looked> merged_writes(const Job&, const JobFile& file) {
+  if (!merges(file)) return {};
+  const double now = worst(file, [](const FileTotals& one) {
+    return seconds_of(of(one, Direction::kWrite, false).ns + of(one, Direction::kWrite, true).ns);
+  });
+  const i64 written = of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes;
+  const double after = std::max(2 * static_cast<double>(written) / kBytesPerSecond,
+                                now * static_cast<double>(written) /
+                                    static_cast<double>(written + file.all.merged_bytes + file.all.storage[1].bytes));
+  const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
+  return Looked{
+      now - after,
+      bytes_text(static_cast<double>(file.all.merged_bytes)) + " read to write " +
+          bytes_text(static_cast<double>(written)) + ", " + number(file.all.locks) + " locks",
+      alone ? "replace MPI_File_write by MPI_File_write_all; or export MERCUTIO_HINTS=romio_ds_write=disable"
+            : "export MERCUTIO_HINTS=romio_ds_write=disable; better, let the ranks together write without holes"};
+}
+
+bool says(const JobFile& file, TextKind kind, const std::string& part) {
+  return std::any_of(file.texts.begin(), file.texts.end(), [&](const TraceText& text) {
+    return text.kind == kind && text.text.find(part) != std::string::npos;
+  });
+}
+
+std::optional<Looked> one_aggregator(const Job&, const JobFile& file) {
+  const i64 calls = of(file.all, Direction::kWrite, true).calls + of(file.all, Direction::kRead, true).calls;
+  const i64 alone = of(file.all, Direction::kWrite, false).calls + of(file.all, Direction::kRead, false).calls;
+  if (calls == 0 || alone > calls || file.all.ranks < 4 || !says(file, TextKind::kNotes, "cb_nodes=1 ")) return {};
+  if (ranks_where(file, [](const FileTotals& one) { return one.storage[0].calls + one.storage[1].calls > 0; }) != 1)
+    return {};
+  const double now = worst(file, [](const FileTotals& one) {
+    return seconds_of(of(one, Direction::kWrite, true).ns + of(one, Direction::kRead, true).ns);
+  });
+  return Looked{now / 2, "cb_nodes=1 with " + number(file.all.ranks) + " ranks: one of them makes all storage calls",
+                "drop the hint cb_nodes=1 (unset it in the program's Info or in MERCUTIO_HINTS): the number of "
+                "aggregators is chosen for you"};
+}
+
+std::optional<Looked> straggler(const Job& job, const JobFile& file) {
+  const auto arrive = [](const FileTotals& one) {
+    const auto phase = static_cast<std::size_t>(Phase::kArrive);
+    return seconds_of(of(one, Direction::kWrite, true).phase_ns[phase] +
+                      of(one, Direction::kRead, true).phase_ns[phase]);
+  };
+  const auto time = [](const FileTotals& one) {
+    return seconds_of(of(one, Direction::kWrite, true).ns + of(one, Direction::kRead, true).ns);
+  };
+  double sum = 0, total = 0, least = 1e300;
+  i64 ranks = 0;
+  std::size_t late = 0;
+  for (std::size_t rank = 0; rank < file.by_rank.size(); ++rank) {
+    const FileTotals& one = file.by_rank[rank];
+    if (of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls == 0) continue;
+    ++ranks;
+    sum += arrive(one);
+    total += time(one);
+    if (arrive(one) < least) least = arrive(one), late = rank;
+  }
+  if (ranks < 2) return {};
+  // Its work, shared by all, still takes its part.
+  const double others = (sum - least) / static_cast<double>(ranks - 1),
+               lost = (others - least) * (1 - 1 / static_cast<double>(ranks));
+  if (lost < 0.1 || lost * static_cast<double>(ranks) < 0.1 * total) return {};
+  const PieceHeader& header = job.traces[late].header;
+  return Looked{
+      lost,
+      "the others wait " + seconds_text(others) + " each for rank " + number(header.rank) + " on " +
+          header.host.data() + ", which waits " + seconds_text(least),
+      "see what rank " + number(header.rank) +
+          " does between accesses; work that can't be balanced overlaps with MPI_File_iwrite_all or iread_all"};
+}
+
+std::optional<Looked> serial(const Job& job, const JobFile& file) {
+  if (job.ranks < 2 || 10 * (of(file.all, Direction::kRead, true).bytes + of(file.all, Direction::kWrite, true).bytes) >
+                           file.all.bytes())
+    return {};
+  const double most = worst(file, [](const FileTotals& one) { return static_cast<double>(one.bytes()); });
+  if (most < 1e6 || most < 0.9 * static_cast<double>(file.all.bytes())) return {};
+  const double now = worst(file, [](const FileTotals& one) {
+    return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
+  });
+  const double parts = static_cast<double>(std::min(job.ranks, 2 * job.hosts));
+  return Looked{now * (1 - 1 / parts),
+                "one of " + number(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now),
+                "open the file on MPI_COMM_WORLD and let every rank write or read its own part with "
+                "MPI_File_write_at_all or read_at_all"};
+}
+
+std::optional<Looked> reopened(const Job&, const JobFile& file) {
+  const double opens = worst(file, [](const FileTotals& one) { return static_cast<double>(one.opens); });
+  if (opens < kManyTimes) return {};
+  const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.open_ns + one.close_ns); });
+  return Looked{
+      now * (1 - 1 / opens),
+      "opened " + number(static_cast<i64>(opens)) + " times, " + seconds_text(now) + " for opening and closing",
+      "move MPI_File_open and MPI_File_close out of the loop; MPI_File_sync makes data visible in between"};
+}
+
+std::optional<Looked> many_syncs(const Job&, const JobFile& file) {
+  const double syncs = worst(file, [](const FileTotals& one) { return static_cast<double>(one.syncs); });
+  if (syncs < kManyTimes) return {};
+  const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.sync_ns); });
+  return Looked{now * (1 - 1 / syncs), number(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
+                "remove MPI_File_sync from the loop: what was written is safe after one sync before MPI_File_close"};
+}
+
+std::optional<Looked> same_data_read(const Job&, const JobFile& file) {
+  const double times = times_read(file);
+  if (times == 0) return {};
+  const double now = worst(file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); });
+  return Looked{now * (1 - 1 / times),
+                bytes_text(static_cast<double>(of(file.all, Direction::kRead, false).end_place -
+                                               of(file.all, Direction::kRead, false).begin_place)) +
+                    " read " + number(static_cast<i64>(times)) + " times altogether",
+                "read it once, on rank 0, and hand it on: if (rank == 0) MPI_File_read_at(...); MPI_Bcast(buffer, "
+                "size, MPI_BYTE, 0, comm)"};
+}
+
+double storage_seconds(const JobFile& file, std::size_t way) {
+  return worst(file, [way](const FileTotals& one) { return seconds_of(one.storage[way].ns); });
+}
+
+std::optional<Looked> small_stripes(const Job&, const JobFile& file) {
+  const i64 calls = of(file.all, Direction::kWrite, true).calls + of(file.all, Direction::kRead, true).calls;
+  const StorageTotals &reads = file.all.storage[0], &writes = file.all.storage[1];
+  const i64 requests = reads.calls + writes.calls;
+  if (calls == 0 || requests < 100 || !says(file, TextKind::kNotes, "striping_unit=")) return {};
+  const double mean = static_cast<double>(reads.bytes + writes.bytes) / static_cast<double>(requests),
+               enough = 256 * 1024;
+  if (mean >= enough) return {};
+  const double now = worst(file, [](const FileTotals& one) {
+    return seconds_of(of(one, Direction::kWrite, true).ns + of(one, Direction::kRead, true).ns);
+  });
+  return Looked{0.85 * now * (1 - mean / enough), number(requests) + " storage requests of " + bytes_text(mean),
+                "drop the hint striping_unit, or give one of 1 MiB or more: export MERCUTIO_HINTS=striping_unit=1MiB"};
+}
+
+std::optional<Looked> misaligned(const Job&, const JobFile& file) {
+  const StorageTotals& writes = file.all.storage[1];
+  if (writes.calls < 100 || 2 * writes.misaligned_calls < writes.calls || writes.bytes > writes.calls * MiB) return {};
+  if (2 * writes.small_calls > writes.calls && writes.bytes < writes.calls * 4 * KiB)
+    return {};  // that they are tiny is worse
+  const i64 unit = file.all.stripe_bytes > 0 ? file.all.stripe_bytes : file.all.block_bytes;
+  return Looked{0.2 * storage_seconds(file, 1),
+                number(writes.misaligned_calls) + " of " + number(writes.calls) +
+                    " write requests begin inside a block of " + bytes_text(static_cast<double>(unit)),
+                "begin records at multiples of " + bytes_text(static_cast<double>(unit)) +
+                    " (pad the header), or write collectively"};
+}
+
+std::optional<Looked> ignored_hints(const Job&, const JobFile& file) {
+  std::string refused;
+  i64 count = 0;
+  for (const TraceText& text : file.texts) {
+    if (text.kind != TextKind::kNotes) continue;
+    for (std::size_t at = 0, end; at < text.text.size(); at = end + 1) {
+      end = std::min(text.text.find('\n', at), text.text.size());
+      const std::string line = text.text.substr(at, end - at);
+      if (line.find("not applied") == std::string::npos || refused.find(line) != std::string::npos) continue;
+      if (++count <= 2) refused += (refused.empty() ? "" : "; ") + line;
+    }
+  }
+  if (count == 0) return {};
+  return Looked{
+      0, refused,
+      "correct or drop " + std::string(count == 1 ? "it" : "them") + "; `mercutio hints` lists what there is"};
+}
+
+struct Rule {
+  const char* id;
+  const char* title;
+  Look* look;
+};
+
+constexpr Look* kLooks[] = {small<Direction::kWrite>,
+                            small<Direction::kRead>,
+                            strided<Direction::kRead>,
+                            strided<Direction::kWrite>,
+                            merged_writes,
+                            one_aggregator,
+                            straggler,
+                            serial,
+                            reopened,
+                            many_syncs,
+                            same_data_read,
+                            small_stripes,
+                            misaligned,
+                            ignored_hints};
+constexpr Rule kRules[] = {
+#define MERCUTIO_FINDING(id, title, when, example) {#id, title, nullptr},
+#include "insight/findings.def"
+#undef MERCUTIO_FINDING
+};
+static_assert(std::size(kLooks) == std::size(kRules));
+
+}  // namespace
+
+std::vector<Finding> find_causes(const Job& job) {
+  std::vector<Finding> found;
+  for (const JobFile& file : job.files) {
+    for (std::size_t i = 0; i < std::size(kRules); ++i) {
+      std::optional<Looked> looked = kLooks[i](job, file);
+      if (!looked) continue;
+      const bool costs = looked->seconds >= 0.01 * job.seconds;
+      if (!costs && kLooks[i] != ignored_hints) continue;
+      Finding finding{kRules[i].id,     kRules[i].title, file.name, std::min(looked->seconds, 0.98 * job.seconds), 1,
+                      looked->evidence, looked->remedy};
+      finding.factor = job.seconds > 0 ? job.seconds / (job.seconds - finding.seconds) : 1;
+      found.push_back(std::move(finding));
+    }
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Finding& a, const Finding& b) { return a.seconds > b.seconds; });
+  return found;
+}
+
+std::string bytes_text(double bytes) {
+  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
+  char text[48];
+  std::snprintf(text, sizeof text, unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+  return text;
+}
+
+std::string seconds_text(double seconds) {
+  char text[48];
+  if (seconds < 0.001)
+    std::snprintf(text, sizeof text, "%.0f us", seconds * 1e6);
+  else if (seconds < 1)
+    std::snprintf(text, sizeof text, "%.0f ms", seconds * 1e3);
+  else
+    std::snprintf(text, sizeof text, "%.1f s", seconds);
+  return text;
+}
+
+}  // namespace mercutio

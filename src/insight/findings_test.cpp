@@ -1,0 +1,189 @@
+// Each rule on a job made up for it, and what must not set it off.
+#include "insight/findings.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kSecond = 1'000'000'000;
+
+// A job of ten seconds with one file; `change` fills in what a rank did with it.
+Job job_with(i64 ranks, const std::function<void(i64, FileTotals&)>& change, const std::string& notes = "") {
+  std::vector<RankTrace> traces;
+  for (i64 rank = 0; rank < ranks; ++rank) {
+    RankTrace trace;
+    trace.header.rank = rank;
+    trace.header.ranks = ranks;
+    trace.header.end_ns = 10 * kSecond;
+    trace.header.bin_ns = 1;
+    trace.files.resize(1);
+    trace.files[0].name[0] = 'f';
+    FileTotals& totals = trace.files[0].totals;
+    totals.ranks = ranks;
+    totals.block_bytes = 4096;
+    change(rank, totals);
+    if (rank == 0 && !notes.empty()) trace.texts.push_back(TraceText{TextKind::kNotes, 0, 1, notes});
+    traces.push_back(std::move(trace));
+  }
+  return job_of(std::move(traces));
+}
+
+void calls(ClassTotals& part, i64 count, i64 bytes, i64 ns) {
+  part.calls = count;
+  part.bytes = count * bytes;
+  part.small_calls = bytes < kSmallBytes ? count : 0;
+  part.piece_bytes = part.bytes;
+  part.ns = ns;
+}
+
+std::string first_of(const Job& job) {
+  const std::vector<Finding> found = find_causes(job);
+  return found.empty() ? "" : found[0].id;
+}
+
+TEST(Findings, SmallIndependentCalls) {
+  const Job writes =
+      job_with(4, [](i64, FileTotals& f) { calls(f.of(Direction::kWrite, false), 100'000, 64, 4 * kSecond); });
+  EXPECT_EQ(first_of(writes), "small_writes");
+  const Finding found = find_causes(writes)[0];
+  EXPECT_NEAR(found.seconds, 4, 0.1);
+  EXPECT_NEAR(found.factor, 10 / 6.0, 0.05);
+  EXPECT_EQ(
+      first_of(job_with(4, [](i64, FileTotals& f) { calls(f.of(Direction::kRead, false), 100'000, 64, 4 * kSecond); })),
+      "small_reads");
+  EXPECT_EQ(
+      first_of(job_with(4, [](i64, FileTotals& f) { calls(f.of(Direction::kWrite, false), 100, 64, 4 * kSecond); })),
+      "");
+  EXPECT_EQ(
+      first_of(job_with(4, [](i64, FileTotals& f) { calls(f.of(Direction::kWrite, false), 4000, MiB, 4 * kSecond); })),
+      "");
+}
+
+TEST(Findings, StridedIndependentCalls) {
+  const auto strided = [](Direction direction) {
+    return [direction](i64, FileTotals& f) {
+      calls(f.of(direction, false), 50, MiB, 3 * kSecond);
+      f.of(direction, false).strided_calls = 50;
+    };
+  };
+  EXPECT_EQ(first_of(job_with(4, strided(Direction::kRead))), "strided_reads");
+  EXPECT_EQ(first_of(job_with(4, strided(Direction::kWrite))), "strided_writes");
+  EXPECT_EQ(first_of(job_with(1, strided(Direction::kRead))), "");
+}
+
+TEST(Findings, ReadModifyWrite) {
+  const Job job = job_with(4, [](i64, FileTotals& f) {
+    ClassTotals& writes = f.of(Direction::kWrite, false);
+    calls(writes, 50, MiB, 5 * kSecond);
+    writes.strided_calls = 50;
+    f.merged_bytes = 400 * MiB;
+    f.storage[1].bytes = 400 * MiB;
+  });
+  EXPECT_EQ(first_of(job), "merged_writes");
+}
+
+TEST(Findings, OneAggregatorOnlyWhereItWasAskedFor) {
+  const auto through_one = [](i64 rank, FileTotals& f) {
+    calls(f.of(Direction::kWrite, true), 10, MiB, 4 * kSecond);
+    f.storage[1].calls = rank == 0 ? 10 : 0;
+  };
+  EXPECT_EQ(first_of(job_with(4, through_one, "cb_nodes=1 (info): applied\n")), "one_aggregator");
+  EXPECT_EQ(first_of(job_with(4, through_one)), "");
+  EXPECT_EQ(first_of(job_with(4, through_one, "cb_nodes=16 (info): applied\n")), "");
+}
+
+TEST(Findings, TheStragglerIsNamed) {
+  const Job job = job_with(4, [](i64 rank, FileTotals& f) {
+    ClassTotals& writes = f.of(Direction::kWrite, true);
+    calls(writes, 10, MiB, rank == 2 ? kSecond / 10 : 3 * kSecond);
+    writes.phase_ns[static_cast<std::size_t>(Phase::kArrive)] = rank == 2 ? 1000 : 3 * kSecond;
+  });
+  ASSERT_EQ(first_of(job), "straggler");
+  EXPECT_NE(find_causes(job)[0].remedy.find("rank 2"), std::string::npos);
+}
+
+TEST(Findings, SerialAccess) {
+  EXPECT_EQ(first_of(job_with(4,
+                              [](i64 rank, FileTotals& f) {
+                                if (rank == 0) calls(f.of(Direction::kWrite, false), 100, MiB, 5 * kSecond);
+                              })),
+            "serial");
+  EXPECT_EQ(
+      first_of(job_with(4, [](i64, FileTotals& f) { calls(f.of(Direction::kWrite, false), 100, MiB, 5 * kSecond); })),
+      "");
+}
+
+TEST(Findings, OpenedAndSynchronisedAgainAndAgain) {
+  EXPECT_EQ(first_of(job_with(2, [](i64, FileTotals& f) { f.opens = f.closes = 100, f.open_ns = 3 * kSecond; })),
+            "reopened");
+  EXPECT_EQ(first_of(job_with(2, [](i64, FileTotals& f) { f.opens = f.closes = 2, f.open_ns = 3 * kSecond; })), "");
+  EXPECT_EQ(first_of(job_with(2, [](i64, FileTotals& f) { f.syncs = 100, f.sync_ns = 3 * kSecond; })), "many_syncs");
+}
+
+TEST(Findings, TheSameDataForEverybody) {
+  const auto reading = [](i64 file_bytes) {
+    return [file_bytes](i64, FileTotals& f) {
+      calls(f.of(Direction::kRead, false), 100, MiB, 2 * kSecond);
+      f.of(Direction::kRead, false).begin_place = 1;
+      f.of(Direction::kRead, false).end_place = file_bytes + 1;
+    };
+  };
+  EXPECT_EQ(first_of(job_with(4, reading(MiB))), "same_data_read");
+  EXPECT_EQ(first_of(job_with(4, reading(400 * MiB))), "");
+  EXPECT_EQ(first_of(job_with(4,
+                              [](i64 rank, FileTotals& f) {  // each a part of its own
+                                calls(f.of(Direction::kRead, false), 100, MiB, 2 * kSecond);
+                                f.of(Direction::kRead, false).begin_place = rank * MiB + 1;
+                                f.of(Direction::kRead, false).end_place = (rank + 1) * MiB + 1;
+                              })),
+            "");
+}
+
+TEST(Findings, SmallStripesAndMisalignedRequests) {
+  const auto requests = [](i64 bytes, i64 misaligned) {
+    return [=](i64, FileTotals& f) {
+      calls(f.of(Direction::kWrite, true), 100, MiB, 4 * kSecond);
+      f.storage[1].calls = 1000;
+      f.storage[1].bytes = 1000 * bytes;
+      f.storage[1].ns = 3 * kSecond;
+      f.storage[1].misaligned_calls = misaligned;
+    };
+  };
+  EXPECT_EQ(first_of(job_with(4, requests(4096, 0), "striping_unit=4096 (info): applied\n")), "small_stripes");
+  EXPECT_EQ(first_of(job_with(4, requests(4096, 0))), "");
+  EXPECT_EQ(first_of(job_with(4, requests(100'000, 900))), "misaligned");
+  EXPECT_EQ(first_of(job_with(4, requests(100'000, 100))), "");
+}
+
+TEST(Findings, IgnoredHintsComeLast) {
+  const std::string notes = "cb_nods=4 (info): not applied, unknown hint\n";
+  EXPECT_EQ(first_of(job_with(
+                2, [](i64, FileTotals&) {}, notes)),
+            "ignored_hints");
+  const auto found = find_causes(job_with(
+      2, [](i64, FileTotals& f) { f.syncs = 100, f.sync_ns = 3 * kSecond; }, notes));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].id, "ignored_hints");
+  EXPECT_NE(found[1].evidence.find("cb_nods"), std::string::npos);
+}
+
+TEST(Verdict, HasAtMostTwentyLinesAndSaysWhatToDo) {
+  const std::string text = verdict(job_with(4, [](i64, FileTotals& f) {
+    calls(f.of(Direction::kWrite, false), 100'000, 64, 4 * kSecond);
+    f.of(Direction::kWrite, false).phase_ns[static_cast<std::size_t>(Phase::kStorage)] = 4 * kSecond;
+    f.syncs = 100, f.sync_ns = kSecond;
+    f.opens = 100, f.open_ns = kSecond;
+  }));
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 20);
+  for (const char* part : {"4 ranks on 1 node", "60 % of the run", "storage 67 %",
+                           "1. many small independent writes [small_writes]", "to do: ", "smaller finding"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+}  // namespace
+}  // namespace mercutio

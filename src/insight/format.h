@@ -1,0 +1,80 @@
+// What a trace file holds (docs/internals/trace.md): for every rank a piece, which is a header and sections of records
+// of fixed sizes. A running process has its piece mapped and changes it in place, so what it did is in the file however
+// it ends. A finished trace is a container: pieces one after the other, each cut down to what is used.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "insight/totals.h"
+
+namespace mercutio {
+
+inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
+inline constexpr i64 kTraceVersion = 1;
+
+enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kSections };
+
+struct Section {
+  i64 offset = 0;        // in the piece
+  i64 record_bytes = 0;  // 1 for texts
+  i64 count = 0, capacity = 0;
+};
+
+struct PieceHeader {
+  std::array<char, 8> magic = kPieceMagic;
+  i64 version = kTraceVersion;
+  i64 piece_bytes = 0;
+  i64 rank = 0, ranks = 1, process = 0;
+  i64 wall_start_ns = 0;  // since 1970; the steady times of all else are relative to the same moment
+  i64 end_ns = 0;         // 0: the process has not reached its end
+  i64 last_ns = 0;        // of the last thing that was recorded
+  i64 events_seen = 0;    // of these every `event_stride`-th is kept
+  i64 event_stride = 1;
+  i64 bin_ns = 0;          // width of a time bin
+  i64 files_left_out = 0;  // opened beyond the table's capacity; their totals are in the last entry
+  i64 texts_left_out = 0;
+  std::array<Section, kSections> sections{};
+  std::array<char, 64> host{};
+  std::array<char, 192> program{};
+};
+
+struct FileRecord {
+  std::array<char, 256> name{};  // its end, where it is longer
+  std::array<char, 64> amode{};
+  std::array<char, 32> file_system{};
+  FileTotals totals;
+};
+
+enum class TextKind : std::int32_t { kCall, kPlan, kHints, kNotes };
+
+// Followed by its characters, filled up to a multiple of 8 bytes.
+struct TextRecord {
+  TextKind kind = TextKind::kCall;
+  std::int32_t file = -1;
+  i64 count = 0;  // how often it was said
+  i64 bytes = 0;
+};
+
+struct TimeBin {
+  std::array<i64, 2> bytes{}, ns{};  // read, write: of accesses
+  bool operator==(const TimeBin&) const = default;
+};
+
+struct EventRecord {
+  i64 start_ns = 0, ns = 0;
+  i64 bytes = 0, offset = -1, span = 0;
+  std::uint32_t pieces = 1;
+  std::int16_t file = -1;
+  std::uint8_t kind = 0;  // TraceKind
+  std::uint8_t call = 0;  // index of its name among the texts of kind kCall
+};
+static_assert(sizeof(EventRecord) == 48);
+
+// A sound piece, cut down to what is used: files beyond the limit become one, events are thinned out.
+struct PieceLimits {
+  i64 files = 128, events = 131072;
+};
+std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits);
+
+}  // namespace mercutio

@@ -1,0 +1,224 @@
+#include "insight/job.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <set>
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kMostNumber = i64{1} << 52;    // of nanoseconds (52 days), bytes or calls of a rank; sums of them hold
+constexpr i64 kSameJobNs = 600'000'000'000;  // ranks of one job start within ten minutes
+
+Error damaged(const std::string& what) {
+  return Error{ErrorClass::kFile, "not a trace of this version of mercutio, or damaged: " + what};
+}
+
+template <class Record>
+Status take(ConstBytes piece, const Section& section, std::vector<Record>& records) {
+  const i64 size = static_cast<i64>(piece.size());
+  if (section.record_bytes != static_cast<i64>(sizeof(Record))) return damaged("records of another size");
+  if (section.offset < 0 || section.count < 0 || section.offset > size ||
+      section.count > (size - section.offset) / section.record_bytes)
+    return damaged("a section reaches beyond its piece");
+  records.resize(static_cast<std::size_t>(section.count));
+  if (section.count > 0) std::memcpy(records.data(), piece.data() + section.offset, records.size() * sizeof(Record));
+  return ok_status();
+}
+
+Status take_texts(ConstBytes piece, const Section& section, std::vector<TraceText>& texts) {
+  std::vector<char> heap;
+  MERCUTIO_TRY(take(piece, section, heap));
+  for (std::size_t at = 0; at + sizeof(TextRecord) <= heap.size();) {
+    TextRecord record;
+    std::memcpy(&record, heap.data() + at, sizeof record);
+    at += sizeof record;
+    if (record.bytes < 0 || record.bytes > static_cast<i64>(heap.size() - at))
+      return damaged("a text reaches beyond its section");
+    texts.push_back(TraceText{record.kind, record.file, record.count,
+                              std::string(heap.data() + at, static_cast<std::size_t>(record.bytes))});
+    at += static_cast<std::size_t>((record.bytes + 7) / 8 * 8);
+  }
+  return ok_status();
+}
+
+template <std::size_t N>
+std::string text_of(const std::array<char, N>& text) {
+  return std::string(text.data(), ::strnlen(text.data(), N));
+}
+
+bool believable(const FileTotals& totals) {
+  const auto numbers = std::bit_cast<std::array<i64, sizeof(FileTotals) / sizeof(i64)>>(totals);
+  return std::all_of(numbers.begin(), numbers.end(), [](i64 value) { return value >= -1 && value <= kMostNumber; });
+}
+
+bool believable(const PieceHeader& header) {
+  const auto time = [](i64 ns) { return ns >= 0 && ns <= kMostNumber; };
+  return header.ranks > 0 && header.rank >= 0 && header.rank < header.ranks && header.bin_ns > 0 &&
+         header.event_stride > 0 && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns);
+}
+
+Result<RankTrace> parse_piece(ConstBytes piece) {
+  RankTrace trace;
+  trace.header = PieceHeader{};
+  std::memcpy(static_cast<void*>(&trace.header), piece.data(), sizeof(PieceHeader));
+  const PieceHeader& header = trace.header;
+  if (header.version != kTraceVersion) return damaged("version " + std::to_string(header.version));
+  if (!believable(header)) return damaged("its header");
+  MERCUTIO_TRY(take(piece, header.sections[kFilesSection], trace.files));
+  for (const FileRecord& file : trace.files) {
+    if (!believable(file.totals)) return damaged("totals that can't be");
+  }
+  MERCUTIO_TRY(take_texts(piece, header.sections[kTextsSection], trace.texts));
+  MERCUTIO_TRY(take(piece, header.sections[kBinsSection], trace.bins));
+  MERCUTIO_TRY(take(piece, header.sections[kEventsSection], trace.events));
+  return trace;
+}
+
+Result<std::vector<std::byte>> read_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return error_from_errno("open", errno);
+  std::vector<std::byte> bytes;
+  struct stat state {};
+  Status status = ok_status();
+  if (::fstat(file, &state) == 0) bytes.resize(static_cast<std::size_t>(state.st_size));
+  for (std::size_t at = 0; at < bytes.size();) {
+    const ssize_t got = ::read(file, bytes.data() + at, bytes.size() - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) status = error_from_errno("read", errno);
+    if (got <= 0) bytes.resize(at);
+    at += got > 0 ? static_cast<std::size_t>(got) : 0;
+  }
+  ::close(file);
+  if (!status) return std::move(status).error();
+  return bytes;
+}
+
+Result<std::vector<RankTrace>> read_folder(const std::string& path) {
+  std::vector<RankTrace> traces;
+  DIR* folder = ::opendir(path.c_str());
+  if (!folder) return error_from_errno("opendir", errno);
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::string name = entry->d_name;
+    if (name.size() > 6 && name.compare(name.size() - 6, 6, ".piece") == 0) names.push_back(name);
+  }
+  ::closedir(folder);
+  for (const std::string& name : names) {
+    MERCUTIO_LET(const std::vector<std::byte> bytes, read_file(path + "/" + name));
+    MERCUTIO_LET(std::vector<RankTrace> found, parse_trace(bytes));
+    std::move(found.begin(), found.end(), std::back_inserter(traces));
+  }
+  return traces;
+}
+
+// The newest job's, each rank once, by rank.
+void keep_one_job(std::vector<RankTrace>& traces) {
+  std::stable_sort(traces.begin(), traces.end(), [](const RankTrace& a, const RankTrace& b) {
+    return a.header.wall_start_ns > b.header.wall_start_ns;
+  });
+  std::set<i64> seen;
+  const i64 newest = traces.front().header.wall_start_ns, ranks = traces.front().header.ranks;
+  std::erase_if(traces, [&](const RankTrace& one) {
+    const bool other = one.header.ranks != ranks || newest - one.header.wall_start_ns > kSameJobNs;
+    return other || !seen.insert(one.header.rank).second;
+  });
+  std::sort(traces.begin(), traces.end(),
+            [](const RankTrace& a, const RankTrace& b) { return a.header.rank < b.header.rank; });
+}
+
+}  // namespace
+
+Result<std::vector<RankTrace>> parse_trace(ConstBytes bytes) {
+  std::vector<RankTrace> traces;
+  while (bytes.size() >= sizeof(PieceHeader)) {
+    PieceHeader header;
+    std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
+    if (header.magic != kPieceMagic) return damaged("a piece does not begin as pieces do");
+    if (header.piece_bytes < static_cast<i64>(sizeof header) || header.piece_bytes > static_cast<i64>(bytes.size()))
+      return damaged("a piece is cut short");
+    MERCUTIO_LET(RankTrace trace, parse_piece(bytes.first(static_cast<std::size_t>(header.piece_bytes))));
+    traces.push_back(std::move(trace));
+    bytes = bytes.subspan(static_cast<std::size_t>(header.piece_bytes));
+  }
+  if (!bytes.empty()) return damaged("a piece is cut short");
+  return traces;
+}
+
+Result<std::vector<RankTrace>> read_trace(const std::string& path) {
+  struct stat state {};
+  std::string place = path;
+  if (::stat(place.c_str(), &state) != 0) {
+    place = path + ".pieces";
+    if (::stat(place.c_str(), &state) != 0) return Error{ErrorClass::kNoSuchFile, "there is no such trace"};
+  }
+  std::vector<RankTrace> traces;
+  if (S_ISDIR(state.st_mode)) {
+    MERCUTIO_LET(traces, read_folder(place));
+  } else {
+    MERCUTIO_LET(const std::vector<std::byte> bytes, read_file(place));
+    MERCUTIO_LET(traces, parse_trace(bytes));
+  }
+  if (traces.empty()) return Error{ErrorClass::kFile, "holds no trace"};
+  keep_one_job(traces);
+  return traces;
+}
+
+double JobFile::seconds() const {
+  i64 longest = 0;
+  for (const FileTotals& one : by_rank) longest = std::max(longest, one.held_ns());
+  return static_cast<double>(longest) * 1e-9;
+}
+
+double Job::held_seconds(std::size_t trace) const {
+  i64 held = 0;
+  for (const FileRecord& file : traces[trace].files) held += file.totals.held_ns();
+  return static_cast<double>(held) * 1e-9;
+}
+
+Job job_of(std::vector<RankTrace> traces) {
+  Job job;
+  job.traces = std::move(traces);
+  std::map<std::string, std::size_t> places;
+  std::set<std::string> hosts;
+  for (std::size_t rank = 0; rank < job.traces.size(); ++rank) {
+    const RankTrace& trace = job.traces[rank];
+    job.program = text_of(trace.header.program);
+    job.ranks = trace.header.ranks;
+    job.finished = job.finished && trace.header.end_ns > 0;
+    job.seconds = std::max(job.seconds, static_cast<double>(trace.end_ns()) * 1e-9);
+    hosts.insert(text_of(trace.header.host));
+    for (std::size_t slot = 0; slot < trace.files.size(); ++slot) {
+      const FileRecord& record = trace.files[slot];
+      const auto [found, added] = places.emplace(text_of(record.name), job.files.size());
+      if (added) {
+        job.files.push_back(JobFile{found->first, text_of(record.amode), text_of(record.file_system), {}, {}, {}});
+        job.files.back().by_rank.resize(job.traces.size());
+      }
+      JobFile& file = job.files[found->second];
+      file.all.add(record.totals);
+      file.by_rank[rank] = record.totals;
+      for (const TraceText& text : trace.texts) {
+        if (text.file != static_cast<i64>(slot) || text.kind == TextKind::kCall) continue;
+        const auto same = [&](const TraceText& known) { return known.kind == text.kind && known.text == text.text; };
+        const auto known = std::find_if(file.texts.begin(), file.texts.end(), same);
+        known == file.texts.end() ? file.texts.push_back(text) : void(known->count += text.count);
+      }
+    }
+  }
+  job.hosts = static_cast<i64>(hosts.size());
+  job.finished = job.finished && static_cast<i64>(job.traces.size()) == job.ranks;
+  std::stable_sort(job.files.begin(), job.files.end(),
+                   [](const JobFile& a, const JobFile& b) { return a.seconds() > b.seconds(); });
+  return job;
+}
+
+}  // namespace mercutio

@@ -1,0 +1,57 @@
+// Job: the pieces of all ranks, read back and put together by file.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "insight/format.h"
+
+namespace mercutio {
+
+struct TraceText {
+  TextKind kind = TextKind::kCall;
+  i64 file = -1;
+  i64 count = 0;
+  std::string text;
+};
+
+// One piece.
+struct RankTrace {
+  PieceHeader header;
+  std::vector<FileRecord> files;
+  std::vector<TraceText> texts;
+  std::vector<TimeBin> bins;
+  std::vector<EventRecord> events;
+  i64 end_ns() const { return header.end_ns > 0 ? header.end_ns : header.last_ns; }
+};
+
+// All pieces in `bytes`, which may be anything: what does not hold together is an Error.
+Result<std::vector<RankTrace>> parse_trace(ConstBytes bytes);
+// A trace file, a folder of pieces, or a trace whose pieces were not merged yet (`path`.pieces). Pieces of an earlier
+// job in the same place are left out.
+Result<std::vector<RankTrace>> read_trace(const std::string& path);
+
+struct JobFile {
+  std::string name, amode, file_system;
+  FileTotals all;
+  std::vector<FileTotals> by_rank;  // as Job::ranks; nothing where a rank had nothing to do with it
+  std::vector<TraceText> texts;     // plans, hints and notes; counts of all ranks
+  double seconds() const;           // the program was held by it, on the rank where that was longest
+};
+
+struct Job {
+  std::string program;
+  i64 ranks = 0;                  // of the job; traces.size() of them are known
+  std::vector<RankTrace> traces;  // by rank
+  std::vector<JobFile> files;     // the one that took longest first
+  bool finished = true;           // all ranks reached their end
+  double seconds = 0;             // of the rank that ran longest
+  i64 hosts = 0;
+  double held_seconds(std::size_t trace) const;  // in I/O
+};
+
+Job job_of(std::vector<RankTrace> traces);
+
+}  // namespace mercutio

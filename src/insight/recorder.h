@@ -1,0 +1,70 @@
+// Recorder: the Tracer of a process. One mapped area of kPieceBytes, in a file of its own or nowhere; nothing else
+// grows. Totals, histograms and time bins are exact; of single events every n-th is kept, n doubling whenever the room
+// is full. An event costs a lock nobody else wants, some additions and a store of 48 bytes.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "base/trace.h"
+#include "insight/format.h"
+
+namespace mercutio {
+
+struct RecorderOptions {
+  std::string piece_path;  // empty: kept in memory only
+  i64 rank = 0, ranks = 1;
+  i64 files = 128, text_bytes = 256 * KiB, bins = 1024, events = 131072;
+};
+
+class Recorder final : public Tracer {
+ public:
+  // The directory of the piece must exist.
+  static Result<std::unique_ptr<Recorder>> make(const RecorderOptions& options);
+  ~Recorder() override;
+  std::unique_ptr<TraceSink> file(const FileFacts& facts) override;
+
+  void finish();  // the process has reached its end
+  std::vector<std::byte> snapshot(const PieceLimits& limits) const;
+  i64 bytes() const { return bytes_; }  // mapped
+
+  // By the sinks.
+  void record(i64 file, const TraceEvent& event);
+  void note(i64 file, TextKind kind, std::string_view text);
+
+ private:
+  Recorder(std::byte* base, i64 bytes, const RecorderOptions& options);
+  template <class Record>
+  Record* records(SectionKind kind) const {
+    return reinterpret_cast<Record*>(base_ + header_->sections[kind].offset);
+  }
+  i64 slot_of(const FileFacts& facts);
+  i64 call_number(i64 file, std::string_view name);
+  bool add_text(i64 file, TextKind kind, std::string_view text);
+  void add_access(i64 file, const TraceEvent& event);
+  void add_storage(FileTotals& totals, const TraceEvent& event);
+  void add_to_bins(const TraceEvent& event);
+  void keep(i64 file, const TraceEvent& event);
+  void thin_out();
+
+  mutable std::mutex mutex_;
+  std::byte* base_;
+  i64 bytes_;
+  PieceHeader* header_;
+  i64 steady_start_ns_;
+  std::unordered_map<std::string, i64> slots_;  // file name -> record
+  std::unordered_map<std::string, i64> texts_;  // kind, file and text -> place
+  std::unordered_map<const char*, i64> calls_;   // by address: names are literals; their numbers in the file
+  std::unordered_map<std::string, i64> call_names_;
+  i64 calls_named_ = 0;
+  std::vector<i64> next_offset_;                // per file: where the last access ended
+  std::vector<bool> changed_;                   // per file: written since the last sync
+};
+
+// The name a process goes by: that of its program.
+std::string program_name();
+
+}  // namespace mercutio

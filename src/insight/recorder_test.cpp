@@ -1,0 +1,216 @@
+// The recorder: exact totals in bounded memory, readable whatever becomes of the process.
+#include "insight/recorder.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "comm/in_process.h"
+#include "file/file.h"
+#include "insight/job.h"
+
+namespace mercutio {
+namespace {
+
+std::unique_ptr<Recorder> make(RecorderOptions options = {}) {
+  auto made = Recorder::make(options);
+  EXPECT_TRUE(made.ok());
+  return std::move(*made);
+}
+
+FileFacts facts_of(const std::string& name) {
+  FileFacts facts;
+  facts.name = name;
+  facts.amode = "rdwr|create";
+  facts.block_bytes = 4096;
+  return facts;
+}
+
+// An access of `bytes` at `offset` that took `ns` from `start_ns` on, all in one phase.
+void access(TraceSink& sink, i64 start_ns, i64 ns, i64 offset, i64 bytes) {
+  Counters counters;
+  AccessFacts facts;
+  facts.direction = Direction::kWrite;
+  facts.end_offset = offset + bytes;
+  facts.piece_bytes = bytes;
+  TraceEvent event{TraceKind::kAccess, start_ns, start_ns + ns, bytes, offset, "MPI_File_write_at"};
+  event.counters = &counters;
+  event.access = &facts;
+  sink.record(event);
+}
+
+RankTrace read_back(const Recorder& recorder, const PieceLimits& limits = {}) {
+  auto traces = parse_trace(recorder.snapshot(limits));
+  EXPECT_TRUE(traces.ok());
+  EXPECT_EQ(traces->size(), 1u);
+  return std::move(traces->front());
+}
+
+TEST(Recorder, CountsAMillionAccessesInSixteenMebibytes) {
+  auto recorder = make();
+  EXPECT_LE(recorder->bytes(), 16 * MiB);
+  auto sink = recorder->file(facts_of("data"));
+  constexpr i64 kCalls = 1'000'000;
+  const i64 start = now_ns();
+  for (i64 i = 0; i < kCalls; ++i) access(*sink, start + i * 10'000, 5'000, i * 100, 100);
+  recorder->finish();
+  const RankTrace trace = read_back(*recorder);
+  ASSERT_EQ(trace.files.size(), 1u);
+  FileTotals totals = trace.files[0].totals;
+  const ClassTotals& writes = totals.of(Direction::kWrite, false);
+  EXPECT_EQ(writes.calls, kCalls);
+  EXPECT_EQ(writes.bytes, kCalls * 100);
+  EXPECT_EQ(writes.ns, kCalls * 5'000);
+  EXPECT_EQ(writes.sizes[0], kCalls);
+  EXPECT_EQ(writes.jumping_calls, 0);
+  EXPECT_EQ(totals.end_offset, kCalls * 100);
+  EXPECT_EQ(trace.header.events_seen, kCalls);
+  const auto& events = trace.events;
+  ASSERT_GT(events.size(), 60'000u);
+  EXPECT_EQ(trace.header.event_stride, 8);  // 131,072 fit
+  for (std::size_t i = 0; i < events.size(); ++i) ASSERT_EQ(events[i].offset, static_cast<i64>(i) * 8 * 100);
+  i64 bytes = 0;
+  for (const TimeBin& bin : trace.bins) bytes += bin.bytes[1];
+  EXPECT_EQ(bytes, kCalls * 100);  // ten seconds in bins that began with a millisecond
+  EXPECT_LE(trace.bins.size(), 1024u);
+}
+
+TEST(Recorder, AnUnfinishedPieceIsReadFromItsFile) {
+  RecorderOptions options;
+  options.piece_path = ::testing::TempDir() + "recorder-test.piece";
+  options.rank = 3;
+  options.ranks = 4;
+  auto recorder = make(options);
+  auto sink = recorder->file(facts_of("data"));
+  sink->note("hints", "cb_nodes=2\n");
+  access(*sink, now_ns(), 1000, 0, 64);
+  auto traces = read_trace(options.piece_path);  // as after kill -9
+  ASSERT_TRUE(traces.ok()) << traces.error().what;
+  const RankTrace& trace = traces->front();
+  EXPECT_EQ(trace.header.rank, 3);
+  EXPECT_EQ(trace.header.end_ns, 0);
+  EXPECT_EQ(trace.events.size(), 1u);
+  const Job job = job_of(std::move(*traces));
+  EXPECT_FALSE(job.finished);
+  EXPECT_EQ(job.files[0].texts.front().text, "cb_nodes=2\n");
+  ::unlink(options.piece_path.c_str());
+}
+
+TEST(Recorder, FilesBeyondTheTableAreCountedTogether) {
+  RecorderOptions options;
+  options.files = 4;
+  auto recorder = make(options);
+  for (i64 i = 0; i < 10; ++i) access(*recorder->file(facts_of("file" + std::to_string(i))), now_ns(), 1, 0, 10);
+  const RankTrace trace = read_back(*recorder);
+  ASSERT_EQ(trace.files.size(), 4u);
+  EXPECT_STREQ(trace.files[3].name.data(), "(other files)");
+  EXPECT_EQ(trace.files[3].totals.bytes(), 70);
+  const RankTrace fewer = read_back(*recorder, PieceLimits{2, 0});
+  ASSERT_EQ(fewer.files.size(), 2u);
+  EXPECT_EQ(fewer.files[1].totals.bytes(), 90);
+  EXPECT_TRUE(fewer.events.empty());
+}
+
+TEST(Recorder, DamagedPiecesAreErrors) {
+  auto recorder = make();
+  access(*recorder->file(facts_of("data")), now_ns(), 1, 0, 10);
+  const std::vector<std::byte> piece = recorder->snapshot({});
+  for (std::size_t cut = 1; cut < piece.size(); cut += 97)
+    EXPECT_FALSE(parse_trace(ConstBytes(piece).first(cut)).ok()) << cut;
+  for (std::size_t at = 0; at < sizeof(PieceHeader); at += 8) {
+    std::vector<std::byte> changed = piece;
+    for (std::size_t i = at; i < at + 8; ++i) changed[i] = std::byte{0x7f};
+    (void)parse_trace(changed);  // an Error or not, but nothing else
+  }
+}
+
+// ---- what the layers above and below say of a real access
+// --------------------------------------------------------------
+
+Job run_collective(i64 ranks, bool late_rank) {
+  static std::atomic<int> last{0};
+  const std::string name = "memory:recorder-test-" + std::to_string(++last);
+  auto world = make_in_process_world(ranks);
+  std::vector<std::vector<std::byte>> pieces(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (i64 rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank, comm = std::move(world[static_cast<std::size_t>(rank)])]() mutable {
+      RecorderOptions options;
+      options.rank = rank;
+      options.ranks = ranks;
+      auto recorder = make(options);
+      auto progress = make_progress_thread();
+      DatarepRegistry datareps;
+      OpenCall call;
+      call.file_name = name;
+      call.amode.read_write = call.amode.create = true;
+      call.info = {{"romio_cb_write", "enable"}, {"no_such_hint", "1"}};
+      auto file = open_file(std::move(comm), call, Context{progress.get(), &datareps, recorder.get()});
+      ASSERT_TRUE(file.ok());
+      std::vector<std::byte> data(100'000);
+      AccessCall write;
+      write.name = "MPI_File_write_at_all";
+      write.direction = Direction::kWrite;
+      write.collective = true;
+      write.offset = rank * 100'000;
+      write.memory = Memory{data.data(), contiguous_bytes(), 100'000};
+      if (late_rank && rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      EXPECT_TRUE((*file)->access(write).ok());
+      auto started = (*file)->start(write, nullptr);
+      ASSERT_TRUE(started.ok());
+      EXPECT_TRUE((*started)->wait().ok());
+      EXPECT_TRUE((*file)->close().ok());
+      recorder->finish();
+      pieces[static_cast<std::size_t>(rank)] = recorder->snapshot({});
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  std::vector<RankTrace> traces;
+  for (const auto& piece : pieces) traces.push_back(std::move(parse_trace(piece)->front()));
+  return job_of(std::move(traces));
+}
+
+TEST(Recorder, PhasesAddUpToTheTimeOfTheCalls) {
+  const Job job = run_collective(4, false);
+  ASSERT_EQ(job.files.size(), 1u);
+  FileTotals all = job.files[0].all;
+  const ClassTotals& writes = all.of(Direction::kWrite, true);
+  EXPECT_EQ(writes.calls, 8);
+  EXPECT_EQ(writes.bytes, 800'000);
+  i64 phases = 0;
+  for (const i64 ns : writes.phase_ns) phases += ns;
+  EXPECT_LE(phases, writes.ns);
+  EXPECT_GE(phases, writes.ns - writes.ns / 5 - 8 * 20'000'000);  // the clock stops a moment before the call ends
+  EXPECT_EQ(all.unwaited_calls, 4);
+  EXPECT_EQ(all.opens, 4);
+  EXPECT_EQ(all.closes, 4);
+  EXPECT_EQ(all.storage[1].bytes, 800'000);
+  EXPECT_EQ(all.plans, 8);
+  EXPECT_GE(all.plans_reused, 4);
+  EXPECT_TRUE(job.finished);
+}
+
+TEST(Recorder, TextsTellHintsNotesAndPlans) {
+  const Job job = run_collective(2, false);
+  std::string hints, notes, plans;
+  for (const TraceText& text : job.files[0].texts) {
+    (text.kind == TextKind::kHints ? hints : text.kind == TextKind::kNotes ? notes : plans) += text.text;
+  }
+  EXPECT_NE(hints.find("romio_cb_write=enable"), std::string::npos) << hints;
+  EXPECT_NE(notes.find("no_such_hint=1"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("not applied"), std::string::npos) << notes;
+  EXPECT_NE(plans.find("strategy"), std::string::npos) << plans;
+}
+
+TEST(Recorder, WhoComesLateWaitsLeast) {
+  const Job job = run_collective(3, true);
+  const auto arrive = [&](std::size_t rank) { return job.files[0].by_rank[rank].phase_ns(Phase::kArrive); };
+  EXPECT_GE(arrive(0), 150'000'000);
+  EXPECT_GE(arrive(2), 150'000'000);
+  EXPECT_LT(arrive(1), arrive(0) / 2);
+}
+
+}  // namespace
+}  // namespace mercutio

@@ -1,0 +1,84 @@
+#include "insight/totals.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace mercutio {
+namespace {
+
+enum class Fold { kSum, kMax, kMin };
+
+void fold(i64& mine, i64 other, Fold how) {
+  if (how == Fold::kSum) mine += other;
+  if (how == Fold::kMax) mine = std::max(mine, other);
+  if (how == Fold::kMin)
+    mine = mine == 0 || other == 0 ? std::max(mine, other) : std::min(mine, other);  // 0: nothing yet
+}
+
+template <std::size_t N>
+void fold(std::array<i64, N>& mine, const std::array<i64, N>& other) {
+  for (std::size_t i = 0; i < N; ++i) mine[i] += other[i];
+}
+
+}  // namespace
+
+i64 size_bucket(i64 bytes) {
+  i64 bucket = 0;
+  for (i64 limit = 256; bytes > limit && bucket < kSizeBuckets - 1; limit *= 4) ++bucket;
+  return bucket;
+}
+
+i64 bucket_bytes(i64 bucket) {
+  return bucket >= kSizeBuckets - 1 ? INT64_MAX : i64{256} << (2 * bucket);
+}
+
+#define MERCUTIO_FOLD(name, how) fold(mine.name, theirs.name, Fold::how);
+
+void FileTotals::add(const FileTotals& other) {
+  {
+    FileTotals& mine = *this;
+    const FileTotals& theirs = other;
+    MERCUTIO_FILE_TOTALS(MERCUTIO_FOLD)
+  }
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    ClassTotals& mine = classes[i];
+    const ClassTotals& theirs = other.classes[i];
+    MERCUTIO_CLASS_TOTALS(MERCUTIO_FOLD)
+    fold(mine.phase_ns, theirs.phase_ns);
+    fold(mine.sizes, theirs.sizes);
+  }
+  for (std::size_t i = 0; i < storage.size(); ++i) {
+    StorageTotals& mine = storage[i];
+    const StorageTotals& theirs = other.storage[i];
+    MERCUTIO_STORAGE_TOTALS(MERCUTIO_FOLD)
+    fold(mine.sizes, theirs.sizes);
+  }
+}
+
+#undef MERCUTIO_FOLD
+
+i64 FileTotals::calls() const {
+  i64 sum = 0;
+  for (const ClassTotals& one : classes) sum += one.calls;
+  return sum;
+}
+
+i64 FileTotals::bytes() const {
+  i64 sum = 0;
+  for (const ClassTotals& one : classes) sum += one.bytes;
+  return sum;
+}
+
+i64 FileTotals::phase_ns(Phase phase) const {
+  i64 sum = 0;
+  for (const ClassTotals& one : classes) sum += one.phase_ns[static_cast<std::size_t>(phase)];
+  return sum;
+}
+
+i64 FileTotals::held_ns() const {
+  i64 sum = open_ns + close_ns + sync_ns + blocked_ns - unwaited_ns;
+  for (const ClassTotals& one : classes) sum += one.ns;
+  return sum;
+}
+
+}  // namespace mercutio

@@ -1,0 +1,100 @@
+// Totals: what a rank did with a file, exact however long the run was: sums, extremes and histograms, all of them i64,
+// so that a table of names is all it takes to fold, store and print them.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "base/phases.h"
+#include "base/types.h"
+
+namespace mercutio {
+
+// Sizes: bucket 0 holds up to 256 bytes, each next one four times as much, the last all that is larger.
+inline constexpr i64 kSizeBuckets = 12;
+i64 size_bucket(i64 bytes);
+i64 bucket_bytes(i64 bucket);  // the largest size in it; INT64_MAX for the last
+
+inline constexpr i64 kSmallBytes = 64 * KiB;  // a call below costs more than moving its bytes
+
+// F(name, how values of two ranks make one)
+#define MERCUTIO_FILE_TOTALS(F)                                                                                   \
+  F(opens, kSum)                                                                                                  \
+  F(open_ns, kSum) F(closes, kSum) F(close_ns, kSum) F(syncs, kSum) F(sync_ns, kSum) F(idle_syncs, kSum)          \
+      F(blocked_ns, kSum) F(locks, kSum) F(lock_ns, kSum) F(plans, kSum) F(plans_reused, kSum) F(messages, kSum)  \
+          F(message_bytes, kSum) F(metadata_bytes, kSum) F(copied_bytes, kSum) F(merged_bytes, kSum)              \
+              F(unwaited_calls, kSum) F(unwaited_ns, kSum) F(first_ns, kMin) F(last_ns, kMax) F(end_offset, kMax) \
+                  F(ranks, kMax) F(nodes, kMax) F(block_bytes, kMax) F(stripe_bytes, kMax) F(stripe_count, kMax)  \
+                      F(first_server, kMax)
+#define MERCUTIO_CLASS_TOTALS(F)                                                                                      \
+  F(calls, kSum)                                                                                                      \
+  F(bytes, kSum) F(ns, kSum) F(small_calls, kSum) F(strided_calls, kSum) F(jumping_calls, kSum) F(failed_calls, kSum) \
+      F(longest_ns, kMax) F(piece_bytes, kSum) F(begin_place, kMin) F(end_place, kMax)
+#define MERCUTIO_STORAGE_TOTALS(F)                                                                              \
+  F(calls, kSum)                                                                                                \
+  F(bytes, kSum) F(span_bytes, kSum) F(pieces, kSum) F(ns, kSum) F(small_calls, kSum) F(misaligned_calls, kSum) \
+      F(longest_ns, kMax)
+#define MERCUTIO_TOTAL_FIELD(name, fold) i64 name = 0;
+
+// Accesses of one kind: independent or collective, read or write. Places are offsets in the file plus one; 0: none yet.
+struct ClassTotals {
+  MERCUTIO_CLASS_TOTALS(MERCUTIO_TOTAL_FIELD)
+  std::array<i64, kPhases> phase_ns{};
+  std::array<i64, kSizeBuckets> sizes{};
+  bool operator==(const ClassTotals&) const = default;
+};
+
+struct StorageTotals {
+  MERCUTIO_STORAGE_TOTALS(MERCUTIO_TOTAL_FIELD)
+  std::array<i64, kSizeBuckets> sizes{};
+  bool operator==(const StorageTotals&) const = default;
+};
+
+inline constexpr i64 kClasses = 4;
+inline constexpr std::array<const char*, kClasses> kClassNames = {"independent_read", "independent_write",
+                                                                  "collective_read", "collective_write"};
+
+struct FileTotals {
+  MERCUTIO_FILE_TOTALS(MERCUTIO_TOTAL_FIELD)
+  std::array<ClassTotals, kClasses> classes{};
+  std::array<StorageTotals, 2> storage{};  // read, write
+  bool operator==(const FileTotals&) const = default;
+
+  ClassTotals& of(Direction direction, bool collective) {
+    return classes[static_cast<std::size_t>((collective ? 2 : 0) + (direction == Direction::kWrite ? 1 : 0))];
+  }
+  void add(const FileTotals& other);  // of another rank, or of another time
+  // Over all classes.
+  i64 calls() const;
+  i64 bytes() const;
+  i64 phase_ns(Phase phase) const;
+  // How long the program was held: in accesses it waited for, opens, closes and syncs.
+  i64 held_ns() const;
+};
+
+#undef MERCUTIO_TOTAL_FIELD
+
+// Calls visit(name, value) for each number, with names like "collective_write.phase.storage".
+template <class Visit>
+void visit_totals(const FileTotals& totals, Visit visit) {
+#define MERCUTIO_VISIT(name, fold) visit(std::string(#name), totals.name);
+#define MERCUTIO_VISIT_PART(name, fold) visit(prefix + #name, part.name);
+  MERCUTIO_FILE_TOTALS(MERCUTIO_VISIT)
+  for (std::size_t i = 0; i < totals.classes.size(); ++i) {
+    const ClassTotals& part = totals.classes[i];
+    const std::string prefix = std::string(kClassNames[i]) + ".";
+    MERCUTIO_CLASS_TOTALS(MERCUTIO_VISIT_PART)
+    for (std::size_t p = 0; p < kPhases; ++p) visit(prefix + "phase_ns." + kPhaseNames[p], part.phase_ns[p]);
+    for (std::size_t s = 0; s < part.sizes.size(); ++s) visit(prefix + "sizes." + std::to_string(s), part.sizes[s]);
+  }
+  for (std::size_t i = 0; i < totals.storage.size(); ++i) {
+    const StorageTotals& part = totals.storage[i];
+    const std::string prefix = i == 0 ? "storage_read." : "storage_write.";
+    MERCUTIO_STORAGE_TOTALS(MERCUTIO_VISIT_PART)
+    for (std::size_t s = 0; s < part.sizes.size(); ++s) visit(prefix + "sizes." + std::to_string(s), part.sizes[s]);
+  }
+#undef MERCUTIO_VISIT
+#undef MERCUTIO_VISIT_PART
+}
+
+}  // namespace mercutio

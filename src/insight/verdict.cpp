@@ -1,0 +1,111 @@
+// The verdict: where the I/O of a job spent its time, and what costs most, for a terminal.
+#include <algorithm>
+#include <cstdio>
+
+#include "insight/findings.h"
+
+namespace mercutio {
+namespace {
+
+constexpr std::size_t kFindingsShown = 2;
+
+std::string percent(double part, double whole) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.0f %%", whole > 0 ? 100 * part / whole : 0.0);
+  return text;
+}
+
+std::string count_of(i64 number, const char* what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+// File names and hints may hold anything.
+std::string on_one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  return text;
+}
+
+// Sums over all ranks and files, in seconds.
+struct Sums {
+  double held = 0, files = 0;  // files: opening, closing, synchronising
+  std::array<double, kPhases> phases{};
+  double read = 0, written = 0;
+};
+
+Sums sums_of(const Job& job) {
+  Sums sums;
+  for (const JobFile& file : job.files) {
+    const FileTotals& all = file.all;
+    sums.held += static_cast<double>(all.held_ns()) * 1e-9;
+    sums.files += static_cast<double>(all.open_ns + all.close_ns + all.sync_ns) * 1e-9;
+    for (std::size_t i = 0; i < kPhases; ++i)
+      sums.phases[i] += static_cast<double>(all.phase_ns(static_cast<Phase>(i))) * 1e-9;
+    for (std::size_t i = 0; i < kClasses; ++i)
+      (i % 2 == 0 ? sums.read : sums.written) += static_cast<double>(all.classes[i].bytes);
+  }
+  return sums;
+}
+
+std::string split_of(const Sums& sums) {
+  const auto phase = [&](Phase one) { return sums.phases[static_cast<std::size_t>(one)]; };
+  const std::pair<const char*, double> parts[] = {
+      {"storage", phase(Phase::kStorage)},
+      {"exchange", phase(Phase::kExchange)},
+      {"copies", phase(Phase::kCopy)},
+      {"waiting for late ranks", phase(Phase::kArrive)},
+      {"waiting in between and at the end", phase(Phase::kWait) + phase(Phase::kAgree)},
+      {"locks", phase(Phase::kLock)},
+      {"sieving", phase(Phase::kSieve)},
+      {"opening, closing, syncing", sums.files},
+      {"planning and the rest", phase(Phase::kOwn)}};
+  double all = 0;
+  for (const auto& [name, seconds] : parts) all += seconds;
+  std::string text;
+  for (const auto& [name, seconds] : parts) {
+    if (seconds >= 0.005 * all && seconds > 0)
+      text += (text.empty() ? "" : ", ") + std::string(name) + " " + percent(seconds, all);
+  }
+  return text.empty() ? "nothing worth mentioning" : text;
+}
+
+}  // namespace
+
+std::string verdict(const Job& job) {
+  const Sums sums = sums_of(job);
+  const auto ranks = static_cast<double>(std::max<std::size_t>(1, job.traces.size()));
+  double worst = 0;
+  i64 slowest = 0;
+  for (std::size_t i = 0; i < job.traces.size(); ++i) {
+    if (const double held = job.held_seconds(i); held > worst) worst = held, slowest = job.traces[i].header.rank;
+  }
+  std::string out = "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + " on " +
+                    count_of(job.hosts, "node") + ", " + seconds_text(job.seconds) + "\n";
+  if (!job.finished) {
+    const i64 missing = job.ranks - static_cast<i64>(job.traces.size());
+    out += "  not all of the job is here: " + (missing > 0 ? count_of(missing, "rank") + " left nothing" : std::string("it was cut short")) + "\n";
+  }
+  out += "  I/O held a rank for " + seconds_text(sums.held / ranks) + " on average (" +
+         percent(sums.held / ranks, job.seconds) + " of the run), rank " + std::to_string(slowest) +
+         " longest: " + seconds_text(worst) + "\n";
+  out += "  " + count_of(static_cast<i64>(job.files.size()), "file") + ", " + bytes_text(sums.written) + " written, " +
+         bytes_text(sums.read) + " read\n";
+  out += "  time: " + split_of(sums) + "\n";
+  const std::vector<Finding> found = find_causes(job);
+  if (found.empty()) out += "  nothing stands out\n";
+  for (std::size_t i = 0; i < std::min(found.size(), kFindingsShown); ++i) {
+    const Finding& one = found[i];
+    char factor[32];
+    std::snprintf(factor, sizeof factor, "%.2g", one.factor);
+    out += std::to_string(i + 1) + ". " + one.title + " [" + one.id + "]";
+    if (one.seconds > 0)
+      out += ": costs about " + seconds_text(one.seconds) + "; without it the run is " + factor + " times as fast";
+    out += "\n   " + on_one_line(one.file + ": " + one.evidence) + "\n   to do: " + on_one_line(one.remedy) + "\n";
+  }
+  if (found.size() > kFindingsShown)
+    out += "  and " + count_of(static_cast<i64>(found.size() - kFindingsShown), "smaller finding") + "\n";
+  return out;
+}
+
+}  // namespace mercutio

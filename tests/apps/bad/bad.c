@@ -1,0 +1,215 @@
+/* Programs that do their I/O badly, each in one way, for the verdict to find out: bad NAME FILE [fixed]. With `fixed` the
+   advice of the verdict has been followed. Prints the seconds between MPI_Init and MPI_Finalize. Four ranks. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MEBI 1048576
+static int rank, ranks, fixed;
+static const char* path;
+
+static MPI_File open_with(MPI_Comm comm, int amode, MPI_Info info) {
+  MPI_File file;
+  if (MPI_File_open(comm, path, amode, info, &file) != MPI_SUCCESS) {
+    fprintf(stderr, "bad: can't open %s\n", path);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  return file;
+}
+static MPI_File open_all(MPI_Info info) { return open_with(MPI_COMM_WORLD, MPI_MODE_RDWR | MPI_MODE_CREATE, info); }
+
+static MPI_Info info_of(const char* key, const char* value, const char* key2, const char* value2) {
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, key, value);
+  if (key2) MPI_Info_set(info, key2, value2);
+  return info;
+}
+
+static char* filled(size_t bytes) {
+  char* data = malloc(bytes);
+  memset(data, 'a' + rank, bytes);
+  return data;
+}
+
+/* `pieces` of `bytes` each, every ranks-th is this rank's. */
+static void interleave(MPI_File file, int pieces, int bytes) {
+  MPI_Datatype type;
+  MPI_Type_vector(pieces, bytes, bytes * ranks, MPI_BYTE, &type);
+  MPI_Type_commit(&type);
+  MPI_File_set_view(file, (MPI_Offset)rank * bytes, MPI_BYTE, type, "native", MPI_INFO_NULL);
+  MPI_Type_free(&type);
+}
+
+static void small_calls(int reading) {
+  enum { kCount = 40000, kBytes = 64 };
+  char* data = filled((size_t)kCount * kBytes);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  const MPI_Offset begin = (MPI_Offset)rank * kCount * kBytes;
+  if (reading || fixed) MPI_File_write_at_all(file, begin, data, kCount * kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  if (reading && fixed) MPI_File_read_at_all(file, begin, data, kCount * kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  for (int i = 0; i < kCount && !fixed; ++i) {
+    const MPI_Offset at = begin + (MPI_Offset)i * kBytes;
+    if (reading) MPI_File_read_at(file, at, data + i * kBytes, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    else MPI_File_write_at(file, at, data + i * kBytes, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
+static void small_writes(void) { small_calls(0); }
+static void small_reads(void) { small_calls(1); }
+
+static void strided(int reading, MPI_Info info, int pieces, int bytes, int times) {
+  char* data = filled((size_t)pieces * bytes);
+  MPI_File file = open_all(info);
+  interleave(file, pieces, bytes);
+  for (int i = 0; i < (reading ? 1 : times); ++i) {
+    MPI_File_seek(file, 0, MPI_SEEK_SET);
+    if (reading || fixed) MPI_File_write_all(file, data, pieces * bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    else MPI_File_write(file, data, pieces * bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  for (int i = 0; reading && i < times; ++i) {
+    MPI_File_seek(file, 0, MPI_SEEK_SET);
+    if (fixed) MPI_File_read_all(file, data, pieces * bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    else MPI_File_read(file, data, pieces * bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
+static void strided_reads(void) { strided(1, info_of("romio_ds_read", "disable", NULL, NULL), 4096, 512, 10); }
+static void strided_writes(void) { strided(0, info_of("romio_ds_write", "disable", NULL, NULL), 4096, 512, 10); }
+static void merged_writes(void) { strided(0, info_of("romio_ds_write", "enable", NULL, NULL), 4096, 512, 10); }
+
+static void collective(MPI_Info info, int pieces, int bytes, int times) {
+  char* data = filled((size_t)pieces * bytes);
+  MPI_File file = open_all(info);
+  interleave(file, pieces, bytes);
+  for (int i = 0; i < times; ++i) MPI_File_write_all(file, data, pieces * bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  MPI_File_close(&file);
+  free(data);
+}
+static void one_aggregator(void) { collective(info_of("romio_cb_write", "enable", fixed ? NULL : "cb_nodes", "1"), 4096, 4096, 2); }
+static void small_stripes(void) {
+  MPI_Info info = info_of("romio_cb_write", "enable", "striping_factor", "4");
+  MPI_Info_set(info, "striping_unit", fixed ? "1048576" : "4096");
+  collective(info, 65536, 64, 4);
+}
+
+static void misaligned(void) {
+  enum { kCount = 100, kBytes = 98304 };
+  char* data = filled(kBytes);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < kCount; ++i) {
+    const MPI_Offset at = (fixed ? 4096 : 100) + ((MPI_Offset)i * ranks + rank) * kBytes;
+    MPI_File_write_at(file, at, data, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
+
+static void straggler(void) {
+  char* data = filled(MEBI);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < 4; ++i) {
+    usleep(fixed ? 100000 : rank == 1 ? 400000 : 0);
+    MPI_File_write_at_all(file, ((MPI_Offset)i * ranks + rank) * MEBI, data, MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
+
+static void serial(void) {
+  const int bytes = 32 * MEBI;
+  char* data = filled(bytes);
+  char* all = rank == 0 && !fixed ? malloc((size_t)bytes * ranks) : NULL;
+  if (fixed) {
+    MPI_File file = open_all(MPI_INFO_NULL);
+    MPI_File_write_at_all(file, (MPI_Offset)rank * bytes, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+  } else {
+    MPI_Gather(data, bytes, MPI_BYTE, all, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+      MPI_File file = open_with(MPI_COMM_SELF, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL);
+      MPI_File_write(file, all, bytes * ranks, MPI_BYTE, MPI_STATUS_IGNORE);
+      MPI_File_close(&file);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  free(all);
+  free(data);
+}
+
+static void reopened(void) {
+  char* data = filled(4096);
+  MPI_File file = fixed ? open_all(MPI_INFO_NULL) : MPI_FILE_NULL;
+  for (int i = 0; i < 50; ++i) {
+    if (!fixed) file = open_all(MPI_INFO_NULL);
+    MPI_File_write_at_all(file, ((MPI_Offset)i * ranks + rank) * 4096, data, 4096, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (!fixed) MPI_File_close(&file);
+  }
+  if (fixed) MPI_File_close(&file);
+  free(data);
+}
+
+static void many_syncs(void) {
+  char* data = filled(65536);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < 50; ++i) {
+    MPI_File_write_at_all(file, ((MPI_Offset)i * ranks + rank) * 65536, data, 65536, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (!fixed || i == 49) MPI_File_sync(file);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
+
+static void same_data_read(void) {
+  char* data = filled(4 * MEBI);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  MPI_File_write_at_all(file, (MPI_Offset)rank * MEBI, data, MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
+  for (int step = 0; step < 40; ++step) {
+    if (!fixed || (step == 0 && rank == 0)) MPI_File_read_at(file, 0, data, ranks * MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (fixed && step == 0) MPI_Bcast(data, ranks * MEBI, MPI_BYTE, 0, MPI_COMM_WORLD);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
+
+static void ignored_hints(void) {
+  char* data = filled(MEBI);
+  MPI_File file = open_all(fixed ? MPI_INFO_NULL : info_of("cb_buffersize", "1048576", NULL, NULL));
+  MPI_File_write_at_all(file, (MPI_Offset)rank * MEBI, data, MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
+  MPI_File_close(&file);
+  free(data);
+}
+
+static const struct {
+  const char* name;
+  void (*run)(void);
+} kPrograms[] = {{"small_writes", small_writes},     {"small_reads", small_reads},     {"strided_reads", strided_reads},
+                 {"strided_writes", strided_writes}, {"merged_writes", merged_writes}, {"one_aggregator", one_aggregator},
+                 {"straggler", straggler},           {"serial", serial},               {"reopened", reopened},
+                 {"many_syncs", many_syncs},         {"same_data_read", same_data_read}, {"small_stripes", small_stripes},
+                 {"misaligned", misaligned},         {"ignored_hints", ignored_hints}};
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (argc < 3) {
+    if (rank == 0) for (size_t i = 0; i < sizeof kPrograms / sizeof *kPrograms; ++i) printf("%s\n", kPrograms[i].name);
+    MPI_Finalize();
+    return 2;
+  }
+  path = argv[2];
+  fixed = argc > 3;
+  const double begin = MPI_Wtime();
+  for (size_t i = 0; i < sizeof kPrograms / sizeof *kPrograms; ++i) {
+    if (strcmp(argv[1], kPrograms[i].name) == 0) kPrograms[i].run();
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) printf("seconds %.6f\n", MPI_Wtime() - begin);
+  MPI_Finalize();
+  return 0;
+}

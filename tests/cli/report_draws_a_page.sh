@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# A made-up job of 200 ranks becomes a page that needs no network, and a Perfetto trace; two jobs can be compared.
+. "$(dirname "$0")/lib.sh"
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+python=""
+for one in python3 /usr/bin/python3 "$root/.venv/bin/python"; do
+  "$one" -c 'import jinja2, matplotlib' 2>/dev/null && python="$one" && break
+done
+[ -n "$python" ] || skip "there is no Python with matplotlib and Jinja2"
+cd "$scratch"
+"$python" "$root/tests/report/synthetic.py" 200 >job.json
+"$python" "$root/tests/report/synthetic.py" 64 >other.json
+if "$python" -c 'import jsonschema' 2>/dev/null; then
+  "$python" -c 'import json, jsonschema, sys; jsonschema.validate(*(json.load(open(name)) for name in sys.argv[1:]))' job.json "$root/docs/report.schema.json"
+fi
+"$python" "$TEST_BUILD/share/mercutio/report/report.py" job.json --html page.html --compare other.json --perfetto job.perfetto
+page="$(cat page.html)"
+for part in "the other ranks wait for a late one" "Where the time went" "Bytes over time and ranks" "The busiest ranks" "Load" "Sizes of accesses" \
+            "Compared with the other run" "out/field.nc" "<svg" "data:image/png;base64,"; do
+  contains "$page" "$part"
+done
+lacks "$page" 'src="http'
+lacks "$page" '<link'
+[ "$(stat -c %s page.html)" -lt 5000000 ] || fail "the page has $(stat -c %s page.html) bytes"
+"$python" - <<'END'
+import json
+events = json.load(open("job.perfetto"))["traceEvents"]
+assert sum(event["ph"] == "X" for event in events) > 1000
+assert any(event.get("cat") == "storage_write" and event["dur"] == 90000 for event in events)
+END

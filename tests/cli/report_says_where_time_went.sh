@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# run --report and --trace with a real program: the verdict, the trace and its other forms; a killed job leaves its pieces.
+. "$(dirname "$0")/lib.sh"
+launcher="" program=""
+for mpi in mpich openmpi; do
+  [ -x "$TEST_BUILD/tests/apps/bad.$mpi" ] && command -v "mpirun.$mpi" >/dev/null && launcher="mpirun.$mpi" program="$TEST_BUILD/tests/apps/bad.$mpi" && break
+done
+[ -n "$launcher" ] || skip "no MPI program was built"
+[ "$launcher" != mpirun.mpich ] || export LD_PRELOAD="$TEST_BUILD/tests/tools/libmpich_yield.so"
+mapfile -t flags < <(launch_flags "$launcher")
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+cd "$scratch"
+run() { timeout 60 "$MERCUTIO" run "${options[@]}" -- "$launcher" "${flags[@]}" "$program" "$@"; }
+
+options=(--report)
+run same_data_read data >out 2>err
+contains "$(cat err)" "2 ranks on 1 node"
+contains "$(cat err)" "1. every rank reads the same data [same_data_read]"
+lacks "$(cat out)" mercutio
+[ ! -e bad.pieces ] || fail "a report alone leaves files behind"
+
+options=(--trace)   # the file is called after the program
+run small_writes data >out 2>err
+lacks "$(cat out err)" "mercutio:"
+trace="$(echo ./*.mtrace)"
+contains "$("$MERCUTIO" report "$trace")" "[small_writes]"
+[ ! -e "$trace.pieces" ] || fail "pieces are left behind"
+
+options=(--trace=here.mtrace --report=here.txt)
+run strided_reads data >out 2>err
+equals "$(cat here.txt)" "$("$MERCUTIO" report here.mtrace)"
+equals "$("$MERCUTIO" report here.mtrace --csv | wc -l)" 3
+"$MERCUTIO" report here.mtrace --json >here.json
+if /usr/bin/python3 -c 'import jsonschema' 2>/dev/null; then
+  /usr/bin/python3 -c 'import json, jsonschema, sys; jsonschema.validate(*(json.load(open(name)) for name in sys.argv[1:]))' here.json "$root/docs/report.schema.json"
+fi
+python3 - here.json <<'END' || fail "the JSON is not what it should be"
+import json, sys
+job = json.load(open(sys.argv[1]))
+totals = job["files"][0]["totals"]
+assert job["ranks"] == 2 and job["finished"] and len(job["rank_traces"]) == 2
+assert totals["independent_read.calls"] == 20, totals
+assert any(text["kind"] == "hints" and "romio_ds_read" in text["text"] for text in job["files"][0]["texts"])
+for trace in job["rank_traces"]:
+    assert any(event[1] == "MPI_File_read" for event in trace["events"])
+    assert sum(row[0] for row in trace["bins"]) > 0
+parts = {key: value for key, value in totals.items() if key.startswith("collective_write.phase_ns.")}
+assert 0 < sum(parts.values()) <= totals["collective_write.ns"], parts
+END
+
+# Killed with SIGKILL in the middle: what it did until then is there.
+options=(--trace=killed.mtrace)
+run straggler data >out 2>err &
+runner=$!
+for _ in $(seq 100); do
+  [ -n "$(ls killed.mtrace.pieces 2>/dev/null)" ] && [ -s data ] && "$MERCUTIO" report killed.mtrace --csv >early 2>/dev/null && [ "$(wc -l <early)" -ge 3 ] && break
+  sleep 0.05
+done
+for process in $(pgrep -f "^$program straggler data" || true); do kill -9 "$process"; done
+wait "$runner" && fail "the job was not killed"
+contains "$("$MERCUTIO" report killed.mtrace)" "cut short"
+contains "$("$MERCUTIO" report killed.mtrace --csv)" '"data"'
+
+code=0
+"$MERCUTIO" report nothing >out 2>err || code=$?
+equals "$code" 1
+contains "$(cat err)" "a trace is made by: mercutio run --trace=nothing"

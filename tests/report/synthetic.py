@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""A made-up job as `mercutio report --json` prints it: synthetic.py RANKS [EVENTS] >job.json. The same numbers every time."""
+import json
+import random
+import sys
+
+STEPS, PIECE = 20, 4 << 20
+
+
+def rank_totals(rank, ranks, late):
+    aggregator = rank % 32 == 0
+    storage = {"calls": 40 * STEPS, "bytes": 32 * STEPS * PIECE, "ns": 900_000_000 * STEPS, "pieces": 40 * STEPS, "sizes.8": 40 * STEPS} if aggregator else {}
+    arrive = 3_000_000 if late else random.randint(180_000_000, 220_000_000)
+    phases = {"arrive": arrive * STEPS, "exchange": 150_000_000 * STEPS, "copy": 40_000_000 * STEPS, "storage": (900_000_000 if aggregator else 0) * STEPS,
+              "wait": (20_000_000 if aggregator else 900_000_000) * STEPS, "agree": 30_000_000 * STEPS, "own": 2_000_000 * STEPS}
+    totals = {"opens": 1, "open_ns": 80_000_000, "closes": 1, "close_ns": 200_000_000, "ranks": ranks, "nodes": ranks // 32 + 1, "stripe_bytes": 1 << 20,
+              "stripe_count": 16, "end_offset": STEPS * ranks * PIECE, "collective_write.calls": STEPS, "collective_write.bytes": STEPS * PIECE,
+              "collective_write.sizes.7": STEPS, "collective_write.ns": sum(phases.values())}
+    totals.update({f"collective_write.phase_ns.{name}": value for name, value in phases.items()})
+    totals.update({f"storage_write.{name}": value for name, value in storage.items()})
+    return totals
+
+
+def rank_trace(rank, ranks, events):
+    bins = [[0, 0, 0, 0] for _ in range(1024)]
+    rows, step_ns = [], 2_000_000_000
+    for step in range(STEPS):
+        start = step * step_ns + random.randint(0, 100_000_000) + (600_000_000 if rank == 617 % ranks else 0)
+        for at in range(start // 62_500_000, start // 62_500_000 + 18):
+            bins[at % 1024][2] += PIECE // 18
+        rows.append(["access", "MPI_File_write_at_all", "out/field.nc", start, 1_100_000_000, PIECE, (step * ranks + rank) * PIECE, PIECE, 1])
+        if rank % 32 == 0:
+            for part in range(8):
+                rows.append(["storage_write", "", "out/field.nc", start + 200_000_000 + part * 100_000_000, 90_000_000, 4 * PIECE,
+                             (step * ranks + rank + part * 4) * PIECE, 4 * PIECE, 1])
+    stride = 1 if rank % 32 == 0 else -(-len(rows) // max(1, events // ranks))
+    return {"rank": rank, "host": f"node{rank // 32:03d}", "wall_start_ns": 1_760_000_000_000_000_000 + rank * 1000, "seconds": STEPS * step_ns * 1e-9 + 2,
+            "held_seconds": 24.0, "finished": True, "bin_ns": 62_500_000, "bins": bins, "event_stride": stride, "events": rows[::stride]}
+
+
+def add_up(parts):
+    total = {}
+    for part in parts:
+        for name, value in part.items():
+            largest = name in ("ranks", "nodes", "stripe_bytes", "stripe_count", "end_offset")
+            total[name] = max(total.get(name, 0), value) if largest else total.get(name, 0) + value
+    return total
+
+
+def job(ranks, events=20000):
+    random.seed(7)
+    parts = [rank_totals(rank, ranks, rank == 617 % ranks) for rank in range(ranks)]
+    finding = {"id": "straggler", "title": "the other ranks wait for a late one", "file": "out/field.nc", "seconds": 3.9, "factor": 1.1,
+               "evidence": "the others wait 4.0 s each for rank 617 on node019", "remedy": "see what rank 617 does between accesses"}
+    file = {"name": "out/field.nc", "amode": "wronly|create", "file_system": "lustre", "seconds": 30.0, "totals": add_up(parts), "by_rank": parts,
+            "texts": [{"kind": "hints", "count": 1, "text": "cb_buffer_size=16777216\ncb_nodes=32\n"},
+                      {"kind": "plan", "count": 1, "text": "strategy:  two_phase   # interleaved\naggregators: 32\n"}]}
+    return {"version": 1, "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True,
+            "verdict": "", "findings": [finding], "files": [file], "rank_traces": [rank_trace(rank, ranks, events) for rank in range(ranks)]}
+
+
+if __name__ == "__main__":
+    json.dump(job(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20000), sys.stdout)

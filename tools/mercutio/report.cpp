@@ -1,0 +1,327 @@
+// The library's own reader and rules (src/insight); here it is only put into words, JSON and CSV.
+#include "report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/trace.h"
+#include "insight/findings.h"
+#include "process.h"
+
+namespace mercutio::tool {
+namespace {
+
+// JSON, written as it comes: the caller opens and closes what it begins.
+class Json {
+ public:
+  explicit Json(std::FILE* out) : out_(out) {}
+  void open(char bracket) {
+    separate();
+    std::fputc(bracket, out_);
+    fresh_ = true;
+  }
+  void close(char bracket) {
+    std::fputc(bracket, out_);
+    fresh_ = false;
+  }
+  Json& key(const std::string& name) {
+    value(name);
+    std::fputc(':', out_);
+    fresh_ = true;
+    return *this;
+  }
+  void value(const std::string& text) {
+    separate();
+    std::fputc('"', out_);
+    for (const char c : text) put(static_cast<unsigned char>(c));
+    std::fputc('"', out_);
+  }
+  void value(i64 number) {
+    separate();
+    std::fprintf(out_, "%" PRId64, number);
+  }
+  void value(double number) {
+    separate();
+    std::fprintf(out_, "%.9g", number);
+  }
+  void value(bool yes) {
+    separate();
+    std::fputs(yes ? "true" : "false", out_);
+  }
+
+ private:
+  void separate() {
+    if (!fresh_) std::fputc(',', out_);
+    fresh_ = false;
+  }
+  void put(unsigned char c) {
+    if (c == '"' || c == '\\')
+      std::fprintf(out_, "\\%c", c);
+    else if (c < 32)
+      std::fprintf(out_, "\\u%04x", c);
+    else
+      std::fputc(c, out_);
+  }
+  std::FILE* out_;
+  bool fresh_ = true;
+};
+
+const char* name_of(TextKind kind) {
+  switch (kind) {
+    case TextKind::kPlan:
+      return "plan";
+    case TextKind::kHints:
+      return "hints";
+    case TextKind::kNotes:
+      return "notes";
+    case TextKind::kCall:
+      break;
+  }
+  return "call";
+}
+
+const char* name_of(TraceKind kind) {
+  switch (kind) {
+    case TraceKind::kOpen:
+      return "open";
+    case TraceKind::kClose:
+      return "close";
+    case TraceKind::kPlan:
+      return "plan";
+    case TraceKind::kExchange:
+      return "exchange";
+    case TraceKind::kStorageRead:
+      return "storage_read";
+    case TraceKind::kStorageWrite:
+      return "storage_write";
+    case TraceKind::kLock:
+      return "lock";
+    case TraceKind::kSieve:
+      return "sieve";
+    case TraceKind::kCopy:
+      return "copy";
+    case TraceKind::kWait:
+      return "wait";
+    case TraceKind::kSync:
+      return "sync";
+    case TraceKind::kCollective:
+      return "collective";
+    case TraceKind::kAccess:
+      return "access";
+    case TraceKind::kBlocked:
+      return "blocked";
+  }
+  return "other";
+}
+
+template <std::size_t N>
+std::string text_of(const std::array<char, N>& text) {
+  return std::string(text.data(), static_cast<std::size_t>(std::find(text.begin(), text.end(), '\0') - text.begin()));
+}
+
+void put_totals(Json& json, const FileTotals& totals) {
+  json.open('{');
+  visit_totals(totals, [&](const std::string& name, i64 value) {
+    if (value != 0) json.key(name).value(value);
+  });
+  json.close('}');
+}
+
+void put_files(Json& json, const Job& job) {
+  json.key("files").open('[');
+  for (const JobFile& file : job.files) {
+    json.open('{');
+    json.key("name").value(file.name);
+    json.key("amode").value(file.amode);
+    json.key("file_system").value(file.file_system);
+    json.key("seconds").value(file.seconds());
+    put_totals(json.key("totals"), file.all);
+    json.key("by_rank").open('[');
+    for (const FileTotals& totals : file.by_rank) put_totals(json, totals);
+    json.close(']');
+    json.key("texts").open('[');
+    for (const TraceText& text : file.texts) {
+      json.open('{');
+      json.key("kind").value(std::string(name_of(text.kind)));
+      json.key("count").value(text.count);
+      json.key("text").value(text.text);
+      json.close('}');
+    }
+    json.close(']');
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void put_findings(Json& json, const Job& job) {
+  json.key("findings").open('[');
+  for (const Finding& finding : find_causes(job)) {
+    json.open('{');
+    json.key("id").value(finding.id);
+    json.key("title").value(finding.title);
+    json.key("file").value(finding.file);
+    json.key("seconds").value(finding.seconds);
+    json.key("factor").value(finding.factor);
+    json.key("evidence").value(finding.evidence);
+    json.key("remedy").value(finding.remedy);
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void put_bins(Json& json, const RankTrace& trace) {
+  json.key("bin_ns").value(trace.header.bin_ns);
+  json.key("bins").open('[');
+  for (const TimeBin& bin : trace.bins) {
+    json.open('[');
+    for (const i64 value : {bin.bytes[0], bin.ns[0], bin.bytes[1], bin.ns[1]}) json.value(value);
+    json.close(']');
+  }
+  json.close(']');
+}
+
+void put_events(Json& json, const RankTrace& trace, i64 most) {
+  std::vector<std::string> calls = {""};
+  for (const TraceText& text : trace.texts) {
+    if (text.kind == TextKind::kCall) calls.push_back(text.text);
+  }
+  const i64 count = static_cast<i64>(trace.events.size()),
+            step = most > 0 ? std::max<i64>(1, (count + most - 1) / most) : count + 1;
+  json.key("event_stride").value(trace.header.event_stride * step);
+  json.key("events").open('[');
+  for (i64 i = 0; most > 0 && i < count; i += step) {
+    const EventRecord& event = trace.events[static_cast<std::size_t>(i)];
+    const auto file = static_cast<std::size_t>(event.file);
+    json.open('[');
+    json.value(std::string(name_of(static_cast<TraceKind>(event.kind))));
+    json.value(event.call < calls.size() ? calls[event.call] : "");
+    json.value(file < trace.files.size() ? text_of(trace.files[file].name) : "");
+    for (const i64 value : {event.start_ns, event.ns, event.bytes, event.offset, event.span, i64{event.pieces}})
+      json.value(value);
+    json.close(']');
+  }
+  json.close(']');
+}
+
+void put_ranks(Json& json, const Job& job, i64 events) {
+  double all = 1;
+  for (const RankTrace& trace : job.traces) all += static_cast<double>(trace.events.size());
+  json.key("rank_traces").open('[');
+  for (std::size_t i = 0; i < job.traces.size(); ++i) {
+    const RankTrace& trace = job.traces[i];
+    json.open('{');
+    json.key("rank").value(trace.header.rank);
+    json.key("host").value(text_of(trace.header.host));
+    json.key("wall_start_ns").value(trace.header.wall_start_ns);
+    json.key("seconds").value(static_cast<double>(trace.end_ns()) * 1e-9);
+    json.key("held_seconds").value(job.held_seconds(i));
+    json.key("finished").value(trace.header.end_ns > 0);
+    put_bins(json, trace);
+    put_events(json, trace,
+               static_cast<i64>(static_cast<double>(events) * static_cast<double>(trace.events.size()) / all) +
+                   (events > 0 ? 1 : 0));  // who did more is shown more
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void print_json(std::FILE* out, const Job& job, i64 events) {
+  Json json(out);
+  json.open('{');
+  json.key("version").value(kTraceVersion);
+  json.key("program").value(job.program);
+  json.key("ranks").value(job.ranks);
+  json.key("hosts").value(job.hosts);
+  json.key("seconds").value(job.seconds);
+  json.key("finished").value(job.finished);
+  json.key("verdict").value(verdict(job));
+  put_findings(json, job);
+  put_files(json, job);
+  put_ranks(json, job, events);
+  json.close('}');
+  std::fputc('\n', out);
+}
+
+void print_csv(const Job& job) {
+  std::printf("rank,file");
+  visit_totals(FileTotals{}, [](const std::string& name, i64) { std::printf(",%s", name.c_str()); });
+  std::putchar('\n');
+  for (const JobFile& file : job.files) {
+    std::string name = file.name;
+    for (std::size_t at = 0; (at = name.find('"', at)) != std::string::npos; at += 2) name.insert(at, 1, '"');
+    for (std::size_t i = 0; i < file.by_rank.size(); ++i) {
+      std::printf("%" PRId64 ",\"%s\"", job.traces[i].header.rank, name.c_str());
+      visit_totals(file.by_rank[i], [](const std::string&, i64 value) { std::printf(",%" PRId64, value); });
+      std::putchar('\n');
+    }
+  }
+}
+
+int complain(const std::string& about, const std::string& why) {
+  std::fprintf(stderr, "mercutio report: %s: %s\n", about.c_str(), why.c_str());
+  return 1;
+}
+
+bool read_job(const std::string& path, Job& job) {
+  auto traces = read_trace(path);
+  if (traces)
+    job = job_of(std::move(*traces));
+  else
+    complain(path, traces.error().what + "; a trace is made by: mercutio run --trace=" + path + " -- mpirun ...");
+  return traces.ok();
+}
+
+bool write_json(const std::string& path, const Job& job, i64 events) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (!file) return false;
+  print_json(file, job, events);
+  return std::fclose(file) == 0;
+}
+
+// A page or a Perfetto trace: made from the JSON by tools/report.
+int draw(const ReportOptions& options, const Job& job) {
+  const std::string script = resolved(own_directory() + "/../share/mercutio/report/report.py");
+  const std::string python =
+      environment("MERCUTIO_PYTHON").empty() ? find_on_path("python3") : environment("MERCUTIO_PYTHON");
+  if (python.empty() || script.empty())
+    return complain("the page", python.empty() ? "python3 was not found" : "report.py is not installed");
+  char folder[] = "/tmp/mercutio-report-XXXXXX";
+  if (!mkdtemp(folder)) return complain("the page", "no directory can be made in /tmp");
+  const std::string mine = std::string(folder) + "/job.json", theirs = std::string(folder) + "/other.json";
+  Job other;
+  int code = write_json(mine, job, options.events) ? 0 : complain(mine, "can't be written");
+  std::vector<std::string> words = {python, script, mine};
+  if (!options.page.empty()) words.insert(words.end(), {"--html", options.page});
+  if (!options.perfetto.empty()) words.insert(words.end(), {"--perfetto", options.perfetto});
+  if (!options.compare.empty()) {
+    words.insert(words.end(), {"--compare", theirs});
+    if (!read_job(options.compare, other) || !write_json(theirs, other, options.events)) code = 1;
+  }
+  if (code == 0) {
+    const Output output = capture(words, 600);
+    std::fputs(output.text.c_str(), stderr);
+    code = output.exit_code == 0 ? 0 : 1;
+  }
+  std::remove(mine.c_str());
+  std::remove(theirs.c_str());
+  ::rmdir(folder);
+  return code;
+}
+
+}  // namespace
+
+int report(const ReportOptions& options) {
+  Job job;
+  if (!read_job(options.trace, job)) return 1;
+  if (options.json) print_json(stdout, job, options.events);
+  if (options.csv) print_csv(job);
+  if (!options.page.empty() || !options.perfetto.empty()) return draw(options, job);
+  if (!options.json && !options.csv) std::fputs(verdict(job).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace mercutio::tool

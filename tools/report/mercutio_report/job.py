@@ -1,0 +1,100 @@
+"""A job as `mercutio report --json` prints it, with the sums that several charts need."""
+import json
+
+PHASES = ("storage", "exchange", "copy", "arrive", "wait", "agree", "lock", "sieve", "own")
+PHASE_LABELS = {"storage": "storage", "exchange": "exchange", "copy": "copies", "arrive": "waiting for late ranks", "wait": "waiting in between",
+                "agree": "waiting at the end", "lock": "locks", "sieve": "sieving", "own": "planning and the rest", "files": "open, close, sync"}
+CLASSES = ("independent_read", "independent_write", "collective_read", "collective_write")
+BUCKETS = ("256 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB", "64 MiB", "256 MiB", "more")
+EVENT = ("kind", "call", "file", "start_ns", "ns", "bytes", "offset", "span", "pieces")
+
+
+def bytes_text(number):
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if number < 1024 or unit == "PiB":
+            return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
+        number /= 1024
+    return ""
+
+
+def seconds_text(number):
+    if number < 0.001:
+        return f"{number * 1e6:.0f} µs"
+    return f"{number * 1e3:.0f} ms" if number < 1 else f"{number:.2f} s"
+
+
+class File:
+    def __init__(self, data):
+        self.name, self.amode, self.file_system = data["name"], data["amode"], data["file_system"]
+        self.seconds, self.totals, self.by_rank, self.texts = data["seconds"], data["totals"], data["by_rank"], data["texts"]
+
+    def total(self, name):
+        return self.totals.get(name, 0)
+
+    def calls(self):
+        return sum(self.total(f"{name}.calls") for name in CLASSES)
+
+    def bytes(self, direction):
+        return sum(self.total(f"{kind}_{direction}.bytes") for kind in ("independent", "collective"))
+
+    def phases(self):
+        """Seconds of all ranks together."""
+        return phases_of(self.totals)
+
+    def sizes(self, prefixes):
+        return [sum(self.total(f"{prefix}.sizes.{bucket}") for prefix in prefixes) for bucket in range(len(BUCKETS))]
+
+    def texts_of(self, kind):
+        return [text for text in self.texts if text["kind"] == kind]
+
+
+def phases_of(totals):
+    spent = {phase: sum(totals.get(f"{name}.phase_ns.{phase}", 0) for name in CLASSES) * 1e-9 for phase in PHASES}
+    spent["files"] = sum(totals.get(name, 0) for name in ("open_ns", "close_ns", "sync_ns")) * 1e-9
+    return spent
+
+
+class Job:
+    def __init__(self, data):
+        self.data = data
+        self.files = [File(file) for file in data["files"]]
+        self.traces = data["rank_traces"]
+
+    @classmethod
+    def load(cls, stream):
+        return cls(json.load(stream))
+
+    def __getattr__(self, name):
+        try:
+            return self.data[name]
+        except KeyError as error:
+            raise AttributeError(name) from error
+
+    def phases(self):
+        spent = {}
+        for file in self.files:
+            for phase, seconds in file.phases().items():
+                spent[phase] = spent.get(phase, 0) + seconds
+        return spent
+
+    def held(self):
+        """How long the I/O held a rank, on average."""
+        return sum(trace["held_seconds"] for trace in self.traces) / max(1, len(self.traces))
+
+    def bytes(self, direction):
+        return sum(file.bytes(direction) for file in self.files)
+
+    def events(self, kinds=None):
+        """(rank, event as a dict), those of all ranks, in seconds since the first rank started."""
+        start = min(trace["wall_start_ns"] for trace in self.traces)
+        for trace in self.traces:
+            shift = trace["wall_start_ns"] - start
+            for row in trace["events"]:
+                if kinds is None or row[0] in kinds:
+                    event = dict(zip(EVENT, row))
+                    event["start"] = (event["start_ns"] + shift) * 1e-9
+                    event["seconds"] = event["ns"] * 1e-9
+                    yield trace["rank"], event
+
+    def complete_events(self):
+        return all(trace["event_stride"] == 1 for trace in self.traces)

@@ -1,0 +1,39 @@
+"""The page: one HTML file that needs nothing else."""
+import datetime
+from pathlib import Path
+
+import jinja2
+
+from . import charts
+from .job import PHASE_LABELS, bytes_text, seconds_text
+
+MOST_FILES, SHOWN_FILES = 50, 6
+
+
+def differences(job, other):
+    rows = [("run", job.seconds, other.seconds), ("in MPI-IO, mean of the ranks", job.held(), other.held())]
+    mine, theirs = job.phases(), other.phases()
+    for name, label in PHASE_LABELS.items():
+        if mine.get(name, 0) or theirs.get(name, 0):
+            rows.append((label, mine.get(name, 0) / max(1, len(job.traces)), theirs.get(name, 0) / max(1, len(other.traces))))
+    for name, a, b in rows:
+        yield name, seconds_text(a), seconds_text(b), f"{a / b:.2f}" if b else ""
+
+
+def render(job, other=None):
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
+    environment.filters.update(seconds=seconds_text, bytes=bytes_text)
+    started = datetime.datetime.fromtimestamp(min(trace["wall_start_ns"] for trace in job.traces) * 1e-9).strftime("%Y-%m-%d %H:%M")
+    drawn = [
+        ("Comparison", "Where the time of both runs went.", charts.comparison(job, other) if other else None),
+        ("Where the time went", "The run, the part of it that calls of MPI-IO held the ranks, and what that was spent on.", charts.waterfall(job)),
+        ("Who worked and who waited", "The same for every rank.", charts.by_rank(job)),
+        ("Bytes over time and ranks", "When each rank asked for how much.", charts.heat_map(job)),
+        ("The busiest ranks", "Those that spent most time at the storage: as a rule the aggregators.", charts.timeline(job)),
+        ("Load", "What reached the storage, and through whom.", charts.load(job)),
+        ("Sizes of accesses", "What the program asked for, and what the storage was given after aggregation.", charts.sizes(job)),
+    ]
+    page = environment.get_template("page.html.j2")
+    strips = [charts.layout_strip(job, file) for file in job.files[:SHOWN_FILES]]
+    return page.render(job=job, other=other, started=started, charts=drawn, strips=strips, differences=list(differences(job, other)) if other else [],
+                       most_files=MOST_FILES, shown_files=SHOWN_FILES)

@@ -1,0 +1,16 @@
+"""Single events in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open: a process a rank, a track a kind."""
+import json
+
+TRACKS = {"access": 1, "open": 1, "close": 1, "sync": 1, "blocked": 1, "exchange": 2, "sieve": 2, "lock": 3, "storage_read": 4, "storage_write": 4}
+TRACK_NAMES = {1: "calls", 2: "exchange", 3: "locks", 4: "storage"}
+
+
+def export(job):
+    out = []
+    for trace in job.traces:
+        out.append({"name": "process_name", "ph": "M", "pid": trace["rank"], "args": {"name": f"rank {trace['rank']} on {trace['host']}"}})
+        out += [{"name": "thread_name", "ph": "M", "pid": trace["rank"], "tid": tid, "args": {"name": name}} for tid, name in TRACK_NAMES.items()]
+    for rank, event in job.events():
+        out.append({"name": event["call"] or event["kind"], "cat": event["kind"], "ph": "X", "ts": event["start"] * 1e6, "dur": event["seconds"] * 1e6, "pid": rank,
+                    "tid": TRACKS.get(event["kind"], 2), "args": {key: event[key] for key in ("file", "bytes", "offset", "span", "pieces")}})
+    return json.dumps({"traceEvents": out, "displayTimeUnit": "ms"})

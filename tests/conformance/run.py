@@ -45,6 +45,7 @@ def parse_arguments():
     p.add_argument("--io", required=True, help="'host' or the path of libmercutio.so")
     p.add_argument("--ranks", default="1,2,4")
     p.add_argument("--nodes", metavar="MAP", help="on four emulated nodes instead: block, cyclic, or the node of each rank")
+    p.add_argument("--remote", metavar="MERCUTIOD", help="the files are remote ones: this server is started, and exports everything")
     p.add_argument("--alarm", type=int, default=50, help="seconds a case may take")
     p.add_argument("--tools", default="", help="folder of the test preloads")
     p.add_argument("--preload", default="", help="further libraries to preload into the ranks, separated by colons")
@@ -72,7 +73,7 @@ def command(args, io, ranks, program, directory, after):
     line = []
     if preload:
         line += ["env"] + (SANITIZER_OPTIONS if runtime else []) + ["LD_PRELOAD=" + ":".join(preload)]
-    line += [program, "--dir", directory]
+    line += [program, "--dir", ("mercutio://here/top" if args.remote else "") + directory]
     line += ["--only", args.only] if args.only else []
     line += ["--after", after] if after else []
     mpirun = args.mpirun or "mpirun." + args.mpi
@@ -192,8 +193,37 @@ def first_difference(host, ours, zero_is_a_hole):
     return None
 
 
+class Server:
+    """mercutiod, and the connection file through which the ranks find it."""
+
+    def __init__(self, program):
+        self.folder, key = tempfile.mkdtemp(prefix="mercutio-connections-"), os.urandom(32).hex()
+        self.process = subprocess.Popen([program, "--listen", "127.0.0.1:0", "--root", "top=/:rw", "--key-fd", "0", "--audit",
+                                         os.path.join(self.folder, "audit")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process.stdin.write(key + "\n")
+        self.process.stdin.flush()
+        words = self.process.stdout.readline().split()
+        if words[:1] != ["mercutiod"]:
+            sys.exit("%s does not start" % program)
+        path = os.path.join(self.folder, "here")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as out:
+            out.write("host here\nkey %s\nserver %s %s\n" % (key, words[2], words[3]))
+        os.environ["MERCUTIO_CONNECTIONS"] = self.folder
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.terminate()
+        self.process.wait(30)
+        shutil.rmtree(self.folder)
+
+
 def main():
     args = parse_arguments()
+    if args.remote:
+        with Server(args.remote):
+            return run_all(args)
     if not args.nodes:
         return run_all(args)
     args.map = cluster.parse_map(args.nodes, 4)

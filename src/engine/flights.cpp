@@ -1,21 +1,8 @@
 #include "engine/flights.h"
 
-#include <sys/resource.h>
-
 #include "engine/pieces.h"
 
 namespace mercutio {
-namespace {
-
-constexpr i64 kNoticeableNs = 200'000;   // shorter waits are not worth a thread
-
-// How often this thread gave up its core to wait for something.
-i64 sleeps() {
-  struct rusage usage {};
-  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? i64{usage.ru_nvcsw} : 0;
-}
-
-}  // namespace
 
 void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) {
   Flight& flight = flights_.emplace_back();
@@ -23,17 +10,17 @@ void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) 
   flight.piece = piece;
   flight.start_ns = now_ns();
   if (direction_ == Direction::kWrite && file_->dirty) file_->dirty->store(true);   // also when it fails
-  if (beside_ && !guard) {
+  if (beside() && !guard) {
     if (file_->counters) file_->counters->clock.transfers(+1);
     flight.transfer = file_->storage->start(direction_, {piece});
     return;
   }
   const PhaseScope phase(file_->counters, Phase::kStorage);
-  const i64 sleeps_before = sleeps();
+  const WaitWatch::Look look = watch_.before(/*closely=*/true);
   const std::span<const IoPiece> pieces(&piece, 1);
   flight.moved = direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
   guard.reset();
-  beside_ = beside_ || (sleeps() > sleeps_before && now_ns() - flight.start_ns > kNoticeableNs);
+  watch_.after(look);
 }
 
 std::optional<Flights::Landed> Flights::land() {

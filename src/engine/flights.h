@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "engine/engine.h"
+#include "engine/wait_watch.h"
 
 namespace mercutio {
 
@@ -25,7 +26,7 @@ class Flights {
   Flights(const EngineFile& file, Direction direction) : file_(&file), direction_(direction) {}
 
   // Whether a transfer started now would go on beside the caller.
-  bool beside() const { return beside_; }
+  bool beside() const { return watch_.waits(); }
   bool empty() const { return flights_.empty(); }
   i64 first_window() const { return flights_.front().window; }   // of the oldest
   i64 last_window() const { return flights_.back().window; }
@@ -47,7 +48,7 @@ class Flights {
 
   const EngineFile* file_;
   Direction direction_;
-  bool beside_ = false;
+  WaitWatch watch_;
   std::deque<Flight> flights_;
 };
 

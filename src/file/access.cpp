@@ -157,8 +157,8 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
 }
 
 // A short access of one rank takes less time than handing it to a thread and completing its request from there, which has
-// to wait for the message-passing library's lock (seconds under MPICH 4.0 with busy cores). Its
-// errors come from the call itself, through the file's error handler.
+// to wait for the message-passing library's lock (seconds under MPICH 4.0 with busy cores), unless the storage makes its callers
+// wait. Its errors come from the call itself, through the file's error handler.
 static constexpr i64 kAtOnceBytes = 64 * KiB;
 
 // An Error returned here means that there is no request and on_done is never called.
@@ -170,8 +170,10 @@ Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(co
     if (call.collective) launch(std::move(operation), nullptr);
     return std::move(entry).error();
   }
-  if (!call.collective && !operation->atomic && operation->file_bytes <= kAtOnceBytes) {
+  if (!call.collective && !operation->atomic && operation->file_bytes <= kAtOnceBytes && !watch_.waits()) {
+    const WaitWatch::Look look = watch_.before(/*closely=*/false);
     Result<i64> moved = perform_alone(*operation);
+    watch_.after(look);
     if (trace_) trace_access(*operation, moved, /*waited=*/true);
     if (moved && on_done) on_done(moved);
     return moved ? Result<RequestRef>(finished_request(std::move(moved))) : Result<RequestRef>(std::move(moved).error());

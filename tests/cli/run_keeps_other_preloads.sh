@@ -2,6 +2,7 @@
 # A preload that is there already, in the environment or on the launcher's line, stays, ahead of ours: a tool that wraps
 # MPI_File_* and forwards to PMPI_File_* must be found first.
 . "$(dirname "$0")/lib.sh"
+unset MERCUTIO_SITE_HINTS   # would be passed on
 fake_launcher mpirun "mpirun (Open MPI) 4.1.4"
 fake_launcher mpiexec "HYDRA build details:"
 library="$("$MERCUTIO" preload)"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Each launcher gets the preload by its own option, and nowhere else.
 . "$(dirname "$0")/lib.sh"
+unset MERCUTIO_SITE_HINTS   # would be passed on
 fake_launcher mpirun.ompi "mpirun (Open MPI) 4.1.4"
 fake_launcher mpiexec.hydra "HYDRA build details:"
 fake_launcher srun "slurm 22.05"

@@ -41,7 +41,7 @@ static const Technique kTechniques[] = {
     {"throttle.step_by_step", {{"mercutio_throttle", "1"}, {"mercutio_depth", "1"}, {"cb_nodes", "3"}, SMALL_WINDOWS}},
     {"throttle.messages", {{"mercutio_throttle", "2"}, {"mercutio_exchange", "messages"}, {"cb_nodes", "4"}, SMALL_WINDOWS}},
     {"one_aggregator", {{"cb_nodes", "1"}, SMALL_WINDOWS}},
-    {"all_aggregate", {{"cb_nodes", "64"}, {"cb_config_list", "*:64"}, SMALL_WINDOWS}},
+    {"all_aggregate", {{"cb_config_list", "*:64"}, {"cb_nodes", "64"}, SMALL_WINDOWS}},
 };
 
 static MPI_Info info_of(const Technique *technique) {

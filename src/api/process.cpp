@@ -27,13 +27,19 @@ Progress& ProcessProgress::helped() {
   return *helped_;
 }
 
-RequestRef ProcessProgress::start(Task<Result<i64>> task, bool sends, std::function<void(const Result<i64>&)> on_done) {
+RequestRef ProcessProgress::start(Undertaking undertaking) {
   const Hook hook = shut_ ? Hook::kNone : thread_multiple() ? Hook::kAll : hook_into_waiting();
-  const bool by_thread = thread_multiple() ? !shut_ : !sends && hook != Hook::kNone;
-  if (by_thread) return thread().start(std::move(task), sends, std::move(on_done));
-  RequestRef request = helped().start(std::move(task), sends, std::move(on_done));
+  const bool by_thread = thread_multiple() ? !shut_ : !undertaking.sends && hook != Hook::kNone;
+  if (by_thread) return thread().start(std::move(undertaking));
+  RequestRef request = helped().start(std::move(undertaking));
   if (hook != Hook::kAll) (void)request->wait();
   return request;
+}
+
+const char* ProcessProgress::who(bool sends) const {
+  const Hook hook = thread_multiple() ? Hook::kAll : hook_into_waiting();
+  if (thread_multiple() || (!sends && hook != Hook::kNone)) return "the progress thread";
+  return hook == Hook::kAll ? "calls of MPI that wait" : "the call that starts them";
 }
 
 bool ProcessProgress::help() {

@@ -20,8 +20,9 @@ namespace mercutio {
 // program's own calls of MPI, where MPI lets us into all that wait; without that they run to their end at once.
 class ProcessProgress final : public Progress {
  public:
-  RequestRef start(Task<Result<i64>> task, bool sends, std::function<void(const Result<i64>&)> on_done) override;
+  RequestRef start(Undertaking undertaking) override;
   bool help() override;
+  const char* who(bool sends) const override;
   void shut_down();   // drives everything to its end; afterwards calls complete at once
 
  private:

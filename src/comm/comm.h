@@ -60,6 +60,7 @@ class Comm {
   virtual Result<std::unique_ptr<SharedCounter>> make_shared_counter() = 0;   // collective
   virtual Segment* segment() = 0;     // this node's; null, on all ranks: some node has none, or nodes have a rank each
   virtual void idle(i64 spins) = 0;   // called when nothing moved for the `spins`-th time in a row: yields, then sleeps
+  virtual void rest(i64 spins) { idle(spins); }   // the same without a call of the message-passing library
 };
 
 }  // namespace mercutio

@@ -295,7 +295,7 @@ TEST_P(Collective, SeveralInFlightOnOneFile) {
       std::fill(owned.back().buffer.begin(), owned.back().buffer.end(), static_cast<std::byte>(1 + comm.rank() + 10 * i));
     }
     for (i64 i = 0; i < 4; ++i) {
-      requests.push_back(progress->start(collective(engine_file, {&comm, i}, views, owned[static_cast<size_t>(i)].access, {}), true, nullptr));
+      requests.push_back(progress->start({collective(engine_file, {&comm, i}, views, owned[static_cast<size_t>(i)].access, {}), true, nullptr, nullptr}));
     }
     for (auto& request : requests) ASSERT_EQ(request->wait().value(), 200);
   });

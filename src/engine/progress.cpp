@@ -8,8 +8,8 @@ namespace {
 
 class Started final : public Request {
  public:
-  Started(Task<Result<i64>> task, std::function<void(const Result<i64>&)> on_done)
-      : task_(std::move(task)), on_done_(std::move(on_done)) {}
+  explicit Started(Undertaking undertaking)
+      : task_(std::move(undertaking.task)), on_done_(std::move(undertaking.on_done)), rest_(std::move(undertaking.rest)) {}
 
   bool done() const override { return done_.load(std::memory_order_acquire); }
 
@@ -23,6 +23,10 @@ class Started final : public Request {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, time, [this] { return done(); });
   }
+
+  // Called by who drives, between two steps.
+  bool knows_rest() const { return rest_ != nullptr; }
+  void rest(i64 spins) const { rest_(spins); }
 
   // Advances the task; true when it has ended. Only one thread drives.
   bool drive() {
@@ -43,6 +47,7 @@ class Started final : public Request {
  private:
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
+  const std::function<void(i64)> rest_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Result<i64>> result_;
@@ -70,8 +75,8 @@ class ProgressThread final : public Progress {
     if (thread_.joinable()) thread_.join();
   }
 
-  RequestRef start(Task<Result<i64>> task, bool, std::function<void(const Result<i64>&)> on_done) override {
-    auto started = std::make_shared<Started>(std::move(task), std::move(on_done));
+  RequestRef start(Undertaking undertaking) override {
+    auto started = std::make_shared<Started>(std::move(undertaking));
     {
       std::lock_guard lock(mutex_);
       arrived_.push_back(started);
@@ -97,7 +102,8 @@ class ProgressThread final : public Progress {
       }
       const auto ended = std::erase_if(active, [](const std::shared_ptr<Started>& one) { return one->drive(); });
       spins = ended > 0 ? 0 : spins + 1;
-      if (!active.empty() && spins > 0) back_off(spins);
+      if (active.empty() || spins == 0) continue;
+      active.size() == 1 && active[0]->knows_rest() ? active[0]->rest(spins) : back_off(spins);
     }
   }
 
@@ -146,8 +152,8 @@ class HelpedProgress final : public Progress {
     for (i64 spins = 0; tasks_->help(); ++spins) back_off(spins);
   }
 
-  RequestRef start(Task<Result<i64>> task, bool, std::function<void(const Result<i64>&)> on_done) override {
-    auto started = std::make_shared<Started>(std::move(task), std::move(on_done));
+  RequestRef start(Undertaking undertaking) override {
+    auto started = std::make_shared<Started>(std::move(undertaking));
     tasks_->add(started);
     return std::make_shared<Helped>(std::move(started), tasks_);
   }

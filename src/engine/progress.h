@@ -30,15 +30,23 @@ using RequestRef = std::shared_ptr<Request>;
 
 RequestRef finished_request(Result<i64> result);
 
+// An access to be driven.
+struct Undertaking {
+  Task<Result<i64>> task;
+  bool sends = false;                                    // it may call the message-passing library
+  std::function<void(const Result<i64>&)> on_done;       // called once, by the thread that drives; may be empty
+  std::function<void(i64)> rest;                         // when nothing moved for the n-th time in a row (Comm::rest); may be empty
+};
+
 class Progress {
  public:
   virtual ~Progress() = default;          // drives everything to its end first
-  // Starts driving `task`; `sends` tells whether it may call the message-passing library. `on_done` is called once, by the
-  // thread that drives, with the result.
-  virtual RequestRef start(Task<Result<i64>> task, bool sends, std::function<void(const Result<i64>&)> on_done) = 0;
+  virtual RequestRef start(Undertaking undertaking) = 0;
   // For whoever waits for something that started accesses do, from time to time: advances those that no thread drives.
   // True if there are any left.
   virtual bool help() { return false; }
+  // Who drives, for people.
+  virtual const char* who(bool /*sends*/) const { return "the progress thread"; }
 };
 
 std::unique_ptr<Progress> make_progress_thread(void (*at_start)() = nullptr);   // called by the thread

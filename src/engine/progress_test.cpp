@@ -15,8 +15,8 @@ TEST(ProgressThread, DrivesSeveralBesideTheProgram) {
   std::atomic<bool> first{false}, second{false};
   std::atomic<i64> sum{0};
   auto progress = make_progress_thread();
-  auto a = progress->start(waits_for(first, 1), true, [&](const Result<i64>& r) { sum += r.value(); });
-  auto b = progress->start(waits_for(second, 2), true, [&](const Result<i64>& r) { sum += r.value(); });
+  auto a = progress->start({waits_for(first, 1), true, [&](const Result<i64>& r) { sum += r.value(); }, nullptr});
+  auto b = progress->start({waits_for(second, 2), true, [&](const Result<i64>& r) { sum += r.value(); }, nullptr});
   EXPECT_FALSE(a->done());
   second = true;
   EXPECT_EQ(b->wait().value(), 2);
@@ -34,7 +34,7 @@ TEST(ProgressThread, EndsWhatWasStartedBeforeItDies) {
   RequestRef request;
   {
     auto progress = make_progress_thread();
-    request = progress->start(waits_for(flag, 5), true, nullptr);
+    request = progress->start({waits_for(flag, 5), true, nullptr, nullptr});
   }
   EXPECT_TRUE(request->done());
   EXPECT_EQ(request->wait().value(), 5);
@@ -45,7 +45,7 @@ TEST(HelpedProgress, AdvancesOnlyWithHelp) {
   std::atomic<i64> sum{0};
   auto progress = make_helped_progress();
   EXPECT_FALSE(progress->help());
-  auto request = progress->start(waits_for(flag, 3), true, [&](const Result<i64>& r) { sum += r.value(); });
+  auto request = progress->start({waits_for(flag, 3), true, [&](const Result<i64>& r) { sum += r.value(); }, nullptr});
   EXPECT_TRUE(progress->help());
   EXPECT_FALSE(request->wait_for(std::chrono::microseconds(50)));
   flag = true;
@@ -59,9 +59,9 @@ TEST(HelpedProgress, AdvancesOnlyWithHelp) {
 TEST(HelpedProgress, WaitingForOneAdvancesAll) {
   std::atomic<bool> first{false}, second{false};
   auto progress = make_helped_progress();
-  auto a = progress->start(waits_for(second, 1), true, [&](const Result<i64>&) { first = true; });
-  auto b = progress->start(waits_for(first, 2), true, nullptr);
-  auto c = progress->start(fails(), true, [&](const Result<i64>&) { second = true; });
+  auto a = progress->start({waits_for(second, 1), true, [&](const Result<i64>&) { first = true; }, nullptr});
+  auto b = progress->start({waits_for(first, 2), true, nullptr, nullptr});
+  auto c = progress->start({fails(), true, [&](const Result<i64>&) { second = true; }, nullptr});
   EXPECT_EQ(b->wait().value(), 2);
   EXPECT_EQ(a->wait().value(), 1);
   EXPECT_EQ(c->wait().error().cls, ErrorClass::kIo);
@@ -76,7 +76,7 @@ TEST(HelpedProgress, HelpInsideAStepDoesNothing) {
     p.help();
     co_return n;
   };
-  auto request = progress->start(calls_back(*progress, steps), true, nullptr);
+  auto request = progress->start({calls_back(*progress, steps), true, nullptr, nullptr});
   EXPECT_EQ(request->wait().value(), 1);
 }
 

@@ -128,10 +128,8 @@ Result<i64> OpenFile::access(const AccessCall& call) {
   return moved;
 }
 
-// Accesses of ranks that all share memory do without messages, unless a hint asks for what needs them.
-bool OpenFile::sends_messages(const Operation& operation) const {
-  const Hints& hints = operation.hints->values;
-  if (!operation.collective) return false;
+// Collective accesses of ranks that all share memory do without messages, unless a hint asks for what needs them.
+bool OpenFile::sends_messages(const Hints& hints) const {
   return !arena_ || !arena_->whole() || hints.mercutio_exchange == "messages" || hints.mercutio_throttle > 0;
 }
 
@@ -149,9 +147,10 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
     if (on_done) on_done(result);
     in_flight->leave(tag);
   };
-  const bool sends = sends_messages(*operation);
+  const bool sends = operation->collective && sends_messages(operation->hints->values);
+  const auto rest = [comm = comm_.get()](i64 spins) { comm->rest(spins); };
   const i64 start_ns = trace_time();
-  RequestRef request = context_.progress->start(perform(std::move(operation)), sends, std::move(ended));
+  RequestRef request = context_.progress->start({perform(std::move(operation)), sends, std::move(ended), rest});
   trace_since(TraceKind::kBlocked, start_ns);
   return request;
 }

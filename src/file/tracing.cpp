@@ -54,7 +54,8 @@ void OpenFile::trace_hints() const {
     text += note.key + "=" + note.value + " (" + origin_text(note.origin) +
             "): " + (note.applied() ? "applied" : "not applied, " + note.why_not) + "\n";
   }
-  if (!text.empty()) trace_->note("notes", text);
+  text += std::string("nonblocking collective accesses are driven by ") + context_.progress->who(sends_messages(hints->values)) + "\n";
+  trace_->note("notes", text);
 }
 
 void OpenFile::begin_trace(const AccessCall& call, Operation& operation) const {

@@ -272,27 +272,33 @@ class MpiComm final : public Comm {
   // MPI makes progress only inside its calls, and somebody may need ours for a message of the program's; on a busy node
   // the core is somebody else's.
   void idle(i64 spins) override {
+    if (segment_ && spins >= kYields) {
+      int arrived = 0;
+      PMPI_Iprobe(MPI_ANY_SOURCE, mpi_tag(0), dup_->comm, &arrived, MPI_STATUS_IGNORE);
+    }
+    rest(spins);
+  }
+  void rest(i64 spins) override {
     if (segment_) {
       const std::uint32_t rings = segment_->rings(dup_->node_rank);
       if (rings_seen_.exchange(rings, std::memory_order_relaxed) != rings) return;
     }
     if (spins < 16) return;
-    if (spins < 24 || (!segment_ && spins < 64)) {
+    if (spins < kYields || (!segment_ && spins < 64)) {
       sched_yield();
       return;
     }
     if (segment_) {
-      int arrived = 0;
-      PMPI_Iprobe(MPI_ANY_SOURCE, mpi_tag(0), dup_->comm, &arrived, MPI_STATUS_IGNORE);
       // A message from another node rings no bell.
       const i64 longest = dup_->topology.nodes() > 1 ? 50000 : 500000;
-      return segment_->sleep(dup_->node_rank, rings_seen_, std::min<i64>(10000 * (spins - 23), longest));
+      return segment_->sleep(dup_->node_rank, rings_seen_, std::min<i64>(10000 * (spins - kYields + 1), longest));
     }
     timespec pause{0, std::min<long>(1000 * (static_cast<long>(spins) - 63), 50000)};
     nanosleep(&pause, nullptr);
   }
 
  private:
+  static constexpr i64 kYields = 24;   // from then on a sleep
   int mpi_tag(i64 tag) const { return static_cast<int>(first_tag_ + tag % dup_->tags_per_file); }
   DuplicateRef dup_;
   bool concurrent_;

@@ -1,47 +1,7 @@
 // Random collective accesses under a simulated scheduler and network. The seed says everything, so a failure can be run
 // again, step by step, in a debugger.
-//   collective_simulation [--cases N] [--seed S] [--seconds T]    T ends the run early, having checked what there was time for
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-
-#include <csignal>
-#include <unistd.h>
-
+//   collective_simulation [--cases N] [--seed S] [--seconds T]
+#include "seeded.h"
 #include "simulated_case.h"
 
-namespace {
-
-volatile std::sig_atomic_t current_seed = 0;
-
-// Nothing here waits in the kernel, except by mistake.
-void on_end(int) {
-  char text[96];
-  const int length = std::snprintf(text, sizeof text, "HANG or CRASH: --cases 1 --seed %ld\n", static_cast<long>(current_seed));
-  _exit(write(2, text, static_cast<size_t>(length)) < 0 ? 3 : 2);
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  long long cases = 2000, seed = 1, seconds = 1 << 30;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (!std::strcmp(argv[i], "--cases")) cases = std::atoll(argv[i + 1]);
-    if (!std::strcmp(argv[i], "--seed")) seed = std::atoll(argv[i + 1]);
-    if (!std::strcmp(argv[i], "--seconds")) seconds = std::atoll(argv[i + 1]);
-  }
-  for (const int number : {SIGALRM, SIGSEGV, SIGABRT}) std::signal(number, on_end);
-  const auto start = std::chrono::steady_clock::now();
-  long long done = 0, failed = 0;
-  for (; done < cases && std::chrono::steady_clock::now() - start < std::chrono::seconds(seconds); ++done) {
-    current_seed = static_cast<std::sig_atomic_t>(seed + done);
-    alarm(120);
-    const std::string wrong = mercutio::sim::run_case(static_cast<std::uint64_t>(seed + done));
-    if (wrong.empty()) continue;
-    std::fprintf(stderr, "FAILED: --cases 1 --seed %lld: %s\n", seed + done, wrong.c_str());
-    if (++failed == 10) break;
-  }
-  std::printf("%lld cases from seed %lld, %lld failed\n", done, seed, failed);
-  return failed == 0 && done > 0 ? 0 : 1;
-}
+int main(int argc, char** argv) { return mercutio::sim::run_seeded(argc, argv, 2000, mercutio::sim::run_case); }

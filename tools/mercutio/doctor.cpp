@@ -145,10 +145,12 @@ void judge_probe(Report& report, const Output& output, const std::string& librar
   report.ok("MPI", values["version"]);
   report.ok("ranks", values["ranks"]);
   if (values["threads"] == "MULTIPLE")
-    report.ok("threads", "MPI_THREAD_MULTIPLE");
+    report.ok("threads", "MPI_THREAD_MULTIPLE: nonblocking accesses go on beside the program");
   else
     report.note("threads",
-                "MPI_THREAD_" + values["threads"] + " at most: no progress thread, waiting calls do the work");
+                "MPI_THREAD_" + values["threads"] +
+                    " at most: nonblocking accesses go on beside the program within a node; between nodes under Open MPI in "
+                    "calls that wait, under others in the call that starts them");
   const std::string directory = library.substr(0, library.rfind('/'));
   const bool disabled = !environment("MERCUTIO_DISABLE").empty() && environment("MERCUTIO_DISABLE") != "0";
   if (resolved(values["supplier"]).rfind(directory + "/", 0) == 0)

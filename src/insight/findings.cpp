@@ -8,8 +8,8 @@
 namespace mercutio {
 namespace {
 
-constexpr double kBytesPerSecond =
-    1e9;  // what moving data costs when nothing else does: page cache, memory, fast networks
+// What moving data costs when nothing else does: through the page cache of a node, and over a network.
+constexpr double kLocalBytesPerSecond = 3e9, kBytesPerSecond = 1e9;
 constexpr double kReadAlikeBytes = 256.0 * 1024 * 1024;
 constexpr i64 kManyCalls = 1000, kManyTimes = 10;
 
@@ -52,6 +52,12 @@ const char* verb(Direction direction) {
   return direction == Direction::kRead ? "read" : "write";
 }
 
+double seconds_to_move(i64 bytes, const JobFile& file) {
+  const char* const local[] = {"tmpfs", "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "overlay"};
+  const bool cached = std::find(std::begin(local), std::end(local), file.file_system) != std::end(local);
+  return static_cast<double>(bytes) / (cached ? kLocalBytesPerSecond : kBytesPerSecond);
+}
+
 // The same data again and again: how many times it was read altogether, 0 if that is not it. Ranks read the same where
 // the parts of the file that they read overlap.
 double times_read(const JobFile& file) {
@@ -77,10 +83,10 @@ std::optional<Looked> small(const Job&, const JobFile& file) {
   if (all.calls < kManyCalls || 2 * all.small_calls < all.calls || 2 * all.strided_calls > all.calls) return {};
   if (direction == Direction::kRead && times_read(file) > 0) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
-  const double after = worst(file, [](const FileTotals& one) {
+  const double after = worst(file, [&file](const FileTotals& one) {
     const ClassTotals& part = of(one, direction, false);
     const double call = part.calls > 0 ? seconds_of(part.ns) / static_cast<double>(part.calls) : 0;
-    return static_cast<double>(part.bytes) / kBytesPerSecond + 10 * call;
+    return seconds_to_move(part.bytes, file) + 10 * call;
   });
   const std::string word = verb(direction);
   return Looked{now - after, number(all.calls) + " calls of " + average(all.bytes, all.calls) + " on average",
@@ -97,7 +103,7 @@ std::optional<Looked> strided(const Job&, const JobFile& file) {
   if (direction == Direction::kWrite && merges(file)) return {};
   if (direction == Direction::kRead && times_read(file) > 0) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
-  const double after = 2 * static_cast<double>(all.bytes) / kBytesPerSecond + 1e-3;
+  const double after = seconds_to_move(all.bytes, file) + 1e-3;
   const std::string word = verb(direction);
   return Looked{now - after,
                 number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls),
@@ -111,7 +117,7 @@ std::optional<Looked> merged_writes(const Job&, const JobFile& file) {
     return seconds_of(of(one, Direction::kWrite, false).ns + of(one, Direction::kWrite, true).ns);
   });
   const i64 written = of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes;
-  const double after = std::max(2 * static_cast<double>(written) / kBytesPerSecond,
+  const double after = std::max(seconds_to_move(2 * written, file),
                                 now * static_cast<double>(written) /
                                     static_cast<double>(written + file.all.merged_bytes + file.all.storage[1].bytes));
   const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
@@ -247,6 +253,9 @@ std::optional<Looked> misaligned(const Job&, const JobFile& file) {
   if (writes.calls < 100 || 2 * writes.misaligned_calls < writes.calls || writes.bytes > writes.calls * MiB) return {};
   if (2 * writes.small_calls > writes.calls && writes.bytes < writes.calls * 4 * KiB)
     return {};  // that they are tiny is worse
+  const ClassTotals& alone = of(file.all, Direction::kWrite, false);
+  if (merges(file) || (alone.strided_calls > 0 && 10 * alone.strided_calls >= alone.calls))
+    return {};  // it is the holes that make them so
   const i64 unit = file.all.stripe_bytes > 0 ? file.all.stripe_bytes : file.all.block_bytes;
   return Looked{0.2 * storage_seconds(file, 1),
                 number(writes.misaligned_calls) + " of " + number(writes.calls) +

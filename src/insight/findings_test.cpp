@@ -157,6 +157,16 @@ TEST(Findings, SmallStripesAndMisalignedRequests) {
   EXPECT_EQ(first_of(job_with(4, requests(4096, 0))), "");
   EXPECT_EQ(first_of(job_with(4, requests(100'000, 900))), "misaligned");
   EXPECT_EQ(first_of(job_with(4, requests(100'000, 100))), "");
+  // Holes between the pieces are what makes these begin anywhere, and are what is named, whatever costs more.
+  const Job holes = job_with(4, [&](i64 rank, FileTotals& f) {
+    requests(100'000, 900)(rank, f);
+    f.of(Direction::kWrite, true) = {};
+    calls(f.of(Direction::kWrite, false), 100, MiB, kSecond);
+    f.of(Direction::kWrite, false).strided_calls = 100;
+  });
+  const std::vector<Finding> found = find_causes(holes);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].id, "strided_writes");
 }
 
 TEST(Findings, IgnoredHintsComeLast) {

@@ -34,10 +34,10 @@ static char* filled(size_t bytes) {
   return data;
 }
 
-/* `pieces` of `bytes` each, every ranks-th is this rank's. */
-static void interleave(MPI_File file, int pieces, int bytes) {
+/* `pieces` of `bytes` each, every `every`-th is this rank's. */
+static void interleave(MPI_File file, int pieces, int bytes, int every) {
   MPI_Datatype type;
-  MPI_Type_vector(pieces, bytes, bytes * ranks, MPI_BYTE, &type);
+  MPI_Type_vector(pieces, bytes, bytes * every, MPI_BYTE, &type);
   MPI_Type_commit(&type);
   MPI_File_set_view(file, (MPI_Offset)rank * bytes, MPI_BYTE, type, "native", MPI_INFO_NULL);
   MPI_Type_free(&type);
@@ -61,31 +61,33 @@ static void small_calls(int reading) {
 static void small_writes(void) { small_calls(0); }
 static void small_reads(void) { small_calls(1); }
 
-static void strided(int reading, MPI_Info info, int pieces, int bytes, int times) {
-  char* data = filled((size_t)pieces * bytes);
+static void strided(int reading, MPI_Info info, int pieces, int every) {
+  enum { kBytes = 64, kTimes = 10 };
+  const int bytes = pieces * kBytes;
+  char* data = filled(bytes);
   MPI_File file = open_all(info);
-  interleave(file, pieces, bytes);
-  for (int i = 0; i < (reading ? 1 : times); ++i) {
+  interleave(file, pieces, kBytes, every);
+  for (int i = 0; i < (reading ? 1 : kTimes); ++i) {
     MPI_File_seek(file, 0, MPI_SEEK_SET);
-    if (reading || fixed) MPI_File_write_all(file, data, pieces * bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-    else MPI_File_write(file, data, pieces * bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (reading || fixed) MPI_File_write_all(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    else MPI_File_write(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
   }
-  for (int i = 0; reading && i < times; ++i) {
+  for (int i = 0; reading && i < kTimes; ++i) {
     MPI_File_seek(file, 0, MPI_SEEK_SET);
-    if (fixed) MPI_File_read_all(file, data, pieces * bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-    else MPI_File_read(file, data, pieces * bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (fixed) MPI_File_read_all(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    else MPI_File_read(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
   }
   MPI_File_close(&file);
   free(data);
 }
-static void strided_reads(void) { strided(1, info_of("romio_ds_read", "disable", NULL, NULL), 4096, 512, 10); }
-static void strided_writes(void) { strided(0, info_of("romio_ds_write", "disable", NULL, NULL), 4096, 512, 10); }
-static void merged_writes(void) { strided(0, info_of("romio_ds_write", "enable", NULL, NULL), 4096, 512, 10); }
+static void strided_reads(void) { strided(1, info_of("romio_ds_read", "disable", NULL, NULL), 32768, ranks); }
+static void strided_writes(void) { strided(0, info_of("romio_ds_write", "disable", NULL, NULL), 32768, ranks); }
+static void merged_writes(void) { strided(0, info_of("romio_ds_write", fixed ? "automatic" : "enable", NULL, NULL), 2048, 64); }
 
 static void collective(MPI_Info info, int pieces, int bytes, int times) {
   char* data = filled((size_t)pieces * bytes);
   MPI_File file = open_all(info);
-  interleave(file, pieces, bytes);
+  interleave(file, pieces, bytes, ranks);
   for (int i = 0; i < times; ++i) MPI_File_write_all(file, data, pieces * bytes, MPI_BYTE, MPI_STATUS_IGNORE);
   MPI_File_close(&file);
   free(data);

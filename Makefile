@@ -14,7 +14,7 @@ FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files tr
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites model-long fuzz bench bench-nodes sanitize asan tsan docs report-picture install tidy format clean \
+.PHONY: demo segmentation check build test suites model-long fuzz bench bench-nodes sanitize asan tsan docs report-picture report-opens bench-tracing install tidy format clean \
         setup-demo setup-segmentation setup-check setup-fuzz setup-suites
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites: setup-%:
@@ -99,6 +99,14 @@ report-picture:
 	@/usr/bin/python3 tools/report/report.py $(BUILD)/picture/job.json --html $(BUILD)/picture/report.html
 	@chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,3300 --screenshot=docs/report.png \
 	  $(BUILD)/picture/report.html 2> $(BUILD)/picture/chromium.log
+
+# How long a browser needs for that page, and how large it is; a figure for docs/insight.md. Needs chromium, too.
+report-opens:
+	@python3 tests/report/opens.py --check
+
+# What a trace costs, in time and memory. Half an hour; figures for docs/insight.md.
+bench-tracing: build
+	@python3 bench/tracing.py --build $(BUILD) --dir $(or $(DIR),.) --check
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -28,6 +28,9 @@ foreach(file folder name IN ZIP_LISTS mercutio_late_files mercutio_late_folders 
 endforeach()
 
 install(FILES ${CMAKE_SOURCE_DIR}/docs/man/mercutio.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+if(TARGET mercutiod)
+  install(FILES ${CMAKE_SOURCE_DIR}/docs/man/mercutiod.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
 install(FILES ${CMAKE_SOURCE_DIR}/docs/man/mercutio.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
 install(FILES ${CMAKE_SOURCE_DIR}/docs/man/omp_file.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
 # Each routine's name leads to the page of all.

@@ -142,12 +142,19 @@ COMMANDS = (
      "that is set already is kept, ahead of ours. --print shows the resulting line. --hint gives a hint to every file. --report says at the "
      "end, on stderr or in a file, where the time of the I/O went and what to do about it. --trace records the I/O for mercutio report; "
      "without a file name it is called after the program."),
-    ("report trace [-o page.html] [--compare other] [--perfetto file] [--json] [--csv] [--events n]",
+    ("report trace [-o|--output page.html] [--compare other] [--perfetto file] [--json] [--csv] [--events n]",
      "Prints the verdict on a traced job: how long the I/O held the ranks, what that time was spent on, and what costs most with the "
      "remedy. The trace may be one that was cut short by MPI_Abort, a signal or a time limit: its pieces are then in a directory beside "
      "it. -o makes a page of charts instead, one file that needs no network, with another run beside it if asked. --perfetto writes "
      "single events for ui.perfetto.dev. --json prints everything (docs/report.schema.json), --csv a line for each rank and file. At "
      "most so many single events are used (20000)."),
+    ("place trace | --matrix file [--use exchange|neighbours] [--hosts file | --machine file] [--costs file] [--topology file|here] "
+     "[--method auto|setmatch|mpipp|scotch] [--restarts n] [--seed n] [--rankfile file] [--machinefile file] [--slurm file] [--write-matrix file]",
+     "Says on which node each rank of a traced job should run, so that little of what its collective I/O exchanges crosses the "
+     "network, and prints the cost before and after, which is never higher. What ranks have to do with each other comes from the "
+     "trace (--use neighbours: by their order in the file) or from a matrix. --hosts and --machine say where ranks may run (without: where they "
+     "ran), --costs what a byte costs between each pair of nodes, --topology what is inside a node. --rankfile writes for Open MPI, --machinefile "
+     "for MPICH and Intel MPI, --slurm for srun --distribution=arbitrary. See docs/placement.md."),
     ("preload", "Prints the value for LD_PRELOAD."),
     ("doctor [--dir directory] [--] [launcher ... program]",
      "Says which MPIs are on PATH, which of Mercutio's backends serves each, what the machine and the directory offer, and why "
@@ -167,15 +174,15 @@ COMMANDS = (
      "processes of a node do. The result is stored in $XDG_CONFIG_HOME/mercutio/measured (else ~/.config/mercutio/measured), and "
      "files of that file system are opened with it as defaults of mercutio_saturation_bytes and mercutio_aggregators_per_node. "
      "Takes some seconds and up to the given bytes for each process in the directory. --print stores nothing."),
-    ("bench [--dir directory] [--ranks n] [--bytes n] [--quick] [--full] [--patterns list] [--repetitions n] [--time-limit seconds] "
-     "[--mpi launcher]... [--io host|romio|mercutio]... [--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] "
+    ("bench [--dir directory] [--ranks n] [--bytes n] [--quick] [--full] [--patterns list] [--repetitions n] [--time-limit seconds] [--seed n] "
+     "[--mpi launcher]... [--io host|romio|mercutio|traced]... [--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] "
      "[--json file] [--plot picture] [--from file]",
      "Compiles one MPI program for each MPI found here and runs it in turn on that MPI's own I/O, on the ROMIO inside Open MPI, and "
      "on Mercutio, with patterns of applications and of the known I/O benchmarks. Every byte is checked. Prints a row for each, "
      "with the ratios to the hosts and the fraction of what the same ranks reach with plain contiguous writes and reads. "
      "--json keeps the table, --plot draws it, --from draws an earlier one. Exit code 1 if bytes that went through Mercutio were wrong."),
     ("bench overlap [--dir directory] [--ranks n] [--bytes n] [--quick] [--calls list] [--repetitions n] [--servers n] [--rate n] "
-     "[--stripe n] [--posting-ranks n] [--check-bars] [--time-limit seconds] [--mpi launcher]... [--io host|romio|mercutio]... "
+     "[--stripe n] [--posting-ranks n] [--check-bars] [--time-limit seconds] [--seed n] [--mpi launcher]... [--io host|romio|mercutio|traced]... "
      "[--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] [--json file] [--plot picture] [--from file]",
      "Measures how much of each nonblocking and split call hides behind computation, on the MPIs' own I/O and on Mercutio, with "
      "storage that a preload limits to --rate bytes a second of each of --servers servers. Every byte is checked. Also prints how "
@@ -201,6 +208,7 @@ def page_one():
         out += [".TP", f".B {roff(synopsis)}", roff(doc)]
     out += [".SH EXAMPLES", ".nf", roff("mercutio run -- mpirun -n 4 ./app"), roff("mercutio run --hint cb_nodes=2 -- srun -n 64 ./app"),
             roff("mercutio doctor --dir /scratch/me -- mpirun -n 4 ./app"), roff("LD_PRELOAD=$(mercutio preload) ./app"),
+            roff("mercutio place app.mtrace --hosts hosts --rankfile ranks"),
             roff("mercutio bench --dir /scratch/me --ranks 4 --json table.json"),
             roff("mercutio connect --root data=/scratch/me:rw me@far.example"), ".fi",
             ".SH EXIT STATUS", "The status of the command that was run; 127 if it was not found, 1 for a problem, 2 for wrong usage.",

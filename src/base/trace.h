@@ -37,11 +37,14 @@ struct TraceEvent {
   i64 span = 0;       // kStorage*: from the first to the end of the last
 };
 
+inline constexpr i64 kSketchesKept = 8;
+
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
   virtual void record(const TraceEvent& event) = 0;   // any thread
-  // What is worth knowing about the file as text: "hints" (key=value lines), "notes" (of hints that were asked for).
+  // What is worth knowing about the file as text: "hints" (key=value lines), "notes" (of hints that were asked for), "sketch" (of a
+  // collective access, model/access_sketch.h; more than kSketchesKept are not looked at).
   virtual void note(std::string_view /*what*/, std::string_view /*text*/) {}
 };
 

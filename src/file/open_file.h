@@ -129,6 +129,7 @@ class OpenFile final : public File {
   void trace_hints() const;
   void begin_trace(const AccessCall& call, Operation& operation) const;
   void trace_access(Operation& operation, const Result<i64>& result, bool waited) const;
+  void trace_sketch(const Operation& operation) const;
   void trace_since(TraceKind kind, i64 start_ns) const;
   i64 trace_time() const { return context_.tracer ? now_ns() : 0; }
 
@@ -149,6 +150,7 @@ class OpenFile final : public File {
   std::atomic<bool> dirty_{false};
   PlanCache plans_;
   std::shared_ptr<TraceSink> trace_;   // null: nobody listens, or not open yet
+  mutable std::atomic<i64> sketches_{0};   // of collective accesses told to it
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
 
   mutable std::mutex mutex_;  // guards what follows

@@ -1,6 +1,7 @@
 // What an open file tells the trace: what it is, which hints it has, and each access with its place and its time. A few
 // clock readings and two or three O(depth) looks at the view an access.
 #include "file/open_file.h"
+#include "model/access_sketch.h"
 
 namespace mercutio {
 namespace {
@@ -83,7 +84,17 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
     facts.end_offset = view.last_offset(end);
     facts.piece_bytes = view.cursor(position, end).next().bytes;
   }
+  if (operation.collective && operation.entry) trace_sketch(operation);
   trace_->record(event);
+}
+
+// Of the first collective accesses: who accesses what.
+void OpenFile::trace_sketch(const Operation& operation) const {
+  if (sketches_.fetch_add(1, std::memory_order_relaxed) >= kSketchesKept) return;
+  AccessSketch sketch = sketch_of(*operation.view->view, operation.first_etype * operation.view->etype_bytes(), operation.file_bytes);
+  sketch.tag = operation.channel.tag;
+  sketch.direction = operation.direction;
+  trace_->note("sketch", sketch_text(sketch));
 }
 
 void OpenFile::trace_since(TraceKind kind, i64 start_ns) const {

@@ -46,7 +46,7 @@ struct FileRecord {
   FileTotals totals;
 };
 
-enum class TextKind : std::int32_t { kCall, kPlan, kHints, kNotes };
+enum class TextKind : std::int32_t { kCall, kPlan, kHints, kNotes, kSketch };
 
 // Followed by its characters, filled up to a multiple of 8 bytes.
 struct TextRecord {

@@ -207,7 +207,7 @@ Job job_of(std::vector<RankTrace> traces) {
       file.all.add(record.totals);
       file.by_rank[rank] = record.totals;
       for (const TraceText& text : trace.texts) {
-        if (text.file != static_cast<i64>(slot) || text.kind == TextKind::kCall) continue;
+        if (text.file != static_cast<i64>(slot) || text.kind == TextKind::kCall || text.kind == TextKind::kSketch) continue;
         const auto same = [&](const TraceText& known) { return known.kind == text.kind && known.text == text.text; };
         const auto known = std::find_if(file.texts.begin(), file.texts.end(), same);
         known == file.texts.end() ? file.texts.push_back(text) : void(known->count += text.count);

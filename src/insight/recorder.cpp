@@ -12,14 +12,14 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kPlansKept = 256;  // distinct texts of one kind and file beyond are counted only
+constexpr i64 kPlansKept = 256;  // distinct ones; those beyond are counted only
 
 class FileSink final : public TraceSink {
  public:
   FileSink(Recorder& recorder, i64 file) : recorder_(recorder), file_(file) {}
   void record(const TraceEvent& event) override { recorder_.record(file_, event); }
   void note(std::string_view what, std::string_view text) override {
-    recorder_.note(file_, what == "hints" ? TextKind::kHints : TextKind::kNotes, text);
+    recorder_.note(file_, what == "hints" ? TextKind::kHints : what == "sketch" ? TextKind::kSketch : TextKind::kNotes, text);
   }
 
  private:
@@ -120,6 +120,7 @@ Recorder::Recorder(std::byte* base, i64 bytes, const RecorderOptions& options)
   put(header_->program, program_name());
   next_offset_.resize(static_cast<std::size_t>(options.files), -1);
   changed_.resize(static_cast<std::size_t>(options.files), false);
+  sketches_.resize(static_cast<std::size_t>(options.files), 0);
 }
 
 Recorder::~Recorder() {
@@ -168,7 +169,16 @@ std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
 
 void Recorder::note(i64 file, TextKind kind, std::string_view text) {
   std::lock_guard lock(mutex_);
-  add_text(file, kind, text);
+  kind == TextKind::kSketch ? add_sketch(file, text) : void(add_text(file, kind, text));
+}
+
+// With the number of the open before it: tags are its own. They never take more than half of the room for texts.
+void Recorder::add_sketch(i64 file, std::string_view text) {
+  const Section& section = header_->sections[kTextsSection];
+  i64& kept = sketches_[static_cast<std::size_t>(file)];
+  if (kept >= kSketchesKept || section.count > section.capacity / 2) return;
+  ++kept;
+  add_text(file, TextKind::kSketch, std::to_string(records<FileRecord>(kFilesSection)[file].totals.opens) + " " + std::string(text));
 }
 
 bool Recorder::add_text(i64 file, TextKind kind, std::string_view text) {
@@ -179,7 +189,7 @@ bool Recorder::add_text(i64 file, TextKind kind, std::string_view text) {
   auto found = texts_.find(key);
   if (found == texts_.end()) {
     const i64 needed = static_cast<i64>(sizeof(TextRecord)) + padded(static_cast<i64>(text.size()));
-    if (section.count + needed > section.capacity || (kind == TextKind::kPlan && texts_.size() >= kPlansKept)) {
+    if (section.count + needed > section.capacity || (kind == TextKind::kPlan && plans_kept_ >= kPlansKept)) {
       ++header_->texts_left_out;
       return false;
     }
@@ -187,6 +197,7 @@ bool Recorder::add_text(i64 file, TextKind kind, std::string_view text) {
     std::memcpy(heap + section.count, &record, sizeof record);
     if (!text.empty()) std::memcpy(heap + section.count + sizeof record, text.data(), text.size());
     found = texts_.emplace(std::move(key), section.count).first;
+    plans_kept_ += kind == TextKind::kPlan ? 1 : 0;
     section.count += needed;
   }
   ++reinterpret_cast<TextRecord*>(heap + found->second)->count;

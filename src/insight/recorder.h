@@ -44,6 +44,7 @@ class Recorder final : public Tracer {
   i64 slot_of(const FileFacts& facts);
   i64 call_number(i64 file, std::string_view name);
   bool add_text(i64 file, TextKind kind, std::string_view text);
+  void add_sketch(i64 file, std::string_view text);
   void add_access(i64 file, const TraceEvent& event);
   void add_storage(FileTotals& totals, const TraceEvent& event);
   void add_to_bins(const TraceEvent& event);
@@ -59,8 +60,9 @@ class Recorder final : public Tracer {
   std::unordered_map<std::string, i64> texts_;  // kind, file and text -> place
   std::unordered_map<const char*, i64> calls_;   // by address: names are literals; their numbers in the file
   std::unordered_map<std::string, i64> call_names_;
-  i64 calls_named_ = 0;
+  i64 calls_named_ = 0, plans_kept_ = 0;
   std::vector<i64> next_offset_;                // per file: where the last access ended
+  std::vector<i64> sketches_;                   // per file: kept
   std::vector<bool> changed_;                   // per file: written since the last sync
 };
 

@@ -2,7 +2,7 @@
 _mercutio() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench report version --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench connect report place version --help --version" -- "$current")
     return
   fi
   case "$command" in
@@ -14,7 +14,32 @@ _mercutio() {
         mapfile -t COMPREPLY < <(compgen -W "--dir -- mpirun mpiexec srun" -- "$current")
       fi
       ;;
-    bench) mapfile -t COMPREPLY < <(compgen -W "--dir --ranks --bytes --quick --full --patterns --repetitions --time-limit --seed --mpi --io --hint --host-hint --shim --json --plot --from" -- "$current") ;;
+    bench)
+      local own="--bytes --full --patterns overlap"
+      [ "${COMP_WORDS[2]:-}" != overlap ] || own="--calls --bytes --servers --rate --stripe --posting-ranks --check-bars"
+      case "${COMP_WORDS[COMP_CWORD - 1]}" in
+        --dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+        --io) mapfile -t COMPREPLY < <(compgen -W "host romio mercutio traced" -- "$current") ;;
+        --json | --plot | --from | --shim) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "$own --dir --ranks --quick --repetitions --time-limit --seed --mpi --io --hint --host-hint --shim --json --plot --from" -- "$current") ;;
+      esac
+      ;;
+    connect)
+      case "${COMP_WORDS[COMP_CWORD - 1]}" in
+        --audit) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --via --idle --audit --streams --write-behind" -- "$current") ;;
+      esac
+      ;;
+    place)
+      case "${COMP_WORDS[COMP_CWORD - 1]}" in
+        --use) mapfile -t COMPREPLY < <(compgen -W "exchange neighbours" -- "$current") ;;
+        --method) mapfile -t COMPREPLY < <(compgen -W "auto setmatch mpipp scotch" -- "$current") ;;
+        --topology) mapfile -t COMPREPLY < <(compgen -W "here" -- "$current"; compgen -f -- "$current") ;;
+        --restarts | --seed) COMPREPLY=() ;;
+        --*) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--matrix --use --hosts --machine --costs --topology --method --restarts --seed --rankfile --machinefile --slurm --write-matrix" -- "$current"; compgen -f -- "$current") ;;
+      esac
+      ;;
     report) mapfile -t COMPREPLY < <(compgen -W "--output --compare --perfetto --json --csv --events" -- "$current"; compgen -f -- "$current") ;;
     probe)
       if [ "${COMP_WORDS[COMP_CWORD - 1]}" = "--dir" ]; then
@@ -39,3 +64,8 @@ _mercutio() {
   esac
 }
 complete -o default -F _mercutio mercutio
+
+_mercutiod() {
+  mapfile -t COMPREPLY < <(compgen -W "--listen --root --key-fd --key-file --idle --grace --connections --audit --detach --help" -- "${COMP_WORDS[COMP_CWORD]}")
+}
+complete -o default -F _mercutiod mercutiod

@@ -10,6 +10,7 @@
 #include "hint_table.h"
 #include "launcher.h"
 #include "locate.h"
+#include "place.h"
 #include "probe.h"
 #include "process.h"
 #include "report.h"
@@ -125,7 +126,7 @@ void add_common_bench(CLI::App& command, BenchOptions& options) {
       ->check(CLI::PositiveNumber);
   command.add_option("--seed", options.seed, "Of contents and order (1)");
   several("--mpi", options.launchers, "The launcher of an MPI to measure; may be repeated (those on PATH)");
-  several("--io", options.io, "host, romio or mercutio; may be repeated");
+  several("--io", options.io, "host, romio or mercutio (all of them), or traced, Mercutio while it records a trace; may be repeated");
   several("--hint", options.hints, "A hint for Mercutio, key=value; may be repeated");
   several("--host-hint", options.host_hints, "A hint for the others, key=value; may be repeated");
   command.add_option("--shim", options.shim, "Against busy polling: auto, none or a library to preload");
@@ -246,6 +247,30 @@ CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   return report_command;
 }
 
+CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
+  CLI::App* command = app.add_subcommand("place", "Say on which node each rank should run, for the collective I/O of a traced job");
+  command->add_option("trace", options.trace, "What MERCUTIO_TRACE or mercutio run --trace recorded");
+  const auto file = [&](const char* name, std::string& value, const char* text) {
+    command->add_option(name, value, text)->check(CLI::ExistingFile);
+  };
+  file("--matrix", options.matrix_file, "Instead: how much each pair of ranks exchanges, lines of numbers (CSV)");
+  command->add_option("--use", options.use, "Of the trace: exchange (what meets at aggregators), or neighbours in the file")
+      ->check(CLI::IsMember({"exchange", "neighbours"}));
+  file("--hosts", options.hosts_file, "Where ranks may run: a host file of Open MPI or MPICH (where they ran)");
+  file("--machine", options.machine_file, "The same, as a machine file of mercutio explain");
+  file("--costs", options.costs_file, "What a byte costs between each pair of nodes, lines of numbers (0 inside, 1 between)");
+  command->add_option("--topology", options.topology, "What is inside a node: a file of lstopo --of xml, or here");
+  command->add_option("--method", options.search.method, "auto, setmatch, mpipp or scotch")
+      ->check(CLI::IsMember({"auto", "setmatch", "mpipp", "scotch"}));
+  command->add_option("--restarts", options.search.restarts, "MPIPP from so many random mappings (10; 1 for many ranks)")->check(CLI::PositiveNumber);
+  command->add_option("--seed", options.search.seed, "Of them (1)");
+  command->add_option("--rankfile", options.rankfile, "Write a rankfile for Open MPI");
+  command->add_option("--machinefile", options.hydra_file, "Write a machine file for MPICH and Intel MPI");
+  command->add_option("--slurm", options.slurm_file, "Write a host file for srun --distribution=arbitrary");
+  command->add_option("--write-matrix", options.matrix_output, "Write the matrix of the ranks, as --matrix reads it");
+  return command;
+}
+
 int command_line(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "connect") == 0) return connect(argc, argv);
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
@@ -259,6 +284,7 @@ int command_line(int argc, char** argv) {
   ProbeOptions probe_options;
   HintsOptions hints_options;
   ReportOptions report_options;
+  PlaceOptions place_options;
 
   CLI::App* run_command = add_run(app, run_options);
   CLI::App* preload_command = app.add_subcommand("preload", "Print the value for LD_PRELOAD");
@@ -273,6 +299,7 @@ int command_line(int argc, char** argv) {
   CLI::App* probe_command = add_probe(app, probe_options);
   app.add_subcommand("connect", "Start a server on another cluster by ssh, for files called mercutio://host/...");
   CLI::App* report_command = add_report(app, report_options);
+  CLI::App* place_command = add_place(app, place_options);
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
   const int start = command_start(argc, argv);
   try {
@@ -292,6 +319,7 @@ int command_line(int argc, char** argv) {
   if (*explain_command) return explain(explain_options);
   if (*probe_command) return probe(probe_options);
   if (*report_command) return report(report_options);
+  if (*place_command) return place_ranks(place_options);
   if (*version_command) std::printf("mercutio %s\n", MERCUTIO_VERSION_TEXT);
   return 0;
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "model/hints_measured.h"
+#include "progress.h"
 
 namespace mercutio::tool {
 namespace {
@@ -129,8 +130,13 @@ int complain(const std::string& text) {
 // Powers of two from `first` to `last`; empty after a failure.
 std::vector<Point> sweep(const ProbeOptions& options, i64 first, i64 last, i64 piece_bytes) {
   std::vector<Point> points;
+  int steps = 0;
+  for (i64 at = first; at <= last; at *= 2) ++steps;
+  Progress progress(steps);
   for (i64 at = first; at <= last; at *= 2) {
+    progress.begin(std::to_string(at) + (piece_bytes > 0 ? " processes" : " bytes"));
     const double bytes_a_second = piece_bytes > 0 ? bandwidth(options, at, piece_bytes) : bandwidth(options, 1, at);
+    progress.clear();
     if (bytes_a_second <= 0) return {};
     points.push_back(Point{at, bytes_a_second});
     std::printf("  %10lld %-9s %10.1f MiB/s\n", static_cast<long long>(at), piece_bytes > 0 ? "processes" : "bytes", bytes_a_second / MiB);

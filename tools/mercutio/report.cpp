@@ -78,6 +78,8 @@ const char* name_of(TextKind kind) {
       return "hints";
     case TextKind::kNotes:
       return "notes";
+    case TextKind::kSketch:
+      return "sketch";
     case TextKind::kCall:
       break;
   }

@@ -167,7 +167,7 @@ std::string find_shim(const BenchOptions& options, bool crowded, Words& remarks)
 }
 
 bool takes_part(const BenchOptions& options, const std::string& io) {
-  return options.io.empty() || std::find(options.io.begin(), options.io.end(), io) != options.io.end();
+  return (options.io.empty() && io != "traced") || std::find(options.io.begin(), options.io.end(), io) != options.io.end();
 }
 
 struct Setting {
@@ -178,7 +178,7 @@ struct Setting {
 };
 
 Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& setting, const Words& launcher_options) {
-  const bool ours = io == "mercutio";
+  const bool traced = io == "traced", ours = io == "mercutio" || traced;
   std::string preload = setting.shim;
   for (const std::string& library : setting.measuring.preloads) preload = append_preload(library, preload);
   if (ours) preload = append_preload(setting.library, preload);
@@ -193,6 +193,7 @@ Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& s
   }
   Variables variables = setting.measuring.variables;
   if (!preload.empty()) variables.emplace_back("LD_PRELOAD", preload);
+  if (traced) variables.emplace_back("MERCUTIO_TRACE", setting.program + ".mtrace");
   return {mpi.name, io, add_variables(mpi.kind, line, at, variables)};
 }
 
@@ -233,8 +234,8 @@ Field find_contenders(const BenchOptions& options, const MeasuringProgram& measu
     if (!romio.empty() && takes_part(options, "romio")) {
       field.contenders.push_back(make_contender(mpi, "romio", setting, {"--mca", "io", romio}));
     }
-    if (!library.empty() && takes_part(options, "mercutio")) {
-      field.contenders.push_back(make_contender(mpi, "mercutio", setting, {}));
+    for (const char* io : {"mercutio", "traced"}) {
+      if (!library.empty() && takes_part(options, io)) field.contenders.push_back(make_contender(mpi, io, setting, {}));
     }
   }
   return field;

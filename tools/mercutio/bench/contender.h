@@ -10,7 +10,7 @@ namespace mercutio::tool {
 
 struct Contender {
   std::string mpi;  // "mpich-4.0.2"
-  std::string io;   // "host", "romio" (Open MPI's embedded one) or "mercutio"
+  std::string io;   // "host", "romio" (Open MPI's embedded one), "mercutio", or "traced": the same with MERCUTIO_TRACE
   Words command;    // everything before the program's own options
   bool ours() const { return io == "mercutio"; }
   std::string name() const { return mpi + "/" + io; }

@@ -2,14 +2,12 @@
 // case that was ended by its time limit.
 #include "measure.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <random>
 #include <set>
 
 #include "../process.h"
+#include "../progress.h"
 #include "common.h"
 
 namespace mercutio::tool {
@@ -58,6 +56,7 @@ class Runner {
 
   Measurements run() {
     const std::vector<Group> groups = find_groups(options_, field_.program);
+    Progress progress(options_.repetitions * static_cast<int>(groups.size() * field_.contenders.size()));
     std::mt19937 random(static_cast<unsigned>(options_.seed));
     std::vector<int> order(field_.contenders.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
@@ -65,6 +64,7 @@ class Runner {
       for (const Group& group : groups) {
         std::shuffle(order.begin(), order.end(), random);
         for (int contender : order) {
+          progress.begin(group.name + " " + field_.contenders[contender].name());
           if (!stop_wanted()) run_group(group, contender, repetition);
         }
       }
@@ -82,9 +82,6 @@ class Runner {
   };
 
   void run_group(const Group& group, int contender, int repetition) {
-    if (interactive_)
-      std::fprintf(stderr, "\r%d/%d %-12s %-28s", repetition + 1, options_.repetitions, group.name.c_str(),
-                   field_.contenders[contender].name().c_str());
     std::string after;
     for (std::size_t starts = 0; starts <= 2 * group.cases.size(); ++starts) {
       const Launch launch = start(group, contender, {repetition, after});
@@ -163,7 +160,6 @@ class Runner {
     result_.samples[{index, contender}].push_back(sample);
   }
 
-  const bool interactive_ = isatty(2);
   const BenchOptions& options_;
   const Field& field_;
   std::string directory_;
@@ -175,9 +171,7 @@ class Runner {
 
 Measurements measure(const BenchOptions& options, const Field& field, const std::string& data_directory) {
   stop_on_signals();
-  Measurements result = Runner(options, field, data_directory).run();
-  if (isatty(2)) std::fprintf(stderr, "\r%60s\r", "");
-  return result;
+  return Runner(options, field, data_directory).run();
 }
 
 }  // namespace mercutio::tool

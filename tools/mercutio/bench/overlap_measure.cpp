@@ -1,12 +1,10 @@
 // The starts of the measuring program: each call on every contender before the next one, in an order that changes with
 // each repetition, so that a machine that gets slower or faster meanwhile does not favour anybody.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <random>
 
 #include "../process.h"
+#include "../progress.h"
 #include "common.h"
 #include "overlap.h"
 
@@ -74,15 +72,20 @@ class Runner {
   OverlapFigures run() {
     const Words calls = find_calls();
     std::mt19937 random(static_cast<unsigned>(options_.common.seed));
+    Progress progress(options_.common.repetitions * static_cast<int>(calls.size() * field_.contenders.size()) +
+                      static_cast<int>(options_.posting_ranks > 0 ? posting_field_.contenders.size() : 0));
     for (int repetition = 0; repetition < options_.common.repetitions; ++repetition) {
       for (const std::string& call : calls) {
         for (int contender : shuffled(field_, random)) {
+          progress.begin(call + " " + field_.contenders[contender].name());
           if (!stop_wanted()) start_overlap(call, contender, repetition);
         }
       }
     }
     for (int contender : shuffled(posting_field_, random)) {
-      if (!stop_wanted() && options_.posting_ranks > 0) start_postings(calls, contender);
+      if (stop_wanted() || options_.posting_ranks == 0) continue;
+      progress.begin("posting " + posting_field_.contenders[contender].name());
+      start_postings(calls, contender);
     }
     if (stop_wanted()) figures_.troubles.push_back("interrupted: some of the figures are missing");
     make_rows(calls);
@@ -114,7 +117,6 @@ class Runner {
   void start_overlap(const std::string& call, int contender, int repetition) {
     const Contender& who = field_.contenders[contender];
     if (left_out(call, contender)) return;
-    say(call, who.name(), repetition);
     start(who, call, repetition, {"--rounds", "1"}, [&](const FlatJson& values) {
       if (!values.count("call")) return;
       Samples& samples = find(values.at("call"), values.at("pattern"), contender);
@@ -131,7 +133,6 @@ class Runner {
       if (!left_out(call, contender)) calls.push_back(call);
     }
     if (calls.empty()) return;
-    say("posting", who.name(), options_.common.repetitions - 1);
     start(who, joined(calls, ","), 0, {"--posting"}, [&](const FlatJson& values) {
       if (!values.count("post")) return;
       figures_.postings.push_back({values.at("post"), values.at("pattern"), contender, number(values, "bytes"),
@@ -167,11 +168,6 @@ class Runner {
   bool left_out(const std::string& call, int contender) const {
     const std::string name = call + "@" + field_.contenders[contender].name();
     return std::find(left_out_.begin(), left_out_.end(), name) != left_out_.end();
-  }
-
-  void say(const std::string& call, const std::string& who, int repetition) const {
-    if (!isatty(2)) return;
-    std::fprintf(stderr, "\r%d/%d %-28s %-28s", repetition + 1, options_.common.repetitions, call.c_str(), who.c_str());
   }
 
   Samples& find(const std::string& call, const std::string& pattern, int contender) {
@@ -213,9 +209,7 @@ class Runner {
 OverlapFigures measure_overlap(const OverlapOptions& options, const Field& field, const Field& posting_field,
                                const std::string& data_directory) {
   stop_on_signals();
-  OverlapFigures figures = Runner(options, field, posting_field, data_directory).run();
-  if (isatty(2)) std::fprintf(stderr, "\r%70s\r", "");
-  return figures;
+  return Runner(options, field, posting_field, data_directory).run();
 }
 
 }  // namespace mercutio::tool

@@ -192,7 +192,7 @@ std::string bytes_text(double bytes) {
 }
 
 void print_attempts(const Task& task, const std::vector<Attempt>& all, const Attempt& best) {
-  std::printf("%lld ranks on %zu nodes\n", static_cast<long long>(ranks_of(task)), task.nodes.size());
+  std::printf("%lld ranks on %zu node%s\n", static_cast<long long>(ranks_of(task)), task.nodes.size(), task.nodes.size() == 1 ? "" : "s");
   std::printf("  %-28s %14s %9s\n", "", "cost", "seconds");
   for (const Attempt& one : all) {
     const std::string name = one.method == "start" ? "start, " + task.start_name : one.method;

@@ -140,25 +140,24 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
   process().postponed.add([pending] { tell_mpi(pending); });
 }
 
-// Where the MPI can be told how to wait for a generalized request (MPICH's extension), a rank that waits sleeps until the
-// progress thread has moved the data; otherwise it spins on the core that thread needs. A look that follows the one before
-// at once is taken for waiting: MPI_Wait and MPI_Test are not told apart. The probe keeps other communication going.
-constexpr auto kAtOnce = std::chrono::microseconds(20), kNap = std::chrono::microseconds(100);
+// Where the MPI can be told how to wait for a generalized request (MPICH's extension), a rank that waits moves the data
+// itself, or sleeps until the progress thread has; otherwise it spins on the core that thread needs. A look that follows the one
+// before at once is taken for waiting: MPI_Wait and MPI_Test are not told apart. The probe keeps other communication going.
+constexpr auto kAtOnce = std::chrono::microseconds(100), kNap = std::chrono::microseconds(100);
 
 bool nap(PendingAccess& pending) {
   int found = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
-  process().progress.help();
   return pending.access->wait_for(kNap);
 }
 
 int poll_access(void* state, MPI_Status*) {
   auto* pending = static_cast<PendingAccess*>(state);
-  help_from_mpi();
-  if (!pending->access || pending->access->done()) return MPI_SUCCESS;
-  const bool waiting = std::chrono::steady_clock::now() - pending->last_look < kAtOnce;
-  if (waiting) nap(*pending);
-  pending->last_look = std::chrono::steady_clock::now();
+  if (pending->access && !pending->access->done()) {
+    const bool waiting = std::chrono::steady_clock::now() - pending->last_look < kAtOnce;
+    if (waiting) nap(*pending);
+    pending->last_look = std::chrono::steady_clock::now();
+  }
   process().postponed.run();
   return MPI_SUCCESS;
 }

@@ -1,10 +1,10 @@
-// Completion calls, most of them on lists of requests, where MPICH (4.0 and later, and its descendants) does not treat generalized requests,
-// which nonblocking file accesses are, as MPI 13.2 says:
+// Completion calls, most of them on lists of requests, where MPICH (4.0 and later, and its descendants) does not treat
+// generalized requests, which nonblocking file accesses are, as MPI 13.2 says:
 // - MPI_Waitall ends the program when it finds a null request beside one that is not complete yet, so null requests are left
 //   out of the list that it gets;
 // - the error of one stands in its status as an error of class MPI_ERR_OTHER. So query_access leaves it in the tag as well,
 //   which means nothing in the status of a file access, and it is put right here.
-// - MPI_Request_get_status doesn't ask a generalized request to get on, as MPI_Test does, so it is helped here.
+// - MPI_Request_get_status doesn't ask a generalized request to get on, as MPI_Test does, so MPI is told here what is over.
 // Cost: a look at each handle, a copy of the list where there are null ones, and a look at each status after an error.
 #include <algorithm>
 #include <vector>
@@ -88,6 +88,6 @@ SOME(Testsome)
 
 MERCUTIO_MPI_FUNCTION(int, Request_get_status, (MPI_Request request, int* flag, MPI_Status* status)) {
   static auto* const real = real_function<int(MPI_Request, int*, MPI_Status*)>("PMPI_Request_get_status");
-  mercutio::help_from_mpi();
+  mercutio::process().postponed.run();
   return real(request, flag, status);
 }

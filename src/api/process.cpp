@@ -12,39 +12,47 @@
 
 namespace mercutio {
 
-Progress& ProcessProgress::thread() {
+Progress& ProcessProgress::get(Kept& kept, std::unique_ptr<Progress> (*make)()) {
   std::lock_guard lock(mutex_);
-  if (!thread_) thread_ = make_progress_thread(progress_stays_bound() ? nullptr : spread_over_domain);
-  return *thread_;
+  if (!kept.progress) {
+    kept.progress = make();
+    kept.now = kept.progress.get();
+  }
+  return *kept.progress;
 }
 
-Progress& ProcessProgress::helped() {
-  std::lock_guard lock(mutex_);
-  if (!helped_) {
-    helped_ = make_helped_progress();
-    helped_now_ = helped_.get();
-  }
-  return *helped_;
+ProcessProgress::Driver ProcessProgress::driver(bool sends) const {
+  if (shut_) return Driver::kStartingCall;
+  const Hook hook = hook_into_waiting();
+  if (thread_multiple()) return Driver::kThread;
+  if (!sends && hook != Hook::kNone) return Driver::kThread;
+  return hook == Hook::kAll ? Driver::kWaitingCalls : Driver::kStartingCall;
 }
 
 RequestRef ProcessProgress::start(Undertaking undertaking) {
-  const Hook hook = shut_ ? Hook::kNone : thread_multiple() ? Hook::kAll : hook_into_waiting();
-  const bool by_thread = thread_multiple() ? !shut_ : !undertaking.sends && hook != Hook::kNone;
-  if (by_thread) return thread().start(std::move(undertaking));
-  RequestRef request = helped().start(std::move(undertaking));
-  if (hook != Hook::kAll) (void)request->wait();
+  const Driver by = driver(undertaking.sends);
+  if (by == Driver::kThread) {
+    const auto make = [] { return make_progress_thread(progress_stays_bound() ? nullptr : spread_over_domain); };
+    return get(thread_, make).start(std::move(undertaking));
+  }
+  RequestRef request = get(helped_, make_helped_progress).start(std::move(undertaking));
+  if (by == Driver::kStartingCall) (void)request->wait();
   return request;
 }
 
 const char* ProcessProgress::who(bool sends) const {
-  const Hook hook = thread_multiple() ? Hook::kAll : hook_into_waiting();
-  if (thread_multiple() || (!sends && hook != Hook::kNone)) return "the progress thread";
-  return hook == Hook::kAll ? "calls of MPI that wait" : "the call that starts them";
+  switch (driver(sends)) {
+    case Driver::kThread: return "the progress thread";
+    case Driver::kWaitingCalls: return "calls of MPI that wait";
+    case Driver::kStartingCall: break;
+  }
+  return "the call that starts them";
 }
 
 bool ProcessProgress::help() {
-  Progress* now = helped_now_.load(std::memory_order_acquire);
-  return now && now->help();
+  if (Progress* thread = thread_.now.load(std::memory_order_acquire)) thread->help();
+  Progress* helped = helped_.now.load(std::memory_order_acquire);
+  return helped && helped->help();
 }
 
 void ProcessProgress::shut_down() {
@@ -52,7 +60,8 @@ void ProcessProgress::shut_down() {
   {
     std::lock_guard lock(mutex_);
     shut_ = true;
-    thread = std::move(thread_);
+    thread_.now = nullptr;
+    thread = std::move(thread_.progress);
   }
   while (help()) sched_yield();
 }
@@ -74,13 +83,9 @@ void Postponed::run() {
   for (const auto& action : actions) action();
 }
 
-void help_from_mpi() {
+static int open_mpi_waits() {
   process().progress.help();
   process().postponed.run();
-}
-
-static int open_mpi_waits() {
-  help_from_mpi();
   return 0;
 }
 

@@ -26,12 +26,17 @@ class ProcessProgress final : public Progress {
   void shut_down();   // drives everything to its end; afterwards calls complete at once
 
  private:
-  Progress& thread();
-  Progress& helped();
+  enum class Driver { kThread, kWaitingCalls, kStartingCall };
+  Driver driver(bool sends) const;
+  // For atomic access by help(), which comes from inside of MPI.
+  struct Kept {
+    std::unique_ptr<Progress> progress;
+    std::atomic<Progress*> now{nullptr};
+  };
+  Progress& get(Kept& kept, std::unique_ptr<Progress> (*make)());
   std::mutex mutex_;
-  std::unique_ptr<Progress> thread_, helped_;
-  std::atomic<Progress*> helped_now_{nullptr};
-  bool shut_ = false;
+  Kept thread_, helped_;
+  std::atomic<bool> shut_{false};
 };
 
 // What waits to be done by a thread that may call MPI.
@@ -62,10 +67,8 @@ struct Process {
 };
 
 Process& process();
-// From inside a call of MPI that waits: advances what no thread drives, and tells MPI what is over.
-void help_from_mpi();
-// Which of the program's calls that wait lead to help_from_mpi(). MPICH and its descendants ask the request that is waited
-// for (access.cpp); Open MPI calls, in whatever waits, a function that is registered here.
+// Which of the program's calls that wait lead to us. MPICH and its descendants ask the request that is waited for
+// (access.cpp); Open MPI calls, in whatever waits, a function that is registered here.
 enum class Hook { kNone, kRequests, kAll };
 Hook hook_into_waiting();
 // Registers, once, what must happen inside MPI_Finalize.

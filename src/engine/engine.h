@@ -15,6 +15,7 @@
 #include "comm/comm.h"
 #include "engine/collectives.h"
 #include "engine/task.h"
+#include "engine/wait_watch.h"
 #include "model/access.h"
 #include "model/hints.h"
 #include "plan/plan_cache.h"
@@ -33,6 +34,7 @@ struct EngineFile {
   bool scattered = true;             // some rank's view has holes; if none has, nobody sieves and nobody locks against it
   PlanCache* plans = nullptr;        // the file's; null: every access is planned anew
   Counters* counters = nullptr;      // of the access; null: nobody counts
+  WaitWatch* watch = nullptr;        // the file's; null: the storage is taken not to make its callers wait
 };
 
 struct IndependentOptions {

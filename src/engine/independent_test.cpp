@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "comm/in_process.h"
 #include "engine/engine.h"
 #include "engine/test_support.h"
@@ -124,6 +127,63 @@ TEST(Independent, ConcurrentSievingAndPlainWritersKeepEachOthersBytes) {
     const size_t rank = i % 16 / 4;
     const std::byte expected{static_cast<unsigned char>(rank < 3 ? 1 + rank : (i / 16 % 8 == 0 ? 4 : 0))};
     ASSERT_EQ(file.bytes[i], expected) << i;
+  }
+}
+
+// Storage that makes its callers wait: once that was seen, lists go in as many parts as there are threads to wait.
+TEST(Independent, ListsGoInPartsWhereTheStorageMakesItsCallersWait) {
+  class Slow final : public TestStorage {
+   public:
+    using TestStorage::TestStorage;
+    i64 started = 0;
+    Layout striping;
+    Layout layout() override { return striping; }
+    Result<i64> write(std::span<const IoPiece> pieces) override {
+      std::this_thread::sleep_for(std::chrono::microseconds(400));
+      return TestStorage::write(pieces);
+    }
+    std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+      ++started;
+      return TestStorage::start(direction, std::move(pieces));
+    }
+  };
+  constexpr i64 kPieces = 100, kBytes = 10, kStride = 25;
+  SharedFile file;
+  Slow storage(file);
+  Hints hints;
+  hints.romio_ds_read = hints.romio_ds_write = Toggle::kDisable;
+  hints.mercutio_io_threads = 4;
+  WaitWatch watch;
+  EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
+  engine_file.watch = &watch;
+  const ViewRef view = make_view(0, make_resized(0, kStride, make_contiguous(kBytes, byte_type())));
+  Random random(7);
+  OwnedAccess writing = make_access(Direction::kWrite, view, 0, kPieces * kBytes, make_contiguous(kPieces * kBytes, byte_type()));
+  for (const i64 started : {0, 3}) {
+    fill_memory(random, writing);
+    WriteOracle oracle(file.bytes);
+    oracle.add(writing);
+    ASSERT_EQ(independent(engine_file, writing.access).value(), kPieces * kBytes);
+    EXPECT_EQ(oracle.first_wrong(file.bytes), -1);
+    EXPECT_EQ(storage.started, started);
+    ASSERT_TRUE(watch.waits());
+  }
+  // The file ends in the middle of a piece of each part, and before all.
+  for (const Layout striping : {Layout{}, Layout{40, 3}, Layout{kPieces * kStride, 2}}) {
+    storage.striping = striping;
+    for (const i64 pieces : {100, 76, 60, 25, 10, 0}) {
+      const i64 left = pieces < kPieces ? 3 : 0;
+      file.bytes.resize(static_cast<size_t>(pieces * kStride + left));
+      OwnedAccess reading = make_access(Direction::kRead, view, 0, kPieces * kBytes, make_contiguous(kPieces * kBytes, byte_type()));
+      const i64 moved = independent(engine_file, reading.access).value();
+      EXPECT_EQ(moved, pieces * kBytes + left);
+      EXPECT_TRUE(read_is_right(reading, file.bytes, moved));
+    }
+  }
+  storage.striping = {};
+  for (const i64 part : {0, 1, 2, 3}) {
+    storage.fail_at = storage.counts.operations + part;
+    EXPECT_EQ(independent(engine_file, writing.access).error().cls, ErrorClass::kNoSpace);
   }
 }
 

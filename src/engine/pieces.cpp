@@ -36,11 +36,85 @@ void record_pieces(const EngineFile& file, Direction direction, i64 start_ns, st
   file.trace->record(event);
 }
 
+namespace {
+
+// A list is worth the look whether the storage makes its callers wait from so many pieces on, and another thread of the
+// transfer pool.
+constexpr i64 kPiecesWorthAThread = 16;
+
+// Storage that makes its callers wait answers several requests in the time of one: a list goes in as many parts as the pool
+// has threads, each to servers of its own where the file has stripes.
+class Parts {
+ public:
+  Parts(std::span<const IoPiece> pieces, i64 parts, const Layout& layout) : pieces_(pieces), lists_(static_cast<std::size_t>(parts)) {
+    const bool striped = layout.stripe_bytes > 0 && layout.stripe_count > 1;
+    for (i64 i = 0; i < end_; ++i) {
+      const i64 part = striped ? at(i).offset / layout.stripe_bytes % layout.stripe_count % parts : i * parts / end_;
+      lists_[static_cast<std::size_t>(part)].push_back(i);
+    }
+    std::erase_if(lists_, [](const std::vector<i64>& list) { return list.empty(); });
+  }
+
+  // The result is that of the whole list: up to the first piece that the end of the file cut short, or an Error.
+  Result<i64> move(Storage& storage, Direction direction) {
+    std::vector<std::unique_ptr<Transfer>> others;
+    for (std::size_t i = 1; i < lists_.size(); ++i) others.push_back(storage.start(direction, pieces_of(lists_[i])));
+    const std::vector<IoPiece> mine = pieces_of(lists_[0]);
+    Result<i64> result = direction == Direction::kRead ? storage.read(mine) : storage.write(mine);
+    if (result) note_end(lists_[0], *result);
+    for (std::size_t i = 1; i < lists_.size(); ++i) {
+      Result<i64> other = others[i - 1]->wait();   // all of them: they use the caller's memory
+      if (other) note_end(lists_[i], *other);
+      else if (result) result = std::move(other);
+    }
+    if (!result) return result;
+    i64 moved = rest_;
+    for (i64 i = 0; i < end_; ++i) moved += at(i).bytes;
+    return moved;
+  }
+
+ private:
+  const IoPiece& at(i64 index) const { return pieces_[static_cast<std::size_t>(index)]; }
+  std::vector<IoPiece> pieces_of(const std::vector<i64>& list) const {
+    std::vector<IoPiece> pieces;
+    pieces.reserve(list.size());
+    for (const i64 index : list) pieces.push_back(at(index));
+    return pieces;
+  }
+  // A part moved so many bytes: where it ended early, the whole list ends there at the latest.
+  void note_end(const std::vector<i64>& list, i64 moved) {
+    for (const i64 index : list) {
+      if (moved < at(index).bytes && index < end_) end_ = index, rest_ = moved;
+      if (moved < at(index).bytes) return;
+      moved -= at(index).bytes;
+    }
+  }
+
+  const std::span<const IoPiece> pieces_;
+  std::vector<std::vector<i64>> lists_;   // indices of pieces, rising
+  i64 end_ = static_cast<i64>(pieces_.size()), rest_ = 0;   // pieces before which all was moved, and bytes of the next one
+};
+
+Result<i64> transfer(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
+  const i64 count = static_cast<i64>(pieces.size());
+  const bool looks = file.watch && count >= kPiecesWorthAThread;
+  if (looks && file.watch->waits()) {
+    const i64 parts = std::min(file.hints->mercutio_io_threads, count / kPiecesWorthAThread);
+    if (parts > 1) return Parts(pieces, parts, file.storage->layout()).move(*file.storage, direction);
+  }
+  const WaitWatch::Look look = looks ? file.watch->before(/*closely=*/true) : WaitWatch::Look{};
+  Result<i64> moved = direction == Direction::kRead ? file.storage->read(pieces) : file.storage->write(pieces);
+  if (looks) file.watch->after(look);
+  return moved;
+}
+
+}  // namespace
+
 Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
   if (pieces.empty()) return i64{0};
   const PhaseScope phase(file.counters, Phase::kStorage);
   const i64 start = file.trace ? now_ns() : 0;
-  Result<i64> moved = file.storage->read(pieces);
+  Result<i64> moved = transfer(file, Direction::kRead, pieces);
   record_pieces(file, Direction::kRead, start, pieces, moved ? *moved : 0);
   return moved;
 }
@@ -50,7 +124,7 @@ Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
   const PhaseScope phase(file.counters, Phase::kStorage);
   const i64 start = file.trace ? now_ns() : 0;
   if (file.dirty) file.dirty->store(true);   // also when it fails: some of it may have arrived
-  Result<i64> moved = file.storage->write(pieces);
+  Result<i64> moved = transfer(file, Direction::kWrite, pieces);
   if (!moved) return std::move(moved).error();
   record_pieces(file, Direction::kWrite, start, pieces, *moved);
   return ok_status();

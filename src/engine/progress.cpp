@@ -6,30 +6,77 @@
 namespace mercutio {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+// Nothing moved for the n-th time: yield first, then sleep ever longer, so that ranks that share a core get it.
+void back_off(i64 spins) {
+  if (spins < 32) {
+    std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(std::chrono::microseconds(std::min<i64>(5 + (spins - 32) / 4, 100)));
+  }
+}
+
+// Whether the program waits for its accesses as soon as it has started them. Then it drives them itself, and to wake the
+// progress thread for each would take longer than a small access; that looks in now and then instead.
+class Habit {
+ public:
+  static constexpr auto kAtOnce = std::chrono::microseconds(100);   // between start and wait
+  static constexpr auto kLookIn = std::chrono::milliseconds(2);     // how long the thread keeps away from what somebody drives
+
+  bool waits_at_once() const { return waits_at_once_.load(std::memory_order_relaxed); }
+  void learn(Clock::duration until_waited) { waits_at_once_.store(until_waited < kAtOnce, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> waits_at_once_{false};
+};
+using HabitRef = std::shared_ptr<Habit>;
+
 class Started final : public Request {
  public:
-  explicit Started(Undertaking undertaking)
-      : task_(std::move(undertaking.task)), on_done_(std::move(undertaking.on_done)), rest_(std::move(undertaking.rest)) {}
+  // Who waits may drive it, too, where there is a `habit`.
+  Started(Undertaking undertaking, HabitRef habit)
+      : task_(std::move(undertaking.task)), on_done_(std::move(undertaking.on_done)), rest_(std::move(undertaking.rest)),
+        habit_(std::move(habit)), begin_(Clock::now()) {
+    if (habit_ && habit_->waits_at_once()) keep_until(begin_ + Habit::kLookIn);
+  }
 
   bool done() const override { return done_.load(std::memory_order_acquire); }
-
   Result<i64> wait() override {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return done(); });
+    while (!wait_until(Clock::now() + std::chrono::hours(1))) {
+    }
     return *result_;
   }
+  bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time); }
 
-  bool wait_for(std::chrono::microseconds time) override {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, time, [this] { return done(); });
+  // Advances the task, by one thread at a time.
+  enum class Driven { kEnded, kWaits, kByAnother };
+  Driven drive() {
+    if (driven_.test_and_set(std::memory_order_acquire)) return Driven::kByAnother;
+    const bool ended = done() || step();
+    driven_.clear(std::memory_order_release);
+    return ended ? Driven::kEnded : Driven::kWaits;
+  }
+  // Called by who drives, between two steps.
+  void rest(i64 spins) const { rest_ ? rest_(spins) : back_off(spins); }
+
+  bool by_waiters() const { return habit_ != nullptr; }
+  // By somebody who waits and drives: the progress thread keeps away for a while.
+  void attend() {
+    const Clock::time_point now = Clock::now();
+    if (!attended_.exchange(true, std::memory_order_relaxed)) habit_->learn(now - begin_);
+    keep_until(now + Habit::kLookIn);
+  }
+  // The thread takes over.
+  void nobody_came() {
+    if (habit_ && !attended_.load(std::memory_order_relaxed)) habit_->learn(Clock::duration::max());
+  }
+  Clock::time_point kept_until() const {
+    return Clock::time_point(Clock::duration(kept_until_.load(std::memory_order_relaxed)));
   }
 
-  // Called by who drives, between two steps.
-  bool knows_rest() const { return rest_ != nullptr; }
-  void rest(i64 spins) const { rest_(spins); }
-
-  // Advances the task; true when it has ended. Only one thread drives.
-  bool drive() {
+ private:
+  bool step() {
     if (!task_->step()) return false;
     Result<i64> result = task_->take();
     task_.reset();   // what the access refers to is released before anybody learns that it is over
@@ -44,24 +91,40 @@ class Started final : public Request {
     return true;
   }
 
- private:
+  void keep_until(Clock::time_point time) { kept_until_.store(time.time_since_epoch().count(), std::memory_order_relaxed); }
+
+  bool wait_until(Clock::time_point end) {
+    const auto over = [this] { return done(); };
+    while (habit_ && !done() && Clock::now() < end) {
+      attend();
+      const Driven driven = drive();
+      if (driven == Driven::kWaits) rest(waiters_spins_++);
+      if (driven != Driven::kByAnother) continue;
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, Habit::kAtOnce, over);
+    }
+    std::unique_lock lock(mutex_);
+    return changed_.wait_until(lock, end, over);
+  }
+
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
   const std::function<void(i64)> rest_;
+  const HabitRef habit_;
+  const Clock::time_point begin_;
+  std::atomic<bool> attended_{false};
+  std::atomic<i64> waiters_spins_{0};   // goes on from wait to wait
+  std::atomic_flag driven_;
+  std::atomic<Clock::rep> kept_until_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Result<i64>> result_;
   std::atomic<bool> done_{false};
 };
+using StartedRef = std::shared_ptr<Started>;
 
-// Nothing moved for the n-th time: yield first, then sleep ever longer, so that ranks that share a core get it.
-void back_off(i64 spins) {
-  if (spins < 32) {
-    std::this_thread::yield();
-  } else {
-    std::this_thread::sleep_for(std::chrono::microseconds(std::min<i64>(5 + (spins - 32) / 4, 100)));
-  }
-}
+// It may come to help() from inside the message-passing library.
+thread_local bool is_progress_thread = false;
 
 class ProgressThread final : public Progress {
  public:
@@ -76,41 +139,82 @@ class ProgressThread final : public Progress {
   }
 
   RequestRef start(Undertaking undertaking) override {
-    auto started = std::make_shared<Started>(std::move(undertaking));
-    {
-      std::lock_guard lock(mutex_);
-      arrived_.push_back(started);
-      if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
-    }
-    wake_.notify_all();
+    const HabitRef habit = undertaking.sends ? nullptr : habit_;
+    const bool leave = habit && habit->waits_at_once();
+    auto started = std::make_shared<Started>(std::move(undertaking), habit);
+    std::lock_guard lock(mutex_);
+    active_.push_back(started);
+    any_.store(true, std::memory_order_release);
+    if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+    if (!leave || !looks_in_) wake_.notify_all();
     return started;
   }
 
- private:
-  void loop() {
-    if (at_start_) at_start_();
-    std::vector<std::shared_ptr<Started>> active;
-    i64 spins = 0;
-    for (;;) {
-      {
-        std::unique_lock lock(mutex_);
-        if (active.empty()) wake_.wait(lock, [this] { return ending_ || !arrived_.empty(); });
-        if (!arrived_.empty()) spins = 0;
-        active.insert(active.end(), arrived_.begin(), arrived_.end());
-        arrived_.clear();
-        if (active.empty() && ending_) return;
-      }
-      const auto ended = std::erase_if(active, [](const std::shared_ptr<Started>& one) { return one->drive(); });
-      spins = ended > 0 ? 0 : spins + 1;
-      if (active.empty() || spins == 0) continue;
-      active.size() == 1 && active[0]->knows_rest() ? active[0]->rest(spins) : back_off(spins);
+  // Looks that follow each other at once are those of somebody who waits; after others the thread goes on.
+  bool help() override {
+    if (!any_.load(std::memory_order_acquire) || is_progress_thread) return false;
+    const Clock::rep now = Clock::now().time_since_epoch().count();
+    if (Clock::duration(now - last_look_.exchange(now, std::memory_order_relaxed)) > kAtOnce) return false;
+    std::vector<StartedRef> mine;
+    {
+      std::lock_guard lock(mutex_);
+      std::copy_if(active_.begin(), active_.end(), std::back_inserter(mine), [](const StartedRef& one) { return one->by_waiters(); });
     }
+    for (const StartedRef& one : mine) {
+      one->attend();
+      (void)one->drive();
+    }
+    return false;
+  }
+
+ private:
+  static constexpr Clock::duration kAtOnce = std::chrono::microseconds(200), kLinger = std::chrono::milliseconds(20);
+
+  void loop() {
+    is_progress_thread = true;
+    if (at_start_) at_start_();
+    std::vector<StartedRef> mine;
+    for (i64 spins = 0; choose(mine);) {
+      if (mine.empty()) {
+        spins = 0;
+        continue;
+      }
+      const auto ended = std::count_if(mine.begin(), mine.end(), [](const StartedRef& one) { return one->drive() == Started::Driven::kEnded; });
+      spins = ended > 0 ? 0 : spins + 1;
+      if (spins > 0) mine.size() == 1 ? mine[0]->rest(spins) : back_off(spins);
+    }
+  }
+
+  // Those that the thread is to drive now; false: there is nothing left to do, ever. Sleeps where there are none.
+  bool choose(std::vector<StartedRef>& mine) {
+    mine.clear();
+    std::unique_lock lock(mutex_);
+    std::erase_if(active_, [](const StartedRef& one) { return one->done(); });
+    any_.store(!active_.empty(), std::memory_order_release);
+    if (active_.empty() && ending_) return false;
+    const Clock::time_point now = Clock::now();
+    for (const StartedRef& one : active_) {
+      if (!ending_ && one->kept_until() > now) continue;
+      one->nobody_came();
+      mine.push_back(one);
+    }
+    if (!active_.empty()) last_active_ = now;
+    if (!mine.empty()) return true;
+    looks_in_ = habit_->waits_at_once() && now - last_active_ < kLinger;
+    if (looks_in_ || !active_.empty()) wake_.wait_for(lock, Habit::kLookIn);
+    else wake_.wait(lock);
+    return true;
   }
 
   void (*const at_start_)();
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<std::shared_ptr<Started>> arrived_;
+  std::vector<StartedRef> active_;
+  std::atomic<bool> any_{false};
+  std::atomic<Clock::rep> last_look_{0};
+  const HabitRef habit_ = std::make_shared<Habit>();
+  Clock::time_point last_active_{};
+  bool looks_in_ = false;   // wakes up in time by itself
   std::thread thread_;
   bool ending_ = false;
 };
@@ -118,7 +222,7 @@ class ProgressThread final : public Progress {
 // Driven by one thread at a time; a call from inside a step (the message-passing library may call back) does nothing.
 class HelpedTasks {
  public:
-  void add(std::shared_ptr<Started> started) {
+  void add(StartedRef started) {
     std::lock_guard lock(mutex_);
     arrived_.push_back(std::move(started));
     ++left_;
@@ -132,7 +236,7 @@ class HelpedTasks {
         active_.insert(active_.end(), arrived_.begin(), arrived_.end());
         arrived_.clear();
       }
-      left_ -= static_cast<i64>(std::erase_if(active_, [](const std::shared_ptr<Started>& one) { return one->drive(); }));
+      left_ -= static_cast<i64>(std::erase_if(active_, [](const StartedRef& one) { return one->drive() == Started::Driven::kEnded; }));
       busy_.clear(std::memory_order_release);
     }
     return left_.load() > 0;
@@ -140,9 +244,9 @@ class HelpedTasks {
 
  private:
   std::atomic_flag busy_;
-  std::vector<std::shared_ptr<Started>> active_;   // of the thread that is busy
+  std::vector<StartedRef> active_;   // of the thread that is busy
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Started>> arrived_;
+  std::vector<StartedRef> arrived_;
   std::atomic<i64> left_{0};
 };
 
@@ -153,7 +257,7 @@ class HelpedProgress final : public Progress {
   }
 
   RequestRef start(Undertaking undertaking) override {
-    auto started = std::make_shared<Started>(std::move(undertaking));
+    auto started = std::make_shared<Started>(std::move(undertaking), /*habit=*/nullptr);
     tasks_->add(started);
     return std::make_shared<Helped>(std::move(started), tasks_);
   }
@@ -162,19 +266,17 @@ class HelpedProgress final : public Progress {
  private:
   class Helped final : public Request {
    public:
-    Helped(std::shared_ptr<Started> started, std::shared_ptr<HelpedTasks> tasks)
+    Helped(StartedRef started, std::shared_ptr<HelpedTasks> tasks)
         : started_(std::move(started)), tasks_(std::move(tasks)) {}
     bool done() const override { return started_->done(); }
     Result<i64> wait() override {
-      for (i64 spins = 0; !done(); ++spins) {
-        tasks_->help();
-        if (!done()) back_off(spins);
+      while (!wait_for(std::chrono::hours(1))) {
       }
       return started_->wait();
     }
     bool wait_for(std::chrono::microseconds time) override {
-      const auto end = std::chrono::steady_clock::now() + time;
-      for (i64 spins = 0; !done() && std::chrono::steady_clock::now() < end; ++spins) {
+      const auto end = Clock::now() + time;
+      for (i64 spins = 0; !done() && Clock::now() < end; ++spins) {
         tasks_->help();
         if (!done()) back_off(spins);
       }
@@ -182,7 +284,7 @@ class HelpedProgress final : public Progress {
     }
 
    private:
-    std::shared_ptr<Started> started_;
+    StartedRef started_;
     std::shared_ptr<HelpedTasks> tasks_;
   };
 

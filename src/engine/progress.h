@@ -1,8 +1,9 @@
 // Progress: drives started accesses beside the program.
 //
 // By a thread, one a process, started at the first request and asleep when nothing is pending: for accesses that send no
-// messages, or where the message-passing library may be called from any thread. For the others by helpers: the threads that
-// wait for something, in help() and in the wait() of a request.
+// messages, or where the message-passing library may be called from any thread. Who waits for an access that sends none
+// drives it instead, and the thread keeps away: handing over to another thread takes longer than a small access.
+// For the others by helpers: the threads that wait for something, in help() and in the wait() of a request.
 #pragma once
 
 #include <atomic>
@@ -42,8 +43,8 @@ class Progress {
  public:
   virtual ~Progress() = default;          // drives everything to its end first
   virtual RequestRef start(Undertaking undertaking) = 0;
-  // For whoever waits for something that started accesses do, from time to time: advances those that no thread drives.
-  // True if there are any left.
+  // For whoever waits for something that started accesses do, from time to time: advances them as far as another thread
+  // than the progress thread may. True if there are any left that only helpers advance.
   virtual bool help() { return false; }
   // Who drives, for people.
   virtual const char* who(bool /*sends*/) const { return "the progress thread"; }

@@ -40,6 +40,50 @@ TEST(ProgressThread, EndsWhatWasStartedBeforeItDies) {
   EXPECT_EQ(request->wait().value(), 5);
 }
 
+// Only the thread drives what may send messages, whoever waits.
+TEST(ProgressThread, WhoWaitsLeavesMessagesToTheThread) {
+  auto progress = make_progress_thread();
+  std::atomic<bool> flag{true};
+  std::thread::id driver;
+  auto request = progress->start({waits_for(flag, 3), true, [&](const Result<i64>&) { driver = std::this_thread::get_id(); }, nullptr});
+  EXPECT_EQ(request->wait().value(), 3);
+  EXPECT_NE(driver, std::this_thread::get_id());
+}
+
+// Several threads wait for the same accesses while the thread is at them, too: each is driven by one at a time and ends once.
+TEST(ProgressThread, ManyWaitersAndTheThread) {
+  auto progress = make_progress_thread();
+  const auto counts = [](std::atomic<i64>& inside, std::atomic<i64>& left) -> Task<Result<i64>> {
+    co_await until([&] {
+      EXPECT_EQ(inside++, 0);
+      std::this_thread::yield();
+      const bool over = --left <= 0;
+      --inside;
+      return over;
+    });
+    co_return 7;
+  };
+  std::atomic<i64> ended{0};
+  for (i64 round = 0; round < 50; ++round) {
+    std::atomic<i64> inside[4]{}, left[4]{{1}, {30}, {200}, {2}};
+    std::vector<RequestRef> requests;
+    for (std::size_t i = 0; i < 4; ++i)
+      requests.push_back(progress->start({counts(inside[i], left[i]), false, [&](const Result<i64>&) { ++ended; }, nullptr}));
+    std::vector<std::thread> waiters;
+    for (i64 t = 0; t < 3; ++t) {
+      waiters.emplace_back([&, t] {
+        for (i64 i = 0; i < 4; ++i) {
+          const auto& request = requests[static_cast<std::size_t>((i + t) % 4)];
+          while (t == 2 && !request->wait_for(std::chrono::microseconds(5))) progress->help();
+          EXPECT_EQ(request->wait().value(), 7);
+        }
+      });
+    }
+    for (std::thread& waiter : waiters) waiter.join();
+  }
+  EXPECT_EQ(ended, 200);
+}
+
 TEST(HelpedProgress, AdvancesOnlyWithHelp) {
   std::atomic<bool> flag{false};
   std::atomic<i64> sum{0};

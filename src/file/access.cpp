@@ -65,6 +65,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   engine.trace = trace_.get();
   engine.plans = &plans_;
   engine.dirty = &dirty_;
+  engine.watch = &watch_;
   engine.readable = readable_;
   engine.scattered = operation.view->scattered;
   operation.counter = counter_.get();

@@ -144,7 +144,7 @@ class OpenFile final : public File {
   Status counter_status_ = ok_status();
   bool readable_ = true;  // the storage may be read, on every rank
   bool keeps_writes_ = false;   // write-behind
-  WaitWatch watch_;    // as short nonblocking accesses see it
+  WaitWatch watch_;    // as short nonblocking accesses and lists of pieces see it
   bool closed_ = false;
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};

@@ -7,9 +7,10 @@
 //   MERCUTIO_SERVERS_RATE    bytes a second that one server takes or gives; 0: no limit
 //
 // Stripe s of a file is on server s mod COUNT, in the object ROOT/.server<k>/<name>; the file itself only has the size. A
-// server does one request after the other: a transfer returns when its last piece has had its turn. All processes see the
-// same servers through the mapped state, which also counts bytes by direction, server and node (host name). The file system
-// says that it is Lustre and answers for the striping (lustre.lov). Not seen: io_uring, mmap, descriptors that were duplicated.
+// server does one request after the other and buffers what it does in a millisecond: a transfer returns when its last piece
+// has had its turn, or will within that time. All processes see the same servers through the mapped state, which also counts
+// bytes by direction, server and node (host name). The file system says that it is Lustre and answers for the striping
+// (lustre.lov). Not seen: io_uring, mmap, descriptors that were duplicated.
 #define _GNU_SOURCE
 #include <aio.h>
 #include <dlfcn.h>
@@ -31,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kServers = 16, kNodes = 16, kDescriptors = 1024, kNameBytes = 64, kRead = 0, kWrite = 1 };
+enum { kServers = 16, kNodes = 16, kDescriptors = 1024, kNameBytes = 64, kRead = 0, kWrite = 1, kBufferNs = 1000000 };
 
 // What all processes share; bench/nodes.py reads it.
 typedef struct {
@@ -137,6 +138,7 @@ static void serve(int direction, int server, int64_t bytes) {
   do {
     end = (free_at > now_ns ? free_at : now_ns) + bytes * 1000000000 / rate;
   } while (!atomic_compare_exchange_weak(&state->free_at_ns[server], &free_at, end));
+  if (end - now_ns < kBufferNs) return;
   struct timespec until = {end / 1000000000, end % 1000000000};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
   }

@@ -7,6 +7,7 @@
 // per operation; several operations may run in several threads only if concurrent() is true.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -60,7 +61,9 @@ class Comm {
   virtual Result<std::unique_ptr<SharedCounter>> make_shared_counter() = 0;   // collective
   virtual Segment* segment() = 0;     // this node's; null, on all ranks: some node has none, or nodes have a rank each
   virtual void idle(i64 spins) = 0;   // called when nothing moved for the `spins`-th time in a row: yields, then sleeps
-  virtual void rest(i64 spins) { idle(spins); }   // the same without a call of the message-passing library
+  // The same without a call of the message-passing library, for other threads; may be called when this Comm is gone. Empty:
+  // nothing better than to yield and sleep.
+  virtual std::function<void(i64 spins)> rest() { return nullptr; }
 };
 
 }  // namespace mercutio

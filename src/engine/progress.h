@@ -36,7 +36,7 @@ struct Undertaking {
   Task<Result<i64>> task;
   bool sends = false;                                    // it may call the message-passing library
   std::function<void(const Result<i64>&)> on_done;       // called once, by the thread that drives; may be empty
-  std::function<void(i64)> rest;                         // when nothing moved for the n-th time in a row (Comm::rest); may be empty
+  std::function<void(i64)> rest;                         // when nothing moved for the n-th time in a row, perhaps when the access is over (Comm::rest); may be empty
 };
 
 class Progress {

@@ -149,9 +149,8 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
     in_flight->leave(tag);
   };
   const bool sends = operation->collective && sends_messages(operation->hints->values);
-  const auto rest = [comm = comm_.get()](i64 spins) { comm->rest(spins); };
   const i64 start_ns = trace_time();
-  RequestRef request = context_.progress->start({perform(std::move(operation)), sends, std::move(ended), rest});
+  RequestRef request = context_.progress->start({perform(std::move(operation)), sends, std::move(ended), comm_->rest()});
   trace_since(TraceKind::kBlocked, start_ns);
   return request;
 }

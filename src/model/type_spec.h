@@ -70,11 +70,21 @@ class LoweredOnce {
   LoweredOnce() = default;
   LoweredOnce(const LoweredOnce&) {}
   LoweredOnce& operator=(const LoweredOnce&) = delete;
-  std::shared_ptr<const FlatType> get() const { return flat_.load(std::memory_order_acquire); }
-  void set(std::shared_ptr<const FlatType> flat) const { flat_.store(std::move(flat), std::memory_order_release); }
+  ~LoweredOnce() { delete kept_.load(std::memory_order_relaxed); }
+  std::shared_ptr<const FlatType> get() const {
+    const Kept* kept = kept_.load(std::memory_order_acquire);
+    return kept ? *kept : nullptr;
+  }
+  // The first one counts.
+  void set(std::shared_ptr<const FlatType> flat) const {
+    auto mine = std::make_unique<const Kept>(std::move(flat));
+    const Kept* none = nullptr;
+    if (kept_.compare_exchange_strong(none, mine.get(), std::memory_order_release, std::memory_order_relaxed)) (void)mine.release();
+  }
 
  private:
-  mutable std::atomic<std::shared_ptr<const FlatType>> flat_;
+  using Kept = std::shared_ptr<const FlatType>;
+  mutable std::atomic<const Kept*> kept_{nullptr};   // std::atomic<std::shared_ptr> of GCC 12 is a data race
 };
 
 struct TypeSpec {

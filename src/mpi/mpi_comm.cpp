@@ -224,12 +224,42 @@ std::shared_ptr<MpiSegment> take_segment(Duplicate& dup) {
   return make_segment(dup);
 }
 
+constexpr i64 kYields = 24;   // from then on a sleep
+
+// What a rank does where nothing moved: it looks again, yields, and sleeps until others of the node ring.
+class Rest {
+ public:
+  Rest(std::shared_ptr<MpiSegment> segment, const Duplicate& dup)
+      : segment_(std::move(segment)), node_rank_(dup.node_rank), longest_ns_(dup.topology.nodes() > 1 ? 50000 : 500000) {}
+
+  void operator()(i64 spins) {
+    if (segment_) {
+      const std::uint32_t rings = segment_->rings(node_rank_);
+      if (rings_seen_.exchange(rings, std::memory_order_relaxed) != rings) return;
+    }
+    if (spins < 16) return;
+    if (spins < kYields || (!segment_ && spins < 64)) {
+      sched_yield();
+      return;
+    }
+    if (segment_) return segment_->sleep(node_rank_, rings_seen_, std::min<i64>(10000 * (spins - kYields + 1), longest_ns_));
+    timespec pause{0, std::min<long>(1000 * (static_cast<long>(spins) - 63), 50000)};
+    nanosleep(&pause, nullptr);
+  }
+
+ private:
+  const std::shared_ptr<MpiSegment> segment_;   // null: nobody rings
+  const i64 node_rank_, longest_ns_;            // a message from another node rings no bell
+  std::atomic<std::uint32_t> rings_seen_{0};
+};
+
 class MpiComm final : public Comm {
  public:
   explicit MpiComm(DuplicateRef dup) : dup_(std::move(dup)), concurrent_(thread_multiple()) {
     std::lock_guard lock(dup_->mutex);
     first_tag_ = dup_->next_slot++ % dup_->slots * dup_->tags_per_file;
     segment_ = take_segment(*dup_);
+    rest_ = std::make_shared<Rest>(segment_, *dup_);
   }
   ~MpiComm() override {
     std::lock_guard lock(dup_->mutex);
@@ -276,35 +306,19 @@ class MpiComm final : public Comm {
       int arrived = 0;
       PMPI_Iprobe(MPI_ANY_SOURCE, mpi_tag(0), dup_->comm, &arrived, MPI_STATUS_IGNORE);
     }
-    rest(spins);
+    (*rest_)(spins);
   }
-  void rest(i64 spins) override {
-    if (segment_) {
-      const std::uint32_t rings = segment_->rings(dup_->node_rank);
-      if (rings_seen_.exchange(rings, std::memory_order_relaxed) != rings) return;
-    }
-    if (spins < 16) return;
-    if (spins < kYields || (!segment_ && spins < 64)) {
-      sched_yield();
-      return;
-    }
-    if (segment_) {
-      // A message from another node rings no bell.
-      const i64 longest = dup_->topology.nodes() > 1 ? 50000 : 500000;
-      return segment_->sleep(dup_->node_rank, rings_seen_, std::min<i64>(10000 * (spins - kYields + 1), longest));
-    }
-    timespec pause{0, std::min<long>(1000 * (static_cast<long>(spins) - 63), 50000)};
-    nanosleep(&pause, nullptr);
+  std::function<void(i64)> rest() override {
+    return [rest = rest_](i64 spins) { (*rest)(spins); };
   }
 
  private:
-  static constexpr i64 kYields = 24;   // from then on a sleep
   int mpi_tag(i64 tag) const { return static_cast<int>(first_tag_ + tag % dup_->tags_per_file); }
   DuplicateRef dup_;
   bool concurrent_;
   i64 first_tag_ = 0;
   std::shared_ptr<MpiSegment> segment_;   // this node's
-  std::atomic<std::uint32_t> rings_seen_{0};
+  std::shared_ptr<Rest> rest_;
 };
 
 }  // namespace

@@ -118,9 +118,12 @@ char* must_alloc(i64 bytes);
 void fail(const char* what, const char* detail);
 void check_mpi(int code, const char* what);
 
-// options.c
+// common.c
 i64 parse_bytes(const char* text);
+int take_option(Options* options, const char* word, const char* value);   // 0: it isn't one that both programs have
 MPI_Info make_info(const Options* options);
+double slowest(const Run* run, double value);
+i64 sum(const Run* run, i64 value);
 
 // irregular.c
 void build_icm(const Case* self, const Shape* shape, Layout* layout);

@@ -49,9 +49,8 @@ static int parse_options(int argc, char** argv, Options* options) {
     }
     if (!value) return usage(word);
     ++i;
-    if (strcmp(word, "--dir") == 0)
-      options->dir = value;
-    else if (strcmp(word, "--bytes") == 0)
+    if (take_option(options, word, value)) continue;
+    if (strcmp(word, "--bytes") == 0)
       options->bytes = parse_bytes(value);
     else if (strcmp(word, "--patterns") == 0)
       options->patterns = value;
@@ -61,12 +60,6 @@ static int parse_options(int argc, char** argv, Options* options) {
       options->after = value;
     else if (strcmp(word, "--skip") == 0)
       options->skip = value;
-    else if (strcmp(word, "--limit") == 0)
-      options->limit_seconds = atoi(value);
-    else if (strcmp(word, "--seed") == 0)
-      options->seed = atoi(value);
-    else if (strcmp(word, "--hint") == 0 && strchr(value, '=') && options->hint_count < kMaxHints)
-      options->hints[options->hint_count++] = value;
     else
       return usage(word);
   }

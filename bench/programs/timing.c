@@ -9,18 +9,6 @@
 
 #include "bench.h"
 
-static double slowest(const Run* run, double value) {
-  double result;
-  MPI_Allreduce(&value, &result, 1, MPI_DOUBLE, MPI_MAX, run->members);
-  return result;
-}
-
-static i64 sum(const Run* run, i64 value) {
-  i64 result;
-  MPI_Allreduce(&value, &result, 1, MPI_INT64_T, MPI_SUM, run->members);
-  return result;
-}
-
 void file_name(const Run* run, const char* what, int index, char* to) {
   snprintf(to, kNameBytes, "%s/mercutio-bench-%s.%d", run->options->dir, what, index);
 }

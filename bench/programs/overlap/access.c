@@ -9,18 +9,6 @@
 
 #include "overlap.h"
 
-double slowest_rank(const Run* run, double seconds) {
-  double result;
-  MPI_Allreduce(&seconds, &result, 1, MPI_DOUBLE, MPI_MAX, run->members);
-  return result;
-}
-
-static i64 sum_of_ranks(const Run* run, i64 value) {
-  i64 result;
-  MPI_Allreduce(&value, &result, 1, MPI_INT64_T, MPI_SUM, run->members);
-  return result;
-}
-
 // All ranks have the same view where they share a pointer: there, blocks of several ranks can't interleave.
 int has_pattern(const Call* call, Pattern pattern) {
   return pattern == kContiguous || call->place == kPointer || call->place == kOffset;
@@ -182,7 +170,7 @@ static i64 check(Setup* setup) {
   } else {
     wrong += check_buffer(setup, setup->access.buffer, setup->run->rank);
   }
-  return sum_of_ranks(setup->run, wrong);
+  return sum(setup->run, wrong);
 }
 
 Timing blocking(Setup* setup) {
@@ -190,7 +178,7 @@ Timing blocking(Setup* setup) {
   prepare(setup);
   double begin = MPI_Wtime();
   check_mpi(setup->call->blocking(&setup->access), setup->call->name);
-  timing.total = slowest_rank(setup->run, MPI_Wtime() - begin);
+  timing.total = slowest(setup->run, MPI_Wtime() - begin);
   timing.wrong = check(setup);
   return timing;
 }
@@ -206,9 +194,9 @@ Timing nonblocking(Setup* setup, Between between) {
   double computed = MPI_Wtime();
   check_mpi(setup->call->complete(a), setup->call->name);
   double completed = MPI_Wtime();
-  timing.total = slowest_rank(setup->run, completed - begin);
-  timing.post = slowest_rank(setup->run, posted - begin);
-  timing.complete = slowest_rank(setup->run, completed - computed);
+  timing.total = slowest(setup->run, completed - begin);
+  timing.post = slowest(setup->run, posted - begin);
+  timing.complete = slowest(setup->run, completed - computed);
   timing.wrong = check(setup);
   return timing;
 }

@@ -41,20 +41,13 @@ static int parse_options(int argc, char** argv, Options* options, int* posting) 
     }
     if (!value) return usage(word);
     ++i;
-    if (strcmp(word, "--dir") == 0)
-      options->dir = value;
-    else if (strcmp(word, "--bytes") == 0)
+    if (take_option(options, word, value)) continue;
+    if (strcmp(word, "--bytes") == 0)
       options->bytes = parse_bytes(value) / kBlock * kBlock;
     else if (strcmp(word, "--calls") == 0)
       options->patterns = value;
     else if (strcmp(word, "--rounds") == 0)
       options->repetitions = atoi(value);
-    else if (strcmp(word, "--limit") == 0)
-      options->limit_seconds = atoi(value);
-    else if (strcmp(word, "--seed") == 0)
-      options->seed = atoi(value);
-    else if (strcmp(word, "--hint") == 0 && strchr(value, '=') && options->hint_count < kMaxHints)
-      options->hints[options->hint_count++] = value;
     else
       return usage(word);
   }
@@ -65,7 +58,7 @@ static double computation_alone(const Run* run, i64 work) {
   MPI_Barrier(run->members);
   double begin = MPI_Wtime();
   compute(work, NULL);
-  return slowest_rank(run, MPI_Wtime() - begin);
+  return slowest(run, MPI_Wtime() - begin);
 }
 
 static i64 measure_round(Setup* setup, i64 work, int round) {

@@ -66,6 +66,5 @@ void set_up(Setup* setup, const Run* run, const Call* call, Pattern pattern);
 void take_down(Setup* setup);
 Timing blocking(Setup* setup);
 Timing nonblocking(Setup* setup, Between between);
-double slowest_rank(const Run* run, double seconds);
 
 #endif

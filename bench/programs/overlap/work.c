@@ -34,7 +34,7 @@ double units_per_second(const Run* run) {
     MPI_Barrier(run->members);
     double begin = MPI_Wtime();
     compute(kTrialUnits, NULL);
-    double seconds = slowest_rank(run, MPI_Wtime() - begin);
+    double seconds = slowest(run, MPI_Wtime() - begin);
     if (seconds < best) best = seconds;
   }
   return kTrialUnits / best;

@@ -201,7 +201,7 @@ Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& s
 
 MeasuringProgram pattern_program() {
   return {
-      "mercutio-bench", {"main", "options", "side", "patterns", "irregular", "timing", "latency", "output"}, {}, {}};
+      "mercutio-bench", {"main", "common", "side", "patterns", "irregular", "timing", "latency", "output"}, {}, {}};
 }
 
 std::string find_rank_library(const std::string& file_name) {

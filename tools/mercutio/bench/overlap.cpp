@@ -17,7 +17,7 @@ enum { kStateBytes = 65536, kMostServers = 16 };
 
 MeasuringProgram overlap_program() {
   return {"mercutio-overlap",
-          {"overlap/main", "overlap/access", "overlap/calls", "overlap/work", "options", "side", "output"},
+          {"overlap/main", "overlap/access", "overlap/calls", "overlap/work", "common", "side", "output"},
           {},
           {}};
 }

@@ -124,7 +124,8 @@ def page_seven():
         out.append(roff(" ".join(facts)))
     out += [".SH FILES", roff("Hints are also read from files, the weakest first: /etc/romio-hints, the site's mercutio/hints.toml in the "
             "installation's etc directory or /etc/mercutio/hints.toml, the user's $XDG_CONFIG_HOME/mercutio/hints.toml or "
-            "~/.config/mercutio/hints.toml, and those named by MERCUTIO_PROFILE and MERCUTIO_HINTS_FILE. These are TOML: lines of "
+            "~/.config/mercutio/hints.toml, and the one named by MERCUTIO_HINTS_FILE; what mercutio tune found, or the profile that "
+            "MERCUTIO_PROFILE names, comes before the user's. These are TOML: lines of "
             "hints for every file, then sections with a pattern of file names each, as in"), ".nf", roff('["*.nc"]'), "cb_nodes = 8", ".fi",
             roff("Variables win over the files, and the program's Info over all, except over what the site's file forces with a line such as "
             'force = ["cb_nodes"]. mercutio hints --check finds mistakes in them.')]
@@ -164,11 +165,25 @@ COMMANDS = (
      "effect for a file of that name, from all files and variables found here, with the --info that a program would give and the "
      "ranks of the job; where each comes from, and what is ignored and why. --check looks for mistakes in a file such as "
      "hints.toml and prints them with their lines; exit code 1 if there are any."),
-    ("explain --machine file --pattern file [--hint key=value]... [--ranks]",
+    ("explain --machine file --pattern file [--hint key=value]... [--ranks] | --trace trace",
      "Prints how a collective access would be carried out on a machine that need not be at hand, with the reason of each decision. "
      "Runs no MPI. The machine file says which rank sits on which node and how files are striped, the pattern file what the ranks "
      "access; both are lines of a key and its values, described in docs/internals/planning.md. --ranks adds what each aggregator "
-     "owns and in which order every rank turns to the aggregators."),
+     "owns and in which order every rank turns to the aggregators. --trace prints the plans that a recorded run made, file by file."),
+    ("replay trace [--hint key=value]... [--to place] [--think] [--no-verify] [--host] [--json] [--scratch directory] [-- launcher...]",
+     "Repeats the file accesses of a recorded job without its program: opens, views, accesses, in the ranks' order, with contents that are "
+     "a function of the place in the file. The launcher is that of the MPI to use, with its options; without one, the first MPI on PATH. "
+     "A program is compiled for it with its mpicc. The files are called NAME.replay and go away, or are in the directory, or are the file, "
+     "that --to names, and stay; nothing is overwritten. --hint wins over all other hints. --think pauses where the program did. --host "
+     "does it on the MPI's own MPI-IO. --scratch names a directory of all nodes for the script and the program, which keeps them. Exit code 3 when there are fewer "
+     "ranks than recorded."),
+    ("tune [--trials n] [--pairs n] [--time-limit seconds] [--search hint=value,...]... [--output file]... [--fresh] [--file pattern] "
+     "[--objective io|time] [--factor f] [--profile file] [--force] [--seed n] [--json file] [--quiet] [--verbose] -- command... | --pattern trace [--to directory] ... [-- launcher...] | --verify profile ...",
+     "Runs a command, or replays a recorded pattern, with other hints, and keeps those with which its I/O is faster beyond noise, if its "
+     "files stay the same: as a profile in $XDG_CONFIG_HOME/mercutio/tuned (else ~/.config/mercutio/tuned) that later runs use by themselves. Hints "
+     "that the program or the user sets are left alone. The default and the best setting are compared in pairs of runs in the end; a "
+     "one-sided sign test at 5 % and a gain of 2 % decide. Exit code 0 when a profile was written, 3 when nothing is better than the "
+     "default, 130 when it was stopped: the best until then is then in a file called .unverified. Needs Python's optuna."),
     ("probe [--dir directory] [--bytes n] [--processes n] [--print]",
      "Measures on the directory's file system with which size of a write one process comes close to full speed, and how many "
      "processes of a node do. The result is stored in $XDG_CONFIG_HOME/mercutio/measured (else ~/.config/mercutio/measured), and "
@@ -209,6 +224,7 @@ def page_one():
     out += [".SH EXAMPLES", ".nf", roff("mercutio run -- mpirun -n 4 ./app"), roff("mercutio run --hint cb_nodes=2 -- srun -n 64 ./app"),
             roff("mercutio doctor --dir /scratch/me -- mpirun -n 4 ./app"), roff("LD_PRELOAD=$(mercutio preload) ./app"),
             roff("mercutio place app.mtrace --hosts hosts --rankfile ranks"),
+            roff("mercutio tune --trials 24 -- mpirun -n 4 ./app"), roff("mercutio replay app.mtrace --hint cb_nodes=2 -- mpirun -n 4"),
             roff("mercutio bench --dir /scratch/me --ranks 4 --json table.json"),
             roff("mercutio connect --root data=/scratch/me:rw me@far.example"), ".fi",
             ".SH EXIT STATUS", "The status of the command that was run; 127 if it was not found, 1 for a problem, 2 for wrong usage.",

@@ -108,8 +108,11 @@ bool reach(PendingAccess* pending, Stage stage) {
 
 int free_access(void* state) {
   auto* pending = static_cast<PendingAccess*>(state);
-  (void)pending->given.load(std::memory_order_acquire);   // not left to the MPI either
-  if (!reach(pending, Stage::kFreed)) delete pending;
+  const bool given = pending->given.load(std::memory_order_acquire);   // not left to the MPI either
+  if (!reach(pending, Stage::kFreed)) {
+    if (Tracer* tracer = process().trace.tracer(); tracer && given) tracer->waited();
+    delete pending;
+  }
   return MPI_SUCCESS;
 }
 

@@ -19,6 +19,7 @@ namespace mercutio {
 namespace {
 
 constexpr i64 kGatheredBytes = 32 * MiB;  // of all ranks together, for files and for events each
+constexpr i64 kGatheredSteps = 64 * MiB;  // the same for steps and for shapes
 constexpr auto kPatience = std::chrono::minutes(2);
 
 // "" and "0" say no.
@@ -92,7 +93,7 @@ void JobTrace::begin(bool together) {
     ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
     options.piece_path = piece_path();
   } else {
-    options.events = 0;  // nobody will look at them
+    options.events = options.steps = options.shape_bytes = 0;  // nobody will look at them
   }
   auto made = Recorder::make(options);
   if (!made) {
@@ -112,6 +113,8 @@ bool JobTrace::collect(std::vector<std::byte>& pieces) const {
   limits.files = std::max<i64>(8, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(FileRecord)));
   limits.events =
       trace_path_.empty() ? 0 : std::max<i64>(64, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(EventRecord)));
+  limits.steps = trace_path_.empty() ? 0 : std::max<i64>(64, kGatheredSteps / ranks_ / static_cast<i64>(sizeof(StepRecord)));
+  limits.shape_bytes = std::max<i64>(4 * KiB, kGatheredSteps / ranks_);
   const std::vector<std::byte> mine = recorder_->snapshot(limits);
   const int bytes = static_cast<int>(mine.size());
   std::vector<int> sizes(static_cast<std::size_t>(ranks_)), places(static_cast<std::size_t>(ranks_));

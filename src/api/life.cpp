@@ -37,6 +37,32 @@ OpenCall open_call(const char* file_name, int amode, MPI_Info info) {
   return call;
 }
 
+// The ranks of MPI_COMM_WORLD in `comm`, in its order; "" where there are others.
+std::string members_of(MPI_Comm comm) {
+  MPI_Group mine = MPI_GROUP_NULL, all = MPI_GROUP_NULL;
+  int size = 0, ranks = 0, inter = 0;
+  if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) return "";
+  PMPI_Comm_size(comm, &size);
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  PMPI_Comm_group(comm, &mine);
+  PMPI_Comm_group(MPI_COMM_WORLD, &all);
+  std::vector<int> here(static_cast<std::size_t>(size)), there(static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) here[static_cast<std::size_t>(i)] = i;
+  const int code = PMPI_Group_translate_ranks(mine, size, here.data(), all, there.data());
+  PMPI_Group_free(&mine);
+  PMPI_Group_free(&all);
+  if (code != MPI_SUCCESS) return "";
+  if (size == ranks && there == here) return "world";
+  if (size == 1) return "self";
+  std::string text;
+  for (std::size_t i = 0, last = 0; i < there.size(); i = last + 1) {
+    if (there[i] == MPI_UNDEFINED) return "";
+    for (last = i; last + 1 < there.size() && there[last + 1] == there[last] + 1;) ++last;
+    text += (i > 0 ? "," : "") + std::to_string(there[i]) + (last > i ? "-" + std::to_string(there[last]) : "");
+  }
+  return text;
+}
+
 int fail_open(const std::string& file_name, const Error& error) {
   Error named = error;
   named.what = "file '" + file_name + "': " + error.what;
@@ -53,6 +79,7 @@ MERCUTIO_MPI_FUNCTION(int, File_open, (MPI_Comm comm, const char* file_name, int
   begin_trace(/*in_init=*/false);
   *file = MPI_FILE_NULL;
   OpenCall call = open_call(file_name, amode, info);
+  if (process().trace.on()) call.members = members_of(comm);
   Result<std::unique_ptr<Comm>> made = make_mpi_comm(comm);
   if (!made) return fail_open(call.file_name, made.error());
   auto handle = std::make_unique<OpenHandle>();

@@ -3,9 +3,11 @@
 // A process has one Tracer or none (src/insight/recorder.h is the product's); every open file has a sink of it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/counters.h"
 #include "base/types.h"
@@ -39,9 +41,28 @@ struct TraceEvent {
 
 inline constexpr i64 kSketchesKept = 8;
 
+// What a program did with a file, so that `mercutio replay` can do it again. Accesses by file pointers have their places here.
+enum class StepKind : std::uint8_t { kOpen, kView, kAccess, kEnd, kWait, kSync, kSetSize, kPreallocate, kAtomicity, kClose };
+enum class StepForm : std::uint8_t { kBlocking, kStarted, kSplit };
+inline constexpr i64 kNoShape = -1;
+
+struct TraceStep {
+  StepKind kind = StepKind::kAccess;
+  StepForm form = StepForm::kBlocking;
+  bool write = false, collective = false;
+  i64 offset = 0;        // access: in etypes; view: displacement; atomicity: 0 or 1
+  i64 bytes = 0;         // access: in the file; view: of an etype; size, preallocate: the size
+  i64 shape = kNoShape;  // view: its filetype; open: what text_of_opening says
+  i64 start_ns = 0;
+};
+
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
+  // In the order of the calls of this rank.
+  virtual void step(const TraceStep& /*step*/) {}
+  // Its number; kNoShape when there is no room. The bytes are asked for once for each key.
+  virtual i64 shape(const std::string& /*key*/, const std::function<std::vector<std::byte>()>& /*bytes*/) { return kNoShape; }
   virtual void record(const TraceEvent& event) = 0;   // any thread
   // What is worth knowing about the file as text: "hints" (key=value lines), "notes" (of hints that were asked for), "sketch" (of a
   // collective access, model/access_sketch.h; more than kSketchesKept are not looked at).
@@ -63,6 +84,7 @@ class Tracer {
  public:
   virtual ~Tracer() = default;
   virtual std::unique_ptr<TraceSink> file(const FileFacts& facts) = 0;   // never null
+  virtual void waited() {}   // the program has waited for a nonblocking access
 };
 
 }  // namespace mercutio

@@ -116,6 +116,7 @@ Result<i64> OpenFile::access(const AccessCall& call) {
     Operation alone;
     prepare(call, alone);
     MERCUTIO_TRY(alone.entry);
+    if (trace_) trace_step(alone, StepForm::kBlocking);
     Result<i64> moved = perform_alone(alone);
     if (trace_) trace_access(alone, moved, /*waited=*/true);
     settle_pointer(call, alone, moved);
@@ -123,7 +124,9 @@ Result<i64> OpenFile::access(const AccessCall& call) {
   }
   auto together = std::make_shared<Operation>();
   prepare(call, *together);
+  if (trace_ && !together->ordered) trace_step(*together, StepForm::kBlocking);
   Result<i64> moved = wait_for(perform(together));
+  if (trace_ && together->ordered) trace_step(*together, StepForm::kBlocking);
   if (trace_) trace_access(*together, moved, /*waited=*/true);
   settle_pointer(call, *together, moved);
   return moved;
@@ -165,6 +168,7 @@ Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(co
   MERCUTIO_TRY(check_mode(call));
   auto operation = std::make_shared<Operation>();
   prepare(call, *operation);
+  if (trace_ && (call.collective || operation->entry)) trace_step(*operation, StepForm::kStarted);
   if (Status entry = operation->entry; !entry) {
     if (call.collective) launch(std::move(operation), nullptr);
     return std::move(entry).error();

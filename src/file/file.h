@@ -45,6 +45,7 @@ struct OpenCall {
   Amode amode;
   Status argument_error = ok_status();
   InfoItems info;                 // the user's, in order (model/hints.h)
+  std::string members;            // for the trace: "world", "self", ranks of MPI_COMM_WORLD as 0-3,8, or ""
 };
 
 // Where hints come from, and what is told about them.

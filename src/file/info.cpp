@@ -36,7 +36,7 @@ std::vector<AskedHint> OpenFile::hints_from_outside() {
       all.push_back({key, value, HintOrigin{HintSource::kMeasured, measured_file(), false, false}});
   }
   HintSources none_kept;
-  AskedHints asked = (context_.hints ? context_.hints->sources : none_kept).asked_for(resolved.path);
+  AskedHints asked = (context_.hints ? context_.hints->sources : none_kept).asked_for(resolved.path, comm_->size());
   std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
   if (speaks_of_hints()) context_.hints->voice.warn(asked.problems);
   return all;

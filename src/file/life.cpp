@@ -104,6 +104,7 @@ Status OpenFile::close() {
     Status removed = run_on_rank_zero([this] { return resolved_.driver->remove(resolved_.path); });
     if (all) all = std::move(removed);
   }
+  trace_step(StepKind::kClose, start_ns);
   trace_since(TraceKind::kClose, start_ns);
   return all;
 }
@@ -122,6 +123,7 @@ Status OpenFile::sync() {
     }
   }
   Status all = agreed(std::move(mine));
+  trace_step(StepKind::kSync, start_ns);
   trace_since(TraceKind::kSync, start_ns);
   return all;
 }
@@ -143,6 +145,7 @@ Status OpenFile::set_size(i64 bytes) {
   if (mine) mine = no_split("set_size");
   if (mine) in_flight_->wait_all(*context_.progress);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
+  trace_step(StepKind::kSetSize, 0, bytes);
   return run_on_rank_zero([&] {
     dirty_ = true;
     return storage_->set_size(bytes);
@@ -154,6 +157,7 @@ Status OpenFile::preallocate(i64 bytes) {
   if (mine) mine = no_split("preallocate");
   if (mine) in_flight_->wait_all(*context_.progress);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
+  trace_step(StepKind::kPreallocate, 0, bytes);
   return run_on_rank_zero([&] {
     dirty_ = true;
     return storage_->preallocate(bytes);
@@ -173,6 +177,7 @@ Status OpenFile::set_atomicity(bool atomic) {
         "atomic mode needs byte-range locks, which this file system doesn't offer: " + storage_->traits().file_system};
   if (mine) in_flight_->wait_all(*context_.progress);
   MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity"));
+  trace_step(StepKind::kAtomicity, 0, atomic ? 1 : 0);
   atomic_ = atomic;
   return ok_status();
 }

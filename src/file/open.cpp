@@ -55,7 +55,7 @@ Status OpenFile::open(const OpenCall& call) {
   MERCUTIO_TRY(open_storage());
   MERCUTIO_TRY(finish_open());
   if (comm_->rank() == 0) tell_of_hints();
-  trace_open(start_ns);
+  trace_open(call, start_ns);
   return ok_status();
 }
 

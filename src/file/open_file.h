@@ -70,12 +70,13 @@ class OpenFile final : public File {
   std::string describe(const char* operation, const Error& error) const override;
 
  private:
+  using OperationRef = std::shared_ptr<Operation>;
   struct Split {
     RequestRef request;
     Direction direction;
     Positioning positioning;
+    OperationRef traced;   // null, or an ordered access, whose place is known now
   };
-  using OperationRef = std::shared_ptr<Operation>;
 
   // open.cpp
   Status exchange_open(const OpenCall& call);
@@ -125,7 +126,10 @@ class OpenFile final : public File {
   RequestRef launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
 
   // tracing.cpp. All do nothing where nobody listens.
-  void trace_open(i64 start_ns);
+  void trace_open(const OpenCall& call, i64 start_ns);
+  void trace_view(i64 start_ns) const;
+  void trace_step(const Operation& operation, StepForm form) const;
+  void trace_step(StepKind kind, i64 start_ns, i64 value = 0) const;
   void trace_hints() const;
   void begin_trace(const AccessCall& call, Operation& operation) const;
   void trace_access(Operation& operation, const Result<i64>& result, bool waited) const;

@@ -9,28 +9,35 @@ Status OpenFile::begin(const AccessCall& call) {
   auto operation = std::make_shared<Operation>();
   prepare(call, *operation);
   if (Status entry = operation->entry; !entry) {
+    if (trace_) trace_step(*operation, StepForm::kBlocking);
     launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error
     return std::move(entry).error();
   }
+  if (trace_ && !operation->ordered) trace_step(*operation, StepForm::kSplit);
+  OperationRef ordered = trace_ && operation->ordered ? operation : nullptr;
   RequestRef request = launch(std::move(operation), nullptr);
   std::lock_guard lock(mutex_);
-  split_ = Split{std::move(request), call.direction, call.positioning};
+  split_ = Split{std::move(request), call.direction, call.positioning, std::move(ordered)};
   return ok_status();
 }
 
 // The buffer isn't compared: Fortran compilers may pass copies.
 Result<i64> OpenFile::end(const char* name, Direction direction, Positioning positioning, const void* /*buffer*/) {
   RequestRef request;
+  OperationRef ordered;
   {
     std::lock_guard lock(mutex_);
     if (!split_) return Error{ErrorClass::kOther, std::string(name) + " without the _begin that belongs to it"};
     if (split_->direction != direction || split_->positioning != positioning)
       return Error{ErrorClass::kOther, std::string(name) + " doesn't belong to the split collective that is active"};
     request = split_->request;
+    ordered = std::move(split_->traced);
     split_.reset();
   }
   const i64 start_ns = trace_time();
+  if (trace_ && !ordered) trace_step(StepKind::kEnd, start_ns);
   Result<i64> moved = request->wait();
+  if (ordered) trace_step(*ordered, StepForm::kBlocking);
   trace_since(TraceKind::kBlocked, start_ns);
   return moved;
 }

@@ -17,9 +17,21 @@ std::string text_of(const Amode& amode) {
   return text;
 }
 
+// Who opens, how, what, and the program's hints, a line each: docs/internals/trace.md.
+std::string text_of_opening(const OpenCall& call, const std::string& name, const std::string& amode) {
+  std::string text = call.members + "\n" + amode + "\n" + name + "\n";
+  for (const auto& [key, value] : call.info) text += key + "=" + value + "\n";
+  return text;
+}
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  return {bytes, bytes + text.size()};
+}
+
 }  // namespace
 
-void OpenFile::trace_open(i64 start_ns) {
+void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
   if (!context_.tracer) return;
   FileFacts facts;
   facts.name = name_;
@@ -35,6 +47,13 @@ void OpenFile::trace_open(i64 start_ns) {
   facts.stripe_count = layout.stripe_count;
   facts.first_server = layout.first_server;
   trace_ = context_.tracer->file(facts);
+  TraceStep step;
+  step.kind = StepKind::kOpen;
+  step.collective = true;
+  step.start_ns = start_ns;
+  const std::string opening = text_of_opening(call, name_, facts.amode);
+  step.shape = trace_->shape("open " + opening, [&] { return bytes_of(opening); });
+  trace_->step(step);
   trace_since(TraceKind::kOpen, start_ns);
   trace_hints();
 }
@@ -57,6 +76,48 @@ void OpenFile::trace_hints() const {
   }
   text += std::string("nonblocking collective accesses are driven by ") + context_.progress->who(sends_messages(hints->values)) + "\n";
   trace_->note("notes", text);
+}
+
+// The filetype goes into the trace as it goes to other ranks: a tree, whose irregular parts are compressed.
+void OpenFile::trace_view(i64 start_ns) const {
+  const View& view = *view_->view;
+  const FlatType& type = *view.filetype;
+  TraceStep step;
+  step.kind = StepKind::kView;
+  step.collective = true;
+  step.offset = view.displacement;
+  step.bytes = view_->etype_bytes();
+  step.start_ns = start_ns;
+  const std::string key = "type " + std::to_string(type.hash()) + " " + std::to_string(type.size()) + " " +
+                          std::to_string(type.lb()) + " " + std::to_string(type.extent());
+  step.shape = trace_->shape(key, [&] {
+    std::vector<std::byte> bytes;
+    type.serialize(bytes);
+    return bytes;
+  });
+  trace_->step(step);
+}
+
+void OpenFile::trace_step(const Operation& operation, StepForm form) const {
+  TraceStep step;
+  step.form = form;
+  step.write = operation.direction == Direction::kWrite;
+  step.collective = operation.collective;
+  step.offset = operation.entry ? operation.first_etype : 0;
+  step.bytes = operation.entry ? operation.file_bytes : 0;
+  step.start_ns = operation.start_ns;
+  trace_->step(step);
+}
+
+void OpenFile::trace_step(StepKind kind, i64 start_ns, i64 value) const {
+  if (!trace_) return;
+  TraceStep step;
+  step.kind = kind;
+  step.collective = kind != StepKind::kEnd;
+  step.offset = kind == StepKind::kAtomicity ? value : 0;
+  step.bytes = kind == StepKind::kAtomicity ? 0 : value;
+  step.start_ns = start_ns;
+  trace_->step(step);
 }
 
 void OpenFile::begin_trace(const AccessCall& call, Operation& operation) const {

@@ -110,6 +110,7 @@ Result<i64> OpenFile::resolve_displacement(i64 displacement) {
 
 Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
                           const InfoItems& info, Status argument_error) {
+  const i64 start_ns = trace_time();
   Status mine = std::move(argument_error);
   if (mine) mine = no_split("set_view");
   if (mine) mine = storage_->settle();
@@ -135,6 +136,7 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
   collectives_started_ = false;
   view_ = std::move(made);
   pointer_ = 0;
+  if (trace_) trace_view(start_ns);
   return ok_status();
 }
 

@@ -24,6 +24,36 @@ std::vector<FileRecord> fewer_files(const FileRecord* files, i64 count, i64 most
   return kept;
 }
 
+// Bytes of the texts at `heap` that fit into `most`.
+i64 whole_texts(const std::byte* heap, i64 bytes, i64 most) {
+  i64 kept = 0;
+  while (kept < bytes) {
+    TextRecord record;
+    std::memcpy(&record, heap + kept, sizeof record);
+    const i64 next = kept + static_cast<i64>(sizeof record) + (record.bytes + 7) / 8 * 8;
+    if (next > most) break;
+    kept = next;
+  }
+  return kept;
+}
+
+void cut_steps(ConstBytes piece, PieceHeader& header, const PieceLimits& limits, std::vector<std::byte>& out) {
+  Section& steps = header.sections[kStepsSection];
+  const auto* step = reinterpret_cast<const StepRecord*>(piece.data() + steps.offset);
+  const i64 all = steps.count;
+  steps.count = steps.capacity = std::min(all, std::max<i64>(0, limits.steps));
+  for (i64 i = steps.count; i < all; ++i) header.steps_left_out += step[i].repeats;
+  steps.offset = static_cast<i64>(out.size());
+  append(out, step, steps.count, 1);
+  Section& shapes = header.sections[kShapesSection];
+  const std::byte* heap = piece.data() + shapes.offset;
+  const i64 kept = whole_texts(heap, shapes.count, limits.shape_bytes);
+  header.shapes_left_out += kept < shapes.count ? 1 : 0;
+  shapes.offset = static_cast<i64>(out.size());
+  shapes.count = shapes.capacity = kept;
+  append(out, heap, kept, 1);
+}
+
 }  // namespace
 
 std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits) {
@@ -57,6 +87,7 @@ std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits) {
   header.event_stride *= step;
   const auto* event = reinterpret_cast<const EventRecord*>(begin(events, kept));
   append(out, event, kept == 0 ? 0 : all_events, step);
+  cut_steps(piece, header, limits, out);
   out.resize((out.size() + 7) / 8 * 8);
   header.piece_bytes = static_cast<i64>(out.size());
   std::memcpy(out.data(), &header, sizeof header);

@@ -11,13 +11,13 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 1;
+inline constexpr i64 kTraceVersion = 2;
 
-enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kSections };
+enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kSections };
 
 struct Section {
   i64 offset = 0;        // in the piece
-  i64 record_bytes = 0;  // 1 for texts
+  i64 record_bytes = 0;  // 1 for texts and shapes
   i64 count = 0, capacity = 0;
 };
 
@@ -34,6 +34,8 @@ struct PieceHeader {
   i64 bin_ns = 0;          // width of a time bin
   i64 files_left_out = 0;  // opened beyond the table's capacity; their totals are in the last entry
   i64 texts_left_out = 0;
+  i64 steps_left_out = 0;  // calls after the last step: once one finds no room, none is kept any more
+  i64 shapes_left_out = 0;
   std::array<Section, kSections> sections{};
   std::array<char, 64> host{};
   std::array<char, 192> program{};
@@ -46,7 +48,7 @@ struct FileRecord {
   FileTotals totals;
 };
 
-enum class TextKind : std::int32_t { kCall, kPlan, kHints, kNotes, kSketch };
+enum class TextKind : std::int32_t { kCall, kPlan, kHints, kNotes, kSketch, kShape };
 
 // Followed by its characters, filled up to a multiple of 8 bytes.
 struct TextRecord {
@@ -71,9 +73,24 @@ struct EventRecord {
 };
 static_assert(sizeof(EventRecord) == 48);
 
-// A sound piece, cut down to what is used: files beyond the limit become one, events are thinned out.
+// Calls of one kind on one open file, each `stride` behind the one before. Shapes are texts of a section of their own.
+struct StepRecord {
+  i64 offset = 0, bytes = 0, stride = 0;
+  i64 think_ns = 0;  // all pauses of the program before these calls
+  std::uint32_t repeats = 1;
+  std::uint32_t open = 0;   // number of the open on this rank
+  std::int32_t shape = -1;  // number among this rank's shapes
+  std::int16_t file = -1;
+  std::uint8_t kind = 0;   // StepKind
+  std::uint8_t flags = 0;  // kStepWrite, kStepCollective, StepForm << 2
+};
+static_assert(sizeof(StepRecord) == 48);
+inline constexpr std::uint8_t kStepWrite = 1, kStepCollective = 2;
+
+// A sound piece, cut down to what is used: files beyond the limit become one, events are thinned out,
+// of the steps the first are kept.
 struct PieceLimits {
-  i64 files = 128, events = 131072;
+  i64 files = 128, events = 131072, steps = 65536, shape_bytes = 512 * KiB;
 };
 std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits);
 

@@ -12,6 +12,8 @@
 #include <map>
 #include <set>
 
+#include "base/trace.h"
+
 namespace mercutio {
 namespace {
 
@@ -60,6 +62,13 @@ bool believable(const FileTotals& totals) {
   return std::all_of(numbers.begin(), numbers.end(), [](i64 value) { return value >= -1 && value <= kMostNumber; });
 }
 
+bool believable(const StepRecord& step) {
+  i64 way = 0, last = 0;
+  return step.repeats > 0 && step.bytes >= 0 && step.think_ns >= 0 && step.kind <= static_cast<int>(StepKind::kClose) &&
+         step.flags >> 2 <= static_cast<int>(StepForm::kSplit) && !__builtin_mul_overflow(step.stride, i64{step.repeats}, &way) &&
+         !__builtin_add_overflow(step.offset, way, &last) && step.offset >= 0 && last - step.stride >= 0;
+}
+
 bool believable(const PieceHeader& header) {
   const auto time = [](i64 ns) { return ns >= 0 && ns <= kMostNumber; };
   return header.ranks > 0 && header.rank >= 0 && header.rank < header.ranks && header.bin_ns > 0 &&
@@ -80,6 +89,11 @@ Result<RankTrace> parse_piece(ConstBytes piece) {
   MERCUTIO_TRY(take_texts(piece, header.sections[kTextsSection], trace.texts));
   MERCUTIO_TRY(take(piece, header.sections[kBinsSection], trace.bins));
   MERCUTIO_TRY(take(piece, header.sections[kEventsSection], trace.events));
+  MERCUTIO_TRY(take(piece, header.sections[kStepsSection], trace.steps));
+  MERCUTIO_TRY(take_texts(piece, header.sections[kShapesSection], trace.shapes));
+  for (const StepRecord& step : trace.steps) {
+    if (!believable(step)) return damaged("a step that can't be");
+  }
   return trace;
 }
 

@@ -24,6 +24,8 @@ struct RankTrace {
   std::vector<TraceText> texts;
   std::vector<TimeBin> bins;
   std::vector<EventRecord> events;
+  std::vector<StepRecord> steps;
+  std::vector<TraceText> shapes;
   i64 end_ns() const { return header.end_ns > 0 ? header.end_ns : header.last_ns; }
 };
 

@@ -16,15 +16,20 @@ constexpr i64 kPlansKept = 256;  // distinct ones; those beyond are counted only
 
 class FileSink final : public TraceSink {
  public:
-  FileSink(Recorder& recorder, i64 file) : recorder_(recorder), file_(file) {}
+  FileSink(Recorder& recorder, i64 file, i64 open) : recorder_(recorder), file_(file), open_(open) {}
   void record(const TraceEvent& event) override { recorder_.record(file_, event); }
   void note(std::string_view what, std::string_view text) override {
     recorder_.note(file_, what == "hints" ? TextKind::kHints : what == "sketch" ? TextKind::kSketch : TextKind::kNotes, text);
   }
 
+ void step(const TraceStep& step) override { recorder_.step(file_, open_, step); }
+  i64 shape(const std::string& key, const std::function<std::vector<std::byte>()>& bytes) override {
+    return recorder_.shape(key, bytes);
+  }
+
  private:
   Recorder& recorder_;
-  i64 file_;
+  i64 file_, open_;
 };
 
 i64 padded(i64 bytes) {
@@ -38,15 +43,6 @@ void put(std::array<char, N>& target, std::string_view text) {
   std::copy(text.begin(), text.end(), target.begin());
 }
 
-std::string contents(const char* path) {
-  std::string text(256, '\0');
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  const ssize_t got = file >= 0 ? ::read(file, text.data(), text.size()) : 0;
-  if (file >= 0) ::close(file);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
-  return text;
-}
-
 i64 wall_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
@@ -57,7 +53,9 @@ std::array<Section, kSections> sections_of(const RecorderOptions& options, i64& 
   const std::array<std::pair<i64, i64>, kSections> sizes = {{{sizeof(FileRecord), options.files},
                                                              {1, options.text_bytes},
                                                              {sizeof(TimeBin), options.bins},
-                                                             {sizeof(EventRecord), options.events}}};
+                                                             {sizeof(EventRecord), options.events},
+                                                             {sizeof(StepRecord), options.steps},
+                                                             {1, options.shape_bytes}}};
   bytes = padded(sizeof(PieceHeader));
   for (std::size_t i = 0; i < kSections; ++i) {
     sections[i] = Section{bytes, sizes[i].first, 0, sizes[i].second};
@@ -87,15 +85,6 @@ Result<std::byte*> map_piece(const std::string& path, i64 bytes) {
 }
 
 }  // namespace
-
-std::string program_name() {
-  std::string name = contents("/proc/self/comm");
-  while (!name.empty() && (name.back() == '\n' || name.back() == '/')) name.pop_back();
-  for (char& c : name) {
-    if (c == '/' || c == ' ') c = '_';
-  }
-  return name.empty() ? "program" : name;
-}
 
 Result<std::unique_ptr<Recorder>> Recorder::make(const RecorderOptions& options) {
   i64 bytes = 0;
@@ -164,7 +153,7 @@ std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
   totals.ranks = std::max(totals.ranks, facts.ranks);
   totals.nodes = std::max(totals.nodes, facts.nodes);
   next_offset_[static_cast<std::size_t>(slot)] = -1;
-  return std::make_unique<FileSink>(*this, slot);
+  return std::make_unique<FileSink>(*this, slot, opens_++);
 }
 
 void Recorder::note(i64 file, TextKind kind, std::string_view text) {
@@ -374,6 +363,72 @@ void Recorder::keep(i64 file, const TraceEvent& event) {
   record.kind = static_cast<std::uint8_t>(event.kind);
   if (event.kind == TraceKind::kAccess) record.call = static_cast<std::uint8_t>(call_number(file, event.detail));
   records<EventRecord>(kEventsSection)[section.count++] = record;
+}
+
+i64 Recorder::shape(const std::string& key, const std::function<std::vector<std::byte>()>& bytes) {
+  std::lock_guard lock(mutex_);
+  Section& section = header_->sections[kShapesSection];
+  if (section.capacity == 0) return kNoShape;
+  if (const auto known = shapes_.find(key); known != shapes_.end()) return known->second;
+  const std::vector<std::byte> text = bytes();
+  const i64 size = static_cast<i64>(text.size()), needed = static_cast<i64>(sizeof(TextRecord)) + padded(size);
+  if (section.count + needed > section.capacity) {
+    ++header_->shapes_left_out;
+    return kNoShape;
+  }
+  char* heap = records<char>(kShapesSection) + section.count;
+  const TextRecord record{TextKind::kShape, -1, 1, size};
+  std::memcpy(heap, &record, sizeof record);
+  if (size > 0) std::memcpy(heap + sizeof record, text.data(), text.size());
+  section.count += needed;
+  const i64 number = static_cast<i64>(shapes_.size());
+  shapes_.emplace(key, number);
+  return number;
+}
+
+bool Recorder::continues(const StepRecord& last, const StepRecord& next) const {
+  const auto kind = static_cast<StepKind>(next.kind);
+  if (kind == StepKind::kOpen || kind == StepKind::kView || kind == StepKind::kClose) return false;
+  if (last.kind != next.kind || last.flags != next.flags || last.open != next.open || last.bytes != next.bytes) return false;
+  const i64 stride = last.repeats == 1 ? next.offset - last.offset : last.stride;
+  return last.repeats < UINT32_MAX && next.offset == last.offset + stride * i64{last.repeats};
+}
+
+// A loop that walks through the file is one record.
+void Recorder::step(i64 file, i64 open, const TraceStep& step) {
+  std::lock_guard lock(mutex_);
+  Section& section = header_->sections[kStepsSection];
+  if (section.capacity == 0) return;
+  StepRecord record;
+  record.offset = step.offset;
+  record.bytes = step.bytes;
+  record.open = static_cast<std::uint32_t>(open);
+  record.shape = static_cast<std::int32_t>(step.shape);
+  record.file = static_cast<std::int16_t>(file);
+  record.kind = static_cast<std::uint8_t>(step.kind);
+  record.flags = static_cast<std::uint8_t>((step.write ? kStepWrite : 0) | (step.collective ? kStepCollective : 0) |
+                                           static_cast<int>(step.form) << 2);
+  const i64 at = step.start_ns - steady_start_ns_;
+  if (step.start_ns > 0 && at > header_->last_ns) record.think_ns = at - header_->last_ns;
+  StepRecord* steps = records<StepRecord>(kStepsSection);
+  const bool described = (step.kind != StepKind::kOpen && step.kind != StepKind::kView) || step.shape != kNoShape;
+  if (header_->steps_left_out > 0 || !described) {
+    ++header_->steps_left_out;
+  } else if (section.count > 0 && continues(steps[section.count - 1], record)) {
+    StepRecord& last = steps[section.count - 1];
+    if (last.repeats++ == 1) last.stride = record.offset - last.offset;
+    last.think_ns += record.think_ns;
+  } else if (section.count < section.capacity) {
+    steps[section.count++] = record;
+  } else {
+    ++header_->steps_left_out;
+  }
+}
+
+void Recorder::waited() {
+  TraceStep waited;
+  waited.kind = StepKind::kWait;
+  step(-1, 0, waited);
 }
 
 std::vector<std::byte> Recorder::snapshot(const PieceLimits& limits) const {

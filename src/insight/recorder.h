@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/program.h"
 #include "base/result.h"
 #include "base/trace.h"
 #include "insight/format.h"
@@ -17,7 +18,7 @@ namespace mercutio {
 struct RecorderOptions {
   std::string piece_path;  // empty: kept in memory only
   i64 rank = 0, ranks = 1;
-  i64 files = 128, text_bytes = 256 * KiB, bins = 1024, events = 131072;
+  i64 files = 128, text_bytes = 256 * KiB, bins = 1024, events = 131072, steps = 65536, shape_bytes = 512 * KiB;
 };
 
 class Recorder final : public Tracer {
@@ -26,6 +27,7 @@ class Recorder final : public Tracer {
   static Result<std::unique_ptr<Recorder>> make(const RecorderOptions& options);
   ~Recorder() override;
   std::unique_ptr<TraceSink> file(const FileFacts& facts) override;
+  void waited() override;
 
   void finish();  // the process has reached its end
   std::vector<std::byte> snapshot(const PieceLimits& limits) const;
@@ -34,6 +36,8 @@ class Recorder final : public Tracer {
   // By the sinks.
   void record(i64 file, const TraceEvent& event);
   void note(i64 file, TextKind kind, std::string_view text);
+  void step(i64 file, i64 open, const TraceStep& step);
+  i64 shape(const std::string& key, const std::function<std::vector<std::byte>()>& bytes);
 
  private:
   Recorder(std::byte* base, i64 bytes, const RecorderOptions& options);
@@ -50,6 +54,7 @@ class Recorder final : public Tracer {
   void add_to_bins(const TraceEvent& event);
   void keep(i64 file, const TraceEvent& event);
   void thin_out();
+  bool continues(const StepRecord& last, const StepRecord& next) const;
 
   mutable std::mutex mutex_;
   std::byte* base_;
@@ -61,12 +66,11 @@ class Recorder final : public Tracer {
   std::unordered_map<const char*, i64> calls_;   // by address: names are literals; their numbers in the file
   std::unordered_map<std::string, i64> call_names_;
   i64 calls_named_ = 0, plans_kept_ = 0;
+  i64 opens_ = 0;
+  std::unordered_map<std::string, i64> shapes_;  // key -> number
   std::vector<i64> next_offset_;                // per file: where the last access ended
   std::vector<i64> sketches_;                   // per file: kept
   std::vector<bool> changed_;                   // per file: written since the last sync
 };
-
-// The name a process goes by: that of its program.
-std::string program_name();
 
 }  // namespace mercutio

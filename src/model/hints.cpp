@@ -342,8 +342,8 @@ const char* hint_source_name(HintSource source) {
     case HintSource::kDefault: return "default";
     case HintSource::kMeasured: return "measured";
     case HintSource::kSiteFile: return "site file";
+    case HintSource::kTuner: return "tuner";
     case HintSource::kUserFile: return "user file";
-    case HintSource::kProfile: return "profile";
     case HintSource::kJobFile: return "job file";
     case HintSource::kEnvironment: return "environment";
     case HintSource::kInfo: return "MPI_Info";

@@ -18,7 +18,7 @@ using InfoItems = std::vector<std::pair<std::string, std::string>>;   // key, va
 enum class Toggle { kAutomatic, kEnable, kDisable };
 
 // Where a value came from, weakest first.
-enum class HintSource { kDefault, kMeasured, kSiteFile, kUserFile, kProfile, kJobFile, kEnvironment, kInfo };
+enum class HintSource { kDefault, kMeasured, kSiteFile, kTuner, kUserFile, kJobFile, kEnvironment, kInfo };
 const char* hint_source_name(HintSource source);   // "user file"
 
 struct HintOrigin {

@@ -34,10 +34,18 @@ struct HintProblem {
   bool operator==(const HintProblem&) const = default;
 };
 
+// What a profile's [profile] says it was measured for.
+struct HintProfile {
+  std::string application, file_system;   // file_system: as file_system_key() says
+  i64 ranks = 0;
+  bool operator==(const HintProfile&) const = default;
+};
+
 struct HintFile {
   std::vector<HintSection> sections;   // later ones win
   std::vector<HintLine> force;         // keys
   std::vector<HintProblem> problems;   // what was left out
+  HintProfile profile;
   bool operator==(const HintFile&) const = default;
 };
 

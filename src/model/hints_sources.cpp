@@ -1,13 +1,17 @@
 #include "model/hints_sources.h"
 
+#include <dirent.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include "base/program.h"
 #include "model/hints_environment.h"
 
 #ifndef MERCUTIO_SYSCONFDIR
@@ -105,16 +109,54 @@ void add_own_variable(AskedHints& asked) {
   for (auto& [key, value] : parse_hint_string(text)) asked.hints.push_back({key, value, origin});
 }
 
+// A directory that isn't there costs a failed open.
+std::vector<HintFilePlace> profiles_for(const std::string& program) {
+  std::vector<std::pair<i64, std::string>> found;
+  const std::string folder = configuration_file("tuned"), begin = program + "-";
+  DIR* listing = folder.empty() ? nullptr : ::opendir(folder.c_str());
+  while (const dirent* entry = listing ? ::readdir(listing) : nullptr) {
+    const std::string name = entry->d_name, path = folder + "/" + name;
+    struct stat status {};
+    if (name.starts_with(begin) && name.ends_with(".toml") && ::stat(path.c_str(), &status) == 0)
+      found.emplace_back(i64{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec, path);
+  }
+  if (listing) ::closedir(listing);
+  std::sort(found.begin(), found.end());
+  std::vector<HintFilePlace> places;
+  for (auto& [changed, path] : found) places.push_back({HintSource::kTuner, std::move(path), false, false, true});
+  return places;
+}
+
+// Whether a profile was measured for such a run: its program, its number of ranks, and the kind of file system.
+bool is_for(const HintProfile& profile, const std::string& path, i64 ranks) {
+  if (profile.application != program_name() || (ranks > 0 && profile.ranks != ranks)) return false;
+  return profile.file_system.empty() || profile.file_system == file_system_key(path);
+}
+
 }  // namespace
 
-std::vector<HintFilePlace> hint_file_places() {
+std::string file_system_key(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  struct statfs status {};
+  if (::statfs(directory.c_str(), &status) != 0) return "";
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%lx", static_cast<unsigned long>(status.f_type));
+  return text;
+}
+
+std::vector<HintFilePlace> hint_file_places(const std::string& program) {
   std::vector<HintFilePlace> places;
   const std::string romio = environment("ROMIO_HINTS"), site = environment("MERCUTIO_SITE_HINTS");
   const std::string profile = environment("MERCUTIO_PROFILE"), job = environment("MERCUTIO_HINTS_FILE");
   if (romio.empty()) places.push_back({HintSource::kSiteFile, "/etc/romio-hints", false, true});
   places.push_back({HintSource::kSiteFile, site.empty() ? site_file() : site, !site.empty(), false});
+  if (profile.empty()) {
+    for (HintFilePlace& place : profiles_for(program)) places.push_back(std::move(place));
+  } else if (profile != "0") {
+    places.push_back({HintSource::kTuner, profile, true, false});
+  }
   places.push_back({HintSource::kUserFile, configuration_file("hints.toml"), false, false});
-  if (!profile.empty()) places.push_back({HintSource::kProfile, profile, true, false});
   if (!job.empty()) places.push_back({HintSource::kJobFile, job, true, false});
   if (!romio.empty()) places.push_back({HintSource::kEnvironment, romio, true, true});
   return places;
@@ -149,27 +191,28 @@ std::shared_ptr<const HintSources::Kept> HintSources::read(const HintFilePlace& 
   return known = std::move(fresh);
 }
 
-void HintSources::add_file(AskedHints& asked, const HintFilePlace& place, const std::string& path) {
+void HintSources::add_file(AskedHints& asked, const HintFilePlace& place, const std::string& path, i64 ranks) {
   const std::shared_ptr<const Kept> kept = read(place);
   if (!kept) {
     if (place.named) asked.problems.push_back(place.path + ": " + hint_source_name(place.source) + ": " + std::strerror(errno));
     return;
   }
+  if (place.keyed && !is_for(kept->file.profile, path, ranks)) return;
   if (!kept->why_not.empty()) asked.problems.push_back(place.path + ": " + kept->why_not);
   add_sections(asked, kept->file, HintOrigin{place.source, place.path, !place.romio, false}, path);
   force(asked, kept->file, place.path, place.source == HintSource::kSiteFile);
 }
 
-AskedHints HintSources::asked_for(const std::string& path) {
+AskedHints HintSources::asked_for(const std::string& path, i64 ranks) {
   AskedHints asked;
-  const std::vector<HintFilePlace> places = hint_file_places();
+  const std::vector<HintFilePlace> places = hint_file_places(program_name());
   for (const HintFilePlace& place : places)
-    if (place.source != HintSource::kEnvironment) add_file(asked, place, path);
+    if (place.source != HintSource::kEnvironment) add_file(asked, place, path, ranks);
   add_sections(asked, parse_cray_hints(environment("MPICH_MPIIO_HINTS")),
                HintOrigin{HintSource::kEnvironment, "MPICH_MPIIO_HINTS", false, false}, path);
   add_ompio(asked);
   for (const HintFilePlace& place : places)
-    if (place.source == HintSource::kEnvironment) add_file(asked, place, path);
+    if (place.source == HintSource::kEnvironment) add_file(asked, place, path, ranks);
   add_own_variable(asked);
   return asked;
 }

@@ -1,5 +1,5 @@
 // Where hints come from besides the program. Weakest first: what `mercutio probe` measured (model/hints_measured.h, added by
-// the caller); /etc/romio-hints and the site's file; the user's file; a tuner's profile; the job's file; the environment
+// the caller); /etc/romio-hints and the site's file; the tuner's profiles (docs/tuning.md); the user's file; the job's file; the environment
 // (MPICH_MPIIO_HINTS, OMPIO's parameters, the file named by ROMIO_HINTS, MERCUTIO_HINTS). The program's MPI_Info wins over
 // all of them, as the standard makes its user expect, except over what the site forces: that is applied first and stays.
 // Read on rank 0 at open, and broadcast. Cost: a stat for each of six files, which are read again only when they changed.
@@ -27,17 +27,23 @@ struct HintFilePlace {
   std::string path;    // "" when there can't be one
   bool named = false;  // somebody named it: that it is missing is a problem
   bool romio = false;  // lines of "key value"
+  bool keyed = false;  // a profile that counts only for the runs it says
 };
-std::vector<HintFilePlace> hint_file_places();   // weakest first
+// Weakest first. Profiles are those for programs of this name, the newest last.
+std::vector<HintFilePlace> hint_file_places(const std::string& program);
+
+// The kind of file system a path is, or will be, on: "0xef53"; "" unknown.
+std::string file_system_key(const std::string& path);
 
 // One a process; any thread.
 class HintSources {
  public:
-  AskedHints asked_for(const std::string& path);   // without the prefix of a driver
+  // `path`: without the prefix of a driver. `ranks` of them open it; 0: unknown.
+  AskedHints asked_for(const std::string& path, i64 ranks = 0);
  private:
   struct Kept;
   std::shared_ptr<const Kept> read(const HintFilePlace& place);
-  void add_file(AskedHints& asked, const HintFilePlace& place, const std::string& path);
+  void add_file(AskedHints& asked, const HintFilePlace& place, const std::string& path, i64 ranks);
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Kept>> files_;
 };

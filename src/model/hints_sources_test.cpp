@@ -1,6 +1,8 @@
 // Where hints come from and who wins; and what is told about them. Files and variables are this test's own.
 #include "model/hints_sources.h"
 
+#include "base/program.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -60,9 +62,9 @@ TEST_F(HintSourcesTest, EachSourceWinsOverTheWeakerOnes) {
   EXPECT_EQ(set_for("f").values, Hints{});
   set("MERCUTIO_SITE_HINTS", write("site.toml", "cb_nodes = 1\n"));
   EXPECT_EQ(set_for("f").values.cb_nodes, 1);
-  write("mercutio/hints.toml", "cb_nodes = 2\n");
+  set("MERCUTIO_PROFILE", write("profile.toml", "cb_nodes = 2\n"));
   EXPECT_EQ(set_for("f").values.cb_nodes, 2);
-  set("MERCUTIO_PROFILE", write("profile.toml", "cb_nodes = 3\n"));
+  write("mercutio/hints.toml", "cb_nodes = 3\n");
   EXPECT_EQ(set_for("f").values.cb_nodes, 3);
   set("MERCUTIO_HINTS_FILE", write("job.toml", "cb_nodes = 4\n"));
   EXPECT_EQ(set_for("f").values.cb_nodes, 4);
@@ -81,6 +83,37 @@ TEST_F(HintSourcesTest, EachSourceWinsOverTheWeakerOnes) {
   }
   EXPECT_NE(note_of(all, "cb_nodes", "8").why_not.find("MPI_Info says 9"), std::string::npos) << note_of(all, "cb_nodes", "8").why_not;
   EXPECT_TRUE(note_of(all, "num_aggregators", "9").applied());
+}
+
+TEST_F(HintSourcesTest, ProfilesAreForTheRunsTheyWereMeasuredWith) {
+  const std::string mine = program_name(), place = "mercutio/tuned/" + mine + "-1.toml", here = file_system_key("/proc/x");
+  const auto profile = [&](const std::string& application, i64 ranks, const std::string& file_system, i64 nodes) {
+    return "[profile]\napplication = \"" + application + "\"\nranks = " + std::to_string(ranks) + "\nfile_system = \"" + file_system +
+           "\"\ngain = 1.5\n[\"*.dat\"]\ncb_nodes = " + std::to_string(nodes) + "\n";
+  };
+  const auto nodes = [&](const std::string& path, i64 ranks) {
+    HintSet all;
+    apply_hints(all, sources.asked_for(path, ranks).hints, HintTime::kOpen);
+    return all.values.cb_nodes;
+  };
+  ASSERT_NE(here, "");
+  write(place, profile(mine, 4, here, 3));
+  EXPECT_EQ(nodes("/proc/a.dat", 4), 3);
+  EXPECT_EQ(nodes("/proc/a.dat", 8), 0) << "other ranks";
+  EXPECT_EQ(nodes("/proc/a.nc", 4), 0) << "another file";
+  EXPECT_EQ(nodes(folder + "/a.dat", 4), 0) << "another file system";
+  write("mercutio/tuned/" + mine + "-2.toml", profile(mine, 4, here, 5));
+  EXPECT_EQ(nodes("/proc/a.dat", 4), 5) << "the newer one";
+  EXPECT_TRUE(sources.asked_for("/proc/a.dat", 4).problems.empty());
+  EXPECT_EQ(origin_text(sources.asked_for("/proc/a.dat", 4).hints.back().origin).rfind("tuner ", 0), 0u);
+  set("MERCUTIO_PROFILE", "0");
+  EXPECT_EQ(nodes("/proc/a.dat", 4), 0) << "switched off";
+  set("MERCUTIO_PROFILE", write("one.toml", profile("other", 64, "0x1", 7)));
+  EXPECT_EQ(nodes("/proc/a.dat", 4), 7) << "a profile that is named counts for every run";
+  ::unsetenv("MERCUTIO_PROFILE");
+  write(place, profile("other", 4, here, 3));
+  write("mercutio/tuned/" + mine + "-2.toml", profile("other", 4, here, 3));
+  EXPECT_EQ(nodes("/proc/a.dat", 4), 0) << "another program";
 }
 
 TEST_F(HintSourcesTest, WhatTheSiteForcesStays) {
@@ -128,8 +161,8 @@ TEST_F(HintSourcesTest, WhatCantBeReadIsAProblemAndNothingElse) {
   write("mercutio/hints.toml", "cb_nodes = 4\n[broken\n");
   const AskedHints asked = sources.asked_for("f");
   ASSERT_EQ(asked.problems.size(), 4u);
-  EXPECT_NE(asked.problems[0].find("hints.toml:2: "), std::string::npos) << asked.problems[0];
-  EXPECT_NE(asked.problems[1].find("no plain file"), std::string::npos) << asked.problems[1];
+  EXPECT_NE(asked.problems[0].find("no plain file"), std::string::npos) << asked.problems[0];
+  EXPECT_NE(asked.problems[1].find("hints.toml:2: "), std::string::npos) << asked.problems[1];
   EXPECT_NE(asked.problems[2].find("No such file"), std::string::npos) << asked.problems[2];
   EXPECT_NE(asked.problems[3].find("'cb_nodes' must be key=value"), std::string::npos) << asked.problems[3];
   EXPECT_EQ(set_for("f").values.cb_nodes, 0) << "a file with an error of syntax counts as a whole";

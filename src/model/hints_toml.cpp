@@ -67,6 +67,17 @@ void read_force(HintFile& file, const Entry& entry) {
   for (const toml::node& key : *keys) file.force.push_back({key.as_string()->get(), "", static_cast<i64>(key.source().begin.line)});
 }
 
+// Keys that are evidence for people are passed over.
+void read_profile(HintFile& file, const toml::table& table) {
+  const auto text = [&](const char* key) {
+    const auto* value = table.get_as<std::string>(key);
+    return value ? value->get() : std::string();
+  };
+  file.profile.application = text("application");
+  file.profile.file_system = text("file_system");
+  if (const auto* ranks = table.get_as<int64_t>("ranks")) file.profile.ranks = ranks->get();
+}
+
 }  // namespace
 
 HintFile parse_hint_toml(const std::string& text) {
@@ -81,6 +92,8 @@ HintFile parse_hint_toml(const std::string& text) {
   for (const Entry& entry : as_written(parsed.table())) {
     if (entry.key == "force") {
       read_force(file, entry);
+    } else if (entry.key == "profile" && entry.node->is_table()) {
+      read_profile(file, *entry.node->as_table());
     } else if (const toml::table* table = entry.node->as_table()) {
       HintSection section{entry.key, {}};
       for (const Entry& inner : as_written(*table)) read_hint(file, section, inner);

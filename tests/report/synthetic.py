@@ -55,7 +55,7 @@ def job(ranks, events=20000):
     file = {"name": "out/field.nc", "amode": "wronly|create", "file_system": "lustre", "seconds": 30.0, "totals": add_up(parts), "by_rank": parts,
             "texts": [{"kind": "hints", "count": 1, "text": "cb_buffer_size=16777216\ncb_nodes=32\n"},
                       {"kind": "plan", "count": 1, "text": "strategy:  two_phase   # interleaved\naggregators: 32\n"}]}
-    return {"version": 1, "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True,
+    return {"version": 2, "pattern": "", "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True,
             "verdict": "", "findings": [finding], "files": [file], "rank_traces": [rank_trace(rank, ranks, events) for rank in range(ranks)]}
 
 

@@ -2,7 +2,7 @@
 _mercutio() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench connect report place version --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench connect report replay tune place version --help --version" -- "$current")
     return
   fi
   case "$command" in
@@ -41,6 +41,20 @@ _mercutio() {
       esac
       ;;
     report) mapfile -t COMPREPLY < <(compgen -W "--output --compare --perfetto --json --csv --events" -- "$current"; compgen -f -- "$current") ;;
+    replay)
+      case "${COMP_WORDS[COMP_CWORD - 1]}" in
+        --to | --scratch) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--hint --to --think --no-verify --host --json --scratch -- mpirun mpiexec srun" -- "$current"; compgen -f -- "$current") ;;
+      esac
+      ;;
+    tune)
+      case "${COMP_WORDS[COMP_CWORD - 1]}" in
+        --pattern | --output | --profile | --verify | --to | --json) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --objective) mapfile -t COMPREPLY < <(compgen -W "io time" -- "$current") ;;
+        --search) mapfile -t COMPREPLY < <(compgen -S = -W "$(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--pattern --trials --pairs --time-limit --search --output --fresh --file --objective --factor --profile --verify --to --force --seed --json --quiet --verbose -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
+      esac
+      ;;
     probe)
       if [ "${COMP_WORDS[COMP_CWORD - 1]}" = "--dir" ]; then
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
@@ -50,8 +64,8 @@ _mercutio() {
       ;;
     explain)
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
-        --machine | --pattern) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        *) mapfile -t COMPREPLY < <(compgen -W "--machine --pattern --hint --ranks" -- "$current") ;;
+        --machine | --pattern | --trace) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--machine --pattern --hint --ranks --trace" -- "$current") ;;
       esac
       ;;
     hints)

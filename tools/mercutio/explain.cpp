@@ -1,12 +1,14 @@
 // Nothing but the library's own planner on the library's own parsers: what is printed is what would be done.
 #include "explain.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include "insight/job.h"
 #include "model/hints.h"
 #include "model/machine_file.h"
 #include "model/pattern_file.h"
@@ -28,9 +30,42 @@ bool read_text(const std::string& path, std::string& text) {
   return input.good() || input.eof();
 }
 
+void print_indented(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) std::printf("    %s\n", line.c_str());
+}
+
+// The plans that the ranks made, each once, the file that took longest first.
+int explain_trace(const ExplainOptions& options) {
+  auto traces = read_trace(options.trace_file);
+  if (!traces) return complain(options.trace_file, traces.error().what + "; a trace is made by: mercutio run --trace=" + options.trace_file + " -- mpirun ...");
+  const Job job = job_of(std::move(*traces));
+  const i64 ranks = static_cast<i64>(job.traces.size());
+  std::printf("%s, %lld ranks\n", job.program.c_str(), static_cast<long long>(job.ranks));
+  i64 left_out = 0;
+  for (const RankTrace& trace : job.traces) left_out = std::max(left_out, trace.header.texts_left_out);
+  for (const JobFile& file : job.files) {
+    std::printf("%s (%s, %s): I/O held a rank for %.3g s at most\n", file.name.c_str(), file.file_system.c_str(), file.amode.c_str(), file.seconds());
+    i64 plans = 0;
+    for (const TraceText& text : file.texts) {
+      if (text.kind != TextKind::kPlan) continue;
+      std::printf("  plan %lld, made %lld times by %lld ranks\n", static_cast<long long>(++plans), static_cast<long long>(text.count), static_cast<long long>(ranks));
+      print_indented(text.text);
+    }
+    if (plans == 0) std::printf("  no plan: it had no collective accesses that needed one\n");
+  }
+  if (left_out > 0) std::printf("%lld more plans or other texts of a rank had no room in the trace\n", static_cast<long long>(left_out));
+  return 0;
+}
+
 }  // namespace
 
 int explain(const ExplainOptions& options) {
+  if (!options.trace_file.empty()) return explain_trace(options);
+  if (options.machine_file.empty() || options.pattern_file.empty()) {
+    std::fprintf(stderr, "mercutio explain: needs --machine and --pattern, or --trace\n");
+    return 2;
+  }
   std::string machine_text, pattern_text;
   if (!read_text(options.machine_file, machine_text)) return complain(options.machine_file, std::strerror(errno));
   if (!read_text(options.pattern_file, pattern_text)) return complain(options.pattern_file, std::strerror(errno));

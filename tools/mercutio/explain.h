@@ -1,4 +1,5 @@
-// `mercutio explain`: the plan of a collective access on a machine that need not be at hand, and why it is that plan.
+// `mercutio explain`: the plan of a collective access on a machine that need not be at hand, or those
+// of a recorded run, and why it is that plan.
 #pragma once
 
 #include <string>
@@ -9,6 +10,7 @@ namespace mercutio::tool {
 
 struct ExplainOptions {
   std::string machine_file, pattern_file;
+  std::string trace_file;  // instead of both: the plans of a run
   Words hints;         // key=value
   bool ranks = false;  // also what each aggregator and rank does
 };

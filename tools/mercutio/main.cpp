@@ -1,5 +1,6 @@
 // The `mercutio` command: starts programs under the library, and says what is what.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,48 +14,13 @@
 #include "place.h"
 #include "probe.h"
 #include "process.h"
+#include "python.h"
+#include "replay.h"
 #include "report.h"
-
-extern char** environ;
+#include "run.h"
 
 namespace mercutio::tool {
 namespace {
-
-struct RunOptions {
-  Words command;
-  Words hints;         // key=value, for MERCUTIO_HINTS
-  bool print = false;  // show the line, don't run it
-  std::string report, trace;   // for MERCUTIO_REPORT and MERCUTIO_TRACE, where not empty
-};
-
-std::string joined(const Words& words, const char* separator) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
-  return text;
-}
-
-// What the ranks read of other MPI-IOs' variables.
-bool is_hint_variable(const std::string& name) {
-  return name == "ROMIO_HINTS" || name == "ROMIO_PRINT_HINTS" || name.rfind("MPICH_MPIIO_HINTS", 0) == 0;
-}
-
-// LD_PRELOAD, every MERCUTIO_* variable, and those that have hints: Open MPI's daemons on other nodes pass on only what they
-// are told.
-Variables variables_for_ranks(const std::string& library, const Words& hints) {
-  Variables variables = {{"LD_PRELOAD", append_preload(library, environment("LD_PRELOAD"))}};
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string text = *entry;
-    const std::string name = text.substr(0, text.find('='));
-    if ((name.rfind("MERCUTIO_", 0) != 0 && !is_hint_variable(name)) || name == "MERCUTIO_LIBDIR") continue;
-    if (name == "MERCUTIO_HINTS" && !hints.empty()) continue;
-    variables.emplace_back(name, text.substr(name.size() + 1));
-  }
-  if (!hints.empty()) {
-    const std::string before = environment("MERCUTIO_HINTS");
-    variables.emplace_back("MERCUTIO_HINTS", (before.empty() ? "" : before + ";") + joined(hints, ";"));
-  }
-  return variables;
-}
 
 int preload() {
   const std::string library = find_library(kTrampoline);
@@ -66,43 +32,12 @@ int preload() {
   return 0;
 }
 
-// Into this process's environment, from where it goes the way of all MERCUTIO_* variables.
-void ask_for_trace(const RunOptions& options) {
-  if (!options.report.empty()) setenv("MERCUTIO_REPORT", options.report.c_str(), 1);
-  if (!options.trace.empty()) setenv("MERCUTIO_TRACE", options.trace.c_str(), 1);
-}
-
-int run(const RunOptions& options) {
-  if (options.command.empty()) {
-    std::fprintf(stderr, "mercutio run: nothing to run; for example: mercutio run -- mpirun -n 4 ./app\n");
-    return 2;
-  }
-  const std::string library = find_library(kTrampoline);
-  if (library.empty()) return preload();
-  ask_for_trace(options);
-  const int at = find_launcher(options.command);
-  const Variables variables = variables_for_ranks(library, options.hints);
-  LauncherKind kind = LauncherKind::kNone;
-  if (at >= 0) kind = classify_launcher(options.command[at], capture({options.command[at], "--version"}, 20).text);
-  const Words line = add_variables(kind, options.command, at, variables);
-  if (options.print) {
-    if (kind == LauncherKind::kNone) {
-      for (const auto& [name, value] : variables) std::printf("%s=%s ", name.c_str(), value.c_str());
-    }
-    std::printf("%s\n", joined(line, " ").c_str());
-    return 0;
-  }
-  if (kind == LauncherKind::kNone) {
-    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-  }
-  const int error = become(line);
-  std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(error));
-  return error == ENOENT ? 127 : 126;
-}
-
 // The user's command begins after `--`, or at the first word that is not an option of ours; from there on nothing is
 // ours to interpret. Returns where it begins (argc if there is none).
 int command_start(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "replay") == 0) {
+    return static_cast<int>(std::find_if(argv, argv + argc, [](const char* word) { return std::strcmp(word, "--") == 0; }) - argv);
+  }
   if (argc < 2 || (std::strcmp(argv[1], "run") != 0 && std::strcmp(argv[1], "doctor") != 0)) return argc;
   for (int i = 2; i < argc; ++i) {
     const std::string word = argv[i];
@@ -173,12 +108,14 @@ CLI::App* add_overlap(CLI::App& bench_command, OverlapOptions& options) {
 CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
   CLI::App* explain_command =
       app.add_subcommand("explain", "Print how a collective access would be carried out on a machine, and why");
-  explain_command->add_option("--machine", options.machine_file, "Which rank sits where, and how files are striped")
-      ->required()
-      ->check(CLI::ExistingFile);
+  CLI::Option* trace = explain_command->add_option("--trace", options.trace_file, "Print the plans of this recorded run instead, file by file");
+  CLI::Option* machine =
+      explain_command->add_option("--machine", options.machine_file, "Which rank sits where, and how files are striped")
+          ->check(CLI::ExistingFile);
   explain_command->add_option("--pattern", options.pattern_file, "What the ranks access")
-      ->required()
-      ->check(CLI::ExistingFile);
+      ->check(CLI::ExistingFile)
+      ->needs(machine);
+  machine->excludes(trace);
   explain_command->add_option("--hint", options.hints, "A hint, key=value; may be repeated")->expected(1)->take_all();
   explain_command->add_flag("--ranks", options.ranks,
                             "Also what each aggregator owns and in which order ranks turn to them");
@@ -223,6 +160,20 @@ int connect(int argc, char** argv) {
   return 1;
 }
 
+// A program of its own, in Python, because Optuna is.
+int tune(int argc, char** argv) {
+  const std::string script = resolved(own_directory() + "/../share/mercutio/tune/tune.py"), python = find_python("optuna");
+  if (script.empty() || python.empty()) {
+    std::fprintf(stderr, "mercutio tune: %s\n", python.empty() ? "python3 was not found; MERCUTIO_PYTHON may name one" : "tune.py is not installed");
+    return 1;
+  }
+  Words words = {python, script, own_directory() + "/mercutio"};
+  words.insert(words.end(), argv + 2, argv + argc);
+  const int error = become(words);
+  std::fprintf(stderr, "mercutio tune: %s: %s\n", python.c_str(), std::strerror(error));
+  return 1;
+}
+
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   CLI::App* run_command =
       app.add_subcommand("run", "Run a program under Mercutio: mercutio run [--] mpirun -n 4 ./app");
@@ -233,6 +184,23 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run_command->add_flag("--report{1}", options.report, "At the end, where the time of the I/O went; --report=FILE: into a file");
   run_command->add_flag("--trace{1}", options.trace, "Record the I/O for mercutio report; --trace=FILE: where");
   return run_command;
+}
+
+CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
+  CLI::App* command = app.add_subcommand(
+      "replay", "Repeat the file accesses of a recorded job without its program: mercutio replay app.mtrace [-- mpirun -n 4]");
+  command->add_option("trace", options.trace, "What MERCUTIO_TRACE or mercutio run --trace recorded")->required();
+  command->add_option("--hint", options.hints, "A hint for every file, over all others; key=value; may be repeated")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--to", options.target, "The directory, or the file, to write to and keep; else NAME.replay, which goes away");
+  command->add_flag("--think", options.think, "Pause where the program did");
+  command->add_flag("!--no-verify", options.verify, "Don't look at what is read");
+  command->add_flag("--host", options.host, "On the MPI's own MPI-IO instead of Mercutio's");
+  command->add_flag("--json", options.json, "Print the result for programs");
+  command->add_option("--scratch", options.scratch, "A directory that all nodes see, for the script and the program, and to keep them")
+      ->check(CLI::ExistingDirectory);
+  return command;
 }
 
 CLI::App* add_report(CLI::App& app, ReportOptions& options) {
@@ -273,6 +241,7 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
 
 int command_line(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "connect") == 0) return connect(argc, argv);
+  if (argc > 1 && std::strcmp(argv[1], "tune") == 0) return tune(argc, argv);
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
   app.require_subcommand(1);
   app.set_version_flag("--version", "mercutio " MERCUTIO_VERSION_TEXT);
@@ -285,6 +254,7 @@ int command_line(int argc, char** argv) {
   HintsOptions hints_options;
   ReportOptions report_options;
   PlaceOptions place_options;
+  ReplayOptions replay_options;
 
   CLI::App* run_command = add_run(app, run_options);
   CLI::App* preload_command = app.add_subcommand("preload", "Print the value for LD_PRELOAD");
@@ -298,8 +268,10 @@ int command_line(int argc, char** argv) {
   CLI::App* explain_command = add_explain(app, explain_options);
   CLI::App* probe_command = add_probe(app, probe_options);
   app.add_subcommand("connect", "Start a server on another cluster by ssh, for files called mercutio://host/...");
+  app.add_subcommand("tune", "Search the hints with which a command's I/O is fastest, and keep them: mercutio tune -- mpirun -n 4 ./app");
   CLI::App* report_command = add_report(app, report_options);
   CLI::App* place_command = add_place(app, place_options);
+  CLI::App* replay_command = add_replay(app, replay_options);
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
   const int start = command_start(argc, argv);
   try {
@@ -309,7 +281,7 @@ int command_line(int argc, char** argv) {
   }
 
   const int first = start < argc && std::strcmp(argv[start], "--") == 0 ? start + 1 : start;
-  run_options.command = doctor_options.command = Words(argv + first, argv + argc);
+  run_options.command = doctor_options.command = replay_options.command = Words(argv + first, argv + argc);
   if (*run_command) return run(run_options);
   if (*preload_command) return preload();
   if (*doctor_command) return doctor(doctor_options);
@@ -320,6 +292,7 @@ int command_line(int argc, char** argv) {
   if (*probe_command) return probe(probe_options);
   if (*report_command) return report(report_options);
   if (*place_command) return place_ranks(place_options);
+  if (*replay_command) return replay(replay_options);
   if (*version_command) std::printf("mercutio %s\n", MERCUTIO_VERSION_TEXT);
   return 0;
 }

@@ -70,6 +70,39 @@ Output capture(const std::vector<std::string>& words, int timeout_seconds) {
   return output;
 }
 
+namespace {
+
+volatile sig_atomic_t running_child = 0;
+
+// The terminal's Ctrl-C reaches the child itself; it may be told twice.
+void pass_on(int signal) {
+  if (running_child > 0) kill(running_child, signal);
+}
+
+}  // namespace
+
+int run_through(const std::vector<std::string>& words) {
+  std::vector<char*> arguments = argument_vector(words);
+  struct sigaction passing {}, before[2];
+  passing.sa_handler = pass_on;
+  const pid_t child = fork();
+  if (child == 0) {
+    execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+  if (child < 0) return 127;
+  running_child = child;
+  sigaction(SIGINT, &passing, &before[0]);
+  sigaction(SIGTERM, &passing, &before[1]);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  running_child = 0;
+  sigaction(SIGINT, &before[0], nullptr);
+  sigaction(SIGTERM, &before[1], nullptr);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 int become(const std::vector<std::string>& words) {
   std::vector<char*> arguments = argument_vector(words);
   execvp(arguments[0], arguments.data());

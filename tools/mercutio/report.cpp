@@ -10,7 +10,9 @@
 
 #include "base/trace.h"
 #include "insight/findings.h"
+#include "insight/replay.h"
 #include "process.h"
+#include "python.h"
 
 namespace mercutio::tool {
 namespace {
@@ -80,6 +82,7 @@ const char* name_of(TextKind kind) {
       return "notes";
     case TextKind::kSketch:
       return "sketch";
+    case TextKind::kShape:
     case TextKind::kCall:
       break;
   }
@@ -240,6 +243,7 @@ void print_json(std::FILE* out, const Job& job, i64 events) {
   json.key("hosts").value(job.hosts);
   json.key("seconds").value(job.seconds);
   json.key("finished").value(job.finished);
+  json.key("pattern").value(pattern_hash(job));
   json.key("verdict").value(verdict(job));
   put_findings(json, job);
   put_files(json, job);
@@ -287,8 +291,7 @@ bool write_json(const std::string& path, const Job& job, i64 events) {
 // A page or a Perfetto trace: made from the JSON by tools/report.
 int draw(const ReportOptions& options, const Job& job) {
   const std::string script = resolved(own_directory() + "/../share/mercutio/report/report.py");
-  const std::string python =
-      environment("MERCUTIO_PYTHON").empty() ? find_on_path("python3") : environment("MERCUTIO_PYTHON");
+  const std::string python = find_python("matplotlib, jinja2");
   if (python.empty() || script.empty())
     return complain("the page", python.empty() ? "python3 was not found" : "report.py is not installed");
   char folder[] = "/tmp/mercutio-report-XXXXXX";

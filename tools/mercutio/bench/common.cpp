@@ -32,7 +32,7 @@ bool stop_wanted() {
   return stop != 0;
 }
 
-Scratch::Scratch(const std::string& parent) : path_(parent + "/mercutio-bench.XXXXXX") {
+Scratch::Scratch(const std::string& parent, const std::string& name) : path_(parent + "/mercutio-" + name + ".XXXXXX") {
   if (!mkdtemp(path_.data())) path_.clear();
 }
 

@@ -14,7 +14,7 @@ namespace mercutio::tool {
 // A directory of our own, removed with everything in it. Its path is empty when it can't be made.
 class Scratch {
  public:
-  explicit Scratch(const std::string& parent);
+  explicit Scratch(const std::string& parent, const std::string& name = "bench");
   ~Scratch();
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;

@@ -2,63 +2,16 @@
 // beside its launcher.
 #include "contender.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <thread>
 
 #include "../locate.h"
+#include "../mpi_install.h"
 #include "../process.h"
 
 namespace mercutio::tool {
 namespace {
-
-struct Mpi {
-  std::string name, launcher,
-      folder;  // folder: where the launcher lies, as it was found
-  LauncherKind kind = LauncherKind::kNone;
-  std::string prefix;  // of an MPI outside the system's folders; else empty
-};
-
-std::string directory_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
-
-// The first thing that looks like a version: digits with a dot.
-std::string version_in(const std::string& text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!std::isdigit(static_cast<unsigned char>(text[i]))) continue;
-    const std::size_t end = text.find_first_not_of("0123456789.", i);
-    const std::string number = text.substr(i, end == std::string::npos ? end : end - i);
-    if (number.find('.') != std::string::npos) return number;
-    i += number.size();
-  }
-  return "";
-}
-
-Mpi describe(const std::string& launcher) {
-  Mpi mpi;
-  mpi.launcher = launcher;
-  mpi.folder = directory_of(launcher);
-  // Intel's mpirun is a script that needs its set-up script to have run; the
-  // launcher behind it does not.
-  const std::string behind = find_on_path(mpi.folder + "/mpiexec.hydra");
-  if (!find_on_path(mpi.folder + "/impi_info").empty() && !behind.empty()) mpi.launcher = behind;
-  const std::string text = capture({mpi.launcher, "--version"}, 20).text;
-  mpi.kind = classify_launcher(launcher, text);
-  const std::string family = mpi.kind == LauncherKind::kOpenMpi        ? "openmpi"
-                             : text.find("Intel") != std::string::npos ? "impi"
-                                                                       : "mpich";
-  mpi.name = family + "-" + version_in(text);
-  const std::string prefix = directory_of(mpi.folder);
-  if (prefix != "/usr" && prefix != "/usr/local" && !prefix.empty() && !resolved(prefix + "/lib").empty()) {
-    mpi.prefix = resolved(prefix);
-  }
-  return mpi;
-}
 
 std::vector<Mpi> find_mpis(const BenchOptions& options, Words& remarks) {
   static constexpr const char* kNames[] = {"mpirun.mpich", "mpirun.openmpi", "mpirun", "mpiexec"};
@@ -72,7 +25,7 @@ std::vector<Mpi> find_mpis(const BenchOptions& options, Words& remarks) {
       if (path.empty() && !options.launchers.empty()) remarks.push_back(name + " was not found");
       continue;
     }
-    Mpi mpi = describe(path);
+    Mpi mpi = describe_mpi(path);
     if (mpi.kind != LauncherKind::kOpenMpi && mpi.kind != LauncherKind::kHydra) {
       remarks.push_back(path + " is not an MPI launcher that bench knows");
       continue;
@@ -87,58 +40,11 @@ std::vector<Mpi> find_mpis(const BenchOptions& options, Words& remarks) {
   return mpis;
 }
 
-// mpirun.mpich has mpicc.mpich beside it, mpirun has mpicc.
-std::string compiler_of(const Mpi& mpi) {
-  const std::string name = mpi.launcher.substr(mpi.launcher.rfind('/') + 1);
-  const auto dot = name.find('.');
-  if (dot != std::string::npos && name.substr(dot) != ".hydra") {
-    const std::string path = find_on_path(mpi.folder + "/mpicc" + name.substr(dot));
-    if (!path.empty()) return path;
-  }
-  return find_on_path(mpi.folder + "/mpicc");
-}
-
-Words source_paths(const MeasuringProgram& program) {
-  const std::string folder = resolved(own_directory() + "/../share/mercutio/bench");
-  Words files;
-  for (const std::string& stem : program.sources) {
-    const std::string path = folder + "/" + stem + ".c";
-    if (!folder.empty() && !resolved(path).empty()) files.push_back(path);
-  }
-  return files;
-}
-
-// What an MPI that does not lie in the system's folders needs to be told, for
-// its compiler and its launcher.
-Words surroundings(const Mpi& mpi, bool crowded) {
-  Words words = {"env"};
-  if (!mpi.prefix.empty()) {
-    const std::string before = environment("LD_LIBRARY_PATH");
-    words.push_back("LD_LIBRARY_PATH=" + mpi.prefix + "/lib" + (before.empty() ? "" : ":" + before));
-    if (mpi.kind == LauncherKind::kOpenMpi) words.push_back("OPAL_PREFIX=" + mpi.prefix);
-    if (mpi.name.rfind("impi", 0) == 0) words.push_back("I_MPI_ROOT=" + mpi.prefix);
-  }
-  if (mpi.kind == LauncherKind::kOpenMpi && geteuid() == 0) {
-    words.insert(words.end(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
-  }
-  if (mpi.kind == LauncherKind::kHydra && crowded) words.push_back("MPIR_CVAR_CH4_PROGRESS_THROTTLE=1");
-  return words;
-}
-
 std::string compile(const Mpi& mpi, const MeasuringProgram& measuring, const std::string& scratch, Words& remarks) {
-  const std::string compiler = compiler_of(mpi), program = scratch + "/" + measuring.name + "-" + mpi.name;
-  if (!resolved(program).empty()) return program;
-  const Words files = source_paths(measuring);
-  if (files.empty()) remarks.push_back("the sources of the measuring program are not installed");
-  if (compiler.empty()) remarks.push_back(mpi.name + ": no mpicc beside " + mpi.launcher);
-  if (files.empty() || compiler.empty()) return "";
-  Words line = surroundings(mpi, false);
-  line.insert(line.end(), {compiler, "-std=gnu11", "-O2"});
-  line.insert(line.end(), files.begin(), files.end());
-  line.insert(line.end(), {"-o", program, "-ldl", "-lm"});
-  const Output output = capture(line, 120);
-  if (output.exit_code == 0) return program;
-  remarks.push_back(mpi.name + ": " + compiler + " failed: " + output.text.substr(0, 300));
+  const std::string program = scratch + "/" + measuring.name + "-" + mpi.name;
+  const std::string why = compile_program(mpi, "bench", measuring.sources, program);
+  if (why.empty()) return program;
+  remarks.push_back(why);
   return "";
 }
 

@@ -1,0 +1,25 @@
+#include "base/program.h"
+
+#include <gtest/gtest.h>
+
+namespace mercutio {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(Program, IsCalledAsTheKernelSays) {
+  EXPECT_EQ(program_name_in("./app\0in.nml\0"s, "app\n"), "app");
+  EXPECT_EQ(program_name_in("", "my app\n"), "my_app");
+  EXPECT_EQ(program_name_in("", ""), "program");
+  EXPECT_FALSE(program_name().empty());
+}
+
+TEST(Program, AScriptGoesByItsOwnName) {
+  EXPECT_EQ(program_name_in("/usr/bin/python3\0-u\0runs/step.py\0a.nc\0"s, "python3\n"), "step.py");
+  EXPECT_EQ(program_name_in("python3\0-c\0import a.b\0"s, "python3\n"), "python3");
+  EXPECT_EQ(program_name_in("python3\0-m\0module\0"s, "python3\n"), "python3");
+  EXPECT_EQ(program_name_in("python3\0"s, "python3.11\n"), "python3.11");
+}
+
+}  // namespace
+}  // namespace mercutio

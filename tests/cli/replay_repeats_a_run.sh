@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# A recorded run is repeated without its program, on both MPIs: the same files byte for byte, other hints or not; and what can't
+# be repeated is refused with a word of advice.
+. "$(dirname "$0")/lib.sh"
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+cd "$scratch"
+refused() {   # refused CODE TEXT COMMAND...
+  local code=0
+  timeout 60 "${@:3}" >out 2>err || code=$?
+  equals "$code" "$1"
+  contains "$(cat err)" "$2"
+}
+refused 1 "there is no such trace" "$MERCUTIO" replay none.mtrace
+head -c 4000 /dev/zero >bad.mtrace
+refused 1 "not a trace of this version" "$MERCUTIO" replay bad.mtrace
+refused 2 "trace is required" "$MERCUTIO" replay
+
+ran=0
+for mpi in mpich openmpi; do
+  command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null || continue
+  ran=$((ran + 1))
+  mapfile -t flags < <(launch_flags "mpirun.$mpi")
+  launcher=("mpirun.$mpi" "${flags[@]}")
+  mkdir "$mpi" "$mpi/in" "$mpi/again" "$mpi/twice"
+  "mpicc.$mpi" -O1 -o "app.$mpi" "$root/tests/apps/replay_app.c"
+  cd "$mpi"
+  [ "$mpi" != mpich ] || export LD_PRELOAD="$TEST_BUILD/tests/tools/libmpich_yield.so"
+  timeout 60 "$MERCUTIO" run --trace=app.mtrace -- "${launcher[@]}" "../app.$mpi" in
+  MERCUTIO_TRACE=twice.mtrace timeout 60 "$MERCUTIO" replay app.mtrace --to again --scratch . --hint romio_cb_write=enable --hint cb_nodes=1 -- "${launcher[@]}" >out
+  contains "$(cat out)" "I/O held a rank for"
+  diff -r in again || fail "$mpi: other bytes"
+  contains "$("$MERCUTIO" report twice.mtrace --json)" 'cb_nodes=1 (MPI_Info): applied'
+  hash="$("$MERCUTIO" report app.mtrace --json --events 0 | sed 's/.*"pattern":"\([0-9a-f]*\)".*/\1/')"
+  equals "${#hash}" 16
+  contains "$("$MERCUTIO" explain --trace app.mtrace)" "strategy:"
+  contains "$("$MERCUTIO" explain --trace app.mtrace)" "in/views ("
+  refused 1 "overwrites nothing" "$MERCUTIO" replay app.mtrace --to again -- "${launcher[@]}"
+  if [ "$ran" = 1 ]; then
+    timeout 60 "$MERCUTIO" replay twice.mtrace --to twice --scratch . --think --json -- "${launcher[@]}" >json
+    diff -r in twice || fail "the replay of a replay differs"
+    contains "$(cat json)" '"wrong": 0'
+    # Beside the original files, and gone afterwards.
+    before="$(ls in)"
+    timeout 60 "$MERCUTIO" replay app.mtrace --scratch . -- "${launcher[@]}" >/dev/null
+    equals "$(ls in)" "$before"
+    launcher[${#launcher[@]}-1]=1
+    refused 3 "the trace is of 2 ranks, and only 1 were started: start 2" "$MERCUTIO" replay app.mtrace --scratch . -- "${launcher[@]}"
+    refused 1 "no launcher of an MPI" "$MERCUTIO" replay app.mtrace -- true
+  fi
+  export LD_PRELOAD=""
+  cd ..
+done
+[ "$ran" -gt 0 ] || skip "there is no MPI here"

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""The tuner on runs that are made up: what it finds, what it refuses, what it leaves behind. tune_test.py FOLDER-OF-tools/tune"""
+import os
+import random
+import sys
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, sys.argv.pop(1))
+
+from mercutio_tune import command, profile, space as spaces   # noqa: E402
+from mercutio_tune.runs import Run, RunError, TooLong, digest, local_path   # noqa: E402
+from mercutio_tune.search import Search   # noqa: E402
+from mercutio_tune.verify import Pairs, sign_test   # noqa: E402
+
+NOTES = "cb_nodes=2 (site file /etc/x.toml:3): applied\nromio_ds_write=enable (MPI_Info): applied\nmercutio_depth=9 (MPI_Info): not applied, must be from 0 to 4\n"
+
+
+def job(**totals):
+    file = {"name": "out/field.nc", "file_system": "ext4", "seconds": 1.0, "totals": {"collective_write.calls": 10, **totals},
+            "by_rank": [{"ranks": 8}] * 8, "texts": [{"kind": "notes", "text": NOTES}]}
+    return {"program": "app", "pattern": "0123456789abcdef", "hosts": 1, "files": [file]}
+
+
+class Runner:
+    """Takes as long as `cost(hints)` says, give or take noise."""
+
+    def __init__(self, cost, noise=0.01):
+        self.cost, self.noise, self.random = cost, noise, random.Random(3)
+        self.count, self.asked, self.stop_after = 0, [], None
+
+    def run(self, hints, limit=None):
+        self.count += 1
+        self.asked.append(dict(hints))
+        if self.stop_after is not None and self.count > self.stop_after:
+            raise KeyboardInterrupt
+        seconds = self.cost(hints)
+        if isinstance(seconds, str):
+            raise RunError(seconds)
+        seconds *= self.random.uniform(1 - self.noise, 1 + self.noise)
+        if limit is not None and seconds > limit:
+            raise TooLong()
+        return Run(seconds, seconds, job(), {"out": "broken" if hints.get("romio_cb_read") == "disable" else "same"})
+
+
+def options(*words):
+    return command.parse([*words, "--quiet", "--", "app"])
+
+
+class TuneTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        os.environ["XDG_CONFIG_HOME"] = self.folder.name
+        self.written = Path(self.folder.name) / "mercutio/tuned/app-0123456789abcdef.toml"
+
+    def tune(self, runner, *words):
+        import optuna
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+        tuning = command.Tuning("mercutio", options(*words), self.folder.name)
+        tuning.make_runner = lambda: runner
+        try:
+            return tuning, tuning.run(optuna)
+        except KeyboardInterrupt:
+            return tuning, tuning.interrupted()
+
+    SEARCH = ("--search", "cb_nodes=1,2,4,8", "--search", "cb_buffer_size=1MiB,4MiB,16MiB", "--search", "mercutio_depth=1,2,4")
+
+    @staticmethod
+    def cost(hints):
+        """100 choices; the best is 1 s, the default 5 s; nodes and buffer matter together."""
+        seconds = 1.0
+        seconds += {"default": 3, "1": 3, "2": 1.5, "4": 0, "8": 0.8}[hints.get("cb_nodes", "default")]
+        seconds += {"default": 1, "1MiB": 1.2, "4MiB": 0.5, "16MiB": 0}[hints.get("cb_buffer_size", "default")]
+        return seconds + {"default": 0, "1": 0.4, "2": 0.1, "4": 0.05}[hints.get("mercutio_depth", "default")]
+
+    def test_finds_the_best_in_a_fraction_of_all_choices(self):
+        runner = Runner(self.cost)
+        tuning, code = self.tune(runner, "--trials", "20", *self.SEARCH)
+        self.assertEqual(code, 0)
+        self.assertEqual(tuning.candidate, {"cb_nodes": "4", "cb_buffer_size": "16MiB"})
+        self.assertLessEqual(len(tuning.search.trials) - 1, 20)
+        choices = [tuple(sorted(trial.hints.items())) for trial in tuning.search.trials]
+        self.assertEqual(len(choices), len(set(choices)), "a choice was run twice")
+        text = self.written.read_text()
+        for part in ('application = "app"', "ranks = 8", "frozen = false", "pairs_won = 8", '["*.nc"]\n', 'cb_nodes = 4\n', 'cb_buffer_size = "16MiB"\n'):
+            self.assertIn(part, text)
+        self.assertEqual(profile.hints_in(self.written), tuning.candidate)
+
+    def test_noise_is_no_gain(self):
+        tuning, code = self.tune(Runner(lambda hints: 1.0, noise=0.2), "--trials", "12", *self.SEARCH)
+        self.assertEqual(code, command.NOTHING_BETTER)
+        self.assertFalse(self.written.exists())
+        self.assertFalse(tuning.pairs.won())
+
+    def test_too_small_a_gain_is_none(self):
+        _, code = self.tune(Runner(lambda hints: 0.99 if hints else 1.0, noise=0.0001), "--trials", "4", *self.SEARCH)
+        self.assertEqual(code, command.NOTHING_BETTER)
+
+    def test_slow_and_failing_trials_are_no_answers(self):
+        def cost(hints):
+            if hints.get("cb_nodes") == "1":
+                return "it ended with code 1"
+            return 100.0 if hints.get("cb_nodes") == "2" else self.cost(hints)
+        tuning, code = self.tune(Runner(cost), "--trials", "20", *self.SEARCH)
+        self.assertEqual(code, 0)
+        troubles = {trial.trouble for trial in tuning.search.trials if trial.hints.get("cb_nodes") in ("1", "2")}
+        self.assertEqual(troubles, {"it ended with code 1", "ended: slower than the best so far"})
+
+    def test_hints_that_change_a_file_are_left_out(self):
+        tuning, code = self.tune(Runner(lambda hints: 0.1 if hints.get("romio_cb_read") == "disable" else 1.0), "--search", "romio_cb_read=enable,disable", "--trials", "4")
+        self.assertEqual(code, command.NOTHING_BETTER)
+        self.assertEqual(tuning.rules.differing, ["out"])
+        self.assertEqual(tuning.candidate, {})
+
+    def test_the_default_must_work(self):
+        with self.assertRaisesRegex(RunError, "code 7"):
+            self.tune(Runner(lambda hints: "it ended with code 7"), *self.SEARCH)
+
+    def test_stopped_it_keeps_the_best_so_far_apart(self):
+        runner = Runner(self.cost)
+        runner.stop_after = 12
+        _, code = self.tune(runner, "--trials", "40", *self.SEARCH)
+        self.assertEqual(code, command.STOPPED)
+        self.assertFalse(self.written.exists())
+        apart = Path(f"{self.written}.unverified")
+        self.assertIn("NOT VERIFIED", apart.read_text())
+        runner = Runner(self.cost)
+        _, code = self.tune(runner, "--verify", str(apart))
+        self.assertEqual(code, 0)
+        self.assertEqual(runner.count, 2 + 16)
+        self.assertTrue(self.written.exists())
+
+    def test_a_frozen_profile_stays(self):
+        self.written.parent.mkdir(parents=True)
+        self.written.write_text("[profile]\nfrozen = true   # for the campaign\n")
+        _, code = self.tune(Runner(self.cost), *self.SEARCH)
+        self.assertEqual(code, 1)
+        self.assertIn("campaign", self.written.read_text())
+        self.assertEqual(self.tune(Runner(self.cost), "--force", *self.SEARCH)[1], 0)
+
+    def test_what_somebody_set_is_left_alone(self):
+        tuning, _ = self.tune(Runner(lambda hints: 1.0), "--search", "romio_ds_write=enable,disable", "--search", "cb_nodes=1,2", "--trials", "3")
+        self.assertEqual(list(tuning.search.space), ["cb_nodes"])
+
+    def test_the_usual_space_follows_what_was_done(self):
+        run = Run(1, 1, job(**{"independent_read.strided_calls": 3}), {})
+        space = spaces.usual(run, fresh=True)
+        self.assertIn("cb_nodes", space)
+        self.assertIn("romio_ds_read", space)
+        self.assertNotIn("romio_ds_write", space)
+        self.assertNotIn("striping_factor", space)
+        run.main_file["file_system"] = "lustre"
+        self.assertIn("striping_factor", spaces.usual(run, fresh=True))
+        self.assertNotIn("striping_factor", spaces.usual(run, fresh=False))
+
+    def test_sign_test(self):
+        self.assertAlmostEqual(sign_test(8, 8), 1 / 256)
+        self.assertAlmostEqual(sign_test(7, 8), 9 / 256)
+        pairs = Pairs(8)
+        pairs.default, pairs.tuned = [1.0, 1.0], [2.0, 2.0]
+        self.assertTrue(pairs.hopeless())
+
+    def test_wrong_usage(self):
+        for words in (["--trials", "0"], ["--pairs", "4"], ["--search", "cb_nodes"], ["--search", "=1"], ["--factor", "1"], ["--fresh", "--pattern", "x"]):
+            with self.assertRaises(SystemExit) as left, open(os.devnull, "w", encoding="utf-8") as nothing:
+                sys.stderr, before = nothing, sys.stderr
+                try:
+                    options(*words)
+                finally:
+                    sys.stderr = before
+            self.assertEqual(left.exception.code, 2, words)
+
+    def test_names_and_digests(self):
+        self.assertEqual(local_path("ufs:/scratch/a"), "/scratch/a")
+        self.assertEqual(local_path("run:1/a"), "1/a")
+        self.assertEqual(local_path("a/b:c"), "a/b:c")
+        self.assertEqual(digest("/no/such/file"), "")
+        self.assertEqual(profile.glob_for(Run(1, 1, job(), {})), "*.nc")
+
+
+if __name__ == "__main__":
+    unittest.main()

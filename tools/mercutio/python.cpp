@@ -1,0 +1,18 @@
+#include "python.h"
+
+#include "process.h"
+
+namespace mercutio::tool {
+
+std::string find_python(const std::string& modules) {
+  const std::string named = environment("MERCUTIO_PYTHON");
+  if (!named.empty()) return named;
+  const std::string first = find_on_path("python3");
+  const std::string look = "import importlib.util, sys; sys.exit(not all(importlib.util.find_spec(m) for m in '" + modules + "'.split(', ')))";
+  for (const std::string& python : {first, std::string("/usr/bin/python3")}) {
+    if (!python.empty() && capture({python, "-c", look}, 60).exit_code == 0) return python;
+  }
+  return first;
+}
+
+}  // namespace mercutio::tool

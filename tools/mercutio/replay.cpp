@@ -1,0 +1,197 @@
+// The script is the library's own (src/insight/replay.h). The program is compiled for the MPI that is to run it, as those of
+// `mercutio bench` are; both lie where all nodes see them: beside the files, unless told otherwise.
+#include "replay.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "bench/common.h"
+#include "bench/contender.h"
+#include "insight/replay.h"
+#include "locate.h"
+#include "mpi_install.h"
+#include "process.h"
+#include "run.h"
+
+namespace mercutio::tool {
+namespace {
+
+int complain(const std::string& about, const std::string& why) {
+  std::fprintf(stderr, "mercutio replay: %s: %s\n", about.c_str(), why.c_str());
+  return 1;
+}
+
+// "ufs:/scratch/a" -> "/scratch/a"
+std::string without_prefix(const std::string& name) {
+  const auto colon = name.find(':');
+  return colon != std::string::npos && colon > 1 && name.find('/') > colon && name.compare(colon, 3, "://") != 0 ? name.substr(colon + 1) : name;
+}
+
+std::string directory_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool is_directory(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+// Where the replay writes: never to what is there already.
+struct Targets {
+  Words names;
+  std::string why_not;
+};
+
+Targets targets_of(const ReplayOptions& options, const Replay& replay) {
+  Targets targets;
+  std::set<std::string> taken;
+  const bool folder = is_directory(options.target);
+  if (!options.target.empty() && !folder && (replay.files.size() > 1 || options.target.back() == '/'))
+    return {{}, options.target + " is no directory, and the job used " + std::to_string(replay.files.size()) + " files: make the directory first"};
+  for (const ReplayFile& file : replay.files) {
+    const std::string own = without_prefix(file.name);
+    std::string name = options.target.empty() ? file.name + ".replay"
+                       : folder               ? options.target + "/" + own.substr(own.rfind('/') + 1)
+                                              : options.target;
+    while (!taken.insert(name).second) name += ".2";
+    std::error_code ignored;
+    if (std::filesystem::exists(without_prefix(name), ignored))
+      return {{}, without_prefix(name) + " exists; a replay overwrites nothing: remove it, or name another place with --to"};
+    targets.names.push_back(std::move(name));
+  }
+  return targets;
+}
+
+// A launcher with its options, and the MPI it belongs to.
+struct Start {
+  Words words;
+  int at = -1;  // of the launcher
+  Mpi mpi;
+  std::string shim, why_not;
+};
+
+bool names_ranks(const Words& words) {
+  static const std::set<std::string> kOptions = {"-n", "-np", "--np", "-c", "--n", "--ntasks"};
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) { return kOptions.count(word) > 0 || word.rfind("--ntasks=", 0) == 0; });
+}
+
+Start find_start(const ReplayOptions& options, i64 ranks) {
+  Start start;
+  start.words = options.command;
+  if (!options.command.empty()) {
+    start.at = find_launcher(options.command);
+    if (start.at < 0) return {{}, -1, {}, "", joined(options.command, " ") + ": no launcher of an MPI that is known (mpirun, mpiexec, srun)"};
+    const std::string path = find_on_path(options.command[start.at]);
+    if (path.empty()) return {{}, -1, {}, "", options.command[start.at] + " was not found"};
+    start.mpi = describe_mpi(path);
+    if (!names_ranks(start.words)) start.words.insert(start.words.begin() + start.at + 1, {"-n", std::to_string(ranks)});
+    return start;
+  }
+  std::string path;
+  for (const char* name : {"mpirun", "mpiexec", "mpirun.mpich", "mpirun.openmpi"}) {
+    if (path.empty()) path = find_on_path(name);
+  }
+  if (path.empty()) return {{}, -1, {}, "", "no MPI was found on PATH; name its launcher: mercutio replay TRACE -- mpirun -n " + std::to_string(ranks)};
+  start.mpi = describe_mpi(path);
+  const bool crowded = ranks > static_cast<i64>(std::thread::hardware_concurrency());
+  start.words = surroundings(start.mpi, crowded);
+  start.at = static_cast<int>(start.words.size());
+  start.words.push_back(start.mpi.launcher);
+  if (crowded && start.mpi.kind == LauncherKind::kOpenMpi) start.words.push_back("--oversubscribe");
+  if (crowded && start.mpi.name.rfind("mpich", 0) == 0) start.shim = find_rank_library("libmpich_yield.so");
+  start.words.insert(start.words.end(), {"-n", std::to_string(ranks)});
+  return start;
+}
+
+// The launcher's whole line.
+Words line_of(const ReplayOptions& options, const Start& start, const Words& program) {
+  const std::string library = options.host ? "" : find_library(kTrampoline);
+  Variables variables = variables_for_ranks(library, {});
+  if (!start.shim.empty()) {
+    const auto preload = std::find_if(variables.begin(), variables.end(), [](const auto& one) { return one.first == "LD_PRELOAD"; });
+    if (preload != variables.end())
+      preload->second = append_preload(preload->second, start.shim);
+    else
+      variables.emplace_back("LD_PRELOAD", start.shim);
+  }
+  Words line = start.words;
+  line.insert(line.end(), program.begin(), program.end());
+  return add_variables(start.mpi.kind, line, start.at, variables);
+}
+
+void print_result(const ReplayOptions& options, const Replay& replay, const std::string& line) {
+  const FlatJson values = parse_flat_json(line);
+  if (options.json) {
+    std::printf("%s", line.c_str());
+    return;
+  }
+  std::printf("%.0f calls of %lld ranks: %.4g MiB written, %.4g MiB read\n", number(values, "calls"), static_cast<long long>(replay.ranks),
+              number(values, "written") / (1 << 20), number(values, "read") / (1 << 20));
+  std::printf("I/O held a rank for %.6f s at most, of %.6f s\n", number(values, "io_seconds"), number(values, "seconds"));
+}
+
+int run_replay(const ReplayOptions& options, const Replay& replay, const Words& names, const std::string& folder) {
+  const Start start = find_start(options, replay.ranks);
+  if (!start.why_not.empty()) return complain("the launcher", start.why_not);
+  const std::string program = folder + "/mercutio-replay-" + start.mpi.name, script = folder + "/script", result = folder + "/result";
+  const std::string why = compile_program(start.mpi, "replay", {"main", "play", "script", "types", "data"}, program);
+  if (!why.empty()) return complain("the replaying program can't be compiled", why);
+  std::ofstream out(script, std::ios::binary);
+  out << script_of(replay, names);
+  out.close();
+  if (!out) return complain(script, "can't be written");
+  Words words = {program, script, result};
+  for (const std::string& hint : options.hints) words.insert(words.end(), {"--hint", hint});
+  if (options.think) words.push_back("--think");
+  if (!options.target.empty()) words.push_back("--keep");
+  if (!options.verify) words.push_back("--no-verify");
+  std::remove(result.c_str());
+  const int code = run_through(line_of(options, start, words));
+  std::string line;
+  std::ifstream in(result);
+  const bool done = static_cast<bool>(std::getline(in, line));
+  std::remove(result.c_str());
+  if (code != 0 || !done) {
+    if (options.target.empty()) {
+      for (const std::string& name : names) std::remove(without_prefix(name).c_str());
+    }
+    return code != 0 ? code : complain("the replaying program", "ended without a result");
+  }
+  print_result(options, replay, line + "\n");
+  const double wrong = number(parse_flat_json(line), "wrong");
+  return wrong > 0 ? complain("what was read", std::to_string(static_cast<i64>(wrong)) + " bytes are neither what was written there nor zero") : 0;
+}
+
+}  // namespace
+
+int replay(const ReplayOptions& options) {
+  auto traces = read_trace(options.trace);
+  if (!traces) return complain(options.trace, traces.error().what + "; a trace is made by: mercutio run --trace=" + options.trace + " -- mpirun ...");
+  const Job job = job_of(std::move(*traces));
+  const auto made = make_replay(job);
+  if (!made) return complain(options.trace, "it can't be repeated: " + made.error().what);
+  for (const std::string& hint : options.hints) {
+    if (hint.find('=') == std::string::npos || hint[0] == '=') {
+      complain("--hint " + hint, "must be key=value");
+      return 2;
+    }
+  }
+  if (!options.host && find_library(kTrampoline).empty()) return complain("libmercutio.so", "was not found in " + library_directories().front());
+  const Targets targets = targets_of(options, *made);
+  if (!targets.why_not.empty()) return complain("--to", targets.why_not);
+  if (!made->missing.empty()) std::fprintf(stderr, "mercutio replay: note: %s\n", made->missing.c_str());
+  if (!options.scratch.empty()) return run_replay(options, *made, targets.names, options.scratch);
+  const std::string beside = directory_of(without_prefix(targets.names.front()));
+  const Scratch scratch(is_directory(beside) ? beside : std::filesystem::temp_directory_path().string(), "replay");
+  if (scratch.path().empty()) return complain(beside, "no directory can be made there; name another place with --to or --scratch");
+  return run_replay(options, *made, targets.names, scratch.path());
+}
+
+}  // namespace mercutio::tool

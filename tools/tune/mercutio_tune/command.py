@@ -1,0 +1,277 @@
+"""The command: options, order of events, what is said. Exit codes: 0 a profile was written; 3 nothing is better than the
+default; 1 something is wrong; 2 wrong usage; 130 stopped."""
+import argparse
+import json
+import shlex
+import signal
+import sys
+import tempfile
+import time
+import warnings
+
+from . import profile, space as spaces
+from .runs import CommandRunner, PatternRunner, RunError, TooLong
+from .search import Search
+from .verify import Pairs, SURE, WORTH
+
+NOTHING_BETTER, STOPPED = 3, 130
+
+
+class Rules:
+    """What trials are judged by, and where progress goes."""
+
+    class Differs(Exception):
+        pass
+
+    def __init__(self, options):
+        self.options = options
+        self.factor, self.grace, self.seed = options.factor, 1.0, options.seed
+        self.patience = None          # of a run in a pair
+        self.reference = {}           # digests of the default's files
+        self.unstable = set()         # files that differ from one default run to the next
+        self.started = time.monotonic()
+        self.differing = []
+        self.live = sys.stderr.isatty() and not options.quiet
+
+    def measure(self, run):
+        return run.io_seconds if self.options.objective == "io" else run.seconds
+
+    def compared(self):
+        return sorted(path for path in self.reference if path not in self.unstable)
+
+    def same(self, run):
+        for path in self.compared():
+            if run.digests.get(path) != self.reference[path]:
+                self.differing.append(path)
+                return f"{path} differs from what the default makes"
+        return ""
+
+    def out_of_time(self, search):
+        if not self.options.time_limit:
+            return False
+        ahead = (2 * self.options.pairs + 1) * search.default.run.seconds
+        return time.monotonic() - self.started + ahead > self.options.time_limit
+
+    def progress(self, text):
+        if self.live:
+            print(f"\r{text[:118]:<118}", end="", file=sys.stderr, flush=True)
+        elif self.options.verbose:
+            print(text, file=sys.stderr, flush=True)
+
+    def tell(self, search, trial):
+        value = trial.trouble.splitlines()[0] if trial.value is None else f"{trial.value:.4f} s"
+        hints = " ".join(f"{hint}={setting}" for hint, setting in trial.hints.items())
+        self.progress(f"trial {len(search.trials) - 1}: {value} (best {search.best.value:.4f} s) {hints}")
+
+    def tell_pair(self, pairs):
+        self.progress(f"pair {pairs.done} of {pairs.planned}: {pairs.default[-1]:.4f} s by default, {pairs.tuned[-1]:.4f} s tuned")
+
+    def end_progress(self):
+        if self.live:
+            print(f"\r{'':<118}\r", end="", file=sys.stderr, flush=True)
+
+
+def parse(words):
+    at = words.index("--") if "--" in words else len(words)
+    parser = argparse.ArgumentParser(
+        prog="mercutio tune", usage="mercutio tune [options] -- command... | mercutio tune --pattern trace [options] [-- launcher...]",
+        description="Search the hints with which a command, or a recorded pattern, does its I/O fastest, and keep them for later runs.",
+        epilog="Exit code: 0 a profile was written, 3 nothing is better than the default, 1 a problem, 2 wrong usage, 130 stopped.")
+    parser.add_argument("--pattern", metavar="TRACE", help="replay this trace instead of running a command")
+    parser.add_argument("--trials", type=int, default=24, metavar="N", help="runs of the search, at most (24)")
+    parser.add_argument("--pairs", type=int, default=8, metavar="N", help="pairs of runs that decide in the end (8)")
+    parser.add_argument("--time-limit", type=float, metavar="S", help="seconds that everything may take")
+    parser.add_argument("--search", action="append", default=[], metavar="HINT=V1,V2", help="search this hint with these values; may be repeated; else those that can matter")
+    parser.add_argument("--output", action="append", default=[], metavar="FILE", help="a file that must stay the same; may be repeated; else those the command is seen to write")
+    parser.add_argument("--fresh", action="store_true", help="remove those files before each run; needed to search striping")
+    parser.add_argument("--file", metavar="GLOB", help="files the hints are for; else by the ending of those used most")
+    parser.add_argument("--objective", choices=("io", "time"), default="io", help="io: how long the calls of MPI-IO hold the slowest rank (default); time: the whole command")
+    parser.add_argument("--factor", type=float, default=1.5, metavar="F", help="a trial that takes F times as long as the best is ended (1.5)")
+    parser.add_argument("--profile", metavar="FILE", help="write the profile here instead of where later runs find it")
+    parser.add_argument("--verify", metavar="PROFILE", help="search nothing: compare the hints of this profile with the default, in pairs")
+    parser.add_argument("--to", metavar="DIR", help="with --pattern: where the replay's files are")
+    parser.add_argument("--force", action="store_true", help="replace a profile that is frozen")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the search (1)")
+    parser.add_argument("--json", metavar="FILE", help="write all trials here")
+    parser.add_argument("--quiet", action="store_true", help="no progress on a terminal")
+    parser.add_argument("--verbose", action="store_true", help="a line for each run on stderr, also where it is no terminal")
+    options = parser.parse_args(words[:at])
+    options.command = words[at + 1:]
+    if not options.pattern and not options.command:
+        parser.error("nothing to run; for example: mercutio tune -- mpirun -n 4 ./app")
+    for name, least in (("trials", 1), ("pairs", 5)):
+        if getattr(options, name) < least:
+            parser.error(f"--{name} must be {least} or more" + (": with fewer pairs nothing is beyond noise" if name == "pairs" else ""))
+    if options.factor <= 1:
+        parser.error("--factor must be more than 1")
+    if options.time_limit is not None and options.time_limit <= 0:
+        parser.error("--time-limit must be more than 0")
+    try:
+        options.space = spaces.wanted(options.search)
+    except spaces.SpaceError as error:
+        parser.error(str(error))
+    if options.fresh and options.pattern:
+        parser.error("--fresh goes with a command; replays always begin without files")
+    return options
+
+
+def say(text):
+    print(f"mercutio tune: {text}", flush=True)
+
+
+def complain(text):
+    print(f"mercutio tune: {text}", file=sys.stderr)
+    return 1
+
+
+def listed(hints):
+    return " ".join(f"{hint}={value}" for hint, value in hints.items())
+
+
+class Tuning:
+    def __init__(self, mercutio, options, scratch):
+        self.mercutio, self.options, self.scratch = mercutio, options, scratch
+        self.rules = Rules(options)
+        self.search = self.pairs = None
+        self.candidate = {}
+
+    def make_runner(self):
+        options = self.options
+        if options.pattern:
+            return PatternRunner(self.mercutio, self.scratch, "*", options.pattern, options.command, options.to)
+        return CommandRunner(self.mercutio, self.scratch, options.file, options.command, options.output, options.fresh)
+
+    def begin(self):
+        """The default, twice: what it takes, and which files are the same each time."""
+        self.runner = self.make_runner()
+        self.rules.progress("the default, twice")
+        first, second = self.runner.run({}), self.runner.run({})
+        self.rules.reference = first.digests
+        self.rules.unstable = {path for path, value in first.digests.items() if not value or second.digests.get(path) != value}
+        self.default = min(first, second, key=self.rules.measure)
+        self.rules.patience = 20 * max(first.seconds, second.seconds) + 60
+        self.glob = self.options.file or profile.glob_for(self.default)
+        self.runner.glob = "*" if self.options.pattern else self.glob   # replays have their own directories
+        self.path = self.options.profile or profile.path_for(self.default)
+        for path in sorted(self.rules.unstable):
+            say(f"note: {path} is not the same after each run of the default, so it can't be compared")
+        if not self.rules.compared():
+            say("note: there is no file to compare; --output FILE names one")
+
+    def make_space(self):
+        fresh = self.options.fresh or bool(self.options.pattern)
+        space = dict(self.options.space) or spaces.usual(self.default, fresh)
+        for hint, origin in spaces.fixed_by_user(self.default).items():
+            if space.pop(hint, None):
+                say(f"note: {hint} is left as it is: {origin} sets it, which wins over the tuner")
+        return space
+
+    def find(self, optuna):
+        space = self.make_space()
+        if not space:
+            return say("there is no hint that could matter for this I/O; --search HINT=VALUE,VALUE names one")
+        self.search = Search(self.runner, space, self.rules)
+        self.search.begin(self.default)
+        self.search.go(optuna, self.options.trials)
+        self.candidate = self.search.best.hints
+        return None
+
+    def decide(self):
+        """The pairs; True when the candidate is to be kept."""
+        self.pairs = Pairs(self.options.pairs)
+        if not self.candidate:
+            return False
+        try:
+            self.pairs.take(self.runner, self.candidate, self.rules)
+        except (self.rules.Differs, RunError, TooLong) as trouble:
+            complain(f"{listed(self.candidate)}: {trouble or 'took too long'}")
+            return False
+        return self.pairs.won()
+
+    def text(self, verified):
+        evidence = {"pairs": self.pairs or Pairs(0), "verified": verified, "runs": self.runner.count, "compared": self.rules.compared(),
+                    "command": shlex.join(self.options.command) or f"replay of {self.options.pattern}",
+                    "objective": "seconds that MPI-IO held the slowest rank" if self.options.objective == "io" else "seconds of the whole run"}
+        return profile.text_of(self.default, profile.place_of(self.default), self.glob, self.candidate, evidence)
+
+    def conclude(self, kept):
+        unit = "I/O" if self.options.objective == "io" else "the run"
+        pairs = self.pairs
+        if self.rules.differing:
+            complain(f"with some hints {', '.join(sorted(set(self.rules.differing)))} came out differently; these hints were left out, and this is an error worth a report")
+        if kept:
+            profile.write(self.path, self.text(True))
+            say(f"{unit} is {pairs.gain:.2f} times as fast with {listed(self.candidate)}")
+            say(f"it won {pairs.wins} of {pairs.done} pairs of runs (sign test {pairs.level:.4f}); {self.runner.count} runs in all")
+            say(f"written to {self.path}; later runs use it by themselves" if not self.options.profile else f"written to {self.path}; use it with MERCUTIO_PROFILE={self.path}")
+            return 0
+        if self.candidate:
+            say(f"nothing is kept: {listed(self.candidate)} seemed better; it won {pairs.wins} of {pairs.done} pairs of runs "
+                f"at {pairs.gain:.2f} times the speed (needed: a sign test of at most {SURE} over {pairs.planned} pairs, and {WORTH} times)")
+        else:
+            say(f"nothing is kept: no hints were faster than the default, in {self.runner.count} runs")
+        return NOTHING_BETTER
+
+    def interrupted(self):
+        if self.search and not self.candidate:
+            self.candidate = self.search.best.hints
+        if not self.candidate:
+            complain("stopped; nothing better than the default was found until then")
+            return STOPPED
+        path = f"{self.path}.unverified"
+        profile.write(path, self.text(False))
+        complain(f"stopped; the best until then, {listed(self.candidate)}, is in {path}. Later runs don't use it by themselves, as it was "
+                 f"not compared with the default: do that with --verify {path}, or use it with MERCUTIO_PROFILE={path}")
+        return STOPPED
+
+    def write_json(self):
+        trials = [{"hints": trial.hints, "seconds": trial.value, "trouble": trial.trouble} for trial in (self.search.trials if self.search else [])]
+        pairs = {"default": self.pairs.default, "tuned": self.pairs.tuned} if self.pairs else None
+        with open(self.options.json, "w", encoding="utf-8") as stream:
+            json.dump({"trials": trials, "best": self.candidate, "pairs": pairs, "runs": self.runner.count}, stream, indent=1)
+
+    def run(self, optuna):
+        self.begin()
+        if profile.is_frozen(self.path) and not self.options.force:
+            return complain(f"{self.path} is frozen; --force replaces it, --profile FILE writes another")
+        if self.options.verify:
+            self.candidate = profile.hints_in(self.options.verify)
+            if not self.candidate:
+                return complain(f"{self.options.verify} holds no hints")
+        else:
+            self.find(optuna)
+        kept = self.decide()
+        self.rules.end_progress()
+        if self.options.json:
+            self.write_json()
+        return self.conclude(kept)
+
+
+def tune(mercutio, options, optuna):
+    with tempfile.TemporaryDirectory(prefix="mercutio-tune.", dir=options.to or ".") as scratch:
+        tuning = Tuning(mercutio, options, scratch)
+        try:
+            return tuning.run(optuna)
+        except KeyboardInterrupt:
+            tuning.rules.end_progress()
+            return tuning.interrupted() if hasattr(tuning, "path") else STOPPED
+        except RunError as error:
+            tuning.rules.end_progress()
+            return complain(f"the run with the default can't be used: {error}" if not options.pattern else str(error))
+
+
+def main(mercutio, words):
+    options = parse(words)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    optuna = None
+    if not options.verify:
+        try:
+            import optuna
+        except ImportError:
+            return complain("needs Python's optuna (Debian: apt install python3-optuna; elsewhere: pip install optuna, and MERCUTIO_PYTHON names the Python that has it)")
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    try:
+        return tune(mercutio, options, optuna)
+    except OSError as error:
+        return complain(str(error))

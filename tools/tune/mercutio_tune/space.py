@@ -1,0 +1,81 @@
+"""Which hints are searched, and with which values: those that can matter for what the default run was seen to do."""
+
+DEFAULT = "default"
+# Where hints come from that the tuner may change: what somebody said in so many words stays.
+TUNABLE_ORIGINS = ("measured", "site file", "tuner", "default")
+STRIPED = ("lustre", "beegfs", "gpfs", "pvfs", "orangefs")
+
+
+class SpaceError(Exception):
+    pass
+
+
+def doublings(low, high):
+    values = []
+    while low <= high:
+        values.append(low)
+        low *= 2
+    return values
+
+
+def fixed_by_user(run):
+    """Hints that the program or the user has set, from the notes of the trace: {name: origin}."""
+    fixed = {}
+    for notes in run.notes:
+        for line in notes.splitlines():
+            key, found, rest = line.partition("=")
+            origin = rest.partition(" (")[2].partition("): ")[0]
+            if found and origin and rest.endswith("applied") and not origin.startswith(TUNABLE_ORIGINS):
+                fixed[key] = origin
+    return fixed
+
+
+def usual(run, fresh):
+    """{hint: values}, without the default, most promising first."""
+    space = {}
+    ranks = run.file_ranks
+    if run.totals("collective_write.calls") + run.totals("collective_read.calls") > 0:
+        space["mercutio_strategy"] = ["two_phase", "individual"]
+        space["cb_nodes"] = [str(n) for n in sorted({1, *doublings(2, min(ranks, 64)), ranks})][-5:] if ranks > 1 else []
+        space["cb_buffer_size"] = ["1MiB", "4MiB", "16MiB", "64MiB"]
+        space["mercutio_depth"] = ["1", "2", "4"]
+        if ranks > 1:
+            space["mercutio_exchange"] = ["messages", "shared_memory"]
+        if run.nodes > 1:
+            space["mercutio_order"] = ["ring", "nd_shift", "nd_rank_shift"]
+    if run.totals("independent_write.strided_calls") > 0:
+        space["romio_ds_write"] = ["enable", "disable"]
+        space["ind_wr_buffer_size"] = ["512KiB", "4MiB", "16MiB"]
+    if run.totals("independent_read.strided_calls") > 0:
+        space["romio_ds_read"] = ["enable", "disable"]
+        space["ind_rd_buffer_size"] = ["1MiB", "4MiB", "16MiB"]
+    if run.totals("independent_write.small_calls") + run.totals("independent_read.small_calls") > 0:
+        space["mercutio_cache_bytes"] = ["256KiB", "1MiB", "8MiB"]
+    if fresh and run.file_system in STRIPED:
+        space["striping_factor"] = ["1", "4", "16", "64"]
+        space["striping_unit"] = ["1MiB", "4MiB", "16MiB"]
+    return {hint: values for hint, values in space.items() if values}
+
+
+def wanted(texts):
+    """From --search hint=v1,v2."""
+    space = {}
+    for text in texts:
+        hint, found, values = text.partition("=")
+        listed = [value.strip() for value in values.split(",") if value.strip()]
+        if not found or not hint or not listed:
+            raise SpaceError(f"--search {text}: must be hint=value,value,...")
+        space[hint.strip()] = listed
+    return space
+
+
+def size(space):
+    total = 1
+    for values in space.values():
+        total *= len(values) + 1
+    return total
+
+
+def hints_of(choice):
+    """What a choice sets; the default of a hint is to say nothing of it."""
+    return {hint: value for hint, value in choice.items() if value != DEFAULT}

@@ -1,14 +1,24 @@
-// What remote files carry, beside what the same number of plain TLS streams carries in the same run: server and client are two
-// processes on this machine, the file is in /dev/shm. One line a case: streams, what, plain MB/s, remote MB/s, ratio.
-//   remote_streams [MiB, default 256]
+// What remote files carry, beside what as many plain TLS streams carry in the same run. Clients and servers are processes on
+// this machine, the file is in /dev/shm; Stampi's pattern: the clients' blocks take turns in one file. The cases take turns,
+// too, and the medians of their ratios are printed: MB/s on the clock, and processor time for a byte of both sides together.
+//   plain   OpenSSL as it comes: blocking SSL_write and SSL_read of 256 KiB, nothing checked, nothing stored
+//   write   mercutio, in blocks of 4 KiB to 1 MiB
+//   read    the same way back
+//   old     Stampi's old mode: one client process, one server, one stream, a call waits for the one before
+//   remote_streams [MiB of a client (64)] [clients (4)] [streams of a client (1)] [rounds (5)]
+#include <openssl/ssl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <map>
 
 #include "../tests/remote/relay.h"
 #include "base/trace.h"
@@ -19,134 +29,260 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr i64 kCall = 8 * MiB;
+constexpr i64 kCall = 8 * MiB, kPlainBlock = 256 * KiB;
+constexpr i64 kBlocks[] = {4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, 1 * MiB};
 
-double mb_per_s(i64 bytes, i64 start_ns) {
-  return static_cast<double>(bytes) * 1e3 / static_cast<double>(now_ns() - start_ns);
+struct Settings {
+  i64 bytes = 64 * MiB, clients = 4, streams = 1, rounds = 5;
+};
+struct Figure {
+  double seconds = 0, processor = 0;
+};
+
+[[noreturn]] void fail(const char* what) {
+  std::perror(what);
+  std::exit(1);
 }
 
-// Frames of the largest block, each answered by a byte: what a transfer over bare TLS would do.
-void swallow(const std::shared_ptr<TlsContext>& tls, int fd, i64 bytes) {
-  Channel channel(std::move(*tls->wrap(fd)), "plain");
-  if (!channel.shake_hands(10'000)) return;
-  Frame frame;
-  for (i64 left = bytes; left > 0; left -= frame.header.data_bytes)
-    if (const auto got = channel.receive(frame, kMaxDataBytes, 60'000); !got || !*got) return;
-  (void)channel.send(frame_of(Kind::kPong, 0, {}), 60'000);
+double processor_of(pid_t pid) {
+  clockid_t clock;
+  timespec time{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-double plain(const Key& key, i64 streams, i64 bytes) {
-  int port = 0;
-  const int listener = listen_here(port);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const auto tls = *make_tls(TlsSide::kServer, key);
-    std::vector<std::thread> threads;
-    for (i64 i = 0; i < streams; ++i) threads.emplace_back(swallow, tls, ::accept(listener, nullptr, nullptr), bytes / streams);
-    for (std::thread& thread : threads) thread.join();
+// Processes that begin together: the clock runs from their start to the end of the last one.
+Figure together(i64 count, const std::vector<pid_t>& servers, const std::function<std::function<void()>(i64)>& prepare) {
+  int ready[2], go[2];
+  if (::pipe(ready) != 0 || ::pipe(go) != 0) fail("pipe");
+  std::vector<pid_t> children;
+  for (i64 i = 0; i < count; ++i) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    ::close(go[1]);
+    const auto work = prepare(i);
+    char byte = 0;
+    (void)!::write(ready[1], &byte, 1);
+    (void)!::read(go[0], &byte, 1);
+    work();
     ::_exit(0);
   }
-  ::close(listener);
-  const auto tls = *make_tls(TlsSide::kClient, key);
-  std::vector<std::thread> threads;
-  std::vector<std::unique_ptr<Channel>> channels;
-  for (i64 i = 0; i < streams; ++i) {
-    channels.push_back(std::make_unique<Channel>(std::move(*tls->wrap(connect_to(port))), "plain"));
-    if (!channels.back()->shake_hands(10'000)) std::exit(1);
-  }
+  char byte = 0;
+  for (i64 i = 0; i < count; ++i)
+    if (::read(ready[0], &byte, 1) != 1) fail("read");
+  const auto processor = [&] {
+    double sum = 0;
+    for (const pid_t pid : servers) sum += processor_of(pid);
+    rusage used{};
+    (void)::getrusage(RUSAGE_CHILDREN, &used);
+    return sum + static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+  };
+  const double before = processor();
   const i64 start = now_ns();
-  for (auto& channel : channels)
-    threads.emplace_back([&channel, share = bytes / streams] {
-      Buffer frame(static_cast<size_t>(kHeaderBytes + MiB), std::byte{7});
-      seal(frame, Kind::kWrite, 1, 0);
-      for (i64 left = share; left > 0; left -= MiB)
-        if (!channel->send(frame, 60'000)) std::exit(1);
-      Frame answer;
-      (void)channel->receive(answer, 0, 60'000);
-    });
-  for (std::thread& thread : threads) thread.join();
-  const double speed = mb_per_s(bytes, start);
-  (void)::waitpid(child, nullptr, 0);
-  return speed;
+  for (const int fd : {ready[0], ready[1], go[0], go[1]}) ::close(fd);
+  for (const pid_t child : children) {
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child || status != 0) fail("a client");
+  }
+  return {static_cast<double>(now_ns() - start) * 1e-9, processor() - before};
 }
 
-struct Served {
-  pid_t child;
-  int port;
-};
-Served serve(const Key& key) {
+// What OpenSSL does by itself, but for the key.
+SSL* plain_stream(TlsContext& tls, int fd) {
+  auto* const context = static_cast<SSL_CTX*>(tls.native());
+  SSL_CTX_set_read_ahead(context, 0);
+  SSL_CTX_clear_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE);
+  SSL* const ssl = SSL_new(context);
+  SSL_set_fd(ssl, fd);
+  return ssl;
+}
+
+// The plain server: a thread a stream, which reads until the client is done, and says so.
+pid_t plain_server(const Key& key, int& port) {
+  const int listener = listen_here(port);
+  const pid_t child = ::fork();
+  if (child != 0) return ::close(listener), child;
+  const auto tls = *make_tls(TlsSide::kServer, key);
+  for (;;) {
+    const int fd = ::accept(listener, nullptr, nullptr);
+    start_thread([tls, fd] {
+      SSL* const ssl = plain_stream(*tls, fd);
+      std::vector<char> buffer(kPlainBlock);
+      if (SSL_accept(ssl) != 1) fail("SSL_accept");
+      while (SSL_read(ssl, buffer.data(), static_cast<int>(buffer.size())) > 0) {
+      }
+      (void)SSL_shutdown(ssl);
+      SSL_free(ssl);
+      ::close(fd);
+    }).detach();
+  }
+}
+
+std::function<void()> plain_client(const Key& key, int port, const Settings& settings) {
+  const auto tls = *make_tls(TlsSide::kClient, key);
+  std::vector<SSL*> streams;
+  for (i64 i = 0; i < settings.streams; ++i) {
+    streams.push_back(plain_stream(*tls, connect_to(port)));
+    if (SSL_connect(streams.back()) != 1) fail("SSL_connect");
+  }
+  return [streams, tls, settings] {
+    std::vector<std::thread> threads;
+    for (SSL* const ssl : streams)
+      threads.emplace_back([ssl, share = settings.bytes / settings.streams] {
+        std::vector<char> data(kPlainBlock, 5);
+        for (i64 left = share; left > 0; left -= kPlainBlock)
+          for (int done = 0; done < kPlainBlock;) {
+            const int sent = SSL_write(ssl, data.data() + done, static_cast<int>(kPlainBlock) - done);
+            if (sent <= 0) fail("SSL_write");
+            done += sent;
+          }
+        (void)SSL_shutdown(ssl);
+        char byte = 0;
+        (void)SSL_read(ssl, &byte, 1);
+      });
+    for (std::thread& thread : threads) thread.join();
+  };
+}
+
+pid_t server(const Key& key, int& port) {
   int ends[2];
-  if (::pipe(ends) != 0) std::exit(1);
+  if (::pipe(ends) != 0) fail("pipe");
   const pid_t child = ::fork();
   if (child == 0) {
-    std::signal(SIGPIPE, SIG_IGN);
     ServerOptions options;
     options.key = key;
     options.exports = {{"shm", "/dev/shm", true}};
-    const auto server = Server::start(options);
-    const int port = server ? (*server)->port() : 0;
-    (void)!::write(ends[1], &port, sizeof port);
-    ::pause();
+    const auto served = Server::start(options);
+    const int its_port = served ? (*served)->port() : 0;
+    (void)!::write(ends[1], &its_port, sizeof its_port);
+    for (;;) ::pause();
   }
-  int port = 0;
-  if (::read(ends[0], &port, sizeof port) != sizeof port || port == 0) std::exit(1);
-  return {child, port};
+  if (::read(ends[0], &port, sizeof port) != sizeof port || port == 0) fail("server");
+  return child;
 }
 
-// Block-cyclic as one of four ranks would have it, or (block 0) one run.
-std::vector<IoPiece> pieces_of(i64 offset, i64 block, std::byte* data) {
-  if (block == 0) return {{offset, data, kCall}};
+// One client's call: its blocks lie `stride` blocks apart.
+std::vector<IoPiece> pieces_of(i64 offset, i64 block, i64 stride, std::byte* data) {
+  if (stride == 1) return {{offset, data, kCall}};
   std::vector<IoPiece> pieces;
-  for (i64 at = 0; at < kCall; at += block) pieces.push_back({(offset + at) * 4, data + at, block});
+  for (i64 at = 0; at < kCall; at += block) pieces.push_back({(offset + at) * stride, data + at, block});
   return pieces;
 }
 
-double transfer(Storage& file, Direction direction, i64 block, i64 bytes) {
-  std::vector<std::byte> data(static_cast<size_t>(kCall), std::byte{5});
-  const i64 start = now_ns();
-  for (i64 at = 0; at < bytes; at += kCall) {
-    const auto pieces = pieces_of(at, block, data.data());
-    const auto moved = direction == Direction::kRead ? file.read(pieces) : file.write(pieces);
-    if (!moved || *moved != kCall) std::exit(1);
+struct Share {
+  i64 first = 0, block = 64 * KiB, stride = 1, bytes = 0;
+  Direction direction = Direction::kWrite;
+  bool keeps = true;
+};
+
+std::function<void()> client(const Connection& connection, const std::string& name, const Share& share) {
+  OpenOptions options;
+  options.write = options.create = true;
+  options.keeps_writes = options.reads_ahead = share.keeps;
+  const auto session = *Session::make(connection, 0);
+  const std::shared_ptr<Storage> file = std::move(*open_remote(session, "shm/" + name, options));
+  const auto data = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(kCall), std::byte{5});
+  for (int i = 0; i < 4; ++i) {   // every stream is there, and the memory of writes under way
+    const IoPiece warm_up{share.first, data->data(), kCall};
+    if (share.direction == Direction::kWrite ? !file->write(std::span(&warm_up, 1)) : !file->read(std::span(&warm_up, 1))) fail("warm up");
   }
-  return mb_per_s(bytes, start);
+  if (!file->settle()) fail("settle");
+  return [session, file, data, share] {
+    for (i64 at = 0; at < share.bytes; at += kCall) {
+      auto pieces = pieces_of(at, share.block, share.stride, data->data());
+      for (IoPiece& piece : pieces) piece.offset += share.first;
+      const auto moved = share.direction == Direction::kRead ? file->read(pieces) : file->write(pieces);
+      if (!moved || *moved != kCall) fail("transfer");
+    }
+    if (!file->settle()) fail("settle");
+  };
 }
 
-void measure(i64 streams, i64 bytes) {
-  const Key key = *make_key();
-  const double reference = plain(key, streams, bytes);
-  const Served served = serve(key);
-  Connection connection;
-  connection.host = "here";
-  connection.key = key;
-  connection.streams = streams;
-  connection.servers = {{"127.0.0.1", served.port}};
-  {
-    OpenOptions options;
-    options.write = options.create = true;
-    const std::string name = "mercutio-bench-" + std::to_string(::getpid());
-    const auto session = *Session::make(connection, 0);
-    auto file = std::move(*open_remote(session, "shm/" + name, options));
-    for (const i64 block : {i64{0}, 4 * KiB, 64 * KiB, 1 * MiB})
-      for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
-        const double speed = transfer(*file, direction, block, bytes);
-        std::printf("%lld streams  %-5s blocks of %7lld  plain TLS %7.0f MB/s  remote %7.0f MB/s  ratio %.2f\n",
-                    static_cast<long long>(streams), direction == Direction::kRead ? "read" : "write", static_cast<long long>(block),
-                    reference, speed, speed / reference);
-      }
-    (void)file->close();
-    std::filesystem::remove("/dev/shm/" + name);
+class Bench {
+ public:
+  explicit Bench(const Settings& settings) : settings_(settings), key_(*make_key()) {
+    plain_.push_back(plain_server(key_, plain_port_));
+    for (i64 i = 0; i < settings.clients; ++i) {
+      ports_.push_back(0);
+      servers_.push_back(server(key_, ports_.back()));
+    }
   }
-  ::kill(served.child, SIGKILL);
-  (void)::waitpid(served.child, nullptr, 0);
-}
+  ~Bench() {
+    for (const auto& pids : {plain_, servers_})
+      for (const pid_t pid : pids) ::kill(pid, SIGKILL), (void)::waitpid(pid, nullptr, 0);
+    std::filesystem::remove("/dev/shm/" + name_);
+  }
+  void run() {
+    (void)remote(Direction::kWrite, 1 * MiB);   // the file's pages
+    for (i64 round = 0; round < settings_.rounds; ++round) {
+      const Figure plain = together(settings_.clients, plain_, [&](i64) { return plain_client(key_, plain_port_, settings_); });
+      add("plain", plain, plain);
+      for (const i64 block : kBlocks) add("write " + std::to_string(block / KiB) + " KiB", remote(Direction::kWrite, block), plain);
+      for (const i64 block : kBlocks) add("read " + std::to_string(block / KiB) + " KiB", remote(Direction::kRead, block), plain);
+      add("old", old(), plain);
+    }
+    for (const std::string& name : order_) {
+      std::vector<double>& speed = ratios_[name].first;
+      std::vector<double>& processor = ratios_[name].second;
+      std::sort(speed.begin(), speed.end());
+      std::sort(processor.begin(), processor.end());
+      std::printf("%-16s %7.0f MB/s  of plain %.2f  processor time of plain %.2f\n", name.c_str(),
+                  static_cast<double>(settings_.bytes * settings_.clients) * 1e-6 / best_[name], speed[speed.size() / 2], processor[processor.size() / 2]);
+    }
+  }
+
+ private:
+  Connection connection(i64 server_index, i64 streams) const {
+    Connection connection;
+    connection.host = "here";
+    connection.key = key_;
+    connection.streams = streams;
+    connection.servers = {{"127.0.0.1", ports_[static_cast<size_t>(server_index)]}};
+    return connection;
+  }
+  Figure remote(Direction direction, i64 block) {
+    return together(settings_.clients, servers_, [&](i64 rank) {
+      const Share share{rank * block, block, settings_.clients, settings_.bytes, direction};
+      return client(connection(rank, settings_.streams), name_, share);
+    });
+  }
+  Figure old() {
+    return together(1, servers_, [&](i64) {
+      const Share share{0, kCall, 1, settings_.bytes * settings_.clients, Direction::kWrite, false};
+      return client(connection(0, 1), name_, share);
+    });
+  }
+  void add(const std::string& name, const Figure& figure, const Figure& plain) {
+    if (!ratios_.count(name)) order_.push_back(name), best_[name] = figure.seconds;
+    best_[name] = std::min(best_[name], figure.seconds);
+    ratios_[name].first.push_back(plain.seconds / figure.seconds);
+    ratios_[name].second.push_back(figure.processor / plain.processor);
+  }
+
+  const Settings settings_;
+  const Key key_;
+  const std::string name_ = "mercutio-bench-" + std::to_string(::getpid());
+  int plain_port_ = 0;
+  std::vector<int> ports_;
+  std::vector<pid_t> plain_, servers_;
+  std::vector<std::string> order_;
+  std::map<std::string, double> best_;
+  std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> ratios_;
+};
 
 }  // namespace
 }  // namespace mercutio::remote
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const mercutio::i64 bytes = (argc > 1 ? std::atoll(argv[1]) : 256) * mercutio::MiB;
-  for (const mercutio::i64 streams : {1, 2, 4}) mercutio::remote::measure(streams, bytes);
+  std::signal(SIGPIPE, SIG_IGN);
+  mercutio::remote::Settings settings;
+  const auto number = [&](int at, mercutio::i64 otherwise) { return argc > at ? std::atoll(argv[at]) : otherwise; };
+  settings.bytes = number(1, 64) * mercutio::MiB;
+  settings.clients = number(2, 4);
+  settings.streams = number(3, 1);
+  settings.rounds = number(4, 5);
+  mercutio::remote::Bench(settings).run();
   return 0;
 }

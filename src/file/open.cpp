@@ -98,6 +98,9 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
   options.wanted_layout = Layout{hints.striping_unit, hints.striping_factor, hints.start_iodevice};
   options.async_backend = hints.mercutio_async_backend;
   options.io_threads = hints.mercutio_io_threads;
+  const Buffering allowed = buffering();
+  options.keeps_writes = allowed.write_behind;
+  options.reads_ahead = allowed.read_ahead;
   readable = true;
   auto opened = resolved_.driver->open(resolved_.path, options);
   // Write-only programs still gain from sieving, which reads; where reading isn't permitted, it has to go without.

@@ -61,17 +61,19 @@ Result<bool> Channel::receive(Frame& frame, i64 most_bytes, i64 limit_ms) {
 Status Channel::send(ConstBytes frame, i64 limit_ms) {
   std::lock_guard whole(sending_);
   const i64 end_ns = now_ns() + limit_ms * 1'000'000;
-  while (!frame.empty()) {
+  for (;;) {
     Result<TlsStep> step = TlsStep{};
+    bool unsent = false;
     {
       std::lock_guard guard(tls_);
       step = stream_->write(frame);
+      unsent = stream_->has_unsent();
     }
     if (!step) return step.error();
     frame = frame.subspan(static_cast<size_t>(step->bytes));
-    if (step->bytes == 0) MERCUTIO_TRY(wait_for(step->wants, end_ns));
+    if (frame.empty() && !unsent) return ok_status();
+    if (step->wants != Wants::kNothing) MERCUTIO_TRY(wait_for(step->wants, end_ns));
   }
-  return ok_status();
 }
 
 void Channel::cut() {

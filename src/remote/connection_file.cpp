@@ -27,6 +27,7 @@ constexpr NumberKey kNumbers[] = {
     {"silence_ms", &Connection::silence_ms, 10, i64{1} << 40},
     {"patience_ms", &Connection::patience_ms, 1, i64{1} << 40},
     {"write_behind", &Connection::write_behind_bytes, 0, i64{1} << 40},
+    {"read_ahead", &Connection::read_ahead_bytes, 0, i64{1} << 40},
 };
 
 std::string text_of(const char* value) {

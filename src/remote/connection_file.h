@@ -3,7 +3,7 @@
 //   key 64 hexadecimal digits     whoever has it can do what the server allows
 //   server address port           one or more; the ranks of a program spread over them
 //   streams 4                     the most connections of a process to its server, 1 to 16
-//   timeout_ms, silence_ms, patience_ms, write_behind    see docs/internals/remote.md
+//   timeout_ms, silence_ms, patience_ms, write_behind, read_ahead    see docs/internals/remote.md
 #pragma once
 
 #include <string>
@@ -27,7 +27,8 @@ struct Connection {
   i64 timeout_ms = 300'000;       // for one request but a lock, which may wait for ever while its server lives
   i64 silence_ms = 30'000;        // a stream that says nothing for so long is cut and made anew
   i64 patience_ms = 60'000;       // without any stream for so long, the server is gone
-  i64 write_behind_bytes = 0;     // written to nobody yet when a write returns; errors then come with sync or close
+  i64 write_behind_bytes = 32 * MiB;   // of a file under way when a write returns, where mercutio_write_behind allows it
+  i64 read_ahead_bytes = 32 * MiB;     // asked for in advance, where mercutio_read_ahead allows it
   bool operator==(const Connection&) const = default;
 };
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
 
+#include "remote/behind.h"
 #include "storage/finished_transfer.h"
 
 namespace mercutio::remote {
@@ -28,58 +28,16 @@ class JobTransfer final : public Transfer {
   std::shared_ptr<TransferJob> job_;
 };
 
-// Writes that returned before they were carried out. What overlaps one of them, and everything but a write, waits for all.
-class WriteBehind {
- public:
-  explicit WriteBehind(i64 limit_bytes) : limit_bytes_(limit_bytes) {}
-
-  bool takes(i64 bytes) const { return bytes <= limit_bytes_; }
-  void wait_for_overlaps(i64 first, i64 last) {
-    std::lock_guard guard(mutex_);
-    if (std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) { return job->overlaps(first, last); })) drain();
-  }
-  void add(const std::shared_ptr<TransferJob>& job) {
-    std::lock_guard guard(mutex_);
-    while (!jobs_.empty() && bytes_ + job->bytes() > limit_bytes_) wait_for_oldest();
-    jobs_.push_back(job);
-    bytes_ += job->bytes();
-  }
-  // Waits for all. An error of one of them is told once.
-  Status finish() {
-    std::lock_guard guard(mutex_);
-    drain();
-    if (!error_) return ok_status();
-    return *std::exchange(error_, std::nullopt);
-  }
-  void finish_quietly() {
-    std::lock_guard guard(mutex_);
-    drain();
-  }
-
- private:
-  void drain() {
-    while (!jobs_.empty()) wait_for_oldest();
-  }
-  void wait_for_oldest() {
-    const Result<i64> moved = jobs_.front()->wait();
-    if (!moved && !error_) error_ = moved.error();
-    bytes_ -= jobs_.front()->bytes();
-    jobs_.pop_front();
-  }
-  const i64 limit_bytes_;
-  std::mutex mutex_;
-  std::deque<std::shared_ptr<TransferJob>> jobs_;
-  i64 bytes_ = 0;
-  std::optional<Error> error_;
-};
-
 // What the locks of a file need of it.
 struct FileState {
   std::shared_ptr<Session> session;
   u64 handle;
   WriteBehind behind;
+  ReadAhead ahead;
+  std::atomic<i64> locks{0};
 
-  FileState(std::shared_ptr<Session> s, u64 h) : session(std::move(s)), handle(h), behind(session->connection().write_behind_bytes) {
+  FileState(std::shared_ptr<Session> s, u64 h)
+      : session(std::move(s)), handle(h), behind(session->connection().write_behind_bytes), ahead(session->connection().read_ahead_bytes) {
     session->file_opened();
   }
   ~FileState() { session->file_closed(); }
@@ -89,10 +47,14 @@ struct FileState {
 
 class RemoteLock final : public HeldLock {
  public:
-  RemoteLock(std::shared_ptr<FileState> state, u64 lock) : state_(std::move(state)), lock_(lock) {}
+  RemoteLock(std::shared_ptr<FileState> state, u64 lock) : state_(std::move(state)), lock_(lock) {
+    ++state_->locks;
+    state_->ahead.forget();
+  }
   // Nobody waits for the answer: what was written under the lock is there already.
   ~RemoteLock() override {
     state_->behind.finish_quietly();
+    --state_->locks;
     PlainRequest request;
     request.target = lock_;
     state_->session->submit(std::make_shared<CallJob>(Kind::kUnlock, message_of(request)));
@@ -106,10 +68,15 @@ class RemoteLock final : public HeldLock {
 class RemoteFile final : public Storage {
  public:
   RemoteFile(std::shared_ptr<FileState> state, const OpenReply& opened, const OpenOptions& options)
-      : state_(std::move(state)), layout_(opened.layout), readable_(options.read), writable_(options.write) {
+      : state_(std::move(state)),
+        layout_(opened.layout),
+        readable_(options.read),
+        writable_(options.write),
+        keeps_writes_(options.keeps_writes && state_->session->connection().write_behind_bytes > 0),
+        reads_ahead_(options.reads_ahead && state_->session->connection().read_ahead_bytes > 0) {
     traits_.file_system = "mercutio";
     traits_.can_lock = opened.can_lock;
-    traits_.visibility_immediate = opened.visibility_immediate && state_->session->connection().write_behind_bytes == 0;
+    traits_.visibility_immediate = opened.visibility_immediate && !keeps_writes_;
     traits_.block_bytes = std::max<i64>(1, opened.block_bytes);
   }
   ~RemoteFile() override {
@@ -117,16 +84,21 @@ class RemoteFile final : public Storage {
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
+    if (reads_ahead_ && readable_ && state_->locks == 0) {
+      state_->behind.wait_for_overlaps(0, INT64_MAX);
+      if (const auto moved = state_->ahead.read(*state_->session, state_->handle, pieces)) return *moved;
+    }
     MERCUTIO_LET(const auto job, begin(Direction::kRead, {pieces.begin(), pieces.end()}));
     return job ? job->wait() : Result<i64>(i64{0});
   }
   Result<i64> write(std::span<const IoPiece> pieces) override {
     if (!writable_) return error_from_errno("write", EBADF);
-    if (state_->session->connection().write_behind_bytes > 0) return write_behind({pieces.begin(), pieces.end()});
+    if (keeps_writes_) return write_behind({pieces.begin(), pieces.end()});
     MERCUTIO_LET(const auto job, begin(Direction::kWrite, {pieces.begin(), pieces.end()}));
     return job ? job->wait() : Result<i64>(i64{0});
   }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    if (direction == Direction::kWrite && writable_ && keeps_writes_) return finished_transfer(write_behind(std::move(pieces)));
     auto job = begin(direction, std::move(pieces));
     if (!job) return finished_transfer(job.error());
     if (!*job) return finished_transfer(i64{0});
@@ -140,7 +112,12 @@ class RemoteFile final : public Storage {
   }
   Status set_size(i64 bytes) override { return change(Kind::kSetSize, bytes); }
   Status preallocate(i64 bytes) override { return change(Kind::kPreallocate, bytes); }
+  Status settle() override {
+    state_->ahead.forget();
+    return state_->behind.finish();
+  }
   Status sync() override {
+    state_->ahead.forget();
     const Status written = state_->behind.finish();
     MERCUTIO_TRY(state_->session->call(Kind::kSync, message_of(request())));
     return written;
@@ -175,6 +152,7 @@ class RemoteFile final : public Storage {
   Status change(Kind kind, i64 bytes) {
     if (bytes < 0 || !writable_) return error_from_errno(kind_name(kind), EINVAL);
     state_->behind.finish_quietly();
+    state_->ahead.forget();
     PlainRequest wanted = request();
     wanted.value = bytes;
     MERCUTIO_TRY(state_->session->call(kind, message_of(wanted)));
@@ -186,8 +164,9 @@ class RemoteFile final : public Storage {
       return error_from_errno(direction == Direction::kRead ? "read" : "write", EBADF);
     MERCUTIO_LET(Shape shape, Shape::of(std::move(pieces)));
     if (shape.bytes() == 0) return std::shared_ptr<TransferJob>();
-    auto job = std::make_shared<TransferJob>(direction, state_->handle, std::move(shape));
     state_->behind.wait_for_overlaps(0, INT64_MAX);
+    if (direction == Direction::kWrite) state_->ahead.forget(shape.first(), shape.last());
+    auto job = std::make_shared<TransferJob>(direction, state_->handle, std::move(shape));
     state_->session->submit(job);
     return job;
   }
@@ -196,20 +175,19 @@ class RemoteFile final : public Storage {
     const i64 bytes = shape.bytes();
     if (bytes == 0) return i64{0};
     state_->behind.wait_for_overlaps(shape.first(), shape.last());
+    state_->ahead.forget(shape.first(), shape.last());
     auto job = std::make_shared<TransferJob>(Direction::kWrite, state_->handle, std::move(shape));
     if (!state_->behind.takes(bytes)) {
       state_->session->submit(job);
       return job->wait();
     }
-    job->own_data();
-    state_->behind.add(job);
-    state_->session->submit(job);
+    state_->behind.add(*state_->session, job);
     return bytes;
   }
 
   std::shared_ptr<FileState> state_;
   const Layout layout_;
-  const bool readable_, writable_;
+  const bool readable_, writable_, keeps_writes_, reads_ahead_;
   Traits traits_;
   bool closed_ = false;
 };

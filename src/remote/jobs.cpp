@@ -7,6 +7,8 @@ namespace {
 
 constexpr i64 kSmallestBlock = 64 * KiB;   // a transfer is not cut finer than this to spread it over streams
 constexpr i64 kBlockUnit = 4 * KiB;
+constexpr i64 kLargestBlock = 256 * KiB;   // a block is read, hashed and encrypted while it is in a core's cache
+constexpr size_t kNotCopied = 8 * KiB;
 
 }  // namespace
 
@@ -17,13 +19,12 @@ Result<Reply> CallJob::wait() {
 }
 
 Job::Next CallJob::next(i64, i64, Part&) {
-  if (std::exchange(asked_, true)) return Next::kFinished;
+  if (asked_.exchange(true)) return Next::kFinished;
   return Next::kPart;
 }
 
-void CallJob::put(const Part&, bool, Buffer& frame, i64& body_bytes) {
-  frame.insert(frame.end(), message_.begin(), message_.end());
-  body_bytes = static_cast<i64>(frame.size()) - kHeaderBytes;
+void CallJob::put_message(const Part&, bool, Buffer& out) {
+  out.insert(out.end(), message_.begin(), message_.end());
 }
 
 void CallJob::settle(const Part&, const Reply& reply, ConstBytes) {
@@ -47,9 +48,10 @@ TransferJob::TransferJob(Direction direction, u64 handle, Shape shape)
       handle_(handle),
       shape_(std::move(shape)) {}
 
-void TransferJob::own_data() {
+void TransferJob::own_data(Buffer memory) {
+  owned_ = std::move(memory);
   owned_.resize(static_cast<size_t>(shape_.bytes()));
-  shape_.gather(0, owned_);
+  if (direction_ == Direction::kWrite) shape_.gather(0, owned_);
   owns_ = true;
 }
 
@@ -74,7 +76,7 @@ Result<i64> TransferJob::wait() {
 Job::Next TransferJob::next(i64 block_bytes, i64 streams, Part& part) {
   if (block_bytes_ == 0) {
     const i64 even = (shape_.bytes() / streams + kBlockUnit) / kBlockUnit * kBlockUnit;
-    block_bytes_ = std::min(block_bytes, std::max(kSmallestBlock, even));
+    block_bytes_ = std::min({block_bytes, kLargestBlock, std::max(kSmallestBlock, even)});
   }
   std::lock_guard guard(mutex_);
   if (all_asked_) return Next::kFinished;
@@ -88,7 +90,7 @@ Job::Next TransferJob::next(i64 block_bytes, i64 streams, Part& part) {
   return Next::kPart;
 }
 
-void TransferJob::put(const Part& part, bool with_definition, Buffer& frame, i64& body_bytes) {
+void TransferJob::put_message(const Part& part, bool with_definition, Buffer& out) {
   TransferRequest request;
   request.handle = handle_;
   request.displacement = shape_.displacement();
@@ -96,14 +98,19 @@ void TransferJob::put(const Part& part, bool with_definition, Buffer& frame, i64
   request.end = part.end;
   request.tree = shape_.tree();
   if (with_definition) request.definition = shape_.definition();
-  put_body(request, frame, body_bytes);
-  if (direction_ == Direction::kRead) return;
-  const size_t at = frame.size(), bytes = static_cast<size_t>(part.end - part.begin);
-  frame.resize(at + bytes);
+  remote::put_message(out, request);
+}
+
+ConstBytes TransferJob::put_data(const Part& part, Buffer& out) {
+  if (direction_ == Direction::kRead) return {};
+  const size_t at = out.size(), bytes = static_cast<size_t>(part.end - part.begin);
+  if (owns_ && bytes >= kNotCopied) return ConstBytes(owned_).subspan(static_cast<size_t>(part.begin), bytes);
+  out.resize(at + bytes);
   if (owns_)
-    std::memcpy(frame.data() + at, owned_.data() + part.begin, bytes);
+    std::memcpy(out.data() + at, owned_.data() + part.begin, bytes);
   else
-    shape_.gather(part.begin, std::span(frame.data() + at, bytes));
+    shape_.gather(part.begin, std::span(out.data() + at, bytes));
+  return {};
 }
 
 void TransferJob::settle(const Part& part, const Reply& reply, ConstBytes data) {
@@ -112,7 +119,10 @@ void TransferJob::settle(const Part& part, const Reply& reply, ConstBytes data) 
   const i64 sent = direction_ == Direction::kRead ? static_cast<i64>(data.size()) : wanted;
   if (reply.value != sent || reply.value > wanted)
     return fail(part, Error{ErrorClass::kIo, "the server moved another number of bytes than it was asked to", 0, -1, wanted});
-  if (direction_ == Direction::kRead) shape_.scatter(part.begin, data);
+  if (direction_ == Direction::kRead && owns_)
+    std::copy(data.begin(), data.end(), owned_.begin() + part.begin);
+  else if (direction_ == Direction::kRead)
+    shape_.scatter(part.begin, data);
   settle_one(part.index, reply.value);
 }
 

@@ -1,7 +1,8 @@
-// What a program waits for: a call (one request) or a transfer (a request for each block of it). The session's thread asks
-// a job for its parts when a stream can take them, and hands it the replies; the program's threads wait.
+// What a program waits for: a call (one request) or a transfer (a request for each block of it). The session's threads, one a
+// stream, ask a job for its parts when a stream can take them, and hand it the replies; the program's threads wait.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -21,23 +22,17 @@ class Job {
   virtual ~Job() = default;
   Kind kind() const { return kind_; }
 
-  // The session's thread only.
+  // The session's threads; `next` one at a time, the rest for different parts at once.
   enum class Next { kPart, kLater, kFinished };   // later: not before a part that is under way is settled
   virtual Next next(i64 block_bytes, i64 streams, Part& part) = 0;
-  virtual void put(const Part& part, bool with_definition, Buffer& frame, i64& body_bytes) = 0;
+  // Appends the message of a request, then its data; or says where the data lies, which the job keeps as long as it lives.
+  virtual void put_message(const Part& part, bool with_definition, Buffer& out) = 0;
+  virtual ConstBytes put_data(const Part&, Buffer&) { return {}; }
   virtual u64 tree() const { return 0; }
   virtual i64 bytes() const { return 0; }
   virtual void settle(const Part& part, const Reply& reply, ConstBytes data) = 0;
   virtual void fail(const Part& part, const Error& error) = 0;
   virtual void give_up(const Error& error) = 0;   // no part of it will be asked for any more
-
- protected:
-  // Puts `message` into a frame that holds room for its header and the acknowledgement.
-  template <class Message>
-  static void put_body(const Message& message, Buffer& frame, i64& body_bytes) {
-    put_message(frame, message);
-    body_bytes = static_cast<i64>(frame.size()) - kHeaderBytes;
-  }
 
  private:
   const Kind kind_;
@@ -49,7 +44,7 @@ class CallJob final : public Job {
   Result<Reply> wait();
 
   Next next(i64 block_bytes, i64 streams, Part& part) override;
-  void put(const Part& part, bool with_definition, Buffer& frame, i64& body_bytes) override;
+  void put_message(const Part& part, bool with_definition, Buffer& out) override;
   void settle(const Part& part, const Reply& reply, ConstBytes data) override;
   void fail(const Part& part, const Error& error) override { give_up(error); (void)part; }
   void give_up(const Error& error) override;
@@ -57,7 +52,7 @@ class CallJob final : public Job {
  private:
   void finish(Result<Reply> result);
   const Buffer message_;
-  bool asked_ = false;
+  std::atomic<bool> asked_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Result<Reply>> result_;
@@ -66,14 +61,17 @@ class CallJob final : public Job {
 class TransferJob final : public Job {
  public:
   TransferJob(Direction direction, u64 handle, Shape shape);
-  // The bytes of a write, kept here: the caller's memory is not looked at any more.
-  void own_data();
+  // Its bytes lie here, in `memory` made long enough: a write copies them now; the pieces of a read need no memory.
+  void own_data(Buffer memory);
+  const Buffer& data() const { return owned_; }   // when done
+  Buffer release_data() { return std::move(owned_); }   // nobody else knows of the job any more
   bool overlaps(i64 first, i64 last) const { return shape_.first() < last && first < shape_.last(); }
   bool done();
   Result<i64> wait();   // bytes moved; a read counts up to the first piece that was cut short
 
   Next next(i64 block_bytes, i64 streams, Part& part) override;
-  void put(const Part& part, bool with_definition, Buffer& frame, i64& body_bytes) override;
+  void put_message(const Part& part, bool with_definition, Buffer& out) override;
+  ConstBytes put_data(const Part& part, Buffer& out) override;
   u64 tree() const override { return shape_.tree(); }
   i64 bytes() const override { return shape_.bytes(); }
   void settle(const Part& part, const Reply& reply, ConstBytes data) override;
@@ -89,7 +87,7 @@ class TransferJob final : public Job {
   const Shape shape_;
   Buffer owned_;
   bool owns_ = false;
-  i64 block_bytes_ = 0, position_ = 0, next_index_ = 0;   // the session's thread only
+  i64 block_bytes_ = 0, position_ = 0, next_index_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;

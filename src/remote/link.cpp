@@ -12,7 +12,7 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr int kFramesAtOnce = 16;   // of one link, before the others have their turn
+constexpr int kFramesAtOnce = 16;   // before it sends again
 
 }  // namespace
 
@@ -45,16 +45,16 @@ void Link::drop() {
   state_ = State::kDown;
   out_.clear();
   in_.clear();
+  data_ = {};
+  keep_.reset();
   out_done_ = in_done_ = 0;
-  in_payload_ = ping_sent = false;
-  in_flight_bytes = 0;
-  trees.clear();
+  in_payload_ = ping_sent = has_more_ = false;
 }
 
 short Link::events() const {
   if (state_ == State::kConnecting) return POLLOUT;
   if (state_ == State::kHandshaking) return wants_ == Wants::kWrite ? POLLOUT : POLLIN;
-  return static_cast<short>(POLLIN | (out_.empty() ? 0 : POLLOUT));
+  return static_cast<short>(POLLIN | (has_outgoing() ? POLLOUT : 0));
 }
 
 Status Link::connected() {
@@ -89,25 +89,38 @@ Status Link::advance(const OnFrame& on_frame) {
 }
 
 Status Link::flush() {
-  while (!out_.empty()) {
-    MERCUTIO_LET(const TlsStep step, stream_->write(ConstBytes(out_).subspan(out_done_)));
-    out_done_ += static_cast<size_t>(step.bytes);
-    if (step.bytes == 0) return ok_status();
-    if (out_done_ < out_.size()) continue;
-    out_.clear();
-    out_done_ = 0;
+  while (has_outgoing()) {
+    const bool head = out_done_ < out_.size();
+    const ConstBytes next = head ? ConstBytes(out_).subspan(out_done_) : data_;
+    MERCUTIO_LET(const TlsStep step, stream_->write(next, head && !data_.empty()));
+    if (head)
+      out_done_ += static_cast<size_t>(step.bytes);
+    else
+      data_ = data_.subspan(static_cast<size_t>(step.bytes));
+    if (out_done_ == out_.size()) {
+      out_.clear();
+      out_done_ = 0;
+      if (data_.empty()) keep_.reset();
+    }
+    if (step.wants != Wants::kNothing) return ok_status();
   }
   return ok_status();
 }
 
+void Link::send_from(ConstBytes data, std::shared_ptr<const void> keep) {
+  data_ = data;
+  keep_ = std::move(keep);
+}
+
 Status Link::receive(const OnFrame& on_frame) {
+  has_more_ = true;
   for (int frames = 0; frames < kFramesAtOnce;) {
     const size_t wanted = in_payload_ ? static_cast<size_t>(header_.payload_bytes()) : static_cast<size_t>(kHeaderBytes);
     in_.resize(wanted);
     if (in_done_ < wanted) {
       MERCUTIO_LET(const TlsStep step, stream_->read(Bytes(in_).subspan(in_done_)));
       if (step.closed) return Error{ErrorClass::kIo, "the server closed the connection", ECONNRESET};
-      if (step.bytes == 0) return ok_status();
+      if (step.bytes == 0) return has_more_ = false, ok_status();
       in_done_ += static_cast<size_t>(step.bytes);
       last_heard_ns = now_ns();
       if (in_done_ < wanted) continue;

@@ -1,8 +1,7 @@
-// One stream of a client: connecting, TLS, hello, then frames both ways. Never blocks; the session's thread polls it.
+// One stream of a client: connecting, TLS, hello, then frames both ways. Never blocks; one thread drives it, which polls.
 #pragma once
 
 #include <functional>
-#include <set>
 
 #include "remote/connection_file.h"
 #include "remote/wire.h"
@@ -22,22 +21,24 @@ class Link {
   void drop();   // down, without a word
   int fd() const { return fd_; }
   short events() const;               // to poll for
-  bool has_read_ahead() const { return stream_ && stream_->has_read_ahead(); }
+  bool has_more() const { return has_more_; }   // came already, though a poll of the descriptor doesn't show it
 
   using OnFrame = std::function<Status(const FrameHeader&, ConstBytes payload)>;
   // Does what can be done now. An Error: the link is broken (kAccess: wrong key; sys_errno says what else).
   Status advance(const OnFrame& on_frame);
-  bool can_take() const { return ready() && out_.empty(); }
-  Buffer& outgoing() { return out_; }   // a sealed frame, put there when can_take()
+  // Frames are appended to outgoing() while can_take(). The data of the last one may lie elsewhere, in what `keep` owns.
+  bool can_take() const { return ready() && out_.size() < kEnoughBytes && data_.empty() && !stream_->has_unsent(); }
+  Buffer& outgoing() { return out_; }
+  void send_from(ConstBytes data, std::shared_ptr<const void> keep);
   Status flush();
 
   // Kept here, used by the session.
-  i64 in_flight_bytes = 0;
   i64 last_heard_ns = 0, retry_at_ns = 0, retries = 0;
   bool ping_sent = false;
-  std::set<u64> trees;                // sent on it since it was connected
 
  private:
+  static constexpr size_t kEnoughBytes = 64 * KiB;
+  bool has_outgoing() const { return !out_.empty() || !data_.empty() || (stream_ && stream_->has_unsent()); }
   Status connected();
   Status greet();
   Status receive(const OnFrame& on_frame);
@@ -52,7 +53,10 @@ class Link {
   Welcome welcome_;
   Wants wants_ = Wants::kNothing;
   Buffer out_, in_;
+  ConstBytes data_;                   // goes after out_
+  std::shared_ptr<const void> keep_;
   size_t out_done_ = 0, in_done_ = 0;
+  bool has_more_ = false;
   FrameHeader header_;
   bool in_payload_ = false;
 };

@@ -163,7 +163,7 @@ Buffer Operations::transfer(ServedSession& session, const Frame& frame, ConstByt
   put_message(body, reply);
   answer.resize(data_at + static_cast<size_t>(reading ? *moved : 0));
   std::copy(body.begin(), body.end(), answer.begin() + kHeaderBytes);
-  seal(answer, Kind::kReply, id, static_cast<i64>(body.size()));
+  seal(answer, 0, {Kind::kReply, id, static_cast<i64>(body.size())});
   return answer;
 }
 

@@ -36,7 +36,7 @@ Session::Session(const Connection& connection, i64 server, std::shared_ptr<TlsCo
       server_(connection.servers[static_cast<size_t>(server) % connection.servers.size()]),
       tls_(std::move(tls)),
       owner_pid_(::getpid()),
-      links_(static_cast<size_t>(connection.streams)) {}
+      lanes_(static_cast<size_t>(connection.streams)) {}
 
 Result<std::shared_ptr<Session>> Session::make(const Connection& connection, i64 server) {
   MERCUTIO_LET(auto tls, make_tls(TlsSide::kClient, connection.key));
@@ -46,30 +46,38 @@ Result<std::shared_ptr<Session>> Session::make(const Connection& connection, i64
   session->hello_.session_high = id[0];
   session->hello_.session_low = id[1];
   session->hello_.client = process_name();
-  session->wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (session->wake_ < 0) return error_from_errno("eventfd", errno);
+  MERCUTIO_TRY(session->open_wakes());
   session->last_contact_ns_ = session->last_needed_ns_ = now_ns();
-  session->thread_ = start_thread([s = session.get()] { s->run(); });
+  session->lanes_[0].thread = start_thread([s = session.get()] { s->run(); });
   return session;
 }
 
-Session::~Session() {
-  if (::getpid() != owner_pid_) {   // the thread is the parent's
-    thread_.detach();
-    return;
+Status Session::open_wakes() {
+  for (Lane& lane : lanes_) {
+    lane.wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (lane.wake < 0) return error_from_errno("eventfd", errno);
   }
-  {
+  return ok_status();
+}
+
+Session::~Session() {
+  const bool forked = ::getpid() != owner_pid_;   // the threads are the parent's
+  if (!forked) {
     std::lock_guard guard(mutex_);
     stopping_ = true;
+    wake_all();
   }
-  if (wake_ >= 0) (void)::eventfd_write(wake_, 1);
-  if (thread_.joinable()) thread_.join();
-  if (wake_ >= 0) ::close(wake_);
+  if (!forked && lanes_[0].thread.joinable()) lanes_[0].thread.join();
+  for (Lane& lane : lanes_) {
+    if (forked && lane.thread.joinable()) lane.thread.detach();
+    if (!forked && lane.wake >= 0) ::close(lane.wake);
+  }
 }
 
 bool Session::alive() {
+  if (::getpid() != owner_pid_) return false;
   std::lock_guard guard(mutex_);
-  return !dead_ && ::getpid() == owner_pid_;
+  return !dead_;
 }
 
 void Session::submit(std::shared_ptr<Job> job) {
@@ -81,9 +89,30 @@ void Session::submit(std::shared_ptr<Job> job) {
     guard.unlock();
     return job->give_up(error);
   }
-  new_jobs_.push_back(std::move(job));
-  guard.unlock();
-  (void)::eventfd_write(wake_, 1);
+  if (jobs_.empty() && requests_.empty()) last_contact_ns_ = std::max<i64>(last_contact_ns_, now_ns());
+  const i64 bytes = job->bytes();
+  if (bytes > kOneStreamBytes) wanted_lanes_ = static_cast<i64>(lanes_.size());
+  jobs_.push_back(std::move(job));
+  wake_for(bytes);
+}
+
+// As many of the sleeping lanes as the job has work for, those with the least under way first. Who is awake looks for work
+// before it sleeps.
+void Session::wake_for(i64 bytes) {
+  if (!established_ || wanted_lanes_ > started_lanes_) (void)::eventfd_write(lanes_[0].wake, 1);
+  for (i64 wanted = 1 + bytes / kOneStreamBytes; wanted > 0; --wanted) {
+    Lane* best = nullptr;
+    for (Lane& lane : lanes_)
+      if (lane.asleep && (!best || lane.in_flight_bytes < best->in_flight_bytes)) best = &lane;
+    if (!best) return;
+    best->asleep = false;
+    (void)::eventfd_write(best->wake, 1);
+  }
+}
+
+void Session::wake_all() {
+  for (const Lane& lane : lanes_)
+    if (lane.wake >= 0) (void)::eventfd_write(lane.wake, 1);
 }
 
 Result<Reply> Session::call(Kind kind, Buffer message) {
@@ -92,81 +121,90 @@ Result<Reply> Session::call(Kind kind, Buffer message) {
   return job->wait();
 }
 
+bool Session::over() {
+  std::lock_guard guard(mutex_);
+  return stopping_ || dead_;
+}
+
 void Session::run() {
-  for (;;) {
-    {
-      std::lock_guard guard(mutex_);
-      if (stopping_ || dead_) break;
-    }
-    take_new_jobs();
-    const i64 now = now_ns();
-    connect_links(now);
-    send_requests();
-    poll_links();
-    advance_links();
+  while (!over()) {
+    step(0);
+    start_lanes();
     check_times(now_ns());
   }
-  die(Error{ErrorClass::kIo, "the connection was closed"});
-  for (Link& link : links_) link.drop();
+  for (i64 i = 1; i < started_lanes_; ++i) lanes_[static_cast<size_t>(i)].thread.join();
+  fail_everything();
+  lanes_[0].link.drop();
 }
 
-void Session::take_new_jobs() {
-  std::lock_guard guard(mutex_);
-  if (!new_jobs_.empty() && jobs_.empty() && requests_.empty()) last_contact_ns_ = std::max(last_contact_ns_, now_ns());
-  for (auto& job : new_jobs_) {
-    if (job->bytes() > kOneStreamBytes) wanted_links_ = static_cast<i64>(links_.size());
-    jobs_.push_back(std::move(job));
-  }
-  new_jobs_.clear();
-}
-
-bool Session::needed() {
-  return !jobs_.empty() || !requests_.empty() || open_files_ > 0;
+void Session::run_lane(i64 index) {
+  while (!over()) step(index);
+  lanes_[static_cast<size_t>(index)].link.drop();
 }
 
 // The first stream alone until it is welcomed: it makes the session that the others join.
-void Session::connect_links(i64 now) {
-  for (i64 i = 0; i < (established_ ? wanted_links_ : 1); ++i) {
-    Link& link = links_[static_cast<size_t>(i)];
-    if (link.state() != Link::State::kDown || link.retry_at_ns > now || !needed()) continue;
-    hello_.fresh = !established_;
-    if (const Status begun = link.begin(server_, tls_, hello_); !begun) broken(link, i, begun.error());
+void Session::start_lanes() {
+  if (!established_ || started_lanes_ >= wanted_lanes_) return;
+  std::lock_guard guard(mutex_);
+  for (; started_lanes_ < wanted_lanes_; ++started_lanes_) {
+    const i64 index = started_lanes_;
+    lanes_[static_cast<size_t>(index)].thread = start_thread([this, index] { run_lane(index); });
   }
 }
 
-void Session::send_requests() {
-  for (;;) {
-    i64 index = -1;
-    Link* link = freest_link(index);
-    if (!link || !fill(*link, index)) return;
-    if (const Status sent = link->flush(); !sent) broken(*link, index, sent.error());
+void Session::step(i64 index) {
+  connect(index);
+  send_requests(index);
+  poll_lane(lanes_[static_cast<size_t>(index)]);
+  advance(index);
+  check_silence(index);
+}
+
+// mutex_ is held.
+bool Session::needed() const {
+  return !jobs_.empty() || !requests_.empty() || open_files_ > 0;
+}
+
+void Session::connect(i64 index) {
+  Link& link = lanes_[static_cast<size_t>(index)].link;
+  if (link.state() != Link::State::kDown || link.retry_at_ns > now_ns()) return;
+  {
+    std::lock_guard guard(mutex_);
+    if (!needed()) return;
+  }
+  Hello hello = hello_;
+  hello.fresh = !established_;
+  if (const Status begun = link.begin(server_, tls_, hello); !begun) broken(index, begun.error());
+}
+
+void Session::send_requests(i64 index) {
+  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Sending sending;
+  while (lane.link.can_take()) {
+    while (lane.link.can_take() && take_request(lane, index, sending)) encode(lane, sending);
+    if (const Status sent = lane.link.flush(); !sent) return broken(index, sent.error());
+    if (sending.id == 0) return;
   }
 }
 
-Link* Session::freest_link(i64& index) {
-  Link* best = nullptr;
-  for (size_t i = 0; i < links_.size(); ++i) {
-    Link& link = links_[i];
-    if (!link.can_take() || (best && best->in_flight_bytes <= link.in_flight_bytes)) continue;
-    best = &link;
-    index = static_cast<i64>(i);
-  }
-  return best;
+bool Session::fits(const Lane& lane, i64 cost) {
+  return lane.in_flight_bytes == 0 || lane.in_flight_bytes + cost <= lane.credit_bytes;
 }
 
-bool Session::fits(const Link& link, i64 cost) const {
-  return link.in_flight_bytes == 0 || link.in_flight_bytes + cost <= link.welcome().credit_bytes;
+u64 Session::new_request(Request request) {
+  requests_.emplace(next_id_, std::move(request));
+  return next_id_++;
 }
 
-// The request to send next on a link: one whose stream was cut, or a job's next part. 0: none, or no credit for it.
-u64 Session::next_request(const Link& link) {
+// The request to send next on a lane: one whose stream was cut, or a job's next part. 0: none, or no credit for it.
+u64 Session::next_request(const Lane& lane) {
   for (auto& [id, request] : requests_)
-    if (request.link < 0) return fits(link, request.cost) ? id : 0;
-  if (!fits(link, link.welcome().block_bytes) || requests_.size() >= kMostRequests) return 0;
+    if (request.lane < 0 && !request.busy) return fits(lane, request.cost) ? id : 0;
+  if (!fits(lane, lane.block_bytes) || requests_.size() >= kMostRequests) return 0;
   for (size_t i = 0; i < jobs_.size();) {
     Request request;
     request.job = jobs_[i];
-    const Job::Next next = request.job->next(link.welcome().block_bytes, connection_.streams, request.part);
+    const Job::Next next = request.job->next(lane.block_bytes, connection_.streams, request.part);
     if (next == Job::Next::kFinished) {
       jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
     } else if (next == Job::Next::kLater) {
@@ -174,128 +212,156 @@ u64 Session::next_request(const Link& link) {
     } else {
       request.cost = request.part.end - request.part.begin;
       request.deadline_ns = request.job->kind() == Kind::kLock ? INT64_MAX : now_ns() + connection_.timeout_ms * kMs;
-      requests_.emplace(next_id_, std::move(request));
-      return next_id_++;
+      return new_request(std::move(request));
     }
   }
   return 0;
 }
 
-bool Session::fill(Link& link, i64 index) {
-  const u64 id = next_request(link);
+bool Session::take_request(Lane& lane, i64 index, Sending& sending) {
+  std::lock_guard guard(mutex_);
+  const u64 id = dead_ ? 0 : next_request(lane);
+  lane.asleep = id == 0;
+  sending.id = id;
   if (id == 0) return false;
-  encode(id, requests_.at(id), link, index);
+  Request& request = requests_.at(id);
+  const u64 tree = request.job->tree();
+  sending.define = tree != 0 && !known_trees_.count(tree) && !lane.trees.count(tree);
+  if (sending.define) lane.trees.insert(tree);
+  sending.acknowledged = requests_.begin()->first;   // all before it have their replies
+  sending.job = request.job;
+  sending.part = request.part;
+  request.busy = true;
+  request.lane = index;
+  lane.in_flight_bytes += request.cost;
   return true;
 }
 
-void Session::encode(u64 id, Request& request, Link& link, i64 index) {
-  Buffer& frame = link.outgoing();
-  frame.resize(static_cast<size_t>(kHeaderBytes));
-  BodyWriter writer(frame);
-  writer(requests_.begin()->first);   // all before it have their replies
-  const u64 tree = request.job->tree();
-  const bool define = tree != 0 && !known_trees_.count(tree) && !link.trees.count(tree);
-  i64 body_bytes = 0;
-  request.job->put(request.part, define, frame, body_bytes);
-  seal(frame, request.job->kind(), id, body_bytes);
-  if (define) link.trees.insert(tree);
-  request.link = index;
-  link.in_flight_bytes += request.cost;
+void Session::encode(Lane& lane, const Sending& sending) {
+  Buffer& out = lane.link.outgoing();
+  const size_t start = out.size();
+  out.resize(start + static_cast<size_t>(kHeaderBytes));
+  BodyWriter writer(out);
+  writer(sending.acknowledged);
+  sending.job->put_message(sending.part, sending.define, out);
+  FrameMade made{sending.job->kind(), sending.id, static_cast<i64>(out.size() - start) - kHeaderBytes};
+  made.elsewhere = sending.job->put_data(sending.part, out);
+  seal(out, start, made);
+  if (!made.elsewhere.empty()) lane.link.send_from(made.elsewhere, sending.job);
   ++counts_.requests;
-  counts_.definitions += define ? 1 : 0;
-  counts_.request_bytes += kHeaderBytes + body_bytes;
+  counts_.definitions += sending.define ? 1 : 0;
+  counts_.request_bytes += kHeaderBytes + made.body_bytes;
+  std::lock_guard guard(mutex_);
+  requests_.at(sending.id).busy = false;
 }
 
 // Work, replies and new jobs wake the thread; the rest is clocks.
-i64 Session::patience_of_poll() const {
-  i64 down = 0;
-  for (i64 i = 0; i < wanted_links_; ++i) down += links_[static_cast<size_t>(i)].ready() ? 0 : 1;
+i64 Session::patience_of_poll(const Lane& lane) {
   const i64 longest = std::clamp<i64>(connection_.silence_ms / 6, 1, 500);
-  return std::min<i64>(longest, down > 0 ? 20 : requests_.empty() ? longest : 50);
+  std::lock_guard guard(mutex_);
+  return std::min<i64>(longest, !lane.ready ? 20 : requests_.empty() ? longest : 50);
 }
 
-void Session::poll_links() {
-  std::vector<pollfd> ready{{wake_, POLLIN, 0}};
-  bool at_once = false;
-  for (const Link& link : links_) {
-    if (link.state() == Link::State::kDown) continue;
-    ready.push_back({link.fd(), link.events(), 0});
-    at_once = at_once || link.has_read_ahead();
-  }
-  (void)::poll(ready.data(), ready.size(), at_once ? 0 : static_cast<int>(patience_of_poll()));
+void Session::poll_lane(Lane& lane) {
+  const bool up = lane.link.state() != Link::State::kDown;
+  pollfd ready[] = {{lane.wake, POLLIN, 0}, {lane.link.fd(), up ? lane.link.events() : short{0}, 0}};
+  (void)::poll(ready, up ? 2 : 1, up && lane.link.has_more() ? 0 : static_cast<int>(patience_of_poll(lane)));
   eventfd_t count = 0;
-  if ((ready[0].revents & POLLIN) != 0) (void)::eventfd_read(wake_, &count);
+  if ((ready[0].revents & POLLIN) != 0) (void)::eventfd_read(lane.wake, &count);
 }
 
-void Session::advance_links() {
-  for (size_t i = 0; i < links_.size(); ++i) {
-    Link& link = links_[i];
-    if (link.state() == Link::State::kDown) continue;
-    const Status done =
-        link.advance([&](const FrameHeader& header, ConstBytes payload) { return take_reply(link, header, payload); });
-    if (!done) broken(link, static_cast<i64>(i), done.error());
-    if (!link.ready()) continue;
-    established_ = true;
-    last_contact_ns_ = now_ns();
-  }
+void Session::advance(i64 index) {
+  Lane& lane = lanes_[static_cast<size_t>(index)];
+  if (lane.link.state() == Link::State::kDown) return;
+  const bool was_ready = lane.link.ready();
+  const Status done =
+      lane.link.advance([&](const FrameHeader& header, ConstBytes payload) { return take_reply(lane, header, payload); });
+  if (!done) broken(index, done.error());
+  if (!lane.link.ready()) return;
+  last_contact_ns_ = now_ns();
+  established_ = true;
+  if (was_ready) return;
+  std::lock_guard guard(mutex_);
+  lane.ready = true;
+  lane.credit_bytes = lane.link.welcome().credit_bytes;
+  lane.block_bytes = lane.link.welcome().block_bytes;
 }
 
 void Session::give_back_credit(const Request& request) {
-  if (request.link < 0) return;
-  Link& sender = links_[static_cast<size_t>(request.link)];
+  if (request.lane < 0) return;
+  Lane& sender = lanes_[static_cast<size_t>(request.lane)];
   sender.in_flight_bytes = std::max<i64>(0, sender.in_flight_bytes - request.cost);
 }
 
-Status Session::take_reply(Link& link, const FrameHeader& header, ConstBytes payload) {
-  const auto known = requests_.find(header.id);
+// The server has forgotten its tree. It goes out under a number of its own: under the old one the server would say the same again.
+bool Session::send_again(Requests::iterator known) {
+  if (++known->second.tries >= kMostTries) return false;
+  const u64 tree = known->second.job->tree();
+  known_trees_.erase(tree);
+  for (Lane& lane : lanes_) lane.trees.erase(tree);
+  Request again = std::move(known->second);
+  again.lane = -1;
+  requests_.erase(known);
+  new_request(std::move(again));
+  return true;
+}
+
+Status Session::take_reply(Lane& lane, const FrameHeader& header, ConstBytes payload) {
   MERCUTIO_LET(const Reply reply, get_message<Reply>(payload.first(static_cast<size_t>(header.body_bytes))));
-  if (known == requests_.end()) return ok_status();   // answered twice after a cut, or given up
+  std::unique_lock guard(mutex_);
+  const auto known = requests_.find(header.id);
+  // Answered twice after a cut, or given up; or answered before it was sent, by no server of ours.
+  if (known == requests_.end() || known->second.busy) return ok_status();
   Request& request = known->second;
   give_back_credit(request);
+  request.lane = -1;
+  if (reply.outcome == static_cast<std::uint32_t>(Outcome::kTreeUnknown) && send_again(known)) return ok_status();
   const u64 tree = request.job->tree();
-  if (reply.outcome == static_cast<std::uint32_t>(Outcome::kTreeUnknown) && ++request.tries < kMostTries) {
-    known_trees_.erase(tree);
-    for (Link& other : links_) other.trees.erase(tree);
-    // Under a number of its own: under the old one the server would say the same again.
-    Request again = std::move(request);
-    again.link = -1;
-    requests_.erase(known);
-    requests_.emplace(next_id_++, std::move(again));
-    return ok_status();
-  }
   if (tree != 0 && reply.outcome == 0) {
     if (known_trees_.size() >= kMostKnownTrees) known_trees_.clear();
     known_trees_.insert(tree);
-    link.trees.erase(tree);
+    lane.trees.erase(tree);
   }
-  request.job->settle(request.part, reply, payload.subspan(static_cast<size_t>(header.body_bytes)));
-  requests_.erase(known);
+  request.busy = true;
+  const std::shared_ptr<Job> job = request.job;
+  const Part part = request.part;
+  guard.unlock();
+  job->settle(part, reply, payload.subspan(static_cast<size_t>(header.body_bytes)));
+  guard.lock();
+  requests_.erase(header.id);
   return ok_status();
 }
 
-// A link is down: what was under way on it goes out again on another one, or on this one when it is back.
-void Session::broken(Link& link, i64 index, const Error& error) {
-  const bool was_ready = link.ready();
-  link.drop();
+// A stream is down: what was under way on it goes out again on another one, or on this one when it is back.
+void Session::broken(i64 index, const Error& error) {
+  Lane& lane = lanes_[static_cast<size_t>(index)];
+  lane.link.drop();
+  std::lock_guard guard(mutex_);
+  const bool was_ready = std::exchange(lane.ready, false);
+  lane.asleep = false;
+  lane.in_flight_bytes = 0;
+  lane.trees.clear();
   for (auto& [id, request] : requests_)
-    if (request.link == index) request.link = -1;
+    if (request.lane == index) request.lane = -1;
   last_trouble_ = error;
   const bool refused_for_good = error.cls == ErrorClass::kAccess || error.sys_errno == ESTALE;
   const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT;
-  const bool others = std::any_of(links_.begin(), links_.end(), [](const Link& other) { return other.ready(); });
+  const bool others = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& other) { return other.ready; });
   if (!others && (refused_for_good || nobody_there)) return die(explain(error));
   if (!others && !needed()) {
     left_idle_ = true;
     return die(Error{ErrorClass::kIo, "the server closed an idle connection"});
   }
   counts_.reconnects += was_ready ? 1 : 0;
-  const i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(link.retries++, 6));
-  link.retry_at_ns = now_ns() + wait_ms * kMs;
+  const i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(lane.link.retries++, 6));
+  lane.link.retry_at_ns = now_ns() + wait_ms * kMs;
+  wake_all();
 }
 
 void Session::check_times(i64 now) {
-  check_silence(now);
-  const bool contact = std::any_of(links_.begin(), links_.end(), [](const Link& link) { return link.ready(); });
+  std::lock_guard guard(mutex_);
+  if (dead_) return;
+  const bool contact = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.ready; });
   if (!contact && needed() && now - last_contact_ns_ > connection_.patience_ms * kMs) return die(explain(last_trouble_));
   if (needed()) last_needed_ns_ = now;
   if (!contact && !needed()) last_contact_ns_ = now;
@@ -303,9 +369,13 @@ void Session::check_times(i64 now) {
     left_idle_ = true;
     return die(Error{ErrorClass::kIo, "the connection was closed because nothing used it"});
   }
+  check_deadlines(now);
+}
+
+void Session::check_deadlines(i64 now) {
   for (auto at = requests_.begin(); at != requests_.end();) {
     Request& request = at->second;
-    if (request.deadline_ns > now) {
+    if (request.deadline_ns > now || request.busy) {
       ++at;
       continue;
     }
@@ -319,21 +389,17 @@ void Session::check_times(i64 now) {
   }
 }
 
-void Session::check_silence(i64 now) {
-  for (size_t i = 0; i < links_.size(); ++i) {
-    Link& link = links_[i];
-    if (link.state() == Link::State::kDown) continue;
-    const i64 silent_ms = (now - link.last_heard_ns) / kMs;
-    const i64 limit_ms = link.ready() ? connection_.silence_ms : std::min(kConnectMs, connection_.silence_ms);
-    if (silent_ms > limit_ms) {
-      Error error = error_from_errno("the server is silent", ETIMEDOUT);
-      broken(link, static_cast<i64>(i), error);
-    } else if (silent_ms > connection_.silence_ms / 3 && !link.ping_sent && link.can_take()) {
-      link.outgoing() = frame_of(Kind::kPing, 0, {});
-      link.ping_sent = true;
-      if (const Status sent = link.flush(); !sent) broken(link, static_cast<i64>(i), sent.error());
-    }
-  }
+void Session::check_silence(i64 index) {
+  Link& link = lanes_[static_cast<size_t>(index)].link;
+  if (link.state() == Link::State::kDown) return;
+  const i64 silent_ms = (now_ns() - link.last_heard_ns) / kMs;
+  const i64 limit_ms = link.ready() ? connection_.silence_ms : std::min(kConnectMs, connection_.silence_ms);
+  if (silent_ms > limit_ms) return broken(index, error_from_errno("the server is silent", ETIMEDOUT));
+  if (silent_ms <= connection_.silence_ms / 3 || link.ping_sent || !link.can_take()) return;
+  const Buffer ping = frame_of(Kind::kPing, 0, {});
+  link.outgoing().insert(link.outgoing().end(), ping.begin(), ping.end());
+  link.ping_sent = true;
+  if (const Status sent = link.flush(); !sent) broken(index, sent.error());
 }
 
 Error Session::explain(const Error& error) const {
@@ -354,21 +420,21 @@ Error Session::too_late(const Request& request) const {
   return error;
 }
 
-// Everything that waits, and everything that comes, fails with `error`.
+// From now on everything that comes fails with `error`; what waits, when the threads have stopped.
 void Session::die(const Error& error) {
-  {
-    std::lock_guard guard(mutex_);
-    if (!dead_) dead_ = error;
-    for (auto& job : new_jobs_) jobs_.push_back(std::move(job));
-    new_jobs_.clear();
-  }
-  Requests requests;
-  requests.swap(requests_);
-  for (auto& [id, request] : requests) {
+  if (!dead_) dead_ = error;
+  wake_all();
+}
+
+void Session::fail_everything() {
+  std::lock_guard guard(mutex_);
+  if (!dead_) dead_ = Error{ErrorClass::kIo, "the connection was closed"};
+  for (auto& [id, request] : requests_) {
     request.job->fail(request.part, *dead_);
     request.job->give_up(*dead_);
   }
   for (auto& job : jobs_) job->give_up(*dead_);
+  requests_.clear();
   jobs_.clear();
 }
 

@@ -1,11 +1,12 @@
-// A client's session with one server: up to 16 streams, driven by one thread, which asks jobs for requests while streams
-// have credit, survives cuts, and ends with a clear error when the server is gone for good. Memory: a frame a stream each
+// A client's session with one server: up to 16 streams, each driven by a thread of its own, which asks jobs for requests while
+// it has credit. It survives cuts, and ends with a clear error when the server is gone for good. Memory: a frame a stream each
 // way, whatever is written.
 #pragma once
 
 #include <atomic>
 #include <deque>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "remote/jobs.h"
@@ -35,33 +36,59 @@ class Session {
   struct Request {
     std::shared_ptr<Job> job;
     Part part;
-    i64 link = -1;            // -1: to be sent, or sent again
-    i64 cost = 0;             // of its link's credit
+    i64 lane = -1;            // -1: to be sent, or sent again
+    i64 cost = 0;             // of its lane's credit
     i64 deadline_ns = 0;
     i64 tries = 0;
+    bool busy = false;        // a thread reads or writes the program's memory for it
   };
   using Requests = std::map<u64, Request>;
 
+  // A stream and its thread. Lane 0's is the session's: it also keeps the clocks, and starts and ends the others.
+  struct Lane {
+    Link link;                          // its thread's own
+    int wake = -1;
+    std::thread thread;
+    bool ready = false, asleep = false; // from here on: guarded by mutex_. Asleep: it could take a request, and there is none
+    i64 in_flight_bytes = 0, credit_bytes = 0, block_bytes = 0;
+    std::set<u64> trees;                // sent on it since it was connected
+  };
+  struct Sending {
+    u64 id = 0, acknowledged = 0;
+    std::shared_ptr<Job> job;
+    Part part;
+    bool define = false;
+  };
+
   Session(const Connection& connection, i64 server, std::shared_ptr<TlsContext> tls);
+  Status open_wakes();
   void run();
-  void take_new_jobs();
-  bool needed();
-  void connect_links(i64 now);
-  void send_requests();
-  Link* freest_link(i64& index);
-  bool fill(Link& link, i64 index);
-  u64 next_request(const Link& link);
-  bool fits(const Link& link, i64 cost) const;
-  void encode(u64 id, Request& request, Link& link, i64 index);
-  i64 patience_of_poll() const;
-  void poll_links();
-  void advance_links();
-  void broken(Link& link, i64 index, const Error& error);
+  void run_lane(i64 index);
+  void start_lanes();
+  bool over();
+  void step(i64 index);
+  bool needed() const;
+  void connect(i64 index);
+  void send_requests(i64 index);
+  bool take_request(Lane& lane, i64 index, Sending& sending);
+  u64 next_request(const Lane& lane);
+  u64 new_request(Request request);
+  static bool fits(const Lane& lane, i64 cost);
+  void encode(Lane& lane, const Sending& sending);
+  i64 patience_of_poll(const Lane& lane);
+  void poll_lane(Lane& lane);
+  void advance(i64 index);
+  void wake_for(i64 bytes);
+  void wake_all();
+  void broken(i64 index, const Error& error);
   void give_back_credit(const Request& request);
-  Status take_reply(Link& link, const FrameHeader& header, ConstBytes payload);
+  Status take_reply(Lane& lane, const FrameHeader& header, ConstBytes payload);
+  bool send_again(Requests::iterator known);
   void check_times(i64 now);
-  void check_silence(i64 now);
-  void die(const Error& error);
+  void check_deadlines(i64 now);
+  void check_silence(i64 index);
+  void die(const Error& error);       // mutex_ is held
+  void fail_everything();
   Error explain(const Error& error) const;
   Error too_late(const Request& request) const;
 
@@ -69,28 +96,24 @@ class Session {
   const Endpoint server_;
   const std::shared_ptr<TlsContext> tls_;
   const int owner_pid_;
+  Hello hello_;
   Counts counts_;
   std::atomic<i64> open_files_{0};
-  std::atomic<bool> left_idle_{false};
+  std::atomic<bool> left_idle_{false}, established_{false};
+  std::atomic<i64> last_contact_ns_{0};
+  std::atomic<i64> started_lanes_{1};
+  i64 last_needed_ns_ = 0;              // lane 0's thread only
+  std::vector<Lane> lanes_;
 
-  // The thread's own.
-  Hello hello_;
-  std::vector<Link> links_;
-  i64 wanted_links_ = 1;
+  std::mutex mutex_;   // guards what follows
+  std::atomic<i64> wanted_lanes_{1};
   std::deque<std::shared_ptr<Job>> jobs_;
   Requests requests_;
   u64 next_id_ = 1;
   std::set<u64> known_trees_;           // the server has acknowledged requests with them
-  bool established_ = false;
-  i64 last_contact_ns_ = 0, last_needed_ns_ = 0;
   Error last_trouble_;
-
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<Job>> new_jobs_;
   std::optional<Error> dead_;
   bool stopping_ = false;
-  int wake_ = -1;
-  std::thread thread_;
 };
 
 }  // namespace mercutio::remote

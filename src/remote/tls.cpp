@@ -6,18 +6,22 @@
 #include <openssl/err.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <vector>
 
 namespace mercutio::remote {
 namespace {
 
 constexpr char kIdentity[] = "mercutio";
 constexpr unsigned char kCipher[] = {0x13, 0x01};   // TLS_AES_128_GCM_SHA256
+// Bytes that go from and to the kernel in one call: OpenSSL alone makes one or two calls of each record of 16 KiB.
+constexpr size_t kSendBytes = 128 * KiB, kReceiveBytes = 128 * KiB;
 
 std::string reason() {
   const unsigned long code = ERR_get_error();
@@ -58,15 +62,75 @@ int find_key(SSL* ssl, const unsigned char* identity, size_t identity_bytes, SSL
   return 1;   // without a session the handshake ends: there are no certificates
 }
 
+// Records on their way to a socket.
+struct Outbox {
+  int fd = -1;
+  std::vector<char> bytes;
+  size_t sent = 0;
+
+  bool empty() const { return sent == bytes.size(); }
+  // False: the socket takes no more (EAGAIN), or is broken; errno says which.
+  bool send() {
+    while (!empty()) {
+      const ssize_t done = ::send(fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) return false;
+      sent += static_cast<size_t>(done);
+    }
+    bytes.clear();
+    sent = 0;
+    return true;
+  }
+};
+
+// What OpenSSL writes to: an Outbox, which is sent when it is full or flushed.
+int put_records(BIO* bio, const char* data, int size) {
+  auto& out = *static_cast<Outbox*>(BIO_get_data(bio));
+  BIO_clear_retry_flags(bio);
+  if (out.bytes.size() >= kSendBytes && !out.send()) {
+    if (errno == EAGAIN) BIO_set_retry_write(bio);
+    return -1;
+  }
+  out.bytes.insert(out.bytes.end(), data, data + size);
+  return size;
+}
+
+long control_records(BIO* bio, int command, long, void*) {
+  if (command != BIO_CTRL_FLUSH) return 0;
+  BIO_clear_retry_flags(bio);
+  if (static_cast<Outbox*>(BIO_get_data(bio))->send()) return 1;
+  if (errno == EAGAIN) BIO_set_retry_write(bio);
+  return -1;
+}
+
+int create_records(BIO* bio) {
+  BIO_set_init(bio, 1);
+  return 1;
+}
+
+struct RecordsMethod {
+  BIO_METHOD* method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "records");
+  RecordsMethod() {
+    if (!method) return;
+    BIO_meth_set_write(method, put_records);
+    BIO_meth_set_ctrl(method, control_records);
+    BIO_meth_set_create(method, create_records);
+  }
+  ~RecordsMethod() { BIO_meth_free(method); }
+  RecordsMethod(const RecordsMethod&) = delete;
+  RecordsMethod& operator=(const RecordsMethod&) = delete;
+};
+
 class Stream final : public TlsStream {
  public:
-  Stream(SSL* ssl, int fd) : ssl_(ssl), fd_(fd) {}
+  Stream(SSL* ssl, int fd, std::unique_ptr<Outbox> out, std::shared_ptr<RecordsMethod> records)
+      : ssl_(ssl), fd_(fd), out_(std::move(out)), records_(std::move(records)) {}
   ~Stream() override {
     SSL_free(ssl_);
     ::close(fd_);
   }
   int fd() const override { return fd_; }
-  bool has_read_ahead() const override { return SSL_pending(ssl_) > 0; }
+  bool has_unsent() const override { return !out_->empty(); }
 
   Result<Wants> shake_hands() override {
     ERR_clear_error();
@@ -96,11 +160,25 @@ class Stream final : public TlsStream {
     const int done = SSL_read_ex(ssl_, into.data(), into.size(), &bytes);
     return step(done, bytes);
   }
-  Result<TlsStep> write(ConstBytes from) override {
-    ERR_clear_error();
-    size_t bytes = 0;
-    const int done = SSL_write_ex(ssl_, from.data(), from.size(), &bytes);
-    return step(done, bytes);
+  Result<TlsStep> write(ConstBytes from, bool more) override {
+    TlsStep taken;
+    while (!from.empty()) {
+      ERR_clear_error();
+      size_t bytes = 0;
+      const int done = SSL_write_ex(ssl_, from.data(), from.size(), &bytes);
+      if (done != 1) {
+        MERCUTIO_LET(const TlsStep stopped, step(done, 0));
+        if (stopped.closed) return Error{ErrorClass::kIo, "TLS: the other end is done", ECONNRESET};
+        taken.wants = stopped.wants;
+        return taken;
+      }
+      taken.bytes += static_cast<i64>(bytes);
+      from = from.subspan(bytes);
+    }
+    if (more || out_->send()) return taken;
+    if (errno != EAGAIN) return error_from_errno("TLS", errno);
+    taken.wants = Wants::kWrite;
+    return taken;
   }
 
  private:
@@ -128,6 +206,8 @@ class Stream final : public TlsStream {
 
   SSL* ssl_;
   int fd_;
+  const std::unique_ptr<Outbox> out_;
+  const std::shared_ptr<RecordsMethod> records_;   // lives as long as what it made
 };
 
 class Context final : public TlsContext {
@@ -139,27 +219,36 @@ class Context final : public TlsContext {
     SSL_CTX_free(context_);
     OPENSSL_cleanse(key_.data(), key_.size());
   }
+  void* native() override { return context_; }
   Result<std::unique_ptr<TlsStream>> wrap(int fd) override {
     const int one = 1;
     (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     const int flags = ::fcntl(fd, F_GETFL);
     SSL* ssl = flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 ? SSL_new(context_) : nullptr;
-    if (!ssl || SSL_set_fd(ssl, fd) != 1) {
+    BIO* records = ssl && records_->method ? BIO_new(records_->method) : nullptr;
+    if (!records || SSL_set_rfd(ssl, fd) != 1) {
+      BIO_free(records);
       SSL_free(ssl);
       ::close(fd);
       return Error{ErrorClass::kIo, "TLS can't use the connection: " + reason()};
     }
+    auto out = std::make_unique<Outbox>();
+    out->fd = fd;
+    out->bytes.reserve(kSendBytes + 32 * KiB);
+    BIO_set_data(records, out.get());
+    SSL_set0_wbio(ssl, records);
     if (side_ == TlsSide::kClient)
       SSL_set_connect_state(ssl);
     else
       SSL_set_accept_state(ssl);
-    return std::unique_ptr<TlsStream>(std::make_unique<Stream>(ssl, fd));
+    return std::unique_ptr<TlsStream>(std::make_unique<Stream>(ssl, fd, std::move(out), records_));
   }
 
  private:
   SSL_CTX* context_;
   const TlsSide side_;
   Key key_;
+  const std::shared_ptr<RecordsMethod> records_ = std::make_shared<RecordsMethod>();
 };
 
 int digit_of(char c) {
@@ -207,6 +296,8 @@ Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key) {
   }
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_read_ahead(context, 1);
+  SSL_CTX_set_default_read_buffer_len(context, kReceiveBytes);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY);
   if (side == TlsSide::kClient) {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);   // a certificate is never good enough: nothing is trusted

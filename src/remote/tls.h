@@ -28,13 +28,16 @@ class TlsStream {
   virtual int fd() const = 0;
   virtual Result<Wants> shake_hands() = 0;      // kNothing: done; kAccess: not the same key
   virtual Result<TlsStep> read(Bytes into) = 0;
-  virtual Result<TlsStep> write(ConstBytes from) = 0;
-  virtual bool has_read_ahead() const = 0;      // bytes that a poll of the descriptor does not show
+  // Several records go to the kernel at once. What is taken may stay here: until has_unsent() is false, write again, nothing if
+  // there is nothing more to say. With `more`, what follows at once may go together with it.
+  virtual Result<TlsStep> write(ConstBytes from, bool more = false) = 0;
+  virtual bool has_unsent() const = 0;
 };
 
 class TlsContext {
  public:
   virtual ~TlsContext() = default;
+  virtual void* native() = 0;   // an SSL_CTX*, for measuring programs
   // Takes over a connected socket, which becomes nonblocking.
   virtual Result<std::unique_ptr<TlsStream>> wrap(int fd) = 0;
 };

@@ -90,20 +90,29 @@ bool payload_is_whole(const FrameHeader& header, ConstBytes payload) {
   return static_cast<i64>(payload.size()) == header.payload_bytes() && checksum_of(payload) == header.checksum;
 }
 
-void seal(Buffer& frame, Kind kind, u64 id, i64 body_bytes) {
+void seal(Buffer& buffer, size_t start, const FrameMade& made) {
+  const ConstBytes here = ConstBytes(buffer).subspan(start + kHeaderBytes);
   FrameHeader header;
-  header.kind = kind;
-  header.id = id;
-  header.body_bytes = body_bytes;
-  header.data_bytes = static_cast<i64>(frame.size()) - kHeaderBytes - body_bytes;
-  header.checksum = checksum_of(ConstBytes(frame).subspan(kHeaderBytes));
-  write_header(header, frame.data());
+  header.kind = made.kind;
+  header.id = made.id;
+  header.body_bytes = made.body_bytes;
+  header.data_bytes = static_cast<i64>(here.size() + made.elsewhere.size()) - made.body_bytes;
+  if (made.elsewhere.empty()) {
+    header.checksum = checksum_of(here);
+  } else {
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    XXH3_64bits_update(&state, here.data(), here.size());
+    XXH3_64bits_update(&state, made.elsewhere.data(), made.elsewhere.size());
+    header.checksum = XXH3_64bits_digest(&state);
+  }
+  write_header(header, buffer.data() + start);
 }
 
 Buffer frame_of(Kind kind, u64 id, const Buffer& body) {
   Buffer frame(kHeaderBytes);
   frame.insert(frame.end(), body.begin(), body.end());
-  seal(frame, kind, id, static_cast<i64>(body.size()));
+  seal(frame, 0, {kind, id, static_cast<i64>(body.size())});
   return frame;
 }
 

@@ -275,7 +275,14 @@ Buffer frame_with(Kind kind, u64 id, const Message& message) {
   put_message(body, message);
   return frame_of(kind, id, body);
 }
-// Fills in the header of a frame whose payload stands behind kHeaderBytes already.
-void seal(Buffer& frame, Kind kind, u64 id, i64 body_bytes);
+// Fills in the header of the frame that begins at `start` of a buffer; its body stands behind kHeaderBytes already, its data
+// behind that or, where it isn't copied, elsewhere.
+struct FrameMade {
+  Kind kind = Kind::kPing;
+  u64 id = 0;
+  i64 body_bytes = 0;
+  ConstBytes elsewhere = {};
+};
+void seal(Buffer& buffer, size_t start, const FrameMade& made);
 
 }  // namespace mercutio::remote

@@ -92,33 +92,33 @@ class Buffered final : public Storage {
   }
 
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
-    if (Status settled = settle(); !settled) return finished_transfer(settled.error());
+    if (Status written = settle_here(); !written) return finished_transfer(written.error());
     return inner_->start(direction, std::move(pieces));
   }
 
   Status settle() override {
-    std::lock_guard guard(mutex_);
-    ahead_.bytes.clear();
-    return write_out();
+    Status written = settle_here();
+    Status settled = inner_->settle();
+    return written ? settled : written;
   }
   Result<i64> size() override {
-    MERCUTIO_TRY(settle());
+    MERCUTIO_TRY(settle_here());
     return inner_->size();
   }
   Status set_size(i64 bytes) override {
-    MERCUTIO_TRY(settle());
+    MERCUTIO_TRY(settle_here());
     return inner_->set_size(bytes);
   }
   Status preallocate(i64 bytes) override {
-    MERCUTIO_TRY(settle());
+    MERCUTIO_TRY(settle_here());
     return inner_->preallocate(bytes);
   }
   Status sync() override {
-    MERCUTIO_TRY(settle());
+    MERCUTIO_TRY(settle_here());
     return inner_->sync();
   }
   Status close() override {
-    Status settled = settle();
+    Status settled = settle_here();
     behind_.bytes.clear();   // lost, if it could not be written: the Error says so
     Status closed = inner_->close();
     return settled ? closed : settled;
@@ -132,6 +132,11 @@ class Buffered final : public Storage {
 
   bool small(i64 bytes) const { return locks_ == 0 && bytes > 0 && bytes <= buffering_.buffer_bytes / kPart; }
 
+  Status settle_here() {
+    std::lock_guard guard(mutex_);
+    ahead_.bytes.clear();
+    return write_out();
+  }
   Result<i64> absorb(std::span<const IoPiece> pieces, i64 bytes);
   Status write_out();
   Result<i64> serve(std::span<const IoPiece> pieces);

@@ -81,6 +81,9 @@ struct OpenOptions {
   bool exclusive = false;        // with create: fail if it exists
   int permissions = 0666;        // before umask
   Layout wanted_layout;          // at create, where the file system has stripes
+  // What MPI's rules of consistency allow here: writes that return before others see them, reads of what was read in advance,
+  // until settle(), sync(), close() or a lock.
+  bool keeps_writes = false, reads_ahead = false;
   // How `start` moves data: "auto", "threads" or "io_uring"; number of threads of the pool (shared by all files).
   std::string async_backend = "auto";
   i64 io_threads = 2;

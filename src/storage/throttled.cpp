@@ -55,6 +55,7 @@ class Throttled final : public Storage {
   Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
   Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
   Status sync() override { return inner_->sync(); }
+  Status settle() override { return inner_->settle(); }
   Status close() override { return inner_->close(); }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     return inner_->lock(begin, end, exclusive);

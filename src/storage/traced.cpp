@@ -54,6 +54,7 @@ class Traced final : public Storage {
     return std::make_unique<TracedTransfer>(inner_->start(direction, std::move(pieces)), sink_, event);
   }
   Result<i64> size() override { return inner_->size(); }
+  Status settle() override { return inner_->settle(); }
   Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
   Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
   Status sync() override {

@@ -15,6 +15,7 @@ struct ContractCase {
   bool keeps_bytes;
   std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap;
   const char* backend = "auto";
+  bool keeps = false;   // writes that return early, and reads in advance
 };
 
 std::vector<ContractCase> more_cases();

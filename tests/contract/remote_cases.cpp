@@ -48,7 +48,7 @@ class ServerHere final : public ::testing::Environment {
 std::vector<ContractCase> more_cases() {
   static const auto* const server = ::testing::AddGlobalTestEnvironment(new ServerHere);
   (void)server;
-  return {{"remote", "mercutio://here/top", true, nullptr}, {"remote_write_behind", "mercutio://behind/top", true, nullptr}};
+  return {{"remote", "mercutio://here/top", true, nullptr}, {"remote_write_behind", "mercutio://behind/top", true, nullptr, "auto", true}};
 }
 
 }  // namespace mercutio

@@ -55,6 +55,7 @@ class StorageContract : public ::testing::TestWithParam<Case> {
     options.write = true;
     options.create = create;
     options.async_backend = GetParam().backend;
+    options.keeps_writes = options.reads_ahead = GetParam().keeps;
     auto opened = resolved.driver->open(resolved.path, options);
     EXPECT_TRUE(opened.ok());
     if (!opened) return nullptr;

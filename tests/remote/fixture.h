@@ -51,6 +51,11 @@ class RemoteTest : public ::testing::Test {
     wanted.write = wanted.create = true;
     return wanted;
   }
+  static OpenOptions keeping() {
+    OpenOptions wanted = writing();
+    wanted.keeps_writes = wanted.reads_ahead = true;
+    return wanted;
+  }
   std::string content(const std::string& name) {
     std::ifstream in(folder + "/" + name, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};

@@ -119,7 +119,7 @@ TEST_F(RemoteFiles, BigTransfersUseEveryStream) {
 
 TEST_F(RemoteFiles, WriteBehindTellsItsErrorAtSync) {
   connection.write_behind_bytes = 1 * MiB;
-  auto file = std::move(*open_remote(session(), "data/behind", writing()));
+  auto file = std::move(*open_remote(session(), "data/behind", keeping()));
   auto data = filled(1000, 3);
   EXPECT_TRUE(write(*file, 0, data).ok());
   EXPECT_TRUE(write(*file, i64{1} << 62, data).ok()) << "nobody knows yet";
@@ -133,7 +133,7 @@ TEST_F(RemoteFiles, WriteBehindTellsItsErrorAtSync) {
 
 TEST_F(RemoteFiles, WriteBehindKeepsTheOrderOfWhatOverlaps) {
   connection.write_behind_bytes = 4 * MiB;
-  auto file = std::move(*open_remote(session(), "data/order", writing()));
+  auto file = std::move(*open_remote(session(), "data/order", keeping()));
   std::vector<std::byte> data;
   for (int i = 0; i < 40; ++i) {
     data = filled(200'000, i);
@@ -141,6 +141,52 @@ TEST_F(RemoteFiles, WriteBehindKeepsTheOrderOfWhatOverlaps) {
   }
   EXPECT_TRUE(file->close().ok());
   EXPECT_TRUE(same(content("order"), data));
+}
+
+TEST_F(RemoteFiles, ReadsInAdvanceSeeWhatThisProcessWrites) {
+  auto file = std::move(*open_remote(session(), "data/ahead", keeping()));
+  auto out = filled(3 * MiB + 777, 9);
+  ASSERT_TRUE(write(*file, 0, out).ok());
+  std::vector<std::byte> in(50'000);
+  const auto reads_as_written = [&](i64 at) {
+    const IoPiece piece{at, in.data(), 50'000};
+    const i64 wanted = std::min<i64>(50'000, static_cast<i64>(out.size()) - at);
+    ASSERT_EQ(file->read(std::span(&piece, 1)).value(), wanted) << at;
+    ASSERT_EQ(std::memcmp(in.data(), out.data() + at, static_cast<size_t>(wanted)), 0) << at;
+  };
+  for (i64 at = 0; at < static_cast<i64>(out.size()); at += 50'000) {
+    reads_as_written(at);
+    if (at % 7 != 0) continue;
+    const IoPiece change{at + 60'000, out.data() + 5, 1000};   // in what was asked for already
+    ASSERT_TRUE(file->write(std::span(&change, 1)).ok());
+    const i64 end = std::max<i64>(static_cast<i64>(out.size()), at + 61'000);
+    out.resize(static_cast<size_t>(end));
+    std::copy_n(std::vector<std::byte>(out.begin() + 5, out.begin() + 1005).begin(), 1000, out.begin() + at + 60'000);
+  }
+  EXPECT_TRUE(file->close().ok());
+}
+
+// Another process writes; sync is where MPI's rules say that it is seen.
+TEST_F(RemoteFiles, ReadsInAdvanceEndWithSync) {
+  auto reader = std::move(*open_remote(session(), "data/others", keeping()));
+  auto writer = std::move(*open_remote(session(), "data/others", keeping()));
+  auto data = filled(2 * MiB, 1);
+  ASSERT_TRUE(write(*writer, 0, data).ok());
+  ASSERT_TRUE(writer->settle().ok());
+  std::vector<std::byte> in(10'000);
+  for (i64 at = 0; at < 500'000; at += 10'000) {
+    const IoPiece piece{at, in.data(), 10'000};
+    ASSERT_EQ(reader->read(std::span(&piece, 1)).value(), 10'000);
+  }
+  data = filled(2 * MiB, 2);
+  ASSERT_TRUE(write(*writer, 0, data).ok());
+  ASSERT_TRUE(writer->sync().ok());
+  ASSERT_TRUE(reader->sync().ok());
+  for (i64 at = 500'000; at < 1'000'000; at += 10'000) {
+    const IoPiece piece{at, in.data(), 10'000};
+    ASSERT_EQ(reader->read(std::span(&piece, 1)).value(), 10'000);
+    ASSERT_EQ(std::memcmp(in.data(), data.data() + at, 10'000), 0) << at;
+  }
 }
 
 TEST(ConnectionFile, ComesBackAndRefusesNonsense) {

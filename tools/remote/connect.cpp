@@ -26,7 +26,8 @@ const std::vector<Option> kOptions = {
     {"idle", "SECONDS", "mercutiod ends when it had no client for so long (3600)"},
     {"audit", "FILE", "a file there for mercutiod's audit log"},
     {"streams", "N", "the most connections of a process to its server, 1 to 16 (4)"},
-    {"write-behind", "BYTES", "writes return before so many bytes arrived; errors come with sync or close (0)"},
+    {"write-behind", "BYTES", "so many bytes of a file may be under way when a write returns, where the hint allows it (32 MiB)"},
+    {"read-ahead", "BYTES", "so many bytes are asked for in advance where reads follow each other (32 MiB)"},
     {"help", nullptr, "print this"},
 };
 
@@ -150,7 +151,8 @@ Status connect(const Arguments& arguments) {
   Connection connection;
   connection.host = host_of(arguments);
   MERCUTIO_LET(connection.streams, arguments.number("streams", connection.streams));
-  MERCUTIO_LET(connection.write_behind_bytes, arguments.number("write-behind", 0));
+  MERCUTIO_LET(connection.write_behind_bytes, arguments.number("write-behind", connection.write_behind_bytes));
+  MERCUTIO_LET(connection.read_ahead_bytes, arguments.number("read-ahead", connection.read_ahead_bytes));
   if (connection.streams < 1 || connection.streams > 16) return Error{ErrorClass::kArg, "--streams: 1 to 16"};
   MERCUTIO_LET(connection.key, make_key());
   MERCUTIO_LET(const std::string output, run(starter_words(arguments), key_text(connection.key) + "\n"));

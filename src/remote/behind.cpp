@@ -1,0 +1,143 @@
+#include "remote/behind.h"
+
+#include <algorithm>
+
+namespace mercutio::remote {
+namespace {
+
+constexpr size_t kMostJobs = 1024;
+constexpr i64 kStreak = 2;                       // reads that followed another one, before the next are asked for
+constexpr i64 kLeastAhead = 512 * KiB;
+constexpr i64 kSmallestChunk = 128 * KiB, kLargestChunk = 1 * MiB;
+
+}  // namespace
+
+void WriteBehind::add(Session& session, const std::shared_ptr<TransferJob>& job) {
+  std::lock_guard guard(mutex_);
+  while (!jobs_.empty() && (jobs_.front()->done() || jobs_.size() >= kMostJobs || bytes_ + job->bytes() > limit_bytes_))
+    wait_for_oldest();
+  job->own_data(memory_for(job->bytes()));
+  jobs_.push_back(job);
+  bytes_ += job->bytes();
+  session.submit(job);
+}
+
+Buffer WriteBehind::memory_for(i64 bytes) {
+  const auto fitting = std::find_if(spare_.begin(), spare_.end(), [&](const Buffer& memory) { return memory.capacity() >= static_cast<size_t>(bytes); });
+  if (fitting == spare_.end()) return {};
+  Buffer memory = std::move(*fitting);
+  spare_bytes_ -= static_cast<i64>(memory.size());
+  spare_.erase(fitting);
+  return memory;
+}
+
+void WriteBehind::wait_for_overlaps(i64 first, i64 last) {
+  std::lock_guard guard(mutex_);
+  if (std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) { return job->overlaps(first, last); })) drain();
+}
+
+Status WriteBehind::finish() {
+  std::lock_guard guard(mutex_);
+  drain();
+  if (!error_) return ok_status();
+  return *std::exchange(error_, std::nullopt);
+}
+
+void WriteBehind::finish_quietly() {
+  std::lock_guard guard(mutex_);
+  drain();
+}
+
+void WriteBehind::drain() {
+  while (!jobs_.empty()) wait_for_oldest();
+}
+
+void WriteBehind::wait_for_oldest() {
+  std::shared_ptr<TransferJob> job = std::move(jobs_.front());
+  jobs_.pop_front();
+  const Result<i64> moved = job->wait();
+  if (!moved && !error_) error_ = moved.error();
+  bytes_ -= job->bytes();
+  if (job.use_count() == 1 && spare_bytes_ + job->bytes() <= limit_bytes_) {
+    spare_bytes_ += job->bytes();
+    spare_.push_back(job->release_data());
+  }
+}
+
+// Whether the pieces go on where the last read ended, each behind the one before.
+bool ReadAhead::goes_on(std::span<const IoPiece> pieces) {
+  const i64 begin = pieces.empty() ? -1 : pieces.front().offset;
+  i64 at = begin;
+  bool in_order = true;
+  for (const IoPiece& piece : pieces) {
+    in_order = in_order && piece.offset == at && piece.bytes > 0;
+    at = piece.offset + piece.bytes;
+  }
+  const bool follows = in_order && begin == next_ && begin >= 0;
+  next_ = in_order ? at : -1;
+  streak_ = follows ? streak_ + 1 : 0;
+  if (follows) return streak_ >= kStreak;
+  chunks_.clear();
+  ahead_bytes_ = 0;
+  return false;
+}
+
+bool ReadAhead::ask(Session& session, u64 handle, i64 from, i64 to) {
+  const i64 chunk = std::clamp(ahead_bytes_ / 8, kSmallestChunk, kLargestChunk);
+  for (i64 at = from; at < to; at += chunk) {
+    Result<Shape> shape = Shape::of({IoPiece{at, nullptr, chunk}});
+    if (!shape) return at > from;
+    auto job = std::make_shared<TransferJob>(Direction::kRead, handle, std::move(*shape));
+    job->own_data({});
+    session.submit(job);
+    chunks_.push_back({at, at + chunk, std::move(job)});
+  }
+  return true;
+}
+
+bool ReadAhead::copy(const IoPiece& piece) {
+  for (i64 done = 0; done < piece.bytes;) {
+    const i64 at = piece.offset + done;
+    while (!chunks_.empty() && chunks_.front().end <= at) chunks_.pop_front();
+    if (chunks_.empty() || chunks_.front().begin > at) return false;
+    const Chunk& chunk = chunks_.front();
+    const Result<i64> got = chunk.job->wait();
+    if (!got || *got < chunk.end - chunk.begin) return false;   // the end of the file, perhaps: asked for again
+    const i64 bytes = std::min(piece.bytes - done, chunk.end - at);
+    std::memcpy(piece.data + done, chunk.job->data().data() + (at - chunk.begin), static_cast<size_t>(bytes));
+    done += bytes;
+  }
+  return true;
+}
+
+std::optional<i64> ReadAhead::read(Session& session, u64 handle, std::span<const IoPiece> pieces) {
+  std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard || !goes_on(pieces)) return std::nullopt;
+  const i64 begin = pieces.front().offset, end = next_;
+  if (end - begin > limit_bytes_) return std::nullopt;
+  ahead_bytes_ = std::min(limit_bytes_, std::max({2 * ahead_bytes_, 2 * (end - begin), kLeastAhead}));
+  if (!chunks_.empty() && (chunks_.front().begin > begin || chunks_.back().end < begin)) chunks_.clear();
+  const i64 asked = chunks_.empty() ? begin : chunks_.back().end;
+  // In halves: small reads don't ask for a chunk each time.
+  const bool low = asked < std::max(end, begin + ahead_bytes_ / 2);
+  const bool served = (!low || ask(session, handle, asked, end + ahead_bytes_)) &&
+                      std::all_of(pieces.begin(), pieces.end(), [this](const IoPiece& piece) { return copy(piece); });
+  if (served) return end - begin;
+  chunks_.clear();
+  ahead_bytes_ = 0;
+  streak_ = 0;
+  return std::nullopt;
+}
+
+void ReadAhead::forget() {
+  std::lock_guard guard(mutex_);
+  chunks_.clear();
+  ahead_bytes_ = 0;
+}
+
+void ReadAhead::forget(i64 first, i64 last) {
+  std::lock_guard guard(mutex_);
+  if (!chunks_.empty() && chunks_.front().begin < last && first < chunks_.back().end) chunks_.clear();
+}
+
+}  // namespace mercutio::remote

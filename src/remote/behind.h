@@ -1,0 +1,62 @@
+// What hides the way to the other side from a program that waits for each of its calls: writes that return before they are
+// carried out, and reads carried out before they are asked for (active buffering, Ma et al. 2003, without a second copy of the
+// data there). Who may use it, by MPI's rules of consistency, is for the file to know.
+#pragma once
+
+#include <deque>
+
+#include "remote/session.h"
+
+namespace mercutio::remote {
+
+// Writes under way, at most `limit_bytes` of them, each with a copy of its data. What overlaps one of them waits for all.
+class WriteBehind {
+ public:
+  explicit WriteBehind(i64 limit_bytes) : limit_bytes_(limit_bytes) {}
+
+  bool takes(i64 bytes) const { return bytes <= limit_bytes_; }
+  void add(Session& session, const std::shared_ptr<TransferJob>& job);   // waits for room
+  void wait_for_overlaps(i64 first, i64 last);
+  Status finish();           // waits for all; an error of one of them is told once
+  void finish_quietly();
+
+ private:
+  void drain();
+  void wait_for_oldest();
+  Buffer memory_for(i64 bytes);
+
+  const i64 limit_bytes_;
+  std::mutex mutex_;
+  std::deque<std::shared_ptr<TransferJob>> jobs_;
+  i64 bytes_ = 0, spare_bytes_ = 0;
+  std::vector<Buffer> spare_;   // memory of writes that are done: fresh memory costs as much as a copy
+  std::optional<Error> error_;
+};
+
+// Reads that follow each other are asked for in advance, farther and farther up to `limit_bytes`.
+class ReadAhead {
+ public:
+  explicit ReadAhead(i64 limit_bytes) : limit_bytes_(limit_bytes) {}
+
+  // The bytes read; or nothing: it has to be read in the ordinary way.
+  std::optional<i64> read(Session& session, u64 handle, std::span<const IoPiece> pieces);
+  void forget();
+  void forget(i64 first, i64 last);
+
+ private:
+  struct Chunk {
+    i64 begin, end;
+    std::shared_ptr<TransferJob> job;
+  };
+  bool goes_on(std::span<const IoPiece> pieces);
+  bool ask(Session& session, u64 handle, i64 from, i64 to);
+  bool copy(const IoPiece& piece);
+
+  const i64 limit_bytes_;
+  std::mutex mutex_;
+  std::deque<Chunk> chunks_;   // ascending, without gaps
+  i64 next_ = -1;              // where the following read begins
+  i64 streak_ = 0, ahead_bytes_ = 0;
+};
+
+}  // namespace mercutio::remote

@@ -203,12 +203,22 @@ COMMANDS = (
      "storage that a preload limits to --rate bytes a second of each of --servers servers. Every byte is checked. Also prints how "
      "long posting takes, and which of Mercutio's bars are met; with --check-bars a missed one is exit code 1."),
     ("connect --root name=/directory[:rw]... [--name host] [--listen address[:port]] [--daemon command] [--via command] [--idle seconds] "
-     "[--audit file] [--streams n] [--write-behind bytes] user@host",
+     "[--audit file] [--streams n] [--write-behind bytes] [--read-ahead bytes] [--forward] [--forward-at address] "
+     "[--router address:port=file]... user@host",
      "Starts mercutiod on another cluster through the user's own ssh, after which programs here open mercutio://host/name/file. A root is a "
      "directory there, read-only without :rw. The key of the connection is made for it and goes through ssh; it is kept in a file that "
      "only its user can read (MERCUTIO_CONNECTIONS) and that jobs find. --via runs a command in place of ssh and the host. --streams is the "
-     "most TLS connections of a process. With --write-behind a write returns before its data arrived, and an error comes with sync or close. "
+     "most TLS connections of a process. --write-behind and --read-ahead are how much of a file may be under way when a write returns, or asked "
+     "for before it is read, where mercutio_write_behind and mercutio_read_ahead allow it. --forward sends the data through ssh, too, so that no "
+     "port has to be open there; --forward-at is where this machine then listens. --router names a router on the way and the file of its key. "
      "mercutiod ends when it had no client for an hour (--idle)."),
+    ("cp [--resume] [--no-verify] [--parallel n] [--quiet] source... target",
+     "Copies files; each side may be mercutio://host/root/path. Pieces of 8 MiB go at once (--parallel), and checksums made where the copy lies are "
+     "compared with what was read at the end. A target that ends with a slash is a directory. --resume leaves what is there already. There is a "
+     "progress bar where standard error is a terminal."),
+    ("route --listen address[:port] --to address:port... --key-file file [--connections n] [--audit file] [--detach]",
+     "Passes connections on, on a gateway between compute nodes and another cluster. It carries what it can't read, connects only who has its key "
+     "(made if the file doesn't exist), and only to addresses given with --to; * as the port is any. Prints mercutio-route 1 ADDRESS PORT."),
     ("version", "Prints the version."),
 )
 

@@ -14,16 +14,27 @@ constexpr i64 kSmallestChunk = 128 * KiB, kLargestChunk = 1 * MiB;
 
 void WriteBehind::add(Session& session, const std::shared_ptr<TransferJob>& job) {
   std::lock_guard guard(mutex_);
-  while (!jobs_.empty() && (jobs_.front()->done() || jobs_.size() >= kMostJobs || bytes_ + job->bytes() > limit_bytes_))
-    wait_for_oldest();
+  reap();
+  while (!jobs_.empty() && (jobs_.size() >= kMostJobs || bytes_ + job->bytes() > limit_bytes_)) wait_for_oldest();
   job->own_data(memory_for(job->bytes()));
   jobs_.push_back(job);
   bytes_ += job->bytes();
   session.submit(job);
 }
 
+bool WriteBehind::has_room(i64 bytes) {
+  std::lock_guard guard(mutex_);
+  reap();
+  return jobs_.size() < kMostJobs && bytes_ + bytes <= limit_bytes_;
+}
+
+void WriteBehind::reap() {
+  while (!jobs_.empty() && jobs_.front()->done()) wait_for_oldest();
+}
+
 Buffer WriteBehind::memory_for(i64 bytes) {
-  const auto fitting = std::find_if(spare_.begin(), spare_.end(), [&](const Buffer& memory) { return memory.capacity() >= static_cast<size_t>(bytes); });
+  const auto fitting = std::find_if(spare_.begin(), spare_.end(),
+                                    [&](const Buffer& memory) { return memory.capacity() >= static_cast<size_t>(bytes); });
   if (fitting == spare_.end()) return {};
   Buffer memory = std::move(*fitting);
   spare_bytes_ -= static_cast<i64>(memory.size());

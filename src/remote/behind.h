@@ -15,6 +15,7 @@ class WriteBehind {
   explicit WriteBehind(i64 limit_bytes) : limit_bytes_(limit_bytes) {}
 
   bool takes(i64 bytes) const { return bytes <= limit_bytes_; }
+  bool has_room(i64 bytes);                                              // add() would not wait
   void add(Session& session, const std::shared_ptr<TransferJob>& job);   // waits for room
   void wait_for_overlaps(i64 first, i64 last);
   Status finish();           // waits for all; an error of one of them is told once
@@ -22,6 +23,7 @@ class WriteBehind {
 
  private:
   void drain();
+  void reap();
   void wait_for_oldest();
   Buffer memory_for(i64 bytes);
 

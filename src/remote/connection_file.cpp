@@ -52,6 +52,14 @@ Status parse_line(const KeyedLine& line, Connection& connection) {
     connection.servers.push_back({line.words[0], static_cast<int>(port)});
     return ok_status();
   }
+  if (line.key == "via") {
+    MERCUTIO_LET(const i64 port, line.size(1));
+    if (line.words.size() != 3 || port < 1 || port > 65535) return line.wrong("an address, a port and a key are wanted");
+    const auto key = parse_key(line.words[2]);
+    if (!key) return line.wrong(key.error().what);
+    connection.hops.push_back({{line.words[0], static_cast<int>(port)}, *key});
+    return ok_status();
+  }
   for (const NumberKey& known : kNumbers) {
     if (line.key != known.key) continue;
     MERCUTIO_LET(const i64 value, line.size());
@@ -104,6 +112,8 @@ std::string connection_text(const Connection& connection) {
                      "\nkey " + key_text(connection.key) + "\n";
   for (const Endpoint& server : connection.servers)
     text += "server " + server.address + " " + std::to_string(server.port) + "\n";
+  for (const Hop& hop : connection.hops)
+    text += "via " + hop.at.address + " " + std::to_string(hop.at.port) + " " + key_text(hop.key) + "\n";
   for (const NumberKey& known : kNumbers)
     text += std::string(known.key) + " " + std::to_string(connection.*known.value) + "\n";
   return text;

@@ -2,6 +2,7 @@
 //   host dtn.far.example          for messages
 //   key 64 hexadecimal digits     whoever has it can do what the server allows
 //   server address port           one or more; the ranks of a program spread over them
+//   via address port key          a router on the way, 'mercutio route'; more of them in the order of the way
 //   streams 4                     the most connections of a process to its server, 1 to 16
 //   timeout_ms, silence_ms, patience_ms, write_behind, read_ahead    see docs/internals/remote.md
 #pragma once
@@ -19,10 +20,17 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
+struct Hop {
+  Endpoint at;
+  Key key{};   // the router's
+  bool operator==(const Hop&) const = default;
+};
+
 struct Connection {
   std::string host;
   Key key{};
   std::vector<Endpoint> servers;
+  std::vector<Hop> hops;
   i64 streams = 4;
   i64 timeout_ms = 300'000;       // for one request but a lock, which may wait for ever while its server lives
   i64 silence_ms = 30'000;        // a stream that says nothing for so long is cut and made anew

@@ -65,7 +65,7 @@ class RemoteLock final : public HeldLock {
   const u64 lock_;
 };
 
-class RemoteFile final : public Storage {
+class RemoteFile final : public RemoteStorage {
  public:
   RemoteFile(std::shared_ptr<FileState> state, const OpenReply& opened, const OpenOptions& options)
       : state_(std::move(state)),
@@ -98,7 +98,11 @@ class RemoteFile final : public Storage {
     return job ? job->wait() : Result<i64>(i64{0});
   }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
-    if (direction == Direction::kWrite && writable_ && keeps_writes_) return finished_transfer(write_behind(std::move(pieces)));
+    i64 bytes = 0;
+    for (const IoPiece& piece : pieces) bytes += std::max<i64>(0, piece.bytes);
+    // Where there is no room it moves from the program's memory, which lives until then.
+    if (direction == Direction::kWrite && writable_ && keeps_writes_ && state_->behind.has_room(bytes))
+      return finished_transfer(write_behind(std::move(pieces)));
     auto job = begin(direction, std::move(pieces));
     if (!job) return finished_transfer(job.error());
     if (!*job) return finished_transfer(i64{0});
@@ -127,6 +131,15 @@ class RemoteFile final : public Storage {
     const Status written = state_->behind.finish();
     MERCUTIO_TRY(state_->session->call(Kind::kClose, message_of(request())));
     return written;
+  }
+
+  Result<u64> checksum(i64 begin, i64 end) override {
+    state_->behind.finish_quietly();
+    PlainRequest wanted = request();
+    wanted.value = begin;
+    wanted.end = end;
+    MERCUTIO_LET(const Reply reply, state_->session->call(Kind::kChecksum, message_of(wanted)));
+    return static_cast<u64>(reply.value);
   }
 
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
@@ -164,8 +177,12 @@ class RemoteFile final : public Storage {
       return error_from_errno(direction == Direction::kRead ? "read" : "write", EBADF);
     MERCUTIO_LET(Shape shape, Shape::of(std::move(pieces)));
     if (shape.bytes() == 0) return std::shared_ptr<TransferJob>();
-    state_->behind.wait_for_overlaps(0, INT64_MAX);
-    if (direction == Direction::kWrite) state_->ahead.forget(shape.first(), shape.last());
+    if (direction == Direction::kWrite) {
+      state_->behind.wait_for_overlaps(shape.first(), shape.last());
+      state_->ahead.forget(shape.first(), shape.last());
+    } else {
+      state_->behind.wait_for_overlaps(0, INT64_MAX);   // its file may end behind what is under way
+    }
     auto job = std::make_shared<TransferJob>(direction, state_->handle, std::move(shape));
     state_->session->submit(job);
     return job;

@@ -8,6 +8,12 @@ namespace mercutio::remote {
 // The driver behind "mercutio://"; paths are host/root/name/in/it. Sessions are shared by the files of one connection.
 std::unique_ptr<Driver> make_driver();
 
+// What a remote file can beside a Storage's calls.
+class RemoteStorage : public Storage {
+ public:
+  virtual Result<u64> checksum(i64 begin, i64 end) = 0;   // XXH3 of what lies there, made there; 16 MiB at most
+};
+
 Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& session, const std::string& path,
                                              const OpenOptions& options);
 

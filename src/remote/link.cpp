@@ -16,8 +16,11 @@ constexpr int kFramesAtOnce = 16;   // before it sends again
 
 }  // namespace
 
-Status Link::begin(const Endpoint& to, const std::shared_ptr<TlsContext>& tls, const Hello& hello) {
+Status Link::begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const Hello& hello) {
   drop();
+  way_ = way;
+  hop_ = 0;
+  const Endpoint& to = way.hops.empty() ? way.server : way.hops.front().at;
   tls_ = tls;
   hello_ = hello;
   addrinfo hints{}, *found = nullptr;
@@ -49,11 +52,12 @@ void Link::drop() {
   keep_.reset();
   out_done_ = in_done_ = 0;
   in_payload_ = ping_sent = has_more_ = false;
+  routing_.reset();
 }
 
 short Link::events() const {
   if (state_ == State::kConnecting) return POLLOUT;
-  if (state_ == State::kHandshaking) return wants_ == Wants::kWrite ? POLLOUT : POLLIN;
+  if (state_ == State::kHandshaking || state_ == State::kRouting) return wants_ == Wants::kWrite ? POLLOUT : POLLIN;
   return static_cast<short>(POLLIN | (has_outgoing() ? POLLOUT : 0));
 }
 
@@ -64,11 +68,32 @@ Status Link::connected() {
   if (::poll(&ready, 1, 0) == 0) return ok_status();
   if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &failed, &bytes) != 0) failed = errno;
   if (failed != 0) return error_from_errno("connect", failed);
+  return next_hop();
+}
+
+// To the router that comes next, or TLS with the server.
+Status Link::next_hop() {
+  if (hop_ < way_.hops.size()) {
+    const size_t last = way_.hops.size() - 1;
+    routing_.emplace(way_.hops[hop_], hop_ == last ? way_.server : way_.hops[hop_ + 1].at);
+    ++hop_;
+    state_ = State::kRouting;
+    return ok_status();
+  }
   const int fd = fd_;
   fd_ = -1;   // the stream's from here on, also when it can't be made
   MERCUTIO_LET(stream_, tls_->wrap(fd));
   fd_ = fd;
   state_ = State::kHandshaking;
+  return ok_status();
+}
+
+Status Link::pass_router() {
+  while (state_ == State::kRouting) {
+    MERCUTIO_LET(wants_, routing_->advance(fd_));
+    if (wants_ != Wants::kNothing) return ok_status();
+    MERCUTIO_TRY(next_hop());
+  }
   return ok_status();
 }
 
@@ -82,6 +107,7 @@ Status Link::greet() {
 
 Status Link::advance(const OnFrame& on_frame) {
   if (state_ == State::kConnecting) MERCUTIO_TRY(connected());
+  if (state_ == State::kRouting) MERCUTIO_TRY(pass_router());
   if (state_ == State::kHandshaking) MERCUTIO_TRY(greet());
   if (state_ != State::kGreeting && state_ != State::kReady) return ok_status();
   MERCUTIO_TRY(flush());

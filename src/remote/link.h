@@ -1,23 +1,27 @@
-// One stream of a client: connecting, TLS, hello, then frames both ways. Never blocks; one thread drives it, which polls.
+// One stream of a client: connecting, routers, TLS, hello, then frames both ways. Never blocks; one thread drives it, which polls.
 #pragma once
 
 #include <functional>
 
-#include "remote/connection_file.h"
+#include "remote/route.h"
 #include "remote/wire.h"
 
 namespace mercutio::remote {
 
 class Link {
  public:
-  enum class State { kDown, kConnecting, kHandshaking, kGreeting, kReady };
+  enum class State { kDown, kConnecting, kRouting, kHandshaking, kGreeting, kReady };
 
   State state() const { return state_; }
   bool ready() const { return state_ == State::kReady; }
   const Welcome& welcome() const { return welcome_; }
 
   // Begins to connect. What the link was before is forgotten.
-  Status begin(const Endpoint& to, const std::shared_ptr<TlsContext>& tls, const Hello& hello);
+  struct Way {
+    Endpoint server;
+    std::vector<Hop> hops;   // routers, in order
+  };
+  Status begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const Hello& hello);
   void drop();   // down, without a word
   int fd() const { return fd_; }
   short events() const;               // to poll for
@@ -40,6 +44,8 @@ class Link {
   static constexpr size_t kEnoughBytes = 64 * KiB;
   bool has_outgoing() const { return !out_.empty() || !data_.empty() || (stream_ && stream_->has_unsent()); }
   Status connected();
+  Status next_hop();
+  Status pass_router();
   Status greet();
   Status receive(const OnFrame& on_frame);
   Status take_frame(const OnFrame& on_frame);
@@ -48,6 +54,9 @@ class Link {
   State state_ = State::kDown;
   int fd_ = -1;                       // owned while there is no stream
   std::shared_ptr<TlsContext> tls_;
+  Way way_;
+  size_t hop_ = 0;
+  std::optional<RouteRequest> routing_;
   std::unique_ptr<TlsStream> stream_;
   Hello hello_;
   Welcome welcome_;

@@ -43,9 +43,18 @@ Result<ViewRef> view_of(ServedSession& session, const TransferRequest& request) 
 
 }  // namespace
 
+Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end) {
+  if (begin < 0 || end < begin || end - begin > kMostChecked)
+    return Error{ErrorClass::kArg, "a range that can't be checked at once", EINVAL, begin, end - begin};
+  Buffer data(static_cast<size_t>(end - begin));
+  const IoPiece piece{begin, data.data(), end - begin};
+  MERCUTIO_LET(const i64 got, storage.read(std::span(&piece, 1)));
+  return checksum_of(ConstBytes(data).first(static_cast<size_t>(got)));
+}
+
 bool is_slow(Kind kind) {
   return kind == Kind::kSync || kind == Kind::kClose || kind == Kind::kLock || kind == Kind::kPreallocate ||
-         kind == Kind::kSetSize;
+         kind == Kind::kSetSize || kind == Kind::kChecksum;
 }
 
 Buffer Operations::carry_out(ServedSession& session, const Frame& request, ConstBytes message) const {
@@ -117,6 +126,10 @@ Result<Reply> Operations::on_file(ServedSession& session, Kind kind, const Plain
     MERCUTIO_TRY(file->storage->preallocate(request.value));
   } else if (kind == Kind::kSync) {
     MERCUTIO_TRY(file->storage->sync());
+  } else if (kind == Kind::kChecksum) {
+    if (!file->readable) return error_from_errno("checksum", EBADF);
+    MERCUTIO_LET(const u64 sum, checksum_of_range(*file->storage, request.value, request.end));
+    return done(static_cast<i64>(sum));
   } else if (kind == Kind::kLock) {
     MERCUTIO_LET(auto lock, file->storage->lock(request.value, request.end, request.exclusive));
     MERCUTIO_LET(const u64 handle, session.add_lock(std::move(lock)));

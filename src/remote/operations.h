@@ -23,6 +23,10 @@ struct Operations {
   Buffer transfer(ServedSession& session, const Frame& request, ConstBytes message) const;
 };
 
+// XXH3 of bytes [begin, end) of a file, as far as there are any; at most kMostChecked of them.
+inline constexpr i64 kMostChecked = 16 * MiB;
+Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end);
+
 // Whether it may take so long that the stream it came on must not wait for it.
 bool is_slow(Kind kind);
 

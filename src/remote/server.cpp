@@ -1,6 +1,5 @@
 #include "remote/server.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -11,6 +10,7 @@
 #include <cerrno>
 
 #include "base/trace.h"
+#include "remote/route.h"
 #include "remote/threads.h"
 
 namespace mercutio::remote {
@@ -67,28 +67,10 @@ Server::~Server() {
 }
 
 Status Server::listen() {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  const int wrong = ::getaddrinfo(options_.address.c_str(), std::to_string(options_.port).c_str(), &hints, &found);
-  if (wrong != 0)
-    return Error{ErrorClass::kArg, "can't listen on '" + options_.address + "': " + ::gai_strerror(wrong) +
-                                       "; write a numeric address of this machine, for example 127.0.0.1:0"};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, &::freeaddrinfo);
-  listener_ = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  port_ = options_.port;
+  MERCUTIO_LET(listener_, listen_at(options_.address, port_));
   wake_ = ::eventfd(0, EFD_CLOEXEC);
-  const int one = 1;
-  if (listener_ < 0 || wake_ < 0) return error_from_errno("socket", errno);
-  (void)::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (::bind(listener_, found->ai_addr, found->ai_addrlen) != 0 || ::listen(listener_, 64) != 0)
-    return error_from_errno("bind", errno);
-  sockaddr_storage address{};
-  socklen_t bytes = sizeof address;
-  if (::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &bytes) != 0)
-    return error_from_errno("getsockname", errno);
-  port_ = ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                                              : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
-  return ok_status();
+  return wake_ >= 0 ? ok_status() : Status(error_from_errno("eventfd", errno));
 }
 
 struct Server::JoinAtEnd {

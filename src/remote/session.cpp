@@ -174,7 +174,7 @@ void Session::connect(i64 index) {
   }
   Hello hello = hello_;
   hello.fresh = !established_;
-  if (const Status begun = link.begin(server_, tls_, hello); !begun) broken(index, begun.error());
+  if (const Status begun = link.begin({server_, connection_.hops}, tls_, hello); !begun) broken(index, begun.error());
 }
 
 void Session::send_requests(i64 index) {

@@ -20,6 +20,7 @@ constexpr KindName kKinds[] = {
     {Kind::kSize, "get size"},   {Kind::kSetSize, "set size"},        {Kind::kPreallocate, "preallocate"},
     {Kind::kSync, "sync"},       {Kind::kRead, "read"},               {Kind::kWrite, "write"},
     {Kind::kLock, "lock"},       {Kind::kUnlock, "unlock"},
+    {Kind::kChecksum, "checksum"},
 };
 
 template <class T>
@@ -53,7 +54,7 @@ const char* kind_name(Kind kind) {
 }
 
 bool is_request(Kind kind) {
-  return kind >= Kind::kOpen && kind <= Kind::kUnlock;
+  return kind >= Kind::kOpen && kind <= Kind::kChecksum;
 }
 
 u64 checksum_of(ConstBytes bytes) {

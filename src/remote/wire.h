@@ -58,6 +58,7 @@ enum class Kind : std::uint16_t {
   kWrite = 24,
   kLock = 25,
   kUnlock = 26,
+  kChecksum = 27,
 };
 bool is_request(Kind kind);
 const char* kind_name(Kind kind);
@@ -207,10 +208,11 @@ struct OpenReply {
   }
 };
 
-// Remove: `path`. Close, size, sync, unlock: `target`. Set size, preallocate: `target`, `value`. A lock: all but `path`.
+// Remove: `path`. Close, size, sync, unlock: `target`. Set size, preallocate: `target`, `value`. Checksum: `target`, `value`,
+// `end`. A lock: all but `path`.
 struct PlainRequest {
   u64 target = 0;   // a file's handle; unlock: a lock's
-  i64 value = 0;    // lock: where it begins
+  i64 value = 0;    // lock, checksum: where it begins
   i64 end = 0;
   bool exclusive = false;
   std::string path;

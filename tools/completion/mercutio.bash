@@ -2,7 +2,7 @@
 _mercutio() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench connect report replay tune place version --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench connect cp route report replay tune place version --help --version" -- "$current")
     return
   fi
   case "$command" in
@@ -53,6 +53,14 @@ _mercutio() {
         --objective) mapfile -t COMPREPLY < <(compgen -W "io time" -- "$current") ;;
         --search) mapfile -t COMPREPLY < <(compgen -S = -W "$(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
         *) mapfile -t COMPREPLY < <(compgen -W "--pattern --trials --pairs --time-limit --search --output --fresh --file --objective --factor --profile --verify --to --force --seed --json --quiet --verbose -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
+      esac
+      ;;
+    connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --via --forward --forward-at --router --idle --audit --streams --write-behind --read-ahead --help" -- "$current") ;;
+    cp) mapfile -t COMPREPLY < <(compgen -W "--resume --no-verify --parallel --quiet --help mercutio://" -- "$current"; compgen -f -- "$current") ;;
+    route)
+      case "${COMP_WORDS[COMP_CWORD - 1]}" in
+        --key-file | --audit) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--listen --to --key-file --connections --audit --detach --help" -- "$current") ;;
       esac
       ;;
     probe)

@@ -150,13 +150,17 @@ CLI::App* add_hints(CLI::App& app, HintsOptions& options) {
   return hints_command;
 }
 
-// A program of its own: it needs OpenSSL, which nothing else does.
-int connect(int argc, char** argv) {
-  const std::string program = own_directory() + "/mercutio-connect";
+// Programs of their own: they need OpenSSL, which nothing else does.
+bool is_remote_command(const std::string& name) {
+  return name == "connect" || name == "cp" || name == "route";
+}
+
+int remote_command(int argc, char** argv) {
+  const std::string program = own_directory() + "/mercutio-" + argv[1];
   Words words(argv + 1, argv + argc);
   words[0] = program;
   const int error = become(words);
-  std::fprintf(stderr, "mercutio connect: %s: %s (it is built where OpenSSL 3 and xxhash are)\n", program.c_str(), std::strerror(error));
+  std::fprintf(stderr, "mercutio %s: %s: %s (it is built where OpenSSL 3 and xxhash are)\n", argv[1], program.c_str(), std::strerror(error));
   return 1;
 }
 
@@ -240,7 +244,7 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
 }
 
 int command_line(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], "connect") == 0) return connect(argc, argv);
+  if (argc > 1 && is_remote_command(argv[1])) return remote_command(argc, argv);
   if (argc > 1 && std::strcmp(argv[1], "tune") == 0) return tune(argc, argv);
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
   app.require_subcommand(1);
@@ -268,7 +272,12 @@ int command_line(int argc, char** argv) {
   CLI::App* explain_command = add_explain(app, explain_options);
   CLI::App* probe_command = add_probe(app, probe_options);
   app.add_subcommand("connect", "Start a server on another cluster by ssh, for files called mercutio://host/...");
+<<<<<<< HEAD
   app.add_subcommand("tune", "Search the hints with which a command's I/O is fastest, and keep them: mercutio tune -- mpirun -n 4 ./app");
+=======
+  app.add_subcommand("cp", "Copy files between here and other clusters: mercutio cp a.nc mercutio://host/data/");
+  app.add_subcommand("route", "Pass connections on, on a gateway between compute nodes and another cluster");
+>>>>>>> 7361c5a (Remote files: routers, mercutio cp, data through ssh)
   CLI::App* report_command = add_report(app, report_options);
   CLI::App* place_command = add_place(app, place_options);
   CLI::App* replay_command = add_replay(app, replay_options);

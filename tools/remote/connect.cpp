@@ -1,5 +1,6 @@
 // mercutio-connect, behind `mercutio connect`: starts mercutiod on another cluster through the user's own ssh, hands it a key
 // made for this one connection, and keeps how to reach it in a file that only the user can read and jobs find.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,9 +10,10 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "arguments.h"
+#include "common.h"
 #include "remote/connection_file.h"
 #include "remote/exports.h"
+#include "remote/route.h"
 #include "remote/session.h"
 
 namespace mercutio::remote {
@@ -23,6 +25,9 @@ const std::vector<Option> kOptions = {
     {"listen", "ADDRESS[:PORT]", "where mercutiod listens there (the address that ssh reached)"},
     {"daemon", "COMMAND", "how mercutiod is called there (mercutiod)"},
     {"via", "COMMAND", "run this instead of ssh and a host, for example: 'docker exec -i box'"},
+    {"forward", nullptr, "no port needs to be open there: data goes through ssh, too"},
+    {"forward-at", "ADDRESS", "where this machine listens for forwarded data (127.0.0.1: programs of this machine only)"},
+    {"router", "ADDRESS:PORT=FILE", "a router on the way (mercutio route) and the file of its key; more of them in the order of the way"},
     {"idle", "SECONDS", "mercutiod ends when it had no client for so long (3600)"},
     {"audit", "FILE", "a file there for mercutiod's audit log"},
     {"streams", "N", "the most connections of a process to its server, 1 to 16 (4)"},
@@ -53,7 +58,7 @@ std::vector<std::string> daemon_words(const Arguments& arguments) {
     words.push_back(value);
   };
   add("key-fd", "0");
-  add("listen", arguments.text("listen", via ? "127.0.0.1:0" : "ssh"));
+  add("listen", arguments.text("listen", via || arguments.has("forward") ? "127.0.0.1:0" : "ssh"));
   for (const std::string& root : arguments.all("root")) add("root", root);
   for (const char* name : {"idle", "audit"})
     if (arguments.has(name)) add(name, arguments.text(name));
@@ -74,15 +79,16 @@ std::vector<std::string> starter_words(const Arguments& arguments) {
   return {"ssh", "--", arguments.words()[0], line};
 }
 
-// Runs `words` with `input` as its standard input; what it writes to standard output.
-Result<std::string> run(const std::vector<std::string>& words, const std::string& input) {
+// Runs `words` with `input` as its standard input; what it writes to standard output, unless that `is_dropped`, as it must be
+// where it goes on in the background.
+Result<std::string> run(const std::vector<std::string>& words, const std::string& input, bool is_dropped = false) {
   int to[2], from[2];
   if (::pipe(to) != 0 || ::pipe(from) != 0) return error_from_errno("pipe", errno);
   const pid_t child = ::fork();
   if (child < 0) return error_from_errno("fork", errno);
   if (child == 0) {
     ::dup2(to[0], 0);
-    ::dup2(from[1], 1);
+    ::dup2(is_dropped ? ::open("/dev/null", O_WRONLY) : from[1], 1);
     for (const int fd : {to[0], to[1], from[0], from[1]}) ::close(fd);
     std::vector<char*> pointers;
     for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
@@ -112,18 +118,64 @@ Result<std::string> run(const std::vector<std::string>& words, const std::string
   return output;
 }
 
-Status read_announcements(const std::string& output, Connection& connection) {
+struct Announced {
+  std::vector<Endpoint> servers;
+  std::vector<std::string> processes;
+};
+
+Result<Announced> read_announcements(const std::string& output) {
+  Announced announced;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
     const std::vector<std::string> words = split(line);
-    if (words.size() != 4 || words[0] != "mercutiod") continue;
+    if (words.size() < 4 || words[0] != "mercutiod") continue;
     if (words[1] != std::to_string(kProtocolVersion))
       return Error{ErrorClass::kOther, "mercutiod there speaks version " + words[1] + " of the protocol, this is version " +
                                            std::to_string(kProtocolVersion) + ": install the same Mercutio on both sides"};
-    connection.servers.push_back({words[2], std::atoi(words[3].c_str())});
+    announced.servers.push_back({words[2], std::atoi(words[3].c_str())});
+    if (words.size() > 4) announced.processes.push_back(words[4]);
   }
-  if (connection.servers.empty()) return Error{ErrorClass::kOther, "mercutiod did not start there; what it said stands above"};
-  return ok_status();
+  if (announced.servers.empty()) return Error{ErrorClass::kOther, "mercutiod did not start there; what it said stands above"};
+  return announced;
+}
+
+// A port that nobody listens at just now.
+Result<int> free_port(const std::string& address) {
+  int port = 0;
+  MERCUTIO_LET(const int fd, listen_at(address, port));
+  ::close(fd);
+  return port;
+}
+
+// An ssh in the background that carries what comes to a port here to the server's there, as long as the server lives.
+Result<Endpoint> forward(const Arguments& arguments, const Announced& announced) {
+  const std::string here = arguments.text("forward-at", "127.0.0.1");
+  const Endpoint& there = announced.servers[0];
+  if (announced.processes.empty()) return Error{ErrorClass::kOther, "mercutiod there doesn't say its process number: install the same Mercutio on both sides"};
+  const std::string wait = "while kill -0 " + announced.processes[0] + " 2>/dev/null; do sleep 5; done";
+  const auto bracketed = [](const std::string& address) { return address.find(':') == std::string::npos ? address : "[" + address + "]"; };
+  for (int tries = 0;; ++tries) {   // somebody else may take the port
+    MERCUTIO_LET(const int port, free_port(here));
+    const std::string ports = bracketed(here) + ":" + std::to_string(port) + ":" + bracketed(there.address) + ":" + std::to_string(there.port);
+    const Result<std::string> started = run({"ssh", "-f", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=15", "-o", "ControlMaster=no",
+                                             "-o", "ControlPath=none", "-L", ports, "--", arguments.words()[0], wait},
+                                            "", true);
+    if (started) return Endpoint{here, port};
+    if (tries == 2)
+      return Error{ErrorClass::kOther, "ssh could not forward a port; what it said stands above. Where the site forbids it (AllowTcpForwarding), let "
+                                       "mercutiod listen on a port (--listen), or use a router (mercutio route)"};
+  }
+}
+
+// ADDRESS:PORT=FILE.
+Result<Hop> parse_router(const std::string& text) {
+  const size_t equals = text.find('=');
+  Hop hop;
+  if (equals == std::string::npos) return Error{ErrorClass::kArg, "--router " + text + ": the file of its key is wanted, as in 10.0.0.1:4000=route.key"};
+  MERCUTIO_TRY(parse_address(text.substr(0, equals), hop.at.address, hop.at.port));
+  if (hop.at.port == 0) return Error{ErrorClass::kArg, "--router " + text + ": a port is wanted, as in 10.0.0.1:4000=route.key"};
+  MERCUTIO_LET(hop.key, key_from_file(text.substr(equals + 1)));
+  return hop;
 }
 
 // A request that only a server with this key can refuse in the way it has to be refused.
@@ -147,6 +199,8 @@ Status connect(const Arguments& arguments) {
   if (arguments.words().size() != (arguments.has("via") ? 0U : 1U) || host_of(arguments).empty() || !arguments.has("root"))
     return Error{ErrorClass::kArg, "for example: mercutio connect --root data=/scratch/me:rw me@far.example (with --via, --name in place "
                                    "of a host)"};
+  if (arguments.has("forward") && (arguments.has("via") || arguments.has("router")))
+    return Error{ErrorClass::kArg, "--forward goes through ssh alone, without --via and --router"};
   for (const std::string& root : arguments.all("root")) MERCUTIO_TRY(parse_export(root));
   Connection connection;
   connection.host = host_of(arguments);
@@ -154,9 +208,18 @@ Status connect(const Arguments& arguments) {
   MERCUTIO_LET(connection.write_behind_bytes, arguments.number("write-behind", connection.write_behind_bytes));
   MERCUTIO_LET(connection.read_ahead_bytes, arguments.number("read-ahead", connection.read_ahead_bytes));
   if (connection.streams < 1 || connection.streams > 16) return Error{ErrorClass::kArg, "--streams: 1 to 16"};
+  for (const std::string& router : arguments.all("router")) {
+    MERCUTIO_LET(Hop hop, parse_router(router));
+    connection.hops.push_back(std::move(hop));
+  }
   MERCUTIO_LET(connection.key, make_key());
   MERCUTIO_LET(const std::string output, run(starter_words(arguments), key_text(connection.key) + "\n"));
-  MERCUTIO_TRY(read_announcements(output, connection));
+  MERCUTIO_LET(const Announced announced, read_announcements(output));
+  connection.servers = announced.servers;
+  if (arguments.has("forward")) {
+    MERCUTIO_LET(const Endpoint here, forward(arguments, announced));
+    connection.servers = {here};
+  }
   MERCUTIO_TRY(try_out(connection));
   MERCUTIO_TRY(store_connection(connection));
   for (const std::string& root : arguments.all("root"))

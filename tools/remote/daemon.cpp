@@ -1,7 +1,6 @@
 // mercutiod: serves files of this cluster to Mercutio programs on another one. A plain program of the user's own: no root,
 // no configuration, nothing is listened on or exported that its command line doesn't name. `mercutio connect` starts it;
 // several may run side by side, alone or as the ranks of any mpirun, each with a port of its own.
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,9 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 
-#include "arguments.h"
+#include "common.h"
 #include "remote/server.h"
 
 namespace mercutio::remote {
@@ -30,58 +28,28 @@ const std::vector<Option> kOptions = {
     {"help", nullptr, "print this"},
 };
 
-Result<std::string> read_line(int fd) {
-  std::string line;
-  char c = 0;
-  while (line.size() < 4096) {
-    const ssize_t got = ::read(fd, &c, 1);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return error_from_errno("read", errno);
-    if (got == 0 || c == '\n') break;
-    line += c;
-  }
-  return line;
-}
-
 Result<Key> key_from(const Arguments& arguments) {
   int fd = -1;
   if (arguments.has("key-fd")) {
     MERCUTIO_LET(const i64 wanted, arguments.number("key-fd", 0));
     fd = static_cast<int>(wanted);
   } else if (arguments.has("key-file")) {
-    fd = ::open(arguments.text("key-file").c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return error_from_errno("open the key file", errno);
+    return key_from_file(arguments.text("key-file"));
   } else {
     return Error{ErrorClass::kArg, "--key-fd or --key-file is needed: there is no access without a key"};
   }
   MERCUTIO_LET(const std::string line, read_line(fd));
-  if (arguments.has("key-file")) ::close(fd);
   return parse_key(line);
 }
 
-// ADDRESS, ADDRESS:PORT, [ADDRESS]:PORT, or "ssh".
-Status listen_at(const std::string& text, ServerOptions& options) {
-  std::string address = text;
-  if (text == "ssh") {   // "client port server port"
-    const char* connection = std::getenv("SSH_CONNECTION");
-    char server[128] = "";
-    if (!connection || std::sscanf(connection, "%*s %*s %127s", server) != 1)
-      return Error{ErrorClass::kArg, "--listen ssh: this is no ssh session"};
-    options.address = server;
-    return ok_status();
-  }
-  const size_t colon = text.rfind(':');
-  const bool bare_ipv6 = colon != std::string::npos && text[0] != '[' && text.find(':') != colon;
-  if (colon != std::string::npos && !bare_ipv6 && (text[0] != '[' || text[colon - 1] == ']')) {
-    char* end = nullptr;
-    const long port = std::strtol(text.c_str() + colon + 1, &end, 10);
-    if (*end != '\0' || end == text.c_str() + colon + 1 || port < 0 || port > 65535)
-      return Error{ErrorClass::kArg, "--listen " + text + ": the port is a number up to 65535; 0 takes any"};
-    options.port = static_cast<int>(port);
-    address = text.substr(0, colon);
-  }
-  if (address.size() > 2 && address.front() == '[' && address.back() == ']') address = address.substr(1, address.size() - 2);
-  options.address = address;
+// An address, or "ssh".
+Status listen_where(const std::string& text, ServerOptions& options) {
+  if (text != "ssh") return parse_address(text, options.address, options.port);
+  const char* connection = std::getenv("SSH_CONNECTION");   // "client port server port"
+  char server[128] = "";
+  if (!connection || std::sscanf(connection, "%*s %*s %127s", server) != 1)
+    return Error{ErrorClass::kArg, "--listen ssh: this is no ssh session"};
+  options.address = server;
   return ok_status();
 }
 
@@ -89,7 +57,7 @@ Result<ServerOptions> options_from(const Arguments& arguments) {
   ServerOptions options;
   if (!arguments.has("listen") || !arguments.has("root"))
     return Error{ErrorClass::kArg, "--listen and --root are needed, for example: --listen 127.0.0.1:0 --root data=/scratch/me:rw"};
-  MERCUTIO_TRY(listen_at(arguments.text("listen"), options));
+  MERCUTIO_TRY(listen_where(arguments.text("listen"), options));
   for (const std::string& root : arguments.all("root")) {
     MERCUTIO_LET(Export one, parse_export(root));
     options.exports.push_back(std::move(one));
@@ -101,49 +69,16 @@ Result<ServerOptions> options_from(const Arguments& arguments) {
   return options;
 }
 
-Status log_to(const Arguments& arguments, ServerOptions& options) {
-  int fd = STDERR_FILENO;
-  if (arguments.has("audit")) {
-    fd = ::open(arguments.text("audit").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0) return error_from_errno("open the audit file", errno);
-  } else if (arguments.has("detach")) {
-    return ok_status();
-  }
-  options.log = [fd](const std::string& text) {
-    char when[32] = "";
-    const time_t now = time(nullptr);
-    struct tm parts {};
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ ", gmtime_r(&now, &parts));
-    const std::string line = when + text + "\n";
-    (void)!::write(fd, line.data(), line.size());
-  };
-  return ok_status();
-}
-
-// The address that clients should use: a wildcard means this host's name.
-std::string announced(const std::string& address) {
-  char name[256] = "";
-  if ((address == "0.0.0.0" || address == "::") && ::gethostname(name, sizeof name - 1) == 0) return name;
-  return address;
-}
-
-void leave_terminal() {
-  ::setsid();
-  const int null_fd = ::open("/dev/null", O_RDWR);
-  for (int fd = 0; fd <= 2; ++fd) ::dup2(null_fd, fd);
-  if (null_fd > 2) ::close(null_fd);
-}
-
 Status serve(const Arguments& arguments, ServerOptions options) {
   MERCUTIO_LET(const i64 idle_s, arguments.number("idle", 3600));
-  MERCUTIO_TRY(log_to(arguments, options));
+  MERCUTIO_LET(options.log, audit_log(arguments));
   sigset_t ends;
   sigemptyset(&ends);
   for (const int one : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, one);
   sigprocmask(SIG_BLOCK, &ends, nullptr);
   signal(SIGPIPE, SIG_IGN);
   MERCUTIO_LET(const auto server, Server::start(options));
-  std::printf("mercutiod %u %s %d\n", kProtocolVersion, announced(options.address).c_str(), server->port());
+  std::printf("mercutiod %u %s %d %d\n", kProtocolVersion, announced(options.address).c_str(), server->port(), ::getpid());
   std::fflush(stdout);
   if (arguments.has("detach")) leave_terminal();
   for (;;) {

@@ -1,0 +1,89 @@
+#include "common.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+
+namespace mercutio::remote {
+
+Status parse_address(const std::string& text, std::string& address, int& port) {
+  address = text;
+  const size_t colon = text.rfind(':');
+  const bool bare_ipv6 = colon != std::string::npos && text[0] != '[' && text.find(':') != colon;
+  if (colon != std::string::npos && !bare_ipv6 && (text[0] != '[' || text[colon - 1] == ']')) {
+    char* end = nullptr;
+    const long number = std::strtol(text.c_str() + colon + 1, &end, 10);
+    if (*end != '\0' || end == text.c_str() + colon + 1 || number < 0 || number > 65535)
+      return Error{ErrorClass::kArg, text + ": the port is a number up to 65535; to listen, 0 takes any"};
+    port = static_cast<int>(number);
+    address = text.substr(0, colon);
+  }
+  if (address.size() > 2 && address.front() == '[' && address.back() == ']') address = address.substr(1, address.size() - 2);
+  return ok_status();
+}
+
+Result<std::string> read_line(int fd) {
+  std::string line;
+  char c = 0;
+  while (line.size() < 4096) {
+    const ssize_t got = ::read(fd, &c, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return error_from_errno("read", errno);
+    if (got == 0 || c == '\n') break;
+    line += c;
+  }
+  return line;
+}
+
+Result<Key> key_from_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    Error error = error_from_errno("open", errno);
+    error.what = "the key file " + path + ": " + error.what;
+    return error;
+  }
+  struct stat status {};
+  const bool open_to_others = ::fstat(fd, &status) == 0 && (status.st_mode & 077) != 0;
+  const Result<std::string> line = read_line(fd);
+  ::close(fd);
+  if (open_to_others) return Error{ErrorClass::kAccess, path + " holds a key, but others than you may read it: chmod 600 it, or make a new one"};
+  if (!line) return line.error();
+  return parse_key(*line);
+}
+
+Result<std::function<void(const std::string&)>> audit_log(const Arguments& arguments) {
+  int fd = STDERR_FILENO;
+  if (arguments.has("audit")) {
+    fd = ::open(arguments.text("audit").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) return error_from_errno("open the audit file", errno);
+  } else if (arguments.has("detach")) {
+    return std::function<void(const std::string&)>();
+  }
+  return std::function<void(const std::string&)>([fd](const std::string& text) {
+    char when[32] = "";
+    const time_t now = time(nullptr);
+    struct tm parts {};
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ ", gmtime_r(&now, &parts));
+    const std::string line = when + text + "\n";
+    (void)!::write(fd, line.data(), line.size());
+  });
+}
+
+void leave_terminal() {
+  ::setsid();
+  const int null_fd = ::open("/dev/null", O_RDWR);
+  for (int fd = 0; fd <= 2; ++fd) ::dup2(null_fd, fd);
+  if (null_fd > 2) ::close(null_fd);
+}
+
+std::string announced(const std::string& address) {
+  char name[256] = "";
+  if ((address == "0.0.0.0" || address == "::") && ::gethostname(name, sizeof name - 1) == 0) return name;
+  return address;
+}
+
+}  // namespace mercutio::remote

@@ -1,0 +1,104 @@
+// mercutio-route, behind `mercutio route`: passes connections on, on a gateway between compute nodes and the servers of another
+// cluster. It can't read what it carries, and connects only those who have its key, only to where its command line says.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "common.h"
+#include "remote/route.h"
+
+namespace mercutio::remote {
+namespace {
+
+const std::vector<Option> kOptions = {
+    {"listen", "ADDRESS[:PORT]", "where to listen: a numeric address of this machine"},
+    {"to", "ADDRESS:PORT", "where it may connect to: mercutiod or the next router; * as the port is any; may be repeated"},
+    {"key-file", "FILE", "its key, readable by its owner only; made if there is none"},
+    {"connections", "N", "the most connections at once (1024)"},
+    {"audit", "FILE", "append to this file who was connected where, and who was refused (stderr)"},
+    {"detach", nullptr, "go to the background when listening"},
+    {"help", nullptr, "print this"},
+};
+
+Status make_key_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0 && errno == EEXIST) return ok_status();
+  if (fd < 0) {
+    Error error = error_from_errno("open", errno);
+    error.what = path + ": " + error.what;
+    return error;
+  }
+  MERCUTIO_LET(const Key key, make_key());
+  const std::string line = key_text(key) + "\n";
+  const bool written = ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const int wrong = errno;
+  ::close(fd);
+  return written ? ok_status() : Status(error_from_errno("write the key file", wrong));
+}
+
+Result<RouterOptions> options_from(const Arguments& arguments) {
+  RouterOptions options;
+  if (!arguments.has("listen") || !arguments.has("to") || !arguments.has("key-file"))
+    return Error{ErrorClass::kArg, "--listen, --to and --key-file are needed, for example: --listen 10.0.0.1:4000 --to 192.0.2.7:40000 "
+                                   "--key-file ~/.config/mercutio/route.key"};
+  MERCUTIO_TRY(parse_address(arguments.text("listen"), options.address, options.port));
+  options.targets = arguments.all("to");
+  for (const std::string& target : options.targets)
+    if (target.rfind(':') == std::string::npos)
+      return Error{ErrorClass::kArg, "--to " + target + ": a port is wanted, as in 192.0.2.7:40000, or 192.0.2.7:* for any"};
+  MERCUTIO_LET(options.most_connections, arguments.number("connections", options.most_connections));
+  MERCUTIO_TRY(make_key_file(arguments.text("key-file")));
+  MERCUTIO_LET(options.key, key_from_file(arguments.text("key-file")));
+  return options;
+}
+
+Status route(const Arguments& arguments, RouterOptions options) {
+  MERCUTIO_LET(options.log, audit_log(arguments));
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int one : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, one);
+  sigprocmask(SIG_BLOCK, &ends, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  MERCUTIO_LET(const auto router, Router::start(options));
+  std::printf("mercutio-route 1 %s %d\n", announced(options.address).c_str(), router->port());
+  std::fflush(stdout);
+  if (arguments.has("detach")) leave_terminal();
+  int which = 0;
+  while (sigwait(&ends, &which) != 0) {
+  }
+  return ok_status();
+}
+
+int complain(const Error& error) {
+  std::fprintf(stderr, "mercutio route: %s\n", error.what.c_str());
+  return error.cls == ErrorClass::kArg ? 2 : 1;
+}
+
+int run(int argc, char** argv) {
+  const auto arguments = Arguments::parse(argc, argv, kOptions);
+  if (!arguments) return complain(arguments.error());
+  if (arguments->has("help")) {
+    std::printf("%s", help_text("mercutio route --listen ADDRESS[:PORT] --to ADDRESS:PORT --key-file FILE\n"
+                                "Passes connections of Mercutio programs on to servers that they have no route to.", kOptions).c_str());
+    return 0;
+  }
+  auto options = options_from(*arguments);
+  if (!options) return complain(options.error());
+  if (arguments->has("detach")) {
+    const pid_t child = ::fork();
+    if (child < 0) return complain(error_from_errno("fork", errno));
+    if (child > 0) return 0;
+  }
+  const Status routed = route(*arguments, std::move(*options));
+  return routed ? 0 : complain(routed.error());
+}
+
+}  // namespace
+}  // namespace mercutio::remote
+
+int main(int argc, char** argv) {
+  return mercutio::remote::run(argc, argv);
+}

@@ -4,8 +4,9 @@
 //   plain   OpenSSL as it comes: blocking SSL_write and SSL_read of 256 KiB, nothing checked, nothing stored
 //   write   mercutio, in blocks of 4 KiB to 1 MiB
 //   read    the same way back
+//   routed  writes of 64 KiB through a router in a process of its own
 //   old     Stampi's old mode: one client process, one server, one stream, a call waits for the one before
-//   remote_streams [MiB of a client (64)] [clients (4)] [streams of a client (1)] [rounds (5)] [case (all): write, read or old]
+//   remote_streams [MiB of a client (64)] [clients (4)] [streams of a client (1)] [rounds (5)] [case (all): write, read, routed or old]
 #include <openssl/ssl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -23,6 +24,7 @@
 #include "../tests/remote/relay.h"
 #include "base/trace.h"
 #include "remote/file.h"
+#include "remote/route.h"
 #include "remote/server.h"
 #include "remote/threads.h"
 
@@ -164,6 +166,24 @@ pid_t server(const Key& key, int& port) {
   return child;
 }
 
+// A router to every port here, in a process of its own.
+pid_t router(const Key& key, int& port) {
+  int ends[2];
+  if (::pipe(ends) != 0) fail("pipe");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    RouterOptions options;
+    options.key = key;
+    options.targets = {"127.0.0.1:*"};
+    const auto started = Router::start(options);
+    const int its_port = started ? (*started)->port() : 0;
+    (void)!::write(ends[1], &its_port, sizeof its_port);
+    for (;;) ::pause();
+  }
+  if (::read(ends[0], &port, sizeof port) != sizeof port || port == 0) fail("router");
+  return child;
+}
+
 // One client's call: its blocks lie `stride` blocks apart.
 std::vector<IoPiece> pieces_of(i64 offset, i64 block, i64 stride, std::byte* data) {
   if (stride == 1) return {{offset, data, kCall}};
@@ -209,6 +229,7 @@ class Bench {
       ports_.push_back(0);
       servers_.push_back(server(key_, ports_.back()));
     }
+    servers_.push_back(router(key_, router_port_));
   }
   ~Bench() {
     for (const auto& pids : {plain_, servers_})
@@ -223,6 +244,7 @@ class Bench {
         if (wanted("write")) add("write " + std::to_string(block / KiB) + " KiB", [&] { return remote(Direction::kWrite, block); });
       for (const i64 block : kBlocks)
         if (wanted("read")) add("read " + std::to_string(block / KiB) + " KiB", [&] { return remote(Direction::kRead, block); });
+      if (wanted("routed")) add("routed 64 KiB", [&] { return remote(Direction::kWrite, 64 * KiB, true); });
       if (wanted("old")) add("old", [&] { return old(); });
     }
     for (const std::string& name : order_) {
@@ -244,10 +266,12 @@ class Bench {
     connection.servers = {{"127.0.0.1", ports_[static_cast<size_t>(server_index)]}};
     return connection;
   }
-  Figure remote(Direction direction, i64 block) {
+  Figure remote(Direction direction, i64 block, bool routed = false) {
     return together(settings_.clients, servers_, [&](i64 rank) {
       const Share share{rank * block, block, settings_.clients, settings_.bytes, direction};
-      return client(connection(rank, settings_.streams), name_, share);
+      Connection way = connection(rank, settings_.streams);
+      if (routed) way.hops = {{{"127.0.0.1", router_port_}, key_}};
+      return client(way, name_, share);
     });
   }
   Figure old() {
@@ -272,7 +296,7 @@ class Bench {
   const Settings settings_;
   const Key key_;
   const std::string name_ = "mercutio-bench-" + std::to_string(::getpid());
-  int plain_port_ = 0;
+  int plain_port_ = 0, router_port_ = 0;
   std::vector<int> ports_;
   std::vector<pid_t> plain_, servers_;
   std::vector<std::string> order_;

@@ -316,9 +316,10 @@ std::string peer_of(const sockaddr_storage& address, socklen_t bytes) {
 
 }  // namespace
 
+Router::Router(const RouterOptions& options) : options_(options), shared_(std::make_unique<Shared>()) {}
+
 Result<std::unique_ptr<Router>> Router::start(const RouterOptions& options) {
   std::unique_ptr<Router> router(new Router(options));
-  router->shared_ = std::make_unique<Shared>();
   router->port_ = options.port;
   MERCUTIO_LET(router->listener_, listen_at(options.address, router->port_));
   router->wake_ = ::eventfd(0, EFD_CLOEXEC);
@@ -328,7 +329,6 @@ Result<std::unique_ptr<Router>> Router::start(const RouterOptions& options) {
 }
 
 Router::~Router() {
-  if (!shared_) return;
   shared_->stopping = true;
   if (wake_ >= 0) (void)::eventfd_write(wake_, 1);
   if (shared_->accepting.joinable()) shared_->accepting.join();

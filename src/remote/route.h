@@ -52,7 +52,7 @@ class Router {
 
  private:
   struct Worker;
-  explicit Router(const RouterOptions& options) : options_(options) {}
+  explicit Router(const RouterOptions& options);
   void accept_clients();
   void serve(Worker& worker);
   Result<int> admit(Worker& worker, std::string& target);

@@ -143,6 +143,31 @@ TEST_F(RemoteFiles, WriteBehindKeepsTheOrderOfWhatOverlaps) {
   EXPECT_TRUE(same(content("order"), data));
 }
 
+// Each of them waits for its reply at most once.
+TEST_F(RemoteFiles, ASmallFileTakesThreeRequests) {
+  const auto at = session();
+  auto first = open_remote(at, "data/first", writing());
+  const i64 before = at->counts().requests;
+  auto file = std::move(*open_remote(at, "data/small", keeping()));
+  auto data = filled(100, 1);
+  ASSERT_TRUE(write(*file, 0, data).ok());
+  ASSERT_TRUE(file->close().ok());
+  EXPECT_EQ(at->counts().requests - before, 3);
+  EXPECT_TRUE(same(content("small"), data));
+}
+
+TEST_F(RemoteFiles, ChecksumsAreMadeThere) {
+  auto file = std::move(*open_remote(session(), "data/sums", keeping()));
+  auto data = filled(300'000, 1);
+  ASSERT_TRUE(write(*file, 0, data).ok());
+  auto* const remote = dynamic_cast<RemoteStorage*>(file.get());
+  ASSERT_NE(remote, nullptr);
+  EXPECT_EQ(remote->checksum(1000, 200'000).value(), checksum_of(ConstBytes(data).subspan(1000, 199'000)));
+  EXPECT_EQ(remote->checksum(100'000, 900'000).value(), checksum_of(ConstBytes(data).subspan(100'000))) << "as far as the file goes";
+  EXPECT_FALSE(remote->checksum(-1, 5).ok());
+  EXPECT_FALSE(remote->checksum(0, i64{1} << 40).ok()) << "more than a server would read at once";
+}
+
 TEST_F(RemoteFiles, ReadsInAdvanceSeeWhatThisProcessWrites) {
   auto file = std::move(*open_remote(session(), "data/ahead", keeping()));
   auto out = filled(3 * MiB + 777, 9);

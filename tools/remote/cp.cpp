@@ -94,7 +94,7 @@ class Copy {
 
   Status run() {
     Progress progress(settings_.shown, bytes_);
-    MERCUTIO_TRY(each_piece([&](i64 begin, i64 end) {
+    MERCUTIO_TRY(each_piece([&](i64 begin, i64 end) -> Status {
       MERCUTIO_TRY(copy(begin, end));
       progress.add(end - begin);
       return ok_status();
@@ -103,11 +103,11 @@ class Copy {
     if (there_ > bytes_) MERCUTIO_TRY(to_.set_size(bytes_));
     MERCUTIO_TRY(to_.sync());
     if (!settings_.verify) return ok_status();
-    return each_piece([&](i64 begin, i64 end) {
+    return each_piece([&](i64 begin, i64 end) -> Status {
       MERCUTIO_LET(const u64 sum, checksum(to_, begin, end));
       if (sum == sums_[static_cast<size_t>(begin / kPiece)]) return ok_status();
-      return Status(Error{ErrorClass::kIo, "the copy differs from what was read, at byte " + std::to_string(begin) +
-                                               ": somebody else writes to one of the files, or a disk or memory is faulty", 0, begin, end - begin});
+      return Error{ErrorClass::kIo, "the copy differs from what was read, at byte " + std::to_string(begin) +
+                                               ": somebody else writes to one of the files, or a disk or memory is faulty", 0, begin, end - begin};
     });
   }
 

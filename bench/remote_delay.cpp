@@ -1,0 +1,160 @@
+// What remote files carry over a long way: through a relay that holds every byte for half a round trip and passes on so many a second,
+// shared by all streams. One line a case, with its part of what the link carries, and the round trips of open + small write + close.
+//   remote_delay [MiB (64)] [round trip in ms (50)] [MB/s (50)] [streams (4)]
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+
+#include "../tests/remote/relay.h"
+#include "base/trace.h"
+#include "remote/file.h"
+#include "remote/server.h"
+#include "remote/threads.h"
+
+namespace mercutio::remote {
+namespace {
+
+struct Link {
+  i64 delay_ns = 0, bytes_per_s = 1;
+  std::mutex mutex;
+  i64 free_ns[2] = {0, 0};   // when the link has passed on all it has, each way
+
+  i64 due(int way, i64 bytes) {
+    std::lock_guard guard(mutex);
+    free_ns[way] = std::max(free_ns[way], now_ns()) + bytes * 1'000'000'000 / bytes_per_s;
+    return free_ns[way] + delay_ns;
+  }
+};
+
+struct Queue {
+  struct Chunk {
+    i64 due_ns;
+    std::vector<char> bytes;
+    size_t sent = 0;
+  };
+  std::deque<Chunk> chunks;
+  i64 bytes = 0;
+};
+
+// Both ways of one stream, until one end closes it.
+void pass(Link& link, int client, int server) {
+  const int fds[] = {client, server};
+  Queue queues[2];   // towards the server, towards the client
+  const i64 most = 2 * link.bytes_per_s * link.delay_ns / 1'000'000'000 + 4 * MiB;
+  for (bool open = true; open;) {
+    pollfd ready[2];
+    i64 wait_ns = 50'000'000;
+    for (int side = 0; side < 2; ++side) {
+      const Queue& out = queues[1 - side];
+      const i64 left_ns = out.chunks.empty() ? wait_ns : out.chunks.front().due_ns - now_ns();
+      ready[side] = {fds[side], static_cast<short>((queues[side].bytes < most ? POLLIN : 0) | (left_ns <= 0 ? POLLOUT : 0)), 0};
+      if (left_ns > 0) wait_ns = std::min(wait_ns, left_ns);
+    }
+    const timespec timeout{0, static_cast<long>(wait_ns)};
+    (void)::ppoll(ready, 2, &timeout, nullptr);
+    for (int side = 0; side < 2 && open; ++side) {
+      if ((ready[side].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+        std::vector<char> bytes(256 * KiB);
+        const ssize_t got = ::recv(fds[side], bytes.data(), bytes.size(), MSG_DONTWAIT);
+        open = got > 0 || (got < 0 && errno == EAGAIN);
+        if (got > 0) {
+          bytes.resize(static_cast<size_t>(got));
+          queues[side].bytes += got;
+          queues[side].chunks.push_back({link.due(side, got), std::move(bytes)});
+        }
+      }
+      Queue& out = queues[1 - side];
+      while (open && !out.chunks.empty() && out.chunks.front().due_ns <= now_ns()) {
+        Queue::Chunk& chunk = out.chunks.front();
+        const ssize_t sent = ::send(fds[side], chunk.bytes.data() + chunk.sent, chunk.bytes.size() - chunk.sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+        open = sent > 0 || errno == EAGAIN;
+        if (sent <= 0) break;
+        chunk.sent += static_cast<size_t>(sent);
+        out.bytes -= sent;
+        if (chunk.sent == chunk.bytes.size()) out.chunks.pop_front();
+      }
+    }
+  }
+  ::close(client);
+  ::close(server);
+}
+
+// A port whose streams lead to `target` over the link; for the life of the process.
+int port_of(Link& link, int target) {
+  int port = 0;
+  const int listener = listen_here(port);
+  start_thread([&link, listener, target] {
+    for (;;) {
+      const int client = ::accept(listener, nullptr, nullptr);
+      start_thread([&link, client, target] { pass(link, client, connect_to(target)); }).detach();
+    }
+  }).detach();
+  return port;
+}
+
+double seconds_since(i64 start_ns) {
+  return static_cast<double>(now_ns() - start_ns) * 1e-9;
+}
+
+int run(i64 bytes, i64 round_trip_ms, i64 mb_per_s, i64 streams) {
+  ServerOptions options;
+  options.key = *make_key();
+  options.exports = {{"shm", "/dev/shm", true}};
+  const auto server = Server::start(options);
+  if (!server) return 1;
+  Link link;
+  link.delay_ns = round_trip_ms * 500'000;
+  link.bytes_per_s = mb_per_s * 1'000'000;
+  Connection connection;
+  connection.host = "here";
+  connection.key = options.key;
+  connection.streams = streams;
+  connection.servers = {{"127.0.0.1", port_of(link, (*server)->port())}};
+  OpenOptions wanted;
+  wanted.write = wanted.create = wanted.keeps_writes = wanted.reads_ahead = true;
+  const std::string name = "shm/mercutio-delay-" + std::to_string(::getpid());
+  const auto session = *Session::make(connection, 0);
+  std::vector<std::byte> data(static_cast<size_t>(4 * MiB), std::byte{3});
+  const auto first = *open_remote(session, name, wanted);   // connects
+  const i64 requests = session->counts().requests;
+  i64 start = now_ns();
+  {
+    const auto file = *open_remote(session, name + ".small", wanted);
+    const IoPiece small{0, data.data(), 100};
+    if (!file->write(std::span(&small, 1)) || !file->close()) return 1;
+  }
+  std::printf("open + write of 100 bytes + close: %.2f round trips, %lld requests\n", seconds_since(start) * 1e3 / static_cast<double>(round_trip_ms),
+              static_cast<long long>(session->counts().requests - requests));
+  for (const Direction direction : {Direction::kWrite, Direction::kRead})
+    for (const i64 call : {64 * KiB, 1 * MiB, 4 * MiB})
+      for (int turn = 0; turn < 2; ++turn) {   // the first one makes the streams and opens their windows
+        start = now_ns();
+        for (i64 at = 0; at < bytes; at += call) {
+          const IoPiece piece{at, data.data(), call};
+          const auto moved = direction == Direction::kRead ? first->read(std::span(&piece, 1)) : first->write(std::span(&piece, 1));
+          if (!moved || *moved != call) return 1;
+        }
+        if (!first->settle()) return 1;
+        if (turn == 0) continue;
+        const double speed = static_cast<double>(bytes) * 1e-6 / seconds_since(start);
+        std::printf("%-5s calls of %4lld KiB: %6.1f MB/s, %.2f of the link\n", direction == Direction::kRead ? "read" : "write",
+                    static_cast<long long>(call / KiB), speed, speed / static_cast<double>(mb_per_s));
+      }
+  (void)first->close();
+  for (const char* end : {"", ".small"}) std::filesystem::remove("/dev/" + name + end);
+  return 0;
+}
+
+}  // namespace
+}  // namespace mercutio::remote
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const auto number = [&](int at, mercutio::i64 otherwise) { return argc > at ? std::atoll(argv[at]) : otherwise; };
+  std::_Exit(mercutio::remote::run(number(1, 64) * mercutio::MiB, number(2, 50), number(3, 50), number(4, 4)));
+}

@@ -6,8 +6,8 @@ namespace mercutio::remote {
 namespace {
 
 constexpr size_t kMostJobs = 1024;
-constexpr i64 kStreak = 2;                       // reads that followed another one, before the next are asked for
-constexpr i64 kLeastAhead = 512 * KiB;
+constexpr i64 kStreak = 1;                       // reads that followed another one, before the next are asked for
+constexpr i64 kLeastAhead = 1 * MiB;
 constexpr i64 kSmallestChunk = 128 * KiB, kLargestChunk = 1 * MiB;
 
 }  // namespace
@@ -126,7 +126,7 @@ std::optional<i64> ReadAhead::read(Session& session, u64 handle, std::span<const
   if (!guard || !goes_on(pieces)) return std::nullopt;
   const i64 begin = pieces.front().offset, end = next_;
   if (end - begin > limit_bytes_) return std::nullopt;
-  ahead_bytes_ = std::min(limit_bytes_, std::max({2 * ahead_bytes_, 2 * (end - begin), kLeastAhead}));
+  ahead_bytes_ = std::min(limit_bytes_, std::max({4 * ahead_bytes_, 4 * (end - begin), kLeastAhead}));
   if (!chunks_.empty() && (chunks_.front().begin > begin || chunks_.back().end < begin)) chunks_.clear();
   const i64 asked = chunks_.empty() ? begin : chunks_.back().end;
   // In halves: small reads don't ask for a chunk each time.

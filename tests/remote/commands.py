@@ -124,7 +124,7 @@ def routes():
 
 
 def forwards():
-    sshd = shutil.which("sshd", path="/usr/sbin:/usr/bin") 
+    sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin")
     if not sshd or not shutil.which("ssh"):
         print("no sshd here: --forward is not tested")
         return

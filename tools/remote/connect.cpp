@@ -79,16 +79,17 @@ std::vector<std::string> starter_words(const Arguments& arguments) {
   return {"ssh", "--", arguments.words()[0], line};
 }
 
-// Runs `words` with `input` as its standard input; what it writes to standard output, unless that `is_dropped`, as it must be
-// where it goes on in the background.
-Result<std::string> run(const std::vector<std::string>& words, const std::string& input, bool is_dropped = false) {
+// Runs `words` with `input` as its standard input; what it writes to standard output. One that `stays` goes to the
+// background by itself: its end is not waited for, and it keeps none of our descriptors.
+Result<std::string> run(const std::vector<std::string>& words, const std::string& input, bool stays = false) {
   int to[2], from[2];
   if (::pipe(to) != 0 || ::pipe(from) != 0) return error_from_errno("pipe", errno);
   const pid_t child = ::fork();
   if (child < 0) return error_from_errno("fork", errno);
   if (child == 0) {
     ::dup2(to[0], 0);
-    ::dup2(is_dropped ? ::open("/dev/null", O_WRONLY) : from[1], 1);
+    ::dup2(from[1], 1);
+    if (stays) ::dup2(from[1], 2);
     for (const int fd : {to[0], to[1], from[0], from[1]}) ::close(fd);
     std::vector<char*> pointers;
     for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
@@ -104,13 +105,19 @@ Result<std::string> run(const std::vector<std::string>& words, const std::string
   ::close(to[1]);
   std::string output;
   char buffer[4096];
+  int status = 0;
+  if (stays) {
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    (void)::fcntl(from[0], F_SETFL, O_NONBLOCK);
+  }
   for (ssize_t got = 0; (got = ::read(from[0], buffer, sizeof buffer)) != 0;) {
     if (got > 0) output.append(buffer, static_cast<size_t>(got));
     if (got < 0 && errno != EINTR) break;
   }
   ::close(from[0]);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  if (stays) std::fputs(output.c_str(), stderr);
+  while (!stays && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return Error{ErrorClass::kOther, words[0] + " could not start mercutiod there; what it said stands above. Is Mercutio installed "

@@ -272,12 +272,9 @@ int command_line(int argc, char** argv) {
   CLI::App* explain_command = add_explain(app, explain_options);
   CLI::App* probe_command = add_probe(app, probe_options);
   app.add_subcommand("connect", "Start a server on another cluster by ssh, for files called mercutio://host/...");
-<<<<<<< HEAD
   app.add_subcommand("tune", "Search the hints with which a command's I/O is fastest, and keep them: mercutio tune -- mpirun -n 4 ./app");
-=======
   app.add_subcommand("cp", "Copy files between here and other clusters: mercutio cp a.nc mercutio://host/data/");
   app.add_subcommand("route", "Pass connections on, on a gateway between compute nodes and another cluster");
->>>>>>> 7361c5a (Remote files: routers, mercutio cp, data through ssh)
   CLI::App* report_command = add_report(app, report_options);
   CLI::App* place_command = add_place(app, place_options);
   CLI::App* replay_command = add_replay(app, replay_options);

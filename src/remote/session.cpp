@@ -19,6 +19,7 @@ constexpr i64 kOneStreamBytes = 128 * KiB;   // transfers up to this size don't 
 constexpr i64 kConnectMs = 10'000;           // TCP, TLS and hello together
 constexpr i64 kFirstRetryMs = 50, kLongestRetryMs = 2'000;
 constexpr i64 kIdleMs = 10'000;              // without open files for so long, the streams are closed
+constexpr i64 kCheckMs = 10;                 // between two looks at every request
 constexpr size_t kMostKnownTrees = 4096;
 constexpr i64 kMostTries = 3;                // of a request whose tree the server has forgotten
 constexpr size_t kMostRequests = 4096;       // under way; the server keeps their replies
@@ -198,8 +199,11 @@ u64 Session::new_request(Request request) {
 
 // The request to send next on a lane: one whose stream was cut, or a job's next part. 0: none, or no credit for it.
 u64 Session::next_request(const Lane& lane) {
-  for (auto& [id, request] : requests_)
-    if (request.lane < 0 && !request.busy) return fits(lane, request.cost) ? id : 0;
+  if (returned_) {
+    for (auto& [id, request] : requests_)
+      if (request.lane < 0 && !request.busy) return fits(lane, request.cost) ? id : 0;
+    returned_ = false;
+  }
   if (!fits(lane, lane.block_bytes) || requests_.size() >= kMostRequests) return 0;
   for (size_t i = 0; i < jobs_.size();) {
     Request request;
@@ -301,6 +305,7 @@ bool Session::send_again(Requests::iterator known) {
   for (Lane& lane : lanes_) lane.trees.erase(tree);
   Request again = std::move(known->second);
   again.lane = -1;
+  returned_ = true;
   requests_.erase(known);
   new_request(std::move(again));
   return true;
@@ -343,6 +348,7 @@ void Session::broken(i64 index, const Error& error) {
   lane.trees.clear();
   for (auto& [id, request] : requests_)
     if (request.lane == index) request.lane = -1;
+  returned_ = true;
   last_trouble_ = error;
   const bool refused_for_good = error.cls == ErrorClass::kAccess || error.sys_errno == ESTALE;
   const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT;
@@ -369,6 +375,8 @@ void Session::check_times(i64 now) {
     left_idle_ = true;
     return die(Error{ErrorClass::kIo, "the connection was closed because nothing used it"});
   }
+  if (now - checked_ns_ < kCheckMs * kMs) return;
+  checked_ns_ = now;
   check_deadlines(now);
 }
 

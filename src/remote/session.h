@@ -102,7 +102,7 @@ class Session {
   std::atomic<bool> left_idle_{false}, established_{false};
   std::atomic<i64> last_contact_ns_{0};
   std::atomic<i64> started_lanes_{1};
-  i64 last_needed_ns_ = 0;              // lane 0's thread only
+  i64 last_needed_ns_ = 0, checked_ns_ = 0;   // lane 0's thread only
   std::vector<Lane> lanes_;
 
   std::mutex mutex_;   // guards what follows
@@ -114,6 +114,7 @@ class Session {
   Error last_trouble_;
   std::optional<Error> dead_;
   bool stopping_ = false;
+  bool returned_ = false;               // there may be requests to be sent again
 };
 
 }  // namespace mercutio::remote

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "base/trace.h"
 #include "relay.h"
@@ -63,6 +64,18 @@ class RemoteTest : public ::testing::Test {
   std::string log() {
     std::lock_guard guard(log_mutex_);
     return log_;
+  }
+  // Whether `text` comes up in what `said` tells: whoever is refused may hear of it before the line is written.
+  template <typename Said>
+  static bool comes_up(Said said, const std::string& text) {
+    for (int i = 0; i < 2000; ++i) {
+      if (said().find(text) != std::string::npos) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+  bool logged(const std::string& text) {
+    return comes_up([this] { return log(); }, text);
   }
   static std::vector<std::byte> filled(i64 bytes, int seed) {
     std::vector<std::byte> data(static_cast<size_t>(bytes));

@@ -47,7 +47,7 @@ class Started final : public Request {
     }
     return *result_;
   }
-  bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time); }
+  bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time, kBriefly); }
 
   // Advances the task, by one thread at a time.
   enum class Driven { kEnded, kWaits, kByAnother };
@@ -93,12 +93,13 @@ class Started final : public Request {
 
   void keep_until(Clock::time_point time) { kept_until_.store(time.time_since_epoch().count(), std::memory_order_relaxed); }
 
-  bool wait_until(Clock::time_point end) {
+  // Rests grow with the count of those before: up to `longest`.
+  bool wait_until(Clock::time_point end, i64 longest = INT64_MAX) {
     const auto over = [this] { return done(); };
     while (habit_ && !done() && Clock::now() < end) {
       attend();
       const Driven driven = drive();
-      if (driven == Driven::kWaits) rest(waiters_spins_++);
+      if (driven == Driven::kWaits) rest(std::min(waiters_spins_++, longest));
       if (driven != Driven::kByAnother) continue;
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, Habit::kAtOnce, over);
@@ -107,6 +108,7 @@ class Started final : public Request {
     return changed_.wait_until(lock, end, over);
   }
 
+  static constexpr i64 kBriefly = 28;   // 50 microseconds, as MPI_Test may be what looks and waits a moment
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
   const std::function<void(i64)> rest_;

@@ -37,7 +37,7 @@ bool measure_set_up(const TypeSpecRef& etype, const TypeSpecRef& filetype) {
 
 void measure_irregular() {
   const auto float64 = make_named({Basic::kFloat, 8, 8});
-  std::vector<i64> places;
+  Numbers places;
   for (i64 i = 0, at = 0; i < 1'000'000; ++i, at += 2 + i * i % 3) places.push_back(at);
   const TypeSpecRef spec = make_indexed_block(1, places, float64);
   const i64 start = now_ns();
@@ -101,7 +101,7 @@ int main() {
   measure_pack("vector", make_vector(1'000'000, 1, 2, float64));
   measure_pack("pairs of vectors", make_hvector(300'000, 1, 80, make_vector(3, 1, 2, float64)));
   measure_pack("3-d subarray", make_subarray({100, 100, 100}, {98, 98, 98}, {1, 1, 1}, true, float64));
-  std::vector<i64> places, lengths;
+  Numbers places, lengths;
   for (i64 i = 0, at = 0; i < 1'000'000; ++i, at += 2 + i * i % 3) places.push_back(at), lengths.push_back(1);
   measure_pack("indexed block", make_indexed_block(1, places, float64));
   for (std::size_t i = 0; i + 1 < places.size(); i += 3) lengths[i] = places[i + 1] - places[i] - 1;

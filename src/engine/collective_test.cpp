@@ -52,7 +52,7 @@ OwnedAccess tiling_access(Random& random, Direction direction, std::pair<i64, i6
 
 // Pieces of random length and unit, each of a random rank or of none: what each rank has of them.
 std::vector<OwnedAccess> patchwork(Random& random, Direction direction, i64 ranks) {
-  std::vector<std::vector<i64>> lengths(static_cast<size_t>(ranks)), displacements(static_cast<size_t>(ranks));
+  std::vector<Numbers> lengths(static_cast<size_t>(ranks)), displacements(static_cast<size_t>(ranks));
   const i64 unit = i64{1} << pick(random, 0, 4);
   i64 at = 0;
   for (i64 piece = pick(random, 1, 120); piece > 0; --piece) {

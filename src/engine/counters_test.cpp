@@ -33,7 +33,7 @@ struct Totals final : TraceSink {
 // Every rank has pieces in an order that no stride describes; with holes between them, one piece in five is nobody's.
 ViewRef map_of(i64 rank, bool holes) {
   Random random(3);
-  std::vector<i64> mine;
+  Numbers mine;
   for (i64 piece = 0; piece < kPieces; ++piece) {
     const i64 owner = pick(random, 0, holes ? kRanks : kRanks - 1);
     if (owner == rank) mine.push_back(piece * kPiece);

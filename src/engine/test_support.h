@@ -133,7 +133,7 @@ inline TypeSpecRef random_filetype(Random& random, i64 unit) {
       return make_hvector(pick(random, 1, 6), length, length + pick(random, 0, unit), byte_type());
     }
     case 2: {
-      std::vector<i64> lengths, displacements;
+      Numbers lengths, displacements;
       i64 at = pick(random, 0, unit);
       for (i64 i = pick(random, 1, 6); i > 0; --i) {
         lengths.push_back(pick(random, 1, unit));
@@ -154,7 +154,7 @@ inline TypeSpecRef random_filetype(Random& random, i64 unit) {
 inline TypeSpecRef random_memory_type(Random& random, i64 bytes) {
   const i64 kind = pick(random, 0, 2);
   if (kind == 0 || bytes == 0) return make_contiguous(bytes, byte_type());
-  std::vector<i64> lengths, displacements;
+  Numbers lengths, displacements;
   i64 at = pick(random, 0, 5);
   for (i64 left = bytes; left > 0;) {
     const i64 length = std::min(left, pick(random, 1, std::max<i64>(1, bytes / 4)));

@@ -43,58 +43,60 @@ Placed NodeBuilder::strided(i64 count, i64 stride, const Placed& child) {
   return {finish(std::move(n)), child.first};
 }
 
+// Blocks that continue each other are one entry.
 Placed NodeBuilder::blocks(const Placed& child, i64 step, const BlockList& list) {
   if (!child.node) return {};
-  std::vector<i64> offsets;
-  Lengths lengths;
-  offsets.reserve(list.places.size());
-  for (std::size_t i = 0; i < list.places.size(); ++i) {
+  const std::size_t most = list.places.size();
+  Entries entries{{}, EntrySums(most)};
+  i64 first = 0, start = 0, copies = 0;   // of the entry that may still grow
+  const auto keep = [&] {
+    if (copies == 0) return;
+    entries.offsets.push_back(math_.sub(start, first));
+    entries.bytes.push_back(math_.mul(copies, child.node->size), math_);
+  };
+  entries.offsets.reserve(most);
+  for (std::size_t i = 0; i < most; ++i) {
     const i64 length = list.length_at(i);
     if (length <= 0) continue;
     const i64 offset = math_.add(math_.mul(list.places[i], list.scale), child.first);
-    if (!offsets.empty() && step != 0 && math_.add(offsets.back(), math_.mul(lengths.back(), step)) == offset) {
-      lengths.set_back(math_.add(lengths.back(), length));
+    if (copies > 0 && step != 0 && math_.add(start, math_.mul(copies, step)) == offset) {
+      copies = math_.add(copies, length);
       continue;
     }
-    offsets.push_back(offset);
-    lengths.push_back(length);
+    keep();
+    if (copies == 0) first = offset;
+    start = offset;
+    copies = length;
   }
-  return irregular(std::move(offsets), lengths, child.node, step);
+  keep();
+  return irregular(first, std::move(entries), child.node, step);
 }
 
-// `lengths` copies of child, `step` apart, first bytes at `offsets`; neighbours that continue each other are merged.
-Placed NodeBuilder::irregular(std::vector<i64> offsets, const Lengths& lengths, const FlatNodeRef& child, i64 step) {
+Placed NodeBuilder::irregular(i64 first, Entries entries, const FlatNodeRef& child, i64 step) {
+  LargeVector<i64>& offsets = entries.offsets;
   if (offsets.empty() || math_.overflow) return {};
-  const i64 first = offsets.front();
-  if (offsets.size() == 1) return {strided(lengths.at(0), step, {child, 0}).node, first};
+  const i64 copies = entries.bytes.unit() / child->size;   // in the first entry
+  if (offsets.size() == 1) return {strided(copies, step, {child, 0}).node, first};
   FlatNode n;
-  i64 unit = 1;  // copies in an entry, where it is the same everywhere
   FlatNodeRef whole = child;
-  const bool uniform = lengths.uniform();
+  const bool uniform = entries.bytes.uniform();
   if (uniform) {
-    unit = lengths.at(0);
-    whole = strided(unit, step, {child, 0}).node;
+    whole = strided(copies, step, {child, 0}).node;
     if (!whole) return {};
-    const i64 delta = math_.sub(offsets[1], offsets[0]);
+    const i64 delta = offsets[1];
     bool regular = true;
-    for (std::size_t i = 2; i < offsets.size() && regular; ++i)
-      regular = math_.sub(offsets[i], offsets[i - 1]) == delta;
+    for (std::size_t i = 2; i < offsets.size() && regular; ++i) regular = math_.sub(offsets[i], offsets[i - 1]) == delta;
     if (regular) return {strided(static_cast<i64>(offsets.size()), delta, {whole, 0}).node, first};
+    n.unit = whole->size;
   }
   const bool dense = child->kind == Kind::kRun && step == child->size;
   n.kind = (uniform ? whole->kind == Kind::kRun : dense) ? Kind::kRuns : Kind::kBlocks;
   if (n.kind == Kind::kRuns) n.basic = child->basic;
   if (n.kind == Kind::kBlocks) n.child = whole;
-  if (uniform) {
-    n.unit = whole->size;
-  } else {
+  if (!uniform) {
     n.stride = n.kind == Kind::kBlocks ? step : 0;
-    n.prefix.reserve(offsets.size() + 1);
-    n.prefix.push_back(0);
-    for (std::size_t i = 0; i < offsets.size(); ++i) n.prefix.push_back(math_.add(n.prefix.back(), math_.mul(lengths.at(i), child->size)));
+    n.prefix = entries.bytes.take();
   }
-  offsets.shrink_to_fit();
-  for (i64& offset : offsets) offset = math_.sub(offset, first);
   n.offsets = std::move(offsets);
   return {finish(std::move(n)), first};
 }
@@ -133,7 +135,7 @@ Placed NodeBuilder::sequence(std::vector<Placed> parts) {
       std::all_of(kept.begin(), kept.end(), [&](const Placed& p) { return same_tree(p.node, kept[0].node); });
   FlatNode n;
   n.kind = Kind::kStruct;
-  std::vector<i64> offsets;
+  LargeVector<i64> offsets;
   n.prefix.push_back(0);
   for (Placed& part : kept) {
     offsets.push_back(math_.sub(part.first, first));
@@ -141,8 +143,9 @@ Placed NodeBuilder::sequence(std::vector<Placed> parts) {
     n.children.push_back(part.node);
   }
   if (same) {
-    const Placed all = irregular(std::move(offsets), Lengths(kept.size(), 1), kept[0].node, 0);
-    return {all.node, first};
+    EntrySums bytes;
+    for (const Placed& part : kept) bytes.push_back(part.node->size, math_);
+    return irregular(first, {std::move(offsets), std::move(bytes)}, kept[0].node, 0);
   }
   n.offsets = std::move(offsets);
   return {finish(std::move(n)), first};

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/page_allocator.h"
 #include "model/flat_type.h"
 
 namespace mercutio {
@@ -65,8 +66,8 @@ struct FlatNode {
   i64 stride = 0;
   BasicType basic;           // kRun, kRuns
   FlatNodeRef child;         // kStrided, kBlocks
-  std::vector<i64> offsets;  // kRuns, kBlocks, kStruct
-  std::vector<i64> prefix;   // data bytes before entry i, entries + 1 of them; empty: every entry has `unit` bytes
+  LargeVector<i64> offsets;  // kRuns, kBlocks, kStruct
+  LargeVector<i64> prefix;   // data bytes before entry i, entries + 1 of them; empty: every entry has `unit` bytes
   std::vector<FlatNodeRef> children;  // kStruct
   i64 unit = 0;
 
@@ -103,34 +104,32 @@ struct BlockList {
   i64 length_at(std::size_t i) const { return lengths.empty() ? length : lengths[i]; }
 };
 
-// A list of numbers that takes no memory as long as all are the same: maps have millions of blocks of one length.
-class Lengths {
+// The data bytes before each entry of a list, which take no memory as long as all entries are of one size: maps have
+// millions of blocks of one length.
+class EntrySums {
  public:
-  Lengths() = default;
-  Lengths(std::size_t count, i64 all) : count_(count), all_(all) {}
-  bool uniform() const { return std::adjacent_find(different_.begin(), different_.end(), std::not_equal_to<>()) == different_.end(); }
-  i64 at(std::size_t i) const { return different_.empty() ? all_ : different_[i]; }
-  i64 back() const { return at(count_ - 1); }
-  void push_back(i64 value) {
-    if (count_ == 0) all_ = value;
-    if (value != all_) tell_apart();
-    if (!different_.empty()) different_.push_back(value);
-    ++count_;
+  // `entries`: the most that will come.
+  explicit EntrySums(std::size_t entries = 0) : most_(entries) {}
+  void push_back(i64 bytes, SafeMath& math) {
+    if (count_++ == 0) unit_ = bytes;
+    if (sums_.empty()) {
+      if (bytes == unit_) return;
+      tell_apart();
+    }
+    sums_.push_back(math.add(sums_.back(), bytes));
   }
-  void set_back(i64 value) {
-    if (count_ == 1 && different_.empty()) all_ = value;
-    if (value == back()) return;
-    tell_apart();
-    different_.back() = value;
-  }
+  bool uniform() const { return sums_.empty(); }
+  i64 unit() const { return unit_; }   // of the first entry
+  LargeVector<i64> take() { return std::move(sums_); }
 
  private:
   void tell_apart() {
-    if (different_.empty()) different_.assign(count_, all_);
+    sums_.reserve(most_ + 1);
+    for (i64 i = 0; i < count_; ++i) sums_.push_back(i * unit_);
   }
-  std::size_t count_ = 0;
-  i64 all_ = 0;
-  std::vector<i64> different_;
+  std::size_t most_;
+  i64 count_ = 0, unit_ = 0;
+  LargeVector<i64> sums_;
 };
 
 // Builds normalised nodes. After an overflow everything it returns is meaningless: check overflow() at the end.
@@ -150,7 +149,12 @@ class NodeBuilder {
 
  private:
   Placed join_runs(const std::vector<Placed>& parts);
-  Placed irregular(std::vector<i64> offsets, const Lengths& lengths, const FlatNodeRef& child, i64 step);
+  // Copies of `child`, `step` apart: the first of each entry at an offset, from that of the first entry.
+  struct Entries {
+    LargeVector<i64> offsets;
+    EntrySums bytes;
+  };
+  Placed irregular(i64 first, Entries entries, const FlatNodeRef& child, i64 step);
   bool same_kind(const BasicType& a, const BasicType& b) const { return !keep_kinds_ || a == b; }
 
   bool keep_kinds_;

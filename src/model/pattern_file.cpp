@@ -104,14 +104,14 @@ Status check(const Shape& shape, i64 ranks) {
 
 // The rank's block of the array, without `halo` elements on each side.
 TypeSpecRef block_of(const Shape& shape, i64 rank) {
-  std::vector<i64> starts(shape.grid.size()), extents(shape.grid.size());
+  Numbers starts(shape.grid.size()), extents(shape.grid.size());
   for (size_t d = shape.grid.size(); d-- > 0; rank /= shape.grid[d]) {
     const i64 place = rank % shape.grid[d];
     starts[d] = shape.array[d] * place / shape.grid[d] + shape.halo;
     extents[d] = shape.array[d] * (place + 1) / shape.grid[d] - shape.halo - starts[d];
     if (extents[d] < 1) return nullptr;
   }
-  return make_subarray(shape.array, extents, starts, true, make_contiguous(shape.element, byte_type()));
+  return make_subarray({shape.array.begin(), shape.array.end()}, extents, starts, true, make_contiguous(shape.element, byte_type()));
 }
 
 Result<RankSummary> summary_of_rank(const Shape& shape, i64 rank, i64 ranks) {

@@ -148,8 +148,8 @@ struct Maker {
     return make_named(kinds[pick(0, 7)]);
   }
 
-  std::vector<i64> places(i64 count, i64 gap) {
-    std::vector<i64> out;
+  Numbers places(i64 count, i64 gap) {
+    Numbers out;
     i64 at = place();
     const bool regular = pick(0, 3) == 0;
     const i64 step = pick(0, gap);
@@ -160,14 +160,14 @@ struct Maker {
     return out;
   }
 
-  std::vector<i64> lengths(i64 count) {
-    std::vector<i64> out;
+  Numbers lengths(i64 count) {
+    Numbers out;
     for (i64 i = 0; i < count; ++i) out.push_back(few(3));
     return out;
   }
 
   TypeSpecRef array(const TypeSpecRef& child, bool darray) {
-    std::vector<i64> sizes, subsizes, starts, args, procs;
+    Numbers sizes, subsizes, starts, args, procs;
     std::vector<Distribution> distributions;
     i64 world = 1;
     for (i64 dims = pick(1, 3), d = 0; d < dims; ++d) {

@@ -17,7 +17,7 @@ TypeSpec with_child(Combiner combiner, TypeSpecRef child) {
   return spec;
 }
 
-TypeSpecRef make_irregular(Combiner combiner, std::vector<i64> lengths, std::vector<i64> displacements,
+TypeSpecRef make_irregular(Combiner combiner, Numbers lengths, Numbers displacements,
                            TypeSpecRef child) {
   TypeSpec spec = with_child(combiner, std::move(child));
   spec.count = static_cast<i64>(displacements.size());
@@ -26,7 +26,7 @@ TypeSpecRef make_irregular(Combiner combiner, std::vector<i64> lengths, std::vec
   return made(std::move(spec));
 }
 
-TypeSpecRef make_blocks(Combiner combiner, i64 block_length, std::vector<i64> displacements, TypeSpecRef child) {
+TypeSpecRef make_blocks(Combiner combiner, i64 block_length, Numbers displacements, TypeSpecRef child) {
   TypeSpec spec = with_child(combiner, std::move(child));
   spec.count = static_cast<i64>(displacements.size());
   spec.block_length = block_length;
@@ -45,7 +45,7 @@ TypeSpecRef make_strided(Combiner combiner, i64 count, i64 block_length, i64 str
 constexpr std::size_t kShownEntries = 8;
 constexpr int kNamedTypes = 32;
 
-std::string list(const std::vector<i64>& values) {
+std::string list(const Numbers& values) {
   std::string text = "[";
   for (std::size_t i = 0; i < values.size() && i < kShownEntries; ++i) {
     if (i > 0) text += ",";
@@ -169,23 +169,23 @@ TypeSpecRef make_hvector(i64 count, i64 block_length, i64 stride_bytes, TypeSpec
   return make_strided(Combiner::kHvector, count, block_length, stride_bytes, std::move(child));
 }
 
-TypeSpecRef make_indexed(std::vector<i64> lengths, std::vector<i64> displacements, TypeSpecRef child) {
+TypeSpecRef make_indexed(Numbers lengths, Numbers displacements, TypeSpecRef child) {
   return make_irregular(Combiner::kIndexed, std::move(lengths), std::move(displacements), std::move(child));
 }
 
-TypeSpecRef make_hindexed(std::vector<i64> lengths, std::vector<i64> displacements_bytes, TypeSpecRef child) {
+TypeSpecRef make_hindexed(Numbers lengths, Numbers displacements_bytes, TypeSpecRef child) {
   return make_irregular(Combiner::kHindexed, std::move(lengths), std::move(displacements_bytes), std::move(child));
 }
 
-TypeSpecRef make_indexed_block(i64 block_length, std::vector<i64> displacements, TypeSpecRef child) {
+TypeSpecRef make_indexed_block(i64 block_length, Numbers displacements, TypeSpecRef child) {
   return make_blocks(Combiner::kIndexedBlock, block_length, std::move(displacements), std::move(child));
 }
 
-TypeSpecRef make_hindexed_block(i64 block_length, std::vector<i64> displacements_bytes, TypeSpecRef child) {
+TypeSpecRef make_hindexed_block(i64 block_length, Numbers displacements_bytes, TypeSpecRef child) {
   return make_blocks(Combiner::kHindexedBlock, block_length, std::move(displacements_bytes), std::move(child));
 }
 
-TypeSpecRef make_struct(std::vector<i64> lengths, std::vector<i64> displacements_bytes,
+TypeSpecRef make_struct(Numbers lengths, Numbers displacements_bytes,
                         std::vector<TypeSpecRef> children) {
   TypeSpec spec;
   spec.combiner = Combiner::kStruct;
@@ -196,7 +196,7 @@ TypeSpecRef make_struct(std::vector<i64> lengths, std::vector<i64> displacements
   return made(std::move(spec));
 }
 
-TypeSpecRef make_subarray(std::vector<i64> sizes, std::vector<i64> subsizes, std::vector<i64> starts, bool c_order,
+TypeSpecRef make_subarray(Numbers sizes, Numbers subsizes, Numbers starts, bool c_order,
                           TypeSpecRef child) {
   TypeSpec spec = with_child(Combiner::kSubarray, std::move(child));
   spec.sizes = std::move(sizes);
@@ -206,8 +206,8 @@ TypeSpecRef make_subarray(std::vector<i64> sizes, std::vector<i64> subsizes, std
   return made(std::move(spec));
 }
 
-TypeSpecRef make_darray(i64 world_size, i64 rank, std::vector<i64> gsizes, std::vector<Distribution> distributions,
-                        std::vector<i64> dargs, std::vector<i64> psizes, bool c_order, TypeSpecRef child) {
+TypeSpecRef make_darray(i64 world_size, i64 rank, Numbers gsizes, std::vector<Distribution> distributions,
+                        Numbers dargs, Numbers psizes, bool c_order, TypeSpecRef child) {
   TypeSpec spec = with_child(Combiner::kDarray, std::move(child));
   spec.count = world_size;
   spec.block_length = rank;

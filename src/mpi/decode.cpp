@@ -4,20 +4,44 @@
 #include <unordered_map>
 
 #include "mpi/named_types.h"
-#include "mpi/page_allocator.h"
+#include "base/page_allocator.h"
 #include "mpi/real.h"
 
 namespace mercutio {
 
 namespace {
 
-// What MPI_Type_get_contents says, small and large forms in one shape: `numbers` holds the integer and count arguments in
-// the order of the standard's table, addresses apart.
+// What MPI_Type_get_contents says, in the order of the standard's table. Maps have millions of them.
 struct Contents {
   int combiner = MPI_COMBINER_NAMED;
-  bool large = false;
-  PassingVector<i64> ints, addresses, counts;
+  LargeVector<int> ints;
+  LargeVector<MPI_Aint> addresses;
+  LargeVector<MPI_Count> counts;
   std::vector<MPI_Datatype> types;
+
+  bool large() const { return !counts.empty(); }   // lengths, displacements and bounds are counts
+  i64 number(std::size_t i) const { return large() ? counts[i] : ints[i]; }
+  Numbers numbers(i64 begin, i64 count) const { return large() ? slice(counts, begin, count) : slice(ints, begin, count); }
+
+  // What get_contents is to fill, with one entry more each: a list that isn't there has an address, too.
+  struct Sizes {
+    MPI_Count ints = 0, addresses = 0, counts = 0, types = 0;
+  };
+  void make_room(const Sizes& sizes) { resize(sizes, 1); }
+  void trim(const Sizes& sizes) { resize(sizes, 0); }
+
+  template <class T>
+  static Numbers slice(const LargeVector<T>& from, i64 begin, i64 count) {
+    return {from.begin() + begin, from.begin() + begin + count};
+  }
+
+ private:
+  void resize(const Sizes& sizes, std::size_t more) {
+    ints.resize(static_cast<std::size_t>(sizes.ints) + more);
+    addresses.resize(static_cast<std::size_t>(sizes.addresses) + more);
+    counts.resize(static_cast<std::size_t>(sizes.counts) + more);
+    types.resize(static_cast<std::size_t>(sizes.types) + more);
+  }
 };
 
 using EnvelopeLarge = int(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
@@ -30,20 +54,13 @@ Error type_error(const char* what) { return Error{ErrorClass::kType, what}; }
 Status read_large(MPI_Datatype type, Contents& out) {
   auto* envelope = real_function<EnvelopeLarge>("PMPI_Type_get_envelope_c");
   auto* contents = real_function<ContentsLarge>("PMPI_Type_get_contents_c");
-  MPI_Count ni = 0, na = 0, nc = 0, nd = 0;
-  if (envelope(type, &ni, &na, &nc, &nd, &out.combiner) != MPI_SUCCESS) return type_error("MPI_Type_get_envelope_c refused the datatype");
+  Contents::Sizes n;
+  if (envelope(type, &n.ints, &n.addresses, &n.counts, &n.types, &out.combiner) != MPI_SUCCESS) return type_error("MPI_Type_get_envelope_c refused the datatype");
   if (out.combiner == MPI_COMBINER_NAMED) return ok_status();
-  PassingVector<int> ints(static_cast<std::size_t>(ni) + 1);
-  PassingVector<MPI_Aint> addresses(static_cast<std::size_t>(na) + 1);
-  PassingVector<MPI_Count> counts(static_cast<std::size_t>(nc) + 1);
-  out.types.resize(static_cast<std::size_t>(nd) + 1);
-  if (contents(type, ni, na, nc, nd, ints.data(), addresses.data(), counts.data(), out.types.data()) != MPI_SUCCESS)
+  out.make_room(n);
+  if (contents(type, n.ints, n.addresses, n.counts, n.types, out.ints.data(), out.addresses.data(), out.counts.data(), out.types.data()) != MPI_SUCCESS)
     return type_error("MPI_Type_get_contents_c refused the datatype");
-  out.large = nc > 0;
-  out.ints.assign(ints.begin(), ints.begin() + ni);
-  out.addresses.assign(addresses.begin(), addresses.begin() + na);
-  out.counts.assign(counts.begin(), counts.begin() + nc);
-  out.types.resize(static_cast<std::size_t>(nd));
+  out.trim(n);
   return ok_status();
 }
 
@@ -51,14 +68,11 @@ Status read_small(MPI_Datatype type, Contents& out) {
   int ni = 0, na = 0, nd = 0;
   if (PMPI_Type_get_envelope(type, &ni, &na, &nd, &out.combiner) != MPI_SUCCESS) return type_error("MPI_Type_get_envelope refused the datatype");
   if (out.combiner == MPI_COMBINER_NAMED) return ok_status();
-  PassingVector<int> ints(static_cast<std::size_t>(ni) + 1);
-  PassingVector<MPI_Aint> addresses(static_cast<std::size_t>(na) + 1);
-  out.types.resize(static_cast<std::size_t>(nd) + 1);
-  if (PMPI_Type_get_contents(type, ni, na, nd, ints.data(), addresses.data(), out.types.data()) != MPI_SUCCESS)
+  const Contents::Sizes n{ni, na, 0, nd};
+  out.make_room(n);
+  if (PMPI_Type_get_contents(type, ni, na, nd, out.ints.data(), out.addresses.data(), out.types.data()) != MPI_SUCCESS)
     return type_error("MPI_Type_get_contents refused the datatype");
-  out.ints.assign(ints.begin(), ints.begin() + ni);
-  out.addresses.assign(addresses.begin(), addresses.begin() + na);
-  out.types.resize(static_cast<std::size_t>(nd));
+  out.trim(n);
   return ok_status();
 }
 
@@ -73,61 +87,56 @@ bool is_predefined(int combiner) {
          combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-std::vector<i64> slice(const PassingVector<i64>& from, i64 begin, i64 count) {
-  return {from.begin() + begin, from.begin() + begin + count};
-}
-
 Distribution distribution_of(i64 value) {
   if (value == MPI_DISTRIBUTE_CYCLIC) return Distribution::kCyclic;
   return value == MPI_DISTRIBUTE_BLOCK ? Distribution::kBlock : Distribution::kNone;
 }
 
 TypeSpecRef darray_spec(const Contents& c, TypeSpecRef child) {
+  const auto ints = [&c](i64 begin, i64 count) { return Contents::slice(c.ints, begin, count); };
   i64 dims = c.ints[2];
   // Small: size, rank, ndims, gsizes, distribs, dargs, psizes, order. Large: the gsizes are counts.
-  std::vector<i64> gsizes = c.large ? slice(c.counts, 0, static_cast<i64>(c.counts.size())) : slice(c.ints, 3, dims);
-  i64 at = c.large ? 3 : 3 + dims;
+  Numbers gsizes = c.large() ? c.numbers(0, static_cast<i64>(c.counts.size())) : ints(3, dims);
+  i64 at = c.large() ? 3 : 3 + dims;
   std::vector<Distribution> distributions;
-  for (i64 value : slice(c.ints, at, dims)) distributions.push_back(distribution_of(value));
-  std::vector<i64> dargs = slice(c.ints, at + dims, dims);
+  for (i64 value : ints(at, dims)) distributions.push_back(distribution_of(value));
+  Numbers dargs = ints(at + dims, dims);
   for (i64& arg : dargs)
     if (arg == MPI_DISTRIBUTE_DFLT_DARG) arg = kDefaultDistributionArg;
   bool c_order = c.ints[static_cast<std::size_t>(at + 3 * dims)] == MPI_ORDER_C;
-  return make_darray(c.ints[0], c.ints[1], gsizes, distributions, dargs, slice(c.ints, at + 2 * dims, dims), c_order, child);
+  return make_darray(c.ints[0], c.ints[1], gsizes, distributions, dargs, ints(at + 2 * dims, dims), c_order, child);
 }
 
 TypeSpecRef subarray_spec(const Contents& c, TypeSpecRef child) {
   i64 dims = c.ints[0];
-  const PassingVector<i64>& from = c.large ? c.counts : c.ints;
-  i64 at = c.large ? 0 : 1;
-  bool c_order = c.ints[static_cast<std::size_t>(c.large ? 1 : 1 + 3 * dims)] == MPI_ORDER_C;
-  return make_subarray(slice(from, at, dims), slice(from, at + dims, dims), slice(from, at + 2 * dims, dims), c_order, child);
+  i64 at = c.large() ? 0 : 1;
+  bool c_order = c.ints[static_cast<std::size_t>(c.large() ? 1 : 1 + 3 * dims)] == MPI_ORDER_C;
+  return make_subarray(c.numbers(at, dims), c.numbers(at + dims, dims), c.numbers(at + 2 * dims, dims), c_order, child);
 }
 
 // Types whose arguments are a list of blocks. In the large forms lengths and displacements are all counts.
 TypeSpecRef block_list_spec(const Contents& c, const std::vector<TypeSpecRef>& children) {
-  const PassingVector<i64>& n = c.large ? c.counts : c.ints;
-  i64 count = n[0];
+  i64 count = c.number(0);
   bool by_block = c.combiner == MPI_COMBINER_INDEXED_BLOCK || c.combiner == MPI_COMBINER_HINDEXED_BLOCK;
   i64 displacements_at = by_block ? 2 : 1 + count;
-  bool in_addresses = !c.large && (c.combiner == MPI_COMBINER_HINDEXED || c.combiner == MPI_COMBINER_HINDEXED_BLOCK || c.combiner == MPI_COMBINER_STRUCT);
-  std::vector<i64> displacements = in_addresses ? slice(c.addresses, 0, count) : slice(n, displacements_at, count);
+  bool in_addresses = !c.large() && (c.combiner == MPI_COMBINER_HINDEXED || c.combiner == MPI_COMBINER_HINDEXED_BLOCK || c.combiner == MPI_COMBINER_STRUCT);
+  Numbers displacements = in_addresses ? Contents::slice(c.addresses, 0, count) : c.numbers(displacements_at, count);
   switch (c.combiner) {
-    case MPI_COMBINER_INDEXED: return make_indexed(slice(n, 1, count), displacements, children[0]);
-    case MPI_COMBINER_HINDEXED: return make_hindexed(slice(n, 1, count), displacements, children[0]);
-    case MPI_COMBINER_INDEXED_BLOCK: return make_indexed_block(n[1], displacements, children[0]);
-    case MPI_COMBINER_HINDEXED_BLOCK: return make_hindexed_block(n[1], displacements, children[0]);
-    default: return make_struct(slice(n, 1, count), displacements, children);
+    case MPI_COMBINER_INDEXED: return make_indexed(c.numbers(1, count), std::move(displacements), children[0]);
+    case MPI_COMBINER_HINDEXED: return make_hindexed(c.numbers(1, count), std::move(displacements), children[0]);
+    case MPI_COMBINER_INDEXED_BLOCK: return make_indexed_block(c.number(1), std::move(displacements), children[0]);
+    case MPI_COMBINER_HINDEXED_BLOCK: return make_hindexed_block(c.number(1), std::move(displacements), children[0]);
+    default: return make_struct(c.numbers(1, count), std::move(displacements), children);
   }
 }
 
 TypeSpecRef spec_from(const Contents& c, const std::vector<TypeSpecRef>& children, MPI_Datatype type) {
-  const PassingVector<i64>& n = c.large ? c.counts : c.ints;
+  const auto n = [&c](std::size_t i) { return c.number(i); };
   switch (c.combiner) {
     case MPI_COMBINER_DUP: return make_dup(children[0]);
-    case MPI_COMBINER_CONTIGUOUS: return make_contiguous(n[0], children[0]);
-    case MPI_COMBINER_VECTOR: return make_vector(n[0], n[1], n[2], children[0]);
-    case MPI_COMBINER_HVECTOR: return make_hvector(n[0], n[1], c.large ? n[2] : c.addresses[0], children[0]);
+    case MPI_COMBINER_CONTIGUOUS: return make_contiguous(n(0), children[0]);
+    case MPI_COMBINER_VECTOR: return make_vector(n(0), n(1), n(2), children[0]);
+    case MPI_COMBINER_HVECTOR: return make_hvector(n(0), n(1), c.large() ? n(2) : c.addresses[0], children[0]);
     case MPI_COMBINER_INDEXED:
     case MPI_COMBINER_HINDEXED:
     case MPI_COMBINER_INDEXED_BLOCK:
@@ -136,7 +145,7 @@ TypeSpecRef spec_from(const Contents& c, const std::vector<TypeSpecRef>& childre
     case MPI_COMBINER_SUBARRAY: return subarray_spec(c, children[0]);
     case MPI_COMBINER_DARRAY: return darray_spec(c, children[0]);
     case MPI_COMBINER_RESIZED:
-      return c.large ? make_resized(n[0], n[1], children[0]) : make_resized(c.addresses[0], c.addresses[1], children[0]);
+      return c.large() ? make_resized(n(0), n(1), children[0]) : make_resized(c.addresses[0], c.addresses[1], children[0]);
     case MPI_COMBINER_F90_REAL: return sized_spec(Basic::kFloat, type);
     case MPI_COMBINER_F90_COMPLEX: return sized_spec(Basic::kComplexFloat, type);
     case MPI_COMBINER_F90_INTEGER: return sized_spec(Basic::kSigned, type);
@@ -149,7 +158,6 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth);
 Result<std::vector<TypeSpecRef>> children_of(Contents& c, i64 depth) {
   // MPI-1 bounds markers carry no data; the struct's real bounds are taken from the MPI below.
   std::vector<TypeSpecRef> children;
-  std::vector<i64> lengths, displacements;
   for (std::size_t i = 0; i < c.types.size(); ++i) {
     bool marker = c.combiner == MPI_COMBINER_STRUCT && is_named(c.types[i]) && is_bounds_marker(c.types[i]);
     if (marker) {

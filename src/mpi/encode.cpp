@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "mpi/decode.h"
-#include "mpi/page_allocator.h"
+#include "base/page_allocator.h"
 #include "mpi/real.h"
 
 namespace mercutio {
@@ -12,7 +12,7 @@ namespace {
 
 bool fits_int(i64 value) { return value >= std::numeric_limits<int>::min() && value <= std::numeric_limits<int>::max(); }
 
-bool fits_int(const std::vector<i64>& values) {
+bool fits_int(const Numbers& values) {
   return std::all_of(values.begin(), values.end(), [](i64 value) { return fits_int(value); });
 }
 
@@ -27,7 +27,7 @@ bool is_small(const TypeSpec& t) {
 }
 
 template <class T>
-PassingVector<T> as(const std::vector<i64>& values) { return {values.begin(), values.end()}; }
+LargeVector<T> as(const Numbers& values) { return {values.begin(), values.end()}; }
 
 int order_of(const TypeSpec& t) { return t.c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN; }
 
@@ -37,7 +37,7 @@ int distribution_of(Distribution distribution) {
 }
 
 struct DarrayArguments {
-  PassingVector<int> distributions, arguments, processes;
+  LargeVector<int> distributions, arguments, processes;
   explicit DarrayArguments(const TypeSpec& t) : processes(as<int>(t.displacements)) {
     for (Distribution distribution : t.distributions) distributions.push_back(distribution_of(distribution));
     for (i64 argument : t.lengths)
@@ -92,9 +92,9 @@ int make(const Constructors<Count, Bytes>& mpi, const TypeSpec& t, const std::ve
   const auto entries = static_cast<Count>(t.displacements.size()), count = static_cast<Count>(t.count);
   const auto block_length = static_cast<Count>(t.block_length);
   const bool in_bytes = displaced_in_bytes(t.combiner);
-  const PassingVector<Count> lengths = as<Count>(t.lengths), sizes = as<Count>(t.sizes);
-  const PassingVector<Count> elements = in_bytes ? PassingVector<Count>() : as<Count>(t.displacements);
-  const PassingVector<Bytes> bytes = in_bytes ? as<Bytes>(t.displacements) : PassingVector<Bytes>();
+  const LargeVector<Count> lengths = as<Count>(t.lengths), sizes = as<Count>(t.sizes);
+  const LargeVector<Count> elements = in_bytes ? LargeVector<Count>() : as<Count>(t.displacements);
+  const LargeVector<Bytes> bytes = in_bytes ? as<Bytes>(t.displacements) : LargeVector<Bytes>();
   const int dimensions = static_cast<int>(t.sizes.size());
   switch (t.combiner) {
     case Combiner::kNamed: break;   // encode() knows it

@@ -17,7 +17,7 @@ bool is_valid(const IoPiece& piece) {
 
 Result<Shape> Shape::of(std::vector<IoPiece> pieces) {
   Shape shape;
-  std::vector<i64> lengths, displacements;
+  Numbers lengths, displacements;
   shape.starts_.push_back(0);
   for (const IoPiece& piece : pieces) {
     if (!is_valid(piece))

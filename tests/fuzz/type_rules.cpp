@@ -57,8 +57,8 @@ class Maker {
     return top;
   }
 
-  std::vector<i64> list(i64 size, i64 (Maker::*next)()) {
-    std::vector<i64> out;
+  Numbers list(i64 size, i64 (Maker::*next)()) {
+    Numbers out;
     for (i64 i = 0; i < size; ++i) out.push_back((this->*next)());
     if (!tame_ && taker_.byte() == 7) out.push_back(1);  // one too many
     return out;
@@ -77,7 +77,7 @@ class Maker {
       const auto sizes = list(dims, &Maker::count), subsizes = list(dims, &Maker::count), starts = list(dims, &Maker::count);
       return make_subarray(sizes, subsizes, starts, taker_.flag(), std::move(child));
     }
-    std::vector<i64> sizes, subsizes, starts;
+    Numbers sizes, subsizes, starts;
     for (i64 d = 0; d < dims; ++d) {
       sizes.push_back(taker_.pick(1, 5));
       subsizes.push_back(taker_.pick(0, sizes.back()));
@@ -88,7 +88,7 @@ class Maker {
 
   TypeSpecRef darray(TypeSpecRef child) {
     const i64 dims = taker_.byte() % 4 + (tame_ ? 1 : 0);
-    std::vector<i64> sizes, args, grid;
+    Numbers sizes, args, grid;
     std::vector<Distribution> distributions;
     i64 world = 1;
     for (i64 d = 0; d < dims; ++d) {

@@ -23,6 +23,8 @@ struct Entry {
   i64 atomic = 0;
   i64 place_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
   ViewWords view;
+  AccessForm form;
+  GaplessPatterns::Keys gapless{};   // what it knows
   i64 file_bytes = -1;      // (0) size of the file when reading, -1 unknown
   i64 stripe_bytes = 0;     // (0)
   i64 stripe_count = 0;     // (0)
@@ -46,10 +48,12 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
   Entry entry;
   entry.failed = options.entry.ok() ? 0 : 1;
   entry.atomic = options.atomic;
+  if (file.gapless) entry.gapless = file.gapless->known();
   if (!entry.failed && access.bytes > 0) {
     const View& view = *access.view;
     entry.summary = summary_of(view, access.position, access.bytes);
     entry.position = access.position;
+    entry.form = form_of(access);
     entry.orderly = view.filetype->monotone() && !view.filetype->overlapping();
     entry.place_bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
     entry.view.hash = view.filetype->hash();
@@ -149,6 +153,25 @@ Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const 
   co_return moved;
 }
 
+// By what a pattern is told apart from others that don't cover the same bytes of [plan.begin, plan.end); 0: it can't be.
+std::uint64_t gapless_key(const EngineFile& file, const Plan& plan, const Access& access, const std::vector<Entry>& entries) {
+  // Segments hold the bytes of some ranks only, and relays send what is marked.
+  const bool whole = plan.exchange == ExchangeKind::kSharedMemory && plan.domain_map != DomainMap::kSegments;
+  if (!file.gapless || reads(access) || !whole) return 0;
+  std::uint64_t key = static_cast<std::uint64_t>(plan.end - plan.begin);
+  for (const Entry& entry : entries) {
+    key = mix_hash(key, entry.form.form);
+    if (entry.form.form != 0) key = mix_hash(key, static_cast<std::uint64_t>(entry.form.origin - plan.begin));
+  }
+  return key | 1;
+}
+
+bool all_know(const std::vector<Entry>& entries, std::uint64_t key) {
+  return key != 0 && std::all_of(entries.begin(), entries.end(), [key](const Entry& entry) {
+    return std::find(entry.gapless.begin(), entry.gapless.end(), key) != entry.gapless.end();
+  });
+}
+
 // What this rank moved, after all have agreed on how the storage fared and where the file ends.
 Task<Result<i64>> settle(Channel channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
   channel.counters->clock.enter(Phase::kAgree);
@@ -200,18 +223,25 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   i64 place_bits = 0;
   for (const Entry& entry : entries) place_bits |= entry.place_bits;
   const PieceBorders borders{place_bits & -place_bits, reads(access) ? entries[0].file_bytes : 0};
+  const std::uint64_t key = gapless_key(file, *agreed.plan, access, entries);
   channel.counters->clock.enter(Phase::kWait);
   co_await until([&] { return channel.turn->now(); });
   const i64 start = file.trace ? now_ns() : 0;
-  SharedExchange exchange(file, channel, *agreed.plan, access.direction, {ranges, borders});
+  SharedExchange exchange(file, channel, *agreed.plan, access.direction, {ranges, borders, all_know(entries, key)});
   exchange.set_access(mine, access.memory, access.position);
   co_await until([&] {
     const ExchangeLook look(*channel.counters);
     return exchange.advance();
   });
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);
-  if (!exchange.outcome().messages) co_return exchange.outcome().messages.error();
-  co_return co_await settle(channel, access, exchange.outcome().storage, exchange.outcome().end_of_file, mine);
+  const Outcome& outcome = exchange.outcome();
+  if (!outcome.messages) co_return outcome.messages.error();
+  if (reads(access)) co_return co_await settle(channel, access, outcome.storage, outcome.end_of_file, mine);
+  channel.counters->clock.enter(Phase::kAgree);
+  i64 gapless = outcome.holes ? 0 : 1;
+  MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, outcome.storage, gapless));
+  if (key != 0 && gapless == 1) file.gapless->learn(key);
+  co_return mine.end - mine.begin;
 }
 
 Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access, CollectiveOptions options) {

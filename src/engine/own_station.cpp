@@ -48,7 +48,11 @@ class OwnStation final : public StationHost {
   void write_slot(i64 number);
   void read_slot(i64 number);
   void take_in(Flights::Landed landed);
-  void skip(i64 number) { throttle_.finished(number); }
+  void skip(i64 number) {
+    context_.outcome.holes = true;
+    throttle_.finished(number);
+  }
+  bool is_full(FileRange window, const Slot& slot, i64 filled) const;
 
   // Window `next_` and those before it are over or under way; those before `served_` are over.
   bool serve_file() {
@@ -83,6 +87,12 @@ class OwnStation final : public StationHost {
   std::vector<std::unique_ptr<RelayStream>> streams_;   // they refer to the members above
 };
 
+// Ranks may write the same bytes, so that enough of them isn't all of them.
+bool OwnStation::is_full(FileRange window, const Slot& slot, i64 filled) const {
+  const i64 units = station_.units_of(window);
+  return filled >= window.bytes() && (context_.gapless || first_other(slot.marks, 0, units, std::byte{1}) == units);
+}
+
 void OwnStation::write_slot(i64 number) {
   const FileRange window = station_.window(number);
   const Slot slot = station_.slot(number);
@@ -90,21 +100,24 @@ void OwnStation::write_slot(i64 number) {
   if (filled == 0) return skip(number);
   slot.filled.store(0, std::memory_order_relaxed);
   const EngineFile& file = context_.file;
-  const i64 unit = station_.unit_of(window), units = window.bytes() / unit;
   Status written = context_.outcome.storage;
   if (!written) {   // what could not be written once is not tried again: the caller is told about the first
-  } else if (filled >= window.bytes() && first_other(slot.marks, 0, units, std::byte{1}) == units) {
+  } else if (is_full(window, slot, filled)) {
     auto guard = guard_against_sieving(file, window.begin, window.end);
     if (!guard) written = std::move(guard).error();
     if (written) flights_.start(number, IoPiece{window.begin, slot.data, window.bytes()}, std::move(*guard));
+  } else if (context_.gapless) {
+    written = Error{ErrorClass::kIntern, "ranks left holes in a pattern that they all said has none"};
   } else {
+    context_.outcome.holes = true;
+    const i64 unit = station_.unit_of(window);
     Coverage covered;
     covered.reset(window.bytes());
-    for_each_run(slot.marks, units, [&](i64 begin, i64 end) { covered.mark(begin * unit, end * unit); });
+    for_each_run(slot.marks, station_.units_of(window), [&](i64 begin, i64 end) { covered.mark(begin * unit, end * unit); });
     written = write_window(file, window, slot.data, covered);
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
-  std::memset(slot.marks, 0, static_cast<size_t>(units));
+  if (!context_.gapless) std::memset(slot.marks, 0, static_cast<size_t>(station_.units_of(window)));
   if (flights_.empty() || flights_.last_window() != number) throttle_.finished(number);
 }
 

@@ -12,6 +12,7 @@ SharedExchange::SharedExchange(const EngineFile& file, Channel channel, const Pl
       plan_(plan),
       order_(plan, file.comm->topology()),
       writing_(direction == Direction::kWrite),
+      gapless_(pieces.gapless),
       me_(file.comm->rank()) {
   const Topology& topology = file.comm->topology();
   const std::vector<Station> stations = stations_of(plan.aggregators, topology, topology.node_of_rank[static_cast<size_t>(me_)]);
@@ -32,7 +33,7 @@ bool SharedExchange::has_data(std::span<const PeerAccess> ranges, i64 domain, i6
 // The hosts of this rank's stations. A stream between nodes exists where the relay's node may have data in the domain.
 void SharedExchange::keep_stations(std::span<const PeerAccess> ranges) {
   const Topology& topology = file_.comm->topology();
-  const HostContext context{file_, channel_, writing_, outcome_};
+  const HostContext context{file_, channel_, writing_, gapless_, outcome_};
   for (i64 domain = 0; domain < plan_.domains(); ++domain) {
     const WindowStation& station = stations_[static_cast<size_t>(domain)];
     if (station.host() != me_) continue;
@@ -133,7 +134,7 @@ void SharedExchange::move(i64 domain, const Route& route) {
   memory.seek(route.begin - memory_begin_);
   Cursor in_window = in_slot(domain, route);
   if (!writing_) return copy(in_window, memory, bytes);
-  mark_route(domain, route);
+  if (!gapless_) mark_route(domain, route);
   copy(memory, in_window, bytes);
   stations_[static_cast<size_t>(domain)].slot(route.window).filled.fetch_add(bytes, std::memory_order_relaxed);
 }

@@ -14,6 +14,7 @@ struct Outcome {
   Status storage = ok_status();
   Status messages = ok_status();   // after an Error here the partners may be stuck
   i64 end_of_file = INT64_MAX;     // lowest file offset found to be beyond the end of the file
+  bool holes = false;              // some window was not filled
 };
 
 class StationHost {
@@ -27,6 +28,7 @@ struct HostContext {
   const EngineFile& file;
   Channel channel;
   bool writing;
+  bool gapless;   // writing: see AgreedPieces
   Outcome& outcome;
 };
 

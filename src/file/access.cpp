@@ -64,6 +64,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   engine.hints = &operation.hints->values;
   engine.trace = trace_.get();
   engine.plans = &plans_;
+  engine.gapless = &gapless_;
   engine.dirty = &dirty_;
   engine.watch = &watch_;
   engine.readable = readable_;

@@ -3,8 +3,6 @@
 // the overlap of interleaved parts (see flat_overlap.cpp).
 #include "model/flat_node.h"
 
-#include <bit>
-
 namespace mercutio {
 namespace {
 
@@ -153,13 +151,6 @@ i64 entry_bytes_below(const FlatNode& n, i64 i, i64 limit) {
 }
 
 }  // namespace
-
-std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t value) {
-  std::uint64_t x = (std::rotl(hash, 23) ^ value) + 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
 
 // What places pieces, or-ed together. Of negative numbers too: two's complement keeps the lowest bit.
 static i64 place_bits_of(const FlatNode& node) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/page_allocator.h"
 #include "model/flat_type.h"
 
@@ -168,7 +169,5 @@ bool node_overlaps(const FlatNode& node, i64& budget);
 // Data bytes of the node at offsets < `limit`.
 i64 node_bytes_below(const FlatNode& node, i64 limit);
 i64 node_offset_of(const FlatNode& node, i64 position);
-
-std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t value);
 
 }  // namespace mercutio

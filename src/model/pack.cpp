@@ -19,6 +19,32 @@ struct Batch {
   i64 to_stride, from_stride, bytes, count;
 };
 
+// Pieces of maps are short: two loads and two stores that overlap instead of a call.
+template <class Word>
+void move_ends(std::byte* to, const std::byte* from, std::size_t bytes) {
+  Word first, last;
+  std::memcpy(&first, from, sizeof(Word));
+  std::memcpy(&last, from + bytes - sizeof(Word), sizeof(Word));
+  std::memcpy(to, &first, sizeof(Word));
+  std::memcpy(to + bytes - sizeof(Word), &last, sizeof(Word));
+}
+
+struct Block16 {
+  std::uint64_t words[2];
+};
+struct Block32 {
+  std::uint64_t words[4];
+};
+
+inline void move_piece(std::byte* to, const std::byte* from, i64 count) {
+  const auto bytes = static_cast<std::size_t>(count);
+  if (bytes == 8) return void(std::memcpy(to, from, 8));
+  if (bytes > 64 || bytes < 4) return void(std::memcpy(to, from, bytes));
+  if (bytes > 32) return move_ends<Block32>(to, from, bytes);
+  if (bytes >= 16) return move_ends<Block16>(to, from, bytes);
+  bytes > 8 ? move_ends<std::uint64_t>(to, from, bytes) : move_ends<std::uint32_t>(to, from, bytes);
+}
+
 template <std::size_t kBytes>
 void move_fixed(const Batch& b) {
   std::byte* to = b.to;
@@ -51,8 +77,7 @@ void move_batch(const Batch& b) {
   }
   std::byte* to = b.to;
   const std::byte* from = b.from;
-  for (i64 i = 0; i < b.count; ++i, to += b.to_stride, from += b.from_stride)
-    std::memcpy(to, from, static_cast<std::size_t>(b.bytes));
+  for (i64 i = 0; i < b.count; ++i, to += b.to_stride, from += b.from_stride) move_piece(to, from, b.bytes);
 }
 
 // What is left of a run that came from a cursor.
@@ -146,12 +171,7 @@ struct Packing {
   void piece(i64 offset, i64 bytes) {
     std::byte* to = kPack ? packed : address(offset);
     const std::byte* from = kPack ? address(offset) : packed;
-    if (bytes == 8)
-      std::memcpy(to, from, 8);
-    else if (bytes == 4)
-      std::memcpy(to, from, 4);
-    else
-      std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    move_piece(to, from, bytes);
     packed += bytes;
   }
 
@@ -193,7 +213,7 @@ struct Packing {
 };
 
 // Ranks that read the same bytes mark the same places at the same time, so marks are atomic, eight of them a store.
-void set_marks(std::byte* at, i64 units) {
+void set_many_marks(std::byte* at, i64 units) {
   constexpr std::uint64_t kEight = 0x0101010101010101;
   const auto set_one = [&] {
     std::atomic_ref(*at++).store(std::byte{1}, std::memory_order_relaxed);
@@ -203,6 +223,11 @@ void set_marks(std::byte* at, i64 units) {
   for (; units >= 8; units -= 8, at += 8)
     std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).store(kEight, std::memory_order_relaxed);
   while (units > 0) set_one();
+}
+
+inline void set_marks(std::byte* at, i64 units) {
+  if (units > 8) return set_many_marks(at, units);
+  for (const std::byte* end = at + units; at < end; ++at) std::atomic_ref(*at).store(std::byte{1}, std::memory_order_relaxed);
 }
 
 // Marks instead of bytes.
@@ -216,7 +241,11 @@ struct Marking {
   }
 
   void equal_pieces(i64 origin, std::span<const i64> offsets, i64 bytes) {
-    for (const i64 offset : offsets) piece(origin + offset, bytes);
+    if (bytes >> shift != 1) {
+      for (const i64 offset : offsets) piece(origin + offset, bytes);
+      return;
+    }
+    for (const i64 offset : offsets) std::atomic_ref(marks[(origin + offset - base) >> shift]).store(std::byte{1}, std::memory_order_relaxed);
   }
 
   void batch(const StridedRun& run) {

@@ -1,0 +1,51 @@
+// GaplessPatterns: what a file remembers of collective writes whose ranks together left no hole: the same bytes at another
+// place leave none either, so that nobody has to mark which bytes of a window are meant. For maps of single elements marks
+// cost as much as the copies.
+//
+// All ranks must decide alike, and one may learn of a pattern later than another. So each says with every access which
+// ones it knows, and only what all of them know counts.
+#pragma once
+
+#include <array>
+#include <mutex>
+
+#include "base/hash.h"
+#include "model/access.h"
+
+namespace mercutio {
+
+// A rank's part of a pattern: the form of its bytes, and where it begins.
+struct AccessForm {
+  std::uint64_t form = 0;   // 0: no bytes
+  i64 origin = 0;
+};
+
+// Accesses of equal forms have the same bytes, moved by the difference of their origins.
+inline AccessForm form_of(const Access& access) {
+  if (access.bytes <= 0) return {};
+  const FlatType& type = *access.view->filetype;
+  const i64 copies = access.position / type.size();
+  std::uint64_t form = mix_hash(type.hash(), static_cast<std::uint64_t>(access.position - copies * type.size()));
+  form = mix_hash(form, static_cast<std::uint64_t>(access.bytes));
+  return {form | 1, access.view->displacement + copies * type.extent()};
+}
+
+class GaplessPatterns {
+ public:
+  using Keys = std::array<std::uint64_t, 2>;
+  // Of the latest; 0: none. Any thread, as the others.
+  Keys known() {
+    std::lock_guard lock(mutex_);
+    return keys_;
+  }
+  void learn(std::uint64_t key) {
+    std::lock_guard lock(mutex_);
+    if (keys_[0] != key) keys_ = {key, keys_[0]};
+  }
+
+ private:
+  std::mutex mutex_;
+  Keys keys_{};
+};
+
+}  // namespace mercutio

@@ -1,0 +1,147 @@
+// Collective writes that are known to leave no hole: what is learned, when it counts, and that nothing else is taken for it.
+#include <gtest/gtest.h>
+
+#include "comm/in_process.h"
+#include "engine/engine.h"
+#include "engine/test_support.h"
+
+namespace mercutio {
+namespace {
+
+using namespace mercutio::testing;
+
+constexpr i64 kRanks = 4, kPiece = 8, kPieces = 64;
+
+// Which pieces of the file a rank has.
+using Map = std::vector<std::vector<i64>>;
+
+Map dealt_by(const std::function<i64(i64)>& owner_of) {
+  Map map(kRanks);
+  for (i64 piece = 0; piece < kPieces; ++piece) {
+    const i64 owner = owner_of(piece);
+    if (owner < kRanks) map[static_cast<size_t>(owner)].push_back(piece);
+  }
+  return map;
+}
+
+Map in_turn() {
+  return dealt_by([](i64 piece) { return piece % kRanks; });
+}
+
+// As in_turn(), of as many bytes from and to the same places a rank; but one piece is written twice, and one by nobody.
+Map with_a_hole() {
+  Map map = in_turn();
+  map[1][kPieces / kRanks / 2] += 1;
+  return map;
+}
+
+class Gapless : public ::testing::Test {
+ protected:
+  struct Rank {
+    std::unique_ptr<PlanCache> plans = std::make_unique<PlanCache>();
+    std::unique_ptr<GaplessPatterns> gapless = std::make_unique<GaplessPatterns>();
+    i64 operations = 0;
+  };
+  void SetUp() override {
+    file.bytes = random_bytes(random, 6 * kPieces * kPiece);
+    ranks.resize(kRanks);
+  }
+
+  // One collective write of all ranks at a displacement; whether the file is what it has to be then.
+  void write(const Map& map, i64 displacement, Hints hints = {}) {
+    hints.romio_cb_write = Toggle::kEnable;
+    WriteOracle oracle(file.bytes);
+    std::vector<OwnedAccess> accesses;
+    for (const std::vector<i64>& pieces : map) {
+      Numbers places;
+      for (const i64 piece : pieces) places.push_back(piece * kPiece);
+      const i64 bytes = static_cast<i64>(places.size()) * kPiece;
+      const TypeSpecRef type = make_resized(0, kPieces * kPiece, make_hindexed_block(kPiece, places, byte_type()));
+      accesses.push_back(make_access(Direction::kWrite, make_view(displacement, type), 0, bytes, random_memory_type(random, bytes)));
+      fill_memory(random, accesses.back());
+      oracle.add(accesses.back());
+    }
+    run_ranks(kRanks, [&](Comm& comm) {
+      Rank& mine = ranks[static_cast<size_t>(comm.rank())];
+      TestStorage storage(file);
+      std::atomic<bool> dirty{false};
+      EngineFile engine{&storage, &comm, &hints, nullptr, &dirty, true};
+      engine.plans = mine.plans.get();
+      engine.gapless = mine.gapless.get();
+      Channel channel{&comm, mine.operations++ * kTagsPerOperation};
+      channel.turn = std::make_shared<Turn>(NodeArena::of(comm));
+      const Access& access = accesses[static_cast<size_t>(comm.rank())].access;
+      const auto moved = run(collective(engine, channel, views[static_cast<size_t>(comm.rank())], access, {}), [&](i64 spins) { comm.idle(spins); });
+      ASSERT_TRUE(moved.ok()) << moved.error().what;
+      EXPECT_EQ(*moved, access.bytes);
+    });
+    EXPECT_EQ(oracle.first_wrong(file.bytes), -1) << "at " << displacement;
+  }
+  bool all_know_one() {
+    return std::all_of(ranks.begin(), ranks.end(), [](Rank& rank) { return rank.gapless->known()[0] != 0; });
+  }
+  bool nobody_knows() {
+    return std::all_of(ranks.begin(), ranks.end(), [](Rank& rank) { return rank.gapless->known()[0] == 0; });
+  }
+
+  Random random{11};
+  SharedFile file;
+  std::vector<Rank> ranks;
+  std::vector<std::shared_ptr<PeerViews>> views{make_peer_views(), make_peer_views(), make_peer_views(), make_peer_views()};
+};
+
+TEST_F(Gapless, IsLearnedOnceAndKnownAtOtherPlaces) {
+  write(in_turn(), 0);
+  ASSERT_TRUE(all_know_one());
+  const auto known = ranks[0].gapless->known();
+  for (const i64 displacement : {0, 512, 1024, 8, 3}) {
+    write(in_turn(), displacement);
+    EXPECT_EQ(ranks[0].gapless->known(), known) << "the same pattern";
+  }
+}
+
+TEST_F(Gapless, HolesAreNotLearned) {
+  write(dealt_by([](i64 piece) { return piece % 7 == 3 ? kRanks : piece % kRanks; }), 0);
+  EXPECT_TRUE(nobody_knows());
+  write(with_a_hole(), 0);
+  EXPECT_TRUE(nobody_knows());
+}
+
+TEST_F(Gapless, AnotherPatternOfTheSameOutlineIsAnother) {
+  write(in_turn(), 0);
+  ASSERT_TRUE(all_know_one());
+  write(with_a_hole(), 0);
+  write(with_a_hole(), 2048);
+  write(in_turn(), 1024);
+}
+
+TEST_F(Gapless, OneThatDoesNotKnowIsEnough) {
+  write(in_turn(), 0);
+  ranks[2].gapless = std::make_unique<GaplessPatterns>();
+  write(in_turn(), 512);
+  EXPECT_TRUE(all_know_one());
+  ranks[0].gapless = std::make_unique<GaplessPatterns>();
+  write(with_a_hole(), 512);
+}
+
+TEST_F(Gapless, OtherWindowsAndDomains) {
+  Hints small;
+  small.cb_buffer_size = 64;
+  write(in_turn(), 0, small);
+  small.cb_nodes = 2;
+  small.cb_buffer_size = 48;
+  write(in_turn(), 512, small);
+  write(in_turn(), 513);
+}
+
+TEST_F(Gapless, AnySequence) {
+  const Map maps[] = {in_turn(), with_a_hole(), dealt_by([](i64 piece) { return (piece * 7 + piece / 5) % kRanks; }),
+                      dealt_by([](i64 piece) { return piece / 16; })};
+  for (int step = 0; step < 300; ++step) {
+    if (pick(random, 0, 9) == 0) ranks[static_cast<size_t>(pick(random, 0, kRanks - 1))].gapless = std::make_unique<GaplessPatterns>();
+    write(maps[pick(random, 0, 3)], pick(random, 0, 1) ? pick(random, 0, 4) * kPieces * kPiece : pick(random, 0, 2000));
+  }
+}
+
+}  // namespace
+}  // namespace mercutio

@@ -5,8 +5,10 @@
 //   MERCUTIO_SERVERS_COUNT   servers, 4
 //   MERCUTIO_SERVERS_STRIPE  bytes of a stripe, 1 MiB
 //   MERCUTIO_SERVERS_RATE    bytes a second that one server takes or gives; 0: no limit
+//   MERCUTIO_SERVERS_ENDING  only files whose names end so; all
+//   MERCUTIO_SERVERS_LATENCY microseconds that each request takes besides, 0
 //
-// Stripe s of a file is on server s mod COUNT, in the object ROOT/.server<k>/<name>; the file itself only has the size. A
+// Stripe s of a file is on server s mod COUNT, in the object ROOT/.server<k>/<name> (/ in it is +); the file itself only has the size. A
 // server does one request after the other and buffers what it does in a millisecond: a transfer returns when its last piece
 // has had its turn, or will within that time. All processes see the same servers through the mapped state, which also counts
 // bytes by direction, server and node (host name). The file system says that it is Lustre and answers for the striping
@@ -50,9 +52,10 @@ typedef struct {
 static File files[kDescriptors];
 static State *state;
 static int node, servers = 4;
-static int64_t stripe = 1 << 20, rate;
+static int64_t stripe = 1 << 20, rate, latency_ns;
 static atomic_int unlimited;
 static char root[PATH_MAX];
+static const char *ending = "";
 
 #define REAL(result, name, ...) \
   static result (*real)(__VA_ARGS__); \
@@ -99,6 +102,8 @@ __attribute__((constructor)) static void begin(void) {
   servers = (int)number("MERCUTIO_SERVERS_COUNT", servers);
   stripe = number("MERCUTIO_SERVERS_STRIPE", stripe);
   rate = number("MERCUTIO_SERVERS_RATE", 0);
+  if (getenv("MERCUTIO_SERVERS_ENDING")) ending = getenv("MERCUTIO_SERVERS_ENDING");
+  latency_ns = 1000 * number("MERCUTIO_SERVERS_LATENCY", 0);
   snprintf(path, sizeof path, "%s/.servers", root);
   int fd = real_open(path, O_RDWR | O_CLOEXEC, 0);
   void *at = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(State), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -115,13 +120,18 @@ __attribute__((constructor)) static void begin(void) {
 static const char *below_root(const char *path) {
   size_t length = strlen(root);
   if (!state || !path || strncmp(path, root, length) != 0 || path[length] != '/') return NULL;
-  return strchr(path + length + 1, '/') || path[length + 1] == '.' ? NULL : path + length + 1;
+  size_t all = strlen(path), end = strlen(ending);
+  return path[length + 1] == '.' || all < end || strcmp(path + all - end, ending) != 0 ? NULL : path + length + 1;
 }
 
 static File *striped(int fd) { return fd >= 0 && fd < kDescriptors && files[fd].striped ? &files[fd] : NULL; }
 
 static void object_name(char *to, size_t bytes, int server, const char *name) {
-  snprintf(to, bytes, "%s/.server%d/%s", root, server, name);
+  int length = snprintf(to, bytes, "%s/.server%d/", root, server);
+  snprintf(to + length, bytes - (size_t)length, "%s", name);
+  for (char *at = to + length; *at; ++at) {
+    if (*at == '/') *at = '+';
+  }
 }
 
 // For a program that prepares or checks its files between measurements: 0 moves this process's bytes at once.
@@ -132,11 +142,11 @@ static void serve(int direction, int server, int64_t bytes) {
   struct timespec now;
   atomic_fetch_add(&state->bytes[direction][server][node], bytes);
   atomic_fetch_add(&state->requests[direction][server][node], 1);
-  if (rate <= 0 || atomic_load(&unlimited)) return;
+  if ((rate <= 0 && latency_ns <= 0) || atomic_load(&unlimited)) return;
   clock_gettime(CLOCK_MONOTONIC, &now);
   int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec, free_at = atomic_load(&state->free_at_ns[server]), end;
   do {
-    end = (free_at > now_ns ? free_at : now_ns) + bytes * 1000000000 / rate;
+    end = (free_at > now_ns ? free_at : now_ns) + latency_ns + (rate > 0 ? bytes * 1000000000 / rate : 0);
   } while (!atomic_compare_exchange_weak(&state->free_at_ns[server], &free_at, end));
   if (end - now_ns < kBufferNs) return;
   struct timespec until = {end / 1000000000, end % 1000000000};
@@ -193,11 +203,12 @@ static int open_striped(const char *path, int flags, int permissions) {
   if (!name && state && slash && slash != path) {   // another spelling of the directory
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-    if (realpath(folder, full) && strcmp(full, root) == 0) name = below_root(strcat(full, slash));
+    if (realpath(folder, full) && strncmp(full, root, strlen(root)) == 0) name = below_root(strcat(full, slash));
   }
   int readable = (flags & O_ACCMODE) == O_WRONLY ? (flags & ~O_ACCMODE) | O_RDWR : flags;
   int fd = real_open(path, name ? readable & ~(O_DIRECT | O_APPEND) : flags, permissions);
-  if (fd < 0 || fd >= kDescriptors || !name) return fd;
+  struct stat status;
+  if (fd < 0 || fd >= kDescriptors || !name || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return fd;
   for (int i = 0; i < servers; ++i) {
     object_name(object, sizeof object, i, name);
     files[fd].object[i] = real_open(object, O_RDWR | O_CREAT | O_CLOEXEC | (flags & O_TRUNC), 0666);

@@ -134,6 +134,52 @@ class TuneTest(unittest.TestCase):
         self.assertEqual(runner.count, 2 + 16)
         self.assertTrue(self.written.exists())
 
+    def test_the_same_command_goes_on_where_it_was_stopped(self):
+        first = Runner(self.cost)
+        first.stop_after = 12
+        self.tune(first, "--trials", "20", *self.SEARCH)
+        kept = Path(f"{self.written}.stopped")
+        self.assertTrue(kept.exists())
+        second = Runner(self.cost)
+        tuning, code = self.tune(second, "--trials", "20", *self.SEARCH)
+        self.assertEqual(code, 0)
+        self.assertEqual(tuning.candidate, {"cb_nodes": "4", "cb_buffer_size": "16MiB"})
+        searched = lambda runner: {tuple(sorted(hints.items())) for hints in runner.asked if hints}
+        again = searched(first) & searched(second)
+        self.assertLessEqual(len(again), 5, "choices of the first part were tried again")   # the leaders and the one under way
+        self.assertLessEqual(second.count, 2 + 10 + 16)
+        self.assertFalse(kept.exists(), "what is concluded needs no state")
+
+    def test_another_search_does_not_go_on(self):
+        first = Runner(self.cost)
+        first.stop_after = 12
+        self.tune(first, *self.SEARCH)
+        kept = Path(f"{self.written}.stopped")
+        state = kept.read_text()
+        for words in (("--search", "cb_nodes=1,2,4"), ("--anew", *self.SEARCH), ("--objective", "time", *self.SEARCH)):
+            kept.write_text(state)
+            tuning, _ = self.tune(Runner(self.cost), "--trials", "1", *words)
+            self.assertLessEqual(len(tuning.search.trials), 2, words)
+        for broken in ("", "{}", "[1]", '{"search": 1, "trials": 2}'):
+            kept.write_text(broken)
+            self.assertEqual(self.tune(Runner(self.cost), "--trials", "1", *self.SEARCH)[0].search.runs, 1, broken)
+
+    def test_who_leads_by_luck_falls_back(self):
+        class Lucky(Runner):
+            def run(self, hints, limit=None):
+                run = super().run(hints, limit)
+                if hints == {"cb_nodes": "1"} and self.asked.count(hints) == 1:
+                    run.io_seconds = 0.1
+                return run
+        runner = Lucky(lambda hints: {"1": 2.0, "2": 0.5}.get(hints.get("cb_nodes"), 1.0))
+        tuning, code = self.tune(runner, "--search", "cb_nodes=1,2", "--search", "mercutio_depth=1", "--trials", "10")
+        self.assertEqual(code, 0)
+        self.assertEqual(tuning.candidate, {"cb_nodes": "2"})
+
+    def test_hints_that_do_nothing_are_left_out(self):
+        tuning, _ = self.tune(Runner(lambda hints: 0.5 if hints.get("cb_nodes") == "2" else 1.0), "--search", "mercutio_depth=1,2", "--search", "cb_nodes=1,2", "--trials", "10")
+        self.assertEqual(tuning.candidate, {"cb_nodes": "2"})
+
     def test_a_frozen_profile_stays(self):
         self.written.parent.mkdir(parents=True)
         self.written.write_text("[profile]\nfrozen = true   # for the campaign\n")

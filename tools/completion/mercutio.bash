@@ -52,7 +52,7 @@ _mercutio() {
         --pattern | --output | --profile | --verify | --to | --json) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         --objective) mapfile -t COMPREPLY < <(compgen -W "io time" -- "$current") ;;
         --search) mapfile -t COMPREPLY < <(compgen -S = -W "$(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
-        *) mapfile -t COMPREPLY < <(compgen -W "--pattern --trials --pairs --time-limit --search --output --fresh --file --objective --factor --profile --verify --to --force --seed --json --quiet --verbose -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--pattern --trials --pairs --time-limit --search --output --fresh --anew --file --objective --factor --profile --verify --to --force --seed --json --quiet --verbose -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
       esac
       ;;
     connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --via --forward --forward-at --router --idle --audit --streams --write-behind --read-ahead --help" -- "$current") ;;
@@ -80,7 +80,7 @@ _mercutio() {
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --file | --check) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         --info) mapfile -t COMPREPLY < <(compgen -S = -W "$(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
-        *) mapfile -t COMPREPLY < <(compgen -W "--file --info --ranks --check $(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--file --info --ranks --program --check $(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
       esac
       ;;
   esac

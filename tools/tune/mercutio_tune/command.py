@@ -9,7 +9,7 @@ import tempfile
 import time
 import warnings
 
-from . import profile, space as spaces
+from . import profile, space as spaces, stopped
 from .runs import CommandRunner, PatternRunner, RunError, TooLong
 from .search import Search
 from .verify import Pairs, SURE, WORTH
@@ -59,9 +59,9 @@ class Rules:
             print(text, file=sys.stderr, flush=True)
 
     def tell(self, search, trial):
-        value = trial.trouble.splitlines()[0] if trial.value is None else f"{trial.value:.4f} s"
+        value = trial.trouble.splitlines()[0] if trial.trouble else f"{trial.values[-1]:.4f} s"
         hints = " ".join(f"{hint}={setting}" for hint, setting in trial.hints.items())
-        self.progress(f"trial {len(search.trials) - 1}: {value} (best {search.best.value:.4f} s) {hints}")
+        self.progress(f"run {search.runs}: {value} (best {search.best.value:.4f} s) {hints}")
 
     def tell_pair(self, pairs):
         self.progress(f"pair {pairs.done} of {pairs.planned}: {pairs.default[-1]:.4f} s by default, {pairs.tuned[-1]:.4f} s tuned")
@@ -91,6 +91,7 @@ def parse(words):
     parser.add_argument("--verify", metavar="PROFILE", help="search nothing: compare the hints of this profile with the default, in pairs")
     parser.add_argument("--to", metavar="DIR", help="with --pattern: where the replay's files are")
     parser.add_argument("--force", action="store_true", help="replace a profile that is frozen")
+    parser.add_argument("--anew", action="store_true", help="don't go on with a search that was stopped")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the search (1)")
     parser.add_argument("--json", metavar="FILE", help="write all trials here")
     parser.add_argument("--quiet", action="store_true", help="no progress on a terminal")
@@ -166,12 +167,22 @@ class Tuning:
                 say(f"note: {hint} is left as it is: {origin} sets it, which wins over the tuner")
         return space
 
+    def stopped_path(self):
+        return f"{self.path}.stopped"
+
+    def stopped_search(self):
+        """What a search must have in common with an earlier one to go on with it."""
+        return {"command": self.options.command, "pattern": self.options.pattern, "objective": self.options.objective, "space": self.search.space}
+
     def find(self, optuna):
         space = self.make_space()
         if not space:
             return say("there is no hint that could matter for this I/O; --search HINT=VALUE,VALUE names one")
         self.search = Search(self.runner, space, self.rules)
-        self.search.begin(self.default)
+        earlier = [] if self.options.anew else stopped.read(self.stopped_path(), self.stopped_search())
+        if earlier:
+            say(f"going on with a search that was stopped, after {len(earlier)} choices of hints; --anew begins from the start")
+        self.search.begin(self.default, earlier)
         self.search.go(optuna, self.options.trials)
         self.candidate = self.search.best.hints
         return None
@@ -199,7 +210,9 @@ class Tuning:
         pairs = self.pairs
         if self.rules.differing:
             complain(f"with some hints {', '.join(sorted(set(self.rules.differing)))} came out differently; these hints were left out, and this is an error worth a report")
+        stopped.forget(self.stopped_path())
         if kept:
+            stopped.forget(f"{self.path}.unverified")
             profile.write(self.path, self.text(True))
             say(f"{unit} is {pairs.gain:.2f} times as fast with {listed(self.candidate)}")
             say(f"it won {pairs.wins} of {pairs.done} pairs of runs (sign test {pairs.level:.4f}); {self.runner.count} runs in all")
@@ -215,17 +228,19 @@ class Tuning:
     def interrupted(self):
         if self.search and not self.candidate:
             self.candidate = self.search.best.hints
+        if self.search:
+            stopped.write(self.stopped_path(), self.stopped_search(), self.search.trials[1:])
         if not self.candidate:
-            complain("stopped; nothing better than the default was found until then")
+            complain("stopped; nothing better than the default was found until then; the same command goes on from here")
             return STOPPED
         path = f"{self.path}.unverified"
         profile.write(path, self.text(False))
         complain(f"stopped; the best until then, {listed(self.candidate)}, is in {path}. Later runs don't use it by themselves, as it was "
-                 f"not compared with the default: do that with --verify {path}, or use it with MERCUTIO_PROFILE={path}")
+                 f"not compared with the default: the same command goes on from here, --verify {path} only compares, and MERCUTIO_PROFILE={path} uses it as it is")
         return STOPPED
 
     def write_json(self):
-        trials = [{"hints": trial.hints, "seconds": trial.value, "trouble": trial.trouble} for trial in (self.search.trials if self.search else [])]
+        trials = [{"hints": trial.hints, "seconds": trial.value, "runs": trial.values, "trouble": trial.trouble} for trial in (self.search.trials if self.search else [])]
         pairs = {"default": self.pairs.default, "tuned": self.pairs.tuned} if self.pairs else None
         with open(self.options.json, "w", encoding="utf-8") as stream:
             json.dump({"trials": trials, "best": self.candidate, "pairs": pairs, "runs": self.runner.count}, stream, indent=1)

@@ -1,12 +1,21 @@
-"""The search: the default, then each hint by itself, then what was best of each together, then where Optuna's sampler (a
-tree-structured Parzen estimator) expects improvement. No choice is run twice."""
+"""The search: the default; then one hint after the other, each value of it with what was best of the others so far (coordinate
+descent); then the best without each of its parts; then where Optuna's sampler (a tree-structured Parzen estimator) expects
+improvement. The last fifth of the runs goes to those that lead: whoever leads by luck falls back when it runs again."""
+from statistics import median
+
 from . import space as spaces
 from .runs import RunError, TooLong
 
+ALIKE = 1.02    # of values no further apart the one with fewer hints is better
+
 
 class Trial:
-    def __init__(self, choice, value=None, run=None, trouble=""):
-        self.choice, self.value, self.run, self.trouble = choice, value, run, trouble
+    def __init__(self, choice, values=(), run=None, trouble=""):
+        self.choice, self.values, self.run, self.trouble = choice, list(values), run, trouble
+
+    @property
+    def value(self):
+        return median(self.values) if self.values and not self.trouble else None
 
     @property
     def hints(self):
@@ -19,75 +28,93 @@ class Search:
     def __init__(self, runner, space, rules):
         self.runner, self.space, self.rules = runner, space, rules
         self.trials = []
-        self.best = None        # of those that can be used
         self.default = None
+        self.runs = 0           # besides the default's
 
-    def begin(self, default):
-        self.default = self.best = Trial({hint: spaces.DEFAULT for hint in self.space}, self.rules.measure(default), default)
-        self.trials.append(self.default)
+    def begin(self, default, earlier=()):
+        """`earlier`: trials of a search that was stopped."""
+        self.default = Trial({hint: spaces.DEFAULT for hint in self.space}, [self.rules.measure(default)], default)
+        self.trials = [self.default, *earlier]
+        self.runs = sum(max(1, len(trial.values)) for trial in earlier)
+        self.quickest = default.seconds
+
+    @property
+    def best(self):
+        """Of those that can be used."""
+        usable = [trial for trial in self.trials if trial.value is not None]
+        least = min(trial.value for trial in usable)
+        return min((trial for trial in usable if trial.value <= ALIKE * least), key=lambda trial: (len(trial.hints), trial.value))
 
     def known(self, choice):
         return next((trial for trial in self.trials if trial.choice == choice), None)
 
     def limit(self):
-        """So long a run may take: what is slower than the best by this much can't become it."""
-        best = self.best.run.seconds
-        return max(best * self.rules.factor, best + self.rules.grace)
+        """So long a run may take: what is slower than the quickest by this much can't be the best."""
+        return max(self.quickest * self.rules.factor, self.quickest + self.rules.grace)
 
-    def take(self, choice):
-        trial = Trial(choice)
+    def run(self, trial):
+        self.runs += 1
         try:
-            trial.run = self.runner.run(trial.hints, self.limit())
-            trial.trouble = self.rules.same(trial.run)
-            trial.value = None if trial.trouble else self.rules.measure(trial.run)
+            run = self.runner.run(trial.hints, self.limit())
+            trial.trouble = self.rules.same(run)
+            trial.values.append(self.rules.measure(run))
+            if not trial.trouble:
+                self.quickest = min(self.quickest, run.seconds)
         except TooLong:
             trial.trouble = "ended: slower than the best so far"
         except RunError as error:
             trial.trouble = str(error)
+
+    def take(self, choice):
+        trial = Trial(choice)
+        self.run(trial)
         self.trials.append(trial)
-        if trial.value is not None and trial.value < self.best.value:
-            self.best = trial
         self.rules.tell(self, trial)
         return trial
 
-    def first_choices(self):
-        """One hint at a time, the first values of all hints first: a few trials have then seen every hint."""
-        longest = max((len(values) for values in self.space.values()), default=0)
-        for place in range(longest):
+    def walk(self):
+        """One hint at a time beside the best of the others, the first values of all hints first."""
+        for place in range(max((len(values) for values in self.space.values()), default=0)):
             for hint, values in self.space.items():
                 if place < len(values):
-                    yield dict(self.default.choice, **{hint: values[place]})
+                    yield dict(self.best.choice, **{hint: values[place]})
 
-    def combined(self):
-        """What was better by itself, together; then without each of its parts."""
-        best = dict(self.default.choice)
-        for hint in self.space:
-            alone = [trial for trial in self.trials if trial.value is not None and list(trial.hints) == [hint] and trial.value < self.default.value]
-            if alone:
-                best[hint] = min(alone, key=lambda trial: trial.value).choice[hint]
-        yield best
+    def thinned(self):
+        """The best without each of its parts: a hint that does nothing isn't worth keeping."""
+        best = dict(self.best.choice)
         for hint in spaces.hints_of(best):
             yield dict(best, **{hint: spaces.DEFAULT})
 
-    def go(self, optuna, trials):
-        """`trials` runs besides the default, at most."""
-        enough = lambda: len(self.trials) - 1 >= trials or self.rules.out_of_time(self) or len(self.trials) >= spaces.size(self.space)
+    def explore(self, optuna, runs):
+        enough = lambda: self.runs >= runs or self.rules.out_of_time(self) or len(self.trials) >= spaces.size(self.space)
+        for choices in (self.walk, self.thinned):
+            for choice in choices():
+                if enough():
+                    return
+                if not self.known(choice):
+                    self.take(choice)
         study = optuna.create_study(direction="minimize", sampler=optuna.samplers.TPESampler(seed=self.rules.seed, multivariate=True, n_startup_trials=4, warn_independent_sampling=False))
         kinds = {hint: optuna.distributions.CategoricalDistribution([spaces.DEFAULT, *values]) for hint, values in self.space.items()}
-        tell = lambda trial: study.add_trial(optuna.trial.create_trial(
-            params=trial.choice, distributions=kinds,
-            value=trial.value if trial.value is not None else 10 * self.default.value))
-        tell(self.default)
-        for choices, share in ((self.first_choices(), 0.6), (self.combined(), 1)):
-            for choice in choices:
-                if enough() or len(self.trials) - 1 >= max(1, share * trials):
-                    break
-                if not self.known(choice):
-                    tell(self.take(choice))
+        worth = lambda trial: trial.value if trial.value is not None else 10 * self.default.value
+        for trial in self.trials:
+            study.add_trial(optuna.trial.create_trial(params=trial.choice, distributions=kinds, value=worth(trial)))
         idle = 0
         while not enough() and idle < 50:
             asked = study.ask(kinds)
             known = self.known(asked.params)
             idle = idle + 1 if known else 0
-            trial = known or self.take(dict(asked.params))
-            study.tell(asked, trial.value if trial.value is not None else 10 * self.default.value)
+            study.tell(asked, worth(known or self.take(dict(asked.params))))
+
+    def settle(self, runs):
+        """Whoever leads runs again, until one has led three times. The default's turn comes in the pairs."""
+        while self.runs < runs and not self.rules.out_of_time(self):
+            leader = self.best
+            if leader is self.default or len(leader.values) >= 3:
+                return
+            self.run(leader)
+            self.rules.tell(self, leader)
+
+    def go(self, optuna, runs):
+        """`runs` besides the default's, at most."""
+        self.explore(optuna, runs - runs // 5)
+        self.settle(runs)

@@ -1,6 +1,6 @@
-// An allocator for large lists, maps of millions of entries: their pages come at once, in huge pages where the system has
-// some, and go back to it at once. Page by page, memory costs more than all that is done with it; and Open MPI tells malloc
-// to keep what is freed.
+// An allocator for large lists, maps of millions of entries: their pages come at once, and go back to the
+// system at once. Page by page, memory costs more than all that is done with it; and Open MPI tells malloc to keep what is
+// freed.
 #pragma once
 
 #include <sys/mman.h>
@@ -25,8 +25,7 @@ struct PageAllocator {
     if (bytes < kLargeBytes) return static_cast<T*>(::operator new(bytes));
     void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) throw std::bad_alloc();
-    // Wishes, both: where the kernel knows neither, pages come one by one.
-    (void)madvise(at, bytes, MADV_HUGEPAGE);
+    // A wish: a kernel before 5.14 brings them one by one. No huge ones: clearing them takes longer where memory is virtual.
     (void)madvise(at, bytes, MADV_POPULATE_WRITE);
     return static_cast<T*>(at);
   }

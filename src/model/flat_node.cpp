@@ -182,9 +182,9 @@ FlatNodeRef NodeBuilder::finish(FlatNode node) {
   if (node.depth > kMaxFlatDepth) math_.overflow = true;
   if (math_.overflow) return nullptr;
   if (keep_kinds_) node.touches = false;
+  node.place_bits = place_bits_of(node);
   node.overlapping = node_overlaps(node, overlap_budget_);
   node.hash = hash_of(node);
-  node.place_bits = place_bits_of(node);
   return std::make_shared<const FlatNode>(std::move(node));
 }
 

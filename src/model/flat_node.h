@@ -164,7 +164,7 @@ class NodeBuilder {
 };
 
 // Does any byte occur twice in the node? Exact while interleaved pieces are within the budget, which it uses up; else
-// true when in doubt. Expects lo, hi, in_order and the children to be set.
+// true when in doubt. Expects all but that and the hash to be set.
 bool node_overlaps(const FlatNode& node, i64& budget);
 // Data bytes of the node at offsets < `limit`.
 i64 node_bytes_below(const FlatNode& node, i64 limit);

@@ -1,7 +1,8 @@
-// Does a byte occur twice? Parts whose spans are disjoint are settled in O(entries log entries); nests of strides by
-// comparing each stride with the span of the finer ones; fields that repeat with one common period by their residues;
-// what remains is enumerated and sorted, up to a budget.
+// Does a byte occur twice? Parts whose spans are disjoint are settled in O(entries log entries), runs that lie close
+// together in O(entries); nests of strides by comparing each stride with the span of the finer ones; fields that repeat with
+// one common period by their residues; what remains is enumerated and sorted, up to a budget.
 #include <numeric>
+#include <optional>
 
 #include "model/flat_node.h"
 
@@ -107,6 +108,23 @@ bool strided_overlaps(const FlatNode& n, i64& budget) {
   return enumerated_overlaps(n, &c, copies_that_matter(n.count, n.stride, span), budget);
 }
 
+// Runs in any order, as bits of a map of what they take: one for the largest power of two that divides where all begin and
+// end. Where that takes less memory than a list to be sorted would; else nothing is known.
+std::optional<bool> mapped_overlaps(const FlatNode& n) {
+  const int shift = __builtin_ctzll(static_cast<unsigned long long>(n.place_bits));
+  const i64 units = (n.hi - n.lo) >> shift;
+  if (units > 128 * n.entries()) return std::nullopt;
+  std::vector<bool> taken(static_cast<std::size_t>(units));
+  for (i64 i = 0; i < n.entries(); ++i) {
+    const i64 begin = (n.offset_at(i) - n.lo) >> shift, end = begin + (n.entry_bytes(i) >> shift);
+    for (i64 unit = begin; unit < end; ++unit) {
+      if (taken[static_cast<std::size_t>(unit)]) return true;
+      taken[static_cast<std::size_t>(unit)] = true;
+    }
+  }
+  return false;
+}
+
 // The copies in one entry of kBlocks may lie between each other.
 bool copies_interleave(const FlatNode& n) {
   if (n.kind != Kind::kBlocks || n.prefix.empty()) return false;
@@ -141,6 +159,9 @@ bool node_overlaps(const FlatNode& n, i64& budget) {
     return true;
   if (!copies_interleave(n)) {
     if (n.in_order) return false;
+    if (n.kind == Kind::kRuns) {
+      if (const auto overlaps = mapped_overlaps(n)) return *overlaps;
+    }
     std::vector<Span> spans = entry_spans(n);
     if (spans_disjoint(spans)) return false;
   }

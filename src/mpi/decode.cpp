@@ -15,7 +15,7 @@ namespace {
 struct Contents {
   int combiner = MPI_COMBINER_NAMED;
   LargeVector<int> ints;
-  LargeVector<MPI_Aint> addresses;
+  Numbers addresses;
   LargeVector<MPI_Count> counts;
   std::vector<MPI_Datatype> types;
 
@@ -115,12 +115,12 @@ TypeSpecRef subarray_spec(const Contents& c, TypeSpecRef child) {
 }
 
 // Types whose arguments are a list of blocks. In the large forms lengths and displacements are all counts.
-TypeSpecRef block_list_spec(const Contents& c, const std::vector<TypeSpecRef>& children) {
+TypeSpecRef block_list_spec(Contents& c, const std::vector<TypeSpecRef>& children) {
   i64 count = c.number(0);
   bool by_block = c.combiner == MPI_COMBINER_INDEXED_BLOCK || c.combiner == MPI_COMBINER_HINDEXED_BLOCK;
   i64 displacements_at = by_block ? 2 : 1 + count;
   bool in_addresses = !c.large() && (c.combiner == MPI_COMBINER_HINDEXED || c.combiner == MPI_COMBINER_HINDEXED_BLOCK || c.combiner == MPI_COMBINER_STRUCT);
-  Numbers displacements = in_addresses ? Contents::slice(c.addresses, 0, count) : c.numbers(displacements_at, count);
+  Numbers displacements = in_addresses ? std::move(c.addresses) : c.numbers(displacements_at, count);
   switch (c.combiner) {
     case MPI_COMBINER_INDEXED: return make_indexed(c.numbers(1, count), std::move(displacements), children[0]);
     case MPI_COMBINER_HINDEXED: return make_hindexed(c.numbers(1, count), std::move(displacements), children[0]);
@@ -130,7 +130,7 @@ TypeSpecRef block_list_spec(const Contents& c, const std::vector<TypeSpecRef>& c
   }
 }
 
-TypeSpecRef spec_from(const Contents& c, const std::vector<TypeSpecRef>& children, MPI_Datatype type) {
+TypeSpecRef spec_from(Contents& c, const std::vector<TypeSpecRef>& children, MPI_Datatype type) {
   const auto n = [&c](std::size_t i) { return c.number(i); };
   switch (c.combiner) {
     case MPI_COMBINER_DUP: return make_dup(children[0]);

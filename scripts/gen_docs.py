@@ -177,7 +177,7 @@ COMMANDS = (
      "that --to names, and stay; nothing is overwritten. --hint wins over all other hints. --think pauses where the program did. --host "
      "does it on the MPI's own MPI-IO. --scratch names a directory of all nodes for the script and the program, which keeps them. Exit code 3 when there are fewer "
      "ranks than recorded."),
-    ("tune [--trials n] [--pairs n] [--time-limit seconds] [--search hint=value,...]... [--output file]... [--fresh] [--file pattern] "
+    ("tune [--trials n] [--pairs n] [--time-limit seconds] [--search hint=value,...]... [--output file]... [--fresh] [--anew] [--file pattern] "
      "[--objective io|time] [--factor f] [--profile file] [--force] [--seed n] [--json file] [--quiet] [--verbose] -- command... | --pattern trace [--to directory] ... [-- launcher...] | --verify profile ...",
      "Runs a command, or replays a recorded pattern, with other hints, and keeps those with which its I/O is faster beyond noise, if its "
      "files stay the same: as a profile in $XDG_CONFIG_HOME/mercutio/tuned (else ~/.config/mercutio/tuned) that later runs use by themselves. Hints "

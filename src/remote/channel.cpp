@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 
 #include "base/trace.h"
 
@@ -59,7 +60,8 @@ Result<bool> Channel::receive(Frame& frame, i64 most_bytes, i64 limit_ms) {
 }
 
 Status Channel::send(ConstBytes frame, i64 limit_ms) {
-  std::lock_guard whole(sending_);
+  const std::unique_lock whole(sending_, std::chrono::milliseconds(limit_ms));
+  if (!whole) return Error{ErrorClass::kIo, "the client takes nothing", ETIMEDOUT};
   const i64 end_ns = now_ns() + limit_ms * 1'000'000;
   for (;;) {
     Result<TlsStep> step = TlsStep{};

@@ -32,7 +32,8 @@ class Channel {
   Status wait_for(Wants wants, i64 end_ns);
   Result<bool> fill(Bytes bytes, i64 end_ns);
 
-  std::mutex tls_, sending_;
+  std::mutex tls_;
+  std::timed_mutex sending_;
   std::unique_ptr<TlsStream> stream_;
   const std::string peer_;
 };

@@ -75,6 +75,7 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   options.wanted_layout = request.wanted;
   auto file = std::make_shared<ServedFile>();
   MERCUTIO_LET(file->storage, exports.open_file(request.path, options));
+  if (around) file->storage = around(std::move(file->storage));
   file->path = request.path;
   file->readable = options.read;
   OpenReply opened;

@@ -1,6 +1,8 @@
 // What a request does on the server, through the same storage and engine that serve local files.
 #pragma once
 
+#include <functional>
+
 #include "model/hints.h"
 #include "remote/exports.h"
 #include "remote/served_session.h"
@@ -12,6 +14,7 @@ struct Operations {
   const std::string host;
   const i64 block_bytes;
   const Hints hints;
+  const std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> around;
 
   // The whole reply to `request`, whose message begins at `message` in its body. Any thread.
   Buffer carry_out(ServedSession& session, const Frame& request, ConstBytes message) const;

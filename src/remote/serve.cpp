@@ -24,7 +24,6 @@ void Server::serve(const std::shared_ptr<Channel>& channel) {
     log(*channel, "refused: " + session.error().what);
     return channel->cut();
   }
-  (*session)->attach(channel);
   const Status end = serve_frames(channel, *session);
   (*session)->detach(channel.get(), now_ns());
   log(*channel, end ? "left" : "cut: " + end.error().what);
@@ -37,7 +36,7 @@ Result<std::shared_ptr<ServedSession>> Server::greet(const std::shared_ptr<Chann
   if (!there || frame.header.kind != Kind::kHello || !payload_is_whole(frame.header, frame.payload))
     return wrong_protocol("it did not say hello");
   MERCUTIO_LET(const Hello hello, get_message<Hello>(frame.body()));
-  Result<std::shared_ptr<ServedSession>> session = session_of(hello);
+  Result<std::shared_ptr<ServedSession>> session = session_of(hello, channel);
   if (!session) {
     Reply reply = reply_of(session.error(), operations_.host);
     if (session.error().sys_errno == ESTALE) reply.outcome = static_cast<std::uint32_t>(Outcome::kSessionUnknown);
@@ -49,11 +48,15 @@ Result<std::shared_ptr<ServedSession>> Server::greet(const std::shared_ptr<Chann
   welcome.credit_bytes = options_.credit_bytes;
   welcome.host = operations_.host;
   log(*channel, std::string(hello.fresh ? "joined: " : "joined again: ") + hello.client);
-  MERCUTIO_TRY(channel->send(frame_with(Kind::kWelcome, 0, welcome), options_.handshake_ms));
+  if (const Status sent = channel->send(frame_with(Kind::kWelcome, 0, welcome), options_.handshake_ms); !sent) {
+    (*session)->detach(channel.get(), now_ns());
+    return sent.error();
+  }
   return session;
 }
 
-Result<std::shared_ptr<ServedSession>> Server::session_of(const Hello& hello) {
+// The stream belongs to its session before anybody else looks: keep_house() may be about to end it.
+Result<std::shared_ptr<ServedSession>> Server::session_of(const Hello& hello, const std::shared_ptr<Channel>& channel) {
   if (hello.lowest > kProtocolVersion || hello.highest < kProtocolVersion)
     return Error{ErrorClass::kIo, "client and server have no protocol version in common (the server has " +
                                       std::to_string(kProtocolVersion) + "): install the same Mercutio on both sides",
@@ -61,12 +64,18 @@ Result<std::shared_ptr<ServedSession>> Server::session_of(const Hello& hello) {
   std::lock_guard guard(mutex_);
   const SessionId id{hello.session_high, hello.session_low};
   const auto known = sessions_.find(id);
-  if (known != sessions_.end()) return known->second;
+  if (known != sessions_.end()) {
+    known->second->attach(channel);
+    return known->second;
+  }
   if (!hello.fresh)
     return Error{ErrorClass::kIo, "the server was started anew or has given this program up: open the file again", ESTALE};
   if (static_cast<i64>(sessions_.size()) >= options_.most_sessions)
     return Error{ErrorClass::kOther, "the server has as many clients as it may have", EUSERS};
-  return sessions_.emplace(id, std::make_shared<ServedSession>(SessionLimits{})).first->second;
+  auto session = std::make_shared<ServedSession>(SessionLimits{});
+  session->attach(channel);
+  sessions_.emplace(id, session);
+  return session;
 }
 
 Status Server::serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session) {
@@ -98,7 +107,7 @@ Status Server::handle(const std::shared_ptr<Channel>& channel, const std::shared
   const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);
   if (kind == Kind::kRead || kind == Kind::kSize)   // done again as often as asked
     return channel->send(operations_.carry_out(*session, *frame, message), options_.silence_ms);
-  switch (session->admit(id, channel, options_.silence_ms)) {
+  switch (session->admit(id, kind, channel, options_.silence_ms)) {
     case ServedSession::Admission::kTooMany:
       return wrong_protocol("too many requests without an acknowledgement");
     case ServedSession::Admission::kAnswered:

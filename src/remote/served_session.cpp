@@ -4,8 +4,14 @@
 #include <cerrno>
 
 namespace mercutio::remote {
+namespace {
 
-ServedSession::Admission ServedSession::admit(u64 id, const std::shared_ptr<Channel>& channel, i64 send_limit_ms) {
+constexpr i64 kSharedLimitMs = 2'000;   // for a channel, where others wait for the same reply
+
+}  // namespace
+
+ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel,
+                                            i64 send_limit_ms) {
   Buffer again;
   {
     std::lock_guard guard(mutex_);
@@ -13,10 +19,10 @@ ServedSession::Admission ServedSession::admit(u64 id, const std::shared_ptr<Chan
     const auto known = entries_.find(id);
     if (known == entries_.end()) {
       if (static_cast<i64>(entries_.size()) >= limits_.unsettled) return Admission::kTooMany;
-      entries_.emplace(id, Entry{channel, {}});
+      entries_.emplace(id, Entry{{channel}, {}, kind == Kind::kLock});
       return Admission::kExecute;
     }
-    known->second.route = channel;
+    known->second.routes.push_back(channel);
     again = known->second.reply;
   }
   if (!again.empty()) (void)channel->send(again, send_limit_ms);
@@ -24,15 +30,19 @@ ServedSession::Admission ServedSession::admit(u64 id, const std::shared_ptr<Chan
 }
 
 void ServedSession::settle(u64 id, Buffer reply, i64 send_limit_ms) {
-  std::shared_ptr<Channel> route;
+  std::vector<std::weak_ptr<Channel>> routes;
   {
     std::lock_guard guard(mutex_);
     const auto known = entries_.find(id);
     if (known == entries_.end()) return;   // given up by the client meanwhile
     known->second.reply = reply;
-    route = known->second.route.lock();
+    routes.swap(known->second.routes);
   }
-  if (route && !route->send(reply, send_limit_ms)) route->cut();   // the client asks again on another one
+  if (routes.size() > 1) send_limit_ms = std::min(send_limit_ms, kSharedLimitMs);
+  for (auto at = routes.rbegin(); at != routes.rend(); ++at) {
+    const std::shared_ptr<Channel> route = at->lock();
+    if (route && !route->send(reply, send_limit_ms)) route->cut();   // the client asks again on another one
+  }
 }
 
 void ServedSession::acknowledge(u64 below) {
@@ -118,7 +128,11 @@ void ServedSession::detach(const Channel* channel, i64 now) {
 
 i64 ServedSession::idle_since() {
   std::lock_guard guard(mutex_);
-  return idle_since_ns_;
+  if (idle_since_ns_ < 0) return -1;
+  const bool at_work = std::any_of(entries_.begin(), entries_.end(), [](const auto& entry) {
+    return entry.second.reply.empty() && !entry.second.waits_for_others;
+  });
+  return at_work ? -1 : idle_since_ns_;
 }
 
 bool ServedSession::holds_files() {

@@ -34,8 +34,9 @@ class ServedSession {
 
   enum class Admission { kExecute, kAnswered, kTooMany };
   // A request that changes something: whether it has to be carried out. What is answered already is sent again, what is
-  // being carried out will be answered on the channel it came from last.
-  Admission admit(u64 id, const std::shared_ptr<Channel>& channel, i64 send_limit_ms);
+  // being carried out will be answered on every channel it came from: what a stream held that the client has given up may
+  // be read after what was sent again.
+  Admission admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel, i64 send_limit_ms);
   void settle(u64 id, Buffer reply, i64 send_limit_ms);   // of an admitted request
   void acknowledge(u64 below);                         // the client has the replies to all requests before this one
 
@@ -51,14 +52,15 @@ class ServedSession {
   // Channels come and go; the session outlives the last one for a while.
   void attach(const std::shared_ptr<Channel>& channel);
   void detach(const Channel* channel, i64 now);
-  i64 idle_since();                                    // ns; -1: it has a channel
+  i64 idle_since();                                    // ns; -1: it has a channel, or carries out what may change a file yet
   bool holds_files();
   void end();                                          // gives back locks, closes files
 
  private:
   struct Entry {
-    std::weak_ptr<Channel> route;
+    std::vector<std::weak_ptr<Channel>> routes;   // the channels it came from
     Buffer reply;   // empty: being carried out
+    bool waits_for_others = false;
   };
   const SessionLimits limits_;
   std::mutex mutex_;

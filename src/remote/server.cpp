@@ -37,7 +37,7 @@ Server::Server(const ServerOptions& options, Exports exports, std::shared_ptr<Tl
     : options_(options),
       exports_(std::move(exports)),
       tls_(std::move(tls)),
-      operations_{exports_, host_name(), options.block_bytes, Hints{}},
+      operations_{exports_, host_name(), options.block_bytes, Hints{}, options.around},
       last_seen_ns_(now_ns()) {}
 
 Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {

@@ -28,6 +28,7 @@ struct ServerOptions {
   i64 grace_ms = 120'000;                // a session without streams is kept for so long if it has open files
   i64 short_grace_ms = 10'000;           // and if it has none
   std::function<void(const std::string&)> log;   // the audit log, a line a call; any thread
+  std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> around;   // for tests: a file as its clients see it
 };
 
 class Server {
@@ -56,7 +57,7 @@ class Server {
   void accept_one(int fd, const std::string& peer);
   void serve(const std::shared_ptr<Channel>& channel);
   Result<std::shared_ptr<ServedSession>> greet(const std::shared_ptr<Channel>& channel);
-  Result<std::shared_ptr<ServedSession>> session_of(const Hello& hello);
+  Result<std::shared_ptr<ServedSession>> session_of(const Hello& hello, const std::shared_ptr<Channel>& channel);
   Status serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session);
   Status handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
                 const std::shared_ptr<Frame>& frame);

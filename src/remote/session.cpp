@@ -21,8 +21,14 @@ constexpr i64 kFirstRetryMs = 50, kLongestRetryMs = 2'000;
 constexpr i64 kIdleMs = 10'000;              // without open files for so long, the streams are closed
 constexpr i64 kCheckMs = 10;                 // between two looks at every request
 constexpr size_t kMostKnownTrees = 4096;
+constexpr i64 kMostDoubts = 2;               // handshakes that fail, before a client that was welcomed believes it
 constexpr i64 kMostTries = 3;                // of a request whose tree the server has forgotten
 constexpr size_t kMostRequests = 4096;       // under way; the server keeps their replies
+
+// A lock may have to be waited for. Nobody waits for an unlock, and one that never arrives would leave others waiting for ever.
+bool has_deadline(Kind kind) {
+  return kind != Kind::kLock && kind != Kind::kUnlock;
+}
 
 std::string process_name() {
   char host[256] = "";
@@ -215,7 +221,7 @@ u64 Session::next_request(const Lane& lane) {
       ++i;
     } else {
       request.cost = request.part.end - request.part.begin;
-      request.deadline_ns = request.job->kind() == Kind::kLock ? INT64_MAX : now_ns() + connection_.timeout_ms * kMs;
+      request.deadline_ns = has_deadline(request.job->kind()) ? now_ns() + connection_.timeout_ms * kMs : INT64_MAX;
       return new_request(std::move(request));
     }
   }
@@ -350,7 +356,9 @@ void Session::broken(i64 index, const Error& error) {
     if (request.lane == index) request.lane = -1;
   returned_ = true;
   last_trouble_ = error;
-  const bool refused_for_good = error.cls == ErrorClass::kAccess || error.sys_errno == ESTALE;
+  // A damaged handshake looks like another key; whose key was right before asks again.
+  const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || lane.link.retries >= kMostDoubts);
+  const bool refused_for_good = other_key || error.sys_errno == ESTALE;
   const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT;
   const bool others = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& other) { return other.ready; });
   if (!others && (refused_for_good || nobody_there)) return die(explain(error));

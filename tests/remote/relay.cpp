@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 
 namespace mercutio::remote {
 namespace {
@@ -75,24 +77,34 @@ void Relay::accept_streams() {
   }
 }
 
+// Whoever doesn't take it must not keep a cut, or the end, from happening.
+bool Relay::send_all(int fd, const char* bytes, ssize_t count, int cuts) {
+  for (ssize_t sent = 0; sent < count;) {
+    const ssize_t more = ::send(fd, bytes + sent, static_cast<size_t>(count - sent), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (more <= 0 && errno != EAGAIN) return false;
+    if (stopping_ || cuts != cuts_) return false;
+    pollfd room{fd, POLLOUT, 0};
+    if (more <= 0) (void)::poll(&room, 1, kTickMs);
+    sent += std::max<ssize_t>(0, more);
+  }
+  return true;
+}
+
 void Relay::pass(int client) {
   const int number = accepted_++, cuts = cuts_;
   const int server = connect_to(target_port_);
   std::array<char, 1 << 16> buffer;
   bool open = server >= 0;
   while (open && !stopping_ && cuts == cuts_) {
-    const short from_client = silent_ ? 0 : POLLIN, from_server = silent_ || holding_ ? 0 : POLLIN;
-    pollfd ready[] = {{client, from_client, 0}, {server, from_server, 0}};
+    const bool silent = silent_ || number < frozen_;
+    pollfd ready[] = {{silent ? -1 : client, POLLIN, 0}, {silent || holding_ ? -1 : server, POLLIN, 0}};
     (void)::poll(ready, 2, kTickMs);
     for (int side = 0; side < 2 && open; ++side) {
       if ((ready[side].revents & POLLIN) == 0) continue;
       const ssize_t got = ::recv(ready[side].fd, buffer.data(), buffer.size(), 0);
       open = got > 0;
-      for (ssize_t sent = 0; open && sent < got;) {
-        const ssize_t more = ::send(ready[1 - side].fd, buffer.data() + sent, static_cast<size_t>(got - sent), MSG_NOSIGNAL);
-        open = more > 0;
-        sent += more;
-      }
+      if (open && damaging_.exchange(false)) buffer[static_cast<size_t>(got) / 2] ^= 4;
+      open = open && send_all(ready[1 - side].fd, buffer.data(), got, cuts);
       if (side != 0 || number != 0 || got <= 0) continue;
       std::lock_guard guard(mutex_);
       first_bytes_.append(buffer.data(), static_cast<size_t>(got));

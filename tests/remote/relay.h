@@ -1,6 +1,8 @@
 // A relay between a client and a server in this process: it passes bytes on, and breaks the link in every way a test wants.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <list>
 #include <mutex>
@@ -16,7 +18,10 @@ class Relay {
   ~Relay();
   int port() const { return port_; }
 
+  void set_target(int port) { target_port_ = port; }   // of new streams
   void cut();                                    // every stream now; new ones are served
+  void freeze() { frozen_ = accepted_.load(); }  // half open: the streams there are now say nothing any more; new ones are served
+  void damage() { damaging_ = true; }            // a byte of what passes next
   void refuse(bool yes) { refusing_ = yes; }     // new streams are closed at once
   void hold_answers(bool yes) { holding_ = yes; }// what the server says stays here
   void hold_all(bool yes) { silent_ = yes; }     // nothing passes, nothing is closed
@@ -26,11 +31,12 @@ class Relay {
  private:
   void accept_streams();
   void pass(int client);
+  bool send_all(int fd, const char* bytes, ssize_t count, int cuts);
 
-  const int target_port_;
+  std::atomic<int> target_port_;
   int listener_ = -1, port_ = 0;
-  std::atomic<bool> refusing_{false}, holding_{false}, silent_{false}, stopping_{false};
-  std::atomic<int> cuts_{0}, accepted_{0};
+  std::atomic<bool> refusing_{false}, holding_{false}, silent_{false}, damaging_{false}, stopping_{false};
+  std::atomic<int> cuts_{0}, accepted_{0}, frozen_{0};
   std::mutex mutex_;
   std::string first_bytes_;
   std::list<std::thread> threads_;

@@ -115,7 +115,12 @@ static bool leads_world() {
 }
 
 Context Process::context() {
-  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world()};
+#ifdef OPEN_MPI
+  constexpr bool kTakesPartialEtypes = true;   // PETSc's binary viewer needs it
+#else
+  constexpr bool kTakesPartialEtypes = false;
+#endif
+  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), kTakesPartialEtypes};
 }
 
 Process& process() {

@@ -38,7 +38,8 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
     if (__builtin_mul_overflow(one, call.memory.count, &bytes))
       return Error{ErrorClass::kCount, "the access is too large"};
   }
-  if (bytes % view.etype_bytes() != 0)
+  const bool partial = context_.takes_partial_etypes && call.positioning == Positioning::kExplicit && !view.converts();
+  if (bytes % view.etype_bytes() != 0 && !partial)
     return Error{ErrorClass::kIo, "the access has " + std::to_string(bytes) +
                                       " bytes, which is no whole number of etypes of " +
                                       std::to_string(view.etype_bytes()) + " bytes"};

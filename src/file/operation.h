@@ -37,7 +37,7 @@ struct Operation {
   TypeSpecRef memory_spec;
   i64 first_etype = 0;
   i64 etypes = 0;            // what the access covers
-  i64 file_bytes = 0;        // etypes * etype size: bytes in the file's representation
+  i64 file_bytes = 0;        // etypes * etype size: bytes in the file's representation; more only at an explicit offset
   i64 file_bytes_moved = 0;  // set by perform()
   Status entry = ok_status();
   // For the trace.

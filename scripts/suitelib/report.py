@@ -84,6 +84,21 @@ def failures(rows, title, side, wanted):
     return [*lines, ""]
 
 
+def remote_list(rows, places):
+    if not rows:
+        return []
+    rows = sorted(rows, key=lambda r: (places.get(r["mpi"], 9), r["suite"], r["name"], r["ranks"]))
+    commits, dates = sorted({r["commit"] for r in rows}), sorted({r["date"] for r in rows})
+    lines = ["## On a remote path", "",
+             f"`scripts/suites.py --remote`, {', '.join(dates)}, Mercutio at commit {', '.join(commits)}: the same programs, whose folders",
+             "the hint `mercutio_remote` places on the other side of a `mercutiod` on this machine. *Opened there* counts what its audit",
+             f"log shows. {sum(r['remote']['verdict'] == 'pass' for r in rows)} of {len(rows)} pass.", "",
+             "| MPI | suite | test | ranks | result | opened there | what it counted |", "|---|---|---|---:|---|---:|---|"]
+    lines += [f"| {r['mpi']} | {r['suite']} | {r['name']} | {r['ranks'] or 'several'} | {r['remote']['verdict']} | {r['opened']} "
+              f"| {r['remote']['detail']} |" for r in rows]
+    return [*lines, ""]
+
+
 def full_list(rows):
     lines = ["## Every test", ""]
     for mpi in dict.fromkeys(r["mpi"] for r in rows):
@@ -94,7 +109,7 @@ def full_list(rows):
     return lines
 
 
-def write(path, rows, mpis, versions):
+def write(path, rows, remote_rows, mpis, versions):
     order = {"romio": 0, "mpich": 1, "mpi4py": 2, "pnetcdf": 3, "hdf5": 4}
     places = {name: i for i, name in enumerate(mpis)}
     rows = sorted(rows, key=lambda r: (places.get(r["mpi"], 9), order.get(suite_of(r), 9)))   # stable: a suite keeps its order
@@ -102,5 +117,6 @@ def write(path, rows, mpis, versions):
     lines += failures(rows, "Fail under Mercutio", "mercutio", lambda r: not passed(r, "mercutio"))
     lines += failures(rows, "Fail on the host's own I/O, pass under Mercutio", "host",
                       lambda r: passed(r, "mercutio") and not passed(r, "host"))
+    lines += remote_list(remote_rows, places)
     path = path if path.is_absolute() else ROOT / path
     path.write_text("\n".join(lines + full_list(rows)).rstrip() + "\n")

@@ -29,14 +29,17 @@ void OpenFile::apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, cons
 
 // What was measured of the file system is the weakest.
 std::vector<AskedHint> OpenFile::hints_from_outside() {
-  const Resolved resolved = resolve(name_);
+  HintSources none_kept;
+  const std::string path = resolve(name_).path;
+  AskedHints asked = (context_.hints ? context_.hints->sources : none_kept).asked_for(path, comm_->size());
+  HintSet outside;
+  apply_hints(outside, asked.hints, HintTime::kOpen);
+  const Resolved resolved = resolve(name_, outside.values.mercutio_remote);
   std::vector<AskedHint> all;
   if (std::string_view(resolved.driver->name()) == "posix") {
     for (auto& [key, value] : measured_hints(resolved.path))
       all.push_back({key, value, HintOrigin{HintSource::kMeasured, measured_file(), false, false}});
   }
-  HintSources none_kept;
-  AskedHints asked = (context_.hints ? context_.hints->sources : none_kept).asked_for(resolved.path, comm_->size());
   std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
   if (speaks_of_hints()) context_.hints->voice.warn(asked.problems);
   return all;

@@ -125,7 +125,7 @@ Buffering OpenFile::buffering() const {
 }
 
 Status OpenFile::open_storage() {
-  resolved_ = resolve(name_);
+  resolved_ = resolve(name_, hints_->values.mercutio_remote);
   const bool first = comm_->rank() == 0;
   Status mine = ok_status();
   auto open_it = [&](bool create, bool exclusive) {
@@ -171,8 +171,12 @@ Result<std::unique_ptr<File>> open_file(std::unique_ptr<Comm> comm, const OpenCa
   return std::unique_ptr<File>(std::move(file));
 }
 
-Status delete_file(const std::string& file_name, const InfoItems&) {
-  const Resolved resolved = resolve(file_name);
+// Where it lives is a matter of hints, too.
+Status delete_file(const std::string& file_name, const InfoItems& info) {
+  HintSet set;
+  apply_hints(set, HintSources().asked_for(resolve(file_name).path).hints, HintTime::kOpen);
+  apply_hints(set, info, HintSource::kInfo, HintTime::kOpen);
+  const Resolved resolved = resolve(file_name, set.values.mercutio_remote);
   return resolved.driver->remove(resolved.path);
 }
 

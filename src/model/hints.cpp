@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "model/elsewhere.h"
 #include "model/size_text.h"
 
 namespace mercutio {
@@ -162,7 +163,8 @@ std::string set_value(const Row& row, std::string& target, const std::string& te
   if (row.name == "file_perm") why = check_permissions(text);
   if (row.name == "access_style") why = check_access_style(text);
   if (row.name == "cb_config_list") why = check_config_list(text);
-  if (row.name.substr(0, 9) == "mercutio_") why = check_choice(row.name, text);
+  if (row.name == "mercutio_remote") why = check_elsewhere(text);
+  if (row.name.substr(0, 9) == "mercutio_" && why.empty()) why = check_choice(row.name, text);
   if (why.empty()) target = text;
   return why;
 }

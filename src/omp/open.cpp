@@ -40,10 +40,10 @@ Error explained(Error error) {
   return error;
 }
 
-Layout wanted_layout(const std::string& path) {
+Hints hints_for(const std::string& path) {
   HintSet set;
   apply_hints(set, HintSources().asked_for(path).hints, HintTime::kOpen);
-  return Layout{set.values.striping_unit, set.values.striping_factor, set.values.start_iodevice};
+  return set.values;
 }
 
 }  // namespace
@@ -55,8 +55,9 @@ Status File::open_storage(const OpenCall& call) {
   options.write = can_write_ = way != O_RDONLY;
   options.create = (call.flags & O_CREAT) != 0;
   options.exclusive = (call.flags & O_EXCL) != 0;
-  const Resolved resolved = resolve(name_);
-  options.wanted_layout = wanted_layout(resolved.path);
+  const Hints hints = hints_for(resolve(name_).path);
+  const Resolved resolved = resolve(name_, hints.mercutio_remote);
+  options.wanted_layout = Layout{hints.striping_unit, hints.striping_factor, hints.start_iodevice};
   auto opened = resolved.driver->open(resolved.path, options);
   if (!opened) return explained(opened.error());
   use_storage(std::move(*opened));

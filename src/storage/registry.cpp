@@ -7,6 +7,7 @@
 #include <array>
 #include <string_view>
 
+#include "model/elsewhere.h"
 #include "storage/drivers.h"
 
 namespace mercutio {
@@ -39,6 +40,13 @@ Resolved resolve(const std::string& file_name) {
   for (const Row& row : kTable)
     if (file_name.starts_with(row.prefix)) return {drivers()[row.driver].get(), file_name.substr(row.prefix.size())};
   return {drivers()[kPosix].get(), file_name};
+}
+
+Resolved resolve(const std::string& file_name, const std::string& mercutio_remote) {
+  const Resolved here = resolve(file_name);
+  if (mercutio_remote.empty() || here.driver != drivers()[kPosix].get()) return here;
+  const std::string there = place_elsewhere(mercutio_remote, here.path);
+  return there.empty() ? here : resolve(there);
 }
 
 }  // namespace mercutio

@@ -29,5 +29,18 @@ TEST(Registry, OnePrefixIsStripped) {
   expect_resolved("memory:ufs:x", "memory", "ufs:x");
 }
 
+TEST(Registry, PlainPathsMayLiveElsewhere) {
+  const auto expect = [](const std::string& name, const std::string& driver, const std::string& path) {
+    const Resolved resolved = resolve(name, "/remote=mercutio://,/far=mercutio://there/data");
+    EXPECT_EQ(resolved.driver->name(), driver) << name;
+    EXPECT_EQ(resolved.path, path) << name;
+  };
+  expect("/far/x", "mercutio", "there/data/x");
+  expect("ufs:/far/x", "mercutio", "there/data/x");
+  expect("/remote/host/root/x", "mercutio", "host/root/x");
+  expect("/farther/x", "posix", "/farther/x");
+  expect("memory:/far/x", "memory", "/far/x");
+}
+
 }  // namespace
 }  // namespace mercutio

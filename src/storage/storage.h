@@ -106,5 +106,7 @@ struct Resolved {
   std::string path;
 };
 Resolved resolve(const std::string& file_name);
+// The same, but plain paths may live on another cluster (model/elsewhere.h): `mercutio_remote` is that hint.
+Resolved resolve(const std::string& file_name, const std::string& mercutio_remote);
 
 }  // namespace mercutio

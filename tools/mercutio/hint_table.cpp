@@ -85,7 +85,7 @@ int explain_hint(const std::string& name) {
 
 // What the file has, as far as it can be told without a job.
 InfoItems in_effect(const HintsOptions& options, Hints hints, bool& there) {
-  const Resolved resolved = resolve(options.file);
+  const Resolved resolved = resolve(options.file, hints.mercutio_remote);
   there = false;
   if (std::string_view(resolved.driver->name()) == "posix") {
     auto opened = resolved.driver->open(resolved.path, OpenOptions{});

@@ -1,0 +1,68 @@
+#include "model/elsewhere.h"
+
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mercutio {
+namespace {
+
+constexpr std::string_view kRemote = "mercutio://";
+
+struct Entry {
+  std::string_view below, place;
+};
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::vector<Entry> entries_of(std::string_view hint) {
+  std::vector<Entry> entries;
+  while (!hint.empty()) {
+    const size_t comma = hint.find(',');
+    const std::string_view one = trim(hint.substr(0, comma));
+    hint.remove_prefix(comma == std::string_view::npos ? hint.size() : comma + 1);
+    const size_t equals = one.find('=');
+    Entry entry{trim(one.substr(0, equals)), equals == std::string_view::npos ? "" : trim(one.substr(equals + 1))};
+    while (entry.below.size() > 1 && entry.below.ends_with('/')) entry.below.remove_suffix(1);
+    entries.push_back(entry);
+  }
+  return entries;
+}
+
+std::string plain(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path whole = std::filesystem::absolute(path, failed);
+  return failed ? "" : whole.lexically_normal().string();
+}
+
+}  // namespace
+
+std::string check_elsewhere(const std::string& hint) {
+  for (const Entry& entry : entries_of(hint)) {
+    if (entry.below.size() > 1 && entry.below.front() == '/' && entry.place.starts_with(kRemote)) continue;
+    return "must be /path=mercutio://host/root, several with commas between";
+  }
+  return "";
+}
+
+std::string place_elsewhere(const std::string& hint, const std::string& path) {
+  const std::string whole = plain(path);
+  const std::vector<Entry> entries = entries_of(hint);
+  const Entry* best = nullptr;
+  for (const Entry& entry : entries) {
+    const bool fits = whole.size() > entry.below.size() && whole.starts_with(entry.below) && whole[entry.below.size()] == '/';
+    if (fits && (!best || best->below.size() < entry.below.size())) best = &entry;
+  }
+  if (!best) return "";
+  std::string place(best->place);
+  const std::string rest = whole.substr(best->below.size() + 1);
+  if (!place.ends_with('/')) place += '/';
+  return place + rest;
+}
+
+}  // namespace mercutio

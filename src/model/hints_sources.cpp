@@ -109,10 +109,10 @@ void add_own_variable(AskedHints& asked) {
   for (auto& [key, value] : parse_hint_string(text)) asked.hints.push_back({key, value, origin});
 }
 
-// A directory that isn't there costs a failed open.
+// Of this program, or of all. A directory that isn't there costs a failed open.
 std::vector<HintFilePlace> profiles_for(const std::string& program) {
   std::vector<std::pair<i64, std::string>> found;
-  const std::string folder = configuration_file("tuned"), begin = program + "-";
+  const std::string folder = configuration_file("tuned"), begin = program.empty() ? "" : program + "-";
   DIR* listing = folder.empty() ? nullptr : ::opendir(folder.c_str());
   while (const dirent* entry = listing ? ::readdir(listing) : nullptr) {
     const std::string name = entry->d_name, path = folder + "/" + name;
@@ -128,8 +128,8 @@ std::vector<HintFilePlace> profiles_for(const std::string& program) {
 }
 
 // Whether a profile was measured for such a run: its program, its number of ranks, and the kind of file system.
-bool is_for(const HintProfile& profile, const std::string& path, i64 ranks) {
-  if (profile.application != program_name() || (ranks > 0 && profile.ranks != ranks)) return false;
+bool is_for(const HintProfile& profile, const std::string& program, const std::string& path, i64 ranks) {
+  if (profile.application != program || (ranks > 0 && profile.ranks != ranks)) return false;
   return profile.file_system.empty() || profile.file_system == file_system_key(path);
 }
 
@@ -143,6 +143,19 @@ std::string file_system_key(const std::string& path) {
   char text[24];
   std::snprintf(text, sizeof text, "0x%lx", static_cast<unsigned long>(status.f_type));
   return text;
+}
+
+std::vector<KnownProfile> profiles_of_file(const std::string& path) {
+  std::vector<KnownProfile> known;
+  for (const HintFilePlace& place : profiles_for("")) {
+    struct stat status {};
+    std::string text;
+    if (::stat(place.path.c_str(), &status) != 0 || !read_file(place.path, status, text).empty()) continue;
+    const HintFile file = parse_hint_toml(text);
+    const bool named = std::any_of(file.sections.begin(), file.sections.end(), [&](const HintSection& section) { return glob_matches(section.glob, path); });
+    if (named && is_for(file.profile, file.profile.application, path, 0)) known.push_back({file.profile, place.path});
+  }
+  return known;
 }
 
 std::vector<HintFilePlace> hint_file_places(const std::string& program) {
@@ -191,28 +204,29 @@ std::shared_ptr<const HintSources::Kept> HintSources::read(const HintFilePlace& 
   return known = std::move(fresh);
 }
 
-void HintSources::add_file(AskedHints& asked, const HintFilePlace& place, const std::string& path, i64 ranks) {
+void HintSources::add_file(AskedHints& asked, const HintFilePlace& place, const Opener& opener) {
   const std::shared_ptr<const Kept> kept = read(place);
   if (!kept) {
     if (place.named) asked.problems.push_back(place.path + ": " + hint_source_name(place.source) + ": " + std::strerror(errno));
     return;
   }
-  if (place.keyed && !is_for(kept->file.profile, path, ranks)) return;
+  if (place.keyed && !is_for(kept->file.profile, opener.program, opener.path, opener.ranks)) return;
   if (!kept->why_not.empty()) asked.problems.push_back(place.path + ": " + kept->why_not);
-  add_sections(asked, kept->file, HintOrigin{place.source, place.path, !place.romio, false}, path);
+  add_sections(asked, kept->file, HintOrigin{place.source, place.path, !place.romio, false}, opener.path);
   force(asked, kept->file, place.path, place.source == HintSource::kSiteFile);
 }
 
-AskedHints HintSources::asked_for(const std::string& path, i64 ranks) {
+AskedHints HintSources::asked_for(const std::string& path, i64 ranks, const std::string& program) {
   AskedHints asked;
-  const std::vector<HintFilePlace> places = hint_file_places(program_name());
+  const Opener opener{path, program.empty() ? program_name() : program, ranks};
+  const std::vector<HintFilePlace> places = hint_file_places(opener.program);
   for (const HintFilePlace& place : places)
-    if (place.source != HintSource::kEnvironment) add_file(asked, place, path, ranks);
+    if (place.source != HintSource::kEnvironment) add_file(asked, place, opener);
   add_sections(asked, parse_cray_hints(environment("MPICH_MPIIO_HINTS")),
                HintOrigin{HintSource::kEnvironment, "MPICH_MPIIO_HINTS", false, false}, path);
   add_ompio(asked);
   for (const HintFilePlace& place : places)
-    if (place.source == HintSource::kEnvironment) add_file(asked, place, path, ranks);
+    if (place.source == HintSource::kEnvironment) add_file(asked, place, opener);
   add_own_variable(asked);
   return asked;
 }

@@ -32,6 +32,13 @@ struct HintFilePlace {
 // Weakest first. Profiles are those for programs of this name, the newest last.
 std::vector<HintFilePlace> hint_file_places(const std::string& program);
 
+// All profiles of the tuner that are for such files: who they are for, and their paths.
+struct KnownProfile {
+  HintProfile profile;
+  std::string path;
+};
+std::vector<KnownProfile> profiles_of_file(const std::string& path);
+
 // The kind of file system a path is, or will be, on: "0xef53"; "" unknown.
 std::string file_system_key(const std::string& path);
 
@@ -39,11 +46,16 @@ std::string file_system_key(const std::string& path);
 class HintSources {
  public:
   // `path`: without the prefix of a driver. `ranks` of them open it; 0: unknown.
-  AskedHints asked_for(const std::string& path, i64 ranks = 0);
+  // `program`: whose profiles count; "": this one's.
+  AskedHints asked_for(const std::string& path, i64 ranks = 0, const std::string& program = "");
  private:
   struct Kept;
   std::shared_ptr<const Kept> read(const HintFilePlace& place);
-  void add_file(AskedHints& asked, const HintFilePlace& place, const std::string& path, i64 ranks);
+  struct Opener {
+    std::string path, program;
+    i64 ranks = 0;
+  };
+  void add_file(AskedHints& asked, const HintFilePlace& place, const Opener& opener);
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Kept>> files_;
 };

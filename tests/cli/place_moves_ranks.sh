@@ -15,6 +15,13 @@ contains "$out" "SLURM_HOSTFILE=s srun -n 4 --distribution=arbitrary"
 equals "$(cat r)" "$(printf 'rank 0=one slot=0\nrank 1=one slot=1\nrank 2=two slot=0\nrank 3=two slot=1')"
 equals "$(cat m)" "$(printf 'one:2\ntwo:2')"
 equals "$(cat s)" "$(printf 'one\none\ntwo\ntwo')"
+lacks "$out" "another node:"
+printf '0,0,7,0\n0,0,0,7\n7,0,0,0\n0,7,0,0\n' >alternating.csv   # ranks 0 and 2, 1 and 3
+out="$("$MERCUTIO" place --matrix alternating.csv --hosts hosts --rankfile r --machinefile m --slurm s)"
+contains "$out" "MPICH takes a host that comes again in it for another node"
+equals "$(cat m)" "$(printf 'one:1\ntwo:1\none:1\ntwo:1')"
+equals "$(cat s)" "$(printf 'one\ntwo\none\ntwo')"
+equals "$(cat r)" "$(printf 'rank 0=one slot=0\nrank 1=two slot=0\nrank 2=one slot=1\nrank 3=two slot=1')"
 for method in setmatch mpipp; do
   contains "$("$MERCUTIO" place --matrix general.csv --machine cyclic.machine --method $method)" "before 15, after 1;"
 done

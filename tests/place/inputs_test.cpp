@@ -61,6 +61,8 @@ TEST(PlacementInputs, FilesOfTheLaunchers) {
   EXPECT_EQ(open_mpi_rankfile(seats), "rank 0=b slot=0\nrank 1=b slot=1\nrank 2=a slot=0\nrank 3=b slot=2\n");
   EXPECT_EQ(machine_file(seats), "b:2\na:1\nb:1\n");
   EXPECT_EQ(slurm_host_file(seats), "b\nb\na\nb\n");
+  EXPECT_TRUE(returns_to_a_host(seats));
+  EXPECT_FALSE(returns_to_a_host({{"b", 0}, {"b", 1}, {"a", 0}}));
 }
 
 }  // namespace

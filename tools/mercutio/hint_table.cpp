@@ -105,12 +105,21 @@ InfoItems in_effect(const HintsOptions& options, Hints hints, bool& there) {
   return effective_hints(hints);
 }
 
+// Those of the tuner's hints that some program would get for this file: which one opens it isn't known here.
+void name_profiles(const std::string& path) {
+  for (const KnownProfile& known : profiles_of_file(path)) {
+    std::printf("found by the tuner, where %s opens it with %lld ranks: %s (--program %s --ranks %lld shows what is in effect then)\n",
+                known.profile.application.c_str(), static_cast<long long>(known.profile.ranks), known.path.c_str(), known.profile.application.c_str(),
+                static_cast<long long>(known.profile.ranks));
+  }
+}
+
 int show_file(const HintsOptions& options) {
   const std::string path = resolve(options.file).path;
   std::vector<AskedHint> all;
   for (auto& [key, value] : measured_hints(path)) all.push_back({key, value, HintOrigin{HintSource::kMeasured, measured_file(), false, false}});
   HintSources sources;
-  AskedHints asked = sources.asked_for(path);
+  AskedHints asked = sources.asked_for(path, options.ranks, options.program);
   std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
   for (const std::string& pair : options.info) {
     const size_t equals = pair.find('=');
@@ -127,6 +136,7 @@ int show_file(const HintsOptions& options) {
   note_ineffective(set, now, !there);
   std::printf("%s%s\n%s", options.file.c_str(), there ? "" : " (not there yet)", hint_table(hint_rows(set, now)).c_str());
   for (const std::string& problem : asked.problems) std::printf("left out: %s\n", problem.c_str());
+  if (options.program.empty()) name_profiles(path);
   return 0;
 }
 
@@ -158,8 +168,8 @@ int hints(const HintsOptions& options) {
     std::fprintf(stderr, "mercutio hints: a hint's name, --file and --check go one at a time\n");
     return 2;
   }
-  if (options.file.empty() && (!options.info.empty() || options.ranks > 0)) {
-    std::fprintf(stderr, "mercutio hints: --info and --ranks need --file, the file that they are for\n");
+  if (options.file.empty() && (!options.info.empty() || options.ranks > 0 || !options.program.empty())) {
+    std::fprintf(stderr, "mercutio hints: --info, --ranks and --program need --file, the file that they are for\n");
     return 2;
   }
   if (!options.check.empty()) return check_file(options.check);

@@ -11,6 +11,7 @@ struct HintsOptions {
   std::string file;                // what would be in effect for it
   std::vector<std::string> info;   // key=value, as in the program's MPI_Info
   long long ranks = 0;             // of the job; 0: not said
+  std::string program;             // that opens it; "": not said
   std::string check;               // a TOML file
 };
 

@@ -145,6 +145,7 @@ CLI::App* add_hints(CLI::App& app, HintsOptions& options) {
   hints_command->add_option("--info", options.info, "With --file: a key=value of the program's MPI_Info; may be repeated")
       ->expected(1)
       ->take_all();
+  hints_command->add_option("--program", options.program, "With --file: the program that opens it, by its name: what the tuner found for it counts");
   hints_command->add_option("--ranks", options.ranks, "With --file: the ranks of the job")->check(CLI::PositiveNumber);
   hints_command->add_option("--check", options.check, "Look for mistakes in a file such as hints.toml");
   return hints_command;

@@ -204,16 +204,27 @@ void print_attempts(const Task& task, const std::vector<Attempt>& all, const Att
               static_cast<long long>(ranks_of(task)));
 }
 
-// The cheapest whose plans send no more between nodes than they did at the start.
-const Attempt& choose(const Task& task, const std::vector<Attempt>& all) {
-  const Attempt& best = place::cheapest(all);
-  if (!task.run) return best;
-  const place::Exchanged before = place::planned(*task.run, task.start), after = place::planned(*task.run, best.mapping);
-  std::printf("of %s that collective accesses exchange, between nodes: before %s, after %s\n", bytes_text(before.bytes).c_str(),
-              bytes_text(before.between_nodes).c_str(), bytes_text(after.between_nodes).c_str());
-  if (after.between_nodes <= before.between_nodes) return best;
-  std::printf("the plans that the library would make are better with ranks where they were: they stay\n");
-  return all.front();
+// What is taken: the cheapest, unless the library's plans would send more between nodes with it than at the start.
+struct Choice {
+  const Attempt& taken;
+  place::Exchanged before, cheapest;   // of a run: what its collective accesses exchange
+};
+
+Choice choose(const Task& task, const std::vector<Attempt>& all) {
+  const Attempt& cheapest = place::cheapest(all);
+  if (!task.run) return Choice{cheapest, {}, {}};
+  const place::Exchanged before = place::planned(*task.run, task.start), after = place::planned(*task.run, cheapest.mapping);
+  return Choice{after.between_nodes <= before.between_nodes ? cheapest : all.front(), before, after};
+}
+
+void print_exchanged(const Task& task, const Choice& choice, const Attempt& cheapest) {
+  if (!task.run) return;
+  const bool stay = &choice.taken != &cheapest;
+  const std::string before = bytes_text(choice.before.between_nodes), other = bytes_text(choice.cheapest.between_nodes);
+  std::printf("of %s that collective accesses exchange, between nodes: before %s, after %s\n", bytes_text(choice.before.bytes).c_str(), before.c_str(),
+              stay ? before.c_str() : other.c_str());
+  if (stay)
+    std::printf("ranks stay where they were: the plans that the library would make with ranks as by %s send %s between nodes\n", cheapest.method.c_str(), other.c_str());
 }
 
 bool write_text(const std::string& path, const std::string& text) {
@@ -236,7 +247,12 @@ int write_files(const PlaceOptions& options, const Task& task, const Mapping& ma
   if (!good) return 1;
   const auto ranks = static_cast<long long>(mapping.size());
   if (!options.rankfile.empty()) std::printf("Open MPI:          mpirun -n %lld --rankfile %s ...\n", ranks, options.rankfile.c_str());
-  if (!options.hydra_file.empty()) std::printf("MPICH, Intel MPI:  mpiexec -n %lld -machinefile %s ...\n", ranks, options.hydra_file.c_str());
+  if (!options.hydra_file.empty()) {
+    std::printf("MPICH, Intel MPI:  mpiexec -n %lld -machinefile %s ...\n", ranks, options.hydra_file.c_str());
+    if (place::returns_to_a_host(seats))
+      std::printf("                   (MPICH takes a host that comes again in it for another node: those ranks then don't share memory;\n"
+                  "                   under Slurm, srun has no such limit)\n");
+  }
   if (!options.slurm_file.empty())
     std::printf("Slurm:             SLURM_HOSTFILE=%s srun -n %lld --distribution=arbitrary ...\n", options.slurm_file.c_str(), ranks);
   return 0;
@@ -262,8 +278,10 @@ int place_ranks(const PlaceOptions& options) {
   }
   if (!write_text(options.matrix_output, place::volume_text(task.volume))) return 1;
   const std::vector<Attempt> all = place::attempts(task.problem, task.start, options.search);
-  print_attempts(task, all, place::cheapest(all));
-  return write_files(options, task, choose(task, all).mapping);
+  const Choice choice = choose(task, all);
+  print_attempts(task, all, choice.taken);
+  print_exchanged(task, choice, place::cheapest(all));
+  return write_files(options, task, choice.taken.mapping);
 }
 
 }  // namespace mercutio::tool

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <set>
 #include <sstream>
 
 namespace mercutio::place {
@@ -125,6 +126,15 @@ std::string machine_file(const std::vector<Seat>& seats) {
     rank = end;
   }
   return out;
+}
+
+bool returns_to_a_host(const std::vector<Seat>& seats) {
+  std::set<std::string> seen;
+  for (std::size_t rank = 0; rank < seats.size(); ++rank) {
+    if (rank > 0 && seats[rank].host == seats[rank - 1].host) continue;
+    if (!seen.insert(seats[rank].host).second) return true;
+  }
+  return false;
 }
 
 std::string slurm_host_file(const std::vector<Seat>& seats) {

@@ -27,6 +27,7 @@ struct Seat {
 };
 std::string open_mpi_rankfile(const std::vector<Seat>& seats);
 std::string machine_file(const std::vector<Seat>& seats);   // hydra: MPICH, Intel MPI
+bool returns_to_a_host(const std::vector<Seat>& seats);     // that file names a host again after another
 std::string slurm_host_file(const std::vector<Seat>& seats);
 
 }  // namespace mercutio::place

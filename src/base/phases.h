@@ -53,11 +53,14 @@ class PhaseClock {
     ++switches_;
     return before;
   }
-  void leave(Phase back_to) {
-    if (!running_ || current_ == back_to) return;
+  // False: the clock stood still, or there was nothing to leave.
+  bool leave(Phase back_to) {
+    if (!running_ || current_ == back_to) return false;
     charge();
     current_ = back_to;
+    return true;
   }
+  i64 last_ns() const { return last_ns_; }  // of the last reading
   // What was charged since the last switch turns out to have been `phase`.
   void call_it(Phase phase) { current_ = phase; }
   i64 switches() const { return switches_; }

@@ -14,7 +14,7 @@
 
 namespace mercutio {
 
-enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective, kAccess, kBlocked };
+enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective, kAccess, kBlocked, kAbsorbedRead, kAbsorbedWrite };
 
 // What was asked for in one call of a data access.
 struct AccessFacts {
@@ -35,7 +35,7 @@ struct TraceEvent {
   std::string_view detail;   // valid during the call only; kAccess: the call's name, kPlan: the plan, empty if it is known
   const Counters* counters = nullptr;   // kCollective, kAccess: of the access; valid during the call only
   const AccessFacts* access = nullptr;  // kAccess
-  i64 pieces = 1;     // kStorage*: in how many pieces
+  i64 pieces = 1;     // kStorage*: in how many pieces; kAbsorbed*: how many accesses a buffer took or served without the file
   i64 span = 0;       // kStorage*: from the first to the end of the last
 };
 

@@ -16,9 +16,11 @@ void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) 
     return;
   }
   const PhaseScope phase(file_->counters, Phase::kStorage);
+  const AbsorbLook buffer(*file_);
   const WaitWatch::Look look = watch_.before(/*closely=*/true);
   const std::span<const IoPiece> pieces(&piece, 1);
   flight.moved = direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
+  flight.absorbed = buffer.absorbed();
   guard.reset();
   watch_.after(look);
 }
@@ -29,7 +31,7 @@ std::optional<Flights::Landed> Flights::land() {
   if (flight.transfer && !flight.transfer->done()) return std::nullopt;
   Landed landed{flight.window, flight.piece, flight.transfer ? flight.transfer->wait() : std::move(*flight.moved)};
   if (flight.transfer && file_->counters) file_->counters->clock.transfers(-1);
-  if (landed.moved) record_pieces(*file_, direction_, flight.start_ns, std::span(&landed.piece, 1), *landed.moved);
+  if (landed.moved && !flight.absorbed) record_pieces(*file_, direction_, {flight.start_ns, now_ns()}, std::span(&landed.piece, 1), *landed.moved);
   flights_.pop_front();
   return landed;
 }

@@ -42,6 +42,7 @@ class Flights {
     i64 window = 0;
     IoPiece piece;
     i64 start_ns = 0;
+    bool absorbed = false;   // by a buffer of the storage
     std::optional<Result<i64>> moved;        // over already
     std::unique_ptr<Transfer> transfer;      // last: its destruction waits
   };

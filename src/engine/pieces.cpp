@@ -1,6 +1,7 @@
 #include "engine/pieces.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mercutio {
 
@@ -27,9 +28,24 @@ void record(const EngineFile& file, TraceKind kind, i64 start_ns, i64 bytes, i64
   if (file.trace) file.trace->record(TraceEvent{kind, start_ns, now_ns(), bytes, offset, detail});
 }
 
-void record_pieces(const EngineFile& file, Direction direction, i64 start_ns, std::span<const IoPiece> pieces, i64 bytes) {
+TracedPhase::TracedPhase(const EngineFile& file, Phase phase) : file_(file) {
+  const i64 switches = file.counters ? file.counters->clock.switches() : 0;
+  if (file.counters) before_ = file.counters->clock.enter(phase);
   if (!file.trace) return;
-  TraceEvent event{direction == Direction::kRead ? TraceKind::kStorageRead : TraceKind::kStorageWrite, start_ns, now_ns(), bytes};
+  const bool read = file.counters && file.counters->clock.switches() != switches;
+  start_ns_ = read ? file.counters->clock.last_ns() : now_ns();
+}
+
+i64 TracedPhase::end() {
+  if (!std::exchange(open_, false)) return 0;
+  const bool read = file_.counters && file_.counters->clock.leave(before_);
+  if (!file_.trace) return 0;
+  return read ? file_.counters->clock.last_ns() : now_ns();
+}
+
+void record_pieces(const EngineFile& file, Direction direction, Span when, std::span<const IoPiece> pieces, i64 bytes) {
+  if (!file.trace) return;
+  TraceEvent event{direction == Direction::kRead ? TraceKind::kStorageRead : TraceKind::kStorageWrite, when.start_ns, when.end_ns, bytes};
   event.offset = pieces.front().offset;
   event.pieces = static_cast<i64>(pieces.size());
   event.span = pieces.back().offset + pieces.back().bytes - event.offset;
@@ -95,7 +111,7 @@ class Parts {
   i64 end_ = static_cast<i64>(pieces_.size()), rest_ = 0;   // pieces before which all was moved, and bytes of the next one
 };
 
-Result<i64> transfer(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
+Result<i64> move_pieces(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
   const i64 count = static_cast<i64>(pieces.size());
   const bool looks = file.watch && count >= kPiecesWorthAThread;
   if (looks && file.watch->waits()) {
@@ -108,26 +124,29 @@ Result<i64> transfer(const EngineFile& file, Direction direction, std::span<cons
   return moved;
 }
 
+Result<i64> transfer(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
+  TracedPhase phase(file, Phase::kStorage);
+  const AbsorbLook look(file);
+  Result<i64> moved = move_pieces(file, direction, pieces);
+  if (file.counters && look.copied_only()) file.counters->clock.call_it(Phase::kCopy);
+  const i64 end_ns = phase.end();
+  const bool tell = direction == Direction::kRead || moved.ok();
+  if (tell && !look.absorbed()) record_pieces(file, direction, {phase.start_ns(), end_ns}, pieces, moved ? *moved : 0);
+  return moved;
+}
+
 }  // namespace
 
 Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
   if (pieces.empty()) return i64{0};
-  const PhaseScope phase(file.counters, Phase::kStorage);
-  const i64 start = file.trace ? now_ns() : 0;
-  Result<i64> moved = transfer(file, Direction::kRead, pieces);
-  record_pieces(file, Direction::kRead, start, pieces, moved ? *moved : 0);
-  return moved;
+  return transfer(file, Direction::kRead, pieces);
 }
 
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
   if (pieces.empty()) return ok_status();
-  const PhaseScope phase(file.counters, Phase::kStorage);
-  const i64 start = file.trace ? now_ns() : 0;
   if (file.dirty) file.dirty->store(true);   // also when it fails: some of it may have arrived
   Result<i64> moved = transfer(file, Direction::kWrite, pieces);
-  if (!moved) return std::move(moved).error();
-  record_pieces(file, Direction::kWrite, start, pieces, *moved);
-  return ok_status();
+  return moved ? ok_status() : Status(std::move(moved).error());
 }
 
 Status PieceBatch::add(i64 offset, std::byte* data, i64 bytes) {
@@ -182,10 +201,10 @@ bool may_sieve_writes(const EngineFile& file) {
 
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end) {
   if (!file.comm || file.comm->size() == 1 || !may_sieve_writes(file)) return std::unique_ptr<HeldLock>();
-  const PhaseScope phase(file.counters, Phase::kLock);
-  const i64 start = file.trace ? now_ns() : 0;
+  TracedPhase phase(file, Phase::kLock);
   auto held = file.storage->lock(begin, end, /*exclusive=*/false);   // plain writers do not disturb each other
-  record(file, TraceKind::kLock, start, end - begin, begin, "plain write");
+  const i64 end_ns = phase.end();
+  if (file.trace) file.trace->record(TraceEvent{TraceKind::kLock, phase.start_ns(), end_ns, end - begin, begin, "plain write"});
   return held;
 }
 

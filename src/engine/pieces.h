@@ -28,11 +28,46 @@ class PieceReader {
   i64 offset_ = 0, left_ = 0;
 };
 
+// A phase whose begin and end the trace needs, too: one reading of the clock each.
+class TracedPhase {
+ public:
+  TracedPhase(const EngineFile& file, Phase phase);
+  ~TracedPhase() { end(); }
+  TracedPhase(const TracedPhase&) = delete;
+  TracedPhase& operator=(const TracedPhase&) = delete;
+  i64 start_ns() const { return start_ns_; }  // 0: nobody traces
+  i64 end();                                  // the time; 0: nobody traces
+
+ private:
+  const EngineFile& file_;
+  Phase before_ = Phase::kOwn;
+  i64 start_ns_ = 0;
+  bool open_ = true;
+};
+
+// Whether a call of the storage stayed in its buffer. With several threads on a file one may see another's: the trace then has
+// a request too many or too few.
+class AbsorbLook {
+ public:
+  explicit AbsorbLook(const EngineFile& file) : what_(file.trace ? file.storage->absorbing() : nullptr) {
+    if (what_) calls_ = what_->calls.load(std::memory_order_relaxed), requests_ = what_->requests.load(std::memory_order_relaxed);
+  }
+  bool absorbed() const { return what_ && what_->calls.load(std::memory_order_relaxed) != calls_; }
+  bool copied_only() const { return absorbed() && what_->requests.load(std::memory_order_relaxed) == requests_; }
+
+ private:
+  const Absorbing* what_;
+  i64 calls_ = 0, requests_ = 0;
+};
+
 // Storage calls of one access: counted, traced, and marked as having changed the file.
 Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
 void record(const EngineFile& file, TraceKind kind, i64 start_ns, i64 bytes, i64 offset, std::string_view detail = {});
-void record_pieces(const EngineFile& file, Direction direction, i64 start_ns, std::span<const IoPiece> pieces, i64 bytes);
+struct Span {
+  i64 start_ns = 0, end_ns = 0;
+};
+void record_pieces(const EngineFile& file, Direction direction, Span when, std::span<const IoPiece> pieces, i64 bytes);
 
 // Collects pieces, joins those that touch, and hands them to the storage kPiecesPerCall at a time.
 class PieceBatch {

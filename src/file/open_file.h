@@ -143,6 +143,7 @@ class OpenFile final : public File {
   std::unique_ptr<Comm> comm_;
   std::shared_ptr<NodeArena> arena_;   // null: not all ranks share memory
   Resolved resolved_{};
+  std::shared_ptr<TraceSink> trace_;   // null: nobody listens, or not open yet; outlives the storage, which tells it things
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<SharedCounter> counter_;
   Status counter_status_ = ok_status();
@@ -154,7 +155,6 @@ class OpenFile final : public File {
   std::atomic<bool> dirty_{false};
   PlanCache plans_;
   GaplessPatterns gapless_;
-  std::shared_ptr<TraceSink> trace_;   // null: nobody listens, or not open yet
   mutable std::atomic<i64> sketches_{0};   // of collective accesses told to it
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
 

@@ -47,6 +47,7 @@ void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
   facts.stripe_count = layout.stripe_count;
   facts.first_server = layout.first_server;
   trace_ = context_.tracer->file(facts);
+  storage_->trace_to(trace_.get());
   TraceStep step;
   step.kind = StepKind::kOpen;
   step.collective = true;
@@ -134,7 +135,7 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
   facts.collective = operation.collective;
   facts.waited = waited;
   facts.failed = !result.ok();
-  TraceEvent event{TraceKind::kAccess, operation.start_ns, now_ns(), result ? *result : 0};
+  TraceEvent event{TraceKind::kAccess, operation.start_ns, operation.counters.clock.last_ns(), result ? *result : 0};
   event.detail = operation.name;
   event.counters = &operation.counters;
   event.access = &facts;
@@ -143,7 +144,8 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
     const i64 position = operation.first_etype * operation.view->etype_bytes(), end = position + operation.file_bytes;
     event.offset = view.first_offset(position);
     facts.end_offset = view.last_offset(end);
-    facts.piece_bytes = view.cursor(position, end).next().bytes;
+    const bool whole = view.filetype->monotone() && facts.end_offset - event.offset == operation.file_bytes;
+    facts.piece_bytes = whole ? operation.file_bytes : view.cursor(position, end).next().bytes;
   }
   if (operation.collective && operation.entry) trace_sketch(operation);
   trace_->record(event);

@@ -8,8 +8,10 @@
 namespace mercutio {
 namespace {
 
-// What moving data costs when nothing else does: through the page cache of a node, and over a network.
-constexpr double kLocalBytesPerSecond = 3e9, kBytesPerSecond = 1e9;
+// What moving data costs where the job itself doesn't tell: through the page cache of a node, and over a network; and a piece of it
+// in an exchange.
+constexpr double kLocalBytesPerSecond = 3e9, kBytesPerSecond = 1e9, kPieceSeconds = 20e-9;
+constexpr i64 kTellingBytes = MiB;  // so many have to be moved before their rate tells anything
 constexpr double kReadAlikeBytes = 256.0 * 1024 * 1024;
 constexpr i64 kManyCalls = 1000, kManyTimes = 10;
 
@@ -52,10 +54,54 @@ const char* verb(Direction direction) {
   return direction == Direction::kRead ? "read" : "write";
 }
 
-double seconds_to_move(i64 bytes, const JobFile& file) {
+// Bytes a second of a rank, as the job's own large requests to this kind of file system had them.
+double rate_of(const Job& job, const JobFile& file, Direction direction) {
+  i64 bytes = 0, ns = 0;
+  for (const JobFile& other : job.files) {
+    const StorageTotals& part = other.all.storage[direction == Direction::kWrite ? 1 : 0];
+    if (other.file_system == file.file_system) bytes += part.large_bytes, ns += part.large_ns;
+  }
+  if (bytes >= kTellingBytes && ns > 0) return static_cast<double>(bytes) / seconds_of(ns);
   const char* const local[] = {"tmpfs", "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "overlay"};
   const bool cached = std::find(std::begin(local), std::end(local), file.file_system) != std::end(local);
-  return static_cast<double>(bytes) / (cached ? kLocalBytesPerSecond : kBytesPerSecond);
+  return cached ? kLocalBytesPerSecond : kBytesPerSecond;
+}
+
+// How long all ranks together take for accesses of so many bytes in so many pieces, once they are collective: as the job's own
+// collective accesses to this kind of file system, if it has any, the same way or else the other.
+double seconds_together(const Job& job, const JobFile& file, Direction direction, i64 bytes, i64 pieces) {
+  const auto ranks = static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
+  const double spread = static_cast<double>(pieces) * kPieceSeconds / ranks;
+  const Direction other_way = direction == Direction::kRead ? Direction::kWrite : Direction::kRead;
+  for (const Direction way : {direction, other_way}) {
+    i64 moved = 0, in_pieces = 0;
+    double seconds = 0;
+    for (const JobFile& other : job.files) {
+      const ClassTotals& all = of(other.all, way, true);
+      if (other.file_system != file.file_system || all.bytes == 0) continue;
+      moved += all.bytes, in_pieces += all.strided_calls;
+      seconds += worst(other, [way](const FileTotals& one) {
+        const ClassTotals& part = of(one, way, true);
+        return seconds_of(part.ns - part.phase_ns[static_cast<std::size_t>(Phase::kArrive)]);
+      });
+    }
+    if (moved >= kTellingBytes && seconds > 0)
+      return seconds * static_cast<double>(bytes) / static_cast<double>(moved) + (in_pieces > 0 ? 0 : spread);
+  }
+  return static_cast<double>(bytes) / rate_of(job, file, direction) + spread + 1e-3;
+}
+
+// What ranks wait for each other in turns, one being late now and then another, because what went before took them different
+// times: as much as even the rank waits that waits least.
+double waits_in_turns(const JobFile& file) {
+  double least = 1e300;
+  for (const FileTotals& one : file.by_rank) {
+    double arrive = 0;
+    for (const Direction way : {Direction::kRead, Direction::kWrite})
+      arrive += seconds_of(of(one, way, true).phase_ns[static_cast<std::size_t>(Phase::kArrive)]);
+    if (one.calls() > 0) least = std::min(least, arrive);
+  }
+  return least < 1e300 ? least : 0;
 }
 
 // The same data again and again: how many times it was read altogether, 0 if that is not it. Ranks read the same where
@@ -78,24 +124,28 @@ bool merges(const JobFile& file) {
 }
 
 template <Direction direction>
-std::optional<Looked> small(const Job&, const JobFile& file) {
+std::optional<Looked> small(const Job& job, const JobFile& file) {
   const ClassTotals& all = of(file.all, direction, false);
   if (all.calls < kManyCalls || 2 * all.small_calls < all.calls || 2 * all.strided_calls > all.calls) return {};
   if (direction == Direction::kRead && times_read(file) > 0) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
-  const double after = worst(file, [&file](const FileTotals& one) {
+  const double rate = rate_of(job, file, direction);
+  const double after = worst(file, [rate](const FileTotals& one) {
     const ClassTotals& part = of(one, direction, false);
     const double call = part.calls > 0 ? seconds_of(part.ns) / static_cast<double>(part.calls) : 0;
-    return seconds_to_move(part.bytes, file) + 10 * call;
+    return static_cast<double>(part.bytes) / rate + 10 * call;
   });
   const std::string word = verb(direction);
-  return Looked{now - after, number(all.calls) + " calls of " + average(all.bytes, all.calls) + " on average",
+  const i64 absorbed = file.all.storage[direction == Direction::kWrite ? 1 : 0].absorbed_calls;
+  return Looked{now - after,
+                number(all.calls) + " calls of " + average(all.bytes, all.calls) + " on average" +
+                    (absorbed > 0 ? ", " + number(absorbed) + " of them only as far as a buffer" : ""),
                 "move many records with one call: describe them with a datatype and MPI_File_set_view, then MPI_File_" +
                     word + "_all"};
 }
 
 template <Direction direction>
-std::optional<Looked> strided(const Job&, const JobFile& file) {
+std::optional<Looked> strided(const Job& job, const JobFile& file) {
   const ClassTotals& all = of(file.all, direction, false);
   if (all.calls == 0 || 10 * all.strided_calls < all.calls) return {};
   if (ranks_where(file, [](const FileTotals& one) { return of(one, direction, false).strided_calls > 0; }) < 2)
@@ -103,12 +153,29 @@ std::optional<Looked> strided(const Job&, const JobFile& file) {
   if (direction == Direction::kWrite && merges(file)) return {};
   if (direction == Direction::kRead && times_read(file) > 0) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
-  const double after = seconds_to_move(all.bytes, file) + 1e-3;
+  const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
+  const double after = seconds_together(job, file, direction, all.bytes, all.bytes / piece);
   const std::string word = verb(direction);
   return Looked{now - after,
                 number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls),
                 "replace MPI_File_" + word + " by MPI_File_" + word + "_all (MPI_File_" + word + "_at by MPI_File_" +
                     word + "_at_all)"};
+}
+
+// How many ranks' parts of the file lie on top of each other, on average.
+double overlap_of(const JobFile& file) {
+  const auto span = [](const FileTotals& one) {
+    i64 begin = 0, end = 0;
+    for (const bool collective : {false, true}) {
+      const ClassTotals& part = of(one, Direction::kWrite, collective);
+      if (part.begin_place > 0) begin = begin == 0 ? part.begin_place : std::min(begin, part.begin_place);
+      end = std::max(end, part.end_place);
+    }
+    return static_cast<double>(end - begin);
+  };
+  double parts = 0;
+  for (const FileTotals& one : file.by_rank) parts += span(one);
+  return span(file.all) > 0 ? std::max(1.0, parts / span(file.all)) : 1;
 }
 
 std::optional<Looked> merged_writes(const Job&, const JobFile& file) {
@@ -117,9 +184,10 @@ std::optional<Looked> merged_writes(const Job&, const JobFile& file) {
     return seconds_of(of(one, Direction::kWrite, false).ns + of(one, Direction::kWrite, true).ns);
   });
   const i64 written = of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes;
-  const double after = std::max(seconds_to_move(2 * written, file),
-                                now * static_cast<double>(written) /
-                                    static_cast<double>(written + file.all.merged_bytes + file.all.storage[1].bytes));
+  // Together, the file is read and written back once where the ranks' parts of it overlap. Where they don't, the new data alone moves
+  // when nothing is merged.
+  const double moved = static_cast<double>(written + file.all.merged_bytes + file.all.storage[1].bytes), overlap = overlap_of(file);
+  const double after = now * std::max(overlap >= 1.5 ? 1 / overlap : 0, static_cast<double>(written) / moved);
   const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
   return Looked{
       now - after,
@@ -141,10 +209,13 @@ std::optional<Looked> one_aggregator(const Job&, const JobFile& file) {
   if (calls == 0 || alone > calls || file.all.ranks < 4 || !says(file, TextKind::kNotes, "cb_nodes=1 ")) return {};
   if (ranks_where(file, [](const FileTotals& one) { return one.storage[0].calls + one.storage[1].calls > 0; }) != 1)
     return {};
-  const double now = worst(file, [](const FileTotals& one) {
-    return seconds_of(of(one, Direction::kWrite, true).ns + of(one, Direction::kRead, true).ns);
+  // What the one does, two would share; the others wait for it.
+  const double busy = worst(file, [](const FileTotals& one) {
+    i64 ns = 0;
+    for (const Phase phase : {Phase::kStorage, Phase::kCopy, Phase::kExchange, Phase::kSieve, Phase::kLock}) ns += one.phase_ns(phase);
+    return seconds_of(ns);
   });
-  return Looked{now / 2, "cb_nodes=1 with " + number(file.all.ranks) + " ranks: one of them makes all storage calls",
+  return Looked{busy / 2, "cb_nodes=1 with " + number(file.all.ranks) + " ranks: one of them makes all storage calls",
                 "drop the hint cb_nodes=1 (unset it in the program's Info or in MERCUTIO_HINTS): the number of "
                 "aggregators is chosen for you"};
 }
@@ -204,7 +275,7 @@ std::optional<Looked> reopened(const Job&, const JobFile& file) {
   if (opens < kManyTimes) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.open_ns + one.close_ns); });
   return Looked{
-      now * (1 - 1 / opens),
+      (now + waits_in_turns(file)) * (1 - 1 / opens),
       "opened " + number(static_cast<i64>(opens)) + " times, " + seconds_text(now) + " for opening and closing",
       "move MPI_File_open and MPI_File_close out of the loop; MPI_File_sync makes data visible in between"};
 }
@@ -213,7 +284,7 @@ std::optional<Looked> many_syncs(const Job&, const JobFile& file) {
   const double syncs = worst(file, [](const FileTotals& one) { return static_cast<double>(one.syncs); });
   if (syncs < kManyTimes) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.sync_ns); });
-  return Looked{now * (1 - 1 / syncs), number(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
+  return Looked{(now + waits_in_turns(file)) * (1 - 1 / syncs), number(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
                 "remove MPI_File_sync from the loop: what was written is safe after one sync before MPI_File_close"};
 }
 
@@ -311,22 +382,29 @@ static_assert(std::size(kLooks) == std::size(kRules));
 
 }  // namespace
 
-std::vector<Finding> find_causes(const Job& job) {
+std::vector<Finding> all_findings(const Job& job) {
   std::vector<Finding> found;
+  const double run = job.seconds - job.recording;  // as it would be without a trace
   for (const JobFile& file : job.files) {
     for (std::size_t i = 0; i < std::size(kRules); ++i) {
       std::optional<Looked> looked = kLooks[i](job, file);
       if (!looked) continue;
-      const bool costs = looked->seconds >= 0.01 * job.seconds;
-      if (!costs && kLooks[i] != ignored_hints) continue;
-      Finding finding{kRules[i].id,     kRules[i].title, file.name, std::min(looked->seconds, 0.98 * job.seconds), 1,
-                      looked->evidence, looked->remedy};
-      finding.factor = job.seconds > 0 ? job.seconds / (job.seconds - finding.seconds) : 1;
+      Finding finding{kRules[i].id, kRules[i].title, file.name, std::clamp(looked->seconds, 0.0, 0.98 * run), 1};
+      finding.worth = looked->seconds >= 0.01 * job.seconds || kLooks[i] == ignored_hints;
+      finding.evidence = looked->evidence;
+      finding.remedy = looked->remedy;
+      finding.factor = run > 0 ? run / (run - finding.seconds) : 1;
       found.push_back(std::move(finding));
     }
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Finding& a, const Finding& b) { return a.seconds > b.seconds; });
+  return found;
+}
+
+std::vector<Finding> find_causes(const Job& job) {
+  std::vector<Finding> found = all_findings(job);
+  std::erase_if(found, [](const Finding& finding) { return !finding.worth; });
   return found;
 }
 

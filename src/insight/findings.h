@@ -16,11 +16,14 @@ struct Finding {
   std::string file;
   double seconds = 0;    // of the job that would be saved
   double factor = 1;     // the job would be so many times faster
+  bool worth = true;     // saying: it costs a hundredth of the job, or costs nothing by its nature
   std::string evidence;  // the numbers behind it
   std::string remedy;    // a line to paste, or what to change
 };
 
-// The most expensive first. What costs less than a hundredth of the job is left out.
+// All that is there, the most expensive first.
+std::vector<Finding> all_findings(const Job& job);
+// Those worth saying.
 std::vector<Finding> find_causes(const Job& job);
 
 // At most twenty lines for people.

@@ -63,6 +63,38 @@ TEST(Findings, SmallIndependentCalls) {
       "");
 }
 
+// What the job itself shows of rates is what is reckoned with, and time of the trace is none of the run.
+TEST(Findings, TheJobsOwnRatesCount) {
+  const auto slow = [](i64, FileTotals& f) {
+    calls(f.of(Direction::kWrite, false), 100'000, 1000, 4 * kSecond);
+    f.storage[1].large_bytes = 100 * MiB;
+    f.storage[1].large_ns = 2 * kSecond;
+  };
+  const Finding found = find_causes(job_with(4, slow))[0];
+  EXPECT_NEAR(found.seconds, 4 - 1e8 / (50 * MiB), 0.01);
+  const auto together = [](i64, FileTotals& f) {
+    calls(f.of(Direction::kRead, false), 50, MiB, 3 * kSecond);
+    f.of(Direction::kRead, false).strided_calls = 50;
+    calls(f.of(Direction::kWrite, true), 25, MiB, kSecond);
+    f.of(Direction::kWrite, true).strided_calls = 25;
+    f.of(Direction::kWrite, true).phase_ns[static_cast<std::size_t>(Phase::kArrive)] = kSecond / 2;
+  };
+  const std::vector<Finding> all = find_causes(job_with(4, together));
+  const auto strided = std::find_if(all.begin(), all.end(), [](const Finding& one) { return one.id == "strided_reads"; });
+  ASSERT_NE(strided, all.end());
+  EXPECT_NEAR(strided->seconds, 3 - 2 * 0.5, 0.01);
+  Job job = job_with(4, slow);
+  job.recording = 5;
+  EXPECT_NEAR(find_causes(job)[0].factor, 5 / (5 - found.seconds), 0.01);
+}
+
+TEST(Findings, WhatCostsNothingIsThereButNotSaid) {
+  const Job job = job_with(2, [](i64, FileTotals& f) { f.syncs = 100, f.sync_ns = 1; });
+  EXPECT_EQ(first_of(job), "");
+  ASSERT_EQ(all_findings(job).size(), 1u);
+  EXPECT_FALSE(all_findings(job)[0].worth);
+}
+
 TEST(Findings, StridedIndependentCalls) {
   const auto strided = [](Direction direction) {
     return [direction](i64, FileTotals& f) {
@@ -76,20 +108,27 @@ TEST(Findings, StridedIndependentCalls) {
 }
 
 TEST(Findings, ReadModifyWrite) {
-  const Job job = job_with(4, [](i64, FileTotals& f) {
-    ClassTotals& writes = f.of(Direction::kWrite, false);
-    calls(writes, 50, MiB, 5 * kSecond);
-    writes.strided_calls = 50;
-    f.merged_bytes = 400 * MiB;
-    f.storage[1].bytes = 400 * MiB;
-  });
+  const auto merging = [](bool overlapping) {
+    return [overlapping](i64, FileTotals& f) {
+      ClassTotals& writes = f.of(Direction::kWrite, false);
+      calls(writes, 50, MiB, 5 * kSecond);
+      writes.strided_calls = 50;
+      if (overlapping) writes.begin_place = 1, writes.end_place = 400 * MiB;
+      f.merged_bytes = 400 * MiB;
+      f.storage[1].bytes = 400 * MiB;
+    };
+  };
+  const Job job = job_with(4, merging(false));
   EXPECT_EQ(first_of(job), "merged_writes");
+  EXPECT_NEAR(find_causes(job)[0].seconds, 5 * (1 - 50.0 / 850), 0.01);
+  EXPECT_NEAR(find_causes(job_with(4, merging(true)))[0].seconds, 5 * (1 - 1 / 4.0), 0.01) << "all read and write the same windows";
 }
 
 TEST(Findings, OneAggregatorOnlyWhereItWasAskedFor) {
   const auto through_one = [](i64 rank, FileTotals& f) {
     calls(f.of(Direction::kWrite, true), 10, MiB, 4 * kSecond);
     f.storage[1].calls = rank == 0 ? 10 : 0;
+    f.of(Direction::kWrite, true).phase_ns[static_cast<std::size_t>(rank == 0 ? Phase::kStorage : Phase::kWait)] = 3 * kSecond;
   };
   EXPECT_EQ(first_of(job_with(4, through_one, "cb_nodes=1 (info): applied\n")), "one_aggregator");
   EXPECT_EQ(first_of(job_with(4, through_one)), "");

@@ -11,7 +11,7 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 2;
+inline constexpr i64 kTraceVersion = 3;
 
 enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kSections };
 
@@ -36,6 +36,7 @@ struct PieceHeader {
   i64 texts_left_out = 0;
   i64 steps_left_out = 0;  // calls after the last step: once one finds no room, none is kept any more
   i64 shapes_left_out = 0;
+  i64 own_ns = 0;          // that recording took between the program's calls, from a sample
   std::array<Section, kSections> sections{};
   std::array<char, 64> host{};
   std::array<char, 192> program{};

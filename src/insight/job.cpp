@@ -72,7 +72,7 @@ bool believable(const StepRecord& step) {
 bool believable(const PieceHeader& header) {
   const auto time = [](i64 ns) { return ns >= 0 && ns <= kMostNumber; };
   return header.ranks > 0 && header.rank >= 0 && header.rank < header.ranks && header.bin_ns > 0 &&
-         header.event_stride > 0 && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns);
+         header.event_stride > 0 && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns);
 }
 
 Result<RankTrace> parse_piece(ConstBytes piece) {
@@ -208,7 +208,10 @@ Job job_of(std::vector<RankTrace> traces) {
     job.program = text_of(trace.header.program);
     job.ranks = trace.header.ranks;
     job.finished = job.finished && trace.header.end_ns > 0;
-    job.seconds = std::max(job.seconds, static_cast<double>(trace.end_ns()) * 1e-9);
+    if (const double seconds = static_cast<double>(trace.end_ns()) * 1e-9; seconds > job.seconds) {
+      job.seconds = seconds;
+      job.recording = std::min(static_cast<double>(trace.header.own_ns) * 1e-9, seconds);
+    }
     hosts.insert(text_of(trace.header.host));
     for (std::size_t slot = 0; slot < trace.files.size(); ++slot) {
       const FileRecord& record = trace.files[slot];

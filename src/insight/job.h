@@ -50,6 +50,7 @@ struct Job {
   std::vector<JobFile> files;     // the one that took longest first
   bool finished = true;           // all ranks reached their end
   double seconds = 0;             // of the rank that ran longest
+  double recording = 0;           // of these: what the trace itself took between the program's calls
   i64 hosts = 0;
   double held_seconds(std::size_t trace) const;  // in I/O
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace mercutio {
@@ -202,8 +203,27 @@ i64 Recorder::call_number(i64 file, std::string_view name) {
   return named->second;
 }
 
+// Every so many times the clock is read before and after: what recording costs the program between its calls, which is no
+// time of the run without it.
+class Recorder::OwnTime {
+ public:
+  explicit OwnTime(Recorder& recorder) : recorder_(recorder), start_ns_(recorder.samples_++ % kEvery == 0 ? now_ns() : 0) {}
+  ~OwnTime() {
+    if (start_ns_ > 0) recorder_.header_->own_ns += kEvery * (now_ns() - start_ns_);
+  }
+  OwnTime(const OwnTime&) = delete;
+  OwnTime& operator=(const OwnTime&) = delete;
+
+ private:
+  static constexpr i64 kEvery = 61;
+  Recorder& recorder_;
+  const i64 start_ns_;
+};
+
 void Recorder::record(i64 file, const TraceEvent& event) {
   std::lock_guard lock(mutex_);
+  std::optional<OwnTime> own;
+  if (event.kind == TraceKind::kAccess) own.emplace(*this);
   FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
   const i64 ns = event.end_ns - event.start_ns;
   const i64 at = event.start_ns - steady_start_ns_;
@@ -237,6 +257,10 @@ void Recorder::record(i64 file, const TraceEvent& event) {
     case TraceKind::kStorageWrite:
       add_storage(totals, event);
       break;
+    case TraceKind::kAbsorbedRead:
+    case TraceKind::kAbsorbedWrite:
+      totals.storage[event.kind == TraceKind::kAbsorbedWrite ? 1 : 0].absorbed_calls += event.pieces;
+      return;
     case TraceKind::kAccess:
       add_access(file, event);
       break;
@@ -257,7 +281,8 @@ void Recorder::add_storage(FileTotals& totals, const TraceEvent& event) {
   part.span_bytes += event.span;
   part.pieces += event.pieces;
   part.ns += ns;
-  part.small_calls += event.bytes < kSmallBytes ? 1 : 0;
+  if (event.bytes < kSmallBytes) ++part.small_calls;
+  else part.large_bytes += event.bytes, part.large_ns += ns;
   part.misaligned_calls += unit > 0 && event.offset % unit != 0 ? 1 : 0;
   part.longest_ns = std::max(part.longest_ns, ns);
   ++part.sizes[static_cast<std::size_t>(size_bucket(event.bytes))];
@@ -305,7 +330,8 @@ void Recorder::add_to_bins(const TraceEvent& event) {
   TimeBin* bins = records<TimeBin>(kBinsSection);
   const i64 begin = std::max<i64>(0, event.start_ns - steady_start_ns_);
   const i64 end = std::max(begin + 1, event.end_ns - steady_start_ns_);
-  while ((end - 1) / header_->bin_ns >= section.capacity) {
+  i64 final_bin = (end - 1) / header_->bin_ns;
+  for (; final_bin >= section.capacity; final_bin /= 2) {
     for (i64 i = 0; i < section.capacity; ++i) {
       TimeBin sum;
       for (i64 from = 2 * i; from < std::min(2 * i + 2, section.count); ++from) {
@@ -322,9 +348,9 @@ void Recorder::add_to_bins(const TraceEvent& event) {
   const std::size_t way = event.access->direction == Direction::kWrite ? 1 : 0;
   const i64 width = header_->bin_ns;
   i64 left = event.bytes;
-  for (i64 bin = begin / width; bin <= (end - 1) / width; ++bin) {
+  for (i64 bin = begin / width; bin <= final_bin; ++bin) {
     const i64 inside = std::min(end, (bin + 1) * width) - std::max(begin, bin * width);
-    const bool last = bin == (end - 1) / width;
+    const bool last = bin == final_bin;
     const i64 share = last ? left
                            : static_cast<i64>(static_cast<double>(event.bytes) * static_cast<double>(inside) /
                                               static_cast<double>(end - begin));
@@ -332,7 +358,7 @@ void Recorder::add_to_bins(const TraceEvent& event) {
     bins[bin].ns[way] += inside;
     left -= share;
   }
-  section.count = std::max(section.count, (end - 1) / width + 1);
+  section.count = std::max(section.count, final_bin + 1);
 }
 
 void Recorder::thin_out() {
@@ -397,6 +423,7 @@ bool Recorder::continues(const StepRecord& last, const StepRecord& next) const {
 // A loop that walks through the file is one record.
 void Recorder::step(i64 file, i64 open, const TraceStep& step) {
   std::lock_guard lock(mutex_);
+  const OwnTime own(*this);
   Section& section = header_->sections[kStepsSection];
   if (section.capacity == 0) return;
   StepRecord record;

@@ -56,7 +56,10 @@ class Recorder final : public Tracer {
   void thin_out();
   bool continues(const StepRecord& last, const StepRecord& next) const;
 
+  class OwnTime;
+
   mutable std::mutex mutex_;
+  i64 samples_ = 0;
   std::byte* base_;
   i64 bytes_;
   PieceHeader* header_;

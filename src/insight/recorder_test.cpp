@@ -129,7 +129,7 @@ TEST(Recorder, DamagedPiecesAreErrors) {
 // ---- what the layers above and below say of a real access
 // --------------------------------------------------------------
 
-Job run_collective(i64 ranks, bool late_rank) {
+Job run_collective(i64 ranks, int late_ms = 0) {
   static std::atomic<int> last{0};
   const std::string name = "memory:recorder-test-" + std::to_string(++last);
   auto world = make_in_process_world(ranks);
@@ -156,7 +156,7 @@ Job run_collective(i64 ranks, bool late_rank) {
       write.collective = true;
       write.offset = rank * 100'000;
       write.memory = Memory{data.data(), contiguous_bytes(), 100'000};
-      if (late_rank && rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(late_ms));
       EXPECT_TRUE((*file)->access(write).ok());
       auto started = (*file)->start(write, nullptr);
       ASSERT_TRUE(started.ok());
@@ -173,7 +173,7 @@ Job run_collective(i64 ranks, bool late_rank) {
 }
 
 TEST(Recorder, PhasesAddUpToTheTimeOfTheCalls) {
-  const Job job = run_collective(4, false);
+  const Job job = run_collective(4);
   ASSERT_EQ(job.files.size(), 1u);
   FileTotals all = job.files[0].all;
   const ClassTotals& writes = all.of(Direction::kWrite, true);
@@ -181,8 +181,7 @@ TEST(Recorder, PhasesAddUpToTheTimeOfTheCalls) {
   EXPECT_EQ(writes.bytes, 800'000);
   i64 phases = 0;
   for (const i64 ns : writes.phase_ns) phases += ns;
-  EXPECT_LE(phases, writes.ns);
-  EXPECT_GE(phases, writes.ns - writes.ns / 5 - 8 * 20'000'000);  // the clock stops a moment before the call ends
+  EXPECT_EQ(phases, writes.ns);
   EXPECT_EQ(all.unwaited_calls, 4);
   EXPECT_EQ(all.opens, 4);
   EXPECT_EQ(all.closes, 4);
@@ -193,7 +192,7 @@ TEST(Recorder, PhasesAddUpToTheTimeOfTheCalls) {
 }
 
 TEST(Recorder, TextsTellHintsNotesAndPlans) {
-  const Job job = run_collective(2, false);
+  const Job job = run_collective(2);
   std::string hints, notes, plans;
   for (const TraceText& text : job.files[0].texts) {
     (text.kind == TextKind::kHints ? hints : text.kind == TextKind::kNotes ? notes : plans) += text.text;
@@ -204,12 +203,48 @@ TEST(Recorder, TextsTellHintsNotesAndPlans) {
   EXPECT_NE(plans.find("strategy"), std::string::npos) << plans;
 }
 
+// The others may be held up, too, by something else: then later.
 TEST(Recorder, WhoComesLateWaitsLeast) {
-  const Job job = run_collective(3, true);
-  const auto arrive = [&](std::size_t rank) { return job.files[0].by_rank[rank].phase_ns(Phase::kArrive); };
-  EXPECT_GE(arrive(0), 150'000'000);
-  EXPECT_GE(arrive(2), 150'000'000);
-  EXPECT_LT(arrive(1), arrive(0) / 2);
+  bool seen = false;
+  for (int late_ms = 50; late_ms <= 6400 && !seen; late_ms *= 2) {
+    const Job job = run_collective(3, late_ms);
+    const auto arrive = [&](std::size_t rank) { return job.files[0].by_rank[rank].phase_ns(Phase::kArrive); };
+    seen = arrive(0) >= i64{late_ms} * 500'000 && arrive(2) >= i64{late_ms} * 500'000 && arrive(1) < arrive(0) / 2;
+  }
+  EXPECT_TRUE(seen);
+}
+
+TEST(Recorder, WhatABufferAbsorbsIsNoRequest) {
+  auto comms = make_in_process_world(1);
+  auto recorder = make();
+  auto progress = make_progress_thread();
+  DatarepRegistry datareps;
+  OpenCall call;
+  call.file_name = "memory:recorder-test-absorbed";
+  call.amode.read_write = call.amode.create = true;
+  auto file = open_file(std::move(comms[0]), call, Context{progress.get(), &datareps, recorder.get()});
+  ASSERT_TRUE(file.ok());
+  std::vector<std::byte> data(64);
+  AccessCall access;
+  access.name = "MPI_File_write_at";
+  access.direction = Direction::kWrite;
+  access.memory = Memory{data.data(), contiguous_bytes(), 64};
+  for (access.offset = 0; access.offset < 64'000; access.offset += 64) ASSERT_TRUE((*file)->access(access).ok());
+  access.direction = Direction::kRead;
+  for (access.offset = 0; access.offset < 64'000; access.offset += 64) ASSERT_TRUE((*file)->access(access).ok());
+  ASSERT_TRUE((*file)->close().ok());
+  recorder->finish();
+  const auto traces = parse_trace(recorder->snapshot({}));
+  ASSERT_TRUE(traces.ok());
+  const FileTotals& totals = traces->front().files[0].totals;
+  const ClassTotals& writes = totals.classes[1];
+  EXPECT_EQ(writes.calls, 1000);
+  EXPECT_EQ(totals.storage[1].bytes, 64'000);
+  EXPECT_EQ(totals.storage[1].absorbed_calls, 992);
+  EXPECT_EQ(totals.storage[1].calls, 8 + 1);
+  EXPECT_EQ(totals.storage[0].absorbed_calls, 992);
+  EXPECT_LE(totals.storage[0].calls, 8 + 2);
+  EXPECT_GT(writes.phase_ns[static_cast<std::size_t>(Phase::kCopy)], 0);
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ inline constexpr i64 kSmallBytes = 64 * KiB;  // a call below costs more than mo
 #define MERCUTIO_STORAGE_TOTALS(F)                                                                              \
   F(calls, kSum)                                                                                                \
   F(bytes, kSum) F(span_bytes, kSum) F(pieces, kSum) F(ns, kSum) F(small_calls, kSum) F(misaligned_calls, kSum) \
-      F(longest_ns, kMax)
+      F(longest_ns, kMax) F(absorbed_calls, kSum) F(large_bytes, kSum) F(large_ns, kSum)
+// absorbed_calls: accesses that a buffer took or served; large_*: of requests that are not small.
 #define MERCUTIO_TOTAL_FIELD(name, fold) i64 name = 0;
 
 // Accesses of one kind: independent or collective, read or write. Places are offsets in the file plus one; 0: none yet.

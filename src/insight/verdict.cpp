@@ -15,8 +15,8 @@ std::string percent(double part, double whole) {
   return text;
 }
 
-std::string count_of(i64 number, const char* what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+std::string count_of(i64 number, const std::string& what, const std::string& many = "") {
+  return std::to_string(number) + " " + (number == 1 ? what : many.empty() ? what + "s" : many);
 }
 
 // File names and hints may hold anything.
@@ -32,6 +32,7 @@ struct Sums {
   double held = 0, files = 0;  // files: opening, closing, synchronising
   std::array<double, kPhases> phases{};
   double read = 0, written = 0;
+  i64 calls = 0, absorbed = 0, requests = 0;
 };
 
 Sums sums_of(const Job& job) {
@@ -44,6 +45,8 @@ Sums sums_of(const Job& job) {
       sums.phases[i] += static_cast<double>(all.phase_ns(static_cast<Phase>(i))) * 1e-9;
     for (std::size_t i = 0; i < kClasses; ++i)
       (i % 2 == 0 ? sums.read : sums.written) += static_cast<double>(all.classes[i].bytes);
+    sums.calls += all.calls();
+    for (const StorageTotals& part : all.storage) sums.absorbed += part.absorbed_calls, sums.requests += part.calls;
   }
   return sums;
 }
@@ -91,6 +94,10 @@ std::string verdict(const Job& job) {
          " longest: " + seconds_text(worst) + "\n";
   out += "  " + count_of(static_cast<i64>(job.files.size()), "file") + ", " + bytes_text(sums.written) + " written, " +
          bytes_text(sums.read) + " read\n";
+  if (sums.absorbed > 0) {
+    out += "  of " + count_of(sums.calls, "access", "accesses") + ", " + std::to_string(sums.absorbed) + " only went as far as a buffer; storage had " +
+           count_of(sums.requests, "request") + "\n";
+  }
   out += "  time: " + split_of(sums) + "\n";
   const std::vector<Finding> found = find_causes(job);
   if (found.empty()) out += "  nothing stands out\n";

@@ -66,7 +66,7 @@ class Buffered final : public Storage {
     const i64 bytes = bytes_of(pieces);
     {
       std::lock_guard guard(mutex_);
-      if (ahead_.touched_by(pieces)) ahead_.bytes.clear();
+      if (ahead_.touched_by(pieces)) forget_ahead();
       const bool follows = buffering_.write_behind && writes_.continued_by(pieces);
       if (follows && small(bytes)) return absorb(pieces, bytes);
       MERCUTIO_TRY(write_out());
@@ -126,6 +126,11 @@ class Buffered final : public Storage {
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override;
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }
+  const Absorbing* absorbing() const override { return &absorbing_; }
+  void trace_to(TraceSink* sink) override {
+    std::lock_guard guard(mutex_);
+    sink_ = sink;
+  }
 
  private:
   class Unlocking;
@@ -134,13 +139,27 @@ class Buffered final : public Storage {
 
   Status settle_here() {
     std::lock_guard guard(mutex_);
-    ahead_.bytes.clear();
+    forget_ahead();
     return write_out();
+  }
+  void forget_ahead() {
+    ahead_.bytes.clear();
+    told(TraceKind::kAbsorbedRead, served_);
   }
   Result<i64> absorb(std::span<const IoPiece> pieces, i64 bytes);
   Status write_out();
   Result<i64> serve(std::span<const IoPiece> pieces);
   Status refill(i64 offset);
+  void count(i64& calls) {
+    ++calls;
+    absorbing_.calls.fetch_add(1, std::memory_order_relaxed);
+  }
+  i64 begin_request() {
+    absorbing_.requests.fetch_add(1, std::memory_order_relaxed);
+    return sink_ ? now_ns() : 0;
+  }
+  void end_request(TraceKind kind, i64 start_ns, const IoPiece& whole, i64 moved);
+  void told(TraceKind kind, i64& calls);
 
   std::unique_ptr<Storage> inner_;
   const Buffering buffering_;
@@ -150,7 +169,27 @@ class Buffered final : public Storage {
   i64 oldest_ns_ = 0;   // of what is kept
   i64 ahead_bytes_ = kFirstAheadBytes;
   i64 locks_ = 0;
+  TraceSink* sink_ = nullptr;
+  i64 kept_ = 0, served_ = 0;   // accesses that were absorbed and not yet told of
+  Absorbing absorbing_;
 };
+
+void Buffered::end_request(TraceKind kind, i64 start_ns, const IoPiece& whole, i64 moved) {
+  if (!sink_) return;
+  TraceEvent event{kind, start_ns, now_ns(), moved, whole.offset};
+  event.span = whole.bytes;
+  sink_->record(event);
+}
+
+void Buffered::told(TraceKind kind, i64& calls) {
+  if (sink_ && calls > 0) {
+    const i64 now = now_ns();
+    TraceEvent event{kind, now, now};
+    event.pieces = calls;
+    sink_->record(event);
+  }
+  calls = 0;
+}
 
 Result<i64> Buffered::absorb(std::span<const IoPiece> pieces, i64 bytes) {
   const i64 now = now_ns();
@@ -163,25 +202,30 @@ Result<i64> Buffered::absorb(std::span<const IoPiece> pieces, i64 bytes) {
     oldest_ns_ = now;
   }
   for (const IoPiece& piece : pieces) behind_.bytes.insert(behind_.bytes.end(), piece.data, piece.data + piece.bytes);
+  count(kept_);
   return bytes;
 }
 
 Status Buffered::write_out() {
   if (behind_.empty()) return ok_status();
   const IoPiece whole{behind_.begin, behind_.bytes.data(), static_cast<i64>(behind_.bytes.size())};
+  const i64 start_ns = begin_request();
   Result<i64> moved = inner_->write(std::span(&whole, 1));
+  end_request(TraceKind::kStorageWrite, start_ns, whole, moved ? *moved : 0);
   if (!moved) {
     Error error = moved.error();
     error.what += " (data of earlier writes, kept in memory until now: mercutio_write_behind)";
     return error;
   }
   behind_.bytes.clear();
+  told(TraceKind::kAbsorbedWrite, kept_);
   return ok_status();
 }
 
 // From the buffer, which is filled again as often as the pieces need it. Ends where the file does.
 Result<i64> Buffered::serve(std::span<const IoPiece> pieces) {
   i64 moved = 0;
+  count(served_);
   for (const IoPiece& piece : pieces) {
     for (i64 done = 0; done < piece.bytes;) {
       const i64 at = piece.offset + done;
@@ -202,7 +246,9 @@ Status Buffered::refill(i64 offset) {
   ahead_.bytes.resize(static_cast<size_t>(ahead_bytes_));
   ahead_bytes_ = std::min(2 * ahead_bytes_, buffering_.buffer_bytes);
   const IoPiece whole{offset, ahead_.bytes.data(), static_cast<i64>(ahead_.bytes.size())};
+  const i64 start_ns = begin_request();
   Result<i64> got = inner_->read(std::span(&whole, 1));
+  end_request(TraceKind::kStorageRead, start_ns, whole, got ? *got : 0);
   ahead_.bytes.resize(got ? static_cast<size_t>(*got) : 0);
   return got ? ok_status() : Status(got.error());
 }

@@ -5,6 +5,8 @@
 // that is enough, by MPI's rules of consistency (MPI 14.6.1), is for the file to know. An error of what was kept belongs to
 // the call that has to write it out, at the latest sync() or close(); the data stays until it is written.
 //
+// A trace has what reaches the file as requests of the storage, and the number of accesses that didn't, told when they have ended.
+//
 // Cost: one copy of what is absorbed; memory: one buffer a direction, allocated when the first access is absorbed.
 #pragma once
 

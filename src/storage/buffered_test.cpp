@@ -54,6 +54,36 @@ TEST_F(BufferedTest, AppendsBecomeFewRequests) {
   ASSERT_TRUE(storage->close().ok());
 }
 
+// What reaches the file by itself, and how many accesses were in it: in the order in which they ended.
+TEST_F(BufferedTest, ASinkHearsOfRequestsAndOfWhatIsAbsorbed) {
+  struct Heard final : TraceSink {
+    std::vector<TraceEvent> events;
+    void record(const TraceEvent& event) override { events.push_back(event); }
+  } heard;
+  auto storage = open();
+  storage->trace_to(&heard);
+  for (i64 i = 0; i < 20; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
+  EXPECT_EQ(storage->absorbing()->calls, 12);
+  EXPECT_EQ(storage->absorbing()->requests, 0);
+  EXPECT_TRUE(heard.events.empty()) << "calls that pass through are told of by who makes them";
+  ASSERT_TRUE(storage->settle().ok());
+  for (i64 i = 0; i < 20; ++i) read(*storage, 10 * i, 10);
+  ASSERT_TRUE(storage->close().ok());
+  struct Expected {
+    TraceKind kind;
+    i64 offset, bytes, pieces;
+  };
+  const Expected expected[] = {{TraceKind::kStorageWrite, 80, 120, 1}, {TraceKind::kAbsorbedWrite, -1, 0, 12},
+                               {TraceKind::kStorageRead, 80, 120, 1},  {TraceKind::kAbsorbedRead, -1, 0, 12}};
+  ASSERT_EQ(heard.events.size(), std::size(expected));
+  for (size_t i = 0; i < std::size(expected); ++i) {
+    EXPECT_EQ(heard.events[i].kind, expected[i].kind) << i;
+    EXPECT_EQ(heard.events[i].offset, expected[i].offset) << i;
+    EXPECT_EQ(heard.events[i].bytes, expected[i].bytes) << i;
+    EXPECT_EQ(heard.events[i].pieces, expected[i].pieces) << i;
+  }
+}
+
 TEST_F(BufferedTest, SequentialReadsBecomeFewRequests) {
   auto file = plain();
   std::vector<std::byte> all(10000, std::byte{3});

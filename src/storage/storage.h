@@ -9,6 +9,7 @@
 // - `close`: reports what the operating system says; after it no call is allowed. Destruction closes silently.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,6 +50,12 @@ class Transfer {
   virtual Result<i64> wait() = 0;
 };
 
+// Of a storage that takes or serves small accesses from a buffer: how many calls of read and write stayed there, and how many
+// requests it made for them by itself.
+struct Absorbing {
+  std::atomic<i64> calls{0}, requests{0};
+};
+
 class Storage {
  public:
   virtual ~Storage() = default;
@@ -65,6 +72,11 @@ class Storage {
   virtual Status close() = 0;
   // Hands on what it keeps of earlier writes, and forgets what it has read ahead; others see the data then as after write().
   virtual Status settle() { return ok_status(); }
+
+  // Null: every call reaches the file.
+  virtual const Absorbing* absorbing() const { return nullptr; }
+  // From now on it tells the sink of the requests it makes by itself, and of what it absorbs. The sink must outlive it.
+  virtual void trace_to(TraceSink* /*sink*/) {}
 
   // Blocks until [begin, end) is locked against other processes and other Storage objects of this process.
   // Fails with kUnsupportedOperation where traits().can_lock is false.

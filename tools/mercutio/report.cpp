@@ -164,13 +164,14 @@ void put_files(Json& json, const Job& job) {
 
 void put_findings(Json& json, const Job& job) {
   json.key("findings").open('[');
-  for (const Finding& finding : find_causes(job)) {
+  for (const Finding& finding : all_findings(job)) {
     json.open('{');
     json.key("id").value(finding.id);
     json.key("title").value(finding.title);
     json.key("file").value(finding.file);
     json.key("seconds").value(finding.seconds);
     json.key("factor").value(finding.factor);
+    json.key("worth").value(finding.worth);
     json.key("evidence").value(finding.evidence);
     json.key("remedy").value(finding.remedy);
     json.close('}');

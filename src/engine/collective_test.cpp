@@ -72,14 +72,6 @@ std::vector<OwnedAccess> patchwork(Random& random, Direction direction, i64 rank
   return all;
 }
 
-// Ranks that write the same bytes in one collective leave it open whose are kept; in memory that they share, that is a race,
-// by their own order. TSan is not to be asked about it: there such ranks go by messages.
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kRacesAreReported = true;
-#else
-constexpr bool kRacesAreReported = false;
-#endif
-
 // With the right to the node's memory, or by messages alone.
 Channel channel_of(Comm& comm, i64 tag, bool shares_memory) {
   Channel channel{&comm, tag};

@@ -119,6 +119,10 @@ const char* name_of(TraceKind kind) {
       return "access";
     case TraceKind::kBlocked:
       return "blocked";
+    case TraceKind::kAbsorbedRead:
+      return "absorbed_read";
+    case TraceKind::kAbsorbedWrite:
+      return "absorbed_write";
   }
   return "other";
 }

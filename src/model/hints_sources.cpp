@@ -152,7 +152,9 @@ std::vector<KnownProfile> profiles_of_file(const std::string& path) {
     std::string text;
     if (::stat(place.path.c_str(), &status) != 0 || !read_file(place.path, status, text).empty()) continue;
     const HintFile file = parse_hint_toml(text);
-    const bool named = std::any_of(file.sections.begin(), file.sections.end(), [&](const HintSection& section) { return glob_matches(section.glob, path); });
+    const bool named = std::any_of(file.sections.begin(), file.sections.end(), [&](const HintSection& section) {
+      return !section.hints.empty() && glob_matches(section.glob, path);
+    });
     if (named && is_for(file.profile, file.profile.application, path, 0)) known.push_back({file.profile, place.path});
   }
   return known;

@@ -14,10 +14,10 @@ FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files tr
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites model-long fuzz bench bench-nodes sanitize asan tsan docs report-picture report-opens bench-tracing install tidy format clean \
-        setup-demo setup-segmentation setup-check setup-fuzz setup-suites
+.PHONY: demo segmentation check build test suites apps model-long fuzz bench bench-nodes sanitize asan tsan docs report-picture report-opens bench-tracing install tidy format clean \
+        setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-apps
 
-setup-demo setup-segmentation setup-check setup-fuzz setup-suites: setup-%:
+setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-apps: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -48,6 +48,10 @@ segmentation: setup-segmentation
 # Third-party suites through Mercutio and on the host's own I/O; writes docs/conformance.md.
 suites: setup-suites build
 	@.venv/bin/python scripts/suites.py --lib $(BUILD)/lib/libmercutio.so --write docs/conformance.md $(SUITES)
+
+# Applications as Debian ships them, on Open MPI's own I/O and through Mercutio: their files must be the same.
+apps: setup-apps build
+	@MERCUTIO=$(abspath $(BUILD))/bin/mercutio tests/apps/packaged/run.sh $(APPS)
 
 # The long form of the seeded model test (100,000 cases and more).
 model-long: build

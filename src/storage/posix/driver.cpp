@@ -141,7 +141,13 @@ class PosixStorage final : public Storage {
   }
 
   const Traits& traits() const override { return traits_; }
-  Layout layout() override { return traits_.file_system == "lustre" ? lustre_layout(fd_->get()) : Layout{}; }
+  // Asked for at each collective access, a round trip to the metadata server; and it stays as the file was created.
+  Layout layout() override {
+    if (traits_.file_system != "lustre") return {};
+    std::lock_guard guard(layout_mutex_);
+    if (layout_.stripe_bytes == 0) layout_ = lustre_layout(fd_->get());
+    return layout_;
+  }
 
  private:
   Error no_locks() const {
@@ -155,6 +161,8 @@ class PosixStorage final : public Storage {
   std::shared_ptr<AsyncQueue> queue_;
   const Traits traits_;
   std::shared_ptr<LockState> locks_;
+  std::mutex layout_mutex_;
+  Layout layout_;
 };
 
 class PosixDriver final : public Driver {

@@ -1,6 +1,7 @@
 #include "arguments.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "model/size_text.h"
 
@@ -49,7 +50,7 @@ Result<i64> Arguments::number(const std::string& name, i64 otherwise) const {
   return *value;
 }
 
-std::string help_text(const std::string& usage, const std::vector<Option>& known) {
+static std::string help_text(const std::string& usage, const std::vector<Option>& known) {
   std::string text = usage + "\n\n";
   for (const Option& option : known) {
     std::string left = std::string("  --") + option.name + (option.value ? std::string(" ") + option.value : "");
@@ -57,6 +58,18 @@ std::string help_text(const std::string& usage, const std::vector<Option>& known
     text += left + option.help + "\n";
   }
   return text;
+}
+
+int run_command(const Command& command, int argc, char** argv, const std::function<Status(const Arguments&)>& body) {
+  const auto arguments = Arguments::parse(argc, argv, command.options);
+  if (arguments && arguments->has("help")) {
+    std::printf("%s", help_text(command.usage, command.options).c_str());
+    return 0;
+  }
+  const Status done = arguments ? body(*arguments) : Status(arguments.error());
+  if (done) return 0;
+  std::fprintf(stderr, "%s: %s\n", command.name, done.error().what.c_str());
+  return done.error().cls == ErrorClass::kArg ? 2 : 1;
 }
 
 }  // namespace mercutio::remote

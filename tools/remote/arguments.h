@@ -1,6 +1,7 @@
-// Command lines of mercutiod and mercutio-connect: long options with a value, flags, and words.
+// Command lines of mercutiod, mercutio-connect, -cp and -route: long options with a value, flags, and words.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,13 @@ class Arguments {
   std::vector<std::string> words_;
 };
 
-std::string help_text(const std::string& usage, const std::vector<Option>& known);
+struct Command {
+  const char* name;    // as messages call it: "mercutio cp"
+  const char* usage;   // what --help says before the options
+  const std::vector<Option>& options;
+};
+
+// Its exit code: 0; 2 where the command line is wrong (kArg); else 1. An Error is said on standard error.
+int run_command(const Command& command, int argc, char** argv, const std::function<Status(const Arguments&)>& body);
 
 }  // namespace mercutio::remote

@@ -73,7 +73,24 @@ Result<std::function<void(const std::string&)>> audit_log(const Arguments& argum
   });
 }
 
-void leave_terminal() {
+sigset_t block_ends() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int one : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, one);
+  sigprocmask(SIG_BLOCK, &ends, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return ends;
+}
+
+Status detach(const Arguments& arguments) {
+  const pid_t child = arguments.has("detach") ? ::fork() : 0;
+  if (child < 0) return error_from_errno("fork", errno);
+  if (child > 0) ::_exit(0);
+  return ok_status();
+}
+
+void leave_terminal(const Arguments& arguments) {
+  if (!arguments.has("detach")) return;
   ::setsid();
   const int null_fd = ::open("/dev/null", O_RDWR);
   for (int fd = 0; fd <= 2; ++fd) ::dup2(null_fd, fd);

@@ -1,6 +1,8 @@
 // What mercutiod, mercutio-route and mercutio-connect have in common.
 #pragma once
 
+#include <signal.h>
+
 #include <functional>
 
 #include "arguments.h"
@@ -17,7 +19,12 @@ Result<Key> key_from_file(const std::string& path);   // kAccess: others may rea
 // Lines of --audit FILE, of standard error without it; nothing where there is none (--detach).
 Result<std::function<void(const std::string&)>> audit_log(const Arguments& arguments);
 
-void leave_terminal();                 // the background, after --detach
+// SIGINT, SIGTERM and SIGHUP, from now on for whoever waits for them; SIGPIPE is ignored.
+sigset_t block_ends();
+
+// With --detach this goes on in a child, which says what is wrong: whoever reads its output waits for the end of it.
+Status detach(const Arguments& arguments);
+void leave_terminal(const Arguments& arguments);     // the child's, when it is ready
 std::string announced(const std::string& address);   // what clients should use: this host's name for a wildcard
 
 }  // namespace mercutio::remote

@@ -235,22 +235,14 @@ Status connect(const Arguments& arguments) {
   return ok_status();
 }
 
-int main_of(int argc, char** argv) {
-  const auto arguments = Arguments::parse(argc, argv, kOptions);
-  if (arguments && arguments->has("help")) {
-    std::printf("%s", help_text("mercutio connect --root NAME=/DIR[:rw] user@host\nStarts mercutiod there by ssh; afterwards programs here "
-                                "open mercutio://host/NAME/file.", kOptions).c_str());
-    return 0;
-  }
-  const Status done = arguments ? connect(*arguments) : Status(arguments.error());
-  if (done) return 0;
-  std::fprintf(stderr, "mercutio connect: %s\n", done.error().what.c_str());
-  return done.error().cls == ErrorClass::kArg ? 2 : 1;
-}
+const Command kCommand{"mercutio connect",
+                       "mercutio connect --root NAME=/DIR[:rw] user@host\nStarts mercutiod there by ssh; afterwards programs here "
+                       "open mercutio://host/NAME/file.",
+                       kOptions};
 
 }  // namespace
 }  // namespace mercutio::remote
 
 int main(int argc, char** argv) {
-  return mercutio::remote::main_of(argc, argv);
+  return mercutio::remote::run_command(mercutio::remote::kCommand, argc, argv, mercutio::remote::connect);
 }

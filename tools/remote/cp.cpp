@@ -184,7 +184,8 @@ std::string target_for(const std::string& source, const std::string& target) {
   return target + (target.ends_with('/') ? "" : "/") + source.substr(source.rfind('/') + 1);
 }
 
-Status run(const Arguments& arguments) {
+Status copy(const Arguments& arguments) {
+  signal(SIGPIPE, SIG_IGN);
   const std::vector<std::string>& words = arguments.words();
   if (words.size() < 2)
     return Error{ErrorClass::kArg, "for example: mercutio cp result.nc mercutio://far.example/data/run1/ (a slash at the end: into that directory)"};
@@ -204,22 +205,11 @@ Status run(const Arguments& arguments) {
   return ok_status();
 }
 
-int main_of(int argc, char** argv) {
-  const auto arguments = Arguments::parse(argc, argv, kOptions);
-  if (arguments && arguments->has("help")) {
-    std::printf("%s", help_text("mercutio cp [options] SOURCE... TARGET\nCopies files; either side may be mercutio://host/root/path.", kOptions).c_str());
-    return 0;
-  }
-  signal(SIGPIPE, SIG_IGN);
-  const Status done = arguments ? run(*arguments) : Status(arguments.error());
-  if (done) return 0;
-  std::fprintf(stderr, "mercutio cp: %s\n", done.error().what.c_str());
-  return done.error().cls == ErrorClass::kArg ? 2 : 1;
-}
+const Command kCommand{"mercutio cp", "mercutio cp [options] SOURCE... TARGET\nCopies files; either side may be mercutio://host/root/path.", kOptions};
 
 }  // namespace
 }  // namespace mercutio::remote
 
 int main(int argc, char** argv) {
-  return mercutio::remote::main_of(argc, argv);
+  return mercutio::remote::run_command(mercutio::remote::kCommand, argc, argv, mercutio::remote::copy);
 }

@@ -69,18 +69,16 @@ Result<ServerOptions> options_from(const Arguments& arguments) {
   return options;
 }
 
-Status serve(const Arguments& arguments, ServerOptions options) {
+Status serve(const Arguments& arguments) {
+  MERCUTIO_LET(ServerOptions options, options_from(arguments));
   MERCUTIO_LET(const i64 idle_s, arguments.number("idle", 3600));
   MERCUTIO_LET(options.log, audit_log(arguments));
-  sigset_t ends;
-  sigemptyset(&ends);
-  for (const int one : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, one);
-  sigprocmask(SIG_BLOCK, &ends, nullptr);
-  signal(SIGPIPE, SIG_IGN);
+  MERCUTIO_TRY(detach(arguments));
+  const sigset_t ends = block_ends();
   MERCUTIO_LET(const auto server, Server::start(options));
   std::printf("mercutiod %u %s %d %d\n", kProtocolVersion, announced(options.address).c_str(), server->port(), ::getpid());
   std::fflush(stdout);
-  if (arguments.has("detach")) leave_terminal();
+  leave_terminal(arguments);
   for (;;) {
     const timespec second{1, 0};
     if (sigtimedwait(&ends, nullptr, &second) > 0) return ok_status();
@@ -88,35 +86,14 @@ Status serve(const Arguments& arguments, ServerOptions options) {
   }
 }
 
-int complain(const Error& error) {
-  std::fprintf(stderr, "mercutiod: %s\n", error.what.c_str());
-  return error.cls == ErrorClass::kArg ? 2 : 1;
-}
-
-// With --detach the parent stays until the child is in the background or has failed: its output is a pipe until then.
-int run(int argc, char** argv) {
-  const auto arguments = Arguments::parse(argc, argv, kOptions);
-  if (!arguments) return complain(arguments.error());
-  if (arguments->has("help")) {
-    std::printf("%s", help_text("mercutiod --listen ADDRESS[:PORT] --root NAME=/DIR[:rw] --key-fd N\n"
-                                "Serves files to Mercutio programs on another cluster; 'mercutio connect' starts it.",
-                                kOptions).c_str());
-    return 0;
-  }
-  auto options = options_from(*arguments);
-  if (!options) return complain(options.error());
-  if (arguments->has("detach")) {
-    const pid_t child = ::fork();
-    if (child < 0) return complain(error_from_errno("fork", errno));
-    if (child > 0) return 0;   // the child says what is wrong; the reader waits for the end of the output
-  }
-  const Status served = serve(*arguments, std::move(*options));
-  return served ? 0 : complain(served.error());
-}
+const Command kCommand{"mercutiod",
+                       "mercutiod --listen ADDRESS[:PORT] --root NAME=/DIR[:rw] --key-fd N\n"
+                       "Serves files to Mercutio programs on another cluster; 'mercutio connect' starts it.",
+                       kOptions};
 
 }  // namespace
 }  // namespace mercutio::remote
 
 int main(int argc, char** argv) {
-  return mercutio::remote::run(argc, argv);
+  return mercutio::remote::run_command(mercutio::remote::kCommand, argc, argv, mercutio::remote::serve);
 }

@@ -55,50 +55,29 @@ Result<RouterOptions> options_from(const Arguments& arguments) {
   return options;
 }
 
-Status route(const Arguments& arguments, RouterOptions options) {
+Status route(const Arguments& arguments) {
+  MERCUTIO_LET(RouterOptions options, options_from(arguments));
   MERCUTIO_LET(options.log, audit_log(arguments));
-  sigset_t ends;
-  sigemptyset(&ends);
-  for (const int one : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, one);
-  sigprocmask(SIG_BLOCK, &ends, nullptr);
-  signal(SIGPIPE, SIG_IGN);
+  MERCUTIO_TRY(detach(arguments));
+  const sigset_t ends = block_ends();
   MERCUTIO_LET(const auto router, Router::start(options));
   std::printf("mercutio-route 1 %s %d\n", announced(options.address).c_str(), router->port());
   std::fflush(stdout);
-  if (arguments.has("detach")) leave_terminal();
+  leave_terminal(arguments);
   int which = 0;
   while (sigwait(&ends, &which) != 0) {
   }
   return ok_status();
 }
 
-int complain(const Error& error) {
-  std::fprintf(stderr, "mercutio route: %s\n", error.what.c_str());
-  return error.cls == ErrorClass::kArg ? 2 : 1;
-}
-
-int run(int argc, char** argv) {
-  const auto arguments = Arguments::parse(argc, argv, kOptions);
-  if (!arguments) return complain(arguments.error());
-  if (arguments->has("help")) {
-    std::printf("%s", help_text("mercutio route --listen ADDRESS[:PORT] --to ADDRESS:PORT --key-file FILE\n"
-                                "Passes connections of Mercutio programs on to servers that they have no route to.", kOptions).c_str());
-    return 0;
-  }
-  auto options = options_from(*arguments);
-  if (!options) return complain(options.error());
-  if (arguments->has("detach")) {
-    const pid_t child = ::fork();
-    if (child < 0) return complain(error_from_errno("fork", errno));
-    if (child > 0) return 0;
-  }
-  const Status routed = route(*arguments, std::move(*options));
-  return routed ? 0 : complain(routed.error());
-}
+const Command kCommand{"mercutio route",
+                       "mercutio route --listen ADDRESS[:PORT] --to ADDRESS:PORT --key-file FILE\n"
+                       "Passes connections of Mercutio programs on to servers that they have no route to.",
+                       kOptions};
 
 }  // namespace
 }  // namespace mercutio::remote
 
 int main(int argc, char** argv) {
-  return mercutio::remote::run(argc, argv);
+  return mercutio::remote::run_command(mercutio::remote::kCommand, argc, argv, mercutio::remote::route);
 }

@@ -18,7 +18,7 @@ Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Da
   bool types_ok = e.ok() && f.ok();
   TypeSpecRef bytes = byte_type();
   if (displacement == MPI_DISPLACEMENT_CURRENT) displacement = File::kDisplacementCurrent;
-  MERCUTIO_TRY(handle.file->set_view(displacement, types_ok ? *e : bytes, types_ok ? *f : bytes, datarep ? datarep : "",
+  MERCUTIO_TRY(handle.file->set_view(displacement, types_ok ? *e : bytes, types_ok ? *f : bytes, plain_datarep_name(datarep ? datarep : ""),
                                      items_of(info), std::move(argument_error)));
   handle.etype = is_named(etype) ? etype : MPI_DATATYPE_NULL;
   handle.filetype = is_named(filetype) ? filetype : MPI_DATATYPE_NULL;

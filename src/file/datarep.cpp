@@ -3,8 +3,18 @@
 
 namespace mercutio {
 
+std::string plain_datarep_name(const std::string& name) {
+  for (const char* const capital : {"NATIVE", "INTERNAL", "EXTERNAL32"}) {
+    if (name != capital) continue;
+    std::string plain = name;
+    for (char& c : plain) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return plain;
+  }
+  return name;
+}
+
 Status DatarepRegistry::add(RegisteredDatarep datarep) {
-  const std::string name = datarep.name;
+  const std::string name = plain_datarep_name(datarep.name);
   if (name.empty()) return Error{ErrorClass::kArg, "a data representation needs a name"};
   const bool of_the_standard = name == "native" || name == "internal" || name == "external32";
   std::lock_guard lock(mutex_);

@@ -25,6 +25,9 @@ struct RegisteredDatarep {
   bool converts() const { return read || write; }
 };
 
+// ROMIO and OMPIO take the standard's names in capitals, too, and programs use them.
+std::string plain_datarep_name(const std::string& name);
+
 class DatarepRegistry {
  public:
   Status add(RegisteredDatarep datarep);                    // kDupDatarep, kArg for a bad name

@@ -1,6 +1,8 @@
 // 14.5: data representations. external32 against byte images written out by hand, for every basic type and every kind of
 // access; registered representations with real conversion functions, whose calls are checked (position, count, datatype,
 // extra_state); extents by representation.
+#include <strings.h>
+
 #include "access_kinds.h"
 
 typedef unsigned char Byte;
@@ -233,6 +235,24 @@ static void internal(void) {
   CHECK_OK(MPI_File_close(&fh));
 }
 
+// ROMIO and OMPIO take the standard's names in capitals, too.
+static void capitals(void) {
+  static const char *const names[] = {"NATIVE", "EXTERNAL32", "native"};
+  MPI_File fh = ck_create("f");
+  for (int i = 0; i < 3; ++i) {
+    char datarep[MPI_MAX_DATAREP_STRING];
+    MPI_Offset displacement;
+    MPI_Datatype etype, filetype;
+    MPI_Aint extent = -1;
+    CHECK_OK(MPI_File_set_view(fh, 0, MPI_LONG, MPI_LONG, names[i], MPI_INFO_NULL));
+    CHECK_OK(MPI_File_get_view(fh, &displacement, &etype, &filetype, datarep));
+    CHECK(!strcasecmp(datarep, names[i]));
+    CHECK_OK(MPI_File_get_type_extent(fh, MPI_LONG, &extent));
+    if (ck_is_mercutio()) CHECK_INT(extent, i == 1 ? 4 : 8);
+  }
+  CHECK_OK(MPI_File_close(&fh));
+}
+
 static void check_extent(MPI_File fh, MPI_Datatype type, MPI_Aint want) {
   MPI_Aint extent = -1;
   CHECK_OK(MPI_File_get_type_extent(fh, type, &extent));
@@ -272,6 +292,7 @@ int main(int argc, char **argv) {
   RUN_FOR_KINDS(external32_long, 0, kPlainKinds);
   RUN_FOR_KINDS(external32_conversion_error, 0, kKinds);
   RUN(internal);
+  RUN(capitals);
   RUN(extents);
   return ck_finish();
 }

@@ -33,7 +33,10 @@ class Fault : public ::testing::Test {
     OpenOptions options;
     options.write = options.create = true;
     auto storage = resolve("memory:fault").driver->open("fault", options);
-    return (new File(team_.id()))->adopt(make_faulty(std::move(*storage), plan_), files_);
+    auto file = std::make_unique<File>(team_.id());
+    const int handle = file->adopt(make_faulty(std::move(*storage), plan_), files_);
+    if (handle != 0) (void)file.release();   // it is closed by its handle
+    return handle;
   }
   void fail_next(unsigned kind, i64 nth = 0) {
     plan_->kinds = kind;

@@ -106,7 +106,7 @@ wheel() {
 setup_build() {
   apt_packages required cmake ninja-build g++ make pkg-config python3 python3-venv ca-certificates
   apt_packages required libgtest-dev liburing-dev libhwloc-dev libcli11-dev libtomlplusplus-dev
-  apt_packages required libssl-dev libxxhash-dev   # for remote files only
+  apt_packages required libssl-dev libxxhash-dev liblz4-dev   # for remote files only
 }
 
 setup_demo() {

@@ -56,6 +56,8 @@ Result<bool> Channel::receive(Frame& frame, i64 most_bytes, i64 limit_ms) {
   frame.payload.resize(static_cast<size_t>(frame.header.payload_bytes()));
   MERCUTIO_LET(const bool whole, fill(frame.payload, end_ns));
   if (!whole) return Error{ErrorClass::kIo, "the client closed the stream inside a frame", ECONNRESET};
+  frame.lz4 = lz4_;
+  MERCUTIO_TRY(unseal(frame.header, frame.payload, lz4_ ? most_bytes : 0));
   return true;
 }
 

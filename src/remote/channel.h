@@ -13,6 +13,7 @@ namespace mercutio::remote {
 struct Frame {
   FrameHeader header;
   Buffer payload;
+  bool lz4 = false;   // what is answered may be encoded
   ConstBytes body() const { return ConstBytes(payload).first(static_cast<size_t>(header.body_bytes)); }
   ConstBytes data() const { return ConstBytes(payload).subspan(static_cast<size_t>(header.body_bytes)); }
 };
@@ -22,7 +23,8 @@ class Channel {
   Channel(std::unique_ptr<TlsStream> stream, std::string peer) : stream_(std::move(stream)), peer_(std::move(peer)) {}
 
   Status shake_hands(i64 limit_ms);
-  // False: the other end closed the stream. kIo: cut, silent for too long, or not a frame of at most `most_bytes`.
+  void allow_lz4() { lz4_ = true; }   // before the next frame is received
+  // False: the other end closed the stream. kIo: cut, silent for too long, damaged, or not a frame of at most `most_bytes` of data.
   Result<bool> receive(Frame& frame, i64 most_bytes, i64 limit_ms);
   Status send(ConstBytes frame, i64 limit_ms);
   void cut();   // any thread; who waits gets an error
@@ -32,6 +34,7 @@ class Channel {
   Status wait_for(Wants wants, i64 end_ns);
   Result<bool> fill(Bytes bytes, i64 end_ns);
 
+  bool lz4_ = false;
   std::mutex tls_;
   std::timed_mutex sending_;
   std::unique_ptr<TlsStream> stream_;

@@ -4,6 +4,7 @@
 //   server address port           one or more; the ranks of a program spread over them
 //   via address port key          a router on the way, 'mercutio route'; more of them in the order of the way
 //   streams 4                     the most connections of a process to its server, 1 to 16
+//   compress lz4                  file data goes compressed where it shrinks; none: never
 //   timeout_ms, silence_ms, patience_ms, write_behind, read_ahead    see docs/internals/remote.md
 #pragma once
 
@@ -32,6 +33,7 @@ struct Connection {
   std::vector<Endpoint> servers;
   std::vector<Hop> hops;
   i64 streams = 4;
+  bool lz4 = false;
   i64 timeout_ms = 300'000;       // for one request but a lock, which may wait for ever while its server lives
   i64 silence_ms = 30'000;        // a stream that says nothing for so long is cut and made anew
   i64 patience_ms = 60'000;       // without any stream for so long, the server is gone

@@ -53,6 +53,7 @@ void Link::drop() {
   out_done_ = in_done_ = 0;
   in_payload_ = ping_sent = has_more_ = false;
   routing_.reset();
+  welcome_ = {};
 }
 
 short Link::events() const {
@@ -165,8 +166,8 @@ Status Link::receive(const OnFrame& on_frame) {
 }
 
 Status Link::take_frame(const OnFrame& on_frame) {
-  const ConstBytes payload = ConstBytes(in_).first(static_cast<size_t>(header_.payload_bytes()));
-  if (!payload_is_whole(header_, payload)) return Error{ErrorClass::kIo, "a frame arrived damaged", EBADMSG};
+  MERCUTIO_TRY(unseal(header_, in_, uses(kLz4) ? welcome_.block_bytes : 0));
+  const ConstBytes payload = in_;
   ping_sent = false;
   if (state_ == State::kGreeting) return take_welcome(header_, payload);
   if (header_.kind == Kind::kPong) return ok_status();
@@ -186,6 +187,7 @@ Status Link::take_welcome(const FrameHeader& header, ConstBytes payload) {
   if (welcome_.version != kProtocolVersion || welcome_.block_bytes < 1 || welcome_.block_bytes > kMaxDataBytes ||
       welcome_.credit_bytes < 1)
     return Error{ErrorClass::kIo, "the server's welcome makes no sense: install the same Mercutio on both sides", EPROTO};
+  welcome_.capabilities &= hello_.capabilities;
   state_ = State::kReady;
   retries = 0;
   return ok_status();

@@ -15,6 +15,7 @@ class Link {
   State state() const { return state_; }
   bool ready() const { return state_ == State::kReady; }
   const Welcome& welcome() const { return welcome_; }
+  bool uses(u64 capability) const { return (welcome_.capabilities & capability) != 0; }
 
   // Begins to connect. What the link was before is forgotten.
   struct Way {

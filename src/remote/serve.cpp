@@ -33,8 +33,7 @@ void Server::serve(const std::shared_ptr<Channel>& channel) {
 Result<std::shared_ptr<ServedSession>> Server::greet(const std::shared_ptr<Channel>& channel) {
   Frame frame;
   MERCUTIO_LET(const bool there, channel->receive(frame, 0, options_.handshake_ms));
-  if (!there || frame.header.kind != Kind::kHello || !payload_is_whole(frame.header, frame.payload))
-    return wrong_protocol("it did not say hello");
+  if (!there || frame.header.kind != Kind::kHello) return wrong_protocol("it did not say hello");
   MERCUTIO_LET(const Hello hello, get_message<Hello>(frame.body()));
   Result<std::shared_ptr<ServedSession>> session = session_of(hello, channel);
   if (!session) {
@@ -44,6 +43,8 @@ Result<std::shared_ptr<ServedSession>> Server::greet(const std::shared_ptr<Chann
     return session.error();
   }
   Welcome welcome;
+  welcome.capabilities = hello.capabilities & kLz4;
+  if (welcome.capabilities & kLz4) channel->allow_lz4();
   welcome.block_bytes = options_.block_bytes;
   welcome.credit_bytes = options_.credit_bytes;
   welcome.host = operations_.host;
@@ -84,7 +85,6 @@ Status Server::serve_frames(const std::shared_ptr<Channel>& channel, const std::
     if (frame.use_count() > 1) frame = std::make_shared<Frame>();   // somebody else is still busy with the last one
     MERCUTIO_LET(const bool there, channel->receive(*frame, options_.block_bytes, options_.silence_ms));
     if (!there) return ok_status();
-    if (!payload_is_whole(frame->header, frame->payload)) return wrong_protocol("a frame arrived damaged");
     if (frame->header.kind == Kind::kPing) {
       MERCUTIO_TRY(channel->send(frame_of(Kind::kPong, frame->header.id, {}), options_.silence_ms));
     } else if (is_request(frame->header.kind)) {

@@ -53,6 +53,7 @@ Result<std::shared_ptr<Session>> Session::make(const Connection& connection, i64
   session->hello_.session_high = id[0];
   session->hello_.session_low = id[1];
   session->hello_.client = process_name();
+  session->hello_.capabilities = connection.lz4 ? kLz4 : 0;
   MERCUTIO_TRY(session->open_wakes());
   session->last_contact_ns_ = session->last_needed_ns_ = now_ns();
   session->lanes_[0].thread = start_thread([s = session.get()] { s->run(); });
@@ -256,8 +257,8 @@ void Session::encode(Lane& lane, const Sending& sending) {
   sending.job->put_message(sending.part, sending.define, out);
   FrameMade made{sending.job->kind(), sending.id, static_cast<i64>(out.size() - start) - kHeaderBytes};
   made.elsewhere = sending.job->put_data(sending.part, out);
-  seal(out, start, made);
-  if (!made.elsewhere.empty()) lane.link.send_from(made.elsewhere, sending.job);
+  made.lz4 = lane.link.uses(kLz4);
+  if (const ConstBytes rest = seal(out, start, made); !rest.empty()) lane.link.send_from(rest, sending.job);
   ++counts_.requests;
   counts_.definitions += sending.define ? 1 : 0;
   counts_.request_bytes += kHeaderBytes + made.body_bytes;

@@ -1,5 +1,10 @@
 #include "remote/wire.h"
 
+#include <lz4.h>
+
+#include <algorithm>
+#include <cerrno>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -7,7 +12,7 @@ namespace mercutio::remote {
 namespace {
 
 // Where the fields of a header stand.
-constexpr size_t kBodyAt = 0, kDataAt = 4, kKindAt = 8, kReservedAt = 10, kCheckAt = 12, kIdAt = 16, kChecksumAt = 24;
+constexpr size_t kBodyAt = 0, kDataAt = 4, kKindAt = 8, kEncodingAt = 10, kCheckAt = 12, kIdAt = 16, kChecksumAt = 24;
 
 struct KindName {
   Kind kind;
@@ -45,6 +50,50 @@ Error not_a_frame(const char* why) {
   return Error{ErrorClass::kIo, std::string("the other end does not speak this protocol: ") + why};
 }
 
+Error damaged_frame() {
+  return Error{ErrorClass::kIo, "a frame arrived damaged", EBADMSG};
+}
+
+constexpr size_t kLengthBytes = 4;           // before a block
+constexpr size_t kSmallestSqueezed = 512;    // less data goes as it is
+constexpr size_t kLeastGain = 16;            // and so does what doesn't shrink by this part of it: decoding costs time, too
+
+// The data, in the buffer from `data_at` on or elsewhere, is in the buffer as a block afterwards, or nothing has changed.
+bool squeeze(Buffer& buffer, size_t data_at, ConstBytes elsewhere) {
+  const size_t end = buffer.size(), bytes = elsewhere.empty() ? end - data_at : elsewhere.size();
+  if (bytes < kSmallestSqueezed) return false;
+  const size_t most = bytes - bytes / kLeastGain - kLengthBytes;
+  buffer.resize(end + kLengthBytes + most);
+  const std::byte* const data = elsewhere.empty() ? buffer.data() + data_at : elsewhere.data();
+  std::byte* const block = buffer.data() + end + kLengthBytes;
+  const int squeezed = LZ4_compress_default(reinterpret_cast<const char*>(data), reinterpret_cast<char*>(block), static_cast<int>(bytes),
+                                            static_cast<int>(most));
+  if (squeezed <= 0) return buffer.resize(end), false;
+  store(buffer.data() + end, htole32(static_cast<std::uint32_t>(bytes)));
+  buffer.erase(buffer.begin() + static_cast<std::ptrdiff_t>(data_at), buffer.begin() + static_cast<std::ptrdiff_t>(end));
+  buffer.resize(data_at + kLengthBytes + static_cast<size_t>(squeezed));
+  return true;
+}
+
+Status decode(FrameHeader& header, Buffer& payload, i64 most_decoded) {
+  const size_t body = static_cast<size_t>(header.body_bytes);
+  const ConstBytes data = ConstBytes(payload).subspan(body);
+  if (data.size() < kLengthBytes) return damaged_frame();
+  const i64 bytes = le32toh(load<std::uint32_t>(data.data()));
+  if (bytes > most_decoded)
+    return Error{ErrorClass::kIo, "a frame's data would be longer than was granted when it is decoded", EPROTO};
+  Buffer plain(body + static_cast<size_t>(bytes));
+  std::copy_n(payload.begin(), body, plain.begin());
+  const ConstBytes block = data.subspan(kLengthBytes);
+  const int decoded = LZ4_decompress_safe(reinterpret_cast<const char*>(block.data()), reinterpret_cast<char*>(plain.data() + body),
+                                          static_cast<int>(block.size()), static_cast<int>(bytes));
+  if (decoded != bytes) return damaged_frame();
+  payload.swap(plain);
+  header.data_bytes = bytes;
+  header.encoding = Encoding::kPlain;
+  return ok_status();
+}
+
 }  // namespace
 
 const char* kind_name(Kind kind) {
@@ -65,7 +114,7 @@ void write_header(const FrameHeader& header, std::byte* out) {
   store(out + kBodyAt, htole32(static_cast<std::uint32_t>(header.body_bytes)));
   store(out + kDataAt, htole32(static_cast<std::uint32_t>(header.data_bytes)));
   store(out + kKindAt, htole16(static_cast<std::uint16_t>(header.kind)));
-  store(out + kReservedAt, std::uint16_t{0});
+  store(out + kEncodingAt, htole16(static_cast<std::uint16_t>(header.encoding)));
   store(out + kIdAt, htole64(header.id));
   store(out + kChecksumAt, htole64(header.checksum));
   store(out + kCheckAt, htole32(header_check(out)));
@@ -75,8 +124,10 @@ Result<FrameHeader> parse_header(ConstBytes bytes) {
   if (bytes.size() < static_cast<size_t>(kHeaderBytes)) return not_a_frame("a header was cut short");
   const std::byte* in = bytes.data();
   if (le32toh(load<std::uint32_t>(in + kCheckAt)) != header_check(in)) return not_a_frame("a header is damaged");
-  if (load<std::uint16_t>(in + kReservedAt) != 0) return not_a_frame("a reserved field is not zero");
+  const std::uint16_t encoding = le16toh(load<std::uint16_t>(in + kEncodingAt));
+  if (encoding > static_cast<std::uint16_t>(Encoding::kLz4)) return not_a_frame("an unknown encoding");
   FrameHeader header;
+  header.encoding = static_cast<Encoding>(encoding);
   header.kind = static_cast<Kind>(le16toh(load<std::uint16_t>(in + kKindAt)));
   header.body_bytes = le32toh(load<std::uint32_t>(in + kBodyAt));
   header.data_bytes = le32toh(load<std::uint32_t>(in + kDataAt));
@@ -87,17 +138,18 @@ Result<FrameHeader> parse_header(ConstBytes bytes) {
   return header;
 }
 
-bool payload_is_whole(const FrameHeader& header, ConstBytes payload) {
-  return static_cast<i64>(payload.size()) == header.payload_bytes() && checksum_of(payload) == header.checksum;
+Status unseal(FrameHeader& header, Buffer& payload, i64 most_decoded) {
+  if (static_cast<i64>(payload.size()) != header.payload_bytes()) return damaged_frame();
+  if (header.encoding == Encoding::kLz4) MERCUTIO_TRY(decode(header, payload, most_decoded));
+  return checksum_of(payload) == header.checksum ? ok_status() : Status(damaged_frame());
 }
 
-void seal(Buffer& buffer, size_t start, const FrameMade& made) {
+ConstBytes seal(Buffer& buffer, size_t start, const FrameMade& made) {
   const ConstBytes here = ConstBytes(buffer).subspan(start + kHeaderBytes);
   FrameHeader header;
   header.kind = made.kind;
   header.id = made.id;
   header.body_bytes = made.body_bytes;
-  header.data_bytes = static_cast<i64>(here.size() + made.elsewhere.size()) - made.body_bytes;
   if (made.elsewhere.empty()) {
     header.checksum = checksum_of(here);
   } else {
@@ -107,13 +159,19 @@ void seal(Buffer& buffer, size_t start, const FrameMade& made) {
     XXH3_64bits_update(&state, made.elsewhere.data(), made.elsewhere.size());
     header.checksum = XXH3_64bits_digest(&state);
   }
+  const size_t data_at = start + static_cast<size_t>(kHeaderBytes + made.body_bytes);
+  const bool squeezed = made.lz4 && squeeze(buffer, data_at, made.elsewhere);
+  header.encoding = squeezed ? Encoding::kLz4 : Encoding::kPlain;
+  const ConstBytes rest = squeezed ? ConstBytes() : made.elsewhere;
+  header.data_bytes = static_cast<i64>(buffer.size() - data_at + rest.size());
   write_header(header, buffer.data() + start);
+  return rest;
 }
 
 Buffer frame_of(Kind kind, u64 id, const Buffer& body) {
   Buffer frame(kHeaderBytes);
   frame.insert(frame.end(), body.begin(), body.end());
-  seal(frame, 0, {kind, id, static_cast<i64>(body.size())});
+  (void)seal(frame, 0, {kind, id, static_cast<i64>(body.size())});
   return frame;
 }
 

@@ -40,6 +40,7 @@ inline constexpr std::uint32_t kProtocolVersion = 1;
 inline constexpr i64 kHeaderBytes = 32;
 inline constexpr i64 kMaxBodyBytes = 4 * MiB;
 inline constexpr i64 kMaxDataBytes = 16 * MiB;
+inline constexpr u64 kLz4 = 1;   // a capability: file data may be an LZ4 block
 
 enum class Kind : std::uint16_t {
   kHello = 1,
@@ -63,19 +64,24 @@ enum class Kind : std::uint16_t {
 bool is_request(Kind kind);
 const char* kind_name(Kind kind);
 
+enum class Encoding : std::uint16_t { kPlain = 0, kLz4 = 1 };   // of a frame's file data; LZ4: a u32, its length when decoded, then a block
+
 struct FrameHeader {
   Kind kind = Kind::kPing;
+  Encoding encoding = Encoding::kPlain;
   u64 id = 0;             // of the request; 0 outside requests and replies
   i64 body_bytes = 0;     // the message
-  i64 data_bytes = 0;     // file data after it
-  u64 checksum = 0;       // of body and data
+  i64 data_bytes = 0;     // file data after it, as it is encoded
+  u64 checksum = 0;       // of body and data, the data as it is when decoded
   i64 payload_bytes() const { return body_bytes + data_bytes; }
   bool operator==(const FrameHeader&) const = default;
 };
 void write_header(const FrameHeader& header, std::byte* out);        // kHeaderBytes
 Result<FrameHeader> parse_header(ConstBytes bytes);                  // kIo: not a frame of this protocol
 u64 checksum_of(ConstBytes bytes);                                   // XXH3, 64 bits, seed 0
-bool payload_is_whole(const FrameHeader& header, ConstBytes payload);
+// Decodes and checks what came with a header, which afterwards tells of what `payload` holds. kIo: it is damaged, or encoded data
+// would be longer than `most_decoded` bytes, which is known before there is memory for it.
+Status unseal(FrameHeader& header, Buffer& payload, i64 most_decoded);
 
 // One message's fields in order: the same list writes and reads them.
 class BodyWriter {
@@ -159,7 +165,7 @@ class BodyReader {
 
 struct Hello {
   std::uint32_t lowest = kProtocolVersion, highest = kProtocolVersion;
-  u64 capabilities = 0;                  // none are defined in version 1
+  u64 capabilities = 0;                  // what it would like: kLz4
   u64 session_high = 0, session_low = 0; // chosen by the client at random
   bool fresh = true;                     // the client was never welcomed in this session
   std::string client;                    // for the log
@@ -172,8 +178,8 @@ struct Hello {
 
 struct Welcome {
   std::uint32_t version = kProtocolVersion;
-  u64 capabilities = 0;
-  i64 block_bytes = 0;    // the most data in one frame
+  u64 capabilities = 0;   // those of the client's that both use from now on
+  i64 block_bytes = 0;    // the most data in one frame, decoded
   i64 credit_bytes = 0;   // the most data in requests of one stream that have no reply yet, both directions together
   std::string host;
   bool operator==(const Welcome&) const = default;
@@ -278,13 +284,15 @@ Buffer frame_with(Kind kind, u64 id, const Message& message) {
   return frame_of(kind, id, body);
 }
 // Fills in the header of the frame that begins at `start` of a buffer; its body stands behind kHeaderBytes already, its data
-// behind that or, where it isn't copied, elsewhere.
+// behind that or, where it isn't copied, elsewhere. What has to follow the buffer from there is returned: nothing, if the other
+// end takes LZ4 and the data shrank.
 struct FrameMade {
   Kind kind = Kind::kPing;
   u64 id = 0;
   i64 body_bytes = 0;
   ConstBytes elsewhere = {};
+  bool lz4 = false;
 };
-void seal(Buffer& buffer, size_t start, const FrameMade& made);
+ConstBytes seal(Buffer& buffer, size_t start, const FrameMade& made);
 
 }  // namespace mercutio::remote

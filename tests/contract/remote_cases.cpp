@@ -31,10 +31,13 @@ class ServerHere final : public ::testing::Environment {
     connection.host = "behind";
     connection.write_behind_bytes = 1 * MiB;
     ASSERT_TRUE(remote::store_connection(connection).ok());
+    connection.host = "compressed";
+    connection.lz4 = true;
+    ASSERT_TRUE(remote::store_connection(connection).ok());
   }
   void TearDown() override {
     server_.reset();
-    for (const char* name : {"/here", "/behind"}) (void)std::remove((folder_ + name).c_str());
+    for (const char* name : {"/here", "/behind", "/compressed"}) (void)std::remove((folder_ + name).c_str());
     (void)std::remove(folder_.c_str());
   }
 
@@ -48,7 +51,9 @@ class ServerHere final : public ::testing::Environment {
 std::vector<ContractCase> more_cases() {
   static const auto* const server = ::testing::AddGlobalTestEnvironment(new ServerHere);
   (void)server;
-  return {{"remote", "mercutio://here/top", true, nullptr}, {"remote_write_behind", "mercutio://behind/top", true, nullptr, "auto", true}};
+  return {{"remote", "mercutio://here/top", true, nullptr},
+          {"remote_write_behind", "mercutio://behind/top", true, nullptr, "auto", true},
+          {"remote_compressed", "mercutio://compressed/top", true, nullptr, "auto", true}};
 }
 
 }  // namespace mercutio

@@ -233,6 +233,18 @@ TEST_F(RemoteFaults, FramesThatBreakTheRulesEndTheStream) {
   header.data_bytes = 2 * MiB;
   write_header(header, huge.data());
   EXPECT_TRUE(sent(huge, true)) << "more than was granted";
+  for (const u64 agreed : {u64{0}, kLz4}) {   // a block of 4 bytes that says it holds 256 MiB
+    Rogue lying(server->port(), options.key);
+    Hello hello;
+    hello.capabilities = agreed;
+    lying.hello(hello);
+    Buffer block(kHeaderBytes + 8, std::byte{0x10});
+    header.encoding = Encoding::kLz4;
+    header.data_bytes = 8;
+    write_header(header, block.data());
+    (void)lying.channel->send(block, 5000);
+    EXPECT_TRUE(lying.is_cut()) << agreed;
+  }
   Hello other;
   other.lowest = other.highest = 9;
   Rogue future(server->port(), options.key);

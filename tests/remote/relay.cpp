@@ -105,6 +105,7 @@ void Relay::pass(int client) {
       open = got > 0;
       if (open && damaging_.exchange(false)) buffer[static_cast<size_t>(got) / 2] ^= 4;
       open = open && send_all(ready[1 - side].fd, buffer.data(), got, cuts);
+      bytes_[side] += got > 0 ? got : 0;
       if (side != 0 || number != 0 || got <= 0) continue;
       std::lock_guard guard(mutex_);
       first_bytes_.append(buffer.data(), static_cast<size_t>(got));

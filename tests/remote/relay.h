@@ -27,6 +27,7 @@ class Relay {
   void hold_all(bool yes) { silent_ = yes; }     // nothing passes, nothing is closed
   std::string first_client_bytes();              // what the first stream's client sent
   int streams() const { return accepted_; }
+  long long bytes(int side) const { return bytes_[side]; }   // passed on so far: 0 of the client's, 1 of the server's
 
  private:
   void accept_streams();
@@ -37,6 +38,7 @@ class Relay {
   int listener_ = -1, port_ = 0;
   std::atomic<bool> refusing_{false}, holding_{false}, silent_{false}, damaging_{false}, stopping_{false};
   std::atomic<int> cuts_{0}, accepted_{0}, frozen_{0};
+  std::atomic<long long> bytes_[2] = {0, 0};
   std::mutex mutex_;
   std::string first_bytes_;
   std::list<std::thread> threads_;

@@ -220,10 +220,11 @@ TEST(ConnectionFile, ComesBackAndRefusesNonsense) {
   connection.key = *make_key();
   connection.servers = {{"10.0.0.1", 4000}, {"::1", 4001}};
   connection.streams = 7;
+  connection.lz4 = true;
   const auto back = parse_connection(connection_text(connection));
   ASSERT_TRUE(back.ok()) << back.error().what;
   EXPECT_EQ(*back, connection);
-  for (const char* wrong : {"", "host a\n", "host a\nkey 12\nserver a 1\n", "streams 17\n", "server a 70000\n", "colour red\n"})
+  for (const char* wrong : {"", "host a\n", "host a\nkey 12\nserver a 1\n", "streams 17\n", "server a 70000\n", "colour red\n", "compress zip\n"})
     EXPECT_FALSE(parse_connection(wrong).ok()) << wrong;
 }
 

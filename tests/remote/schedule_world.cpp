@@ -87,6 +87,7 @@ World::World(std::uint64_t seed) : start_ns_(now_ns()) {
   connection_.patience_ms = dice.one_of<i64>({300, 20'000, 20'000, 20'000});
   connection_.timeout_ms = dice.one_of<i64>({400, 300'000, 300'000, 300'000, 300'000, 300'000});
   connection_.write_behind_bytes = dice.one_of<i64>({0, 64 * KiB, 1 * MiB, 32 * MiB});
+  connection_.lz4 = dice.one_in(2);
   connection_.read_ahead_bytes = dice.one_of<i64>({0, 256 * KiB, 4 * MiB});
   if (!dice.one_in(3)) return;
   router_options_.key = *make_key();

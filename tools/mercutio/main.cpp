@@ -161,7 +161,7 @@ int remote_command(int argc, char** argv) {
   Words words(argv + 1, argv + argc);
   words[0] = program;
   const int error = become(words);
-  std::fprintf(stderr, "mercutio %s: %s: %s (it is built where OpenSSL 3 and xxhash are)\n", argv[1], program.c_str(), std::strerror(error));
+  std::fprintf(stderr, "mercutio %s: %s: %s (it is built where OpenSSL 3, xxhash and lz4 are)\n", argv[1], program.c_str(), std::strerror(error));
   return 1;
 }
 

@@ -31,6 +31,7 @@ const std::vector<Option> kOptions = {
     {"idle", "SECONDS", "mercutiod ends when it had no client for so long (3600)"},
     {"audit", "FILE", "a file there for mercutiod's audit log"},
     {"streams", "N", "the most connections of a process to its server, 1 to 16 (4)"},
+    {"compress", "lz4", "file data goes compressed where it shrinks, for links slower than a core compresses (off)"},
     {"write-behind", "BYTES", "so many bytes of a file may be under way when a write returns, where the hint allows it (32 MiB)"},
     {"read-ahead", "BYTES", "so many bytes are asked for in advance where reads follow each other (32 MiB)"},
     {"help", nullptr, "print this"},
@@ -214,6 +215,8 @@ Status connect(const Arguments& arguments) {
   MERCUTIO_LET(connection.streams, arguments.number("streams", connection.streams));
   MERCUTIO_LET(connection.write_behind_bytes, arguments.number("write-behind", connection.write_behind_bytes));
   MERCUTIO_LET(connection.read_ahead_bytes, arguments.number("read-ahead", connection.read_ahead_bytes));
+  connection.lz4 = arguments.has("compress");
+  if (connection.lz4 && arguments.text("compress") != "lz4") return Error{ErrorClass::kArg, "--compress: lz4 is what there is"};
   if (connection.streams < 1 || connection.streams > 16) return Error{ErrorClass::kArg, "--streams: 1 to 16"};
   for (const std::string& router : arguments.all("router")) {
     MERCUTIO_LET(Hop hop, parse_router(router));

@@ -62,12 +62,14 @@ std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
     TestStorage storage(file);
     std::atomic<bool> dirty{false};
     PlanCache plans;
+    StreamForms forms;
     auto views = make_peer_views();
     const ViewRef view = map_of(comm.rank(), course.holes);
     const i64 bytes = view->filetype->size();
     for (i64 output = 0; output < outputs; ++output) {
       EngineFile engine_file{&storage, &comm, &hints, &by_rank[static_cast<size_t>(comm.rank())][static_cast<size_t>(output)], &dirty, true};
       engine_file.plans = &plans;
+      engine_file.forms = &forms;
       OwnedAccess owned = make_access(Direction::kWrite, view, output * bytes, bytes, make_contiguous(bytes, byte_type()));
       Channel channel{&comm, output * kTagsPerOperation};
       if (auto arena = course.exchange == "messages" ? nullptr : NodeArena::of(comm)) channel.turn = std::make_shared<Turn>(arena);
@@ -110,6 +112,9 @@ TEST(Counters, ByMessagesMapsGoOnceAndPlansAreMadeOnce) {
 
 TEST(Counters, BetweenNodesOneStreamEach) {
   const auto outputs = run_outputs({"two_layer", {0, 0, 1, 1}}, 2);
+  EXPECT_GT(outputs[0].sum.metadata_bytes, 0);
+  EXPECT_LE(outputs[0].sum.metadata_bytes, kPieces / 8) << "a bit a piece at most, of half of them";
+  EXPECT_EQ(outputs[1].sum.metadata_bytes, 0);
   EXPECT_EQ(outputs[1].sum.in_degree, 1);
   EXPECT_EQ(outputs[1].sum.plans_reused, kRanks);
   EXPECT_LT(outputs[1].sum.message_bytes, outputs[1].moved) << "half the data is where it has to go";

@@ -38,7 +38,7 @@ RelayHeader describe(const WindowStation& station, i64 window, std::vector<std::
   const FileRange range = station.window(window);
   const i64 unit = station.unit_of(range), units = range.bytes() / unit;
   const Slot slot = station.slot(window);
-  RelayHeader header{window, 0, 0, 0, 0};
+  RelayHeader header{window, 0, 0, 0, 0, -1};
   std::vector<RelayRun> runs;
   const size_t bit_bytes = static_cast<size_t>((units + 7) / 8);
   for_each_run(slot.marks, units, [&](i64 begin, i64 end) {
@@ -76,7 +76,7 @@ Result<std::vector<RelayRun>> runs_of(const WindowStation& station, const RelayH
   const FileRange range = station.window(header.window);
   const i64 unit = station.unit_of(range), units = range.bytes() / unit;
   std::vector<RelayRun> runs;
-  if (header.form_bytes == 0) {
+  if (header.one_run()) {
     runs.push_back(RelayRun{static_cast<std::uint32_t>(header.first), static_cast<std::uint32_t>(header.bytes)});
   } else if (header.runs == 0) {
     if (static_cast<i64>(form.size()) != (units + 7) / 8) return malformed();

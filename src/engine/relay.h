@@ -2,7 +2,7 @@
 // meant and, when writing, the bytes, those of all ranks of the node as one stream in file order. Inside engine/ only.
 //
 // A window is announced by a header; one whose bytes are one run needs nothing else to say which. Otherwise a list of runs
-// follows, or a bit for each unit, whichever is shorter.
+// follows, or a bit for each unit, whichever is shorter; or, where both ends keep it (engine/known_forms.h), nothing.
 #pragma once
 
 #include <vector>
@@ -16,8 +16,11 @@ struct RelayHeader {
   i64 window = 0;        // all before it are passed; the number of windows: that is all
   i64 bytes = 0;
   i64 first = 0;         // in the window, where it is one run
-  i64 form_bytes = 0;    // 0: one run
+  i64 form_bytes = 0;    // that follow
   i64 runs = 0;          // listed; 0: a bit for each unit
+  i64 place = -1;        // of the form in what both ends keep, where it goes if it follows; -1: it isn't kept
+
+  bool one_run() const { return form_bytes == 0 && place < 0; }
 };
 
 struct RelayRun {

@@ -26,6 +26,9 @@ class RelayStation : public StationHost {
   RelayStation(WindowStation station, HostContext context, i64 aggregator)
       : station_(std::move(station)), context_(std::move(context)), aggregator_(aggregator) {
     station_.set_served(0);
+    if (!context_.file.forms) return;
+    known_ = &context_.file.forms->sent(aggregator_, station_.domain());
+    known_->begin(context_.form_bytes);
   }
 
   bool over() const override { return ended_ && underway_.empty(); }
@@ -41,10 +44,22 @@ class RelayStation : public StationHost {
     auto runs = runs_of(station_, one.header, one.form);
     if (runs) one.runs = std::move(*runs);
     one.in_slot = one.runs.size() == 1;
+    if (!one.form.empty() && known_) look_up(one);
     send(one, const_bytes_of(std::span(&one.header, 1)));
-    if (!one.form.empty()) send(one, one.form);
-    context_.channel.described(static_cast<i64>(sizeof one.header + one.form.size()));
+    if (one.form.empty()) return one;
+    send(one, one.form);
+    context_.channel.described(one.header.form_bytes);
     return one;
+  }
+  // What the aggregator keeps isn't sent again.
+  void look_up(Underway& one) {
+    one.header.place = known_->find(one.form);
+    if (one.header.place == KnownForms::kNowhere) {
+      one.header.place = known_->keep(one.form);
+      return;
+    }
+    one.form.clear();
+    one.header.form_bytes = 0;
   }
   std::byte* data_of(Underway& one) {
     if (one.in_slot) return station_.slot(one.window).data + one.runs[0].at;
@@ -84,6 +99,7 @@ class RelayStation : public StationHost {
   i64 next_ = 0;      // next window to look at
   i64 served_ = 0;
   bool ended_ = false;
+  KnownForms* known_ = nullptr;   // null: no form is kept
   std::deque<Underway> underway_;
 };
 

@@ -22,22 +22,28 @@ bool RelayStream::take_announcement() {
   if (!*done) return false;
   header_message_.reset();
   if (Status fits = check(station_, next_); !fits) return fail(std::move(fits).error());
+  if (!place_fits()) return fail(Error{ErrorClass::kIntern, "a relayed window refers to a form that nobody sent"});
   announced_ = next_;
   ended_ = announced_.window == station_.windows();
   waiting_ = !ended_;
   return true;
 }
 
+bool RelayStream::place_fits() {
+  if (next_.place < 0) return true;
+  if (!known_) return false;
+  return next_.form_bytes > 0 ? known_->expect(next_.place, next_.form_bytes, context_.form_bytes) : known_->expected(next_.place);
+}
+
 bool RelayStream::take_up(i64& payloads) {
   if (!waiting_ || announced_.window >= station_.served() + station_.depth()) return false;
-  const bool one_run = announced_.form_bytes == 0;
+  const bool one_run = announced_.one_run();
   if (context_.writing && !one_run && payloads <= 0) return false;
   underway_.push_back(std::make_unique<Underway>());
   Underway& one = *underway_.back();
   one.header = announced_;
-  one.one_run = one_run;
-  if (!one_run) {
-    if (context_.writing) take_payload(one, payloads);
+  if (context_.writing && !one_run) take_payload(one, payloads);
+  if (one.header.form_bytes > 0) {
     one.form.resize(static_cast<size_t>(one.header.form_bytes));
     one.messages.add(context_.channel.receive(relay_, one.form));
   }
@@ -48,7 +54,7 @@ bool RelayStream::take_up(i64& payloads) {
 }
 
 Bytes RelayStream::data_of(const Underway& one) const {
-  std::byte* at = one.one_run ? station_.slot(one.header.window).data + one.header.first : one.payload->data.get();
+  std::byte* at = one.header.one_run() ? station_.slot(one.header.window).data + one.header.first : one.payload->data.get();
   return Bytes(at, static_cast<size_t>(one.header.bytes));
 }
 
@@ -66,12 +72,23 @@ bool RelayStream::go_on(i64& payloads) {
   return moved;
 }
 
-bool RelayStream::leave(const Underway& one) {
-  auto runs = runs_of(station_, one.header, one.form);
+bool RelayStream::has_form(const Underway& one) const {
+  return one.header.place < 0 || one.header.form_bytes > 0 || !known_->at(one.header.place).empty();
+}
+
+Result<std::vector<RelayRun>> RelayStream::take_runs(Underway& one) {
+  if (one.header.place < 0) return runs_of(station_, one.header, one.form);
+  if (one.header.form_bytes > 0) known_->fill(one.header.place, std::move(one.form));
+  return runs_of(station_, one.header, known_->at(one.header.place));
+}
+
+bool RelayStream::leave(Underway& one) {
+  auto runs = take_runs(one);
   if (!runs) return fail(std::move(runs).error());
   const Slot slot = station_.slot(one.header.window);
-  if (!one.one_run) context_.channel.copied(one.header.bytes);
-  if (!one.one_run) unpack_runs(*runs, one.payload->data.get(), slot.data);
+  const bool packed = !one.header.one_run();
+  if (packed) context_.channel.copied(one.header.bytes);
+  if (packed) unpack_runs(*runs, one.payload->data.get(), slot.data);
   mark_runs(station_, one.header.window, *runs);
   slot.filled.fetch_add(one.header.bytes, std::memory_order_relaxed);
   return true;
@@ -79,13 +96,15 @@ bool RelayStream::leave(const Underway& one) {
 
 bool RelayStream::answer(Underway& one, i64& payloads) {
   if (one.answered || station_.served() <= one.header.window || !one.messages.done()) return false;
-  if (!one.one_run && payloads <= 0) return false;
+  const bool packed = !one.header.one_run();
+  if (packed && payloads <= 0) return false;
   if (!one.messages.status()) return fail(one.messages.status().error());
-  auto runs = runs_of(station_, one.header, one.form);
+  if (!has_form(one)) return false;
+  auto runs = take_runs(one);
   if (!runs) return fail(std::move(runs).error());
-  if (!one.one_run) take_payload(one, payloads);
-  if (!one.one_run) context_.channel.copied(one.header.bytes);
-  if (!one.one_run) pack_runs(*runs, station_.slot(one.header.window).data, one.payload->data.get());
+  if (packed) take_payload(one, payloads);
+  if (packed) context_.channel.copied(one.header.bytes);
+  if (packed) pack_runs(*runs, station_.slot(one.header.window).data, one.payload->data.get());
   one.messages.add(context_.channel.send(relay_, data_of(one), 1));
   one.answered = true;
   return true;

@@ -15,7 +15,9 @@ namespace mercutio {
 class RelayStream {
  public:
   RelayStream(const WindowStation& station, const HostContext& context, i64 relay)
-      : station_(station), context_(context), relay_(relay) {}
+      : station_(station), context_(context), relay_(relay) {
+    if (context.file.forms) known_ = &context.file.forms->received(relay, station.domain());
+  }
 
   // All windows before this one are done with, as far as this relay is concerned.
   i64 passed() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
@@ -28,7 +30,6 @@ class RelayStream {
     RelayHeader header;
     std::vector<std::byte> form;
     std::unique_ptr<ScratchBuffer> payload;
-    bool one_run = false;
     bool answered = false;   // reading: the data are in `payload`, or on their way from the slot
     MessageSet messages;     // last: given up before the memory they use goes
   };
@@ -40,12 +41,18 @@ class RelayStream {
   // Takes up the announced window, once it has a slot.
   bool take_up(i64& payloads);
   // Who holds a payload waits for nothing but its message: else those that hold them could keep it from those that don't.
+  // Whether an announced form is one that this end keeps, or may.
+  bool place_fits();
   static void take_payload(Underway& one, i64& payloads);
   // Where the bytes of a window are while they travel.
   Bytes data_of(const Underway& one) const;
+  // Its form is here, or it needs none.
+  bool has_form(const Underway& one) const;
+  // The runs of a window that has it.
+  Result<std::vector<RelayRun>> take_runs(Underway& one);
   bool go_on(i64& payloads);
   // Writing: the bytes have come.
-  bool leave(const Underway& one);
+  bool leave(Underway& one);
   // Reading: sends what was asked for, once the window has been read.
   bool answer(Underway& one, i64& payloads);
 
@@ -54,6 +61,7 @@ class RelayStream {
   const WindowStation& station_;
   const HostContext& context_;
   i64 relay_;
+  KnownForms* known_ = nullptr;   // null: no form is kept
   RelayHeader announced_;    // the last, with its window; once taken up, the one behind it
   bool waiting_ = false;     // it is not taken up yet
   bool ended_ = false;       // there will be no other

@@ -33,7 +33,8 @@ bool SharedExchange::has_data(std::span<const PeerAccess> ranges, i64 domain, i6
 // The hosts of this rank's stations. A stream between nodes exists where the relay's node may have data in the domain.
 void SharedExchange::keep_stations(std::span<const PeerAccess> ranges) {
   const Topology& topology = file_.comm->topology();
-  const HostContext context{file_, channel_, writing_, gapless_, outcome_};
+  const i64 most_streams = std::max(topology.nodes(), plan_.domains());   // of a rank, in either direction
+  const HostContext context{file_, channel_, writing_, gapless_, KnownForms::kMostBytes / most_streams, outcome_};
   for (i64 domain = 0; domain < plan_.domains(); ++domain) {
     const WindowStation& station = stations_[static_cast<size_t>(domain)];
     if (station.host() != me_) continue;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "engine/engine.h"
+#include "engine/known_forms.h"
 #include "engine/window_station.h"
 
 namespace mercutio {
@@ -29,6 +30,7 @@ struct HostContext {
   Channel channel;
   bool writing;
   bool gapless;   // writing: see AgreedPieces
+  i64 form_bytes; // kept of a stream at most
   Outcome& outcome;
 };
 

@@ -66,6 +66,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   engine.trace = trace_.get();
   engine.plans = &plans_;
   engine.gapless = &gapless_;
+  engine.forms = &forms_;
   engine.dirty = &dirty_;
   engine.watch = &watch_;
   engine.readable = readable_;

@@ -14,10 +14,10 @@ FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files tr
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps model-long fuzz bench bench-nodes sanitize asan tsan docs report-picture report-opens bench-tracing install tidy format clean \
-        setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-apps
+.PHONY: demo segmentation check build test suites apps slurm model-long fuzz bench bench-nodes sanitize asan tsan docs report-picture report-opens bench-tracing install tidy format clean \
+        setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps
 
-setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-apps: setup-%:
+setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -52,6 +52,10 @@ suites: setup-suites build
 # Applications as Debian ships them, on Open MPI's own I/O and through Mercutio: their files must be the same.
 apps: setup-apps build
 	@MERCUTIO=$(abspath $(BUILD))/bin/mercutio tests/apps/packaged/run.sh $(APPS)
+
+# Launchers on emulated nodes, Slurm among them: ranks are where `mercutio place` put them, and srun's run on Mercutio.
+slurm: setup-slurm build
+	ctest --test-dir $(BUILD) --output-on-failure -R nodes.launchers
 
 # The long form of the seeded model test (100,000 cases and more).
 model-long: build

@@ -139,7 +139,8 @@ def page_seven():
 COMMANDS = (
     ("run [--print] [--hint key=value]... [--report[=file]] [--trace[=file]] [--] command...",
      "Runs a command under Mercutio. When it starts with mpirun, mpiexec, prterun or srun, the preload is handed to the ranks by "
-     "the launcher's own option, and the launcher runs without it; otherwise the program gets it in its environment. A LD_PRELOAD "
+     "the launcher's own option, and the launcher runs without it; srun hands on its own "
+     "environment, so it is set there, and --export is extended if it leaves it out; otherwise the program gets it in its environment. A LD_PRELOAD "
      "that is set already is kept, ahead of ours. --print shows the resulting line. --hint gives a hint to every file. --report says at the "
      "end, on stderr or in a file, where the time of the I/O went and what to do about it. --trace records the I/O for mercutio report; "
      "without a file name it is called after the program."),

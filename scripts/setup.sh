@@ -6,6 +6,7 @@
 #   scripts/setup.sh check    both of Debian's MPIs, Fortran, test libraries, MPICH 5's headers (for the MPI-5 ABI backend)
 #   scripts/setup.sh fuzz     clang with libFuzzer and its sanitizers, for `make fuzz`
 #   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF, three more MPIs, mpi4py
+#   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K
 #
 # Distribution packages come from apt (root or sudo), wheels from PyPI into third_party/wheels/<name>, Python modules into
@@ -152,6 +153,12 @@ setup_suites() {
   wheel --target mpi4py mpi4py==4.1.2
 }
 
+setup_slurm() {
+  setup_check
+  apt_packages required slurmctld slurmd slurm-client
+  wheel --prefix impi impi-rt==2021.19.0 impi-devel==2021.19.0   # its mpiexec places ranks, too
+}
+
 setup_apps() {
   setup_check
   apt_packages required lammps python3-petsc4py python3-petsc4py-real libp4est-dev cp2k
@@ -163,9 +170,10 @@ case "$set_name" in
   check) setup_check ;;
   fuzz) setup_fuzz ;;
   suites) setup_suites ;;
+  slurm) setup_slurm ;;
   apps) setup_apps ;;
   *)
-    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites or apps" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, slurm or apps" >&2
     exit 2
     ;;
 esac

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "bench/common.h"
+#include "process.h"
+
 namespace mercutio::tool {
 namespace {
 
@@ -109,23 +112,41 @@ Words with_hydra(Words command, int at, const Variables& variables) {
   return command;
 }
 
-// srun reads one list: what the user exported (ALL unless said), then ours.
-Words with_srun(Words command, int at, const Variables& variables) {
-  std::string base = "ALL";
+// What --export says, or else its variable, and takes it off the line. Empty: all.
+Words limits_of_srun(Words& command, int at) {
+  std::string list = environment("SLURM_EXPORT_ENV");
   for (std::size_t i = at + 1; i < command.size(); ++i) {
-    if (starts_with(command[i], "--export=")) {
-      base = command[i].substr(9);
-      command.erase(command.begin() + static_cast<long>(i));
-      break;
+    const bool apart = command[i] == "--export" && i + 1 < command.size();
+    if (!apart && !starts_with(command[i], "--export=")) continue;
+    list = apart ? command[i + 1] : command[i].substr(std::string("--export=").size());
+    command.erase(command.begin() + static_cast<long>(i), command.begin() + static_cast<long>(i) + (apart ? 2 : 1));
+    break;
+  }
+  return list == "ALL" ? Words{} : split(list, ',');
+}
+
+// srun hands on its own environment; a value in --export counts only where that doesn't have the variable (Slurm 22.05), and may
+// hold no comma. So the variables stand before srun, and --export names them if it limits what is handed on.
+Words with_srun(Words command, int at, Variables variables) {
+  Words limits = limits_of_srun(command, at);
+  const bool limited = !limits.empty() && std::find(limits.begin(), limits.end(), "ALL") == limits.end();
+  Words list = limited ? Words{} : Words{"ALL"};
+  for (const std::string& item : limits) {
+    const std::string name = item.substr(0, item.find('='));
+    const auto ours = std::find_if(variables.begin(), variables.end(), [&](const auto& variable) { return variable.first == name; });
+    if (ours == variables.end()) {
+      if (item != "NONE" && item != "NIL" && item != "ALL") list.push_back(item);
+    } else if (name.size() < item.size()) {
+      ours->second = merged(ours->second, name, item.substr(name.size() + 1));
     }
   }
-  if (base == "NONE" || base == "NIL") base.clear();
-  std::string list = base;
+  Words before{"env"};
   for (const auto& [name, value] : variables) {
-    if (!list.empty()) list += ",";
-    list += join(name, value);
+    before.push_back(join(name, value));
+    if (limited) list.push_back(name);
   }
-  command.insert(command.begin() + at + 1, "--export=" + list);
+  if (!limits.empty()) command.insert(command.begin() + at + 1, "--export=" + joined(list, ","));
+  if (!variables.empty()) command.insert(command.begin() + at, before.begin(), before.end());
   return command;
 }
 

@@ -1,5 +1,5 @@
-// How each launcher hands a variable to the ranks, and to them only: the launcher itself, its daemons and the batch
-// system's prologue scripts stay without it. Pure functions on command lines; what they cost is the length of the line.
+// How each launcher hands a variable to the ranks, and, where it can, to them only: mpirun itself and its daemons stay without
+// it. Functions on command lines; what they cost is the length of the line.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ enum class LauncherKind {
   kNone,     // no launcher we know: the program gets the variables in its environment
   kOpenMpi,  // -x NAME=value, once per application context
   kHydra,    // MPICH, Intel MPI, MVAPICH: -genv NAME value
-  kSrun,     // --export=ALL,NAME=value
+  kSrun,     // env NAME=value srun, and --export where it limits what srun hands on
 };
 
 const char* launcher_name(LauncherKind kind);

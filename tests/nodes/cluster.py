@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 import agent
 
@@ -254,6 +255,17 @@ def parse_map(text, count, ranks_per_node=2):
     if text == "cyclic":
         return [i % count for i in range(count * ranks_per_node)]
     return [int(word) for word in text.split(",")]
+
+
+def run_tests(words):
+    """The unit tests of the running file; the exit code."""
+    try:
+        with Cluster(2):
+            pass
+    except CannotEmulate as reason:
+        print("skipped: no emulated nodes here: %s" % reason)
+        return SKIPPED
+    return 0 if unittest.main("__main__", argv=words, exit=False).result.wasSuccessful() else 1
 
 
 def main():

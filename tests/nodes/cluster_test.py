@@ -116,13 +116,7 @@ def main():
     p.add_argument("--io")
     p.add_argument("--tools")
     p.parse_args(namespace=OPTIONS)
-    try:
-        with cluster.Cluster(2):
-            pass
-    except cluster.CannotEmulate as reason:
-        print("skipped: no emulated nodes here: %s" % reason)
-        return cluster.SKIPPED
-    return 0 if unittest.main(argv=sys.argv[:1], exit=False).result.wasSuccessful() else 1
+    return cluster.run_tests(sys.argv[:1])
 
 
 if __name__ == "__main__":

@@ -184,13 +184,7 @@ def main():
     p.add_argument("--slurm", action="append", default=[], help="MPI=KIND=PROGRAM: what srun starts with --mpi=KIND")
     p.add_argument("--tools", help="where cluster.PRELOADS are")
     _, rest = p.parse_known_args(namespace=OPTIONS)
-    try:
-        with cluster.Cluster(2):
-            pass
-    except cluster.CannotEmulate as reason:
-        print("skipped: no emulated nodes here: %s" % reason)
-        return cluster.SKIPPED
-    return 0 if unittest.main(argv=sys.argv[:1] + rest, exit=False).result.wasSuccessful() else 1
+    return cluster.run_tests(sys.argv[:1] + rest)
 
 
 if __name__ == "__main__":

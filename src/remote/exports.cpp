@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "storage/drivers.h"
+#include "storage/posix/file_system.h"
 
 namespace mercutio::remote {
 namespace {
@@ -26,6 +27,18 @@ int open_beneath(int root, const std::string& path, int flags, int permissions) 
     if (fd >= 0 || (errno != EAGAIN && errno != EINTR)) break;
   }
   return static_cast<int>(fd);
+}
+
+int open_folder(int root, const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return open_beneath(root, slash == std::string::npos ? "." : path.substr(0, slash), O_PATH | O_DIRECTORY, 0);
+}
+
+bool folder_is_on_lustre(int root, const std::string& path) {
+  const int folder = open_folder(root, path);
+  const bool yes = folder >= 0 && posix::is_on_lustre(folder);
+  if (folder >= 0) ::close(folder);
+  return yes;
 }
 
 Error open_error(int failed) {
@@ -108,10 +121,8 @@ Result<std::unique_ptr<Storage>> Exports::open_file(const std::string& path, con
   MERCUTIO_LET(const Place place, find(path));
   if ((options.write || options.create) && !place.root.writable)
     return Error{ErrorClass::kReadOnly, "the server exports this root read-only: start it with name=/directory:rw", EROFS};
-  int flags = O_NOCTTY | O_NONBLOCK | (options.write ? (options.read ? O_RDWR : O_WRONLY) : O_RDONLY);
-  if (options.create) flags |= O_CREAT;
-  if (options.create && options.exclusive) flags |= O_EXCL;
-  const int fd = open_beneath(*place.root.fd, place.inside, flags, options.permissions);
+  const auto open = [&](int flags) { return open_beneath(*place.root.fd, place.inside, flags | O_NONBLOCK, options.permissions); };
+  const int fd = open_descriptor(options, {open, [&] { return folder_is_on_lustre(*place.root.fd, place.inside); }});
   if (fd < 0) return open_error(errno);
   struct stat status {};
   const bool known = ::fstat(fd, &status) == 0;
@@ -127,10 +138,9 @@ Status Exports::remove(const std::string& path) const {
   if (!place.root.writable)
     return Error{ErrorClass::kReadOnly, "the server exports this root read-only: start it with name=/directory:rw", EROFS};
   const size_t slash = place.inside.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : place.inside.substr(0, slash);
   const std::string name = slash == std::string::npos ? place.inside : place.inside.substr(slash + 1);
   if (name.empty() || name == "." || name == "..") return error_from_errno("unlink", EISDIR);
-  const int parent = open_beneath(*place.root.fd, directory, O_PATH | O_DIRECTORY, 0);
+  const int parent = open_folder(*place.root.fd, place.inside);
   if (parent < 0) return open_error(errno);
   const int failed = ::unlinkat(parent, name.c_str(), 0) == 0 ? 0 : errno;
   ::close(parent);

@@ -46,6 +46,7 @@ def parse_arguments():
     p.add_argument("--ranks", default="1,2,4")
     p.add_argument("--nodes", metavar="MAP", help="on four emulated nodes instead: block, cyclic, or the node of each rank")
     p.add_argument("--remote", metavar="MERCUTIOD", help="the files are remote ones: this server is started, and exports everything")
+    p.add_argument("--remote-preload", default="", help="libraries to preload into that server, separated by colons")
     p.add_argument("--alarm", type=int, default=50, help="seconds a case may take")
     p.add_argument("--tools", default="", help="folder of the test preloads")
     p.add_argument("--preload", default="", help="further libraries to preload into the ranks, separated by colons")
@@ -196,9 +197,10 @@ def first_difference(host, ours, zero_is_a_hole):
 class Server:
     """mercutiod, and the connection file through which the ranks find it."""
 
-    def __init__(self, program):
+    def __init__(self, program, preload):
         self.folder, key = tempfile.mkdtemp(prefix="mercutio-connections-"), os.urandom(32).hex()
-        self.process = subprocess.Popen([program, "--listen", "127.0.0.1:0", "--root", "top=/:rw", "--key-fd", "0", "--audit",
+        line = (["env", "LD_PRELOAD=" + preload] if preload else []) + [program]
+        self.process = subprocess.Popen([*line, "--listen", "127.0.0.1:0", "--root", "top=/:rw", "--key-fd", "0", "--audit",
                                          os.path.join(self.folder, "audit")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.process.stdin.write(key + "\n")
         self.process.stdin.flush()
@@ -222,7 +224,7 @@ class Server:
 def main():
     args = parse_arguments()
     if args.remote:
-        with Server(args.remote):
+        with Server(args.remote, args.remote_preload):
             return run_all(args)
     if not args.nodes:
         return run_all(args)

@@ -171,7 +171,8 @@ class PosixDriver final : public Driver {
   bool claims(const std::string&) const override { return true; }
 
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
-    const int fd = open_fd(path, options);
+    const int fd = open_descriptor(options, {[&](int flags) { return open_retrying(path, flags, options.permissions); },
+                                             [&] { return is_on_lustre(path); }});
     if (fd < 0) {
       Error error = error_from_errno("open", errno);
       if (error.sys_errno == EINVAL) error.cls = ErrorClass::kBadFile;  // a name the file system can't have
@@ -194,18 +195,6 @@ class PosixDriver final : public Driver {
   }
 
  private:
-  static int open_fd(const std::string& path, const OpenOptions& options) {
-    int flags = O_CLOEXEC | O_NOCTTY | (options.write ? (options.read ? O_RDWR : O_WRONLY) : O_RDONLY);
-    const Layout& wanted = options.wanted_layout;
-    if (options.create && (wanted.stripe_bytes > 0 || wanted.stripe_count > 0) && is_on_lustre(path)) {
-      const int fd = create_striped(path, flags, options.permissions, wanted);
-      if (fd >= 0 || errno != EEXIST || options.exclusive) return fd;
-    }
-    if (options.create) flags |= O_CREAT;
-    if (options.create && options.exclusive) flags |= O_EXCL;
-    return open_retrying(path, flags, options.permissions);
-  }
-
   // A queue is shared by the files of the process that want the same one, and ends with the last of them. "auto" is the
   // pool: in the page cache io_uring was measured to be slower. Where there is no io_uring it is the pool, too.
   std::shared_ptr<AsyncQueue> queue(const OpenOptions& options) {
@@ -233,6 +222,19 @@ namespace mercutio {
 
 std::unique_ptr<Driver> make_posix_driver() {
   return std::make_unique<posix::PosixDriver>();
+}
+
+int open_descriptor(const OpenOptions& options, const OpenCalls& calls) {
+  int flags = O_CLOEXEC | O_NOCTTY | (options.write ? (options.read ? O_RDWR : O_WRONLY) : O_RDONLY);
+  const Layout& wanted = options.wanted_layout;
+  const bool wants_stripes = wanted.stripe_bytes > 0 || wanted.stripe_count > 0 || wanted.first_server >= 0;
+  if (options.create && wants_stripes && calls.is_on_lustre()) {
+    const int fd = posix::create_striped(calls.open, flags, wanted);
+    if (fd >= 0 || errno != EEXIST || options.exclusive) return fd;
+  }
+  if (options.create) flags |= O_CREAT;
+  if (options.create && options.exclusive) flags |= O_EXCL;
+  return calls.open(flags);
 }
 
 Result<std::unique_ptr<Storage>> adopt_descriptor(int fd, const OpenOptions& options) {

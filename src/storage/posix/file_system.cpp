@@ -74,4 +74,9 @@ bool is_on_lustre(const std::string& path) {
   return ::statfs(folder.c_str(), &info) == 0 && info.f_type == kLustreMagic;
 }
 
+bool is_on_lustre(int fd) {
+  struct statfs info {};
+  return ::fstatfs(fd, &info) == 0 && info.f_type == kLustreMagic;
+}
+
 }  // namespace mercutio::posix

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 
@@ -95,11 +94,8 @@ Layout lustre_layout(int fd) {
   return parse_lov(ConstBytes(bytes).first(static_cast<size_t>(length))).value_or(Layout{});
 }
 
-int create_striped(const std::string& path, int flags, int permissions, const Layout& layout) {
-  int fd = -1;
-  do {
-    fd = ::open(path.c_str(), flags | O_CREAT | O_EXCL | kDelayObjects, permissions);
-  } while (fd < 0 && errno == EINTR);
+int create_striped(const std::function<int(int flags)>& open, int flags, const Layout& layout) {
+  const int fd = open(flags | O_CREAT | O_EXCL | kDelayObjects);
   if (fd < 0) return -1;
   const std::vector<std::byte> bytes = make_lov(layout);
   (void)::fsetxattr(fd, kAttribute, bytes.data(), bytes.size(), 0);

@@ -1,8 +1,8 @@
 // Lustre's striping of a file as the extended attribute "lustre.lov", without liblustreapi.
 #pragma once
 
+#include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "storage/storage.h"
@@ -20,8 +20,8 @@ std::vector<std::byte> make_lov(const Layout& layout);
 
 Layout lustre_layout(int fd);  // zeros if there is none
 
-// Opens with O_CREAT | O_EXCL and sets the striping before the file gets its objects. Returns the descriptor or -1
-// (errno). A striping that the file system refuses is ignored: the file has the default.
-int create_striped(const std::string& path, int flags, int permissions, const Layout& layout);
+// Opens with O_CREAT | O_EXCL and sets the striping before the file gets its objects. `open` gets the flags and returns the
+// descriptor or -1 (errno). A striping that the file system refuses is ignored: the file has the default.
+int create_striped(const std::function<int(int flags)>& open, int flags, const Layout& layout);
 
 }  // namespace mercutio::posix

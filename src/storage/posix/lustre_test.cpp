@@ -118,10 +118,11 @@ TEST(Lustre, MadeAttributeAsksForTheLayout) {
 
 TEST(Lustre, StripedCreationElsewhereMakesAnOrdinaryFile) {
   const std::string path = ::testing::TempDir() + "striped." + std::to_string(::getpid());
-  const int fd = create_striped(path, O_RDWR | O_CLOEXEC, 0600, Layout{MiB, 2, -1});
+  const auto open = [&](int flags) { return ::open(path.c_str(), flags, 0600); };
+  const int fd = create_striped(open, O_RDWR | O_CLOEXEC, Layout{MiB, 2, -1});
   ASSERT_GE(fd, 0);
   EXPECT_EQ(lustre_layout(fd).stripe_bytes, 0);
-  EXPECT_EQ(create_striped(path, O_RDWR, 0600, Layout{MiB, 2, -1}), -1);
+  EXPECT_EQ(create_striped(open, O_RDWR, Layout{MiB, 2, -1}), -1);
   EXPECT_EQ(errno, EEXIST);
   ::close(fd);
   ::unlink(path.c_str());

@@ -180,6 +180,11 @@ class TuneTest(unittest.TestCase):
         tuning, _ = self.tune(Runner(lambda hints: 0.5 if hints.get("cb_nodes") == "2" else 1.0), "--search", "mercutio_depth=1,2", "--search", "cb_nodes=1,2", "--trials", "10")
         self.assertEqual(tuning.candidate, {"cb_nodes": "2"})
 
+    def test_hints_that_matter_come_first(self):
+        runner = Runner(lambda hints: {"4": 0.3, "2": 0.6, "1": 2.0}.get(hints.get("cb_nodes"), 1.0), noise=0)
+        tuning, _ = self.tune(runner, "--search", "mercutio_depth=1,2,4", "--search", "romio_ds_read=enable,automatic", "--search", "cb_nodes=1,2,4", "--trials", "6")
+        self.assertEqual(tuning.candidate, {"cb_nodes": "4"})
+
     def test_a_frozen_profile_stays(self):
         self.written.parent.mkdir(parents=True)
         self.written.write_text("[profile]\nfrozen = true   # for the campaign\n")

@@ -104,11 +104,12 @@ Result<i64> move_direct(const EngineFile& file, const Access& access) {
 
 Result<i64> move_staged(const EngineFile& file, const Access& access) {
   const bool reading = access.direction == Direction::kRead;
-  ScratchBuffer buffer(std::min(reading ? file.hints->ind_rd_buffer_size : file.hints->ind_wr_buffer_size, access.bytes));
+  ScratchBuffer buffer(0);
   PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes));
   Cursor memory = access.memory.cursor();
   i64 moved = 0;
   while (moved < access.bytes) {
+    buffer.at_least(std::min(buffer_bytes(file, access.direction), access.bytes));
     const i64 chunk = std::min(buffer.bytes, access.bytes - moved);
     if (!reading) {
       const PhaseScope phase(file.counters, Phase::kCopy);

@@ -187,5 +187,47 @@ TEST(Independent, ListsGoInPartsWhereTheStorageMakesItsCallersWait) {
   }
 }
 
+// Small windows while the storage only copies; larger ones, also within an access, from the first that it made wait. What
+// somebody asks for holds always.
+TEST(Independent, WindowsGrowWhereTheStorageMakesItsCallersWait) {
+  class Watched final : public TestStorage {
+   public:
+    using TestStorage::TestStorage;
+    bool slow = false;
+    std::vector<i64> windows;
+    Result<i64> read(std::span<const IoPiece> pieces) override {
+      if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      windows.push_back(pieces[0].bytes);
+      return TestStorage::read(pieces);
+    }
+  };
+  constexpr i64 kSmall = 256 * KiB, kLarge = default_hints::ind_rd_buffer_size, kSpan = kSmall + 2 * kLarge, kPiece = 4096, kPitch = 8192;
+  SharedFile file;
+  Random random(11);
+  file.bytes = random_bytes(random, kSpan);
+  const ViewRef view = make_view(0, make_resized(0, kPitch, make_contiguous(kPiece, byte_type())));
+  const i64 bytes = kSpan / kPitch * kPiece;
+  OwnedAccess reading = make_access(Direction::kRead, view, 0, bytes, make_contiguous(bytes, byte_type()));
+  const auto windows_of = [&](bool slow, i64 asked) {
+    Watched storage(file);
+    storage.slow = slow;
+    Hints hints;
+    hints.ind_rd_buffer_size = asked;
+    WaitWatch watch;
+    EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
+    engine_file.watch = &watch;
+    EXPECT_EQ(independent(engine_file, reading.access).value(), bytes);
+    EXPECT_TRUE(read_is_right(reading, file.bytes, bytes));
+    return storage.windows;
+  };
+  const i64 last = kPitch - kPiece;   // windows end with a wanted byte
+  const std::vector<i64> slow = windows_of(true, kLarge);
+  EXPECT_EQ(slow, (std::vector<i64>{kSmall - last, kLarge - last, kLarge - last}));
+  const std::vector<i64> fast = windows_of(false, kLarge);
+  EXPECT_EQ(fast[0], kSmall - last);
+  EXPECT_EQ(windows_of(false, kSmall * 2)[0], 2 * kSmall - last);
+  EXPECT_EQ(windows_of(true, kSmall / 2)[1], kSmall / 2 - last);
+}
+
 }  // namespace
 }  // namespace mercutio

@@ -113,15 +113,13 @@ class Parts {
 
 Result<i64> move_pieces(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
   const i64 count = static_cast<i64>(pieces.size());
-  const bool looks = file.watch && count >= kPiecesWorthAThread;
-  if (looks && file.watch->waits()) {
+  WaitWatch* const watch = count >= kPiecesWorthAThread ? file.watch : nullptr;
+  if (watch && watch->waits()) {
     const i64 parts = std::min(file.hints->mercutio_io_threads, count / kPiecesWorthAThread);
     if (parts > 1) return Parts(pieces, parts, file.storage->layout()).move(*file.storage, direction);
   }
-  const WaitWatch::Look look = looks ? file.watch->before(/*closely=*/true) : WaitWatch::Look{};
-  Result<i64> moved = direction == Direction::kRead ? file.storage->read(pieces) : file.storage->write(pieces);
-  if (looks) file.watch->after(look);
-  return moved;
+  const WaitLook look(watch);
+  return direction == Direction::kRead ? file.storage->read(pieces) : file.storage->write(pieces);
 }
 
 Result<i64> transfer(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
@@ -192,6 +190,14 @@ bool locks_are_remote(const Traits& traits) {
 }
 
 }  // namespace
+
+i64 buffer_bytes(const EngineFile& file, Direction direction) {
+  constexpr i64 kInCache = 256 * KiB;
+  const bool reading = direction == Direction::kRead;
+  const i64 bytes = reading ? file.hints->ind_rd_buffer_size : file.hints->ind_wr_buffer_size;
+  const bool by_default = bytes == (reading ? default_hints::ind_rd_buffer_size : default_hints::ind_wr_buffer_size);
+  return by_default && !(file.watch && file.watch->waits()) ? std::min(bytes, kInCache) : bytes;
+}
 
 bool may_sieve_writes(const EngineFile& file) {
   const Traits& traits = file.storage->traits();

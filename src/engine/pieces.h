@@ -91,9 +91,17 @@ class PieceBatch {
 struct ScratchBuffer {
   explicit ScratchBuffer(i64 size) : data(new std::byte[static_cast<size_t>(size)]), bytes(size) {}
   Bytes first(i64 n) const { return Bytes(data.get(), static_cast<size_t>(n)); }
+  // What was in it is gone if it grows.
+  void at_least(i64 size) {
+    if (size > bytes) *this = ScratchBuffer(size);
+  }
   std::unique_ptr<std::byte[]> data;
   i64 bytes;
 };
+
+// Bytes that an independent access moves through a buffer at once: what the hint says. Without one no more than stays in a
+// core's cache while it is filled and emptied, as long as the storage has not made anybody wait.
+i64 buffer_bytes(const EngineFile& file, Direction direction);
 
 // Other ranks may rewrite the bytes between our pieces while we write (they read, merge and write back under a range
 // lock). A write that does not sieve itself therefore holds a lock on what it touches wherever sieving writers can exist.

@@ -31,13 +31,19 @@ Cursor cursor_in_buffer(const View& view, const Window& w, std::byte* buffer) {
   return Cursor(view.filetype, view.displacement + reinterpret_cast<i64>(buffer) - w.first, w.begin, w.end);
 }
 
+Result<i64> read_window(const EngineFile& file, const Window& w, const ScratchBuffer& buffer) {
+  const WaitLook look(file.watch);
+  const IoPiece whole{w.first, buffer.data.get(), w.last - w.first};
+  return read_pieces(file, std::span(&whole, 1));
+}
+
 Status write_window(const EngineFile& file, const View& view, const Window& w, Cursor& memory, const ScratchBuffer& buffer) {
+  const WaitLook look(file.watch);
   const i64 span = w.last - w.first;
   std::byte* data = buffer.data.get();
   if (w.has_holes()) {
     const PhaseScope phase(file.counters, Phase::kSieve);
-    const IoPiece whole{w.first, data, span};
-    MERCUTIO_LET(const i64 got, read_pieces(file, std::span(&whole, 1)));
+    MERCUTIO_LET(const i64 got, read_window(file, w, buffer));
     if (file.counters) file.counters->merged_bytes += got;
     std::memset(data + got, 0, static_cast<size_t>(span - got));
     Cursor target = cursor_in_buffer(view, w, data);
@@ -56,14 +62,14 @@ Result<i64> sieve_read(const EngineFile& file, const Access& access) {
   const View& view = *access.view;
   const i64 end = access.position + access.bytes;
   const i64 span = view.last_offset(end) - view.first_offset(access.position);
-  ScratchBuffer buffer(std::min(file.hints->ind_rd_buffer_size, span));
+  ScratchBuffer buffer(0);
   Cursor memory = access.memory.cursor();
   i64 position = access.position;
   while (position < end) {
+    buffer.at_least(std::min(buffer_bytes(file, Direction::kRead), span));
     const Window w = next_window(view, position, end, buffer.bytes);
-    const IoPiece whole{w.first, buffer.data.get(), w.last - w.first};
-    MERCUTIO_LET(const i64 got, read_pieces(file, std::span(&whole, 1)));
-    const i64 reached = got == whole.bytes ? w.end : std::clamp(view.stream_position(w.first + got), w.begin, w.end);
+    MERCUTIO_LET(const i64 got, read_window(file, w, buffer));
+    const i64 reached = got == w.last - w.first ? w.end : std::clamp(view.stream_position(w.first + got), w.begin, w.end);
     Cursor source = cursor_in_buffer(view, w, buffer.data.get());
     const PhaseScope phase(file.counters, Phase::kCopy);
     if (reached > w.begin) copy(source, memory, reached - w.begin);
@@ -77,9 +83,10 @@ Result<i64> sieve_write(const EngineFile& file, const Access& access, bool locke
   const View& view = *access.view;
   const i64 end = access.position + access.bytes;
   const i64 span = view.last_offset(end) - view.first_offset(access.position);
-  ScratchBuffer buffer(std::min(file.hints->ind_wr_buffer_size, span));
+  ScratchBuffer buffer(0);
   Cursor memory = access.memory.cursor();
   for (i64 position = access.position; position < end;) {
+    buffer.at_least(std::min(buffer_bytes(file, Direction::kWrite), span));
     const Window w = next_window(view, position, end, buffer.bytes);
     std::unique_ptr<HeldLock> lock;
     if (!locked && w.has_holes()) {

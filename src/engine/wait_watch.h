@@ -38,4 +38,19 @@ class WaitWatch {
   std::atomic<bool> suspected_{false}, waits_{false};
 };
 
+// A close look at what this scope transfers. `watch` may be null.
+class WaitLook {
+ public:
+  explicit WaitLook(WaitWatch* watch) : watch_(watch), look_(watch ? watch->before(/*closely=*/true) : WaitWatch::Look{}) {}
+  WaitLook(const WaitLook&) = delete;
+  WaitLook& operator=(const WaitLook&) = delete;
+  ~WaitLook() {
+    if (watch_) watch_->after(look_);
+  }
+
+ private:
+  WaitWatch* watch_;
+  WaitWatch::Look look_;
+};
+
 }  // namespace mercutio

@@ -45,6 +45,13 @@ struct Hints {
   bool operator==(const Hints&) const = default;
 };
 
+// What each has where nobody asks for anything.
+namespace default_hints {
+#define MERCUTIO_HINT(type, name, initial, ...) inline constexpr auto name = initial;
+#include "model/hints.def"
+#undef MERCUTIO_HINT
+}  // namespace default_hints
+
 enum class HintFate {
   kApplied,
   kOverruled,     // was applied; a stronger source gave another value

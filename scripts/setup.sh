@@ -104,6 +104,19 @@ wheel() {
   fi
 }
 
+# An sshd for tests/clusters, which start it themselves: unpacked only, so that this machine doesn't become an ssh server.
+test_sshd() {
+  local folder=third_party/sshd
+  have apt-get && [ ! -x "$folder/usr/sbin/sshd" ] || return 0
+  apt_packages optional openssh-client libwrap0
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  if ! (cd "$folder" && apt-get -qq download openssh-server && dpkg -x openssh-server_*.deb . && rm openssh-server_*.deb) >>"$log_dir/apt.log" 2>&1; then
+    rm -rf "$folder"
+    say "left out (see $log_dir/apt.log): openssh-server"
+  fi
+}
+
 setup_build() {
   apt_packages required cmake ninja-build g++ make pkg-config python3 python3-venv ca-certificates
   apt_packages required libgtest-dev liburing-dev libhwloc-dev libcli11-dev libtomlplusplus-dev
@@ -130,6 +143,7 @@ setup_check() {
   setup_build
   apt_packages required gfortran mpich libmpich-dev openmpi-bin libopenmpi-dev
   apt_packages required iproute2 util-linux   # tests/nodes: ip, tc; unshare, nsenter
+  test_sshd
   apt_packages required libfftw3-dev python3-numpy   # examples/segmentation
   apt_packages optional python3-jsonschema python3-jinja2 python3-matplotlib   # mercutio report
   apt_packages optional python3-optuna        # mercutio tune

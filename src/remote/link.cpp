@@ -18,6 +18,7 @@ constexpr int kFramesAtOnce = 16;   // before it sends again
 
 Status Link::begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const Hello& hello) {
   drop();
+  server_refused = false;
   way_ = way;
   hop_ = 0;
   const Endpoint& to = way.hops.empty() ? way.server : way.hops.front().at;
@@ -33,7 +34,7 @@ Status Link::begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const
   last_heard_ns = now_ns();
   if (failed != 0 && failed != EINPROGRESS) {
     drop();
-    return error_from_errno("connect", failed);
+    return not_connected(failed);
   }
   state_ = State::kConnecting;
   return ok_status();
@@ -68,8 +69,13 @@ Status Link::connected() {
   pollfd ready{fd_, POLLOUT, 0};
   if (::poll(&ready, 1, 0) == 0) return ok_status();
   if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &failed, &bytes) != 0) failed = errno;
-  if (failed != 0) return error_from_errno("connect", failed);
+  if (failed != 0) return not_connected(failed);
   return next_hop();
+}
+
+Error Link::not_connected(int failed) {
+  server_refused = failed == ECONNREFUSED && way_.hops.empty();
+  return error_from_errno("connect", failed);
 }
 
 // To the router that comes next, or TLS with the server.
@@ -91,7 +97,9 @@ Status Link::next_hop() {
 
 Status Link::pass_router() {
   while (state_ == State::kRouting) {
-    MERCUTIO_LET(wants_, routing_->advance(fd_));
+    const Result<Wants> step = routing_->advance(fd_);
+    server_refused = !step && step.error().sys_errno == ECONNREFUSED && hop_ == way_.hops.size();
+    MERCUTIO_LET(wants_, step);
     if (wants_ != Wants::kNothing) return ok_status();
     MERCUTIO_TRY(next_hop());
   }

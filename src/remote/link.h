@@ -40,11 +40,13 @@ class Link {
   // Kept here, used by the session.
   i64 last_heard_ns = 0, retry_at_ns = 0, retries = 0;
   bool ping_sent = false;
+  bool server_refused = false;   // why it broke: nobody listens at the server's port
 
  private:
   static constexpr size_t kEnoughBytes = 64 * KiB;
   bool has_outgoing() const { return !out_.empty() || !data_.empty() || (stream_ && stream_->has_unsent()); }
   Status connected();
+  Error not_connected(int failed);
   Status next_hop();
   Status pass_router();
   Status greet();

@@ -31,7 +31,7 @@ constexpr size_t kMostTextBytes = 512;
 constexpr char kOfClient[] = "mercutio route 1 client", kOfRouter[] = "mercutio route 1 router";
 constexpr int kPipeBytes = 1 << 20;
 
-enum class Verdict : unsigned char { kConnected = 0, kWrongKey = 1, kNotAllowed = 2, kUnreachable = 3 };
+enum class Verdict : unsigned char { kConnected = 0, kWrongKey = 1, kNotAllowed = 2, kUnreachable = 3, kRefused = 4 };
 
 void append(Buffer& out, const void* data, size_t bytes) {
   const auto* const from = static_cast<const std::byte*>(data);
@@ -122,7 +122,7 @@ Status RouteRequest::take_verdict() {
     return Error{ErrorClass::kAccess, name + " has another key: give 'mercutio connect --router' the key file it was started with"};
   if (verdict == Verdict::kNotAllowed)
     return Error{ErrorClass::kAccess, name + " may not connect to " + target_ + ": start it with --to for that address"};
-  if (verdict != Verdict::kConnected) return Error{ErrorClass::kIo, name + " can't reach " + target_ + ": " + text, EHOSTUNREACH};
+  if (verdict != Verdict::kConnected) return Error{ErrorClass::kIo, name + " can't reach " + target_ + ": " + text, verdict == Verdict::kRefused ? ECONNREFUSED : EHOSTUNREACH};
   stage_ = Stage::kDone;
   return ok_status();
 }
@@ -420,6 +420,7 @@ Result<int> Router::admit(Worker& worker, std::string& target) {
     if (verdict == Verdict::kNotAllowed) fd = Error{ErrorClass::kAccess, "no --to allows " + target};
     if (verdict == Verdict::kUnreachable) fd = connect_to_target(target, end_ns);
     if (fd) verdict = Verdict::kConnected;
+    if (verdict == Verdict::kUnreachable && fd.error().sys_errno == ECONNREFUSED) verdict = Verdict::kRefused;
   }
   Buffer answer{static_cast<std::byte>(verdict)};
   append_text(answer, fd ? "" : fd.error().what.substr(0, kMostTextBytes));

@@ -18,6 +18,7 @@ constexpr i64 kMs = 1'000'000;
 constexpr i64 kOneStreamBytes = 128 * KiB;   // transfers up to this size don't make more streams
 constexpr i64 kConnectMs = 10'000;           // TCP, TLS and hello together
 constexpr i64 kFirstRetryMs = 50, kLongestRetryMs = 2'000;
+constexpr i64 kGonePart = 6;                 // of the patience: so long nobody listens at the server's port, and it has ended
 constexpr i64 kIdleMs = 10'000;              // without open files for so long, the streams are closed
 constexpr i64 kCheckMs = 10;                 // between two looks at every request
 constexpr size_t kMostKnownTrees = 4096;
@@ -294,6 +295,7 @@ void Session::advance(i64 index) {
   if (was_ready) return;
   std::lock_guard guard(mutex_);
   lane.ready = true;
+  refused_since_ns_ = 0;
   lane.credit_bytes = lane.link.welcome().credit_bytes;
   lane.block_bytes = lane.link.welcome().block_bytes;
 }
@@ -362,7 +364,8 @@ void Session::broken(i64 index, const Error& error) {
   const bool refused_for_good = other_key || error.sys_errno == ESTALE;
   const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT;
   const bool others = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& other) { return other.ready; });
-  if (!others && (refused_for_good || nobody_there)) return die(explain(error));
+  const bool gone = is_gone(lane);
+  if (!others && (refused_for_good || nobody_there || gone)) return die(explain(error));
   if (!others && !needed()) {
     left_idle_ = true;
     return die(Error{ErrorClass::kIo, "the server closed an idle connection"});
@@ -371,6 +374,17 @@ void Session::broken(i64 index, const Error& error) {
   const i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(lane.link.retries++, 6));
   lane.link.retry_at_ns = now_ns() + wait_ms * kMs;
   wake_all();
+}
+
+// A server's end is the end of its sessions: it need not be waited for as a link is, or a router. But whatever passes ports on may
+// be started anew.
+bool Session::is_gone(const Lane& lane) {
+  if (!lane.link.server_refused) {
+    refused_since_ns_ = 0;
+    return false;
+  }
+  if (refused_since_ns_ == 0) refused_since_ns_ = now_ns();
+  return now_ns() - refused_since_ns_ > connection_.patience_ms * kMs / kGonePart;
 }
 
 void Session::check_times(i64 now) {
@@ -419,13 +433,13 @@ void Session::check_silence(i64 index) {
   if (const Status sent = link.flush(); !sent) broken(index, sent.error());
 }
 
+// What to do comes before the cause: Open MPI's texts end after 255 bytes.
 Error Session::explain(const Error& error) const {
   Error result = error;
   result.cls = error.cls == ErrorClass::kAccess ? ErrorClass::kAccess : ErrorClass::kIo;
-  const std::string place = "the connection to " + connection_.host + " (" + server_.address + " port " + std::to_string(server_.port) + ")";
-  const std::string ending = established_ ? "; what was not synced may be lost" : "";
-  result.what = place + (established_ ? " is lost: " : " can't be made: ") + error.what +
-                "; see whether mercutiod still runs there, or run 'mercutio connect' again" + ending;
+  const char* const advice = established_ ? " is lost, and with it perhaps what was not synced; run 'mercutio connect' again: "
+                                          : " can't be made; see whether mercutiod runs there, or run 'mercutio connect' again: ";
+  result.what = "the connection to " + connection_.host + advice + error.what + " (" + server_.address + " port " + std::to_string(server_.port) + ")";
   result.offset = result.bytes = -1;
   return result;
 }

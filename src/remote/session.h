@@ -87,6 +87,7 @@ class Session {
   void check_times(i64 now);
   void check_deadlines(i64 now);
   void check_silence(i64 index);
+  bool is_gone(const Lane& lane);     // mutex_ is held
   void die(const Error& error);       // mutex_ is held
   void fail_everything();
   Error explain(const Error& error) const;
@@ -114,6 +115,7 @@ class Session {
   Error last_trouble_;
   std::optional<Error> dead_;
   bool stopping_ = false;
+  i64 refused_since_ns_ = 0;            // since when every attempt finds nobody at the server's port
   bool returned_ = false;               // there may be requests to be sent again
 };
 

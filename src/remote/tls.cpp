@@ -185,7 +185,7 @@ class Stream final : public TlsStream {
   static Error wrong_key(const std::string& why) {
     return Error{ErrorClass::kAccess, "the TLS handshake failed (" + why +
                                           "): the key of this connection is not that of the server, which was started "
-                                          "anew or belongs to somebody else; run 'mercutio connect' again"};
+                                          "anew or belongs to somebody else"};
   }
   Result<TlsStep> step(int done, size_t bytes) {
     const int saved = errno;

@@ -66,6 +66,10 @@ def become_root():
     os.execvp("unshare", ["unshare", "--user", "--map-root-user", sys.executable] + sys.argv)
 
 
+def rate_words(rate):
+    return ["tbf", "rate", rate, "burst", "256k", "latency", "50ms"]
+
+
 class Node:
     """A set of namespaces with an agent in it."""
 
@@ -118,6 +122,7 @@ class Cluster:
     def __init__(self, count=4, rate=None):
         self.count, self.rate = count, rate
         self.names = ["n%d" % i for i in range(count)]
+        self.addresses = [ADDRESS % (i + 1) for i in range(count)]
         self.state, self.nodes, self.switch = None, [], None
         self.fast = None   # a folder in memory that all nodes share, at this place on them
         self.counts_pairs = True
@@ -148,7 +153,7 @@ class Cluster:
     def make(self):
         with open(os.path.join(self.state, "hosts"), "w") as hosts:
             hosts.write("127.0.0.1 localhost\n")
-            hosts.writelines("%s %s\n" % (ADDRESS % (i + 1), name) for i, name in enumerate(self.names))
+            hosts.writelines("%s %s\n" % named for named in zip(self.addresses, self.names))
         launcher = os.path.join(self.state, "rsh")
         with open(launcher, "w") as script:
             script.write('#!/bin/sh\nexec %s %s/agent.py shell "$@"\n' % (sys.executable, HERE))
@@ -159,26 +164,29 @@ class Cluster:
             self.nodes.append(Node(self.state, name))
         for node in [self.switch] + self.nodes:
             node.wait(self.state)
+        self.wire()
+
+    def wire(self):
         lines = ["link add br0 type bridge", "link set br0 up"]
         for i, node in enumerate(self.nodes):
             lines += ["link add ve%d type veth peer name eth0 netns %d" % (i, node.process.pid),
                       "link set ve%d master br0 up" % i]
         self.switch.network("ip", "-batch", "-", lines="\n".join(lines))
         for i, node in enumerate(self.nodes):
-            node.network("ip", "-batch", "-", lines="addr add %s/24 dev eth0\nlink set eth0 up\n" % (ADDRESS % (i + 1)))
+            node.network("ip", "-batch", "-", lines="addr add %s/24 dev eth0\nlink set eth0 up\n" % self.addresses[i])
             self.shape(i, node)
 
     def shape(self, i, node):
         """The rate, both ways, and below it a class for each other node, whose only use is its counter."""
         if self.rate:
-            shape = ["tbf", "rate", self.rate, "burst", "256k", "latency", "50ms"]
+            shape = rate_words(self.rate)
             node.network("tc", "qdisc", "add", "dev", "eth0", "root", "handle", "1:", *shape)
             self.switch.network("tc", "qdisc", "add", "dev", "ve%d" % i, "root", *shape)
         lines = ["qdisc add dev eth0 %s handle 2: htb default ff" % ("parent 1:1" if self.rate else "root"),
                  "class add dev eth0 parent 2: classid 2:ff htb rate 100gbit quantum 60000"]
         for j in range(self.count):
             lines += ["class add dev eth0 parent 2: classid 2:%x htb rate 100gbit quantum 60000" % (j + 1),
-                      "filter add dev eth0 parent 2: protocol ip u32 match ip dst %s flowid 2:%x" % (ADDRESS % (j + 1), j + 1)]
+                      "filter add dev eth0 parent 2: protocol ip u32 match ip dst %s flowid 2:%x" % (self.addresses[j], j + 1)]
         try:
             node.network("tc", "-batch", "-", lines="\n".join(lines))
         except subprocess.CalledProcessError:   # a kernel without these
@@ -222,9 +230,13 @@ class Cluster:
         return subprocess.run(self.command(node, words), **options)
 
     def mpirun(self, mpi, ranks_on, program, launcher=None):
-        """A whole command line: rank r on node ranks_on[r]."""
+        """A whole command line: rank r on node ranks_on[r], started on that of rank 0."""
+        return self.command(self.names[ranks_on[0]], self.mpirun_words(mpi, ranks_on, program, launcher))
+
+    def mpirun_words(self, mpi, ranks_on, program, launcher=None):
+        """The same as it is called on that node."""
         runs = [(self.names[node], len(list(ranks))) for node, ranks in itertools.groupby(ranks_on)]
-        words = self.launcher(mpi, launcher)
+        words = self.launcher_words(mpi, launcher)
         if mpi == "mpich":   # which takes a host that is named twice for two, and begins again at the end of the list
             period = len(set(ranks_on))
             if ranks_on == (ranks_on[:period] * len(ranks_on))[:len(ranks_on)]:
@@ -234,7 +246,7 @@ class Cluster:
             words += ["-H", "%s:%d" % (node, count), "-n", str(count)] + program + [":"]
         return words[:-1]
 
-    def launcher(self, mpi, launcher=None):
+    def launcher_words(self, mpi, launcher=None):
         shell = os.path.join(self.state, "rsh")
         if mpi == "mpich":
             words = [launcher or "mpirun.mpich", "-launcher", "ssh", "-launcher-exec", shell]
@@ -246,7 +258,7 @@ class Cluster:
                 words += ["--mca", key, value]
             for name in os.environ:   # hydra takes all of them to the ranks
                 words += ["-x", name] if name.startswith("MERCUTIO_") else []
-        return self.command(self.names[0], words)
+        return words
 
 
 def parse_map(text, count, ranks_per_node=2):

@@ -108,6 +108,8 @@ def routes():
     source = folder / "long"
     source.write_bytes(content(120_000_000, 5))
     copy = subprocess.Popen([mercutio, "cp", source, "mercutio://routed/data/long"], env=environment, stderr=subprocess.PIPE, text=True)
+    while not (export / "long").exists() and copy.poll() is None:   # a first connection that fails is not tried again
+        time.sleep(0.01)
     for _ in range(2):
         time.sleep(0.1)
         router.send_signal(signal.SIGKILL)

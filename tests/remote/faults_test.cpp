@@ -64,7 +64,7 @@ TEST_F(RemoteFaults, WhatWasDoneIsNotDoneAgain) {
   auto first = std::move(*open_remote(at, "data/first", writing()));
   relay->hold_answers(true);
   std::thread breaker([&] {
-    while (!std::filesystem::exists(folder + "/once")) wait_ms(2);
+    for (int i = 0; i < 4000 && !std::filesystem::exists(folder + "/once"); ++i) wait_ms(2);
     relay->cut();
     relay->hold_answers(false);
   });
@@ -72,7 +72,7 @@ TEST_F(RemoteFaults, WhatWasDoneIsNotDoneAgain) {
   once.exclusive = true;
   const auto opened = open_remote(at, "data/once", once);
   breaker.join();
-  EXPECT_TRUE(opened.ok()) << opened.error().what;
+  EXPECT_TRUE(opened.ok()) << opened.error().what << log();
 }
 
 TEST_F(RemoteFaults, ASilentLinkIsMadeAnew) {
@@ -107,6 +107,22 @@ TEST_F(RemoteFaults, AServerThatIsGoneIsSaidToBeGone) {
   EXPECT_LT(now_ns() - start, 15'000'000'000);
   EXPECT_FALSE(file->sync().ok());
   EXPECT_FALSE(file->close().ok());
+}
+
+// Nobody listens at its port: that isn't waited for as long as a link is.
+TEST_F(RemoteFaults, AServerThatEndedIsNotWaitedFor) {
+  connection.servers = {{"127.0.0.1", server->port()}};
+  connection.patience_ms = 18'000;
+  const auto at = session();
+  auto file = std::move(*open_remote(at, "data/ended", writing()));
+  auto data = filled(1 * MiB, 4);
+  ASSERT_TRUE(write(*file, 0, data).ok());
+  const i64 start = now_ns();
+  server.reset();
+  const auto written = write(*file, 0, data);
+  ASSERT_FALSE(written.ok());
+  EXPECT_NE(written.error().what.find("connect: Connection refused"), std::string::npos) << written.error().what;
+  EXPECT_LT(now_ns() - start, 18'000'000'000);
 }
 
 TEST_F(RemoteFaults, AServerThatWasStartedAnewDoesNotPretend) {

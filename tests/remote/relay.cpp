@@ -92,7 +92,7 @@ bool Relay::send_all(int fd, const char* bytes, ssize_t count, int cuts) {
 
 void Relay::pass(int client) {
   const int number = accepted_++, cuts = cuts_;
-  const int server = connect_to(target_port_);
+  const int server = connect_to(target_port_), fds[] = {client, server};
   std::array<char, 1 << 16> buffer;
   bool open = server >= 0;
   while (open && !stopping_ && cuts == cuts_) {
@@ -101,10 +101,10 @@ void Relay::pass(int client) {
     (void)::poll(ready, 2, kTickMs);
     for (int side = 0; side < 2 && open; ++side) {
       if ((ready[side].revents & POLLIN) == 0) continue;
-      const ssize_t got = ::recv(ready[side].fd, buffer.data(), buffer.size(), 0);
+      const ssize_t got = ::recv(fds[side], buffer.data(), buffer.size(), 0);
       open = got > 0;
       if (open && damaging_.exchange(false)) buffer[static_cast<size_t>(got) / 2] ^= 4;
-      open = open && send_all(ready[1 - side].fd, buffer.data(), got, cuts);
+      open = open && send_all(fds[1 - side], buffer.data(), got, cuts);
       bytes_[side] += got > 0 ? got : 0;
       if (side != 0 || number != 0 || got <= 0) continue;
       std::lock_guard guard(mutex_);

@@ -94,6 +94,18 @@ TEST_F(RemoteRoute, SaysThatTheServerIsNotThere) {
   EXPECT_NE(gone.error().what.find("can't reach"), std::string::npos) << gone.error().what;
 }
 
+TEST_F(RemoteRoute, TellsAServerThatEndedFromALinkThatIsDown) {
+  connection.patience_ms = 18'000;
+  const auto at = *Session::make(connection, 0);
+  auto file = std::move(*open_remote(at, "data/ended", writing()));
+  const i64 start = now_ns();
+  server.reset();
+  const auto size = file->size();
+  ASSERT_FALSE(size.ok());
+  EXPECT_NE(size.error().what.find("can't reach"), std::string::npos) << size.error().what;
+  EXPECT_LT(now_ns() - start, 18'000'000'000);
+}
+
 TEST_F(RemoteRoute, KnockersAreSentAway) {
   router_options.handshake_ms = 200;
   router.reset();

@@ -24,6 +24,8 @@ const std::vector<Option> kOptions = {
     {"name", "HOST", "the host in mercutio://HOST/... (the one given to ssh)"},
     {"listen", "ADDRESS[:PORT]", "where mercutiod listens there (the address that ssh reached)"},
     {"daemon", "COMMAND", "how mercutiod is called there (mercutiod)"},
+    {"servers", "N", "so many of them, programs spread over them (1)"},
+    {"launcher", "COMMAND", "what starts them there, on nodes of its choice: 'mpirun', 'srun -N 4'; -n N is added"},
     {"via", "COMMAND", "run this instead of ssh and a host, for example: 'docker exec -i box'"},
     {"forward", nullptr, "no port needs to be open there: data goes through ssh, too"},
     {"forward-at", "ADDRESS", "where this machine listens for forwarded data (127.0.0.1: programs of this machine only)"},
@@ -51,19 +53,39 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+// Runs at the other side, as one line for whatever shell is there: $1 is the number of servers, then what starts them, and the
+// key comes in. They read it from a file that only their user can read, and that is gone when all of them listen.
+constexpr const char* kLaunch =
+    "umask 077; d=$(mktemp -d \"${HOME:-/tmp}/.mercutiod.XXXXXX\") || exit 1; cat >\"$d/key\"; n=$1; shift; : >\"$d/out\"; "
+    "setsid \"$@\" --key-file \"$d/key\" </dev/null >\"$d/out\" 2>\"$d/err\" & launcher=$!; tries=0; "
+    "while [ $(grep -c '^mercutiod ' \"$d/out\") -lt $n ] && kill -0 $launcher 2>/dev/null && [ $tries -lt 600 ]; "
+    "do sleep 0.1; tries=$((tries+1)); done; cat \"$d/err\" >&2; cat \"$d/out\"; [ $(grep -c '^mercutiod ' \"$d/out\") -ge $n ]; "
+    "failed=$?; [ $failed = 0 ] || kill $launcher 2>/dev/null; rm -rf \"$d\"; exit $failed";
+
+std::vector<std::string> launcher_words(const Arguments& arguments) {
+  const std::string servers = arguments.text("servers", "1");
+  std::vector<std::string> words = {"sh", "-c", kLaunch, "mercutio", servers};
+  for (const std::string& word : split(arguments.text("launcher"))) words.push_back(word);
+  words.insert(words.end(), {"-n", servers});
+  return words;
+}
+
 std::vector<std::string> daemon_words(const Arguments& arguments) {
-  const bool via = arguments.has("via");
-  std::vector<std::string> words = split(arguments.text("daemon", "mercutiod"));
+  const bool via = arguments.has("via"), launches = arguments.has("launcher");
+  std::vector<std::string> words;
+  if (launches) words = launcher_words(arguments);
+  for (const std::string& word : split(arguments.text("daemon", "mercutiod"))) words.push_back(word);
   const auto add = [&](const std::string& name, const std::string& value) {
     words.push_back("--" + name);
     words.push_back(value);
   };
-  add("key-fd", "0");
+  if (!launches) add("key-fd", "0");
   add("listen", arguments.text("listen", via || arguments.has("forward") ? "127.0.0.1:0" : "ssh"));
   for (const std::string& root : arguments.all("root")) add("root", root);
   for (const char* name : {"idle", "audit"})
     if (arguments.has(name)) add(name, arguments.text(name));
-  words.push_back("--detach");
+  if (launches && !arguments.has("audit")) add("audit", "/dev/null");
+  if (!launches) words.push_back("--detach");
   return words;
 }
 
@@ -209,6 +231,12 @@ Status connect(const Arguments& arguments) {
                                    "of a host)"};
   if (arguments.has("forward") && (arguments.has("via") || arguments.has("router")))
     return Error{ErrorClass::kArg, "--forward goes through ssh alone, without --via and --router"};
+  MERCUTIO_LET(const i64 servers, arguments.number("servers", 1));
+  if (servers < 1 || servers > 256) return Error{ErrorClass::kArg, "--servers: 1 to 256"};
+  if (servers > 1 && !arguments.has("launcher"))
+    return Error{ErrorClass::kArg, "--servers: what starts them there is needed, too: --launcher mpirun"};
+  if (arguments.has("launcher") && arguments.has("forward"))
+    return Error{ErrorClass::kArg, "--forward goes to one server, without --launcher; through a gateway lead more: mercutio route"};
   for (const std::string& root : arguments.all("root")) MERCUTIO_TRY(parse_export(root));
   Connection connection;
   connection.host = host_of(arguments);

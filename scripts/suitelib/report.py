@@ -4,6 +4,7 @@ import platform
 import re
 from pathlib import Path
 
+from . import remote
 from .base import ROOT
 
 # What is known of failures: (MPI, suite, test) as regular expressions, the side, and the reason.
@@ -84,15 +85,28 @@ def failures(rows, title, side, wanted):
     return [*lines, ""]
 
 
-def remote_list(rows, places):
+def same_test(row):
+    return row["mpi"], row["suite"], row["name"], row["ranks"]
+
+
+def not_run_there(rows, remote_rows):
+    """A sentence on tests that belong on a remote path and were not run there."""
+    mpis, known = {r["mpi"] for r in remote_rows}, set(map(same_test, remote_rows))
+    names = [f"{r['suite']} {r['name']} ({r['mpi']})" for r in rows
+             if r["mpi"] in mpis and remote.wanted(r["suite"], r["name"]) and same_test(r) not in known]
+    return [f"Not run there: {', '.join(names)}.", ""] if names else []
+
+
+def remote_list(rows, places, local_rows):
     if not rows:
         return []
+    missing = not_run_there(local_rows, rows)
     rows = sorted(rows, key=lambda r: (places.get(r["mpi"], 9), r["suite"], r["name"], r["ranks"]))
     commits, dates = sorted({r["commit"] for r in rows}), sorted({r["date"] for r in rows})
     lines = ["## On a remote path", "",
              f"`scripts/suites.py --remote`, {', '.join(dates)}, Mercutio at commit {', '.join(commits)}: the same programs, whose folders",
              "the hint `mercutio_remote` places on the other side of a `mercutiod` on this machine. *Opened there* counts what its audit",
-             f"log shows. {sum(r['remote']['verdict'] == 'pass' for r in rows)} of {len(rows)} pass.", "",
+             f"log shows. {sum(r['remote']['verdict'] == 'pass' for r in rows)} of {len(rows)} pass.", "", *missing,
              "| MPI | suite | test | ranks | result | opened there | what it counted |", "|---|---|---|---:|---|---:|---|"]
     lines += [f"| {r['mpi']} | {r['suite']} | {r['name']} | {r['ranks'] or 'several'} | {r['remote']['verdict']} | {r['opened']} "
               f"| {r['remote']['detail']} |" for r in rows]
@@ -117,6 +131,6 @@ def write(path, rows, remote_rows, mpis, versions):
     lines += failures(rows, "Fail under Mercutio", "mercutio", lambda r: not passed(r, "mercutio"))
     lines += failures(rows, "Fail on the host's own I/O, pass under Mercutio", "host",
                       lambda r: passed(r, "mercutio") and not passed(r, "host"))
-    lines += remote_list(remote_rows, places)
+    lines += remote_list(remote_rows, places, rows)
     path = path if path.is_absolute() else ROOT / path
     path.write_text("\n".join(lines + full_list(rows)).rstrip() + "\n")

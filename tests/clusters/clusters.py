@@ -100,7 +100,7 @@ class Job:
         self.reader.join(10)
         return code
 
-    def good(self, seconds=60):
+    def good(self, seconds=180):   # where nothing fails, only a busy machine takes time
         code = self.end(seconds)
         assert code == 0, "%s: exit code %d:\n%s" % (self.name, code, self.text())
         return self

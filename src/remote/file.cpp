@@ -244,7 +244,8 @@ class RemoteDriver final : public Driver {
   }
 
  private:
-  // A connection that was made anew, or whose session has ended, gets another session; files that are open keep theirs.
+  // A connection that was made anew, or whose session has ended, gets another session, which replaces one that was lost; files
+  // that are open keep theirs.
   // The processes of a node spread over the servers: their numbers usually follow each other.
   Result<std::shared_ptr<Session>> session_for(const std::string& host) {
     MERCUTIO_LET(const Connection connection, load_connection(host));
@@ -252,7 +253,7 @@ class RemoteDriver final : public Driver {
     std::lock_guard guard(mutex_);
     std::shared_ptr<Session>& session = sessions_[host];
     if (!session || !session->alive() || session->connection() != connection) {
-      MERCUTIO_LET(session, Session::make(connection, server));
+      MERCUTIO_LET(session, Session::make(connection, server, session));
     }
     return session;
   }

@@ -1,4 +1,7 @@
 // One stream of the server, from its handshake to its end.
+#include <algorithm>
+#include <cerrno>
+
 #include "base/trace.h"
 #include "remote/server.h"
 
@@ -7,6 +10,7 @@ namespace {
 
 // Acknowledged ids stand before every request's message.
 constexpr size_t kAcknowledgedBytes = 8;
+constexpr i64 kRetireMs = 2'000;   // for what a client's earlier session has under way; then the client asks again
 
 Error wrong_protocol(const char* why) {
   return Error{ErrorClass::kIo, why, EPROTO};
@@ -56,25 +60,41 @@ Result<std::shared_ptr<ServedSession>> Server::greet(const std::shared_ptr<Chann
   return session;
 }
 
+// What the client had before this session ends before its welcome, so that nothing of it comes later.
+Status Server::end_earlier(const Hello& hello, const Channel& channel) {
+  const SessionId id{hello.replaces_high, hello.replaces_low};
+  std::shared_ptr<ServedSession> earlier;
+  {
+    std::lock_guard guard(mutex_);
+    const auto known = sessions_.find(id);
+    if (id == SessionId() || known == sessions_.end()) return ok_status();
+    earlier = known->second;
+  }
+  if (!earlier->retire(std::min(options_.handshake_ms, kRetireMs)))
+    return Error{ErrorClass::kIo, "what this program asked for before it lost its connection is still being done", EBUSY};
+  log(channel, "its session before this one has ended");
+  std::lock_guard guard(mutex_);
+  if (const auto known = sessions_.find(id); known != sessions_.end() && known->second == earlier) sessions_.erase(known);
+  return ok_status();
+}
+
 // The stream belongs to its session before anybody else looks: keep_house() may be about to end it.
 Result<std::shared_ptr<ServedSession>> Server::session_of(const Hello& hello, const std::shared_ptr<Channel>& channel) {
   if (hello.lowest > kProtocolVersion || hello.highest < kProtocolVersion)
     return Error{ErrorClass::kIo, "client and server have no protocol version in common (the server has " +
                                       std::to_string(kProtocolVersion) + "): install the same Mercutio on both sides",
                  EPROTO};
+  MERCUTIO_TRY(end_earlier(hello, *channel));
   std::lock_guard guard(mutex_);
   const SessionId id{hello.session_high, hello.session_low};
   const auto known = sessions_.find(id);
-  if (known != sessions_.end()) {
-    known->second->attach(channel);
-    return known->second;
-  }
-  if (!hello.fresh)
+  if (known != sessions_.end() && known->second->attach(channel)) return known->second;
+  if (known != sessions_.end() || !hello.fresh)
     return Error{ErrorClass::kIo, "the server was started anew or has given this program up: open the file again", ESTALE};
   if (static_cast<i64>(sessions_.size()) >= options_.most_sessions)
     return Error{ErrorClass::kOther, "the server has as many clients as it may have", EUSERS};
   auto session = std::make_shared<ServedSession>(SessionLimits{});
-  session->attach(channel);
+  (void)session->attach(channel);
   sessions_.emplace(id, session);
   return session;
 }
@@ -110,20 +130,22 @@ Status Server::handle(const std::shared_ptr<Channel>& channel, const std::shared
   switch (session->admit(id, kind, channel, options_.silence_ms)) {
     case ServedSession::Admission::kTooMany:
       return wrong_protocol("too many requests without an acknowledgement");
+    case ServedSession::Admission::kOver:
+      return wrong_protocol("its session has ended");
     case ServedSession::Admission::kAnswered:
       return ok_status();
     case ServedSession::Admission::kExecute:
       break;
   }
-  const auto work = [this, channel, session, frame, message, id] {
+  const auto work = [this, channel, session, frame, message, id, kind] {
     Buffer reply = operations_.carry_out(*session, *frame, message);
     log_request(*channel, *frame, message, reply);
-    session->settle(id, std::move(reply), options_.silence_ms);
+    session->settle(id, kind, std::move(reply), options_.silence_ms);
   };
   if (is_slow(kind) && run_beside(work)) return ok_status();
   if (kind == Kind::kLock) {   // it must not keep its stream from the one that ends the wait
     const Error busy{ErrorClass::kIo, "too many clients wait for locks on this server", ENOLCK};
-    session->settle(id, frame_with(Kind::kReply, id, reply_of(busy, operations_.host)), options_.silence_ms);
+    session->settle(id, kind, frame_with(Kind::kReply, id, reply_of(busy, operations_.host)), options_.silence_ms);
     return ok_status();
   }
   work();

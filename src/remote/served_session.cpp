@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 
 namespace mercutio::remote {
 namespace {
 
 constexpr i64 kSharedLimitMs = 2'000;   // for a channel, where others wait for the same reply
+
+// A lock changes nothing, and may be waited for as long as others hold it.
+bool is_work(Kind kind) {
+  return kind != Kind::kLock;
+}
 
 }  // namespace
 
@@ -15,11 +21,13 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
   Buffer again;
   {
     std::lock_guard guard(mutex_);
+    if (ended_) return Admission::kOver;
     if (id < acknowledged_) return Admission::kAnswered;
     const auto known = entries_.find(id);
     if (known == entries_.end()) {
       if (static_cast<i64>(entries_.size()) >= limits_.unsettled) return Admission::kTooMany;
-      entries_.emplace(id, Entry{{channel}, {}, kind == Kind::kLock});
+      entries_.emplace(id, Entry{{channel}, {}});
+      working_ += is_work(kind) ? 1 : 0;
       return Admission::kExecute;
     }
     known->second.routes.push_back(channel);
@@ -29,10 +37,11 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
   return Admission::kAnswered;
 }
 
-void ServedSession::settle(u64 id, Buffer reply, i64 send_limit_ms) {
+void ServedSession::settle(u64 id, Kind kind, Buffer reply, i64 send_limit_ms) {
   std::vector<std::weak_ptr<Channel>> routes;
   {
     std::lock_guard guard(mutex_);
+    if (is_work(kind) && --working_ == 0) at_rest_.notify_all();
     const auto known = entries_.find(id);
     if (known == entries_.end()) return;   // given up by the client meanwhile
     known->second.reply = reply;
@@ -111,10 +120,12 @@ void ServedSession::learn(u64 hash, FlatTypeRef tree) {
   trees_.emplace(hash, std::move(tree));
 }
 
-void ServedSession::attach(const std::shared_ptr<Channel>& channel) {
+bool ServedSession::attach(const std::shared_ptr<Channel>& channel) {
   std::lock_guard guard(mutex_);
+  if (ended_) return false;
   channels_.push_back(channel);
   idle_since_ns_ = -1;
+  return true;
 }
 
 void ServedSession::detach(const Channel* channel, i64 now) {
@@ -128,11 +139,7 @@ void ServedSession::detach(const Channel* channel, i64 now) {
 
 i64 ServedSession::idle_since() {
   std::lock_guard guard(mutex_);
-  if (idle_since_ns_ < 0) return -1;
-  const bool at_work = std::any_of(entries_.begin(), entries_.end(), [](const auto& entry) {
-    return entry.second.reply.empty() && !entry.second.waits_for_others;
-  });
-  return at_work ? -1 : idle_since_ns_;
+  return working_ > 0 ? -1 : idle_since_ns_;
 }
 
 bool ServedSession::holds_files() {
@@ -140,13 +147,24 @@ bool ServedSession::holds_files() {
   return !files_.empty();
 }
 
+// Under the lock: who ends it, too, comes back when it has ended.
 void ServedSession::end() {
-  std::map<u64, std::unique_ptr<HeldLock>> locks;
-  std::map<u64, std::shared_ptr<ServedFile>> files;
   std::lock_guard guard(mutex_);
   ended_ = true;
-  locks.swap(locks_);
-  files.swap(files_);
+  locks_.clear();
+  files_.clear();
+}
+
+bool ServedSession::retire(i64 limit_ms) {
+  {
+    std::unique_lock guard(mutex_);
+    ended_ = true;
+    for (const std::weak_ptr<Channel>& known : channels_)
+      if (const std::shared_ptr<Channel> channel = known.lock()) channel->cut();
+    if (!at_rest_.wait_for(guard, std::chrono::milliseconds(limit_ms), [&] { return working_ == 0; })) return false;
+  }
+  end();
+  return true;
 }
 
 }  // namespace mercutio::remote

@@ -2,6 +2,7 @@
 // client may not have got. A request that arrives again after a cut is answered from here instead of being done again.
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,12 +33,12 @@ class ServedSession {
  public:
   explicit ServedSession(const SessionLimits& limits) : limits_(limits) {}
 
-  enum class Admission { kExecute, kAnswered, kTooMany };
+  enum class Admission { kExecute, kAnswered, kTooMany, kOver };
   // A request that changes something: whether it has to be carried out. What is answered already is sent again, what is
   // being carried out will be answered on every channel it came from: what a stream held that the client has given up may
   // be read after what was sent again.
   Admission admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel, i64 send_limit_ms);
-  void settle(u64 id, Buffer reply, i64 send_limit_ms);   // of an admitted request
+  void settle(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);   // of an admitted request
   void acknowledge(u64 below);                         // the client has the replies to all requests before this one
 
   Result<u64> add_file(std::shared_ptr<ServedFile> file);
@@ -50,17 +51,19 @@ class ServedSession {
   void learn(u64 hash, FlatTypeRef tree);
 
   // Channels come and go; the session outlives the last one for a while.
-  void attach(const std::shared_ptr<Channel>& channel);
+  bool attach(const std::shared_ptr<Channel>& channel);   // false: it has ended
   void detach(const Channel* channel, i64 now);
   i64 idle_since();                                    // ns; -1: it has a channel, or carries out what may change a file yet
   bool holds_files();
   void end();                                          // gives back locks, closes files
+  // Its client has another session: its streams are cut, nothing more is carried out, and when what may change a file is done,
+  // it ends. False: that took longer than the limit; ask again.
+  bool retire(i64 limit_ms);
 
  private:
   struct Entry {
     std::vector<std::weak_ptr<Channel>> routes;   // the channels it came from
     Buffer reply;   // empty: being carried out
-    bool waits_for_others = false;
   };
   const SessionLimits limits_;
   std::mutex mutex_;
@@ -71,6 +74,8 @@ class ServedSession {
   std::vector<std::weak_ptr<Channel>> channels_;
   i64 tree_bytes_ = 0, idle_since_ns_ = 0;
   u64 acknowledged_ = 0, next_handle_ = 1;
+  i64 working_ = 0;                    // requests that may change a file yet, also those that the client has given up
+  std::condition_variable at_rest_;
   bool ended_ = false;
 };
 

@@ -57,6 +57,7 @@ class Server {
   void accept_one(int fd, const std::string& peer);
   void serve(const std::shared_ptr<Channel>& channel);
   Result<std::shared_ptr<ServedSession>> greet(const std::shared_ptr<Channel>& channel);
+  Status end_earlier(const Hello& hello, const Channel& channel);
   Result<std::shared_ptr<ServedSession>> session_of(const Hello& hello, const std::shared_ptr<Channel>& channel);
   Status serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session);
   Status handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,

@@ -46,7 +46,7 @@ Session::Session(const Connection& connection, i64 server, std::shared_ptr<TlsCo
       owner_pid_(::getpid()),
       lanes_(static_cast<size_t>(connection.streams)) {}
 
-Result<std::shared_ptr<Session>> Session::make(const Connection& connection, i64 server) {
+Result<std::shared_ptr<Session>> Session::make(const Connection& connection, i64 server, const std::shared_ptr<Session>& earlier) {
   MERCUTIO_LET(auto tls, make_tls(TlsSide::kClient, connection.key));
   std::shared_ptr<Session> session(new Session(connection, server, std::move(tls)));
   u64 id[2];
@@ -55,10 +55,20 @@ Result<std::shared_ptr<Session>> Session::make(const Connection& connection, i64
   session->hello_.session_low = id[1];
   session->hello_.client = process_name();
   session->hello_.capabilities = connection.lz4 ? kLz4 : 0;
+  if (earlier) session->replace(*earlier);
   MERCUTIO_TRY(session->open_wakes());
   session->last_contact_ns_ = session->last_needed_ns_ = now_ns();
   session->lanes_[0].thread = start_thread([s = session.get()] { s->run(); });
   return session;
+}
+
+// One that was never welcomed has asked for nothing, but its server may not know yet of the one before. One of before a fork is
+// the parent's, which goes on with it.
+void Session::replace(Session& earlier) {
+  if (earlier.owner_pid_ != owner_pid_ || earlier.alive()) return;
+  const Hello& old = earlier.hello_;
+  hello_.replaces_high = earlier.established_ ? old.session_high : old.replaces_high;
+  hello_.replaces_low = earlier.established_ ? old.session_low : old.replaces_low;
 }
 
 Status Session::open_wakes() {
@@ -362,7 +372,7 @@ void Session::broken(i64 index, const Error& error) {
   // A damaged handshake looks like another key; whose key was right before asks again.
   const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || lane.link.retries >= kMostDoubts);
   const bool refused_for_good = other_key || error.sys_errno == ESTALE;
-  const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT;
+  const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT && error.sys_errno != EBUSY;
   const bool others = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& other) { return other.ready; });
   const bool gone = is_gone(lane);
   if (!others && (refused_for_good || nobody_there || gone)) return die(explain(error));

@@ -16,7 +16,8 @@ namespace mercutio::remote {
 
 class Session {
  public:
-  static Result<std::shared_ptr<Session>> make(const Connection& connection, i64 server);
+  // `earlier` is one that the caller had before, if any: where it is dead, the server ends it before it welcomes this one.
+  static Result<std::shared_ptr<Session>> make(const Connection& connection, i64 server, const std::shared_ptr<Session>& earlier = nullptr);
   ~Session();
 
   // Takes a job; its parts are settled, or it is given up, in bounded time. After a fork the child's jobs fail.
@@ -61,6 +62,7 @@ class Session {
   };
 
   Session(const Connection& connection, i64 server, std::shared_ptr<TlsContext> tls);
+  void replace(Session& earlier);
   Status open_wakes();
   void run();
   void run_lane(i64 index);

@@ -167,12 +167,14 @@ struct Hello {
   std::uint32_t lowest = kProtocolVersion, highest = kProtocolVersion;
   u64 capabilities = 0;                  // what it would like: kLz4
   u64 session_high = 0, session_low = 0; // chosen by the client at random
+  u64 replaces_high = 0, replaces_low = 0;   // the client's session before this one, which ends now; 0, 0: none
   bool fresh = true;                     // the client was never welcomed in this session
   std::string client;                    // for the log
   bool operator==(const Hello&) const = default;
   template <class Io, class Self>
   static void fields(Io& io, Self& m) {
-    io(m.lowest), io(m.highest), io(m.capabilities), io(m.session_high), io(m.session_low), io(m.fresh), io(m.client);
+    io(m.lowest), io(m.highest), io(m.capabilities), io(m.session_high), io(m.session_low);
+    io(m.replaces_high), io(m.replaces_low), io(m.fresh), io(m.client);
   }
 };
 

@@ -99,6 +99,7 @@ void Relay::pass(int client) {
     const bool silent = silent_ || number < frozen_;
     pollfd ready[] = {{silent ? -1 : client, POLLIN, 0}, {silent || holding_ ? -1 : server, POLLIN, 0}};
     (void)::poll(ready, 2, kTickMs);
+    if (silent_ && !silent) continue;   // what comes from now on stays
     for (int side = 0; side < 2 && open; ++side) {
       if ((ready[side].revents & POLLIN) == 0) continue;
       const ssize_t got = ::recv(fds[side], buffer.data(), buffer.size(), 0);

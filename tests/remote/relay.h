@@ -21,6 +21,7 @@ class Relay {
   void set_target(int port) { target_port_ = port; }   // of new streams
   void cut();                                    // every stream now; new ones are served
   void freeze() { frozen_ = accepted_.load(); }  // half open: the streams there are now say nothing any more; new ones are served
+  void thaw() { frozen_ = 0; }                   // and go on, with what came meanwhile
   void damage() { damaging_ = true; }            // a byte of what passes next
   void refuse(bool yes) { refusing_ = yes; }     // new streams are closed at once
   void hold_answers(bool yes) { holding_ = yes; }// what the server says stays here

@@ -18,6 +18,11 @@ bool is_answer(const Error& error) {
          error.what.find("can't be made") == std::string::npos;
 }
 
+// Nor with a time-out, in a session that goes on.
+bool is_late_in_its_session(const Error& error) {
+  return error.what.find("did not answer") != std::string::npos;
+}
+
 i64 total_of(const std::vector<IoPiece>& pieces) {
   i64 bytes = 0;
   for (const IoPiece& piece : pieces) bytes += piece.bytes;
@@ -66,6 +71,7 @@ auto Client::timed(const char* name, Call call) {
   since_ns_ = 0;
   ++shared_.totals.operations;
   if (!outcome.ok()) ++shared_.totals.errors;
+  if (outcome.ok() || is_answer(outcome.error())) is_welcome();
   const i64 took = now_ns() - start;
   if (took > kSlowNs) note(std::string(name) + " took " + std::to_string(took / 1'000'000) + " ms");
   for (i64 known = shared_.slowest_ns; took > known && !shared_.slowest_ns.compare_exchange_weak(known, took);) {
@@ -75,16 +81,23 @@ auto Client::timed(const char* name, Call call) {
   return outcome;
 }
 
+// What came late came in an earlier session, and that has ended.
+void Client::is_welcome() {
+  if (std::exchange(welcomed_, true)) return;
+  for (File* file : {&own_, &common_}) file->model.forget_late();
+}
+
 bool Client::have_session() {
   if (session_ && session_->alive()) return true;
   drop(own_);
   drop(common_);
   if (session_) shared_.totals.reconnects += session_->counts().reconnects;
-  auto made = Session::make(world_.connection(), 0);
+  auto made = Session::make(world_.connection(), 0, session_);
   if (!made) return wrong("no session: " + made.error().what), false;
   ++shared_.totals.sessions;
   note("a new session");
   session_ = std::move(*made);
+  welcomed_ = false;
   return true;
 }
 
@@ -126,6 +139,7 @@ void Client::fail(File& file, int tag, const Error& error) {
   if (!late) return;
   ++shared_.totals.late;
   file.late_kills = world_.kills();
+  file.again = file.model.ranges(tag);
 }
 
 void Client::look_for_kills(File& file) {
@@ -133,7 +147,7 @@ void Client::look_for_kills(File& file) {
 }
 
 // One run, or a list, regular or not, always ascending.
-std::vector<IoPiece> Client::pieces_in(const FileModel& model, std::vector<std::byte>& memory) {
+std::vector<IoPiece> Client::some_pieces(const FileModel& model) {
   const i64 span = dice_.one_of<i64>({100, 5'000, 60'000, model.bytes() / 2, model.bytes()});
   const i64 begin = model.base() + dice_.below(model.bytes() - span + 1);
   const i64 bytes = std::max<i64>(1, dice_.one_in(2) ? span : 1 + dice_.below(span));
@@ -144,6 +158,14 @@ std::vector<IoPiece> Client::pieces_in(const FileModel& model, std::vector<std::
     const i64 length = shape == 1 ? std::max<i64>(1, longest / 2) : shape == 2 ? dice_.from_to(1, longest) : longest;
     pieces.push_back({begin + i * step, nullptr, length});
   }
+  return pieces;
+}
+
+std::vector<IoPiece> Client::pieces_in(File& file, std::vector<std::byte>& memory) {
+  std::vector<IoPiece> pieces;
+  for (const Range& range : std::exchange(file.again, {}))
+    if (range.end > range.begin) pieces.push_back({range.begin, nullptr, range.end - range.begin});
+  if (pieces.empty()) pieces = some_pieces(file.model);
   memory.assign(static_cast<size_t>(total_of(pieces)), std::byte{0});
   std::byte* at = memory.data();
   for (IoPiece& piece : pieces) {
@@ -156,7 +178,7 @@ std::vector<IoPiece> Client::pieces_in(const FileModel& model, std::vector<std::
 void Client::write(File& file) {
   if (!file.model.has_tags()) return read(file);
   std::vector<std::byte> memory;
-  const std::vector<IoPiece> pieces = pieces_in(file.model, memory);
+  const std::vector<IoPiece> pieces = pieces_in(file, memory);
   std::vector<Range> ranges;
   for (const IoPiece& piece : pieces) ranges.push_back({piece.offset, piece.offset + piece.bytes});
   const int tag = file.model.begin_write(std::move(ranges));
@@ -177,7 +199,7 @@ void Client::write(File& file) {
 
 void Client::read(File& file) {
   std::vector<std::byte> memory;
-  std::vector<IoPiece> pieces = pieces_in(file.model, memory);
+  std::vector<IoPiece> pieces = pieces_in(file, memory);
   if (dice_.one_in(2)) {   // in order, as programs do that look for what comes next
     pieces = {{file.model.base(), memory.data(), std::min<i64>(static_cast<i64>(memory.size()), file.model.bytes())}};
   }
@@ -273,7 +295,7 @@ Result<i64> Client::increment(Storage& counter, i64& before) {
   const i64 found = value++;
   ++shared_.tried_to_count;
   const Result<i64> written = timed("write", [&] { return counter.write(std::span(&piece, 1)); });
-  if (!written && !is_answer(written.error())) shared_.lost_track = true;
+  if (!written && is_late_in_its_session(written.error())) shared_.lost_track = true;   // a lost session keeps its locks until all is done
   if (!written) return written.error();
   ++shared_.counted;
   return found;
@@ -296,6 +318,7 @@ void Client::one_operation() {
   if (dice_.one_in(12)) return count();
   File& file = dice_.one_in(3) ? common_ : own_;
   if (!open(file)) return;
+  if (!file.again.empty() && file.model.has_tags()) return write(file);
   switch (dice_.below(16)) {
     case 0:
       return close(file);

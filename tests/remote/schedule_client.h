@@ -17,7 +17,7 @@ struct Shared {
   World& world;
   Totals& totals;
   std::atomic<i64> counted{0}, tried_to_count{0};   // under the lock of the file "counter"
-  std::atomic<bool> lost_track{false};              // an increment may come late
+  std::atomic<bool> lost_track{false};              // an increment may come after its lock was given back
   std::atomic<i64> slowest_ns{0};
   std::mutex mutex;
   std::string wrong;                                // the first thing that was
@@ -43,14 +43,17 @@ class Client {
     bool keeps = false;
     std::vector<int> pending = {};    // tags of writes whose outcome hasn't been told
     i64 late_kills = -1;
+    std::vector<Range> again = {};    // where something may come late: to be written next, as programs do that begin anew
   };
   template <class Call>
   auto timed(const char* name, Call call);
   bool have_session();
+  void is_welcome();
   bool open(File& file);
   void drop(File& file);
   void one_operation();
-  std::vector<IoPiece> pieces_in(const FileModel& model, std::vector<std::byte>& memory);
+  std::vector<IoPiece> some_pieces(const FileModel& model);
+  std::vector<IoPiece> pieces_in(File& file, std::vector<std::byte>& memory);
   void write(File& file);
   void read(File& file);
   void size(File& file);
@@ -77,6 +80,7 @@ class Client {
   const int number_;
   Dice dice_;
   std::shared_ptr<Session> session_;
+  bool welcomed_ = false;           // the server has answered in this session
   File own_, common_;
   int names_ = 0;
   std::atomic<i64> since_ns_{0};

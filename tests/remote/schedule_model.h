@@ -1,7 +1,8 @@
 // What a file may hold after operations some of which failed or are not confirmed yet: for each byte the set of operations that
 // may have written it last. A file belongs to one client, whose operations follow each other; each has a tag, in order, and
 // writes bytes that tell tag and offset. Confirming one takes all older ones from its bytes; a failed one stays possible. One
-// that failed without an answer may even come later than what follows it, until the server was started anew.
+// that failed without an answer may even come later than what follows it, until its session has ended: the client has another one,
+// or the server was started anew.
 #pragma once
 
 #include <algorithm>
@@ -67,6 +68,7 @@ class FileModel {
     if (operation.truncates) late_highest_ = std::max(late_highest_, operation.end);
     has_late_ = true;
   }
+  const std::vector<Range>& ranges(int tag) const { return operations_[static_cast<size_t>(tag)].ranges; }
   bool has_late() const { return has_late_; }
   void forget_late() {   // what may have come has come
     if (!has_late_) return;

@@ -83,8 +83,8 @@ World::World(std::uint64_t seed) : start_ns_(now_ns()) {
   connection_.key = options_.key;
   connection_.servers = {{"127.0.0.1", far_->port()}};
   connection_.streams = dice.from_to(1, 4);
-  connection_.silence_ms = dice.one_of<i64>({800, 1'500, 4'000});
-  connection_.patience_ms = dice.one_of<i64>({300, 20'000, 20'000, 20'000});
+  connection_.silence_ms = dice.one_of<i64>({250, 800, 1'500, 4'000});
+  connection_.patience_ms = dice.one_of<i64>({150, 300, 20'000, 20'000});
   connection_.timeout_ms = dice.one_of<i64>({400, 300'000, 300'000, 300'000, 300'000, 300'000});
   connection_.write_behind_bytes = dice.one_of<i64>({0, 64 * KiB, 1 * MiB, 32 * MiB});
   connection_.lz4 = dice.one_in(2);
@@ -132,9 +132,23 @@ void World::kill_router(i64 down_ms) {
   start_router();
 }
 
+// For as long as a hasty client bears; it comes back, and then what it said before goes on to the server.
+void World::abandon(Relay& relay, Dice& dice) {
+  const i64 borne_ms = connection_.silence_ms + connection_.patience_ms + 100;
+  note("fault: half open, and no stream; what was said comes late");
+  relay.freeze();
+  relay.refuse(true);
+  wait_ms(borne_ms < 1'300 ? borne_ms : dice.from_to(1, 80));
+  relay.refuse(false);
+  wait_ms(dice.from_to(20, 300));
+  note("what was said comes");
+  relay.thaw();
+  wait_ms(dice.from_to(10, 60));   // before anything cuts it
+}
+
 void World::fault_of_the_link(Relay& relay, Dice& dice) {
   const i64 lasts_ms = dice.one_in(6) ? dice.from_to(300, 1'200) : dice.from_to(1, 80);
-  switch (dice.below(7)) {
+  switch (dice.below(8)) {
     case 0:
       note("fault: cut");
       return relay.cut();
@@ -160,6 +174,8 @@ void World::fault_of_the_link(Relay& relay, Dice& dice) {
       note("fault: half open");
       return relay.freeze();
     case 5:
+      return abandon(relay, dice);
+    case 6:
       note("fault: a byte is damaged");
       return relay.damage();
     default:

@@ -58,6 +58,7 @@ class World {
   void start_router();
   void kill_server(i64 down_ms);
   void kill_router(i64 down_ms);
+  void abandon(Relay& relay, Dice& dice);
   void fault_of_the_link(Relay& relay, Dice& dice);
   void fault_of_the_disk(Dice& dice);
 

@@ -7,7 +7,13 @@ from . import space as spaces
 from .runs import RunError, TooLong
 
 ALIKE = 1.02        # of values no further apart the one with fewer hints is better
-DIFFERENT = 0.05    # from here on a hint makes a difference
+DIFFERENT = 0.1    # from here on a hint makes a difference
+
+
+def ends_first(values):
+    """Of sizes and numbers the last, the first, and then those between: where neither end makes a difference, others hardly do."""
+    values = list(values)
+    return [values[-1], *values[:-1]] if all(value[:1].isdigit() for value in values) else values
 
 
 class Trial:
@@ -76,7 +82,7 @@ class Search:
     def walk(self):
         """One hint at a time beside the best of the others, the first values of all hints first; then those first whose values
         have made a difference so far."""
-        left = {hint: list(values) for hint, values in self.space.items() if values}
+        left = {hint: ends_first(values) for hint, values in self.space.items() if values}
         tried = dict.fromkeys(left, 0)
         indifferent = set()
         while left:

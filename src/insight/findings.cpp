@@ -9,8 +9,8 @@ namespace mercutio {
 namespace {
 
 // What moving data costs where the job itself doesn't tell: through the page cache of a node, and over a network; and a piece of it
-// in an exchange.
-constexpr double kLocalBytesPerSecond = 3e9, kBytesPerSecond = 1e9, kPieceSeconds = 20e-9;
+// in an exchange; and a small request to a page cache.
+constexpr double kLocalBytesPerSecond = 3e9, kBytesPerSecond = 1e9, kPieceSeconds = 20e-9, kLocalRequestSeconds = 2e-6;
 constexpr i64 kTellingBytes = MiB;  // so many have to be moved before their rate tells anything
 constexpr double kReadAlikeBytes = 256.0 * 1024 * 1024;
 constexpr i64 kManyCalls = 1000, kManyTimes = 10;
@@ -54,6 +54,12 @@ const char* verb(Direction direction) {
   return direction == Direction::kRead ? "read" : "write";
 }
 
+// Whether a node's page cache takes what is written.
+bool is_local(const JobFile& file) {
+  const char* const local[] = {"tmpfs", "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "overlay"};
+  return std::find(std::begin(local), std::end(local), file.file_system) != std::end(local);
+}
+
 // Bytes a second of a rank, as the job's own large requests to this kind of file system had them.
 double rate_of(const Job& job, const JobFile& file, Direction direction) {
   i64 bytes = 0, ns = 0;
@@ -62,12 +68,16 @@ double rate_of(const Job& job, const JobFile& file, Direction direction) {
     if (other.file_system == file.file_system) bytes += part.large_bytes, ns += part.large_ns;
   }
   if (bytes >= kTellingBytes && ns > 0) return static_cast<double>(bytes) / seconds_of(ns);
-  const char* const local[] = {"tmpfs", "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "overlay"};
-  const bool cached = std::find(std::begin(local), std::end(local), file.file_system) != std::end(local);
-  return cached ? kLocalBytesPerSecond : kBytesPerSecond;
+  return is_local(file) ? kLocalBytesPerSecond : kBytesPerSecond;
 }
 
-// How long all ranks together take for accesses of so many bytes in so many pieces, once they are collective: as the job's own
+// How long all ranks together take for accesses of so many bytes in so many pieces, once they are collective and well made.
+double seconds_well_made(const Job& job, const JobFile& file, Direction direction, i64 bytes, i64 pieces) {
+  const auto ranks = static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
+  return static_cast<double>(bytes) / rate_of(job, file, direction) + static_cast<double>(pieces) * kPieceSeconds / ranks + 1e-3;
+}
+
+// The same, as the job's own
 // collective accesses to this kind of file system, if it has any, the same way or else the other.
 double seconds_together(const Job& job, const JobFile& file, Direction direction, i64 bytes, i64 pieces) {
   const auto ranks = static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
@@ -85,10 +95,11 @@ double seconds_together(const Job& job, const JobFile& file, Direction direction
         return seconds_of(part.ns - part.phase_ns[static_cast<std::size_t>(Phase::kArrive)]);
       });
     }
-    if (moved >= kTellingBytes && seconds > 0)
-      return seconds * static_cast<double>(bytes) / static_cast<double>(moved) + (in_pieces > 0 ? 0 : spread);
+    if (moved < kTellingBytes || seconds <= 0) continue;
+    const double alike = seconds * static_cast<double>(bytes) / static_cast<double>(moved) + (in_pieces > 0 ? 0 : spread);
+    return way == direction ? alike : std::min(alike, seconds_well_made(job, file, direction, bytes, pieces));
   }
-  return static_cast<double>(bytes) / rate_of(job, file, direction) + spread + 1e-3;
+  return seconds_well_made(job, file, direction, bytes, pieces);
 }
 
 // What ranks wait for each other in turns, one being late now and then another, because what went before took them different
@@ -123,12 +134,25 @@ bool merges(const JobFile& file) {
   return written > 0 && 10 * file.all.merged_bytes > written;
 }
 
+// What a rank's independent accesses take, with what lies between those that follow each other at once. Where that is most of the
+// time in which the rank uses the file at all, the rest is theirs, too: what the rank does else there, and what the trace takes,
+// left out.
+double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction) {
+  const i64 ns = of(one, direction, false).ns;
+  const double between = std::max(0.0, seconds_of(one.between_ns) - job.recording), busy = seconds_of(ns) + between;
+  const double span = seconds_of(one.last_ns - one.first_ns) - job.recording;
+  if (busy < 0.8 * span) return busy;
+  i64 other = one.open_ns + one.close_ns + one.sync_ns - ns;
+  for (const ClassTotals& part : one.classes) other += part.ns;
+  return std::max(busy, span - seconds_of(other));
+}
+
 template <Direction direction>
 std::optional<Looked> small(const Job& job, const JobFile& file) {
   const ClassTotals& all = of(file.all, direction, false);
   if (all.calls < kManyCalls || 2 * all.small_calls < all.calls || 2 * all.strided_calls > all.calls) return {};
   if (direction == Direction::kRead && times_read(file) > 0) return {};
-  const double now = worst(file, [](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
+  const double now = worst(file, [&job](const FileTotals& one) { return seconds_with_gaps(job, one, direction); });
   const double rate = rate_of(job, file, direction);
   const double after = worst(file, [rate](const FileTotals& one) {
     const ClassTotals& part = of(one, direction, false);
@@ -178,23 +202,33 @@ double overlap_of(const JobFile& file) {
   return span(file.all) > 0 ? std::max(1.0, parts / span(file.all)) : 1;
 }
 
+// A rank's part of what so many bytes in pieces like the file's cost, each a request of its own.
+double seconds_in_pieces(const JobFile& file, double bytes) {
+  const ClassTotals &alone = of(file.all, Direction::kWrite, false), &together = of(file.all, Direction::kWrite, true);
+  const double calls = static_cast<double>(std::max<i64>(1, alone.calls + together.calls));
+  const double piece = std::max(1.0, static_cast<double>(alone.piece_bytes + together.piece_bytes) / calls);
+  return bytes / piece * kLocalRequestSeconds / static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
+}
+
 std::optional<Looked> merged_writes(const Job&, const JobFile& file) {
   if (!merges(file)) return {};
   const double now = worst(file, [](const FileTotals& one) {
     return seconds_of(of(one, Direction::kWrite, false).ns + of(one, Direction::kWrite, true).ns);
   });
-  const i64 written = of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes;
+  const auto written = static_cast<double>(of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes);
+  const auto merged = static_cast<double>(file.all.merged_bytes);
   // Together, the file is read and written back once where the ranks' parts of it overlap. Where they don't, the new data alone moves
-  // when nothing is merged.
-  const double moved = static_cast<double>(written + file.all.merged_bytes + file.all.storage[1].bytes), overlap = overlap_of(file);
-  const double after = now * std::max(overlap >= 1.5 ? 1 / overlap : 0, static_cast<double>(written) / moved);
+  // when nothing is merged, which is also quicker where it is little of what is read.
+  const double moved = written + merged + static_cast<double>(file.all.storage[1].bytes), overlap = overlap_of(file);
+  const double together = now * std::max(overlap >= 1.5 ? 1 / overlap : 0, written / moved);
+  const double apart = is_local(file) ? seconds_in_pieces(file, written) : now;
   const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
-  return Looked{
-      now - after,
-      bytes_text(static_cast<double>(file.all.merged_bytes)) + " read to write " +
-          bytes_text(static_cast<double>(written)) + ", " + number(file.all.locks) + " locks",
-      alone ? "replace MPI_File_write by MPI_File_write_all; or export MERCUTIO_HINTS=romio_ds_write=disable"
-            : "export MERCUTIO_HINTS=romio_ds_write=disable; better, let the ranks together write without holes"};
+  const std::string without = "drop romio_ds_write=enable, or export MERCUTIO_HINTS=romio_ds_write=disable";
+  return Looked{now - std::min(together, apart),
+                bytes_text(merged) + " read to write " + bytes_text(written) + ", " + number(file.all.locks) + " locks",
+                apart < together ? without
+                : alone          ? "replace MPI_File_write by MPI_File_write_all; or " + without
+                                 : without + "; better, let the ranks together write without holes"};
 }
 
 bool says(const JobFile& file, TextKind kind, const std::string& part) {
@@ -264,7 +298,9 @@ std::optional<Looked> serial(const Job& job, const JobFile& file) {
     return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
   });
   const double parts = static_cast<double>(std::min(job.ranks, 2 * job.hosts));
-  return Looked{now * (1 - 1 / parts),
+  // The data of the others goes to and from that one, too, at about a network's rate.
+  const double passed_on = most / kBytesPerSecond * (1 - 1 / static_cast<double>(job.ranks));
+  return Looked{now * (1 - 1 / parts) + passed_on,
                 "one of " + number(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now),
                 "open the file on MPI_COMM_WORLD and let every rank write or read its own part with "
                 "MPI_File_write_at_all or read_at_all"};
@@ -304,7 +340,7 @@ double storage_seconds(const JobFile& file, std::size_t way) {
   return worst(file, [way](const FileTotals& one) { return seconds_of(one.storage[way].ns); });
 }
 
-std::optional<Looked> small_stripes(const Job&, const JobFile& file) {
+std::optional<Looked> small_stripes(const Job& job, const JobFile& file) {
   const i64 calls = of(file.all, Direction::kWrite, true).calls + of(file.all, Direction::kRead, true).calls;
   const StorageTotals &reads = file.all.storage[0], &writes = file.all.storage[1];
   const i64 requests = reads.calls + writes.calls;
@@ -315,7 +351,12 @@ std::optional<Looked> small_stripes(const Job&, const JobFile& file) {
   const double now = worst(file, [](const FileTotals& one) {
     return seconds_of(of(one, Direction::kWrite, true).ns + of(one, Direction::kRead, true).ns);
   });
-  return Looked{0.85 * now * (1 - mean / enough), number(requests) + " storage requests of " + bytes_text(mean),
+  double after = 0;
+  for (const Direction way : {Direction::kRead, Direction::kWrite}) {
+    const ClassTotals& all = of(file.all, way, true);
+    if (all.calls > 0) after += seconds_well_made(job, file, way, all.bytes, all.bytes / std::max<i64>(1, all.piece_bytes / all.calls));
+  }
+  return Looked{(now - after) * (1 - mean / enough), number(requests) + " storage requests of " + bytes_text(mean),
                 "drop the hint striping_unit, or give one of 1 MiB or more: export MERCUTIO_HINTS=striping_unit=1MiB"};
 }
 

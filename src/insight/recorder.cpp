@@ -109,6 +109,7 @@ Recorder::Recorder(std::byte* base, i64 bytes, const RecorderOptions& options)
   put(header_->host, host);
   put(header_->program, program_name());
   next_offset_.resize(static_cast<std::size_t>(options.files), -1);
+  last_end_ns_.resize(static_cast<std::size_t>(options.files), 0);
   changed_.resize(static_cast<std::size_t>(options.files), false);
   sketches_.resize(static_cast<std::size_t>(options.files), 0);
 }
@@ -154,6 +155,7 @@ std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
   totals.ranks = std::max(totals.ranks, facts.ranks);
   totals.nodes = std::max(totals.nodes, facts.nodes);
   next_offset_[static_cast<std::size_t>(slot)] = -1;
+  last_end_ns_[static_cast<std::size_t>(slot)] = 0;
   return std::make_unique<FileSink>(*this, slot, opens_++);
 }
 
@@ -282,7 +284,7 @@ void Recorder::add_storage(FileTotals& totals, const TraceEvent& event) {
   part.pieces += event.pieces;
   part.ns += ns;
   if (event.bytes < kSmallBytes) ++part.small_calls;
-  else part.large_bytes += event.bytes, part.large_ns += ns;
+  if (event.bytes >= kSmallBytes * std::max<i64>(1, event.pieces)) part.large_bytes += event.bytes, part.large_ns += ns;
   part.misaligned_calls += unit > 0 && event.offset % unit != 0 ? 1 : 0;
   part.longest_ns = std::max(part.longest_ns, ns);
   ++part.sizes[static_cast<std::size_t>(size_bucket(event.bytes))];
@@ -312,6 +314,9 @@ void Recorder::add_access(i64 file, const TraceEvent& event) {
   totals.metadata_bytes += counters.metadata_bytes;
   totals.copied_bytes += counters.copied_bytes;
   totals.merged_bytes += counters.merged_bytes;
+  const i64 between = event.start_ns - last_end_ns_[place];
+  if (between > 0 && between < kBetweenNs) totals.between_ns += between;
+  last_end_ns_[place] = event.end_ns;
   if (!facts.waited) ++totals.unwaited_calls, totals.unwaited_ns += ns;
   if (event.offset >= 0) {
     next_offset_[place] = facts.end_offset;

@@ -72,6 +72,7 @@ class Recorder final : public Tracer {
   i64 opens_ = 0;
   std::unordered_map<std::string, i64> shapes_;  // key -> number
   std::vector<i64> next_offset_;                // per file: where the last access ended
+  std::vector<i64> last_end_ns_;                // and when
   std::vector<i64> sketches_;                   // per file: kept
   std::vector<bool> changed_;                   // per file: written since the last sync
 };

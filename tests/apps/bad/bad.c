@@ -69,7 +69,7 @@ static void strided(int reading, MPI_Info info, int pieces, int every) {
   interleave(file, pieces, kBytes, every);
   for (int i = 0; i < (reading ? 1 : kTimes); ++i) {
     MPI_File_seek(file, 0, MPI_SEEK_SET);
-    if (reading || fixed) MPI_File_write_all(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (reading || (fixed && every == ranks)) MPI_File_write_all(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
     else MPI_File_write(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
   }
   for (int i = 0; reading && i < kTimes; ++i) {
@@ -82,7 +82,7 @@ static void strided(int reading, MPI_Info info, int pieces, int every) {
 }
 static void strided_reads(void) { strided(1, info_of("romio_ds_read", "disable", NULL, NULL), 32768, ranks); }
 static void strided_writes(void) { strided(0, info_of("romio_ds_write", "disable", NULL, NULL), 32768, ranks); }
-static void merged_writes(void) { strided(0, info_of("romio_ds_write", fixed ? "automatic" : "enable", NULL, NULL), 2048, 64); }
+static void merged_writes(void) { strided(0, info_of("romio_ds_write", fixed ? "automatic" : "enable", NULL, NULL), 512, 1024); }
 
 static void collective(MPI_Info info, int pieces, int bytes, int times) {
   char* data = filled((size_t)pieces * bytes);

@@ -31,6 +31,7 @@ const std::vector<Option> kOptions = {
     {"forward-at", "ADDRESS", "where this machine listens for forwarded data (127.0.0.1: programs of this machine only)"},
     {"router", "ADDRESS:PORT=FILE", "a router on the way (mercutio route) and the file of its key; more of them in the order of the way"},
     {"idle", "SECONDS", "mercutiod ends when it had no client for so long (3600)"},
+    {"grace", "SECONDS", "a program that broke off keeps its files and locks there for so long (120)"},
     {"audit", "FILE", "a file there for mercutiod's audit log"},
     {"streams", "N", "the most connections of a process to its server, 1 to 16 (4)"},
     {"compress", "lz4", "file data goes compressed where it shrinks, for links slower than a core compresses (off)"},
@@ -82,7 +83,7 @@ std::vector<std::string> daemon_words(const Arguments& arguments) {
   if (!launches) add("key-fd", "0");
   add("listen", arguments.text("listen", via || arguments.has("forward") ? "127.0.0.1:0" : "ssh"));
   for (const std::string& root : arguments.all("root")) add("root", root);
-  for (const char* name : {"idle", "audit"})
+  for (const char* name : {"idle", "grace", "audit"})
     if (arguments.has(name)) add(name, arguments.text(name));
   if (launches && !arguments.has("audit")) add("audit", "/dev/null");
   if (!launches) words.push_back("--detach");

@@ -41,9 +41,10 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
   const WaitLook look(file.watch);
   const i64 span = w.last - w.first;
   std::byte* data = buffer.data.get();
+  const IoPiece whole{w.first, data, span};
   if (w.has_holes()) {
     const PhaseScope phase(file.counters, Phase::kSieve);
-    MERCUTIO_LET(const i64 got, read_window(file, w, buffer));
+    MERCUTIO_LET(const i64 got, read_pieces(file, std::span(&whole, 1)));
     if (file.counters) file.counters->merged_bytes += got;
     std::memset(data + got, 0, static_cast<size_t>(span - got));
     Cursor target = cursor_in_buffer(view, w, data);
@@ -52,7 +53,6 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
     const PhaseScope phase(file.counters, Phase::kCopy);
     pack(memory, buffer.first(span));
   }
-  const IoPiece whole{w.first, data, span};
   return write_pieces(file, std::span(&whole, 1));
 }
 

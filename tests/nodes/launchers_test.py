@@ -25,8 +25,7 @@ SLURM_CONF = """ClusterName=emulated
 SlurmctldHost=n0({controller})
 AuthType=auth/none
 CredType=cred/none
-SlurmUser={user}
-SlurmdUser={user}
+SlurmUser=root
 StateSaveLocation={state}/slurm
 SlurmdSpoolDir={state}/slurm/%n
 SlurmctldPidFile={state}/slurm/slurmctld.pid
@@ -61,7 +60,7 @@ class Slurm:
         os.mkdir(os.path.join(self.folder, "cgroup"))
         conf = os.path.join(self.folder, "slurm.conf")
         with open(conf, "w") as file:
-            file.write(SLURM_CONF.format(state=self.nodes.state, user="root", controller=cluster.ADDRESS % 1, nodes="\n".join(lines)))
+            file.write(SLURM_CONF.format(state=self.nodes.state, controller=cluster.ADDRESS % 1, nodes="\n".join(lines)))
         with open(os.path.join(self.folder, "cgroup.conf"), "w") as file:   # nothing is asked of cgroups, but they are looked for
             file.write("CgroupPlugin=cgroup/v1\nCgroupMountpoint=%s/cgroup\n" % self.folder)
         self.environment = dict(os.environ, SLURM_CONF=conf)
@@ -167,11 +166,11 @@ class UnderSlurm(unittest.TestCase):
             for entry in OPTIONS.slurm:
                 mpi, kind, program = entry.split("=", 2)
                 preloads = ":".join(os.path.join(OPTIONS.tools, name) for name in cluster.PRELOADS[mpi])
-                for export in ([], ["--export=PATH,LD_PRELOAD"]):
+                for export in ([], ["--export=PATH,LD_PRELOAD,OMPI_MCA_mpi_yield_when_idle"]):
                     with self.subTest(mpi=mpi, export=export), tempfile.TemporaryDirectory() as folder:
                         verdict = os.path.join(folder, "verdict")
                         job = slurm.run([OPTIONS.mercutio, "run", "--report=" + verdict, "--", "srun", "--mpi=" + kind, "-n", "4", "-N", "2"] + export +
-                                        [program, "--dir", folder], {"LD_PRELOAD": preloads}, stderr=subprocess.STDOUT)
+                                        [program, "--dir", folder], {"LD_PRELOAD": preloads, "OMPI_MCA_mpi_yield_when_idle": "1"}, stderr=subprocess.STDOUT)
                         self.assertEqual(job.returncode, 0, job.stdout[-2000:])
                         with open(verdict) as file:
                             self.assertIn("4 ranks on 2 nodes", file.read())

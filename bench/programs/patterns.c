@@ -8,7 +8,7 @@
 
 #include "bench.h"
 
-enum { kHpioRegion = 512, kHpioSpace = 128, kSiteBytes = 576, kBtGhosts = 2, kBtSteps = 4 };
+enum { kHpioRegion = 512, kHpioSpace = 128, kSiteBytes = 576, kFieldSide = 512, kBtGhosts = 2, kBtSteps = 4 };
 
 static i64 at_least(i64 value, i64 least) {
   return value < least ? least : value;
@@ -182,22 +182,27 @@ static i64 box_bytes(const i64 n[4], i64 element) {
   return n[0] * n[1] * n[2] * n[3] * element;
 }
 
-// A lattice of 576-byte sites (four 3 x 3 complex matrices), split in as many dimensions as the ranks allow, the
-// fastest first.
-static void build_lattice(const Case* self, const Shape* shape, Layout* layout) {
-  (void)self;
-  int grid[4] = {0, 0, 0, 0}, rest = shape->rank;
-  MPI_Dims_create(shape->ranks, 4, grid);
-  i64 n = at_least((i64)pow((double)shape->bytes / kSiteBytes, 0.25), 1);
-  Box box = {{0}, {n, n, n, n}, {0}, kSiteBytes};
+// A field of doubles in three dimensions, blocks of up to 512 x 512 in the fastest two, or (variant) a lattice of 576-byte
+// sites (four 3 x 3 complex matrices) in four, split in as many dimensions as the ranks allow, the fastest first.
+static void build_blocks(const Case* self, const Shape* shape, Layout* layout) {
+  int lattice = self->variant, dimensions = lattice ? 4 : 3;
+  int grid[4] = {0, 0, 0, 1}, rest = shape->rank;
+  MPI_Dims_create(shape->ranks, dimensions, grid);
+  i64 element = lattice ? kSiteBytes : kWord;
+  i64 elements = shape->bytes / element;
+  i64 n = at_least((i64)(lattice ? pow((double)elements, 0.25) : sqrt((double)elements)), 1);
+  if (!lattice && n > kFieldSide) n = kFieldSide;
+  i64 slowest = lattice ? n : at_least(elements / (n * n), 1);
+  Box box = {{0}, {slowest, n, n, n}, {0}, element};
+  if (!lattice) box.local[0] = 1, box.local[1] = slowest;
   for (int d = 3; d >= 0; --d) {
-    box.global[d] = n * grid[3 - d];
-    box.start[d] = n * (rest % grid[3 - d]);
+    box.global[d] = box.local[d] * grid[3 - d];
+    box.start[d] = box.local[d] * (rest % grid[3 - d]);
     rest /= grid[3 - d];
   }
-  layout->bytes = box_bytes(box.local, kSiteBytes);
+  layout->bytes = box_bytes(box.local, element);
   layout->file = box_side(&box);
-  layout->file_bytes = box_bytes(box.global, kSiteBytes);
+  layout->file_bytes = box_bytes(box.global, element);
   whole_memory(layout);
   if (!shape->types) return;
   layout->filetype = box_type(&box);
@@ -300,6 +305,7 @@ const Case kCases[] = {
     {"icm-blocks", build_icm, 0, 1, 2, 0},
     {"icm-contiguous", build_outputs, kIcmArrays* kIcmOutputs, 0, 2, 0},
     {"e3sm", build_e3sm, 0, 0, 1, 0},
-    {"lattice-4d", build_lattice, 0, 0, 1, 0},
+    {"field-3d", build_blocks, 0, 0, 1, 0},
+    {"lattice-4d", build_blocks, 0, 1, 1, 0},
     {NULL, NULL, 0, 0, 0, 0},
 };

@@ -80,7 +80,10 @@ struct CursorImpl {
     if (n.prefix.empty()) {
       sink.equal_pieces(l.origin, std::span(n.offsets).subspan(from, count), n.unit);
     } else {
-      for (i64 i = l.index; i < last; ++i) sink.piece(l.origin + n.offset_at(i), n.entry_bytes(i));
+      Sink local = sink;   // what it moves may alias anything but this copy, which stays in registers
+      const i64 origin = l.origin;
+      for (i64 i = l.index; i < last; ++i) local.piece(origin + n.offset_at(i), n.entry_bytes(i));
+      sink = local;
     }
     l.index = last;
     const i64 moved = (last == n.entries() ? n.size : n.before(last)) - start;

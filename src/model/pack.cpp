@@ -177,11 +177,13 @@ struct Packing {
 
   template <std::size_t kBytes>
   void fixed(i64 origin, std::span<const i64> offsets) {
+    std::byte* at = packed;   // what is moved may alias the member
     for (const i64 offset : offsets) {
       std::byte* memory = address(origin + offset);
-      std::memcpy(kPack ? packed : memory, kPack ? memory : packed, kBytes);
-      packed += kBytes;
+      std::memcpy(kPack ? at : memory, kPack ? memory : at, kBytes);
+      at += kBytes;
     }
+    packed = at;
   }
 
   void equal_pieces(i64 origin, std::span<const i64> offsets, i64 bytes) {

@@ -89,15 +89,21 @@ Refined split_and_merge(const std::vector<RankGroup>& groups, i64 saturation) {
   return refined;
 }
 
-// Ranks that share all but the k fastest dimensions, for the smallest k that makes long extents of their data.
-i64 row_ranks(const Planner& p) {
-  const std::vector<i64>& dims = p.topology.cartesian;
-  i64 row = 1;
-  for (size_t d = dims.size(); d > 1; --d) {
-    row *= dims[d - 1];
-    if (p.pattern.run_bytes > 0 && p.pattern.run_bytes * row >= kLongExtentBytes) break;
+// The group that begins with a rank, if one does.
+const RankGroup* group_at(const std::vector<RankGroup>& groups, i64 rank) {
+  const auto at = std::lower_bound(groups.begin(), groups.end(), rank, [](const RankGroup& g, i64 first) { return g.first_rank < first; });
+  return at != groups.end() && at->first_rank == rank ? &*at : nullptr;
+}
+
+// Rows of `row` ranks, that is, all of them begin with a group, and hold the groups that begin within `extent` of it.
+bool are_rows(const std::vector<RankGroup>& groups, i64 row, i64 extent) {
+  const RankGroup* first = nullptr;
+  for (const RankGroup& group : groups) {
+    if (group.first_rank % row == 0) first = &group;
+    else if (!first || group.first_rank / row != first->first_rank / row) return false;
+    if (group.begin < first->begin || group.begin - first->begin >= extent) return false;
   }
-  return row;
+  return true;
 }
 
 bool cartesian_fits(const Planner& p) {
@@ -113,9 +119,15 @@ std::string form_groups(Planner& p) {
   const bool rows_seen = std::any_of(p.pattern.groups.begin(), p.pattern.groups.end(), [](const auto& g) { return g.ranks() > 1; });
   std::string why;
   bool refine = true;
-  if (p.plan.strategy == Strategy::kRowTransposition && cartesian_fits(p)) {
-    p.groups = divide_ranks(ranks, ranks / row_ranks(p));
-    why = "rows of " + std::to_string(row_ranks(p)) + " Cartesian ranks";
+  const bool transposed = p.plan.strategy == Strategy::kRowTransposition;
+  const LongRows rows = transposed ? long_rows(p.pattern) : LongRows{};
+  if (rows.ranks > 0) {
+    p.groups = divide_ranks(ranks, ranks / rows.ranks);
+    why = "rows of " + std::to_string(rows.ranks) + " ranks, extents of " + std::to_string(rows.extent);
+    refine = false;
+  } else if (transposed && cartesian_fits(p)) {
+    p.groups = divide_ranks(ranks, p.topology.cartesian[0]);
+    why = "all but the slowest dimension of the Cartesian topology";
     refine = false;
   } else if (p.hints.cb_nodes > 0) {
     p.groups = divide_ranks(ranks, std::min(p.hints.cb_nodes, ranks));
@@ -124,14 +136,14 @@ std::string form_groups(Planner& p) {
   } else if (rows_seen) {
     p.groups = p.pattern.groups;
     why = std::to_string(p.groups.size()) + " rows seen in the views";
-    refine = p.plan.strategy != Strategy::kRowTransposition;
+    refine = !transposed;
   } else if (cartesian_fits(p)) {
     p.groups = divide_ranks(ranks, p.topology.cartesian[0]);
     why = "Cartesian topology of " + std::to_string(p.topology.cartesian[0]) + " rows";
   } else {
-    p.groups = divide_ranks(ranks, p.plan.strategy == Strategy::kRowTransposition ? 1 : ranks);
+    p.groups = divide_ranks(ranks, transposed ? 1 : ranks);
     why = "no rows known";
-    refine = p.plan.strategy != Strategy::kRowTransposition;
+    refine = !transposed;
   }
   cover_all_ranks(p.groups, ranks);
   fill_ranges(p.groups, p.pattern);
@@ -153,10 +165,17 @@ i64 count_groups(Planner& p, std::string& why) {
   return std::max<i64>(1, groups);
 }
 
-bool rows_are_long(const Planner& p) {
-  if (!cartesian_fits(p) || p.topology.cartesian.size() < 3) return false;
-  const i64 row = row_ranks(p);
-  return row < p.pattern.ranks && p.pattern.run_bytes * row >= kLongExtentBytes;
+// In a block-decomposed array of any dimensions the next row begins where the extents of the first one end.
+LongRows long_rows(const Pattern& pattern) {
+  const std::vector<RankGroup>& seen = pattern.groups;
+  const i64 step = seen.empty() || seen.front().first_rank != 0 ? pattern.ranks : seen.front().ranks();
+  if (step < 2) return {};
+  for (i64 row = step; row < pattern.ranks; row += step) {
+    const RankGroup* next = pattern.ranks % row == 0 ? group_at(seen, row) : nullptr;
+    const i64 extent = next ? next->begin - pattern.begin : 0;
+    if (extent >= kLongExtentBytes) return are_rows(seen, row, extent) ? LongRows{row, extent} : LongRows{};
+  }
+  return {};
 }
 
 double overlap_of(const std::vector<RankGroup>& groups) {

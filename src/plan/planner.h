@@ -59,8 +59,12 @@ std::string schedule_rounds(Planner& p);
 std::string form_groups(Planner& p);
 // Step 2 and 3 alone, for a two-phase access: how many aggregators they come to.
 i64 count_groups(Planner& p, std::string& why);
-// Whether rows of the Cartesian topology that are not all ranks hold long extents together.
-bool rows_are_long(const Planner& p);
+// Consecutive ranks that share all but the fastest dimensions of an array: as few as hold extents of 4 MiB together. Seen
+// in where the ranks' data begins, whatever their communicator; 0: no such rows but that of all ranks.
+struct LongRows {
+  i64 ranks = 0, extent = 0;
+};
+LongRows long_rows(const Pattern& pattern);
 // How much of the file the groups' ranges cover twice: the sum of their ranges over what they cover, 1 if none overlaps.
 double overlap_of(const std::vector<RankGroup>& groups);
 

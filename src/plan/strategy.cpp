@@ -49,9 +49,9 @@ std::string choose_by_table(Planner& p, const std::string& otherwise) {
   if (p.nodes() == 1) return otherwise + ", one node";
   const std::string row = otherwise + table_row(p);
   if (run > saturation) return row + ", a stripe is longer still";
-  if (rows_are_long(p) && !p.pattern.disjoint && gap == 0) {
+  if (gap == 0 && overlap_of(p.pattern.groups) > kMostOverlap && long_rows(p.pattern).ranks > 0) {
     strategy = Strategy::kRowTransposition;
-    return row + ", long extents in the rows of Cartesian ranks";
+    return row + ", rows of ranks hold long extents";
   }
   if (gap == 0 && run <= stripe) return row;
   strategy = gap > 0 ? Strategy::kStaticSegmentation : Strategy::kDynamicSegmentation;

@@ -1,7 +1,7 @@
 # Reads src/api/symbols.txt: MERCUTIO_SYMBOLS (every exported name) and MERCUTIO_MAP_FILE (the linker's version script).
 set(symbols_file ${CMAKE_SOURCE_DIR}/src/api/symbols.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${symbols_file})
-file(STRINGS ${symbols_file} symbol_lines REGEX "^[CF] ")
+file(STRINGS ${symbols_file} symbol_lines REGEX "^[CFP] ")
 set(MERCUTIO_SYMBOLS)
 foreach(line IN LISTS symbol_lines)
   string(REPLACE " " ";" words "${line}")

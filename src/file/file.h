@@ -115,5 +115,7 @@ class File {
 // Collective over `comm`, which the File keeps. On failure all ranks get an Error of the same class.
 Result<std::unique_ptr<File>> open_file(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context);
 Status delete_file(const std::string& file_name, const InfoItems& info);
+// Where a file is, before it is opened: that is a matter of hints, too.
+Resolved place_of(const std::string& file_name, const InfoItems& info);
 
 }  // namespace mercutio

@@ -171,13 +171,16 @@ Result<std::unique_ptr<File>> open_file(std::unique_ptr<Comm> comm, const OpenCa
   return std::unique_ptr<File>(std::move(file));
 }
 
-// Where it lives is a matter of hints, too.
-Status delete_file(const std::string& file_name, const InfoItems& info) {
+Resolved place_of(const std::string& file_name, const InfoItems& info) {
   HintSet set;
   apply_hints(set, HintSources().asked_for(resolve(file_name).path).hints, HintTime::kOpen);
   apply_hints(set, info, HintSource::kInfo, HintTime::kOpen);
-  const Resolved resolved = resolve(file_name, set.values.mercutio_remote);
-  return resolved.driver->remove(resolved.path);
+  return resolve(file_name, set.values.mercutio_remote);
+}
+
+Status delete_file(const std::string& file_name, const InfoItems& info) {
+  const Resolved place = place_of(file_name, info);
+  return place.driver->remove(place.path);
 }
 
 }  // namespace mercutio

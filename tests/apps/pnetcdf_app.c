@@ -1,4 +1,5 @@
-/* A small PnetCDF program: record variables by nonblocking puts, a strided one by a collective put, read back. */
+/* A small PnetCDF program: record variables by nonblocking puts, a strided one by a collective put, read back. Then what
+   PnetCDF asks of files by itself, before it opens them by MPI: whether they are there, and of which format. */
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <stdio.h>
@@ -12,6 +13,33 @@ static void need(int status, const char* what) {
   if (status == NC_NOERR) return;
   fprintf(stderr, "rank %d: %s: %s\n", rank, what, ncmpi_strerror(status));
   MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void expect(int status, int wanted, const char* what) {
+  if (status == wanted) return;
+  fprintf(stderr, "rank %d: %s: %s instead of %s\n", rank, what, ncmpi_strerrno(status), ncmpi_strerrno(wanted));
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void ask_of_files(void) {
+  int file, format = 0;
+  expect(ncmpi_create(MPI_COMM_WORLD, "data.nc", NC_NOCLOBBER, MPI_INFO_NULL, &file), NC_EEXIST, "create what is there");
+  expect(ncmpi_open(MPI_COMM_WORLD, "absent.nc", NC_NOWRITE, MPI_INFO_NULL, &file), NC_ENOENT, "open what isn't there");
+  need(ncmpi_inq_file_format("data.nc", &format), "format");
+  expect(format, NC_FORMAT_CDF5, "format");
+  need(ncmpi_create(MPI_COMM_WORLD, "short.nc", NC_NOCLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file), "create");
+  int dim, variable;
+  need(ncmpi_def_dim(file, "x", 100000, &dim), "dimension");
+  need(ncmpi_def_var(file, "u", NC_DOUBLE, 1, &dim, &variable), "variable");
+  need(ncmpi_enddef(file), "enddef");
+  const MPI_Offset start = 0, count = rank == 0 ? 100000 : 0;
+  double* zeros = calloc(100000, sizeof(double));
+  need(ncmpi_put_vara_double_all(file, variable, &start, &count, zeros), "put");
+  free(zeros);
+  need(ncmpi_close(file), "close");
+  need(ncmpi_create(MPI_COMM_WORLD, "short.nc", NC_CLOBBER, MPI_INFO_NULL, &file), "create anew");
+  need(ncmpi_enddef(file), "enddef");
+  need(ncmpi_close(file), "close");
 }
 
 int main(int argc, char** argv) {
@@ -62,6 +90,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < kWidth; ++i) wrong += back[i] != (short)(mine + i);
   need(ncmpi_close(file), "close");
   MPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  ask_of_files();
   if (rank == 0) printf("wrong values %d\n", all_wrong);
   MPI_Finalize();
   return all_wrong != 0;

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # remote.sh LAUNCHER PROGRAM RANKS FILE...: the program on local files, then with its folder placed behind a mercutiod by the hint
 # mercutio_remote, through Mercutio both times. It must print the same, and leave the same FILEs on the other side and none here.
-# With VISIBLE=1 the other side's folder is this one, for libraries that look at files by open() and access(), too.
 set -euo pipefail
 : "${MERCUTIO:?}"
 launcher="$1" program="$2" ranks="$3"
@@ -35,9 +34,7 @@ umask 077
 key="$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')"
 echo "$key" >"$scratch/key"
 mkfifo "$scratch/line"
-there="$scratch/there"
-[ -z "${VISIBLE:-}" ] || there="$scratch/here"
-"$daemon" --listen 127.0.0.1:0 --root "data=$there:rw" --key-file "$scratch/key" --audit "$scratch/audit" >"$scratch/line" &
+"$daemon" --listen 127.0.0.1:0 --root "data=$scratch/there:rw" --key-file "$scratch/key" --audit "$scratch/audit" >"$scratch/line" &
 server=$!
 read -r _ _ address port _ <"$scratch/line"
 printf 'host far\nkey %s\nserver %s %s\n' "$key" "$address" "$port" >"$scratch/connections/far"
@@ -48,7 +45,7 @@ run here remote.out
 cat "$scratch/remote.out"
 diff "$scratch/local.out" "$scratch/remote.out"
 for file in "$@"; do
-  cmp "$scratch/local/$file" "$there/$file"
+  cmp "$scratch/local/$file" "$scratch/there/$file"
 done
-[ -n "${VISIBLE:-}" ] || [ -z "$(ls "$scratch/here")" ] || { echo "left here:"; ls "$scratch/here"; exit 1; }
+[ -z "$(ls "$scratch/here")" ] || { echo "left here:"; ls "$scratch/here"; exit 1; }
 grep -q "opens to write" "$scratch/audit"

@@ -1,0 +1,144 @@
+// What PnetCDF does with a file beside MPI-IO. ncmpi_open has ncmpi_inq_file_format look at the first bytes by open(2), and
+// ncmpi_create asks by access(2) whether the file is there and empties it by truncate(2). None of that reaches a file on
+// another cluster: it could not be opened, and be overwritten with NC_NOCLOBBER. So for such files these two functions ask
+// and do it there. All other files, and all else, are PnetCDF's own.
+//
+// Numbers are those of pnetcdf.h; the signatures those of the CDF and HDF5 file format specifications.
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/export.h"
+#include "file/file.h"
+#include "mpi/info.h"
+
+namespace mercutio {
+namespace {
+
+enum NetcdfError { kNoError = 0, kExists = -35, kNotBuilt = -128, kAccessDenied = -77, kFileError = -204, kNoSuchEntry = -220, kBadName = -223 };
+enum NetcdfFormat { kUnknownFormat = -1, kNetcdf4 = 3 };
+constexpr int kNoClobber = 0x4;
+constexpr i64 kSignatureBytes = 8, kFirstUserBlock = 512;
+constexpr std::string_view kHdf5 = "\211HDF\r\n\032\n";
+
+// PnetCDF's own function: the libraries that are loaded are asked one by one, because Python loads its own out of sight.
+void* function_of_pnetcdf(const char* name) {
+  std::vector<std::string> libraries;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* library, size_t, void* out) {
+        const std::string_view path = library->dlpi_name;
+        const bool ours = path.substr(path.rfind('/') + 1).starts_with("libmercutio");
+        if (!path.empty() && !ours) static_cast<std::vector<std::string>*>(out)->emplace_back(path);
+        return 0;
+      },
+      &libraries);
+  for (const std::string& path : libraries) {
+    void* const library = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (!library) continue;
+    void* const found = ::dlsym(library, name);
+    ::dlclose(library);
+    Dl_info where{};
+    if (found && ::dladdr(found, &where) != 0 && path == where.dli_fname) return found;
+  }
+  return nullptr;
+}
+
+int netcdf_error(const Error& error) {
+  switch (error.cls) {
+    case ErrorClass::kNoSuchFile:
+      return kNoSuchEntry;
+    case ErrorClass::kAccess:
+      return kAccessDenied;
+    case ErrorClass::kBadFile:
+      return kBadName;
+    default:
+      return kFileError;
+  }
+}
+
+bool is_remote(const Resolved& place) {
+  return std::string_view(place.driver->name()) == "mercutio";
+}
+
+Result<std::unique_ptr<Storage>> open_there(const Resolved& place, bool to_write) {
+  OpenOptions options;
+  options.read = !to_write;
+  options.write = to_write;
+  return place.driver->open(place.path, options);
+}
+
+// The eight bytes at `offset`; fewer at the end of the file.
+Result<std::string> signature_at(Storage& file, i64 offset) {
+  std::string bytes(kSignatureBytes, '\0');
+  const IoPiece piece{offset, reinterpret_cast<std::byte*>(bytes.data()), kSignatureBytes};
+  MERCUTIO_LET(const i64 got, file.read(std::span(&piece, 1)));
+  bytes.resize(static_cast<size_t>(got));
+  return bytes;
+}
+
+// As PnetCDF tells it: CDF-1, 2 and 5 by their version, HDF5 by its signature at 0, 512, 1024, 2048 and so on.
+Result<int> format_of(Storage& file) {
+  MERCUTIO_LET(std::string signature, signature_at(file, 0));
+  if (signature.size() < kSignatureBytes) return Error{ErrorClass::kIo, "no room for a signature"};
+  const char version = signature[3];
+  if (signature.starts_with("CDF") && (version == 1 || version == 2 || version == 5)) return int{version};
+  for (i64 offset = kFirstUserBlock; signature.size() == kSignatureBytes; offset *= 2) {
+    if (signature == kHdf5) return int{kNetcdf4};
+    MERCUTIO_LET(signature, signature_at(file, offset));
+  }
+  return int{kUnknownFormat};
+}
+
+int remote_format(const Resolved& place, int* format) {
+  *format = kUnknownFormat;
+  auto file = open_there(place, false);
+  if (!file) return netcdf_error(file.error());
+  const Result<int> found = format_of(**file);
+  const Status closed = (*file)->close();
+  if (!found || !closed) return netcdf_error(found ? closed.error() : found.error());
+  *format = *found;
+  return kNoError;
+}
+
+bool is_there(const Resolved& place) {
+  return open_there(place, false).ok();   // what else is wrong with it, MPI_File_open will say
+}
+
+// Nobody writes to a new file before all ranks have defined what is in it.
+int empty(const Resolved& place) {
+  auto file = open_there(place, true);
+  if (!file) return netcdf_error(file.error());
+  const Status emptied = (*file)->set_size(0), closed = (*file)->close();
+  return emptied && closed ? kNoError : kFileError;
+}
+
+}  // namespace
+}  // namespace mercutio
+
+using namespace mercutio;
+
+extern "C" MERCUTIO_EXPORT int ncmpi_inq_file_format(const char* path, int* format) {
+  static auto* const own = reinterpret_cast<int (*)(const char*, int*)>(function_of_pnetcdf("ncmpi_inq_file_format"));
+  if (path && format) {
+    const Resolved place = place_of(path, {});
+    if (is_remote(place)) return remote_format(place, format);
+  }
+  return own ? own(path, format) : kNotBuilt;
+}
+
+extern "C" MERCUTIO_EXPORT int ncmpi_create(MPI_Comm comm, const char* path, int mode, MPI_Info info, int* id) {
+  static auto* const own = reinterpret_cast<int (*)(MPI_Comm, const char*, int, MPI_Info, int*)>(function_of_pnetcdf("ncmpi_create"));
+  if (!own) return kNotBuilt;
+  if (!path || !id || comm == MPI_COMM_NULL) return own(comm, path, mode, info, id);
+  const Resolved place = place_of(path, items_of(info));
+  if (!is_remote(place)) return own(comm, path, mode, info, id);
+  if ((mode & kNoClobber) && is_there(place)) return kExists;   // each rank looks, and finds the same
+  const int created = own(comm, path, mode, info, id);
+  int rank = 0;
+  if (created != kNoError || (mode & kNoClobber) || PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS || rank != 0) return created;
+  return empty(place);
+}

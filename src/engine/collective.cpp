@@ -4,6 +4,7 @@
 // ranks must share is computed from it, the same on each.
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "engine/agree.h"
 #include "engine/exchange.h"
@@ -25,6 +26,7 @@ struct Entry {
   ViewWords view;
   AccessForm form;
   GaplessPatterns::Keys gapless{};   // what it knows
+  WaitWatch::Reads reads = WaitWatch::Reads::kUnknown;   // what reading this file has been
   i64 file_bytes = -1;      // (0) size of the file when reading, -1 unknown
   i64 stripe_bytes = 0;     // (0)
   i64 stripe_count = 0;     // (0)
@@ -44,11 +46,19 @@ Layout layout_of(const EngineFile& file) {
   return layout;
 }
 
+WaitWatch::Reads reads_of(const EngineFile& file) {
+  static constexpr std::string_view kInMemory[] = {"tmpfs", "ramfs", "memory"};
+  const std::string& where = file.storage->traits().file_system;
+  if (std::find(std::begin(kInMemory), std::end(kInMemory), where) != std::end(kInMemory)) return WaitWatch::Reads::kCopy;
+  return file.watch ? file.watch->reads() : WaitWatch::Reads::kUnknown;
+}
+
 Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access, const CollectiveOptions& options) {
   Entry entry;
   entry.failed = options.entry.ok() ? 0 : 1;
   entry.atomic = options.atomic;
   if (file.gapless) entry.gapless = file.gapless->known();
+  if (reads(access)) entry.reads = reads_of(file);
   if (!entry.failed && access.bytes > 0) {
     const View& view = *access.view;
     entry.summary = summary_of(view, access.position, access.bytes);
@@ -79,8 +89,10 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   std::vector<RankSummary> ranks;
   ranks.reserve(entries.size());
   bool atomic = false, orderly = true;
+  WaitWatch::Reads seen = WaitWatch::Reads::kUnknown;
   for (const Entry& entry : entries) {
     ranks.push_back(entry.summary);
+    seen = std::max(seen, entry.reads);
     atomic |= entry.atomic != 0;
     orderly &= entry.orderly != 0;
   }
@@ -93,6 +105,7 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   Layout layout;
   layout.stripe_bytes = entries[0].stripe_bytes;
   layout.stripe_count = entries[0].stripe_count;
+  layout.cached = seen == WaitWatch::Reads::kCopy;
   const i64 start = file.trace ? now_ns() : 0;
   const Topology* topology = &file.comm->topology();
   Topology apart;
@@ -144,8 +157,17 @@ void clip_to_file(PeerAccess& peer, i64 file_bytes) {
   peer.last = file_bytes;
 }
 
+// Looks whether it waits for what it reads: the next plan may depend on that.
+Result<i64> move_alone(const EngineFile& file, const Access& access, bool atomic) {
+  WaitWatch* const watch = reads(access) && access.bytes >= WaitWatch::kTellingBytes ? file.watch : nullptr;
+  const WaitWatch::Look look = watch ? watch->before(/*closely=*/true) : WaitWatch::Look{};
+  Result<i64> moved = independent(file, access, IndependentOptions{atomic});
+  if (watch && moved) watch->saw_read(*moved, look);
+  return moved;
+}
+
 Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const Access& access, CollectiveOptions options) {
-  Result<i64> moved = access.bytes > 0 ? independent(file, access, IndependentOptions{options.atomic}) : Result<i64>(i64{0});
+  Result<i64> moved = access.bytes > 0 ? move_alone(file, access, options.atomic) : Result<i64>(i64{0});
   Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
   if (!moved) status = moved.error();
   channel.counters->clock.enter(Phase::kAgree);

@@ -22,7 +22,8 @@ void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) 
   flight.moved = direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
   flight.absorbed = buffer.absorbed();
   guard.reset();
-  watch_.after(look);
+  const bool waited = watch_.after(look);
+  if (direction_ == Direction::kRead && file_->watch) file_->watch->saw_read(piece.bytes, waited);
 }
 
 std::optional<Flights::Landed> Flights::land() {

@@ -63,6 +63,8 @@ Status read_line(Description& d, const KeyedLine& line) {
   } else if (line.key == "shared_memory") {
     MERCUTIO_LET(const bool shared, line.yes_or_no());
     d.shared_memory = shared ? 1 : 0;
+  } else if (line.key == "cached") {
+    MERCUTIO_LET(d.machine.layout.cached, line.yes_or_no());
   } else {
     return line.wrong("no such key in a machine file");
   }

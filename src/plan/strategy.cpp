@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kMostOverlap = 1.25;   // of the ranges of groups that are worth an aggregator each
 constexpr i64 kUnknownStripeBytes = 1 * MiB;
+constexpr i64 kStraightReadBytes = 8 * KiB;   // a system call each costs less than a second copy through an aggregator's window
 
 struct Named {
   const char* name;
@@ -46,7 +47,12 @@ std::string choose_by_table(Planner& p, const std::string& otherwise) {
     strategy = Strategy::kIndividual;
     return otherwise + table_row(p);
   }
-  if (p.nodes() == 1) return otherwise + ", one node";
+  if (p.nodes() == 1) {
+    const bool straight = p.pattern.direction == Direction::kRead && p.layout.cached && run >= kStraightReadBytes && p.hints.cb_nodes == 0;
+    if (!straight) return otherwise + ", one node";
+    strategy = Strategy::kList;
+    return otherwise + ", one node; runs of " + std::to_string(run) + " are read straight from memory";
+  }
   const std::string row = otherwise + table_row(p);
   if (run > saturation) return row + ", a stripe is longer still";
   if (gap == 0 && overlap_of(p.pattern.groups) > kMostOverlap && long_rows(p.pattern).ranks > 0) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -61,8 +62,10 @@ class TraceSink {
   virtual ~TraceSink() = default;
   // In the order of the calls of this rank.
   virtual void step(const TraceStep& /*step*/) {}
-  // Its number; kNoShape when there is no room. The bytes are asked for once for each key.
-  virtual i64 shape(const std::string& /*key*/, const std::function<std::vector<std::byte>()>& /*bytes*/) { return kNoShape; }
+  // Its number; kNoShape when there is no room. The bytes are asked for once for each key; null: they are more than there is
+  // room for.
+  using ShapeMaker = std::function<std::optional<std::vector<std::byte>>(i64 room)>;
+  virtual i64 shape(const std::string& /*key*/, const ShapeMaker& /*make*/) { return kNoShape; }
   virtual void record(const TraceEvent& event) = 0;   // any thread
   // What is worth knowing about the file as text: "hints" (key=value lines), "notes" (of hints that were asked for), "sketch" (of a
   // collective access, model/access_sketch.h; more than kSketchesKept are not looked at).

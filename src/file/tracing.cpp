@@ -53,7 +53,7 @@ void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
   step.collective = true;
   step.start_ns = start_ns;
   const std::string opening = text_of_opening(call, name_, facts.amode);
-  step.shape = trace_->shape("open " + opening, [&] { return bytes_of(opening); });
+  step.shape = trace_->shape("open " + opening, [&](i64) { return bytes_of(opening); });
   trace_->step(step);
   trace_since(TraceKind::kOpen, start_ns);
   trace_hints();
@@ -91,10 +91,9 @@ void OpenFile::trace_view(i64 start_ns) const {
   step.start_ns = start_ns;
   const std::string key = "type " + std::to_string(type.hash()) + " " + std::to_string(type.size()) + " " +
                           std::to_string(type.lb()) + " " + std::to_string(type.extent());
-  step.shape = trace_->shape(key, [&] {
+  step.shape = trace_->shape(key, [&](i64 room) {
     std::vector<std::byte> bytes;
-    type.serialize(bytes);
-    return bytes;
+    return type.serialize(bytes, room) ? std::optional(std::move(bytes)) : std::nullopt;
   });
   trace_->step(step);
 }

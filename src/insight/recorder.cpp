@@ -24,8 +24,8 @@ class FileSink final : public TraceSink {
   }
 
  void step(const TraceStep& step) override { recorder_.step(file_, open_, step); }
-  i64 shape(const std::string& key, const std::function<std::vector<std::byte>()>& bytes) override {
-    return recorder_.shape(key, bytes);
+  i64 shape(const std::string& key, const ShapeMaker& make) override {
+    return recorder_.shape(key, make);
   }
 
  private:
@@ -396,23 +396,25 @@ void Recorder::keep(i64 file, const TraceEvent& event) {
   records<EventRecord>(kEventsSection)[section.count++] = record;
 }
 
-i64 Recorder::shape(const std::string& key, const std::function<std::vector<std::byte>()>& bytes) {
+i64 Recorder::shape(const std::string& key, const TraceSink::ShapeMaker& make) {
   std::lock_guard lock(mutex_);
   Section& section = header_->sections[kShapesSection];
   if (section.capacity == 0) return kNoShape;
   if (const auto known = shapes_.find(key); known != shapes_.end()) return known->second;
-  const std::vector<std::byte> text = bytes();
-  const i64 size = static_cast<i64>(text.size()), needed = static_cast<i64>(sizeof(TextRecord)) + padded(size);
-  if (section.count + needed > section.capacity) {
+  const i64 room = (section.capacity - section.count) / 8 * 8 - static_cast<i64>(sizeof(TextRecord));
+  const std::optional<std::vector<std::byte>> text = room >= 0 ? make(room) : std::nullopt;
+  if (!text || static_cast<i64>(text->size()) > room) {
     ++header_->shapes_left_out;
+    shapes_.emplace(key, kNoShape);
     return kNoShape;
   }
+  const i64 size = static_cast<i64>(text->size()), needed = static_cast<i64>(sizeof(TextRecord)) + padded(size);
   char* heap = records<char>(kShapesSection) + section.count;
   const TextRecord record{TextKind::kShape, -1, 1, size};
   std::memcpy(heap, &record, sizeof record);
-  if (size > 0) std::memcpy(heap + sizeof record, text.data(), text.size());
+  if (size > 0) std::memcpy(heap + sizeof record, text->data(), text->size());
   section.count += needed;
-  const i64 number = static_cast<i64>(shapes_.size());
+  const i64 number = shapes_kept_++;
   shapes_.emplace(key, number);
   return number;
 }

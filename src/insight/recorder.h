@@ -37,7 +37,7 @@ class Recorder final : public Tracer {
   void record(i64 file, const TraceEvent& event);
   void note(i64 file, TextKind kind, std::string_view text);
   void step(i64 file, i64 open, const TraceStep& step);
-  i64 shape(const std::string& key, const std::function<std::vector<std::byte>()>& bytes);
+  i64 shape(const std::string& key, const TraceSink::ShapeMaker& make);
 
  private:
   Recorder(std::byte* base, i64 bytes, const RecorderOptions& options);
@@ -70,7 +70,8 @@ class Recorder final : public Tracer {
   std::unordered_map<std::string, i64> call_names_;
   i64 calls_named_ = 0, plans_kept_ = 0;
   i64 opens_ = 0;
-  std::unordered_map<std::string, i64> shapes_;  // key -> number
+  std::unordered_map<std::string, i64> shapes_;  // key -> number; kNoShape: there was no room
+  i64 shapes_kept_ = 0;
   std::vector<i64> next_offset_;                // per file: where the last access ended
   std::vector<i64> last_end_ns_;                // and when
   std::vector<i64> sketches_;                   // per file: kept

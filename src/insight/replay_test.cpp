@@ -31,7 +31,7 @@ class Rank {
     TraceStep step;
     step.kind = StepKind::kOpen;
     step.collective = true;
-    step.shape = sink_->shape("open " + text, [&] { return bytes_of(text); });
+    step.shape = sink_->shape("open " + text, [&](i64) { return bytes_of(text); });
     sink_->step(step);
   }
   void view(i64 displacement, const FlatTypeRef& type) {
@@ -40,7 +40,7 @@ class Rank {
     step.collective = true;
     step.offset = displacement;
     step.bytes = 1;
-    step.shape = sink_->shape("type " + std::to_string(type->hash()), [&] {
+    step.shape = sink_->shape("type " + std::to_string(type->hash()), [&](i64) {
       std::vector<std::byte> out;
       type->serialize(out);
       return out;
@@ -189,6 +189,33 @@ TEST(Replay, TheHashIsOfWhatWasDone) {
   EXPECT_EQ(hash("run1/data", 8, true), hash("run2/data", 8, false));
   EXPECT_NE(hash("run1/data", 8, true), hash("run1/data", 16, true));
   EXPECT_EQ(hash("data", 8, true).size(), 16u);
+}
+
+TEST(Recorder, AsksOnceForAShapeThatDoesNotFit) {
+  RecorderOptions options;
+  options.shape_bytes = 1 * KiB;
+  auto recorder = Recorder::make(options);
+  ASSERT_TRUE(recorder);
+  const auto sink = (*recorder)->file({});
+  int asked = 0;
+  i64 room = 0;
+  const auto of = [&](i64 bytes) {
+    return [&, bytes](i64 most) {
+      ++asked;
+      room = most;
+      return std::optional(std::vector<std::byte>(static_cast<size_t>(bytes)));
+    };
+  };
+  EXPECT_EQ(sink->shape("too large", of(1 * KiB)), kNoShape);
+  EXPECT_EQ(sink->shape("too large", of(1 * KiB)), kNoShape);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(sink->shape("small", of(8)), 0);
+  EXPECT_EQ(sink->shape("the rest", [](i64) { return std::nullopt; }), kNoShape);
+  const i64 before = room;
+  EXPECT_EQ(sink->shape("another", of(16)), 1);
+  EXPECT_LT(room, before);
+  EXPECT_EQ(sink->shape("exactly", [](i64 most) { return std::vector<std::byte>(static_cast<size_t>(most)); }), 2);
+  EXPECT_EQ(sink->shape("no more", of(0)), kNoShape);
 }
 
 TEST(Replay, FewerAreGatheredOfLargeJobs) {

@@ -16,7 +16,8 @@ constexpr std::uint64_t kReference = 15;  // in place of a Kind: a node seen bef
 
 class Writer {
  public:
-  explicit Writer(std::vector<std::byte>& out) : out_(out) {}
+  Writer(std::vector<std::byte>& out, i64 most) : out_(out), most_(most) {}
+  bool is_whole() const { return whole_ && static_cast<i64>(out_.size()) <= most_; }
 
   void number(std::uint64_t v) {
     for (; v >= 0x80; v >>= 7) out_.push_back(static_cast<std::byte>(v | 0x80));
@@ -26,6 +27,7 @@ class Writer {
   void offset(i64 v) { number((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63)); }
 
   void node(const FlatNodeRef& ref) {
+    if (!whole_) return;
     const FlatNode& n = *ref;
     if (const auto seen = ids_.find(ref.get()); seen != ids_.end()) {
       number(kReference);
@@ -66,6 +68,9 @@ class Writer {
     count(b.external_bytes);
   }
   void entries(const FlatNode& n) {
+    const i64 least = n.prefix.empty() ? n.entries() : 2 * n.entries();   // a byte a number
+    whole_ = whole_ && least <= most_ - static_cast<i64>(out_.size());
+    if (!whole_) return;
     count(n.entries());
     count(n.prefix.empty() ? n.unit : 0);
     for (i64 i = 0, previous = 0; i < n.entries(); previous = n.offset_at(i), ++i) offset(n.offset_at(i) - previous);
@@ -74,6 +79,8 @@ class Writer {
   }
 
   std::vector<std::byte>& out_;
+  const i64 most_;
+  bool whole_ = true;
   std::unordered_map<const FlatNode*, std::uint64_t> ids_;  // in the order of completion
 };
 
@@ -207,14 +214,16 @@ class Reader {
 
 }  // namespace
 
-void FlatType::serialize(std::vector<std::byte>& out) const {
-  Writer writer(out);
+bool FlatType::serialize(std::vector<std::byte>& out, i64 most) const {
+  Writer writer(out, most);
   writer.number(kFormat << 2 | (keep_kinds_ ? 2U : 0U) | (size_ > 0 ? 1U : 0U));
   writer.offset(lb_);
   writer.offset(extent_);
-  if (size_ == 0) return;
-  writer.offset(first_);
-  writer.node(root_);
+  if (size_ > 0) {
+    writer.offset(first_);
+    writer.node(root_);
+  }
+  return writer.is_whole();
 }
 
 Result<FlatTypeRef> FlatType::deserialize(ConstBytes bytes) {

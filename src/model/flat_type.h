@@ -68,7 +68,8 @@ class FlatType {
   const FlatNode& root() const { return *root_; }
 
   // For shipping to other ranks: a compact byte string (irregular maps in delta/varint coding), and back.
-  void serialize(std::vector<std::byte>& out) const;
+  // False: it would come to more than `most` bytes, and `out` is of no use.
+  bool serialize(std::vector<std::byte>& out, i64 most = INT64_MAX) const;
   static Result<std::shared_ptr<const FlatType>> deserialize(ConstBytes bytes);
 
  private:

@@ -386,6 +386,21 @@ TEST(FlatType, InterleavedFieldsDoNotOverlap) {
   EXPECT_TRUE(g->overlapping_once());
 }
 
+TEST(FlatType, IsNotWrittenOutWhereThereIsNoRoom) {
+  Numbers places;
+  for (i64 i = 0; i < 1000; ++i) places.push_back(i * i);
+  const FlatTypeRef map = FlatType::lower(*make_hindexed_block(1, places, byte_type())).value();
+  std::vector<std::byte> whole, little;
+  EXPECT_TRUE(map->serialize(whole));
+  EXPECT_TRUE(map->serialize(little, static_cast<i64>(whole.size())));
+  EXPECT_EQ(little, whole);
+  little.clear();
+  EXPECT_FALSE(map->serialize(little, static_cast<i64>(whole.size()) - 1));
+  little.clear();
+  EXPECT_FALSE(map->serialize(little, 500));
+  EXPECT_LT(little.size(), 100u);   // not begun
+}
+
 TEST(FlatType, TransposeTilesWithoutOverlap) {
   const auto column = make_resized(0, 8, make_vector(1000, 1, 5000, make_named({Basic::kFloat, 8, 8})));
   const auto f = lowered(make_contiguous(5000, column));

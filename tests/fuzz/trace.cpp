@@ -31,10 +31,10 @@ void add_steps(Random& random, TraceSink& sink) {
   };
   TraceStep step;
   step.kind = StepKind::kOpen;
-  step.shape = sink.shape("open", [&] { return bytes("world\nrdwr|create\ndata\ncb_nodes=1\n"); });
+  step.shape = sink.shape("open", [&](i64) { return bytes("world\nrdwr|create\ndata\ncb_nodes=1\n"); });
   sink.step(step);
   step.kind = StepKind::kView;
-  step.shape = sink.shape("type", [] {
+  step.shape = sink.shape("type", [](i64) {
     std::vector<std::byte> type;
     contiguous_bytes()->serialize(type);
     return type;

@@ -6,12 +6,13 @@
 #include <array>
 #include <vector>
 
+#include "base/core_time.h"
 #include "insight/totals.h"
 
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 3;
+inline constexpr i64 kTraceVersion = 4;
 
 enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kSections };
 
@@ -37,6 +38,7 @@ struct PieceHeader {
   i64 steps_left_out = 0;  // calls after the last step: once one finds no room, none is kept any more
   i64 shapes_left_out = 0;
   i64 own_ns = 0;          // that recording took between the program's calls, from a sample
+  CoreTime cores;          // of the thread that called MPI_Init, until MPI_Finalize; zeros: not known
   std::array<Section, kSections> sections{};
   std::array<char, 64> host{};
   std::array<char, 192> program{};

@@ -72,7 +72,8 @@ bool believable(const StepRecord& step) {
 bool believable(const PieceHeader& header) {
   const auto time = [](i64 ns) { return ns >= 0 && ns <= kMostNumber; };
   return header.ranks > 0 && header.rank >= 0 && header.rank < header.ranks && header.bin_ns > 0 &&
-         header.event_stride > 0 && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns);
+         header.event_stride > 0 && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns) &&
+         time(header.cores.ran_ns) && time(header.cores.queued_ns) && time(header.cores.turns);
 }
 
 Result<RankTrace> parse_piece(ConstBytes piece) {
@@ -213,6 +214,9 @@ Job job_of(std::vector<RankTrace> traces) {
       job.recording = std::min(static_cast<double>(trace.header.own_ns) * 1e-9, seconds);
     }
     hosts.insert(text_of(trace.header.host));
+    job.cores.ran_ns += trace.header.cores.ran_ns;
+    job.cores.queued_ns += trace.header.cores.queued_ns;
+    job.cores.turns += trace.header.cores.turns;
     for (std::size_t slot = 0; slot < trace.files.size(); ++slot) {
       const FileRecord& record = trace.files[slot];
       const auto [found, added] = places.emplace(text_of(record.name), job.files.size());

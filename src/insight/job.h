@@ -52,6 +52,7 @@ struct Job {
   double seconds = 0;             // of the rank that ran longest
   double recording = 0;           // of these: what the trace itself took between the program's calls
   i64 hosts = 0;
+  CoreTime cores;  // of all ranks together
   double held_seconds(std::size_t trace) const;  // in I/O
 };
 

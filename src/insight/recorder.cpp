@@ -95,7 +95,7 @@ Result<std::unique_ptr<Recorder>> Recorder::make(const RecorderOptions& options)
 }
 
 Recorder::Recorder(std::byte* base, i64 bytes, const RecorderOptions& options)
-    : base_(base), bytes_(bytes), header_(new (base) PieceHeader), steady_start_ns_(now_ns()) {
+    : base_(base), bytes_(bytes), header_(new (base) PieceHeader), steady_start_ns_(now_ns()), core_time_at_start_(core_time_of_this_thread()) {
   i64 needed = 0;
   header_->sections = sections_of(options, needed);
   header_->piece_bytes = bytes;
@@ -121,6 +121,7 @@ Recorder::~Recorder() {
 void Recorder::finish() {
   std::lock_guard lock(mutex_);
   header_->end_ns = std::max<i64>(1, now_ns() - steady_start_ns_);
+  header_->cores = core_time_of_this_thread().since(core_time_at_start_);
 }
 
 // Files beyond the table share its last entry.
@@ -239,6 +240,7 @@ void Recorder::record(i64 file, const TraceEvent& event) {
       break;
     case TraceKind::kClose:
       ++totals.closes, totals.close_ns += ns;
+      totals.shortest_close_ns = std::min(totals.closes == 1 ? ns : totals.shortest_close_ns, std::max<i64>(1, ns));
       break;
     case TraceKind::kSync:
       ++totals.syncs, totals.sync_ns += ns;

@@ -64,6 +64,7 @@ class Recorder final : public Tracer {
   i64 bytes_;
   PieceHeader* header_;
   i64 steady_start_ns_;
+  CoreTime core_time_at_start_;
   std::unordered_map<std::string, i64> slots_;  // file name -> record
   std::unordered_map<std::string, i64> texts_;  // kind, file and text -> place
   std::unordered_map<const char*, i64> calls_;   // by address: names are literals; their numbers in the file

@@ -98,6 +98,19 @@ TEST(Recorder, AnUnfinishedPieceIsReadFromItsFile) {
   ::unlink(options.piece_path.c_str());
 }
 
+TEST(Recorder, KnowsTheShortestCloseAndTheTimeOnACore) {
+  auto recorder = make();
+  auto sink = recorder->file(facts_of("data"));
+  const i64 start = now_ns();
+  for (const i64 ns : {7'000, 3'000, 5'000}) sink->record(TraceEvent{TraceKind::kClose, start, start + ns, 0, -1, ""});
+  EXPECT_EQ(read_back(*recorder).header.cores, CoreTime{}) << "not known before the end";
+  recorder->finish();
+  const RankTrace trace = read_back(*recorder);
+  EXPECT_EQ(trace.files[0].totals.shortest_close_ns, 3'000);
+  EXPECT_EQ(trace.files[0].totals.close_ns, 15'000);
+  EXPECT_LE(trace.header.cores.ran_ns, trace.header.end_ns + 1'000'000'000) << "the kernel counts at ticks";
+}
+
 TEST(Recorder, FilesBeyondTheTableAreCountedTogether) {
   RecorderOptions options;
   options.files = 4;

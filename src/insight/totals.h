@@ -21,7 +21,7 @@ inline constexpr i64 kBetweenNs = 5'000;      // what is shorter is no work of t
 // F(name, how values of two ranks make one)
 #define MERCUTIO_FILE_TOTALS(F)                                                                                   \
   F(opens, kSum)                                                                                                  \
-  F(open_ns, kSum) F(closes, kSum) F(close_ns, kSum) F(syncs, kSum) F(sync_ns, kSum) F(idle_syncs, kSum)          \
+  F(open_ns, kSum) F(closes, kSum) F(close_ns, kSum) F(shortest_close_ns, kMin) F(syncs, kSum) F(sync_ns, kSum) F(idle_syncs, kSum)          \
       F(blocked_ns, kSum) F(locks, kSum) F(lock_ns, kSum) F(plans, kSum) F(plans_reused, kSum) F(messages, kSum)  \
           F(message_bytes, kSum) F(metadata_bytes, kSum) F(copied_bytes, kSum) F(merged_bytes, kSum)              \
               F(unwaited_calls, kSum) F(unwaited_ns, kSum) F(between_ns, kSum) F(first_ns, kMin) F(last_ns, kMax) F(end_offset, kMax) \

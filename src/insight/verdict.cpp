@@ -99,6 +99,8 @@ std::string verdict(const Job& job) {
            count_of(sums.requests, "request") + "\n";
   }
   out += "  time: " + split_of(sums) + "\n";
+  if (const double queued = static_cast<double>(job.cores.queued_ns) * 1e-9 / ranks; queued >= 0.1 * job.seconds)
+    out += "  a rank was ready to run but had no core for " + seconds_text(queued) + " on average (" + percent(queued, job.seconds) + " of the run)\n";
   const std::vector<Finding> found = find_causes(job);
   if (found.empty()) out += "  nothing stands out\n";
   for (std::size_t i = 0; i < std::min(found.size(), kFindingsShown); ++i) {

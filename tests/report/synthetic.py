@@ -35,7 +35,7 @@ def rank_trace(rank, ranks, events):
                              (step * ranks + rank + part * 4) * PIECE, 4 * PIECE, 1])
     stride = 1 if rank % 32 == 0 else -(-len(rows) // max(1, events // ranks))
     return {"rank": rank, "host": f"node{rank // 32:03d}", "wall_start_ns": 1_760_000_000_000_000_000 + rank * 1000, "seconds": STEPS * step_ns * 1e-9 + 2,
-            "held_seconds": 24.0, "finished": True, "bin_ns": 62_500_000, "bins": bins, "event_stride": stride, "events": rows[::stride]}
+            "held_seconds": 24.0, "ran_seconds": 6.0, "queued_seconds": 0.5, "finished": True, "bin_ns": 62_500_000, "bins": bins, "event_stride": stride, "events": rows[::stride]}
 
 
 def add_up(parts):
@@ -55,7 +55,7 @@ def job(ranks, events=20000):
     file = {"name": "out/field.nc", "amode": "wronly|create", "file_system": "lustre", "seconds": 30.0, "totals": add_up(parts), "by_rank": parts,
             "texts": [{"kind": "hints", "count": 1, "text": "cb_buffer_size=16777216\ncb_nodes=32\n"},
                       {"kind": "plan", "count": 1, "text": "strategy:  two_phase   # interleaved\naggregators: 32\n"}]}
-    return {"version": 3, "pattern": "", "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True,
+    return {"version": 4, "pattern": "", "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True,
             "verdict": "", "findings": [finding], "files": [file], "rank_traces": [rank_trace(rank, ranks, events) for rank in range(ranks)]}
 
 

@@ -229,6 +229,8 @@ void put_ranks(Json& json, const Job& job, i64 events) {
     json.key("wall_start_ns").value(trace.header.wall_start_ns);
     json.key("seconds").value(static_cast<double>(trace.end_ns()) * 1e-9);
     json.key("held_seconds").value(job.held_seconds(i));
+    json.key("ran_seconds").value(static_cast<double>(trace.header.cores.ran_ns) * 1e-9);
+    json.key("queued_seconds").value(static_cast<double>(trace.header.cores.queued_ns) * 1e-9);
     json.key("finished").value(trace.header.end_ns > 0);
     put_bins(json, trace);
     put_events(json, trace,

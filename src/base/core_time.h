@@ -1,0 +1,23 @@
+// CoreTime: how long a thread ran and how long it was ready to run but had no core, as the kernel's scheduler counts it
+// (/proc/thread-self/schedstat). With more processes than cores the second tells how much of a time was starvation.
+#pragma once
+
+#include <string>
+
+#include "base/types.h"
+
+namespace mercutio {
+
+struct CoreTime {
+  i64 ran_ns = 0;
+  i64 queued_ns = 0;
+  i64 turns = 0;  // on a core
+  bool operator==(const CoreTime&) const = default;
+  CoreTime since(const CoreTime& earlier) const;
+};
+
+// Zeros where the kernel doesn't tell.
+CoreTime core_time_in(const std::string& schedstat);
+CoreTime core_time_of_this_thread();
+
+}  // namespace mercutio

@@ -1,13 +1,14 @@
 #include "insight/costs.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace mercutio {
 namespace {
 
-// What moving data costs where the job itself doesn't tell: through the page cache of a node; a piece of it in an exchange; and a
-// small request to a page cache.
-constexpr double kLocalBytesPerSecond = 3e9, kPieceSeconds = 20e-9, kLocalRequestSeconds = 2e-6;
+// What moving data costs where the job itself doesn't tell: through the page cache of a node; a piece of it in an exchange; a small
+// request to a page cache; to meet, with a core for each rank, and how often ranks then wait for a turn on one.
+constexpr double kLocalBytesPerSecond = 3e9, kPieceSeconds = 20e-9, kLocalRequestSeconds = 2e-6, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
 constexpr i64 kTellingBytes = MiB;  // so many have to be moved before their rate tells anything
 
 }  // namespace
@@ -26,6 +27,28 @@ double worst(const JobFile& file, const std::function<double(const FileTotals&)>
   return most;
 }
 
+// Of the rank where it is smallest, of those that access the file.
+static double least(const JobFile& file, const std::function<double(const FileTotals&)>& value) {
+  double smallest = 1e300;
+  for (const FileTotals& one : file.by_rank) {
+    if (one.calls() > 0) smallest = std::min(smallest, value(one));
+  }
+  return smallest < 1e300 ? smallest : 0;
+}
+
+// In collective accesses.
+static double phases_together(const FileTotals& one, std::initializer_list<Phase> phases) {
+  i64 ns = 0;
+  for (const Direction way : {Direction::kRead, Direction::kWrite}) {
+    for (const Phase phase : phases) ns += of(one, way, true).phase_ns[static_cast<std::size_t>(phase)];
+  }
+  return seconds_of(ns);
+}
+
+static double calls_together(const FileTotals& one) {
+  return static_cast<double>(of(one, Direction::kRead, true).calls + of(one, Direction::kWrite, true).calls);
+}
+
 bool is_local(const JobFile& file) {
   const char* const local[] = {"tmpfs", "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "overlay"};
   return std::find(std::begin(local), std::end(local), file.file_system) != std::end(local);
@@ -38,53 +61,79 @@ double rate_of(const Job& job, const JobFile& file, Direction direction) {
     if (other.file_system == file.file_system) bytes += part.large_bytes, ns += part.large_ns;
   }
   if (bytes >= kTellingBytes && ns > 0) return static_cast<double>(bytes) / seconds_of(ns);
-  return is_local(file) ? kLocalBytesPerSecond : kBytesPerSecond;
+  return is_local(file) ? kLocalBytesPerSecond / crowding(job) : kBytesPerSecond;
 }
 
-double seconds_well_made(const Job& job, const JobFile& file, Direction direction, i64 bytes, i64 pieces) {
-  const auto ranks = static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
-  return static_cast<double>(bytes) / rate_of(job, file, direction) + static_cast<double>(pieces) * kPieceSeconds / ranks + 1e-3;
+double crowding(const Job& job) {
+  if (job.cores.ran_ns <= 0) return 1;
+  return 1 + static_cast<double>(job.cores.queued_ns) / static_cast<double>(job.cores.ran_ns);
 }
 
-double seconds_together(const Job& job, const JobFile& file, Direction direction, i64 bytes, i64 pieces) {
+double seconds_to_meet(const Job& job, const JobFile& file) {
+  double waited = 0, calls = 0;
+  for (const JobFile& other : job.files) {
+    if (other.file_system != file.file_system) continue;
+    calls += worst(other, calls_together);
+    waited += least(other, [](const FileTotals& one) { return phases_together(one, {Phase::kWait, Phase::kAgree}); });
+  }
+  if (calls > 0) return waited / calls;
+  return kMeetSeconds + kTurnsToMeet * seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.cores.turns));
+}
+
+// What the pieces cost beyond their bytes.
+static double spread_seconds(const Job& job, const JobFile& file, i64 pieces) {
   const auto ranks = static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
-  const double spread = static_cast<double>(pieces) * kPieceSeconds / ranks;
-  const Direction other_way = direction == Direction::kRead ? Direction::kWrite : Direction::kRead;
-  for (const Direction way : {direction, other_way}) {
-    i64 moved = 0, in_pieces = 0;
+  return static_cast<double>(pieces) * kPieceSeconds * crowding(job) / ranks;
+}
+
+double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved) {
+  return static_cast<double>(moved.bytes) / rate_of(job, file, moved.direction) + spread_seconds(job, file, moved.pieces) +
+         static_cast<double>(moved.calls) * seconds_to_meet(job, file);
+}
+
+double seconds_together(const Job& job, const JobFile& file, const Moved& moved) {
+  const double meet = seconds_to_meet(job, file);
+  const Direction other_way = moved.direction == Direction::kRead ? Direction::kWrite : Direction::kRead;
+  for (const Direction way : {moved.direction, other_way}) {
+    i64 bytes = 0, in_pieces = 0;
     double seconds = 0;
     for (const JobFile& other : job.files) {
       const ClassTotals& all = of(other.all, way, true);
       if (other.file_system != file.file_system || all.bytes == 0) continue;
-      moved += all.bytes, in_pieces += all.strided_calls;
-      seconds += worst(other, [way](const FileTotals& one) {
+      bytes += all.bytes, in_pieces += all.strided_calls;
+      seconds += worst(other, [way, meet](const FileTotals& one) {
         const ClassTotals& part = of(one, way, true);
-        return seconds_of(part.ns - part.phase_ns[static_cast<std::size_t>(Phase::kArrive)]);
+        const double took = seconds_of(part.ns - part.phase_ns[static_cast<std::size_t>(Phase::kArrive)]);
+        return std::max(0.0, took - static_cast<double>(part.calls) * meet);
       });
     }
-    if (moved < kTellingBytes || seconds <= 0) continue;
-    const double alike = seconds * static_cast<double>(bytes) / static_cast<double>(moved) + (in_pieces > 0 ? 0 : spread);
-    return way == direction ? alike : std::min(alike, seconds_well_made(job, file, direction, bytes, pieces));
+    if (bytes < kTellingBytes) continue;
+    const double alike = seconds * static_cast<double>(moved.bytes) / static_cast<double>(bytes) +
+                         (in_pieces > 0 ? 0 : spread_seconds(job, file, moved.pieces)) + static_cast<double>(moved.calls) * meet;
+    return way == moved.direction ? alike : std::min(alike, seconds_well_made(job, file, moved));
   }
-  return seconds_well_made(job, file, direction, bytes, pieces);
+  return seconds_well_made(job, file, moved);
 }
 
 double waits_in_turns(const JobFile& file) {
-  double least = 1e300;
-  for (const FileTotals& one : file.by_rank) {
-    double arrive = 0;
-    for (const Direction way : {Direction::kRead, Direction::kWrite})
-      arrive += seconds_of(of(one, way, true).phase_ns[static_cast<std::size_t>(Phase::kArrive)]);
-    if (one.calls() > 0) least = std::min(least, arrive);
-  }
-  return least < 1e300 ? least : 0;
+  return least(file, [](const FileTotals& one) { return phases_together(one, {Phase::kArrive}); });
 }
 
-double seconds_in_pieces(const JobFile& file, double bytes) {
+// Of what closing takes, what goes beyond the shortest is waiting.
+double waits_because_of(const JobFile& file, double seconds) {
+  const double waited = least(file, [&file](const FileTotals& one) {
+    const i64 closing = file.all.shortest_close_ns > 0 ? one.close_ns - one.closes * file.all.shortest_close_ns : 0;
+    return phases_together(one, {Phase::kArrive}) + seconds_of(closing);
+  });
+  const double span = worst(file, [](const FileTotals& one) { return seconds_of(one.last_ns - one.first_ns); });
+  return span > 0 ? waited * std::min(1.0, seconds / span) : 0;
+}
+
+double seconds_in_pieces(const Job& job, const JobFile& file, double bytes) {
   const ClassTotals &alone = of(file.all, Direction::kWrite, false), &together = of(file.all, Direction::kWrite, true);
   const double calls = static_cast<double>(std::max<i64>(1, alone.calls + together.calls));
   const double piece = std::max(1.0, static_cast<double>(alone.piece_bytes + together.piece_bytes) / calls);
-  return bytes / piece * kLocalRequestSeconds / static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
+  return bytes / piece * kLocalRequestSeconds * crowding(job) / static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
 }
 
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction) {

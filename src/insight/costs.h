@@ -1,5 +1,6 @@
 // Costs: how long a job's accesses took, and how long they would take if they were made otherwise. Estimates come from what the job
-// itself shows - its large requests, its collective accesses - and from a usual machine where it shows nothing.
+// itself shows - the rates of its large requests and of its collective accesses, how long its ranks need to meet, how long they
+// wait for a core - and from a usual machine where it shows nothing.
 #pragma once
 
 #include <functional>
@@ -19,15 +20,28 @@ double worst(const JobFile& file, const std::function<double(const FileTotals&)>
 bool is_local(const JobFile& file);
 // Bytes a second of a rank, as the job's own large requests to this kind of file system had them.
 double rate_of(const Job& job, const JobFile& file, Direction direction);
-// How long all ranks together take for accesses of so many bytes in so many pieces, once they are collective and well made.
-double seconds_well_made(const Job& job, const JobFile& file, Direction direction, i64 bytes, i64 pieces);
+// By how much work on a core takes longer than it is, because ranks wait for one: 1 where there are as many as ranks.
+double crowding(const Job& job);
+// What ranks need for a collective access that moves nothing, each time they make one: as much as even the rank waits in the job's
+// own ones that waits least, late ones left out; and where there are none, a few turns on a core.
+double seconds_to_meet(const Job& job, const JobFile& file);
+
+// Accesses of all ranks together, in `calls` calls of each.
+struct Moved {
+  Direction direction;
+  i64 bytes, pieces, calls;
+};
+// How long the ranks take for them once they are collective and well made.
+double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved);
 // The same, as the job's own collective accesses to this kind of file system, if it has any, the same way or else the other.
-double seconds_together(const Job& job, const JobFile& file, Direction direction, i64 bytes, i64 pieces);
+double seconds_together(const Job& job, const JobFile& file, const Moved& moved);
 // A rank's part of what so many bytes in pieces like the file's cost, each a request of its own.
-double seconds_in_pieces(const JobFile& file, double bytes);
+double seconds_in_pieces(const Job& job, const JobFile& file, double bytes);
 // What ranks wait for each other in turns, one being late now and then another, because what went before took them different
 // times: as much as even the rank waits that waits least.
 double waits_in_turns(const JobFile& file);
+// What such waits cost in the collective accesses and in closing the file because of independent ones that take a rank so long.
+double waits_because_of(const JobFile& file, double seconds);
 // What a rank's independent accesses take, with what lies between those that follow each other at once. Where that is most of the
 // time in which the rank uses the file at all, the rest is theirs, too: what the rank does else there, and what the trace takes,
 // left out.

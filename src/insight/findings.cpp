@@ -62,15 +62,13 @@ std::optional<Looked> small(const Job& job, const JobFile& file) {
   if (all.calls < kManyCalls || 2 * all.small_calls < all.calls || 2 * all.strided_calls > all.calls) return {};
   if (direction == Direction::kRead && times_read(file) > 0) return {};
   const double now = worst(file, [&job](const FileTotals& one) { return seconds_with_gaps(job, one, direction); });
-  const double rate = rate_of(job, file, direction);
-  const double after = worst(file, [rate](const FileTotals& one) {
-    const ClassTotals& part = of(one, direction, false);
-    const double call = part.calls > 0 ? seconds_of(part.ns) / static_cast<double>(part.calls) : 0;
-    return static_cast<double>(part.bytes) / rate + 10 * call;
+  const double rate = rate_of(job, file, direction), meet = seconds_to_meet(job, file);
+  const double after = worst(file, [rate, meet](const FileTotals& one) {   // a call for each open
+    return static_cast<double>(of(one, direction, false).bytes) / rate + static_cast<double>(std::max<i64>(1, one.opens)) * meet;
   });
   const std::string word = verb(direction);
   const i64 absorbed = file.all.storage[direction == Direction::kWrite ? 1 : 0].absorbed_calls;
-  return Looked{now - after,
+  return Looked{now - after + waits_because_of(file, now),
                 number(all.calls) + " calls of " + average(all.bytes, all.calls) + " on average" +
                     (absorbed > 0 ? ", " + number(absorbed) + " of them only as far as a buffer" : ""),
                 "move many records with one call: describe them with a datatype and MPI_File_set_view, then MPI_File_" +
@@ -87,9 +85,10 @@ std::optional<Looked> strided(const Job& job, const JobFile& file) {
   if (direction == Direction::kRead && times_read(file) > 0) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
   const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
-  const double after = seconds_together(job, file, direction, all.bytes, all.bytes / piece);
+  const auto calls = static_cast<i64>(worst(file, [](const FileTotals& one) { return static_cast<double>(of(one, direction, false).calls); }));
+  const double after = seconds_together(job, file, Moved{direction, all.bytes, all.bytes / piece, calls});
   const std::string word = verb(direction);
-  return Looked{now - after,
+  return Looked{now - after + waits_because_of(file, now),
                 number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls),
                 "replace MPI_File_" + word + " by MPI_File_" + word + "_all (MPI_File_" + word + "_at by MPI_File_" +
                     word + "_at_all)"};
@@ -111,7 +110,7 @@ double overlap_of(const JobFile& file) {
   return span(file.all) > 0 ? std::max(1.0, parts / span(file.all)) : 1;
 }
 
-std::optional<Looked> merged_writes(const Job&, const JobFile& file) {
+std::optional<Looked> merged_writes(const Job& job, const JobFile& file) {
   if (!merges(file)) return {};
   const double now = worst(file, [](const FileTotals& one) {
     return seconds_of(of(one, Direction::kWrite, false).ns + of(one, Direction::kWrite, true).ns);
@@ -122,10 +121,10 @@ std::optional<Looked> merged_writes(const Job&, const JobFile& file) {
   // when nothing is merged, which is also quicker where it is little of what is read.
   const double moved = written + merged + static_cast<double>(file.all.storage[1].bytes), overlap = overlap_of(file);
   const double together = now * std::max(overlap >= 1.5 ? 1 / overlap : 0, written / moved);
-  const double apart = is_local(file) ? seconds_in_pieces(file, written) : now;
+  const double apart = is_local(file) ? seconds_in_pieces(job, file, written) : now;
   const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
   const std::string without = "drop romio_ds_write=enable, or export MERCUTIO_HINTS=romio_ds_write=disable";
-  return Looked{now - std::min(together, apart),
+  return Looked{now - std::min(together, apart) + waits_because_of(file, now),
                 bytes_text(merged) + " read to write " + bytes_text(written) + ", " + number(file.all.locks) + " locks",
                 apart < together ? without
                 : alone          ? "replace MPI_File_write by MPI_File_write_all; or " + without
@@ -255,7 +254,9 @@ std::optional<Looked> small_stripes(const Job& job, const JobFile& file) {
   double after = 0;
   for (const Direction way : {Direction::kRead, Direction::kWrite}) {
     const ClassTotals& all = of(file.all, way, true);
-    if (all.calls > 0) after += seconds_well_made(job, file, way, all.bytes, all.bytes / std::max<i64>(1, all.piece_bytes / all.calls));
+    if (all.calls == 0) continue;
+    const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
+    after += seconds_well_made(job, file, Moved{way, all.bytes, all.bytes / piece, all.calls / std::max<i64>(1, file.all.ranks)});
   }
   return Looked{(now - after) * (1 - mean / enough), number(requests) + " storage requests of " + bytes_text(mean),
                 "drop the hint striping_unit, or give one of 1 MiB or more: export MERCUTIO_HINTS=striping_unit=1MiB"};

@@ -104,6 +104,59 @@ TEST(Findings, WhatLiesBetweenSmallCallsIsTheirs) {
   EXPECT_NEAR(with_gaps(0, 9 * kSecond), 4, 0.05);
 }
 
+double seconds_of(const Job& job, const std::string& id) {
+  const std::vector<Finding> all = all_findings(job);
+  const auto found = std::find_if(all.begin(), all.end(), [&id](const Finding& one) { return one.id == id; });
+  return found == all.end() ? -1 : found->seconds;
+}
+
+// Ranks whose calls take them different times wait for each other when they close: even the one that waits least does so for what
+// goes beyond the shortest closing.
+TEST(Findings, WaitingAtTheCloseBecauseOfTheCallsIsTheirs) {
+  const auto closing = [](i64 shortest_ns) {
+    return seconds_of(job_with(4, [=](i64 rank, FileTotals& f) {
+      calls(f.of(Direction::kWrite, false), 100'000, 64, (rank == 2 ? 7 : 5) * kSecond);
+      f.first_ns = 1, f.last_ns = 1 + 10 * kSecond;
+      f.closes = 10, f.close_ns = (rank == 2 ? 1 : 3) * kSecond, f.shortest_close_ns = shortest_ns;
+    }), "small_writes");
+  };
+  EXPECT_NEAR(closing(0), 7, 0.05) << "not known";
+  EXPECT_NEAR(closing(kSecond / 50), 7 + 0.7 * (1 - 10 * 0.02), 0.05) << "as far as the calls fill the time";
+  EXPECT_NEAR(closing(kSecond / 10), 7, 0.05) << "nobody waits";
+}
+
+// Each collective call is a meeting, which takes as long as even the rank waits in the job's own that waits least.
+TEST(Findings, ACollectiveCallIsAMeeting) {
+  const auto reading = [](i64 wait_ns) {
+    return seconds_of(job_with(4, [=](i64 rank, FileTotals& f) {
+      calls(f.of(Direction::kRead, false), 50, MiB, 5 * kSecond);
+      f.of(Direction::kRead, false).strided_calls = 50;
+      ClassTotals& writes = f.of(Direction::kWrite, true);
+      calls(writes, 10, MiB, kSecond);
+      writes.phase_ns[static_cast<std::size_t>(Phase::kWait)] = rank == 1 ? wait_ns : 2 * wait_ns;
+      writes.phase_ns[static_cast<std::size_t>(Phase::kAgree)] = wait_ns;
+    }), "strided_reads");
+  };
+  const double moving = 200.0 * MiB / 1e9;
+  EXPECT_NEAR(reading(0), 5 - moving, 0.01);
+  EXPECT_NEAR(reading(kSecond / 10), 5 - moving - 50 * 2 * 0.01, 0.01);
+}
+
+// Where ranks wait for a core as long as they have one, what is reckoned for a usual machine takes twice as long.
+TEST(Findings, CrowdedCoresCount) {
+  Job job = job_with(4, [](i64, FileTotals& f) {
+    ClassTotals& writes = f.of(Direction::kWrite, false);
+    calls(writes, 50, MiB, 5 * kSecond);
+    writes.strided_calls = 50, writes.piece_bytes = 50 * 256;
+    f.merged_bytes = 50 * MiB, f.storage[1].bytes = 100 * MiB;
+  });
+  job.files[0].file_system = "ext4";
+  const double pieces = 50.0 * MiB / 256, before = seconds_of(job, "merged_writes");
+  EXPECT_NEAR(before, 5 - pieces * 2e-6, 0.001);
+  job.cores = {kSecond, kSecond, 1000};
+  EXPECT_NEAR(seconds_of(job, "merged_writes"), 5 - pieces * 4e-6, 0.001);
+}
+
 TEST(Findings, WhatCostsNothingIsThereButNotSaid) {
   const Job job = job_with(2, [](i64, FileTotals& f) { f.syncs = 100, f.sync_ns = 1; });
   EXPECT_EQ(first_of(job), "");
@@ -248,6 +301,13 @@ TEST(Verdict, HasAtMostTwentyLinesAndSaysWhatToDo) {
                            "1. many small independent writes [small_writes]", "to do: ", "smaller finding"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
+}
+
+TEST(Verdict, SaysWhenRanksHadNoCore) {
+  Job job = job_with(4, [](i64, FileTotals& f) { calls(f.of(Direction::kWrite, false), 100, MiB, kSecond); });
+  EXPECT_EQ(verdict(job).find("no core"), std::string::npos);
+  job.cores = {4 * kSecond, 4 * 2 * kSecond, 1000};
+  EXPECT_NE(verdict(job).find("had no core for 2.0 s on average (20 % of the run)"), std::string::npos) << verdict(job);
 }
 
 }  // namespace

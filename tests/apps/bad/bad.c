@@ -1,5 +1,6 @@
 /* Programs that do their I/O badly, each in one way, for the verdict to find out: bad NAME FILE [fixed]. With `fixed` the
-   advice of the verdict has been followed. BAD_SCALE=n does everything n times, for times that tell something. Prints the seconds between MPI_Init and MPI_Finalize. Four ranks. */
+   advice of the verdict has been followed. BAD_SCALE=n does everything n times, for times that tell something. Prints the seconds
+   between MPI_Init and MPI_Finalize, of the rank where they are most: what the verdict calls the run. Four ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,6 +198,7 @@ static const struct {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  const double begin = MPI_Wtime();
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (argc < 3) {
@@ -207,13 +209,13 @@ int main(int argc, char** argv) {
   path = argv[2];
   fixed = argc > 3;
   const int scale = getenv("BAD_SCALE") ? atoi(getenv("BAD_SCALE")) : 1;
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double begin = MPI_Wtime();
   for (size_t i = 0; i < sizeof kPrograms / sizeof *kPrograms; ++i) {
     for (int time = 0; time < scale && strcmp(argv[1], kPrograms[i].name) == 0; ++time) kPrograms[i].run();
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) printf("seconds %.6f\n", MPI_Wtime() - begin);
+  double seconds = MPI_Wtime() - begin, most = 0;
+  MPI_Reduce(&seconds, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  if (rank == 0) printf("seconds %.6f\n", most);
   MPI_Finalize();
   return 0;
 }

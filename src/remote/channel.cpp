@@ -61,10 +61,24 @@ Result<bool> Channel::receive(Frame& frame, i64 most_bytes, i64 limit_ms) {
   return true;
 }
 
+// One frame after the other.
 Status Channel::send(ConstBytes frame, i64 limit_ms) {
-  const std::unique_lock whole(sending_, std::chrono::milliseconds(limit_ms));
-  if (!whole) return Error{ErrorClass::kIo, "the client takes nothing", ETIMEDOUT};
-  const i64 end_ns = now_ns() + limit_ms * 1'000'000;
+  {
+    std::unique_lock turn(turns_);
+    if (!next_turn_.wait_for(turn, std::chrono::milliseconds(limit_ms), [this] { return !sending_; }))
+      return Error{ErrorClass::kIo, "the client takes nothing", ETIMEDOUT};
+    sending_ = true;
+  }
+  Status sent = send_whole(frame, now_ns() + limit_ms * 1'000'000);
+  {
+    const std::lock_guard turn(turns_);
+    sending_ = false;
+  }
+  next_turn_.notify_one();
+  return sent;
+}
+
+Status Channel::send_whole(ConstBytes frame, i64 end_ns) {
   for (;;) {
     Result<TlsStep> step = TlsStep{};
     bool unsent = false;

@@ -2,6 +2,7 @@
 // any thread sends whole frames.
 #pragma once
 
+#include <condition_variable>
 #include <mutex>
 #include <vector>
 
@@ -31,12 +32,15 @@ class Channel {
   const std::string& peer() const { return peer_; }
 
  private:
+  Status send_whole(ConstBytes frame, i64 end_ns);
   Status wait_for(Wants wants, i64 end_ns);
   Result<bool> fill(Bytes bytes, i64 end_ns);
 
   bool lz4_ = false;
   std::mutex tls_;
-  std::timed_mutex sending_;
+  std::mutex turns_;   // not a timed mutex: GCC 12's TSan doesn't see that one is taken
+  std::condition_variable next_turn_;
+  bool sending_ = false;
   std::unique_ptr<TlsStream> stream_;
   const std::string peer_;
 };

@@ -170,7 +170,9 @@ TEST_F(BufferedTest, LikeThePlainStorage) {
         const i64 there = std::clamp<i64>(static_cast<i64>(model.size()) - place, 0, bytes);
         const auto got = read(*storage, place, bytes);
         ASSERT_EQ(static_cast<i64>(got.size()), there) << "seed " << seed << " step " << step << " at " << place << " of " << model.size();
-        ASSERT_EQ(std::memcmp(got.data(), model.data() + place, got.size()), 0) << "seed " << seed << " step " << step;
+        if (there > 0) {
+          ASSERT_EQ(std::memcmp(got.data(), model.data() + place, got.size()), 0) << "seed " << seed << " step " << step;
+        }
         place += there;
       } else if (what < 94) {
         ASSERT_EQ(storage->size().value(), static_cast<i64>(model.size()));

@@ -13,7 +13,10 @@ cd "$scratch"
 run() { timeout 60 "$MERCUTIO" run "${options[@]}" -- "$launcher" "${flags[@]}" "$program" "$@"; }
 
 options=(--report)
-run same_data_read data >out 2>err
+for _ in 1 2 3; do   # a rank that is late by seconds makes all else cheap
+  run same_data_read data >out 2>err
+  ! grep -q "\[same_data_read\]" err || break
+done
 contains "$(cat err)" "2 ranks on 1 node"
 contains "$(cat err)" "every rank reads the same data [same_data_read]"
 lacks "$(cat out)" mercutio
@@ -23,7 +26,7 @@ options=(--trace)   # the file is called after the program
 run small_writes data >out 2>err
 lacks "$(cat out err)" "mercutio:"
 trace="$(echo ./*.mtrace)"
-contains "$("$MERCUTIO" report "$trace")" "[small_writes]"
+contains "$("$MERCUTIO" report "$trace" --json --events 0)" '"small_writes"'
 [ ! -e "$trace.pieces" ] || fail "pieces are left behind"
 
 options=(--trace=here.mtrace --report=here.txt)
@@ -52,8 +55,8 @@ END
 options=(--trace=killed.mtrace)
 BAD_SCALE=1000 run straggler data >out 2>err &
 runner=$!
-for _ in $(seq 400); do
-  [ -n "$(ls killed.mtrace.pieces 2>/dev/null)" ] && [ -s data ] && "$MERCUTIO" report killed.mtrace --csv >early 2>/dev/null && [ "$(wc -l <early)" -ge 3 ] && break
+until [ -n "$(ls killed.mtrace.pieces 2>/dev/null)" ] && [ -s data ] && "$MERCUTIO" report killed.mtrace --csv >early 2>/dev/null && [ "$(wc -l <early)" -ge 3 ]; do
+  kill -0 "$runner" 2>/dev/null || fail "the job ended before it could be killed: $(cat err)"
   sleep 0.05
 done
 for process in $(pgrep -f "^$program straggler data" || true); do kill -9 "$process"; done

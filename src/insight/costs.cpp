@@ -69,15 +69,18 @@ double crowding(const Job& job) {
   return 1 + static_cast<double>(job.cores.queued_ns) / static_cast<double>(job.cores.ran_ns);
 }
 
-double seconds_to_meet(const Job& job, const JobFile& file) {
+double usual_meeting(const Job& job) {
+  return kMeetSeconds + kTurnsToMeet * seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.cores.turns));
+}
+
+double own_meeting(const Job& job, const JobFile& file) {
   double waited = 0, calls = 0;
   for (const JobFile& other : job.files) {
     if (other.file_system != file.file_system) continue;
     calls += worst(other, calls_together);
     waited += least(other, [](const FileTotals& one) { return phases_together(one, {Phase::kWait, Phase::kAgree}); });
   }
-  if (calls > 0) return waited / calls;
-  return kMeetSeconds + kTurnsToMeet * seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.cores.turns));
+  return calls > 0 ? waited / calls : usual_meeting(job);
 }
 
 // What the pieces cost beyond their bytes.
@@ -86,13 +89,13 @@ static double spread_seconds(const Job& job, const JobFile& file, i64 pieces) {
   return static_cast<double>(pieces) * kPieceSeconds * crowding(job) / ranks;
 }
 
-double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved) {
+double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved, double meeting) {
   return static_cast<double>(moved.bytes) / rate_of(job, file, moved.direction) + spread_seconds(job, file, moved.pieces) +
-         static_cast<double>(moved.calls) * seconds_to_meet(job, file);
+         static_cast<double>(moved.calls) * meeting;
 }
 
 double seconds_together(const Job& job, const JobFile& file, const Moved& moved) {
-  const double meet = seconds_to_meet(job, file);
+  const double meet = own_meeting(job, file);
   const Direction other_way = moved.direction == Direction::kRead ? Direction::kWrite : Direction::kRead;
   for (const Direction way : {moved.direction, other_way}) {
     i64 bytes = 0, in_pieces = 0;
@@ -110,9 +113,9 @@ double seconds_together(const Job& job, const JobFile& file, const Moved& moved)
     if (bytes < kTellingBytes) continue;
     const double alike = seconds * static_cast<double>(moved.bytes) / static_cast<double>(bytes) +
                          (in_pieces > 0 ? 0 : spread_seconds(job, file, moved.pieces)) + static_cast<double>(moved.calls) * meet;
-    return way == moved.direction ? alike : std::min(alike, seconds_well_made(job, file, moved));
+    return way == moved.direction ? alike : std::min(alike, seconds_well_made(job, file, moved, meet));
   }
-  return seconds_well_made(job, file, moved);
+  return seconds_well_made(job, file, moved, meet);
 }
 
 double waits_in_turns(const JobFile& file) {

@@ -22,17 +22,19 @@ bool is_local(const JobFile& file);
 double rate_of(const Job& job, const JobFile& file, Direction direction);
 // By how much work on a core takes longer than it is, because ranks wait for one: 1 where there are as many as ranks.
 double crowding(const Job& job);
-// What ranks need for a collective access that moves nothing, each time they make one: as much as even the rank waits in the job's
-// own ones that waits least, late ones left out; and where there are none, a few turns on a core.
-double seconds_to_meet(const Job& job, const JobFile& file);
+// What ranks need for a collective access that moves nothing: a few turns on a core.
+double usual_meeting(const Job& job);
+// The same as the job's own collective accesses have it, if there are any: as much as even the rank waits there that waits least,
+// late ones left out.
+double own_meeting(const Job& job, const JobFile& file);
 
 // Accesses of all ranks together, in `calls` calls of each.
 struct Moved {
   Direction direction;
   i64 bytes, pieces, calls;
 };
-// How long the ranks take for them once they are collective and well made.
-double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved);
+// How long the ranks take for them once they are collective and well made, and meet in so many seconds.
+double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved, double meeting);
 // The same, as the job's own collective accesses to this kind of file system, if it has any, the same way or else the other.
 double seconds_together(const Job& job, const JobFile& file, const Moved& moved);
 // A rank's part of what so many bytes in pieces like the file's cost, each a request of its own.

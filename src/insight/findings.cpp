@@ -62,7 +62,7 @@ std::optional<Looked> small(const Job& job, const JobFile& file) {
   if (all.calls < kManyCalls || 2 * all.small_calls < all.calls || 2 * all.strided_calls > all.calls) return {};
   if (direction == Direction::kRead && times_read(file) > 0) return {};
   const double now = worst(file, [&job](const FileTotals& one) { return seconds_with_gaps(job, one, direction); });
-  const double rate = rate_of(job, file, direction), meet = seconds_to_meet(job, file);
+  const double rate = rate_of(job, file, direction), meet = own_meeting(job, file);
   const double after = worst(file, [rate, meet](const FileTotals& one) {   // a call for each open
     return static_cast<double>(of(one, direction, false).bytes) / rate + static_cast<double>(std::max<i64>(1, one.opens)) * meet;
   });
@@ -256,7 +256,8 @@ std::optional<Looked> small_stripes(const Job& job, const JobFile& file) {
     const ClassTotals& all = of(file.all, way, true);
     if (all.calls == 0) continue;
     const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
-    after += seconds_well_made(job, file, Moved{way, all.bytes, all.bytes / piece, all.calls / std::max<i64>(1, file.all.ranks)});
+    const Moved moved{way, all.bytes, all.bytes / piece, all.calls / std::max<i64>(1, file.all.ranks)};
+    after += seconds_well_made(job, file, moved, usual_meeting(job));   // their own is made by the stripes
   }
   return Looked{(now - after) * (1 - mean / enough), number(requests) + " storage requests of " + bytes_text(mean),
                 "drop the hint striping_unit, or give one of 1 MiB or more: export MERCUTIO_HINTS=striping_unit=1MiB"};

@@ -18,6 +18,11 @@ Result<Reply> CallJob::wait() {
   return *result_;
 }
 
+bool CallJob::done() {
+  std::lock_guard guard(mutex_);
+  return result_.has_value();
+}
+
 Job::Next CallJob::next(i64, i64, Part&) {
   if (asked_.exchange(true)) return Next::kFinished;
   return Next::kPart;

@@ -42,6 +42,7 @@ class CallJob final : public Job {
  public:
   CallJob(Kind kind, Buffer message) : Job(kind), message_(std::move(message)) {}
   Result<Reply> wait();
+  bool done();
 
   Next next(i64 block_bytes, i64 streams, Part& part) override;
   void put_message(const Part& part, bool with_definition, Buffer& out) override;

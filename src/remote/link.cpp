@@ -16,26 +16,33 @@ constexpr int kFramesAtOnce = 16;   // before it sends again
 
 }  // namespace
 
+Result<int> connected_socket(const Endpoint& to) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  const int wrong = ::getaddrinfo(to.address.c_str(), std::to_string(to.port).c_str(), &hints, &found);
+  if (wrong != 0) return Error{ErrorClass::kIo, to.address + ": " + ::gai_strerror(wrong), EHOSTUNREACH};
+  const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int failed = fd < 0 ? errno : ::connect(fd, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
+  ::freeaddrinfo(found);
+  if (failed == 0 || failed == EINPROGRESS) return fd;
+  if (fd >= 0) ::close(fd);
+  return error_from_errno("connect", failed);
+}
+
 Status Link::begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const Hello& hello) {
   drop();
   server_refused = false;
   way_ = way;
   hop_ = 0;
-  const Endpoint& to = way.hops.empty() ? way.server : way.hops.front().at;
   tls_ = tls;
   hello_ = hello;
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  const int wrong = ::getaddrinfo(to.address.c_str(), std::to_string(to.port).c_str(), &hints, &found);
-  if (wrong != 0) return Error{ErrorClass::kIo, to.address + ": " + ::gai_strerror(wrong), EHOSTUNREACH};
-  fd_ = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int failed = fd_ < 0 ? errno : ::connect(fd_, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
-  ::freeaddrinfo(found);
+  const Result<int> fd = way.connect(way.hops.empty() ? way.server : way.hops.front().at);
   last_heard_ns = now_ns();
-  if (failed != 0 && failed != EINPROGRESS) {
-    drop();
-    return not_connected(failed);
+  if (!fd) {
+    server_refused = fd.error().sys_errno == ECONNREFUSED && way_.hops.empty();
+    return fd.error();
   }
+  fd_ = *fd;
   state_ = State::kConnecting;
   return ok_status();
 }
@@ -69,13 +76,9 @@ Status Link::connected() {
   pollfd ready{fd_, POLLOUT, 0};
   if (::poll(&ready, 1, 0) == 0) return ok_status();
   if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &failed, &bytes) != 0) failed = errno;
-  if (failed != 0) return not_connected(failed);
-  return next_hop();
-}
-
-Error Link::not_connected(int failed) {
   server_refused = failed == ECONNREFUSED && way_.hops.empty();
-  return error_from_errno("connect", failed);
+  if (failed != 0) return error_from_errno("connect", failed);
+  return next_hop();
 }
 
 // To the router that comes next, or TLS with the server.

@@ -8,6 +8,8 @@
 
 namespace mercutio::remote {
 
+Result<int> connected_socket(const Endpoint& to);   // the network's Link::Connector
+
 class Link {
  public:
   enum class State { kDown, kConnecting, kRouting, kHandshaking, kGreeting, kReady };
@@ -18,9 +20,12 @@ class Link {
   bool uses(u64 capability) const { return (welcome_.capabilities & capability) != 0; }
 
   // Begins to connect. What the link was before is forgotten.
+  // A socket that connects, or is connected, and does not block.
+  using Connector = std::function<Result<int>(const Endpoint& to)>;
   struct Way {
     Endpoint server;
     std::vector<Hop> hops;   // routers, in order
+    Connector connect;
   };
   Status begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const Hello& hello);
   void drop();   // down, without a word
@@ -46,7 +51,6 @@ class Link {
   static constexpr size_t kEnoughBytes = 64 * KiB;
   bool has_outgoing() const { return !out_.empty() || !data_.empty() || (stream_ && stream_->has_unsent()); }
   Status connected();
-  Error not_connected(int failed);
   Status next_hop();
   Status pass_router();
   Status greet();

@@ -66,6 +66,8 @@ Buffer Operations::carry_out(ServedSession& session, const Frame& request, Const
 
 Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const {
   MERCUTIO_LET(const OpenRequest request, get_message<OpenRequest>(message));
+  if (!request.read && !request.write) return Error{ErrorClass::kAmode, "a file is opened to be read, written or both", EINVAL};
+  MERCUTIO_TRY(session.room_for_file());   // before the file is made
   OpenOptions options;
   options.read = request.read;
   options.write = request.write;

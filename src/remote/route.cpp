@@ -82,6 +82,10 @@ Error not_a_router() {
 RouteRequest::RouteRequest(const Hop& router, const Endpoint& target)
     : router_(router), target_(target.address + " " + std::to_string(target.port)) {}
 
+RouteRequest::RouteRequest(const Hop& router, const Endpoint& target, const Key& nonce) : RouteRequest(router, target) {
+  given_ = nonce;
+}
+
 // Reads until `bytes` are there, not one more: what follows is the target's.
 Result<bool> RouteRequest::fill(int fd, size_t bytes) {
   while (in_.size() < bytes) {
@@ -100,7 +104,7 @@ Status RouteRequest::take_challenge() {
   if (std::memcmp(in_.data(), kMagic, sizeof kMagic) != 0) return not_a_router();
   std::memcpy(theirs_.data(), in_.data() + sizeof kMagic, kNonceBytes);
   in_.clear();
-  MERCUTIO_LET(mine_, make_key());
+  MERCUTIO_LET(mine_, given_ ? Result<Key>(*given_) : make_key());
   Buffer said;
   append_text(said, target_);
   const Key proof = proof_of(router_.key, kOfClient, transcript(theirs_, mine_, said));
@@ -386,28 +390,31 @@ void Router::accept_clients() {
   }
 }
 
-bool Router::allowed(const std::string& target) const {
+namespace {
+
+bool allowed(const RouterOptions& options, const std::string& target) {
   const size_t space = target.rfind(' ');
   if (space == std::string::npos) return false;
   const std::string address = target.substr(0, space), port = target.substr(space + 1);
-  return std::any_of(options_.targets.begin(), options_.targets.end(),
+  return std::any_of(options.targets.begin(), options.targets.end(),
                      [&](const std::string& known) { return known == address + ":" + port || known == address + ":*"; });
 }
 
-// The descriptor of the target; an Error: the client was told.
-Result<int> Router::admit(Worker& worker, std::string& target) {
-  const i64 end_ns = now_ns() + options_.handshake_ms * 1'000'000;
-  MERCUTIO_LET(const Key mine, make_key());
+}  // namespace
+
+Result<int> admit(int client, const Admission& by, std::string& target) {
+  const i64 end_ns = now_ns() + by.options.handshake_ms * 1'000'000;
+  const Key& mine = by.nonce;
   Buffer challenge;
   append(challenge, kMagic, sizeof kMagic);
   append(challenge, mine.data(), mine.size());
   Buffer head(sizeof kMagic + kNonceBytes + kLengthBytes);
-  if (!send_all(worker.fd, challenge, end_ns) || !receive_all(worker.fd, head.data(), head.size(), end_ns) ||
+  if (!send_all(client, challenge, end_ns) || !receive_all(client, head.data(), head.size(), end_ns) ||
       std::memcmp(head.data(), kMagic, sizeof kMagic) != 0)
     return Error{ErrorClass::kIo, "it does not ask for a route"};
   const size_t text = length_at(head, sizeof kMagic + kNonceBytes);
   Buffer rest(text > kMostTextBytes ? 0 : text + kProofBytes);
-  if (rest.empty() || !receive_all(worker.fd, rest.data(), rest.size(), end_ns)) return Error{ErrorClass::kIo, "it does not ask for a route"};
+  if (rest.empty() || !receive_all(client, rest.data(), rest.size(), end_ns)) return Error{ErrorClass::kIo, "it does not ask for a route"};
   Key theirs{};
   std::memcpy(theirs.data(), head.data() + sizeof kMagic, kNonceBytes);
   target.assign(reinterpret_cast<const char*>(rest.data()), text);
@@ -415,18 +422,18 @@ Result<int> Router::admit(Worker& worker, std::string& target) {
   append_text(said, target);
   Result<int> fd = Error{ErrorClass::kAccess, "not the router's key"};
   Verdict verdict = Verdict::kWrongKey;
-  if (same(proof_of(options_.key, kOfClient, transcript(mine, theirs, said)), ConstBytes(rest).last(kProofBytes))) {
-    verdict = allowed(target) ? Verdict::kUnreachable : Verdict::kNotAllowed;
+  if (same(proof_of(by.options.key, kOfClient, transcript(mine, theirs, said)), ConstBytes(rest).last(kProofBytes))) {
+    verdict = allowed(by.options, target) ? Verdict::kUnreachable : Verdict::kNotAllowed;
     if (verdict == Verdict::kNotAllowed) fd = Error{ErrorClass::kAccess, "no --to allows " + target};
-    if (verdict == Verdict::kUnreachable) fd = connect_to_target(target, end_ns);
+    if (verdict == Verdict::kUnreachable) fd = by.connect(target, end_ns);
     if (fd) verdict = Verdict::kConnected;
     if (verdict == Verdict::kUnreachable && fd.error().sys_errno == ECONNREFUSED) verdict = Verdict::kRefused;
   }
   Buffer answer{static_cast<std::byte>(verdict)};
   append_text(answer, fd ? "" : fd.error().what.substr(0, kMostTextBytes));
-  const Key proof = proof_of(options_.key, kOfRouter, transcript(mine, theirs, answer));
+  const Key proof = proof_of(by.options.key, kOfRouter, transcript(mine, theirs, answer));
   append(answer, proof.data(), proof.size());
-  if (!send_all(worker.fd, answer, end_ns) && fd) {
+  if (!send_all(client, answer, end_ns) && fd) {
     ::close(*fd);
     return Error{ErrorClass::kIo, "it left", ECONNRESET};
   }
@@ -435,7 +442,8 @@ Result<int> Router::admit(Worker& worker, std::string& target) {
 
 void Router::serve(Worker& worker) {
   std::string target;
-  const Result<int> there = admit(worker, target);
+  const Result<Key> nonce = make_key();
+  const Result<int> there = nonce ? admit(worker.fd, {options_, *nonce, connect_to_target}, target) : Result<int>(nonce.error());
   if (!there) {
     log(worker.peer + " refused: " + there.error().what);
   } else {

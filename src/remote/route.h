@@ -16,6 +16,7 @@ namespace mercutio::remote {
 class RouteRequest {
  public:
   RouteRequest(const Hop& router, const Endpoint& target);
+  RouteRequest(const Hop& router, const Endpoint& target, const Key& nonce);   // for tests: its random number
   // kNothing: what is sent from now on arrives at the target. kAccess: not the router's key, or not a target it may reach.
   Result<Wants> advance(int fd);
 
@@ -27,6 +28,7 @@ class RouteRequest {
 
   const Hop router_;
   const std::string target_;
+  std::optional<Key> given_;
   Key mine_{}, theirs_{};
   Buffer in_, out_;
   size_t sent_ = 0;
@@ -44,6 +46,14 @@ struct RouterOptions {
   std::function<void(const std::string&)> log;
 };
 
+// The router's part of that talk, in the caller's thread: the descriptor of the target. An Error: the client was told.
+struct Admission {
+  const RouterOptions& options;
+  Key nonce;                                                                    // a random number
+  std::function<Result<int>(const std::string& target, i64 end_ns)> connect;   // "address port"
+};
+Result<int> admit(int fd, const Admission& by, std::string& target);
+
 class Router {
  public:
   static Result<std::unique_ptr<Router>> start(const RouterOptions& options);
@@ -55,8 +65,6 @@ class Router {
   explicit Router(const RouterOptions& options);
   void accept_clients();
   void serve(Worker& worker);
-  Result<int> admit(Worker& worker, std::string& target);
-  bool allowed(const std::string& target) const;
   void log(const std::string& text) const;
 
   const RouterOptions options_;

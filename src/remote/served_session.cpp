@@ -61,10 +61,19 @@ void ServedSession::acknowledge(u64 below) {
   entries_.erase(entries_.begin(), entries_.lower_bound(below));
 }
 
+Status ServedSession::room() const {
+  if (!ended_ && static_cast<i64>(files_.size()) < limits_.files) return ok_status();
+  return Error{ErrorClass::kOther, "too many open files in one client of this server: close some", EMFILE};
+}
+
+Status ServedSession::room_for_file() {
+  std::lock_guard guard(mutex_);
+  return room();
+}
+
 Result<u64> ServedSession::add_file(std::shared_ptr<ServedFile> file) {
   std::lock_guard guard(mutex_);
-  if (ended_ || static_cast<i64>(files_.size()) >= limits_.files)
-    return Error{ErrorClass::kOther, "too many open files in one client of this server: close some", EMFILE};
+  MERCUTIO_TRY(room());
   files_.emplace(next_handle_, std::move(file));
   return next_handle_++;
 }

@@ -41,6 +41,7 @@ class ServedSession {
   void settle(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);   // of an admitted request
   void acknowledge(u64 below);                         // the client has the replies to all requests before this one
 
+  Status room_for_file();
   Result<u64> add_file(std::shared_ptr<ServedFile> file);
   std::shared_ptr<ServedFile> file(u64 handle);        // null: there is none
   std::shared_ptr<ServedFile> take_file(u64 handle);
@@ -65,6 +66,7 @@ class ServedSession {
     std::vector<std::weak_ptr<Channel>> routes;   // the channels it came from
     Buffer reply;   // empty: being carried out
   };
+  Status room() const;   // mutex_ is held
   const SessionLimits limits_;
   std::mutex mutex_;
   std::map<u64, Entry> entries_;

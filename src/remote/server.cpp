@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "base/trace.h"
@@ -18,12 +17,6 @@ namespace {
 
 constexpr int kHousePeriodMs = 250;
 
-std::string host_name() {
-  char name[256] = "";
-  (void)::gethostname(name, sizeof name - 1);
-  return name;
-}
-
 std::string text_of(const sockaddr_storage& address, socklen_t bytes) {
   char host[128] = "?", port[16] = "?";
   (void)::getnameinfo(reinterpret_cast<const sockaddr*>(&address), bytes, host, sizeof host, port, sizeof port,
@@ -34,11 +27,7 @@ std::string text_of(const sockaddr_storage& address, socklen_t bytes) {
 }  // namespace
 
 Server::Server(const ServerOptions& options, Exports exports, std::shared_ptr<TlsContext> tls)
-    : options_(options),
-      exports_(std::move(exports)),
-      tls_(std::move(tls)),
-      operations_{exports_, host_name(), options.block_bytes, Hints{}, options.around},
-      last_seen_ns_(now_ns()) {}
+    : options_(options), tls_(std::move(tls)), service_(options, std::move(exports)), last_seen_ns_(now_ns()) {}
 
 Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
   MERCUTIO_LET(Exports exports, Exports::open(options.exports));
@@ -53,15 +42,8 @@ Server::~Server() {
   stopping_ = true;
   if (wake_ >= 0) (void)::eventfd_write(wake_, 1);
   if (accepting_.joinable()) accepting_.join();
-  std::map<SessionId, std::shared_ptr<ServedSession>> sessions;
-  {
-    std::lock_guard guard(mutex_);
-    sessions.swap(sessions_);
-    for (Worker& stream : streams_) stream.channel->cut();
-  }
+  cut_streams();
   for (Worker& stream : streams_) stream.thread.join();
-  for (auto& [id, session] : sessions) session->end();   // whoever waits for a lock gets it now
-  for (Worker& slow : slow_) slow.thread.join();
   if (listener_ >= 0) ::close(listener_);
   if (wake_ >= 0) ::close(wake_);
 }
@@ -71,21 +53,6 @@ Status Server::listen() {
   MERCUTIO_LET(listener_, listen_at(options_.address, port_));
   wake_ = ::eventfd(0, EFD_CLOEXEC);
   return wake_ >= 0 ? ok_status() : Status(error_from_errno("eventfd", errno));
-}
-
-struct Server::JoinAtEnd {
-  std::list<Worker>& workers;
-  ~JoinAtEnd() {
-    for (Worker& worker : workers) worker.thread.join();
-  }
-};
-
-void Server::take_finished(std::list<Worker>& from, std::list<Worker>& to) {
-  for (auto at = from.begin(); at != from.end();) {
-    const auto next = std::next(at);
-    if (at->finished) to.splice(to.end(), from, at);
-    at = next;
-  }
 }
 
 void Server::accept_streams() {
@@ -117,30 +84,23 @@ void Server::accept_one(int fd, const std::string& peer) {
   Worker& worker = streams_.emplace_back();
   worker.channel = std::make_shared<Channel>(std::move(*stream), peer);
   worker.thread = start_thread([this, &worker] {
-    serve(worker.channel);
+    service_.serve(worker.channel);
     worker.finished = true;
   });
 }
 
 // Threads that are done are joined, and sessions whose clients have been gone for too long end.
 void Server::keep_house() {
-  std::vector<std::shared_ptr<ServedSession>> over;
-  std::list<Worker> finished;
+  std::list<Worker> finished;   // joined when the lock is free again
   const JoinAtEnd join{finished};
+  const i64 now = now_ns();
+  bool used = service_.keep_house(now);
   {
     std::lock_guard guard(mutex_);
-    for (std::list<Worker>* workers : {&streams_, &slow_}) take_finished(*workers, finished);
-    const i64 now = now_ns();
-    for (auto at = sessions_.begin(); at != sessions_.end();) {
-      const i64 since = at->second->idle_since();
-      const i64 grace_ms = at->second->holds_files() ? options_.grace_ms : options_.short_grace_ms;
-      const bool expired = since >= 0 && now - since > grace_ms * 1'000'000;
-      if (expired) over.push_back(at->second);
-      at = expired ? sessions_.erase(at) : std::next(at);
-    }
-    if (!streams_.empty() || !sessions_.empty()) last_seen_ns_ = now;
+    take_finished(streams_, finished);
+    used = used || !streams_.empty();
   }
-  for (auto& session : over) session->end();
+  if (used) last_seen_ns_ = now;
 }
 
 i64 Server::idle_ms() {
@@ -150,27 +110,6 @@ i64 Server::idle_ms() {
 void Server::cut_streams() {
   std::lock_guard guard(mutex_);
   for (Worker& stream : streams_) stream.channel->cut();
-}
-
-void Server::log(const Channel& channel, const std::string& text) {
-  if (!options_.log) return;
-  std::string line = channel.peer() + " " + text;   // a line, whatever a path holds
-  std::replace_if(line.begin(), line.end(), [](char c) { return (c >= 0 && c < ' ') || c == 127; }, '?');
-  options_.log(line);
-}
-
-bool Server::run_beside(std::function<void()> work) {
-  std::list<Worker> finished;   // joined when the lock is free again
-  const JoinAtEnd join{finished};
-  std::lock_guard guard(mutex_);
-  take_finished(slow_, finished);
-  if (stopping_ || static_cast<i64>(slow_.size()) >= options_.most_slow) return false;
-  Worker& worker = slow_.emplace_back();
-  worker.thread = start_thread([&worker, work = std::move(work)] {
-    work();
-    worker.finished = true;
-  });
-  return true;
 }
 
 }  // namespace mercutio::remote

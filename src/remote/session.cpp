@@ -49,17 +49,30 @@ Session::Session(const Connection& connection, i64 server, std::shared_ptr<TlsCo
 Result<std::shared_ptr<Session>> Session::make(const Connection& connection, i64 server, const std::shared_ptr<Session>& earlier) {
   MERCUTIO_LET(auto tls, make_tls(TlsSide::kClient, connection.key));
   std::shared_ptr<Session> session(new Session(connection, server, std::move(tls)));
-  u64 id[2];
-  if (::getrandom(id, sizeof id, 0) != sizeof id) return error_from_errno("getrandom", errno);
-  session->hello_.session_high = id[0];
-  session->hello_.session_low = id[1];
-  session->hello_.client = process_name();
-  session->hello_.capabilities = connection.lz4 ? kLz4 : 0;
   if (earlier) session->replace(*earlier);
-  MERCUTIO_TRY(session->open_wakes());
-  session->last_contact_ns_ = session->last_needed_ns_ = now_ns();
+  MERCUTIO_TRY(session->begin());
   session->lanes_[0].thread = start_thread([s = session.get()] { s->run(); });
   return session;
+}
+
+Result<std::shared_ptr<Session>> Session::make_undriven(const Connection& connection, const Undriven& seams) {
+  std::shared_ptr<Session> session(new Session(connection, 0, seams.tls));
+  session->connect_ = seams.connect;
+  session->driven_ = false;
+  MERCUTIO_TRY(session->begin());
+  return session;
+}
+
+Status Session::begin() {
+  u64 id[2];
+  if (::getrandom(id, sizeof id, 0) != sizeof id) return error_from_errno("getrandom", errno);
+  hello_.session_high = id[0];
+  hello_.session_low = id[1];
+  hello_.client = process_name();
+  hello_.capabilities = connection_.lz4 ? kLz4 : 0;
+  MERCUTIO_TRY(open_wakes());
+  last_contact_ns_ = last_needed_ns_ = now_ns();
+  return ok_status();
 }
 
 // One that was never welcomed has asked for nothing, but its server may not know yet of the one before. One of before a fork is
@@ -87,6 +100,7 @@ Session::~Session() {
     wake_all();
   }
   if (!forked && lanes_[0].thread.joinable()) lanes_[0].thread.join();
+  if (!driven_) fail_everything();
   for (Lane& lane : lanes_) {
     if (forked && lane.thread.joinable()) lane.thread.detach();
     if (!forked && lane.wake >= 0) ::close(lane.wake);
@@ -161,13 +175,20 @@ void Session::run_lane(i64 index) {
   lanes_[static_cast<size_t>(index)].link.drop();
 }
 
+void Session::step() {
+  for (i64 i = 0; i < started_lanes_ && !over(); ++i) step(i);
+  start_lanes();
+  check_times(now_ns());
+  if (over()) fail_everything();
+}
+
 // The first stream alone until it is welcomed: it makes the session that the others join.
 void Session::start_lanes() {
   if (!established_ || started_lanes_ >= wanted_lanes_) return;
   std::lock_guard guard(mutex_);
   for (; started_lanes_ < wanted_lanes_; ++started_lanes_) {
     const i64 index = started_lanes_;
-    lanes_[static_cast<size_t>(index)].thread = start_thread([this, index] { run_lane(index); });
+    if (driven_) lanes_[static_cast<size_t>(index)].thread = start_thread([this, index] { run_lane(index); });
   }
 }
 
@@ -193,7 +214,7 @@ void Session::connect(i64 index) {
   }
   Hello hello = hello_;
   hello.fresh = !established_;
-  if (const Status begun = link.begin({server_, connection_.hops}, tls_, hello); !begun) broken(index, begun.error());
+  if (const Status begun = link.begin({server_, connection_.hops, connect_}, tls_, hello); !begun) broken(index, begun.error());
 }
 
 void Session::send_requests(i64 index) {
@@ -279,6 +300,7 @@ void Session::encode(Lane& lane, const Sending& sending) {
 
 // Work, replies and new jobs wake the thread; the rest is clocks.
 i64 Session::patience_of_poll(const Lane& lane) {
+  if (!driven_) return 0;
   const i64 longest = std::clamp<i64>(connection_.silence_ms / 6, 1, 500);
   std::lock_guard guard(mutex_);
   return std::min<i64>(longest, !lane.ready ? 20 : requests_.empty() ? longest : 50);
@@ -382,7 +404,7 @@ void Session::broken(i64 index, const Error& error) {
   }
   counts_.reconnects += was_ready ? 1 : 0;
   const i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(lane.link.retries++, 6));
-  lane.link.retry_at_ns = now_ns() + wait_ms * kMs;
+  lane.link.retry_at_ns = driven_ ? now_ns() + wait_ms * kMs : 0;
   wake_all();
 }
 

@@ -19,6 +19,13 @@ class Session {
   // `earlier` is one that the caller had before, if any: where it is dead, the server ends it before it welcomes this one.
   static Result<std::shared_ptr<Session>> make(const Connection& connection, i64 server, const std::shared_ptr<Session>& earlier = nullptr);
   ~Session();
+  // For tests: one that has no threads, whose streams come from elsewhere; step() is what its threads do again and again.
+  struct Undriven {
+    std::shared_ptr<TlsContext> tls;
+    Link::Connector connect;
+  };
+  static Result<std::shared_ptr<Session>> make_undriven(const Connection& connection, const Undriven& seams);
+  void step();
 
   // Takes a job; its parts are settled, or it is given up, in bounded time. After a fork the child's jobs fail.
   void submit(std::shared_ptr<Job> job);
@@ -62,6 +69,7 @@ class Session {
   };
 
   Session(const Connection& connection, i64 server, std::shared_ptr<TlsContext> tls);
+  Status begin();
   void replace(Session& earlier);
   Status open_wakes();
   void run();
@@ -99,6 +107,8 @@ class Session {
   const Endpoint server_;
   const std::shared_ptr<TlsContext> tls_;
   const int owner_pid_;
+  Link::Connector connect_ = connected_socket;
+  bool driven_ = true;
   Hello hello_;
   Counts counts_;
   std::atomic<i64> open_files_{0};

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "common.h"
+#include "remote/announcement.h"
 #include "remote/connection_file.h"
 #include "remote/exports.h"
 #include "remote/route.h"
@@ -149,27 +150,6 @@ Result<std::string> run(const std::vector<std::string>& words, const std::string
   return output;
 }
 
-struct Announced {
-  std::vector<Endpoint> servers;
-  std::vector<std::string> processes;
-};
-
-Result<Announced> read_announcements(const std::string& output) {
-  Announced announced;
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    const std::vector<std::string> words = split(line);
-    if (words.size() < 4 || words[0] != "mercutiod") continue;
-    if (words[1] != std::to_string(kProtocolVersion))
-      return Error{ErrorClass::kOther, "mercutiod there speaks version " + words[1] + " of the protocol, this is version " +
-                                           std::to_string(kProtocolVersion) + ": install the same Mercutio on both sides"};
-    announced.servers.push_back({words[2], std::atoi(words[3].c_str())});
-    if (words.size() > 4) announced.processes.push_back(words[4]);
-  }
-  if (announced.servers.empty()) return Error{ErrorClass::kOther, "mercutiod did not start there; what it said stands above"};
-  return announced;
-}
-
 // A port that nobody listens at just now.
 Result<int> free_port(const std::string& address) {
   int port = 0;
@@ -183,7 +163,7 @@ Result<Endpoint> forward(const Arguments& arguments, const Announced& announced)
   const std::string here = arguments.text("forward-at", "127.0.0.1");
   const Endpoint& there = announced.servers[0];
   if (announced.processes.empty()) return Error{ErrorClass::kOther, "mercutiod there doesn't say its process number: install the same Mercutio on both sides"};
-  const std::string wait = "while kill -0 " + announced.processes[0] + " 2>/dev/null; do sleep 5; done";
+  const std::string wait = "while kill -0 " + std::to_string(announced.processes[0]) + " 2>/dev/null; do sleep 5; done";
   const auto bracketed = [](const std::string& address) { return address.find(':') == std::string::npos ? address : "[" + address + "]"; };
   for (int tries = 0;; ++tries) {   // somebody else may take the port
     MERCUTIO_LET(const int port, free_port(here));

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "common.h"
+#include "remote/announcement.h"
 #include "remote/server.h"
 
 namespace mercutio::remote {
@@ -76,7 +77,7 @@ Status serve(const Arguments& arguments) {
   MERCUTIO_TRY(detach(arguments));
   const sigset_t ends = block_ends();
   MERCUTIO_LET(const auto server, Server::start(options));
-  std::printf("mercutiod %u %s %d %d\n", kProtocolVersion, announced(options.address).c_str(), server->port(), ::getpid());
+  std::printf("%s\n", announcement({announced(options.address), server->port()}, ::getpid()).c_str());
   std::fflush(stdout);
   leave_terminal(arguments);
   for (;;) {

@@ -1,9 +1,12 @@
-// One stream of the server, from its handshake to its end.
+#include "remote/service.h"
+
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 
 #include "base/trace.h"
-#include "remote/server.h"
+#include "remote/threads.h"
 
 namespace mercutio::remote {
 namespace {
@@ -16,9 +19,63 @@ Error wrong_protocol(const char* why) {
   return Error{ErrorClass::kIo, why, EPROTO};
 }
 
+std::string host_name() {
+  char name[256] = "";
+  (void)::gethostname(name, sizeof name - 1);
+  return name;
+}
+
 }  // namespace
 
-void Server::serve(const std::shared_ptr<Channel>& channel) {
+void take_finished(std::list<Worker>& from, std::list<Worker>& to) {
+  for (auto at = from.begin(); at != from.end();) {
+    const auto next = std::next(at);
+    if (at->finished) to.splice(to.end(), from, at);
+    at = next;
+  }
+}
+
+JoinAtEnd::~JoinAtEnd() {
+  for (Worker& worker : workers) worker.thread.join();
+}
+
+Service::Service(const ServiceOptions& options, Exports exports)
+    : options_(options), exports_(std::move(exports)), operations_{exports_, host_name(), options.block_bytes, Hints{}, options.around} {}
+
+Service::~Service() {
+  std::map<SessionId, std::shared_ptr<ServedSession>> sessions;
+  {
+    std::lock_guard guard(mutex_);
+    stopping_ = true;
+    sessions.swap(sessions_);
+  }
+  for (auto& [id, session] : sessions) session->end();   // whoever waits for a lock gets it now
+  for (Worker& slow : slow_) slow.thread.join();
+}
+
+// Workers that are done are joined, and sessions whose clients have been gone for too long end.
+bool Service::keep_house(i64 now) {
+  std::vector<std::shared_ptr<ServedSession>> over;
+  std::list<Worker> finished;
+  const JoinAtEnd join{finished};
+  bool used = false;
+  {
+    std::lock_guard guard(mutex_);
+    take_finished(slow_, finished);
+    for (auto at = sessions_.begin(); at != sessions_.end();) {
+      const i64 since = at->second->idle_since();
+      const i64 grace_ms = at->second->holds_files() ? options_.grace_ms : options_.short_grace_ms;
+      const bool expired = since >= 0 && now - since > grace_ms * 1'000'000;
+      if (expired) over.push_back(at->second);
+      at = expired ? sessions_.erase(at) : std::next(at);
+    }
+    used = !sessions_.empty();
+  }
+  for (auto& session : over) session->end();
+  return used;
+}
+
+void Service::serve(const std::shared_ptr<Channel>& channel) {
   if (const Status hands = channel->shake_hands(options_.handshake_ms); !hands) {
     log(*channel, "refused: " + hands.error().what);
     return;
@@ -34,7 +91,7 @@ void Server::serve(const std::shared_ptr<Channel>& channel) {
   channel->cut();
 }
 
-Result<std::shared_ptr<ServedSession>> Server::greet(const std::shared_ptr<Channel>& channel) {
+Result<std::shared_ptr<ServedSession>> Service::greet(const std::shared_ptr<Channel>& channel) {
   Frame frame;
   MERCUTIO_LET(const bool there, channel->receive(frame, 0, options_.handshake_ms));
   if (!there || frame.header.kind != Kind::kHello) return wrong_protocol("it did not say hello");
@@ -61,7 +118,7 @@ Result<std::shared_ptr<ServedSession>> Server::greet(const std::shared_ptr<Chann
 }
 
 // What the client had before this session ends before its welcome, so that nothing of it comes later.
-Status Server::end_earlier(const Hello& hello, const Channel& channel) {
+Status Service::end_earlier(const Hello& hello, const Channel& channel) {
   const SessionId id{hello.replaces_high, hello.replaces_low};
   std::shared_ptr<ServedSession> earlier;
   {
@@ -79,7 +136,7 @@ Status Server::end_earlier(const Hello& hello, const Channel& channel) {
 }
 
 // The stream belongs to its session before anybody else looks: keep_house() may be about to end it.
-Result<std::shared_ptr<ServedSession>> Server::session_of(const Hello& hello, const std::shared_ptr<Channel>& channel) {
+Result<std::shared_ptr<ServedSession>> Service::session_of(const Hello& hello, const std::shared_ptr<Channel>& channel) {
   if (hello.lowest > kProtocolVersion || hello.highest < kProtocolVersion)
     return Error{ErrorClass::kIo, "client and server have no protocol version in common (the server has " +
                                       std::to_string(kProtocolVersion) + "): install the same Mercutio on both sides",
@@ -93,13 +150,13 @@ Result<std::shared_ptr<ServedSession>> Server::session_of(const Hello& hello, co
     return Error{ErrorClass::kIo, "the server was started anew or has given this program up: open the file again", ESTALE};
   if (static_cast<i64>(sessions_.size()) >= options_.most_sessions)
     return Error{ErrorClass::kOther, "the server has as many clients as it may have", EUSERS};
-  auto session = std::make_shared<ServedSession>(SessionLimits{});
+  auto session = std::make_shared<ServedSession>(options_.limits);
   (void)session->attach(channel);
   sessions_.emplace(id, session);
   return session;
 }
 
-Status Server::serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session) {
+Status Service::serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session) {
   auto frame = std::make_shared<Frame>();
   for (;;) {
     if (frame.use_count() > 1) frame = std::make_shared<Frame>();   // somebody else is still busy with the last one
@@ -115,7 +172,7 @@ Status Server::serve_frames(const std::shared_ptr<Channel>& channel, const std::
   }
 }
 
-Status Server::handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
+Status Service::handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
                       const std::shared_ptr<Frame>& frame) {
   const Kind kind = frame->header.kind;
   const u64 id = frame->header.id;
@@ -142,8 +199,8 @@ Status Server::handle(const std::shared_ptr<Channel>& channel, const std::shared
     log_request(*channel, *frame, message, reply);
     session->settle(id, kind, std::move(reply), options_.silence_ms);
   };
-  if (is_slow(kind) && run_beside(work)) return ok_status();
-  if (kind == Kind::kLock) {   // it must not keep its stream from the one that ends the wait
+  if (is_slow(kind) && !options_.in_turn && run_beside(work)) return ok_status();
+  if (kind == Kind::kLock && !options_.in_turn) {   // it must not keep its stream from the one that ends the wait
     const Error busy{ErrorClass::kIo, "too many clients wait for locks on this server", ENOLCK};
     session->settle(id, kind, frame_with(Kind::kReply, id, reply_of(busy, operations_.host)), options_.silence_ms);
     return ok_status();
@@ -153,7 +210,7 @@ Status Server::handle(const std::shared_ptr<Channel>& channel, const std::shared
 }
 
 // The audit log: who opened and deleted what, and what was refused.
-void Server::log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply) {
+void Service::log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply) {
   const Kind kind = frame.header.kind;
   if (!options_.log || (kind != Kind::kOpen && kind != Kind::kRemove)) return;
   std::string text = "deletes ";
@@ -166,6 +223,27 @@ void Server::log_request(const Channel& channel, const Frame& frame, ConstBytes 
   const auto answer = get_message<Reply>(ConstBytes(reply).subspan(kHeaderBytes));
   if (answer && answer->outcome != 0) text += ": refused: " + answer->text;
   log(channel, text);
+}
+
+void Service::log(const Channel& channel, const std::string& text) {
+  if (!options_.log) return;
+  std::string line = channel.peer() + " " + text;   // a line, whatever a path holds
+  std::replace_if(line.begin(), line.end(), [](char c) { return (c >= 0 && c < ' ') || c == 127; }, '?');
+  options_.log(line);
+}
+
+bool Service::run_beside(std::function<void()> work) {
+  std::list<Worker> finished;   // joined when the lock is free again
+  const JoinAtEnd join{finished};
+  std::lock_guard guard(mutex_);
+  take_finished(slow_, finished);
+  if (stopping_ || static_cast<i64>(slow_.size()) >= options_.most_slow) return false;
+  Worker& worker = slow_.emplace_back();
+  worker.thread = start_thread([&worker, work = std::move(work)] {
+    work();
+    worker.finished = true;
+  });
+  return true;
 }
 
 }  // namespace mercutio::remote

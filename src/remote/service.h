@@ -1,0 +1,71 @@
+// What the server does with a stream, from its handshake to its end: it holds the sessions that streams belong to and carries
+// requests out. The thread that serves a stream reads and writes file data; what may take long (locks, sync) gets a thread of its
+// own. Everything has a limit: handshake time, frame sizes, sessions, files, trees, threads.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <thread>
+
+#include "remote/operations.h"
+
+namespace mercutio::remote {
+
+struct ServiceOptions {
+  i64 most_sessions = 1024;
+  i64 most_slow = 64;                    // requests that run beside their streams
+  SessionLimits limits;
+  i64 block_bytes = 1 * MiB;
+  i64 credit_bytes = 8 * MiB;
+  i64 handshake_ms = 10'000;
+  i64 silence_ms = 300'000;              // a stream that says nothing for so long is cut
+  i64 grace_ms = 120'000;                // a session without streams is kept for so long if it has open files
+  i64 short_grace_ms = 10'000;           // and if it has none
+  bool in_turn = false;                  // for tests: no request runs beside its stream
+  std::function<void(const std::string&)> log;   // the audit log, a line a call; any thread
+  std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> around;   // for tests: a file as its clients see it
+};
+
+struct Worker {
+  std::thread thread;
+  std::shared_ptr<Channel> channel;   // of a stream
+  std::atomic<bool> finished{false};
+};
+void take_finished(std::list<Worker>& from, std::list<Worker>& to);
+struct JoinAtEnd {
+  std::list<Worker>& workers;
+  ~JoinAtEnd();
+};
+
+class Service {
+ public:
+  Service(const ServiceOptions& options, Exports exports);
+  ~Service();   // nobody is in serve() any more; ends every session
+
+  void serve(const std::shared_ptr<Channel>& channel);   // in the caller's thread
+  bool keep_house(i64 now);   // false: there is no session
+
+ private:
+  using SessionId = std::pair<u64, u64>;
+
+  Result<std::shared_ptr<ServedSession>> greet(const std::shared_ptr<Channel>& channel);
+  Status end_earlier(const Hello& hello, const Channel& channel);
+  Result<std::shared_ptr<ServedSession>> session_of(const Hello& hello, const std::shared_ptr<Channel>& channel);
+  Status serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session);
+  Status handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
+                const std::shared_ptr<Frame>& frame);
+  bool run_beside(std::function<void()> work);
+  void log(const Channel& channel, const std::string& text);
+  void log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply);
+
+  const ServiceOptions options_;
+  const Exports exports_;
+  const Operations operations_;
+  std::mutex mutex_;
+  std::list<Worker> slow_;
+  std::map<SessionId, std::shared_ptr<ServedSession>> sessions_;
+  bool stopping_ = false;
+};
+
+}  // namespace mercutio::remote

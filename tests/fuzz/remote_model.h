@@ -1,0 +1,82 @@
+// What a server of remote files must answer, kept beside the real one: files as bytes, sessions as what they hold. Requests whose
+// outcome the protocol leaves open (names and types that only the kernel or the type code can judge) make what they touch unsure.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fuzz.h"
+#include "remote/wire.h"
+
+namespace mercutio::fuzz {
+
+inline constexpr i64 kMostFileBytes = 256 * KiB;   // RLIMIT_FSIZE, and a limit of the model's
+inline constexpr i64 kBlockBytes = 4 * KiB;        // what is granted
+inline constexpr i64 kMostFiles = 4;
+
+struct ModelFile {
+  std::vector<std::byte> bytes;
+  bool unsure = false;
+};
+
+// Blocks of `block` bytes, `stride` apart: a type whose bytes are known without the type code.
+struct Strided {
+  i64 block, stride;
+  i64 offset_of(i64 position) const { return position / block * stride + position % block; }
+};
+inline constexpr Strided kTrees[] = {{1, 1}, {8, 24}, {100, 100}, {3, 1000}, {512, 513}};
+
+struct ModelSession {
+  struct Open {
+    std::shared_ptr<ModelFile> file;   // null: under a name the model does not know
+    bool read, write;
+  };
+  std::map<remote::u64, Open> files;
+  std::set<remote::u64> locks;
+  std::map<remote::u64, remote::Buffer> replies;   // of requests that change something
+  std::set<remote::u64> trees;                     // that it was told
+  remote::u64 acknowledged = 0;
+  std::vector<remote::u64> handles;                // all it ever gave out
+  i64 made = 0;                                    // as which session of all
+};
+
+enum class Expected { kSuccess, kFailure, kEither };
+
+// A definition as a client sends it, and its number.
+struct Definition {
+  remote::Buffer bytes;
+  remote::u64 number;
+};
+const Definition& definition_of(size_t tree);
+std::optional<size_t> tree_numbered(remote::u64 number);
+
+class Model {
+ public:
+  std::map<std::string, std::shared_ptr<ModelFile>> names;   // path in the protocol: file
+  std::map<std::pair<remote::u64, remote::u64>, ModelSession> sessions;
+
+  Expected expect(const ModelSession& session, remote::Kind kind, ConstBytes message, ConstBytes data) const;
+  void apply(ModelSession& session, remote::Kind kind, ConstBytes message, ConstBytes data, const remote::Reply& reply, ConstBytes got);
+  void unsure_of_all();
+  bool names_unsure = false;   // something was made or deleted under a name that the model does not know
+
+ private:
+  Expected expect_open(const ModelSession& session, const remote::OpenRequest& request) const;
+  Expected expect_transfer(const ModelSession& session, bool reading, const remote::TransferRequest& request, ConstBytes data) const;
+  Expected expect_plain(const ModelSession& session, remote::Kind kind, const remote::PlainRequest& request) const;
+  void apply_open(ModelSession& session, const remote::OpenRequest& request, const remote::Reply& reply);
+  void apply_write(ModelFile& file, const remote::TransferRequest& request, ConstBytes data);
+  void check_read(const ModelFile& file, const remote::TransferRequest& request, ConstBytes got);
+  void apply_plain(ModelSession& session, remote::Kind kind, const remote::PlainRequest& request, const remote::Reply& reply);
+};
+
+// Names that mean no file that is served, and one of the root that may only be read.
+inline constexpr const char* kRefused[] = {"data/../outside/secret", "data/folder/../../outside/secret", "seen/../data/a", "data/", "data", "nothing/a", ""};
+inline constexpr const char* kLinks[] = {"data/link", "data/folder/out/secret", "data/absolute", "data/fifo", "data/loop"};   // as long as nobody deletes them
+inline constexpr const char* kServed[] = {"data/a", "data/b", "data/folder/c", "data/new", "seen/fixed"};
+
+}  // namespace mercutio::fuzz

@@ -10,11 +10,11 @@ CMAKE_ARGS ?=
 PREFIX ?= /usr/local
 CASES ?= 100000
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files trace peers remote_wire
+FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files trace peers remote_wire remote_server remote_client remote_handshake remote_texts
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps slurm model-long fuzz bench bench-nodes sanitize asan tsan docs report-picture report-opens bench-tracing install tidy format clean \
+.PHONY: demo segmentation check build test suites apps slurm model-long fuzz bench bench-nodes bench-remote sanitize asan tsan docs report-picture report-opens bench-tracing install tidy format clean \
         setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps: setup-%:
@@ -82,6 +82,10 @@ bench: build
 bench-nodes: build
 	@python3 bench/nodes.py --build $(BUILD)
 	@python3 bench/nodes.py --build $(BUILD) --servers 50e6
+
+# Remote files between emulated clusters, directly and through a router: links of 1 Gbit/s.
+bench-remote: build
+	@python3 bench/remote_links.py --build $(BUILD)
 
 # ASan + UBSan, then TSan, over unit, model, fault, contract and simulation tests and conformance programs; ten minutes each
 # with two cores. What was measured stands in docs/internals/testing.md.

@@ -7,7 +7,12 @@
 //   routed  writes of 64 KiB through a router in a process of its own
 //   old     Stampi's old mode: one client process, one server, one stream, a call waits for the one before
 //   remote_streams [MiB of a client (64)] [clients (4)] [streams of a client (1)] [rounds (5)] [case (all): write, read, routed or old]
+//                  [clients' network namespace] [the router's] [its address for clients] [the servers' namespace] [their address]
+// The last five spread the processes over namespaces, where links are separate: bench/remote_links.py.
+#include <fcntl.h>
 #include <openssl/ssl.h>
+#include <poll.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,7 +26,6 @@
 #include <functional>
 #include <map>
 
-#include "../tests/remote/relay.h"
 #include "base/trace.h"
 #include "remote/file.h"
 #include "remote/route.h"
@@ -34,9 +38,18 @@ namespace {
 constexpr i64 kCall = 8 * MiB, kPlainBlock = 256 * KiB;
 constexpr i64 kBlocks[] = {4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, 1 * MiB};
 
+// Where processes run: a network namespace, as a file of /proc, and their address there.
+struct Place {
+  std::string network, address = "127.0.0.1";
+  void enter() const;
+};
+struct Places {
+  Place clients, router, servers;
+};
 struct Settings {
   i64 bytes = 64 * MiB, clients = 4, streams = 1, rounds = 5;
   std::string only;
+  Places places;
 };
 struct Figure {
   double seconds = 0, processor = 0;
@@ -45,6 +58,13 @@ struct Figure {
 [[noreturn]] void fail(const char* what) {
   std::perror(what);
   std::exit(1);
+}
+
+void Place::enter() const {
+  if (network.empty()) return;
+  const int fd = ::open(network.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || ::setns(fd, CLONE_NEWNET) != 0) fail(network.c_str());
+  ::close(fd);
 }
 
 double processor_of(pid_t pid) {
@@ -102,12 +122,24 @@ SSL* plain_stream(TlsContext& tls, int fd) {
   return ssl;
 }
 
-// The plain server: a thread a stream, which reads until the client is done, and says so.
-pid_t plain_server(const Key& key, int& port) {
-  const int listener = listen_here(port);
+// A process at a place that listens and serves for ever; its port.
+pid_t started(const Place& place, int& port, const std::function<int()>& start) {
+  int ends[2];
+  if (::pipe(ends) != 0) fail("pipe");
   const pid_t child = ::fork();
-  if (child != 0) return ::close(listener), child;
-  const auto tls = *make_tls(TlsSide::kServer, key);
+  if (child == 0) {
+    place.enter();
+    const int its_port = start();
+    (void)!::write(ends[1], &its_port, sizeof its_port);
+    for (;;) ::pause();
+  }
+  if (::read(ends[0], &port, sizeof port) != sizeof port || port == 0) fail("a process that serves");
+  for (const int fd : ends) ::close(fd);
+  return child;
+}
+
+// The plain server: a thread a stream, which reads until the client is done, and says so.
+void serve_plainly(int listener, const std::shared_ptr<TlsContext>& tls) {
   for (;;) {
     const int fd = ::accept(listener, nullptr, nullptr);
     start_thread([tls, fd] {
@@ -123,11 +155,29 @@ pid_t plain_server(const Key& key, int& port) {
   }
 }
 
-std::function<void()> plain_client(const Key& key, int port, const Settings& settings) {
+pid_t plain_server(const Place& place, const Key& key, int& port) {
+  return started(place, port, [&] {
+    int its_port = 0;
+    const auto listener = listen_at(place.address, its_port);
+    if (!listener) fail("listen");
+    start_thread([fd = *listener, tls = *make_tls(TlsSide::kServer, key)] { serve_plainly(fd, tls); }).detach();
+    return its_port;
+  });
+}
+
+int connected_to(const Endpoint& to) {
+  const auto fd = connected_socket(to);
+  pollfd ready{fd ? *fd : -1, POLLOUT, 0};
+  if (!fd || ::poll(&ready, 1, 10'000) != 1 || (ready.revents & (POLLERR | POLLHUP)) != 0) fail("connect");
+  (void)::fcntl(*fd, F_SETFL, ::fcntl(*fd, F_GETFL) & ~O_NONBLOCK);
+  return *fd;
+}
+
+std::function<void()> plain_client(const Key& key, const Endpoint& server, const Settings& settings) {
   const auto tls = *make_tls(TlsSide::kClient, key);
   std::vector<SSL*> streams;
   for (i64 i = 0; i < settings.streams; ++i) {
-    streams.push_back(plain_stream(*tls, connect_to(port)));
+    streams.push_back(plain_stream(*tls, connected_to(server)));
     if (SSL_connect(streams.back()) != 1) fail("SSL_connect");
   }
   return [streams, tls, settings] {
@@ -149,39 +199,27 @@ std::function<void()> plain_client(const Key& key, int port, const Settings& set
   };
 }
 
-pid_t server(const Key& key, int& port) {
-  int ends[2];
-  if (::pipe(ends) != 0) fail("pipe");
-  const pid_t child = ::fork();
-  if (child == 0) {
+pid_t server(const Place& place, const Key& key, int& port) {
+  return started(place, port, [&] {
     ServerOptions options;
     options.key = key;
+    options.address = place.address;
     options.exports = {{"shm", "/dev/shm", true}};
-    const auto served = Server::start(options);
-    const int its_port = served ? (*served)->port() : 0;
-    (void)!::write(ends[1], &its_port, sizeof its_port);
-    for (;;) ::pause();
-  }
-  if (::read(ends[0], &port, sizeof port) != sizeof port || port == 0) fail("server");
-  return child;
+    auto served = Server::start(options);
+    return served ? std::move(*served).release()->port() : 0;   // as long as the process
+  });
 }
 
-// A router to every port here, in a process of its own.
-pid_t router(const Key& key, int& port) {
-  int ends[2];
-  if (::pipe(ends) != 0) fail("pipe");
-  const pid_t child = ::fork();
-  if (child == 0) {
+// A router to every port of the servers, in a process of its own.
+pid_t router(const Places& places, const Key& key, int& port) {
+  return started(places.router, port, [&] {
     RouterOptions options;
     options.key = key;
-    options.targets = {"127.0.0.1:*"};
-    const auto started = Router::start(options);
-    const int its_port = started ? (*started)->port() : 0;
-    (void)!::write(ends[1], &its_port, sizeof its_port);
-    for (;;) ::pause();
-  }
-  if (::read(ends[0], &port, sizeof port) != sizeof port || port == 0) fail("router");
-  return child;
+    options.address = places.router.address;
+    options.targets = {places.servers.address + ":*"};
+    auto routing = Router::start(options);
+    return routing ? std::move(*routing).release()->port() : 0;
+  });
 }
 
 // One client's call: its blocks lie `stride` blocks apart.
@@ -224,12 +262,12 @@ std::function<void()> client(const Connection& connection, const std::string& na
 class Bench {
  public:
   explicit Bench(const Settings& settings) : settings_(settings), key_(*make_key()) {
-    plain_.push_back(plain_server(key_, plain_port_));
+    plain_.push_back(plain_server(settings.places.servers, key_, plain_port_));
     for (i64 i = 0; i < settings.clients; ++i) {
       ports_.push_back(0);
-      servers_.push_back(server(key_, ports_.back()));
+      servers_.push_back(server(settings.places.servers, key_, ports_.back()));
     }
-    servers_.push_back(router(key_, router_port_));
+    servers_.push_back(router(settings.places, key_, router_port_));
   }
   ~Bench() {
     for (const auto& pids : {plain_, servers_})
@@ -263,25 +301,30 @@ class Bench {
     connection.host = "here";
     connection.key = key_;
     connection.streams = streams;
-    connection.servers = {{"127.0.0.1", ports_[static_cast<size_t>(server_index)]}};
+    connection.servers = {{settings_.places.servers.address, ports_[static_cast<size_t>(server_index)]}};
     return connection;
   }
   Figure remote(Direction direction, i64 block, bool routed = false) {
     return together(settings_.clients, servers_, [&](i64 rank) {
+      settings_.places.clients.enter();
       const Share share{rank * block, block, settings_.clients, settings_.bytes, direction};
       Connection way = connection(rank, settings_.streams);
-      if (routed) way.hops = {{{"127.0.0.1", router_port_}, key_}};
+      if (routed) way.hops = {{{settings_.places.router.address, router_port_}, key_}};
       return client(way, name_, share);
     });
   }
   Figure old() {
     return together(1, servers_, [&](i64) {
+      settings_.places.clients.enter();
       const Share share{0, kCall, 1, settings_.bytes * settings_.clients, Direction::kWrite, false};
       return client(connection(0, 1), name_, share);
     });
   }
   Figure plain() {
-    return together(settings_.clients, plain_, [&](i64) { return plain_client(key_, plain_port_, settings_); });
+    return together(settings_.clients, plain_, [&](i64) {
+      settings_.places.clients.enter();
+      return plain_client(key_, {settings_.places.servers.address, plain_port_}, settings_);
+    });
   }
   // Between two of plain streams: the machine may be busy otherwise.
   void add(const std::string& name, const std::function<Figure()>& measure) {
@@ -316,7 +359,8 @@ int main(int argc, char** argv) {
   settings.clients = number(2, 4);
   settings.streams = number(3, 1);
   settings.rounds = number(4, 5);
-  settings.only = argc > 5 ? argv[5] : "";
+  settings.only = argc > 5 && std::string(argv[5]) != "all" ? argv[5] : "";
+  if (argc > 10) settings.places = {{argv[6]}, {argv[7], argv[8]}, {argv[9], argv[10]}};
   mercutio::remote::Bench(settings).run();
   return 0;
 }

@@ -6,7 +6,10 @@ namespace mercutio::remote {
 namespace {
 
 constexpr size_t kMostJobs = 1024;
-constexpr i64 kStreak = 1;                       // reads that followed another one, before the next are asked for
+constexpr i64 kLongestStreak = 64;
+constexpr i64 kPageBytes = 16 * KiB;
+constexpr i64 kMostSmall = 2 * KiB;              // of a read that a page may serve
+constexpr size_t kMostPages = 64, kMostTouched = 16;
 constexpr i64 kLeastAhead = 1 * MiB;
 constexpr i64 kSmallestChunk = 128 * KiB, kLargestChunk = 1 * MiB;
 
@@ -75,6 +78,84 @@ void WriteBehind::wait_for_oldest() {
   }
 }
 
+namespace {
+
+i64 page_of(i64 offset) {
+  return offset / kPageBytes * kPageBytes;
+}
+
+// The page that all pieces lie in; -1: they don't, or are too large.
+i64 common_page(std::span<const IoPiece> pieces) {
+  if (pieces.empty() || pieces.front().offset < 0) return -1;
+  const i64 page = page_of(pieces.front().offset);
+  i64 bytes = 0;
+  for (const IoPiece& piece : pieces) {
+    bytes += piece.bytes;
+    if (piece.bytes < 0 || piece.offset < page || piece.offset + piece.bytes > page + kPageBytes) return -1;
+  }
+  return bytes > 0 && bytes <= kMostSmall ? page : -1;
+}
+
+}  // namespace
+
+bool Pages::read(std::span<const IoPiece> pieces) {
+  std::lock_guard guard(mutex_);
+  const i64 begin = pages_.empty() ? -1 : common_page(pieces);
+  const auto page = begin < 0 ? pages_.end() : std::find_if(pages_.begin(), pages_.end(), [&](const Page& known) { return known.begin == begin; });
+  if (page == pages_.end()) return false;
+  if (std::any_of(pieces.begin(), pieces.end(), [&](const IoPiece& piece) { return piece.offset + piece.bytes > page->end(); })) return false;
+  for (const IoPiece& piece : pieces) std::memcpy(piece.data, page->bytes.data() + (piece.offset - begin), static_cast<size_t>(piece.bytes));
+  return true;
+}
+
+Pages::Range Pages::wanted(std::span<const IoPiece> pieces) {
+  std::lock_guard guard(mutex_);
+  const i64 begin = common_page(pieces);
+  if (begin < 0) return {};
+  std::erase_if(pages_, [&](const Page& page) { return page.begin == begin; });   // it ends before what is wanted
+  const auto known = std::find(touched_.begin(), touched_.end(), begin);
+  if (known != touched_.end()) {
+    touched_.erase(known);
+    return {begin, begin + kPageBytes, changes_};
+  }
+  touched_.push_back(begin);
+  if (touched_.size() > kMostTouched) touched_.pop_front();
+  return {};
+}
+
+void Pages::keep(const Range& range, Buffer bytes) {
+  std::lock_guard guard(mutex_);
+  if (range.changes != changes_) return;
+  if (pages_.size() >= kMostPages) pages_.pop_front();
+  pages_.push_back({range.begin, std::move(bytes)});
+}
+
+void Pages::wrote(std::span<const IoPiece> pieces) {
+  std::lock_guard guard(mutex_);
+  ++changes_;
+  for (const IoPiece& piece : pieces) patch(piece);
+}
+
+// What a page has, or goes on with, is as it was written; one that would get a hole goes.
+void Pages::patch(const IoPiece& piece) {
+  const i64 end = piece.offset + piece.bytes;
+  std::erase_if(pages_, [&](Page& page) {
+    const i64 from = std::max(piece.offset, page.begin), to = std::min(end, page.begin + kPageBytes);
+    if (from >= to) return false;
+    if (from > page.end()) return true;
+    if (to > page.end()) page.bytes.resize(static_cast<size_t>(to - page.begin));
+    std::memcpy(page.bytes.data() + (from - page.begin), piece.data + (from - piece.offset), static_cast<size_t>(to - from));
+    return false;
+  });
+}
+
+void Pages::forget() {
+  std::lock_guard guard(mutex_);
+  ++changes_;
+  pages_.clear();
+  touched_.clear();
+}
+
 // Whether the pieces go on where the last read ended, each behind the one before.
 bool ReadAhead::goes_on(std::span<const IoPiece> pieces) {
   const i64 begin = pieces.empty() ? -1 : pieces.front().offset;
@@ -87,10 +168,20 @@ bool ReadAhead::goes_on(std::span<const IoPiece> pieces) {
   const bool follows = in_order && begin == next_ && begin >= 0;
   next_ = in_order ? at : -1;
   streak_ = follows ? streak_ + 1 : 0;
-  if (follows) return streak_ >= kStreak;
-  chunks_.clear();
-  ahead_bytes_ = 0;
+  if (follows) return streak_ >= wanted_streak_;
+  drop();
   return false;
+}
+
+void ReadAhead::drop() {
+  if (!chunks_.empty()) wanted_streak_ = std::min(kLongestStreak, 2 * wanted_streak_);
+  chunks_.clear();
+  ahead_bytes_ = streak_ = 0;
+}
+
+bool ReadAhead::serves(std::span<const IoPiece> pieces) {
+  std::unique_lock guard(mutex_, std::try_to_lock);
+  return guard && !chunks_.empty() && !pieces.empty() && pieces.front().offset == next_;
 }
 
 bool ReadAhead::ask(Session& session, u64 handle, i64 from, i64 to) {
@@ -109,7 +200,10 @@ bool ReadAhead::ask(Session& session, u64 handle, i64 from, i64 to) {
 bool ReadAhead::copy(const IoPiece& piece) {
   for (i64 done = 0; done < piece.bytes;) {
     const i64 at = piece.offset + done;
-    while (!chunks_.empty() && chunks_.front().end <= at) chunks_.pop_front();
+    while (!chunks_.empty() && chunks_.front().end <= at) {
+      chunks_.pop_front();
+      wanted_streak_ = kFirstStreak;   // it was of use
+    }
     if (chunks_.empty() || chunks_.front().begin > at) return false;
     const Chunk& chunk = chunks_.front();
     const Result<i64> got = chunk.job->wait();
@@ -142,13 +236,12 @@ std::optional<i64> ReadAhead::read(Session& session, u64 handle, std::span<const
 
 void ReadAhead::forget() {
   std::lock_guard guard(mutex_);
-  chunks_.clear();
-  ahead_bytes_ = 0;
+  drop();
 }
 
 void ReadAhead::forget(i64 first, i64 last) {
   std::lock_guard guard(mutex_);
-  if (!chunks_.empty() && chunks_.front().begin < last && first < chunks_.back().end) chunks_.clear();
+  if (!chunks_.empty() && chunks_.front().begin < last && first < chunks_.back().end) drop();
 }
 
 }  // namespace mercutio::remote

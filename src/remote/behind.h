@@ -35,6 +35,35 @@ class WriteBehind {
   std::optional<Error> error_;
 };
 
+// Small reads near each other, in any order: the second one in a page brings the page, which serves those that follow. What this
+// process writes there is written there, too.
+class Pages {
+ public:
+  bool read(std::span<const IoPiece> pieces);   // false: not all of it is here
+  // The range to ask for, as it holds these pieces and the one before lay there, too; empty: none.
+  struct Range {
+    i64 begin = 0, end = 0;
+    i64 changes = 0;   // of the file by this process, when it was asked for
+  };
+  Range wanted(std::span<const IoPiece> pieces);
+  void keep(const Range& range, Buffer bytes);   // as far as the file goes; not, if the file has changed meanwhile
+  void wrote(std::span<const IoPiece> pieces);
+  void forget();
+
+ private:
+  struct Page {
+    i64 begin = 0;
+    Buffer bytes;
+    i64 end() const { return begin + static_cast<i64>(bytes.size()); }
+  };
+  void patch(const IoPiece& piece);
+
+  std::mutex mutex_;
+  std::deque<Page> pages_;     // the one that was brought last stands last
+  i64 changes_ = 0;
+  std::deque<i64> touched_;    // where the latest pages begin that were read from, but not brought
+};
+
 // Reads that follow each other are asked for in advance, farther and farther up to `limit_bytes`.
 class ReadAhead {
  public:
@@ -44,13 +73,16 @@ class ReadAhead {
   std::optional<i64> read(Session& session, u64 handle, std::span<const IoPiece> pieces);
   void forget();
   void forget(i64 first, i64 last);
+  bool serves(std::span<const IoPiece> pieces);   // they follow the last ones, and something was asked for in advance
 
  private:
+  static constexpr i64 kFirstStreak = 1;           // reads that followed another one, before the next are asked for
   struct Chunk {
     i64 begin, end;
     std::shared_ptr<TransferJob> job;
   };
   bool goes_on(std::span<const IoPiece> pieces);
+  void drop();
   bool ask(Session& session, u64 handle, i64 from, i64 to);
   bool copy(const IoPiece& piece);
 
@@ -59,6 +91,7 @@ class ReadAhead {
   std::deque<Chunk> chunks_;   // ascending, without gaps
   i64 next_ = -1;              // where the following read begins
   i64 streak_ = 0, ahead_bytes_ = 0;
+  i64 wanted_streak_ = kFirstStreak;   // longer where what was read in advance was of no use
 };
 
 }  // namespace mercutio::remote

@@ -17,6 +17,12 @@ Buffer message_of(const PlainRequest& request) {
   return message;
 }
 
+i64 bytes_of(std::span<const IoPiece> pieces) {
+  i64 bytes = 0;
+  for (const IoPiece& piece : pieces) bytes += std::max<i64>(0, piece.bytes);
+  return bytes;
+}
+
 class JobTransfer final : public Transfer {
  public:
   explicit JobTransfer(std::shared_ptr<TransferJob> job) : job_(std::move(job)) {}
@@ -34,6 +40,7 @@ struct FileState {
   u64 handle;
   WriteBehind behind;
   ReadAhead ahead;
+  Pages pages;
   std::atomic<i64> locks{0};
 
   FileState(std::shared_ptr<Session> s, u64 h)
@@ -41,15 +48,34 @@ struct FileState {
     session->file_opened();
   }
   ~FileState() { session->file_closed(); }
+  // Nothing is written but what is behind: what is read now stays as it is until the next write.
+  bool calm() {
+    std::lock_guard guard(mutex_);
+    std::erase_if(direct_, [](const auto& job) { return job->done(); });
+    return direct_.empty();
+  }
+  void add_direct(std::shared_ptr<TransferJob> job) {
+    std::lock_guard guard(mutex_);
+    std::erase_if(direct_, [](const auto& known) { return known->done(); });
+    direct_.push_back(std::move(job));
+  }
+  void forget_reads() {
+    ahead.forget();
+    pages.forget();
+  }
   FileState(const FileState&) = delete;
   FileState& operator=(const FileState&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<TransferJob>> direct_;   // writes under way from the program's memory
 };
 
 class RemoteLock final : public HeldLock {
  public:
   RemoteLock(std::shared_ptr<FileState> state, u64 lock) : state_(std::move(state)), lock_(lock) {
     ++state_->locks;
-    state_->ahead.forget();
+    state_->forget_reads();
   }
   // Nobody waits for the answer: what was written under the lock is there already.
   ~RemoteLock() override {
@@ -84,9 +110,14 @@ class RemoteFile final : public RemoteStorage {
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
-    if (reads_ahead_ && readable_ && state_->locks == 0) {
+    if (reads_ahead_ && readable_ && state_->locks == 0 && state_->calm()) {
+      if (!state_->ahead.serves(pieces) && state_->pages.read(pieces)) return bytes_of(pieces);
       state_->behind.wait_for_overlaps(0, INT64_MAX);
       if (const auto moved = state_->ahead.read(*state_->session, state_->handle, pieces)) return *moved;
+      if (const Pages::Range page = state_->pages.wanted(pieces); page.end > 0) {
+        MERCUTIO_TRY(bring(page));
+        if (state_->pages.read(pieces)) return bytes_of(pieces);
+      }
     }
     MERCUTIO_LET(const auto job, begin(Direction::kRead, {pieces.begin(), pieces.end()}));
     return job ? job->wait() : Result<i64>(i64{0});
@@ -98,8 +129,7 @@ class RemoteFile final : public RemoteStorage {
     return job ? job->wait() : Result<i64>(i64{0});
   }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
-    i64 bytes = 0;
-    for (const IoPiece& piece : pieces) bytes += std::max<i64>(0, piece.bytes);
+    const i64 bytes = bytes_of(pieces);
     // Where there is no room it moves from the program's memory, which lives until then.
     if (direction == Direction::kWrite && writable_ && keeps_writes_ && state_->behind.has_room(bytes))
       return finished_transfer(write_behind(std::move(pieces)));
@@ -117,11 +147,11 @@ class RemoteFile final : public RemoteStorage {
   Status set_size(i64 bytes) override { return change(Kind::kSetSize, bytes); }
   Status preallocate(i64 bytes) override { return change(Kind::kPreallocate, bytes); }
   Status settle() override {
-    state_->ahead.forget();
+    state_->forget_reads();
     return state_->behind.finish();
   }
   Status sync() override {
-    state_->ahead.forget();
+    state_->forget_reads();
     const Status written = state_->behind.finish();
     MERCUTIO_TRY(state_->session->call(Kind::kSync, message_of(request())));
     return written;
@@ -165,10 +195,18 @@ class RemoteFile final : public RemoteStorage {
   Status change(Kind kind, i64 bytes) {
     if (bytes < 0 || !writable_) return error_from_errno(kind_name(kind), EINVAL);
     state_->behind.finish_quietly();
-    state_->ahead.forget();
+    state_->forget_reads();
     PlainRequest wanted = request();
     wanted.value = bytes;
     MERCUTIO_TRY(state_->session->call(kind, message_of(wanted)));
+    return ok_status();
+  }
+  Status bring(const Pages::Range& range) {
+    Buffer bytes(static_cast<size_t>(range.end - range.begin));
+    MERCUTIO_LET(const auto job, begin(Direction::kRead, {{range.begin, bytes.data(), range.end - range.begin}}));
+    MERCUTIO_LET(const i64 got, job->wait());
+    bytes.resize(static_cast<size_t>(got));
+    state_->pages.keep(range, std::move(bytes));
     return ok_status();
   }
   // Null: there is nothing to move.
@@ -180,26 +218,35 @@ class RemoteFile final : public RemoteStorage {
     if (direction == Direction::kWrite) {
       state_->behind.wait_for_overlaps(shape.first(), shape.last());
       state_->ahead.forget(shape.first(), shape.last());
+      state_->pages.forget();   // it may fail
     } else {
       state_->behind.wait_for_overlaps(0, INT64_MAX);   // its file may end behind what is under way
     }
     auto job = std::make_shared<TransferJob>(direction, state_->handle, std::move(shape));
+    if (direction == Direction::kWrite && reads_ahead_) state_->add_direct(job);
     state_->session->submit(job);
     return job;
   }
+  // What was read in advance is put right when the write is under way: what is read from then on waits for it.
   Result<i64> write_behind(std::vector<IoPiece> pieces) {
+    const std::vector<IoPiece> written = pieces;
     MERCUTIO_LET(Shape shape, Shape::of(std::move(pieces)));
-    const i64 bytes = shape.bytes();
+    const i64 bytes = shape.bytes(), first = shape.first(), last = shape.last();
     if (bytes == 0) return i64{0};
-    state_->behind.wait_for_overlaps(shape.first(), shape.last());
-    state_->ahead.forget(shape.first(), shape.last());
+    state_->behind.wait_for_overlaps(first, last);
     auto job = std::make_shared<TransferJob>(Direction::kWrite, state_->handle, std::move(shape));
-    if (!state_->behind.takes(bytes)) {
+    Result<i64> moved = bytes;
+    if (state_->behind.takes(bytes)) {
+      state_->behind.add(*state_->session, job);
+      state_->pages.wrote(written);
+    } else {
+      if (reads_ahead_) state_->add_direct(job);
       state_->session->submit(job);
-      return job->wait();
+      moved = job->wait();
+      state_->pages.forget();
     }
-    state_->behind.add(*state_->session, job);
-    return bytes;
+    state_->ahead.forget(first, last);
+    return moved;
   }
 
   std::shared_ptr<FileState> state_;

@@ -1,6 +1,8 @@
 // What a server lets a client do, and what it costs.
 #include <unistd.h>
 
+#include <random>
+
 #include "fixture.h"
 
 namespace mercutio::remote {
@@ -189,6 +191,51 @@ TEST_F(RemoteFiles, ReadsInAdvanceSeeWhatThisProcessWrites) {
     std::copy_n(std::vector<std::byte>(out.begin() + 5, out.begin() + 1005).begin(), 1000, out.begin() + at + 60'000);
   }
   EXPECT_TRUE(file->close().ok());
+}
+
+// What is read and written in small pieces near each other asks the server now and then only, and is what was written.
+TEST_F(RemoteFiles, SmallAccessesInAnyOrderMeetInPages) {
+  const auto at = session();
+  auto file = std::move(*open_remote(at, "data/pages", keeping()));
+  std::mt19937 random(7);
+  std::vector<std::byte> model;
+  i64 reads = 0, writes = 0;
+  for (int i = 0; i < 6'000; ++i) {
+    const i64 offset = random() % 60'000, bytes = 1 + random() % 40;
+    std::vector<std::byte> data = filled(bytes, i), in(static_cast<size_t>(bytes));
+    const IoPiece halves[] = {{offset, data.data(), bytes / 2}, {offset + bytes / 2, data.data() + bytes / 2, bytes - bytes / 2}};
+    if (i % 2 == 0) {
+      ++writes;
+      ASSERT_EQ(file->write(halves).value(), bytes);
+      model.resize(std::max(model.size(), static_cast<size_t>(offset + bytes)));
+      std::copy(data.begin(), data.end(), model.begin() + offset);
+      continue;
+    }
+    ++reads;
+    const IoPiece piece{offset, in.data(), bytes};
+    const i64 wanted = std::clamp<i64>(static_cast<i64>(model.size()) - offset, 0, bytes);
+    ASSERT_EQ(file->read(std::span(&piece, 1)).value(), wanted) << "access " << i;
+    ASSERT_EQ(std::memcmp(in.data(), model.data() + offset, static_cast<size_t>(wanted)), 0) << "access " << i;
+  }
+  EXPECT_LT(at->counts().requests - writes, reads / 10);
+  EXPECT_TRUE(file->close().ok());
+  EXPECT_TRUE(same(content("pages"), model));
+}
+
+// A loop that reads each element after it was written: nothing is read in advance again and again to be thrown away.
+TEST_F(RemoteFiles, ReadingInAdvanceGivesUpWhereItIsOfNoUse) {
+  const auto at = session();
+  auto file = std::move(*open_remote(at, "data/use", keeping()));
+  auto whole = filled(4 * MiB, 1);
+  ASSERT_TRUE(write(*file, 0, whole).ok());
+  const i64 before = at->counts().requests;
+  std::vector<std::byte> in(5'000);
+  for (i64 i = 0; i < 400; ++i) {
+    const IoPiece element{i * 5'000, in.data(), 5'000}, next{(i + 1) * 5'000, whole.data(), 5'000};
+    ASSERT_EQ(file->read(std::span(&element, 1)).value(), 5'000);
+    ASSERT_EQ(file->write(std::span(&next, 1)).value(), 5'000);
+  }
+  EXPECT_LT(at->counts().requests - before, 3 * 800);
 }
 
 // Another process writes; sync is where MPI's rules say that it is seen.

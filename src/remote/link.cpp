@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/trace.h"
+#include "remote/sockets.h"
 
 namespace mercutio::remote {
 namespace {
@@ -22,6 +23,7 @@ Result<int> connected_socket(const Endpoint& to) {
   const int wrong = ::getaddrinfo(to.address.c_str(), std::to_string(to.port).c_str(), &hints, &found);
   if (wrong != 0) return Error{ErrorClass::kIo, to.address + ": " + ::gai_strerror(wrong), EHOSTUNREACH};
   const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd >= 0) set_up(fd);   // a broken link may be what it is connected over
   const int failed = fd < 0 ? errno : ::connect(fd, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
   ::freeaddrinfo(found);
   if (failed == 0 || failed == EINPROGRESS) return fd;

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <netinet/tcp.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -20,6 +19,7 @@
 #include <mutex>
 
 #include "base/trace.h"
+#include "remote/sockets.h"
 #include "remote/threads.h"
 
 namespace mercutio::remote {
@@ -304,14 +304,6 @@ void pump_both(int client, int target) {
   }
 }
 
-// Small frames go at once, and who is gone without a word is noticed.
-void keep_going(int fd) {
-  const int one = 1, idle_s = 60;
-  (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  (void)::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-  (void)::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-}
-
 std::string peer_of(const sockaddr_storage& address, socklen_t bytes) {
   char host[128] = "?", port[16] = "?";
   (void)::getnameinfo(reinterpret_cast<const sockaddr*>(&address), bytes, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
@@ -452,8 +444,8 @@ void Router::serve(Worker& worker) {
       worker.target = fd;
     };
     set_target(*there);
-    keep_going(worker.fd);
-    keep_going(*there);
+    set_up(worker.fd);
+    set_up(*there);
     log(worker.peer + " connected to " + target);
     if (!shared_->stopping) pump_both(worker.fd, *there);
     set_target(-1);

@@ -1,8 +1,6 @@
 #include "remote/tls.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
@@ -14,6 +12,8 @@
 #include <climits>
 #include <cstring>
 #include <vector>
+
+#include "remote/sockets.h"
 
 namespace mercutio::remote {
 namespace {
@@ -221,8 +221,7 @@ class Context final : public TlsContext {
   }
   void* native() override { return context_; }
   Result<std::unique_ptr<TlsStream>> wrap(int fd) override {
-    const int one = 1;
-    (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    set_up(fd);
     const int flags = ::fcntl(fd, F_GETFL);
     SSL* ssl = flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 ? SSL_new(context_) : nullptr;
     BIO* records = ssl && records_->method ? BIO_new(records_->method) : nullptr;

@@ -64,6 +64,11 @@ Buffer Operations::carry_out(ServedSession& session, const Frame& request, Const
   return frame_with(Kind::kReply, request.header.id, reply ? *reply : reply_of(reply.error(), host));
 }
 
+Buffer Operations::too_early(u64 id) const {
+  const Error busy{ErrorClass::kIo, "a request that took too long is still being carried out there; try again later", EBUSY};
+  return frame_with(Kind::kReply, id, reply_of(busy, host));
+}
+
 Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const {
   MERCUTIO_LET(const OpenRequest request, get_message<OpenRequest>(message));
   if (!request.read && !request.write) return Error{ErrorClass::kAmode, "a file is opened to be read, written or both", EINVAL};

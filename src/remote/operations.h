@@ -18,6 +18,7 @@ struct Operations {
 
   // The whole reply to `request`, whose message begins at `message` in its body. Any thread.
   Buffer carry_out(ServedSession& session, const Frame& request, ConstBytes message) const;
+  Buffer too_early(u64 id) const;   // the reply to what can't be done yet
 
  private:
   Result<Reply> plain(ServedSession& session, Kind kind, ConstBytes message) const;

@@ -26,7 +26,7 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
     const auto known = entries_.find(id);
     if (known == entries_.end()) {
       if (static_cast<i64>(entries_.size()) >= limits_.unsettled) return Admission::kTooMany;
-      entries_.emplace(id, Entry{{channel}, {}});
+      entries_.emplace(id, Entry{{channel}, {}, is_work(kind)});
       working_ += is_work(kind) ? 1 : 0;
       return Admission::kExecute;
     }
@@ -41,7 +41,8 @@ void ServedSession::settle(u64 id, Kind kind, Buffer reply, i64 send_limit_ms) {
   std::vector<std::weak_ptr<Channel>> routes;
   {
     std::lock_guard guard(mutex_);
-    if (is_work(kind) && --working_ == 0) at_rest_.notify_all();
+    working_ -= is_work(kind) ? 1 : 0;
+    if (late_.erase(id) > 0 || working_ == 0) at_rest_.notify_all();
     const auto known = entries_.find(id);
     if (known == entries_.end()) return;   // given up by the client meanwhile
     known->second.reply = reply;
@@ -58,7 +59,31 @@ void ServedSession::acknowledge(u64 below) {
   std::lock_guard guard(mutex_);
   if (below <= acknowledged_) return;
   acknowledged_ = below;
-  entries_.erase(entries_.begin(), entries_.lower_bound(below));
+  const auto end = entries_.lower_bound(below);
+  for (auto at = entries_.begin(); at != end; ++at)
+    if (at->second.reply.empty() && at->second.work) late_.insert(at->first);
+  entries_.erase(entries_.begin(), end);
+}
+
+bool ServedSession::forget(const std::vector<u64>& ids) {
+  std::lock_guard guard(mutex_);
+  for (const u64 id : ids) {
+    if (id < acknowledged_) continue;
+    const auto known = entries_.find(id);
+    if (known != entries_.end()) {
+      if (known->second.reply.empty() && known->second.work) late_.insert(id);
+      continue;
+    }
+    if (static_cast<i64>(entries_.size()) >= limits_.unsettled) return false;
+    const Error gone{ErrorClass::kIo, "the client has given this request up", ECANCELED};
+    entries_.emplace(id, Entry{{}, frame_with(Kind::kReply, id, reply_of(gone, "")), true});
+  }
+  return true;
+}
+
+bool ServedSession::await_forgotten(i64 limit_ms) {
+  std::unique_lock guard(mutex_);
+  return at_rest_.wait_for(guard, std::chrono::milliseconds(limit_ms), [&] { return late_.empty(); });
 }
 
 Status ServedSession::room() const {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 
 #include "model/flat_type.h"
@@ -39,7 +40,11 @@ class ServedSession {
   // be read after what was sent again.
   Admission admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel, i64 send_limit_ms);
   void settle(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);   // of an admitted request
-  void acknowledge(u64 below);                         // the client has the replies to all requests before this one
+  void acknowledge(u64 below);                         // the client has the replies to all requests before this one, or gave them up
+  bool forget(const std::vector<u64>& ids);            // the client gave these up: they are not begun any more. False: too many
+  // Whether nothing that may change a file is carried out for which the client does not wait any more. Waits for that; false:
+  // it took longer.
+  bool await_forgotten(i64 limit_ms);
 
   Status room_for_file();
   Result<u64> add_file(std::shared_ptr<ServedFile> file);
@@ -64,7 +69,8 @@ class ServedSession {
  private:
   struct Entry {
     std::vector<std::weak_ptr<Channel>> routes;   // the channels it came from
-    Buffer reply;   // empty: being carried out
+    Buffer reply;        // empty: being carried out
+    bool work = true;    // may change a file
   };
   Status room() const;   // mutex_ is held
   const SessionLimits limits_;
@@ -77,6 +83,7 @@ class ServedSession {
   i64 tree_bytes_ = 0, idle_since_ns_ = 0;
   u64 acknowledged_ = 0, next_handle_ = 1;
   i64 working_ = 0;                    // requests that may change a file yet, also those that the client has given up
+  std::set<u64> late_;                 // those of them that the client has given up
   std::condition_variable at_rest_;
   bool ended_ = false;
 };

@@ -13,10 +13,18 @@ namespace {
 
 // Acknowledged ids stand before every request's message.
 constexpr size_t kAcknowledgedBytes = 8;
+constexpr i64 kLateMs = 2'000;     // for what a client has given up, before it may change anything else
 constexpr i64 kRetireMs = 2'000;   // for what a client's earlier session has under way; then the client asks again
 
 Error wrong_protocol(const char* why) {
   return Error{ErrorClass::kIo, why, EPROTO};
+}
+
+// What must not happen before something that its client has given up has ended: else that would come later, and an unlock
+// would let others see it come. Closing waits by itself.
+bool is_ordered(Kind kind) {
+  return kind == Kind::kWrite || kind == Kind::kSetSize || kind == Kind::kPreallocate || kind == Kind::kOpen || kind == Kind::kRemove ||
+         kind == Kind::kUnlock;
 }
 
 std::string host_name() {
@@ -164,12 +172,22 @@ Status Service::serve_frames(const std::shared_ptr<Channel>& channel, const std:
     if (!there) return ok_status();
     if (frame->header.kind == Kind::kPing) {
       MERCUTIO_TRY(channel->send(frame_of(Kind::kPong, frame->header.id, {}), options_.silence_ms));
+    } else if (frame->header.kind == Kind::kForget) {
+      MERCUTIO_TRY(forget(*session, frame->body()));
     } else if (is_request(frame->header.kind)) {
       MERCUTIO_TRY(handle(channel, session, frame));
     } else {
       return wrong_protocol("a kind of frame that a client doesn't send");
     }
   }
+}
+
+Status Service::forget(ServedSession& session, ConstBytes body) {
+  if (body.size() % sizeof(u64) != 0) return wrong_protocol("what is to be forgotten is no list of requests");
+  std::vector<u64> ids(body.size() / sizeof(u64));
+  BodyReader reader(body);
+  for (u64& id : ids) reader(id);
+  return session.forget(ids) ? ok_status() : Status(wrong_protocol("too many requests without an acknowledgement"));
 }
 
 Status Service::handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
@@ -195,11 +213,13 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
       break;
   }
   const auto work = [this, channel, session, frame, message, id, kind] {
-    Buffer reply = operations_.carry_out(*session, *frame, message);
+    const bool in_order = !is_ordered(kind) || session->await_forgotten(kind == Kind::kUnlock ? options_.grace_ms : kLateMs);
+    Buffer reply = in_order || kind == Kind::kUnlock ? operations_.carry_out(*session, *frame, message) : operations_.too_early(id);
     log_request(*channel, *frame, message, reply);
     session->settle(id, kind, std::move(reply), options_.silence_ms);
   };
-  if (is_slow(kind) && !options_.in_turn && run_beside(work)) return ok_status();
+  const bool slow = is_slow(kind) || (kind == Kind::kUnlock && !session->await_forgotten(0));
+  if (slow && !options_.in_turn && run_beside(work)) return ok_status();
   if (kind == Kind::kLock && !options_.in_turn) {   // it must not keep its stream from the one that ends the wait
     const Error busy{ErrorClass::kIo, "too many clients wait for locks on this server", ENOLCK};
     session->settle(id, kind, frame_with(Kind::kReply, id, reply_of(busy, operations_.host)), options_.silence_ms);

@@ -55,6 +55,7 @@ class Service {
   Status serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session);
   Status handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
                 const std::shared_ptr<Frame>& frame);
+  Status forget(ServedSession& session, ConstBytes body);
   bool run_beside(std::function<void()> work);
   void log(const Channel& channel, const std::string& text);
   void log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply);

@@ -31,6 +31,10 @@ bool has_deadline(Kind kind) {
   return kind != Kind::kLock && kind != Kind::kUnlock;
 }
 
+bool changes_something(Kind kind) {
+  return kind != Kind::kRead && kind != Kind::kSize && kind != Kind::kChecksum;
+}
+
 std::string process_name() {
   char host[256] = "";
   (void)::gethostname(host, sizeof host - 1);
@@ -272,6 +276,7 @@ bool Session::take_request(Lane& lane, i64 index, Sending& sending) {
   sending.define = tree != 0 && !known_trees_.count(tree) && !lane.trees.count(tree);
   if (sending.define) lane.trees.insert(tree);
   sending.acknowledged = requests_.begin()->first;   // all before it have their replies
+  sending.forgotten = forgotten_for(lane, sending.acknowledged);
   sending.job = request.job;
   sending.part = request.part;
   request.busy = true;
@@ -280,8 +285,22 @@ bool Session::take_request(Lane& lane, i64 index, Sending& sending) {
   return true;
 }
 
+// Said on each stream before anything that could be done too early. What is acknowledged need not be said.
+std::vector<u64> Session::forgotten_for(Lane& lane, u64 acknowledged) {
+  forgotten_.erase(forgotten_.begin(), forgotten_.lower_bound(acknowledged));
+  if (std::exchange(lane.forgotten, forgotten_ever_) == forgotten_ever_) return {};
+  return {forgotten_.begin(), forgotten_.end()};
+}
+
 void Session::encode(Lane& lane, const Sending& sending) {
   Buffer& out = lane.link.outgoing();
+  if (!sending.forgotten.empty()) {
+    Buffer ids;
+    BodyWriter ids_writer(ids);
+    for (const u64 id : sending.forgotten) ids_writer(id);
+    const Buffer frame = frame_of(Kind::kForget, 0, ids);
+    out.insert(out.end(), frame.begin(), frame.end());
+  }
   const size_t start = out.size();
   out.resize(start + static_cast<size_t>(kHeaderBytes));
   BodyWriter writer(out);
@@ -322,6 +341,8 @@ void Session::advance(i64 index) {
       lane.link.advance([&](const FrameHeader& header, ConstBytes payload) { return take_reply(lane, header, payload); });
   if (!done) broken(index, done.error());
   if (!lane.link.ready()) return;
+  if (!was_ready && !as_before(lane.link.welcome()))
+    return broken(index, Error{ErrorClass::kIo, "the server grants shorter frames than before: open the file again", ESTALE});
   last_contact_ns_ = now_ns();
   established_ = true;
   if (was_ready) return;
@@ -329,7 +350,14 @@ void Session::advance(i64 index) {
   lane.ready = true;
   refused_since_ns_ = 0;
   lane.credit_bytes = lane.link.welcome().credit_bytes;
-  lane.block_bytes = lane.link.welcome().block_bytes;
+  lane.block_bytes = granted_block_bytes_;
+}
+
+// Requests are cut to what the first stream was granted, and may be sent again on any other one.
+bool Session::as_before(const Welcome& welcome) {
+  std::lock_guard guard(mutex_);
+  if (granted_block_bytes_ == 0) granted_block_bytes_ = welcome.block_bytes;
+  return welcome.block_bytes >= granted_block_bytes_;
 }
 
 void Session::give_back_credit(const Request& request) {
@@ -387,6 +415,7 @@ void Session::broken(i64 index, const Error& error) {
   lane.asleep = false;
   lane.in_flight_bytes = 0;
   lane.trees.clear();
+  lane.forgotten = 0;
   for (auto& [id, request] : requests_)
     if (request.lane == index) request.lane = -1;
   returned_ = true;
@@ -446,6 +475,10 @@ void Session::check_deadlines(i64 now) {
     const std::shared_ptr<Job> job = request.job;
     const Part part = request.part;
     give_back_credit(request);
+    if (changes_something(job->kind())) {
+      forgotten_.insert(at->first);
+      ++forgotten_ever_;
+    }
     at = requests_.erase(at);
     job->fail(part, late);
     job->give_up(late);

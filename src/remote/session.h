@@ -60,12 +60,14 @@ class Session {
     bool ready = false, asleep = false; // from here on: guarded by mutex_. Asleep: it could take a request, and there is none
     i64 in_flight_bytes = 0, credit_bytes = 0, block_bytes = 0;
     std::set<u64> trees;                // sent on it since it was connected
+    i64 forgotten = 0;                  // of the requests that were given up, how many it has told
   };
   struct Sending {
     u64 id = 0, acknowledged = 0;
     std::shared_ptr<Job> job;
     Part part;
     bool define = false;
+    std::vector<u64> forgotten;         // to be told before
   };
 
   Session(const Connection& connection, i64 server, std::shared_ptr<TlsContext> tls);
@@ -84,10 +86,12 @@ class Session {
   u64 next_request(const Lane& lane);
   u64 new_request(Request request);
   static bool fits(const Lane& lane, i64 cost);
+  std::vector<u64> forgotten_for(Lane& lane, u64 acknowledged);
   void encode(Lane& lane, const Sending& sending);
   i64 patience_of_poll(const Lane& lane);
   void poll_lane(Lane& lane);
   void advance(i64 index);
+  bool as_before(const Welcome& welcome);
   void wake_for(i64 bytes);
   void wake_all();
   void broken(i64 index, const Error& error);
@@ -124,10 +128,13 @@ class Session {
   Requests requests_;
   u64 next_id_ = 1;
   std::set<u64> known_trees_;           // the server has acknowledged requests with them
+  std::set<u64> forgotten_;             // given up, and not acknowledged: so that the server doesn't carry them out late
+  i64 forgotten_ever_ = 0;
   Error last_trouble_;
   std::optional<Error> dead_;
   bool stopping_ = false;
   i64 refused_since_ns_ = 0;            // since when every attempt finds nobody at the server's port
+  i64 granted_block_bytes_ = 0;         // by the first welcome
   bool returned_ = false;               // there may be requests to be sent again
 };
 

@@ -48,6 +48,7 @@ enum class Kind : std::uint16_t {
   kPing = 3,
   kPong = 4,
   kReply = 5,
+  kForget = 6,   // its message: u64s, requests that the client waits for no more
   kOpen = 16,
   kClose = 17,
   kRemove = 18,

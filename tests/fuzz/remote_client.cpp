@@ -35,6 +35,7 @@ struct World {
   std::pair<u64, u64> session;
   std::set<i64> calls_done;                 // by target
   u64 highest = 0;
+  i64 block_bytes = 0;                      // what streams are granted, mostly
   bool welcomed = false, refused = false;
 };
 
@@ -121,7 +122,8 @@ void FakeServer::welcome(Buffer& out) {
   Taker& taker = world_.taker;
   Welcome message;
   const i64 form = world_.honest() ? 0 : taker.byte();
-  message.block_bytes = 512 << (form % 8);
+  if (world_.block_bytes == 0) world_.block_bytes = 512 << (form % 8);
+  message.block_bytes = world_.block_bytes;
   message.credit_bytes = message.block_bytes * (1 + form % 5);
   message.host = "far";
   message.capabilities = form % 2 ? ~u64{0} : 0;

@@ -150,6 +150,7 @@ class Client final : public Peer {
   void say_transfer(Buffer& out, Kind kind);
   void say_plain(Buffer& out, Kind kind);
   bool say_odd(Buffer& out);
+  void say_forget(Buffer& out);
   bool let_others_in(Buffer& out);
   void ask(Buffer& out, u64 id, Kind kind, Buffer message, Buffer data = {});
   void expect_answer(Asked asked, u64 acknowledged);
@@ -381,8 +382,10 @@ bool Client::let_others_in(Buffer& out) {
 
 bool Client::say_odd(Buffer& out) {
   Taker& taker = case_.taker;
-  const i64 what = taker.pick(0, 7);
-  if (what == 0) {
+  const i64 what = taker.pick(0, 8);
+  if (what == 8) {
+    say_forget(out);
+  } else if (what == 0) {
     case_.keep_house();
     out = frame_of(Kind::kPing, static_cast<u64>(taker.number()), {});
     ++pongs_due_;
@@ -397,7 +400,7 @@ bool Client::say_odd(Buffer& out) {
     ends_ = true;
   } else if (what == 4) {   // no kind that a client sends
     Kind kind = static_cast<Kind>(taker.pick(0, 65535));
-    if (is_request(kind) || kind == Kind::kPing) kind = Kind::kWelcome;
+    if (is_request(kind) || kind == Kind::kPing || kind == Kind::kForget) kind = Kind::kWelcome;
     out = frame_of(kind, static_cast<u64>(taker.number()), {});
     ends_ = true;
   } else if (what == 5) {   // cut inside a frame
@@ -420,6 +423,27 @@ bool Client::say_odd(Buffer& out) {
     over_ = true;
   }
   return true;
+}
+
+// Requests, also such as were not sent yet, are not waited for any more.
+void Client::say_forget(Buffer& out) {
+  Taker& taker = case_.taker;
+  ModelSession& mine = session();
+  Buffer ids;
+  if (taker.pick(0, 15) == 0) {   // no list of them
+    out = frame_of(Kind::kForget, 0, Buffer(static_cast<size_t>(1 + 8 * taker.pick(0, 3))));
+    ends_ = true;
+    return;
+  }
+  for (i64 count = taker.pick(0, 5); count > 0; --count) {
+    const u64 id = static_cast<u64>(taker.pick(0, 3)) + case_.last_ids[id_];
+    BodyWriter writer(ids);
+    writer(id);
+    if (ends_ || id < mine.acknowledged || mine.replies.count(id)) continue;
+    if (mine.replies.size() >= static_cast<size_t>(kMostUnsettled)) ends_ = true;
+    else mine.replies[id];   // what comes under it is refused
+  }
+  out = frame_of(Kind::kForget, 0, ids);
 }
 
 void Client::ask(Buffer& out, u64 id, Kind kind, Buffer message, Buffer data) {
@@ -493,11 +517,13 @@ void Client::take_reply(const FrameReader::Heard& heard) {
   const Asked asked = std::move(*asked_);
   asked_.reset();
   ModelSession& mine = session();
+  const auto reply = get_message<Reply>(heard.body());
   if (asked.again) {
-    FUZZ_CHECK(mine.replies.at(asked.id) == heard.payload, "what was done already is answered in another way");
+    const Buffer& known = mine.replies.at(asked.id);
+    FUZZ_CHECK(known.empty() || known == heard.payload, "what was done already is answered in another way");
+    FUZZ_CHECK(!known.empty() || (reply.ok() && reply->outcome != 0), "what was given up is done");
     return;
   }
-  const auto reply = get_message<Reply>(heard.body());
   FUZZ_CHECK(reply.ok(), "a reply that can't be read");
   const bool done = reply->outcome == 0;
   const std::string what = "id " + std::to_string(asked.id) + " " + kind_name(asked.kind) + ": " + reply->text;

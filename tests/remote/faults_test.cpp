@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "fixture.h"
+#include "rogue.h"
 
 namespace mercutio::remote {
 namespace {
@@ -202,28 +203,6 @@ TEST_F(RemoteFaults, KnockersDontDisturb) {
   EXPECT_TRUE(write(*file, 0, data).ok());
   for (const int fd : knockers) ::close(fd);
 }
-
-// A client with the right key that breaks the protocol: its stream ends, the server goes on.
-class Rogue {
- public:
-  Rogue(int port, const Key& key) {
-    auto tls = make_tls(TlsSide::kClient, key);
-    channel = std::make_unique<Channel>(std::move(*(*tls)->wrap(connect_to(port))), "rogue");
-    EXPECT_TRUE(channel->shake_hands(5000).ok());
-  }
-  void hello(Hello hello = {}) { (void)channel->send(frame_with(Kind::kHello, 0, hello), 5000); }
-  // Whether the server ends the stream, after whatever it has to say.
-  bool is_cut() {
-    Frame frame;
-    for (int i = 0; i < 5; ++i) {
-      const auto got = channel->receive(frame, kMaxDataBytes, 5000);
-      if (!got) return got.error().sys_errno != ETIMEDOUT;
-      if (!*got) return true;
-    }
-    return false;
-  }
-  std::unique_ptr<Channel> channel;
-};
 
 TEST_F(RemoteFaults, FramesThatBreakTheRulesEndTheStream) {
   const auto sent = [&](const Buffer& frame, bool greeted) {

@@ -2,6 +2,7 @@
 #include <condition_variable>
 
 #include "fixture.h"
+#include "rogue.h"
 
 namespace mercutio::remote {
 namespace {
@@ -11,10 +12,12 @@ struct Gate {
   std::mutex mutex;
   std::condition_variable changed;
   bool open = true;
+  bool holds_the_next = true;   // while it is closed; those who wait already stay
   int waiting = 0;
 
   void pass() {
     std::unique_lock guard(mutex);
+    if (!holds_the_next) return;
     ++waiting;
     changed.notify_all();
     changed.wait(guard, [&] { return open; });
@@ -24,6 +27,10 @@ struct Gate {
     std::lock_guard guard(mutex);
     open = yes;
     changed.notify_all();
+  }
+  void hold_the_next(bool yes) {
+    std::lock_guard guard(mutex);
+    holds_the_next = yes;
   }
   void await_somebody() {
     std::unique_lock guard(mutex);
@@ -107,6 +114,63 @@ TEST_F(RemoteReturn, WhatIsStillOnItsWayNeverArrives) {
   EXPECT_TRUE(again->close().ok());
   EXPECT_TRUE(same(content("file"), after));
   EXPECT_TRUE(logged("its session before this one has ended"));
+}
+
+// One of two streams of a session: the other one goes on while a request of this one is carried out.
+struct TwoStreams {
+  TwoStreams(int port, const Key& key) : first(port, key), second(port, key) {
+    Hello hello;
+    hello.session_low = 77;
+    first.hello(hello);
+    OpenRequest open;
+    open.path = "data/file";
+    open.write = true;
+    first.ask(Kind::kOpen, 1, open);
+    handle = get_message<OpenReply>(first.reply_to(1).more)->handle;
+    second.hello(hello);
+  }
+  TransferRequest whole(const std::vector<std::byte>& data) const {
+    TransferRequest request;
+    request.handle = handle;
+    request.end = static_cast<i64>(data.size());
+    return request;
+  }
+  void forget(u64 id) {
+    Buffer ids;
+    BodyWriter writer(ids);
+    writer(id);
+    EXPECT_TRUE(second.channel->send(frame_of(Kind::kForget, 0, ids), 5000).ok());
+  }
+  Rogue first, second;
+  u64 handle = 0;
+};
+
+TEST_F(RemoteReturn, WhatWasGivenUpIsNotBegunAnyMore) {
+  TwoStreams client(server->port(), options.key);
+  const auto data = filled(1'000, 1);
+  client.forget(2);
+  client.second.ask(Kind::kWrite, 3, client.whole(data), data);
+  EXPECT_EQ(client.second.reply_to(3).outcome, 0U);
+  const auto late = filled(1'000, 2);
+  client.first.ask(Kind::kWrite, 2, client.whole(late), late);   // it was on its way
+  EXPECT_EQ(client.first.reply_to(2).sys_errno, ECANCELED);
+  EXPECT_TRUE(same(content("file"), data));
+}
+
+TEST_F(RemoteReturn, WhatWasGivenUpEndsBeforeAnythingElseIsChanged) {
+  TwoStreams client(server->port(), options.key);
+  const auto late = filled(1'000, 1), after = filled(1'000, 2);
+  gate.set(false);
+  client.first.ask(Kind::kWrite, 2, client.whole(late), late);
+  gate.await_somebody();
+  gate.hold_the_next(false);
+  client.forget(2);
+  client.second.ask(Kind::kWrite, 3, client.whole(after), after);
+  EXPECT_EQ(client.second.reply_to(3).sys_errno, EBUSY) << "it must not come before what is still being written";
+  client.second.ask(Kind::kWrite, 4, client.whole(after), after);
+  gate.set(true);
+  EXPECT_EQ(client.second.reply_to(4).outcome, 0U);
+  EXPECT_TRUE(same(content("file"), after));
 }
 
 TEST_F(RemoteReturn, ItsLocksAreFree) {

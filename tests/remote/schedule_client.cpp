@@ -18,7 +18,7 @@ bool is_answer(const Error& error) {
          error.what.find("can't be made") == std::string::npos;
 }
 
-// Nor with a time-out, in a session that goes on.
+// A time-out in a session that goes on: the server was told not to do it, or ends it before anything else.
 bool is_late_in_its_session(const Error& error) {
   return error.what.find("did not answer") != std::string::npos;
 }
@@ -134,7 +134,7 @@ void Client::told(File& file, const Status& outcome) {
 }
 
 void Client::fail(File& file, int tag, const Error& error) {
-  const bool late = !is_answer(error);
+  const bool late = !is_answer(error) && !is_late_in_its_session(error);
   file.model.fail(tag, late);
   if (!late) return;
   ++shared_.totals.late;
@@ -295,7 +295,6 @@ Result<i64> Client::increment(Storage& counter, i64& before) {
   const i64 found = value++;
   ++shared_.tried_to_count;
   const Result<i64> written = timed("write", [&] { return counter.write(std::span(&piece, 1)); });
-  if (!written && is_late_in_its_session(written.error())) shared_.lost_track = true;   // a lost session keeps its locks until all is done
   if (!written) return written.error();
   ++shared_.counted;
   return found;
@@ -310,7 +309,7 @@ void Client::count() {
   i64 before = 0;
   const Result<i64> found = increment(**counter, before);
   note("counts" + (found ? " from " + std::to_string(*found) : ""), found);
-  if (found && *found < before && !shared_.lost_track) wrong("under the lock: " + std::to_string(*found) + " where " + std::to_string(before) + " are counted");
+  if (found && *found < before) wrong("under the lock: " + std::to_string(*found) + " where " + std::to_string(before) + " are counted");
 }
 
 void Client::one_operation() {

@@ -17,7 +17,6 @@ struct Shared {
   World& world;
   Totals& totals;
   std::atomic<i64> counted{0}, tried_to_count{0};   // under the lock of the file "counter"
-  std::atomic<bool> lost_track{false};              // an increment may come after its lock was given back
   std::atomic<i64> slowest_ns{0};
   std::mutex mutex;
   std::string wrong;                                // the first thing that was

@@ -71,7 +71,8 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
     entry.view.known = views.latest_is(file.comm->rank(), entry.view.hash);
   }
   if (file.comm->rank() == 0) {
-    if (reads(access) && file.storage->traits().visibility_immediate) {
+    // A rank alone needs nobody to know, and asking is a round trip where the file is far away.
+    if (reads(access) && file.comm->size() > 1 && file.storage->traits().visibility_immediate) {
       auto size = file.storage->size();
       if (size) entry.file_bytes = *size;
     }

@@ -360,7 +360,7 @@ void Client::say_plain(Buffer& out, Kind kind) {
   const i64 form = taker.byte();
   request.target = some_handle();
   request.value = form < 224 ? taker.pick(0, 1000) : taker.number();
-  request.end = form < 240 ? request.value + taker.pick(0, 300) : taker.number();
+  request.end = form < 240 && request.value < INT64_MAX - 300 ? request.value + taker.pick(0, 300) : taker.number();
   request.exclusive = (form & 1) != 0;
   if (kind == Kind::kRemove) request.path = form < 160 ? kServed[static_cast<size_t>(form) % std::size(kServed)] : form < 224 ? kRefused[static_cast<size_t>(form) % std::size(kRefused)] : "data/" + taker.text(60);
   Buffer message;

@@ -53,6 +53,11 @@ WaitWatch::Reads reads_of(const EngineFile& file) {
   return file.watch ? file.watch->reads() : WaitWatch::Reads::kUnknown;
 }
 
+// A rank alone reads by itself if no hint says otherwise; asking for the size is a round trip where the file is far away.
+bool may_exchange(const EngineFile& file) {
+  return file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != "auto";
+}
+
 Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access, const CollectiveOptions& options) {
   Entry entry;
   entry.failed = options.entry.ok() ? 0 : 1;
@@ -71,8 +76,7 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
     entry.view.known = views.latest_is(file.comm->rank(), entry.view.hash);
   }
   if (file.comm->rank() == 0) {
-    // A rank alone needs nobody to know, and asking is a round trip where the file is far away.
-    if (reads(access) && file.comm->size() > 1 && file.storage->traits().visibility_immediate) {
+    if (reads(access) && may_exchange(file) && file.storage->traits().visibility_immediate) {
       auto size = file.storage->size();
       if (size) entry.file_bytes = *size;
     }

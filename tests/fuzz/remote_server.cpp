@@ -393,8 +393,10 @@ bool Client::say_odd(Buffer& out) {
     const std::string text = taker.text(200);
     const auto bytes = std::as_bytes(std::span(text));
     ask(out, taker.flag() ? next_id() : static_cast<u64>(taker.pick(0, 20)), static_cast<Kind>(taker.pick(16, 27)), Buffer(bytes.begin(), bytes.end()));
-  } else if (what == 3) {   // damage
+  } else if (what == 3) {   // damage: the server learns nothing from it
+    const ModelSession before = session();
     say_plain(out, Kind::kSize);
+    session() = before;
     out[static_cast<size_t>(taker.pick(0, static_cast<i64>(out.size()) - 1))] ^= static_cast<std::byte>(taker.pick(1, 255));
     asked_.reset();
     ends_ = true;

@@ -197,7 +197,7 @@ Status Link::take_welcome(const FrameHeader& header, ConstBytes payload) {
   }
   if (header.kind != Kind::kWelcome) return Error{ErrorClass::kIo, "the server does not answer a hello", EPROTO};
   MERCUTIO_LET(welcome_, get_message<Welcome>(payload));
-  if (welcome_.version != kProtocolVersion || welcome_.block_bytes < 1 || welcome_.block_bytes > kMaxDataBytes ||
+  if (welcome_.version != kProtocolVersion || welcome_.block_bytes < kMinBlockBytes || welcome_.block_bytes > kMaxDataBytes ||
       welcome_.credit_bytes < 1)
     return Error{ErrorClass::kIo, "the server's welcome makes no sense: install the same Mercutio on both sides", EPROTO};
   welcome_.capabilities &= hello_.capabilities;

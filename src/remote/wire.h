@@ -40,6 +40,7 @@ inline constexpr std::uint32_t kProtocolVersion = 1;
 inline constexpr i64 kHeaderBytes = 32;
 inline constexpr i64 kMaxBodyBytes = 4 * MiB;
 inline constexpr i64 kMaxDataBytes = 16 * MiB;
+inline constexpr i64 kMinBlockBytes = 512;           // a server that grants less makes no sense: a transfer would be thousands of requests
 inline constexpr u64 kLz4 = 1;   // a capability: file data may be an LZ4 block
 
 enum class Kind : std::uint16_t {

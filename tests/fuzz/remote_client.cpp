@@ -136,7 +136,7 @@ void FakeServer::welcome(Buffer& out) {
     world_.refused = true;
     return reply(out, 0, refusal);
   }
-  const bool sensible = message.version == kProtocolVersion && message.block_bytes >= 1 && message.block_bytes <= kMaxDataBytes && message.credit_bytes >= 1;
+  const bool sensible = message.version == kProtocolVersion && message.block_bytes >= kMinBlockBytes && message.block_bytes <= kMaxDataBytes && message.credit_bytes >= 1;
   const Buffer frame = frame_with(Kind::kWelcome, static_cast<u64>(form == 245), message);
   out.insert(out.end(), frame.begin(), frame.end());
   if (!sensible) return;

@@ -134,7 +134,7 @@ class Client final : public Peer {
   Client(Case& of) : case_(of) {}
   bool say(Buffer& out) override;
   void hear(ConstBytes bytes) override;
-  std::pair<u64, u64> id() const { return id_; }
+  bool is_of(const std::pair<const std::pair<u64, u64>, ModelSession>& known) const { return id_ == known.first && made_ == known.second.made; }
 
  private:
   struct Asked {
@@ -163,6 +163,7 @@ class Client final : public Peer {
   Case& case_;
   FrameReader heard_;
   std::pair<u64, u64> id_;
+  i64 made_ = 0;         // which of the sessions of that name
   bool said_hello_ = false, welcome_expected_ = false, welcome_due_ = false, lz4_ = false;
   bool ends_ = false;    // the server gives the stream up at what was said last
   bool over_ = false;    // nothing more is said
@@ -210,7 +211,7 @@ class Case {
   void keep_house() {
     (void)service->keep_house(now_ns() + 3'600'000'000'000);
     std::erase_if(model.sessions, [&](const auto& known) {
-      return std::none_of(clients.begin(), clients.end(), [&](const Client* client) { return client->id() == known.first; });
+      return std::none_of(clients.begin(), clients.end(), [&](const Client* client) { return client->is_of(known); });
     });
   }
 
@@ -295,7 +296,8 @@ void Client::say_hello(Buffer& out) {
     welcome_expected_ = sessions.count(id_) != 0 || (hello.fresh && sessions.size() < static_cast<size_t>(kMostSessions));
     if (welcome_expected_ && !sessions.count(id_)) sessions[id_].made = ++case_.sessions_made, case_.last_ids[id_] = 0;
   }
-  if (!welcome_expected_) id_ = {};
+  if (welcome_expected_) made_ = sessions[id_].made;
+  else id_ = {};
   const Buffer frame = frame_with(Kind::kHello, 0, hello);
   out.insert(out.end(), frame.begin(), frame.end());
 }
@@ -370,10 +372,9 @@ void Client::say_plain(Buffer& out, Kind kind) {
 
 // Another stream comes and goes meanwhile; it may end this one's session.
 bool Client::let_others_in(Buffer& out) {
-  const i64 mine = session().made;
   case_.serve();
   const auto known = case_.model.sessions.find(id_);
-  if (known == case_.model.sessions.end() || known->second.made != mine) return over_ = true, false;
+  if (known == case_.model.sessions.end() || known->second.made != made_) return over_ = true, false;
   const Buffer ping = frame_of(Kind::kPing, 0, {});
   out.insert(out.end(), ping.begin(), ping.end());
   ++pongs_due_;

@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <cstring>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,7 +86,7 @@ Result<int> format_of(Storage& file) {
   if (signature.size() < kSignatureBytes) return Error{ErrorClass::kIo, "no room for a signature"};
   const char version = signature[3];
   if (signature.starts_with("CDF") && (version == 1 || version == 2 || version == 5)) return int{version};
-  for (i64 offset = kFirstUserBlock; signature.size() == kSignatureBytes; offset *= 2) {
+  for (i64 offset = kFirstUserBlock; signature.size() == kSignatureBytes && offset <= INT64_MAX / 2; offset *= 2) {
     if (signature == kHdf5) return int{kNetcdf4};
     MERCUTIO_LET(signature, signature_at(file, offset));
   }

@@ -7,9 +7,12 @@ namespace mercutio {
 namespace {
 
 // What moving data costs where the job itself doesn't tell: through the page cache of a node; a piece of it in an exchange; a small
-// request to a page cache; to meet, with a core for each rank, and how often ranks then wait for a turn on one.
-constexpr double kLocalBytesPerSecond = 3e9, kPieceSeconds = 20e-9, kLocalRequestSeconds = 2e-6, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
+// request to a page cache; to meet, with a core for each rank, and how often ranks then wait for a turn on one that others use.
+constexpr double kLocalBytesPerSecond = 4e9, kPieceSeconds = 10e-9, kLocalRequestSeconds = 2e-6, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
 constexpr i64 kTellingBytes = MiB;  // so many have to be moved before their rate tells anything
+constexpr double kTellingCalls = 4;  // so many collective calls an open, for the first of them is a slow one
+constexpr double kUsualCrowd = 1.5;  // ranks that share a core may wait for it so many times as long as that explains: locks, the kernel
+constexpr double kSharingRanks = 4;  // of a host, that get at its memory faster together than one alone
 
 }  // namespace
 
@@ -49,6 +52,10 @@ static double calls_together(const FileTotals& one) {
   return static_cast<double>(of(one, Direction::kRead, true).calls + of(one, Direction::kWrite, true).calls);
 }
 
+static double opens_of(const FileTotals& one) {
+  return static_cast<double>(one.opens);
+}
+
 bool is_local(const JobFile& file) {
   const char* const local[] = {"tmpfs", "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "overlay"};
   return std::find(std::begin(local), std::end(local), file.file_system) != std::end(local);
@@ -64,23 +71,41 @@ double rate_of(const Job& job, const JobFile& file, Direction direction) {
   return is_local(file) ? kLocalBytesPerSecond / crowding(job) : kBytesPerSecond;
 }
 
+static double ranks_of_host(const Job& job) {
+  return static_cast<double>(job.ranks) / static_cast<double>(std::max<i64>(1, job.hosts));
+}
+
+// How many ranks share a core.
+static double sharing_a_core(const Job& job) {
+  return job.host_cores > 0 ? std::max(1.0, ranks_of_host(job) / static_cast<double>(job.host_cores)) : 1;
+}
+
 double crowding(const Job& job) {
   if (job.cores.ran_ns <= 0) return 1;
-  return 1 + static_cast<double>(job.cores.queued_ns) / static_cast<double>(job.cores.ran_ns);
+  const double seen = 1 + static_cast<double>(job.cores.queued_ns) / static_cast<double>(job.cores.ran_ns), usual = sharing_a_core(job);
+  return seen < kUsualCrowd * usual ? std::min(seen, usual) : seen;
+}
+
+// Of the time that ranks had no core, the part that isn't due to there being more of them than cores.
+static double taken_by_others(const Job& job) {
+  const double all = crowding(job), own = sharing_a_core(job);
+  return all > own ? (all - own) / (all - 1) : 0;
 }
 
 double usual_meeting(const Job& job) {
-  return kMeetSeconds + kTurnsToMeet * seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.cores.turns));
+  const double turn = seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.cores.turns));
+  return kMeetSeconds + kTurnsToMeet * taken_by_others(job) * turn;
 }
 
 double own_meeting(const Job& job, const JobFile& file) {
-  double waited = 0, calls = 0;
+  double waited = 0, calls = 0, opens = 0;
   for (const JobFile& other : job.files) {
     if (other.file_system != file.file_system) continue;
     calls += worst(other, calls_together);
+    opens += worst(other, opens_of);
     waited += least(other, [](const FileTotals& one) { return phases_together(one, {Phase::kWait, Phase::kAgree}); });
   }
-  return calls > 0 ? waited / calls : usual_meeting(job);
+  return calls > 0 && calls >= kTellingCalls * opens ? waited / calls : usual_meeting(job);
 }
 
 // What the pieces cost beyond their bytes.
@@ -90,7 +115,8 @@ static double spread_seconds(const Job& job, const JobFile& file, i64 pieces) {
 }
 
 double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved, double meeting) {
-  return static_cast<double>(moved.bytes) / rate_of(job, file, moved.direction) + spread_seconds(job, file, moved.pieces) +
+  const double together = is_local(file) ? std::clamp(ranks_of_host(job), 1.0, kSharingRanks) : 1;
+  return static_cast<double>(moved.bytes) / (rate_of(job, file, moved.direction) * together) + spread_seconds(job, file, moved.pieces) +
          static_cast<double>(moved.calls) * meeting;
 }
 
@@ -118,18 +144,41 @@ double seconds_together(const Job& job, const JobFile& file, const Moved& moved)
   return seconds_well_made(job, file, moved, meet);
 }
 
+double collectives_well_made(const Job& job, const JobFile& file) {
+  double seconds = 0;
+  for (const Direction way : {Direction::kRead, Direction::kWrite}) {
+    const ClassTotals& all = of(file.all, way, true);
+    if (all.calls == 0) continue;
+    const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
+    const Moved moved{way, all.bytes, all.bytes / piece, all.calls / std::max<i64>(1, file.all.ranks)};
+    seconds += seconds_well_made(job, file, moved, usual_meeting(job));
+  }
+  return seconds;
+}
+
+double first_collectives_seconds(const Job& job, const JobFile& file) {
+  const double calls = worst(file, calls_together), opens = worst(file, opens_of);
+  if (calls == 0 || calls >= kTellingCalls * opens) return 0;
+  const double now = worst(file, [](const FileTotals& one) {
+    return seconds_of(of(one, Direction::kRead, true).ns + of(one, Direction::kWrite, true).ns) - phases_together(one, {Phase::kArrive});
+  });
+  return std::max(0.0, now - collectives_well_made(job, file));
+}
+
 double waits_in_turns(const JobFile& file) {
   return least(file, [](const FileTotals& one) { return phases_together(one, {Phase::kArrive}); });
 }
 
-// Of what closing takes, what goes beyond the shortest is waiting.
-double waits_because_of(const JobFile& file, double seconds) {
-  const double waited = least(file, [&file](const FileTotals& one) {
-    const i64 closing = file.all.shortest_close_ns > 0 ? one.close_ns - one.closes * file.all.shortest_close_ns : 0;
-    return phases_together(one, {Phase::kArrive}) + seconds_of(closing);
-  });
-  const double span = worst(file, [](const FileTotals& one) { return seconds_of(one.last_ns - one.first_ns); });
-  return span > 0 ? waited * std::min(1.0, seconds / span) : 0;
+// What a rank waits for late ones, and of what closing takes what goes beyond the shortest; `seconds` are part of its time with the
+// file, and the same part of the waiting is due to them.
+static double with_waits(const JobFile& file, const FileTotals& one, double seconds) {
+  const i64 closing = file.all.shortest_close_ns > 0 ? one.close_ns - one.closes * file.all.shortest_close_ns : 0;
+  const double waited = phases_together(one, {Phase::kArrive}) + seconds_of(closing), span = seconds_of(one.last_ns - one.first_ns);
+  return seconds + (span > 0 ? waited * std::min(1.0, seconds / span) : 0);
+}
+
+double seconds_held(const JobFile& file, const std::function<double(const FileTotals&)>& seconds) {
+  return worst(file, [&](const FileTotals& one) { return with_waits(file, one, seconds(one)); });
 }
 
 double seconds_in_pieces(const Job& job, const JobFile& file, double bytes) {
@@ -140,13 +189,7 @@ double seconds_in_pieces(const Job& job, const JobFile& file, double bytes) {
 }
 
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction) {
-  const i64 ns = of(one, direction, false).ns;
-  const double between = std::max(0.0, seconds_of(one.between_ns) - job.recording), busy = seconds_of(ns) + between;
-  const double span = seconds_of(one.last_ns - one.first_ns) - job.recording;
-  if (busy < 0.8 * span) return busy;
-  i64 other = one.open_ns + one.close_ns + one.sync_ns - ns;
-  for (const ClassTotals& part : one.classes) other += part.ns;
-  return std::max(busy, span - seconds_of(other));
+  return seconds_of(of(one, direction, false).ns) + std::max(0.0, seconds_of(one.between_ns) - job.recording) * crowding(job);
 }
 
 }  // namespace mercutio

@@ -61,14 +61,14 @@ std::optional<Looked> small(const Job& job, const JobFile& file) {
   const ClassTotals& all = of(file.all, direction, false);
   if (all.calls < kManyCalls || 2 * all.small_calls < all.calls || 2 * all.strided_calls > all.calls) return {};
   if (direction == Direction::kRead && times_read(file) > 0) return {};
-  const double now = worst(file, [&job](const FileTotals& one) { return seconds_with_gaps(job, one, direction); });
+  const double now = seconds_held(file, [&job](const FileTotals& one) { return seconds_with_gaps(job, one, direction); });
   const double rate = rate_of(job, file, direction), meet = own_meeting(job, file);
   const double after = worst(file, [rate, meet](const FileTotals& one) {   // a call for each open
     return static_cast<double>(of(one, direction, false).bytes) / rate + static_cast<double>(std::max<i64>(1, one.opens)) * meet;
   });
   const std::string word = verb(direction);
   const i64 absorbed = file.all.storage[direction == Direction::kWrite ? 1 : 0].absorbed_calls;
-  return Looked{now - after + waits_because_of(file, now),
+  return Looked{now - after,
                 number(all.calls) + " calls of " + average(all.bytes, all.calls) + " on average" +
                     (absorbed > 0 ? ", " + number(absorbed) + " of them only as far as a buffer" : ""),
                 "move many records with one call: describe them with a datatype and MPI_File_set_view, then MPI_File_" +
@@ -83,12 +83,12 @@ std::optional<Looked> strided(const Job& job, const JobFile& file) {
     return {};
   if (direction == Direction::kWrite && merges(file)) return {};
   if (direction == Direction::kRead && times_read(file) > 0) return {};
-  const double now = worst(file, [](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
+  const double now = seconds_held(file, [](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
   const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
   const auto calls = static_cast<i64>(worst(file, [](const FileTotals& one) { return static_cast<double>(of(one, direction, false).calls); }));
   const double after = seconds_together(job, file, Moved{direction, all.bytes, all.bytes / piece, calls});
   const std::string word = verb(direction);
-  return Looked{now - after + waits_because_of(file, now),
+  return Looked{now - after,
                 number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls),
                 "replace MPI_File_" + word + " by MPI_File_" + word + "_all (MPI_File_" + word + "_at by MPI_File_" +
                     word + "_at_all)"};
@@ -112,9 +112,10 @@ double overlap_of(const JobFile& file) {
 
 std::optional<Looked> merged_writes(const Job& job, const JobFile& file) {
   if (!merges(file)) return {};
-  const double now = worst(file, [](const FileTotals& one) {
+  const auto writing = [](const FileTotals& one) {
     return seconds_of(of(one, Direction::kWrite, false).ns + of(one, Direction::kWrite, true).ns);
-  });
+  };
+  const double now = worst(file, writing);
   const auto written = static_cast<double>(of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes);
   const auto merged = static_cast<double>(file.all.merged_bytes);
   // Together, the file is read and written back once where the ranks' parts of it overlap. Where they don't, the new data alone moves
@@ -124,7 +125,7 @@ std::optional<Looked> merged_writes(const Job& job, const JobFile& file) {
   const double apart = is_local(file) ? seconds_in_pieces(job, file, written) : now;
   const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
   const std::string without = "drop romio_ds_write=enable, or export MERCUTIO_HINTS=romio_ds_write=disable";
-  return Looked{now - std::min(together, apart) + waits_because_of(file, now),
+  return Looked{seconds_held(file, writing) - std::min(together, apart),
                 bytes_text(merged) + " read to write " + bytes_text(written) + ", " + number(file.all.locks) + " locks",
                 apart < together ? without
                 : alone          ? "replace MPI_File_write by MPI_File_write_all; or " + without
@@ -206,12 +207,12 @@ std::optional<Looked> serial(const Job& job, const JobFile& file) {
                 "MPI_File_write_at_all or read_at_all"};
 }
 
-std::optional<Looked> reopened(const Job&, const JobFile& file) {
+std::optional<Looked> reopened(const Job& job, const JobFile& file) {
   const double opens = worst(file, [](const FileTotals& one) { return static_cast<double>(one.opens); });
   if (opens < kManyTimes) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.open_ns + one.close_ns); });
   return Looked{
-      (now + waits_in_turns(file)) * (1 - 1 / opens),
+      (now + waits_in_turns(file) + first_collectives_seconds(job, file)) * (1 - 1 / opens),
       "opened " + number(static_cast<i64>(opens)) + " times, " + seconds_text(now) + " for opening and closing",
       "move MPI_File_open and MPI_File_close out of the loop; MPI_File_sync makes data visible in between"};
 }
@@ -220,7 +221,9 @@ std::optional<Looked> many_syncs(const Job&, const JobFile& file) {
   const double syncs = worst(file, [](const FileTotals& one) { return static_cast<double>(one.syncs); });
   if (syncs < kManyTimes) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.sync_ns); });
-  return Looked{(now + waits_in_turns(file)) * (1 - 1 / syncs), number(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
+  // The last one then has all to do.
+  const double last = static_cast<double>(of(file.all, Direction::kWrite, true).bytes + of(file.all, Direction::kWrite, false).bytes) / kSyncedBytesPerSecond;
+  return Looked{(now + waits_in_turns(file)) * (1 - 1 / syncs) - last, number(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
                 "remove MPI_File_sync from the loop: what was written is safe after one sync before MPI_File_close"};
 }
 
@@ -251,14 +254,7 @@ std::optional<Looked> small_stripes(const Job& job, const JobFile& file) {
   const double now = worst(file, [](const FileTotals& one) {
     return seconds_of(of(one, Direction::kWrite, true).ns + of(one, Direction::kRead, true).ns);
   });
-  double after = 0;
-  for (const Direction way : {Direction::kRead, Direction::kWrite}) {
-    const ClassTotals& all = of(file.all, way, true);
-    if (all.calls == 0) continue;
-    const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
-    const Moved moved{way, all.bytes, all.bytes / piece, all.calls / std::max<i64>(1, file.all.ranks)};
-    after += seconds_well_made(job, file, moved, usual_meeting(job));   // their own is made by the stripes
-  }
+  const double after = collectives_well_made(job, file);
   return Looked{(now - after) * (1 - mean / enough), number(requests) + " storage requests of " + bytes_text(mean),
                 "drop the hint striping_unit, or give one of 1 MiB or more: export MERCUTIO_HINTS=striping_unit=1MiB"};
 }
@@ -328,7 +324,7 @@ static_assert(std::size(kLooks) == std::size(kRules));
 
 std::vector<Finding> all_findings(const Job& job) {
   std::vector<Finding> found;
-  const double run = job.seconds - job.recording;  // as it would be without a trace
+  const double run = job.seconds - job.recording * crowding(job);  // as it would be without a trace
   for (const JobFile& file : job.files) {
     for (std::size_t i = 0; i < std::size(kRules); ++i) {
       std::optional<Looked> looked = kLooks[i](job, file);

@@ -91,17 +91,20 @@ TEST(Findings, TheJobsOwnRatesCount) {
   EXPECT_NEAR(find_causes(job)[0].factor, 5 / (5 - found.seconds), 0.01);
 }
 
-// Small calls one after the other: what lies between them is theirs, as long as it is short or they are nearly all that is done.
+// Small calls one after the other: what lies between them is theirs, and takes longer where ranks have to wait for a core. What the
+// trace takes there is none of the run.
 TEST(Findings, WhatLiesBetweenSmallCallsIsTheirs) {
-  const auto with_gaps = [](i64 between, i64 span) {
-    return find_causes(job_with(4, [=](i64, FileTotals& f) {
-      calls(f.of(Direction::kWrite, false), 100'000, 64, 4 * kSecond);
-      f.between_ns = between, f.first_ns = 1, f.last_ns = 1 + span, f.close_ns = kSecond / 10;
-    }))[0].seconds;
-  };
-  EXPECT_NEAR(with_gaps(kSecond, 9 * kSecond), 5, 0.05);
-  EXPECT_NEAR(with_gaps(kSecond, 6 * kSecond), 5.9, 0.05) << "without closing";
-  EXPECT_NEAR(with_gaps(0, 9 * kSecond), 4, 0.05);
+  Job job = job_with(4, [](i64, FileTotals& f) {
+    calls(f.of(Direction::kWrite, false), 100'000, 64, 4 * kSecond);
+    f.between_ns = kSecond, f.first_ns = 1, f.last_ns = 1 + 9 * kSecond;
+  });
+  EXPECT_NEAR(find_causes(job)[0].seconds, 5, 0.05);
+  job.cores = {kSecond, kSecond, 1000};
+  job.host_cores = 2;
+  EXPECT_NEAR(find_causes(job)[0].seconds, 6, 0.05);
+  job.recording = 0.5;
+  EXPECT_NEAR(find_causes(job)[0].seconds, 5, 0.05);
+  EXPECT_NEAR(find_causes(job)[0].factor, 9.0 / (9 - 5), 0.02);
 }
 
 double seconds_of(const Job& job, const std::string& id) {
@@ -140,6 +143,33 @@ TEST(Findings, ACollectiveCallIsAMeeting) {
   const double moving = 200.0 * MiB / 1e9;
   EXPECT_NEAR(reading(0), 5 - moving, 0.01);
   EXPECT_NEAR(reading(kSecond / 10), 5 - moving - 50 * 2 * 0.01, 0.01);
+}
+
+// Where others use the cores, too, a meeting takes some turns on them; ranks that only have each other on a core let each other go on.
+TEST(Findings, OthersOnTheCoresMakeMeetingsLong) {
+  const auto reading = [](i64 host_cores) {
+    Job job = job_with(4, [](i64, FileTotals& f) {
+      calls(f.of(Direction::kRead, false), 50, MiB, 5 * kSecond);
+      f.of(Direction::kRead, false).strided_calls = 50;
+    });
+    job.cores = {kSecond, kSecond, 100};
+    job.host_cores = host_cores;
+    return seconds_of(job, "strided_reads");
+  };
+  EXPECT_NEAR(reading(2), 5 - 200.0 * MiB / 1e9, 0.01);
+  EXPECT_NEAR(reading(4), 5 - 200.0 * MiB / 1e9 - 50 * 3 * 0.01, 0.01);
+}
+
+// Where a file is opened for each collective access, that isn't only opening and closing: the first one of an open takes longer.
+TEST(Findings, TheFirstCollectiveOfAnOpenIsASlowOne) {
+  const auto opened = [](i64 calls_of_rank) {
+    return seconds_of(job_with(4, [=](i64, FileTotals& f) {
+      f.opens = f.closes = 50, f.open_ns = f.close_ns = kSecond;
+      calls(f.of(Direction::kWrite, true), calls_of_rank, 64, 2 * kSecond);
+    }), "reopened");
+  };
+  EXPECT_NEAR(opened(50), (2 + 2 - 50 * 20e-6) * 0.98, 0.001);
+  EXPECT_NEAR(opened(200), 2 * 0.98, 0.001);
 }
 
 // Where ranks wait for a core as long as they have one, what is reckoned for a usual machine takes twice as long.

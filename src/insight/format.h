@@ -12,7 +12,7 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 4;
+inline constexpr i64 kTraceVersion = 5;
 
 enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kSections };
 
@@ -39,6 +39,7 @@ struct PieceHeader {
   i64 shapes_left_out = 0;
   i64 own_ns = 0;          // that recording took between the program's calls, from a sample
   CoreTime cores;          // of the thread that called MPI_Init, until MPI_Finalize; zeros: not known
+  i64 host_cores = 0;      // that the host has for everybody; 0: not known
   std::array<Section, kSections> sections{};
   std::array<char, 64> host{};
   std::array<char, 192> program{};

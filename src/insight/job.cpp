@@ -73,7 +73,7 @@ bool believable(const PieceHeader& header) {
   const auto time = [](i64 ns) { return ns >= 0 && ns <= kMostNumber; };
   return header.ranks > 0 && header.rank >= 0 && header.rank < header.ranks && header.bin_ns > 0 &&
          header.event_stride > 0 && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns) &&
-         time(header.cores.ran_ns) && time(header.cores.queued_ns) && time(header.cores.turns);
+         time(header.cores.ran_ns) && time(header.cores.queued_ns) && time(header.cores.turns) && time(header.host_cores);
 }
 
 Result<RankTrace> parse_piece(ConstBytes piece) {
@@ -217,6 +217,7 @@ Job job_of(std::vector<RankTrace> traces) {
     job.cores.ran_ns += trace.header.cores.ran_ns;
     job.cores.queued_ns += trace.header.cores.queued_ns;
     job.cores.turns += trace.header.cores.turns;
+    job.host_cores = std::max(job.host_cores, trace.header.host_cores);
     for (std::size_t slot = 0; slot < trace.files.size(); ++slot) {
       const FileRecord& record = trace.files[slot];
       const auto [found, added] = places.emplace(text_of(record.name), job.files.size());

@@ -52,7 +52,8 @@ struct Job {
   double seconds = 0;             // of the rank that ran longest
   double recording = 0;           // of these: what the trace itself took between the program's calls
   i64 hosts = 0;
-  CoreTime cores;  // of all ranks together
+  CoreTime cores;      // of all ranks together
+  i64 host_cores = 0;  // of the largest host; 0: not known
   double held_seconds(std::size_t trace) const;  // in I/O
 };
 

@@ -122,6 +122,7 @@ void Recorder::finish() {
   std::lock_guard lock(mutex_);
   header_->end_ns = std::max<i64>(1, now_ns() - steady_start_ns_);
   header_->cores = core_time_of_this_thread().since(core_time_at_start_);
+  header_->host_cores = std::max<i64>(0, ::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 // Files beyond the table share its last entry.

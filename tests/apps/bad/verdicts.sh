@@ -41,9 +41,9 @@ is_found() {   # is_found NAME: among all findings
   "$MERCUTIO" report "$scratch/trace" --json --events 0 | grep -q "\"id\": *\"$1\""
 }
 
-scale_for() {   # scale_for NAME: 4, or as much as it takes for 0.4 s with the advice followed, at most 16
+scale_for() {   # scale_for NAME: 4, or as much as it takes for 0.4 s with the advice followed, at most 9: 10 are many opens
   export BAD_SCALE=4
-  BAD_SCALE="$(awk -v seconds="$(seconds "$1" fixed)" 'BEGIN { n = int(4 * 0.4 / seconds) + 1; print (n < 4 ? 4 : n > 16 ? 16 : n) }')"
+  BAD_SCALE="$(awk -v seconds="$(seconds "$1" fixed)" 'BEGIN { n = int(4 * 0.4 / seconds) + 1; print (n < 4 ? 4 : n > 9 ? 9 : n) }')"
 }
 foretold_of() {   # foretold_of NAME: by the verdict that names it first
   local factors=()

@@ -55,6 +55,10 @@ def judge_hdf5(code, out):
     return verdict(code == 0 and not failed), f"{passed} checks" if passed else ""
 
 
+def judge_netcdf(code, out):
+    return verdict(code == 0 and "Sorry!" not in out), ""
+
+
 def judge_unittest(code, out):
     """Python's unittest, one report a rank: the smallest count, and the names of what failed."""
     counts = [int(n) for n in re.findall(r"^Ran (\d+) tests? in", out, re.M)]

@@ -1,14 +1,15 @@
 """The suites: how each is built for an MPI (once, below build/suites/<mpi>), and its tests.
 
 ROMIO's and MPICH's tests are compiled one by one against the plain MPI; mpi4py's run on its wheel or on a build from source;
-PnetCDF is built with its library and tested by its own makefiles; HDF5's parallel tests are linked to Debian's libhdf5.
+PnetCDF is built with its library and tested by its own makefiles; HDF5's parallel tests are linked to Debian's libhdf5, and
+netCDF's to a netCDF that is built on both.
 """
 import os
 import re
 import shutil
 import sys
 
-from .base import (SRC, WHEELS, WORK, Case, judge_automake, judge_hdf5, judge_mpich, judge_ptest, judge_romio, judge_unittest, sh)
+from .base import (SRC, WHEELS, WORK, Case, judge_automake, judge_hdf5, judge_mpich, judge_netcdf, judge_ptest, judge_romio, judge_unittest, sh)
 
 # ---- MPICH's own I/O tests ---------------------------------------------------------------------------------------------
 
@@ -136,7 +137,7 @@ def mpi4py_from_source(mpi):
 
 # ---- PnetCDF -----------------------------------------------------------------------------------------------------------------
 
-def pnetcdf_cases(mpi):
+def build_pnetcdf(mpi):
     build = WORK / mpi.name / "pnetcdf"
     if not (build / "built").exists():
         build.mkdir(parents=True, exist_ok=True)
@@ -146,6 +147,11 @@ def pnetcdf_cases(mpi):
         for target in ("all", "tests"):
             sh(["make", "-j2", target], cwd=build, log=log)
         (build / "built").touch()
+    return build
+
+
+def pnetcdf_cases(mpi):
+    build = build_pnetcdf(mpi)
     run = " ".join(mpi.launcher)
     for target, judge in (("check", judge_automake), ("ptest", judge_ptest)):
         line = ["make", "-k", target, f"TESTMPIRUN={run} -np NP", f"TESTSEQRUN={run} -np 1", f"TESTOUTDIR={build}"]
@@ -175,7 +181,49 @@ def hdf5_cases(mpi):
         yield Case("hdf5", name, 4, [str(program)], build, {"HDF5_ALARM_SECONDS": "1200"}, judge_hdf5, 600)
 
 
-SUITES = {"romio": romio_cases, "mpich": mpich_cases, "mpi4py": mpi4py_cases, "pnetcdf": pnetcdf_cases, "hdf5": hdf5_cases}
+# ---- netCDF's parallel tests ---------------------------------------------------------------------------------------------------
+
+# Folder, program with its arguments, and the numbers of ranks its own scripts run it with (run_par_test.sh, run_par_tests.sh,
+# run_pnetcdf_tests.sh).
+NETCDF_TESTS = (
+    ("h5_test", "tst_h_par", (1, 2, 4)), ("h5_test", "tst_h_par_compress", (1, 2, 4)), ("nc_test4", "tst_mode", (1,)),
+    ("nc_test4", "tst_mpi_parallel", (4,)), ("nc_test4", "tst_parallel", (4,)), ("nc_test4", "tst_parallel3", (16,)),
+    ("nc_test4", "tst_parallel4", (1, 2, 4, 8)), ("nc_test4", "tst_parallel5", (4,)), ("nc_test4", "tst_nc4perf", (4,)),
+    ("nc_test4", "tst_simplerw_coll_r", (1, 2, 4)), ("nc_test4", "tst_parallel_zlib", (4,)), ("nc_test4", "tst_parallel_compress", (1, 4)),
+    ("nc_test4", "tst_quantize_par", (4,)), ("nc_test4", "tst_parallel6", (4,)), ("nc_test", "tst_pnetcdf", (1,)),
+    ("nc_test", "tst_addvar tst_pnetcdf.nc", (1,)), ("nc_test", "tst_parallel2", (2,)), ("nc_test", "t_nc", (1,)),
+    ("nc_test", "tst_atts3", (1,)), ("nc_test", "tst_nofill", (1,)), ("nc_test", "nc_test", (1,)),
+    ("nc_test", "tst_default_format_pnetcdf", (1,)), ("nc_test", "tst_small", (1,)), ("nc_test", "tst_formatx_pnetcdf", (1,)),
+    ("nc_test", "tst_cdf5format", (1,)))
+
+
+def build_netcdf(mpi):
+    """On Debian's libhdf5 for this MPI, and on the PnetCDF that was built for it: Debian's own netCDF is for Open MPI only."""
+    build, pnetcdf = WORK / mpi.name / "netcdf", build_pnetcdf(mpi)
+    if not (build / "built").exists():
+        build.mkdir(parents=True, exist_ok=True)
+        log = WORK / mpi.name / "netcdf.log"
+        library = f"/usr/lib/{os.uname().machine}-linux-gnu/hdf5/{mpi.name}"
+        sh([SRC / "netcdf/configure", f"CC={mpi.compiler}", "CFLAGS=-O1 -w", f"CPPFLAGS=-I/usr/include/hdf5/{mpi.name} -I{pnetcdf}/src/include",
+            f"LDFLAGS=-L{library} -L{pnetcdf}/src/libs/.libs", "--disable-dap", "--disable-byterange", "--disable-nczarr", "--disable-shared",
+            "--enable-parallel-tests", "--enable-pnetcdf"], cwd=build, log=log)
+        sh(["make", "-j2"], cwd=build, log=log)
+        for folder in sorted({folder for folder, _, _ in NETCDF_TESTS}):
+            sh(["make", "-j2", "-k", "-C", folder, "check", "TESTS="], cwd=build, log=log, check=False)
+        (build / "built").touch()
+    return build
+
+
+def netcdf_cases(mpi):
+    build = build_netcdf(mpi)
+    for folder, line, ranks in NETCDF_TESTS:
+        program, *arguments = line.split()
+        for count in ranks:
+            yield Case("netcdf", program, count, [str(build / folder / program), *arguments], build / folder, judge=judge_netcdf, timeout=600)
+
+
+SUITES = {"romio": romio_cases, "mpich": mpich_cases, "mpi4py": mpi4py_cases, "pnetcdf": pnetcdf_cases, "hdf5": hdf5_cases,
+          "netcdf": netcdf_cases}
 
 
 def cases(mpi, suites):

@@ -124,7 +124,7 @@ def full_list(rows):
 
 
 def write(path, rows, remote_rows, mpis, versions):
-    order = {"romio": 0, "mpich": 1, "mpi4py": 2, "pnetcdf": 3, "hdf5": 4}
+    order = {"romio": 0, "mpich": 1, "mpi4py": 2, "pnetcdf": 3, "hdf5": 4, "netcdf": 5}
     places = {name: i for i, name in enumerate(mpis)}
     rows = sorted(rows, key=lambda r: (places.get(r["mpi"], 9), order.get(suite_of(r), 9)))   # stable: a suite keeps its order
     lines = head(rows, mpis, versions) + summary(rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .base import SRC, WORK, sh
 
-DEBIAN_PACKAGES = ("mpich", "pnetcdf", "hdf5")
+DEBIAN_PACKAGES = ("mpich", "pnetcdf", "hdf5", "netcdf")
 MPI4PY_VERSION = "4.1.2"   # the same as the wheel's in scripts/setup.sh
 
 
@@ -95,4 +95,5 @@ def versions():
     found = {path.name.split("_")[0]: path.stem.split("_")[1] for path in sorted(SRC.glob("*.dsc"))}
     return {"romio": f"ROMIO of mpich {found.get('mpich', '?')} (Debian source)", "mpich": f"mpich {found.get('mpich', '?')} (Debian source)",
             "mpi4py": f"mpi4py {MPI4PY_VERSION} (PyPI source)", "pnetcdf": f"pnetcdf {found.get('pnetcdf', '?')} (Debian source)",
-            "hdf5": f"testpar of hdf5 {found.get('hdf5', '?')} (Debian source) with Debian's libhdf5"}
+            "hdf5": f"testpar of hdf5 {found.get('hdf5', '?')} (Debian source) with Debian's libhdf5",
+            "netcdf": f"the parallel tests of netcdf {found.get('netcdf', '?')} (Debian source) on Debian's libhdf5 and the pnetcdf above"}

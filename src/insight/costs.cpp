@@ -165,8 +165,8 @@ double first_collectives_seconds(const Job& job, const JobFile& file) {
   return std::max(0.0, now - collectives_well_made(job, file));
 }
 
-double waits_in_turns(const JobFile& file) {
-  return least(file, [](const FileTotals& one) { return phases_together(one, {Phase::kArrive}); });
+double waits_in_turns(const JobFile& file, double seconds) {
+  return std::min(seconds, least(file, [](const FileTotals& one) { return phases_together(one, {Phase::kArrive}); }));
 }
 
 // What a rank waits for late ones, and of what closing takes what goes beyond the shortest; `seconds` are part of its time with the

@@ -49,8 +49,8 @@ double first_collectives_seconds(const Job& job, const JobFile& file);
 // A rank's part of what so many bytes in pieces like the file's cost, each a request of its own.
 double seconds_in_pieces(const Job& job, const JobFile& file, double bytes);
 // What ranks wait for each other in turns, one being late now and then another, because what went before took them different
-// times: as much as even the rank waits that waits least.
-double waits_in_turns(const JobFile& file);
+// times: as much as even the rank waits that waits least, and not longer than what went before took, `seconds`.
+double waits_in_turns(const JobFile& file, double seconds);
 // What independent accesses that take a rank so long cost it together with the waits that are due to them, in the collective accesses
 // and in closing the file: of the rank where that is most.
 double seconds_held(const JobFile& file, const std::function<double(const FileTotals&)>& seconds);

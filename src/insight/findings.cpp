@@ -212,7 +212,7 @@ std::optional<Looked> reopened(const Job& job, const JobFile& file) {
   if (opens < kManyTimes) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.open_ns + one.close_ns); });
   return Looked{
-      (now + waits_in_turns(file) + first_collectives_seconds(job, file)) * (1 - 1 / opens),
+      (now + waits_in_turns(file, now) + first_collectives_seconds(job, file)) * (1 - 1 / opens),
       "opened " + number(static_cast<i64>(opens)) + " times, " + seconds_text(now) + " for opening and closing",
       "move MPI_File_open and MPI_File_close out of the loop; MPI_File_sync makes data visible in between"};
 }
@@ -223,7 +223,7 @@ std::optional<Looked> many_syncs(const Job&, const JobFile& file) {
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.sync_ns); });
   // The last one then has all to do.
   const double last = static_cast<double>(of(file.all, Direction::kWrite, true).bytes + of(file.all, Direction::kWrite, false).bytes) / kSyncedBytesPerSecond;
-  return Looked{(now + waits_in_turns(file)) * (1 - 1 / syncs) - last, number(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
+  return Looked{(now + waits_in_turns(file, now)) * (1 - 1 / syncs) - last, number(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
                 "remove MPI_File_sync from the loop: what was written is safe after one sync before MPI_File_close"};
 }
 

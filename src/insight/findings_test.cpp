@@ -172,6 +172,19 @@ TEST(Findings, TheFirstCollectiveOfAnOpenIsASlowOne) {
   EXPECT_NEAR(opened(200), 2 * 0.98, 0.001);
 }
 
+// Ranks that are late in turns may be so because of what they did before, but not for longer than that took.
+TEST(Findings, OpeningMakesRanksLateOnlyAsLongAsItTakes) {
+  const auto opened = [](i64 arrive_ns) {
+    return seconds_of(job_with(4, [=](i64, FileTotals& f) {
+      f.opens = f.closes = 50, f.open_ns = f.close_ns = kSecond / 2;
+      calls(f.of(Direction::kWrite, true), 1000, 64, 5 * kSecond);
+      f.of(Direction::kWrite, true).phase_ns[static_cast<std::size_t>(Phase::kArrive)] = arrive_ns;
+    }), "reopened");
+  };
+  EXPECT_NEAR(opened(kSecond / 4), 1.25 * 0.98, 0.001);
+  EXPECT_NEAR(opened(4 * kSecond), 2 * 0.98, 0.001);
+}
+
 // Where ranks wait for a core as long as they have one, what is reckoned for a usual machine takes twice as long.
 TEST(Findings, CrowdedCoresCount) {
   Job job = job_with(4, [](i64, FileTotals& f) {

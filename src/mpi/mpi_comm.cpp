@@ -9,6 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/phases.h"
+#include "base/yielding.h"
 #include "mpi/mpi_segment.h"
 #include "mpi/numa.h"
 #include "mpi/shared_slots.h"
@@ -224,7 +226,9 @@ std::shared_ptr<MpiSegment> take_segment(Duplicate& dup) {
   return make_segment(dup);
 }
 
-constexpr i64 kYields = 24;   // from then on a sleep
+constexpr i64 kLooks = 16, kYields = 24;   // from then on a yield, and a sleep
+
+Yielding yielding;   // of this process, whatever it waits for
 
 // What a rank does where nothing moved: it looks again, yields, and sleeps until others of the node ring.
 class Rest {
@@ -237,20 +241,25 @@ class Rest {
       const std::uint32_t rings = segment_->rings(node_rank_);
       if (rings_seen_.exchange(rings, std::memory_order_relaxed) != rings) return;
     }
-    if (spins < 16) return;
-    if (spins < kYields || (!segment_ && spins < 64)) {
-      sched_yield();
-      return;
-    }
-    if (segment_) return segment_->sleep(node_rank_, rings_seen_, std::min<i64>(10000 * (spins - kYields + 1), longest_ns_));
-    timespec pause{0, std::min<long>(1000 * (static_cast<long>(spins) - 63), 50000)};
+    if (spins < kLooks) return;
+    if (spins == kLooks) yields_ = yielding.worth_trying();
+    if (yields_ && (spins < kYields || (!segment_ && spins < 64))) return yield();
+    if (segment_) return segment_->sleep(node_rank_, rings_seen_, std::clamp<i64>(10000 * (spins - kYields + 1), 10000, longest_ns_));
+    timespec pause{0, std::clamp<long>(1000 * (static_cast<long>(spins) - 63), 1000, 50000)};
     nanosleep(&pause, nullptr);
   }
 
  private:
+  void yield() {
+    const i64 start = now_ns();
+    sched_yield();
+    yields_ = yielding.took(now_ns() - start);
+  }
+
   const std::shared_ptr<MpiSegment> segment_;   // null: nobody rings
   const i64 node_rank_, longest_ns_;            // a message from another node rings no bell
   std::atomic<std::uint32_t> rings_seen_{0};
+  std::atomic<bool> yields_{true};   // in the wait that is under way
 };
 
 class MpiComm final : public Comm {

@@ -1,0 +1,40 @@
+#include "base/yielding.h"
+
+#include <gtest/gtest.h>
+
+namespace mercutio {
+namespace {
+
+i64 waits_without(Yielding& yielding) {
+  i64 waits = 0;
+  while (!yielding.worth_trying()) ++waits;
+  return waits;
+}
+
+TEST(Yielding, IsTriedAsLongAsItTakesNoTime) {
+  Yielding yielding;
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(yielding.worth_trying());
+    EXPECT_TRUE(yielding.took(2'000));
+  }
+}
+
+TEST(Yielding, IsLeftOutForLongerEachTimeItTakesASlice) {
+  Yielding yielding;
+  for (const i64 waits : {64, 128, 256, 512, 1024, 2048, 4096, 4096}) {
+    EXPECT_FALSE(yielding.took(3'000'000));
+    EXPECT_EQ(waits_without(yielding), waits);
+  }
+}
+
+TEST(Yielding, ComesBackOnceTheCoreIsFree) {
+  Yielding yielding;
+  for (int i = 0; i < 10; ++i) yielding.took(3'000'000);
+  EXPECT_EQ(waits_without(yielding), 4096);
+  for (int i = 0; i < 100; ++i) yielding.took(2'000);
+  yielding.took(3'000'000);
+  EXPECT_EQ(waits_without(yielding), 64);
+}
+
+}  // namespace
+}  // namespace mercutio

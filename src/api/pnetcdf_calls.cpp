@@ -104,15 +104,12 @@ int remote_format(const Resolved& place, int* format) {
   return kNoError;
 }
 
-bool is_there(const Resolved& place) {
-  return open_there(place, false).ok();   // what else is wrong with it, MPI_File_open will say
-}
-
-// Nobody writes to a new file before all ranks have defined what is in it.
-int empty(const Resolved& place) {
-  auto file = open_there(place, true);
-  if (!file) return netcdf_error(file.error());
-  const Status emptied = (*file)->set_size(0), closed = (*file)->close();
+// A file that is there is emptied, or in the way. What else is wrong with it, MPI_File_open will say.
+int made_ready(const Resolved& place, bool no_clobber) {
+  auto file = open_there(place, !no_clobber);
+  if (!file) return !no_clobber && file.error().cls == ErrorClass::kAccess ? kAccessDenied : kNoError;
+  const Status emptied = no_clobber ? ok_status() : (*file)->set_size(0), closed = (*file)->close();
+  if (no_clobber) return kExists;
   return emptied && closed ? kNoError : kFileError;
 }
 
@@ -136,9 +133,9 @@ extern "C" MERCUTIO_EXPORT int ncmpi_create(MPI_Comm comm, const char* path, int
   if (!path || !id || comm == MPI_COMM_NULL) return own(comm, path, mode, info, id);
   const Resolved place = place_of(path, items_of(info));
   if (!is_remote(place)) return own(comm, path, mode, info, id);
-  if ((mode & kNoClobber) && is_there(place)) return kExists;   // each rank looks, and finds the same
-  const int created = own(comm, path, mode, info, id);
-  int rank = 0;
-  if (created != kNoError || (mode & kNoClobber) || PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS || rank != 0) return created;
-  return empty(place);
+  int rank = 0, error = kNoError;
+  if (PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS) return own(comm, path, mode, info, id);
+  if (rank == 0) error = made_ready(place, (mode & kNoClobber) != 0);
+  if (PMPI_Bcast(&error, 1, MPI_INT, 0, comm) != MPI_SUCCESS) error = kFileError;
+  return error == kNoError ? own(comm, path, mode, info, id) : error;
 }

@@ -1,0 +1,133 @@
+// What an output through an irregular map needs at least, where data goes through windows: a plain loop from a share's memory into
+// the window, lists of 4-byte places, no marks, no messages, and a pwrite of each window. Four threads, 8 MiB each, into a file
+// that is there, beside the same bytes written contiguously. A measure for CE-QUAL-ICM's cases of `mercutio bench`.
+//   scatter_floor [DIRECTORY]
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int kShares = 4, kTimes = 9;
+constexpr std::size_t kCells = std::size_t{1} << 20, kAll = kShares * kCells, kWindow = 64 * 1024;   // doubles
+
+struct Map {
+  const char* name;
+  std::size_t run;     // cells that follow each other in the file, on average
+  bool random_order;   // in memory
+};
+
+struct Share {
+  std::vector<double> memory;
+  std::vector<std::uint32_t> file, slots;                     // in file order
+  std::vector<std::size_t> first_of_window;                   // of the lists, and their end
+};
+
+std::vector<Share> deal(const Map& map) {
+  std::mt19937 random(1);
+  std::vector<Share> shares(kShares);
+  for (std::size_t at = 0; at < kAll;) {
+    const std::size_t length = map.run == 1 ? 1 : 1 + random() % (2 * map.run), owner = random() % kShares;
+    for (const std::size_t end = std::min(at + length, kAll); at < end; ++at) shares[owner].file.push_back(static_cast<std::uint32_t>(at));
+  }
+  for (Share& share : shares) {
+    std::uint32_t slot = 0;
+    for (std::size_t i = 0; i < share.file.size(); ++i) {
+      while (random() % 100 < 27) ++slot;   // ghost cells
+      share.slots.push_back(slot++);
+    }
+    if (map.random_order) std::shuffle(share.slots.begin(), share.slots.end(), random);
+    share.memory.assign(slot, 1.5);
+    for (std::size_t window = 0; window <= kAll / kWindow; ++window)
+      share.first_of_window.push_back(static_cast<std::size_t>(
+          std::lower_bound(share.file.begin(), share.file.end(), window * kWindow) - share.file.begin()));
+  }
+  return shares;
+}
+
+void put(int file, const double* data, std::size_t count, std::size_t at) {
+  const std::size_t bytes = count * sizeof(double);
+  if (::pwrite(file, data, bytes, static_cast<off_t>(at * sizeof(double))) != static_cast<ssize_t>(bytes)) {
+    std::perror("scatter_floor: pwrite");
+    std::exit(1);
+  }
+}
+
+// Seconds of the slowest, median of all times.
+template <class Work>
+double measured(Work work) {
+  std::vector<double> seconds;
+  std::barrier meet(kShares);
+  std::vector<std::thread> threads;
+  for (int me = 0; me < kShares; ++me) {
+    threads.emplace_back([&, me] {
+      for (int time = 0; time < kTimes; ++time) {
+        meet.arrive_and_wait();
+        const auto start = std::chrono::steady_clock::now();
+        work(me, meet);
+        meet.arrive_and_wait();
+        if (me == 0) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+double contiguous(int file) {
+  const std::vector<double> data(kCells, 2.5);
+  return measured([&](int me, std::barrier<>&) { put(file, data.data(), kCells, static_cast<std::size_t>(me) * kCells); });
+}
+
+// Each thread has a window of its own at a time, in its quarter of the file; all fill all of them, each beginning with its own.
+double through_windows(int file, const Map& map) {
+  std::vector<Share> shares = deal(map);
+  std::vector<std::vector<double>> windows(kShares, std::vector<double>(kWindow));
+  return measured([&](int me, std::barrier<>& meet) {
+    const Share& mine = shares[static_cast<std::size_t>(me)];
+    constexpr std::size_t kRounds = kCells / kWindow;
+    for (std::size_t round = 0; round < kRounds; ++round) {
+      for (int turn = 0; turn < kShares; ++turn) {
+        const auto owner = static_cast<std::size_t>((me + turn) % kShares), window = owner * kRounds + round;
+        double* const to = windows[owner].data();
+        for (std::size_t i = mine.first_of_window[window]; i < mine.first_of_window[window + 1]; ++i)
+          to[mine.file[i] - window * kWindow] = mine.memory[mine.slots[i]];
+      }
+      meet.arrive_and_wait();
+      const auto own = static_cast<std::size_t>(me);
+      put(file, windows[own].data(), kWindow, (own * kRounds + round) * kWindow);
+      meet.arrive_and_wait();
+    }
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string path = std::string(argc > 1 ? argv[1] : "/dev/shm") + "/scatter_floor.XXXXXX";
+  const int file = ::mkstemp(path.data());
+  if (file < 0) return std::perror(path.c_str()), 1;
+  ::unlink(path.c_str());
+  (void)contiguous(file);   // the pages are there from now on
+  const double plain = contiguous(file);
+  std::printf("contiguous: %.1f ms for %zu MiB by %d threads\n", plain * 1e3, kAll * sizeof(double) >> 20, kShares);
+  for (const Map& map : {Map{"runs of 64 cells on average, memory in file order", 64, false}, Map{"runs of 8, memory in file order", 8, false},
+                         Map{"single cells, memory in file order", 1, false}, Map{"single cells, memory in random order", 1, true}}) {
+    const double seconds = through_windows(file, map);
+    std::printf("%s: %.1f ms, %.2f times contiguous\n", map.name, seconds * 1e3, seconds / plain);
+  }
+  ::close(file);
+  return 0;
+}

@@ -3,10 +3,12 @@
 // while one who sleeps is woken in time. So a yield that took as long as a slice is not tried again for a while.
 #pragma once
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 
-#include "base/types.h"
+#include "base/phases.h"
 
 namespace mercutio {
 
@@ -19,6 +21,12 @@ class Yielding {
     if (left_out_.load(std::memory_order_relaxed) <= 0) return true;
     left_out_.fetch_sub(1, std::memory_order_relaxed);
     return false;
+  }
+  // Whether another one is worth trying in this wait.
+  bool yield() {
+    const i64 start = now_ns();
+    sched_yield();
+    return took(now_ns() - start);
   }
   // What a yield took: whether another one is worth trying in this wait.
   bool took(i64 ns) {
@@ -37,5 +45,7 @@ class Yielding {
   std::atomic<i64> waits_{0};     // that are to do without when the next yield takes as long, too: half of them
   std::atomic<i64> left_out_{0};  // that still are to do without
 };
+
+inline Yielding yielding;   // of this process, whatever it waits for
 
 }  // namespace mercutio

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/yielding.h"
+
 namespace mercutio {
 namespace {
 
@@ -10,11 +12,8 @@ using Clock = std::chrono::steady_clock;
 
 // Nothing moved for the n-th time: yield first, then sleep ever longer, so that ranks that share a core get it.
 void back_off(i64 spins) {
-  if (spins < 32) {
-    std::this_thread::yield();
-  } else {
-    std::this_thread::sleep_for(std::chrono::microseconds(std::min<i64>(5 + (spins - 32) / 4, 100)));
-  }
+  if (spins < 32 && yielding.worth_trying()) return void(yielding.yield());
+  std::this_thread::sleep_for(std::chrono::microseconds(std::clamp<i64>(5 + (spins - 32) / 4, 5, 100)));
 }
 
 // Whether the program waits for its accesses as soon as it has started them. Then it drives them itself, and to wake the

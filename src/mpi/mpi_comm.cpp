@@ -1,6 +1,5 @@
 #include "mpi/mpi_comm.h"
 
-#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -9,7 +8,6 @@
 #include <mutex>
 #include <vector>
 
-#include "base/phases.h"
 #include "base/yielding.h"
 #include "mpi/mpi_segment.h"
 #include "mpi/numa.h"
@@ -228,8 +226,6 @@ std::shared_ptr<MpiSegment> take_segment(Duplicate& dup) {
 
 constexpr i64 kLooks = 16, kYields = 24;   // from then on a yield, and a sleep
 
-Yielding yielding;   // of this process, whatever it waits for
-
 // What a rank does where nothing moved: it looks again, yields, and sleeps until others of the node ring.
 class Rest {
  public:
@@ -243,19 +239,16 @@ class Rest {
     }
     if (spins < kLooks) return;
     if (spins == kLooks) yields_ = yielding.worth_trying();
-    if (yields_ && (spins < kYields || (!segment_ && spins < 64))) return yield();
+    if (yields_ && (spins < kYields || (!segment_ && spins < 64))) {
+      yields_ = yielding.yield();
+      return;
+    }
     if (segment_) return segment_->sleep(node_rank_, rings_seen_, std::clamp<i64>(10000 * (spins - kYields + 1), 10000, longest_ns_));
     timespec pause{0, std::clamp<long>(1000 * (static_cast<long>(spins) - 63), 1000, 50000)};
     nanosleep(&pause, nullptr);
   }
 
  private:
-  void yield() {
-    const i64 start = now_ns();
-    sched_yield();
-    yields_ = yielding.took(now_ns() - start);
-  }
-
   const std::shared_ptr<MpiSegment> segment_;   // null: nobody rings
   const i64 node_rank_, longest_ns_;            // a message from another node rings no bell
   std::atomic<std::uint32_t> rings_seen_{0};

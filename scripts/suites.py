@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Third-party MPI-IO suites, on the host MPI's own I/O and through Mercutio, side by side.
 
-Fetches the suites' sources (Debian's mpich, pnetcdf and hdf5 through apt, mpi4py through pip), builds each once per MPI against
+Fetches the suites' sources (Debian's mpich, pnetcdf, hdf5 and netcdf through apt, mpi4py through pip), builds each once per MPI against
 the plain MPI, runs every test twice (host, Mercutio), and writes docs/conformance.md. `make suites` does all of it.
 
     scripts/suites.py [--mpi mpich,openmpi] [--suite romio,mpi4py] [--only REGEX] [--reuse-host] [--merge] [--write docs/conformance.md]

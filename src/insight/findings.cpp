@@ -324,7 +324,7 @@ static_assert(std::size(kLooks) == std::size(kRules));
 
 std::vector<Finding> all_findings(const Job& job) {
   std::vector<Finding> found;
-  const double run = job.seconds - job.recording * crowding(job);  // as it would be without a trace
+  const double run = std::max(0.0, job.seconds - job.recording * crowding(job));  // as it would be without a trace
   for (const JobFile& file : job.files) {
     for (std::size_t i = 0; i < std::size(kRules); ++i) {
       std::optional<Looked> looked = kLooks[i](job, file);

@@ -102,6 +102,8 @@ TEST(Findings, WhatLiesBetweenSmallCallsIsTheirs) {
   job.cores = {kSecond, kSecond, 1000};
   job.host_cores = 2;
   EXPECT_NEAR(find_causes(job)[0].seconds, 6, 0.05);
+  job.recording = 9;
+  EXPECT_EQ(find_causes(job)[0].factor, 1) << "nothing is left of the run";
   job.recording = 0.5;
   EXPECT_NEAR(find_causes(job)[0].seconds, 5, 0.05);
   EXPECT_NEAR(find_causes(job)[0].factor, 9.0 / (9 - 5), 0.02);

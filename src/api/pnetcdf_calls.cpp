@@ -107,9 +107,9 @@ int remote_format(const Resolved& place, int* format) {
 // A file that is there is emptied, or in the way. What else is wrong with it, MPI_File_open will say.
 int made_ready(const Resolved& place, bool no_clobber) {
   auto file = open_there(place, !no_clobber);
-  if (!file) return !no_clobber && file.error().cls == ErrorClass::kAccess ? kAccessDenied : kNoError;
-  const Status emptied = no_clobber ? ok_status() : (*file)->set_size(0), closed = (*file)->close();
-  if (no_clobber) return kExists;
+  if (no_clobber) return file ? kExists : kNoError;
+  if (!file) return file.error().cls == ErrorClass::kAccess ? kAccessDenied : kNoError;
+  const Status emptied = (*file)->set_size(0), closed = (*file)->close();
   return emptied && closed ? kNoError : kFileError;
 }
 

@@ -52,8 +52,16 @@ static double calls_together(const FileTotals& one) {
   return static_cast<double>(of(one, Direction::kRead, true).calls + of(one, Direction::kWrite, true).calls);
 }
 
-static double opens_of(const FileTotals& one) {
+double opens_of(const FileTotals& one) {
   return static_cast<double>(one.opens);
+}
+
+double collective_seconds(const FileTotals& one) {
+  return seconds_of(of(one, Direction::kRead, true).ns + of(one, Direction::kWrite, true).ns);
+}
+
+double waits_for_late(const FileTotals& one) {
+  return phases_together(one, {Phase::kArrive});
 }
 
 bool is_local(const JobFile& file) {
@@ -159,21 +167,19 @@ double collectives_well_made(const Job& job, const JobFile& file) {
 double first_collectives_seconds(const Job& job, const JobFile& file) {
   const double calls = worst(file, calls_together), opens = worst(file, opens_of);
   if (calls == 0 || calls >= kTellingCalls * opens) return 0;
-  const double now = worst(file, [](const FileTotals& one) {
-    return seconds_of(of(one, Direction::kRead, true).ns + of(one, Direction::kWrite, true).ns) - phases_together(one, {Phase::kArrive});
-  });
+  const double now = worst(file, [](const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); });
   return std::max(0.0, now - collectives_well_made(job, file));
 }
 
 double waits_in_turns(const JobFile& file, double seconds) {
-  return std::min(seconds, least(file, [](const FileTotals& one) { return phases_together(one, {Phase::kArrive}); }));
+  return std::min(seconds, least(file, waits_for_late));
 }
 
 // What a rank waits for late ones, and of what closing takes what goes beyond the shortest; `seconds` are part of its time with the
 // file, and the same part of the waiting is due to them.
 static double with_waits(const JobFile& file, const FileTotals& one, double seconds) {
   const i64 closing = file.all.shortest_close_ns > 0 ? one.close_ns - one.closes * file.all.shortest_close_ns : 0;
-  const double waited = phases_together(one, {Phase::kArrive}) + seconds_of(closing), span = seconds_of(one.last_ns - one.first_ns);
+  const double waited = waits_for_late(one) + seconds_of(closing), span = seconds_of(one.last_ns - one.first_ns);
   return seconds + (span > 0 ? waited * std::min(1.0, seconds / span) : 0);
 }
 

@@ -18,6 +18,10 @@ const ClassTotals& of(const FileTotals& totals, Direction direction, bool collec
 double seconds_of(i64 ns);
 // Of the rank where it is largest.
 double worst(const JobFile& file, const std::function<double(const FileTotals&)>& value);
+double opens_of(const FileTotals& one);
+// A rank's time in collective accesses, and what of it is waiting for ranks that come late.
+double collective_seconds(const FileTotals& one);
+double waits_for_late(const FileTotals& one);
 // Whether a node's page cache takes what is written.
 bool is_local(const JobFile& file);
 // Bytes a second of a rank, as the job's own large requests to this kind of file system had them.

@@ -51,8 +51,12 @@ double times_read(const JobFile& file) {
   return parts >= 1.5 * size && times >= 4 ? times : 0;
 }
 
+i64 bytes_written(const JobFile& file) {
+  return of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes;
+}
+
 bool merges(const JobFile& file) {
-  const i64 written = of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes;
+  const i64 written = bytes_written(file);
   return written > 0 && 10 * file.all.merged_bytes > written;
 }
 
@@ -116,7 +120,7 @@ std::optional<Looked> merged_writes(const Job& job, const JobFile& file) {
     return seconds_of(of(one, Direction::kWrite, false).ns + of(one, Direction::kWrite, true).ns);
   };
   const double now = worst(file, writing);
-  const auto written = static_cast<double>(of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes);
+  const auto written = static_cast<double>(bytes_written(file));
   const auto merged = static_cast<double>(file.all.merged_bytes);
   // Together, the file is read and written back once where the ranks' parts of it overlap. Where they don't, the new data alone moves
   // when nothing is merged, which is also quicker where it is little of what is read.
@@ -156,14 +160,6 @@ std::optional<Looked> one_aggregator(const Job&, const JobFile& file) {
 }
 
 std::optional<Looked> straggler(const Job& job, const JobFile& file) {
-  const auto arrive = [](const FileTotals& one) {
-    const auto phase = static_cast<std::size_t>(Phase::kArrive);
-    return seconds_of(of(one, Direction::kWrite, true).phase_ns[phase] +
-                      of(one, Direction::kRead, true).phase_ns[phase]);
-  };
-  const auto time = [](const FileTotals& one) {
-    return seconds_of(of(one, Direction::kWrite, true).ns + of(one, Direction::kRead, true).ns);
-  };
   double sum = 0, total = 0, least = 1e300;
   i64 ranks = 0;
   std::size_t late = 0;
@@ -171,9 +167,10 @@ std::optional<Looked> straggler(const Job& job, const JobFile& file) {
     const FileTotals& one = file.by_rank[rank];
     if (of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls == 0) continue;
     ++ranks;
-    sum += arrive(one);
-    total += time(one);
-    if (arrive(one) < least) least = arrive(one), late = rank;
+    const double waited = waits_for_late(one);
+    sum += waited;
+    total += collective_seconds(one);
+    if (waited < least) least = waited, late = rank;
   }
   if (ranks < 2) return {};
   // Its work, shared by all, still takes its part.
@@ -208,7 +205,7 @@ std::optional<Looked> serial(const Job& job, const JobFile& file) {
 }
 
 std::optional<Looked> reopened(const Job& job, const JobFile& file) {
-  const double opens = worst(file, [](const FileTotals& one) { return static_cast<double>(one.opens); });
+  const double opens = worst(file, opens_of);
   if (opens < kManyTimes) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.open_ns + one.close_ns); });
   return Looked{
@@ -222,7 +219,7 @@ std::optional<Looked> many_syncs(const Job&, const JobFile& file) {
   if (syncs < kManyTimes) return {};
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.sync_ns); });
   // The last one then has all to do.
-  const double last = static_cast<double>(of(file.all, Direction::kWrite, true).bytes + of(file.all, Direction::kWrite, false).bytes) / kSyncedBytesPerSecond;
+  const double last = static_cast<double>(bytes_written(file)) / kSyncedBytesPerSecond;
   return Looked{(now + waits_in_turns(file, now)) * (1 - 1 / syncs) - last, number(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
                 "remove MPI_File_sync from the loop: what was written is safe after one sync before MPI_File_close"};
 }
@@ -251,9 +248,7 @@ std::optional<Looked> small_stripes(const Job& job, const JobFile& file) {
   const double mean = static_cast<double>(reads.bytes + writes.bytes) / static_cast<double>(requests),
                enough = 256 * 1024;
   if (mean >= enough) return {};
-  const double now = worst(file, [](const FileTotals& one) {
-    return seconds_of(of(one, Direction::kWrite, true).ns + of(one, Direction::kRead, true).ns);
-  });
+  const double now = worst(file, collective_seconds);
   const double after = collectives_well_made(job, file);
   return Looked{(now - after) * (1 - mean / enough), number(requests) + " storage requests of " + bytes_text(mean),
                 "drop the hint striping_unit, or give one of 1 MiB or more: export MERCUTIO_HINTS=striping_unit=1MiB"};

@@ -35,12 +35,14 @@ void WriteBehind::reap() {
   while (!jobs_.empty() && jobs_.front()->done()) wait_for_oldest();
 }
 
+// The session lets go of a job some time after it is done.
 Buffer WriteBehind::memory_for(i64 bytes) {
-  const auto fitting = std::find_if(spare_.begin(), spare_.end(),
-                                    [&](const Buffer& memory) { return memory.capacity() >= static_cast<size_t>(bytes); });
+  const auto fitting = std::find_if(spare_.begin(), spare_.end(), [&](const auto& job) {
+    return job.use_count() == 1 && job->data().capacity() >= static_cast<size_t>(bytes);
+  });
   if (fitting == spare_.end()) return {};
-  Buffer memory = std::move(*fitting);
-  spare_bytes_ -= static_cast<i64>(memory.size());
+  Buffer memory = (*fitting)->release_data();
+  spare_bytes_ -= (*fitting)->bytes();
   spare_.erase(fitting);
   return memory;
 }
@@ -72,10 +74,9 @@ void WriteBehind::wait_for_oldest() {
   const Result<i64> moved = job->wait();
   if (!moved && !error_) error_ = moved.error();
   bytes_ -= job->bytes();
-  if (job.use_count() == 1 && spare_bytes_ + job->bytes() <= limit_bytes_) {
-    spare_bytes_ += job->bytes();
-    spare_.push_back(job->release_data());
-  }
+  spare_bytes_ += job->bytes();
+  spare_.push_back(std::move(job));
+  for (; spare_bytes_ > limit_bytes_; spare_.pop_front()) spare_bytes_ -= spare_.front()->bytes();
 }
 
 namespace {

@@ -31,7 +31,7 @@ class WriteBehind {
   std::mutex mutex_;
   std::deque<std::shared_ptr<TransferJob>> jobs_;
   i64 bytes_ = 0, spare_bytes_ = 0;
-  std::vector<Buffer> spare_;   // memory of writes that are done: fresh memory costs as much as a copy
+  std::deque<std::shared_ptr<TransferJob>> spare_;   // done: their memory is used again, as fresh memory costs as much as a copy
   std::optional<Error> error_;
 };
 

@@ -5,6 +5,7 @@
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,8 +21,8 @@ namespace {
 
 constexpr char kIdentity[] = "mercutio";
 constexpr unsigned char kCipher[] = {0x13, 0x01};   // TLS_AES_128_GCM_SHA256
-// Bytes that go from and to the kernel in one call: OpenSSL alone makes one or two calls of each record of 16 KiB.
-constexpr size_t kSendBytes = 128 * KiB, kReceiveBytes = 128 * KiB;
+constexpr size_t kSendBytes = 128 * KiB;   // in one call: OpenSSL alone makes a call of each record of 16 KiB
+constexpr size_t kRecordHeader = 5;
 
 std::string reason() {
   const unsigned long code = ERR_get_error();
@@ -62,43 +63,80 @@ int find_key(SSL* ssl, const unsigned char* identity, size_t identity_bytes, SSL
   return 1;   // without a session the handshake ends: there are no certificates
 }
 
-// Records on their way to a socket.
-struct Outbox {
+// Records on their way to and from a socket.
+struct Records {
   int fd = -1;
-  std::vector<char> bytes;
+  std::vector<char> out;
   size_t sent = 0;
+  // The header of the record that comes next, which is fetched with the body of the one before: a call to the kernel a record,
+  // and no byte of a body is copied. (OpenSSL's own reading ahead moves all it has to an aligned place, at every record.)
+  char next[kRecordHeader];
+  size_t next_begin = 0, next_end = 0;
+  bool ended = false;
 
-  bool empty() const { return sent == bytes.size(); }
+  bool empty() const { return sent == out.size(); }
   // False: the socket takes no more (EAGAIN), or is broken; errno says which.
   bool send() {
     while (!empty()) {
-      const ssize_t done = ::send(fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      const ssize_t done = ::send(fd, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
       if (done < 0 && errno == EINTR) continue;
       if (done < 0) return false;
       sent += static_cast<size_t>(done);
     }
-    bytes.clear();
+    out.clear();
     sent = 0;
     return true;
   }
+  // What read(2) would say.
+  ssize_t receive(char* into, size_t bytes) {
+    if (next_begin < next_end) {
+      const size_t here = std::min(bytes, next_end - next_begin);
+      std::memcpy(into, next + next_begin, here);
+      next_begin += here;
+      return static_cast<ssize_t>(here);
+    }
+    const iovec parts[] = {{into, bytes}, {next, kRecordHeader}};
+    ssize_t done = 0;
+    do done = ::readv(fd, parts, bytes > kRecordHeader ? 2 : 1);
+    while (done < 0 && errno == EINTR);
+    if (done <= 0) return done;
+    const size_t came = static_cast<size_t>(done), wanted = std::min(came, bytes);
+    next_begin = 0;
+    next_end = came - wanted;
+    return static_cast<ssize_t>(wanted);
+  }
 };
 
-// What OpenSSL writes to: an Outbox, which is sent when it is full or flushed.
+Records& records_of(BIO* bio) {
+  return *static_cast<Records*>(BIO_get_data(bio));
+}
+
+// What OpenSSL writes to goes to the kernel when there is much of it, or it is flushed.
 int put_records(BIO* bio, const char* data, int size) {
-  auto& out = *static_cast<Outbox*>(BIO_get_data(bio));
+  Records& records = records_of(bio);
   BIO_clear_retry_flags(bio);
-  if (out.bytes.size() >= kSendBytes && !out.send()) {
+  if (records.out.size() >= kSendBytes && !records.send()) {
     if (errno == EAGAIN) BIO_set_retry_write(bio);
     return -1;
   }
-  out.bytes.insert(out.bytes.end(), data, data + size);
+  records.out.insert(records.out.end(), data, data + size);
   return size;
 }
 
+int get_records(BIO* bio, char* into, int size) {
+  Records& records = records_of(bio);
+  BIO_clear_retry_flags(bio);
+  const ssize_t done = records.receive(into, static_cast<size_t>(size));
+  records.ended = done == 0;
+  if (done < 0 && errno == EAGAIN) BIO_set_retry_read(bio);
+  return static_cast<int>(done);
+}
+
 long control_records(BIO* bio, int command, long, void*) {
+  if (command == BIO_CTRL_EOF) return records_of(bio).ended ? 1 : 0;
   if (command != BIO_CTRL_FLUSH) return 0;
   BIO_clear_retry_flags(bio);
-  if (static_cast<Outbox*>(BIO_get_data(bio))->send()) return 1;
+  if (records_of(bio).send()) return 1;
   if (errno == EAGAIN) BIO_set_retry_write(bio);
   return -1;
 }
@@ -113,6 +151,7 @@ struct RecordsMethod {
   RecordsMethod() {
     if (!method) return;
     BIO_meth_set_write(method, put_records);
+    BIO_meth_set_read(method, get_records);
     BIO_meth_set_ctrl(method, control_records);
     BIO_meth_set_create(method, create_records);
   }
@@ -123,14 +162,14 @@ struct RecordsMethod {
 
 class Stream final : public TlsStream {
  public:
-  Stream(SSL* ssl, int fd, std::unique_ptr<Outbox> out, std::shared_ptr<RecordsMethod> records)
-      : ssl_(ssl), fd_(fd), out_(std::move(out)), records_(std::move(records)) {}
+  Stream(SSL* ssl, std::unique_ptr<Records> records, std::shared_ptr<RecordsMethod> method)
+      : ssl_(ssl), records_(std::move(records)), method_(std::move(method)) {}
   ~Stream() override {
     SSL_free(ssl_);
-    ::close(fd_);
+    ::close(records_->fd);
   }
-  int fd() const override { return fd_; }
-  bool has_unsent() const override { return !out_->empty(); }
+  int fd() const override { return records_->fd; }
+  bool has_unsent() const override { return !records_->empty(); }
 
   Result<Wants> shake_hands() override {
     ERR_clear_error();
@@ -175,7 +214,7 @@ class Stream final : public TlsStream {
       taken.bytes += static_cast<i64>(bytes);
       from = from.subspan(bytes);
     }
-    if (more || out_->send()) return taken;
+    if (more || records_->send()) return taken;
     if (errno != EAGAIN) return error_from_errno("TLS", errno);
     taken.wants = Wants::kWrite;
     return taken;
@@ -205,9 +244,8 @@ class Stream final : public TlsStream {
   }
 
   SSL* ssl_;
-  int fd_;
-  const std::unique_ptr<Outbox> out_;
-  const std::shared_ptr<RecordsMethod> records_;   // lives as long as what it made
+  const std::unique_ptr<Records> records_;
+  const std::shared_ptr<RecordsMethod> method_;   // lives as long as what it made
 };
 
 class Context final : public TlsContext {
@@ -224,30 +262,29 @@ class Context final : public TlsContext {
     set_up(fd);
     const int flags = ::fcntl(fd, F_GETFL);
     SSL* ssl = flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 ? SSL_new(context_) : nullptr;
-    BIO* records = ssl && records_->method ? BIO_new(records_->method) : nullptr;
-    if (!records || SSL_set_rfd(ssl, fd) != 1) {
-      BIO_free(records);
+    BIO* const bio = ssl && method_->method ? BIO_new(method_->method) : nullptr;
+    if (!bio) {
       SSL_free(ssl);
       ::close(fd);
       return Error{ErrorClass::kIo, "TLS can't use the connection: " + reason()};
     }
-    auto out = std::make_unique<Outbox>();
-    out->fd = fd;
-    out->bytes.reserve(kSendBytes + 32 * KiB);
-    BIO_set_data(records, out.get());
-    SSL_set0_wbio(ssl, records);
+    auto records = std::make_unique<Records>();
+    records->fd = fd;
+    records->out.reserve(kSendBytes + 32 * KiB);
+    BIO_set_data(bio, records.get());
+    SSL_set_bio(ssl, bio, bio);
     if (side_ == TlsSide::kClient)
       SSL_set_connect_state(ssl);
     else
       SSL_set_accept_state(ssl);
-    return std::unique_ptr<TlsStream>(std::make_unique<Stream>(ssl, fd, std::move(out), records_));
+    return std::unique_ptr<TlsStream>(std::make_unique<Stream>(ssl, std::move(records), method_));
   }
 
  private:
   SSL_CTX* context_;
   const TlsSide side_;
   Key key_;
-  const std::shared_ptr<RecordsMethod> records_ = std::make_shared<RecordsMethod>();
+  const std::shared_ptr<RecordsMethod> method_ = std::make_shared<RecordsMethod>();
 };
 
 int digit_of(char c) {
@@ -295,8 +332,6 @@ Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key) {
   }
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_read_ahead(context, 1);
-  SSL_CTX_set_default_read_buffer_len(context, kReceiveBytes);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY);
   if (side == TlsSide::kClient) {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);   // a certificate is never good enough: nothing is trusted

@@ -1,7 +1,7 @@
 // What an output through an irregular map needs at least: a plain loop from a share's memory, with lists of 4-byte places, no marks
-// and no messages, into windows that are written by pwrite, or straight into a mapping of the file (whose pages are there and
-// mapped already). Four threads, 8 MiB each, beside the same bytes written contiguously. A measure for CE-QUAL-ICM's cases of
-// `mercutio bench`.
+// and no messages, into windows that are written by pwrite, or straight into a mapping of the file, which each thread makes for
+// the output, as it does for a step of a simulation. Four threads, 8 MiB each, beside the same bytes written contiguously; into
+// a file that is there, and into one that grows. A measure for CE-QUAL-ICM's cases of `mercutio bench`.
 //   scatter_floor [DIRECTORY]
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -66,15 +66,21 @@ void put(int file, const double* data, std::size_t count, std::size_t at) {
   }
 }
 
+struct File {
+  int fd;
+  bool grows;   // it is empty before each output
+};
+
 // Seconds of the slowest, median of all times.
 template <class Work>
-double measured(Work work) {
+double measured(const File& file, Work work) {
   std::vector<double> seconds;
   std::barrier meet(kShares);
   std::vector<std::thread> threads;
   for (int me = 0; me < kShares; ++me) {
     threads.emplace_back([&, me] {
       for (int time = 0; time < kTimes; ++time) {
+        if (me == 0 && file.grows && ::ftruncate(file.fd, 0) != 0) std::perror("scatter_floor: ftruncate");
         meet.arrive_and_wait();
         const auto start = std::chrono::steady_clock::now();
         work(me, meet);
@@ -88,15 +94,15 @@ double measured(Work work) {
   return seconds[seconds.size() / 2];
 }
 
-double contiguous(int file) {
+double contiguous(const File& file) {
   const std::vector<double> data(kCells, 2.5);
-  return measured([&](int me, std::barrier<>&) { put(file, data.data(), kCells, static_cast<std::size_t>(me) * kCells); });
+  return measured(file, [&](int me, std::barrier<>&) { put(file.fd, data.data(), kCells, static_cast<std::size_t>(me) * kCells); });
 }
 
 // Each thread has a window of its own at a time, in its quarter of the file; all fill all of them, each beginning with its own.
-double through_windows(int file, const std::vector<Share>& shares) {
+double through_windows(const File& file, const std::vector<Share>& shares) {
   std::vector<std::vector<double>> windows(kShares, std::vector<double>(kWindow));
-  return measured([&](int me, std::barrier<>& meet) {
+  return measured(file, [&](int me, std::barrier<>& meet) {
     const Share& mine = shares[static_cast<std::size_t>(me)];
     constexpr std::size_t kRounds = kCells / kWindow;
     for (std::size_t round = 0; round < kRounds; ++round) {
@@ -108,38 +114,59 @@ double through_windows(int file, const std::vector<Share>& shares) {
       }
       meet.arrive_and_wait();
       const auto own = static_cast<std::size_t>(me);
-      put(file, windows[own].data(), kWindow, (own * kRounds + round) * kWindow);
+      put(file.fd, windows[own].data(), kWindow, (own * kRounds + round) * kWindow);
       meet.arrive_and_wait();
     }
   });
 }
 
-double into_mapping(double* all, const std::vector<Share>& shares) {
-  return measured([&](int me, std::barrier<>&) {
-    const Share& mine = shares[static_cast<std::size_t>(me)];
-    for (std::size_t i = 0; i < mine.file.size(); ++i) all[mine.file[i]] = mine.memory[mine.slots[i]];
+// Each thread begins in its own quarter. A load brings the pages around it, which are writable then, too; without that each costs
+// a fault of its own.
+void store(const File& file, const Share& mine, int me) {
+  void* const mapping = ::mmap(nullptr, kAll * sizeof(double), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+  if (mapping == MAP_FAILED) {
+    std::perror("scatter_floor: mmap");
+    std::exit(1);
+  }
+  auto* const all = static_cast<double*>(mapping);
+  for (std::size_t at = 0; at < kAll; at += 64 * 1024 / sizeof(double)) (void)*static_cast<volatile double*>(all + at);
+  const std::size_t begin = mine.first_of_window[static_cast<std::size_t>(me) * kCells / kWindow], count = mine.file.size();
+  for (std::size_t i = begin; i < begin + count; ++i) {
+    const std::size_t cell = i < count ? i : i - count;
+    all[mine.file[cell]] = mine.memory[mine.slots[cell]];
+  }
+  ::munmap(mapping, kAll * sizeof(double));
+}
+
+double into_mapping(const File& file, const std::vector<Share>& shares) {
+  return measured(file, [&](int me, std::barrier<>& meet) {
+    constexpr std::size_t kBytes = kCells * sizeof(double);
+    if (file.grows && ::fallocate(file.fd, 0, static_cast<off_t>(static_cast<std::size_t>(me) * kBytes), kBytes) != 0) std::perror("scatter_floor: fallocate");
+    meet.arrive_and_wait();
+    store(file, shares[static_cast<std::size_t>(me)], me);
   });
+}
+
+void compare(const File& file) {
+  (void)contiguous(file);   // the pages are there from now on
+  std::printf("%s\n", file.grows ? "a file that grows:" : "a file that is there:");
+  for (const Map& map : {Map{"runs of 64 cells on average, memory in file order", 64, false}, Map{"runs of 8, memory in file order", 8, false},
+                         Map{"single cells, memory in file order", 1, false}, Map{"single cells, memory in random order", 1, true}}) {
+    const std::vector<Share> shares = deal(map);
+    const double plain = contiguous(file), windows = through_windows(file, shares), mapped = into_mapping(file, shares);
+    std::printf("  %-50s contiguous %4.1f ms; windows %4.1f ms, %.2f times; mapping %4.1f ms, %.2f times\n", map.name, plain * 1e3, windows * 1e3,
+                windows / plain, mapped * 1e3, mapped / plain);
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string path = std::string(argc > 1 ? argv[1] : "/dev/shm") + "/scatter_floor.XXXXXX";
-  const int file = ::mkstemp(path.data());
-  if (file < 0) return std::perror(path.c_str()), 1;
+  const int fd = ::mkstemp(path.data());
+  if (fd < 0) return std::perror(path.c_str()), 1;
   ::unlink(path.c_str());
-  (void)contiguous(file);   // the pages are there from now on
-  const double plain = contiguous(file);
-  std::printf("contiguous: %.1f ms for %zu MiB by %d threads\n", plain * 1e3, kAll * sizeof(double) >> 20, kShares);
-  void* const mapping = ::mmap(nullptr, kAll * sizeof(double), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (mapping == MAP_FAILED) return std::perror("scatter_floor: mmap"), 1;
-  for (const Map& map : {Map{"runs of 64 cells on average, memory in file order", 64, false}, Map{"runs of 8, memory in file order", 8, false},
-                         Map{"single cells, memory in file order", 1, false}, Map{"single cells, memory in random order", 1, true}}) {
-    const std::vector<Share> shares = deal(map);
-    const double windows = through_windows(file, shares), mapped = into_mapping(static_cast<double*>(mapping), shares);
-    std::printf("%s: %.1f ms through windows, %.2f times contiguous; %.1f ms into a mapping, %.2f\n", map.name, windows * 1e3, windows / plain,
-                mapped * 1e3, mapped / plain);
-  }
-  ::close(file);
+  for (const bool grows : {false, true}) compare({fd, grows});
+  ::close(fd);
   return 0;
 }

@@ -28,6 +28,7 @@ struct Entry {
   GaplessPatterns::Keys gapless{};   // what it knows
   WaitWatch::Reads reads = WaitWatch::Reads::kUnknown;   // what reading this file has been
   i64 file_bytes = -1;      // (0) size of the file when reading, -1 unknown
+  i64 least_bytes = -1;     // (0) what is known of it, where the size is for all to ask when they need it; else -1
   i64 stripe_bytes = 0;     // (0)
   i64 stripe_count = 0;     // (0)
   i64 buffering = 0;        // (0) romio_cb_read or romio_cb_write
@@ -53,9 +54,16 @@ WaitWatch::Reads reads_of(const EngineFile& file) {
   return file.watch ? file.watch->reads() : WaitWatch::Reads::kUnknown;
 }
 
-// A rank alone reads by itself if no hint says otherwise; asking for the size is a round trip where the file is far away.
-bool may_exchange(const EngineFile& file) {
-  return file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != "auto";
+// Where reads know how far the file goes before they begin, nothing beyond is asked for. A rank alone reads by itself if no hint
+// says otherwise.
+bool should_know_size(const EngineFile& file) {
+  const bool may_exchange = file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != "auto";
+  return may_exchange && file.storage->traits().visibility_immediate;
+}
+
+i64 size_or_unknown(Storage& storage) {
+  const Result<i64> size = storage.size();
+  return size ? *size : -1;
 }
 
 Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access, const CollectiveOptions& options) {
@@ -76,9 +84,9 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
     entry.view.known = views.latest_is(file.comm->rank(), entry.view.hash);
   }
   if (file.comm->rank() == 0) {
-    if (reads(access) && may_exchange(file) && file.storage->traits().visibility_immediate) {
-      auto size = file.storage->size();
-      if (size) entry.file_bytes = *size;
+    if (reads(access) && should_know_size(file)) {
+      const bool asks_later = file.storage->traits().far;
+      (asks_later ? entry.least_bytes : entry.file_bytes) = asks_later ? file.storage->least_size() : size_or_unknown(*file.storage);
     }
     const Layout layout = layout_of(file);
     entry.stripe_bytes = layout.stripe_bytes;
@@ -271,6 +279,17 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   co_return mine.end - mine.begin;
 }
 
+// Where asking for the size costs a round trip: only if some rank reads beyond what is known of it.
+Task<Status> learn_size(const EngineFile& file, Channel channel, std::vector<Entry>& entries) {
+  Entry& first = entries.front();
+  const bool within = std::all_of(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.summary.last <= first.least_bytes; });
+  if (first.least_bytes < 0 || within) co_return ok_status();
+  i64 size = channel.comm->rank() == 0 ? size_or_unknown(*file.storage) : -1;
+  MERCUTIO_CO_TRY(co_await all_reduce(channel, std::span(&size, 1), Reduce::kMax));
+  first.file_bytes = size;
+  co_return ok_status();
+}
+
 Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access, CollectiveOptions options) {
   if (options.individual) co_return co_await run_individual(file, channel, access, std::move(options));
   const Entry mine = make_entry(file, *views, access, options);
@@ -296,6 +315,7 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
     options.atomic = atomic;
     co_return co_await run_individual(file, channel, access, std::move(options));
   }
+  MERCUTIO_CO_TRY(co_await learn_size(file, channel, agreed.entries));
   if (agreed.plan->exchange != ExchangeKind::kMessages) {
     co_return co_await run_by_shared_memory(file, channel, access, agreed);
   }

@@ -165,7 +165,9 @@ TEST_P(Collective, RandomReadsCountExactlyToEndOfFile) {
     Random shared(seed);
     SharedFile file;
     file.traits.visibility_immediate = pick(shared, 0, 3) > 0;
+    file.traits.far = pick(shared, 0, 3) == 0;
     file.bytes = random_bytes(shared, pick(shared, 0, 3) == 0 ? 0 : pick(shared, 0, 800));
+    file.least_size = pick(shared, 0, static_cast<i64>(file.bytes.size()));
     const Hints hints = random_hints(shared, GetParam());
     const bool tiling = pick(shared, 0, 2) == 0;
     const i64 block = pick(shared, 1, 20), bytes = pick(shared, 1, 200);
@@ -183,6 +185,26 @@ TEST_P(Collective, RandomReadsCountExactlyToEndOfFile) {
       ASSERT_TRUE(read_is_right(owned, file.bytes, *moved)) << "seed " << seed << " rank " << comm.rank();
     }, random_topology(shared, GetParam()));
   }
+}
+
+// Each question is a round trip there.
+TEST_P(Collective, AFarFileIsAskedForItsSizeOnlyByReadsBeyondWhatIsKnown) {
+  SharedFile file;
+  file.traits.far = true;
+  file.bytes.resize(static_cast<size_t>(100 * GetParam()));
+  file.least_size = 50 * GetParam();
+  Hints hints;
+  hints.romio_cb_read = Toggle::kEnable;
+  run_ranks(GetParam(), [&](Comm& comm) {
+    TestStorage storage(file);
+    EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
+    const auto type = make_resized(0, 10 * comm.size(), make_contiguous(10, byte_type()));
+    for (const i64 bytes : {50, 60, 120}) {
+      OwnedAccess owned = make_access(Direction::kRead, make_view(10 * comm.rank(), type), 0, bytes, make_contiguous(bytes, byte_type()));
+      ASSERT_EQ(drive(comm, collective(engine_file, channel_of(comm, bytes, true), make_peer_views(), owned.access, {})).value(), std::min<i64>(bytes, 100));
+      ASSERT_EQ(storage.counts.sizes, comm.rank() > 0 || bytes == 50 ? 0 : bytes == 60 ? 1 : 2);
+    }
+  });
 }
 
 TEST_P(Collective, AViewIsShippedOnceAndADisplacementNever) {

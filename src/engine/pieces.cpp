@@ -184,8 +184,8 @@ namespace {
 
 bool locks_are_remote(const Traits& traits) {
   static constexpr std::string_view kRemote[] = {"nfs",  "lustre", "gpfs", "beegfs", "cifs",      "smb",
-                                                 "ceph", "orangefs", "pvfs2", "glusterfs", "fuse", "mercutio"};
-  return !traits.visibility_immediate ||
+                                                 "ceph", "orangefs", "pvfs2", "glusterfs", "fuse"};
+  return traits.far || !traits.visibility_immediate ||
          std::find(std::begin(kRemote), std::end(kRemote), traits.file_system) != std::end(kRemote);
 }
 

@@ -40,10 +40,11 @@ struct SharedFile {
   std::multiset<const Range*> locks;
   std::condition_variable unlocked;
   Traits traits;
+  i64 least_size = 0;
 };
 
 struct Counts {
-  std::atomic<i64> operations{0}, reads{0}, writes{0}, locks{0}, bytes_read{0}, bytes_written{0};
+  std::atomic<i64> operations{0}, reads{0}, writes{0}, sizes{0}, locks{0}, bytes_read{0}, bytes_written{0};
 };
 
 class TestStorage : public Storage {
@@ -82,9 +83,11 @@ class TestStorage : public Storage {
   }
   Result<i64> size() override {
     if (fails()) return Error{ErrorClass::kIo, "size failed on purpose", 5};
+    ++counts.sizes;
     std::lock_guard lock(file_.mutex);
     return static_cast<i64>(file_.bytes.size());
   }
+  i64 least_size() const override { return file_.least_size; }
   Status set_size(i64 bytes) override {
     std::lock_guard lock(file_.mutex);
     file_.bytes.resize(static_cast<size_t>(bytes));

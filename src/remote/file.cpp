@@ -93,14 +93,16 @@ class RemoteLock final : public HeldLock {
 
 class RemoteFile final : public RemoteStorage {
  public:
-  RemoteFile(std::shared_ptr<FileState> state, const OpenReply& opened, const OpenOptions& options)
+  RemoteFile(std::shared_ptr<FileState> state, const OpenReply& opened, i64 size, const OpenOptions& options)
       : state_(std::move(state)),
+        least_size_(size),
         layout_(opened.layout),
         readable_(options.read),
         writable_(options.write),
         keeps_writes_(options.keeps_writes && state_->session->connection().write_behind_bytes > 0),
         reads_ahead_(options.reads_ahead && state_->session->connection().read_ahead_bytes > 0) {
     traits_.file_system = "mercutio";
+    traits_.far = true;
     traits_.can_lock = opened.can_lock;
     traits_.visibility_immediate = opened.visibility_immediate && !keeps_writes_;
     traits_.block_bytes = std::max<i64>(1, opened.block_bytes);
@@ -142,9 +144,16 @@ class RemoteFile final : public RemoteStorage {
   Result<i64> size() override {
     state_->behind.finish_quietly();
     MERCUTIO_LET(const Reply reply, state_->session->call(Kind::kSize, message_of(request())));
+    least_size_ = reply.value;
     return reply.value;
   }
-  Status set_size(i64 bytes) override { return change(Kind::kSetSize, bytes); }
+  i64 least_size() const override { return least_size_; }
+  Status set_size(i64 bytes) override {
+    least_size_ = 0;
+    MERCUTIO_TRY(change(Kind::kSetSize, bytes));
+    least_size_ = bytes;
+    return ok_status();
+  }
   Status preallocate(i64 bytes) override { return change(Kind::kPreallocate, bytes); }
   Status settle() override {
     state_->forget_reads();
@@ -250,6 +259,7 @@ class RemoteFile final : public RemoteStorage {
   }
 
   std::shared_ptr<FileState> state_;
+  std::atomic<i64> least_size_;
   const Layout layout_;
   const bool readable_, writable_, keeps_writes_, reads_ahead_;
   Traits traits_;
@@ -326,7 +336,7 @@ Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& ses
   MERCUTIO_LET(const Reply reply, session->call(Kind::kOpen, std::move(message)));
   MERCUTIO_LET(const OpenReply opened, get_message<OpenReply>(reply.more));
   auto state = std::make_shared<FileState>(session, opened.handle);
-  return std::unique_ptr<Storage>(std::make_unique<RemoteFile>(std::move(state), opened, options));
+  return std::unique_ptr<Storage>(std::make_unique<RemoteFile>(std::move(state), opened, reply.value, options));
 }
 
 std::unique_ptr<Driver> make_driver() {

@@ -94,6 +94,7 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   opened.layout = file->storage->layout();
   MERCUTIO_LET(opened.handle, session.add_file(file));
   Reply reply;
+  if (const Result<i64> bytes = file->storage->size()) reply.value = *bytes;
   put_message(reply.more, opened);
   return reply;
 }

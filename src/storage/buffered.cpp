@@ -105,6 +105,7 @@ class Buffered final : public Storage {
     MERCUTIO_TRY(settle_here());
     return inner_->size();
   }
+  i64 least_size() const override { return inner_->least_size(); }
   Status set_size(i64 bytes) override {
     MERCUTIO_TRY(settle_here());
     return inner_->set_size(bytes);

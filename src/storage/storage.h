@@ -32,6 +32,7 @@ struct Traits {
   bool can_lock = true;                 // byte-range locks between processes work here
   bool visibility_immediate = true;     // other processes see data when write returns
   bool sparse_files = true;             // unwritten ranges read as zero and take no space
+  bool far = false;                     // on another cluster: a question there costs a round trip
   i64 block_bytes = 4096;               // preferred alignment
   std::string transfers = {};           // how `start` moves data: "threads", "io_uring"; empty: at once
 };
@@ -66,6 +67,8 @@ class Storage {
   virtual std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces);
 
   virtual Result<i64> size() = 0;
+  // The file has at least so many bytes, as far as this end knows without asking, and unless somebody else cuts it short.
+  virtual i64 least_size() const { return 0; }
   virtual Status set_size(i64 bytes) = 0;         // truncate or extend with a hole
   virtual Status preallocate(i64 bytes) = 0;      // size >= bytes afterwards, space allocated, content kept
   virtual Status sync() = 0;

@@ -14,25 +14,14 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr i64 kMs = 1'000'000;
 constexpr i64 kOneStreamBytes = 128 * KiB;   // transfers up to this size don't make more streams
-constexpr i64 kConnectMs = 10'000;           // TCP, TLS and hello together
-constexpr i64 kFirstRetryMs = 50, kLongestRetryMs = 2'000;
-constexpr i64 kGonePart = 6;                 // of the patience: so long nobody listens at the server's port, and it has ended
-constexpr i64 kIdleMs = 10'000;              // without open files for so long, the streams are closed
-constexpr i64 kCheckMs = 10;                 // between two looks at every request
 constexpr size_t kMostKnownTrees = 4096;
-constexpr i64 kMostDoubts = 2;               // handshakes that fail, before a client that was welcomed believes it
 constexpr i64 kMostTries = 3;                // of a request whose tree the server has forgotten
 constexpr size_t kMostRequests = 4096;       // under way; the server keeps their replies
 
 // A lock may have to be waited for. Nobody waits for an unlock, and one that never arrives would leave others waiting for ever.
 bool has_deadline(Kind kind) {
   return kind != Kind::kLock && kind != Kind::kUnlock;
-}
-
-bool changes_something(Kind kind) {
-  return kind != Kind::kRead && kind != Kind::kSize && kind != Kind::kChecksum;
 }
 
 std::string process_name() {
@@ -404,134 +393,6 @@ Status Session::take_reply(Lane& lane, const FrameHeader& header, ConstBytes pay
   guard.lock();
   requests_.erase(header.id);
   return ok_status();
-}
-
-// A stream is down: what was under way on it goes out again on another one, or on this one when it is back.
-void Session::broken(i64 index, const Error& error) {
-  Lane& lane = lanes_[static_cast<size_t>(index)];
-  lane.link.drop();
-  std::lock_guard guard(mutex_);
-  const bool was_ready = std::exchange(lane.ready, false);
-  lane.asleep = false;
-  lane.in_flight_bytes = 0;
-  lane.trees.clear();
-  lane.forgotten = 0;
-  for (auto& [id, request] : requests_)
-    if (request.lane == index) request.lane = -1;
-  returned_ = true;
-  last_trouble_ = error;
-  // A damaged handshake looks like another key; whose key was right before asks again.
-  const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || lane.link.retries >= kMostDoubts);
-  const bool refused_for_good = other_key || error.sys_errno == ESTALE;
-  const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT && error.sys_errno != EBUSY;
-  const bool others = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& other) { return other.ready; });
-  const bool gone = is_gone(lane);
-  if (!others && (refused_for_good || nobody_there || gone)) return die(explain(error));
-  if (!others && !needed()) {
-    left_idle_ = true;
-    return die(Error{ErrorClass::kIo, "the server closed an idle connection"});
-  }
-  counts_.reconnects += was_ready ? 1 : 0;
-  const i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(lane.link.retries++, 6));
-  lane.link.retry_at_ns = driven_ ? now_ns() + wait_ms * kMs : 0;
-  wake_all();
-}
-
-// A server's end is the end of its sessions: it need not be waited for as a link is, or a router. But whatever passes ports on may
-// be started anew.
-bool Session::is_gone(const Lane& lane) {
-  if (!lane.link.server_refused) {
-    refused_since_ns_ = 0;
-    return false;
-  }
-  if (refused_since_ns_ == 0) refused_since_ns_ = now_ns();
-  return now_ns() - refused_since_ns_ > connection_.patience_ms * kMs / kGonePart;
-}
-
-void Session::check_times(i64 now) {
-  std::lock_guard guard(mutex_);
-  if (dead_) return;
-  const bool contact = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.ready; });
-  if (!contact && needed() && now - last_contact_ns_ > connection_.patience_ms * kMs) return die(explain(last_trouble_));
-  if (needed()) last_needed_ns_ = now;
-  if (!contact && !needed()) last_contact_ns_ = now;
-  if (now - last_needed_ns_ > kIdleMs * kMs) {
-    left_idle_ = true;
-    return die(Error{ErrorClass::kIo, "the connection was closed because nothing used it"});
-  }
-  if (now - checked_ns_ < kCheckMs * kMs) return;
-  checked_ns_ = now;
-  check_deadlines(now);
-}
-
-void Session::check_deadlines(i64 now) {
-  for (auto at = requests_.begin(); at != requests_.end();) {
-    Request& request = at->second;
-    if (request.deadline_ns > now || request.busy) {
-      ++at;
-      continue;
-    }
-    const Error late = too_late(request);
-    const std::shared_ptr<Job> job = request.job;
-    const Part part = request.part;
-    give_back_credit(request);
-    if (changes_something(job->kind())) {
-      forgotten_.insert(at->first);
-      ++forgotten_ever_;
-    }
-    at = requests_.erase(at);
-    job->fail(part, late);
-    job->give_up(late);
-  }
-}
-
-void Session::check_silence(i64 index) {
-  Link& link = lanes_[static_cast<size_t>(index)].link;
-  if (link.state() == Link::State::kDown) return;
-  const i64 silent_ms = (now_ns() - link.last_heard_ns) / kMs;
-  const i64 limit_ms = link.ready() ? connection_.silence_ms : std::min(kConnectMs, connection_.silence_ms);
-  if (silent_ms > limit_ms) return broken(index, error_from_errno("the server is silent", ETIMEDOUT));
-  if (silent_ms <= connection_.silence_ms / 3 || link.ping_sent || !link.can_take()) return;
-  const Buffer ping = frame_of(Kind::kPing, 0, {});
-  link.outgoing().insert(link.outgoing().end(), ping.begin(), ping.end());
-  link.ping_sent = true;
-  if (const Status sent = link.flush(); !sent) broken(index, sent.error());
-}
-
-// What to do comes before the cause: Open MPI's texts end after 255 bytes.
-Error Session::explain(const Error& error) const {
-  Error result = error;
-  result.cls = error.cls == ErrorClass::kAccess ? ErrorClass::kAccess : ErrorClass::kIo;
-  const char* const advice = established_ ? " is lost, and with it perhaps what was not synced; run 'mercutio connect' again: "
-                                          : " can't be made; see whether mercutiod runs there, or run 'mercutio connect' again: ";
-  result.what = "the connection to " + connection_.host + advice + error.what + " (" + server_.address + " port " + std::to_string(server_.port) + ")";
-  result.offset = result.bytes = -1;
-  return result;
-}
-
-Error Session::too_late(const Request& request) const {
-  Error error{ErrorClass::kIo, "", ETIMEDOUT};
-  error.what = connection_.host + " did not answer a request to " + kind_name(request.job->kind()) + " within " +
-               std::to_string(connection_.timeout_ms / 1000) + " s (timeout_ms in the connection file)";
-  return error;
-}
-
-// From now on everything that comes fails with `error`; what waits, when the threads have stopped.
-void Session::die(const Error& error) {
-  if (!dead_) dead_ = error;
-  wake_all();
-}
-
-void Session::fail_everything() {
-  std::lock_guard guard(mutex_);
-  if (!dead_) dead_ = Error{ErrorClass::kIo, "the connection was closed"};
-  for (auto& [id, request] : requests_) {
-    request.job->fail(request.part, *dead_);
-    request.job->give_up(*dead_);
-  }
-  for (auto& job : jobs_) job->give_up(*dead_);
-  requests_.clear();
-  jobs_.clear();
 }
 
 }  // namespace mercutio::remote

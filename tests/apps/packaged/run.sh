@@ -37,7 +37,7 @@ saturne() {
     python3 "$here/saturne_mesh.py" "$scratch/cube.msh" &&
     "$programs/cs_preprocess" "$scratch/cube.msh" --out "$scratch/mesh_input" >/dev/null
 }
-abinit() { command=(abinit "$here/abinit.abi") files='*_DS*' && type -P abinit >/dev/null && [ -e /usr/share/abinit/psp ]; }
+abinit() { command=(abinit abinit.abi) inputs=("$here/abinit.abi") files='*_DS*' && type -P abinit >/dev/null && [ -e /usr/share/abinit/psp ]; }
 cp2k() { command=(cp2k.psmp -i "$here/cp2k.inp" -o log) files='*.cube' && type -P cp2k.psmp >/dev/null; }
 
 seconds() { date +%s.%N; }

@@ -72,7 +72,12 @@ ROMIO_SKIP = {"large_file", "large_array", "coll_perf"}   # gigabytes
 
 
 def without_removed_names(text):
-    """Open MPI's mpi.h refuses the names MPI-3 removed; MPI_Type_create_resized does the same as an MPI_LB and an MPI_UB."""
+    """Open MPI's mpi.h refuses the names MPI-3 removed; MPI_Type_create_resized does the same as an MPI_LB and an MPI_UB. Others
+    lack what ROMIO called its requests before MPI-2.2."""
+    return re.sub(r"\bMPIO_(Request|Wait|Test)\b", r"MPI_\1", without_bounds(text))
+
+
+def without_bounds(text):
     return re.sub(
         r"b\[0\] = b\[1\] = b\[2\] = 1;\s*d\[0\] = 0;\s*d\[1\] = (.*?);\s*d\[2\] = (.*?);\s*"
         r"t\[0\] = MPI_LB;\s*t\[1\] = (.*?);\s*t\[2\] = MPI_UB;\s*(?:/\*.*?\*/\s*)?MPI_Type_create_struct\(3, b, d, t, &(\w+)\);",

@@ -4,6 +4,7 @@
 
 #include "api/handles.h"
 #include "api/process.h"
+#include "mpi/abi_numbers.h"
 #include "mpi/real.h"
 
 namespace mercutio {
@@ -67,19 +68,11 @@ static int die(MPI_Comm comm, int code) {
 }
 
 static bool is_errors_abort(MPI_Errhandler handle) {
-#ifdef MPI_ERRORS_ABORT
-  return handle == MPI_ERRORS_ABORT;
-#elif defined(OPEN_MPI)
-  // The header this is built with may be older than the MPI it meets.
-  static void* const address = real_symbol("ompi_mpi_errors_abort");
-  return address && handle == static_cast<MPI_Errhandler>(address);
-#else
-  return false;
-#endif
+  return handle != MPI_ERRHANDLER_NULL && handle == abi_numbers().errors_abort;
 }
 
 int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const {
-  if (code == MPI_SUCCESS || handle == MPI_ERRORS_RETURN) return code;
+  if (code == MPI_SUCCESS || handle == abi_numbers().errors_return) return code;
   if (handle == MPI_ERRORS_ARE_FATAL) return die(MPI_COMM_WORLD, code);
   if (is_errors_abort(handle)) return die(comm, code);
   Entry entry{};

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "mpi/abi_numbers.h"
+
 namespace mercutio {
 
 Handles::Handles() : by_number_{MPI_FILE_NULL} {}
@@ -54,7 +56,7 @@ MPI_File Handles::from_fortran(Fint number) const {
 
 MPI_Errhandler Handles::default_errhandler() const {
   std::lock_guard lock(mutex_);
-  return default_;
+  return default_ != MPI_ERRHANDLER_NULL ? default_ : abi_numbers().errors_return;
 }
 
 void Handles::set_default_errhandler(MPI_Errhandler handler) {

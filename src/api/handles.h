@@ -17,7 +17,7 @@ struct OpenHandle {
   std::unique_ptr<File> file;
   MPI_Comm comm = MPI_COMM_NULL;             // the library's duplicate, not owned
   int amode = 0;
-  MPI_Errhandler errhandler = MPI_ERRORS_RETURN;
+  MPI_Errhandler errhandler = MPI_ERRHANDLER_NULL;   // set when it is added
   // The view's types where they are predefined; MPI_DATATYPE_NULL: made again for get_view.
   MPI_Datatype etype = MPI_BYTE, filetype = MPI_BYTE;
 
@@ -44,7 +44,7 @@ class Handles {
   mutable std::mutex mutex_;
   std::unordered_map<MPI_File, Fint> number_of_;
   std::vector<MPI_File> by_number_;   // index = Fortran number
-  MPI_Errhandler default_ = MPI_ERRORS_RETURN;
+  MPI_Errhandler default_ = MPI_ERRHANDLER_NULL;   // MPI_ERRORS_RETURN, whose number the MPI knows when it is initialised
 };
 
 }  // namespace mercutio

@@ -3,6 +3,7 @@
 
 #include "api/call.h"
 #include "api/export.h"
+#include "mpi/abi_numbers.h"
 #include "mpi/decode.h"
 #include "mpi/encode.h"
 #include "mpi/info.h"
@@ -29,14 +30,13 @@ Result<MPI_Datatype> handle_of(MPI_Datatype named, const TypeSpec& spec) {
   return named != MPI_DATATYPE_NULL ? Result<MPI_Datatype>(named) : encode(spec);
 }
 
-Whence whence_of(int whence) {
-  if (whence == MPI_SEEK_CUR) return Whence::kCurrent;
-  return whence == MPI_SEEK_END ? Whence::kEnd : Whence::kSet;
+Result<Whence> whence_of(int whence) {
+  const AbiNumbers& numbers = abi_numbers();
+  if (whence == numbers.seek_set) return Whence::kSet;
+  if (whence == numbers.seek_current) return Whence::kCurrent;
+  if (whence == numbers.seek_end) return Whence::kEnd;
+  return Error{ErrorClass::kArg, "whence is none of MPI_SEEK_SET, MPI_SEEK_CUR, MPI_SEEK_END"};
 }
-
-bool is_whence(int whence) { return whence == MPI_SEEK_SET || whence == MPI_SEEK_CUR || whence == MPI_SEEK_END; }
-
-Error whence_error() { return Error{ErrorClass::kArg, "whence is none of MPI_SEEK_SET, MPI_SEEK_CUR, MPI_SEEK_END"}; }
 
 template <class Extent>
 int type_extent(MPI_File file, const char* name, MPI_Datatype type, Extent* extent) {
@@ -72,14 +72,16 @@ MERCUTIO_MPI_FUNCTION(int, File_get_view, (MPI_File file, MPI_Offset* displaceme
 }
 
 MERCUTIO_MPI_FUNCTION(int, File_seek, (MPI_File file, MPI_Offset offset, int whence)) {
-  return run_on_file(file, "MPI_File_seek", [&](OpenHandle& handle) {
-    return is_whence(whence) ? handle.file->seek(offset, whence_of(whence)) : Status(whence_error());
+  return run_on_file(file, "MPI_File_seek", [&](OpenHandle& handle) -> Status {
+    MERCUTIO_LET(const Whence from, whence_of(whence));
+    return handle.file->seek(offset, from);
   });
 }
 
 MERCUTIO_MPI_FUNCTION(int, File_seek_shared, (MPI_File file, MPI_Offset offset, int whence)) {
-  return run_on_file(file, "MPI_File_seek_shared", [&](OpenHandle& handle) {
-    return is_whence(whence) ? handle.file->seek_shared(offset, whence_of(whence)) : Status(whence_error());
+  return run_on_file(file, "MPI_File_seek_shared", [&](OpenHandle& handle) -> Status {
+    MERCUTIO_LET(const Whence from, whence_of(whence));
+    return handle.file->seek_shared(offset, from);
   });
 }
 

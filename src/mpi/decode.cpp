@@ -3,8 +3,9 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "mpi/named_types.h"
 #include "base/page_allocator.h"
+#include "mpi/abi_numbers.h"
+#include "mpi/named_types.h"
 #include "mpi/real.h"
 
 namespace mercutio {
@@ -252,7 +253,7 @@ bool is_committed(MPI_Datatype type) {
   static const MPI_Comm probe = [] {
     MPI_Comm made = MPI_COMM_NULL;
     PMPI_Comm_dup(MPI_COMM_SELF, &made);
-    PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    PMPI_Comm_set_errhandler(made, abi_numbers().errors_return);
     return made;
   }();
   char nothing = 0;   // never read: nobody receives

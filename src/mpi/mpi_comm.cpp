@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/yielding.h"
+#include "mpi/abi_numbers.h"
 #include "mpi/mpi_segment.h"
 #include "mpi/numa.h"
 #include "mpi/shared_slots.h"
@@ -130,7 +131,7 @@ Result<DuplicateRef> duplicate(MPI_Comm user) {
   // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
   int code = PMPI_Comm_split(user, 0, dup->rank, &dup->comm);
   if (code != MPI_SUCCESS) return comm_error("MPI_Comm_split", code);
-  PMPI_Comm_set_errhandler(dup->comm, MPI_ERRORS_RETURN);
+  PMPI_Comm_set_errhandler(dup->comm, abi_numbers().errors_return);
   divide_tags(*dup);
   find_topology(*dup);
   find_grid(*dup, user);

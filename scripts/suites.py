@@ -159,7 +159,7 @@ def main():
     results, keys = load(), []
     for name in args.mpi.split(","):
         if name not in mpis:
-            print(f"suites: {name} is not installed, left out (scripts/setup.sh suites)")
+            print(f"suites: {name} is not installed, left out (scripts/setup.sh check)")
             continue
         check_active(mpis[name], args.lib)
         keys += [run_both(mpis[name], case, args, results) for case in cases(mpis[name], args.suite.split(","))

@@ -88,7 +88,7 @@ def wheel_compiler(name, base, library, flags=()):
 
 
 def wheel_mpis():
-    """PyPI's MPI builds. Found where scripts/setup.sh suites puts them."""
+    """PyPI's MPI builds. Found where scripts/setup.sh check puts them."""
     found = {}
     for name in TITLES:
         base = WHEELS / name

@@ -2,8 +2,9 @@
 // generalized requests, which nonblocking file accesses are, as MPI 13.2 says:
 // - MPI_Waitall ends the program when it finds a null request beside one that is not complete yet, so null requests are left
 //   out of the list that it gets;
-// - the error of one stands in its status as an error of class MPI_ERR_OTHER. So query_access leaves it in the tag as well,
-//   which means nothing in the status of a file access, and it is put right here.
+// - the error of one stands in its status as an error of class MPI_ERR_OTHER, or not at all (MPI_Waitsome of MPICH 5 and Intel
+//   MPI). So query_access leaves it in the tag as well, which means nothing in the status of a file access, and it is put right
+//   here.
 // - MPI_Request_get_status doesn't ask a generalized request to get on, as MPI_Test does, so MPI is told here what is over.
 // Cost: a look at each handle, a copy of the list where there are null ones, and a look at each status after an error.
 #include <algorithm>
@@ -26,8 +27,9 @@ int with_errors_of_accesses(int result, int count, MPI_Status* statuses) {
   if (result == MPI_SUCCESS || statuses == MPI_STATUSES_IGNORE || class_of(result) != MPI_ERR_IN_STATUS) return result;
   for (int i = 0; i < count; ++i) {
     MPI_Status& status = statuses[i];
-    if (status.MPI_ERROR == MPI_SUCCESS || status.MPI_SOURCE != MPI_UNDEFINED || status.MPI_TAG == MPI_UNDEFINED) continue;
-    if (class_of(status.MPI_ERROR) != MPI_ERR_OTHER || mercutio::process().codes.text_of(status.MPI_TAG).empty()) continue;
+    if (status.MPI_SOURCE != MPI_UNDEFINED || status.MPI_TAG == MPI_UNDEFINED) continue;
+    const int cls = class_of(status.MPI_ERROR);
+    if ((cls != MPI_ERR_OTHER && cls != MPI_SUCCESS) || mercutio::process().codes.text_of(status.MPI_TAG).empty()) continue;
     status.MPI_ERROR = status.MPI_TAG;
     status.MPI_TAG = MPI_UNDEFINED;
   }

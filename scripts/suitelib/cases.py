@@ -119,26 +119,28 @@ def mpi4py_cases(mpi):
     if not (target / "test_io_unskipped.py").exists():
         shutil.copytree(SRC / "mpi4py/test", target, dirs_exist_ok=True)
         (target / "test_io_unskipped.py").write_text(unskip_io((target / "test_io.py").read_text()))
-    env = {"PYTHONPATH": str(WHEELS / "mpi4py"), **mpi.env} if mpi.name.endswith("-wheel") else mpi4py_from_source(mpi)
+    in_wheel = mpi.name.endswith("-wheel") and not mpi.name.endswith("-abi-wheel")
+    env = {"PYTHONPATH": str(WHEELS / "mpi4py"), **mpi.env} if in_wheel else mpi4py_from_source(mpi)
     for test in MPI4PY_TESTS:
         for ranks in (2,) if mpi.name.endswith("-wheel") else (1, 3):
             yield Case("mpi4py", test, ranks, [sys.executable, "-m", "unittest", "-v", test], target, env, judge_unittest, 900)
 
 
 def mpi4py_from_source(mpi):
-    """Built for a Debian MPI: Debian's own package is for Open MPI only, and older. From a copy of the source of its own: what
-    setuptools leaves in a tree is taken for the next build, whatever compiler that has."""
+    """Built for a Debian MPI, as Debian's own package is for Open MPI only, and older; and for the MPI-5 ABI, which its wheel doesn't
+    know. From a copy of the source of its own: what setuptools leaves in a tree is taken for the next build, whatever compiler that
+    has."""
     target, source = WORK / mpi.name / "mpi4py", WORK / mpi.name / "mpi4py-source"
     if not (target / "complete").exists():
         for folder in (target, source):
             shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(SRC / "mpi4py", source, ignore=shutil.ignore_patterns("build"))
         compiler = shutil.which(mpi.compiler)
-        env = dict(os.environ, MPICC=compiler, MPI4PY_BUILD_MPICC=compiler)
+        env = dict(os.environ, **mpi.env, MPICC=compiler, MPI4PY_BUILD_MPICC=compiler)
         sh([sys.executable, "-m", "pip", "install", "--no-deps", "--no-cache-dir", "--target", target, source], env=env,
            log=WORK / mpi.name / "mpi4py.log")
         (target / "complete").touch()
-    return {"PYTHONPATH": str(target)}
+    return {**mpi.env, "PYTHONPATH": str(target), "MPI4PY_MPIABI": "", "MPI4PY_LIBMPI": ""}
 
 
 # ---- PnetCDF -----------------------------------------------------------------------------------------------------------------
@@ -148,10 +150,11 @@ def build_pnetcdf(mpi):
     if not (build / "built").exists():
         build.mkdir(parents=True, exist_ok=True)
         log = WORK / mpi.name / "pnetcdf.log"
+        env = dict(os.environ, **mpi.env)
         sh([SRC / "pnetcdf/configure", "--disable-cxx", "--disable-fortran", "--with-mpi=/usr", f"MPICC={mpi.compiler}"], cwd=build,
-           log=log)
+           env=env, log=log)
         for target in ("all", "tests"):
-            sh(["make", "-j2", target], cwd=build, log=log)
+            sh(["make", "-j2", target], cwd=build, env=env, log=log)
         (build / "built").touch()
     return build
 
@@ -234,11 +237,10 @@ SUITES = {"romio": romio_cases, "mpich": mpich_cases, "mpi4py": mpi4py_cases, "p
 
 
 def suites_of(mpi):
-    """The wheels have no Fortran, and Debian's HDF5 isn't built for them. mpi4py's wheel knows their own ABIs."""
+    """The wheels have no Fortran, and Debian's HDF5 isn't built for them."""
     if not mpi.name.endswith("-wheel"):
         return SUITES
-    own = ["romio", "mpich"] if mpi.compiler else []
-    return own if mpi.name.endswith("-abi-wheel") else [*own, "mpi4py"]
+    return ["romio", "mpich", "mpi4py", "pnetcdf"] if mpi.compiler else ["mpi4py"]
 
 
 def cases(mpi, suites):

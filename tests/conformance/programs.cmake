@@ -1,3 +1,22 @@
+# mercutio_c_programs(folder programs COMPILE words... LINK words...): every C program of this folder, built into `folder` by these
+# words; `programs` becomes their paths.
+function(mercutio_c_programs folder result)
+  cmake_parse_arguments(PARSE_ARGV 2 words "" "" "COMPILE;LINK")
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.h ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  file(MAKE_DIRECTORY ${folder})
+  set(programs)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_custom_command(OUTPUT ${folder}/${name}
+      COMMAND ${words_COMPILE} -std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-deprecated-declarations -I${CMAKE_SOURCE_DIR}/tests/conformance
+              ${source} -o ${folder}/${name} ${words_LINK} -ldl -lpthread
+      DEPENDS ${source} ${headers} VERBATIM)
+    list(APPEND programs ${folder}/${name})
+  endforeach()
+  set(${result} ${programs} PARENT_SCOPE)
+endfunction()
+
 # mercutio_mpi_programs(suite mpi): every C and Fortran program of this folder, built with that MPI's compiler wrappers into
 # <build>/tests/<suite>/<mpi>/. They are plain MPI programs and link nothing of ours.
 function(mercutio_mpi_programs suite mpi)
@@ -7,20 +26,9 @@ function(mercutio_mpi_programs suite mpi)
   if(NOT MPICC_${mpi} OR NOT MPIRUN_${mpi})
     return()
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
   file(GLOB fortran CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.f ${CMAKE_CURRENT_SOURCE_DIR}/*.f90)
-  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.h ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${mpi})
-  file(MAKE_DIRECTORY ${folder})
-  set(programs)
-  foreach(source IN LISTS sources)
-    get_filename_component(name ${source} NAME_WE)
-    add_custom_command(OUTPUT ${folder}/${name}
-      COMMAND ${MPICC_${mpi}} -std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-deprecated-declarations
-              -I${CMAKE_SOURCE_DIR}/tests/conformance ${source} -o ${folder}/${name} -ldl -lpthread
-      DEPENDS ${source} ${headers} VERBATIM)
-    list(APPEND programs ${folder}/${name})
-  endforeach()
+  mercutio_c_programs(${folder} programs COMPILE ${MPICC_${mpi}})
   if(MPIFORT_${mpi})
     foreach(source IN LISTS fortran)
       get_filename_component(name ${source} NAME_WE)

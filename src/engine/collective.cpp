@@ -85,8 +85,10 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
   }
   if (file.comm->rank() == 0) {
     if (reads(access) && should_know_size(file)) {
-      const bool asks_later = file.storage->traits().far;
-      (asks_later ? entry.least_bytes : entry.file_bytes) = asks_later ? file.storage->least_size() : size_or_unknown(*file.storage);
+      if (file.storage->traits().far)
+        entry.least_bytes = file.storage->least_size();
+      else
+        entry.file_bytes = size_or_unknown(*file.storage);
     }
     const Layout layout = layout_of(file);
     entry.stripe_bytes = layout.stripe_bytes;

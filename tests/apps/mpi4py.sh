@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # mpi4py's one wheel through Mercutio under every MPI that is here: both of the distribution's and those of
-# `scripts/setup.sh suites`. 77 where the wheel or every MPI is missing.
+# `scripts/setup.sh check`. 77 where the wheel or every MPI is missing.
 set -euo pipefail
 : "${MERCUTIO:?}"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -8,7 +8,7 @@ root="$(cd "$here/../.." && pwd)"
 wheels="$root/third_party/wheels"
 python="$root/.venv/bin/python"
 [ -d "$wheels/mpi4py" ] && "$python" -c 'import numpy' 2>/dev/null || {
-  echo "skipped: no mpi4py wheel or no numpy here; scripts/setup.sh suites brings them"
+  echo "skipped: no mpi4py wheel or no numpy here; scripts/setup.sh check brings them"
   exit 77
 }
 unset MERCUTIO_HINTS MERCUTIO_DISABLE ROMIO_HINTS LD_PRELOAD

@@ -69,7 +69,8 @@ typedef struct Case {
 typedef struct {
   const char *dir, *patterns, *after, *skip, *hints[kMaxHints];
   i64 bytes;
-  int repetitions, limit_seconds, hint_count, full, seed, no_shares;
+  double limit_seconds;
+  int repetitions, hint_count, full, seed, no_shares;
 } Options;
 
 typedef struct {
@@ -146,7 +147,7 @@ void print_bandwidth(const char* name, const char* operation, const Layout* layo
                      const Totals* total);
 void print_limit(i64 bytes, const double limit[2]);
 void print_latency(const char* name, i64 calls, double seconds, i64 errors);
-void arm(int seconds);
+void arm(const Run* run);
 void disarm(void);
 
 #endif

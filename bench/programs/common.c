@@ -18,7 +18,7 @@ int take_option(Options* options, const char* word, const char* value) {
   if (strcmp(word, "--dir") == 0)
     options->dir = value;
   else if (strcmp(word, "--limit") == 0)
-    options->limit_seconds = atoi(value);
+    options->limit_seconds = atof(value);
   else if (strcmp(word, "--seed") == 0)
     options->seed = atoi(value);
   else if (strcmp(word, "--hint") == 0 && strchr(value, '=') && options->hint_count < kMaxHints)

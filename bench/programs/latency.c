@@ -121,7 +121,7 @@ int run_latency(const char* name, const Run* run) {
   if (run->rank == 0) unlink(l->path), print_begin(name, "latency");
   for (int i = 0; i < kCalls; ++i) l->words[i] = record(i, run->rank);
   MPI_Barrier(run->members);
-  arm(run->options->limit_seconds);
+  arm(run);
   double seconds;
   if (which == 3) {
     seconds = opens(l);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -62,12 +63,19 @@ static void on_alarm(int signal_number) {
   _exit(3);
 }
 
-void arm(int seconds) {
-  if (seconds <= 0) return;
+static void set_clock(double seconds) {
+  struct itimerval clock = {{0, 0}, {(time_t)seconds, (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)}};
+  setitimer(ITIMER_REAL, &clock, NULL);
+}
+
+// Rank 0 goes first, so that "timeout" comes behind the "begin" it printed: launchers keep the order of one rank's lines.
+void arm(const Run* run) {
+  const double limit = run->options->limit_seconds, grace = run->rank == 0 ? 0 : 5;
+  if (limit <= 0) return;
   signal(SIGALRM, on_alarm);
-  alarm((unsigned)seconds);
+  set_clock(limit + grace);
 }
 
 void disarm(void) {
-  alarm(0);
+  set_clock(0);
 }

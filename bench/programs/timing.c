@@ -182,13 +182,13 @@ int run_case(const Case* self, const Run* run, Halves halves) {
   char* buffer = must_alloc(layout.memory_bytes);
   Check check = {0, 0};
   i64 bad = 0;
-  int root = run->rank == 0, seconds = run->options->limit_seconds;
+  int root = run->rank == 0;
   remove_files(self, run, &layout);
   if (!halves.skip_write) {
     fill_memory(&layout, buffer, run->salt);
     if (root) print_begin(self->name, "write");
     MPI_Barrier(run->members);
-    arm(seconds);
+    arm(run);
     Times times = measure(self, run, &layout, buffer, 1);
     disarm();
     check = check_files(self, run, &layout);
@@ -206,7 +206,7 @@ int run_case(const Case* self, const Run* run, Halves halves) {
   poison(buffer, layout.memory_bytes);
   if (root) print_begin(self->name, "read");
   MPI_Barrier(run->members);
-  arm(seconds);
+  arm(run);
   Times times = measure(self, run, &layout, buffer, 0);
   disarm();
   check = (Check){sum(run, check_memory(&layout, buffer, run->salt)), 0};

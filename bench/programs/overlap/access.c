@@ -155,7 +155,7 @@ static void prepare(Setup* setup) {
     check_mpi(MPI_File_seek_shared(a->file, 0, MPI_SEEK_SET), "seek_shared");
   }
   MPI_Barrier(setup->run->members);
-  arm(setup->run->options->limit_seconds);
+  arm(setup->run);
 }
 
 static i64 check(Setup* setup) {

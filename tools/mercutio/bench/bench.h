@@ -21,7 +21,8 @@ struct BenchOptions {
   std::string json_file, plot_file, from_file;
   std::string shim = "auto";  // against busy polling; none, or a path
   std::uint64_t bytes = 0;    // 0: the program's default
-  int ranks = 4, repetitions = 3, limit_seconds = 60, seed = 1;
+  double limit_seconds = 60;  // of one access
+  int ranks = 4, repetitions = 3, seed = 1;
   bool quick = false, full = false;
 };
 

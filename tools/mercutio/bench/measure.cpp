@@ -116,8 +116,8 @@ class Runner {
     if (options_.bytes > 0) line.insert(line.end(), {"--bytes", std::to_string(options_.bytes)});
     if (!place.after.empty()) line.insert(line.end(), {"--after", place.after});
     if (!left_out_[contender].empty()) line.insert(line.end(), {"--skip", left_out_[contender]});
-    const int most = 60 + static_cast<int>(group.cases.size()) * 2 * (options_.limit_seconds + 20);
-    const Output output = capture(line, most);
+    const double most = 60 + static_cast<double>(group.cases.size()) * 2 * (options_.limit_seconds + 20);
+    const Output output = capture(line, static_cast<int>(most));
     Launch launch = read_lines(output.text, contender);
     if (!launch.done) {
       result_.troubles.push_back(field_.contenders[contender].name() + " " + launch.begun + ": " +

@@ -11,7 +11,7 @@
 namespace mercutio::tool {
 namespace {
 
-enum { kAccesses = 16, kGraceSeconds = 300 };
+constexpr double kAccesses = 16, kGraceSeconds = 300;
 
 // Times by case; ordered as the program prints them.
 struct Samples {
@@ -149,7 +149,7 @@ class Runner {
                 {"--dir", directory_, "--calls", calls, "--bytes", std::to_string(common.bytes), "--limit",
                  std::to_string(common.limit_seconds), "--seed", std::to_string(common.seed * 1000 + repetition)});
     line.insert(line.end(), more.begin(), more.end());
-    const Output output = capture(line, kGraceSeconds + kAccesses * common.limit_seconds);
+    const Output output = capture(line, static_cast<int>(kGraceSeconds + kAccesses * common.limit_seconds));
     bool done = false, timed_out = false;
     for (const std::string& text : split(output.text, '\n')) {
       const FlatJson values = parse_flat_json(text);

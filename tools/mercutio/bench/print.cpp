@@ -29,7 +29,7 @@ void print_bandwidths(const Field& field, const Report& report) {
   for (const Row& row : report.rows) {
     if (row.point.operation == "latency") continue;
     const Sample& median = row.median;
-    const std::string total = (row.timed_out ? ">" : "") + fixed(median.seconds, row.timed_out ? 0 : 4);
+    const std::string total = (row.timed_out ? ">" : "") + fixed(median.seconds, row.timed_out && median.seconds >= 1 ? 0 : 4);
     const std::string bandwidth = row.timed_out || row.died ? "-" : fixed(row.bandwidth, 2);
     std::printf("%-22s %-5s %-23s %11s %8.4f %8.4f %8.4f %8.4f %9s %6s %7s %7s%s\n", row.point.name.c_str(),
                 row.point.operation.c_str(), field.contenders[row.contender].name().c_str(), bandwidth.c_str(),

@@ -9,13 +9,17 @@
 
 enum { kCalls = 200, kOpens = 40 };
 
-const char* const kLatencies[] = {"latency-write_at_all",
-                                  "latency-read_at_all",
-                                  "latency-set_view",
-                                  "latency-open-close",
-                                  "latency-write_shared",
-                                  "latency-write_ordered",
-                                  NULL};
+enum { kWriteAtAll, kReadAtAll, kIwriteAtAll, kIreadAtAll, kSetView, kOpenClose, kWriteShared, kWriteOrdered };
+
+const char* const kLatencies[] = {[kWriteAtAll] = "latency-write_at_all",
+                                  [kReadAtAll] = "latency-read_at_all",
+                                  [kIwriteAtAll] = "latency-iwrite_at_all",
+                                  [kIreadAtAll] = "latency-iread_at_all",
+                                  [kSetView] = "latency-set_view",
+                                  [kOpenClose] = "latency-open-close",
+                                  [kWriteShared] = "latency-write_shared",
+                                  [kWriteOrdered] = "latency-write_ordered",
+                                  [kWriteOrdered + 1] = NULL};
 
 typedef struct {
   const Run* run;
@@ -24,14 +28,24 @@ typedef struct {
   u64 words[kCalls];  // what this rank wrote in each call
 } Latency;
 
-static void small_collective(Latency* l, int write) {
+// The nonblocking ones are waited for at once.
+static void small_collectives(Latency* l, int which) {
   MPI_Status status;
+  MPI_Request request = MPI_REQUEST_NULL;
   for (int i = 0; i < kCalls; ++i) {
     MPI_Offset offset = ((MPI_Offset)i * l->run->ranks + l->run->rank) * kWord;
-    int code = write ? MPI_File_write_at_all(l->file, offset, &l->words[i], 1, MPI_UINT64_T, &status)
-                     : MPI_File_read_at_all(l->file, offset, &l->words[i], 1, MPI_UINT64_T, &status);
+    u64* word = &l->words[i];
+    int code = which == kWriteAtAll    ? MPI_File_write_at_all(l->file, offset, word, 1, MPI_UINT64_T, &status)
+               : which == kReadAtAll   ? MPI_File_read_at_all(l->file, offset, word, 1, MPI_UINT64_T, &status)
+               : which == kIwriteAtAll ? MPI_File_iwrite_at_all(l->file, offset, word, 1, MPI_UINT64_T, &request)
+                                       : MPI_File_iread_at_all(l->file, offset, word, 1, MPI_UINT64_T, &request);
     check_mpi(code, "small collective access");
+    check_mpi(MPI_Wait(&request, &status), "wait for a small collective access");
   }
+}
+
+static int reads(int which) {
+  return which == kReadAtAll || which == kIreadAtAll;
 }
 
 static void set_views(Latency* l) {
@@ -104,9 +118,9 @@ static i64 wrong_words_read(const Latency* l) {
 static double timed_calls(Latency* l, int which) {
   MPI_Barrier(l->run->members);
   double begin = MPI_Wtime();
-  if (which <= 1) small_collective(l, which == 0);
-  if (which == 2) set_views(l);
-  if (which >= 4) appends(l, which == 5);
+  if (which <= kIreadAtAll) small_collectives(l, which);
+  if (which == kSetView) set_views(l);
+  if (which >= kWriteShared) appends(l, which == kWriteOrdered);
   return MPI_Wtime() - begin;
 }
 
@@ -123,23 +137,24 @@ int run_latency(const char* name, const Run* run) {
   MPI_Barrier(run->members);
   arm(run);
   double seconds;
-  if (which == 3) {
+  if (which == kOpenClose) {
     seconds = opens(l);
   } else {
     open_again(l, MPI_MODE_CREATE | MPI_MODE_RDWR);
-    if (which == 1) small_collective(l, 1), memset(l->words, 0, sizeof l->words);
+    if (reads(which)) small_collectives(l, kWriteAtAll), memset(l->words, 0, sizeof l->words);
     seconds = timed_calls(l, which);
     check_mpi(MPI_File_close(&l->file), "close");
   }
   disarm();
   MPI_Barrier(run->members);
-  if (which == 1) wrong = wrong_words_read(l);
-  if (run->rank == 0 && (which == 0 || which >= 4)) wrong = wrong_records(l, which == 4);
+  if (reads(which)) wrong = wrong_words_read(l);
+  const int writes = which == kWriteAtAll || which == kIwriteAtAll || which >= kWriteShared;
+  if (run->rank == 0 && writes) wrong = wrong_records(l, which == kWriteShared);
   i64 all_wrong;
   double worst;
   MPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT64_T, MPI_SUM, run->members);
   MPI_Allreduce(&seconds, &worst, 1, MPI_DOUBLE, MPI_MAX, run->members);
-  if (run->rank == 0) print_latency(name, which == 3 ? kOpens : kCalls, worst, all_wrong), unlink(l->path);
+  if (run->rank == 0) print_latency(name, which == kOpenClose ? kOpens : kCalls, worst, all_wrong), unlink(l->path);
   MPI_Barrier(run->members);
   free(l);
   return all_wrong != 0;

@@ -145,13 +145,14 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
 
 // Where the MPI can be told how to wait for a generalized request (MPICH's extension), a rank that waits moves the data
 // itself, or sleeps until the progress thread has; otherwise it spins on the core that thread needs. A look that follows the one
-// before at once is taken for waiting: MPI_Wait and MPI_Test are not told apart. The probe keeps other communication going.
+// before, or the start, at once is taken for waiting: MPI_Wait and MPI_Test are not told apart. The probe keeps other communication going.
 constexpr auto kAtOnce = std::chrono::microseconds(100), kNap = std::chrono::microseconds(100);
 
 bool nap(PendingAccess& pending) {
+  if (pending.access->wait_for(kNap)) return true;
   int found = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
-  return pending.access->wait_for(kNap);
+  return pending.access->done();
 }
 
 int poll_access(void* state, MPI_Status*) {
@@ -202,6 +203,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     auto started = handle.file->start(make_call(row, offset, buffer), [pending](const Result<i64>& moved) { complete_access(pending, moved); });
     if (started) {
       pending->access = std::move(*started);
+      pending->last_look = std::chrono::steady_clock::now();
       pending->given.store(true, std::memory_order_release);
       *request = mine;
       process().postponed.run();

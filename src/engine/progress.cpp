@@ -107,7 +107,7 @@ class Started final : public Request {
     return changed_.wait_until(lock, end, over);
   }
 
-  static constexpr i64 kBriefly = 28;   // 50 microseconds, as MPI_Test may be what looks and waits a moment
+  static constexpr i64 kBriefly = 44;   // 50 microseconds, as MPI_Test may be what looks and waits a moment
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
   const std::function<void(i64)> rest_;
@@ -141,8 +141,9 @@ class ProgressThread final : public Progress {
 
   RequestRef start(Undertaking undertaking) override {
     const HabitRef habit = undertaking.sends ? nullptr : habit_;
-    const bool leave = habit && habit->waits_at_once();
+    const bool leave = habit && habit->waits_at_once(), go_ahead = leave && undertaking.brief;
     auto started = std::make_shared<Started>(std::move(undertaking), habit);
+    if (go_ahead && started->drive() == Started::Driven::kEnded) return started;   // as the wait would
     std::lock_guard lock(mutex_);
     active_.push_back(started);
     any_.store(true, std::memory_order_release);
@@ -159,6 +160,7 @@ class ProgressThread final : public Progress {
     std::vector<StartedRef> mine;
     {
       std::lock_guard lock(mutex_);
+      forget_ended();
       std::copy_if(active_.begin(), active_.end(), std::back_inserter(mine), [](const StartedRef& one) { return one->by_waiters(); });
     }
     for (const StartedRef& one : mine) {
@@ -186,12 +188,16 @@ class ProgressThread final : public Progress {
     }
   }
 
+  void forget_ended() {   // holds the lock
+    std::erase_if(active_, [](const StartedRef& one) { return one->done(); });
+    any_.store(!active_.empty(), std::memory_order_release);
+  }
+
   // Those that the thread is to drive now; false: there is nothing left to do, ever. Sleeps where there are none.
   bool choose(std::vector<StartedRef>& mine) {
     mine.clear();
     std::unique_lock lock(mutex_);
-    std::erase_if(active_, [](const StartedRef& one) { return one->done(); });
-    any_.store(!active_.empty(), std::memory_order_release);
+    forget_ended();
     if (active_.empty() && ending_) return false;
     const Clock::time_point now = Clock::now();
     for (const StartedRef& one : active_) {

@@ -137,6 +137,7 @@ Result<i64> OpenFile::access(const AccessCall& call) {
 
 // Collective accesses of ranks that all share memory do without messages, unless a hint asks for what needs them.
 bool OpenFile::sends_messages(const Hints& hints) const {
+  if (comm_->size() == 1) return false;
   return !arena_ || !arena_->whole() || hints.mercutio_exchange == "messages" || hints.mercutio_throttle > 0;
 }
 
@@ -154,18 +155,22 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
     if (on_done) on_done(result);
     in_flight->leave(tag);
   };
-  const bool sends = operation->collective && sends_messages(operation->hints->values);
+  const bool sends = operation->collective && sends_messages(operation->hints->values), brief = is_brief(*operation);
   const i64 start_ns = trace_time();
-  RequestRef request = context_.progress->start({perform(std::move(operation)), sends, std::move(ended), comm_->rest()});
+  RequestRef request = context_.progress->start({perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief});
   trace_since(TraceKind::kBlocked, start_ns);
   return request;
+}
+
+// What the rank itself moves takes less time than to hand it to a thread.
+bool OpenFile::is_brief(const Operation& operation) const {
+  constexpr i64 kMostBytes = 64 * KiB;
+  return !operation.atomic && operation.file_bytes <= kMostBytes && !watch_.waits();
 }
 
 // A short access of one rank takes less time than handing it to a thread and completing its request from there, which has
 // to wait for the message-passing library's lock (seconds under MPICH 4.0 with busy cores), unless the storage makes its callers
 // wait. Its errors come from the call itself, through the file's error handler.
-static constexpr i64 kAtOnceBytes = 64 * KiB;
-
 // An Error returned here means that there is no request and on_done is never called.
 Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(const Result<i64>&)> on_done) {
   MERCUTIO_TRY(check_mode(call));
@@ -176,9 +181,9 @@ Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(co
     if (call.collective) launch(std::move(operation), nullptr);
     return std::move(entry).error();
   }
-  if (!call.collective && !operation->atomic && operation->file_bytes <= kAtOnceBytes && !watch_.waits()) {
+  if ((!call.collective || comm_->size() == 1) && is_brief(*operation)) {
     const WaitWatch::Look look = watch_.before(/*closely=*/false);
-    Result<i64> moved = perform_alone(*operation);
+    Result<i64> moved = call.collective ? wait_for(perform(operation)) : perform_alone(*operation);
     watch_.after(look);
     if (trace_) trace_access(*operation, moved, /*waited=*/true);
     if (moved && on_done) on_done(moved);

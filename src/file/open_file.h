@@ -123,6 +123,7 @@ class OpenFile final : public File {
   Status take_position(const AccessCall& call, Operation& operation);
   void settle_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   bool sends_messages(const Hints& hints) const;
+  bool is_brief(const Operation& operation) const;
   RequestRef launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
 
   // tracing.cpp. All do nothing where nobody listens.

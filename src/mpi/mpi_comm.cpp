@@ -225,7 +225,7 @@ std::shared_ptr<MpiSegment> take_segment(Duplicate& dup) {
   return make_segment(dup);
 }
 
-constexpr i64 kLooks = 16, kYields = 24;   // from then on a yield, and a sleep
+constexpr i64 kLooks = 16, kYields = 40;   // from then on a yield, and a sleep
 
 // What a rank does where nothing moved: it looks again, yields, and sleeps until others of the node ring.
 class Rest {

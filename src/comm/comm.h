@@ -29,6 +29,7 @@ class SharedCounter {
   virtual Result<i64> fetch_add(i64 delta) = 0;
   virtual Result<i64> load() = 0;
   virtual Status store(i64 value) = 0;
+  virtual bool sends() const { return false; }   // by calls of the message-passing library
 };
 
 // Memory that the ranks of a Comm share that sit on one node. Zero at first. It outlives the Comm and may serve another one

@@ -155,7 +155,8 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
     if (on_done) on_done(result);
     in_flight->leave(tag);
   };
-  const bool sends = operation->collective && sends_messages(operation->hints->values), brief = is_brief(*operation);
+  const bool ordered = operation->ordered && counter_ && counter_->sends(), brief = is_brief(*operation);
+  const bool sends = operation->collective && (ordered || sends_messages(operation->hints->values));
   const i64 start_ns = trace_time();
   RequestRef request = context_.progress->start({perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief});
   trace_since(TraceKind::kBlocked, start_ns);

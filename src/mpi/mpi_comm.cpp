@@ -187,6 +187,7 @@ class MpiCounter final : public SharedCounter {
   Result<i64> fetch_add(i64 delta) override { return dup_->counters->fetch_add(slot_, delta); }
   Result<i64> load() override { return dup_->counters->fetch_add(slot_, 0); }
   Status store(i64 value) override { return dup_->counters->store(slot_, value); }
+  bool sends() const override { return dup_->counters->calls_mpi(); }
 
  private:
   DuplicateRef dup_;

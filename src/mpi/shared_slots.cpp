@@ -91,6 +91,7 @@ class WindowSlots final : public SharedSlots {
     MERCUTIO_TRY(exchange(slot, value, MPI_REPLACE));
     return ok_status();
   }
+  bool calls_mpi() const override { return true; }
 
  private:
   Result<i64> exchange(i64 slot, i64 value, MPI_Op op) {

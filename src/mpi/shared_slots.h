@@ -19,6 +19,7 @@ class SharedSlots {
   virtual void give_back(i64 slot) = 0;   // in the same order on all ranks
   virtual Result<i64> fetch_add(i64 slot, i64 delta) = 0;
   virtual Status store(i64 slot, i64 value) = 0;
+  virtual bool calls_mpi() const { return false; }   // to fetch and store
 };
 
 // Collective over `comm`.

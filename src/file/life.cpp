@@ -22,24 +22,24 @@ void InFlight::leave(i64 tag) {
 }
 
 template <class Condition>
-void InFlight::wait(Progress& progress, Condition condition) {
+void InFlight::wait(Progress& progress, Comm& comm, Condition condition) {
   constexpr auto kNap = std::chrono::microseconds(50);
   std::unique_lock lock(mutex_);
   while (!condition()) {
     lock.unlock();
-    const bool go_on = progress.help();
+    progress.help();
+    comm.look();
     lock.lock();
-    if (go_on) changed_.wait_for(lock, kNap, condition);
-    if (!go_on) changed_.wait(lock, condition);
+    changed_.wait_for(lock, kNap, condition);
   }
 }
 
-void InFlight::wait_all(Progress& progress) {
-  wait(progress, [this] { return count_ == 0; });
+void InFlight::wait_all(Progress& progress, Comm& comm) {
+  wait(progress, comm, [this] { return count_ == 0; });
 }
 
-void InFlight::wait_tag(i64 tag, Progress& progress) {
-  wait(progress, [&] { return std::find(tags_.begin(), tags_.end(), tag) == tags_.end(); });
+void InFlight::wait_tag(i64 tag, Progress& progress, Comm& comm) {
+  wait(progress, comm, [&] { return std::find(tags_.begin(), tags_.end(), tag) == tags_.end(); });
 }
 
 Channel OpenFile::next_channel() {
@@ -51,7 +51,7 @@ Channel OpenFile::next_channel() {
     tag = next_tag_;
     next_tag_ = (next_tag_ + kTagsPerOperation) % std::max<i64>(kTagsPerOperation, comm_->tags());
   }
-  in_flight_->wait_tag(tag, *context_.progress);  // after a whole turn of the tags: the operation that had it must be over
+  in_flight_->wait_tag(tag, *context_.progress, *comm_);  // after a whole turn of the tags: the operation that had it must be over
   return Channel{comm_.get(), tag, std::move(turn)};
 }
 
@@ -95,7 +95,7 @@ Status OpenFile::run_on_rank_zero(const std::function<Status()>& action) {
 
 Status OpenFile::close() {
   const i64 start_ns = trace_time();
-  in_flight_->wait_all(*context_.progress);
+  in_flight_->wait_all(*context_.progress, *comm_);
   Status mine = storage_->close();
   closed_ = true;
   counter_.reset();  // collective
@@ -115,7 +115,7 @@ Status OpenFile::sync() {
   const i64 start_ns = trace_time();
   Status mine = no_split("sync");
   if (mine) {
-    in_flight_->wait_all(*context_.progress);
+    in_flight_->wait_all(*context_.progress, *comm_);
     mine = storage_->settle();
     if (mine && dirty_.exchange(false)) {
       mine = storage_->sync();
@@ -143,7 +143,7 @@ Status check_resize(const Amode& amode, i64 bytes) {
 Status OpenFile::set_size(i64 bytes) {
   Status mine = check_resize(amode_, bytes);
   if (mine) mine = no_split("set_size");
-  if (mine) in_flight_->wait_all(*context_.progress);
+  if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
   trace_step(StepKind::kSetSize, 0, bytes);
   return run_on_rank_zero([&] {
@@ -155,7 +155,7 @@ Status OpenFile::set_size(i64 bytes) {
 Status OpenFile::preallocate(i64 bytes) {
   Status mine = check_resize(amode_, bytes);
   if (mine) mine = no_split("preallocate");
-  if (mine) in_flight_->wait_all(*context_.progress);
+  if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
   trace_step(StepKind::kPreallocate, 0, bytes);
   return run_on_rank_zero([&] {
@@ -175,7 +175,7 @@ Status OpenFile::set_atomicity(bool atomic) {
     mine = Error{
         ErrorClass::kUnsupportedOperation,
         "atomic mode needs byte-range locks, which this file system doesn't offer: " + storage_->traits().file_system};
-  if (mine) in_flight_->wait_all(*context_.progress);
+  if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity"));
   trace_step(StepKind::kAtomicity, 0, atomic ? 1 : 0);
   atomic_ = atomic;

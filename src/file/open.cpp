@@ -46,7 +46,7 @@ OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Conte
 }
 
 OpenFile::~OpenFile() {
-  in_flight_->wait_all(*context_.progress);
+  in_flight_->wait_all(*context_.progress, *comm_);
 }
 
 Status OpenFile::open(const OpenCall& call) {

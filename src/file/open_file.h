@@ -22,12 +22,12 @@ class InFlight {
  public:
   void enter(i64 tag);
   void leave(i64 tag);
-  void wait_all(Progress& progress);
-  void wait_tag(i64 tag, Progress& progress);  // until no operation uses it
+  void wait_all(Progress& progress, Comm& comm);
+  void wait_tag(i64 tag, Progress& progress, Comm& comm);  // until no operation uses it
 
  private:
   template <class Condition>
-  void wait(Progress& progress, Condition condition);
+  void wait(Progress& progress, Comm& comm, Condition condition);
   std::mutex mutex_;
   std::condition_variable changed_;
   i64 count_ = 0;

@@ -306,11 +306,12 @@ class MpiComm final : public Comm {
   // MPI makes progress only inside its calls, and somebody may need ours for a message of the program's; on a busy node
   // the core is somebody else's.
   void idle(i64 spins) override {
-    if (segment_ && spins >= kYields) {
-      int arrived = 0;
-      PMPI_Iprobe(MPI_ANY_SOURCE, mpi_tag(0), dup_->comm, &arrived, MPI_STATUS_IGNORE);
-    }
+    if (segment_ && spins >= kYields) look();
     (*rest_)(spins);
+  }
+  void look() override {
+    int arrived = 0;
+    PMPI_Iprobe(MPI_ANY_SOURCE, mpi_tag(0), dup_->comm, &arrived, MPI_STATUS_IGNORE);
   }
   std::function<void(i64)> rest() override {
     return [rest = rest_](i64 spins) { (*rest)(spins); };

@@ -226,7 +226,8 @@ std::shared_ptr<MpiSegment> take_segment(Duplicate& dup) {
   return make_segment(dup);
 }
 
-constexpr i64 kLooks = 16, kYields = 40;   // from then on a yield, and a sleep
+constexpr i64 kLooks = 16, kYields = 24;   // from then on a yield, and a sleep
+constexpr i64 kMoreYields = 16;            // of who waits for a started access, whose steps take each rank longer
 
 // What a rank does where nothing moved: it looks again, yields, and sleeps until others of the node ring.
 class Rest {
@@ -314,7 +315,7 @@ class MpiComm final : public Comm {
     PMPI_Iprobe(MPI_ANY_SOURCE, mpi_tag(0), dup_->comm, &arrived, MPI_STATUS_IGNORE);
   }
   std::function<void(i64)> rest() override {
-    return [rest = rest_](i64 spins) { (*rest)(spins); };
+    return [rest = rest_](i64 spins) { (*rest)(spins < kYields ? spins : std::max(kYields - 1, spins - kMoreYields)); };
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "storage/finished_transfer.h"
 
@@ -64,14 +65,17 @@ class Buffered final : public Storage {
 
   Result<i64> write(std::span<const IoPiece> pieces) override {
     const i64 bytes = bytes_of(pieces);
-    {
-      std::lock_guard guard(mutex_);
-      if (ahead_.touched_by(pieces)) forget_ahead();
-      const bool follows = buffering_.write_behind && writes_.continued_by(pieces);
-      if (follows && small(bytes)) return absorb(pieces, bytes);
-      MERCUTIO_TRY(write_out());
-    }
-    return inner_->write(pieces);
+    std::unique_lock lock(mutex_);
+    if (ahead_.touched_by(pieces)) forget_ahead();
+    const bool follows = buffering_.write_behind && writes_.continued_by(pieces);
+    if (follows && small(bytes)) return absorb(pieces, bytes);
+    MERCUTIO_TRY(write_out());
+    ++writes_under_way_;
+    lock.unlock();
+    Result<i64> moved = inner_->write(pieces);
+    lock.lock();
+    --writes_under_way_;
+    return moved;
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
@@ -79,7 +83,7 @@ class Buffered final : public Storage {
       std::lock_guard guard(mutex_);
       if (behind_.touched_by(pieces)) MERCUTIO_TRY(write_out());
       const bool follows = buffering_.read_ahead && reads_.continued_by(pieces);
-      if (follows && small(bytes_of(pieces))) return serve(pieces);
+      if (follows && small(bytes_of(pieces)) && writes_under_way_ == 0) return serve(pieces);
     }
     Result<i64> moved = inner_->read(pieces);
     if (!moved || *moved == bytes_of(pieces)) return moved;
@@ -91,10 +95,7 @@ class Buffered final : public Storage {
     return inner_->read(pieces);
   }
 
-  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
-    if (Status written = settle_here(); !written) return finished_transfer(written.error());
-    return inner_->start(direction, std::move(pieces));
-  }
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override;
 
   Status settle() override {
     Status written = settle_here();
@@ -135,6 +136,7 @@ class Buffered final : public Storage {
 
  private:
   class Unlocking;
+  class Writing;
 
   bool small(i64 bytes) const { return locks_ == 0 && bytes > 0 && bytes <= buffering_.buffer_bytes / kPart; }
 
@@ -170,6 +172,7 @@ class Buffered final : public Storage {
   i64 oldest_ns_ = 0;   // of what is kept
   i64 ahead_bytes_ = kFirstAheadBytes;
   i64 locks_ = 0;
+  i64 writes_under_way_ = 0;   // past the buffer. Nothing is read ahead meanwhile: it could be from before them
   TraceSink* sink_ = nullptr;
   i64 kept_ = 0, served_ = 0;   // accesses that were absorbed and not yet told of
   Absorbing absorbing_;
@@ -252,6 +255,45 @@ Status Buffered::refill(i64 offset) {
   end_request(TraceKind::kStorageRead, start_ns, whole, got ? *got : 0);
   ahead_.bytes.resize(got ? static_cast<size_t>(*got) : 0);
   return got ? ok_status() : Status(got.error());
+}
+
+class Buffered::Writing final : public Transfer {
+ public:
+  Writing(std::unique_ptr<Transfer> inner, Buffered& owner) : inner_(std::move(inner)), owner_(owner) {}
+  ~Writing() override { (void)wait(); }
+  bool done() override {
+    if (!inner_->done()) return false;
+    over();
+    return true;
+  }
+  Result<i64> wait() override {
+    Result<i64> moved = inner_->wait();
+    over();
+    return moved;
+  }
+
+ private:
+  void over() {
+    if (std::exchange(over_, true)) return;
+    std::lock_guard guard(owner_.mutex_);
+    --owner_.writes_under_way_;
+  }
+
+  std::unique_ptr<Transfer> inner_;
+  Buffered& owner_;
+  bool over_ = false;
+};
+
+std::unique_ptr<Transfer> Buffered::start(Direction direction, std::vector<IoPiece> pieces) {
+  {
+    std::lock_guard guard(mutex_);
+    forget_ahead();
+    if (Status written = write_out(); !written) return finished_transfer(written.error());
+    if (direction == Direction::kWrite) ++writes_under_way_;
+  }
+  std::unique_ptr<Transfer> started = inner_->start(direction, std::move(pieces));
+  if (direction == Direction::kRead) return started;
+  return std::make_unique<Writing>(std::move(started), *this);
 }
 
 // Nothing is absorbed until it is released.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <random>
 
 #include "storage/drivers.h"
@@ -44,6 +46,65 @@ class BufferedTest : public ::testing::Test {
   }();
   std::vector<std::byte> ten_ = std::vector<std::byte>(10, std::byte{7});
 };
+
+// Calls `meanwhile` before it writes; what is started writes when it is waited for.
+class Interrupted final : public Storage {
+ public:
+  Interrupted(std::unique_ptr<Storage> inner, const std::function<void()>& meanwhile) : inner_(std::move(inner)), meanwhile_(meanwhile) {}
+  Result<i64> read(std::span<const IoPiece> pieces) override { return inner_->read(pieces); }
+  Result<i64> write(std::span<const IoPiece> pieces) override {
+    if (meanwhile_) meanwhile_();
+    return inner_->write(pieces);
+  }
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    EXPECT_EQ(direction, Direction::kWrite);
+    return std::make_unique<Late>(*inner_, std::move(pieces));
+  }
+  Result<i64> size() override { return inner_->size(); }
+  Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
+  Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
+  Status sync() override { return inner_->sync(); }
+  Status close() override { return inner_->close(); }
+  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override { return inner_->lock(begin, end, exclusive); }
+  const Traits& traits() const override { return inner_->traits(); }
+  Layout layout() override { return inner_->layout(); }
+
+ private:
+  class Late final : public Transfer {
+   public:
+    Late(Storage& storage, std::vector<IoPiece> pieces) : storage_(storage), pieces_(std::move(pieces)) {}
+    bool done() override { return moved_.has_value(); }
+    Result<i64> wait() override {
+      if (!moved_) moved_ = storage_.write(pieces_);
+      return *moved_;
+    }
+
+   private:
+    Storage& storage_;
+    std::vector<IoPiece> pieces_;
+    std::optional<Result<i64>> moved_;
+  };
+  std::unique_ptr<Storage> inner_;
+  const std::function<void()>& meanwhile_;
+};
+
+// Another thread's reads follow each other up to where this one writes.
+TEST_F(BufferedTest, NothingIsReadAheadWhileAWriteIsUnderWay) {
+  std::function<void()> meanwhile;
+  auto storage = make_buffered(std::make_unique<Interrupted>(plain(), meanwhile), kBoth);
+  ASSERT_TRUE(storage->set_size(1000).ok());
+  for (i64 i = 0; i < 20; ++i) ASSERT_EQ(read(*storage, 10 * i, 10)[0], std::byte{0});
+  meanwhile = [&] { ASSERT_EQ(read(*storage, 200, 10).size(), 10u); };
+  ASSERT_EQ(write(*storage, 210, ten_).value(), 10);
+  EXPECT_EQ(read(*storage, 210, 10), ten_);
+  const std::unique_ptr<Transfer> started = storage->start(Direction::kWrite, {{230, ten_.data(), 10}});
+  ASSERT_EQ(read(*storage, 220, 10).size(), 10u);
+  ASSERT_EQ(started->wait().value(), 10);
+  EXPECT_EQ(read(*storage, 230, 10), ten_);
+  const i64 before = storage->absorbing()->calls;
+  for (i64 i = 24; i < 40; ++i) ASSERT_EQ(read(*storage, 10 * i, 10)[0], std::byte{0});
+  EXPECT_GT(storage->absorbing()->calls, before);   // again, once they are over
+}
 
 TEST_F(BufferedTest, AppendsBecomeFewRequests) {
   auto storage = open();

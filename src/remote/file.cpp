@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
+#include <shared_mutex>
 
 #include "remote/behind.h"
 #include "storage/finished_transfer.h"
@@ -59,6 +61,16 @@ struct FileState {
     std::erase_if(direct_, [](const auto& known) { return known->done(); });
     direct_.push_back(std::move(job));
   }
+  // Held by who reads what is kept or asks for more, and by who begins a write: what was asked for before is forgotten then, and
+  // what is asked for later waits for the write, or knows that there is one (calm). Whoever waits keeps new ones out.
+  std::shared_lock<std::shared_mutex> reading() {
+    std::lock_guard turn(turn_);
+    return std::shared_lock(kept_);
+  }
+  std::unique_lock<std::shared_mutex> changing() {
+    std::lock_guard turn(turn_);
+    return std::unique_lock(kept_);
+  }
   void forget_reads() {
     ahead.forget();
     pages.forget();
@@ -67,13 +79,15 @@ struct FileState {
   FileState& operator=(const FileState&) = delete;
 
  private:
-  std::mutex mutex_;
+  std::mutex mutex_, turn_;
+  std::shared_mutex kept_;
   std::vector<std::shared_ptr<TransferJob>> direct_;   // writes under way from the program's memory
 };
 
 class RemoteLock final : public HeldLock {
  public:
   RemoteLock(std::shared_ptr<FileState> state, u64 lock) : state_(std::move(state)), lock_(lock) {
+    const auto guard = state_->changing();
     ++state_->locks;
     state_->forget_reads();
   }
@@ -112,7 +126,9 @@ class RemoteFile final : public RemoteStorage {
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
-    if (reads_ahead_ && readable_ && state_->locks == 0 && state_->calm()) {
+    std::shared_lock<std::shared_mutex> guard;
+    if (reads_ahead_ && readable_) guard = state_->reading();
+    if (guard && state_->locks == 0 && state_->calm()) {
       if (!state_->ahead.serves(pieces) && state_->pages.read(pieces)) return bytes_of(pieces);
       state_->behind.wait_for_overlaps(0, INT64_MAX);
       if (const auto moved = state_->ahead.read(*state_->session, state_->handle, pieces)) return *moved;
@@ -121,6 +137,7 @@ class RemoteFile final : public RemoteStorage {
         if (state_->pages.read(pieces)) return bytes_of(pieces);
       }
     }
+    if (guard) guard.unlock();
     MERCUTIO_LET(const auto job, begin(Direction::kRead, {pieces.begin(), pieces.end()}));
     return job ? job->wait() : Result<i64>(i64{0});
   }
@@ -224,38 +241,37 @@ class RemoteFile final : public RemoteStorage {
       return error_from_errno(direction == Direction::kRead ? "read" : "write", EBADF);
     MERCUTIO_LET(Shape shape, Shape::of(std::move(pieces)));
     if (shape.bytes() == 0) return std::shared_ptr<TransferJob>();
-    if (direction == Direction::kWrite) {
-      state_->behind.wait_for_overlaps(shape.first(), shape.last());
-      state_->ahead.forget(shape.first(), shape.last());
-      state_->pages.forget();   // it may fail
-    } else {
-      state_->behind.wait_for_overlaps(0, INT64_MAX);   // its file may end behind what is under way
-    }
+    if (direction == Direction::kWrite) return begin_write(std::move(shape));
+    state_->behind.wait_for_overlaps(0, INT64_MAX);   // its file may end behind what is under way
     auto job = std::make_shared<TransferJob>(direction, state_->handle, std::move(shape));
-    if (direction == Direction::kWrite && reads_ahead_) state_->add_direct(job);
     state_->session->submit(job);
     return job;
   }
-  // What was read in advance is put right when the write is under way: what is read from then on waits for it.
+  std::shared_ptr<TransferJob> begin_write(Shape shape) {
+    const i64 first = shape.first(), last = shape.last();
+    state_->behind.wait_for_overlaps(first, last);
+    auto job = std::make_shared<TransferJob>(Direction::kWrite, state_->handle, std::move(shape));
+    if (reads_ahead_) {
+      const auto guard = state_->changing();
+      state_->add_direct(job);
+      state_->ahead.forget(first, last);
+      state_->pages.forget();   // it may fail
+    }
+    state_->session->submit(job);
+    return job;
+  }
   Result<i64> write_behind(std::vector<IoPiece> pieces) {
     const std::vector<IoPiece> written = pieces;
     MERCUTIO_LET(Shape shape, Shape::of(std::move(pieces)));
     const i64 bytes = shape.bytes(), first = shape.first(), last = shape.last();
     if (bytes == 0) return i64{0};
+    if (!state_->behind.takes(bytes)) return begin_write(std::move(shape))->wait();
     state_->behind.wait_for_overlaps(first, last);
-    auto job = std::make_shared<TransferJob>(Direction::kWrite, state_->handle, std::move(shape));
-    Result<i64> moved = bytes;
-    if (state_->behind.takes(bytes)) {
-      state_->behind.add(*state_->session, job);
-      state_->pages.wrote(written);
-    } else {
-      if (reads_ahead_) state_->add_direct(job);
-      state_->session->submit(job);
-      moved = job->wait();
-      state_->pages.forget();
-    }
+    const auto guard = state_->changing();
+    state_->behind.add(*state_->session, std::make_shared<TransferJob>(Direction::kWrite, state_->handle, std::move(shape)));
+    state_->pages.wrote(written);
     state_->ahead.forget(first, last);
-    return moved;
+    return bytes;
   }
 
   std::shared_ptr<FileState> state_;

@@ -213,9 +213,12 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth) {
 
 // ---- the cache: an attribute on the datatype -------------------------------------------------------------------------
 
+// forget_type() may be called by an MPI that holds a lock of its own, which asking for an attribute takes, too: so what is held
+// meanwhile is another mutex than its own.
 struct TypeCache {
+  std::mutex attributes;   // held to look for an attribute, and to set it: what replaced one would delete it under a reader's hands
   int keyval = MPI_KEYVAL_INVALID;
-  std::mutex mutex;
+  std::mutex mutex;        // guards `keyval` and what follows
   std::unordered_map<const TypeSpec*, MPI_Datatype> live;
 };
 
@@ -242,10 +245,29 @@ int type_keyval() {
   return the_cache.keyval;
 }
 
-const TypeSpecRef* find_cached(MPI_Datatype type) {
+// Null: none.
+TypeSpecRef find_attribute(MPI_Datatype type) {
   TypeSpecRef* known = nullptr;
   int found = 0;
-  return PMPI_Type_get_attr(type, type_keyval(), &known, &found) == MPI_SUCCESS && found ? known : nullptr;
+  return PMPI_Type_get_attr(type, type_keyval(), &known, &found) == MPI_SUCCESS && found ? *known : nullptr;
+}
+
+TypeSpecRef find_cached(MPI_Datatype type) {
+  std::lock_guard lock(cache().attributes);
+  return find_attribute(type);
+}
+
+// The one that is cached from then on: another thread's, if that came first.
+TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
+  std::lock_guard lock(cache().attributes);
+  if (TypeSpecRef known = find_attribute(type)) return known;
+  auto entry = std::make_unique<TypeSpecRef>(spec);
+  if (PMPI_Type_set_attr(type, type_keyval(), entry.get()) == MPI_SUCCESS) {
+    std::lock_guard live(cache().mutex);
+    cache().live[spec.get()] = type;
+    entry.release();
+  }
+  return spec;
 }
 
 // MPI has no query for this, but every MPI refuses to send an uncommitted type, also to MPI_PROC_NULL.
@@ -275,16 +297,10 @@ bool is_named(MPI_Datatype type) {
 
 Result<DecodedType> decode(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return type_error("the datatype is MPI_DATATYPE_NULL");
-  if (const TypeSpecRef* known = find_cached(type)) return DecodedType{*known};
+  if (TypeSpecRef known = find_cached(type)) return DecodedType{std::move(known)};
   MERCUTIO_LET(TypeSpecRef spec, build_spec(type, 0));
   if (!is_committed(type)) return DecodedType{std::move(spec), false};   // not cached: it may be committed later
-  auto entry = std::make_unique<TypeSpecRef>(spec);
-  if (PMPI_Type_set_attr(type, type_keyval(), entry.get()) == MPI_SUCCESS) {
-    std::lock_guard lock(cache().mutex);
-    cache().live[spec.get()] = type;
-    entry.release();
-  }
-  return DecodedType{std::move(spec)};
+  return DecodedType{cached(type, std::move(spec))};
 }
 
 Result<TypeSpecRef> decode_committed(MPI_Datatype type) {

@@ -245,6 +245,38 @@ static void beside_communication(void) {
   dispose();
 }
 
+// ---- datatypes ----------------------------------------------------------------------------------------------------------
+
+static pthread_barrier_t together;
+
+// Each datatype is met for the first time by all threads at once.
+static void *new_types(void *argument) {
+  Worker *w = argument;
+  const MPI_Datatype types[] = {MPI_CHAR, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_SHORT, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_LONG,
+                                MPI_UNSIGNED_LONG, MPI_LONG_LONG, MPI_UNSIGNED_LONG_LONG, MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE,
+                                MPI_WCHAR, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T,
+                                MPI_UINT64_T, MPI_C_BOOL, MPI_AINT, MPI_OFFSET, MPI_COUNT};
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    pthread_barrier_wait(&together);
+    for (int again = 0; again < 3; again++) TRY(MPI_File_set_view(w->fh, 0, types[i], types[i], "native", MPI_INFO_NULL));
+  }
+  return NULL;
+}
+
+static void types_met_together(void) {
+  prepare(MPI_FILE_NULL);
+  pthread_barrier_init(&together, NULL, kThreads);
+  for (int t = 0; t < kThreads; t++) {
+    char name[CK_NAME_BYTES + 20];
+    snprintf(name, sizeof name, "%s%d.%d", ck_fresh("f"), ck_rank, t);
+    CHECK_OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &workers[t].fh));
+  }
+  run_workers(new_types);
+  for (int t = 0; t < kThreads; t++) CHECK_OK(MPI_File_close(&workers[t].fh));
+  pthread_barrier_destroy(&together);
+  dispose();
+}
+
 static void level(void) {
   int now = -1;
   CHECK_OK(MPI_Query_thread(&now));
@@ -256,6 +288,7 @@ int main(int argc, char **argv) {
   ck_init_level(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   RUN(level);
   if (provided == MPI_THREAD_MULTIPLE) {
+    RUN(types_met_together);
     RUN(own_files);
     RUN(same_file_at_offsets);
     RUN(same_file_by_pointer);

@@ -202,7 +202,7 @@ Status Link::take_welcome(const FrameHeader& header, ConstBytes payload) {
     return Error{ErrorClass::kIo, "the server's welcome makes no sense: install the same Mercutio on both sides", EPROTO};
   welcome_.capabilities &= hello_.capabilities;
   state_ = State::kReady;
-  retries = 0;
+  retries = doubts = 0;
   return ok_status();
 }
 

@@ -44,6 +44,7 @@ class Link {
 
   // Kept here, used by the session.
   i64 last_heard_ns = 0, retry_at_ns = 0, retries = 0;
+  i64 doubts = 0;   // handshakes since it was ready that looked like those of another key
   bool ping_sent = false;
   bool server_refused = false;   // why it broke: nobody listens at the server's port
 

@@ -37,7 +37,7 @@ void Session::broken(i64 index, const Error& error) {
   returned_ = true;
   last_trouble_ = error;
   // A damaged handshake looks like another key; whose key was right before asks again.
-  const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || lane.link.retries >= kMostDoubts);
+  const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || ++lane.link.doubts > kMostDoubts);
   const bool refused_for_good = other_key || error.sys_errno == ESTALE;
   const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT && error.sys_errno != EBUSY;
   const bool others = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& other) { return other.ready; });

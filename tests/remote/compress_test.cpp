@@ -109,7 +109,8 @@ TEST_F(RemoteCompression, AllArrivesThroughALinkThatBreaks) {
     const auto written = file->write(std::span(&piece, 1));
     ASSERT_TRUE(written.ok()) << written.error().what;
   }
-  ASSERT_TRUE(file->sync().ok());
+  const Status synced = file->sync();
+  ASSERT_TRUE(synced.ok()) << synced.error().what;
   EXPECT_TRUE(same(content("broken"), out));
   std::vector<std::byte> in(out.size());
   relay->cut();

@@ -30,6 +30,25 @@ class RemoteFaults : public RemoteTest {
   std::unique_ptr<Relay> relay;
 };
 
+// A damaged handshake looks like another key's, whatever went wrong before it.
+TEST_F(RemoteFaults, AHandshakeIsDamagedAfterOthersThatFailed) {
+  connection.streams = 1;
+  const auto at = session();
+  auto file = std::move(*open_remote(at, "data/doubted", keeping()));
+  relay->refuse(true);
+  relay->cut();
+  auto out = filled(1 * MiB, 3);
+  const IoPiece all{0, out.data(), 1 * MiB};
+  ASSERT_EQ(file->write(std::span(&all, 1)).value(), 1 * MiB);
+  while (relay->refused() < 3) wait_ms(5);
+  relay->damage();
+  relay->refuse(false);
+  const Status synced = file->sync();
+  ASSERT_TRUE(synced.ok()) << synced.error().what;
+  EXPECT_TRUE(same(content("doubted"), out));
+  EXPECT_TRUE(file->close().ok());
+}
+
 TEST_F(RemoteFaults, AllArrivesThroughALinkThatBreaks) {
   const auto at = session();
   auto file = std::move(*open_remote(at, "data/broken", writing()));

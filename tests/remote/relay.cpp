@@ -71,7 +71,7 @@ void Relay::accept_streams() {
     const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) continue;
     if (refusing_)
-      ::close(client);
+      ::close(client), ++refused_;
     else
       threads_.emplace_back([this, client] { pass(client); });
   }

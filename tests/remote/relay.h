@@ -28,6 +28,7 @@ class Relay {
   void hold_all(bool yes) { silent_ = yes; }     // nothing passes, nothing is closed
   std::string first_client_bytes();              // what the first stream's client sent
   int streams() const { return accepted_; }
+  int refused() const { return refused_; }
   long long bytes(int side) const { return bytes_[side]; }   // passed on so far: 0 of the client's, 1 of the server's
 
  private:
@@ -38,7 +39,7 @@ class Relay {
   std::atomic<int> target_port_;
   int listener_ = -1, port_ = 0;
   std::atomic<bool> refusing_{false}, holding_{false}, silent_{false}, damaging_{false}, stopping_{false};
-  std::atomic<int> cuts_{0}, accepted_{0}, frozen_{0};
+  std::atomic<int> cuts_{0}, accepted_{0}, frozen_{0}, refused_{0};
   std::atomic<long long> bytes_[2] = {0, 0};
   std::mutex mutex_;
   std::string first_bytes_;

@@ -9,6 +9,7 @@
 
 #include "storage/drivers.h"
 #include "storage/faulty.h"
+#include "storage/forwarding.h"
 
 namespace mercutio {
 namespace {
@@ -48,10 +49,9 @@ class BufferedTest : public ::testing::Test {
 };
 
 // Calls `meanwhile` before it writes; what is started writes when it is waited for.
-class Interrupted final : public Storage {
+class Interrupted final : public Forwarding {
  public:
-  Interrupted(std::unique_ptr<Storage> inner, const std::function<void()>& meanwhile) : inner_(std::move(inner)), meanwhile_(meanwhile) {}
-  Result<i64> read(std::span<const IoPiece> pieces) override { return inner_->read(pieces); }
+  Interrupted(std::unique_ptr<Storage> inner, const std::function<void()>& meanwhile) : Forwarding(std::move(inner)), meanwhile_(meanwhile) {}
   Result<i64> write(std::span<const IoPiece> pieces) override {
     if (meanwhile_) meanwhile_();
     return inner_->write(pieces);
@@ -60,14 +60,6 @@ class Interrupted final : public Storage {
     EXPECT_EQ(direction, Direction::kWrite);
     return std::make_unique<Late>(*inner_, std::move(pieces));
   }
-  Result<i64> size() override { return inner_->size(); }
-  Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
-  Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
-  Status sync() override { return inner_->sync(); }
-  Status close() override { return inner_->close(); }
-  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override { return inner_->lock(begin, end, exclusive); }
-  const Traits& traits() const override { return inner_->traits(); }
-  Layout layout() override { return inner_->layout(); }
 
  private:
   class Late final : public Transfer {
@@ -84,7 +76,6 @@ class Interrupted final : public Storage {
     std::vector<IoPiece> pieces_;
     std::optional<Result<i64>> moved_;
   };
-  std::unique_ptr<Storage> inner_;
   const std::function<void()>& meanwhile_;
 };
 

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "storage/forwarding.h"
+
 namespace mercutio {
 namespace {
 
@@ -31,9 +33,9 @@ class ThrottledTransfer final : public Transfer {
   const i64 ready_ns_;
 };
 
-class Throttled final : public Storage {
+class Throttled final : public Forwarding {
  public:
-  Throttled(std::unique_ptr<Storage> inner, const ThrottleSpeed& speed) : inner_(std::move(inner)), speed_(speed) {}
+  Throttled(std::unique_ptr<Storage> inner, const ThrottleSpeed& speed) : Forwarding(std::move(inner)), speed_(speed) {}
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
     const i64 ready = reserve(pieces);
@@ -51,17 +53,6 @@ class Throttled final : public Storage {
     const i64 ready = reserve(pieces);
     return std::make_unique<ThrottledTransfer>(inner_->start(direction, std::move(pieces)), ready);
   }
-  Result<i64> size() override { return inner_->size(); }
-  Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
-  Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
-  Status sync() override { return inner_->sync(); }
-  Status settle() override { return inner_->settle(); }
-  Status close() override { return inner_->close(); }
-  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
-    return inner_->lock(begin, end, exclusive);
-  }
-  const Traits& traits() const override { return inner_->traits(); }
-  Layout layout() override { return inner_->layout(); }
 
  private:
   // When a transfer of these pieces may end.
@@ -75,7 +66,6 @@ class Throttled final : public Storage {
     return line_free_ns_ + speed_.latency_ns;
   }
 
-  std::unique_ptr<Storage> inner_;
   const ThrottleSpeed speed_;
   std::mutex mutex_;
   i64 line_free_ns_ = 0;

@@ -3,6 +3,7 @@
 
 #include "fixture.h"
 #include "rogue.h"
+#include "storage/forwarding.h"
 
 namespace mercutio::remote {
 namespace {
@@ -38,25 +39,15 @@ struct Gate {
   }
 };
 
-class Gated final : public Storage {
+class Gated final : public Forwarding {
  public:
-  Gated(std::unique_ptr<Storage> inner, Gate& gate) : inner_(std::move(inner)), gate_(gate) {}
-  Result<i64> read(std::span<const IoPiece> pieces) override { return inner_->read(pieces); }
+  Gated(std::unique_ptr<Storage> inner, Gate& gate) : Forwarding(std::move(inner)), gate_(gate) {}
   Result<i64> write(std::span<const IoPiece> pieces) override {
     gate_.pass();
     return inner_->write(pieces);
   }
-  Result<i64> size() override { return inner_->size(); }
-  Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
-  Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
-  Status sync() override { return inner_->sync(); }
-  Status close() override { return inner_->close(); }
-  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override { return inner_->lock(begin, end, exclusive); }
-  const Traits& traits() const override { return inner_->traits(); }
-  Layout layout() override { return inner_->layout(); }
 
  private:
-  const std::unique_ptr<Storage> inner_;
   Gate& gate_;
 };
 

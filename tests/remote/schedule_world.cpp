@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/trace.h"
+#include "storage/forwarding.h"
 
 namespace mercutio::remote {
 namespace {
@@ -14,9 +15,9 @@ namespace {
 constexpr i64 kMs = 1'000'000;
 
 // A file on a disk that has its moments.
-class Troubled final : public Storage {
+class Troubled final : public Forwarding {
  public:
-  Troubled(std::unique_ptr<Storage> inner, std::shared_ptr<Disk> disk) : inner_(std::move(inner)), disk_(std::move(disk)) {}
+  Troubled(std::unique_ptr<Storage> inner, std::shared_ptr<Disk> disk) : Forwarding(std::move(inner)), disk_(std::move(disk)) {}
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
     rest();
@@ -30,7 +31,6 @@ class Troubled final : public Storage {
     if (half.bytes > 0) MERCUTIO_TRY(inner_->write(std::span(&half, 1)));
     return error_from_errno("pwrite", ENOSPC, half.offset + half.bytes);
   }
-  Result<i64> size() override { return inner_->size(); }
   Status set_size(i64 bytes) override {
     rest();
     return inner_->set_size(bytes);
@@ -42,17 +42,11 @@ class Troubled final : public Storage {
     rest();
     return disk_->fails_to_sync ? Status(error_from_errno("fdatasync", EIO)) : inner_->sync();
   }
-  Status settle() override { return inner_->settle(); }
-  Status close() override { return inner_->close(); }
-  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override { return inner_->lock(begin, end, exclusive); }
-  const Traits& traits() const override { return inner_->traits(); }
-  Layout layout() override { return inner_->layout(); }
 
  private:
   void rest() const {
     if (const i64 delay_us = disk_->delay_us; delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
   }
-  const std::unique_ptr<Storage> inner_;
   const std::shared_ptr<Disk> disk_;
 };
 

@@ -1,0 +1,32 @@
+// A storage that hands every call on to another one: what a decorator that changes a few of them begins with. A started transfer
+// goes through its own read() and write(), unless it says otherwise.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "storage/storage.h"
+
+namespace mercutio {
+
+class Forwarding : public Storage {
+ public:
+  explicit Forwarding(std::unique_ptr<Storage> inner) : inner_(std::move(inner)) {}
+  Result<i64> read(std::span<const IoPiece> pieces) override { return inner_->read(pieces); }
+  Result<i64> write(std::span<const IoPiece> pieces) override { return inner_->write(pieces); }
+  Result<i64> size() override { return inner_->size(); }
+  i64 least_size() const override { return inner_->least_size(); }
+  Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
+  Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
+  Status sync() override { return inner_->sync(); }
+  Status settle() override { return inner_->settle(); }
+  Status close() override { return inner_->close(); }
+  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override { return inner_->lock(begin, end, exclusive); }
+  const Traits& traits() const override { return inner_->traits(); }
+  Layout layout() override { return inner_->layout(); }
+
+ protected:
+  const std::unique_ptr<Storage> inner_;
+};
+
+}  // namespace mercutio

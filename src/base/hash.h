@@ -13,4 +13,11 @@ inline std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t value) {
   return x ^ (x >> 31);
 }
 
+// Two numbers at once, for long lists: the halves of a product of 128 bits, as wyhash has it.
+inline std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t a, std::uint64_t b) {
+  __extension__ using Product = unsigned __int128;
+  const Product product = static_cast<Product>(hash ^ a) * (b ^ 0x9e3779b97f4a7c15ULL);
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
 }  // namespace mercutio

@@ -1,8 +1,6 @@
 // The steps of a Cursor, inline for the copy loops. Internal to src/model.
 #pragma once
 
-#include <span>
-
 #include "model/flat_node.h"
 
 namespace mercutio {
@@ -76,15 +74,20 @@ struct CursorImpl {
     bytes = std::min(bytes, c.end_ - c.position_);
     const i64 start = n.before(l.index);
     const i64 last = n.size - start <= bytes ? n.entries() : n.entry_of(start + bytes);
-    const auto from = static_cast<std::size_t>(l.index), count = static_cast<std::size_t>(last - l.index);
-    if (n.prefix.empty()) {
-      sink.equal_pieces(l.origin, std::span(n.offsets).subspan(from, count), n.unit);
-    } else {
-      Sink local = sink;   // what it moves may alias anything but this copy, which stays in registers
-      const i64 origin = l.origin;
-      for (i64 i = l.index; i < last; ++i) local.piece(origin + n.offset_at(i), n.entry_bytes(i));
-      sink = local;
-    }
+    n.offsets.visit([&](auto offsets) {
+      if (n.prefix.empty()) return sink.equal_pieces(l.origin, offsets, l.index, last, n.unit);
+      n.prefix.visit([&](auto prefix) {
+        Sink local = sink;   // what it moves may alias anything but what is in registers: this copy, and these
+        const i64 origin = l.origin;
+        i64 before = start;
+        for (i64 i = l.index, end = last; i < end; ++i) {
+          const i64 after = prefix[i + 1];
+          local.piece(origin + offsets[i], after - before);
+          before = after;
+        }
+        sink = local;
+      });
+    });
     l.index = last;
     const i64 moved = (last == n.entries() ? n.size : n.before(last)) - start;
     c.position_ += moved;

@@ -13,6 +13,48 @@ bool same_tree(const FlatNodeRef& a, const FlatNodeRef& b) {
   return a == b || (a->hash == b->hash && a->size == b->size && a->kind == b->kind && a->pieces == b->pieces);
 }
 
+// What blocks() does in loops of its own: sets where entries begin, from the first one, and unless there is no room for them
+// the bytes before each. Returns the place of the first.
+
+i64 separate_blocks(const BlockList& list, i64 size, NumberListMaker& offsets, NumberListMaker& sums) {
+  const i64 count = list.places.size(), first = list.places[0] * list.scale;
+  list.visit([&](auto place_at, auto length_of) {
+    offsets.fill([&](auto offset_at) {
+      for (i64 i = 0; i < count; ++i) offset_at.set(i, place_at[i] * list.scale - first);
+    });
+    if (sums.empty()) return;
+    sums.fill([&](auto sum_at) {
+      i64 sum = 0;
+      for (i64 i = 0; i < count; sum += length_of(i++) * size) sum_at.set(i, sum);
+      sum_at.set(count, sum);
+    });
+  });
+  return first;
+}
+
+// Blocks that continue each other are one entry, empty ones none.
+i64 joined_blocks(const BlockList& list, i64 size, NumberListMaker& offsets, NumberListMaker& sums) {
+  i64 entries = 0, first = 0, next = 0, sum = 0;
+  const auto begin = [&](i64 place) {
+    if (entries == 0) first = place;
+    offsets.set(entries, place - first);
+    if (!sums.empty()) sums.set(entries, sum);
+    ++entries;
+  };
+  list.visit([&](auto place_at, auto length_of) {
+    for (i64 i = 0; i < list.places.size(); ++i) {
+      const i64 length = length_of(i);
+      if (length == 0) continue;
+      const i64 place = place_at[i] * list.scale;
+      if (entries == 0 || list.step == 0 || place != next) begin(place);
+      next = place + length * list.step;
+      sum += length * size;
+    }
+  });
+  if (!sums.empty()) sums.set(entries, sum);
+  return first;
+}
+
 }  // namespace
 
 Placed NodeBuilder::run(i64 bytes, const BasicType& basic) {
@@ -43,50 +85,75 @@ Placed NodeBuilder::strided(i64 count, i64 stride, const Placed& child) {
   return {finish(std::move(n)), child.first};
 }
 
-// Blocks that continue each other are one entry.
-Placed NodeBuilder::blocks(const Placed& child, i64 step, const BlockList& list) {
-  if (!child.node) return {};
-  const std::size_t most = list.places.size();
-  Entries entries{{}, EntrySums(most)};
-  i64 first = 0, start = 0, copies = 0;   // of the entry that may still grow
-  const auto keep = [&] {
-    if (copies == 0) return;
-    entries.offsets.push_back(math_.sub(start, first));
-    entries.bytes.push_back(math_.mul(copies, child.node->size), math_);
-  };
-  entries.offsets.reserve(most);
-  for (std::size_t i = 0; i < most; ++i) {
-    const i64 length = list.length_at(i);
-    if (length <= 0) continue;
-    const i64 offset = math_.add(math_.mul(list.places[i], list.scale), child.first);
-    if (copies > 0 && step != 0 && math_.add(start, math_.mul(copies, step)) == offset) {
-      copies = math_.add(copies, length);
-      continue;
+BlockList::Outline BlockList::outline(SafeMath& math) const {
+  Outline out;
+  visit([&](auto place_at, auto length_of) {
+    const i64 count = places.size(), turn = step < 0 ? -1 : 0;   // x ^ -1 turns the order round
+    i64 i = 0;
+    for (; i < count && length_of(i) <= 0; ++i) out.negative |= length_of(i) < 0;
+    if (i == count) return;
+    const i64 length = length_of(i);
+    Outline o = out;   // what is stored may alias anything but what is in registers
+    SafeMath m;
+    i64 next = m.mul(place_at[i], scale), farthest = INT64_MIN;   // where a block would continue the one before; the last such
+    o.places.least = o.places.greatest = next;
+    for (i64 must_start = 1; i < count; ++i, must_start = step == 0) {
+      const i64 copies = length_of(i);
+      if (copies <= 0) {
+        o.negative |= copies < 0;
+        continue;
+      }
+      const i64 place = m.mul(place_at[i], scale), starts = (place != next) | must_start;
+      next = m.add(place, m.mul(copies, step));
+      farthest = std::max(farthest, next ^ turn);
+      o.entries += starts;
+      o.equal &= starts & (copies == length);
+      o.places.least = std::min(o.places.least, place);
+      o.places.greatest = std::max(o.places.greatest, place);
+      o.places.bits |= place;
+      o.copies_bits |= copies;
+      o.too_many |= __builtin_add_overflow(o.copies, copies, &o.copies);
     }
-    keep();
-    if (copies == 0) first = offset;
-    start = offset;
-    copies = length;
-  }
-  keep();
-  return irregular(first, std::move(entries), child.node, step);
+    farthest = m.sub(farthest ^ turn, step);
+    o.low = std::min(o.places.least, farthest);
+    o.high = std::max(o.places.greatest, farthest);
+    math.overflow |= m.overflow;
+    out = o;
+  });
+  return out;
+}
+
+// All sums were tried when the list was looked at.
+Placed NodeBuilder::blocks(const Placed& child, const BlockList& list, const BlockList::Outline& outline) {
+  if (!child.node || outline.entries == 0) return {};
+  const i64 size = child.node->size, bytes = math_.mul(outline.copies, size);
+  const i64 reach = math_.sub(outline.places.greatest, outline.places.least);
+  math_.overflow |= outline.too_many;
+  if (math_.overflow) return {};
+  NumberListMaker offsets(outline.entries, {-reach, reach, outline.places.bits});
+  NumberListMaker sums(outline.equal ? 0 : outline.entries + 1, {0, bytes, size * (outline.copies_bits & -outline.copies_bits)});
+  const i64 first = outline.entries == list.places.size() ? separate_blocks(list, size, offsets, sums) : joined_blocks(list, size, offsets, sums);
+  Entries entries{offsets.take(), 0, outline.equal ? NumberList() : sums.take()};
+  entries.unit = outline.equal ? bytes / outline.entries : entries.prefix[1];
+  return irregular(math_.add(first, child.first), std::move(entries), child.node, list.step);
 }
 
 Placed NodeBuilder::irregular(i64 first, Entries entries, const FlatNodeRef& child, i64 step) {
-  LargeVector<i64>& offsets = entries.offsets;
+  NumberList& offsets = entries.offsets;
   if (offsets.empty() || math_.overflow) return {};
-  const i64 copies = entries.bytes.unit() / child->size;   // in the first entry
+  const i64 copies = entries.unit / child->size;   // in the first entry
   if (offsets.size() == 1) return {strided(copies, step, {child, 0}).node, first};
   FlatNode n;
   FlatNodeRef whole = child;
-  const bool uniform = entries.bytes.uniform();
+  bool uniform = true;
+  for (i64 i = 1; i < entries.prefix.size() && uniform; ++i) uniform = entries.prefix[i] - entries.prefix[i - 1] == entries.unit;
   if (uniform) {
     whole = strided(copies, step, {child, 0}).node;
     if (!whole) return {};
     const i64 delta = offsets[1];
     bool regular = true;
-    for (std::size_t i = 2; i < offsets.size() && regular; ++i) regular = math_.sub(offsets[i], offsets[i - 1]) == delta;
-    if (regular) return {strided(static_cast<i64>(offsets.size()), delta, {whole, 0}).node, first};
+    for (i64 i = 2; i < offsets.size() && regular; ++i) regular = math_.sub(offsets[i], offsets[i - 1]) == delta;
+    if (regular) return {strided(offsets.size(), delta, {whole, 0}).node, first};
     n.unit = whole->size;
   }
   const bool dense = child->kind == Kind::kRun && step == child->size;
@@ -95,7 +162,7 @@ Placed NodeBuilder::irregular(i64 first, Entries entries, const FlatNodeRef& chi
   if (n.kind == Kind::kBlocks) n.child = whole;
   if (!uniform) {
     n.stride = n.kind == Kind::kBlocks ? step : 0;
-    n.prefix = entries.bytes.take();
+    n.prefix = std::move(entries.prefix);
   }
   n.offsets = std::move(offsets);
   return {finish(std::move(n)), first};
@@ -103,12 +170,14 @@ Placed NodeBuilder::irregular(i64 first, Entries entries, const FlatNodeRef& chi
 
 // Runs of one kind, as single bytes of it.
 Placed NodeBuilder::join_runs(const std::vector<Placed>& parts) {
-  std::vector<i64> offsets, lengths;
+  Numbers offsets, lengths;
   for (const Placed& part : parts) {
     offsets.push_back(part.first);
     lengths.push_back(part.node->size);
   }
-  return blocks(run(1, parts[0].node->basic), 1, BlockList{offsets, 1, lengths, 0});
+  const NumberList places(std::move(offsets)), bytes(std::move(lengths));
+  const BlockList list{places, 1, bytes, 0, 1};
+  return blocks(run(1, parts[0].node->basic), list, list.outline(math_));
 }
 
 Placed NodeBuilder::sequence(std::vector<Placed> parts) {
@@ -135,19 +204,15 @@ Placed NodeBuilder::sequence(std::vector<Placed> parts) {
       std::all_of(kept.begin(), kept.end(), [&](const Placed& p) { return same_tree(p.node, kept[0].node); });
   FlatNode n;
   n.kind = Kind::kStruct;
-  LargeVector<i64> offsets;
-  n.prefix.push_back(0);
+  Numbers offsets, prefix{0};
   for (Placed& part : kept) {
     offsets.push_back(math_.sub(part.first, first));
-    n.prefix.push_back(math_.add(n.prefix.back(), part.node->size));
+    prefix.push_back(math_.add(prefix.back(), part.node->size));
     n.children.push_back(part.node);
   }
-  if (same) {
-    EntrySums bytes;
-    for (const Placed& part : kept) bytes.push_back(part.node->size, math_);
-    return irregular(first, {std::move(offsets), std::move(bytes)}, kept[0].node, 0);
-  }
-  n.offsets = std::move(offsets);
+  n.offsets = narrowed(offsets);
+  if (same) return irregular(first, {std::move(n.offsets), kept[0].node->size, {}}, kept[0].node, 0);
+  n.prefix = narrowed(prefix);
   return {finish(std::move(n)), first};
 }
 

@@ -13,21 +13,26 @@ void derive_runs(FlatNode& n, SafeMath& m) {
   const i64 count = n.entries();
   n.size = n.prefix.empty() ? m.mul(count, n.unit) : n.prefix.back();
   n.pieces = count;
-  i64 lo = n.offsets[0], hi = n.offsets[0], previous_start = lo, previous_end = lo - 1;
-  bool in_order = true, monotone = true, touches = false;
-  for (i64 i = 0; i < count; ++i) {
-    const i64 start = n.offset_at(i), end = m.add(start, n.entry_bytes(i));
-    in_order &= hi <= start;
-    monotone &= previous_start <= start;
-    touches |= previous_end == start;
-    lo = std::min(lo, start);
-    hi = std::max(hi, end);
-    previous_start = start;
-    previous_end = end;
-  }
-  n.in_order = in_order, n.monotone = monotone, n.touches = touches;
-  n.lo = lo, n.hi = hi;
-  n.last_start = previous_start, n.last_end = previous_end;
+  n.visit_entries([&](auto offsets, auto bytes_of) {
+    i64 lo = offsets[0], hi = lo, previous_start = lo, previous_end = lo - 1;
+    bool in_order = true, monotone = true, touches = false, overflow = false;
+    for (i64 i = 0; i < count; ++i) {
+      const i64 start = offsets[i];
+      i64 end = 0;
+      overflow |= __builtin_add_overflow(start, bytes_of(i), &end);
+      in_order &= hi <= start;
+      monotone &= previous_start <= start;
+      touches |= previous_end == start;
+      lo = std::min(lo, start);
+      hi = std::max(hi, end);
+      previous_start = start;
+      previous_end = end;
+    }
+    n.in_order = in_order, n.monotone = monotone, n.touches = touches;
+    n.lo = lo, n.hi = hi;
+    n.last_start = previous_start, n.last_end = previous_end;
+    m.overflow |= overflow;
+  });
 }
 
 // One entry of kBlocks or kStruct: data from its own first byte at 0.
@@ -92,8 +97,8 @@ void derive_shape(FlatNode& n) {
   const FlatNode* c = n.child.get();
   n.leaf = n.kind == Kind::kRun || n.kind == Kind::kRuns || (n.kind == Kind::kStrided && c->kind == Kind::kRun);
   n.depth = 1;
-  n.memory_bytes = static_cast<i64>(sizeof(FlatNode) + (n.offsets.capacity() + n.prefix.capacity()) * sizeof(i64) +
-                                    n.children.capacity() * sizeof(FlatNodeRef));
+  n.memory_bytes = static_cast<i64>(sizeof(FlatNode) + n.children.capacity() * sizeof(FlatNodeRef)) + n.offsets.memory_bytes() +
+                   n.prefix.memory_bytes();
   const auto take = [&n](const FlatNode& child) {
     n.depth = std::max(n.depth, child.depth + 1);
     n.memory_bytes = std::min<i64>(INT64_MAX / 4, n.memory_bytes + child.memory_bytes);
@@ -103,25 +108,37 @@ void derive_shape(FlatNode& n) {
     if (i == 0 || n.children[i] != n.children[i - 1]) take(*n.children[i]);
 }
 
-// Four chains: each multiplication waits for the one before.
-std::uint64_t hash_of(std::span<const i64> list, std::uint64_t seed) {
-  constexpr std::size_t kChains = 4;
-  std::uint64_t chains[kChains] = {seed, seed + 1, seed + 2, seed + 3};
-  std::size_t i = 0;
-  for (; i + kChains <= list.size(); i += kChains) {
-    for (std::size_t chain = 0; chain < kChains; ++chain)
-      chains[chain] = mix_hash(chains[chain], static_cast<std::uint64_t>(list[i + chain]));
-  }
-  for (; i < list.size(); ++i) chains[0] = mix_hash(chains[0], static_cast<std::uint64_t>(list[i]));
-  return mix_hash(mix_hash(chains[0], chains[1]), mix_hash(chains[2], chains[3]));
+// One look at the lists: their numbers or-ed, and their hash, whatever form they have.
+struct ListDigest {
+  i64 bits = 0;
+  std::uint64_t hash = 0;
+};
+
+ListDigest digest_of_lists(const FlatNode& n) {
+  ListDigest out;
+  n.visit_entries([&](auto offsets, auto bytes_of) {
+    std::uint64_t even = 0x6d65, odd = 0x7263;   // each multiplication waits for the one before in its chain
+    i64 bits = 0, i = 0;
+    const auto take = [&](std::uint64_t& hash, i64 offset, i64 bytes) {
+      bits |= offset | bytes;
+      hash = mix_hash(hash, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(bytes));
+    };
+    for (; i + 1 < n.entries(); i += 2) {
+      take(even, offsets[i], bytes_of(i));
+      take(odd, offsets[i + 1], bytes_of(i + 1));
+    }
+    if (i < n.entries()) take(even, offsets[i], bytes_of(i));
+    out = {bits, mix_hash(even, odd)};
+  });
+  return out;
 }
 
-std::uint64_t hash_of(const FlatNode& n) {
+std::uint64_t hash_of(const FlatNode& n, std::uint64_t lists) {
   std::uint64_t h = mix_hash(0x6d6572, static_cast<std::uint64_t>(n.kind));
   for (i64 v : {n.size, n.count, n.stride, n.unit, n.entries(), static_cast<i64>(n.basic.kind), n.basic.native_bytes,
                 n.basic.external_bytes})
     h = mix_hash(h, static_cast<std::uint64_t>(v));
-  h = hash_of(n.prefix, hash_of(n.offsets, h));
+  h = mix_hash(h, lists);
   if (n.child) h = mix_hash(h, n.child->hash);
   for (const FlatNodeRef& child : n.children) h = mix_hash(h, child->hash);
   return h;
@@ -153,13 +170,11 @@ i64 entry_bytes_below(const FlatNode& n, i64 i, i64 limit) {
 }  // namespace
 
 // What places pieces, or-ed together. Of negative numbers too: two's complement keeps the lowest bit.
-static i64 place_bits_of(const FlatNode& node) {
-  i64 bits = node.stride | node.unit;
+static i64 place_bits_of(const FlatNode& node, i64 lists) {
+  i64 bits = node.stride | node.unit | lists;
   if (node.kind == Kind::kRun) bits |= node.size;
   if (node.child) bits |= node.child->place_bits;
   for (const FlatNodeRef& child : node.children) bits |= child->place_bits;
-  for (i64 offset : node.offsets) bits |= offset;
-  for (i64 before : node.prefix) bits |= before;
   return bits;
 }
 
@@ -182,9 +197,10 @@ FlatNodeRef NodeBuilder::finish(FlatNode node) {
   if (node.depth > kMaxFlatDepth) math_.overflow = true;
   if (math_.overflow) return nullptr;
   if (keep_kinds_) node.touches = false;
-  node.place_bits = place_bits_of(node);
+  const ListDigest lists = digest_of_lists(node);
+  node.place_bits = place_bits_of(node, lists.bits);
   node.overlapping = node_overlaps(node, overlap_budget_);
-  node.hash = hash_of(node);
+  node.hash = hash_of(node, lists.hash);
   return std::make_shared<const FlatNode>(std::move(node));
 }
 
@@ -221,7 +237,7 @@ i64 node_bytes_below(const FlatNode& n, i64 limit) {
   if (n.kind == Kind::kRun) return limit;
   if (n.kind == Kind::kStrided) return strided_bytes_below(*n.child, n.count, n.stride, limit);
   if (n.in_order && n.monotone) {  // only the last entry that starts below the limit can be cut
-    const i64 entry = std::lower_bound(n.offsets.begin(), n.offsets.end(), limit) - n.offsets.begin() - 1;
+    const i64 entry = n.offsets.first_from(limit) - 1;
     return n.before(entry) + entry_bytes_below(n, entry, limit);
   }
   i64 bytes = 0;

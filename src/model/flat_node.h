@@ -8,12 +8,11 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "base/hash.h"
-#include "base/page_allocator.h"
 #include "model/flat_type.h"
+#include "model/number_list.h"
 
 namespace mercutio {
 
@@ -67,20 +66,28 @@ struct FlatNode {
   i64 stride = 0;
   BasicType basic;           // kRun, kRuns
   FlatNodeRef child;         // kStrided, kBlocks
-  LargeVector<i64> offsets;  // kRuns, kBlocks, kStruct
-  LargeVector<i64> prefix;   // data bytes before entry i, entries + 1 of them; empty: every entry has `unit` bytes
+  NumberList offsets;        // kRuns, kBlocks, kStruct
+  NumberList prefix;         // data bytes before entry i, entries + 1 of them; empty: every entry has `unit` bytes
   std::vector<FlatNodeRef> children;  // kStruct
   i64 unit = 0;
 
-  i64 entries() const { return static_cast<i64>(offsets.size()); }
-  i64 before(i64 entry) const { return prefix.empty() ? entry * unit : prefix[static_cast<std::size_t>(entry)]; }
-  i64 entry_bytes(i64 entry) const { return prefix.empty() ? unit : before(entry + 1) - before(entry); }
-  i64 offset_at(i64 entry) const { return offsets[static_cast<std::size_t>(entry)]; }
+  i64 entries() const { return offsets.size(); }
+  i64 before(i64 entry) const { return prefix.empty() ? entry * unit : prefix[entry]; }
+  i64 entry_bytes(i64 entry) const { return prefix.empty() ? unit : prefix[entry + 1] - prefix[entry]; }
+  i64 offset_at(i64 entry) const { return offsets[entry]; }
   const FlatNode& child_at(i64 entry) const { return *children[static_cast<std::size_t>(entry)]; }
+  // work(offset_of, bytes_of), with the forms the lists of entries have.
+  template <class Work>
+  void visit_entries(Work&& work) const {
+    offsets.visit([&](auto offset_of) {
+      if (prefix.empty()) return work(offset_of, [bytes = unit](i64) { return bytes; });
+      prefix.visit([&](auto sums) { work(offset_of, [sums](i64 i) { return sums[i + 1] - sums[i]; }); });
+    });
+  }
   // The entry that holds data byte `position`, 0 <= position < size. O(log entries).
   i64 entry_of(i64 position) const {
     if (prefix.empty()) return position / unit;
-    return std::upper_bound(prefix.begin(), prefix.end(), position) - prefix.begin() - 1;
+    return prefix.first_above(position) - 1;
   }
 };
 
@@ -96,41 +103,35 @@ inline constexpr i64 kMaxFlatDepth = 256;
 inline constexpr i64 kOverlapBudget = 1 << 14;
 inline constexpr i64 kOverlapBudgetOfType = 1 << 18;
 
-// Copies of something at irregular places: at places[i] * scale, lengths[i] of them, or `length` where there are no lengths.
+// Copies of something at irregular places: at places[i] * scale, lengths[i] of them, or `length` where there are no lengths;
+// the copies in a block are `step` apart.
 struct BlockList {
-  std::span<const i64> places;
+  const NumberList& places;
   i64 scale = 1;
-  std::span<const i64> lengths;
+  const NumberList& lengths;
   i64 length = 1;
-  i64 length_at(std::size_t i) const { return lengths.empty() ? length : lengths[i]; }
-};
+  i64 step = 0;
 
-// The data bytes before each entry of a list, which take no memory as long as all entries are of one size: maps have
-// millions of blocks of one length.
-class EntrySums {
- public:
-  // `entries`: the most that will come.
-  explicit EntrySums(std::size_t entries = 0) : most_(entries) {}
-  void push_back(i64 bytes, SafeMath& math) {
-    if (count_++ == 0) unit_ = bytes;
-    if (sums_.empty()) {
-      if (bytes == unit_) return;
-      tell_apart();
-    }
-    sums_.push_back(math.add(sums_.back(), bytes));
-  }
-  bool uniform() const { return sums_.empty(); }
-  i64 unit() const { return unit_; }   // of the first entry
-  LargeVector<i64> take() { return std::move(sums_); }
+  // What one look at the list tells. Blocks without copies don't count.
+  struct Outline {
+    bool negative = false;       // there are negative lengths; then nothing else is told
+    i64 entries = 0;             // blocks; those that continue each other are one
+    bool equal = true;           // all blocks are of one length, and none continues another
+    NumberRange places;          // in bytes
+    i64 copies = 0, copies_bits = 0;   // in all; the lengths or-ed
+    bool too_many = false;       // more than 64 bits say: wrong if they have data
+    i64 low = 0, high = 0;       // the smallest and the largest place of a copy
+  };
+  Outline outline(SafeMath& math) const;
 
- private:
-  void tell_apart() {
-    sums_.reserve(most_ + 1);
-    for (i64 i = 0; i < count_; ++i) sums_.push_back(i * unit_);
+  // work(places, length_of), with the forms the lists have.
+  template <class Work>
+  void visit(Work&& work) const {
+    places.visit([&](auto place_at) {
+      if (lengths.empty()) return work(place_at, [this](i64) { return length; });
+      lengths.visit([&](auto length_at) { work(place_at, [&](i64 i) { return length_at[i]; }); });
+    });
   }
-  std::size_t most_;
-  i64 count_ = 0, unit_ = 0;
-  LargeVector<i64> sums_;
 };
 
 // Builds normalised nodes. After an overflow everything it returns is meaningless: check overflow() at the end.
@@ -142,8 +143,8 @@ class NodeBuilder {
 
   Placed run(i64 bytes, const BasicType& basic);
   Placed strided(i64 count, i64 stride, const Placed& child);
-  // At each place of the list its copies of child, `step` apart.
-  Placed blocks(const Placed& child, i64 step, const BlockList& list);
+  // At each place of the list its copies of child. `outline`: of this list.
+  Placed blocks(const Placed& child, const BlockList& list, const BlockList::Outline& outline);
   Placed sequence(std::vector<Placed> parts);
   // Completes a node whose shape is set: derived values, hash. Null on overflow or when it is too deep.
   FlatNodeRef finish(FlatNode node);
@@ -152,8 +153,9 @@ class NodeBuilder {
   Placed join_runs(const std::vector<Placed>& parts);
   // Copies of `child`, `step` apart: the first of each entry at an offset, from that of the first entry.
   struct Entries {
-    LargeVector<i64> offsets;
-    EntrySums bytes;
+    NumberList offsets;
+    i64 unit = 0;        // bytes of the first entry
+    NumberList prefix;   // as in FlatNode
   };
   Placed irregular(i64 first, Entries entries, const FlatNodeRef& child, i64 step);
   bool same_kind(const BasicType& a, const BasicType& b) const { return !keep_kinds_ || a == b; }

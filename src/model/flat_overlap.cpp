@@ -134,7 +134,7 @@ bool copies_interleave(const FlatNode& n) {
 
 std::vector<Span> entry_spans(const FlatNode& n) {
   std::vector<Span> spans;
-  spans.reserve(n.offsets.size());
+  spans.reserve(static_cast<std::size_t>(n.entries()));
   for (i64 i = 0; i < n.entries(); ++i) {
     const i64 at = n.offset_at(i);
     if (n.kind == Kind::kRuns) {

@@ -162,7 +162,7 @@ class Reader {
       case Kind::kStruct:
         entries(n);
         require(!n.prefix.empty());
-        n.children.reserve(n.offsets.size());
+        n.children.reserve(static_cast<std::size_t>(n.entries()));
         for (i64 i = 0; i < n.entries() && !failed_; ++i) {
           n.children.push_back(child(build, depth));
           require(!failed_ && n.children.back()->size == n.entry_bytes(i));
@@ -185,17 +185,20 @@ class Reader {
     require(size >= 2 && size <= static_cast<i64>(bytes_.size() - at_));
     if (failed_) return;
     SafeMath math;
-    n.offsets.reserve(static_cast<std::size_t>(size));
-    for (i64 i = 0, at = 0; i < size && !failed_; ++i) n.offsets.push_back(at = math.add(at, offset()));
-    require(!failed_ && n.offsets[0] == 0);
-    if (n.unit == 0 && !failed_) {
-      n.prefix.reserve(static_cast<std::size_t>(size) + 1);
-      n.prefix.push_back(0);
+    Numbers numbers;
+    numbers.reserve(static_cast<std::size_t>(size) + 1);
+    for (i64 i = 0, at = 0; i < size && !failed_; ++i) numbers.push_back(at = math.add(at, offset()));
+    require(!failed_ && numbers[0] == 0);
+    if (failed_) return;
+    n.offsets = narrowed(numbers);
+    if (n.unit == 0) {
+      numbers.assign(1, 0);
       for (i64 i = 0; i < size && !failed_; ++i) {
         const i64 bytes = count();
         require(bytes > 0);
-        n.prefix.push_back(math.add(n.prefix.back(), bytes));
+        numbers.push_back(math.add(numbers.back(), bytes));
       }
+      n.prefix = narrowed(numbers);
     }
     require(!math.overflow);
   }

@@ -39,7 +39,7 @@ class Lowering {
   Result<Lowered> structure(const TypeSpec& spec, i64 depth);
   Result<Lowered> subarray(const TypeSpec& spec, const Lowered& child);
   Result<Lowered> darray(const TypeSpec& spec, const Lowered& child);
-  Result<Placed> darray_dimension(const TypeSpec& spec, std::size_t dim, i64 coordinate, i64 step, const Placed& inner);
+  Result<Placed> darray_dimension(const TypeSpec& spec, i64 dim, i64 coordinate, i64 step, const Placed& inner);
   i64 extent(const Lowered& type) { return math_.sub(type.ub, type.lb); }
 
   Sizes sizes_;
@@ -81,30 +81,24 @@ Result<Lowered> Lowering::indexed(const TypeSpec& spec, const Lowered& child) {
   if (!block && spec.lengths.size() != spec.displacements.size())
     return bad(ErrorClass::kArg, spec, "as many lengths as displacements are needed");
   const i64 step = extent(child);
-  const BlockList list{spec.displacements, elements ? step : 1, block ? std::span<const i64>() : std::span<const i64>(spec.lengths),
-                       block ? spec.block_length : 0};
-  Bounds bounds;
-  for (std::size_t i = 0; i < list.places.size(); ++i) {
-    const i64 length = list.length_at(i);
-    if (length < 0) return bad(ErrorClass::kCount, spec, "a negative block length");
-    if (length == 0) continue;  // an empty block has no bounds
-    const i64 place = math_.mul(list.places[i], list.scale), reach = math_.mul(length - 1, step);
-    bounds.take(math_.add(math_.add(place, child.lb), std::min<i64>(0, reach)),
-                math_.add(math_.add(place, child.ub), std::max<i64>(0, reach)));
-  }
-  return Lowered{build_.blocks(child.data, step, list), bounds.lb, bounds.ub};
+  const BlockList list{spec.displacements, elements ? step : 1, spec.lengths, block ? spec.block_length : 0, step};
+  const BlockList::Outline outline = list.outline(math_);
+  if (outline.negative) return bad(ErrorClass::kCount, spec, "a negative block length");
+  if (outline.entries == 0) return Lowered{};   // empty blocks have no bounds
+  return Lowered{build_.blocks(child.data, list, outline), math_.add(outline.low, child.lb), math_.add(outline.high, child.ub)};
 }
 
 Result<Lowered> Lowering::structure(const TypeSpec& spec, i64 depth) {
-  if (spec.lengths.size() != spec.displacements.size() || spec.lengths.size() != spec.children.size())
+  if (spec.lengths.size() != spec.displacements.size() || spec.lengths.size() != std::ssize(spec.children))
     return bad(ErrorClass::kArg, spec, "as many lengths and displacements as types are needed");
   std::vector<Placed> parts;
   Bounds bounds;
-  for (std::size_t i = 0; i < spec.children.size(); ++i) {
+  for (i64 i = 0; i < spec.lengths.size(); ++i) {
+    const TypeSpecRef& part = spec.children[static_cast<std::size_t>(i)];
     if (spec.lengths[i] < 0) return bad(ErrorClass::kCount, spec, "a negative block length");
-    if (!spec.children[i]) return bad(ErrorClass::kType, spec, "a null datatype");
+    if (!part) return bad(ErrorClass::kType, spec, "a null datatype");
     if (spec.lengths[i] == 0) continue;
-    MERCUTIO_LET(const Lowered child, lower_child(*spec.children[i], depth));
+    MERCUTIO_LET(const Lowered child, lower_child(*part, depth));
     Lowered block = repeat(child, spec.lengths[i], extent(child));
     bounds.take(math_.add(spec.displacements[i], block.lb), math_.add(spec.displacements[i], block.ub));
     block.data.first = math_.add(block.data.first, spec.displacements[i]);
@@ -114,13 +108,13 @@ Result<Lowered> Lowering::structure(const TypeSpec& spec, i64 depth) {
 }
 
 Result<Lowered> Lowering::subarray(const TypeSpec& spec, const Lowered& child) {
-  const std::size_t dims = spec.sizes.size();
+  const i64 dims = spec.sizes.size();
   if (dims == 0 || spec.lengths.size() != dims || spec.displacements.size() != dims)
     return bad(ErrorClass::kArg, spec, "sizes, subsizes and starts must have one entry a dimension");
   Placed data = child.data;
   i64 step = extent(child);
-  for (std::size_t i = 0; i < dims; ++i) {
-    const std::size_t dim = spec.c_order ? dims - 1 - i : i;  // the fastest first
+  for (i64 i = 0; i < dims; ++i) {
+    const i64 dim = spec.c_order ? dims - 1 - i : i;  // the fastest first
     const i64 size = spec.sizes[dim], subsize = spec.lengths[dim], start = spec.displacements[dim];
     if (size < 1 || subsize < 0 || start < 0 || subsize > size || start > size - subsize)
       return bad(ErrorClass::kArg, spec, "a subarray that does not lie in its array");
@@ -131,7 +125,7 @@ Result<Lowered> Lowering::subarray(const TypeSpec& spec, const Lowered& child) {
   return Lowered{std::move(data), 0, step};
 }
 
-Result<Placed> Lowering::darray_dimension(const TypeSpec& spec, std::size_t dim, i64 coordinate, i64 step,
+Result<Placed> Lowering::darray_dimension(const TypeSpec& spec, i64 dim, i64 coordinate, i64 step,
                                           const Placed& inner) {
   const i64 size = spec.sizes[dim], procs = spec.displacements[dim];
   i64 block = spec.lengths[dim];
@@ -163,26 +157,26 @@ Result<Placed> Lowering::darray_dimension(const TypeSpec& spec, std::size_t dim,
 }
 
 Result<Lowered> Lowering::darray(const TypeSpec& spec, const Lowered& child) {
-  const std::size_t dims = spec.sizes.size();
+  const i64 dims = spec.sizes.size();
   if (dims == 0 || spec.lengths.size() != dims || spec.displacements.size() != dims ||
-      spec.distributions.size() != dims)
+      std::ssize(spec.distributions) != dims)
     return bad(ErrorClass::kArg, spec,
                "sizes, distributions, arguments and process grid must have one entry a dimension");
   const i64 rank = spec.block_length;
   i64 grid = 1;
-  for (std::size_t i = 0; i < dims; ++i) {
+  for (i64 i = 0; i < dims; ++i) {
     if (spec.sizes[i] < 1 || spec.displacements[i] < 1) return bad(ErrorClass::kArg, spec, "a size below 1");
     grid = math_.mul(grid, spec.displacements[i]);
   }
   if (grid != spec.count || rank < 0 || rank >= grid)
     return bad(ErrorClass::kArg, spec, "the process grid does not have as many places as there are processes");
-  std::vector<i64> coordinates(dims);  // the grid is row-major whatever the order of the array
+  std::vector<i64> coordinates(static_cast<std::size_t>(dims));  // the grid is row-major whatever the order of the array
   i64 rest = rank;
   for (std::size_t i = dims; i-- > 0; rest /= spec.displacements[i]) coordinates[i] = rest % spec.displacements[i];
   Placed data = child.data;
   i64 step = extent(child);
-  for (std::size_t i = 0; i < dims; ++i) {
-    const std::size_t dim = spec.c_order ? dims - 1 - i : i;
+  for (i64 i = 0; i < dims; ++i) {
+    const i64 dim = spec.c_order ? dims - 1 - i : i;
     MERCUTIO_LET(data, darray_dimension(spec, dim, coordinates[dim], step, data));
     step = math_.mul(step, spec.sizes[dim]);
   }

@@ -175,29 +175,30 @@ struct Packing {
     packed += bytes;
   }
 
-  template <std::size_t kBytes>
-  void fixed(i64 origin, std::span<const i64> offsets) {
+  template <std::size_t kBytes, class Offsets>
+  void fixed(i64 origin, Offsets offsets, i64 begin, i64 end) {
     std::byte* at = packed;   // what is moved may alias the member
-    for (const i64 offset : offsets) {
-      std::byte* memory = address(origin + offset);
+    for (i64 i = begin; i < end; ++i) {
+      std::byte* memory = address(origin + offsets[i]);
       std::memcpy(kPack ? at : memory, kPack ? memory : at, kBytes);
       at += kBytes;
     }
     packed = at;
   }
 
-  void equal_pieces(i64 origin, std::span<const i64> offsets, i64 bytes) {
+  template <class Offsets>
+  void equal_pieces(i64 origin, Offsets offsets, i64 begin, i64 end, i64 bytes) {
     switch (bytes) {
       case 4:
-        return fixed<4>(origin, offsets);
+        return fixed<4>(origin, offsets, begin, end);
       case 8:
-        return fixed<8>(origin, offsets);
+        return fixed<8>(origin, offsets, begin, end);
       case 16:
-        return fixed<16>(origin, offsets);
+        return fixed<16>(origin, offsets, begin, end);
       case 32:
-        return fixed<32>(origin, offsets);
+        return fixed<32>(origin, offsets, begin, end);
       default:
-        for (const i64 offset : offsets) piece(origin + offset, bytes);
+        for (i64 i = begin; i < end; ++i) piece(origin + offsets[i], bytes);
     }
   }
 
@@ -242,12 +243,12 @@ struct Marking {
     set_marks(marks + ((offset - base) >> shift), bytes >> shift);
   }
 
-  void equal_pieces(i64 origin, std::span<const i64> offsets, i64 bytes) {
-    if (bytes >> shift != 1) {
-      for (const i64 offset : offsets) piece(origin + offset, bytes);
-      return;
+  template <class Offsets>
+  void equal_pieces(i64 origin, Offsets offsets, i64 begin, i64 end, i64 bytes) {
+    for (i64 i = begin; i < end; ++i) {
+      const i64 offset = origin + offsets[i];
+      bytes >> shift == 1 ? std::atomic_ref(marks[(offset - base) >> shift]).store(std::byte{1}, std::memory_order_relaxed) : piece(offset, bytes);
     }
-    for (const i64 offset : offsets) std::atomic_ref(marks[(origin + offset - base) >> shift]).store(std::byte{1}, std::memory_order_relaxed);
   }
 
   void batch(const StridedRun& run) {

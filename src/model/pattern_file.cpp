@@ -111,7 +111,7 @@ TypeSpecRef block_of(const Shape& shape, i64 rank) {
     extents[d] = shape.array[d] * (place + 1) / shape.grid[d] - shape.halo - starts[d];
     if (extents[d] < 1) return nullptr;
   }
-  return make_subarray({shape.array.begin(), shape.array.end()}, extents, starts, true, make_contiguous(shape.element, byte_type()));
+  return make_subarray(Numbers(shape.array.begin(), shape.array.end()), extents, starts, true, make_contiguous(shape.element, byte_type()));
 }
 
 Result<RankSummary> summary_of_rank(const Shape& shape, i64 rank, i64 ranks) {

@@ -41,10 +41,10 @@ i64 owner(const TypeSpec& s, std::size_t dim, i64 index) {
 // Walks a global array in storage order; mine(index vector) says which elements belong.
 template <class Mine>
 Typemap walk_array(const TypeSpec& s, const Typemap& child, Mine mine) {
-  const std::size_t dims = s.sizes.size();
+  const auto dims = static_cast<std::size_t>(s.sizes.size());
   Collector out;
   i64 total = 1;
-  for (i64 size : s.sizes) total *= size;
+  for (i64 d = 0; d < s.sizes.size(); ++d) total *= s.sizes[d];
   std::vector<i64> index(dims);
   for (i64 linear = 0; linear < total; ++linear) {
     i64 rest = linear;
@@ -67,7 +67,7 @@ Typemap expand_array(const TypeSpec& s, const Typemap& child) {
         if (index[d] < s.displacements[d] || index[d] >= s.displacements[d] + s.lengths[d]) return false;
       return true;
     });
-  std::vector<i64> place(s.sizes.size());
+  std::vector<i64> place(static_cast<std::size_t>(s.sizes.size()));
   i64 rest = s.block_length;
   for (std::size_t d = place.size(); d-- > 0; rest /= s.displacements[d]) place[d] = rest % s.displacements[d];
   return walk_array(s, child, [&](const std::vector<i64>& index) {
@@ -101,16 +101,16 @@ Typemap expand(const TypeSpec& s, Sizes sizes) {
       for (i64 i = 0; i < s.count; ++i) out.place_block(child, i * s.stride, s.block_length);
       return out.map;
     case Combiner::kIndexed:
-      for (std::size_t i = 0; i < count; ++i) out.place_block(child, s.displacements[i] * extent, s.lengths[i]);
+      for (i64 i = 0; i < count; ++i) out.place_block(child, s.displacements[i] * extent, s.lengths[i]);
       return out.map;
     case Combiner::kHindexed:
-      for (std::size_t i = 0; i < count; ++i) out.place_block(child, s.displacements[i], s.lengths[i]);
+      for (i64 i = 0; i < count; ++i) out.place_block(child, s.displacements[i], s.lengths[i]);
       return out.map;
     case Combiner::kIndexedBlock:
-      for (std::size_t i = 0; i < count; ++i) out.place_block(child, s.displacements[i] * extent, s.block_length);
+      for (i64 i = 0; i < count; ++i) out.place_block(child, s.displacements[i] * extent, s.block_length);
       return out.map;
     case Combiner::kHindexedBlock:
-      for (std::size_t i = 0; i < count; ++i) out.place_block(child, s.displacements[i], s.block_length);
+      for (i64 i = 0; i < count; ++i) out.place_block(child, s.displacements[i], s.block_length);
       return out.map;
     case Combiner::kSubarray:
     case Combiner::kDarray:

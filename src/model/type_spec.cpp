@@ -17,18 +17,18 @@ TypeSpec with_child(Combiner combiner, TypeSpecRef child) {
   return spec;
 }
 
-TypeSpecRef make_irregular(Combiner combiner, Numbers lengths, Numbers displacements,
+TypeSpecRef make_irregular(Combiner combiner, NumberList lengths, NumberList displacements,
                            TypeSpecRef child) {
   TypeSpec spec = with_child(combiner, std::move(child));
-  spec.count = static_cast<i64>(displacements.size());
+  spec.count = displacements.size();
   spec.lengths = std::move(lengths);
   spec.displacements = std::move(displacements);
   return made(std::move(spec));
 }
 
-TypeSpecRef make_blocks(Combiner combiner, i64 block_length, Numbers displacements, TypeSpecRef child) {
+TypeSpecRef make_blocks(Combiner combiner, i64 block_length, NumberList displacements, TypeSpecRef child) {
   TypeSpec spec = with_child(combiner, std::move(child));
-  spec.count = static_cast<i64>(displacements.size());
+  spec.count = displacements.size();
   spec.block_length = block_length;
   spec.displacements = std::move(displacements);
   return made(std::move(spec));
@@ -42,12 +42,12 @@ TypeSpecRef make_strided(Combiner combiner, i64 count, i64 block_length, i64 str
   return made(std::move(spec));
 }
 
-constexpr std::size_t kShownEntries = 8;
+constexpr unsigned kShownEntries = 8;
 constexpr int kNamedTypes = 32;
 
-std::string list(const Numbers& values) {
+std::string list(const NumberList& values) {
   std::string text = "[";
-  for (std::size_t i = 0; i < values.size() && i < kShownEntries; ++i) {
+  for (i64 i = 0; i < values.size() && i < kShownEntries; ++i) {
     if (i > 0) text += ",";
     text += std::to_string(values[i]);
   }
@@ -169,23 +169,23 @@ TypeSpecRef make_hvector(i64 count, i64 block_length, i64 stride_bytes, TypeSpec
   return make_strided(Combiner::kHvector, count, block_length, stride_bytes, std::move(child));
 }
 
-TypeSpecRef make_indexed(Numbers lengths, Numbers displacements, TypeSpecRef child) {
+TypeSpecRef make_indexed(NumberList lengths, NumberList displacements, TypeSpecRef child) {
   return make_irregular(Combiner::kIndexed, std::move(lengths), std::move(displacements), std::move(child));
 }
 
-TypeSpecRef make_hindexed(Numbers lengths, Numbers displacements_bytes, TypeSpecRef child) {
+TypeSpecRef make_hindexed(NumberList lengths, NumberList displacements_bytes, TypeSpecRef child) {
   return make_irregular(Combiner::kHindexed, std::move(lengths), std::move(displacements_bytes), std::move(child));
 }
 
-TypeSpecRef make_indexed_block(i64 block_length, Numbers displacements, TypeSpecRef child) {
+TypeSpecRef make_indexed_block(i64 block_length, NumberList displacements, TypeSpecRef child) {
   return make_blocks(Combiner::kIndexedBlock, block_length, std::move(displacements), std::move(child));
 }
 
-TypeSpecRef make_hindexed_block(i64 block_length, Numbers displacements_bytes, TypeSpecRef child) {
+TypeSpecRef make_hindexed_block(i64 block_length, NumberList displacements_bytes, TypeSpecRef child) {
   return make_blocks(Combiner::kHindexedBlock, block_length, std::move(displacements_bytes), std::move(child));
 }
 
-TypeSpecRef make_struct(Numbers lengths, Numbers displacements_bytes,
+TypeSpecRef make_struct(NumberList lengths, NumberList displacements_bytes,
                         std::vector<TypeSpecRef> children) {
   TypeSpec spec;
   spec.combiner = Combiner::kStruct;
@@ -196,7 +196,7 @@ TypeSpecRef make_struct(Numbers lengths, Numbers displacements_bytes,
   return made(std::move(spec));
 }
 
-TypeSpecRef make_subarray(Numbers sizes, Numbers subsizes, Numbers starts, bool c_order,
+TypeSpecRef make_subarray(NumberList sizes, NumberList subsizes, NumberList starts, bool c_order,
                           TypeSpecRef child) {
   TypeSpec spec = with_child(Combiner::kSubarray, std::move(child));
   spec.sizes = std::move(sizes);
@@ -206,8 +206,8 @@ TypeSpecRef make_subarray(Numbers sizes, Numbers subsizes, Numbers starts, bool 
   return made(std::move(spec));
 }
 
-TypeSpecRef make_darray(i64 world_size, i64 rank, Numbers gsizes, std::vector<Distribution> distributions,
-                        Numbers dargs, Numbers psizes, bool c_order, TypeSpecRef child) {
+TypeSpecRef make_darray(i64 world_size, i64 rank, NumberList gsizes, std::vector<Distribution> distributions,
+                        NumberList dargs, NumberList psizes, bool c_order, TypeSpecRef child) {
   TypeSpec spec = with_child(Combiner::kDarray, std::move(child));
   spec.count = world_size;
   spec.block_length = rank;

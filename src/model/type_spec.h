@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "base/page_allocator.h"
 #include "base/result.h"
 #include "base/types.h"
+#include "model/number_list.h"
 
 namespace mercutio {
 
@@ -88,9 +88,6 @@ class LoweredOnce {
   mutable std::atomic<const Kept*> kept_{nullptr};   // std::atomic<std::shared_ptr> of GCC 12 is a data race
 };
 
-// The lists in a type's arguments: a map's are long.
-using Numbers = LargeVector<i64>;
-
 struct TypeSpec {
   Combiner combiner = Combiner::kNamed;
   BasicType basic;                     // kNamed
@@ -98,9 +95,9 @@ struct TypeSpec {
   i64 block_length = 0;                // vector, hvector, *_block; darray: rank
   i64 stride = 0;                      // vector (elements), hvector (bytes); resized: lb
   i64 extent = 0;                      // resized
-  Numbers lengths;            // indexed, hindexed, struct; subarray: subsizes; darray: dargs
-  Numbers displacements;      // indexed...struct; subarray: starts; darray: psizes
-  Numbers sizes;              // subarray: sizes; darray: gsizes
+  NumberList lengths;                  // indexed, hindexed, struct; subarray: subsizes; darray: dargs
+  NumberList displacements;            // indexed...struct; subarray: starts; darray: psizes
+  NumberList sizes;                    // subarray: sizes; darray: gsizes
   std::vector<Distribution> distributions;   // darray
   bool c_order = true;                 // subarray, darray
   std::vector<TypeSpecRef> children;   // one; kStruct: one an entry; kNamed: none
@@ -111,14 +108,14 @@ TypeSpecRef make_named(BasicType basic);
 TypeSpecRef make_contiguous(i64 count, TypeSpecRef child);
 TypeSpecRef make_vector(i64 count, i64 block_length, i64 stride, TypeSpecRef child);
 TypeSpecRef make_hvector(i64 count, i64 block_length, i64 stride_bytes, TypeSpecRef child);
-TypeSpecRef make_indexed(Numbers lengths, Numbers displacements, TypeSpecRef child);
-TypeSpecRef make_hindexed(Numbers lengths, Numbers displacements_bytes, TypeSpecRef child);
-TypeSpecRef make_indexed_block(i64 block_length, Numbers displacements, TypeSpecRef child);
-TypeSpecRef make_hindexed_block(i64 block_length, Numbers displacements_bytes, TypeSpecRef child);
-TypeSpecRef make_struct(Numbers lengths, Numbers displacements_bytes, std::vector<TypeSpecRef> children);
-TypeSpecRef make_subarray(Numbers sizes, Numbers subsizes, Numbers starts, bool c_order, TypeSpecRef child);
-TypeSpecRef make_darray(i64 world_size, i64 rank, Numbers gsizes, std::vector<Distribution> distributions,
-                        Numbers dargs, Numbers psizes, bool c_order, TypeSpecRef child);
+TypeSpecRef make_indexed(NumberList lengths, NumberList displacements, TypeSpecRef child);
+TypeSpecRef make_hindexed(NumberList lengths, NumberList displacements_bytes, TypeSpecRef child);
+TypeSpecRef make_indexed_block(i64 block_length, NumberList displacements, TypeSpecRef child);
+TypeSpecRef make_hindexed_block(i64 block_length, NumberList displacements_bytes, TypeSpecRef child);
+TypeSpecRef make_struct(NumberList lengths, NumberList displacements_bytes, std::vector<TypeSpecRef> children);
+TypeSpecRef make_subarray(NumberList sizes, NumberList subsizes, NumberList starts, bool c_order, TypeSpecRef child);
+TypeSpecRef make_darray(i64 world_size, i64 rank, NumberList gsizes, std::vector<Distribution> distributions,
+                        NumberList dargs, NumberList psizes, bool c_order, TypeSpecRef child);
 TypeSpecRef make_resized(i64 lb, i64 extent, TypeSpecRef child);
 TypeSpecRef make_dup(TypeSpecRef child);
 TypeSpecRef byte_type();                             // one MPI_BYTE

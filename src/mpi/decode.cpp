@@ -12,17 +12,24 @@ namespace mercutio {
 
 namespace {
 
+// A list that MPI fills, of which parts are kept as they are.
+template <class T>
+using Shared = std::shared_ptr<LargeVector<T>>;
+
 // What MPI_Type_get_contents says, in the order of the standard's table. Maps have millions of them.
 struct Contents {
   int combiner = MPI_COMBINER_NAMED;
-  LargeVector<int> ints;
-  Numbers addresses;
-  LargeVector<MPI_Count> counts;
+  Shared<int> ints = std::make_shared<LargeVector<int>>();
+  Shared<i64> addresses = std::make_shared<Numbers>(), counts = std::make_shared<Numbers>();
   std::vector<MPI_Datatype> types;
 
-  bool large() const { return !counts.empty(); }   // lengths, displacements and bounds are counts
-  i64 number(std::size_t i) const { return large() ? counts[i] : ints[i]; }
-  Numbers numbers(i64 begin, i64 count) const { return large() ? slice(counts, begin, count) : slice(ints, begin, count); }
+  bool large() const { return !counts->empty(); }   // lengths, displacements and bounds are counts
+  i64 integer(i64 i) const { return (*ints)[static_cast<std::size_t>(i)]; }
+  i64 address(i64 i) const { return (*addresses)[static_cast<std::size_t>(i)]; }
+  i64 number(i64 i) const { return large() ? (*counts)[static_cast<std::size_t>(i)] : integer(i); }
+  NumberList numbers(i64 begin, i64 count) const {
+    return large() ? NumberList(counts, begin, count) : NumberList(ints, begin, count);
+  }
 
   // What get_contents is to fill, with one entry more each: a list that isn't there has an address, too.
   struct Sizes {
@@ -31,16 +38,11 @@ struct Contents {
   void make_room(const Sizes& sizes) { resize(sizes, 1); }
   void trim(const Sizes& sizes) { resize(sizes, 0); }
 
-  template <class T>
-  static Numbers slice(const LargeVector<T>& from, i64 begin, i64 count) {
-    return {from.begin() + begin, from.begin() + begin + count};
-  }
-
  private:
   void resize(const Sizes& sizes, std::size_t more) {
-    ints.resize(static_cast<std::size_t>(sizes.ints) + more);
-    addresses.resize(static_cast<std::size_t>(sizes.addresses) + more);
-    counts.resize(static_cast<std::size_t>(sizes.counts) + more);
+    ints->resize(static_cast<std::size_t>(sizes.ints) + more);
+    addresses->resize(static_cast<std::size_t>(sizes.addresses) + more);
+    counts->resize(static_cast<std::size_t>(sizes.counts) + more);
     types.resize(static_cast<std::size_t>(sizes.types) + more);
   }
 };
@@ -59,7 +61,7 @@ Status read_large(MPI_Datatype type, Contents& out) {
   if (envelope(type, &n.ints, &n.addresses, &n.counts, &n.types, &out.combiner) != MPI_SUCCESS) return type_error("MPI_Type_get_envelope_c refused the datatype");
   if (out.combiner == MPI_COMBINER_NAMED) return ok_status();
   out.make_room(n);
-  if (contents(type, n.ints, n.addresses, n.counts, n.types, out.ints.data(), out.addresses.data(), out.counts.data(), out.types.data()) != MPI_SUCCESS)
+  if (contents(type, n.ints, n.addresses, n.counts, n.types, out.ints->data(), out.addresses->data(), reinterpret_cast<MPI_Count*>(out.counts->data()), out.types.data()) != MPI_SUCCESS)
     return type_error("MPI_Type_get_contents_c refused the datatype");
   out.trim(n);
   return ok_status();
@@ -71,7 +73,7 @@ Status read_small(MPI_Datatype type, Contents& out) {
   if (out.combiner == MPI_COMBINER_NAMED) return ok_status();
   const Contents::Sizes n{ni, na, 0, nd};
   out.make_room(n);
-  if (PMPI_Type_get_contents(type, ni, na, nd, out.ints.data(), out.addresses.data(), out.types.data()) != MPI_SUCCESS)
+  if (PMPI_Type_get_contents(type, ni, na, nd, out.ints->data(), out.addresses->data(), out.types.data()) != MPI_SUCCESS)
     return type_error("MPI_Type_get_contents refused the datatype");
   out.trim(n);
   return ok_status();
@@ -94,34 +96,35 @@ Distribution distribution_of(i64 value) {
 }
 
 TypeSpecRef darray_spec(const Contents& c, TypeSpecRef child) {
-  const auto ints = [&c](i64 begin, i64 count) { return Contents::slice(c.ints, begin, count); };
-  i64 dims = c.ints[2];
+  const auto ints = [&c](i64 begin, i64 count) { return NumberList(c.ints, begin, count); };
+  i64 dims = c.integer(2);
   // Small: size, rank, ndims, gsizes, distribs, dargs, psizes, order. Large: the gsizes are counts.
-  Numbers gsizes = c.large() ? c.numbers(0, static_cast<i64>(c.counts.size())) : ints(3, dims);
+  NumberList gsizes = c.large() ? c.numbers(0, dims) : ints(3, dims);
   i64 at = c.large() ? 3 : 3 + dims;
   std::vector<Distribution> distributions;
-  for (i64 value : ints(at, dims)) distributions.push_back(distribution_of(value));
-  Numbers dargs = ints(at + dims, dims);
-  for (i64& arg : dargs)
-    if (arg == MPI_DISTRIBUTE_DFLT_DARG) arg = kDefaultDistributionArg;
-  bool c_order = c.ints[static_cast<std::size_t>(at + 3 * dims)] == MPI_ORDER_C;
-  return make_darray(c.ints[0], c.ints[1], gsizes, distributions, dargs, ints(at + 2 * dims, dims), c_order, child);
+  Numbers dargs;
+  for (i64 i = at; i < at + dims; ++i) {
+    distributions.push_back(distribution_of(c.integer(i)));
+    dargs.push_back(c.integer(i + dims) == MPI_DISTRIBUTE_DFLT_DARG ? kDefaultDistributionArg : c.integer(i + dims));
+  }
+  bool c_order = c.integer(at + 3 * dims) == MPI_ORDER_C;
+  return make_darray(c.integer(0), c.integer(1), gsizes, distributions, dargs, ints(at + 2 * dims, dims), c_order, child);
 }
 
 TypeSpecRef subarray_spec(const Contents& c, TypeSpecRef child) {
-  i64 dims = c.ints[0];
+  i64 dims = c.integer(0);
   i64 at = c.large() ? 0 : 1;
-  bool c_order = c.ints[static_cast<std::size_t>(c.large() ? 1 : 1 + 3 * dims)] == MPI_ORDER_C;
+  bool c_order = c.integer(c.large() ? 1 : 1 + 3 * dims) == MPI_ORDER_C;
   return make_subarray(c.numbers(at, dims), c.numbers(at + dims, dims), c.numbers(at + 2 * dims, dims), c_order, child);
 }
 
 // Types whose arguments are a list of blocks. In the large forms lengths and displacements are all counts.
-TypeSpecRef block_list_spec(Contents& c, const std::vector<TypeSpecRef>& children) {
+TypeSpecRef block_list_spec(const Contents& c, const std::vector<TypeSpecRef>& children) {
   i64 count = c.number(0);
   bool by_block = c.combiner == MPI_COMBINER_INDEXED_BLOCK || c.combiner == MPI_COMBINER_HINDEXED_BLOCK;
   i64 displacements_at = by_block ? 2 : 1 + count;
   bool in_addresses = !c.large() && (c.combiner == MPI_COMBINER_HINDEXED || c.combiner == MPI_COMBINER_HINDEXED_BLOCK || c.combiner == MPI_COMBINER_STRUCT);
-  Numbers displacements = in_addresses ? std::move(c.addresses) : c.numbers(displacements_at, count);
+  NumberList displacements = in_addresses ? NumberList(c.addresses, 0, count) : c.numbers(displacements_at, count);
   switch (c.combiner) {
     case MPI_COMBINER_INDEXED: return make_indexed(c.numbers(1, count), std::move(displacements), children[0]);
     case MPI_COMBINER_HINDEXED: return make_hindexed(c.numbers(1, count), std::move(displacements), children[0]);
@@ -131,13 +134,13 @@ TypeSpecRef block_list_spec(Contents& c, const std::vector<TypeSpecRef>& childre
   }
 }
 
-TypeSpecRef spec_from(Contents& c, const std::vector<TypeSpecRef>& children, MPI_Datatype type) {
-  const auto n = [&c](std::size_t i) { return c.number(i); };
+TypeSpecRef spec_from(const Contents& c, const std::vector<TypeSpecRef>& children, MPI_Datatype type) {
+  const auto n = [&c](i64 i) { return c.number(i); };
   switch (c.combiner) {
     case MPI_COMBINER_DUP: return make_dup(children[0]);
     case MPI_COMBINER_CONTIGUOUS: return make_contiguous(n(0), children[0]);
     case MPI_COMBINER_VECTOR: return make_vector(n(0), n(1), n(2), children[0]);
-    case MPI_COMBINER_HVECTOR: return make_hvector(n(0), n(1), c.large() ? n(2) : c.addresses[0], children[0]);
+    case MPI_COMBINER_HVECTOR: return make_hvector(n(0), n(1), c.large() ? n(2) : c.address(0), children[0]);
     case MPI_COMBINER_INDEXED:
     case MPI_COMBINER_HINDEXED:
     case MPI_COMBINER_INDEXED_BLOCK:
@@ -146,7 +149,7 @@ TypeSpecRef spec_from(Contents& c, const std::vector<TypeSpecRef>& children, MPI
     case MPI_COMBINER_SUBARRAY: return subarray_spec(c, children[0]);
     case MPI_COMBINER_DARRAY: return darray_spec(c, children[0]);
     case MPI_COMBINER_RESIZED:
-      return c.large() ? make_resized(n(0), n(1), children[0]) : make_resized(c.addresses[0], c.addresses[1], children[0]);
+      return c.large() ? make_resized(n(0), n(1), children[0]) : make_resized(c.address(0), c.address(1), children[0]);
     case MPI_COMBINER_F90_REAL: return sized_spec(Basic::kFloat, type);
     case MPI_COMBINER_F90_COMPLEX: return sized_spec(Basic::kComplexFloat, type);
     case MPI_COMBINER_F90_INTEGER: return sized_spec(Basic::kSigned, type);

@@ -12,8 +12,10 @@ namespace {
 
 bool fits_int(i64 value) { return value >= std::numeric_limits<int>::min() && value <= std::numeric_limits<int>::max(); }
 
-bool fits_int(const Numbers& values) {
-  return std::all_of(values.begin(), values.end(), [](i64 value) { return fits_int(value); });
+bool fits_int(const NumberList& values) {
+  for (i64 i = 0; i < values.size(); ++i)
+    if (!fits_int(values[i])) return false;
+  return true;
 }
 
 bool displaced_in_bytes(Combiner combiner) {
@@ -27,7 +29,11 @@ bool is_small(const TypeSpec& t) {
 }
 
 template <class T>
-LargeVector<T> as(const Numbers& values) { return {values.begin(), values.end()}; }
+LargeVector<T> as(const NumberList& values) {
+  LargeVector<T> list(static_cast<std::size_t>(values.size()));
+  for (i64 i = 0; T& value : list) value = static_cast<T>(values[i++]);
+  return list;
+}
 
 int order_of(const TypeSpec& t) { return t.c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN; }
 
@@ -40,8 +46,9 @@ struct DarrayArguments {
   LargeVector<int> distributions, arguments, processes;
   explicit DarrayArguments(const TypeSpec& t) : processes(as<int>(t.displacements)) {
     for (Distribution distribution : t.distributions) distributions.push_back(distribution_of(distribution));
-    for (i64 argument : t.lengths)
-      arguments.push_back(argument == kDefaultDistributionArg ? MPI_DISTRIBUTE_DFLT_DARG : static_cast<int>(argument));
+    arguments = as<int>(t.lengths);
+    for (int& argument : arguments)
+      if (argument == kDefaultDistributionArg) argument = MPI_DISTRIBUTE_DFLT_DARG;
   }
 };
 

@@ -191,7 +191,7 @@ class Judge {
 
   Judgement structure(const TypeSpec& s) {
     Judgement j;
-    if (s.lengths.size() != s.displacements.size() || s.lengths.size() != s.children.size()) return illegal();
+    if (s.lengths.size() != s.displacements.size() || s.lengths.size() != std::ssize(s.children)) return illegal();
     for (std::size_t i = 0; i < s.children.size(); ++i) {
       if (s.lengths[i] < 0 || !s.children[i]) return illegal();
       const Judgement child = of(*s.children[i]);
@@ -237,7 +237,7 @@ class Judge {
     Judgement j;
     if (!block && s.lengths.size() != s.displacements.size()) return illegal();
     add(j, child, 0, 0);
-    for (std::size_t i = 0; i < s.displacements.size(); ++i) {
+    for (i64 i = 0; i < s.displacements.size(); ++i) {
       const i64 length = block ? s.block_length : s.lengths[i];
       j.legal = j.legal && length >= 0;
       add(j, child, length, times(s.displacements[i], elements ? plus(step, 1) : 1));
@@ -246,11 +246,11 @@ class Judge {
   }
 
   static Judgement subarray(const TypeSpec& s, const Judgement& child) {
-    const std::size_t dims = s.sizes.size();
+    const i64 dims = s.sizes.size();
     Judgement j;
     if (dims == 0 || s.lengths.size() != dims || s.displacements.size() != dims) return illegal();
     i64 places = 1;
-    for (std::size_t d = 0; d < dims; ++d) {
+    for (i64 d = 0; d < dims; ++d) {
       j.legal = j.legal && s.sizes[d] >= 1 && s.lengths[d] >= 0 && s.lengths[d] <= s.sizes[d] && s.displacements[d] >= 0 &&
                 s.displacements[d] <= s.sizes[d] - s.lengths[d];
       places = times(places, s.sizes[d]);
@@ -260,20 +260,21 @@ class Judge {
   }
 
   static Judgement darray(const TypeSpec& s, const Judgement& child) {
-    const std::size_t dims = s.sizes.size();
+    const i64 dims = s.sizes.size();
     Judgement j;
-    if (dims == 0 || s.lengths.size() != dims || s.displacements.size() != dims || s.distributions.size() != dims) return illegal();
+    if (dims == 0 || s.lengths.size() != dims || s.displacements.size() != dims || std::ssize(s.distributions) != dims) return illegal();
     i64 places = 1, grid = 1, cycles = 1;
-    for (std::size_t d = 0; d < dims; ++d) {
+    for (i64 d = 0; d < dims; ++d) {
       const i64 size = s.sizes[d], procs = s.displacements[d], arg = s.lengths[d];
       if (size < 1 || procs < 1) return illegal();
       const i64 share = (size - 1) / procs + 1;
-      if (s.distributions[d] == Distribution::kNone) j.legal = j.legal && procs == 1;
-      if (s.distributions[d] == Distribution::kBlock) j.legal = j.legal && (arg == kDefaultDistributionArg || arg >= share);
-      if (s.distributions[d] == Distribution::kCyclic) j.legal = j.legal && (arg == kDefaultDistributionArg || arg >= 1);
+      const Distribution distribution = s.distributions[static_cast<std::size_t>(d)];
+      if (distribution == Distribution::kNone) j.legal = j.legal && procs == 1;
+      if (distribution == Distribution::kBlock) j.legal = j.legal && (arg == kDefaultDistributionArg || arg >= share);
+      if (distribution == Distribution::kCyclic) j.legal = j.legal && (arg == kDefaultDistributionArg || arg >= 1);
       places = times(places, size);
       grid = times(grid, procs);
-      cycles = times(cycles, times(procs, s.distributions[d] == Distribution::kNone ? 1 : plus(arg, share)));
+      cycles = times(cycles, times(procs, distribution == Distribution::kNone ? 1 : plus(arg, share)));
     }
     j.legal = j.legal && grid < kEndless && grid == s.count && s.block_length >= 0 && s.block_length < grid;
     add(j, child, places, times(cycles, times(places, plus(child.reach, child.reach))));

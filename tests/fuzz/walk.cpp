@@ -38,12 +38,12 @@ class Speller {
 bool Speller::node(const FlatNode& n, i64 at) {
   if (n.kind == Kind::kRun) return piece(at, n.size);
   if (n.kind == Kind::kStrided) return copies(*n.child, n.count, n.stride, at);
-  for (std::size_t i = 0; i < n.offsets.size(); ++i) {
-    const i64 bytes = n.prefix.empty() ? n.unit : n.prefix[i + 1] - n.prefix[i], place = at + n.offsets[i];
+  for (i64 i = 0; i < n.entries(); ++i) {
+    const i64 bytes = n.entry_bytes(i), place = at + n.offset_at(i);
     bool fits = true;
     if (n.kind == Kind::kRuns) fits = piece(place, bytes);
     if (n.kind == Kind::kBlocks) fits = copies(*n.child, bytes / n.child->size, n.stride, place);
-    if (n.kind == Kind::kStruct) fits = node(*n.children[i], place);
+    if (n.kind == Kind::kStruct) fits = node(n.child_at(i), place);
     if (!fits) return false;
   }
   return true;

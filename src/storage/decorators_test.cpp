@@ -6,6 +6,7 @@
 #include "storage/drivers.h"
 #include "storage/dry.h"
 #include "storage/faulty.h"
+#include "storage/forwarding.h"
 #include "storage/throttled.h"
 #include "storage/traced.h"
 
@@ -64,6 +65,17 @@ TEST_F(Decorators, TracedTellsEachCallOnce) {
     EXPECT_EQ(event.bytes, expected[i].bytes) << i;
     EXPECT_LE(event.start_ns, event.end_ns) << i;
   }
+}
+
+struct KnowsItsLeast final : Forwarding {
+  using Forwarding::Forwarding;
+  i64 least_size() const override { return 77; }
+};
+
+TEST_F(Decorators, TracedKnowsWhatTheStorageKnows) {
+  Recorder recorder;
+  EXPECT_EQ(make_traced(std::make_unique<KnowsItsLeast>(open()), recorder)->least_size(), 77);
+  EXPECT_TRUE(recorder.events.empty());
 }
 
 TEST_F(Decorators, DryMovesNothing) {

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "storage/forwarding.h"
+
 namespace mercutio {
 namespace {
 
@@ -33,9 +35,9 @@ class TracedTransfer final : public Transfer {
   bool recorded_ = false;
 };
 
-class Traced final : public Storage {
+class Traced final : public Forwarding {
  public:
-  Traced(std::unique_ptr<Storage> inner, TraceSink& sink) : inner_(std::move(inner)), sink_(sink) {}
+  Traced(std::unique_ptr<Storage> inner, TraceSink& sink) : Forwarding(std::move(inner)), sink_(sink) {}
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
     TraceEvent event = begin(TraceKind::kStorageRead, pieces);
@@ -53,10 +55,6 @@ class Traced final : public Storage {
     const TraceEvent event = begin(kind_of(direction), pieces);
     return std::make_unique<TracedTransfer>(inner_->start(direction, std::move(pieces)), sink_, event);
   }
-  Result<i64> size() override { return inner_->size(); }
-  Status settle() override { return inner_->settle(); }
-  Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
-  Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
   Status sync() override {
     TraceEvent event = begin(TraceKind::kSync, {});
     Status status = inner_->sync();
@@ -76,8 +74,6 @@ class Traced final : public Storage {
     end(event, to - from);
     return held;
   }
-  const Traits& traits() const override { return inner_->traits(); }
-  Layout layout() override { return inner_->layout(); }
 
  private:
   static TraceEvent begin(TraceKind kind, std::span<const IoPiece> pieces) {
@@ -91,7 +87,6 @@ class Traced final : public Storage {
     sink_.record(event);
   }
 
-  std::unique_ptr<Storage> inner_;
   TraceSink& sink_;
 };
 

@@ -14,7 +14,7 @@
 
 #include "fuzz.h"
 #include "remote_model.h"
-#include "storage/storage.h"
+#include "storage/forwarding.h"
 
 namespace mercutio::fuzz {
 
@@ -81,23 +81,14 @@ inline const Playground& playground() {
 }
 
 // A file whose locks are never waited for, and which fails where the input says.
-class NoWait final : public Storage {
+class NoWait final : public Forwarding {
  public:
-  explicit NoWait(std::unique_ptr<Storage> inner) : inner_(std::move(inner)) {}
-  Result<i64> read(std::span<const IoPiece> pieces) override { return inner_->read(pieces); }
-  Result<i64> write(std::span<const IoPiece> pieces) override { return inner_->write(pieces); }
-  Result<i64> size() override { return inner_->size(); }
-  Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
-  Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
-  Status sync() override { return inner_->sync(); }
-  Status close() override { return inner_->close(); }
+  using Forwarding::Forwarding;
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     if (held_ > 0) return error_from_errno("lock", EDEADLK);
     MERCUTIO_LET(auto lock, inner_->lock(begin, end, exclusive));
     return std::unique_ptr<HeldLock>(std::make_unique<Held>(std::move(lock)));
   }
-  const Traits& traits() const override { return inner_->traits(); }
-  Layout layout() override { return inner_->layout(); }
 
  private:
   struct Held final : HeldLock {
@@ -106,7 +97,6 @@ class NoWait final : public Storage {
     std::unique_ptr<HeldLock> lock;
   };
   static inline i64 held_ = 0;
-  std::unique_ptr<Storage> inner_;
 };
 
 }  // namespace mercutio::fuzz

@@ -72,7 +72,7 @@ void CursorImpl::advance(Cursor& c) {
       origin += n.offset_at(l.index) + l.sub_index * n.stride;
     } else if (++l.index < n.entries()) {
       l.sub_index = 0;
-      l.limit = n.prefix.empty() ? 1 : n.entry_bytes(l.index) / child->size;
+      l.limit = n.bytes.empty() ? 1 : n.entry_bytes(l.index) / child->size;
       origin += n.offset_at(l.index);
     } else {
       more = false;

@@ -72,24 +72,25 @@ struct CursorImpl {
     const FlatNode& n = *l.node;
     if (n.kind != Kind::kRuns || l.sub_index != 0) return 0;
     bytes = std::min(bytes, c.end_ - c.position_);
-    const i64 start = n.before(l.index);
-    const i64 last = n.size - start <= bytes ? n.entries() : n.entry_of(start + bytes);
+    i64 moved = 0;
     n.offsets.visit([&](auto offsets) {
-      if (n.prefix.empty()) return sink.equal_pieces(l.origin, offsets, l.index, last, n.unit);
-      n.prefix.visit([&](auto prefix) {
+      if (n.bytes.empty()) {
+        const i64 count = std::min(n.entries() - l.index, bytes / n.unit);
+        sink.equal_pieces(l.origin, offsets, l.index, l.index + count, n.unit);
+        l.index += count;
+        moved = count * n.unit;
+        return;
+      }
+      n.bytes.visit([&](auto bytes_of) {
         Sink local = sink;   // what it moves may alias anything but what is in registers: this copy, and these
-        const i64 origin = l.origin;
-        i64 before = start;
-        for (i64 i = l.index, end = last; i < end; ++i) {
-          const i64 after = prefix[i + 1];
-          local.piece(origin + offsets[i], after - before);
-          before = after;
-        }
+        const i64 origin = l.origin, end = n.entries();
+        i64 i = l.index, left = bytes;
+        for (i64 piece; i < end && (piece = bytes_of[i]) <= left; ++i, left -= piece) local.piece(origin + offsets[i], piece);
         sink = local;
+        l.index = i;
+        moved = bytes - left;
       });
     });
-    l.index = last;
-    const i64 moved = (last == n.entries() ? n.size : n.before(last)) - start;
     c.position_ += moved;
     if (l.index == l.limit && c.position_ < c.end_) advance(c);
     return moved;

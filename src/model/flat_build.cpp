@@ -13,45 +13,37 @@ bool same_tree(const FlatNodeRef& a, const FlatNodeRef& b) {
   return a == b || (a->hash == b->hash && a->size == b->size && a->kind == b->kind && a->pieces == b->pieces);
 }
 
-// What blocks() does in loops of its own: sets where entries begin, from the first one, and unless there is no room for them
-// the bytes before each. Returns the place of the first.
-
-i64 separate_blocks(const BlockList& list, i64 size, NumberListMaker& offsets, NumberListMaker& sums) {
-  const i64 count = list.places.size(), first = list.places[0] * list.scale;
-  list.visit([&](auto place_at, auto length_of) {
-    offsets.fill([&](auto offset_at) {
-      for (i64 i = 0; i < count; ++i) offset_at.set(i, place_at[i] * list.scale - first);
-    });
-    if (sums.empty()) return;
-    sums.fill([&](auto sum_at) {
-      i64 sum = 0;
-      for (i64 i = 0; i < count; sum += length_of(i++) * size) sum_at.set(i, sum);
-      sum_at.set(count, sum);
+// Each number times `scale` plus `base`, of which all are in the range.
+NumberList moved_list(const NumberList& list, i64 scale, i64 base, const NumberRange& range) {
+  if (auto shared = list.scaled(scale, base)) return *std::move(shared);
+  NumberListMaker made(list.size(), range);
+  list.visit([&](auto from) {
+    made.fill([&](auto to) {
+      for (i64 i = 0; i < list.size(); ++i) to.set(i, from[i] * scale + base);
     });
   });
-  return first;
+  return made.take();
 }
 
-// Blocks that continue each other are one entry, empty ones none.
-i64 joined_blocks(const BlockList& list, i64 size, NumberListMaker& offsets, NumberListMaker& sums) {
+// Blocks that continue each other are one entry, empty ones none: sets where the entries begin, from the first one, and unless
+// there is no room for them their bytes. Returns the place of the first.
+i64 join_blocks(const BlockList& list, i64 size, NumberListMaker& offsets, NumberListMaker& bytes) {
   i64 entries = 0, first = 0, next = 0, sum = 0;
-  const auto begin = [&](i64 place) {
-    if (entries == 0) first = place;
-    offsets.set(entries, place - first);
-    if (!sums.empty()) sums.set(entries, sum);
-    ++entries;
-  };
   list.visit([&](auto place_at, auto length_of) {
     for (i64 i = 0; i < list.places.size(); ++i) {
       const i64 length = length_of(i);
       if (length == 0) continue;
       const i64 place = place_at[i] * list.scale;
-      if (entries == 0 || list.step == 0 || place != next) begin(place);
+      if (entries == 0 || list.step == 0 || place != next) {
+        if (entries == 0) first = place;
+        offsets.set(entries++, place - first);
+        sum = 0;
+      }
       next = place + length * list.step;
       sum += length * size;
+      if (!bytes.empty()) bytes.set(entries - 1, sum);
     }
   });
-  if (!sums.empty()) sums.set(entries, sum);
   return first;
 }
 
@@ -130,11 +122,20 @@ Placed NodeBuilder::blocks(const Placed& child, const BlockList& list, const Blo
   const i64 reach = math_.sub(outline.places.greatest, outline.places.least);
   math_.overflow |= outline.too_many;
   if (math_.overflow) return {};
-  NumberListMaker offsets(outline.entries, {-reach, reach, outline.places.bits});
-  NumberListMaker sums(outline.equal ? 0 : outline.entries + 1, {0, bytes, size * (outline.copies_bits & -outline.copies_bits)});
-  const i64 first = outline.entries == list.places.size() ? separate_blocks(list, size, offsets, sums) : joined_blocks(list, size, offsets, sums);
-  Entries entries{offsets.take(), 0, outline.equal ? NumberList() : sums.take()};
-  entries.unit = outline.equal ? bytes / outline.entries : entries.prefix[1];
+  const NumberRange places{-reach, reach, outline.places.bits}, sizes{0, bytes, size * (outline.copies_bits & -outline.copies_bits)};
+  Entries entries;
+  i64 first = 0;
+  if (outline.entries == list.places.size()) {
+    first = list.places[0] * list.scale;
+    entries.offsets = moved_list(list.places, list.scale, math_.sub(0, first), places);
+    if (!outline.equal) entries.bytes = moved_list(list.lengths, size, 0, sizes);
+  } else {
+    NumberListMaker offsets(outline.entries, places), each(outline.equal ? 0 : outline.entries, sizes);
+    first = join_blocks(list, size, offsets, each);
+    entries.offsets = offsets.take();
+    if (!outline.equal) entries.bytes = each.take();
+  }
+  entries.unit = outline.equal ? bytes / outline.entries : entries.bytes[0];
   return irregular(math_.add(first, child.first), std::move(entries), child.node, list.step);
 }
 
@@ -146,7 +147,7 @@ Placed NodeBuilder::irregular(i64 first, Entries entries, const FlatNodeRef& chi
   FlatNode n;
   FlatNodeRef whole = child;
   bool uniform = true;
-  for (i64 i = 1; i < entries.prefix.size() && uniform; ++i) uniform = entries.prefix[i] - entries.prefix[i - 1] == entries.unit;
+  for (i64 i = 1; i < entries.bytes.size() && uniform; ++i) uniform = entries.bytes[i] == entries.unit;
   if (uniform) {
     whole = strided(copies, step, {child, 0}).node;
     if (!whole) return {};
@@ -162,7 +163,7 @@ Placed NodeBuilder::irregular(i64 first, Entries entries, const FlatNodeRef& chi
   if (n.kind == Kind::kBlocks) n.child = whole;
   if (!uniform) {
     n.stride = n.kind == Kind::kBlocks ? step : 0;
-    n.prefix = std::move(entries.prefix);
+    n.bytes = std::move(entries.bytes);
   }
   n.offsets = std::move(offsets);
   return {finish(std::move(n)), first};
@@ -204,15 +205,15 @@ Placed NodeBuilder::sequence(std::vector<Placed> parts) {
       std::all_of(kept.begin(), kept.end(), [&](const Placed& p) { return same_tree(p.node, kept[0].node); });
   FlatNode n;
   n.kind = Kind::kStruct;
-  Numbers offsets, prefix{0};
+  Numbers offsets, sizes;
   for (Placed& part : kept) {
     offsets.push_back(math_.sub(part.first, first));
-    prefix.push_back(math_.add(prefix.back(), part.node->size));
+    sizes.push_back(part.node->size);
     n.children.push_back(part.node);
   }
   n.offsets = narrowed(offsets);
-  if (same) return irregular(first, {std::move(n.offsets), kept[0].node->size, {}}, kept[0].node, 0);
-  n.prefix = narrowed(prefix);
+  if (same) return irregular(first, {std::move(n.offsets), {}, kept[0].node->size}, kept[0].node, 0);
+  n.bytes = narrowed(sizes);
   return {finish(std::move(n)), first};
 }
 

@@ -8,18 +8,41 @@ namespace {
 
 using Kind = FlatNode::Kind;
 
+// The data bytes before the entries, as they are passed: kept for each kSumStep-th.
+class Sums {
+ public:
+  explicit Sums(FlatNode& n) : n_(n) {
+    if (!n.bytes.empty()) n.sums.resize(static_cast<std::size_t>(n.entries() / FlatNode::kSumStep + 1));
+  }
+  void pass(i64 entry, i64 bytes) {
+    if (entry % FlatNode::kSumStep == 0 && !n_.sums.empty()) n_.sums[static_cast<std::size_t>(entry / FlatNode::kSumStep)] = sum_;
+    overflow_ |= __builtin_add_overflow(sum_, bytes, &sum_);
+  }
+  void end(SafeMath& m) {
+    pass(n_.entries(), 0);
+    n_.size = sum_;
+    m.overflow |= overflow_;
+  }
+
+ private:
+  FlatNode& n_;
+  i64 sum_ = 0;
+  bool overflow_ = false;
+};
+
 // Runs: what derive_entries does, of which maps have millions.
 void derive_runs(FlatNode& n, SafeMath& m) {
   const i64 count = n.entries();
-  n.size = n.prefix.empty() ? m.mul(count, n.unit) : n.prefix.back();
   n.pieces = count;
   n.visit_entries([&](auto offsets, auto bytes_of) {
+    Sums sums(n);
     i64 lo = offsets[0], hi = lo, previous_start = lo, previous_end = lo - 1;
     bool in_order = true, monotone = true, touches = false, overflow = false;
     for (i64 i = 0; i < count; ++i) {
-      const i64 start = offsets[i];
+      const i64 start = offsets[i], bytes = bytes_of(i);
       i64 end = 0;
-      overflow |= __builtin_add_overflow(start, bytes_of(i), &end);
+      overflow |= __builtin_add_overflow(start, bytes, &end);
+      sums.pass(i, bytes);
       in_order &= hi <= start;
       monotone &= previous_start <= start;
       touches |= previous_end == start;
@@ -28,6 +51,7 @@ void derive_runs(FlatNode& n, SafeMath& m) {
       previous_start = start;
       previous_end = end;
     }
+    sums.end(m);
     n.in_order = in_order, n.monotone = monotone, n.touches = touches;
     n.lo = lo, n.hi = hi;
     n.last_start = previous_start, n.last_end = previous_end;
@@ -57,12 +81,13 @@ Entry entry_at(const FlatNode& n, i64 i, SafeMath& m) {
 
 void derive_entries(FlatNode& n, SafeMath& m) {
   const i64 count = n.entries();
-  n.size = n.prefix.empty() ? m.mul(count, n.unit) : n.prefix.back();
+  Sums sums(n);
   n.pieces = 0;
   i64 previous_start = 0, previous_end = -1;
   bool first = true;
   for (i64 i = 0; i < count; ++i) {
     const Entry e = entry_at(n, i, m);
+    sums.pass(i, e.bytes);
     const i64 lo = m.add(e.offset, e.lo), hi = m.add(e.offset, e.hi);
     n.in_order = n.in_order && (first || n.hi <= lo);
     n.lo = first ? lo : std::min(n.lo, lo);
@@ -74,6 +99,7 @@ void derive_entries(FlatNode& n, SafeMath& m) {
     first = false;
     if (n.kind == Kind::kStruct) n.pieces = std::min<i64>(INT64_MAX / 4, n.pieces + n.child_at(i).pieces);
   }
+  sums.end(m);
   n.last_start = previous_start;
   n.last_end = previous_end;
   if (n.kind == Kind::kBlocks && __builtin_mul_overflow(n.size / n.child->size, n.child->pieces, &n.pieces))
@@ -98,7 +124,7 @@ void derive_shape(FlatNode& n) {
   n.leaf = n.kind == Kind::kRun || n.kind == Kind::kRuns || (n.kind == Kind::kStrided && c->kind == Kind::kRun);
   n.depth = 1;
   n.memory_bytes = static_cast<i64>(sizeof(FlatNode) + n.children.capacity() * sizeof(FlatNodeRef)) + n.offsets.memory_bytes() +
-                   n.prefix.memory_bytes();
+                   n.bytes.memory_bytes() + static_cast<i64>(n.sums.size() * sizeof(i64));
   const auto take = [&n](const FlatNode& child) {
     n.depth = std::max(n.depth, child.depth + 1);
     n.memory_bytes = std::min<i64>(INT64_MAX / 4, n.memory_bytes + child.memory_bytes);

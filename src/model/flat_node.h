@@ -46,6 +46,8 @@ struct FlatNode {
     kBlocks,   // irregular: at each offset some copies of child, `stride` apart
     kStruct,   // different children at offsets
   };
+  static constexpr i64 kSumStep = 32;
+
   Kind kind = Kind::kRun;
   bool monotone = true;      // start offsets of the pieces never go back
   bool overlapping = false;  // some byte twice, or not proven otherwise
@@ -67,27 +69,37 @@ struct FlatNode {
   BasicType basic;           // kRun, kRuns
   FlatNodeRef child;         // kStrided, kBlocks
   NumberList offsets;        // kRuns, kBlocks, kStruct
-  NumberList prefix;         // data bytes before entry i, entries + 1 of them; empty: every entry has `unit` bytes
+  NumberList bytes;          // data bytes of each entry; empty: every one has `unit`
+  Numbers sums;              // where there are `bytes`: those before each kSumStep-th entry
   std::vector<FlatNodeRef> children;  // kStruct
   i64 unit = 0;
 
   i64 entries() const { return offsets.size(); }
-  i64 before(i64 entry) const { return prefix.empty() ? entry * unit : prefix[entry]; }
-  i64 entry_bytes(i64 entry) const { return prefix.empty() ? unit : prefix[entry + 1] - prefix[entry]; }
+  i64 entry_bytes(i64 entry) const { return bytes.empty() ? unit : bytes[entry]; }
+  // Data bytes before an entry; that after the last, too.
+  i64 before(i64 entry) const {
+    if (bytes.empty()) return entry * unit;
+    i64 i = entry / kSumStep, sum = sums[static_cast<std::size_t>(i)];
+    for (i *= kSumStep; i < entry; ++i) sum += bytes[i];
+    return sum;
+  }
   i64 offset_at(i64 entry) const { return offsets[entry]; }
   const FlatNode& child_at(i64 entry) const { return *children[static_cast<std::size_t>(entry)]; }
   // work(offset_of, bytes_of), with the forms the lists of entries have.
   template <class Work>
   void visit_entries(Work&& work) const {
     offsets.visit([&](auto offset_of) {
-      if (prefix.empty()) return work(offset_of, [bytes = unit](i64) { return bytes; });
-      prefix.visit([&](auto sums) { work(offset_of, [sums](i64 i) { return sums[i + 1] - sums[i]; }); });
+      if (bytes.empty()) return work(offset_of, [all = unit](i64) { return all; });
+      bytes.visit([&](auto bytes_of) { work(offset_of, [bytes_of](i64 i) { return bytes_of[i]; }); });
     });
   }
   // The entry that holds data byte `position`, 0 <= position < size. O(log entries).
   i64 entry_of(i64 position) const {
-    if (prefix.empty()) return position / unit;
-    return prefix.first_above(position) - 1;
+    if (bytes.empty()) return position / unit;
+    const i64 step = std::upper_bound(sums.begin(), sums.end(), position) - sums.begin() - 1;
+    i64 entry = step * kSumStep;
+    for (i64 rest = position - sums[static_cast<std::size_t>(step)]; rest >= bytes[entry]; ++entry) rest -= bytes[entry];
+    return entry;
   }
 };
 
@@ -154,8 +166,8 @@ class NodeBuilder {
   // Copies of `child`, `step` apart: the first of each entry at an offset, from that of the first entry.
   struct Entries {
     NumberList offsets;
+    NumberList bytes;    // as in FlatNode
     i64 unit = 0;        // bytes of the first entry
-    NumberList prefix;   // as in FlatNode
   };
   Placed irregular(i64 first, Entries entries, const FlatNodeRef& child, i64 step);
   bool same_kind(const BasicType& a, const BasicType& b) const { return !keep_kinds_ || a == b; }

@@ -127,7 +127,7 @@ std::optional<bool> mapped_overlaps(const FlatNode& n) {
 
 // The copies in one entry of kBlocks may lie between each other.
 bool copies_interleave(const FlatNode& n) {
-  if (n.kind != Kind::kBlocks || n.prefix.empty()) return false;
+  if (n.kind != Kind::kBlocks || n.bytes.empty()) return false;
   const i64 span = n.child->hi - n.child->lo;
   return n.stride < span && n.stride > -span;
 }

@@ -1,5 +1,5 @@
 // FlatType as bytes, to be shipped to other ranks and servers. Integers are LEB128 varints (signed ones zigzag);
-// offsets and prefix sums go as differences; a node that occurs again is a reference. The parser trusts nothing: every
+// offsets go as differences; a node that occurs again is a reference. The parser trusts nothing: every
 // read is bounded, a vector is never longer than the bytes left, every value is derived again with overflow checks. What
 // it accepts is in canonical form (flat_node.h) as far as cursors rely on it, and is written the same again.
 #include <unordered_map>
@@ -68,13 +68,13 @@ class Writer {
     count(b.external_bytes);
   }
   void entries(const FlatNode& n) {
-    const i64 least = n.prefix.empty() ? n.entries() : 2 * n.entries();   // a byte a number
+    const i64 least = n.bytes.empty() ? n.entries() : 2 * n.entries();   // a byte a number
     whole_ = whole_ && least <= most_ - static_cast<i64>(out_.size());
     if (!whole_) return;
     count(n.entries());
-    count(n.prefix.empty() ? n.unit : 0);
+    count(n.bytes.empty() ? n.unit : 0);
     for (i64 i = 0, previous = 0; i < n.entries(); previous = n.offset_at(i), ++i) offset(n.offset_at(i) - previous);
-    if (n.prefix.empty()) return;
+    if (n.bytes.empty()) return;
     for (i64 i = 0; i < n.entries(); ++i) count(n.entry_bytes(i));
   }
 
@@ -161,7 +161,7 @@ class Reader {
         return check_blocks(n);
       case Kind::kStruct:
         entries(n);
-        require(!n.prefix.empty());
+        require(!n.bytes.empty());
         n.children.reserve(static_cast<std::size_t>(n.entries()));
         for (i64 i = 0; i < n.entries() && !failed_; ++i) {
           n.children.push_back(child(build, depth));
@@ -192,20 +192,19 @@ class Reader {
     if (failed_) return;
     n.offsets = narrowed(numbers);
     if (n.unit == 0) {
-      numbers.assign(1, 0);
+      numbers.clear();
       for (i64 i = 0; i < size && !failed_; ++i) {
-        const i64 bytes = count();
-        require(bytes > 0);
-        numbers.push_back(math.add(numbers.back(), bytes));
+        numbers.push_back(count());
+        require(numbers.back() > 0);
       }
-      n.prefix = narrowed(numbers);
+      n.bytes = narrowed(numbers);
     }
     require(!math.overflow);
   }
 
   void check_blocks(const FlatNode& n) {
     if (failed_) return;
-    if (n.prefix.empty()) return require(n.unit == n.child->size);
+    if (n.bytes.empty()) return require(n.unit == n.child->size);
     for (i64 i = 0; i < n.entries(); ++i) require(n.entry_bytes(i) % n.child->size == 0);
   }
 

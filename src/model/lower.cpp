@@ -143,16 +143,16 @@ Result<Placed> Lowering::darray_dimension(const TypeSpec& spec, i64 dim, i64 coo
     block = 1;
   }
   if (block < 1) return bad(ErrorClass::kArg, spec, "a distribution argument below 1");
+  block = std::min(block, size);   // the first process has it all
   if (coordinate > (size - 1) / block) return Placed{};  // the blocks end before this process
-  const i64 start = coordinate * block;
-  const i64 cycle = math_.mul(block, procs);
-  const i64 whole = size - start < block ? 0 : (size - start - block) / std::max<i64>(cycle, 1) + 1;
-  const i64 rest_at = math_.add(start, math_.mul(whole, cycle));
-  const i64 rest = rest_at < size ? std::min(block, size - rest_at) : 0;
-  Placed full = build_.strided(whole, math_.mul(cycle, step), build_.strided(block, step, inner));
+  const i64 start = coordinate * block, left = size - start;
+  const i64 cycle = block > INT64_MAX / procs ? INT64_MAX : block * procs;   // what is beyond the end is far enough
+  const i64 whole = left < block ? 0 : (left - block) / cycle + 1;
+  const i64 behind = whole == 0 ? left : left - (whole - 1) * cycle - cycle, rest = std::clamp<i64>(behind, 0, block);
+  Placed full = build_.strided(whole, whole > 1 ? math_.mul(cycle, step) : 0, build_.strided(block, step, inner));
   Placed tail = build_.strided(rest, step, inner);
   full.first = math_.add(full.first, math_.mul(start, step));
-  tail.first = math_.add(tail.first, math_.mul(rest_at, step));
+  if (rest > 0) tail.first = math_.add(tail.first, math_.mul(size - behind, step));
   return build_.sequence({std::move(full), std::move(tail)});
 }
 

@@ -1,12 +1,13 @@
-// A list of numbers that doesn't change: the places and lengths of a datatype's blocks, of which maps have millions. What is read
-// of memory is what they cost, so they take 32 bits each where that holds all of them as multiples of a power of two, and
-// copies share them.
+// A list of numbers that doesn't change: the places and lengths of a datatype's blocks, of which maps have millions. What is new
+// memory and what is read of it are what they cost. So the lists are shared, as MPI has filled them, by those who want the
+// same numbers, also scaled and moved; and those that are made take 32 bits a number where that holds them as multiples of a power of two.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 
 #include "base/page_allocator.h"
 #include "base/types.h"
@@ -18,19 +19,18 @@ using Numbers = LargeVector<i64>;   // a list in the making
 class NumberList {
  public:
   // How one is read in a loop, without asking each time which form it has.
-  struct Wide {
-    const i64* numbers;
-    i64 operator[](i64 i) const { return numbers[i]; }
-  };
-  struct Narrow {
-    const std::int32_t* numbers;
+  template <class Stored>
+  struct Form {
+    const Stored* numbers;
     int shift;
-    i64 operator[](i64 i) const { return i64{numbers[i]} << shift; }
+    i64 base;
+    i64 operator[](i64 i) const { return (i64{numbers[i]} << shift) + base; }
   };
 
   NumberList() = default;
   // `count` numbers from `first` on in a list that others may share.
-  NumberList(std::shared_ptr<const Numbers> from, i64 first, i64 count) : count_(count), wide_(from->data() + first), owner_(std::move(from)) {}
+  NumberList(std::shared_ptr<const Numbers> from, i64 first, i64 count, int shift = 0)
+      : count_(count), wide_(from->data() + first), shift_(shift), owner_(std::move(from)) {}
   NumberList(std::shared_ptr<const LargeVector<std::int32_t>> from, i64 first, i64 count, int shift = 0)
       : count_(count), narrow_(from->data() + first), shift_(shift), owner_(std::move(from)) {}
   NumberList(Numbers numbers) {   // NOLINT: as they are
@@ -42,24 +42,29 @@ class NumberList {
 
   i64 size() const { return count_; }
   bool empty() const { return count_ == 0; }
-  i64 operator[](i64 i) const { return narrow_ ? Narrow{narrow_, shift_}[i] : wide_[i]; }
-  i64 back() const { return (*this)[count_ - 1]; }
+  i64 operator[](i64 i) const { return ((narrow_ ? i64{narrow_[i]} : wide_[i]) << shift_) + base_; }
   i64 memory_bytes() const { return count_ * static_cast<i64>(narrow_ ? sizeof(std::int32_t) : sizeof(i64)); }
+
+  // Each number times `scale` plus `base`, of which none may overflow: the same list, where `scale` is a power of two.
+  std::optional<NumberList> scaled(i64 scale, i64 base) const {
+    const int shift = shift_ + std::countr_zero(static_cast<std::uint64_t>(scale));
+    if (scale <= 0 || (scale & (scale - 1)) != 0 || shift > 62) return std::nullopt;
+    NumberList list = *this;
+    list.shift_ = shift;
+    list.base_ = base_ * scale + base;
+    return list;
+  }
 
   template <class Work>
   decltype(auto) visit(Work&& work) const {
-    return narrow_ ? work(Narrow{narrow_, shift_}) : work(Wide{wide_});
+    return narrow_ ? work(Form<std::int32_t>{narrow_, shift_, base_}) : work(Form<i64>{wide_, shift_, base_});
   }
 
-  // In an ascending list, the first entry that is at least `limit`, or above it; size() if there is none. O(log size).
+  // In an ascending list, the first entry that is at least `limit`; size() if there is none. O(log size).
   i64 first_from(i64 limit) const {
-    if (!narrow_) return std::lower_bound(wide_, wide_ + count_, limit) - wide_;
-    const i64 above = (i64{1} << shift_) - 1, least = (limit >> shift_) + ((limit & above) != 0 ? 1 : 0);
-    return std::lower_bound(narrow_, narrow_ + count_, least) - narrow_;
-  }
-  i64 first_above(i64 limit) const {
-    if (!narrow_) return std::upper_bound(wide_, wide_ + count_, limit) - wide_;
-    return std::upper_bound(narrow_, narrow_ + count_, limit >> shift_) - narrow_;
+    const i64 rest = limit - base_, above = (i64{1} << shift_) - 1, least = (rest >> shift_) + ((rest & above) != 0 ? 1 : 0);
+    if (narrow_) return std::lower_bound(narrow_, narrow_ + count_, least) - narrow_;
+    return std::lower_bound(wide_, wide_ + count_, least) - wide_;
   }
 
  private:
@@ -67,6 +72,7 @@ class NumberList {
   const i64* wide_ = nullptr;
   const std::int32_t* narrow_ = nullptr;   // one of the two
   int shift_ = 0;
+  i64 base_ = 0;
   std::shared_ptr<const void> owner_;
 };
 

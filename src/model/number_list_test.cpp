@@ -60,7 +60,6 @@ TEST(NumberList, FindsPlacesBetweenItsNumbersToo) {
       for (const i64 limit : {number, number == std::numeric_limits<i64>::max() ? number : number + 1,
                               number == std::numeric_limits<i64>::min() ? number : number - 1, number / 2, number / 3}) {
         EXPECT_EQ(narrow.first_from(limit), std::lower_bound(numbers.begin(), numbers.end(), limit) - numbers.begin()) << limit;
-        EXPECT_EQ(narrow.first_above(limit), std::upper_bound(numbers.begin(), numbers.end(), limit) - numbers.begin()) << limit;
       }
     }
   }
@@ -68,12 +67,19 @@ TEST(NumberList, FindsPlacesBetweenItsNumbersToo) {
 
 TEST(NumberList, SharesPartsOfALargerOne) {
   const auto ints = std::make_shared<const LargeVector<std::int32_t>>(LargeVector<std::int32_t>{3, -1, 5, 9});
-  const NumberList part(ints, 1, 2), scaled(ints, 2, 2, 4);
+  const NumberList part(ints, 1, 2), shifted(ints, 2, 2, 4);
   EXPECT_EQ(copy_of(part), (Numbers{-1, 5}));
-  EXPECT_EQ(copy_of(scaled), (Numbers{80, 144}));
+  EXPECT_EQ(copy_of(shifted), (Numbers{80, 144}));
   const NumberList copy = part;
   EXPECT_EQ(copy[1], 5);
-  EXPECT_EQ(copy.back(), 5);
+  EXPECT_EQ(copy_of(*part.scaled(8, 3)), (Numbers{-5, 43}));
+  EXPECT_EQ(copy_of(*part.scaled(8, 3)->scaled(2, -1)), (Numbers{-11, 85}));
+  EXPECT_EQ(part.scaled(8, 3)->first_from(43), 1);
+  EXPECT_EQ(part.scaled(8, 3)->first_from(44), 2);
+  EXPECT_EQ(copy_of(*NumberList({1, kFar}).scaled(1, 5)), (Numbers{6, kFar + 5}));
+  EXPECT_FALSE(part.scaled(24, 0));
+  EXPECT_FALSE(part.scaled(-8, 0));
+  EXPECT_FALSE(part.scaled(8, 0)->scaled(kFar, 0));
 }
 
 }  // namespace

@@ -99,7 +99,11 @@ class NumberListMaker {
   };
 
   NumberListMaker(i64 count, const NumberRange& range) : count_(count), shift_(range.shift()) {
-    range.is_narrow() ? narrow_->resize(static_cast<std::size_t>(count)) : wide_->resize(static_cast<std::size_t>(count));
+    const auto room = static_cast<std::size_t>(count);
+    if (range.is_narrow())
+      narrow_ = std::make_shared<LargeVector<std::int32_t>>(room);
+    else
+      wide_ = std::make_shared<Numbers>(room);
   }
   bool empty() const { return count_ == 0; }
   void set(i64 i, i64 number) {
@@ -108,17 +112,17 @@ class NumberListMaker {
   // work(list), with the form the list has.
   template <class Work>
   void fill(Work&& work) {
-    narrow_->empty() ? work(Wide{wide_->data()}) : work(Narrow{narrow_->data(), shift_});
+    narrow_ ? work(Narrow{narrow_->data(), shift_}) : work(Wide{wide_->data()});
   }
   NumberList take() {
-    return narrow_->empty() ? NumberList(std::move(wide_), 0, count_) : NumberList(std::move(narrow_), 0, count_, shift_);
+    return narrow_ ? NumberList(std::move(narrow_), 0, count_, shift_) : NumberList(std::move(wide_), 0, count_);
   }
 
  private:
   i64 count_;
   int shift_;
-  std::shared_ptr<LargeVector<std::int32_t>> narrow_ = std::make_shared<LargeVector<std::int32_t>>();
-  std::shared_ptr<Numbers> wide_ = std::make_shared<Numbers>();
+  std::shared_ptr<LargeVector<std::int32_t>> narrow_;   // one of the two
+  std::shared_ptr<Numbers> wide_;
 };
 
 // The same numbers, narrow if they can be.

@@ -19,8 +19,8 @@ using Shared = std::shared_ptr<LargeVector<T>>;
 // What MPI_Type_get_contents says, in the order of the standard's table. Maps have millions of them.
 struct Contents {
   int combiner = MPI_COMBINER_NAMED;
-  Shared<int> ints = std::make_shared<LargeVector<int>>();
-  Shared<i64> addresses = std::make_shared<Numbers>(), counts = std::make_shared<Numbers>();
+  Shared<int> ints;               // none of the lists before there is room
+  Shared<i64> addresses, counts;
   std::vector<MPI_Datatype> types;
 
   bool large() const { return !counts->empty(); }   // lengths, displacements and bounds are counts
@@ -35,7 +35,12 @@ struct Contents {
   struct Sizes {
     MPI_Count ints = 0, addresses = 0, counts = 0, types = 0;
   };
-  void make_room(const Sizes& sizes) { resize(sizes, 1); }
+  void make_room(const Sizes& sizes) {
+    ints = std::make_shared<LargeVector<int>>();
+    addresses = std::make_shared<Numbers>();
+    counts = std::make_shared<Numbers>();
+    resize(sizes, 1);
+  }
   void trim(const Sizes& sizes) { resize(sizes, 0); }
 
  private:
@@ -288,14 +293,14 @@ bool is_committed(MPI_Datatype type) {
 }  // namespace
 
 bool is_named(MPI_Datatype type) {
-  Contents c;
+  int combiner = MPI_COMBINER_NAMED;
   static const auto envelope = real_function<EnvelopeLarge>("PMPI_Type_get_envelope_c");
   if (envelope) {
     MPI_Count ni, na, nc, nd;
-    return envelope(type, &ni, &na, &nc, &nd, &c.combiner) == MPI_SUCCESS && is_predefined(c.combiner);
+    return envelope(type, &ni, &na, &nc, &nd, &combiner) == MPI_SUCCESS && is_predefined(combiner);
   }
   int ni, na, nd;
-  return PMPI_Type_get_envelope(type, &ni, &na, &nd, &c.combiner) == MPI_SUCCESS && is_predefined(c.combiner);
+  return PMPI_Type_get_envelope(type, &ni, &na, &nd, &combiner) == MPI_SUCCESS && is_predefined(combiner);
 }
 
 Result<DecodedType> decode(MPI_Datatype type) {

@@ -118,7 +118,7 @@ class Pass {
     OpenHandle& handle = handle_of(step);
     FileState& file = files_[static_cast<size_t>(step.file)];
     if (handle.is_open || file.exclusive_use) return;
-    if (!file.known_to_all) barrier();
+    if (!file.known_to_all || (step.mode & kAppend)) barrier();
     if (file.open_handles > 0) step.mode &= ~static_cast<unsigned>(kDeleteOnClose | kUniqueOpen);
     if (step.group == Group::kSelf && in_.ranks > 1) {
       step.mode &= ~static_cast<unsigned>(kDeleteOnClose | kUniqueOpen | kExclusive);
@@ -143,6 +143,7 @@ class Pass {
     handle.is_open = true;
     handle.open = step;
     emit(step);
+    if (step.mode & kAppend) barrier();
   }
 
   void close(const Step& step) {
@@ -174,13 +175,14 @@ class Pass {
     if (!anybody(step)) return;
     if (!asks) complete_all(step.handle);
     if (step.op == Op::kClose) return close(step);
-    if (resizes || step.op == Op::kSeekShared) barrier();
+    const bool to_the_end = step.op == Op::kSeek && step.whence == Whence::kEnd;  // nobody may move it meanwhile
+    if (resizes || step.op == Op::kSeekShared || to_the_end) barrier();
     if (step.op == Op::kSetView) handle.views_differ = differ(handle, step);
     if (step.op == Op::kSetView || step.op == Op::kSeekShared) {
       for (int r = 0; r < in_.ranks; ++r) handle.last_shared[colour_of(handle.open.group, r, in_.ranks)] = kNobody;
     }
     emit(step);
-    if (resizes || step.op == Op::kSeekShared || step.op == Op::kSetView) barrier();
+    if (resizes || step.op == Op::kSeekShared || step.op == Op::kSetView || to_the_end) barrier();
   }
 
   [[nodiscard]] bool differ(const OpenHandle& handle, const Step& step) const {

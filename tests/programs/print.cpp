@@ -10,15 +10,6 @@ const char* name_of(Op op) {
   return kNames[static_cast<size_t>(op)];
 }
 
-std::string access_name(const Step& step) {
-  std::string name = step.synchronism == Synchronism::kNonblocking ? "i" : "";
-  name += step.write ? "write" : "read";
-  if (step.positioning == Positioning::kExplicit) name += "_at";
-  if (step.positioning == Positioning::kShared) return name + (step.collective ? "_ordered" : "_shared") + (step.synchronism == Synchronism::kSplit ? "_begin" : "");
-  if (step.collective) name += "_all";
-  return name + (step.synchronism == Synchronism::kSplit ? "_begin" : "");
-}
-
 std::string mode_of(unsigned mode) {
   static const char* const kNames[] = {"rd", "wr", "create", "excl", "delete_on_close", "unique_open", "append", "sequential"};
   std::string text;
@@ -54,6 +45,15 @@ std::string part_text(const Program& program, const Step& step, int rank, const 
 
 }  // namespace
 
+std::string access_name(const Step& step) {
+  std::string name = step.synchronism == Synchronism::kNonblocking ? "i" : "";
+  name += step.write ? "write" : "read";
+  if (step.positioning == Positioning::kExplicit) name += "_at";
+  if (step.positioning == Positioning::kShared) return name + (step.collective ? "_ordered" : "_shared") + (step.synchronism == Synchronism::kSplit ? "_begin" : "");
+  if (step.collective) name += "_all";
+  return name + (step.synchronism == Synchronism::kSplit ? "_begin" : "");
+}
+
 std::string describe(const Program&, const Step& step) {
   std::string text = step.op == Op::kAccess ? access_name(step) : name_of(step.op);
   if (step.handle >= 0) text += " fh" + std::to_string(step.handle);
@@ -64,6 +64,8 @@ std::string describe(const Program&, const Step& step) {
   if (step.op == Op::kVerify) text += " file " + std::to_string(step.file);
   if (step.op == Op::kSetView) text += " etype type " + std::to_string(step.etype);
   if (step.op == Op::kSetSize || step.op == Op::kPreallocate || step.op == Op::kSeekShared || step.op == Op::kSetAtomicity) text += " " + std::to_string(step.value);
+  static const char* const kWhence[] = {" set", " current", " end"};
+  if (step.op == Op::kSeek) text += kWhence[static_cast<size_t>(step.whence)];
   for (const int target : step.targets) text += " " + std::to_string(target);
   if (step.info >= 0) text += " info " + std::to_string(step.info);
   return text;
@@ -91,7 +93,5 @@ std::string shown(const Program& program, const std::vector<Planned>& planned) {
   }
   return text;
 }
-
-std::string c_program(const Program& program, const std::vector<Planned>& planned) { return shown(program, planned); }
 
 }  // namespace mercutio::programs

@@ -133,6 +133,8 @@ struct Program {
 }
 [[nodiscard]] inline std::uint32_t key_of_file(int file) { return 0x40000000U + static_cast<std::uint32_t>(file); }
 
+// write_at_all, iread_shared, read_ordered_begin ..
+[[nodiscard]] std::string access_name(const Step& step);
 [[nodiscard]] std::string describe(const Program& program, const Step& step);
 
 }  // namespace mercutio::programs

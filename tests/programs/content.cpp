@@ -86,6 +86,9 @@ void Content::read(Look& look, bool with_data, const Order& order) const {
   if (!with_data) return;
   int last = -1;
   std::uint32_t key = 0;
+  size_t bytes = 0;
+  for (const Segment& place : look.places) bytes += static_cast<size_t>(place.bytes);
+  look.data.reserve(bytes);
   for (const Segment& place : look.places) {
     for (i64 i = place.at; i < place.at + place.bytes; ++i) {
       const Cell cell = i < static_cast<i64>(cells_.size()) ? cells_[static_cast<size_t>(i)] : Cell{};

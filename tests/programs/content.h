@@ -63,6 +63,7 @@ class Content {
   void grow(i64 end, int effect);
   void set_size(i64 bytes, int effect, Observer who, const Order& order);
   [[nodiscard]] std::pair<i64, i64> size(Observer to, const Order& order) const;
+  [[nodiscard]] i64 touched() const { return static_cast<i64>(cells_.size()); }  // bytes that anybody has written
   void read(Look& look, bool with_data, const Order& order) const;
 
   std::vector<Effect> effects;

@@ -50,7 +50,8 @@ Generator::Generator(i64 seed, int ranks, bool hints_in_environment) : draw_(sta
 
 Program Generator::run() {
   choose_files();
-  if (!hints_ && draw_.percent(6)) metered();
+  if (draw_.percent(10)) file_bytes_ = draw_.percent(50) ? 8000 : 500000;
+  if (!hints_ && draw_.percent(4)) metered();
   for (i64 left = draw_.between(2, 5); left > 0; --left) {
     const i64 kind = draw_.between(0, 99);
     Handle& handle = some_handle();
@@ -192,6 +193,12 @@ void Generator::only(Step& step, int rank) {
 
 void Generator::set_part(Handle& handle, Step& step, int rank, Segment etypes) {
   Part& part = step.parts[static_cast<size_t>(rank)];
+  const Map& map = program_.map(handle.view.filetypes[static_cast<size_t>(rank)]);
+  const i64 room = std::max<i64>(file_bytes_ * map.size / map.extent / handle.view.etype_bytes, 2);  // etypes; files stay small
+  if (etypes.at + etypes.bytes > room) {
+    etypes.bytes = std::min(etypes.bytes, (room + 1) / 2);
+    etypes.at %= room / 2 + 1;
+  }
   part.offset = etypes.at;
   const i64 basics = etypes.bytes * handle.view.etype_bytes / bytes_of(handle.view.basic);
   std::tie(part.memory, part.count) = draw_memory(program_, draw_, handle.view.basic, basics);

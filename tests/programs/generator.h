@@ -60,6 +60,7 @@ class Generator {
   Program program_;
   Draw draw_;
   bool hints_ = false;
+  i64 file_bytes_ = 100000;  // about how large files get
   std::vector<Handle> handles_;
   std::vector<int> under_way_;
 };

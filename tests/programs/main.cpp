@@ -1,6 +1,7 @@
 // mpirun -n RANKS programs --first SEED --count N --dir FOLDER: runs the programs of these seeds and prints what is wrong, a line
 // "WRONG seed S step I rank R: ..." each. Without MPI: --job SEED prints the ranks and the environment of a seed's block, --show SEED
 // its program, --c SEED a C program that does the same. --edits changes a program (edits.h).
+#include <malloc.h>
 #include <mpi.h>
 #include <unistd.h>
 
@@ -118,6 +119,8 @@ int main(int argc, char** argv) {
   if (!std::getenv("MERCUTIO_TEST_SANITIZED")) {  // a sanitizer says more
     for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE}) std::signal(number, on_end);
   }
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);  // the same pages for each program
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   MPI_Init(&argc, &argv);
   const int code = run(options);
   alarm(30);

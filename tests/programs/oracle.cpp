@@ -11,6 +11,7 @@ namespace mercutio::programs {
 namespace {
 
 constexpr i64 kUnknown = -1;
+constexpr i64 kFarthest = 4000000;  // etypes: pointers that run away
 
 struct View {
   i64 displacement = 0, etype_bytes = 1;
@@ -47,7 +48,7 @@ class Pass : public Order {
       for (int r = 0; r < program_.ranks; ++r) clocks_[index(r)][index(r)] = now_;
     }
     for (Content& content : contents_) {
-      for (const Look& look : content.looks) conclude(look);
+      for (Look& look : content.looks) conclude(look);
     }
     return std::move(plans_);
   }
@@ -169,20 +170,20 @@ class Pass : public Order {
     for (int r = 0; r < program_.ranks; ++r) clocks_[index(r)] = all;
     // What is over now can't be overtaken any more.
     for (Content& content : contents_) {
-      for (const Look& look : content.looks) {
+      for (Look& look : content.looks) {
         if (look.done != kUnderWay) conclude(look);
       }
       std::erase_if(content.looks, [](const Look& look) { return look.done != kUnderWay; });
     }
   }
 
-  void conclude(const Look& look) {
+  void conclude(Look& look) {
     const Step& step = program_.steps[index(look.step)];
     Expected& expected = plans_[index(look.step)].ranks[index(look.rank)];
     if (step.op != Op::kAccess) {
       expected.least = look.low;
       expected.most = look.high;
-      expected.data = look.data;
+      expected.data = std::move(look.data);
       return;
     }
     expected.least = expected.most = 0;
@@ -190,7 +191,7 @@ class Pass : public Order {
       expected.least += std::clamp<i64>(look.low - place.at, 0, place.bytes);
       expected.most += std::clamp<i64>(look.high - place.at, 0, place.bytes);
     }
-    expected.data = look.data;
+    expected.data = std::move(look.data);
     if (!expected.data.empty()) {
       size_t stream = 0;
       for (const Segment& place : look.places) {
@@ -269,7 +270,7 @@ class Pass : public Order {
       first[index(r)] = step.positioning == Positioning::kExplicit     ? part.offset
                         : step.positioning == Positioning::kIndividual ? opening.individual[index(r)]
                                                                        : pointer;
-      if (first[index(r)] == kUnknown) return false;
+      if (first[index(r)] == kUnknown || first[index(r)] > kFarthest) return false;
       if (step.positioning == Positioning::kShared) pointer += etypes[index(r)];
     }
     return true;
@@ -373,7 +374,10 @@ class Pass : public Order {
       look.opening = step.op == Op::kVerify ? -1 : step.handle;
       look.step = now_;
       look.done = now_;
-      if (step.op == Op::kVerify) look.places = {{0, std::min<i64>(content.size({r, -1}, *this).second, i64{1} << 26)}};
+      if (step.op == Op::kVerify) {
+        const auto [low, high] = content.size({r, -1}, *this);
+        look.places = {{0, std::min(high, std::max(content.touched(), std::min<i64>(low, 1 << 20)))}};
+      }
       content.read(look, step.op == Op::kVerify && data_of_ <= 0, *this);
       content.looks.push_back(std::move(look));
     }

@@ -28,7 +28,10 @@ void Generator::mixed(Handle& handle) {
 
 // Ranks write one after the other in time, or with nothing between them; then all read what was written.
 void Generator::relay(Handle& handle) {
-  if (draw_.percent(50)) set_view(handle, interleaved_view(program_, draw_, draw_.one_of(std::vector<i64>{1, 8, 100, 1000}), 6000));
+  if (draw_.percent(50)) {
+    const i64 block = draw_.one_of(std::vector<i64>{1, 8, 100, 1000});
+    set_view(handle, interleaved_view(program_, draw_, block, block * program_.ranks * draw_.between(1, 2) + draw_.between(0, 5)));
+  }
   const i64 pieces = draw_.between(1, 8), each = std::min<i64>(some_etypes(handle), 1200);
   const bool waits = draw_.percent(40), collective = draw_.percent(70);
   for (int r = 0; r < program_.ranks; ++r) {

@@ -14,7 +14,8 @@ Buffer::Buffer(const Program& program, const Step& step, int rank) : program_(pr
   base_ = kMargin - low + (low < 0 ? (16 + low % 16) % 16 : 0);
   bytes_.resize(static_cast<size_t>(base_ + high + kMargin));
   for (size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = guard(static_cast<i64>(i));
-  for_each_segment(map, 0, map.size * part.count, [&](i64 at, i64, i64 bytes) { places_.push_back({base_ + at, bytes}); });
+  for_each_segment(map, 0, map.size * part.count,
+                   [&](i64 at, i64, i64 bytes) { places_.push_back({base_ + at, bytes}); });
   if (!step.write) return;
   std::uint32_t source = 0;
   for (const Segment& place : places_) {
@@ -63,10 +64,11 @@ std::string Buffer::wrong_byte(const Expected& expected, i64 stream, i64 at) con
     }
   }
   const std::uint8_t found = bytes_[static_cast<size_t>(at)];
-  return "byte " + std::to_string(stream) + " of " + std::to_string(expected.bytes) + " read is " + std::to_string(found) +
-         (found == guard(at) ? " (untouched)" : "") + ", not " +
+  return "byte " + std::to_string(stream) + " of " + std::to_string(expected.bytes) + " read is " +
+         std::to_string(found) + (found == guard(at) ? " (untouched)" : "") + ", not " +
          std::to_string(value_of(expected.data[static_cast<size_t>(stream)])) + " of " +
-         origin_of(program_, expected.data[static_cast<size_t>(stream)]) + "; " + std::to_string(wrong) + " bytes are wrong";
+         origin_of(program_, expected.data[static_cast<size_t>(stream)]) + "; " + std::to_string(wrong) +
+         " bytes are wrong";
 }
 
 std::optional<std::string> check_file(const Program& program, const Expected& expected,
@@ -83,8 +85,9 @@ std::optional<std::string> check_file(const Program& program, const Expected& ex
   }
   if (wrong == 0) return std::nullopt;
   const Want& want = expected.data[static_cast<size_t>(first)];
-  return "byte " + std::to_string(first) + " of the file is " + std::to_string(content[static_cast<size_t>(first)]) + ", not " +
-         std::to_string(value_of(want)) + " of " + origin_of(program, want) + "; " + std::to_string(wrong) + " bytes are wrong";
+  return "byte " + std::to_string(first) + " of the file is " + std::to_string(content[static_cast<size_t>(first)]) +
+         ", not " + std::to_string(value_of(want)) + " of " + origin_of(program, want) + "; " + std::to_string(wrong) +
+         " bytes are wrong";
 }
 
 std::string origin_of(const Program&, const Want& want) {

@@ -55,7 +55,9 @@ void Content::write(const std::vector<Segment>& places, int effect, Observer who
   }
 }
 
-void Content::grow(i64 end, int effect) { sizes_.push_back({effect, end, false, true}); }
+void Content::grow(i64 end, int effect) {
+  sizes_.push_back({effect, end, false, true});
+}
 
 void Content::set_size(i64 bytes, int effect, Observer who, const Order& order) {
   Resize resize{effect, bytes, true, true};

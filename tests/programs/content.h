@@ -37,9 +37,9 @@ class Order {
 struct Look {
   int rank = 0, opening = 0;
   int done = kUnderWay;
-  int step = 0;                     // where the expectation is
-  std::vector<Segment> places;      // in the file; the data in the order of the stream
-  i64 low = 0, high = 0;            // of the size
+  int step = 0;                 // where the expectation is
+  std::vector<Segment> places;  // in the file; the data in the order of the stream
+  i64 low = 0, high = 0;        // of the size
   std::vector<Want> data;
 };
 

@@ -1,5 +1,5 @@
-// What a hint or variable may be set to comes from its line in the table: the range and the unit, or the words that its sentence
-// names. So a new one is drawn as soon as it is there. What is left out says why.
+// What a hint or variable may be set to comes from its line in the table: the range and the unit, or the words that its
+// sentence names. So a new one is drawn as soon as it is there. What is left out says why.
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -17,7 +17,8 @@ struct HintRow {
 };
 
 constexpr HintRow kHints[] = {
-#define MERCUTIO_HINT(type, name, initial, alias, low, high, unit, when, agree, doc) {#name, low, high, unit, #when, doc},
+#define MERCUTIO_HINT(type, name, initial, alias, low, high, unit, when, agree, doc) \
+  {#name, low, high, unit, #when, doc},
 #include "model/hints.def"
 #undef MERCUTIO_HINT
 };
@@ -35,7 +36,8 @@ constexpr VariableRow kVariables[] = {
 // The last two change what a program means, the first needs a server.
 constexpr std::string_view kHintsLeftOut[] = {"mercutio_remote", "mercutio_dry_run", "file_perm"};
 
-// The words of a sentence that may be values: what follows the colon (or the beginning), in lower case, before the full stop.
+// The words of a sentence that may be values: what follows the colon (or the beginning), in lower case, before the full
+// stop.
 std::vector<std::string> words_of(std::string_view sentence, bool after_colon) {
   const size_t colon = after_colon ? sentence.find(':') : std::string_view::npos;
   if (after_colon && colon == std::string_view::npos) return {};
@@ -49,8 +51,10 @@ std::vector<std::string> words_of(std::string_view sentence, bool after_colon) {
       word += c;
       continue;
     }
-    static const std::vector<std::string> kNoValues = {"or", "a", "an", "and", "the", "of", "is", "over", "in", "its", "where"};
-    if (!word.empty() && depth == 0 && std::find(kNoValues.begin(), kNoValues.end(), word) == kNoValues.end()) words.push_back(word);
+    static const std::vector<std::string> kNoValues = {"or", "a",    "an", "and", "the",  "of",
+                                                       "is", "over", "in", "its", "where"};
+    if (!word.empty() && depth == 0 && std::find(kNoValues.begin(), kNoValues.end(), word) == kNoValues.end())
+      words.push_back(word);
     word.clear();
     if (c == '.') break;
   }

@@ -8,7 +8,8 @@ namespace {
 
 // The element type that a type is made of.
 int element_of(const Program& program, int type) {
-  while (program.types[static_cast<size_t>(type)].kind != Kind::kBasic) type = program.types[static_cast<size_t>(type)].inner[0];
+  while (program.types[static_cast<size_t>(type)].kind != Kind::kBasic)
+    type = program.types[static_cast<size_t>(type)].inner[0];
   return type;
 }
 
@@ -28,7 +29,8 @@ void make_plain_view(Step& step) {
 }
 
 void edit_step(const Program& program, Step& step, const std::string& word, i64 rank) {
-  if (word == "-r" && rank >= 0 && rank < static_cast<i64>(step.parts.size())) step.parts[static_cast<size_t>(rank)].in = false;
+  if (word == "-r" && rank >= 0 && rank < static_cast<i64>(step.parts.size()))
+    step.parts[static_cast<size_t>(rank)].in = false;
   if (word == "plain" && step.op == Op::kAccess) make_plain(program, step);
   if (word == "plainview" && step.op == Op::kSetView) make_plain_view(step);
   if (word == "blocking") step.synchronism = Synchronism::kBlocking;
@@ -63,12 +65,14 @@ Program edited(Program program, const std::string& edits) {
       for (Step& step : program.steps) edit_step(program, step, "-delay", -1);
     } else {
       const size_t dot = argument.find('.'), dash = argument.find('-');
-      const int first = std::stoi(argument), last = dash == std::string::npos ? first : std::stoi(argument.substr(dash + 1));
+      const int first = std::stoi(argument),
+                last = dash == std::string::npos ? first : std::stoi(argument.substr(dash + 1));
       const i64 rank = dot == std::string::npos ? -1 : std::stoi(argument.substr(dot + 1));
       for (Step& step : program.steps) {
         if (step.id >= first && step.id <= last) edit_step(program, step, what, rank);
       }
-      if (what == "-s") std::erase_if(program.steps, [&](const Step& step) { return step.id >= first && step.id <= last; });
+      if (what == "-s")
+        std::erase_if(program.steps, [&](const Step& step) { return step.id >= first && step.id <= last; });
     }
   }
   return program;

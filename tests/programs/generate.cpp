@@ -11,7 +11,9 @@ namespace {
 
 constexpr unsigned kReadWrite = kRead | kWrite;
 
-Draw draw_of_block(i64 seed) { return Draw(static_cast<std::uint64_t>(seed / kBlock) * 7919 + 17); }
+Draw draw_of_block(i64 seed) {
+  return Draw(static_cast<std::uint64_t>(seed / kBlock) * 7919 + 17);
+}
 
 }  // namespace
 
@@ -55,18 +57,30 @@ Program Generator::run() {
   for (i64 left = draw_.between(2, 5); left > 0; --left) {
     const i64 kind = draw_.between(0, 99);
     Handle& handle = some_handle();
-    if (kind < 16) mixed(handle);
-    else if (kind < 26) relay(handle);
-    else if (kind < 36) in_a_row(handle);
-    else if (kind < 44) read_in_a_row(handle);
-    else if (kind < 52) own_overwrites(handle);
-    else if (kind < 60) storm(handle);
-    else if (kind < 67) shared_pointer(handle);
-    else if (kind < 72) sizes(handle);
-    else if (kind < 76) settings(handle);
-    else if (kind < 82) pointers(handle);
-    else if (kind < 91) beside();
-    else handover(handle);
+    if (kind < 16)
+      mixed(handle);
+    else if (kind < 26)
+      relay(handle);
+    else if (kind < 36)
+      in_a_row(handle);
+    else if (kind < 44)
+      read_in_a_row(handle);
+    else if (kind < 52)
+      own_overwrites(handle);
+    else if (kind < 60)
+      storm(handle);
+    else if (kind < 67)
+      shared_pointer(handle);
+    else if (kind < 72)
+      sizes(handle);
+    else if (kind < 76)
+      settings(handle);
+    else if (kind < 82)
+      pointers(handle);
+    else if (kind < 91)
+      beside();
+    else
+      handover(handle);
     if (draw_.percent(50)) complete_some();
   }
   program_.handles = static_cast<int>(handles_.size());
@@ -81,7 +95,9 @@ void Generator::choose_files() {
   }
 }
 
-int Generator::some_info() { return hints_ && draw_.percent(80) ? static_cast<int>(draw_.between(0, 2)) : -1; }
+int Generator::some_info() {
+  return hints_ && draw_.percent(80) ? static_cast<int>(draw_.between(0, 2)) : -1;
+}
 
 Step& Generator::add(Op op, int handle) {
   Step step;
@@ -126,7 +142,8 @@ Generator::Handle& Generator::some_handle() {
   for (size_t i = 0; i < handles_.size(); ++i) {
     if (handles_[i].alive) alive.push_back(static_cast<int>(i));
   }
-  if (!alive.empty() && draw_.percent(alive.size() < 3 ? 60 : 90)) return handles_[static_cast<size_t>(draw_.one_of(alive))];
+  if (!alive.empty() && draw_.percent(alive.size() < 3 ? 60 : 90))
+    return handles_[static_cast<size_t>(draw_.one_of(alive))];
   const int file = static_cast<int>(draw_.between(0, static_cast<i64>(program_.files.size()) - 1));
   const i64 kind = draw_.between(0, 99);
   unsigned mode = kReadWrite;
@@ -139,7 +156,12 @@ Generator::Handle& Generator::some_handle() {
   if (draw_.percent(4)) mode |= kUniqueOpen;
   if (draw_.percent(2)) mode |= kSequential;
   const i64 group = draw_.between(0, 99);
-  Handle& handle = open(file, group < 68 ? Group::kWorld : group < 88 ? Group::kSelf : group < 94 ? Group::kHalves : Group::kParity, mode);
+  Handle& handle = open(file,
+                        group < 68   ? Group::kWorld
+                        : group < 88 ? Group::kSelf
+                        : group < 94 ? Group::kHalves
+                                     : Group::kParity,
+                        mode);
   if (draw_.percent(65)) set_view(handle, draw_view(program_, draw_));
   return handle;
 }
@@ -156,8 +178,8 @@ void Generator::set_view(Handle& handle, const View& view) {
 }
 
 Generator::Ordering Generator::some_ordering() {
-  return draw_.one_of(std::vector<Ordering>{Ordering::kNone, Ordering::kNone, Ordering::kBarrier, Ordering::kBarrier, Ordering::kSync,
-                                            Ordering::kSync, Ordering::kReopen});
+  return draw_.one_of(std::vector<Ordering>{Ordering::kNone, Ordering::kNone, Ordering::kBarrier, Ordering::kBarrier,
+                                            Ordering::kSync, Ordering::kSync, Ordering::kReopen});
 }
 
 void Generator::order(Handle& handle, Ordering ordering) {
@@ -194,7 +216,8 @@ void Generator::only(Step& step, int rank) {
 void Generator::set_part(Handle& handle, Step& step, int rank, Segment etypes) {
   Part& part = step.parts[static_cast<size_t>(rank)];
   const Map& map = program_.map(handle.view.filetypes[static_cast<size_t>(rank)]);
-  const i64 room = std::max<i64>(file_bytes_ * map.size / map.extent / handle.view.etype_bytes, 2);  // etypes; files stay small
+  const i64 room =
+      std::max<i64>(file_bytes_ * map.size / map.extent / handle.view.etype_bytes, 2);  // etypes; files stay small
   if (etypes.at + etypes.bytes > room) {
     etypes.bytes = std::min(etypes.bytes, (room + 1) / 2);
     etypes.at %= room / 2 + 1;
@@ -230,7 +253,8 @@ void Generator::complete_some() {
   step.completion = static_cast<Completion>(draw_.between(0, static_cast<i64>(Completion::kStatusFirst)));
   std::vector<int> kept;
   for (const int id : under_way_) (draw_.percent(70) ? step.targets : kept).push_back(id);
-  for (size_t i = step.targets.size(); i > 1; --i) std::swap(step.targets[i - 1], step.targets[static_cast<size_t>(draw_.between(0, static_cast<i64>(i) - 1))]);
+  for (size_t i = step.targets.size(); i > 1; --i)
+    std::swap(step.targets[i - 1], step.targets[static_cast<size_t>(draw_.between(0, static_cast<i64>(i) - 1))]);
   under_way_ = kept;
 }
 

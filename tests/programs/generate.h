@@ -1,4 +1,5 @@
-// The program of a seed. Seeds come in blocks: all programs of a block have the same ranks and environment, so that one job runs them.
+// The program of a seed. Seeds come in blocks: all programs of a block have the same ranks and environment, so that one
+// job runs them.
 #pragma once
 
 #include "program.h"

@@ -1,5 +1,5 @@
-// One pass over the steps with the state of each file and handle. What it asks for are the rules of MPI-4.1, chapter 14; the order
-// of bytes is no concern of it (oracle.h).
+// One pass over the steps with the state of each file and handle. What it asks for are the rules of MPI-4.1, chapter
+// 14; the order of bytes is no concern of it (oracle.h).
 #include "legal.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ constexpr int kNobody = -1, kEverybodyKnows = -2;
 struct OpenHandle {
   Step open;
   bool is_open = false;
-  int splitting = -1;                              // the id of a split collective that has begun
-  std::vector<int> pending;                        // ids of accesses under way
-  std::map<int, int> last_shared;                  // colour: who moved the shared pointer last
-  bool views_differ = false;                       // within a communicator: then there is no shared pointer
+  int splitting = -1;              // the id of a split collective that has begun
+  std::vector<int> pending;        // ids of accesses under way
+  std::map<int, int> last_shared;  // colour: who moved the shared pointer last
+  bool views_differ = false;       // within a communicator: then there is no shared pointer
 };
 
 class Pass {
@@ -263,6 +263,8 @@ class Pass {
 
 }  // namespace
 
-Program legalise(const Program& program) { return Pass(program).run(); }
+Program legalise(const Program& program) {
+  return Pass(program).run();
+}
 
 }  // namespace mercutio::programs

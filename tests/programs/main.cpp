@@ -1,6 +1,7 @@
-// mpirun -n RANKS programs --first SEED --count N --dir FOLDER: runs the programs of these seeds and prints what is wrong, a line
-// "WRONG seed S step I rank R: ..." each. Without MPI: --job SEED prints the ranks and the environment of a seed's block, --show SEED
-// its program, --c SEED a C program that does the same. --edits changes a program (edits.h).
+// mpirun -n RANKS programs --first SEED --count N --dir FOLDER: runs the programs of these seeds and prints what is
+// wrong, a line "WRONG seed S step I rank R: ..." each. Without MPI: --job SEED prints the ranks and the environment of
+// a seed's block, --show SEED its program, --c SEED a C program that does the same. --edits changes a program
+// (edits.h).
 #include <malloc.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -32,8 +33,9 @@ volatile std::sig_atomic_t my_rank = 0;
 // Each rank says where it is; the last word is the launcher's.
 void on_end(int number) {
   char text[160];
-  const int length = std::snprintf(text, sizeof text, "%s seed %ld step %d rank %d\n", number == SIGALRM ? "HANG" : "CRASH",
-                                   static_cast<long>(current_seed), static_cast<int>(MpiExecutor::current_step), static_cast<int>(my_rank));
+  const int length = std::snprintf(text, sizeof text, "%s seed %ld step %d rank %d\n",
+                                   number == SIGALRM ? "HANG" : "CRASH", static_cast<long>(current_seed),
+                                   static_cast<int>(MpiExecutor::current_step), static_cast<int>(my_rank));
   const ssize_t written = write(2, text, static_cast<size_t>(length));
   if (number == SIGALRM) sleep(1);
   _exit(written < 0 ? 3 : 2);

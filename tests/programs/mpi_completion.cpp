@@ -29,13 +29,16 @@ void MpiExecutor::end_split(UnderWay& under_way) {
   int code = MPI_SUCCESS;
   switch (step.positioning) {
     case Positioning::kExplicit:
-      code = step.write ? MPI_File_write_at_all_end(under_way.file, data, &status) : MPI_File_read_at_all_end(under_way.file, data, &status);
+      code = step.write ? MPI_File_write_at_all_end(under_way.file, data, &status)
+                        : MPI_File_read_at_all_end(under_way.file, data, &status);
       break;
     case Positioning::kIndividual:
-      code = step.write ? MPI_File_write_all_end(under_way.file, data, &status) : MPI_File_read_all_end(under_way.file, data, &status);
+      code = step.write ? MPI_File_write_all_end(under_way.file, data, &status)
+                        : MPI_File_read_all_end(under_way.file, data, &status);
       break;
     case Positioning::kShared:
-      code = step.write ? MPI_File_write_ordered_end(under_way.file, data, &status) : MPI_File_read_ordered_end(under_way.file, data, &status);
+      code = step.write ? MPI_File_write_ordered_end(under_way.file, data, &status)
+                        : MPI_File_read_ordered_end(under_way.file, data, &status);
       break;
   }
   if (succeeded(code, "the end of a split collective")) finish(under_way, status);
@@ -61,12 +64,15 @@ void MpiExecutor::complete_requests(const Step& step, std::vector<int> ids) {
   };
   while (left > 0 && code == MPI_SUCCESS) {
     int flag = 0, which = 0, count = 0;
-    const int next = static_cast<int>(std::find_if(requests.begin(), requests.end(), [](MPI_Request r) { return r != MPI_REQUEST_NULL; }) - requests.begin());
+    const int next = static_cast<int>(
+        std::find_if(requests.begin(), requests.end(), [](MPI_Request r) { return r != MPI_REQUEST_NULL; }) -
+        requests.begin());
     if (next == n) break;
     if (left < n || step.completion == Completion::kTestAll) sched_yield();
     switch (step.completion) {
       case Completion::kStatusFirst:
-        while (code == MPI_SUCCESS && flag == 0) code = MPI_Request_get_status(requests[static_cast<size_t>(next)], &flag, statuses.data());
+        while (code == MPI_SUCCESS && flag == 0)
+          code = MPI_Request_get_status(requests[static_cast<size_t>(next)], &flag, statuses.data());
         [[fallthrough]];
       case Completion::kWaitEach:
         code = MPI_Wait(&requests[static_cast<size_t>(next)], statuses.data());
@@ -86,9 +92,11 @@ void MpiExecutor::complete_requests(const Step& step, std::vector<int> ids) {
         break;
       case Completion::kWaitSome:
       case Completion::kTestSome:
-        code = step.completion == Completion::kWaitSome ? MPI_Waitsome(n, requests.data(), &count, indices.data(), statuses.data())
-                                                        : MPI_Testsome(n, requests.data(), &count, indices.data(), statuses.data());
-        for (int i = 0; code == MPI_SUCCESS && i < count; ++i) done(indices[static_cast<size_t>(i)], statuses[static_cast<size_t>(i)]);
+        code = step.completion == Completion::kWaitSome
+                   ? MPI_Waitsome(n, requests.data(), &count, indices.data(), statuses.data())
+                   : MPI_Testsome(n, requests.data(), &count, indices.data(), statuses.data());
+        for (int i = 0; code == MPI_SUCCESS && i < count; ++i)
+          done(indices[static_cast<size_t>(i)], statuses[static_cast<size_t>(i)]);
         break;
       case Completion::kTestAll:
       case Completion::kWaitAll:

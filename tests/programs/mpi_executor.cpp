@@ -83,7 +83,8 @@ MPI_Info MpiExecutor::info(int number) {
   MPI_Info& info = infos_[number];
   if (info == MPI_Info{}) {
     MPI_Info_create(&info);
-    for (const auto& [key, value] : program_->infos[static_cast<size_t>(number)]) MPI_Info_set(info, key.c_str(), value.c_str());
+    for (const auto& [key, value] : program_->infos[static_cast<size_t>(number)])
+      MPI_Info_set(info, key.c_str(), value.c_str());
   }
   return info;
 }
@@ -108,7 +109,8 @@ std::vector<Finding> MpiExecutor::run(const Program& program, const std::vector<
   }
   close_all();
   current_step = -1;
-  for (size_t f = 0; f < program.files.size() && communicators_.rank() == 0; ++f) ::unlink(path(static_cast<int>(f)).c_str());
+  for (size_t f = 0; f < program.files.size() && communicators_.rank() == 0; ++f)
+    ::unlink(path(static_cast<int>(f)).c_str());
   return std::move(findings_);
 }
 
@@ -147,7 +149,8 @@ void MpiExecutor::take(const Step& step, const Planned& planned) {
 
 void MpiExecutor::open(const Step& step) {
   MPI_File file = MPI_FILE_NULL;
-  if (!succeeded(MPI_File_open(communicators_.of(step.group), path(step.file).c_str(), mpi_mode(step.mode), info(step.info), &file),
+  if (!succeeded(MPI_File_open(communicators_.of(step.group), path(step.file).c_str(), mpi_mode(step.mode),
+                               info(step.info), &file),
                  "MPI_File_open")) {
     return;
   }
@@ -176,13 +179,15 @@ int MpiExecutor::call(const Step& step, Buffer& buffer, MPI_Request* request, MP
   return call_shared(step, file, buffer, request, status);
 }
 
-int MpiExecutor::call_explicit(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request, MPI_Status* status) {
+int MpiExecutor::call_explicit(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request,
+                               MPI_Status* status) {
   const MPI_Offset at = part(step).offset;
   const int count = static_cast<int>(part(step).count);
   void* data = buffer.origin();
   const MPI_Datatype type = types_->get_committed(part(step).memory);
   if (step.synchronism == Synchronism::kSplit) {
-    return step.write ? MPI_File_write_at_all_begin(file, at, data, count, type) : MPI_File_read_at_all_begin(file, at, data, count, type);
+    return step.write ? MPI_File_write_at_all_begin(file, at, data, count, type)
+                      : MPI_File_read_at_all_begin(file, at, data, count, type);
   }
   if (step.synchronism == Synchronism::kNonblocking) {
     if (step.collective) {
@@ -196,34 +201,42 @@ int MpiExecutor::call_explicit(const Step& step, MPI_File file, Buffer& buffer, 
     return step.write ? MPI_File_write_at_all(file, at, data, count, type, status)
                       : MPI_File_read_at_all(file, at, data, count, type, status);
   }
-  return step.write ? MPI_File_write_at(file, at, data, count, type, status) : MPI_File_read_at(file, at, data, count, type, status);
+  return step.write ? MPI_File_write_at(file, at, data, count, type, status)
+                    : MPI_File_read_at(file, at, data, count, type, status);
 }
 
-int MpiExecutor::call_individual(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request, MPI_Status* status) {
+int MpiExecutor::call_individual(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request,
+                                 MPI_Status* status) {
   const int count = static_cast<int>(part(step).count);
   void* data = buffer.origin();
   const MPI_Datatype type = types_->get_committed(part(step).memory);
   if (step.synchronism == Synchronism::kSplit) {
-    return step.write ? MPI_File_write_all_begin(file, data, count, type) : MPI_File_read_all_begin(file, data, count, type);
+    return step.write ? MPI_File_write_all_begin(file, data, count, type)
+                      : MPI_File_read_all_begin(file, data, count, type);
   }
   if (step.synchronism == Synchronism::kNonblocking) {
     if (step.collective) {
-      return step.write ? MPI_File_iwrite_all(file, data, count, type, request) : MPI_File_iread_all(file, data, count, type, request);
+      return step.write ? MPI_File_iwrite_all(file, data, count, type, request)
+                        : MPI_File_iread_all(file, data, count, type, request);
     }
-    return step.write ? MPI_File_iwrite(file, data, count, type, request) : MPI_File_iread(file, data, count, type, request);
+    return step.write ? MPI_File_iwrite(file, data, count, type, request)
+                      : MPI_File_iread(file, data, count, type, request);
   }
   if (step.collective) {
-    return step.write ? MPI_File_write_all(file, data, count, type, status) : MPI_File_read_all(file, data, count, type, status);
+    return step.write ? MPI_File_write_all(file, data, count, type, status)
+                      : MPI_File_read_all(file, data, count, type, status);
   }
   return step.write ? MPI_File_write(file, data, count, type, status) : MPI_File_read(file, data, count, type, status);
 }
 
-int MpiExecutor::call_shared(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request, MPI_Status* status) {
+int MpiExecutor::call_shared(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request,
+                             MPI_Status* status) {
   const int count = static_cast<int>(part(step).count);
   void* data = buffer.origin();
   const MPI_Datatype type = types_->get_committed(part(step).memory);
   if (step.synchronism == Synchronism::kSplit) {
-    return step.write ? MPI_File_write_ordered_begin(file, data, count, type) : MPI_File_read_ordered_begin(file, data, count, type);
+    return step.write ? MPI_File_write_ordered_begin(file, data, count, type)
+                      : MPI_File_read_ordered_begin(file, data, count, type);
   }
   if (step.synchronism == Synchronism::kNonblocking) {
     return step.write ? MPI_File_iwrite_shared(file, data, count, type, request)
@@ -233,7 +246,8 @@ int MpiExecutor::call_shared(const Step& step, MPI_File file, Buffer& buffer, MP
     return step.write ? MPI_File_write_ordered(file, data, count, type, status)
                       : MPI_File_read_ordered(file, data, count, type, status);
   }
-  return step.write ? MPI_File_write_shared(file, data, count, type, status) : MPI_File_read_shared(file, data, count, type, status);
+  return step.write ? MPI_File_write_shared(file, data, count, type, status)
+                    : MPI_File_read_shared(file, data, count, type, status);
 }
 
 void MpiExecutor::check_status(const Step& step, const Expected& expected, MPI_Status& status, const Buffer& buffer) {
@@ -245,7 +259,8 @@ void MpiExecutor::check_status(const Step& step, const Expected& expected, MPI_S
   if (one <= 0) return;
   MPI_Get_count(&status, types_->get_committed(part(step).memory), &copies);
   const int right = bytes % one == 0 ? static_cast<int>(bytes / one) : MPI_UNDEFINED;
-  if (copies != right) complain_at(at, "MPI_Get_count gives " + std::to_string(copies) + ", not " + std::to_string(right));
+  if (copies != right)
+    complain_at(at, "MPI_Get_count gives " + std::to_string(copies) + ", not " + std::to_string(right));
 }
 
 void MpiExecutor::manage(const Step& step, const Expected& expected) {
@@ -260,8 +275,9 @@ void MpiExecutor::manage(const Step& step, const Expected& expected) {
       return;
     }
     case Op::kSetView:
-      succeeded(MPI_File_set_view(file, mine.displacement, types_->get_committed(step.etype), types_->get_committed(mine.filetype),
-                                  "native", info(step.info)), "MPI_File_set_view");
+      succeeded(MPI_File_set_view(file, mine.displacement, types_->get_committed(step.etype),
+                                  types_->get_committed(mine.filetype), "native", info(step.info)),
+                "MPI_File_set_view");
       return;
     case Op::kSync:
       succeeded(MPI_File_sync(file), "MPI_File_sync");
@@ -273,9 +289,11 @@ void MpiExecutor::manage(const Step& step, const Expected& expected) {
       succeeded(MPI_File_preallocate(file, step.value), "MPI_File_preallocate");
       return;
     case Op::kSeek:
-      succeeded(MPI_File_seek(file, mine.offset, step.whence == Whence::kSet       ? MPI_SEEK_SET
-                                                 : step.whence == Whence::kCurrent ? MPI_SEEK_CUR
-                                                                                   : MPI_SEEK_END), "MPI_File_seek");
+      succeeded(MPI_File_seek(file, mine.offset,
+                              step.whence == Whence::kSet       ? MPI_SEEK_SET
+                              : step.whence == Whence::kCurrent ? MPI_SEEK_CUR
+                                                                : MPI_SEEK_END),
+                "MPI_File_seek");
       return;
     case Op::kSeekShared:
       succeeded(MPI_File_seek_shared(file, step.value, MPI_SEEK_SET), "MPI_File_seek_shared");
@@ -289,8 +307,8 @@ void MpiExecutor::manage(const Step& step, const Expected& expected) {
     case Op::kGetSize:
       if (!succeeded(MPI_File_get_size(file, &offset), "MPI_File_get_size")) return;
       if (offset < expected.least || offset > expected.most) {
-        complain("MPI_File_get_size gives " + std::to_string(offset) + ", not " + std::to_string(expected.least) + " to " +
-                 std::to_string(expected.most));
+        complain("MPI_File_get_size gives " + std::to_string(offset) + ", not " + std::to_string(expected.least) +
+                 " to " + std::to_string(expected.most));
       }
       return;
     case Op::kGetPosition:

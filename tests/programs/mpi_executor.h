@@ -52,9 +52,12 @@ class MpiExecutor final : public Executor {
   void open(const Step& step);
   void access(const Step& step, const Expected& expected);
   [[nodiscard]] int call(const Step& step, Buffer& buffer, MPI_Request* request, MPI_Status* status);
-  [[nodiscard]] int call_explicit(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request, MPI_Status* status);
-  [[nodiscard]] int call_individual(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request, MPI_Status* status);
-  [[nodiscard]] int call_shared(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request, MPI_Status* status);
+  [[nodiscard]] int call_explicit(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request,
+                                  MPI_Status* status);
+  [[nodiscard]] int call_individual(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request,
+                                    MPI_Status* status);
+  [[nodiscard]] int call_shared(const Step& step, MPI_File file, Buffer& buffer, MPI_Request* request,
+                                MPI_Status* status);
   void complete(const Step& step);
   void complete_requests(const Step& step, std::vector<int> ids);
   void end_split(UnderWay& under_way);
@@ -69,7 +72,9 @@ class MpiExecutor final : public Executor {
   bool succeeded(int code, const char* what);
   [[nodiscard]] std::string path(int file) const { return prefix_ + std::to_string(file); }
   [[nodiscard]] MPI_Info info(int number);
-  [[nodiscard]] const Part& part(const Step& step) const { return step.parts[static_cast<size_t>(communicators_.rank())]; }
+  [[nodiscard]] const Part& part(const Step& step) const {
+    return step.parts[static_cast<size_t>(communicators_.rank())];
+  }
 
   const Communicators& communicators_;
   std::string prefix_;

@@ -23,8 +23,12 @@ MPI_Datatype basic_of(Basic basic) {
   return MPI_BYTE;
 }
 
-std::vector<int> ints(const std::vector<i64>& list) { return {list.begin(), list.end()}; }
-std::vector<MPI_Aint> aints(const std::vector<i64>& list) { return {list.begin(), list.end()}; }
+std::vector<int> ints(const std::vector<i64>& list) {
+  return {list.begin(), list.end()};
+}
+std::vector<MPI_Aint> aints(const std::vector<i64>& list) {
+  return {list.begin(), list.end()};
+}
 
 }  // namespace
 
@@ -126,8 +130,8 @@ MPI_Datatype MpiTypes::make_array(const Type& type, MPI_Datatype inner) {
     arguments.push_back(subsizes[i] > 0 ? subsizes[i] : MPI_DISTRIBUTE_DFLT_DARG);
     processes *= starts[i];
   }
-  MPI_Type_create_darray(processes, static_cast<int>(type.rank), n, sizes.data(), distributions.data(), arguments.data(),
-                         starts.data(), order, inner, &result);
+  MPI_Type_create_darray(processes, static_cast<int>(type.rank), n, sizes.data(), distributions.data(),
+                         arguments.data(), starts.data(), order, inner, &result);
   return result;
 }
 

@@ -15,7 +15,7 @@ class MpiTypes {
   ~MpiTypes();
   MpiTypes(const MpiTypes&) = delete;
   MpiTypes& operator=(const MpiTypes&) = delete;
-  [[nodiscard]] MPI_Datatype get(int type);            // not committed: made of others only
+  [[nodiscard]] MPI_Datatype get(int type);  // not committed: made of others only
   [[nodiscard]] MPI_Datatype get_committed(int type);
 
  private:

@@ -1,5 +1,5 @@
-// Goes through the steps once. Accesses are put on the file's content in this order; whether the order is one that the standard
-// demands is what the clocks say.
+// Goes through the steps once. Accesses are put on the file's content in this order; whether the order is one that the
+// standard demands is what the clocks say.
 #include "oracle.h"
 
 #include <algorithm>
@@ -34,7 +34,10 @@ struct UnderWay {
 class Pass : public Order {
  public:
   Pass(const Program& program, int rank)
-      : program_(program), data_of_(rank), openings_(static_cast<size_t>(program.handles)), contents_(program.files.size()) {
+      : program_(program),
+        data_of_(rank),
+        openings_(static_cast<size_t>(program.handles)),
+        contents_(program.files.size()) {
     for (size_t f = 0; f < contents_.size(); ++f) {
       contents_[f].start(std::max<i64>(program.files[f].initial_bytes, 0), key_of_file(static_cast<int>(f)));
     }
@@ -84,9 +87,9 @@ class Pass : public Order {
 
   [[nodiscard]] bool change_visible(const Effect& effect, Observer to) const {
     const std::vector<int> ranks = ranks_of(effect.opening, effect.colour);
-    const bool takes_part = to.opening == effect.opening &&
-                            (to.rank < 0 ? changing_colour_ == effect.colour
-                                         : std::find(ranks.begin(), ranks.end(), to.rank) != ranks.end());
+    const bool takes_part =
+        to.opening == effect.opening && (to.rank < 0 ? changing_colour_ == effect.colour
+                                                     : std::find(ranks.begin(), ranks.end(), to.rank) != ranks.end());
     if (takes_part) return true;
     const std::vector<int> observers = to.rank < 0 ? ranks_of(to.opening, changing_colour_) : std::vector<int>{to.rank};
     for (const int from : ranks) {
@@ -145,7 +148,8 @@ class Pass : public Order {
       case Op::kVerify:
         return look(step, planned);
       case Op::kGetPosition:
-        for (int r = 0; r < program_.ranks; ++r) planned.ranks[index(r)].least = opening(step.handle).individual[index(r)];
+        for (int r = 0; r < program_.ranks; ++r)
+          planned.ranks[index(r)].least = opening(step.handle).individual[index(r)];
         return;
       case Op::kSetAtomicity:
         openings_[index(step.handle)].atomic = step.value != 0;
@@ -301,9 +305,8 @@ class Pass : public Order {
   void advance(const Step& step, int rank, i64 next, const std::vector<Segment>& places) {
     Opening& opening = openings_[index(step.handle)];
     if (step.positioning == Positioning::kExplicit) return;
-    i64& pointer = step.positioning == Positioning::kIndividual
-                       ? opening.individual[index(rank)]
-                       : opening.shared[index(colour(step.handle, rank))];
+    i64& pointer = step.positioning == Positioning::kIndividual ? opening.individual[index(rank)]
+                                                                : opening.shared[index(colour(step.handle, rank))];
     if (!step.write && !places.empty() && places.back().at + places.back().bytes > size_for(step.handle, rank).first) {
       pointer = kUnknown;
     } else if (pointer != kUnknown) {
@@ -322,7 +325,8 @@ class Pass : public Order {
     made.key = key_of(step.id, rank);
     if (step.synchronism == Synchronism::kBlocking) made.done = now_;
     content.effects.push_back(made);
-    if (step.synchronism != Synchronism::kBlocking) under_way_[{step.id, rank}] = {opening(step.handle).open.file, effect};
+    if (step.synchronism != Synchronism::kBlocking)
+      under_way_[{step.id, rank}] = {opening(step.handle).open.file, effect};
     content.write(places, effect, {rank, step.handle}, *this);
     if (places.empty()) return;
     const i64 end = places.back().at + places.back().bytes;
@@ -464,6 +468,8 @@ class Pass : public Order {
 
 }  // namespace
 
-std::vector<Planned> plan(const Program& program, int rank) { return Pass(program, rank).run(); }
+std::vector<Planned> plan(const Program& program, int rank) {
+  return Pass(program, rank).run();
+}
 
 }  // namespace mercutio::programs

@@ -1,6 +1,6 @@
-// A random MPI-IO program as values: what each rank calls, in which order, with which types and hints. No MPI is known here.
-// A program may say things that the standard does not allow; `legalise` (legal.h) makes a legal one of it, so that steps and
-// ranks can be taken away and the rest still means something.
+// A random MPI-IO program as values: what each rank calls, in which order, with which types and hints. No MPI is known
+// here. A program may say things that the standard does not allow; `legalise` (legal.h) makes a legal one of it, so
+// that steps and ranks can be taken away and the rest still means something.
 #pragma once
 
 #include <array>
@@ -53,7 +53,17 @@ enum Mode : unsigned {
 
 enum class Positioning { kExplicit, kIndividual, kShared };
 enum class Synchronism { kBlocking, kNonblocking, kSplit };
-enum class Completion { kWaitEach, kTestEach, kWaitAll, kTestAll, kWaitAny, kTestAny, kWaitSome, kTestSome, kStatusFirst };
+enum class Completion {
+  kWaitEach,
+  kTestEach,
+  kWaitAll,
+  kTestAll,
+  kWaitAny,
+  kTestAny,
+  kWaitSome,
+  kTestSome,
+  kStatusFirst
+};
 enum class Whence { kSet, kCurrent, kEnd };
 
 // What one rank does in a step.
@@ -131,7 +141,9 @@ struct Program {
 [[nodiscard]] inline std::uint32_t key_of(int step_id, int rank) {
   return static_cast<std::uint32_t>(step_id) * 8U + static_cast<std::uint32_t>(rank) + 1U;
 }
-[[nodiscard]] inline std::uint32_t key_of_file(int file) { return 0x40000000U + static_cast<std::uint32_t>(file); }
+[[nodiscard]] inline std::uint32_t key_of_file(int file) {
+  return 0x40000000U + static_cast<std::uint32_t>(file);
+}
 
 // write_at_all, iread_shared, read_ordered_begin ..
 [[nodiscard]] std::string access_name(const Step& step);

@@ -1,5 +1,5 @@
-// What programs do with a file, in stretches of steps. Each was drawn after something that goes wrong in MPI-IO: what is late, what
-// is kept back, what is read too early, what is written around.
+// What programs do with a file, in stretches of steps. Each was drawn after something that goes wrong in MPI-IO: what
+// is late, what is kept back, what is read too early, what is written around.
 #include <algorithm>
 #include <numeric>
 
@@ -30,7 +30,8 @@ void Generator::mixed(Handle& handle) {
 void Generator::relay(Handle& handle) {
   if (draw_.percent(50)) {
     const i64 block = draw_.one_of(std::vector<i64>{1, 8, 100, 1000});
-    set_view(handle, interleaved_view(program_, draw_, block, block * program_.ranks * draw_.between(1, 2) + draw_.between(0, 5)));
+    set_view(handle, interleaved_view(program_, draw_, block,
+                                      block * program_.ranks * draw_.between(1, 2) + draw_.between(0, 5)));
   }
   const i64 pieces = draw_.between(1, 8), each = std::min<i64>(some_etypes(handle), 1200);
   const bool waits = draw_.percent(40), collective = draw_.percent(70);
@@ -52,7 +53,9 @@ void Generator::relay(Handle& handle) {
     if (step.synchronism != Synchronism::kBlocking) under_way_.push_back(step.id);
     for (int r = 0; r < program_.ranks; ++r) {
       const i64 length = pieces / reads * each;
-      set_part(handle, step, r, {handle.view.disjoint ? i * each : (i * program_.ranks + r) * each, handle.view.disjoint ? length : each});
+      set_part(
+          handle, step, r,
+          {handle.view.disjoint ? i * each : (i * program_.ranks + r) * each, handle.view.disjoint ? length : each});
     }
   }
 }
@@ -60,13 +63,15 @@ void Generator::relay(Handle& handle) {
 // Small pieces in a row by one rank or by each; then others overwrite some of them, or read them.
 void Generator::in_a_row(Handle& handle) {
   const i64 pieces = draw_.between(10, 30);
-  const i64 each = std::max<i64>(1, draw_.one_of(std::vector<i64>{1, 8, 100, 1000, 1000, 4096, hints_ ? 500 : 20000}) / handle.view.etype_bytes);
+  const i64 each = std::max<i64>(
+      1, draw_.one_of(std::vector<i64>{1, 8, 100, 1000, 1000, 4096, hints_ ? 500 : 20000}) / handle.view.etype_bytes);
   const int writer = static_cast<int>(draw_.between(0, program_.ranks - 1));
   const bool all = draw_.percent(30);
   for (i64 i = 0; i < pieces; ++i) {
     Step& step = access(handle, true, false);
     if (!all) only(step, writer);
-    for (int r = 0; r < program_.ranks; ++r) set_part(handle, step, r, {(all && !handle.view.disjoint ? r * pieces : 0) * each + i * each, each});
+    for (int r = 0; r < program_.ranks; ++r)
+      set_part(handle, step, r, {(all && !handle.view.disjoint ? r * pieces : 0) * each + i * each, each});
   }
   order(handle, some_ordering());
   const int other = static_cast<int>(draw_.between(0, program_.ranks - 1));
@@ -78,12 +83,14 @@ void Generator::in_a_row(Handle& handle) {
   }
   if (draw_.percent(70)) order(handle, some_ordering());
   Step& step = access(handle, false, draw_.percent(60));
-  for (int r = 0; r < program_.ranks; ++r) set_part(handle, step, r, {0, std::min<i64>(each * pieces, 50000 / handle.view.etype_bytes)});
+  for (int r = 0; r < program_.ranks; ++r)
+    set_part(handle, step, r, {0, std::min<i64>(each * pieces, 50000 / handle.view.etype_bytes)});
 }
 
 // Small reads in a row, also while others write.
 void Generator::read_in_a_row(Handle& handle) {
-  const i64 pieces = draw_.between(8, 30), each = std::max<i64>(1, draw_.one_of(std::vector<i64>{1, 16, 300, 1000}) / handle.view.etype_bytes);
+  const i64 pieces = draw_.between(8, 30),
+            each = std::max<i64>(1, draw_.one_of(std::vector<i64>{1, 16, 300, 1000}) / handle.view.etype_bytes);
   const bool collective = draw_.percent(25), by_pointer = draw_.percent(40);
   const int writer = static_cast<int>(draw_.between(0, program_.ranks - 1));
   if (by_pointer) add(Op::kSeek, handle.number);
@@ -101,7 +108,8 @@ void Generator::read_in_a_row(Handle& handle) {
 
 // A collective write, and then ranks write over some of their own bytes.
 void Generator::own_overwrites(Handle& handle) {
-  if (!handle.view.disjoint && draw_.percent(70)) set_view(handle, interleaved_view(program_, draw_, draw_.one_of(std::vector<i64>{1, 10, 100}), 640));
+  if (!handle.view.disjoint && draw_.percent(70))
+    set_view(handle, interleaved_view(program_, draw_, draw_.one_of(std::vector<i64>{1, 10, 100}), 640));
   const i64 etypes = std::max<i64>(some_etypes(handle), 4);
   for (i64 left = draw_.between(1, 4); left > 0; --left) {
     Step& step = access(handle, true, true);
@@ -178,7 +186,8 @@ void Generator::sizes(Handle& handle) {
     if (kind >= 3) {
       Step& step = access(handle, kind < 5, draw_.percent(40));
       const i64 etypes = some_etypes(handle);
-      for (int r = 0; r < program_.ranks; ++r) set_part(handle, step, r, {slot(handle, r, etypes), draw_.between(1, etypes)});
+      for (int r = 0; r < program_.ranks; ++r)
+        set_part(handle, step, r, {slot(handle, r, etypes), draw_.between(1, etypes)});
     }
     Step& step = add(Op::kGetSize, handle.number);
     if (draw_.percent(50)) only(step, static_cast<int>(draw_.between(0, program_.ranks - 1)));
@@ -272,7 +281,8 @@ void Generator::handover(Handle& handle) {
       only(step, writer);
       set_part(handle, step, writer, {i * each, each});
     }
-    order(handle, draw_.one_of(std::vector<Ordering>{Ordering::kBarrier, Ordering::kBarrier, Ordering::kSync, Ordering::kReopen}));
+    order(handle, draw_.one_of(std::vector<Ordering>{Ordering::kBarrier, Ordering::kBarrier, Ordering::kSync,
+                                                     Ordering::kReopen}));
     const bool write = draw_.percent(40);
     const int other = static_cast<int>(draw_.between(0, program_.ranks - 1));
     for (i64 i = 0; i < (write ? pieces : 1); ++i) {
@@ -303,7 +313,8 @@ void Generator::metered() {
     for (int r = 0; r < program_.ranks; ++r) {
       step.parts[static_cast<size_t>(r)].memory = basic_type(program_, Basic::kByte);
       step.parts[static_cast<size_t>(r)].count = each;
-      step.parts[static_cast<size_t>(r)].offset = handle.view.disjoint ? i * each : (interleaved ? i * program_.ranks + r : r * pieces + i) * each;
+      step.parts[static_cast<size_t>(r)].offset =
+          handle.view.disjoint ? i * each : (interleaved ? i * program_.ranks + r : r * pieces + i) * each;
       step.parts[static_cast<size_t>(r)].delay_us = 0;
     }
   }

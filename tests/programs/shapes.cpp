@@ -1,4 +1,5 @@
-// Filetypes ascend and their extents keep it so from copy to copy; memory types may go back, overlap nothing, and leave gaps.
+// Filetypes ascend and their extents keep it so from copy to copy; memory types may go back, overlap nothing, and leave
+// gaps.
 #include "shapes.h"
 
 #include <algorithm>
@@ -120,7 +121,8 @@ void irregular(Program& program, Draw& draw, View& view) {
   std::vector<std::vector<Segment>> lists(static_cast<size_t>(program.ranks));
   for (i64 cell = 0; cell < cells; ++cell) {
     const i64 owner = draw.between(0, program.ranks);
-    if (owner < program.ranks) lists[static_cast<size_t>(owner)].push_back({cell * unit, unit - (draw.percent(20) ? unit / 2 : 0)});
+    if (owner < program.ranks)
+      lists[static_cast<size_t>(owner)].push_back({cell * unit, unit - (draw.percent(20) ? unit / 2 : 0)});
   }
   const i64 tile = (cells + program.ranks) * unit;
   for (i64 r = 0; r < program.ranks; ++r) {
@@ -145,11 +147,13 @@ void nest(Program& program, Draw& draw, View& view) {
 }
 
 void interleave(Program& program, Draw& draw, View& view) {
-  const i64 block = draw.one_of(std::vector<i64>{1, 2, 3, 7, 16, 50, 125, 500}), holes = draw.percent(30) ? draw.between(1, block) : 0;
+  const i64 block = draw.one_of(std::vector<i64>{1, 2, 3, 7, 16, 50, 125, 500}),
+            holes = draw.percent(30) ? draw.between(1, block) : 0;
   const i64 tile = block * program.ranks + holes, copies = draw.percent(40) ? 1 : draw.between(2, 6);
   const bool by_displacement = draw.percent(40);
   for (i64 r = 0; r < program.ranks; ++r) {
-    view.filetypes.push_back(strided(program, draw, view.etype, {by_displacement ? 0 : r * block, block}, {tile, copies}));
+    view.filetypes.push_back(
+        strided(program, draw, view.etype, {by_displacement ? 0 : r * block, block}, {tile, copies}));
     if (by_displacement) view.displacements[static_cast<size_t>(r)] += r * block * view.etype_bytes;
   }
   view.disjoint = true;
@@ -199,7 +203,8 @@ View plain_view(Program& program) {
 View interleaved_view(Program& program, Draw& draw, i64 block, i64 tile) {
   View view = plain_view(program);
   for (i64 r = 0; r < program.ranks; ++r) {
-    view.filetypes[static_cast<size_t>(r)] = strided(program, draw, view.etype, {r * block, block}, {tile, draw.between(1, 4)});
+    view.filetypes[static_cast<size_t>(r)] =
+        strided(program, draw, view.etype, {r * block, block}, {tile, draw.between(1, 4)});
   }
   view.disjoint = block * program.ranks <= tile;
   return view;
@@ -229,7 +234,8 @@ View draw_view(Program& program, Draw& draw) {
     darrays(program, draw, view);
   } else {  // the same with holes for all
     const i64 block = draw.between(1, 30);
-    const int filetype = strided(program, draw, view.etype, {draw.between(0, 3), block}, {block + draw.between(3, 40), draw.between(1, 5)});
+    const int filetype = strided(program, draw, view.etype, {draw.between(0, 3), block},
+                                 {block + draw.between(3, 40), draw.between(1, 5)});
     view.filetypes.assign(static_cast<size_t>(program.ranks), filetype);
   }
   if (draw.percent(15)) nest(program, draw, view);

@@ -58,7 +58,8 @@ std::vector<i64> owned(const Type& type, size_t dimension, i64 coordinate) {
   i64 block = size;
   if (type.distributions[dimension] == Distribution::kBlock) block = (size + processes - 1) / processes;
   if (type.distributions[dimension] == Distribution::kCyclic) block = 1;
-  if (type.subsizes[dimension] > 0 && type.distributions[dimension] != Distribution::kNone) block = type.subsizes[dimension];
+  if (type.subsizes[dimension] > 0 && type.distributions[dimension] != Distribution::kNone)
+    block = type.subsizes[dimension];
   for (i64 i = 0; i < size; ++i) {
     if (i / block % processes == coordinate) indices.push_back(i);
   }

@@ -1,5 +1,5 @@
-// Datatypes of the random programs: constructors with their arguments, each made of types with smaller indices, and what
-// the standard says of their typemaps (MPI-4.1, chapter 5), spelled out as lists of bytes. Types are small.
+// Datatypes of the random programs: constructors with their arguments, each made of types with smaller indices, and
+// what the standard says of their typemaps (MPI-4.1, chapter 5), spelled out as lists of bytes. Types are small.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ enum class Distribution { kNone, kBlock, kCyclic };
 struct Type {
   Kind kind = Kind::kBasic;
   Basic basic = Basic::kByte;
-  std::vector<int> inner;           // indices; several in a struct only
+  std::vector<int> inner;  // indices; several in a struct only
   i64 count = 0, block = 0, stride = 0;
   std::vector<i64> lengths, places;  // blocks
   i64 lb = 0, extent = 0;
@@ -61,8 +61,8 @@ struct Map {
 [[nodiscard]] i64 bytes_of(Basic basic);
 [[nodiscard]] Map map_of(const Type& type, const std::vector<Map>& inner);
 
-// A stretch of `count` copies of a type, between byte `from` of its data and `from` + `bytes`: visit(at, stream, bytes) for each
-// segment, where `stream` counts from 0.
+// A stretch of `count` copies of a type, between byte `from` of its data and `from` + `bytes`: visit(at, stream, bytes)
+// for each segment, where `stream` counts from 0.
 template <class Visit>
 void for_each_segment(const Map& map, i64 from, i64 bytes, Visit visit) {
   if (bytes <= 0 || map.size == 0) return;

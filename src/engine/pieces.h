@@ -103,13 +103,17 @@ struct ScratchBuffer {
 // core's cache while it is filled and emptied, as long as the storage has not made anybody wait.
 i64 buffer_bytes(const EngineFile& file, Direction direction);
 
-// Other ranks may rewrite the bytes between our pieces while we write (they read, merge and write back under a range
-// lock). A write that does not sieve itself therefore holds a lock on what it touches wherever sieving writers can exist.
-// Null: none are possible here, or there is nobody else.
+// Ranks of this open, and other threads of this one, may rewrite the bytes between our pieces while we write: they read, merge
+// and write back under a range lock. A write that does not sieve itself therefore holds a lock on what it touches wherever
+// sieving writers can exist. Null: none can.
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end);
 
-// Whether reading, merging and writing back is allowed at all: the storage can lock and be read, and no hint forbids it.
+// Whether reading, merging and writing back may be allowed at all: the storage can lock and be read, and no hint forbids it.
 // On storage where locks are remote calls, only when asked for.
 bool may_sieve_writes(const EngineFile& file);
+// Held by whoever sieves a write, beside the range lock: other opens of the file write without one. Null: somebody has the
+// file open for writing through another open, so pieces must be written as they are. Where that can't be known, a hint that asks
+// for sieving is the program's word that there is nobody.
+std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file);
 
 }  // namespace mercutio

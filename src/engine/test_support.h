@@ -41,6 +41,7 @@ struct SharedFile {
   std::condition_variable unlocked;
   Traits traits;
   i64 least_size = 0;
+  bool other_writers = false;   // some other open has the file open for writing
 };
 
 struct Counts {
@@ -101,6 +102,9 @@ class TestStorage : public Storage {
     if (fails()) return Error{ErrorClass::kIo, "lock failed on purpose", 37};
     ++counts.locks;
     return std::unique_ptr<HeldLock>(std::make_unique<Held>(file_, SharedFile::Range{begin, end, exclusive}));
+  }
+  std::unique_ptr<HeldLock> exclude_other_writers() override {
+    return file_.other_writers ? nullptr : std::make_unique<NoLock>();
   }
   const Traits& traits() const override { return file_.traits; }
   Layout layout() override { return {}; }

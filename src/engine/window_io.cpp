@@ -75,11 +75,16 @@ Status merge_group(const EngineFile& file, FileRange window, std::byte* data, co
 }  // namespace
 
 Status write_window(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered) {
-  const bool may_merge = may_sieve_writes(file);
+  std::unique_ptr<HeldLock> leave;
+  bool may_merge = may_sieve_writes(file);
   PieceBatch batch(file, Direction::kWrite);
   i64 first = -1, last = 0;   // of what goes into the batch
   for (i64 at = covered.next_covered(0); at < covered.size();) {
     const Group group = next_group(covered, at);
+    if (may_merge && group.worth_merging() && !leave) {
+      leave = leave_to_sieve(file);
+      may_merge = leave != nullptr;
+    }
     if (may_merge && group.worth_merging()) {
       MERCUTIO_TRY(merge_group(file, window, data, covered, group));
     } else {

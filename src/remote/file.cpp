@@ -116,7 +116,7 @@ class RemoteFile final : public RemoteStorage {
         keeps_writes_(options.keeps_writes && state_->session->connection().write_behind_bytes > 0),
         reads_ahead_(options.reads_ahead && state_->session->connection().read_ahead_bytes > 0) {
     traits_.file_system = "mercutio";
-    traits_.far = true;
+    traits_.far = traits_.metadata_is_remote = true;
     traits_.can_lock = opened.can_lock;
     traits_.visibility_immediate = opened.visibility_immediate && !keeps_writes_;
     traits_.block_bytes = std::max<i64>(1, opened.block_bytes);

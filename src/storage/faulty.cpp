@@ -63,6 +63,7 @@ class Faulty final : public Storage {
     if (fails(kFaultLock)) return plan_->error;
     return inner_->lock(begin, end, exclusive);
   }
+  std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }
 

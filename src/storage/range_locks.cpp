@@ -13,6 +13,14 @@ RangeLocks::Ticket RangeLocks::acquire(i64 begin, i64 end, bool exclusive) {
   return ticket;
 }
 
+std::optional<RangeLocks::Ticket> RangeLocks::try_acquire(i64 begin, i64 end, bool exclusive) {
+  std::lock_guard guard(mutex_);
+  const Ticket ticket = ranges_.insert(ranges_.end(), Range{begin, end, exclusive, true});
+  if (is_free(ticket)) return ticket;
+  ranges_.erase(ticket);
+  return std::nullopt;
+}
+
 bool RangeLocks::is_free(Ticket ticket) {
   return std::none_of(ranges_.begin(), ticket, [&](const Range& other) {
     return (other.exclusive || ticket->exclusive) && other.begin < ticket->end && ticket->begin < other.end;

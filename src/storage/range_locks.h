@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,8 @@ class RangeLocks {
 
   // Blocks until no conflicting range is held or was asked for earlier.
   Ticket acquire(i64 begin, i64 end, bool exclusive);
+  // The same without waiting: nothing where it would have to.
+  std::optional<Ticket> try_acquire(i64 begin, i64 end, bool exclusive);
 
   // Gives the range back. `give_back(begin, end)` is called, inside the critical section, for each part of it that no
   // other granted range covers: what an outer lock shared by the threads must give back.

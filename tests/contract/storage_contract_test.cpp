@@ -54,9 +54,10 @@ class StorageContract : public ::testing::TestWithParam<Case> {
     const Resolved resolved = resolve(name_);
     (void)resolved.driver->remove(resolved.path);
   }
-  std::unique_ptr<Storage> open(bool create = true) {
+  std::unique_ptr<Storage> open(bool create = true, const WriterGroup& group = {}) {
     const Resolved resolved = resolve(name_);
     OpenOptions options;
+    options.group = group;
     options.write = true;
     options.create = create;
     options.async_backend = GetParam().backend;
@@ -188,6 +189,40 @@ TEST_P(StorageContract, LocksExcludeThreadsAndObjects) {
   EXPECT_EQ(counter, 300);
   EXPECT_EQ(of_first, 200);
   EXPECT_EQ(of_second, 100);
+}
+
+// Where an exclusion is granted it holds: another open for writing waits for its end, and none is granted beside one.
+TEST_P(StorageContract, AnExclusionKeepsOtherOpensForWritingOut) {
+  auto storage = open();
+  auto excluded = storage->exclude_other_writers();
+  if (!excluded || !GetParam().keeps_bytes) GTEST_SKIP() << "never granted, or for nothing";
+  EXPECT_TRUE(storage->exclude_other_writers()) << "by another thread of the same rank";
+  std::atomic<bool> opened{false};
+  std::unique_ptr<Storage> other;
+  std::thread late([&] {
+    other = open(false);
+    opened = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_FALSE(opened);
+  excluded.reset();
+  late.join();
+  EXPECT_FALSE(storage->exclude_other_writers());
+  EXPECT_FALSE(other->exclude_other_writers());
+  ASSERT_TRUE(other->close().ok());
+  EXPECT_TRUE(storage->exclude_other_writers());
+}
+
+// The ranks of one collective open don't keep each other out.
+TEST_P(StorageContract, AnExclusionLetsTheOwnGroupIn) {
+  const WriterGroup group{draw_first_mark(2), 0, 2};
+  auto first = open(true, group);
+  auto second = open(false, WriterGroup{group.first_mark, 1, 2});
+  auto alone = open(false)->exclude_other_writers();
+  EXPECT_EQ(alone == nullptr, GetParam().keeps_bytes);
+  auto excluded = first->exclude_other_writers();
+  if (!excluded) GTEST_SKIP() << "never granted";
+  EXPECT_TRUE(second->exclude_other_writers());
 }
 
 TEST_P(StorageContract, SharedLocksOverlapAndEndOneByOne) {

@@ -55,6 +55,42 @@ struct LockState {
   }
 };
 
+// The marks of writers, as this descriptor holds them (storage/writer_group.h). Threads share what they hold of others' marks.
+class MarkState {
+ public:
+  explicit MarkState(std::shared_ptr<OpenFd> fd) : fd_(std::move(fd)) {}
+
+  // Waits while somebody merges. 0 or errno.
+  int mark(MarkRange mine) { return set_lock(fd_->get(), F_OFD_SETLKW, F_WRLCK, mine.begin, mine.end); }
+  void release(MarkRange range) { (void)set_lock(fd_->get(), F_OFD_SETLK, F_UNLCK, range.begin, range.end); }
+  // Whether no other group has a mark; until allow() none gets one.
+  bool exclude(const WriterGroup& group) {
+    std::lock_guard guard(mutex_);
+    if (excluding_ == 0 && !take(group)) return false;
+    ++excluding_;
+    return true;
+  }
+  void allow(const WriterGroup& group) {
+    std::lock_guard guard(mutex_);
+    if (--excluding_ > 0) return;
+    for (const MarkRange& others : marks_of_others(group)) release(others);
+  }
+
+ private:
+  bool take(const WriterGroup& group) {
+    for (const MarkRange& others : marks_of_others(group)) {
+      if (set_lock(fd_->get(), F_OFD_SETLK, F_RDLCK, others.begin, others.end) == 0) continue;
+      release(marks_of_others(group)[0]);
+      return false;
+    }
+    return true;
+  }
+
+  const std::shared_ptr<OpenFd> fd_;
+  std::mutex mutex_;
+  i64 excluding_ = 0;   // who holds an exclusion now
+};
+
 class PosixLock final : public HeldLock {
  public:
   PosixLock(std::shared_ptr<LockState> state, RangeLocks::Ticket ticket) : state_(std::move(state)), ticket_(ticket) {}
@@ -65,7 +101,15 @@ class PosixLock final : public HeldLock {
   RangeLocks::Ticket ticket_;
 };
 
-class NoLock final : public HeldLock {};  // of an empty range
+class Exclusion final : public HeldLock {
+ public:
+  Exclusion(std::shared_ptr<MarkState> state, const WriterGroup& group) : state_(std::move(state)), group_(group) {}
+  ~Exclusion() override { state_->allow(group_); }
+
+ private:
+  const std::shared_ptr<MarkState> state_;
+  const WriterGroup group_;
+};
 
 Traits traits_with(int fd, const char* transfers) {
   Traits traits = traits_of(fd);
@@ -80,8 +124,17 @@ class PosixStorage final : public Storage {
         options_(options),
         queue_(std::move(queue)),
         traits_(traits_with(fd_->get(), queue_->name())),
-        locks_(std::make_shared<LockState>()) {
+        locks_(std::make_shared<LockState>()),
+        group_(drawn(options.group)),
+        marks_(std::make_shared<MarkState>(fd_)) {
     locks_->fd = fd_;
+  }
+
+  // Once, before anything is written. Where locks are messages to a server nobody merges unless a hint asks for it.
+  Status mark_as_writer() {
+    if (!marks()) return ok_status();
+    const int failed = marks_->mark(mark_of(group_));
+    return failed == 0 ? ok_status() : Status(error_from_errno("fcntl(F_OFD_SETLKW)", failed));
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override { return transfer(fd_->get(), Direction::kRead, pieces); }
@@ -120,7 +173,10 @@ class PosixStorage final : public Storage {
     return error_from_errno("fsync", failed);
   }
 
-  Status close() override { return fd_->close(); }
+  Status close() override {
+    if (marks()) marks_->release(mark_of(group_));   // a child process may have the descriptor, too
+    return fd_->close();
+  }
 
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     if (!traits_.can_lock) return no_locks();
@@ -140,6 +196,11 @@ class PosixStorage final : public Storage {
     return error_from_errno("fcntl(F_OFD_SETLKW)", failed, begin, end - begin);
   }
 
+  std::unique_ptr<HeldLock> exclude_other_writers() override {
+    const bool possible = marks() && options_.read;
+    return possible && marks_->exclude(group_) ? std::make_unique<Exclusion>(marks_, group_) : nullptr;
+  }
+
   const Traits& traits() const override { return traits_; }
   // Asked for at each collective access, a round trip to the metadata server; and it stays as the file was created.
   Layout layout() override {
@@ -150,6 +211,7 @@ class PosixStorage final : public Storage {
   }
 
  private:
+  bool marks() const { return options_.write && traits_.can_lock && !traits_.metadata_is_remote; }
   Error no_locks() const {
     return Error{ErrorClass::kUnsupportedOperation,
                  "no byte-range locks on this file system (" + traits_.file_system +
@@ -161,6 +223,8 @@ class PosixStorage final : public Storage {
   std::shared_ptr<AsyncQueue> queue_;
   const Traits traits_;
   std::shared_ptr<LockState> locks_;
+  const WriterGroup group_;
+  const std::shared_ptr<MarkState> marks_;
   std::mutex layout_mutex_;
   Layout layout_;
 };
@@ -191,7 +255,9 @@ class PosixDriver final : public Driver {
     struct stat status {};
     if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
     if (S_ISDIR(status.st_mode)) return error_from_errno("open", EISDIR);
-    return std::unique_ptr<Storage>(std::make_unique<PosixStorage>(std::move(owned), options, queue(options)));
+    auto storage = std::make_unique<PosixStorage>(std::move(owned), options, queue(options));
+    MERCUTIO_TRY(storage->mark_as_writer());
+    return std::unique_ptr<Storage>(std::move(storage));
   }
 
  private:

@@ -114,13 +114,23 @@ static bool leads_world() {
   return rank == 0;
 }
 
+// A program that was spawned shares the job with its parents.
+static i64 processes_of_job() {
+  int initialised = 0, size = 0;
+  if (PMPI_Initialized(&initialised) != MPI_SUCCESS || !initialised) return 0;
+  MPI_Comm parent = MPI_COMM_NULL;
+  PMPI_Comm_get_parent(&parent);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  return parent == MPI_COMM_NULL ? size : 0;
+}
+
 Context Process::context() {
 #ifdef OPEN_MPI
   constexpr bool kTakesPartialEtypes = true;   // PETSc's binary viewer needs it
 #else
   constexpr bool kTakesPartialEtypes = false;
 #endif
-  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), kTakesPartialEtypes};
+  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), processes_of_job(), kTakesPartialEtypes};
 }
 
 Process& process() {

@@ -60,7 +60,8 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
     operation.view = view_;
   }
   EngineFile& engine = operation.engine;
-  engine.storage = storage_.get();
+  engine.storage = call.collective ? direct_ : storage_.get();
+  operation.buffer = storage_.get();
   engine.comm = comm_.get();
   engine.hints = &operation.hints->values;
   engine.trace = trace_.get();

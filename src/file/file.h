@@ -61,6 +61,7 @@ struct Context {
   Tracer* tracer = nullptr;       // null: nobody listens
   HintDesk* hints = nullptr;      // null: files and the environment are read, and nothing is said
   bool leads = true;              // speaks for the processes that open a file each
+  i64 job_processes = 0;          // 0: not known, as with MPI sessions
   bool takes_partial_etypes = false;   // at explicit offsets, as OMPIO does; to the standard and ROMIO they are errors
 };
 

@@ -83,6 +83,7 @@ class OpenFile final : public File {
   Status open_storage();
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
   Buffering buffering() const;
+  void allow_buffering(OpenOptions& options) const;
   Status finish_open();
 
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
@@ -149,7 +150,9 @@ class OpenFile final : public File {
   std::unique_ptr<SharedCounter> counter_;
   Status counter_status_ = ok_status();
   bool readable_ = true;  // the storage may be read, on every rank
+  Storage* direct_ = nullptr;   // storage_, or what is below its buffer: for collective accesses
   bool keeps_writes_ = false;   // write-behind
+  i64 first_mark_ = 0;          // of this open's writers
   WaitWatch watch_;    // as short nonblocking accesses and lists of pieces see it
   bool closed_ = false;
   std::atomic<bool> atomic_{false};

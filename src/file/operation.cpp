@@ -110,11 +110,9 @@ Result<i64> perform_alone(Operation& operation) {
   return moved;
 }
 
-Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
-  if (!operation->collective) co_return perform_alone(*operation);
-  // Another rank may move this one's bytes now, if there is one.
-  Status settled = operation->engine.comm->size() > 1 ? operation->engine.storage->settle() : ok_status();
-  if (operation->entry) operation->entry = std::move(settled);
+namespace {
+
+Task<Result<i64>> place_and_move(std::shared_ptr<Operation> operation) {
   if (operation->ordered) {
     operation->counters.clock.enter(Phase::kArrive);
     Status placed = co_await place_ordered(*operation);
@@ -127,6 +125,23 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
   auto moving = move_together(operation);
   Result<i64> moved = co_await moving;
   if (moved) operation->file_bytes_moved = *moved;
+  co_return moved;
+}
+
+}  // namespace
+
+// Aggregators move the bytes of all ranks. What this rank has kept of its own earlier writes must be in the file before them, and what
+// it has read in advance meanwhile is of no use behind them.
+Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
+  if (!operation->collective) co_return perform_alone(*operation);
+  const bool past_buffer = operation->buffer != operation->engine.storage;
+  if (past_buffer || operation->engine.comm->size() > 1) {
+    Status written = operation->buffer->settle();
+    if (operation->entry) operation->entry = std::move(written);
+  }
+  auto moving = place_and_move(operation);
+  Result<i64> moved = co_await moving;
+  if (past_buffer) (void)operation->buffer->settle();   // what could not be written is kept: the next sync or close says so
   co_return moved;
 }
 

@@ -24,6 +24,7 @@ struct FileView {
 
 struct Operation {
   EngineFile engine;  // its hints point into `hints`
+  Storage* buffer = nullptr;  // the file as this rank's own accesses see it; collective ones go past what it keeps
   std::shared_ptr<const HintSet> hints;
   std::shared_ptr<const FileView> view;
   SharedCounter* counter = nullptr;  // ordered accesses

@@ -247,12 +247,8 @@ void Exchange::move_own_part() {
 
 Exchange::Window& Exchange::open_window() {
   if (free_windows_.empty()) {
-    i64 largest = 0;
-    for (i64 round = 0; round < std::min<i64>(2, plan_.windows(domain_)); ++round) {   // only the first may be shorter
-      largest = std::max(largest, plan_.window(domain_, round).bytes());
-    }
     free_windows_.push_back(std::make_unique<Window>());
-    free_windows_.back()->data = std::make_unique<ScratchBuffer>(largest);
+    free_windows_.back()->data = std::make_unique<ScratchBuffer>(plan_.largest_window(domain_));
   }
   windows_.push_back(std::move(free_windows_.back()));
   free_windows_.pop_back();

@@ -207,7 +207,7 @@ TEST_P(StorageContract, SharedLocksOverlapAndEndOneByOne) {
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_FALSE(got);
-  b->reset();
+  EXPECT_TRUE(release(std::move(*b)).ok());
   waiter.join();
   EXPECT_TRUE(got);
 }

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "storage/drivers.h"
 #include "storage/posix/allocate.h"
@@ -46,23 +48,54 @@ int set_lock(int fd, int command, short type, i64 begin, i64 end) {
   return failed;
 }
 
+// Puts a descriptor that can't be used for anything in the place of this one. The description it stood for ends, and its
+// locks with it, as soon as the calls that use it now have returned.
+void give_up(int fd) {
+  const int nowhere = open_retrying("/", O_PATH | O_CLOEXEC, 0);
+  if (nowhere < 0) return;
+  while (::dup3(nowhere, fd, O_CLOEXEC) < 0 && (errno == EINTR || errno == EBUSY)) {
+  }
+  ::close(nowhere);
+}
+
 struct LockState {
   std::shared_ptr<OpenFd> fd;
   RangeLocks ranges;
+  std::atomic<int> unreported{0};   // errno of an unlock that failed where nobody could be told
 
-  void release(RangeLocks::Ticket ticket) {
-    ranges.release(ticket, [&](i64 begin, i64 end) { (void)set_lock(fd->get(), F_OFD_SETLK, F_UNLCK, begin, end); });
+  // A lock that can't be given back would keep others waiting for ever: then the file is given up here. 0 or errno.
+  int release(RangeLocks::Ticket ticket) {
+    int failed = 0;
+    ranges.release(ticket, [&](i64 begin, i64 end) {
+      if (failed != 0 || fd->get() < 0) return;   // given up or closed: there is no lock any more
+      failed = set_lock(fd->get(), F_OFD_SETLK, F_UNLCK, begin, end);
+      if (failed != 0) give_up(fd->get());
+    });
+    return failed;
   }
 };
+
+Error failed_unlock(int cause) {
+  return Error{ErrorClass::kIo, "a lock could not be given back: the file was given up, and all its locks with it", cause};
+}
 
 class PosixLock final : public HeldLock {
  public:
   PosixLock(std::shared_ptr<LockState> state, RangeLocks::Ticket ticket) : state_(std::move(state)), ticket_(ticket) {}
-  ~PosixLock() override { state_->release(ticket_); }
+  ~PosixLock() override {
+    if (const int failed = give_back(); failed != 0) state_->unreported = failed;
+  }
+  Status release() override {
+    const int failed = give_back();
+    return failed == 0 ? ok_status() : Status(failed_unlock(failed));
+  }
 
  private:
+  int give_back() { return std::exchange(held_, false) ? state_->release(ticket_) : 0; }
+
   std::shared_ptr<LockState> state_;
   RangeLocks::Ticket ticket_;
+  bool held_ = true;
 };
 
 class NoLock final : public HeldLock {};  // of an empty range
@@ -120,7 +153,11 @@ class PosixStorage final : public Storage {
     return error_from_errno("fsync", failed);
   }
 
-  Status close() override { return fd_->close(); }
+  Status close() override {
+    Status closed = fd_->close();
+    const int failed = locks_->unreported;
+    return closed && failed != 0 ? Status(failed_unlock(failed)) : closed;
+  }
 
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     if (!traits_.can_lock) return no_locks();
@@ -132,7 +169,7 @@ class PosixStorage final : public Storage {
     const short type = exclusive ? F_WRLCK : F_RDLCK;
     const int failed = set_lock(fd_->get(), F_OFD_SETLKW, type, begin, end);
     if (failed == 0) return std::unique_ptr<HeldLock>(std::make_unique<PosixLock>(locks_, ticket));
-    locks_->release(ticket);
+    locks_->ranges.release(ticket);
     if (lock_refused(failed)) return no_locks();
     if (failed == EDEADLK)
       return Error{ErrorClass::kIo, "a lock would wait for itself: two processes wait for each other's ranges", failed,

@@ -41,7 +41,7 @@ class NodeArena {
   // ---- areas ----
   std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
   i64 area_bytes() const { return area_bytes_; }
-  // Words of each domain's station on this node (engine/station.h), which count windows since the beginning of time; an
+  // Words of each domain's windows on this node (engine/window_station.h). They count windows since the segment was made; an
   // operation counts from base().
   struct Words {
     alignas(64) i64 served;   // by its host

@@ -119,7 +119,6 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual const char* name() const = 0;                          // "posix"; also the whole-prefix "name:"
-  virtual bool claims(const std::string& path) const = 0;        // by prefix or by asking the file system
   virtual Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) = 0;
   virtual Status remove(const std::string& path) = 0;
 };

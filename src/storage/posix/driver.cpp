@@ -205,7 +205,6 @@ class PosixStorage final : public Storage {
 class PosixDriver final : public Driver {
  public:
   const char* name() const override { return "posix"; }
-  bool claims(const std::string&) const override { return true; }
 
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
     const int fd = open_descriptor(options, {[&](int flags) { return open_retrying(path, flags, options.permissions); },

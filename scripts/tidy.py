@@ -41,7 +41,7 @@ LIBRARY_WORDS = re.compile(r"(?<![\w.>:])(?:std::)?(printf|puts|exit|_exit|abort
 # Where the library may read its environment or must stop a program that cannot go on.
 LIBRARY_WORDS_ALLOWED = {
     "getenv": ("src/model/hints", "src/model/environment", "src/api/", "src/preload/", "src/mpi/environment", "src/remote/connection_file"),
-    "abort": ("src/preload/", "src/mpi/errors", "src/mpi/errhandler", "src/api/"),
+    "abort": ("src/base/assert.cpp", "src/preload/", "src/mpi/errors", "src/mpi/errhandler", "src/api/"),
     "exit": ("src/preload/",),
 }
 COROUTINE = re.compile(r"\bco_(await|return|yield)\b")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/assert.h"
 #include "engine/window_io.h"
 
 namespace mercutio {
@@ -57,6 +58,7 @@ std::byte* Exchange::contiguous_chunk(const Lane& lane, i64 bytes) const {
 }
 
 bool Exchange::start_chunk(Lane& lane, bool sending) {
+  MERCUTIO_ASSERT(lane.position < lane.end);
   lane.in_flight_bytes = std::min(plan_.chunk_bytes, lane.end - lane.position);
   lane.in_flight = contiguous_chunk(lane, lane.in_flight_bytes);
   if (!lane.in_flight) {
@@ -285,6 +287,8 @@ Exchange::Window& Exchange::open_window() {
   window.full = window.at_storage = false;
   find_parts(window);
   find_next_window();
+  MERCUTIO_ASSERT(!window.parts.empty() && window.range.bytes() <= window.data->bytes);
+  MERCUTIO_ASSERT(next_round_ > window.round);
   return window;
 }
 
@@ -356,6 +360,7 @@ void Exchange::write_full() {
   for (const auto& window : windows_) {
     if (!window->full) continue;
     if (!throttle_->may_start()) return;
+    MERCUTIO_ASSERT(window.get() != current_ && !window->at_storage);
     window->full = false;
     write(*window);
     if (!window->at_storage) throttle_->finished();
@@ -363,12 +368,14 @@ void Exchange::write_full() {
 }
 
 void Exchange::close_window() {
+  MERCUTIO_ASSERT(current_ && window_lanes_.empty() && next_part_ == current_->parts.size());
   Window& window = *current_;
   current_ = nullptr;
   if (writing_) {
     window.full = true;
     write_full();
   } else {
+    MERCUTIO_ASSERT(windows_.front().get() == &window && !window.at_storage);
     free_windows_.push_back(std::move(windows_.front()));
     windows_.pop_front();
   }

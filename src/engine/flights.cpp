@@ -1,10 +1,12 @@
 #include "engine/flights.h"
 
+#include "base/assert.h"
 #include "engine/pieces.h"
 
 namespace mercutio {
 
 void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) {
+  MERCUTIO_ASSERT(piece.bytes > 0 && (flights_.empty() || flights_.back().window < window));
   Flight& flight = flights_.emplace_back();
   flight.window = window;
   flight.piece = piece;

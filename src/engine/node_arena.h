@@ -12,8 +12,10 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include "base/assert.h"
 #include "comm/comm.h"
 
 namespace mercutio {
@@ -47,12 +49,18 @@ class NodeArena {
     alignas(64) i64 served;   // by its host
     i64 opened;
   };
-  Words& words(i64 domain) const { return stations_[domain]; }
+  Words& words(i64 domain) const {
+    MERCUTIO_ASSERT(domain >= 0 && domain < all_ranks_);
+    return stations_[domain];
+  }
   // One a member: windows that it has passed, and of which it has said what it needs.
   i64* passed(i64 domain) const { return passed_ + domain * count(); }
   i64* wanted(i64 domain) const { return passed_ + (all_ranks_ + domain) * count(); }
   i64 base(i64 domain) const { return bases_[static_cast<size_t>(domain)]; }
-  void advance_base(i64 domain, i64 windows) { bases_[static_cast<size_t>(domain)] += windows; }
+  void advance_base(i64 domain, i64 windows) {
+    MERCUTIO_ASSERT(windows >= 0);
+    bases_[static_cast<size_t>(domain)] += windows;
+  }
   i64 my_place() const { return me_; }   // among the members
   void wake(i64 rank) { segment_.wake(local(rank)); }
   void wake_others();
@@ -62,6 +70,7 @@ class NodeArena {
     i64 posted;                         // gathers this rank has posted
     std::byte words[2][kGatherBytes];   // of the last two gathers: others may still be reading the one before
   };
+  static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<Words>);   // in shared memory
 
   explicit NodeArena(Comm& comm);
   i64 count() const { return static_cast<i64>(members_.size()); }

@@ -1,6 +1,7 @@
 // The aggregator's side: its windows are filled by the ranks of its node, and by the streams of other nodes' stations.
 #include <cstring>
 
+#include "base/assert.h"
 #include "engine/flights.h"
 #include "engine/relay_stream.h"
 #include "engine/throttle.h"
@@ -52,6 +53,7 @@ class OwnStation final : public StationHost {
   void take_in(Flights::Landed landed);
   // Windows without data, up to this one.
   void skip_to(i64 number) {
+    MERCUTIO_ASSERT(number > next_);
     context_.outcome.holes = true;
     next_ = number;
   }
@@ -67,6 +69,7 @@ class OwnStation final : public StationHost {
     while (auto landed = flights_.land()) take_in(std::move(*landed));
     if (!throttle_.status() && context_.outcome.messages) context_.outcome.messages = throttle_.status();
     served_ = flights_.empty() ? next_ : flights_.first_window();
+    MERCUTIO_ASSERT(served_before <= served_ && served_ <= next_ && next_ <= station_.windows());
     if (served_ != served_before) {
       station_.set_served(served_);
       station_.wake_others();
@@ -121,6 +124,7 @@ void OwnStation::write_slot(i64 number) {
   const FileRange window = station_.window(number);
   const Slot slot = station_.slot(number);
   const i64 filled = slot.filled.load(std::memory_order_relaxed);
+  MERCUTIO_ASSERT(filled > 0 && number < served_ + station_.depth());
   slot.filled.store(0, std::memory_order_relaxed);
   const EngineFile& file = context_.file;
   Status written = context_.outcome.storage;
@@ -159,6 +163,7 @@ void OwnStation::read_slot(i64 number) {
 // A transfer is over.
 void OwnStation::take_in(Flights::Landed landed) {
   Outcome& outcome = context_.outcome;
+  MERCUTIO_ASSERT(landed.window >= served_ && landed.window < next_);
   throttle_.finished();
   const i64 moved = landed.moved ? *landed.moved : 0;
   if (!landed.moved && outcome.storage) outcome.storage = std::move(landed.moved).error();

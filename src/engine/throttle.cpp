@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+
 namespace mercutio {
 namespace {
 
@@ -62,6 +64,7 @@ void Throttle::grant() {
 void Throttle::take(Word word, i64 rank) {
   if (word == kAsk) waiting_.push_back(rank);
   if (word == kReturn) ++permits_;
+  MERCUTIO_ASSERT(permits_ >= 0 && permits_ <= limit_);
   grant();
 }
 
@@ -99,6 +102,7 @@ void Throttle::withdraw() {
 
 void Throttle::finished() {
   if (!on()) return;
+  MERCUTIO_ASSERT(!left_);
   if (keeps()) take(kReturn, me_);
   if (!keeps()) tell(keeper_, kWords[kReturn]);
 }

@@ -2,6 +2,8 @@
 
 #include <tuple>
 
+#include "base/assert.h"
+
 namespace mercutio {
 namespace {
 
@@ -32,7 +34,9 @@ WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const PeerAccess& a
       window = plan.window(domain, part.window);
     }
     std::tie(part.begin, part.end) = access.part_in(window.begin, window.end);
-    if (!part.empty()) return part;
+    if (part.empty()) continue;
+    MERCUTIO_ASSERT(part.window >= from && part.begin >= access.begin && part.end <= access.end);
+    return part;
   }
   return WindowPart{windows, 0, 0};
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/types.h"
 
 namespace mercutio {
@@ -33,6 +34,7 @@ class RangeLocks {
     {
       std::lock_guard guard(mutex_);
       const Range range = *ticket;
+      MERCUTIO_ASSERT(range.granted);
       ranges_.erase(ticket);
       for (const auto& [begin, end] : uncovered(range)) give_back(begin, end);
     }

@@ -41,7 +41,7 @@ LIBRARY_WORDS = re.compile(r"(?<![\w.>:])(?:std::)?(printf|puts|exit|_exit|abort
 # Where the library may read its environment or must stop a program that cannot go on.
 LIBRARY_WORDS_ALLOWED = {
     "getenv": ("src/model/hints", "src/model/environment", "src/api/", "src/preload/", "src/mpi/environment", "src/remote/connection_file"),
-    "abort": ("src/preload/", "src/mpi/errors", "src/mpi/errhandler", "src/api/"),
+    "abort": ("src/base/assert.cpp", "src/preload/", "src/mpi/errors", "src/mpi/errhandler", "src/api/"),
     "exit": ("src/preload/",),
 }
 COROUTINE = re.compile(r"\bco_(await|return|yield)\b")
@@ -182,7 +182,18 @@ class Tidy:
             if not any(path.name in text or path.stem in text or "_test.cpp" in text or "*.cpp" in text for text in texts):
                 self.add(path, 1, "this test is not registered by a CMakeLists.txt")
 
+    # A decorator that leaves a call out would answer for what it wraps.
+    def check_forwarding(self):
+        def calls(name, begin, pattern):
+            text = strip((ROOT / "src/storage" / name).read_text())
+            return set(re.findall(pattern, text[text.index(begin):text.index("\n};", text.index(begin))]))
+        wanted = calls("storage.h", "class Storage {", r"\bvirtual [^;{}]*?(?<!~)\b(\w+)\(")
+        there = calls("forwarding.h", "class Forwarding ", r"\b(\w+)\([^;{}]*\)(?: const)? override")
+        for name in sorted(wanted - there - {"Storage"}):
+            self.add(ROOT / "src/storage/forwarding.h", 1, f"Storage::{name} is not handed on")
+
     def run(self):
+        self.check_forwarding()
         for path in sources():
             text = path.read_text(errors="replace")
             code = strip(text)

@@ -35,6 +35,7 @@ struct Entry {
   i64 buffer_bytes = 0;     // (0)
   i64 aggregators = 0;      // (0)
 };
+static_assert(sizeof(Entry) <= NodeArena::kGatherBytes);   // else a gather on one node takes messages
 
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/assert.h"
 #include "engine/window_io.h"
 
 namespace mercutio {
@@ -22,6 +23,16 @@ Exchange::Exchange(const EngineFile& file, Channel channel, const Plan& plan, Di
   const auto found = std::find(plan.aggregators.begin(), plan.aggregators.end(), me_);
   if (found != plan.aggregators.end()) domain_ = found - plan.aggregators.begin();
   throttle_.emplace(channel_, plan_, domain_);
+  const PeerAccess& mine = peers_[static_cast<size_t>(me_)];
+  for (i64 domain = 0; domain < plan.domains(); ++domain) {
+    my_parts_.push_back(domain == domain_ ? WindowPart{} : next_part(plan, domain, me_, mine, 0));
+  }
+  round_ = next_round();
+  if (domain_ < 0) return;
+  for (i64 rank = 0; rank < static_cast<i64>(peers.size()); ++rank) {
+    rank_parts_.push_back(next_part(plan, domain_, rank, peers[static_cast<size_t>(rank)], 0));
+  }
+  find_next_window();
 }
 
 bool Exchange::advance() {
@@ -29,8 +40,11 @@ bool Exchange::advance() {
   advance_aggregator();
   if (!message_status_.ok()) return true;
   const bool rank_side_over = rank_lanes_.empty() && !waiting_ && round_ >= plan_.rounds;
-  const bool aggregator_over = domain_ < 0 || (windows_.empty() && next_round_ >= plan_.windows(domain_) && throttle_->over());
-  return rank_side_over && aggregator_over;
+  return aggregator_is_over() && rank_side_over;
+}
+
+bool Exchange::aggregator_is_over() {
+  return domain_ < 0 || (windows_.empty() && next_round_ >= plan_.windows(domain_) && throttle_->leave());
 }
 
 // ---- lanes ----
@@ -44,6 +58,7 @@ std::byte* Exchange::contiguous_chunk(const Lane& lane, i64 bytes) const {
 }
 
 bool Exchange::start_chunk(Lane& lane, bool sending) {
+  MERCUTIO_ASSERT(lane.position < lane.end);
   lane.in_flight_bytes = std::min(plan_.chunk_bytes, lane.end - lane.position);
   lane.in_flight = contiguous_chunk(lane, lane.in_flight_bytes);
   if (!lane.in_flight) {
@@ -98,20 +113,26 @@ void Exchange::recycle(Lane& lane) {
 
 // ---- rank side ----
 
+// The first round in which this rank has data for others.
+i64 Exchange::next_round() const {
+  i64 first = plan_.rounds;
+  for (const WindowPart& part : my_parts_) {
+    if (!part.empty()) first = std::min(first, part.window);
+  }
+  return first;
+}
+
 // The next (round, step) with data of this rank, own domain left out.
 bool Exchange::next_rank_lane(Lane& lane) {
-  const PeerAccess& mine = peers_[static_cast<size_t>(me_)];
-  if (mine.end <= mine.begin) round_ = plan_.rounds;
-  for (; round_ < plan_.rounds; ++round_, step_ = 0) {
+  for (; round_ < plan_.rounds; round_ = next_round(), step_ = 0) {
     while (step_ < plan_.domains()) {
       const i64 domain = order_.peer(me_, step_++);
-      if (domain == domain_ || !plan_.serves(domain, me_)) continue;
-      const FileRange window = plan_.window(domain, round_);
-      const auto [begin, end] = mine.part_in(window.begin, window.end);
-      if (begin == end) continue;
+      WindowPart& part = my_parts_[static_cast<size_t>(domain)];
+      if (part.empty() || part.window != round_) continue;
       lane.peer = plan_.aggregators[static_cast<size_t>(domain)];
-      lane.position = begin;
-      lane.end = end;
+      lane.position = part.begin;
+      lane.end = part.end;
+      part = next_part(plan_, domain, me_, peers_[static_cast<size_t>(me_)], round_ + 1);
       return true;
     }
   }
@@ -159,12 +180,19 @@ void Exchange::fail_storage(Error error) {
 void Exchange::find_parts(Window& window) {
   window.parts.clear();
   for (size_t rank = 0; rank < peers_.size(); ++rank) {
-    if (!plan_.serves(domain_, static_cast<i64>(rank))) continue;
-    const auto [begin, end] = peers_[rank].part_in(window.range.begin, window.range.end);
-    if (begin < end) window.parts.push_back(Part{static_cast<i64>(rank), begin, end});
+    WindowPart& part = rank_parts_[rank];
+    if (part.empty() || part.window != window.round) continue;
+    window.parts.push_back(Part{static_cast<i64>(rank), part.begin, part.end});
+    part = next_part(plan_, domain_, static_cast<i64>(rank), peers_[rank], window.round + 1);
   }
   if (!channel_.counters) return;
   channel_.counters->saw_in_degree(std::count_if(window.parts.begin(), window.parts.end(), [this](const Part& part) { return part.rank != me_; }));
+}
+
+// Windows without data of any rank are left out.
+void Exchange::find_next_window() {
+  next_round_ = plan_.windows(domain_);
+  for (const WindowPart& part : rank_parts_) next_round_ = std::min(next_round_, part.window);
 }
 
 void Exchange::mark(Window& window, const Lane& lane, i64 begin, i64 end) {
@@ -208,6 +236,7 @@ void Exchange::read(Window& window) {
 }
 
 void Exchange::land_transfers() {
+  throttle_->advance();
   while (auto landed = flights_.land()) {
     const i64 moved = landed->moved ? *landed->moved : 0;
     if (!landed->moved) fail_storage(std::move(landed->moved).error());
@@ -216,7 +245,7 @@ void Exchange::land_transfers() {
       std::memset(landed->piece.data + moved, 0, static_cast<size_t>(landed->piece.bytes - moved));
     }
     for (const auto& window : windows_) window->at_storage &= window->round != landed->window;
-    throttle_->finished(landed->window);
+    throttle_->finished();
   }
   if (!throttle_->status()) message_status_ = throttle_->status();
   write_full();
@@ -247,37 +276,44 @@ void Exchange::move_own_part() {
 
 Exchange::Window& Exchange::open_window() {
   if (free_windows_.empty()) {
-    i64 largest = 0;
-    for (i64 round = 0; round < std::min<i64>(2, plan_.windows(domain_)); ++round) {   // only the first may be shorter
-      largest = std::max(largest, plan_.window(domain_, round).bytes());
-    }
     free_windows_.push_back(std::make_unique<Window>());
-    free_windows_.back()->data = std::make_unique<ScratchBuffer>(largest);
+    free_windows_.back()->data = std::make_unique<ScratchBuffer>(plan_.largest_window(domain_));
   }
   windows_.push_back(std::move(free_windows_.back()));
   free_windows_.pop_back();
   Window& window = *windows_.back();
-  window.round = next_round_++;
+  window.round = next_round_;
   window.range = plan_.window(domain_, window.round);
   window.full = window.at_storage = false;
   find_parts(window);
+  find_next_window();
+  MERCUTIO_ASSERT(!window.parts.empty() && window.range.bytes() <= window.data->bytes);
+  MERCUTIO_ASSERT(next_round_ > window.round);
   return window;
+}
+
+bool Exchange::may_open(i64 limit) const {
+  return next_round_ < plan_.windows(domain_) && static_cast<i64>(windows_.size()) < limit;
+}
+
+// Reads the next windows, as far as the throttle and the storage allow.
+void Exchange::read_ahead() {
+  const auto room = [&] { return may_open(windows_.empty() || !flights_.beside() ? 1 : plan_.depth); };
+  while (room() && throttle_->may_start()) {
+    Window& window = open_window();
+    read(window);
+    if (!window.at_storage) throttle_->finished();
+  }
+  if (!room()) throttle_->withdraw();
 }
 
 // Makes the next window the current one, if it is ready.
 bool Exchange::take_window() {
-  const i64 rounds = plan_.windows(domain_);
-  const auto more = [&](i64 limit) { return next_round_ < rounds && static_cast<i64>(windows_.size()) < limit; };
   if (writing_) {
-    if (!more(plan_.depth)) return false;
+    if (!may_open(plan_.depth)) return false;
     current_ = &open_window();
-    if (!current_->parts.empty()) current_->coverage.reset(current_->range.bytes());
+    current_->coverage.reset(current_->range.bytes());
   } else {
-    while (more(windows_.empty() || !flights_.beside() ? 1 : plan_.depth) && throttle_->may_start(next_round_)) {
-      Window& window = open_window();
-      if (!window.parts.empty()) read(window);
-      if (!window.at_storage) throttle_->finished(window.round);
-    }
     land_transfers();
     if (windows_.empty() || windows_.front()->at_storage) return false;
     current_ = windows_.front().get();
@@ -306,7 +342,7 @@ void Exchange::open_window_lanes() {
 }
 
 void Exchange::write(Window& window) {
-  if (window.parts.empty() || !storage_status_.ok()) return;
+  if (!storage_status_.ok()) return;
   const i64 first = window.coverage.next_covered(0), last = window.coverage.next_hole(first);
   std::byte* data = window.data->data.get();
   if (window.coverage.next_covered(last) == window.coverage.size()) {   // one run
@@ -319,24 +355,27 @@ void Exchange::write(Window& window) {
   }
 }
 
-// Writes the windows that wait for it, as far as it is their turn.
+// Writes the windows that wait for it, as far as the throttle lets them.
 void Exchange::write_full() {
   for (const auto& window : windows_) {
     if (!window->full) continue;
-    if (!throttle_->may_start(window->round)) return;
+    if (!throttle_->may_start()) return;
+    MERCUTIO_ASSERT(window.get() != current_ && !window->at_storage);
     window->full = false;
     write(*window);
-    if (!window->at_storage) throttle_->finished(window->round);
+    if (!window->at_storage) throttle_->finished();
   }
 }
 
 void Exchange::close_window() {
+  MERCUTIO_ASSERT(current_ && window_lanes_.empty() && next_part_ == current_->parts.size());
   Window& window = *current_;
   current_ = nullptr;
   if (writing_) {
     window.full = true;
     write_full();
   } else {
+    MERCUTIO_ASSERT(windows_.front().get() == &window && !window.at_storage);
     free_windows_.push_back(std::move(windows_.front()));
     windows_.pop_front();
   }
@@ -346,6 +385,7 @@ void Exchange::advance_aggregator() {
   if (domain_ < 0) return;
   while (message_status_.ok()) {
     land_transfers();
+    if (!writing_) read_ahead();
     if (!current_ && !take_window()) return;
     open_window_lanes();
     const auto ended = std::erase_if(window_lanes_, [this](Lane& lane) {

@@ -1,10 +1,12 @@
 #include "engine/flights.h"
 
+#include "base/assert.h"
 #include "engine/pieces.h"
 
 namespace mercutio {
 
 void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) {
+  MERCUTIO_ASSERT(piece.bytes > 0 && (flights_.empty() || flights_.back().window < window));
   Flight& flight = flights_.emplace_back();
   flight.window = window;
   flight.piece = piece;
@@ -21,7 +23,7 @@ void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) 
   const std::span<const IoPiece> pieces(&piece, 1);
   flight.moved = direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
   flight.absorbed = buffer.absorbed();
-  guard.reset();
+  flight.moved = release_after(*std::move(flight.moved), std::move(guard));
   const bool waited = watch_.after(look);
   if (direction_ == Direction::kRead && file_->watch) file_->watch->saw_read(piece.bytes, waited);
 }

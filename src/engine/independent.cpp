@@ -159,14 +159,14 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
     const i64 start = file.trace ? now_ns() : 0;
     Result<i64> moved = reading ? sieve_read(file, access) : sieve_write(file, access, options.atomic);
     record(file, TraceKind::kSieve, start, moved ? *moved : 0, shape.first, reading ? "read" : "write");
-    return moved;
+    return release_after(std::move(moved), std::move(lock));
   }
   if (!reading && !options.atomic) {
     MERCUTIO_LET(lock, guard_against_sieving(file, shape.first, shape.last));
   }
-  if (method == Method::kStaged) return move_staged(file, access);
+  if (method == Method::kStaged) return release_after(move_staged(file, access), std::move(lock));
   const bool one_run = shape.contiguous && access.memory.contiguous();
-  return one_run ? move_run(file, access, shape.first) : move_direct(file, access);
+  return release_after(one_run ? move_run(file, access, shape.first) : move_direct(file, access), std::move(lock));
 }
 
 }  // namespace mercutio

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/assert.h"
+
 namespace mercutio {
 namespace {
 
@@ -23,6 +25,7 @@ NodeArena::NodeArena(Comm& comm) : segment_(*comm.segment()), all_ranks_(comm.si
   passed_ = reinterpret_cast<i64*>(segment_.data() + control_bytes + station_bytes);
   areas_ = segment_.data() + control_bytes + station_bytes + passed_bytes;
   area_bytes_ = (segment_.bytes() - (areas_ - segment_.data())) / count() / kPageBytes * kPageBytes;
+  MERCUTIO_ASSERT(area_bytes_ > 0);
   bases_.assign(static_cast<size_t>(all_ranks_), 0);
 }
 
@@ -40,13 +43,16 @@ i64 NodeArena::issue_turn() {
 
 void NodeArena::end_turn(i64 turn) {
   std::lock_guard lock(turns_mutex_);
-  ended_early_.insert(turn);
   i64 current = current_turn_.load(std::memory_order_relaxed);
+  MERCUTIO_ASSERT(turn >= current && turn < next_turn_);
+  MERCUTIO_ASSERT(ended_early_.count(turn) == 0);
+  ended_early_.insert(turn);
   while (ended_early_.erase(current) > 0) ++current;
   current_turn_.store(current, std::memory_order_release);
 }
 
 void NodeArena::post(ConstBytes mine) {
+  MERCUTIO_ASSERT(std::ssize(mine) <= kGatherBytes);
   Control& own = control(me_);
   if (!mine.empty()) std::memcpy(own.words[gathers_ % 2], mine.data(), mine.size());
   ++gathers_;
@@ -63,6 +69,7 @@ bool NodeArena::all_posted() {
 }
 
 void NodeArena::collect(i64 bytes, Bytes all) const {
+  MERCUTIO_ASSERT(bytes >= 0 && bytes <= kGatherBytes && std::ssize(all) >= bytes * count());
   for (i64 i = 0; bytes > 0 && i < count(); ++i) {
     std::memcpy(all.data() + i * bytes, control(i).words[(gathers_ - 1) % 2], static_cast<size_t>(bytes));
   }

@@ -12,8 +12,10 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include "base/assert.h"
 #include "comm/comm.h"
 
 namespace mercutio {
@@ -41,18 +43,24 @@ class NodeArena {
   // ---- areas ----
   std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
   i64 area_bytes() const { return area_bytes_; }
-  // Words of each domain's station on this node (engine/station.h), which count windows since the beginning of time; an
+  // Words of each domain's windows on this node (engine/window_station.h). They count windows since the segment was made; an
   // operation counts from base().
   struct Words {
     alignas(64) i64 served;   // by its host
     i64 opened;
   };
-  Words& words(i64 domain) const { return stations_[domain]; }
+  Words& words(i64 domain) const {
+    MERCUTIO_ASSERT(domain >= 0 && domain < all_ranks_);
+    return stations_[domain];
+  }
   // One a member: windows that it has passed, and of which it has said what it needs.
   i64* passed(i64 domain) const { return passed_ + domain * count(); }
   i64* wanted(i64 domain) const { return passed_ + (all_ranks_ + domain) * count(); }
   i64 base(i64 domain) const { return bases_[static_cast<size_t>(domain)]; }
-  void advance_base(i64 domain, i64 windows) { bases_[static_cast<size_t>(domain)] += windows; }
+  void advance_base(i64 domain, i64 windows) {
+    MERCUTIO_ASSERT(windows >= 0);
+    bases_[static_cast<size_t>(domain)] += windows;
+  }
   i64 my_place() const { return me_; }   // among the members
   void wake(i64 rank) { segment_.wake(local(rank)); }
   void wake_others();
@@ -62,6 +70,7 @@ class NodeArena {
     i64 posted;                         // gathers this rank has posted
     std::byte words[2][kGatherBytes];   // of the last two gathers: others may still be reading the one before
   };
+  static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<Words>);   // in shared memory
 
   explicit NodeArena(Comm& comm);
   i64 count() const { return static_cast<i64>(members_.size()); }

@@ -69,7 +69,8 @@ Status merge_group(const EngineFile& file, FileRange window, std::byte* data, co
   record(file, TraceKind::kLock, start, end - begin, begin, "merge into holes");
   MERCUTIO_TRY(fill_holes(file, window, data, covered, group));
   const IoPiece piece{begin, data + group.begin, group.end - group.begin};
-  return write_pieces(file, std::span(&piece, 1));
+  MERCUTIO_TRY(write_pieces(file, std::span(&piece, 1)));
+  return release(std::move(lock));
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ Status write_window(const EngineFile& file, FileRange window, std::byte* data, c
     }
     at = covered.next_covered(group.end);
   }
-  auto written = batch.finish();
+  auto written = release_after(batch.finish(), std::move(guard));
   return written ? ok_status() : Status(std::move(written).error());
 }
 

@@ -126,6 +126,7 @@ Result<i64> move_alone(Operation& operation) {
     MERCUTIO_LET(const i64 moved, independent(operation.engine, access, options));
     MERCUTIO_TRY(staged.finish(moved));
   }
+  MERCUTIO_TRY(release(std::move(lock)));
   operation.file_bytes_moved = staged.file_done();
   return staged.native_done();
 }

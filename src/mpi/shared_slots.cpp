@@ -9,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "mpi/abi_numbers.h"
@@ -144,8 +145,12 @@ class FileSlots final : public SharedSlots {
     bool done = set_lock(F_WRLCK, offset) && ::pread(fd_, &value, sizeof value, offset) == sizeof value;
     const i64 after = change(value);
     done = done && (after == value || ::pwrite(fd_, &after, sizeof after, offset) == sizeof after);
-    const int cause = errno;
-    done = set_lock(F_UNLCK, offset) && done;
+    int cause = errno;
+    if (!set_lock(F_UNLCK, offset)) {   // nobody may wait for it: the locks go with the descriptor
+      cause = errno;
+      done = false;
+      ::close(std::exchange(fd_, -1));
+    }
     if (done) return value;
     return Error{ErrorClass::kIo, std::string("shared file pointer: its file can't be used: ") + std::strerror(cause)};
   }

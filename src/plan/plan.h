@@ -99,6 +99,7 @@ struct Plan {
   bool serves(i64 i, i64 rank) const;
   i64 windows(i64 i) const;
   FileRange window(i64 i, i64 round) const;       // empty beyond its windows, not empty before
+  i64 largest_window(i64 i) const;                // no window of aggregator i has more bytes; any of them may have as many
   i64 owner(i64 offset, i64 rank = 0) const;      // the aggregator (index) of a byte; O(log aggregators) under kSegments
   // The same pattern moved by a multiple of this many bytes has the same plan, moved.
   i64 shift_unit() const;

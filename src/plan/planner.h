@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "plan/plan.h"
 
 namespace mercutio::planning {
@@ -24,6 +25,7 @@ class Planner {
 
   void run(const char* name, std::string (*pass)(Planner&)) { plan.reasons.push_back(Reason{name, pass(*this)}); }
   Plan finish() && {
+    MERCUTIO_ASSERT(verify(plan, pattern).ok());
     if (!verify(plan, pattern).ok()) {   // a plan that does not hold is never carried out: the plain way always works
       plan = Plan{};
       plan.reasons = {Reason{"strategy", "individual: the plan made did not pass verification"}};

@@ -294,7 +294,6 @@ RemoteName split(const std::string& name) {
 class RemoteDriver final : public Driver {
  public:
   const char* name() const override { return "mercutio"; }
-  bool claims(const std::string& path) const override { return path.starts_with("mercutio://"); }
 
   Result<std::unique_ptr<Storage>> open(const std::string& name, const OpenOptions& options) override {
     const RemoteName remote = split(name);

@@ -313,6 +313,7 @@ class Buffered::Unlocking final : public HeldLock {
     std::lock_guard guard(owner_.mutex_);
     --owner_.locks_;
   }
+  Status release() override { return held_->release(); }
 
  private:
   std::unique_ptr<HeldLock> held_;

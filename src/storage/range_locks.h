@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/types.h"
 
 namespace mercutio {
@@ -36,6 +37,7 @@ class RangeLocks {
     {
       std::lock_guard guard(mutex_);
       const Range range = *ticket;
+      MERCUTIO_ASSERT(range.granted);
       ranges_.erase(ticket);
       for (const auto& [begin, end] : uncovered(range)) give_back(begin, end);
     }

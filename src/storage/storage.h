@@ -39,10 +39,13 @@ struct Traits {
   std::string transfers = {};           // how `start` moves data: "threads", "io_uring"; empty: at once
 };
 
-// A held byte-range lock; releasing is destruction.
+// A held byte-range lock. Destruction gives it back, silently.
 class HeldLock {
  public:
   virtual ~HeldLock() = default;
+  // Gives it back and says whether that worked. At most once, before destruction. After an Error nobody waits for the
+  // range, but the storage may be of no more use.
+  virtual Status release() { return ok_status(); }
 };
 class NoLock final : public HeldLock {};   // where there is nothing to lock
 class HeldLocks final : public HeldLock {
@@ -52,6 +55,14 @@ class HeldLocks final : public HeldLock {
  private:
   std::vector<std::unique_ptr<HeldLock>> locks_;
 };
+// Null: nothing to give back.
+[[nodiscard]] inline Status release(std::unique_ptr<HeldLock> lock) { return lock ? lock->release() : ok_status(); }
+// What was moved under the lock, or the first Error.
+[[nodiscard]] inline Result<i64> release_after(Result<i64> moved, std::unique_ptr<HeldLock> lock) {
+  Status released = release(std::move(lock));
+  if (moved && !released) return std::move(released).error();
+  return moved;
+}
 
 // A transfer in flight. `done` never blocks; `wait` blocks; `result` once done.
 class Transfer {
@@ -123,7 +134,6 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual const char* name() const = 0;                          // "posix"; also the whole-prefix "name:"
-  virtual bool claims(const std::string& path) const = 0;        // by prefix or by asking the file system
   virtual Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) = 0;
   virtual Status remove(const std::string& path) = 0;
 };

@@ -160,7 +160,6 @@ class MemoryStorage final : public Storage {
 class MemoryDriver final : public Driver {
  public:
   const char* name() const override { return "memory"; }
-  bool claims(const std::string& path) const override { return path.starts_with("memory:"); }
 
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
     std::lock_guard guard(mutex_);

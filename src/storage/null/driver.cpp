@@ -75,7 +75,6 @@ class NullStorage final : public Storage {
 class NullDriver final : public Driver {
  public:
   const char* name() const override { return "null"; }
-  bool claims(const std::string& path) const override { return path.starts_with("null:"); }
 
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions&) override {
     std::lock_guard guard(mutex_);

@@ -29,10 +29,11 @@ FailureClasses find_classes() {
   int* last = nullptr;
   int found = 0;
   if (!reports_failures() || PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &found) != MPI_SUCCESS || !found) return classes;
-  for (int code = MPI_SUCCESS + 1; code <= *last; ++code) {
+  auto* const text_of = real_function<int(int, char*, int*)>("PMPI_Error_string");   // ours may be what asks
+  for (int code = MPI_SUCCESS + 1; text_of && code <= *last; ++code) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
-    if (PMPI_Error_string(code, text, &length) != MPI_SUCCESS) continue;
+    if (text_of(code, text, &length) != MPI_SUCCESS) continue;
     const auto is = [&text](const char* name) { return std::strncmp(text, name, std::strlen(name)) == 0; };
     if (is("MPI_ERR_PROC_FAILED:")) classes.failed = code;
     if (is("MPI_ERR_PROC_FAILED_PENDING:")) classes.pending = code;

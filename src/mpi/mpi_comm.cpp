@@ -149,11 +149,13 @@ constexpr i64 kLargestPart = i64{1} << 30;   // int counts
 // One message: as many MPI messages as 1 GiB parts, at least one.
 class MpiMessage final : public Message {
  public:
+  explicit MpiMessage(const Failures& failures) : failures_(failures) {}
   ~MpiMessage() override {
     for (MPI_Request& part : parts_)
       if (part != MPI_REQUEST_NULL) {
         PMPI_Cancel(&part);
-        PMPI_Request_free(&part);
+        if (failures_.known()) end(part);
+        if (part != MPI_REQUEST_NULL) PMPI_Request_free(&part);
       }
   }
   Result<bool> test() override {
@@ -179,6 +181,13 @@ class MpiMessage final : public Message {
   }
 
  private:
+  // What is on its way between two ranks that live still uses the memory; a revoked communicator ends it soon.
+  static void end(MPI_Request& part) {
+    constexpr timespec kNap{0, 1000000};
+    int done = 0;
+    for (int naps = 0; naps < 100 && PMPI_Test(&part, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done; ++naps) nanosleep(&kNap, nullptr);
+  }
+  const Failures& failures_;   // of the communicator, which lives longer
   std::vector<MPI_Request> parts_;
 };
 
@@ -284,14 +293,14 @@ class MpiComm final : public Comm {
   MPI_Comm handle() const { return dup_->comm; }
 
   Result<std::unique_ptr<Message>> send(i64 to, i64 tag, ConstBytes data) override {
-    auto message = std::make_unique<MpiMessage>();
+    auto message = std::make_unique<MpiMessage>(dup_->failures);
     MERCUTIO_TRY(message->post_parts(static_cast<i64>(data.size()), [&](i64 at, int bytes, MPI_Request* request) {
       return PMPI_Isend(data.data() + at, bytes, MPI_BYTE, static_cast<int>(to), mpi_tag(tag), dup_->comm, request);
     }));
     return std::unique_ptr<Message>(std::move(message));
   }
   Result<std::unique_ptr<Message>> receive(i64 from, i64 tag, Bytes data) override {
-    auto message = std::make_unique<MpiMessage>();
+    auto message = std::make_unique<MpiMessage>(dup_->failures);
     MERCUTIO_TRY(message->post_parts(static_cast<i64>(data.size()), [&](i64 at, int bytes, MPI_Request* request) {
       return PMPI_Irecv(data.data() + at, bytes, MPI_BYTE, static_cast<int>(from), mpi_tag(tag), dup_->comm, request);
     }));

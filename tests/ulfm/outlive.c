@@ -120,9 +120,9 @@ static void *execute(void *argument) {
 static void condemn(const Round *r) {
   static Sentence sentence;
   pthread_t thread;
-  static const int longest[] = {300, 3000, 20000, 80000};
+  static const int longest[] = {300, 3000, 20000, 80000, 400000};
   sentence.round = r->round;
-  sentence.microseconds = draw(r, 2, longest[draw(r, 3, 4)]);
+  sentence.microseconds = draw(r, 2, longest[draw(r, 3, 5)]);
   pthread_create(&thread, NULL, execute, &sentence);
 }
 

@@ -51,7 +51,9 @@ TEST(ProgressThread, GivesUpWhatCannotEnd) {
       co_return *kept;
     };
     i64 told = 0;
-    auto request = progress->start({body(never, memory), sends, [&](const Result<i64>& r) { told += r ? 0 : 1; }, nullptr, false, [&](bool) { return dead.load(); }});
+    const auto on_done = [&](const Result<i64>& result) { told += result ? 0 : 1; };
+    const auto failed = [&](bool) { return dead.load(); };
+    auto request = progress->start({body(never, memory), sends, on_done, nullptr, false, failed});
     EXPECT_FALSE(request->wait_for(std::chrono::milliseconds(5)));
     dead = true;
     const Result<i64> ended = request->wait();

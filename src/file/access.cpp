@@ -162,7 +162,8 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
   std::function<bool(bool)> failed;   // until the access is over the Comm is there
   if (operation->collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
   const i64 start_ns = trace_time();
-  RequestRef request = context_.progress->start({perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief, std::move(failed)});
+  RequestRef request = context_.progress->start(
+      {perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief, std::move(failed)});
   trace_since(TraceKind::kBlocked, start_ns);
   return request;
 }

@@ -28,7 +28,8 @@ FailureClasses find_classes() {
   FailureClasses classes;
   int* last = nullptr;
   int found = 0;
-  if (!reports_failures() || PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &found) != MPI_SUCCESS || !found) return classes;
+  if (!reports_failures()) return classes;
+  if (PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &found) != MPI_SUCCESS || !found) return classes;
   auto* const text_of = real_function<int(int, char*, int*)>("PMPI_Error_string");   // ours may be what asks
   for (int code = MPI_SUCCESS + 1; text_of && code <= *last; ++code) {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -85,7 +86,8 @@ bool Failures::found(MPI_Comm comm, int tag, bool may_call) {
   if (known() || !may_call || !reports_failures()) return known();
   const i64 now = coarse_now_ns();
   i64 next = next_look_ns_.load(std::memory_order_relaxed);
-  if (now >= next && next_look_ns_.compare_exchange_strong(next, now + kEvery, std::memory_order_relaxed)) look(comm, tag);
+  const bool due = now >= next && next_look_ns_.compare_exchange_strong(next, now + kEvery, std::memory_order_relaxed);
+  if (due) look(comm, tag);
   return known();
 }
 
@@ -97,7 +99,9 @@ ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {
 ErrorsReturned::~ErrorsReturned() {
   if (before_ == MPI_ERRHANDLER_NULL) return;
   PMPI_Comm_set_errhandler(comm_, before_);
-  const bool predefined = before_ == MPI_ERRORS_ARE_FATAL || before_ == abi_numbers().errors_return || before_ == abi_numbers().errors_abort;
+  const AbiNumbers& numbers = abi_numbers();
+  const bool predefined =
+      before_ == MPI_ERRORS_ARE_FATAL || before_ == numbers.errors_return || before_ == numbers.errors_abort;
   static auto* const free_it = real_function<int(MPI_Errhandler*)>("PMPI_Errhandler_free");
   if (!predefined && free_it) free_it(&before_);
 }

@@ -1,6 +1,6 @@
-// Dead ranks, as an MPI with user-level failure mitigation (ULFM) reports them: Open MPI 5 under `mpirun --with-ft ulfm`. Any call
-// on a communicator says so once the MPI knows, a probe too; so a rank that waits for memory others write probes now and then.
-// Other MPIs end the job instead, and nothing here ever finds anything.
+// Dead ranks, as an MPI with user-level failure mitigation (ULFM) reports them: Open MPI 5, `mpirun --with-ft ulfm`. Any
+// call on a communicator says so once the MPI knows, a probe too; so a rank that waits for memory others write probes now
+// and then. Other MPIs end the job instead, and nothing here ever finds anything.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ bool is_revoked(MPI_Comm comm);
 class Failures {
  public:
   bool known() const { return known_.load(std::memory_order_acquire); }
-  // The result of a call on the communicator. The first failure revokes it, so that nobody waits there for a rank that has left.
+  // The result of a call on the communicator. The first failure revokes it, so that nobody waits there for who has left.
   void note(MPI_Comm comm, int code);
   // Probes, by a tag of ours.
   void look(MPI_Comm comm, int tag);

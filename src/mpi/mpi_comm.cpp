@@ -185,7 +185,10 @@ class MpiMessage final : public Message {
   static void end(MPI_Request& part) {
     constexpr timespec kNap{0, 1000000};
     int done = 0;
-    for (int naps = 0; naps < 100 && PMPI_Test(&part, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done; ++naps) nanosleep(&kNap, nullptr);
+    for (int naps = 0; naps < 100; ++naps) {
+      if (PMPI_Test(&part, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done) return;
+      nanosleep(&kNap, nullptr);
+    }
   }
   const Failures& failures_;   // of the communicator, which lives longer
   std::vector<MPI_Request> parts_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/yielding.h"
+#include "comm/comm.h"
 
 namespace mercutio {
 namespace {
@@ -31,11 +32,15 @@ class Habit {
 };
 using HabitRef = std::shared_ptr<Habit>;
 
+// It may come to help() from inside the message-passing library.
+thread_local bool is_progress_thread = false;
+
 class Started final : public Request {
  public:
   // Who waits may drive it, too, where there is a `habit`.
   Started(Undertaking undertaking, HabitRef habit)
       : task_(std::move(undertaking.task)), on_done_(std::move(undertaking.on_done)), rest_(std::move(undertaking.rest)),
+        failed_(std::move(undertaking.failed)),
         habit_(std::move(habit)), begin_(Clock::now()) {
     if (habit_ && habit_->waits_at_once()) keep_until(begin_ + Habit::kLookIn);
   }
@@ -76,8 +81,9 @@ class Started final : public Request {
 
  private:
   bool step() {
-    if (!task_->step()) return false;
-    Result<i64> result = task_->take();
+    const bool over = task_->step(), given_up = !over && failed_ && failed_(!is_progress_thread);
+    if (!over && !given_up) return false;
+    Result<i64> result = over ? task_->take() : Result<i64>(rank_died());
     task_.reset();   // what the access refers to is released before anybody learns that it is over
     if (on_done_) on_done_(result);
     on_done_ = nullptr;
@@ -111,6 +117,7 @@ class Started final : public Request {
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
   const std::function<void(i64)> rest_;
+  const std::function<bool(bool)> failed_;
   const HabitRef habit_;
   const Clock::time_point begin_;
   std::atomic<bool> attended_{false};
@@ -123,9 +130,6 @@ class Started final : public Request {
   std::atomic<bool> done_{false};
 };
 using StartedRef = std::shared_ptr<Started>;
-
-// It may come to help() from inside the message-passing library.
-thread_local bool is_progress_thread = false;
 
 class ProgressThread final : public Progress {
  public:

@@ -20,7 +20,9 @@ Status OpenFile::check_mode(const AccessCall& call) const {
     return Error{ErrorClass::kUnsupportedOperation,
                  "a file opened with MPI_MODE_SEQUENTIAL can be accessed by the shared file pointer only"};
   if (call.positioning == Positioning::kShared) MERCUTIO_TRY(counter_status_);
-  return call.collective ? no_split("collective access") : ok_status();
+  if (!call.collective) return ok_status();
+  if (comm_->failed(/*may_call=*/true)) return rank_died();
+  return no_split("collective access");
 }
 
 Status OpenFile::check_call(const AccessCall& call, Operation& operation) const {
@@ -158,8 +160,11 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
   };
   const bool ordered = operation->ordered && counter_ && counter_->sends(), brief = is_brief(*operation);
   const bool sends = operation->collective && (ordered || sends_messages(operation->hints->values));
+  std::function<bool(bool)> failed;   // until the access is over the Comm is there
+  if (operation->collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
   const i64 start_ns = trace_time();
-  RequestRef request = context_.progress->start({perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief});
+  RequestRef request = context_.progress->start(
+      {perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief, std::move(failed)});
   trace_since(TraceKind::kBlocked, start_ns);
   return request;
 }

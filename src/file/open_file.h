@@ -174,10 +174,16 @@ class OpenFile final : public File {
 
 template <class T>
 T OpenFile::wait_for(Task<T> task) {
-  return run(std::move(task), [this](i64 spins) {
+  constexpr i64 kPatience = 32;   // spins
+  if (comm_->failed(/*may_call=*/true)) return rank_died();
+  for (i64 spins = 0; !task.step();) {
     context_.progress->help();   // another rank may wait for what this one has started before
-    comm_->idle(spins);
-  });
+    comm_->idle(++spins);
+    if (spins > kPatience && comm_->failed(/*may_call=*/true)) return rank_died();
+  }
+  T result = task.take();
+  if (!result && comm_->failed(/*may_call=*/true)) return rank_died();   // whatever it broke first
+  return result;
 }
 
 }  // namespace mercutio

@@ -10,6 +10,7 @@
 
 #include "base/yielding.h"
 #include "mpi/abi_numbers.h"
+#include "mpi/failures.h"
 #include "mpi/mpi_segment.h"
 #include "mpi/numa.h"
 #include "mpi/shared_slots.h"
@@ -21,7 +22,7 @@ Error comm_error(const char* call, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   PMPI_Error_string(code, text, &length);
-  return Error{ErrorClass::kOther, std::string(call) + ": " + text};
+  return Error{is_failure(code) ? ErrorClass::kProcFailed : ErrorClass::kOther, std::string(call) + ": " + text};
 }
 
 // The duplicate of a user's communicator, shared by the files opened on it.
@@ -35,6 +36,7 @@ struct Duplicate {
   std::vector<std::shared_ptr<MpiSegment>> free_segments;   // of files that were closed
   bool no_segments = false;                // one could not be made
   int node_rank = 0, node_size = 1;        // this rank among those of its node
+  Failures failures;                       // of its ranks
   std::mutex mutex;
 
   ~Duplicate() {
@@ -129,11 +131,14 @@ Result<DuplicateRef> duplicate(MPI_Comm user) {
   PMPI_Comm_rank(user, &dup->rank);
   PMPI_Comm_size(user, &dup->size);
   // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
+  const ErrorsReturned returned(user);
   int code = PMPI_Comm_split(user, 0, dup->rank, &dup->comm);
   if (code != MPI_SUCCESS) return comm_error("MPI_Comm_split", code);
   PMPI_Comm_set_errhandler(dup->comm, abi_numbers().errors_return);
   divide_tags(*dup);
   find_topology(*dup);
+  dup->failures.look(dup->comm, 0);
+  if (dup->failures.known()) return rank_died();
   find_grid(*dup, user);
   PMPI_Comm_set_attr(user, keyval, new DuplicateRef(dup));
   return dup;
@@ -144,11 +149,13 @@ constexpr i64 kLargestPart = i64{1} << 30;   // int counts
 // One message: as many MPI messages as 1 GiB parts, at least one.
 class MpiMessage final : public Message {
  public:
+  explicit MpiMessage(const Failures& failures) : failures_(failures) {}
   ~MpiMessage() override {
     for (MPI_Request& part : parts_)
       if (part != MPI_REQUEST_NULL) {
         PMPI_Cancel(&part);
-        PMPI_Request_free(&part);
+        if (failures_.known()) end(part);
+        if (part != MPI_REQUEST_NULL) PMPI_Request_free(&part);
       }
   }
   Result<bool> test() override {
@@ -174,6 +181,16 @@ class MpiMessage final : public Message {
   }
 
  private:
+  // What is on its way between two ranks that live still uses the memory; a revoked communicator ends it soon.
+  static void end(MPI_Request& part) {
+    constexpr timespec kNap{0, 1000000};
+    int done = 0;
+    for (int naps = 0; naps < 100; ++naps) {
+      if (PMPI_Test(&part, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done) return;
+      nanosleep(&kNap, nullptr);
+    }
+  }
+  const Failures& failures_;   // of the communicator, which lives longer
   std::vector<MPI_Request> parts_;
 };
 
@@ -268,7 +285,7 @@ class MpiComm final : public Comm {
   }
   ~MpiComm() override {
     std::lock_guard lock(dup_->mutex);
-    if (segment_) dup_->free_segments.push_back(std::move(segment_));
+    if (segment_ && !dup_->failures.known()) dup_->free_segments.push_back(std::move(segment_));
   }
   i64 rank() const override { return dup_->rank; }
   i64 size() const override { return dup_->size; }
@@ -279,14 +296,14 @@ class MpiComm final : public Comm {
   MPI_Comm handle() const { return dup_->comm; }
 
   Result<std::unique_ptr<Message>> send(i64 to, i64 tag, ConstBytes data) override {
-    auto message = std::make_unique<MpiMessage>();
+    auto message = std::make_unique<MpiMessage>(dup_->failures);
     MERCUTIO_TRY(message->post_parts(static_cast<i64>(data.size()), [&](i64 at, int bytes, MPI_Request* request) {
       return PMPI_Isend(data.data() + at, bytes, MPI_BYTE, static_cast<int>(to), mpi_tag(tag), dup_->comm, request);
     }));
     return std::unique_ptr<Message>(std::move(message));
   }
   Result<std::unique_ptr<Message>> receive(i64 from, i64 tag, Bytes data) override {
-    auto message = std::make_unique<MpiMessage>();
+    auto message = std::make_unique<MpiMessage>(dup_->failures);
     MERCUTIO_TRY(message->post_parts(static_cast<i64>(data.size()), [&](i64 at, int bytes, MPI_Request* request) {
       return PMPI_Irecv(data.data() + at, bytes, MPI_BYTE, static_cast<int>(from), mpi_tag(tag), dup_->comm, request);
     }));
@@ -295,6 +312,7 @@ class MpiComm final : public Comm {
 
   Result<std::unique_ptr<SharedCounter>> make_shared_counter() override {
     std::lock_guard lock(dup_->mutex);
+    if (dup_->failures.found(dup_->comm, mpi_tag(0), /*may_call=*/true)) return rank_died();
     if (!dup_->counters) {
       MERCUTIO_LET(dup_->counters, make_shared_slots(dup_->comm, dup_->topology));
     }
@@ -311,9 +329,9 @@ class MpiComm final : public Comm {
     (*rest_)(spins);
   }
   void look() override {
-    int arrived = 0;
-    PMPI_Iprobe(MPI_ANY_SOURCE, mpi_tag(0), dup_->comm, &arrived, MPI_STATUS_IGNORE);
+    dup_->failures.look(dup_->comm, mpi_tag(0));
   }
+  bool failed(bool may_call) override { return dup_->failures.found(dup_->comm, mpi_tag(0), may_call || concurrent_); }
   std::function<void(i64)> rest() override {
     return [rest = rest_](i64 spins) { (*rest)(spins < kYields ? spins : std::max(kYields - 1, spins - kMoreYields)); };
   }
@@ -341,7 +359,10 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm user) {
   if (PMPI_Comm_test_inter(user, &inter) != MPI_SUCCESS || inter)
     return Error{ErrorClass::kComm, "a file is opened on an intra-communicator, this is an inter-communicator"};
   MERCUTIO_LET(DuplicateRef dup, duplicate(user));
-  return std::unique_ptr<Comm>(std::make_unique<MpiComm>(std::move(dup)));
+  auto comm = std::make_unique<MpiComm>(std::move(dup));
+  comm->look();
+  if (comm->failed(/*may_call=*/true)) return rank_died();   // and what was exchanged so far may be wrong
+  return std::unique_ptr<Comm>(std::move(comm));
 }
 
 MPI_Comm duplicate_of(const Comm& comm) { return static_cast<const MpiComm&>(comm).handle(); }

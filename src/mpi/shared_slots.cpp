@@ -14,6 +14,7 @@
 
 #include "mpi/abi_numbers.h"
 #include "mpi/environment.h"
+#include "mpi/failures.h"
 #include "mpi/node_memory.h"
 
 namespace mercutio {
@@ -104,6 +105,10 @@ class WindowSlots final : public SharedSlots {
   }
   static int free_window(MPI_Comm, int, void* value, void*) {
     auto* slots = static_cast<WindowSlots*>(value);
+    if (is_revoked(slots->comm_)) {   // a rank has died, and to free the window is collective
+      slots->window_ = MPI_WIN_NULL;
+      return MPI_SUCCESS;
+    }
     PMPI_Win_unlock_all(slots->window_);
     return PMPI_Win_free(&slots->window_);
   }

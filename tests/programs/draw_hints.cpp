@@ -1,0 +1,133 @@
+// What a hint or variable may be set to comes from its line in the table: the range and the unit, or the words that its sentence
+// names. So a new one is drawn as soon as it is there. What is left out says why.
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
+
+#include "draw.h"
+
+namespace mercutio::programs {
+namespace {
+
+struct HintRow {
+  std::string_view name;
+  i64 low, high;
+  std::string_view unit, when, sentence;
+};
+
+constexpr HintRow kHints[] = {
+#define MERCUTIO_HINT(type, name, initial, alias, low, high, unit, when, agree, doc) {#name, low, high, unit, #when, doc},
+#include "model/hints.def"
+#undef MERCUTIO_HINT
+};
+
+struct VariableRow {
+  std::string_view reader, name, holds;
+};
+
+constexpr VariableRow kVariables[] = {
+#define MERCUTIO_ENVIRONMENT(reader, name, holds, doc) {reader, #name, holds},
+#include "model/environment.def"
+#undef MERCUTIO_ENVIRONMENT
+};
+
+// The last two change what a program means, the first needs a server.
+constexpr std::string_view kHintsLeftOut[] = {"mercutio_remote", "mercutio_dry_run", "file_perm"};
+
+// The words of a sentence that may be values: what follows the colon (or the beginning), in lower case, before the full stop.
+std::vector<std::string> words_of(std::string_view sentence, bool after_colon) {
+  const size_t colon = after_colon ? sentence.find(':') : std::string_view::npos;
+  if (after_colon && colon == std::string_view::npos) return {};
+  std::vector<std::string> words;
+  std::string word;
+  int depth = 0;
+  const std::string text = std::string(colon == std::string_view::npos ? sentence : sentence.substr(colon + 1)) + " ";
+  for (const char c : text) {
+    depth += (c == '(') - (c == ')');
+    if (std::islower(static_cast<unsigned char>(c)) || std::isdigit(static_cast<unsigned char>(c)) || c == '_') {
+      word += c;
+      continue;
+    }
+    static const std::vector<std::string> kNoValues = {"or", "a", "an", "and", "the", "of", "is", "over", "in", "its", "where"};
+    if (!word.empty() && depth == 0 && std::find(kNoValues.begin(), kNoValues.end(), word) == kNoValues.end()) words.push_back(word);
+    word.clear();
+    if (c == '.') break;
+  }
+  return words;
+}
+
+std::string number(Draw& draw, const HintRow& hint) {
+  static const std::vector<i64> kBytes = {0, 1, 64, 100, 512, 1000, 4096, 5000, 8192, 65536, 100000, 1048576};
+  static const std::vector<i64> kCounts = {-1, 0, 1, 2, 3, 4, 5, 7, 16, 64};
+  std::vector<i64> values;
+  for (const i64 value : hint.unit == "bytes" ? kBytes : kCounts) {
+    if (value >= hint.low && value <= hint.high) values.push_back(value);
+  }
+  values.push_back(hint.low);
+  return std::to_string(draw.one_of(values));
+}
+
+std::string value_of(Draw& draw, const HintRow& hint) {
+  if (hint.unit == "toggle") return draw.one_of(std::vector<std::string>{"enable", "disable", "automatic"});
+  if (hint.unit == "bool") return draw.percent(50) ? "true" : "false";
+  if (hint.unit != "text") return number(draw, hint);
+  if (hint.name == "cb_config_list") return draw.one_of(std::vector<std::string>{"*:1", "*:2", "*:3", "*:*"});
+  const std::vector<std::string> words = words_of(hint.sentence, true);
+  return words.empty() ? "" : draw.one_of(words);
+}
+
+bool left_out(const HintRow& hint) {
+  if (hint.when == "kOutput") return true;  // they report only
+  return std::find(std::begin(kHintsLeftOut), std::end(kHintsLeftOut), hint.name) != std::end(kHintsLeftOut);
+}
+
+std::string joined(const Info& info, std::string_view between) {
+  std::string text;
+  for (const auto& [key, value] : info) text += (text.empty() ? "" : std::string(between)) + key + "=" + value;
+  return text;
+}
+
+// A variable's value, empty: not set.
+std::string variable(Draw& draw, const VariableRow& row, const std::string& folder) {
+  if (row.reader != "library" || row.name == "MERCUTIO_DISABLE") return "";  // the test would be one of the host
+  if (row.name == "MERCUTIO_HINTS") return joined(draw_hints(draw, draw.percent(30)), ";");
+  if (row.name == "MPICH_MPIIO_HINTS") return "*:" + joined(draw_hints(draw, false), ":");
+  if (row.name == "MERCUTIO_SHARED_POINTER_DIR") return folder;
+  if (row.name == "MERCUTIO_REPORT") return folder + "/report";
+  if (row.name == "MERCUTIO_TRACE") return folder + "/trace";
+  // Files and folders of hints, profiles and connections: what they say comes by MERCUTIO_HINTS as well.
+  if (row.holds.find("file") == 0 || row.holds.find("TOML") != std::string_view::npos ||
+      row.holds.find("directory") != std::string_view::npos || row.holds == "a file name") {
+    return "";
+  }
+  const std::vector<std::string> words = words_of(row.holds, false);
+  return words.empty() ? "" : draw.one_of(words);
+}
+
+}  // namespace
+
+Info draw_hints(Draw& draw, bool dense) {
+  Info info;
+  const i64 rows = static_cast<i64>(std::size(kHints));
+  const i64 wanted = draw.between(1, 6);
+  for (const HintRow& hint : kHints) {
+    const bool taken = dense ? draw.percent(50) : draw.between(1, rows) <= wanted;
+    if (!taken || left_out(hint)) continue;
+    const std::string value = value_of(draw, hint);
+    if (!value.empty()) info.emplace_back(hint.name, value);
+  }
+  return info;
+}
+
+Info draw_environment(Draw& draw, const std::string& folder) {
+  Info environment;
+  for (const VariableRow& row : kVariables) {
+    if (!draw.percent(25)) continue;
+    const std::string value = variable(draw, row, folder);
+    if (!value.empty()) environment.emplace_back(row.name, value);
+  }
+  return environment;
+}
+
+}  // namespace mercutio::programs

@@ -3,6 +3,7 @@
 
 #include "api/call.h"
 #include "api/export.h"
+#include "mpi/decode.h"
 #include "mpi/info.h"
 #include "mpi/mpi_comm.h"
 #include "mpi/real.h"
@@ -77,6 +78,7 @@ using namespace mercutio;
 MERCUTIO_MPI_FUNCTION(int, File_open, (MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_File* file)) {
   hook_finalize();
   begin_trace(/*in_init=*/false);
+  prepare_decoding();
   *file = MPI_FILE_NULL;
   OpenCall call = open_call(file_name, amode, info);
   if (process().trace.on()) call.members = members_of(comm);

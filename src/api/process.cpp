@@ -120,7 +120,7 @@ Context Process::context() {
 #else
   constexpr bool kTakesPartialEtypes = false;
 #endif
-  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), kTakesPartialEtypes};
+  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), kTakesPartialEtypes, &buffers};
 }
 
 Process& process() {

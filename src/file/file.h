@@ -54,6 +54,8 @@ struct HintDesk {
   HintVoice voice;
 };
 
+class Buffers;
+
 // What a process has once and hands to every File.
 struct Context {
   Progress* progress = nullptr;   // never null
@@ -62,6 +64,7 @@ struct Context {
   HintDesk* hints = nullptr;      // null: files and the environment are read, and nothing is said
   bool leads = true;              // speaks for the processes that open a file each
   bool takes_partial_etypes = false;   // at explicit offsets, as OMPIO does; to the standard and ROMIO they are errors
+  Buffers* buffers = nullptr;     // null: all are the processor's
 };
 
 class File {

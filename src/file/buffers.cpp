@@ -17,9 +17,9 @@ namespace {
 
 constexpr i64 kPageBytes = 4096;   // the smallest there are
 
-// The kernel fetches a signal mask from there before it finds that it is not told what to do with it.
+// The kernel fetches a signal mask from there before it finds that it is not told what to do with it. NULL would be no mask.
 bool can_read(i64 address) {
-  return ::syscall(SYS_rt_sigprocmask, ~0, address & ~i64{7}, nullptr, 8) == 0 || errno != EFAULT;
+  return ::syscall(SYS_rt_sigprocmask, ~0, std::max<i64>(address & ~i64{7}, 8), nullptr, 8) == 0 || errno != EFAULT;
 }
 
 // The kernel adds nothing to the word there, in one step, so that nobody notices.

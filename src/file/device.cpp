@@ -19,7 +19,7 @@ Error device_error(std::string_view runtime, CopyTo to, const DeviceCopy& copy, 
                                         " the device: its error " + std::to_string(code)};
 }
 
-Status copy_runs(DeviceMemory& device, CopyTo to, Cursor runs, i64 bytes, i64 host, bool spread) {
+Status copy_runs(DeviceMemory& device, CopyTo to, Cursor runs, i64 bytes, HostPlace host) {
   std::vector<DeviceCopy> copies;
   const auto flush = [&]() -> Status {
     Status copied = copies.empty() ? ok_status() : device.copy(to, copies);
@@ -33,8 +33,8 @@ Status copy_runs(DeviceMemory& device, CopyTo to, Cursor runs, i64 bytes, i64 ho
       DeviceCopy copy;
       copy.device = run.offset + piece * run.stride;
       copy.device_stride = run.stride;
-      copy.host = spread ? host + copy.device : host + done + piece * run.bytes;
-      copy.host_stride = spread ? run.stride : run.bytes;
+      copy.host = host.spread ? host.address + copy.device : host.address + done + piece * run.bytes;
+      copy.host_stride = host.spread ? run.stride : run.bytes;
       copy.bytes = run.bytes;
       copy.count = together ? run.count : 1;
       copies.push_back(copy);

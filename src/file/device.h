@@ -52,8 +52,13 @@ std::unique_ptr<DeviceRuntime> make_level_zero_runtime(void* library);
 Error device_error(std::string_view runtime, CopyTo to, const DeviceCopy& copy, i64 code);
 
 
-// Copies the next `bytes` data bytes of `runs`, whose addresses are the device's, from or to `host`: one behind the other, or, where
-// `spread`, each at its address + `host`. Gaps in device memory are left alone.
-Status copy_runs(DeviceMemory& device, CopyTo to, Cursor runs, i64 bytes, i64 host, bool spread);
+// Where the runs of a memory type lie in the processor's memory: one behind the other from `address` on, or, where they are `spread`,
+// each `address` behind its place on the device.
+struct HostPlace {
+  i64 address = 0;
+  bool spread = false;
+};
+// Copies the next `bytes` data bytes of `runs`, whose addresses are the device's. Gaps in device memory are left alone.
+Status copy_runs(DeviceMemory& device, CopyTo to, Cursor runs, i64 bytes, HostPlace host);
 
 }  // namespace mercutio

@@ -193,27 +193,28 @@ class Staged {
   Status fill(Chunk& chunk) {
     if (chunk.part.elements == 0) return ok_status();
     if (!operation_.device) return convert_out(chunk, 0);
-    if (!converts_) return copy(CopyTo::kHost, chunk, reinterpret_cast<i64>(chunk.buffer.get()), false);
+    if (!converts_) return copy(CopyTo::kHost, chunk, packed(chunk));
     const Span span = span_of(chunk);
     MERCUTIO_LET(const Buffer mirror, make_buffer(span.bytes));
     const i64 shift = reinterpret_cast<i64>(mirror.get()) - span.begin;
-    MERCUTIO_TRY(copy(CopyTo::kHost, chunk, shift, true));
+    MERCUTIO_TRY(copy(CopyTo::kHost, chunk, {shift, true}));
     return convert_out(chunk, shift);
   }
 
   Status deliver(Chunk& chunk) {
     if (chunk.part.elements == 0) return ok_status();
     if (!operation_.device) return convert_in(chunk, 0);
-    if (!converts_) return copy(CopyTo::kDevice, chunk, reinterpret_cast<i64>(chunk.buffer.get()), false);
+    if (!converts_) return copy(CopyTo::kDevice, chunk, packed(chunk));
     const Span span = span_of(chunk);
     MERCUTIO_LET(const Buffer mirror, make_buffer(span.bytes));
     const i64 shift = reinterpret_cast<i64>(mirror.get()) - span.begin;
     MERCUTIO_TRY(convert_in(chunk, shift));
-    return copy(CopyTo::kDevice, chunk, shift, true);
+    return copy(CopyTo::kDevice, chunk, {shift, true});
   }
 
-  Status copy(CopyTo to, const Chunk& chunk, i64 host, bool spread) const {
-    return copy_runs(*operation_.device, to, runs_of(chunk, 0), chunk.part.native_bytes, host, spread);
+  static HostPlace packed(const Chunk& chunk) { return {reinterpret_cast<i64>(chunk.buffer.get()), false}; }
+  Status copy(CopyTo to, const Chunk& chunk, HostPlace host) const {
+    return copy_runs(*operation_.device, to, runs_of(chunk, 0), chunk.part.native_bytes, host);
   }
 
   static Bytes staged(const Chunk& chunk) { return Bytes(chunk.buffer.get(), static_cast<size_t>(chunk.part.file_bytes)); }

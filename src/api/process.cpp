@@ -130,7 +130,7 @@ Context Process::context() {
 #else
   constexpr bool kTakesPartialEtypes = false;
 #endif
-  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), processes_of_job(), kTakesPartialEtypes};
+  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), processes_of_job(), kTakesPartialEtypes, &buffers};
 }
 
 Process& process() {

@@ -10,6 +10,7 @@
 #include "api/errhandlers.h"
 #include "api/handles.h"
 #include "api/job_trace.h"
+#include "file/buffers.h"
 #include "file/file.h"
 #include "mpi/errors.h"
 
@@ -55,6 +56,7 @@ struct Process {
   ProcessProgress progress;
   Postponed postponed;
   DatarepRegistry datareps;
+  Buffers buffers;
   ErrorCodes codes;
   Errhandlers errhandlers;
   Handles handles;

@@ -22,6 +22,7 @@ struct Entry {
   RankSummary summary;
   i64 orderly = 1;          // the view is monotone, no byte twice
   i64 atomic = 0;
+  i64 more = 0;             // another round of this access follows
   i64 place_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
   ViewWords view;
   AccessForm form;
@@ -71,6 +72,7 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
   Entry entry;
   entry.failed = options.entry.ok() ? 0 : 1;
   entry.atomic = options.atomic;
+  entry.more = options.more && *options.more;
   if (file.gapless) entry.gapless = file.gapless->known();
   if (reads(access)) entry.reads = reads_of(file);
   if (!entry.failed && access.bytes > 0) {
@@ -318,11 +320,13 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
   channel.counters->clock.enter(Phase::kArrive);
   MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(agreed.entries))));
   channel.counters->clock.enter(Phase::kOwn);
-  bool failed = false, atomic = false;
+  bool failed = false, atomic = false, more = false;
   for (const Entry& entry : agreed.entries) {
     failed |= entry.failed != 0;
     atomic |= entry.atomic != 0;
+    more |= entry.more != 0;
   }
+  if (options.more) *options.more = more;
   if (failed) {   // nobody moves data
     Status why = co_await agree(channel, options.entry);
     if (!why.ok()) co_return std::move(why).error();

@@ -7,6 +7,7 @@
 //
 // Pointers: a blocking access leaves the individual pointer behind the last etype it really accessed, a nonblocking or
 // split one, and every access by the shared pointer, behind the last etype that was asked for (MPI 14.4.1).
+#include "file/buffers.h"
 #include "file/open_file.h"
 
 namespace mercutio {
@@ -49,6 +50,9 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
     return Error{ErrorClass::kIo, "the view's filetype holds no data, so nothing can be accessed through it"};
   if (call.positioning == Positioning::kExplicit && call.offset < 0)
     return Error{ErrorClass::kArg, "the offset is negative: " + std::to_string(call.offset)};
+  if (context_.buffers && call.memory.bytes() > 0) {
+    MERCUTIO_LET(operation.device, context_.buffers->find(call.memory, call.direction));
+  }
   operation.file_bytes = bytes;
   operation.etypes = bytes / view.etype_bytes();
   return ok_status();

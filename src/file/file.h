@@ -54,6 +54,8 @@ struct HintDesk {
   HintVoice voice;
 };
 
+class Buffers;
+
 // What a process has once and hands to every File.
 struct Context {
   Progress* progress = nullptr;   // never null
@@ -63,6 +65,7 @@ struct Context {
   bool leads = true;              // speaks for the processes that open a file each
   i64 job_processes = 0;          // 0: not known, as with MPI sessions
   bool takes_partial_etypes = false;   // at explicit offsets, as OMPIO does; to the standard and ROMIO they are errors
+  Buffers* buffers = nullptr;     // null: all are the processor's
 };
 
 class File {

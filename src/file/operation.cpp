@@ -1,4 +1,4 @@
-// The body of every data access: place it (ordered mode), then move the data, directly or through a conversion.
+// The body of every data access: place it (ordered mode), then move the data, directly or staged.
 //
 // Ordered mode: a gather of the sizes, one fetch-and-add by rank 0, one broadcast; then a collective access at the computed
 // places, so the data moves in parallel. Where all views are contiguous the shares lie one behind the other: each rank moves
@@ -29,7 +29,7 @@ OrderedShare share_of(const Operation& operation) {
   const Toggle buffering = operation.direction == Direction::kRead ? hints.romio_cb_read : hints.romio_cb_write;
   const FileView& view = *operation.view;
   const bool near = view.etype_bytes() <= kPlainEtypeBytes && view.view->displacement <= kPlainDisplacement;
-  const bool plain = near && view.view->contiguous() && !view.converts() && !operation.atomic &&
+  const bool plain = near && view.view->contiguous() && !operation.staged() && !operation.atomic &&
                      buffering != Toggle::kEnable && hints.mercutio_strategy == "auto";
   return {operation.etypes, plain ? 1 : 0};
 }
@@ -66,15 +66,6 @@ Task<Status> place_ordered(Operation& operation) {
   co_return check_reach(operation);
 }
 
-Task<Result<i64>> move_together(std::shared_ptr<Operation> operation) {
-  CollectiveOptions options;
-  options.atomic = operation->atomic;
-  options.entry = operation->entry;
-  options.individual = operation->individual;
-  auto moving = collective(operation->engine, operation->channel, operation->view->peers, access_of(*operation), options);
-  co_return co_await moving;
-}
-
 }  // namespace
 
 Status check_reach(Operation& operation) {
@@ -100,8 +91,8 @@ Access access_of(const Operation& operation) {
 }
 
 Result<i64> perform_alone(Operation& operation) {
-  if (operation.view->converts()) return convert_alone(operation);
   MERCUTIO_TRY(operation.entry);
+  if (operation.staged()) return stage_alone(operation);
   if (operation.file_bytes == 0) return i64{0};
   IndependentOptions options;
   options.atomic = operation.atomic;
@@ -118,14 +109,8 @@ Task<Result<i64>> place_and_move(std::shared_ptr<Operation> operation) {
     Status placed = co_await place_ordered(*operation);
     if (operation->entry) operation->entry = std::move(placed);
   }
-  if (operation->view->converts()) {
-    auto converting = convert_together(operation);
-    co_return co_await converting;
-  }
   auto moving = move_together(operation);
-  Result<i64> moved = co_await moving;
-  if (moved) operation->file_bytes_moved = *moved;
-  co_return moved;
+  co_return co_await moving;
 }
 
 }  // namespace

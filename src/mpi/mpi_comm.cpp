@@ -6,10 +6,12 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/yielding.h"
 #include "mpi/abi_numbers.h"
+#include "mpi/calls.h"
 #include "mpi/mpi_segment.h"
 #include "mpi/numa.h"
 #include "mpi/shared_slots.h"
@@ -17,18 +19,12 @@
 namespace mercutio {
 namespace {
 
-Error comm_error(const char* call, int code) {
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  PMPI_Error_string(code, text, &length);
-  return Error{ErrorClass::kOther, std::string(call) + ": " + text};
-}
-
 // The duplicate of a user's communicator, shared by the files opened on it.
 struct Duplicate {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0, size = 1;
-  i64 tags_per_file = 0, slots = 0, next_slot = 0;
+  i64 tags_per_file = 0;
+  std::optional<Slots> slots;              // of tags
   Topology topology;
   std::string host;
   std::unique_ptr<SharedSlots> counters;   // made at the first use
@@ -67,7 +63,7 @@ void divide_tags(Duplicate& dup) {
   PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &upper, &found);
   i64 tags = found ? static_cast<i64>(*upper) + 1 : 32768;
   dup.tags_per_file = tags >= (1 << 24) ? 1024 : 64;
-  dup.slots = tags / dup.tags_per_file;
+  dup.slots.emplace(tags / dup.tags_per_file);
 }
 
 // Which rank sits on which node: ranks that can share memory do, whatever their host is called.
@@ -130,7 +126,7 @@ Result<DuplicateRef> duplicate(MPI_Comm user) {
   PMPI_Comm_size(user, &dup->size);
   // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
   int code = PMPI_Comm_split(user, 0, dup->rank, &dup->comm);
-  if (code != MPI_SUCCESS) return comm_error("MPI_Comm_split", code);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split", code);
   PMPI_Comm_set_errhandler(dup->comm, abi_numbers().errors_return);
   divide_tags(*dup);
   find_topology(*dup);
@@ -155,7 +151,7 @@ class MpiMessage final : public Message {
     int flag = 0;
     int code = parts_.size() == 1 ? PMPI_Test(parts_.data(), &flag, MPI_STATUS_IGNORE)
                                   : PMPI_Testall(static_cast<int>(parts_.size()), parts_.data(), &flag, MPI_STATUSES_IGNORE);
-    if (code != MPI_SUCCESS) return comm_error("MPI_Test", code);
+    if (code != MPI_SUCCESS) return mpi_error("MPI_Test", code);
     return flag != 0;
   }
   // post(first byte, bytes, request) starts one part.
@@ -166,7 +162,7 @@ class MpiMessage final : public Message {
       i64 part = std::min(bytes - at, kLargestPart);
       MPI_Request request = MPI_REQUEST_NULL;
       int code = post(at, static_cast<int>(part), &request);
-      if (code != MPI_SUCCESS) return comm_error("MPI_Isend/MPI_Irecv", code);
+      if (code != MPI_SUCCESS) return mpi_error("MPI_Isend/MPI_Irecv", code);
       parts_.push_back(request);
       at += part;
     } while (at < bytes);
@@ -260,14 +256,14 @@ class Rest {
 
 class MpiComm final : public Comm {
  public:
-  explicit MpiComm(DuplicateRef dup) : dup_(std::move(dup)), concurrent_(thread_multiple()) {
-    std::lock_guard lock(dup_->mutex);
-    first_tag_ = dup_->next_slot++ % dup_->slots * dup_->tags_per_file;
-    segment_ = take_segment(*dup_);
+  // Collective, with the duplicate's mutex held.
+  MpiComm(DuplicateRef dup, i64 slot)
+      : dup_(std::move(dup)), concurrent_(thread_multiple()), slot_(slot), segment_(take_segment(*dup_)) {
     rest_ = std::make_shared<Rest>(segment_, *dup_);
   }
   ~MpiComm() override {
     std::lock_guard lock(dup_->mutex);
+    dup_->slots->give_back(slot_);
     if (segment_) dup_->free_segments.push_back(std::move(segment_));
   }
   i64 rank() const override { return dup_->rank; }
@@ -319,10 +315,10 @@ class MpiComm final : public Comm {
   }
 
  private:
-  int mpi_tag(i64 tag) const { return static_cast<int>(first_tag_ + tag % dup_->tags_per_file); }
+  int mpi_tag(i64 tag) const { return static_cast<int>(slot_ * dup_->tags_per_file + tag % dup_->tags_per_file); }
   DuplicateRef dup_;
   bool concurrent_;
-  i64 first_tag_ = 0;
+  i64 slot_;   // of tags
   std::shared_ptr<MpiSegment> segment_;   // this node's
   std::shared_ptr<Rest> rest_;
 };
@@ -341,7 +337,9 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm user) {
   if (PMPI_Comm_test_inter(user, &inter) != MPI_SUCCESS || inter)
     return Error{ErrorClass::kComm, "a file is opened on an intra-communicator, this is an inter-communicator"};
   MERCUTIO_LET(DuplicateRef dup, duplicate(user));
-  return std::unique_ptr<Comm>(std::make_unique<MpiComm>(std::move(dup)));
+  std::lock_guard lock(dup->mutex);
+  MERCUTIO_LET(const Slots::Slot slot, dup->slots->take([&](i64 mine) { return range_over(dup->comm, mine); }));
+  return std::unique_ptr<Comm>(std::make_unique<MpiComm>(dup, slot.number));
 }
 
 MPI_Comm duplicate_of(const Comm& comm) { return static_cast<const MpiComm&>(comm).handle(); }

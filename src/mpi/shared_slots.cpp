@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "mpi/abi_numbers.h"
+#include "mpi/calls.h"
 #include "mpi/environment.h"
 #include "mpi/node_memory.h"
 
@@ -21,31 +22,24 @@ namespace {
 constexpr i64 kSlots = 4096;
 constexpr i64 kBytes = kSlots * static_cast<i64>(sizeof(i64));
 
-// Which slots are taken. Files of one communicator are opened and closed in the same order on all its ranks, so that each
-// rank finds the same free slot by itself. Slots are tried in turn; one that was used before is set back to 0 first.
+// The slots that files have; one that was used before is set back to 0 first.
 class SlotOrder {
  public:
   template <class Clear>
   Result<i64> take(MPI_Comm comm, Clear clear) {
-    i64 slot = next_ % kSlots;
-    for (i64 tried = 0; taken_[static_cast<std::size_t>(slot)]; slot = (slot + 1) % kSlots)
-      if (++tried == kSlots) return Error{ErrorClass::kNoMem, "more files are open on one communicator than there are shared file pointers"};
-    bool is_new = next_ < kSlots && slot == next_;
-    next_ = next_ < kSlots ? next_ + 1 : kSlots + slot + 1;
-    taken_[static_cast<std::size_t>(slot)] = true;
-    if (is_new) return slot;
+    MERCUTIO_LET(const Slots::Slot slot, slots_.take([comm](i64 mine) { return range_over(comm, mine); }));
+    if (slot.is_new) return slot.number;
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
-    Status cleared = rank == 0 ? clear(slot) : ok_status();
+    Status cleared = rank == 0 ? clear(slot.number) : ok_status();
     PMPI_Barrier(comm);
     if (!cleared) return std::move(cleared).error();
-    return slot;
+    return slot.number;
   }
-  void give_back(i64 slot) { taken_[static_cast<std::size_t>(slot)] = false; }
+  void give_back(i64 slot) { slots_.give_back(slot); }
 
  private:
-  i64 next_ = 0;
-  std::vector<bool> taken_ = std::vector<bool>(static_cast<std::size_t>(kSlots), false);
+  Slots slots_{kSlots};
 };
 
 class MemorySlots final : public SharedSlots {

@@ -38,7 +38,7 @@ struct Duplicate {
     PMPI_Finalized(&finalized);
     if (finalized) return;
     counters.reset();
-    PMPI_Comm_free(&comm);
+    if (comm != MPI_COMM_NULL) PMPI_Comm_free(&comm);
   }
 };
 using DuplicateRef = std::shared_ptr<Duplicate>;
@@ -66,32 +66,43 @@ void divide_tags(Duplicate& dup) {
   dup.slots.emplace(tags / dup.tags_per_file);
 }
 
-// Which rank sits on which node: ranks that can share memory do, whatever their host is called.
-void find_topology(Duplicate& dup) {
+// The lowest of the ranks that share memory with this one, whatever their hosts are called. Before the duplicate is made, so that both
+// need one context of the MPI's at a time.
+Result<int> find_leader(MPI_Comm user, int rank) {
+  MPI_Comm node = MPI_COMM_NULL;
+  int leader = rank;
+  int code = PMPI_Comm_split_type(user, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split_type", code);
+  PMPI_Comm_set_errhandler(node, abi_numbers().errors_return);
+  code = PMPI_Bcast(&leader, 1, MPI_INT, 0, node);
+  PMPI_Comm_free(&node);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code);
+  return leader;
+}
+
+// Which rank sits on which node. An error of find_leader is one of all ranks here.
+Status find_topology(Duplicate& dup, const Result<int>& leader) {
   char name[MPI_MAX_PROCESSOR_NAME] = "";
   int length = 0;
   PMPI_Get_processor_name(name, &length);
   dup.host.assign(name, static_cast<std::size_t>(length));
   if (dup.size == 1) {
     dup.topology = Topology{{0}, {dup.host}};
-    return;
+    return ok_status();
   }
-  MPI_Comm node = MPI_COMM_NULL;
-  int leader = dup.rank;
-  if (PMPI_Comm_split_type(dup.comm, MPI_COMM_TYPE_SHARED, dup.rank, MPI_INFO_NULL, &node) == MPI_SUCCESS && node != MPI_COMM_NULL) {
-    PMPI_Bcast(&leader, 1, MPI_INT, 0, node);
-    PMPI_Comm_free(&node);
-  }
-  const int place[] = {leader, static_cast<int>(numa_domain())};
+  const int place[] = {leader ? *leader : -1, static_cast<int>(numa_domain())};
   std::vector<int> places(2 * static_cast<std::size_t>(dup.size));
-  PMPI_Allgather(place, 2, MPI_INT, places.data(), 2, MPI_INT, dup.comm);
+  int code = PMPI_Allgather(place, 2, MPI_INT, places.data(), 2, MPI_INT, dup.comm);
   std::vector<char> names(static_cast<std::size_t>(dup.size) * sizeof name);
-  PMPI_Allgather(name, sizeof name, MPI_CHAR, names.data(), sizeof name, MPI_CHAR, dup.comm);
+  if (code == MPI_SUCCESS) code = PMPI_Allgather(name, sizeof name, MPI_CHAR, names.data(), sizeof name, MPI_CHAR, dup.comm);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Allgather", code);
+  if (!leader) return leader.error();
   std::map<int, i64> node_of_leader;
   std::vector<i64> numa;
   bool several = false, all_known = true;
   for (int r = 0; r < dup.size; ++r) {
     int its_leader = places[2 * static_cast<std::size_t>(r)];
+    if (its_leader < 0) return Error{ErrorClass::kOther, "MPI_Comm_split_type failed on rank " + std::to_string(r)};
     numa.push_back(places[2 * static_cast<std::size_t>(r) + 1]);
     several |= numa.back() != numa.front();
     all_known &= numa.back() >= 0;
@@ -104,6 +115,7 @@ void find_topology(Duplicate& dup) {
   const i64 mine = nodes[static_cast<std::size_t>(dup.rank)];
   dup.node_size = static_cast<int>(std::count(nodes.begin(), nodes.end(), mine));
   dup.node_rank = static_cast<int>(std::count(nodes.begin(), nodes.begin() + dup.rank, mine));
+  return ok_status();
 }
 
 // The program's grid, where the communicator has one: rows of ranks that write neighbouring blocks.
@@ -124,12 +136,18 @@ Result<DuplicateRef> duplicate(MPI_Comm user) {
   auto dup = std::make_shared<Duplicate>();
   PMPI_Comm_rank(user, &dup->rank);
   PMPI_Comm_size(user, &dup->size);
-  // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
-  int code = PMPI_Comm_split(user, 0, dup->rank, &dup->comm);
+  Result<int> leader = 0;
+  int code = MPI_SUCCESS;
+  {
+    const ErrorsReturned returned(user);
+    if (dup->size > 1) leader = find_leader(user, dup->rank);
+    // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
+    code = PMPI_Comm_split(user, 0, dup->rank, &dup->comm);
+  }
   if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split", code);
   PMPI_Comm_set_errhandler(dup->comm, abi_numbers().errors_return);
   divide_tags(*dup);
-  find_topology(*dup);
+  MERCUTIO_TRY(find_topology(*dup, leader));
   find_grid(*dup, user);
   PMPI_Comm_set_attr(user, keyval, new DuplicateRef(dup));
   return dup;

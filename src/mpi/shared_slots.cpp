@@ -188,7 +188,17 @@ Result<std::unique_ptr<SharedSlots>> make_memory_slots(MPI_Comm comm) {
   return std::unique_ptr<SharedSlots>(std::make_unique<MemorySlots>(comm, std::move(memory)));
 }
 
+// Whether the MPI can have one more communicator, which a window costs: some MPIs end the job where a window finds none.
+bool window_possible(MPI_Comm comm) {
+  MPI_Comm trial = MPI_COMM_NULL;
+  int mine = PMPI_Comm_dup(comm, &trial) == MPI_SUCCESS, all = 0;
+  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
+  if (mine) PMPI_Comm_free(&trial);
+  return all != 0;
+}
+
 Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
+  if (!window_possible(comm)) return Error{ErrorClass::kUnsupportedOperation, "no communicator for the RMA window of the shared file pointer"};
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   void* base = nullptr;

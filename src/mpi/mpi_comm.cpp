@@ -12,6 +12,7 @@
 #include "base/yielding.h"
 #include "mpi/abi_numbers.h"
 #include "mpi/calls.h"
+#include "mpi/info.h"
 #include "mpi/mpi_segment.h"
 #include "mpi/numa.h"
 #include "mpi/shared_slots.h"
@@ -290,6 +291,16 @@ class MpiComm final : public Comm {
   const Topology& topology() const override { return dup_->topology; }
   std::string host() const override { return dup_->host; }
   bool concurrent() const override { return concurrent_; }
+  // The duplicate has what the World Model or the session has: what the program asserted of its own communicator isn't inherited.
+  std::string memory_kinds() const override {
+    MPI_Info info = MPI_INFO_NULL;
+    if (PMPI_Comm_get_info(dup_->comm, &info) != MPI_SUCCESS) return "";
+    std::string kinds;
+    for (auto& [key, value] : items_of(info))
+      if (key == "mpi_memory_alloc_kinds") kinds = value;
+    PMPI_Info_free(&info);
+    return kinds;
+  }
   MPI_Comm handle() const { return dup_->comm; }
 
   Result<std::unique_ptr<Message>> send(i64 to, i64 tag, ConstBytes data) override {

@@ -8,8 +8,8 @@ namespace mercutio {
 Slot WindowStation::slot(i64 window) const {
   const i64 place = station_.place * plan_->depth + window % plan_->depth;
   std::byte* area = arena_->area(station_.host);
-  std::byte* marks = area + kCounterBytes + place * plan_->buffer_bytes;
-  std::byte* data = marks + (arena_->area_bytes() - kCounterBytes) / 2;
+  std::byte* marks = area + kAreaCounterBytes + place * plan_->buffer_bytes;
+  std::byte* data = marks + (arena_->area_bytes() - kAreaCounterBytes) / 2;
   return Slot{data, marks, std::atomic_ref<i64>(reinterpret_cast<i64*>(area)[place * kCounterPitch])};
 }
 

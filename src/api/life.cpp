@@ -78,7 +78,6 @@ using namespace mercutio;
 MERCUTIO_MPI_FUNCTION(int, File_open, (MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_File* file)) {
   hook_finalize();
   begin_trace(/*in_init=*/false);
-  prepare_decoding();
   *file = MPI_FILE_NULL;
   OpenCall call = open_call(file_name, amode, info);
   if (process().trace.on()) call.members = members_of(comm);

@@ -59,6 +59,7 @@ class Comm {
   virtual const Topology& topology() const = 0;
   virtual std::string host() const = 0;
   virtual bool concurrent() const = 0;
+  virtual std::string memory_kinds() const { return ""; }   // that messages may lie in (model/memory_kinds.h), if anybody says so
   virtual Result<std::unique_ptr<SharedCounter>> make_shared_counter() = 0;   // collective
   virtual Segment* segment() = 0;     // this node's; null, on all ranks: some node has none, or nodes have a rank each
   virtual void idle(i64 spins) = 0;   // called when nothing moved for the `spins`-th time in a row: yields, then sleeps

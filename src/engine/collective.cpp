@@ -341,6 +341,7 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
   }
   if (reads(access)) MERCUTIO_CO_TRY(co_await learn_size(file, channel, agreed));
   if (agreed.plan->exchange != ExchangeKind::kMessages) {
+    MERCUTIO_CO_TRY(verify_room(*agreed.plan, channel.turn->arena().room_bytes()));   // the same on all ranks
     co_return co_await run_by_shared_memory(file, channel, access, agreed);
   }
   co_return co_await run_by_messages(file, channel, *views, access, agreed);

@@ -5,26 +5,18 @@
 #include "base/assert.h"
 
 namespace mercutio {
-namespace {
-
-constexpr i64 kPageBytes = 4096;
-i64 whole_pages(i64 bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
-
-}  // namespace
-
-NodeArena::NodeArena(Comm& comm) : segment_(*comm.segment()), all_ranks_(comm.size()) {
+NodeArena::NodeArena(Comm& comm)
+    : segment_(*comm.segment()), room_bytes_(window_room(comm.topology())), all_ranks_(comm.size()) {
   const std::vector<i64>& nodes = comm.topology().node_of_rank;
   for (i64 rank = 0; rank < all_ranks_; ++rank) {
     if (rank == comm.rank()) me_ = count();
     if (nodes[static_cast<size_t>(rank)] == nodes[static_cast<size_t>(comm.rank())]) members_.push_back(rank);
   }
-  const i64 control_bytes = whole_pages(count() * static_cast<i64>(sizeof(Control)));
-  const i64 station_bytes = whole_pages(all_ranks_ * static_cast<i64>(sizeof(Words)));
-  const i64 passed_bytes = whole_pages(2 * all_ranks_ * count() * static_cast<i64>(sizeof(i64)));
-  stations_ = reinterpret_cast<Words*>(segment_.data() + control_bytes);
-  passed_ = reinterpret_cast<i64*>(segment_.data() + control_bytes + station_bytes);
-  areas_ = segment_.data() + control_bytes + station_bytes + passed_bytes;
-  area_bytes_ = (segment_.bytes() - (areas_ - segment_.data())) / count() / kPageBytes * kPageBytes;
+  const NodeLayout layout = node_layout(comm.topology(), count());
+  stations_ = reinterpret_cast<Words*>(segment_.data() + layout.domains_at);
+  passed_ = reinterpret_cast<i64*>(segment_.data() + layout.passed_at);
+  areas_ = segment_.data() + layout.areas_at;
+  area_bytes_ = layout.area_bytes;
   MERCUTIO_ASSERT(area_bytes_ > 0);
   bases_.assign(static_cast<size_t>(all_ranks_), 0);
 }
@@ -32,7 +24,10 @@ NodeArena::NodeArena(Comm& comm) : segment_(*comm.segment()), all_ranks_(comm.si
 std::shared_ptr<NodeArena> NodeArena::of(Comm& comm) {
   Segment* segment = comm.segment();
   if (!segment) return nullptr;
-  if (!segment->attached) segment->attached = std::shared_ptr<NodeArena>(new NodeArena(comm));
+  if (!segment->attached) {
+    if (window_room(comm.topology()) == 0) return nullptr;
+    segment->attached = std::shared_ptr<NodeArena>(new NodeArena(comm));
+  }
   return std::static_pointer_cast<NodeArena>(segment->attached);
 }
 

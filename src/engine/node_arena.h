@@ -17,6 +17,7 @@
 
 #include "base/assert.h"
 #include "comm/comm.h"
+#include "plan/node_layout.h"
 
 namespace mercutio {
 
@@ -24,7 +25,8 @@ class NodeArena {
  public:
   static constexpr i64 kGatherBytes = 960;   // of one rank, at most
 
-  // The arena of the Comm's segment; null where it has none. The Comm must outlive its use.
+  // The arena of the Comm's segment; null where it has none, or, on all ranks, where the words of a job's ranks leave no room for windows
+  // on some node. The Comm must outlive its use.
   static std::shared_ptr<NodeArena> of(Comm& comm);
 
   std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
@@ -43,6 +45,7 @@ class NodeArena {
   // ---- areas ----
   std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
   i64 area_bytes() const { return area_bytes_; }
+  i64 room_bytes() const { return room_bytes_; }   // for windows, in any area of any node at least
   // Words of each domain's windows on this node (engine/window_station.h). They count windows since the segment was made; an
   // operation counts from base().
   struct Words {
@@ -77,7 +80,10 @@ class NodeArena {
   i64 local(i64 rank) const { return std::lower_bound(members_.begin(), members_.end(), rank) - members_.begin(); }
   Control& control(i64 i) const { return reinterpret_cast<Control*>(segment_.data())[i]; }
 
+  static_assert(sizeof(Control) == kControlBytes && sizeof(Words) == kDomainWordsBytes);
+
   Segment& segment_;
+  const i64 room_bytes_;
   std::vector<i64> members_;
   i64 me_ = 0, all_ranks_;
   Words* stations_;

@@ -12,8 +12,8 @@ Slot WindowStation::slot(i64 window) const {
   MERCUTIO_ASSERT(window >= 0 && window < windows_ && place < kMostStationSlots);
   MERCUTIO_ASSERT((place + 1) * plan_->buffer_bytes <= (arena_->area_bytes() - kCounterBytes) / 2);   // data behind marks
   std::byte* area = arena_->area(station_.host);
-  std::byte* marks = area + kCounterBytes + place * plan_->buffer_bytes;
-  std::byte* data = marks + (arena_->area_bytes() - kCounterBytes) / 2;
+  std::byte* marks = area + kAreaCounterBytes + place * plan_->buffer_bytes;
+  std::byte* data = marks + (arena_->area_bytes() - kAreaCounterBytes) / 2;
   return Slot{data, marks, std::atomic_ref<i64>(reinterpret_cast<i64*>(area)[place * kCounterPitch])};
 }
 

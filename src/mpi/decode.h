@@ -14,9 +14,6 @@ struct DecodedType {
 
 // kType for MPI_DATATYPE_NULL and for types the MPI itself refuses to describe.
 Result<DecodedType> decode(MPI_Datatype type);
-// Makes the communicator that decode_committed() asks with. Open MPI 5 may make none any more once a rank has died while it made
-// another one, so this comes first.
-void prepare_decoding();
 // The same for a type that is to move data: kType if it was not committed.
 Result<TypeSpecRef> decode_committed(MPI_Datatype type);
 struct MemoryType {

@@ -91,19 +91,4 @@ bool Failures::found(MPI_Comm comm, int tag, bool may_call) {
   return known();
 }
 
-ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {
-  if (PMPI_Comm_get_errhandler(comm, &before_) != MPI_SUCCESS) before_ = MPI_ERRHANDLER_NULL;
-  if (before_ != MPI_ERRHANDLER_NULL) PMPI_Comm_set_errhandler(comm, abi_numbers().errors_return);
-}
-
-ErrorsReturned::~ErrorsReturned() {
-  if (before_ == MPI_ERRHANDLER_NULL) return;
-  PMPI_Comm_set_errhandler(comm_, before_);
-  const AbiNumbers& numbers = abi_numbers();
-  const bool predefined =
-      before_ == MPI_ERRORS_ARE_FATAL || before_ == numbers.errors_return || before_ == numbers.errors_abort;
-  static auto* const free_it = real_function<int(MPI_Errhandler*)>("PMPI_Errhandler_free");
-  if (!predefined && free_it) free_it(&before_);
-}
-
 }  // namespace mercutio

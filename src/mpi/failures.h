@@ -35,17 +35,4 @@ class Failures {
   std::atomic<i64> next_look_ns_{0};
 };
 
-// While it lives errors of calls on the program's communicator are returned: they are those of the file's.
-class ErrorsReturned {
- public:
-  explicit ErrorsReturned(MPI_Comm comm);
-  ErrorsReturned(const ErrorsReturned&) = delete;
-  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
-  ~ErrorsReturned();
-
- private:
-  MPI_Comm comm_;
-  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
-};
-
 }  // namespace mercutio

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "mpi/abi_numbers.h"
+#include "mpi/calls.h"
 #include "mpi/environment.h"
 #include "mpi/failures.h"
 #include "mpi/node_memory.h"
@@ -23,31 +24,24 @@ namespace {
 constexpr i64 kSlots = 4096;
 constexpr i64 kBytes = kSlots * static_cast<i64>(sizeof(i64));
 
-// Which slots are taken. Files of one communicator are opened and closed in the same order on all its ranks, so that each
-// rank finds the same free slot by itself. Slots are tried in turn; one that was used before is set back to 0 first.
+// The slots that files have; one that was used before is set back to 0 first.
 class SlotOrder {
  public:
   template <class Clear>
   Result<i64> take(MPI_Comm comm, Clear clear) {
-    i64 slot = next_ % kSlots;
-    for (i64 tried = 0; taken_[static_cast<std::size_t>(slot)]; slot = (slot + 1) % kSlots)
-      if (++tried == kSlots) return Error{ErrorClass::kNoMem, "more files are open on one communicator than there are shared file pointers"};
-    bool is_new = next_ < kSlots && slot == next_;
-    next_ = next_ < kSlots ? next_ + 1 : kSlots + slot + 1;
-    taken_[static_cast<std::size_t>(slot)] = true;
-    if (is_new) return slot;
+    MERCUTIO_LET(const Slots::Slot slot, slots_.take([comm](i64 mine) { return range_over(comm, mine); }));
+    if (slot.is_new) return slot.number;
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
-    Status cleared = rank == 0 ? clear(slot) : ok_status();
+    Status cleared = rank == 0 ? clear(slot.number) : ok_status();
     PMPI_Barrier(comm);
     if (!cleared) return std::move(cleared).error();
-    return slot;
+    return slot.number;
   }
-  void give_back(i64 slot) { taken_[static_cast<std::size_t>(slot)] = false; }
+  void give_back(i64 slot) { slots_.give_back(slot); }
 
  private:
-  i64 next_ = 0;
-  std::vector<bool> taken_ = std::vector<bool>(static_cast<std::size_t>(kSlots), false);
+  Slots slots_{kSlots};
 };
 
 class MemorySlots final : public SharedSlots {
@@ -204,7 +198,17 @@ Result<std::unique_ptr<SharedSlots>> make_memory_slots(MPI_Comm comm) {
   return std::unique_ptr<SharedSlots>(std::make_unique<MemorySlots>(comm, std::move(memory)));
 }
 
+// Whether the MPI can have one more communicator, which a window costs: some MPIs end the job where a window finds none.
+bool window_possible(MPI_Comm comm) {
+  MPI_Comm trial = MPI_COMM_NULL;
+  int mine = PMPI_Comm_dup(comm, &trial) == MPI_SUCCESS, all = 0;
+  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
+  if (mine) PMPI_Comm_free(&trial);
+  return all != 0;
+}
+
 Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
+  if (!window_possible(comm)) return Error{ErrorClass::kUnsupportedOperation, "no communicator for the RMA window of the shared file pointer"};
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   void* base = nullptr;

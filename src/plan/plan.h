@@ -77,6 +77,7 @@ struct Plan {
   // Rounds: a window of buffer_bytes at a time; `depth` windows in flight.
   i64 buffer_bytes = 0;
   i64 depth = 1;
+  i64 places = 1;                 // through the memory of nodes: the most domains whose windows one rank keeps
   i64 rounds = 0;                 // of the aggregator that has the most
   // At most `throttle` windows at the storage at a time, of all aggregators whose numbers are equal modulo `rings`; 0: any.
   i64 throttle = 0;
@@ -121,6 +122,8 @@ std::vector<i64> usual_aggregators(const Hints& hints, const Topology& topology,
 
 // Whether `plan` may carry out `pattern`: every byte in exactly one domain, ranks that exist, sizes within bounds.
 Status verify(const Plan& plan, const Pattern& pattern);
+// Whether the windows that a rank keeps fit into what it has for them in the memory of its node (plan/node_layout.h). O(1).
+Status verify_room(const Plan& plan, i64 room_bytes);
 
 // A page for people: every field with its reason. Prints what is there and decides nothing.
 std::string explain(const Plan& plan, const Pattern& pattern);

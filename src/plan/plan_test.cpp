@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "model/machine_file.h"
+#include "plan/node_layout.h"
 #include "plan/plan_cache.h"
 #include "plan/order.h"
+#include "plan/stations.h"
 
 namespace mercutio {
 namespace {
@@ -131,6 +134,45 @@ TEST(Plan, VerifyFindsABrokenPlan) {
   bad = good;
   bad.rounds = 0;
   EXPECT_FALSE(verify(bad, p).ok());
+}
+
+// Of a job so large that the words of its ranks take much of what a node's ranks share.
+TEST(Plan, WindowsFitIntoTheMemoryOfTheNodes) {
+  i64 through_memory = 0;
+  for (i64 ranks : {1000, 86000, 90000, 135000, 260000, 300000, 1000000}) {
+    for (i64 per_node : {2, 4, 128}) {
+      const i64 nodes = ranks / per_node;
+      const Machine machine =
+          parse_machine("nodes " + std::to_string(nodes) + "\nranks_per_node " + std::to_string(per_node) + "\n").value();
+      Pattern p;
+      p.direction = Direction::kWrite;
+      p.ranks = p.participants = nodes * per_node;
+      p.bytes = p.end = i64{1} << 40;
+      p.disjoint = false;
+      for (const char* exchange : {"auto", "two_layer"}) {
+        for (i64 depth : {0, 64}) {
+          SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(per_node) + " a node, depth " + std::to_string(depth));
+          Hints hints;
+          hints.romio_cb_write = Toggle::kEnable;
+          hints.cb_nodes = 16;
+          hints.mercutio_exchange = exchange;
+          hints.mercutio_depth = depth;
+          const Plan plan = make_plan(p, hints, machine.topology, {});
+          ASSERT_TRUE(verify(plan, p).ok());
+          ASSERT_TRUE(plan.exchanges());
+          if (plan.exchange == ExchangeKind::kMessages) continue;
+          ++through_memory;
+          EXPECT_EQ(plan.places, most_places(plan.aggregators, machine.topology));
+          EXPECT_LE(kAreaCounterBytes + 2 * plan.depth * plan.places * plan.buffer_bytes,
+                    node_layout(machine.topology, per_node).area_bytes);
+          Plan bad = plan;
+          bad.buffer_bytes = machine.topology.segment_bytes;
+          EXPECT_FALSE(verify_room(bad, window_room(machine.topology)).ok());
+        }
+      }
+    }
+  }
+  EXPECT_GT(through_memory, 30);
 }
 
 // Every byte of every rank's range lies in exactly one window of exactly one aggregator that serves it, windows go up, and

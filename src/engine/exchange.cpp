@@ -1,8 +1,10 @@
 #include "engine/exchange.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
+#include "base/attempt.h"
 #include "engine/window_io.h"
 
 namespace mercutio {
@@ -43,19 +45,28 @@ std::byte* Exchange::contiguous_chunk(const Lane& lane, i64 bytes) const {
   return last - first == bytes - 1 ? reinterpret_cast<std::byte*>(lane.origin + first) : nullptr;
 }
 
+// The first lane of a side, on which others may depend, has one in any case; the others wait where memory is short.
+bool Exchange::take_slot(Lane& lane) {
+  if (!lane.slot && !free_slots_.empty()) {
+    lane.slot = std::move(free_slots_.back());
+    free_slots_.pop_back();
+  }
+  if (!lane.slot) lane.slot = ScratchBuffer::try_make(plan_.chunk_bytes);
+  const bool first = (!rank_lanes_.empty() && &lane == &rank_lanes_.front()) || (!window_lanes_.empty() && &lane == &window_lanes_.front());
+  if (!lane.slot && first) lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
+  return lane.slot != nullptr;
+}
+
 bool Exchange::start_chunk(Lane& lane, bool sending) {
   lane.in_flight_bytes = std::min(plan_.chunk_bytes, lane.end - lane.position);
-  lane.in_flight = contiguous_chunk(lane, lane.in_flight_bytes);
+  lane.in_flight = lane.cursor ? contiguous_chunk(lane, lane.in_flight_bytes) : nullptr;
   if (!lane.in_flight) {
-    if (!lane.slot && !free_slots_.empty()) {
-      lane.slot = std::move(free_slots_.back());
-      free_slots_.pop_back();
-    }
-    if (!lane.slot) lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
+    if (!take_slot(lane)) return false;
     lane.in_flight = lane.slot->data.get();
-    lane.cursor->seek(lane.position - lane.shift);
+    if (lane.cursor) lane.cursor->seek(lane.position - lane.shift);
     const PhaseScope phase(channel_.counters, Phase::kCopy);
-    if (sending) pack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
+    if (sending && lane.cursor) pack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
+    if (sending && !lane.cursor) std::memset(lane.in_flight, 0, static_cast<size_t>(lane.in_flight_bytes));
     channel_.copied(lane.in_flight_bytes);   // here or when it has arrived
   }
   const Bytes data(lane.in_flight, static_cast<size_t>(lane.in_flight_bytes));
@@ -80,12 +91,12 @@ bool Exchange::advance_lane(Lane& lane, bool sending, bool in_window) {
     if (!*done) return false;
     lane.message.reset();
     const i64 next = lane.position + lane.in_flight_bytes;
-    if (!sending && lane.slot && lane.in_flight == lane.slot->data.get()) {
+    if (!sending && lane.cursor && lane.slot && lane.in_flight == lane.slot->data.get()) {
       lane.cursor->seek(lane.position - lane.shift);
       const PhaseScope phase(channel_.counters, Phase::kCopy);
       unpack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
     }
-    if (!sending && in_window) mark(*current_, lane, lane.position, next);
+    if (!sending && in_window && lane.cursor) mark(*current_, lane, lane.position, next);
     lane.position = next;
     if (lane.position == lane.end) return true;
   }
@@ -207,6 +218,17 @@ void Exchange::read(Window& window) {
   }
 }
 
+void Exchange::read_guarded(Window& window) {
+  const Status begun = attempt([&] {
+    read(window);
+    return ok_status();
+  });
+  if (begun) return;
+  window.at_storage = false;
+  fail_storage(begun.error());
+  std::memset(window.data->data.get(), 0, static_cast<size_t>(window.range.bytes()));
+}
+
 void Exchange::land_transfers() {
   while (auto landed = flights_.land()) {
     const i64 moved = landed->moved ? *landed->moved : 0;
@@ -229,7 +251,7 @@ void Exchange::land_transfers() {
 void Exchange::move_own_part() {
   const PhaseScope phase(channel_.counters, Phase::kCopy);
   for (const Part& part : current_->parts) {
-    if (part.rank != me_) continue;
+    if (part.rank != me_ || !current_->data) continue;
     channel_.copied(part.end - part.begin);
     Lane lane;
     lane.cursor = peers_[static_cast<size_t>(me_)].cursor_in(current_->data->data.get(), current_->range.begin, part.begin, part.end);
@@ -252,7 +274,7 @@ Exchange::Window& Exchange::open_window() {
       largest = std::max(largest, plan_.window(domain_, round).bytes());
     }
     free_windows_.push_back(std::make_unique<Window>());
-    free_windows_.back()->data = std::make_unique<ScratchBuffer>(largest);
+    free_windows_.back()->data = ScratchBuffer::try_make(largest);
   }
   windows_.push_back(std::move(free_windows_.back()));
   free_windows_.pop_back();
@@ -260,8 +282,21 @@ Exchange::Window& Exchange::open_window() {
   window.round = next_round_++;
   window.range = plan_.window(domain_, window.round);
   window.full = window.at_storage = false;
+  if (!window.data) fail_storage(Error{ErrorClass::kNoMem, "out of memory", ENOMEM});
   find_parts(window);
   return window;
+}
+
+// Without memory to note what is written into it a window is one without memory.
+void Exchange::cover(Window& window) {
+  const Status covered = attempt([&] {
+    const SparesReserve spares;
+    window.coverage.reset(window.range.bytes());
+    return ok_status();
+  });
+  if (covered) return;
+  fail_storage(covered.error());
+  window.data.reset();
 }
 
 // Makes the next window the current one, if it is ready.
@@ -271,11 +306,11 @@ bool Exchange::take_window() {
   if (writing_) {
     if (!more(plan_.depth)) return false;
     current_ = &open_window();
-    if (!current_->parts.empty()) current_->coverage.reset(current_->range.bytes());
+    if (!current_->parts.empty()) cover(*current_);
   } else {
     while (more(windows_.empty() || !flights_.beside() ? 1 : plan_.depth) && throttle_->may_start(next_round_)) {
       Window& window = open_window();
-      if (!window.parts.empty()) read(window);
+      if (!window.parts.empty() && window.data) read_guarded(window);
       if (!window.at_storage) throttle_->finished(window.round);
     }
     land_transfers();
@@ -288,7 +323,7 @@ bool Exchange::take_window() {
 }
 
 void Exchange::open_window_lanes() {
-  std::byte* data = current_->data->data.get();
+  std::byte* data = current_->data ? current_->data->data.get() : nullptr;
   const i64 begin = current_->range.begin;
   while (next_part_ < current_->parts.size() && static_cast<i64>(window_lanes_.size()) < plan_.lanes) {
     const Part& part = current_->parts[next_part_++];
@@ -298,15 +333,17 @@ void Exchange::open_window_lanes() {
     lane.peer = part.rank;
     lane.position = part.begin;
     lane.end = part.end;
-    lane.type = access.filetype.get();
-    lane.origin = access.displacement + reinterpret_cast<i64>(data) - begin;
-    lane.cursor = access.cursor_in(data, begin, part.begin, part.end);
+    if (data) {
+      lane.type = access.filetype.get();
+      lane.origin = access.displacement + reinterpret_cast<i64>(data) - begin;
+      lane.cursor = access.cursor_in(data, begin, part.begin, part.end);
+    }
     window_lanes_.push_back(std::move(lane));
   }
 }
 
 void Exchange::write(Window& window) {
-  if (window.parts.empty() || !storage_status_.ok()) return;
+  if (window.parts.empty() || !window.data || !storage_status_.ok()) return;
   const i64 first = window.coverage.next_covered(0), last = window.coverage.next_hole(first);
   std::byte* data = window.data->data.get();
   if (window.coverage.next_covered(last) == window.coverage.size()) {   // one run
@@ -325,7 +362,14 @@ void Exchange::write_full() {
     if (!window->full) continue;
     if (!throttle_->may_start(window->round)) return;
     window->full = false;
-    write(*window);
+    const Status written = attempt([&] {
+      write(*window);
+      return ok_status();
+    });
+    if (!written) {
+      window->at_storage = false;
+      fail_storage(written.error());
+    }
     if (!window->at_storage) throttle_->finished(window->round);
   }
 }

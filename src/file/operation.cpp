@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "base/attempt.h"
 #include "engine/messages.h"
 #include "file/wire.h"
 
@@ -113,7 +114,8 @@ Result<i64> perform_alone(Operation& operation) {
 Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
   if (!operation->collective) co_return perform_alone(*operation);
   // Another rank may move this one's bytes now, if there is one.
-  Status settled = operation->engine.comm->size() > 1 ? operation->engine.storage->settle() : ok_status();
+  Status settled = ok_status();
+  if (operation->engine.comm->size() > 1) settled = attempt([&] { return operation->engine.storage->settle(); });
   if (operation->entry) operation->entry = std::move(settled);
   if (operation->ordered) {
     operation->counters.clock.enter(Phase::kArrive);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/attempt.h"
 #include "file/elements.h"
 #include "file/operation.h"
 
@@ -134,7 +135,7 @@ Result<i64> move_alone(Operation& operation) {
 Task<Result<i64>> perform_atomically(std::shared_ptr<Operation> operation) {
   Status entered = co_await agree(operation->channel, operation->entry);
   if (!entered) co_return entered.error();
-  Result<i64> moved = move_alone(*operation);
+  Result<i64> moved = attempt([&] { return move_alone(*operation); });
   Status mine = ok_status();
   if (!moved) mine = moved.error();
   Status all = co_await agree(operation->channel, std::move(mine));
@@ -147,7 +148,7 @@ Task<Result<i64>> perform_together(std::shared_ptr<Operation> operation) {
   Staged staged(*operation);
   CollectiveOptions options;
   options.entry = operation->entry;
-  if (options.entry) options.entry = staged.prepare();
+  if (options.entry) options.entry = attempt([&] { return staged.prepare(); });
   i64 rounds = options.entry ? staged.chunks() : 0;
   Status counted = co_await all_reduce(operation->channel, std::span<i64>(&rounds, 1), Reduce::kMax);
   if (!counted) co_return counted.error();
@@ -156,14 +157,14 @@ Task<Result<i64>> perform_together(std::shared_ptr<Operation> operation) {
     access.direction = operation->direction;
     access.view = operation->view->view;
     if (options.entry) {
-      Result<Access> next = staged.next();
+      Result<Access> next = attempt([&] { return staged.next(); });
       if (next) access = *next;
       if (!next) options.entry = next.error();
     }
     auto moving = collective(operation->engine, operation->channel, operation->view->peers, access, options);
     Result<i64> moved = co_await moving;
     if (!moved) co_return moved.error();
-    options.entry = staged.finish(*moved);
+    options.entry = attempt([&] { return staged.finish(*moved); });
   }
   Status all = co_await agree(operation->channel, options.entry);
   if (!all) co_return all.error();

@@ -49,7 +49,8 @@ COROUTINE = re.compile(r"\bco_(await|return|yield)\b")
 # A thread that the library starts other than by start_thread, which says so where none can be had.
 THREAD = re.compile(r"\bstd::j?thread\s*[({](?!\s*[)}])|\bstd::j?thread\s+\w+\s*[({]|\bpthread_create\s*\(|\bstd::async\b")
 THREAD_ALLOWED = ("src/base/threads.cpp", "src/comm/in_process.cpp")   # the second plays ranks, in tests and tools
-GUARDS = {"guarded", "guarded_or", "attempt", "attempt_or"}
+GUARDS = {"guarded", "guarded_or", "with_file", "run_on_file"}   # api/call.h
+PLAIN_GUARDS = {"attempt", "attempt_or"}                          # base/attempt.h, where MPI's handlers play no part
 DEFINITION = re.compile(r"\b(\w+)\s*\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)\s*(?:noexcept\s*)?\{")
 # With literals blanked: extern "C", and the macros that stand for it.
 C_FUNCTION = re.compile(r'(?:extern " "|MERCUTIO_MPI_FUNCTION\s*\(|MERCUTIO_EXPORT)(?=[^;{}]*\{)')
@@ -174,14 +175,15 @@ class Tidy:
 
     def check_guards(self, path, code):
         """A C function calls a guard, or a function of its file that does."""
-        if not str(path.relative_to(ROOT)).startswith(("src/api/", "src/omp/", "src/remote/")) or path.suffix != ".cpp":
+        name = str(path.relative_to(ROOT))
+        if not name.startswith(("src/api/", "src/omp/", "src/remote/")) or path.suffix != ".cpp":
             return
         bodies = []
         for match in DEFINITION.finditer(code):
             end = close_of(code, match.end() - 1, "{}")
             if match.group(1) not in CONTROL:
                 bodies.append((match.group(1), set(re.findall(r"\b(\w+)\s*(?:<[\w:*, ]+>\s*)?\(", code[match.end():end]))))
-        guards = GUARDS | {"with_file", "run_on_file"}   # api/call.h
+        guards = GUARDS if name.startswith("src/api/") else GUARDS | PLAIN_GUARDS
         guards |= {name for name, calls in bodies if calls & guards}
         guards |= {name for name, calls in bodies if calls & guards}
         for match in C_FUNCTION.finditer(code):

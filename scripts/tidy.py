@@ -47,7 +47,8 @@ LIBRARY_WORDS_ALLOWED = {
 }
 COROUTINE = re.compile(r"\bco_(await|return|yield)\b")
 # A thread that the library starts other than by start_thread, which says so where none can be had.
-THREAD = re.compile(r"\bstd::j?thread\s*[({](?!\s*[)}])|\bstd::j?thread\s+\w+\s*[({]|\bpthread_create\s*\(|\bstd::async\b")
+THREAD = re.compile(r"\bstd::j?thread\s*[({](?!\s*[)}])|\bstd::j?thread\s+\w+\s*[({]|"
+                    r"\bpthread_create\s*\(|\bstd::async\b")
 THREAD_ALLOWED = ("src/base/threads.cpp", "src/comm/in_process.cpp")   # the second plays ranks, in tests and tools
 GUARDS = {"guarded", "guarded_or", "with_file", "run_on_file"}   # api/call.h
 PLAIN_GUARDS = {"attempt", "attempt_or"}                          # base/attempt.h, where MPI's handlers play no part
@@ -178,11 +179,11 @@ class Tidy:
         name = str(path.relative_to(ROOT))
         if not name.startswith(("src/api/", "src/omp/", "src/remote/")) or path.suffix != ".cpp":
             return
-        bodies = []
-        for match in DEFINITION.finditer(code):
-            end = close_of(code, match.end() - 1, "{}")
-            if match.group(1) not in CONTROL:
-                bodies.append((match.group(1), set(re.findall(r"\b(\w+)\s*(?:<[\w:*, ]+>\s*)?\(", code[match.end():end]))))
+        def calls_from(opening):
+            return set(re.findall(r"\b(\w+)\s*(?:<[\w:*, ]+>\s*)?\(", code[opening:close_of(code, opening, "{}") + 1]))
+
+        bodies = [(match.group(1), calls_from(match.end() - 1)) for match in DEFINITION.finditer(code)
+                  if match.group(1) not in CONTROL]
         guards = GUARDS if name.startswith("src/api/") else GUARDS | PLAIN_GUARDS
         guards |= {name for name, calls in bodies if calls & guards}
         guards |= {name for name, calls in bodies if calls & guards}
@@ -191,9 +192,9 @@ class Tidy:
             head = code[match.start():opening]
             if head.count("(") == 0 or "using namespace" in head:
                 continue
-            calls = set(re.findall(r"\b(\w+)\s*(?:<[\w:*, ]+>\s*)?\(", code[opening:close_of(code, opening, "{}") + 1]))
-            if not calls & guards:
-                self.add(path, code.count("\n", 0, opening) + 1, "a C function without a guard (api/call.h, base/attempt.h)")
+            if not calls_from(opening) & guards:
+                line = code.count("\n", 0, opening) + 1
+                self.add(path, line, "a C function without a guard (api/call.h, base/attempt.h)")
 
     def check_sizes(self, path, text, code):
         if path.suffix not in (".h", ".cpp", ".c"):

@@ -216,7 +216,8 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     }
     MPI_Request mine = pending->request;
     auto started = attempt([&] {
-      return handle.file->start(make_call(row, offset, buffer), [pending](const Result<i64>& moved) { complete_access(pending, moved); });
+      return handle.file->start(make_call(row, offset, buffer),
+                                [pending](const Result<i64>& moved) { complete_access(pending, moved); });
     });
     if (started) {
       pending->access = std::move(*started);

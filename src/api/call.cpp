@@ -5,7 +5,8 @@ namespace mercutio {
 // Without memory for the text: the class, which is a code as well.
 static int code_of(OpenHandle* handle, const char* operation, const Error& error) {
   return attempt_or(mpi_class(error.cls), [&] {
-    const std::string text = handle ? handle->file->describe(operation, error) : std::string(operation) + ": " + error.what;
+    const std::string plain = std::string(operation) + ": " + error.what;
+    const std::string text = handle ? handle->file->describe(operation, error) : plain;
     return process().codes.code_for(error.cls, text);
   });
 }

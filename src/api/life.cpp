@@ -112,7 +112,8 @@ int close(MPI_File* file) {
 
 int remove(const char* file_name, MPI_Info info) {
   const std::string name = file_name ? file_name : "";
-  const Status deleted = name.empty() ? Status(Error{ErrorClass::kBadFile, "the file name is empty"}) : delete_file(name, items_of(info));
+  Status deleted = Error{ErrorClass::kBadFile, "the file name is empty"};
+  if (!name.empty()) deleted = delete_file(name, items_of(info));
   if (deleted) return MPI_SUCCESS;
   Error named = deleted.error();
   named.what = "file '" + name + "': " + named.what;

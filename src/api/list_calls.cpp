@@ -82,13 +82,14 @@ MERCUTIO_MPI_FUNCTION(int, Testall, (int count, MPI_Request requests[], int* fla
   });
 }
 
-#define SOME(name)                                                                                                      \
-  MERCUTIO_MPI_FUNCTION(int, name, (int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[])) { \
-    static auto* const real = real_function<int(int, MPI_Request*, int*, int*, MPI_Status*)>("PMPI_" #name);            \
-    return guarded(nullptr, "MPI_" #name, [&] {                                                                         \
-      const int result = real(count, requests, done, indices, statuses);                                                \
-      return result == MPI_SUCCESS ? result : with_errors_of_accesses(result, *done, statuses);                         \
-    });                                                                                                                 \
+#define SOME(name)                                                                                                \
+  MERCUTIO_MPI_FUNCTION(int, name, (int count, MPI_Request requests[], int* done, int indices[],                  \
+                                    MPI_Status statuses[])) {                                                     \
+    static auto* const real = real_function<int(int, MPI_Request*, int*, int*, MPI_Status*)>("PMPI_" #name);      \
+    return guarded(nullptr, "MPI_" #name, [&] {                                                                   \
+      const int result = real(count, requests, done, indices, statuses);                                          \
+      return result == MPI_SUCCESS ? result : with_errors_of_accesses(result, *done, statuses);                   \
+    });                                                                                                           \
   }
 
 SOME(Waitsome)

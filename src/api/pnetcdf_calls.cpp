@@ -20,7 +20,17 @@
 namespace mercutio {
 namespace {
 
-enum NetcdfError { kNotRemote = 1, kNoError = 0, kExists = -35, kNoMemory = -61, kNotBuilt = -128, kAccessDenied = -77, kFileError = -204, kNoSuchEntry = -220, kBadName = -223 };
+enum NetcdfError {
+  kNotRemote = 1,   // our own: PnetCDF goes on
+  kNoError = 0,
+  kExists = -35,
+  kNoMemory = -61,
+  kAccessDenied = -77,
+  kNotBuilt = -128,
+  kFileError = -204,
+  kNoSuchEntry = -220,
+  kBadName = -223
+};
 enum NetcdfFormat { kUnknownFormat = -1, kNetcdf4 = 3 };
 constexpr int kNoClobber = 0x4;
 constexpr i64 kSignatureBytes = 8, kFirstUserBlock = 512;

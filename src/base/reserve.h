@@ -1,9 +1,9 @@
 // Reserve: memory kept back for the time when ranks wait for each other.
 //
-// In the middle of a collective call a rank can't leave because memory can't be had: the others wait for its messages. So
-// a rank takes part only if the process holds the whole reserve; a rank that doesn't joins with an Error. From then on an
-// allocation that fails is tried again after a block of the reserve has been given back to the system. Buffers larger than
-// its largest block have ways of their own to do without.
+// In the middle of a collective call a rank can't leave because memory can't be had: the others wait for its messages.
+// So a rank takes part only if the process holds the whole reserve; a rank that doesn't joins with an Error. From then
+// on an allocation that fails is tried again after a block of the reserve has been given back to the system. Buffers
+// larger than its largest block have ways of their own to do without.
 //
 // Costs address space, no memory: the blocks are never written. Nothing on the way of an allocation that succeeds.
 #pragma once

@@ -25,7 +25,7 @@ Result<std::thread> start_thread(std::function<void()> work) {
   });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!started && started.error().sys_errno == EAGAIN) {
-    return Error{ErrorClass::kOther, "no thread can be started: raise 'ulimit -u' or the limit of processes of the batch system", EAGAIN};
+    return Error{ErrorClass::kOther, "no thread can be started: raise 'ulimit -u' or the batch system's limit", EAGAIN};
   }
   return started;
 }

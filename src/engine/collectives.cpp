@@ -48,7 +48,8 @@ Status make_room(std::vector<std::byte>& data, i64 bytes) {
   });
 }
 
-Status make_room_for_all(std::span<const i64> sizes, std::vector<std::byte>& together, std::vector<std::vector<std::byte>>& each) {
+Status make_room_for_all(std::span<const i64> sizes, std::vector<std::byte>& together,
+                         std::vector<std::vector<std::byte>>& each) {
   i64 total = 0;
   for (size_t rank = 0; rank < sizes.size(); ++rank) {
     if (__builtin_add_overflow(total, sizes[rank], &total)) total = INT64_MAX;

@@ -52,8 +52,8 @@ bool Exchange::take_slot(Lane& lane) {
     free_slots_.pop_back();
   }
   if (!lane.slot) lane.slot = ScratchBuffer::try_make(plan_.chunk_bytes);
-  const bool first = (!rank_lanes_.empty() && &lane == &rank_lanes_.front()) || (!window_lanes_.empty() && &lane == &window_lanes_.front());
-  if (!lane.slot && first) lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
+  const auto is_first = [&lane](const std::vector<Lane>& side) { return !side.empty() && &lane == &side.front(); };
+  if (!lane.slot && (is_first(rank_lanes_) || is_first(window_lanes_))) lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
   return lane.slot != nullptr;
 }
 

@@ -57,7 +57,7 @@ class Exchange {
     i64 peer = 0;           // rank at the other end
     i64 position = 0;       // stream position of the next byte to move
     i64 end = 0;
-    std::optional<Cursor> cursor;   // yields addresses: in the user's buffer or in the window; none: the window has no memory
+    std::optional<Cursor> cursor;   // yields addresses: in the user's buffer or in the window; none: that has no memory
     const FlatType* type = nullptr;   // what the cursor walks
     i64 origin = 0, shift = 0;        // address of stream byte p: origin + type->offset_of(p - shift)
     std::byte* in_flight = nullptr;

@@ -24,7 +24,9 @@ void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) 
   const AbsorbLook buffer(*file_);
   const WaitWatch::Look look = watch_.before(/*closely=*/true);
   const std::span<const IoPiece> pieces(&piece, 1);
-  flight.moved = attempt([&] { return direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces); });
+  flight.moved = attempt([&] {
+    return direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
+  });
   flight.absorbed = buffer.absorbed();
   guard.reset();
   const bool waited = watch_.after(look);

@@ -115,7 +115,8 @@ void OwnStation::write_slot(i64 number) {
       const i64 unit = station_.unit_of(window);
       Coverage covered;
       covered.reset(window.bytes());
-      for_each_run(slot.marks, station_.units_of(window), [&](i64 begin, i64 end) { covered.mark(begin * unit, end * unit); });
+      const auto cover = [&](i64 begin, i64 end) { covered.mark(begin * unit, end * unit); };
+      for_each_run(slot.marks, station_.units_of(window), cover);
       return write_window(file, window, slot.data, covered);
     });
   }

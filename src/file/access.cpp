@@ -165,7 +165,8 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   const bool sends = operation->collective && (ordered || sends_messages(operation->hints->values));
   const i64 start_ns = trace_time();
   auto request = attempt([&] {
-    return Result<RequestRef>(context_.progress->start({perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief}));
+    Undertaking started{perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief};
+    return Result<RequestRef>(context_.progress->start(std::move(started)));
   });
   if (!request) in_flight_->leave(tag);   // it was not started
   trace_since(TraceKind::kBlocked, start_ns);

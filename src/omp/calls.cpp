@@ -103,7 +103,8 @@ MERCUTIO_OMP_TRANSFERS(write, Direction::kWrite, const void*)
 MERCUTIO_OMP_TRANSFERS(read, Direction::kRead, void*)
 
 MERCUTIO_EXPORT int omp_file_open_all(int* fd, const char* filename, int flags) {
-  mercutio::Status status = mercutio::attempt([&] { return open_file(runtime_team(), files, OpenCall{fd, filename, flags}); });
+  const OpenCall open{fd, filename, flags};
+  mercutio::Status status = mercutio::attempt([&] { return open_file(runtime_team(), files, open); });
   return status ? OMP_FILE_SUCCESS : failed(std::move(status.error()));
 }
 

@@ -1,6 +1,6 @@
-// Memory that can't be had, on one rank: the n-th allocation of a call fails once, for every n, or allocations fail as soon
-// as the rank has taken so many bytes. After each: nobody hangs (the test's time limit is the watchdog), all ranks report
-// the same, success means the right bytes, and the next call on the same file works.
+// Memory that can't be had, on one rank: the n-th allocation of a call fails once, for every n, or allocations fail as
+// soon as the rank has taken a number of bytes. After each: nobody hangs (the test's time limit is the watchdog), all
+// ranks report the same, success means the right bytes, and the next call on the same file works.
 //
 // operator new of this program keeps the rules of the standard: what fails calls the new-handler and tries again.
 #include <gtest/gtest.h>
@@ -40,7 +40,8 @@ void* take(std::size_t bytes) {
 }
 
 void give(void* at) {
-  if (heap.short_of_memory && at && heap.bytes_left < LONG_MAX / 2) heap.bytes_left += static_cast<long>(malloc_usable_size(at));
+  const bool counts = heap.short_of_memory && at && heap.bytes_left < LONG_MAX / 2;
+  if (counts) heap.bytes_left += static_cast<long>(malloc_usable_size(at));
   std::free(at);
 }
 
@@ -131,8 +132,9 @@ void run_access(const Shape& shape, i64 victim, const Shortage& shortage, Run& o
     EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
     engine_file.forms = &forms;
     const i64 pitch = kBlock * kRanks + (shape.holes ? kBlock : 0);
-    OwnedAccess owned = make_access(shape.direction, make_view(kBlock * comm.rank(), make_resized(0, pitch, make_contiguous(kBlock, byte_type()))), 0,
-                                    kBlock * kBlocks, make_hvector(kBlocks, kBlock, kBlock + 1, byte_type()));
+    const ViewRef view = make_view(kBlock * comm.rank(), make_resized(0, pitch, make_contiguous(kBlock, byte_type())));
+    OwnedAccess owned = make_access(shape.direction, view, 0, kBlock * kBlocks,
+                                    make_hvector(kBlocks, kBlock, kBlock + 1, byte_type()));
     if (shape.direction == Direction::kWrite) {
       fill_memory(mine, owned);
       std::lock_guard lock(mutex);
@@ -141,7 +143,8 @@ void run_access(const Shape& shape, i64 victim, const Shortage& shortage, Run& o
     auto views = make_peer_views();
     const auto access = [&](i64 tag) {
       Channel channel{&comm, tag};
-      if (auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr) channel.turn = std::make_shared<Turn>(arena);
+      const auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr;
+      if (arena) channel.turn = std::make_shared<Turn>(arena);
       auto task = collective(engine_file, channel, views, owned.access, {});
       return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
     };
@@ -215,7 +218,8 @@ TEST_P(MemoryFault, SoManyBytes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, MemoryFault, ::testing::ValuesIn(kShapes), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Shapes, MemoryFault, ::testing::ValuesIn(kShapes),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // ---- the calls of a file ----
 
@@ -253,7 +257,8 @@ Status open_it(Rank& rank, std::unique_ptr<Comm> comm, const std::string& name) 
 
 Status set_view(Rank& rank) {
   const i64 block = 100, ranks = rank.comm.size();
-  return rank.file->set_view(block * rank.comm.rank(), byte_type(), make_resized(0, block * ranks, make_contiguous(block, byte_type())), "native", {}, ok_status());
+  const TypeSpecRef filetype = make_resized(0, block * ranks, make_contiguous(block, byte_type()));
+  return rank.file->set_view(block * rank.comm.rank(), byte_type(), filetype, "native", {}, ok_status());
 }
 
 struct Call {
@@ -277,7 +282,7 @@ const Call kCalls[] = {
     {"read_at_all", [](Rank& rank) { return status_of(rank.file->access(rank.access(Direction::kRead))); }},
     {"set_size", [](Rank& rank) { return rank.file->set_size(100000); }},
     {"sync", [](Rank& rank) { return rank.file->sync(); }},
-    {"set_info", [](Rank& rank) { return rank.file->set_info({{"cb_buffer_size", "4096"}, {"no_such_hint_at_all_in_any_mpi", "1"}}); }},
+    {"set_info", [](Rank& rank) { return rank.file->set_info({{"cb_buffer_size", "4096"}, {"no_such_hint", "1"}}); }},
     {"set_atomicity", [](Rank& rank) { return rank.file->set_atomicity(true); }},
 };
 
@@ -338,7 +343,8 @@ long run_call(const Call& call, i64 victim, const Shortage& shortage) {
       results[r] = make_call(i == victim, shortage, failures, [&] { return call.run(rank); });
       std::fill(rank.buffer.begin(), rank.buffer.end(), std::byte{0});
       EXPECT_TRUE(kCalls[4].run(rank).ok());
-      EXPECT_EQ(std::count(rank.buffer.begin(), rank.buffer.end(), static_cast<std::byte>(i + 1)), std::ssize(rank.buffer));
+      const auto right = std::count(rank.buffer.begin(), rank.buffer.end(), static_cast<std::byte>(i + 1));
+      EXPECT_EQ(right, std::ssize(rank.buffer));
       EXPECT_TRUE(rank.file->close().ok());
       rank.file.reset();
     });
@@ -372,7 +378,8 @@ TEST_P(FileMemoryFault, Sweep) {
   sweep([](i64 victim, const Shortage& shortage) { return run_call(GetParam(), victim, shortage); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls, FileMemoryFault, ::testing::ValuesIn(kCalls), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Calls, FileMemoryFault, ::testing::ValuesIn(kCalls),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace mercutio

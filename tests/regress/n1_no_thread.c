@@ -1,5 +1,5 @@
-// N1: where no thread can be had (a limit of processes), started accesses are moved all the same, and nothing ends the program.
-// Calls of pthread_create from the library under test fail; those of the MPI do not.
+// N1: where no thread can be had (a limit of processes), started accesses are moved all the same, and nothing ends the
+// program. Calls of pthread_create from the library under test fail; those of the MPI do not.
 #include "write_limit.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@ static int refusing, refused;
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
   typedef int (*Create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   Dl_info caller;
-  if (refusing && dladdr(__builtin_return_address(0), &caller) && caller.dli_fname && strstr(caller.dli_fname, "libmercutio")) {
+  const int known = dladdr(__builtin_return_address(0), &caller) && caller.dli_fname;
+  if (refusing && known && strstr(caller.dli_fname, "libmercutio")) {
     refused++;
     return EAGAIN;
   }
@@ -80,7 +81,8 @@ int main(int argc, char **argv) {
   return_errors();
   RUN(many_in_flight);
   for (int kind = 0; kind < kAllKinds; kind++)
-    if ((ck_kind_is_nonblocking(kind) || ck_kind_is_split(kind)) && ck_kind_exists(kind)) RUN_FOR(everywhere, ck_kind_names[kind], kind);
+    if ((ck_kind_is_nonblocking(kind) || ck_kind_is_split(kind)) && ck_kind_exists(kind))
+      RUN_FOR(everywhere, ck_kind_names[kind], kind);
   RUN(threads_were_refused);
   return ck_finish();
 }

@@ -57,6 +57,7 @@ static void many_in_flight(void) {
   unsigned char *data = malloc(kBytes), *got = calloc(1, kBytes);
   for (int i = 0; i < kBytes; i++) data[i] = ck_byte_at(i + ck_rank);
   MPI_Request requests[kRequests];
+  MPI_Status statuses[kRequests];
   MPI_File fh = open_with(ck_fresh("f"), kDefaultHints);
   refusing = ck_rank == 0;
   for (int write = 1; write >= 0; write--) {
@@ -65,7 +66,7 @@ static void many_in_flight(void) {
       CHECK_OK(write ? MPI_File_iwrite_at_all(fh, offset, data + i * kPart, kPart, MPI_BYTE, &requests[i])
                      : MPI_File_iread_at_all(fh, offset, got + i * kPart, kPart, MPI_BYTE, &requests[i]));
     }
-    CHECK_OK(MPI_Waitall(kRequests, requests, MPI_STATUSES_IGNORE));
+    CHECK_OK(MPI_Waitall(kRequests, requests, statuses));
   }
   refusing = 0;
   CHECK(memcmp(data, got, kBytes) == 0);

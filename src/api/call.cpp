@@ -20,7 +20,13 @@ int fail(OpenHandle* handle, const char* operation, const Error& error) {
 
 int fail_after_throw(OpenHandle* handle, const char* operation) {
   if (Errhandlers::has_thrown()) throw;
-  return fail(handle, operation, current_error());
+  const Error error = current_error();
+  try {
+    return fail(handle, operation, error);
+  } catch (...) {   // of a handler, or not even the process's own state could be made
+    if (Errhandlers::has_thrown()) throw;
+    return mpi_class(error.cls);
+  }
 }
 
 int fail_bad_handle(const char* operation) {

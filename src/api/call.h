@@ -40,8 +40,10 @@ T guarded_or(T otherwise, Body body) {
 // Runs body(OpenHandle&) -> int on a live handle.
 template <class Body>
 int with_file(MPI_File file, const char* operation, Body body) {
-  OpenHandle* handle = process().handles.find(file);
-  return guarded(handle, operation, [&] { return handle ? body(*handle) : fail_bad_handle(operation); });
+  return guarded(nullptr, operation, [&] {
+    OpenHandle* handle = process().handles.find(file);
+    return guarded(handle, operation, [&] { return handle ? body(*handle) : fail_bad_handle(operation); });
+  });
 }
 // The same for bodies that return Status.
 template <class Body>

@@ -72,7 +72,7 @@ static bool is_errors_abort(MPI_Errhandler handle) {
   return handle != MPI_ERRHANDLER_NULL && handle == abi_numbers().errors_abort;
 }
 
-// C++ programs have handlers that throw: those exceptions are theirs. True from the call of a handler to its return.
+// C++ programs have handlers that throw: those exceptions are theirs. True while one runs.
 static thread_local bool in_handler = false;
 
 bool Errhandlers::has_thrown() { return std::exchange(in_handler, false); }
@@ -90,13 +90,13 @@ int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int
   }
   int shown = code;
   Fint fortran_file = entry.language == HandlerLanguage::kFortran ? process().handles.to_fortran(file) : 0;
-  in_handler = true;
+  const bool inside_another = std::exchange(in_handler, true);
   if (entry.language == HandlerLanguage::kC) {
     reinterpret_cast<MPI_File_errhandler_function*>(entry.function)(&file, &shown);
   } else {
     reinterpret_cast<void (*)(Fint*, Fint*)>(entry.function)(&fortran_file, &shown);
   }
-  in_handler = false;
+  in_handler = inside_another;
   return shown;   // what the handler left: one that sets MPI_SUCCESS has dealt with it, any other leaves the error to the caller
 }
 

@@ -33,8 +33,9 @@ Conversion bind_conversion(Function* function, void* extra_state) {
   return
       [function, extra_state](void* user, const TypeSpecRef& type, i64 count, void* filebuf, i64 position) -> Status {
         MERCUTIO_LET(MPI_Datatype handle, handle_of(type));
-        const auto elements = static_cast<Count>(count);
-        return attempt([&] { return callback_status(function(user, handle, elements, filebuf, position, extra_state)); });
+        return attempt([&] {
+          return callback_status(function(user, handle, static_cast<Count>(count), filebuf, position, extra_state));
+        });
       };
 }
 

@@ -91,7 +91,7 @@ MERCUTIO_MPI_FUNCTION(int, File_call_errhandler, (MPI_File file, int code)) {
 // A file keeps a handler the program has freed: our handlers are counted, everybody else's go to the MPI.
 MERCUTIO_MPI_FUNCTION(int, Errhandler_free, (MPI_Errhandler * handler)) {
   static auto* const real = real_function<int(MPI_Errhandler*)>("PMPI_Errhandler_free");
-  return guarded(nullptr, "MPI_Errhandler_free", [&] {
+  return guarded(nullptr, "MPI_Errhandler_free", [&]() -> int {
     const bool ours = process().errhandlers.knows(*handler);
     if (ours) process().errhandlers.release(*handler);
     if (!ours && !process().errhandlers.take_back(*handler)) return real(handler);
@@ -103,7 +103,7 @@ MERCUTIO_MPI_FUNCTION(int, Errhandler_free, (MPI_Errhandler * handler)) {
 // MPICH 4.0 prints garbage for codes made by MPI_Add_error_code.
 MERCUTIO_MPI_FUNCTION(int, Error_string, (int code, char* text, int* length)) {
   static auto* const real = real_function<int(int, char*, int*)>("PMPI_Error_string");
-  return guarded(nullptr, "MPI_Error_string", [&] {
+  return guarded(nullptr, "MPI_Error_string", [&]() -> int {
     const std::string ours = process().codes.text_of(code);
     if (ours.empty()) return real(code, text, length);
     *length = static_cast<int>(std::min<std::size_t>(ours.size(), MPI_MAX_ERROR_STRING - 1));

@@ -125,7 +125,8 @@ int remove(const char* file_name, MPI_Info info) {
 
 using namespace mercutio;
 
-MERCUTIO_MPI_FUNCTION(int, File_open, (MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_File* file)) {
+MERCUTIO_MPI_FUNCTION(int, File_open, (MPI_Comm comm, const char* file_name, int amode, MPI_Info info,
+                                       MPI_File* file)) {
   return guarded(nullptr, "MPI_File_open", [&] { return open(comm, file_name, amode, info, file); });
 }
 

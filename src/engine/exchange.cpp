@@ -53,7 +53,9 @@ bool Exchange::take_slot(Lane& lane) {
   }
   if (!lane.slot) lane.slot = ScratchBuffer::try_make(plan_.chunk_bytes);
   const auto is_first = [&lane](const std::vector<Lane>& side) { return !side.empty() && &lane == &side.front(); };
-  if (!lane.slot && (is_first(rank_lanes_) || is_first(window_lanes_))) lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
+  if (!lane.slot && (is_first(rank_lanes_) || is_first(window_lanes_))) {
+    lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
+  }
   return lane.slot != nullptr;
 }
 

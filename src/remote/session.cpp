@@ -195,7 +195,7 @@ void Session::start_lanes() {
     if (!driven_) continue;
     auto thread = start_thread([this, index] { run_lane(index); });
     if (!thread) {   // the streams that there are do
-      wanted_lanes_ = started_lanes_;
+      wanted_lanes_ = started_lanes_.load();
       return;
     }
     lanes_[static_cast<size_t>(index)].thread = std::move(*thread);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/attempt.h"
 #include "engine/agree.h"
 #include "engine/exchange.h"
 #include "engine/messages.h"
@@ -185,7 +186,8 @@ Result<i64> move_alone(const EngineFile& file, const Access& access, bool atomic
 }
 
 Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const Access& access, CollectiveOptions options) {
-  Result<i64> moved = access.bytes > 0 ? move_alone(file, access, options.atomic) : Result<i64>(i64{0});
+  Result<i64> moved = i64{0};
+  if (access.bytes > 0) moved = attempt([&] { return move_alone(file, access, options.atomic); });
   Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
   if (!moved) status = moved.error();
   channel.counters->clock.enter(Phase::kAgree);

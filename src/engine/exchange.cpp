@@ -1,9 +1,11 @@
 #include "engine/exchange.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/attempt.h"
 #include "engine/window_io.h"
 
 namespace mercutio {
@@ -57,20 +59,31 @@ std::byte* Exchange::contiguous_chunk(const Lane& lane, i64 bytes) const {
   return last - first == bytes - 1 ? reinterpret_cast<std::byte*>(lane.origin + first) : nullptr;
 }
 
+// The first lane of a side, on which others may depend, has one in any case; the others wait where memory is short.
+bool Exchange::take_slot(Lane& lane) {
+  if (!lane.slot && !free_slots_.empty()) {
+    lane.slot = std::move(free_slots_.back());
+    free_slots_.pop_back();
+  }
+  if (!lane.slot) lane.slot = ScratchBuffer::try_make(plan_.chunk_bytes);
+  const auto is_first = [&lane](const std::vector<Lane>& side) { return !side.empty() && &lane == &side.front(); };
+  if (!lane.slot && (is_first(rank_lanes_) || is_first(window_lanes_))) {
+    lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
+  }
+  return lane.slot != nullptr;
+}
+
 bool Exchange::start_chunk(Lane& lane, bool sending) {
   MERCUTIO_ASSERT(lane.position < lane.end);
   lane.in_flight_bytes = std::min(plan_.chunk_bytes, lane.end - lane.position);
-  lane.in_flight = contiguous_chunk(lane, lane.in_flight_bytes);
+  lane.in_flight = lane.cursor ? contiguous_chunk(lane, lane.in_flight_bytes) : nullptr;
   if (!lane.in_flight) {
-    if (!lane.slot && !free_slots_.empty()) {
-      lane.slot = std::move(free_slots_.back());
-      free_slots_.pop_back();
-    }
-    if (!lane.slot) lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
+    if (!take_slot(lane)) return false;
     lane.in_flight = lane.slot->data.get();
-    lane.cursor->seek(lane.position - lane.shift);
+    if (lane.cursor) lane.cursor->seek(lane.position - lane.shift);
     const PhaseScope phase(channel_.counters, Phase::kCopy);
-    if (sending) pack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
+    if (sending && lane.cursor) pack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
+    if (sending && !lane.cursor) std::memset(lane.in_flight, 0, static_cast<size_t>(lane.in_flight_bytes));
     channel_.copied(lane.in_flight_bytes);   // here or when it has arrived
   }
   const Bytes data(lane.in_flight, static_cast<size_t>(lane.in_flight_bytes));
@@ -95,12 +108,12 @@ bool Exchange::advance_lane(Lane& lane, bool sending, bool in_window) {
     if (!*done) return false;
     lane.message.reset();
     const i64 next = lane.position + lane.in_flight_bytes;
-    if (!sending && lane.slot && lane.in_flight == lane.slot->data.get()) {
+    if (!sending && lane.cursor && lane.slot && lane.in_flight == lane.slot->data.get()) {
       lane.cursor->seek(lane.position - lane.shift);
       const PhaseScope phase(channel_.counters, Phase::kCopy);
       unpack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
     }
-    if (!sending && in_window) mark(*current_, lane, lane.position, next);
+    if (!sending && in_window && lane.cursor) mark(*current_, lane, lane.position, next);
     lane.position = next;
     if (lane.position == lane.end) return true;
   }
@@ -235,6 +248,17 @@ void Exchange::read(Window& window) {
   }
 }
 
+void Exchange::read_guarded(Window& window) {
+  const Status begun = attempt([&] {
+    read(window);
+    return ok_status();
+  });
+  if (begun) return;
+  window.at_storage = false;
+  fail_storage(begun.error());
+  std::memset(window.data->data.get(), 0, static_cast<size_t>(window.range.bytes()));
+}
+
 void Exchange::land_transfers() {
   throttle_->advance();
   while (auto landed = flights_.land()) {
@@ -258,7 +282,7 @@ void Exchange::land_transfers() {
 void Exchange::move_own_part() {
   const PhaseScope phase(channel_.counters, Phase::kCopy);
   for (const Part& part : current_->parts) {
-    if (part.rank != me_) continue;
+    if (part.rank != me_ || !current_->data) continue;
     channel_.copied(part.end - part.begin);
     Lane lane;
     lane.cursor = peers_[static_cast<size_t>(me_)].cursor_in(current_->data->data.get(), current_->range.begin, part.begin, part.end);
@@ -277,7 +301,7 @@ void Exchange::move_own_part() {
 Exchange::Window& Exchange::open_window() {
   if (free_windows_.empty()) {
     free_windows_.push_back(std::make_unique<Window>());
-    free_windows_.back()->data = std::make_unique<ScratchBuffer>(plan_.largest_window(domain_));
+    free_windows_.back()->data = ScratchBuffer::try_make(plan_.largest_window(domain_));
   }
   windows_.push_back(std::move(free_windows_.back()));
   free_windows_.pop_back();
@@ -285,9 +309,10 @@ Exchange::Window& Exchange::open_window() {
   window.round = next_round_;
   window.range = plan_.window(domain_, window.round);
   window.full = window.at_storage = false;
+  if (!window.data) fail_storage(Error{ErrorClass::kNoMem, "out of memory", ENOMEM});
   find_parts(window);
   find_next_window();
-  MERCUTIO_ASSERT(!window.parts.empty() && window.range.bytes() <= window.data->bytes);
+  MERCUTIO_ASSERT(!window.parts.empty() && (!window.data || window.range.bytes() <= window.data->bytes));
   MERCUTIO_ASSERT(next_round_ > window.round);
   return window;
 }
@@ -301,10 +326,22 @@ void Exchange::read_ahead() {
   const auto room = [&] { return may_open(windows_.empty() || !flights_.beside() ? 1 : plan_.depth); };
   while (room() && throttle_->may_start()) {
     Window& window = open_window();
-    read(window);
+    if (window.data) read_guarded(window);
     if (!window.at_storage) throttle_->finished();
   }
   if (!room()) throttle_->withdraw();
+}
+
+// Without memory to note what is written into it a window is one without memory.
+void Exchange::cover(Window& window) {
+  const Status covered = attempt([&] {
+    const SparesReserve spares;
+    window.coverage.reset(window.range.bytes());
+    return ok_status();
+  });
+  if (covered) return;
+  fail_storage(covered.error());
+  window.data.reset();
 }
 
 // Makes the next window the current one, if it is ready.
@@ -312,7 +349,7 @@ bool Exchange::take_window() {
   if (writing_) {
     if (!may_open(plan_.depth)) return false;
     current_ = &open_window();
-    current_->coverage.reset(current_->range.bytes());
+    cover(*current_);
   } else {
     land_transfers();
     if (windows_.empty() || windows_.front()->at_storage) return false;
@@ -324,7 +361,7 @@ bool Exchange::take_window() {
 }
 
 void Exchange::open_window_lanes() {
-  std::byte* data = current_->data->data.get();
+  std::byte* data = current_->data ? current_->data->data.get() : nullptr;
   const i64 begin = current_->range.begin;
   while (next_part_ < current_->parts.size() && static_cast<i64>(window_lanes_.size()) < plan_.lanes) {
     const Part& part = current_->parts[next_part_++];
@@ -334,15 +371,17 @@ void Exchange::open_window_lanes() {
     lane.peer = part.rank;
     lane.position = part.begin;
     lane.end = part.end;
-    lane.type = access.filetype.get();
-    lane.origin = access.displacement + reinterpret_cast<i64>(data) - begin;
-    lane.cursor = access.cursor_in(data, begin, part.begin, part.end);
+    if (data) {
+      lane.type = access.filetype.get();
+      lane.origin = access.displacement + reinterpret_cast<i64>(data) - begin;
+      lane.cursor = access.cursor_in(data, begin, part.begin, part.end);
+    }
     window_lanes_.push_back(std::move(lane));
   }
 }
 
 void Exchange::write(Window& window) {
-  if (!storage_status_.ok()) return;
+  if (!window.data || !storage_status_.ok()) return;
   const i64 first = window.coverage.next_covered(0), last = window.coverage.next_hole(first);
   std::byte* data = window.data->data.get();
   if (window.coverage.next_covered(last) == window.coverage.size()) {   // one run
@@ -362,7 +401,14 @@ void Exchange::write_full() {
     if (!throttle_->may_start()) return;
     MERCUTIO_ASSERT(window.get() != current_ && !window->at_storage);
     window->full = false;
-    write(*window);
+    const Status written = attempt([&] {
+      write(*window);
+      return ok_status();
+    });
+    if (!written) {
+      window->at_storage = false;
+      fail_storage(written.error());
+    }
     if (!window->at_storage) throttle_->finished();
   }
 }

@@ -59,7 +59,7 @@ class Exchange {
     i64 peer = 0;           // rank at the other end
     i64 position = 0;       // stream position of the next byte to move
     i64 end = 0;
-    std::optional<Cursor> cursor;   // yields addresses: in the user's buffer or in the window
+    std::optional<Cursor> cursor;   // yields addresses: in the user's buffer or in the window; none: that has no memory
     const FlatType* type = nullptr;   // what the cursor walks
     i64 origin = 0, shift = 0;        // address of stream byte p: origin + type->offset_of(p - shift)
     std::byte* in_flight = nullptr;
@@ -74,7 +74,7 @@ class Exchange {
   struct Window {
     i64 round = 0;
     FileRange range;
-    std::unique_ptr<ScratchBuffer> data;
+    std::unique_ptr<ScratchBuffer> data;   // null: no memory; its messages come and go all the same
     Coverage coverage;        // of what has been written into it, or has to be read
     std::vector<Part> parts;  // of the ranks with data in it
     bool full = false;        // writing: it waits for the throttle
@@ -95,7 +95,9 @@ class Exchange {
   Window& open_window();
   void find_parts(Window& window);
   void find_next_window();
+  void cover(Window& window);
   void read(Window& window);
+  void read_guarded(Window& window);
   void open_window_lanes();
   void move_own_part();
   void mark(Window& window, const Lane& lane, i64 begin, i64 end);
@@ -106,6 +108,7 @@ class Exchange {
   void fail_storage(Error error);
   // Both.
   bool advance_lane(Lane& lane, bool sending, bool in_window);
+  bool take_slot(Lane& lane);
   bool start_chunk(Lane& lane, bool sending);
   std::byte* contiguous_chunk(const Lane& lane, i64 bytes) const;
   void recycle(Lane& lane);

@@ -1,6 +1,7 @@
 #include "engine/flights.h"
 
 #include "base/assert.h"
+#include "base/attempt.h"
 #include "engine/pieces.h"
 
 namespace mercutio {
@@ -13,15 +14,21 @@ void Flights::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) 
   flight.start_ns = now_ns();
   if (direction_ == Direction::kWrite && file_->dirty) file_->dirty->store(true);   // also when it fails
   if (beside() && !guard) {
-    if (file_->counters) file_->counters->clock.transfers(+1);
-    flight.transfer = file_->storage->start(direction_, {piece});
+    const Status started = attempt([&] {
+      flight.transfer = file_->storage->start(direction_, {piece});
+      return ok_status();
+    });
+    if (!started) flight.moved = started.error();
+    if (started && file_->counters) file_->counters->clock.transfers(+1);
     return;
   }
   const PhaseScope phase(file_->counters, Phase::kStorage);
   const AbsorbLook buffer(*file_);
   const WaitWatch::Look look = watch_.before(/*closely=*/true);
   const std::span<const IoPiece> pieces(&piece, 1);
-  flight.moved = direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
+  flight.moved = attempt([&] {
+    return direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
+  });
   flight.absorbed = buffer.absorbed();
   flight.moved = release_after(*std::move(flight.moved), std::move(guard));
   const bool waited = watch_.after(look);

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/attempt.h"
 #include "engine/flights.h"
 #include "engine/relay_stream.h"
 #include "engine/throttle.h"
@@ -130,18 +131,21 @@ void OwnStation::write_slot(i64 number) {
   Status written = context_.outcome.storage;
   if (!written) {   // what could not be written once is not tried again: the caller is told about the first
   } else if (is_full(window, slot, filled)) {
-    auto guard = guard_against_sieving(file, window.begin, window.end);
+    auto guard = attempt([&] { return guard_against_sieving(file, window.begin, window.end); });
     if (!guard) written = std::move(guard).error();
     if (written) flights_.start(number, IoPiece{window.begin, slot.data, window.bytes()}, std::move(*guard));
   } else if (context_.gapless) {
     written = Error{ErrorClass::kIntern, "ranks left holes in a pattern that they all said has none"};
   } else {
     context_.outcome.holes = true;
-    const i64 unit = station_.unit_of(window);
-    Coverage covered;
-    covered.reset(window.bytes());
-    for_each_run(slot.marks, station_.units_of(window), [&](i64 begin, i64 end) { covered.mark(begin * unit, end * unit); });
-    written = write_window(file, window, slot.data, covered);
+    written = attempt([&] {
+      const i64 unit = station_.unit_of(window);
+      Coverage covered;
+      covered.reset(window.bytes());
+      const auto cover = [&](i64 begin, i64 end) { covered.mark(begin * unit, end * unit); };
+      for_each_run(slot.marks, station_.units_of(window), cover);
+      return write_window(file, window, slot.data, covered);
+    });
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
   if (!context_.gapless) std::memset(slot.marks, 0, static_cast<size_t>(station_.units_of(window)));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/attempt.h"
+
 namespace mercutio {
 
 void PieceReader::advance(i64 bytes) {
@@ -125,7 +127,7 @@ Result<i64> move_pieces(const EngineFile& file, Direction direction, std::span<c
 Result<i64> transfer(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
   TracedPhase phase(file, Phase::kStorage);
   const AbsorbLook look(file);
-  Result<i64> moved = move_pieces(file, direction, pieces);
+  Result<i64> moved = attempt([&] { return move_pieces(file, direction, pieces); });
   if (file.counters && look.copied_only()) file.counters->clock.call_it(Phase::kCopy);
   const i64 end_ns = phase.end();
   const bool tell = direction == Direction::kRead || moved.ok();

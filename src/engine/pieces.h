@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <string_view>
 #include <vector>
 
+#include "base/reserve.h"
 #include "engine/engine.h"
 
 namespace mercutio {
@@ -90,6 +92,15 @@ class PieceBatch {
 // A buffer that is not cleared first.
 struct ScratchBuffer {
   explicit ScratchBuffer(i64 size) : data(new std::byte[static_cast<size_t>(size)]), bytes(size) {}
+  // Null: there is no memory for it, and the reserve is left alone.
+  static std::unique_ptr<ScratchBuffer> try_make(i64 size) {
+    const SparesReserve spares;
+    try {
+      return std::make_unique<ScratchBuffer>(size);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
   Bytes first(i64 n) const { return Bytes(data.get(), static_cast<size_t>(n)); }
   // What was in it is gone if it grows.
   void at_least(i64 size) {

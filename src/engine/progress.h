@@ -47,6 +47,8 @@ class Progress {
  public:
   virtual ~Progress() = default;          // drives everything to its end first
   virtual RequestRef start(Undertaking undertaking) = 0;
+  // Whether it can drive what is started now; false: that will be over when start() returns.
+  virtual bool ready() { return true; }
   // For whoever waits for something that started accesses do, from time to time: advances them as far as another thread
   // than the progress thread may. True if there are any left that only helpers advance.
   virtual bool help() { return false; }

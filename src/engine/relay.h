@@ -39,6 +39,7 @@ Status check(const WindowStation& station, const RelayHeader& header);
 // window.
 Result<std::vector<RelayRun>> runs_of(const WindowStation& station, const RelayHeader& header, ConstBytes form);
 
+// `packed` may be the window itself, if the runs are in order.
 void pack_runs(const std::vector<RelayRun>& runs, const std::byte* window, std::byte* packed);
 void unpack_runs(const std::vector<RelayRun>& runs, const std::byte* packed, std::byte* window);
 void mark_runs(const WindowStation& station, i64 window, const std::vector<RelayRun>& runs);

@@ -15,6 +15,7 @@ namespace {
 struct Underway {
   i64 window = 0;
   bool in_slot = false;   // the data lie in the slot, not in `packed`
+  bool in_place = false;  // packed, too, in the slot: there is no memory for `packed`
   RelayHeader header;
   std::vector<std::byte> form;
   std::vector<RelayRun> runs;
@@ -66,8 +67,9 @@ class RelayStation : public StationHost {
   }
   std::byte* data_of(Underway& one) {
     if (one.in_slot) return station_.slot(one.window).data + one.runs[0].at;
-    if (!one.packed) one.packed = std::make_unique<ScratchBuffer>(one.header.bytes);
-    return one.packed->data.get();
+    if (!one.packed && !one.in_place) one.packed = ScratchBuffer::try_make(one.header.bytes);
+    one.in_place = !one.packed;
+    return one.packed ? one.packed->data.get() : station_.slot(one.window).data;
   }
   void send(Underway& one, ConstBytes data) {
     one.messages.add(context_.channel.send(aggregator_, data));
@@ -143,7 +145,7 @@ class WritingRelay final : public RelayStation {
   }
   i64 first_in_slot() const {
     for (const Underway& one : underway_) {
-      if (one.in_slot) return one.window;
+      if (one.in_slot || one.in_place) return one.window;
     }
     return next_;
   }

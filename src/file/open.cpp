@@ -2,6 +2,7 @@
 // Cost: two broadcasts and three agreements, O(log P) messages each; one open call of the storage a rank.
 #include <algorithm>
 
+#include "base/attempt.h"
 #include "file/open_file.h"
 #include "file/wire.h"
 #include "storage/buffered.h"
@@ -62,27 +63,33 @@ Status OpenFile::open(const OpenCall& call) {
 // Everybody learns rank 0's amode and hints; ends in agreement on the arguments.
 Status OpenFile::exchange_open(const OpenCall& call) {
   std::vector<std::byte> message;
-  if (comm_->rank() == 0) {
-    WireWriter writer;
-    writer.put(bits_of(amode_));
-    writer.put(draw_first_mark(comm_->size()));
-    writer.put(hints_from_outside());
-    writer.put(call.info);
-    message = writer.take();
+  Status mine = call.argument_error;
+  if (comm_->rank() == 0 && mine) {
+    mine = attempt([&] {
+      WireWriter writer;
+      writer.put(bits_of(amode_));
+      writer.put(draw_first_mark(comm_->size()));
+      writer.put(hints_from_outside());
+      writer.put(call.info);
+      message = writer.take();
+      return ok_status();
+    });
   }
   MERCUTIO_TRY(wait_for(broadcast(next_channel(), 0, message)));
+  if (mine) mine = attempt([&] { return take_open(message, call); });
+  return agreed(std::move(mine));
+}
+
+// What rank 0 has sent.
+Status OpenFile::take_open(ConstBytes message, const OpenCall& call) {
   WireReader reader(message);
   const i64 amode_bits = reader.number();
   first_mark_ = reader.number();
   const std::vector<AskedHint> from_outside = reader.asked();
   const InfoItems from_rank_zero = reader.items();
-  Status mine = call.argument_error;
-  if (mine) mine = check_amode(amode_);
-  if (mine && reader.failed()) mine = Error{ErrorClass::kIntern, "what rank 0 said of the file is damaged"};
-  if (mine && amode_bits != bits_of(amode_))
-    mine = Error{ErrorClass::kNotSame, "the access mode differs from that of rank 0"};
-  MERCUTIO_TRY(agreed(std::move(mine)));
-
+  MERCUTIO_TRY(check_amode(amode_));
+  if (reader.failed()) return Error{ErrorClass::kIntern, "what rank 0 said of the file is damaged"};
+  if (amode_bits != bits_of(amode_)) return Error{ErrorClass::kNotSame, "the access mode differs from that of rank 0"};
   auto hints = std::make_shared<HintSet>();
   apply_hints(*hints, from_outside, HintTime::kOpen);
   apply_agreed_hints(*hints, from_rank_zero, call.info, HintTime::kOpen);
@@ -152,11 +159,11 @@ Status OpenFile::open_storage() {
     return ok_status();
   };
   if (amode_.create || amode_.exclusive) {
-    if (first) mine = open_it(amode_.create, amode_.exclusive);
+    if (first) mine = attempt([&] { return open_it(amode_.create, amode_.exclusive); });
     MERCUTIO_TRY(agreed(mine));
-    if (!first) mine = open_it(false, false);
+    if (!first) mine = attempt([&] { return open_it(false, false); });
   } else {
-    mine = open_it(false, false);
+    mine = attempt([&] { return open_it(false, false); });
   }
   return agreed(std::move(mine));
 }

@@ -80,6 +80,7 @@ class OpenFile final : public File {
 
   // open.cpp
   Status exchange_open(const OpenCall& call);
+  Status take_open(ConstBytes message, const OpenCall& call);
   Status open_storage();
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
   Buffering buffering() const;
@@ -125,7 +126,7 @@ class OpenFile final : public File {
   void settle_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   bool sends_messages(const Hints& hints) const;
   bool is_brief(const Operation& operation) const;
-  RequestRef launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
+  Result<RequestRef> launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
 
   // tracing.cpp. All do nothing where nobody listens.
   void trace_open(const OpenCall& call, i64 start_ns);

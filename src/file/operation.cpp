@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "base/attempt.h"
 #include "engine/messages.h"
 #include "file/wire.h"
 
@@ -121,7 +122,7 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
   if (!operation->collective) co_return perform_alone(*operation);
   const bool past_buffer = operation->buffer != operation->engine.storage;
   if (past_buffer || operation->engine.comm->size() > 1) {
-    Status written = operation->buffer->settle();
+    Status written = attempt([&] { return operation->buffer->settle(); });
     if (operation->entry) operation->entry = std::move(written);
   }
   auto moving = place_and_move(operation);

@@ -20,6 +20,7 @@
 #include <new>
 #include <system_error>
 
+#include "base/attempt.h"
 #include "file/elements.h"
 #include "file/operation.h"
 
@@ -257,7 +258,7 @@ class Staged {
 Task<Result<i64>> convert_atomically(std::shared_ptr<Operation> operation) {
   Status entered = co_await agree(operation->channel, operation->entry);
   if (!entered) co_return entered.error();
-  Result<i64> moved = stage_alone(*operation);
+  Result<i64> moved = attempt([&] { return stage_alone(*operation); });
   Status mine = ok_status();
   if (!moved) mine = moved.error();
   Status all = co_await agree(operation->channel, std::move(mine));
@@ -271,14 +272,14 @@ class Rounds {
   explicit Rounds(Operation& operation) : operation_(operation), entry_(operation.entry) {
     if (!entry_ || !operation.staged()) return;
     if (operation.atomic) {   // nobody else moves data before this rank enters
-      Result<i64> moved = stage_alone(operation);
+      Result<i64> moved = attempt([&] { return stage_alone(operation); });
       entered_ = true;
       native_done_ = moved ? *moved : 0;
       if (!moved) entry_ = std::move(moved).error();
       return;
     }
     staged_.emplace(operation);
-    entry_ = staged_->prepare();
+    entry_ = attempt([&] { return staged_->prepare(); });
   }
 
   // Of a rank that has failed, or has nothing left: empty.
@@ -288,7 +289,7 @@ class Rounds {
     access.view = operation_.view->view;
     if (!entry_ || (!staged_ && entered_)) return access;
     if (!staged_) return access_of(operation_);
-    Result<Access> chunk = staged_->next();
+    Result<Access> chunk = attempt([&] { return staged_->next(); });
     if (chunk) return std::move(*chunk);
     entry_ = std::move(chunk).error();
     return access;
@@ -298,7 +299,7 @@ class Rounds {
     if (!staged_ && !entered_) operation_.file_bytes_moved = native_done_ = moved;
     entered_ = true;
     if (!staged_) return;
-    if (entry_) entry_ = staged_->finish(moved);
+    if (entry_) entry_ = attempt([&] { return staged_->finish(moved); });
     operation_.file_bytes_moved = staged_->file_done();
     native_done_ = staged_->native_done();
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/attempt.h"
 #include "base/yielding.h"
 #include "mpi/abi_numbers.h"
 #include "mpi/calls.h"
@@ -47,8 +48,10 @@ struct Duplicate {
 using DuplicateRef = std::shared_ptr<Duplicate>;
 
 int forget_duplicate(MPI_Comm, int, void* value, void*) {
-  delete static_cast<DuplicateRef*>(value);
-  return MPI_SUCCESS;
+  return attempt_or(MPI_SUCCESS, [&] {
+    delete static_cast<DuplicateRef*>(value);
+    return MPI_SUCCESS;
+  });
 }
 
 int comm_keyval() {

@@ -38,10 +38,15 @@ void combine(std::span<i64> into, std::span<const i64> other, Reduce op) {
   }
 }
 
-// Makes room for what another rank has announced. The one place where its word decides how much memory is asked for.
-Status make_room(std::vector<std::byte>& data, i64 bytes) {
+Status check_length(i64 bytes) {
   constexpr i64 kMost = i64{1} << 40;
-  if (bytes < 0 || bytes > kMost) return Error{ErrorClass::kIntern, "a message of " + std::to_string(bytes) + " bytes was announced"};
+  if (bytes >= 0 && bytes <= kMost) return ok_status();
+  return Error{ErrorClass::kIntern, "a message of " + std::to_string(bytes) + " bytes was announced"};
+}
+
+// Makes room for what another rank has announced.
+Status make_room(std::vector<std::byte>& data, i64 bytes) {
+  MERCUTIO_TRY(check_length(bytes));
   return attempt([&] {
     data.resize(static_cast<size_t>(bytes));
     return ok_status();
@@ -50,12 +55,15 @@ Status make_room(std::vector<std::byte>& data, i64 bytes) {
 
 Status make_room_for_all(std::span<const i64> sizes, std::vector<std::byte>& together,
                          std::vector<std::vector<std::byte>>& each) {
-  i64 total = 0;
-  for (size_t rank = 0; rank < sizes.size(); ++rank) {
-    if (__builtin_add_overflow(total, sizes[rank], &total)) total = INT64_MAX;
-    MERCUTIO_TRY(make_room(each[rank], sizes[rank]));
-  }
-  return make_room(together, total);
+  return attempt([&] {
+    size_t total = 0;
+    for (size_t rank = 0; rank < sizes.size(); ++rank) {
+      each[rank].resize(static_cast<size_t>(sizes[rank]));
+      total += each[rank].size();
+    }
+    together.reserve(total);
+    return ok_status();
+  });
 }
 
 i64 power_of_two_below(i64 ranks) {
@@ -158,8 +166,7 @@ Task<Result<std::vector<std::vector<std::byte>>>> all_gather_strings(Channel cha
   i64 my_bytes = static_cast<i64>(mine.size());
   std::vector<i64> sizes(static_cast<size_t>(ranks));
   MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&my_bytes, 1)), bytes_of(std::span(sizes))));
-  if (std::any_of(sizes.begin(), sizes.end(), [](i64 size) { return size < 0; }))
-    co_return Error{ErrorClass::kIntern, "a message of negative length was announced"};
+  for (const i64 size : sizes) MERCUTIO_CO_TRY(check_length(size));   // all have heard the same
   sizes[static_cast<size_t>(me)] = my_bytes;
   // All have the memory for it, or nobody begins: ranks pass on what others sent.
   std::vector<std::byte> blocks;

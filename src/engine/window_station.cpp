@@ -10,7 +10,7 @@ namespace mercutio {
 Slot WindowStation::slot(i64 window) const {
   const i64 place = station_.place * plan_->depth + window % plan_->depth;
   MERCUTIO_ASSERT(window >= 0 && window < windows_ && place < kMostStationSlots);
-  MERCUTIO_ASSERT((place + 1) * plan_->buffer_bytes <= (arena_->area_bytes() - kCounterBytes) / 2);   // data behind marks
+  MERCUTIO_ASSERT((place + 1) * plan_->buffer_bytes <= (arena_->area_bytes() - kAreaCounterBytes) / 2);   // data behind marks
   std::byte* area = arena_->area(station_.host);
   std::byte* marks = area + kAreaCounterBytes + place * plan_->buffer_bytes;
   std::byte* data = marks + (arena_->area_bytes() - kAreaCounterBytes) / 2;

@@ -15,17 +15,36 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <future>
 #include <memory>
 #include <new>
-#include <system_error>
 
 #include "base/attempt.h"
+#include "base/threads.h"
 #include "file/elements.h"
 #include "file/operation.h"
 
 namespace mercutio {
 namespace {
+
+// A copy that a thread makes; the caller does where none can be had.
+class Copying {
+ public:
+  ~Copying() { (void)take(); }
+  void start(std::function<Status()> copy) {
+    auto run = [this, copy = std::move(copy)] { result_ = attempt(copy); };
+    if (Result<std::thread> started = start_thread(run)) thread_ = std::move(*started);
+    else run();
+  }
+  // Waits for it. What became of it, once.
+  Status take() {
+    if (thread_.joinable()) thread_.join();
+    return std::exchange(result_, ok_status());
+  }
+
+ private:
+  std::thread thread_;
+  Status result_ = ok_status();
+};
 
 constexpr i64 kStagingBytes = 4 * MiB;
 constexpr i64 kLargestElement = 256;  // bytes of one element in the file
@@ -84,7 +103,7 @@ class Staged {
     if (writing() && overlaps()) {
       MERCUTIO_TRY(cut(other()));
       other().filled = other().part.elements > 0;
-      if (other().filled) copying_ = start([this, &chunk = other()] { return fill(chunk); });
+      if (other().filled) copying_.start([this, &chunk = other()] { return fill(chunk); });
     }
     access.bytes = current().part.file_bytes;
     access.memory = Memory{current().buffer.get(), contiguous_bytes(), access.bytes};
@@ -115,7 +134,7 @@ class Staged {
     }
     MERCUTIO_TRY(copied());
     if (!overlaps() || ended_ || cursor_->done()) return deliver(chunk);
-    copying_ = start([this, &chunk] { return deliver(chunk); });
+    copying_.start([this, &chunk] { return deliver(chunk); });
     turn_ ^= 1;
     return ok_status();
   }
@@ -140,15 +159,7 @@ class Staged {
   Chunk& other() { return chunks_[turn_ ^ 1]; }
   const Chunk& other() const { return chunks_[turn_ ^ 1]; }
 
-  template <class F>
-  static std::future<Status> start(F&& action) {
-    try {
-      return std::async(std::launch::async, action);
-    } catch (const std::system_error&) {   // no thread can be had
-      return std::async(std::launch::deferred, action);
-    }
-  }
-  Status copied() { return copying_.valid() ? copying_.get() : ok_status(); }
+  Status copied() { return copying_.take(); }
 
   // As much as fits into `file_bytes`.
   Result<ElementChunk> part_of(const Cursor& from, i64 file_bytes) const {
@@ -251,7 +262,7 @@ class Staged {
   size_t turn_ = 0;
   bool ended_ = false;  // end of file
   i64 native_done_ = 0, file_done_ = 0, elements_cut_ = 0;
-  std::future<Status> copying_;   // last: its destruction waits
+  Copying copying_;   // last: its destruction waits
 };
 
 // Nobody moves data if a rank failed before; all agree on the outcome.

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/thread_annotations.h"
 #include "storage/drivers.h"
 #include "storage/posix/allocate.h"
 #include "storage/posix/async_queue.h"
@@ -199,7 +200,7 @@ class PosixStorage final : public Storage {
   const Traits traits_;
   std::shared_ptr<LockState> locks_;
   std::mutex layout_mutex_;
-  Layout layout_;
+  Layout layout_ MERCUTIO_GUARDED_BY(layout_mutex_);
 };
 
 class PosixDriver final : public Driver {
@@ -247,8 +248,8 @@ class PosixDriver final : public Driver {
   }
 
   std::mutex mutex_;
-  std::weak_ptr<AsyncQueue> ring_;
-  std::map<i64, std::weak_ptr<AsyncQueue>> pools_;
+  std::weak_ptr<AsyncQueue> ring_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<i64, std::weak_ptr<AsyncQueue>> pools_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files tr
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps slurm model-long ulfm-long fuzz bench bench-nodes bench-remote sanitize asan tsan docs report-picture report-opens bench-tracing install tidy format clean \
+.PHONY: demo segmentation check build test suites apps slurm model-long ulfm-long fuzz bench bench-nodes bench-remote sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
         setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps: setup-%:
@@ -132,6 +132,10 @@ install: build
 
 tidy:
 	@python3 scripts/tidy.py
+
+# Whether what a mutex guards is touched by its holders only, as clang sees it.
+thread-safety:
+	@python3 scripts/thread_safety.py
 
 format:
 	@git ls-files '*.h' '*.cpp' '*.c' | grep -v '^third_party/' | xargs clang-format -i

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/thread_annotations.h"
 #include "comm/comm.h"
 #include "plan/node_layout.h"
 
@@ -94,8 +95,8 @@ class NodeArena {
   i64 first_missing_ = 0;   // lowest member not yet seen in the open gather
   std::vector<i64> bases_;
   std::mutex turns_mutex_;
-  i64 next_turn_ = 0;
-  std::set<i64> ended_early_;
+  i64 next_turn_ MERCUTIO_GUARDED_BY(turns_mutex_) = 0;
+  std::set<i64> ended_early_ MERCUTIO_GUARDED_BY(turns_mutex_);
   std::atomic<i64> current_turn_{0};
 };
 

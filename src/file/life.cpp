@@ -26,6 +26,7 @@ template <class Condition>
 void InFlight::wait(Progress& progress, Comm& comm, Condition condition) {
   constexpr auto kNap = std::chrono::microseconds(50);
   std::unique_lock lock(mutex_);
+  MERCUTIO_HELD(mutex_);
   while (!condition()) {
     lock.unlock();
     progress.help();
@@ -36,11 +37,13 @@ void InFlight::wait(Progress& progress, Comm& comm, Condition condition) {
 }
 
 void InFlight::wait_all(Progress& progress, Comm& comm) {
-  wait(progress, comm, [this] { return count_ == 0; });
+  wait(progress, comm, [this]() MERCUTIO_REQUIRES(mutex_) { return count_ == 0; });
 }
 
 void InFlight::wait_tag(i64 tag, Progress& progress, Comm& comm) {
-  wait(progress, comm, [&] { return std::find(tags_.begin(), tags_.end(), tag) == tags_.end(); });
+  wait(progress, comm, [&]() MERCUTIO_REQUIRES(mutex_) {
+    return std::find(tags_.begin(), tags_.end(), tag) == tags_.end();
+  });
 }
 
 Channel OpenFile::next_channel() {

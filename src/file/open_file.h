@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_annotations.h"
 #include "engine/wait_watch.h"
 #include "file/operation.h"
 #include "storage/buffered.h"
@@ -30,8 +31,8 @@ class InFlight {
   void wait(Progress& progress, Comm& comm, Condition condition);
   std::mutex mutex_;
   std::condition_variable changed_;
-  i64 count_ = 0;
-  std::vector<i64> tags_;
+  i64 count_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  std::vector<i64> tags_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 class OpenFile final : public File {
@@ -168,9 +169,9 @@ class OpenFile final : public File {
   std::shared_ptr<const HintSet> hints_ = std::make_shared<HintSet>();
   std::shared_ptr<const FileView> view_;
   i64 pointer_ = 0;  // etypes
-  i64 next_tag_ = 0;
-  bool collectives_started_ = false;  // nonblocking ones, since the view was set
-  std::optional<Split> split_;
+  i64 next_tag_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  bool collectives_started_ MERCUTIO_GUARDED_BY(mutex_) = false;  // nonblocking ones, since the view was set
+  std::optional<Split> split_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 template <class T>

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/thread_annotations.h"
 #include "remote/behind.h"
 #include "storage/finished_transfer.h"
 
@@ -331,7 +332,7 @@ class RemoteDriver final : public Driver {
   }
 
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Session>> sessions_;
+  std::map<std::string, std::shared_ptr<Session>> sessions_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace

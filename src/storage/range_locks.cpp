@@ -7,8 +7,9 @@ namespace mercutio {
 
 RangeLocks::Ticket RangeLocks::acquire(i64 begin, i64 end, bool exclusive) {
   std::unique_lock guard(mutex_);
+  MERCUTIO_HELD(mutex_);
   const Ticket ticket = ranges_.insert(ranges_.end(), Range{begin, end, exclusive, false});
-  changed_.wait(guard, [&] { return is_free(ticket); });
+  changed_.wait(guard, [&]() MERCUTIO_REQUIRES(mutex_) { return is_free(ticket); });
   ticket->granted = true;
   return ticket;
 }

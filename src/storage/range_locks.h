@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/thread_annotations.h"
 #include "base/types.h"
 
 namespace mercutio {
@@ -48,12 +49,12 @@ class RangeLocks {
   }
 
  private:
-  bool is_free(Ticket ticket);
-  std::vector<std::pair<i64, i64>> uncovered(const Range& range) const;
+  bool is_free(Ticket ticket) MERCUTIO_REQUIRES(mutex_);
+  std::vector<std::pair<i64, i64>> uncovered(const Range& range) const MERCUTIO_REQUIRES(mutex_);
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::list<Range> ranges_;  // held and waiting, oldest first
+  std::list<Range> ranges_ MERCUTIO_GUARDED_BY(mutex_);  // held and waiting, oldest first
 };
 
 }  // namespace mercutio

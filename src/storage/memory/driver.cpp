@@ -10,6 +10,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/thread_annotations.h"
 #include "storage/drivers.h"
 #include "storage/range_locks.h"
 
@@ -177,7 +178,7 @@ class MemoryDriver final : public Driver {
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<MemoryFile>> files_;
+  std::map<std::string, std::shared_ptr<MemoryFile>> files_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/thread_annotations.h"
 #include "storage/drivers.h"
 #include "storage/range_locks.h"
 #include "storage/zeros.h"
@@ -90,7 +91,7 @@ class NullDriver final : public Driver {
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<NullFile>> files_;
+  std::map<std::string, std::shared_ptr<NullFile>> files_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/thread_annotations.h"
 #include "storage/drivers.h"
 #include "storage/posix/allocate.h"
 #include "storage/posix/async_queue.h"
@@ -269,7 +270,7 @@ class PosixStorage final : public Storage {
   const WriterGroup group_;
   const std::shared_ptr<MarkState> marks_;
   std::mutex layout_mutex_;
-  Layout layout_;
+  Layout layout_ MERCUTIO_GUARDED_BY(layout_mutex_);
 };
 
 class PosixDriver final : public Driver {
@@ -319,8 +320,8 @@ class PosixDriver final : public Driver {
   }
 
   std::mutex mutex_;
-  std::weak_ptr<AsyncQueue> ring_;
-  std::map<i64, std::weak_ptr<AsyncQueue>> pools_;
+  std::weak_ptr<AsyncQueue> ring_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<i64, std::weak_ptr<AsyncQueue>> pools_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace

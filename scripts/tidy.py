@@ -7,6 +7,7 @@
               present exceptions with their limit: an entry may shrink or go, a new one needs a reason in review
   words       no notes to self, no disabled code; no output, exit or environment access in the library
   coroutines  co_await and co_return only in engine/, file/ and remote/
+  guards      a thread of the library is started by base/threads.h, and a C function of it lets no exception out
   tests       every *_test.cpp is where CMake registers it
 
 `scripts/tidy.py --ratchet` rewrites the exceptions with what is there now, but never raises a limit.
@@ -41,10 +42,19 @@ LIBRARY_WORDS = re.compile(r"(?<![\w.>:])(?:std::)?(printf|puts|exit|_exit|abort
 # Where the library may read its environment or must stop a program that cannot go on.
 LIBRARY_WORDS_ALLOWED = {
     "getenv": ("src/model/hints", "src/model/environment", "src/api/", "src/preload/", "src/mpi/environment", "src/remote/connection_file"),
-    "abort": ("src/preload/", "src/mpi/errors", "src/mpi/errhandler", "src/api/"),
+    "abort": ("src/base/assert.cpp", "src/preload/", "src/mpi/errors", "src/mpi/errhandler", "src/api/"),
     "exit": ("src/preload/",),
 }
 COROUTINE = re.compile(r"\bco_(await|return|yield)\b")
+# A thread that the library starts other than by start_thread, which says so where none can be had.
+THREAD = re.compile(r"\bstd::j?thread\s*[({](?!\s*[)}])|\bstd::j?thread\s+\w+\s*[({]|"
+                    r"\bpthread_create\s*\(|\bstd::async\b")
+THREAD_ALLOWED = ("src/base/threads.cpp", "src/comm/in_process.cpp")   # the second plays ranks, in tests and tools
+GUARDS = {"guarded", "guarded_or", "with_file", "run_on_file"}   # api/call.h
+PLAIN_GUARDS = {"attempt", "attempt_or"}                          # base/attempt.h, where MPI's handlers play no part
+DEFINITION = re.compile(r"\b(\w+)\s*\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)\s*(?:noexcept\s*)?\{")
+# With literals blanked: extern "C", and the macros that stand for it.
+C_FUNCTION = re.compile(r'(?:extern " "|MERCUTIO_MPI_FUNCTION\s*\(|MERCUTIO_EXPORT)(?=[^;{}]*\{)')
 CONTROL = {"if", "for", "while", "switch", "catch", "return", "sizeof", "else", "do", "alignof", "decltype", "defined"}
 
 
@@ -156,6 +166,36 @@ class Tidy:
             if COROUTINE.search(bare) and path.relative_to(ROOT).parts[1] not in ("engine", "file", "remote"):
                 self.add(path, number, "a coroutine outside engine/, file/ and remote/")
 
+    def check_threads(self, path, code):
+        name = str(path.relative_to(ROOT))
+        if not name.startswith("src/") or name.endswith("_test.cpp") or name in THREAD_ALLOWED:
+            return
+        for number, line in enumerate(code.split("\n"), 1):
+            if THREAD.search(line):
+                self.add(path, number, "a thread that start_thread (base/threads.h) does not start")
+
+    def check_guards(self, path, code):
+        """A C function calls a guard, or a function of its file that does."""
+        name = str(path.relative_to(ROOT))
+        if not name.startswith(("src/api/", "src/omp/", "src/remote/")) or path.suffix != ".cpp":
+            return
+        def calls_from(opening):
+            return set(re.findall(r"\b(\w+)\s*(?:<[\w:*, ]+>\s*)?\(", code[opening:close_of(code, opening, "{}") + 1]))
+
+        bodies = [(match.group(1), calls_from(match.end() - 1)) for match in DEFINITION.finditer(code)
+                  if match.group(1) not in CONTROL]
+        guards = GUARDS if name.startswith("src/api/") else GUARDS | PLAIN_GUARDS
+        guards |= {name for name, calls in bodies if calls & guards}
+        guards |= {name for name, calls in bodies if calls & guards}
+        for match in C_FUNCTION.finditer(code):
+            opening = code.index("{", match.end())
+            head = code[match.start():opening]
+            if head.count("(") == 0 or "using namespace" in head:
+                continue
+            if not calls_from(opening) & guards:
+                line = code.count("\n", 0, opening) + 1
+                self.add(path, line, "a C function without a guard (api/call.h, base/attempt.h)")
+
     def check_sizes(self, path, text, code):
         if path.suffix not in (".h", ".cpp", ".c"):
             return
@@ -182,12 +222,25 @@ class Tidy:
             if not any(path.name in text or path.stem in text or "_test.cpp" in text or "*.cpp" in text for text in texts):
                 self.add(path, 1, "this test is not registered by a CMakeLists.txt")
 
+    # A decorator that leaves a call out would answer for what it wraps.
+    def check_forwarding(self):
+        def calls(name, begin, pattern):
+            text = strip((ROOT / "src/storage" / name).read_text())
+            return set(re.findall(pattern, text[text.index(begin):text.index("\n};", text.index(begin))]))
+        wanted = calls("storage.h", "class Storage {", r"\bvirtual [^;{}]*?(?<!~)\b(\w+)\(")
+        there = calls("forwarding.h", "class Forwarding ", r"\b(\w+)\([^;{}]*\)(?: const)? override")
+        for name in sorted(wanted - there - {"Storage"}):
+            self.add(ROOT / "src/storage/forwarding.h", 1, f"Storage::{name} is not handed on")
+
     def run(self):
+        self.check_forwarding()
         for path in sources():
             text = path.read_text(errors="replace")
             code = strip(text)
             self.check_includes(path, text)
             self.check_words(path, text, code)
+            self.check_threads(path, code)
+            self.check_guards(path, code)
             self.check_sizes(path, text, code)
         self.check_registration()
 

@@ -51,7 +51,7 @@ AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
     call.argument_error = count_error();
     return call;
   }
-  Result<MemoryType> type = decode_memory(buffer.type);
+  Result<MemoryType> type = attempt([&] { return decode_memory(buffer.type); });
   if (!type) {
     call.argument_error = std::move(type).error();
     return call;
@@ -75,7 +75,8 @@ int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MP
 // completion then. (Others keep it until then.) Whoever comes second of access and MPI destroys the state.
 enum class Stage { kMoving, kDone, kFreed };
 
-struct PendingAccess {
+struct PendingAccess final : Postponed::Action {
+  void run() override;              // tells MPI
   std::atomic<Stage> stage{Stage::kMoving};
   MPI_Request request = MPI_REQUEST_NULL;
   OpenHandle* handle = nullptr;
@@ -110,7 +111,10 @@ int free_access(void* state) {
   auto* pending = static_cast<PendingAccess*>(state);
   const bool given = pending->given.load(std::memory_order_acquire);   // not left to the MPI either
   if (!reach(pending, Stage::kFreed)) {
-    if (Tracer* tracer = process().trace.tracer(); tracer && given) tracer->waited();
+    (void)guarded_or(false, [&] {
+      if (Tracer* tracer = process().trace.tracer(); tracer && given) tracer->waited();
+      return true;
+    });
     delete pending;
   }
   return MPI_SUCCESS;
@@ -121,7 +125,10 @@ int cancel_access(void*, int) { return MPI_SUCCESS; }
 
 // Calls MPI.
 void tell_mpi(PendingAccess* pending) {
-  if (!pending->failed) pending->code = process().codes.code_for(pending->failed.error().cls, pending->failed.error().what);
+  if (!pending->failed) {
+    const Error& error = pending->failed.error();
+    pending->code = attempt_or(mpi_class(error.cls), [&] { return process().codes.code_for(error.cls, error.what); });
+  }
   MPI_Request request = pending->request;   // `pending` may be gone as soon as the request is complete
   if (reach(pending, Stage::kDone)) {
     PMPI_Grequest_complete(request);
@@ -130,17 +137,21 @@ void tell_mpi(PendingAccess* pending) {
   }
 }
 
+void PendingAccess::run() { tell_mpi(this); }
+
 // By the thread that has moved the data, which may be one that must not call MPI. The file is gone when MPI is told later.
 void complete_access(PendingAccess* pending, const Result<i64>& moved) {
   if (moved) {
     pending->bytes = *moved;
   } else {
-    Error named = moved.error();
-    named.what = pending->handle->file->describe(pending->name, moved.error());
-    pending->failed = std::move(named);
+    pending->failed = attempt([&] {
+      Error named = moved.error();
+      named.what = pending->handle->file->describe(pending->name, moved.error());
+      return Status(std::move(named));
+    });
   }
   if (pending->mpi_here) return tell_mpi(pending);
-  process().postponed.add([pending] { tell_mpi(pending); });
+  process().postponed.add(*pending);
 }
 
 // Where the MPI can be told how to wait for a generalized request (MPICH's extension), a rank that waits moves the data
@@ -156,24 +167,28 @@ bool nap(PendingAccess& pending) {
 }
 
 int poll_access(void* state, MPI_Status*) {
-  auto* pending = static_cast<PendingAccess*>(state);
-  if (pending->access && !pending->access->done()) {
-    const bool waiting = std::chrono::steady_clock::now() - pending->last_look < kAtOnce;
-    if (waiting) nap(*pending);
-    pending->last_look = std::chrono::steady_clock::now();
-  }
-  process().postponed.run();
-  return MPI_SUCCESS;
+  return guarded_or(MPI_SUCCESS, [&] {
+    auto* pending = static_cast<PendingAccess*>(state);
+    if (pending->access && !pending->access->done()) {
+      const bool waiting = std::chrono::steady_clock::now() - pending->last_look < kAtOnce;
+      if (waiting) nap(*pending);
+      pending->last_look = std::chrono::steady_clock::now();
+    }
+    process().postponed.run();
+    return MPI_SUCCESS;
+  });
 }
 
 int wait_for_access(int count, void** states, double, MPI_Status*) {
-  for (int i = 0; i < count; ++i) {
-    auto* pending = static_cast<PendingAccess*>(states[i]);
-    while (pending->access && !nap(*pending)) {
+  return guarded_or(MPI_SUCCESS, [&] {
+    for (int i = 0; i < count; ++i) {
+      auto* pending = static_cast<PendingAccess*>(states[i]);
+      while (pending->access && !nap(*pending)) {
+      }
     }
-  }
-  process().postponed.run();
-  return MPI_SUCCESS;
+    process().postponed.run();
+    return MPI_SUCCESS;
+  });
 }
 
 using PollFunction = int(void*, MPI_Status*);
@@ -200,7 +215,10 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
       return code;
     }
     MPI_Request mine = pending->request;
-    auto started = handle.file->start(make_call(row, offset, buffer), [pending](const Result<i64>& moved) { complete_access(pending, moved); });
+    auto started = attempt([&] {
+      return handle.file->start(make_call(row, offset, buffer),
+                                [pending](const Result<i64>& moved) { complete_access(pending, moved); });
+    });
     if (started) {
       pending->access = std::move(*started);
       pending->last_look = std::chrono::steady_clock::now();

@@ -2,12 +2,31 @@
 
 namespace mercutio {
 
+// Without memory for the text: the class, which is a code as well.
+static int code_of(OpenHandle* handle, const char* operation, const Error& error) {
+  return attempt_or(mpi_class(error.cls), [&] {
+    const std::string plain = std::string(operation) + ": " + error.what;
+    const std::string text = handle ? handle->file->describe(operation, error) : plain;
+    return process().codes.code_for(error.cls, text);
+  });
+}
+
 int fail(OpenHandle* handle, const char* operation, const Error& error) {
   Process& p = process();
-  std::string text = handle ? handle->file->describe(operation, error) : std::string(operation) + ": " + error.what;
-  int code = p.codes.code_for(error.cls, text);
+  const int code = code_of(handle, operation, error);
   MPI_Errhandler handler = handle ? handle->errhandler : p.handles.default_errhandler();
   return p.errhandlers.invoke(handler, handle ? handle->mpi() : MPI_FILE_NULL, handle ? handle->comm : MPI_COMM_SELF, code);
+}
+
+int fail_after_throw(OpenHandle* handle, const char* operation) {
+  if (Errhandlers::has_thrown()) throw;
+  const Error error = current_error();
+  try {
+    return fail(handle, operation, error);
+  } catch (...) {   // of a handler, or not even the process's own state could be made
+    if (Errhandlers::has_thrown()) throw;
+    return mpi_class(error.cls);
+  }
 }
 
 int fail_bad_handle(const char* operation) {

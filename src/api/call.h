@@ -1,7 +1,10 @@
 // What every entry point does around its one call of file/: find the file, turn an Error into a code, call the handler.
+// Each one is guarded: what is thrown inside becomes an error of the call.
 #pragma once
 
 #include "api/process.h"
+#include "base/attempt.h"
+#include "base/reserve.h"
 
 namespace mercutio {
 
@@ -14,11 +17,33 @@ inline int finish(OpenHandle* handle, const char* operation, const Status& statu
   return status ? MPI_SUCCESS : fail(handle, operation, status.error());
 }
 
+// In a handler for any exception: the code to return. What a handler of the program has thrown goes on to the program.
+int fail_after_throw(OpenHandle* handle, const char* operation);
+
+// Runs body() -> int of `operation` on `handle` (null: no file).
+template <class Body>
+int guarded(OpenHandle* handle, const char* operation, Body body) {
+  const UsesReserve uses;
+  try {
+    return body();
+  } catch (...) {
+    return fail_after_throw(handle, operation);
+  }
+}
+// The same for functions without a code of their own: `otherwise` is returned instead.
+template <class T, class Body>
+T guarded_or(T otherwise, Body body) {
+  const UsesReserve uses;
+  return attempt_or(otherwise, body);
+}
+
 // Runs body(OpenHandle&) -> int on a live handle.
 template <class Body>
 int with_file(MPI_File file, const char* operation, Body body) {
-  OpenHandle* handle = process().handles.find(file);
-  return handle ? body(*handle) : fail_bad_handle(operation);
+  return guarded(nullptr, operation, [&] {
+    OpenHandle* handle = process().handles.find(file);
+    return guarded(handle, operation, [&] { return handle ? body(*handle) : fail_bad_handle(operation); });
+  });
 }
 // The same for bodies that return Status.
 template <class Body>

@@ -33,7 +33,9 @@ Conversion bind_conversion(Function* function, void* extra_state) {
   return
       [function, extra_state](void* user, const TypeSpecRef& type, i64 count, void* filebuf, i64 position) -> Status {
         MERCUTIO_LET(MPI_Datatype handle, handle_of(type));
-        return callback_status(function(user, handle, static_cast<Count>(count), filebuf, position, extra_state));
+        return attempt([&] {
+          return callback_status(function(user, handle, static_cast<Count>(count), filebuf, position, extra_state));
+        });
       };
 }
 
@@ -54,7 +56,7 @@ int register_datarep(const char* operation, const char* name, Function* read, Fu
   if (extent)
     datarep.file_extent = [extent, extra_state](const TypeSpecRef& named) -> Result<i64> {
       MPI_Aint bytes = 0;
-      MERCUTIO_TRY(callback_status(extent(predefined_of(*named), &bytes, extra_state)));
+      MERCUTIO_TRY(attempt([&] { return callback_status(extent(predefined_of(*named), &bytes, extra_state)); }));
       return static_cast<i64>(bytes);
     };
   return add_datarep(operation, std::move(datarep));
@@ -127,14 +129,18 @@ using namespace mercutio;
 MERCUTIO_MPI_FUNCTION(int, Register_datarep,
                       (const char* name, MPI_Datarep_conversion_function* read, MPI_Datarep_conversion_function* write,
                        MPI_Datarep_extent_function* extent, void* extra_state)) {
-  return register_datarep<int>("MPI_Register_datarep", name, read, write, extent, extra_state);
+  return guarded(nullptr, "MPI_Register_datarep", [&] {
+    return register_datarep<int>("MPI_Register_datarep", name, read, write, extent, extra_state);
+  });
 }
 
 MERCUTIO_MPI_FUNCTION(int, Register_datarep_c,
                       (const char* name, MPI_Datarep_conversion_function_c* read,
                        MPI_Datarep_conversion_function_c* write, MPI_Datarep_extent_function* extent,
                        void* extra_state)) {
-  return register_datarep<MPI_Count>("MPI_Register_datarep_c", name, read, write, extent, extra_state);
+  return guarded(nullptr, "MPI_Register_datarep_c", [&] {
+    return register_datarep<MPI_Count>("MPI_Register_datarep_c", name, read, write, extent, extra_state);
+  });
 }
 
 // The names under which Fortran bindings reach MPI_REGISTER_DATAREP. The length of the name comes last; mpi_f08 may
@@ -145,7 +151,9 @@ MERCUTIO_MPI_FUNCTION(int, Register_datarep_c,
                                          std::size_t length);                                             \
   void symbol(const char* name, FortranProcedure read, FortranProcedure write, FortranProcedure extent,   \
               MPI_Aint* extra_state, Fint* error, std::size_t length) {                                   \
-    int code = register_from_fortran({name, length}, {read, write, extent, *extra_state});                \
+    const int code = guarded(nullptr, "MPI_Register_datarep", [&] {                                       \
+      return register_from_fortran({name, length}, {read, write, extent, *extra_state});                  \
+    });                                                                                                   \
     if (error) *error = code;                                                                             \
   }
 

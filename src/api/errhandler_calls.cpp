@@ -15,7 +15,9 @@ using AnyFunction = void (*)();
 void create_from_fortran(AnyFunction* function, Fint* handle, Fint* error) {
   MPI_Errhandler made = MPI_ERRHANDLER_NULL;
   // A Fortran procedure argument arrives as the procedure's address.
-  int code = process().errhandlers.create(reinterpret_cast<AnyFunction>(function), HandlerLanguage::kFortran, &made);
+  const int code = guarded(nullptr, "MPI_File_create_errhandler", [&] {
+    return process().errhandlers.create(reinterpret_cast<AnyFunction>(function), HandlerLanguage::kFortran, &made);
+  });
   if (error) *error = code;  // mpi_f08 may leave it out
 #ifdef MERCUTIO_ABI_STANDARD
   *handle = PMPI_Errhandler_toint(made);
@@ -66,49 +68,49 @@ int call_errhandler(MPI_File file, int code) {
 using namespace mercutio;
 
 MERCUTIO_MPI_FUNCTION(int, File_create_errhandler, (MPI_File_errhandler_function * function, MPI_Errhandler* handler)) {
-  return process().errhandlers.create(reinterpret_cast<AnyFunction>(function), HandlerLanguage::kC, handler);
+  return guarded(nullptr, "MPI_File_create_errhandler", [&] {
+    return process().errhandlers.create(reinterpret_cast<AnyFunction>(function), HandlerLanguage::kC, handler);
+  });
 }
 
 MERCUTIO_MPI_FUNCTION(int, File_set_errhandler, (MPI_File file, MPI_Errhandler handler)) {
-  if (handler == MPI_ERRHANDLER_NULL)
+  return guarded(nullptr, "MPI_File_set_errhandler", [&] {
+    if (handler != MPI_ERRHANDLER_NULL) return set_errhandler(file, handler);
     return fail(process().handles.find(file), "MPI_File_set_errhandler",
                 Error{ErrorClass::kArg, "the error handler is MPI_ERRHANDLER_NULL"});
-  return set_errhandler(file, handler);
+  });
 }
 
 MERCUTIO_MPI_FUNCTION(int, File_get_errhandler, (MPI_File file, MPI_Errhandler* handler)) {
-  return get_errhandler(file, handler);
+  return guarded(nullptr, "MPI_File_get_errhandler", [&] { return get_errhandler(file, handler); });
 }
 MERCUTIO_MPI_FUNCTION(int, File_call_errhandler, (MPI_File file, int code)) {
-  return call_errhandler(file, code);
+  return guarded(nullptr, "MPI_File_call_errhandler", [&] { return call_errhandler(file, code); });
 }
 
 // A file keeps a handler the program has freed: our handlers are counted, everybody else's go to the MPI.
 MERCUTIO_MPI_FUNCTION(int, Errhandler_free, (MPI_Errhandler * handler)) {
-  if (process().errhandlers.knows(*handler)) {
-    process().errhandlers.release(*handler);
-    *handler = MPI_ERRHANDLER_NULL;
-    return MPI_SUCCESS;
-  }
-  if (process().errhandlers.take_back(*handler)) {
-    *handler = MPI_ERRHANDLER_NULL;
-    return MPI_SUCCESS;
-  }
   static auto* const real = real_function<int(MPI_Errhandler*)>("PMPI_Errhandler_free");
-  return real(handler);
+  return guarded(nullptr, "MPI_Errhandler_free", [&]() -> int {
+    const bool ours = process().errhandlers.knows(*handler);
+    if (ours) process().errhandlers.release(*handler);
+    if (!ours && !process().errhandlers.take_back(*handler)) return real(handler);
+    *handler = MPI_ERRHANDLER_NULL;
+    return MPI_SUCCESS;
+  });
 }
 
 // MPICH 4.0 prints garbage for codes made by MPI_Add_error_code.
 MERCUTIO_MPI_FUNCTION(int, Error_string, (int code, char* text, int* length)) {
-  std::string ours = process().codes.text_of(code);
-  if (ours.empty()) {
-    static auto* const real = real_function<int(int, char*, int*)>("PMPI_Error_string");
-    return real(code, text, length);
-  }
-  *length = static_cast<int>(std::min<std::size_t>(ours.size(), MPI_MAX_ERROR_STRING - 1));
-  std::memcpy(text, ours.data(), static_cast<std::size_t>(*length));
-  text[*length] = '\0';
-  return MPI_SUCCESS;
+  static auto* const real = real_function<int(int, char*, int*)>("PMPI_Error_string");
+  return guarded(nullptr, "MPI_Error_string", [&]() -> int {
+    const std::string ours = process().codes.text_of(code);
+    if (ours.empty()) return real(code, text, length);
+    *length = static_cast<int>(std::min<std::size_t>(ours.size(), MPI_MAX_ERROR_STRING - 1));
+    std::memcpy(text, ours.data(), static_cast<std::size_t>(*length));
+    text[*length] = '\0';
+    return MPI_SUCCESS;
+  });
 }
 
 // The names under which Fortran bindings reach MPI_FILE_CREATE_ERRHANDLER (mpif.h and `use mpi` of every mangling,

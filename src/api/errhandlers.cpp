@@ -1,6 +1,7 @@
 #include "api/errhandlers.h"
 
 #include <cstdio>
+#include <utility>
 
 #include "api/handles.h"
 #include "api/process.h"
@@ -71,6 +72,11 @@ static bool is_errors_abort(MPI_Errhandler handle) {
   return handle != MPI_ERRHANDLER_NULL && handle == abi_numbers().errors_abort;
 }
 
+// C++ programs have handlers that throw: those exceptions are theirs. True while one runs.
+static thread_local bool in_handler = false;
+
+bool Errhandlers::has_thrown() { return std::exchange(in_handler, false); }
+
 int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const {
   if (code == MPI_SUCCESS || handle == abi_numbers().errors_return) return code;
   if (handle == MPI_ERRORS_ARE_FATAL) return die(MPI_COMM_WORLD, code);
@@ -83,13 +89,14 @@ int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int
     entry = *found;
   }
   int shown = code;
+  Fint fortran_file = entry.language == HandlerLanguage::kFortran ? process().handles.to_fortran(file) : 0;
+  const bool inside_another = std::exchange(in_handler, true);
   if (entry.language == HandlerLanguage::kC) {
     reinterpret_cast<MPI_File_errhandler_function*>(entry.function)(&file, &shown);
   } else {
-    Fint fortran_file = process().handles.to_fortran(file);
     reinterpret_cast<void (*)(Fint*, Fint*)>(entry.function)(&fortran_file, &shown);
   }
-  static_cast<void>(comm);
+  in_handler = inside_another;
   return shown;   // what the handler left: one that sets MPI_SUCCESS has dealt with it, any other leaves the error to the caller
 }
 

@@ -28,6 +28,8 @@ class Errhandlers {
 
   // Calls the handler for `code`; returns what the MPI call should return. `file` is the handle to show the handler.
   int invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const;
+  // Whether the exception that is being handled came out of a handler of the program. Asked once.
+  static bool has_thrown();
 
  private:
   struct Entry {

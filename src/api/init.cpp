@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "api/call.h"
 #include "api/export.h"
-#include "api/process.h"
 #include "mpi/real.h"
 
 namespace {
@@ -21,17 +21,25 @@ int real_init_thread(int* argc, char*** argv, int required, int* provided) {
   return code;
 }
 
-}  // namespace
-
-MERCUTIO_MPI_FUNCTION(int, Init_thread, (int* argc, char*** argv, int required, int* provided)) {
-  return real_init_thread(argc, argv, may_raise_level() ? MPI_THREAD_MULTIPLE : required, provided);
-}
-
-MERCUTIO_MPI_FUNCTION(int, Init, (int* argc, char*** argv)) {
+int real_init(int* argc, char*** argv) {
   static auto* const real = mercutio::real_function<int(int*, char***)>("PMPI_Init");
   int provided = MPI_THREAD_SINGLE;
   if (may_raise_level()) return real_init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
   const int code = real(argc, argv);
   if (code == MPI_SUCCESS) mercutio::begin_trace(/*in_init=*/true);
   return code;
+}
+
+}  // namespace
+
+using namespace mercutio;
+
+MERCUTIO_MPI_FUNCTION(int, Init_thread, (int* argc, char*** argv, int required, int* provided)) {
+  return guarded(nullptr, "MPI_Init_thread", [&] {
+    return real_init_thread(argc, argv, may_raise_level() ? MPI_THREAD_MULTIPLE : required, provided);
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, Init, (int* argc, char*** argv)) {
+  return guarded(nullptr, "MPI_Init", [&] { return real_init(argc, argv); });
 }

@@ -3,6 +3,7 @@
 
 #include "api/call.h"
 #include "api/export.h"
+#include "mpi/decode.h"
 #include "mpi/info.h"
 #include "mpi/mpi_comm.h"
 #include "mpi/real.h"
@@ -64,21 +65,26 @@ std::string members_of(MPI_Comm comm) {
 }
 
 int fail_open(const std::string& file_name, const Error& error) {
-  Error named = error;
-  named.what = "file '" + file_name + "': " + error.what;
-  return fail(nullptr, "MPI_File_open", named);
+  const Status named = attempt([&] {
+    Error with_name = error;
+    with_name.what = "file '" + file_name + "': " + error.what;
+    return Status(std::move(with_name));
+  });
+  return fail(nullptr, "MPI_File_open", named.error());
 }
 
-}  // namespace
-}  // namespace mercutio
-
-using namespace mercutio;
-
-MERCUTIO_MPI_FUNCTION(int, File_open, (MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_File* file)) {
+int open(MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_File* file) {
   hook_finalize();
   begin_trace(/*in_init=*/false);
   *file = MPI_FILE_NULL;
-  OpenCall call = open_call(file_name, amode, info);
+  const Status enough = hold_reserve();   // a rank without takes part as one that has failed
+  OpenCall call;
+  const Status read = attempt([&] {
+    call = open_call(file_name, amode, info);
+    return ok_status();
+  });
+  for (const Status* status : {&enough, &read})
+    if (call.argument_error) call.argument_error = *status;
   if (process().trace.on()) call.members = members_of(comm);
   Result<std::unique_ptr<Comm>> made = make_mpi_comm(comm);
   if (!made) return fail_open(call.file_name, made.error());
@@ -94,24 +100,43 @@ MERCUTIO_MPI_FUNCTION(int, File_open, (MPI_Comm comm, const char* file_name, int
   return MPI_SUCCESS;
 }
 
-MERCUTIO_MPI_FUNCTION(int, File_close, (MPI_File * file)) {
+int close(MPI_File* file) {
   OpenHandle* handle = process().handles.find(*file);
   if (!handle) return fail_bad_handle("MPI_File_close");
-  Status closed = handle->file->close();
-  int code = finish(handle, "MPI_File_close", closed);
+  const Status closed = attempt([&] { return handle->file->close(); });
+  const int code = finish(handle, "MPI_File_close", closed);
   process().errhandlers.release(handle->errhandler);
   process().handles.remove(*file);
   *file = MPI_FILE_NULL;
   return code;
 }
 
-MERCUTIO_MPI_FUNCTION(int, File_delete, (const char* file_name, MPI_Info info)) {
-  std::string name = file_name ? file_name : "";
-  Status deleted = name.empty() ? Status(Error{ErrorClass::kBadFile, "the file name is empty"}) : delete_file(name, items_of(info));
+int remove(const char* file_name, MPI_Info info) {
+  const std::string name = file_name ? file_name : "";
+  Status deleted = Error{ErrorClass::kBadFile, "the file name is empty"};
+  if (!name.empty()) deleted = delete_file(name, items_of(info));
   if (deleted) return MPI_SUCCESS;
   Error named = deleted.error();
   named.what = "file '" + name + "': " + named.what;
   return fail(nullptr, "MPI_File_delete", named);
+}
+
+}  // namespace
+}  // namespace mercutio
+
+using namespace mercutio;
+
+MERCUTIO_MPI_FUNCTION(int, File_open, (MPI_Comm comm, const char* file_name, int amode, MPI_Info info,
+                                       MPI_File* file)) {
+  return guarded(nullptr, "MPI_File_open", [&] { return open(comm, file_name, amode, info, file); });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_close, (MPI_File * file)) {
+  return guarded(nullptr, "MPI_File_close", [&] { return close(file); });
+}
+
+MERCUTIO_MPI_FUNCTION(int, File_delete, (const char* file_name, MPI_Info info)) {
+  return guarded(nullptr, "MPI_File_delete", [&] { return remove(file_name, info); });
 }
 
 MERCUTIO_MPI_FUNCTION(int, File_set_size, (MPI_File file, MPI_Offset bytes)) {
@@ -166,15 +191,26 @@ MERCUTIO_MPI_FUNCTION(int, File_sync, (MPI_File file)) {
   return run_on_file(file, "MPI_File_sync", [&](OpenHandle& handle) { return handle.file->sync(); });
 }
 
-MERCUTIO_MPI_FUNCTION(Fint, File_c2f, (MPI_File file)) { return process().handles.to_fortran(file); }
-MERCUTIO_MPI_FUNCTION(MPI_File, File_f2c, (Fint number)) { return process().handles.from_fortran(number); }
+MERCUTIO_MPI_FUNCTION(Fint, File_c2f, (MPI_File file)) {
+  return guarded_or(Fint{0}, [&] { return process().handles.to_fortran(file); });
+}
+MERCUTIO_MPI_FUNCTION(MPI_File, File_f2c, (Fint number)) {
+  return guarded_or(MPI_File{MPI_FILE_NULL}, [&] { return process().handles.from_fortran(number); });
+}
 // MPI-5's names for the same.
-MERCUTIO_MPI_FUNCTION(int, File_toint, (MPI_File file)) { return process().handles.to_fortran(file); }
-MERCUTIO_MPI_FUNCTION(MPI_File, File_fromint, (int number)) { return process().handles.from_fortran(number); }
+MERCUTIO_MPI_FUNCTION(int, File_toint, (MPI_File file)) {
+  return guarded_or(0, [&] { return static_cast<int>(process().handles.to_fortran(file)); });
+}
+MERCUTIO_MPI_FUNCTION(MPI_File, File_fromint, (int number)) {
+  return guarded_or(MPI_File{MPI_FILE_NULL}, [&] { return process().handles.from_fortran(number); });
+}
 
 // What a program has written before it gives up is in the file, as if nothing had been kept.
 MERCUTIO_MPI_FUNCTION(int, Abort, (MPI_Comm comm, int code)) {
   static auto* const real = real_function<int(MPI_Comm, int)>("PMPI_Abort");
-  process().handles.settle_all();
+  (void)guarded_or(false, [] {
+    process().handles.settle_all();
+    return true;
+  });
   return real(comm, code);
 }

@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "api/call.h"
 #include "api/export.h"
-#include "api/process.h"
 #include "mpi/real.h"
 
 namespace {
 
-using mercutio::real_function;
+using namespace mercutio;
 
 int class_of(int code) {
   int cls = MPI_SUCCESS;
@@ -29,7 +29,7 @@ int with_errors_of_accesses(int result, int count, MPI_Status* statuses) {
     MPI_Status& status = statuses[i];
     if (status.MPI_SOURCE != MPI_UNDEFINED || status.MPI_TAG == MPI_UNDEFINED) continue;
     const int cls = class_of(status.MPI_ERROR);
-    if ((cls != MPI_ERR_OTHER && cls != MPI_SUCCESS) || mercutio::process().codes.text_of(status.MPI_TAG).empty()) continue;
+    if ((cls != MPI_ERR_OTHER && cls != MPI_SUCCESS) || process().codes.text_of(status.MPI_TAG).empty()) continue;
     status.MPI_ERROR = status.MPI_TAG;
     status.MPI_TAG = MPI_UNDEFINED;
   }
@@ -67,22 +67,29 @@ int wait_without_null(int count, MPI_Request* requests, MPI_Status* statuses) {
 }  // namespace
 
 MERCUTIO_MPI_FUNCTION(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[])) {
-  if (count <= 0 || !requests) return real_waitall(count, requests, statuses);
-  const auto nulls = std::count(requests, requests + count, MPI_REQUEST_NULL);
-  const bool mixed = nulls > 0 && nulls < count;
-  return mixed ? wait_without_null(count, requests, statuses) : real_waitall(count, requests, statuses);
+  return guarded(nullptr, "MPI_Waitall", [&] {
+    if (count <= 0 || !requests) return real_waitall(count, requests, statuses);
+    const auto nulls = std::count(requests, requests + count, MPI_REQUEST_NULL);
+    const bool mixed = nulls > 0 && nulls < count;
+    return mixed ? wait_without_null(count, requests, statuses) : real_waitall(count, requests, statuses);
+  });
 }
 
 MERCUTIO_MPI_FUNCTION(int, Testall, (int count, MPI_Request requests[], int* flag, MPI_Status statuses[])) {
   static auto* const real = real_function<int(int, MPI_Request*, int*, MPI_Status*)>("PMPI_Testall");
-  return with_errors_of_accesses(real(count, requests, flag, statuses), count, statuses);
+  return guarded(nullptr, "MPI_Testall", [&] {
+    return with_errors_of_accesses(real(count, requests, flag, statuses), count, statuses);
+  });
 }
 
-#define SOME(name)                                                                                                      \
-  MERCUTIO_MPI_FUNCTION(int, name, (int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[])) { \
-    static auto* const real = real_function<int(int, MPI_Request*, int*, int*, MPI_Status*)>("PMPI_" #name);            \
-    const int result = real(count, requests, done, indices, statuses);                                                  \
-    return result == MPI_SUCCESS ? result : with_errors_of_accesses(result, *done, statuses);                           \
+#define SOME(name)                                                                                                \
+  MERCUTIO_MPI_FUNCTION(int, name, (int count, MPI_Request requests[], int* done, int indices[],                  \
+                                    MPI_Status statuses[])) {                                                     \
+    static auto* const real = real_function<int(int, MPI_Request*, int*, int*, MPI_Status*)>("PMPI_" #name);      \
+    return guarded(nullptr, "MPI_" #name, [&] {                                                                   \
+      const int result = real(count, requests, done, indices, statuses);                                          \
+      return result == MPI_SUCCESS ? result : with_errors_of_accesses(result, *done, statuses);                   \
+    });                                                                                                           \
   }
 
 SOME(Waitsome)
@@ -90,6 +97,8 @@ SOME(Testsome)
 
 MERCUTIO_MPI_FUNCTION(int, Request_get_status, (MPI_Request request, int* flag, MPI_Status* status)) {
   static auto* const real = real_function<int(MPI_Request, int*, MPI_Status*)>("PMPI_Request_get_status");
-  mercutio::process().postponed.run();
-  return real(request, flag, status);
+  return guarded(nullptr, "MPI_Request_get_status", [&] {
+    process().postponed.run();
+    return real(request, flag, status);
+  });
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/call.h"
 #include "api/export.h"
 #include "file/file.h"
 #include "mpi/info.h"
@@ -19,7 +20,17 @@
 namespace mercutio {
 namespace {
 
-enum NetcdfError { kNoError = 0, kExists = -35, kNotBuilt = -128, kAccessDenied = -77, kFileError = -204, kNoSuchEntry = -220, kBadName = -223 };
+enum NetcdfError {
+  kNotRemote = 1,   // our own: PnetCDF goes on
+  kNoError = 0,
+  kExists = -35,
+  kNoMemory = -61,
+  kAccessDenied = -77,
+  kNotBuilt = -128,
+  kFileError = -204,
+  kNoSuchEntry = -220,
+  kBadName = -223
+};
 enum NetcdfFormat { kUnknownFormat = -1, kNetcdf4 = 3 };
 constexpr int kNoClobber = 0x4;
 constexpr i64 kSignatureBytes = 8, kFirstUserBlock = 512;
@@ -113,6 +124,20 @@ int made_ready(const Resolved& place, bool no_clobber) {
   return emptied && closed ? kNoError : kFileError;
 }
 
+// Collective; nothing to do for a file that is not remote.
+int make_remote(MPI_Comm comm, const char* path, int mode, MPI_Info info) {
+  int rank = 0;
+  if (PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS) return kNoError;
+  int error = guarded_or(int{kNoMemory}, [&]() -> int {
+    const Resolved place = place_of(path, items_of(info));
+    if (!is_remote(place)) return kNotRemote;
+    return rank == 0 ? made_ready(place, (mode & kNoClobber) != 0) : int{kNoError};
+  });
+  if (error == kNotRemote || error == kNoMemory) return error == kNotRemote ? int{kNoError} : error;
+  if (PMPI_Bcast(&error, 1, MPI_INT, 0, comm) != MPI_SUCCESS) error = kFileError;
+  return error;
+}
+
 }  // namespace
 }  // namespace mercutio
 
@@ -120,10 +145,12 @@ using namespace mercutio;
 
 extern "C" MERCUTIO_EXPORT int ncmpi_inq_file_format(const char* path, int* format) {
   static auto* const own = reinterpret_cast<int (*)(const char*, int*)>(function_of_pnetcdf("ncmpi_inq_file_format"));
-  if (path && format) {
+  const int told = guarded_or(int{kNoMemory}, [&]() -> int {
+    if (!path || !format) return kNotRemote;
     const Resolved place = place_of(path, {});
-    if (is_remote(place)) return remote_format(place, format);
-  }
+    return is_remote(place) ? remote_format(place, format) : int{kNotRemote};
+  });
+  if (told != kNotRemote) return told;
   return own ? own(path, format) : kNotBuilt;
 }
 
@@ -131,11 +158,6 @@ extern "C" MERCUTIO_EXPORT int ncmpi_create(MPI_Comm comm, const char* path, int
   static auto* const own = reinterpret_cast<int (*)(MPI_Comm, const char*, int, MPI_Info, int*)>(function_of_pnetcdf("ncmpi_create"));
   if (!own) return kNotBuilt;
   if (!path || !id || comm == MPI_COMM_NULL) return own(comm, path, mode, info, id);
-  const Resolved place = place_of(path, items_of(info));
-  if (!is_remote(place)) return own(comm, path, mode, info, id);
-  int rank = 0, error = kNoError;
-  if (PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS) return own(comm, path, mode, info, id);
-  if (rank == 0) error = made_ready(place, (mode & kNoClobber) != 0);
-  if (PMPI_Bcast(&error, 1, MPI_INT, 0, comm) != MPI_SUCCESS) error = kFileError;
-  return error == kNoError ? own(comm, path, mode, info, id) : error;
+  const int made = make_remote(comm, path, mode, info);
+  return made == kNoError ? own(comm, path, mode, info, id) : made;
 }

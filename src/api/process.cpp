@@ -1,4 +1,4 @@
-#include "api/process.h"
+#include "api/call.h"
 
 #include <sched.h>
 
@@ -30,10 +30,12 @@ ProcessProgress::Driver ProcessProgress::driver(bool sends) const {
 }
 
 RequestRef ProcessProgress::start(Undertaking undertaking) {
-  const Driver by = driver(undertaking.sends);
+  Driver by = driver(undertaking.sends);
   if (by == Driver::kThread) {
     const auto make = [] { return make_progress_thread(progress_stays_bound() ? nullptr : spread_over_domain); };
-    return get(thread_, make).start(std::move(undertaking));
+    Progress& thread = get(thread_, make);
+    if (thread.ready()) return thread.start(std::move(undertaking));
+    by = hook_into_waiting() == Hook::kAll ? Driver::kWaitingCalls : Driver::kStartingCall;
   }
   RequestRef request = get(helped_, make_helped_progress).start(std::move(undertaking));
   if (by == Driver::kStartingCall) (void)request->wait();
@@ -66,27 +68,35 @@ void ProcessProgress::shut_down() {
   while (help()) sched_yield();
 }
 
-void Postponed::add(std::function<void()> action) {
+void Postponed::add(Action& action) {
   std::lock_guard lock(mutex_);
-  actions_.push_back(std::move(action));
+  action.next = nullptr;
+  *end_ = &action;
+  end_ = &action.next;
   any_.store(true, std::memory_order_release);
 }
 
 void Postponed::run() {
   if (!any_.load(std::memory_order_acquire)) return;
-  std::vector<std::function<void()>> actions;
+  Action* next = nullptr;
   {
     std::lock_guard lock(mutex_);
-    actions.swap(actions_);
+    next = std::exchange(first_, nullptr);
+    end_ = &first_;
     any_.store(false, std::memory_order_relaxed);
   }
-  for (const auto& action : actions) action();
+  while (next) {
+    Action* const action = std::exchange(next, next->next);
+    action->run();   // may delete it
+  }
 }
 
 static int open_mpi_waits() {
-  process().progress.help();
-  process().postponed.run();
-  return 0;
+  return guarded_or(0, [] {
+    process().progress.help();
+    process().postponed.run();
+    return 0;
+  });
 }
 
 // opal_progress_register: since 2004 what Open MPI's own nonblocking collectives are driven by.
@@ -114,35 +124,62 @@ static bool leads_world() {
   return rank == 0;
 }
 
+// A program that was spawned shares the job with its parents.
+static i64 processes_of_job() {
+  int initialised = 0, size = 0;
+  if (PMPI_Initialized(&initialised) != MPI_SUCCESS || !initialised) return 0;
+  MPI_Comm parent = MPI_COMM_NULL;
+  PMPI_Comm_get_parent(&parent);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  return parent == MPI_COMM_NULL ? size : 0;
+}
+
 Context Process::context() {
 #ifdef OPEN_MPI
   constexpr bool kTakesPartialEtypes = true;   // PETSc's binary viewer needs it
 #else
   constexpr bool kTakesPartialEtypes = false;
 #endif
-  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), kTakesPartialEtypes};
+  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), processes_of_job(), kTakesPartialEtypes, &buffers};
 }
 
 Process& process() {
   // Never destroyed: files may be used from destructors and from MPI_Finalize of other tools.
   static Process* const the_process = [] {
-    std::atexit([] { process().handles.settle_all(); });
+    std::atexit([] {
+      (void)attempt([] {
+        process().handles.settle_all();
+        return ok_status();
+      });
+    });
     return new Process;
   }();
   return *the_process;
 }
 
 static int at_finalize(MPI_Comm, int, void*, void*) {
-  process().progress.shut_down();
-  process().postponed.run();
-  process().handles.settle_all();
-  process().trace.end();
+  const auto each = [](auto step) {   // whatever becomes of those before
+    (void)guarded_or(false, [&] {
+      step();
+      return true;
+    });
+  };
+  each([] { process().progress.shut_down(); });
+  each([] { process().postponed.run(); });
+  each([] { process().handles.settle_all(); });
+  each([] { process().trace.end(); });
   return MPI_SUCCESS;
 }
 
+// A run goes on without its trace.
 void begin_trace(bool in_init) {
   JobTrace& trace = process().trace;
-  std::call_once(process().trace_begun, [&] { trace.begin(in_init); });
+  std::call_once(process().trace_begun, [&] {
+    (void)attempt([&] {
+      trace.begin(in_init);
+      return ok_status();
+    });
+  });
   if (trace.on() && in_init) hook_finalize();
 }
 

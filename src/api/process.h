@@ -10,6 +10,7 @@
 #include "api/errhandlers.h"
 #include "api/handles.h"
 #include "api/job_trace.h"
+#include "file/buffers.h"
 #include "file/file.h"
 #include "mpi/errors.h"
 
@@ -39,15 +40,21 @@ class ProcessProgress final : public Progress {
   std::atomic<bool> shut_{false};
 };
 
-// What waits to be done by a thread that may call MPI.
+// What waits to be done by a thread that may call MPI. To add to it takes no memory.
 class Postponed {
  public:
-  void add(std::function<void()> action);
+  struct Action {
+    virtual ~Action() = default;
+    virtual void run() = 0;
+    Action* next = nullptr;
+  };
+  void add(Action& action);
   void run();
 
  private:
   std::mutex mutex_;
-  std::vector<std::function<void()>> actions_;
+  Action* first_ = nullptr;
+  Action** end_ = &first_;
   std::atomic<bool> any_{false};
 };
 
@@ -55,6 +62,7 @@ struct Process {
   ProcessProgress progress;
   Postponed postponed;
   DatarepRegistry datareps;
+  Buffers buffers;
   ErrorCodes codes;
   Errhandlers errhandlers;
   Handles handles;

@@ -12,8 +12,9 @@ namespace mercutio {
 namespace {
 
 Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  Status argument_error = ok_status();
-  Result<TypeSpecRef> e = decode_committed(etype), f = decode_committed(filetype);
+  Status argument_error = hold_reserve();
+  Result<TypeSpecRef> e = attempt([&] { return decode_committed(etype); });
+  Result<TypeSpecRef> f = attempt([&] { return decode_committed(filetype); });
   if (!e) argument_error = e.error();
   if (!f) argument_error = f.error();
   bool types_ok = e.ok() && f.ok();

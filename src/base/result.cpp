@@ -136,8 +136,8 @@ const char* error_class_name(ErrorClass cls) {
       return "MPI_ERR_NO_MEM";
     case ErrorClass::kIntern:
       return "MPI_ERR_INTERN";
-    case ErrorClass::kOther:
-      return "MPI_ERR_OTHER";
+    case ErrorClass::kProcFailed: return "MPI_ERR_PROC_FAILED";
+    case ErrorClass::kOther: return "MPI_ERR_OTHER";
   }
   return "MPI_ERR_UNKNOWN";
 }

@@ -43,6 +43,7 @@ enum class ErrorClass : int {
   kTruncate,
   kNoMem,
   kIntern,
+  kProcFailed,   // a rank of the communicator has died (MPI_ERR_PROC_FAILED, where the MPI has it)
   kOther,
 };
 

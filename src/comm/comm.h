@@ -59,14 +59,23 @@ class Comm {
   virtual const Topology& topology() const = 0;
   virtual std::string host() const = 0;
   virtual bool concurrent() const = 0;
+  virtual std::string memory_kinds() const { return ""; }   // that messages may lie in (model/memory_kinds.h), if anybody says so
   virtual Result<std::unique_ptr<SharedCounter>> make_shared_counter() = 0;   // collective
   virtual Segment* segment() = 0;     // this node's; null, on all ranks: some node has none, or nodes have a rank each
   virtual void idle(i64 spins) = 0;   // called when nothing moved for the `spins`-th time in a row: yields, then sleeps
+  // Whether a rank is known to have died: collective operations that are under way can't end. Looks for dead ranks now and then, if
+  // concurrent() or where this thread `may_call` the message-passing library.
+  virtual bool failed(bool /*may_call*/) { return false; }
   // Lets the message-passing library get on, by a thread that waits for something else: another rank may need it.
   virtual void look() {}
   // The same without a call of the message-passing library, for other threads; may be called when this Comm is gone. Empty:
   // nothing better than to yield and sleep.
   virtual std::function<void(i64 spins)> rest() { return nullptr; }
 };
+
+// The Error of every collective operation of a Comm that has failed().
+inline Error rank_died() {
+  return Error{ErrorClass::kProcFailed, "a rank of the communicator has died; close the file and open it on a communicator without that rank"};
+}
 
 }  // namespace mercutio

@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/thread_annotations.h"
+
 namespace mercutio {
 namespace {
 
@@ -29,7 +31,7 @@ struct Mailbox {
 
 struct Inbox {
   std::mutex mutex;
-  std::map<std::pair<i64, i64>, Mailbox> boxes;   // (from, tag)
+  std::map<std::pair<i64, i64>, Mailbox> boxes MERCUTIO_GUARDED_BY(mutex);   // (from, tag)
 };
 
 // Plain memory: the ranks are threads. Nobody sleeps long in idle(), so nobody has to be woken.
@@ -55,12 +57,12 @@ struct World {
   std::vector<NodeMemory> nodes;   // empty: nothing is shared
   std::vector<Inbox> inboxes;
   std::mutex mutex;
-  std::map<i64, std::shared_ptr<std::atomic<i64>>> counters;   // by order of creation
+  std::map<i64, std::shared_ptr<std::atomic<i64>>> counters MERCUTIO_GUARDED_BY(mutex);   // by order of creation
 };
 using WorldRef = std::shared_ptr<World>;
 
 // Drops mailboxes nothing waits in, so that memory does not grow with the number of tags ever used.
-void drop_if_idle(Inbox& inbox, std::pair<i64, i64> key) {
+void drop_if_idle(Inbox& inbox, std::pair<i64, i64> key) MERCUTIO_REQUIRES(inbox.mutex) {
   auto found = inbox.boxes.find(key);
   if (found == inbox.boxes.end()) return;
   const Mailbox& box = found->second;

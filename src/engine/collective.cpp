@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/attempt.h"
 #include "engine/agree.h"
 #include "engine/exchange.h"
 #include "engine/messages.h"
@@ -22,19 +23,21 @@ struct Entry {
   RankSummary summary;
   i64 orderly = 1;          // the view is monotone, no byte twice
   i64 atomic = 0;
+  i64 more = 0;             // another round of this access follows
   i64 place_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
   ViewWords view;
   AccessForm form;
   GaplessPatterns::Keys gapless{};   // what it knows
   WaitWatch::Reads reads = WaitWatch::Reads::kUnknown;   // what reading this file has been
-  i64 file_bytes = -1;      // (0) size of the file when reading, -1 unknown
-  i64 least_bytes = -1;     // (0) what is known of it, where the size is for all to ask when they need it; else -1
+  i64 file_bytes = -1;      // size of the file when reading, -1 unknown: after all that this rank wrote before
+  i64 least_bytes = -1;     // what is known of it, where rank 0 asks for it when somebody needs it; else -1
   i64 stripe_bytes = 0;     // (0)
   i64 stripe_count = 0;     // (0)
   i64 buffering = 0;        // (0) romio_cb_read or romio_cb_write
   i64 buffer_bytes = 0;     // (0)
   i64 aggregators = 0;      // (0)
 };
+static_assert(sizeof(Entry) <= NodeArena::kGatherBytes);   // else a gather on one node takes messages
 
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
@@ -70,6 +73,7 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
   Entry entry;
   entry.failed = options.entry.ok() ? 0 : 1;
   entry.atomic = options.atomic;
+  entry.more = options.more && *options.more;
   if (file.gapless) entry.gapless = file.gapless->known();
   if (reads(access)) entry.reads = reads_of(file);
   if (!entry.failed && access.bytes > 0) {
@@ -83,13 +87,13 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
     entry.view.displacement = view.displacement;
     entry.view.known = views.latest_is(file.comm->rank(), entry.view.hash);
   }
+  if (reads(access) && should_know_size(file)) {
+    if (file.storage->traits().metadata_is_remote)
+      entry.least_bytes = file.storage->least_size();
+    else
+      entry.file_bytes = size_or_unknown(*file.storage);
+  }
   if (file.comm->rank() == 0) {
-    if (reads(access) && should_know_size(file)) {
-      if (file.storage->traits().far)
-        entry.least_bytes = file.storage->least_size();
-      else
-        entry.file_bytes = size_or_unknown(*file.storage);
-    }
     const Layout layout = layout_of(file);
     entry.stripe_bytes = layout.stripe_bytes;
     entry.stripe_count = layout.stripe_count;
@@ -182,7 +186,8 @@ Result<i64> move_alone(const EngineFile& file, const Access& access, bool atomic
 }
 
 Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const Access& access, CollectiveOptions options) {
-  Result<i64> moved = access.bytes > 0 ? move_alone(file, access, options.atomic) : Result<i64>(i64{0});
+  Result<i64> moved = i64{0};
+  if (access.bytes > 0) moved = attempt([&] { return move_alone(file, access, options.atomic); });
   Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
   if (!moved) status = moved.error();
   channel.counters->clock.enter(Phase::kAgree);
@@ -209,6 +214,13 @@ bool all_know(const std::vector<Entry>& entries, std::uint64_t key) {
   });
 }
 
+// An aggregator keeps nothing that it wrote for others: their own later writes of the same bytes must come after it.
+Status hand_on(const EngineFile& file, const Access& access, Status stored) {
+  if (reads(access)) return stored;
+  Status written = file.storage->settle();
+  return stored ? std::move(written) : std::move(stored);
+}
+
 // What this rank moved, after all have agreed on how the storage fared and where the file ends.
 Task<Result<i64>> settle(Channel channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
   channel.counters->clock.enter(Phase::kAgree);
@@ -223,6 +235,7 @@ Task<Result<i64>> settle(Channel channel, const Access& access, Status storage_s
 struct Agreed {
   std::vector<Entry> entries;
   std::shared_ptr<const Plan> plan;
+  i64 file_bytes = -1;   // no rank has written beyond; -1: not known
 };
 
 Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerViews& views, const Access& access,
@@ -235,8 +248,8 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
   const FlatTypeRef filetype = entries[me].summary.bytes > 0 ? access.view->filetype : nullptr;
   channel.counters->clock.enter(Phase::kExchange);
   MERCUTIO_CO_TRY(co_await ship_views(channel, views, filetype, words, peers));
-  if (reads(access) && entries[0].file_bytes >= 0) {
-    for (PeerAccess& peer : peers) clip_to_file(peer, entries[0].file_bytes);
+  if (reads(access) && agreed.file_bytes >= 0) {
+    for (PeerAccess& peer : peers) clip_to_file(peer, agreed.file_bytes);
   }
   const i64 start = file.trace ? now_ns() : 0;
   Exchange exchange(file, channel, *agreed.plan, access.direction, peers, access.memory, access.position);
@@ -247,7 +260,8 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
   });
   record(file, TraceKind::kExchange, start, entries[me].summary.bytes, entries[me].summary.first);
   if (!exchange.message_status().ok()) co_return exchange.message_status().error();
-  co_return co_await settle(channel, access, exchange.storage_status(), exchange.end_of_file(), peers[me]);
+  Status stored = hand_on(file, access, exchange.storage_status());
+  co_return co_await settle(channel, access, std::move(stored), exchange.end_of_file(), peers[me]);
 }
 
 // No rank needs another one's view: each moves its own bytes.
@@ -256,10 +270,10 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   const std::vector<PeerAccess> ranges = peers_from(entries);
   PeerAccess mine = ranges[static_cast<size_t>(channel.comm->rank())];
   if (mine.end > mine.begin) mine.filetype = access.view->filetype;
-  if (reads(access) && entries[0].file_bytes >= 0) clip_to_file(mine, entries[0].file_bytes);
+  if (reads(access) && agreed.file_bytes >= 0) clip_to_file(mine, agreed.file_bytes);
   i64 place_bits = 0;
   for (const Entry& entry : entries) place_bits |= entry.place_bits;
-  const PieceBorders borders{place_bits & -place_bits, reads(access) ? entries[0].file_bytes : 0};
+  const PieceBorders borders{place_bits & -place_bits, reads(access) ? agreed.file_bytes : 0};
   const std::uint64_t key = gapless_key(file, *agreed.plan, access, entries);
   channel.counters->clock.enter(Phase::kWait);
   co_await until([&] { return channel.turn->now(); });
@@ -276,19 +290,27 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   if (reads(access)) co_return co_await settle(channel, access, outcome.storage, outcome.end_of_file, mine);
   channel.counters->clock.enter(Phase::kAgree);
   i64 gapless = outcome.holes ? 0 : 1;
-  MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, outcome.storage, gapless));
+  MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, hand_on(file, access, outcome.storage), gapless));
   if (key != 0 && gapless == 1) file.gapless->learn(key);
   co_return mine.end - mine.begin;
 }
 
-// Where asking for the size costs a round trip: only if some rank reads beyond what is known of it.
-Task<Status> learn_size(const EngineFile& file, Channel channel, std::vector<Entry>& entries) {
-  Entry& first = entries.front();
-  const bool within = std::all_of(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.summary.last <= first.least_bytes; });
-  if (first.least_bytes < 0 || within) co_return ok_status();
+// The size that reads are cut to. Ranks arrive at different times, and each must see what it wrote itself: the largest of their
+// sizes counts. Where each would have to ask a server, rank 0 does when all have arrived, if somebody reads beyond what is known.
+Task<Status> learn_size(const EngineFile& file, Channel channel, Agreed& agreed) {
+  i64 least = -1, last = 0;
+  bool unknown = false;
+  for (const Entry& entry : agreed.entries) {
+    agreed.file_bytes = std::max(agreed.file_bytes, entry.file_bytes);
+    unknown |= entry.file_bytes < 0;
+    least = std::max(least, entry.least_bytes);
+    last = std::max(last, entry.summary.last);
+  }
+  if (unknown) agreed.file_bytes = -1;
+  if (least < 0 || last <= least) co_return ok_status();
   i64 size = channel.comm->rank() == 0 ? size_or_unknown(*file.storage) : -1;
   MERCUTIO_CO_TRY(co_await all_reduce(channel, std::span(&size, 1), Reduce::kMax));
-  first.file_bytes = size;
+  agreed.file_bytes = size;
   co_return ok_status();
 }
 
@@ -300,11 +322,13 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
   channel.counters->clock.enter(Phase::kArrive);
   MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(agreed.entries))));
   channel.counters->clock.enter(Phase::kOwn);
-  bool failed = false, atomic = false;
+  bool failed = false, atomic = false, more = false;
   for (const Entry& entry : agreed.entries) {
     failed |= entry.failed != 0;
     atomic |= entry.atomic != 0;
+    more |= entry.more != 0;
   }
+  if (options.more) *options.more = more;
   if (failed) {   // nobody moves data
     Status why = co_await agree(channel, options.entry);
     if (!why.ok()) co_return std::move(why).error();
@@ -317,8 +341,9 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
     options.atomic = atomic;
     co_return co_await run_individual(file, channel, access, std::move(options));
   }
-  MERCUTIO_CO_TRY(co_await learn_size(file, channel, agreed.entries));
+  if (reads(access)) MERCUTIO_CO_TRY(co_await learn_size(file, channel, agreed));
   if (agreed.plan->exchange != ExchangeKind::kMessages) {
+    MERCUTIO_CO_TRY(verify_room(*agreed.plan, channel.turn->arena().room_bytes()));   // the same on all ranks
     co_return co_await run_by_shared_memory(file, channel, access, agreed);
   }
   co_return co_await run_by_messages(file, channel, *views, access, agreed);

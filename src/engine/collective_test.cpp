@@ -165,7 +165,7 @@ TEST_P(Collective, RandomReadsCountExactlyToEndOfFile) {
     Random shared(seed);
     SharedFile file;
     file.traits.visibility_immediate = pick(shared, 0, 3) > 0;
-    file.traits.far = pick(shared, 0, 3) == 0;
+    file.traits.metadata_is_remote = pick(shared, 0, 3) == 0;
     file.bytes = random_bytes(shared, pick(shared, 0, 3) == 0 ? 0 : pick(shared, 0, 800));
     file.least_size = pick(shared, 0, static_cast<i64>(file.bytes.size()));
     const Hints hints = random_hints(shared, GetParam());
@@ -187,10 +187,10 @@ TEST_P(Collective, RandomReadsCountExactlyToEndOfFile) {
   }
 }
 
-// Each question is a round trip there.
-TEST_P(Collective, AFarFileIsAskedForItsSizeOnlyByReadsBeyondWhatIsKnown) {
+// Each question is a message there.
+TEST_P(Collective, AServerIsAskedForTheSizeOnlyByReadsBeyondWhatIsKnown) {
   SharedFile file;
-  file.traits.far = true;
+  file.traits.metadata_is_remote = true;
   file.bytes.resize(static_cast<size_t>(100 * GetParam()));
   file.least_size = 50 * GetParam();
   Hints hints;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
+#include "base/attempt.h"
 #include "engine/messages.h"
 
 namespace mercutio {
@@ -38,16 +38,32 @@ void combine(std::span<i64> into, std::span<const i64> other, Reduce op) {
   }
 }
 
-// Makes room for what another rank has announced. The one place where its word decides how much memory is asked for.
-Status make_room(std::vector<std::byte>& data, i64 bytes) {
+Status check_length(i64 bytes) {
   constexpr i64 kMost = i64{1} << 40;
-  if (bytes < 0 || bytes > kMost) return Error{ErrorClass::kIntern, "a message of " + std::to_string(bytes) + " bytes was announced"};
-  try {
+  if (bytes >= 0 && bytes <= kMost) return ok_status();
+  return Error{ErrorClass::kIntern, "a message of " + std::to_string(bytes) + " bytes was announced"};
+}
+
+// Makes room for what another rank has announced.
+Status make_room(std::vector<std::byte>& data, i64 bytes) {
+  MERCUTIO_TRY(check_length(bytes));
+  return attempt([&] {
     data.resize(static_cast<size_t>(bytes));
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorClass::kNoMem, "no memory for a message of " + std::to_string(bytes) + " bytes"};
-  }
-  return ok_status();
+    return ok_status();
+  });
+}
+
+Status make_room_for_all(std::span<const i64> sizes, std::vector<std::byte>& together,
+                         std::vector<std::vector<std::byte>>& each) {
+  return attempt([&] {
+    size_t total = 0;
+    for (size_t rank = 0; rank < sizes.size(); ++rank) {
+      each[rank].resize(static_cast<size_t>(sizes[rank]));
+      total += each[rank].size();
+    }
+    together.reserve(total);
+    return ok_status();
+  });
 }
 
 i64 power_of_two_below(i64 ranks) {
@@ -150,16 +166,17 @@ Task<Result<std::vector<std::vector<std::byte>>>> all_gather_strings(Channel cha
   i64 my_bytes = static_cast<i64>(mine.size());
   std::vector<i64> sizes(static_cast<size_t>(ranks));
   MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&my_bytes, 1)), bytes_of(std::span(sizes))));
-  if (std::any_of(sizes.begin(), sizes.end(), [](i64 size) { return size < 0; }))
-    co_return Error{ErrorClass::kIntern, "a message of negative length was announced"};
+  for (const i64 size : sizes) MERCUTIO_CO_TRY(check_length(size));   // all have heard the same
   sizes[static_cast<size_t>(me)] = my_bytes;
-  std::vector<std::byte> blocks(mine.begin(), mine.end());
-  MERCUTIO_CO_TRY(co_await bruck(channel, sizes, blocks));
+  // All have the memory for it, or nobody begins: ranks pass on what others sent.
+  std::vector<std::byte> blocks;
   std::vector<std::vector<std::byte>> all(static_cast<size_t>(ranks));
+  MERCUTIO_CO_TRY(co_await agree(channel, make_room_for_all(sizes, blocks, all)));
+  blocks.assign(mine.begin(), mine.end());
+  MERCUTIO_CO_TRY(co_await bruck(channel, sizes, blocks));
   const std::byte* next = blocks.data();
   for (i64 i = 0; i < ranks; ++i) {
     const size_t rank = static_cast<size_t>((me + i) % ranks);
-    MERCUTIO_CO_TRY(make_room(all[rank], sizes[rank]));
     std::copy(next, next + sizes[rank], all[rank].begin());
     next += sizes[rank];
   }

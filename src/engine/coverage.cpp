@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/assert.h"
+
 namespace mercutio {
 
 void Coverage::mark(i64 begin, i64 end) {
+  MERCUTIO_ASSERT(begin >= 0 && end <= bytes_);
   if (begin >= end) return;
   const size_t first = static_cast<size_t>(begin / 64), last = static_cast<size_t>((end - 1) / 64);
   const std::uint64_t head = ~std::uint64_t{0} << (begin % 64);

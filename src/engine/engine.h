@@ -61,6 +61,9 @@ struct CollectiveOptions {
   bool atomic = false;
   Status entry = ok_status();   // a rank that already failed joins with an empty access and this Error
   bool individual = false;      // all ranks know that each can move its bytes alone: nothing is gathered and planned
+  // For accesses in several rounds, each a call of collective(): whether this rank has another round, and after a round that
+  // succeeded, whether any rank has. Null: it has none, and does not ask. Not with `individual`.
+  bool* more = nullptr;
 };
 
 // All ranks call it in the same order per file with a channel of their own. Returns bytes moved by this rank; if any rank

@@ -1,8 +1,11 @@
 #include "engine/exchange.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
+#include "base/assert.h"
+#include "base/attempt.h"
 #include "engine/window_io.h"
 
 namespace mercutio {
@@ -22,6 +25,16 @@ Exchange::Exchange(const EngineFile& file, Channel channel, const Plan& plan, Di
   const auto found = std::find(plan.aggregators.begin(), plan.aggregators.end(), me_);
   if (found != plan.aggregators.end()) domain_ = found - plan.aggregators.begin();
   throttle_.emplace(channel_, plan_, domain_);
+  const PeerAccess& mine = peers_[static_cast<size_t>(me_)];
+  for (i64 domain = 0; domain < plan.domains(); ++domain) {
+    my_parts_.push_back(domain == domain_ ? WindowPart{} : next_part(plan, domain, me_, mine, 0));
+  }
+  round_ = next_round();
+  if (domain_ < 0) return;
+  for (i64 rank = 0; rank < static_cast<i64>(peers.size()); ++rank) {
+    rank_parts_.push_back(next_part(plan, domain_, rank, peers[static_cast<size_t>(rank)], 0));
+  }
+  find_next_window();
 }
 
 bool Exchange::advance() {
@@ -29,8 +42,11 @@ bool Exchange::advance() {
   advance_aggregator();
   if (!message_status_.ok()) return true;
   const bool rank_side_over = rank_lanes_.empty() && !waiting_ && round_ >= plan_.rounds;
-  const bool aggregator_over = domain_ < 0 || (windows_.empty() && next_round_ >= plan_.windows(domain_) && throttle_->over());
-  return rank_side_over && aggregator_over;
+  return aggregator_is_over() && rank_side_over;
+}
+
+bool Exchange::aggregator_is_over() {
+  return domain_ < 0 || (windows_.empty() && next_round_ >= plan_.windows(domain_) && throttle_->leave());
 }
 
 // ---- lanes ----
@@ -43,19 +59,31 @@ std::byte* Exchange::contiguous_chunk(const Lane& lane, i64 bytes) const {
   return last - first == bytes - 1 ? reinterpret_cast<std::byte*>(lane.origin + first) : nullptr;
 }
 
+// The first lane of a side, on which others may depend, has one in any case; the others wait where memory is short.
+bool Exchange::take_slot(Lane& lane) {
+  if (!lane.slot && !free_slots_.empty()) {
+    lane.slot = std::move(free_slots_.back());
+    free_slots_.pop_back();
+  }
+  if (!lane.slot) lane.slot = ScratchBuffer::try_make(plan_.chunk_bytes);
+  const auto is_first = [&lane](const std::vector<Lane>& side) { return !side.empty() && &lane == &side.front(); };
+  if (!lane.slot && (is_first(rank_lanes_) || is_first(window_lanes_))) {
+    lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
+  }
+  return lane.slot != nullptr;
+}
+
 bool Exchange::start_chunk(Lane& lane, bool sending) {
+  MERCUTIO_ASSERT(lane.position < lane.end);
   lane.in_flight_bytes = std::min(plan_.chunk_bytes, lane.end - lane.position);
-  lane.in_flight = contiguous_chunk(lane, lane.in_flight_bytes);
+  lane.in_flight = lane.cursor ? contiguous_chunk(lane, lane.in_flight_bytes) : nullptr;
   if (!lane.in_flight) {
-    if (!lane.slot && !free_slots_.empty()) {
-      lane.slot = std::move(free_slots_.back());
-      free_slots_.pop_back();
-    }
-    if (!lane.slot) lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
+    if (!take_slot(lane)) return false;
     lane.in_flight = lane.slot->data.get();
-    lane.cursor->seek(lane.position - lane.shift);
+    if (lane.cursor) lane.cursor->seek(lane.position - lane.shift);
     const PhaseScope phase(channel_.counters, Phase::kCopy);
-    if (sending) pack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
+    if (sending && lane.cursor) pack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
+    if (sending && !lane.cursor) std::memset(lane.in_flight, 0, static_cast<size_t>(lane.in_flight_bytes));
     channel_.copied(lane.in_flight_bytes);   // here or when it has arrived
   }
   const Bytes data(lane.in_flight, static_cast<size_t>(lane.in_flight_bytes));
@@ -80,12 +108,12 @@ bool Exchange::advance_lane(Lane& lane, bool sending, bool in_window) {
     if (!*done) return false;
     lane.message.reset();
     const i64 next = lane.position + lane.in_flight_bytes;
-    if (!sending && lane.slot && lane.in_flight == lane.slot->data.get()) {
+    if (!sending && lane.cursor && lane.slot && lane.in_flight == lane.slot->data.get()) {
       lane.cursor->seek(lane.position - lane.shift);
       const PhaseScope phase(channel_.counters, Phase::kCopy);
       unpack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
     }
-    if (!sending && in_window) mark(*current_, lane, lane.position, next);
+    if (!sending && in_window && lane.cursor) mark(*current_, lane, lane.position, next);
     lane.position = next;
     if (lane.position == lane.end) return true;
   }
@@ -98,20 +126,26 @@ void Exchange::recycle(Lane& lane) {
 
 // ---- rank side ----
 
+// The first round in which this rank has data for others.
+i64 Exchange::next_round() const {
+  i64 first = plan_.rounds;
+  for (const WindowPart& part : my_parts_) {
+    if (!part.empty()) first = std::min(first, part.window);
+  }
+  return first;
+}
+
 // The next (round, step) with data of this rank, own domain left out.
 bool Exchange::next_rank_lane(Lane& lane) {
-  const PeerAccess& mine = peers_[static_cast<size_t>(me_)];
-  if (mine.end <= mine.begin) round_ = plan_.rounds;
-  for (; round_ < plan_.rounds; ++round_, step_ = 0) {
+  for (; round_ < plan_.rounds; round_ = next_round(), step_ = 0) {
     while (step_ < plan_.domains()) {
       const i64 domain = order_.peer(me_, step_++);
-      if (domain == domain_ || !plan_.serves(domain, me_)) continue;
-      const FileRange window = plan_.window(domain, round_);
-      const auto [begin, end] = mine.part_in(window.begin, window.end);
-      if (begin == end) continue;
+      WindowPart& part = my_parts_[static_cast<size_t>(domain)];
+      if (part.empty() || part.window != round_) continue;
       lane.peer = plan_.aggregators[static_cast<size_t>(domain)];
-      lane.position = begin;
-      lane.end = end;
+      lane.position = part.begin;
+      lane.end = part.end;
+      part = next_part(plan_, domain, me_, peers_[static_cast<size_t>(me_)], round_ + 1);
       return true;
     }
   }
@@ -159,12 +193,19 @@ void Exchange::fail_storage(Error error) {
 void Exchange::find_parts(Window& window) {
   window.parts.clear();
   for (size_t rank = 0; rank < peers_.size(); ++rank) {
-    if (!plan_.serves(domain_, static_cast<i64>(rank))) continue;
-    const auto [begin, end] = peers_[rank].part_in(window.range.begin, window.range.end);
-    if (begin < end) window.parts.push_back(Part{static_cast<i64>(rank), begin, end});
+    WindowPart& part = rank_parts_[rank];
+    if (part.empty() || part.window != window.round) continue;
+    window.parts.push_back(Part{static_cast<i64>(rank), part.begin, part.end});
+    part = next_part(plan_, domain_, static_cast<i64>(rank), peers_[rank], window.round + 1);
   }
   if (!channel_.counters) return;
   channel_.counters->saw_in_degree(std::count_if(window.parts.begin(), window.parts.end(), [this](const Part& part) { return part.rank != me_; }));
+}
+
+// Windows without data of any rank are left out.
+void Exchange::find_next_window() {
+  next_round_ = plan_.windows(domain_);
+  for (const WindowPart& part : rank_parts_) next_round_ = std::min(next_round_, part.window);
 }
 
 void Exchange::mark(Window& window, const Lane& lane, i64 begin, i64 end) {
@@ -207,7 +248,19 @@ void Exchange::read(Window& window) {
   }
 }
 
+void Exchange::read_guarded(Window& window) {
+  const Status begun = attempt([&] {
+    read(window);
+    return ok_status();
+  });
+  if (begun) return;
+  window.at_storage = false;
+  fail_storage(begun.error());
+  std::memset(window.data->data.get(), 0, static_cast<size_t>(window.range.bytes()));
+}
+
 void Exchange::land_transfers() {
+  throttle_->advance();
   while (auto landed = flights_.land()) {
     const i64 moved = landed->moved ? *landed->moved : 0;
     if (!landed->moved) fail_storage(std::move(landed->moved).error());
@@ -216,7 +269,7 @@ void Exchange::land_transfers() {
       std::memset(landed->piece.data + moved, 0, static_cast<size_t>(landed->piece.bytes - moved));
     }
     for (const auto& window : windows_) window->at_storage &= window->round != landed->window;
-    throttle_->finished(landed->window);
+    throttle_->finished();
   }
   if (!throttle_->status()) message_status_ = throttle_->status();
   write_full();
@@ -229,7 +282,7 @@ void Exchange::land_transfers() {
 void Exchange::move_own_part() {
   const PhaseScope phase(channel_.counters, Phase::kCopy);
   for (const Part& part : current_->parts) {
-    if (part.rank != me_) continue;
+    if (part.rank != me_ || !current_->data) continue;
     channel_.copied(part.end - part.begin);
     Lane lane;
     lane.cursor = peers_[static_cast<size_t>(me_)].cursor_in(current_->data->data.get(), current_->range.begin, part.begin, part.end);
@@ -247,37 +300,57 @@ void Exchange::move_own_part() {
 
 Exchange::Window& Exchange::open_window() {
   if (free_windows_.empty()) {
-    i64 largest = 0;
-    for (i64 round = 0; round < std::min<i64>(2, plan_.windows(domain_)); ++round) {   // only the first may be shorter
-      largest = std::max(largest, plan_.window(domain_, round).bytes());
-    }
     free_windows_.push_back(std::make_unique<Window>());
-    free_windows_.back()->data = std::make_unique<ScratchBuffer>(largest);
+    free_windows_.back()->data = ScratchBuffer::try_make(plan_.largest_window(domain_));
   }
   windows_.push_back(std::move(free_windows_.back()));
   free_windows_.pop_back();
   Window& window = *windows_.back();
-  window.round = next_round_++;
+  window.round = next_round_;
   window.range = plan_.window(domain_, window.round);
   window.full = window.at_storage = false;
+  if (!window.data) fail_storage(Error{ErrorClass::kNoMem, "out of memory", ENOMEM});
   find_parts(window);
+  find_next_window();
+  MERCUTIO_ASSERT(!window.parts.empty() && (!window.data || window.range.bytes() <= window.data->bytes));
+  MERCUTIO_ASSERT(next_round_ > window.round);
   return window;
+}
+
+bool Exchange::may_open(i64 limit) const {
+  return next_round_ < plan_.windows(domain_) && static_cast<i64>(windows_.size()) < limit;
+}
+
+// Reads the next windows, as far as the throttle and the storage allow.
+void Exchange::read_ahead() {
+  const auto room = [&] { return may_open(windows_.empty() || !flights_.beside() ? 1 : plan_.depth); };
+  while (room() && throttle_->may_start()) {
+    Window& window = open_window();
+    if (window.data) read_guarded(window);
+    if (!window.at_storage) throttle_->finished();
+  }
+  if (!room()) throttle_->withdraw();
+}
+
+// Without memory to note what is written into it a window is one without memory.
+void Exchange::cover(Window& window) {
+  const Status covered = attempt([&] {
+    const SparesReserve spares;
+    window.coverage.reset(window.range.bytes());
+    return ok_status();
+  });
+  if (covered) return;
+  fail_storage(covered.error());
+  window.data.reset();
 }
 
 // Makes the next window the current one, if it is ready.
 bool Exchange::take_window() {
-  const i64 rounds = plan_.windows(domain_);
-  const auto more = [&](i64 limit) { return next_round_ < rounds && static_cast<i64>(windows_.size()) < limit; };
   if (writing_) {
-    if (!more(plan_.depth)) return false;
+    if (!may_open(plan_.depth)) return false;
     current_ = &open_window();
-    if (!current_->parts.empty()) current_->coverage.reset(current_->range.bytes());
+    cover(*current_);
   } else {
-    while (more(windows_.empty() || !flights_.beside() ? 1 : plan_.depth) && throttle_->may_start(next_round_)) {
-      Window& window = open_window();
-      if (!window.parts.empty()) read(window);
-      if (!window.at_storage) throttle_->finished(window.round);
-    }
     land_transfers();
     if (windows_.empty() || windows_.front()->at_storage) return false;
     current_ = windows_.front().get();
@@ -288,7 +361,7 @@ bool Exchange::take_window() {
 }
 
 void Exchange::open_window_lanes() {
-  std::byte* data = current_->data->data.get();
+  std::byte* data = current_->data ? current_->data->data.get() : nullptr;
   const i64 begin = current_->range.begin;
   while (next_part_ < current_->parts.size() && static_cast<i64>(window_lanes_.size()) < plan_.lanes) {
     const Part& part = current_->parts[next_part_++];
@@ -298,15 +371,17 @@ void Exchange::open_window_lanes() {
     lane.peer = part.rank;
     lane.position = part.begin;
     lane.end = part.end;
-    lane.type = access.filetype.get();
-    lane.origin = access.displacement + reinterpret_cast<i64>(data) - begin;
-    lane.cursor = access.cursor_in(data, begin, part.begin, part.end);
+    if (data) {
+      lane.type = access.filetype.get();
+      lane.origin = access.displacement + reinterpret_cast<i64>(data) - begin;
+      lane.cursor = access.cursor_in(data, begin, part.begin, part.end);
+    }
     window_lanes_.push_back(std::move(lane));
   }
 }
 
 void Exchange::write(Window& window) {
-  if (window.parts.empty() || !storage_status_.ok()) return;
+  if (!window.data || !storage_status_.ok()) return;
   const i64 first = window.coverage.next_covered(0), last = window.coverage.next_hole(first);
   std::byte* data = window.data->data.get();
   if (window.coverage.next_covered(last) == window.coverage.size()) {   // one run
@@ -319,24 +394,34 @@ void Exchange::write(Window& window) {
   }
 }
 
-// Writes the windows that wait for it, as far as it is their turn.
+// Writes the windows that wait for it, as far as the throttle lets them.
 void Exchange::write_full() {
   for (const auto& window : windows_) {
     if (!window->full) continue;
-    if (!throttle_->may_start(window->round)) return;
+    if (!throttle_->may_start()) return;
+    MERCUTIO_ASSERT(window.get() != current_ && !window->at_storage);
     window->full = false;
-    write(*window);
-    if (!window->at_storage) throttle_->finished(window->round);
+    const Status written = attempt([&] {
+      write(*window);
+      return ok_status();
+    });
+    if (!written) {
+      window->at_storage = false;
+      fail_storage(written.error());
+    }
+    if (!window->at_storage) throttle_->finished();
   }
 }
 
 void Exchange::close_window() {
+  MERCUTIO_ASSERT(current_ && window_lanes_.empty() && next_part_ == current_->parts.size());
   Window& window = *current_;
   current_ = nullptr;
   if (writing_) {
     window.full = true;
     write_full();
   } else {
+    MERCUTIO_ASSERT(windows_.front().get() == &window && !window.at_storage);
     free_windows_.push_back(std::move(windows_.front()));
     windows_.pop_front();
   }
@@ -346,6 +431,7 @@ void Exchange::advance_aggregator() {
   if (domain_ < 0) return;
   while (message_status_.ok()) {
     land_transfers();
+    if (!writing_) read_ahead();
     if (!current_ && !take_window()) return;
     open_window_lanes();
     const auto ended = std::erase_if(window_lanes_, [this](Lane& lane) {

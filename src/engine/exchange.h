@@ -17,7 +17,8 @@
 // those before are written, and the next ones are read while one is handed out.
 //
 // Memory: plan.depth windows of plan.buffer_bytes, a bit for each of their bytes, and at most plan.lanes slots of
-// plan.chunk_bytes a side. Time beyond the copies: two O(depth log n) look-ups a lane.
+// plan.chunk_bytes a side. Time beyond the copies: a few O(depth log n) look-ups a lane. Windows without data are not
+// visited.
 #pragma once
 
 #include <deque>
@@ -31,6 +32,7 @@
 #include "engine/peer_views.h"
 #include "engine/pieces.h"
 #include "engine/throttle.h"
+#include "engine/window_parts.h"
 #include "plan/order.h"
 
 namespace mercutio {
@@ -57,7 +59,7 @@ class Exchange {
     i64 peer = 0;           // rank at the other end
     i64 position = 0;       // stream position of the next byte to move
     i64 end = 0;
-    std::optional<Cursor> cursor;   // yields addresses: in the user's buffer or in the window
+    std::optional<Cursor> cursor;   // yields addresses: in the user's buffer or in the window; none: that has no memory
     const FlatType* type = nullptr;   // what the cursor walks
     i64 origin = 0, shift = 0;        // address of stream byte p: origin + type->offset_of(p - shift)
     std::byte* in_flight = nullptr;
@@ -65,30 +67,37 @@ class Exchange {
     std::unique_ptr<ScratchBuffer> slot;
     std::unique_ptr<Message> message;   // after the slot: given up before the slot's memory goes
   };
-  struct Part {             // of one rank in the current window
+  struct Part {             // of one rank in a window
     i64 rank = 0, begin = 0, end = 0;
   };
 
   struct Window {
     i64 round = 0;
     FileRange range;
-    std::unique_ptr<ScratchBuffer> data;
+    std::unique_ptr<ScratchBuffer> data;   // null: no memory; its messages come and go all the same
     Coverage coverage;        // of what has been written into it, or has to be read
     std::vector<Part> parts;  // of the ranks with data in it
-    bool full = false;        // writing: it waits for its turn
+    bool full = false;        // writing: it waits for the throttle
     bool at_storage = false;  // a transfer is under way
   };
 
   // Rank side.
   void open_rank_lanes();
   bool next_rank_lane(Lane& lane);
+  i64 next_round() const;
   void advance_rank_side();
   // Aggregator side.
   void advance_aggregator();
+  bool aggregator_is_over();
+  bool may_open(i64 limit) const;
+  void read_ahead();
   bool take_window();
   Window& open_window();
   void find_parts(Window& window);
+  void find_next_window();
+  void cover(Window& window);
   void read(Window& window);
+  void read_guarded(Window& window);
   void open_window_lanes();
   void move_own_part();
   void mark(Window& window, const Lane& lane, i64 begin, i64 end);
@@ -99,6 +108,7 @@ class Exchange {
   void fail_storage(Error error);
   // Both.
   bool advance_lane(Lane& lane, bool sending, bool in_window);
+  bool take_slot(Lane& lane);
   bool start_chunk(Lane& lane, bool sending);
   std::byte* contiguous_chunk(const Lane& lane, i64 bytes) const;
   void recycle(Lane& lane);
@@ -115,12 +125,14 @@ class Exchange {
 
   // Rank side: the next (round, step) to look at.
   i64 round_ = 0, step_ = 0;
+  std::vector<WindowPart> my_parts_;   // by domain: the next one with bytes of this rank, but for the own domain
   std::optional<Lane> waiting_;   // next in order, but its aggregator still has an earlier lane of ours
   std::vector<Lane> rank_lanes_;
 
   // Aggregator side.
   i64 domain_ = -1;
-  i64 next_round_ = 0;                          // next window to open
+  std::vector<WindowPart> rank_parts_;          // by rank: the next one with bytes of it
+  i64 next_round_ = 0;                          // next window to open: the first of rank_parts_
   std::deque<std::unique_ptr<Window>> windows_; // open ones: being read, being filled or handed out, being written
   Window* current_ = nullptr;                   // the one whose lanes are open
   size_t next_part_ = 0;                        // of it

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/hash.h"
+#include "base/thread_annotations.h"
 #include "model/access.h"
 
 namespace mercutio {
@@ -45,7 +46,7 @@ class GaplessPatterns {
 
  private:
   std::mutex mutex_;
-  Keys keys_{};
+  Keys keys_ MERCUTIO_GUARDED_BY(mutex_){};
 };
 
 }  // namespace mercutio

@@ -74,8 +74,11 @@ bool should_sieve(const EngineFile& file, const Access& access, const Shape& sha
   return pitch < static_cast<double>(reading ? kSieveReadPitch : kSieveWritePitch);
 }
 
-Method choose(const EngineFile& file, const Access& access, const Shape& shape, bool locked) {
-  if (should_sieve(file, access, shape, locked)) return Method::kSieved;
+// `leave` is what a write needs to sieve, while it does.
+Method choose(const EngineFile& file, const Access& access, const Shape& shape, bool locked, std::unique_ptr<HeldLock>& leave) {
+  const bool sieve = should_sieve(file, access, shape, locked);
+  if (sieve && access.direction == Direction::kWrite) leave = leave_to_sieve(file);
+  if (sieve && (access.direction == Direction::kRead || leave)) return Method::kSieved;
   const bool small_memory = shape.memory_piece < kSmallMemoryPiece && shape.memory_piece < access.bytes;
   return small_memory ? Method::kStaged : Method::kDirect;
 }
@@ -150,19 +153,20 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
   if (options.atomic && !options.locked) {
     MERCUTIO_LET(lock, lock_extent(file, access));
   }
-  const Method method = choose(file, access, shape, options.atomic);
+  std::unique_ptr<HeldLock> leave;
+  const Method method = choose(file, access, shape, options.atomic, leave);
   if (method == Method::kSieved) {
     const i64 start = file.trace ? now_ns() : 0;
     Result<i64> moved = reading ? sieve_read(file, access) : sieve_write(file, access, options.atomic);
     record(file, TraceKind::kSieve, start, moved ? *moved : 0, shape.first, reading ? "read" : "write");
-    return moved;
+    return release_after(std::move(moved), std::move(lock));
   }
   if (!reading && !options.atomic) {
     MERCUTIO_LET(lock, guard_against_sieving(file, shape.first, shape.last));
   }
-  if (method == Method::kStaged) return move_staged(file, access);
+  if (method == Method::kStaged) return release_after(move_staged(file, access), std::move(lock));
   const bool one_run = shape.contiguous && access.memory.contiguous();
-  return one_run ? move_run(file, access, shape.first) : move_direct(file, access);
+  return release_after(one_run ? move_run(file, access, shape.first) : move_direct(file, access), std::move(lock));
 }
 
 }  // namespace mercutio

@@ -97,6 +97,24 @@ TEST(Independent, OnlyWindowsWithHolesAreReadAndLocked) {
   EXPECT_EQ(storage.counts.locks, 4);
 }
 
+TEST(Independent, WritesAreNotSievedWhileAnotherOpenMayWrite) {
+  SharedFile file;
+  file.bytes.resize(10000);
+  file.other_writers = true;
+  TestStorage storage(file);
+  Hints hints;
+  std::atomic<bool> dirty{false};
+  EngineFile engine_file{&storage, nullptr, &hints, nullptr, &dirty, true};
+  const ViewRef view = make_view(0, make_resized(0, 10, make_contiguous(5, byte_type())));
+  for (const Toggle sieve : {Toggle::kAutomatic, Toggle::kEnable}) {
+    hints.romio_ds_write = sieve;
+    OwnedAccess scattered = make_access(Direction::kWrite, view, 0, 2000, make_contiguous(2000, byte_type()));
+    ASSERT_EQ(independent(engine_file, scattered.access).value(), 2000);
+    EXPECT_EQ(storage.counts.bytes_read, 0);
+    for (i64 i = 0; i < 2000; ++i) ASSERT_EQ(file.bytes[static_cast<size_t>(i / 5 * 10 + i % 5)], scattered.at(i));
+  }
+}
+
 TEST(Independent, ConcurrentSievingAndPlainWritersKeepEachOthersBytes) {
   SharedFile file;
   file.bytes.resize(64 * 1024);

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/thread_annotations.h"
 #include "comm/comm.h"
 
 namespace mercutio {
@@ -63,7 +64,7 @@ class StreamForms {
     return forms_[key];
   }
   std::mutex mutex_;
-  std::map<Key, KnownForms> forms_;
+  std::map<Key, KnownForms> forms_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercutio

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -47,12 +48,15 @@ class MessageSet {
   Status status_ = ok_status();
 };
 
+// What travels between ranks as its bytes.
 template <class T>
 Bytes bytes_of(std::span<T> values) {
+  static_assert(std::is_trivially_copyable_v<T>);
   return std::as_writable_bytes(values);
 }
 template <class T>
 ConstBytes const_bytes_of(std::span<T> values) {
+  static_assert(std::is_trivially_copyable_v<T>);
   return std::as_bytes(values);
 }
 

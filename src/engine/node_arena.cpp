@@ -2,34 +2,32 @@
 
 #include <cstring>
 
+#include "base/assert.h"
+
 namespace mercutio {
-namespace {
-
-constexpr i64 kPageBytes = 4096;
-i64 whole_pages(i64 bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
-
-}  // namespace
-
-NodeArena::NodeArena(Comm& comm) : segment_(*comm.segment()), all_ranks_(comm.size()) {
+NodeArena::NodeArena(Comm& comm)
+    : segment_(*comm.segment()), room_bytes_(window_room(comm.topology())), all_ranks_(comm.size()) {
   const std::vector<i64>& nodes = comm.topology().node_of_rank;
   for (i64 rank = 0; rank < all_ranks_; ++rank) {
     if (rank == comm.rank()) me_ = count();
     if (nodes[static_cast<size_t>(rank)] == nodes[static_cast<size_t>(comm.rank())]) members_.push_back(rank);
   }
-  const i64 control_bytes = whole_pages(count() * static_cast<i64>(sizeof(Control)));
-  const i64 station_bytes = whole_pages(all_ranks_ * static_cast<i64>(sizeof(Words)));
-  const i64 passed_bytes = whole_pages(2 * all_ranks_ * count() * static_cast<i64>(sizeof(i64)));
-  stations_ = reinterpret_cast<Words*>(segment_.data() + control_bytes);
-  passed_ = reinterpret_cast<i64*>(segment_.data() + control_bytes + station_bytes);
-  areas_ = segment_.data() + control_bytes + station_bytes + passed_bytes;
-  area_bytes_ = (segment_.bytes() - (areas_ - segment_.data())) / count() / kPageBytes * kPageBytes;
+  const NodeLayout layout = node_layout(comm.topology(), count());
+  stations_ = reinterpret_cast<Words*>(segment_.data() + layout.domains_at);
+  passed_ = reinterpret_cast<i64*>(segment_.data() + layout.passed_at);
+  areas_ = segment_.data() + layout.areas_at;
+  area_bytes_ = layout.area_bytes;
+  MERCUTIO_ASSERT(area_bytes_ > 0);
   bases_.assign(static_cast<size_t>(all_ranks_), 0);
 }
 
 std::shared_ptr<NodeArena> NodeArena::of(Comm& comm) {
   Segment* segment = comm.segment();
   if (!segment) return nullptr;
-  if (!segment->attached) segment->attached = std::shared_ptr<NodeArena>(new NodeArena(comm));
+  if (!segment->attached) {
+    if (window_room(comm.topology()) == 0) return nullptr;
+    segment->attached = std::shared_ptr<NodeArena>(new NodeArena(comm));
+  }
   return std::static_pointer_cast<NodeArena>(segment->attached);
 }
 
@@ -40,13 +38,16 @@ i64 NodeArena::issue_turn() {
 
 void NodeArena::end_turn(i64 turn) {
   std::lock_guard lock(turns_mutex_);
-  ended_early_.insert(turn);
   i64 current = current_turn_.load(std::memory_order_relaxed);
+  MERCUTIO_ASSERT(turn >= current && turn < next_turn_);
+  MERCUTIO_ASSERT(ended_early_.count(turn) == 0);
+  ended_early_.insert(turn);
   while (ended_early_.erase(current) > 0) ++current;
   current_turn_.store(current, std::memory_order_release);
 }
 
 void NodeArena::post(ConstBytes mine) {
+  MERCUTIO_ASSERT(std::ssize(mine) <= kGatherBytes);
   Control& own = control(me_);
   if (!mine.empty()) std::memcpy(own.words[gathers_ % 2], mine.data(), mine.size());
   ++gathers_;
@@ -63,6 +64,7 @@ bool NodeArena::all_posted() {
 }
 
 void NodeArena::collect(i64 bytes, Bytes all) const {
+  MERCUTIO_ASSERT(bytes >= 0 && bytes <= kGatherBytes && std::ssize(all) >= bytes * count());
   for (i64 i = 0; bytes > 0 && i < count(); ++i) {
     std::memcpy(all.data() + i * bytes, control(i).words[(gathers_ - 1) % 2], static_cast<size_t>(bytes));
   }

@@ -12,9 +12,13 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include "base/assert.h"
+#include "base/thread_annotations.h"
 #include "comm/comm.h"
+#include "plan/node_layout.h"
 
 namespace mercutio {
 
@@ -22,7 +26,8 @@ class NodeArena {
  public:
   static constexpr i64 kGatherBytes = 960;   // of one rank, at most
 
-  // The arena of the Comm's segment; null where it has none. The Comm must outlive its use.
+  // The arena of the Comm's segment; null where it has none, or, on all ranks, where the words of a job's ranks leave no room for windows
+  // on some node. The Comm must outlive its use.
   static std::shared_ptr<NodeArena> of(Comm& comm);
 
   std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
@@ -41,18 +46,25 @@ class NodeArena {
   // ---- areas ----
   std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
   i64 area_bytes() const { return area_bytes_; }
-  // Words of each domain's station on this node (engine/station.h), which count windows since the beginning of time; an
+  i64 room_bytes() const { return room_bytes_; }   // for windows, in any area of any node at least
+  // Words of each domain's windows on this node (engine/window_station.h). They count windows since the segment was made; an
   // operation counts from base().
   struct Words {
     alignas(64) i64 served;   // by its host
     i64 opened;
   };
-  Words& words(i64 domain) const { return stations_[domain]; }
+  Words& words(i64 domain) const {
+    MERCUTIO_ASSERT(domain >= 0 && domain < all_ranks_);
+    return stations_[domain];
+  }
   // One a member: windows that it has passed, and of which it has said what it needs.
   i64* passed(i64 domain) const { return passed_ + domain * count(); }
   i64* wanted(i64 domain) const { return passed_ + (all_ranks_ + domain) * count(); }
   i64 base(i64 domain) const { return bases_[static_cast<size_t>(domain)]; }
-  void advance_base(i64 domain, i64 windows) { bases_[static_cast<size_t>(domain)] += windows; }
+  void advance_base(i64 domain, i64 windows) {
+    MERCUTIO_ASSERT(windows >= 0);
+    bases_[static_cast<size_t>(domain)] += windows;
+  }
   i64 my_place() const { return me_; }   // among the members
   void wake(i64 rank) { segment_.wake(local(rank)); }
   void wake_others();
@@ -62,13 +74,17 @@ class NodeArena {
     i64 posted;                         // gathers this rank has posted
     std::byte words[2][kGatherBytes];   // of the last two gathers: others may still be reading the one before
   };
+  static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<Words>);   // in shared memory
 
   explicit NodeArena(Comm& comm);
   i64 count() const { return static_cast<i64>(members_.size()); }
   i64 local(i64 rank) const { return std::lower_bound(members_.begin(), members_.end(), rank) - members_.begin(); }
   Control& control(i64 i) const { return reinterpret_cast<Control*>(segment_.data())[i]; }
 
+  static_assert(sizeof(Control) == kControlBytes && sizeof(Words) == kDomainWordsBytes);
+
   Segment& segment_;
+  const i64 room_bytes_;
   std::vector<i64> members_;
   i64 me_ = 0, all_ranks_;
   Words* stations_;
@@ -79,8 +95,8 @@ class NodeArena {
   i64 first_missing_ = 0;   // lowest member not yet seen in the open gather
   std::vector<i64> bases_;
   std::mutex turns_mutex_;
-  i64 next_turn_ = 0;
-  std::set<i64> ended_early_;
+  i64 next_turn_ MERCUTIO_GUARDED_BY(turns_mutex_) = 0;
+  std::set<i64> ended_early_ MERCUTIO_GUARDED_BY(turns_mutex_);
   std::atomic<i64> current_turn_{0};
 };
 

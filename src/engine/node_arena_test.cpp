@@ -1,6 +1,7 @@
 #include "engine/node_arena.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include "comm/in_process.h"
 #include "engine/collectives.h"
@@ -45,6 +46,60 @@ TEST(NodeArena, AreasDoNotOverlap) {
     EXPECT_EQ(arena->area(2) - arena->area(1), arena->area_bytes());
     EXPECT_LE(arena->area(2) + arena->area_bytes(), comm.segment()->data() + comm.segment()->bytes());
   });
+}
+
+// One rank of a job of any size, with the memory of its node; it can't say anything to the others.
+class LargeJob final : public Comm {
+ public:
+  LargeJob(i64 ranks, i64 per_node) {
+    for (i64 rank = 0; rank < ranks; ++rank) topology_.node_of_rank.push_back(rank / per_node);
+    topology_.node_names.resize(static_cast<size_t>((ranks + per_node - 1) / per_node), "n");
+    topology_.segment_bytes = kSegmentBytesPerRank;
+    segment_.size = per_node * kSegmentBytesPerRank;
+    segment_.at = mmap(nullptr, static_cast<size_t>(segment_.size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+  i64 rank() const override { return 0; }
+  i64 size() const override { return topology_.ranks(); }
+  Result<std::unique_ptr<Message>> send(i64, i64, ConstBytes) override { return Error{ErrorClass::kIntern, "alone"}; }
+  Result<std::unique_ptr<Message>> receive(i64, i64, Bytes) override { return Error{ErrorClass::kIntern, "alone"}; }
+  i64 tags() const override { return 64; }
+  const Topology& topology() const override { return topology_; }
+  std::string host() const override { return "n"; }
+  bool concurrent() const override { return false; }
+  Result<std::unique_ptr<SharedCounter>> make_shared_counter() override { return Error{ErrorClass::kIntern, "alone"}; }
+  Segment* segment() override { return &segment_; }
+  void idle(i64) override {}
+
+ private:
+  struct Memory final : Segment {
+    ~Memory() override { munmap(at, static_cast<size_t>(size)); }
+    std::byte* data() override { return static_cast<std::byte*>(at); }
+    i64 bytes() const override { return size; }
+    void wake(i64) override {}
+    void* at = nullptr;
+    i64 size = 0;
+  };
+  Topology topology_;
+  Memory segment_;
+};
+
+TEST(NodeArena, AreasShrinkWithTheJobAndStayInside) {
+  for (i64 ranks : {100, 87000, 88000, 140000, 300000}) {
+    SCOPED_TRACE(ranks);
+    LargeJob job(ranks, 2);
+    auto arena = NodeArena::of(job);
+    ASSERT_NE(arena, nullptr);
+    EXPECT_GT(arena->room_bytes(), 0);
+    EXPECT_LE(kAreaCounterBytes + 2 * arena->room_bytes(), arena->area_bytes());
+    EXPECT_EQ(arena->room_bytes() >= 8 * MiB, ranks <= 87000) << arena->room_bytes();
+    EXPECT_GE(arena->area(0), reinterpret_cast<std::byte*>(arena->wanted(ranks - 1) + 2));
+    EXPECT_LE(arena->area(1) + arena->area_bytes(), job.segment()->data() + job.segment()->bytes());
+  }
+}
+
+TEST(NodeArena, NoneWhereTheWordsOfTheRanksLeaveNoRoom) {
+  LargeJob job(500000, 2);
+  EXPECT_EQ(NodeArena::of(job), nullptr);
 }
 
 TEST(NodeArena, CollectivesWithoutMessages) {

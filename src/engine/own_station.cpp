@@ -1,6 +1,8 @@
 // The aggregator's side: its windows are filled by the ranks of its node, and by the streams of other nodes' stations.
 #include <cstring>
 
+#include "base/assert.h"
+#include "base/attempt.h"
 #include "engine/flights.h"
 #include "engine/relay_stream.h"
 #include "engine/throttle.h"
@@ -28,13 +30,15 @@ class OwnStation final : public StationHost {
     for (const auto& stream : streams_) {
       if (!stream->over()) return false;
     }
-    return served_ >= station_.windows() && throttle_.over();
+    return served_ >= station_.windows() && left_;
   }
 
   bool serve() override {
     bool moved = false;
     for (const auto& stream : streams_) moved |= stream->advance(payloads_);
-    return serve_file() || moved;
+    moved |= serve_file();
+    if (served_ >= station_.windows()) left_ = throttle_.leave();
+    return moved;
   }
 
  private:
@@ -48,29 +52,25 @@ class OwnStation final : public StationHost {
   void write_slot(i64 number);
   void read_slot(i64 number);
   void take_in(Flights::Landed landed);
-  void skip(i64 number) {
+  // Windows without data, up to this one.
+  void skip_to(i64 number) {
+    MERCUTIO_ASSERT(number > next_);
     context_.outcome.holes = true;
-    throttle_.finished(number);
+    next_ = number;
   }
+  void write_passed(i64 passed);
+  void read_ahead(i64 passed);
   bool is_full(FileRange window, const Slot& slot, i64 filled) const;
 
   // Window `next_` and those before it are over or under way; those before `served_` are over.
   bool serve_file() {
-    const i64 next_before = next_, served_before = served_, windows = station_.windows();
-    const i64 passed = passed_by_all();
-    if (context_.writing) {
-      // Only the windows that have a slot can hold anything; what all have passed beyond them is empty.
-      const i64 limit = served_ + station_.depth();
-      while (next_ < passed && throttle_.may_start(next_)) next_ < limit ? write_slot(next_++) : skip(next_++);
-    } else {
-      while (next_ < passed && throttle_.may_start(next_)) skip(next_++);   // needed by nobody
-      const auto free = [&] { return next_ >= passed && next_ < std::min(windows, passed + station_.depth()) && throttle_.may_start(next_); };
-      if (free()) read_slot(next_++);
-      while (flights_.beside() && free()) read_slot(next_++);
-    }
+    const i64 next_before = next_, served_before = served_;
+    throttle_.advance();
+    context_.writing ? write_passed(passed_by_all()) : read_ahead(passed_by_all());
     while (auto landed = flights_.land()) take_in(std::move(*landed));
     if (!throttle_.status() && context_.outcome.messages) context_.outcome.messages = throttle_.status();
     served_ = flights_.empty() ? next_ : flights_.first_window();
+    MERCUTIO_ASSERT(served_before <= served_ && served_ <= next_ && next_ <= station_.windows());
     if (served_ != served_before) {
       station_.set_served(served_);
       station_.wake_others();
@@ -82,10 +82,38 @@ class OwnStation final : public StationHost {
   HostContext context_;
   i64 next_ = 0, served_ = 0;
   i64 payloads_ = 1;
+  bool left_ = false;   // the throttle
   Flights flights_;
   Throttle throttle_;
   std::vector<std::unique_ptr<RelayStream>> streams_;   // they refer to the members above
 };
+
+// Only the windows that have a slot can hold anything; what all have passed beyond them is empty.
+void OwnStation::write_passed(i64 passed) {
+  const i64 limit = served_ + station_.depth();
+  while (next_ < passed) {
+    if (next_ >= limit) {
+      skip_to(passed);
+    } else if (station_.slot(next_).filled.load(std::memory_order_relaxed) == 0) {
+      skip_to(next_ + 1);
+    } else if (throttle_.may_start()) {
+      write_slot(next_++);
+    } else {
+      return;
+    }
+  }
+}
+
+// What all have passed is needed by nobody.
+void OwnStation::read_ahead(i64 passed) {
+  if (next_ < passed) skip_to(passed);
+  const i64 limit = std::min(station_.windows(), passed + station_.depth());
+  for (bool first = true; next_ < limit && (first || flights_.beside()); first = false) {
+    if (!throttle_.may_start()) return;
+    read_slot(next_++);
+  }
+  if (next_ >= limit) throttle_.withdraw();
+}
 
 // Ranks may write the same bytes, so that enough of them isn't all of them.
 bool OwnStation::is_full(FileRange window, const Slot& slot, i64 filled) const {
@@ -97,28 +125,31 @@ void OwnStation::write_slot(i64 number) {
   const FileRange window = station_.window(number);
   const Slot slot = station_.slot(number);
   const i64 filled = slot.filled.load(std::memory_order_relaxed);
-  if (filled == 0) return skip(number);
+  MERCUTIO_ASSERT(filled > 0 && number < served_ + station_.depth());
   slot.filled.store(0, std::memory_order_relaxed);
   const EngineFile& file = context_.file;
   Status written = context_.outcome.storage;
   if (!written) {   // what could not be written once is not tried again: the caller is told about the first
   } else if (is_full(window, slot, filled)) {
-    auto guard = guard_against_sieving(file, window.begin, window.end);
+    auto guard = attempt([&] { return guard_against_sieving(file, window.begin, window.end); });
     if (!guard) written = std::move(guard).error();
     if (written) flights_.start(number, IoPiece{window.begin, slot.data, window.bytes()}, std::move(*guard));
   } else if (context_.gapless) {
     written = Error{ErrorClass::kIntern, "ranks left holes in a pattern that they all said has none"};
   } else {
     context_.outcome.holes = true;
-    const i64 unit = station_.unit_of(window);
-    Coverage covered;
-    covered.reset(window.bytes());
-    for_each_run(slot.marks, station_.units_of(window), [&](i64 begin, i64 end) { covered.mark(begin * unit, end * unit); });
-    written = write_window(file, window, slot.data, covered);
+    written = attempt([&] {
+      const i64 unit = station_.unit_of(window);
+      Coverage covered;
+      covered.reset(window.bytes());
+      const auto cover = [&](i64 begin, i64 end) { covered.mark(begin * unit, end * unit); };
+      for_each_run(slot.marks, station_.units_of(window), cover);
+      return write_window(file, window, slot.data, covered);
+    });
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
   if (!context_.gapless) std::memset(slot.marks, 0, static_cast<size_t>(station_.units_of(window)));
-  if (flights_.empty() || flights_.last_window() != number) throttle_.finished(number);
+  if (flights_.empty() || flights_.last_window() != number) throttle_.finished();
 }
 
 // The whole window: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
@@ -129,14 +160,15 @@ void OwnStation::read_slot(i64 number) {
     flights_.start(number, IoPiece{window.begin, data, window.bytes()});
   } else {
     std::memset(data, 0, static_cast<size_t>(window.bytes()));
-    throttle_.finished(number);
+    throttle_.finished();
   }
 }
 
 // A transfer is over.
 void OwnStation::take_in(Flights::Landed landed) {
   Outcome& outcome = context_.outcome;
-  throttle_.finished(landed.window);
+  MERCUTIO_ASSERT(landed.window >= served_ && landed.window < next_);
+  throttle_.finished();
   const i64 moved = landed.moved ? *landed.moved : 0;
   if (!landed.moved && outcome.storage) outcome.storage = std::move(landed.moved).error();
   if (context_.writing || moved == landed.piece.bytes) return;

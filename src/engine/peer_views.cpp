@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/attempt.h"
 #include "engine/engine.h"
 #include "engine/messages.h"
 
@@ -50,10 +51,18 @@ Task<Status> gather_unknown(Channel channel, FlatTypeRef mine, std::span<const V
   }
   std::vector<std::byte> tree;
   auto my_shipper = shipper.find(words[static_cast<size_t>(me)].hash);
-  if (mine && my_shipper != shipper.end() && my_shipper->second == me) mine->serialize(tree);
+  Status ready = ok_status();
+  if (mine && my_shipper != shipper.end() && my_shipper->second == me) {
+    ready = attempt([&] {
+      mine->serialize(tree);
+      return ok_status();
+    });
+    if (!ready) tree.clear();
+  }
   channel.described(static_cast<i64>(tree.size()));
   auto gathered = co_await all_gather_strings(channel, tree);
   if (!gathered) co_return std::move(gathered).error();
+  if (!ready) co_return ready;
 
   std::map<std::uint64_t, FlatTypeRef> arrived;
   for (auto& [hash, rank] : shipper) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread_annotations.h"
 #include "engine/collectives.h"
 #include "model/view.h"
 
@@ -56,7 +57,7 @@ class PeerViews {
     Tree latest, before;   // the one before serves an access that started before the view changed
   };
   std::mutex mutex_;              // several accesses of a file may be in flight, in several threads
-  std::vector<Known> known_;
+  std::vector<Known> known_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 // Ships what is unknown; `words` holds every rank's, `mine` this rank's filetype (null without data). Collective whenever

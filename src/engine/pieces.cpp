@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/attempt.h"
+
 namespace mercutio {
 
 void PieceReader::advance(i64 bytes) {
@@ -125,7 +127,7 @@ Result<i64> move_pieces(const EngineFile& file, Direction direction, std::span<c
 Result<i64> transfer(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
   TracedPhase phase(file, Phase::kStorage);
   const AbsorbLook look(file);
-  Result<i64> moved = move_pieces(file, direction, pieces);
+  Result<i64> moved = attempt([&] { return move_pieces(file, direction, pieces); });
   if (file.counters && look.copied_only()) file.counters->clock.call_it(Phase::kCopy);
   const i64 end_ns = phase.end();
   const bool tell = direction == Direction::kRead || moved.ok();
@@ -180,17 +182,6 @@ Result<i64> PieceBatch::finish() {
   return moved_;
 }
 
-namespace {
-
-bool locks_are_remote(const Traits& traits) {
-  static constexpr std::string_view kRemote[] = {"nfs",  "lustre", "gpfs", "beegfs", "cifs",      "smb",
-                                                 "ceph", "orangefs", "pvfs2", "glusterfs", "fuse"};
-  return traits.far || !traits.visibility_immediate ||
-         std::find(std::begin(kRemote), std::end(kRemote), traits.file_system) != std::end(kRemote);
-}
-
-}  // namespace
-
 i64 buffer_bytes(const EngineFile& file, Direction direction) {
   constexpr i64 kInCache = 256 * KiB;
   const bool reading = direction == Direction::kRead;
@@ -202,11 +193,18 @@ i64 buffer_bytes(const EngineFile& file, Direction direction) {
 bool may_sieve_writes(const EngineFile& file) {
   const Traits& traits = file.storage->traits();
   if (!file.scattered || !traits.can_lock || !file.readable || file.hints->romio_ds_write == Toggle::kDisable) return false;
-  return file.hints->romio_ds_write == Toggle::kEnable || !locks_are_remote(traits);
+  const bool cheap = !traits.metadata_is_remote && traits.visibility_immediate;
+  return file.hints->romio_ds_write == Toggle::kEnable || cheap;
+}
+
+std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file) {
+  auto alone = file.storage->exclude_other_writers();
+  const bool asked = file.hints->romio_ds_write == Toggle::kEnable && file.storage->traits().metadata_is_remote;
+  return alone || !asked ? std::move(alone) : std::make_unique<NoLock>();
 }
 
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end) {
-  if (!file.comm || file.comm->size() == 1 || !may_sieve_writes(file)) return std::unique_ptr<HeldLock>();
+  if (!file.comm || !may_sieve_writes(file)) return std::unique_ptr<HeldLock>();
   TracedPhase phase(file, Phase::kLock);
   auto held = file.storage->lock(begin, end, /*exclusive=*/false);   // plain writers do not disturb each other
   const i64 end_ns = phase.end();

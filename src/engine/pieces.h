@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <string_view>
 #include <vector>
 
+#include "base/reserve.h"
 #include "engine/engine.h"
 
 namespace mercutio {
@@ -90,6 +92,15 @@ class PieceBatch {
 // A buffer that is not cleared first.
 struct ScratchBuffer {
   explicit ScratchBuffer(i64 size) : data(new std::byte[static_cast<size_t>(size)]), bytes(size) {}
+  // Null: there is no memory for it, and the reserve is left alone.
+  static std::unique_ptr<ScratchBuffer> try_make(i64 size) {
+    const SparesReserve spares;
+    try {
+      return std::make_unique<ScratchBuffer>(size);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
   Bytes first(i64 n) const { return Bytes(data.get(), static_cast<size_t>(n)); }
   // What was in it is gone if it grows.
   void at_least(i64 size) {
@@ -103,13 +114,17 @@ struct ScratchBuffer {
 // core's cache while it is filled and emptied, as long as the storage has not made anybody wait.
 i64 buffer_bytes(const EngineFile& file, Direction direction);
 
-// Other ranks may rewrite the bytes between our pieces while we write (they read, merge and write back under a range
-// lock). A write that does not sieve itself therefore holds a lock on what it touches wherever sieving writers can exist.
-// Null: none are possible here, or there is nobody else.
+// Ranks of this open, and other threads of this one, may rewrite the bytes between our pieces while we write: they read, merge
+// and write back under a range lock. A write that does not sieve itself therefore holds a lock on what it touches wherever
+// sieving writers can exist. Null: none can.
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end);
 
-// Whether reading, merging and writing back is allowed at all: the storage can lock and be read, and no hint forbids it.
+// Whether reading, merging and writing back may be allowed at all: the storage can lock and be read, and no hint forbids it.
 // On storage where locks are remote calls, only when asked for.
 bool may_sieve_writes(const EngineFile& file);
+// Held by whoever sieves a write, beside the range lock: other opens of the file write without one. Null: somebody has the
+// file open for writing through another open, so pieces must be written as they are. Where that can't be known, a hint that asks
+// for sieving is the program's word that there is nobody.
+std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file);
 
 }  // namespace mercutio

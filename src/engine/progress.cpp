@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/attempt.h"
+#include "base/reserve.h"
+#include "base/threads.h"
 #include "base/yielding.h"
+#include "comm/comm.h"
 
 namespace mercutio {
 namespace {
@@ -31,11 +35,15 @@ class Habit {
 };
 using HabitRef = std::shared_ptr<Habit>;
 
+// It may come to help() from inside the message-passing library.
+thread_local bool is_progress_thread = false;
+
 class Started final : public Request {
  public:
   // Who waits may drive it, too, where there is a `habit`.
   Started(Undertaking undertaking, HabitRef habit)
       : task_(std::move(undertaking.task)), on_done_(std::move(undertaking.on_done)), rest_(std::move(undertaking.rest)),
+        failed_(std::move(undertaking.failed)),
         habit_(std::move(habit)), begin_(Clock::now()) {
     if (habit_ && habit_->waits_at_once()) keep_until(begin_ + Habit::kLookIn);
   }
@@ -76,10 +84,15 @@ class Started final : public Request {
 
  private:
   bool step() {
-    if (!task_->step()) return false;
-    Result<i64> result = task_->take();
+    const UsesReserve uses;
+    const bool over = task_->step(), given_up = !over && failed_ && failed_(!is_progress_thread);
+    if (!over && !given_up) return false;
+    Result<i64> result = over ? task_->take() : Result<i64>(rank_died());
     task_.reset();   // what the access refers to is released before anybody learns that it is over
-    if (on_done_) on_done_(result);
+    (void)attempt([&] {
+      if (on_done_) on_done_(result);
+      return ok_status();
+    });
     on_done_ = nullptr;
     {
       std::lock_guard lock(mutex_);
@@ -111,6 +124,7 @@ class Started final : public Request {
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
   const std::function<void(i64)> rest_;
+  const std::function<bool(bool)> failed_;
   const HabitRef habit_;
   const Clock::time_point begin_;
   std::atomic<bool> attended_{false};
@@ -124,9 +138,6 @@ class Started final : public Request {
 };
 using StartedRef = std::shared_ptr<Started>;
 
-// It may come to help() from inside the message-passing library.
-thread_local bool is_progress_thread = false;
-
 class ProgressThread final : public Progress {
  public:
   explicit ProgressThread(void (*at_start)()) : at_start_(at_start) {}
@@ -139,16 +150,27 @@ class ProgressThread final : public Progress {
     if (thread_.joinable()) thread_.join();
   }
 
+  bool ready() override {
+    std::lock_guard lock(mutex_);
+    return has_thread();
+  }
+
+  // Where no thread can be had, the call drives the access to its end.
   RequestRef start(Undertaking undertaking) override {
     const HabitRef habit = undertaking.sends ? nullptr : habit_;
     const bool leave = habit && habit->waits_at_once(), go_ahead = leave && undertaking.brief;
     auto started = std::make_shared<Started>(std::move(undertaking), habit);
     if (go_ahead && started->drive() == Started::Driven::kEnded) return started;   // as the wait would
-    std::lock_guard lock(mutex_);
-    active_.push_back(started);
-    any_.store(true, std::memory_order_release);
-    if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
-    if (!leave || !looks_in_) wake_.notify_all();
+    {
+      std::lock_guard lock(mutex_);
+      if (has_thread()) {
+        active_.push_back(started);
+        any_.store(true, std::memory_order_release);
+        if (!leave || !looks_in_) wake_.notify_all();
+        return started;
+      }
+    }
+    for (i64 spins = 0; started->drive() != Started::Driven::kEnded; ++spins) started->rest(spins);
     return started;
   }
 
@@ -173,12 +195,23 @@ class ProgressThread final : public Progress {
  private:
   static constexpr Clock::duration kAtOnce = std::chrono::microseconds(200), kLinger = std::chrono::milliseconds(20);
 
+  bool has_thread() {   // holds the lock
+    if (!thread_.joinable()) {
+      auto made = start_thread([this] { loop(); });
+      if (made) thread_ = std::move(*made);
+    }
+    return thread_.joinable();
+  }
+
   void loop() {
     is_progress_thread = true;
     if (at_start_) at_start_();
     std::vector<StartedRef> mine;
-    for (i64 spins = 0; choose(mine);) {
+    for (i64 spins = 0;;) {
+      const Result<bool> more = attempt([&] { return Result<bool>(choose(mine)); });
+      if (more && !*more) return;
       if (mine.empty()) {
+        if (!more) back_off(INT64_MAX);   // no memory even for a list of them
         spins = 0;
         continue;
       }

@@ -38,12 +38,17 @@ struct Undertaking {
   std::function<void(const Result<i64>&)> on_done;       // called once, by the thread that drives; may be empty
   std::function<void(i64)> rest;                         // when nothing moved for the n-th time in a row, perhaps when the access is over (Comm::rest); may be empty
   bool brief = false;                                    // what this rank does of it takes no longer than to wake a thread
+  // Whether it can't end, as another rank has died: then it is given up, with rank_died(). May be empty. `may_call`: the thread may
+  // call the message-passing library.
+  std::function<bool(bool may_call)> failed = {};
 };
 
 class Progress {
  public:
   virtual ~Progress() = default;          // drives everything to its end first
   virtual RequestRef start(Undertaking undertaking) = 0;
+  // Whether it can drive what is started now; false: that will be over when start() returns.
+  virtual bool ready() { return true; }
   // For whoever waits for something that started accesses do, from time to time: advances them as far as another thread
   // than the progress thread may. True if there are any left that only helpers advance.
   virtual bool help() { return false; }

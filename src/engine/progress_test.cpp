@@ -40,6 +40,30 @@ TEST(ProgressThread, EndsWhatWasStartedBeforeItDies) {
   EXPECT_EQ(request->wait().value(), 5);
 }
 
+// By the thread, and by who waits: nothing of the access is left when its end is known.
+TEST(ProgressThread, GivesUpWhatCannotEnd) {
+  auto progress = make_progress_thread();
+  for (const bool sends : {true, false}) {
+    std::atomic<bool> never{false}, dead{false};
+    auto memory = std::make_shared<int>(1);
+    const auto body = [](std::atomic<bool>& flag, std::shared_ptr<int> kept) -> Task<Result<i64>> {
+      co_await until([&] { return flag.load(); });
+      co_return *kept;
+    };
+    i64 told = 0;
+    const auto on_done = [&](const Result<i64>& result) { told += result ? 0 : 1; };
+    const auto failed = [&](bool) { return dead.load(); };
+    auto request = progress->start({body(never, memory), sends, on_done, nullptr, false, failed});
+    EXPECT_FALSE(request->wait_for(std::chrono::milliseconds(5)));
+    dead = true;
+    const Result<i64> ended = request->wait();
+    ASSERT_FALSE(ended.ok());
+    EXPECT_EQ(ended.error().cls, ErrorClass::kProcFailed);
+    EXPECT_EQ(told, 1);
+    EXPECT_EQ(memory.use_count(), 1);
+  }
+}
+
 // Only the thread drives what may send messages, whoever waits.
 TEST(ProgressThread, WhoWaitsLeavesMessagesToTheThread) {
   auto progress = make_progress_thread();

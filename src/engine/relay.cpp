@@ -97,15 +97,16 @@ Result<std::vector<RelayRun>> runs_of(const WindowStation& station, const RelayH
 
 void pack_runs(const std::vector<RelayRun>& runs, const std::byte* window, std::byte* packed) {
   for (const RelayRun& run : runs) {
-    std::memcpy(packed, window + run.at, run.bytes);
+    std::memmove(packed, window + run.at, run.bytes);
     packed += run.bytes;
   }
 }
 
 void unpack_runs(const std::vector<RelayRun>& runs, const std::byte* packed, std::byte* window) {
-  for (const RelayRun& run : runs) {
-    std::memcpy(window + run.at, packed, run.bytes);
-    packed += run.bytes;
+  for (const RelayRun& run : runs) packed += run.bytes;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    packed -= run->bytes;
+    std::memmove(window + run->at, packed, run->bytes);
   }
 }
 

@@ -5,6 +5,7 @@
 // follows, or a bit for each unit, whichever is shorter; or, where both ends keep it (engine/known_forms.h), nothing.
 #pragma once
 
+#include <type_traits>
 #include <vector>
 
 #include "engine/pieces.h"
@@ -26,6 +27,7 @@ struct RelayHeader {
 struct RelayRun {
   std::uint32_t at = 0, bytes = 0;
 };
+static_assert(std::is_trivially_copyable_v<RelayRun> && sizeof(RelayRun) == 8);   // a form lists them as they are
 
 // Says which bytes of the slot are marked. Appends to `form` unless it is one run.
 RelayHeader describe(const WindowStation& station, i64 window, std::vector<std::byte>& form);
@@ -37,6 +39,7 @@ Status check(const WindowStation& station, const RelayHeader& header);
 // window.
 Result<std::vector<RelayRun>> runs_of(const WindowStation& station, const RelayHeader& header, ConstBytes form);
 
+// `packed` may be the window itself, if the runs are in order.
 void pack_runs(const std::vector<RelayRun>& runs, const std::byte* window, std::byte* packed);
 void unpack_runs(const std::vector<RelayRun>& runs, const std::byte* packed, std::byte* window);
 void mark_runs(const WindowStation& station, i64 window, const std::vector<RelayRun>& runs);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <deque>
 
+#include "base/assert.h"
 #include "engine/messages.h"
 #include "engine/relay.h"
 #include "engine/station_host.h"
@@ -14,6 +15,7 @@ namespace {
 struct Underway {
   i64 window = 0;
   bool in_slot = false;   // the data lie in the slot, not in `packed`
+  bool in_place = false;  // packed, too, in the slot: there is no memory for `packed`
   RelayHeader header;
   std::vector<std::byte> form;
   std::vector<RelayRun> runs;
@@ -38,6 +40,8 @@ class RelayStation : public StationHost {
 
   // The next window is announced; its data may follow.
   Underway& announce(i64 window) {
+    MERCUTIO_ASSERT(underway_.empty() || underway_.back().window < window);   // ascending, and each has its slot
+    MERCUTIO_ASSERT(window >= served_ && window < windows() && std::ssize(underway_) < station_.depth());
     Underway& one = underway_.emplace_back();
     one.window = window;
     one.header = describe(station_, window, one.form);
@@ -63,8 +67,9 @@ class RelayStation : public StationHost {
   }
   std::byte* data_of(Underway& one) {
     if (one.in_slot) return station_.slot(one.window).data + one.runs[0].at;
-    if (!one.packed) one.packed = std::make_unique<ScratchBuffer>(one.header.bytes);
-    return one.packed->data.get();
+    if (!one.packed && !one.in_place) one.packed = ScratchBuffer::try_make(one.header.bytes);
+    one.in_place = !one.packed;
+    return one.packed ? one.packed->data.get() : station_.slot(one.window).data;
   }
   void send(Underway& one, ConstBytes data) {
     one.messages.add(context_.channel.send(aggregator_, data));
@@ -87,6 +92,7 @@ class RelayStation : public StationHost {
   }
   // What the ranks may rely on: windows before this one are done with.
   void publish(i64 served) {
+    MERCUTIO_ASSERT(served >= served_ && served <= next_);
     if (served == served_) return;
     served_ = served;
     station_.set_served(served);
@@ -96,7 +102,9 @@ class RelayStation : public StationHost {
   WindowStation station_;
   HostContext context_;
   i64 aggregator_;
-  i64 next_ = 0;      // next window to look at
+  // Windows before served_ are done with, those before next_ are under way or done with. Only [served_, served_ + depth)
+  // have slots, so next_ stops there until all ranks have passed what lies beyond without data.
+  i64 next_ = 0;
   i64 served_ = 0;
   bool ended_ = false;
   KnownForms* known_ = nullptr;   // null: no form is kept
@@ -117,6 +125,7 @@ class WritingRelay final : public RelayStation {
     const i64 limit = std::min(passed, served_ + station_.depth());
     for (; next_ < limit && static_cast<i64>(underway_.size()) < station_.depth(); ++next_) take(next_);
     if (next_ == served_ + station_.depth()) next_ = std::max(next_, passed);   // without a slot: empty
+    MERCUTIO_ASSERT(next_ >= before && next_ <= windows());
     publish(first_in_slot());
     if (next_ >= windows() && !ended_) send_end();
     return moved || next_ != before;
@@ -124,6 +133,7 @@ class WritingRelay final : public RelayStation {
 
  private:
   void take(i64 window) {
+    MERCUTIO_ASSERT(window < served_ + station_.depth());   // it has a slot
     const Slot slot = station_.slot(window);
     if (slot.filled.exchange(0, std::memory_order_relaxed) == 0) return;
     Underway& one = announce(window);
@@ -135,7 +145,7 @@ class WritingRelay final : public RelayStation {
   }
   i64 first_in_slot() const {
     for (const Underway& one : underway_) {
-      if (one.in_slot) return one.window;
+      if (one.in_slot || one.in_place) return one.window;
     }
     return next_;
   }
@@ -170,6 +180,7 @@ class ReadingRelay final : public RelayStation {
     }
     for (const i64 limit = std::min({wanted, opened_, windows()}); next_ < limit; ++next_) ask(next_);
     if (next_ == opened_) next_ = std::max(next_, std::min(wanted, windows()));   // wanted by nobody
+    MERCUTIO_ASSERT(next_ >= before && next_ <= windows());
     publish(underway_.empty() ? next_ : std::min(underway_.front().window, next_));
     if (next_ >= windows() && !ended_) send_end();
     return moved || next_ != before;
@@ -177,6 +188,7 @@ class ReadingRelay final : public RelayStation {
 
  private:
   void ask(i64 window) {
+    MERCUTIO_ASSERT(window < opened_);   // its marks are its own
     const i64 units = station_.units_of(station_.window(window));
     if (first_other(station_.slot(window).marks, 0, units, std::byte{0}) == units) return;   // nobody needs any of it
     Underway& one = announce(window);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/assert.h"
+
 namespace mercutio {
 
 bool RelayStream::advance(i64& payloads) {
@@ -116,6 +118,7 @@ bool RelayStream::fail(Error error) {
 }
 
 void RelayStream::take_payload(Underway& one, i64& payloads) {
+  MERCUTIO_ASSERT(payloads > 0 && !one.payload);
   --payloads;
   one.payload = std::make_unique<ScratchBuffer>(one.header.bytes);
 }

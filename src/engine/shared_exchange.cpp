@@ -1,7 +1,6 @@
 #include "engine/shared_exchange.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace mercutio {
 
@@ -69,57 +68,26 @@ void SharedExchange::set_access(const PeerAccess& mine, const Memory& memory, i6
   channel_.turn->arena().wake_others();   // who waits for this rank to pass windows in which it has nothing
 }
 
-// The first window from `from` on that reaches beyond a file offset. Windows of a domain lie in file order.
-i64 SharedExchange::window_beyond(i64 domain, i64 from, i64 offset) const {
-  i64 low = from, high = plan_.windows(domain);
-  while (low < high) {
-    const i64 middle = low + (high - low) / 2;
-    plan_.window(domain, middle).end > offset ? high = middle : low = middle + 1;
-  }
-  return low;
-}
-
-// The next window from `from` on in which this rank has bytes.
-SharedExchange::Route SharedExchange::next_route(i64 domain, i64 from) const {
-  const i64 windows = stations_[static_cast<size_t>(domain)].windows();
-  const bool concerned = mine_.end > mine_.begin && plan_.serves(domain, me_);
-  Route route{concerned ? from : windows, 0, 0};
-  for (; route.window < windows; ++route.window) {
-    FileRange window = plan_.window(domain, route.window);
-    const i64 position = window.begin <= mine_.first ? mine_.begin : mine_.stream_position(window.begin);
-    if (position >= mine_.end) return Route{windows, 0, 0};
-    const i64 offset = mine_.displacement + mine_.filetype->offset_of(position);
-    if (offset >= window.end) {   // far apart: don't go there window by window
-      route.window = window_beyond(domain, route.window, offset);
-      if (route.window == windows) break;
-      window = plan_.window(domain, route.window);
-    }
-    std::tie(route.begin, route.end) = mine_.part_in(window.begin, window.end);
-    if (route.begin < route.end) break;
-  }
-  return route;
-}
-
 // This rank goes on to its next window; all before it are passed.
 void SharedExchange::pass(i64 domain, i64 from) {
   const auto i = static_cast<size_t>(domain);
-  routes_[i] = next_route(domain, from);
+  routes_[i] = next_part(plan_, domain, me_, mine_, from);
   stations_[i].set_passed(routes_[i].window);
 }
 
 void SharedExchange::ask_from(i64 domain, i64 from) {
   const auto i = static_cast<size_t>(domain);
   if (!stations_[i].relays()) return;
-  wants_[i] = from == 0 ? routes_[i] : next_route(domain, from);
+  wants_[i] = from == 0 ? routes_[i] : next_part(plan_, domain, me_, mine_, from);
   stations_[i].set_wanted(wants_[i].window);
 }
 
-Cursor SharedExchange::in_slot(i64 domain, const Route& route) const {
+Cursor SharedExchange::in_slot(i64 domain, const WindowPart& route) const {
   const WindowStation& station = stations_[static_cast<size_t>(domain)];
   return mine_.cursor_in(station.slot(route.window).data, station.window(route.window).begin, route.begin, route.end);
 }
 
-void SharedExchange::mark_route(i64 domain, const Route& route) {
+void SharedExchange::mark_route(i64 domain, const WindowPart& route) {
   const WindowStation& station = stations_[static_cast<size_t>(domain)];
   const Slot slot = station.slot(route.window);
   const auto unit = static_cast<unsigned long long>(station.unit_of(station.window(route.window)));
@@ -127,7 +95,7 @@ void SharedExchange::mark_route(i64 domain, const Route& route) {
 }
 
 // Copies this rank's bytes of a window: into the slot when writing, out of it when reading.
-void SharedExchange::move(i64 domain, const Route& route) {
+void SharedExchange::move(i64 domain, const WindowPart& route) {
   const i64 bytes = route.end - route.begin;
   const PhaseScope phase(channel_.counters, Phase::kCopy);
   channel_.copied(bytes);
@@ -156,7 +124,7 @@ bool SharedExchange::want(i64 domain) {
 bool SharedExchange::visit(i64 domain) {
   const auto i = static_cast<size_t>(domain);
   WindowStation& station = stations_[i];
-  const Route route = routes_[i];
+  const WindowPart route = routes_[i];
   const bool asked = want(domain);
   if (route.window >= station.windows()) return asked;
   const i64 served = station.served();

@@ -21,6 +21,7 @@
 
 #include "engine/peer_views.h"
 #include "engine/station_host.h"
+#include "engine/window_parts.h"
 #include "plan/order.h"
 
 namespace mercutio {
@@ -44,23 +45,15 @@ class SharedExchange {
   const Outcome& outcome() const { return outcome_; }
 
  private:
-  // This rank's way through the windows of one domain.
-  struct Route {
-    i64 window = 0;              // next one with bytes of this rank, or the number of windows
-    i64 begin = 0, end = 0;      // stream range in it
-  };
-
   void keep_stations(std::span<const PeerAccess> ranges);
   bool has_data(std::span<const PeerAccess> ranges, i64 domain, i64 rank) const;
-  i64 window_beyond(i64 domain, i64 from, i64 offset) const;
-  Route next_route(i64 domain, i64 from) const;
   void pass(i64 domain, i64 from);
   void ask_from(i64 domain, i64 from);
   bool want(i64 domain);
   bool visit(i64 domain);
-  Cursor in_slot(i64 domain, const Route& route) const;
-  void mark_route(i64 domain, const Route& route);
-  void move(i64 domain, const Route& route);
+  Cursor in_slot(i64 domain, const WindowPart& route) const;
+  void mark_route(i64 domain, const WindowPart& route);
+  void move(i64 domain, const WindowPart& route);
   bool serve();
 
   const EngineFile& file_;
@@ -73,7 +66,7 @@ class SharedExchange {
   const Memory* memory_ = nullptr;
   i64 memory_begin_ = 0;
   std::vector<WindowStation> stations_;     // by domain
-  std::vector<Route> routes_, wants_;       // by domain
+  std::vector<WindowPart> routes_, wants_;   // by domain: the next one with bytes of this rank
   Outcome outcome_;
   std::vector<std::unique_ptr<StationHost>> hosts_;
   bool over_ = false;

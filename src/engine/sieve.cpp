@@ -96,6 +96,7 @@ Result<i64> sieve_write(const EngineFile& file, const Access& access, bool locke
       MERCUTIO_LET(lock, guard_against_sieving(file, w.first, w.last));
     }
     MERCUTIO_TRY(write_window(file, view, w, memory, buffer));
+    MERCUTIO_TRY(release(std::move(lock)));
     position = w.end;
   }
   return access.bytes;

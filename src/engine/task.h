@@ -2,17 +2,18 @@
 // calls), Progress polls it beside others (nonblocking calls), a File keeps it between _begin and _end (split calls).
 //
 // A coroutine suspends only in `co_await until(predicate)`; the innermost predicate is polled, nothing else runs.
+// An exception is the Result of the task that it leaves: an Error.
 //   Task<Status> f(...) { ...; co_await until([&] { return message_done(); }); auto x = co_await other_task(); ... }
 #pragma once
 
 #include <coroutine>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <utility>
 
-#include "base/result.h"
+#include "base/attempt.h"
+#include "base/reserve.h"
 
 namespace mercutio {
 
@@ -20,9 +21,11 @@ namespace mercutio {
 struct TaskDriver {
   std::function<bool()> blocked_on;
   std::coroutine_handle<> resume_at;
+  std::exception_ptr thrown;   // by the predicate: the task that waits for it gets it
 };
 
 struct TaskPromiseBase {
+  TaskDriver own;                  // of a root
   TaskDriver* driver = nullptr;
   std::coroutine_handle<> continuation;
 
@@ -37,7 +40,6 @@ struct TaskPromiseBase {
     void await_resume() noexcept {}
   };
   Final final_suspend() noexcept { return {}; }
-  void unhandled_exception() { std::terminate(); }   // the engine reports by Result; bad_alloc has nowhere to go
 };
 
 template <class T>
@@ -48,30 +50,35 @@ class [[nodiscard]] Task {
     Task get_return_object() { return Task(std::coroutine_handle<promise_type>::from_promise(*this)); }
     template <class U>
     void return_value(U&& v) { value.emplace(std::forward<U>(v)); }
+    void unhandled_exception() { value.emplace(current_error()); }
   };
 
-  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)), driver_(std::move(other.driver_)) {}
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Task& operator=(Task&& other) noexcept {
     std::swap(handle_, other.handle_);
-    std::swap(driver_, other.driver_);
     return *this;
   }
   ~Task() {
     if (handle_) handle_.destroy();
   }
 
-  // Root use: step() advances as far as possible without waiting; true when the task is done.
+  // Root use: step() advances as far as possible without waiting; true when the task is done. Throws nothing.
   bool step() {
+    const UsesReserve uses;
     if (handle_.done()) return true;
-    if (!driver_) {
-      driver_ = std::make_unique<TaskDriver>();
-      handle_.promise().driver = driver_.get();
-      driver_->resume_at = handle_;
+    TaskDriver& driver = handle_.promise().own;
+    if (!handle_.promise().driver) {
+      handle_.promise().driver = &driver;
+      driver.resume_at = handle_;
     }
     while (!handle_.done()) {
-      if (driver_->blocked_on && !driver_->blocked_on()) return false;
-      driver_->blocked_on = nullptr;
-      driver_->resume_at.resume();
+      try {
+        if (driver.blocked_on && !driver.blocked_on()) return false;
+      } catch (...) {
+        driver.thrown = std::current_exception();
+      }
+      driver.blocked_on = nullptr;
+      driver.resume_at.resume();
     }
     return true;
   }
@@ -95,23 +102,25 @@ class [[nodiscard]] Task {
  private:
   explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
   std::coroutine_handle<promise_type> handle_;
-  std::unique_ptr<TaskDriver> driver_;
 };
 
 template <class Predicate>
 struct Until {
   Predicate predicate;
+  TaskDriver* driver = nullptr;
   bool await_ready() { return predicate(); }
   template <class P>
   void await_suspend(std::coroutine_handle<P> h) {
-    TaskDriver* driver = h.promise().driver;
+    driver = h.promise().driver;
     driver->blocked_on = [this] { return predicate(); };
     driver->resume_at = h;
   }
-  void await_resume() noexcept {}
+  void await_resume() {
+    if (driver && driver->thrown) std::rethrow_exception(std::exchange(driver->thrown, nullptr));
+  }
 };
 template <class Predicate>
-Until<Predicate> until(Predicate predicate) { return Until<Predicate>{std::move(predicate)}; }
+Until<Predicate> until(Predicate predicate) { return Until<Predicate>{std::move(predicate), nullptr}; }
 
 // Polls `task` to its end, calling idle(n) when nothing moved for the n-th time in a row.
 template <class T, class Idle>

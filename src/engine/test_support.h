@@ -41,6 +41,7 @@ struct SharedFile {
   std::condition_variable unlocked;
   Traits traits;
   i64 least_size = 0;
+  bool other_writers = false;   // some other open has the file open for writing
 };
 
 struct Counts {
@@ -100,7 +101,10 @@ class TestStorage : public Storage {
     if (!file_.traits.can_lock) return Error{ErrorClass::kUnsupportedOperation, "no locks here"};
     if (fails()) return Error{ErrorClass::kIo, "lock failed on purpose", 37};
     ++counts.locks;
-    return std::unique_ptr<HeldLock>(std::make_unique<Held>(file_, SharedFile::Range{begin, end, exclusive}));
+    return std::unique_ptr<HeldLock>(std::make_unique<Held>(*this, SharedFile::Range{begin, end, exclusive}));
+  }
+  std::unique_ptr<HeldLock> exclude_other_writers() override {
+    return file_.other_writers ? nullptr : std::make_unique<NoLock>();
   }
   const Traits& traits() const override { return file_.traits; }
   Layout layout() override { return {}; }
@@ -108,7 +112,7 @@ class TestStorage : public Storage {
  private:
   class Held final : public HeldLock {
    public:
-    Held(SharedFile& file, SharedFile::Range range) : file_(file), range_(range) {
+    Held(TestStorage& storage, SharedFile::Range range) : storage_(storage), file_(storage.file_), range_(range) {
       std::unique_lock lock(file_.mutex);
       file_.unlocked.wait(lock, [&] {
         return std::none_of(file_.locks.begin(), file_.locks.end(), [&](const SharedFile::Range* other) {
@@ -124,8 +128,12 @@ class TestStorage : public Storage {
       }
       file_.unlocked.notify_all();
     }
+    Status release() override {
+      return storage_.fails() ? Status(Error{ErrorClass::kIo, "unlock failed on purpose", 37}) : ok_status();
+    }
 
    private:
+    TestStorage& storage_;
     SharedFile& file_;
     SharedFile::Range range_;
   };

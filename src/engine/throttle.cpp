@@ -2,66 +2,119 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+
 namespace mercutio {
+namespace {
+
+constexpr i64 kWords[] = {0, 1, 2, 3};   // what is sent, where it stays until it has been
+
+}  // namespace
 
 Throttle::Throttle(const Channel& channel, const Plan& plan, i64 domain)
-    : channel_(channel), plan_(plan), limit_(domain >= 0 ? plan.throttle : 0) {
+    : channel_(channel),
+      limit_(domain >= 0 && plan.windows(domain) > 0 ? plan.throttle : 0),
+      me_(channel.comm->rank()),
+      permits_(limit_) {
   if (!on()) return;
+  std::vector<i64> ring;   // ranks
   for (i64 other = domain % plan.rings; other < plan.domains(); other += plan.rings) {
-    if (other == domain) my_place_ = ring_.size();
-    ring_.push_back(Member{other, plan.windows(other)});
-    rounds_ = std::max(rounds_, ring_.back().windows);
+    if (plan.windows(other) > 0) ring.push_back(plan.aggregators[static_cast<size_t>(other)]);
   }
+  keeper_ = ring.front();
+  if (!keeps()) return;
+  for (size_t i = 1; i < ring.size(); ++i) members_.push_back(Member{ring[i], 0, nullptr, false});
 }
 
-std::optional<Throttle::Turn> Throttle::after(Turn turn, i64 turns) const {
-  while (turns > 0) {
-    if (++turn.place == ring_.size()) turn = Turn{turn.window + 1, 0};
-    if (turn.window >= rounds_) return std::nullopt;
-    if (exists(turn)) --turns;
-  }
-  return turn;
+void Throttle::tell(i64 rank, const i64& word) {
+  sent_.add(channel_.send(rank, const_bytes_of(std::span(&word, 1)), kTagBehind));
 }
 
-std::optional<Throttle::Turn> Throttle::before(Turn turn, i64 turns) const {
-  while (turns > 0) {
-    if (turn.place == 0 && turn.window == 0) return std::nullopt;
-    turn = turn.place == 0 ? Turn{turn.window - 1, ring_.size() - 1} : Turn{turn.window, turn.place - 1};
-    if (exists(turn)) --turns;
-  }
-  return turn;
-}
-
-bool Throttle::predecessor_over(const Turn& turn) {
-  if (turn.place == my_place_) return under_way_.count(turn.window) == 0;
-  if (!word_message_) {
-    auto started = channel_.receive(rank_of(turn), bytes_of(std::span(&heard_, 1)), kTagBehind);
+// Receives the next word of a rank. False: it is not here yet, or can't be received.
+bool Throttle::arrived(std::unique_ptr<Message>& message, i64 from, i64& word) {
+  if (!status_) return false;
+  if (!message) {
+    auto started = channel_.receive(from, bytes_of(std::span(&word, 1)), kTagBehind);
     if (!started) status_ = std::move(started).error();
     if (!status_) return false;
-    word_message_ = std::move(*started);
+    message = std::move(*started);
   }
-  auto done = word_message_->test();
+  auto done = message->test();
   if (!done) status_ = std::move(done).error();
   if (!done || !*done) return false;
-  word_message_.reset();
+  message.reset();
   return true;
 }
 
-bool Throttle::may_start(i64 window) {
-  if (!on() || window < started_) return true;
-  if (!status_) return false;
-  const auto predecessor = before(Turn{window, my_place_}, limit_);
-  if (predecessor && !predecessor_over(*predecessor)) return false;
-  started_ = window + 1;
-  under_way_.insert(window);
+void Throttle::granted() {
+  state_ = State::kGranted;
+  if (!wanted_) withdraw();
+}
+
+void Throttle::grant() {
+  while (permits_ > 0 && !waiting_.empty()) {
+    const i64 rank = waiting_.front();
+    waiting_.pop_front();
+    --permits_;
+    if (rank == me_) granted();
+    if (rank != me_) tell(rank, kWords[kAsk]);
+  }
+}
+
+void Throttle::take(Word word, i64 rank) {
+  if (word == kAsk) waiting_.push_back(rank);
+  if (word == kReturn) ++permits_;
+  MERCUTIO_ASSERT(permits_ >= 0 && permits_ <= limit_);
+  grant();
+}
+
+void Throttle::advance() {
+  for (Member& member : members_) {
+    while (!member.left && arrived(member.message, member.rank, member.word)) {
+      member.left = member.word == kLeave;
+      take(static_cast<Word>(member.word), member.rank);
+    }
+  }
+  if (!keeps() && state_ == State::kAsked && arrived(grant_message_, keeper_, grant_word_)) granted();
+  if (sent_.done() && !sent_.status() && status_) status_ = sent_.status();
+}
+
+bool Throttle::may_start() {
+  if (!on()) return true;
+  wanted_ = true;
+  if (state_ == State::kIdle) {
+    state_ = State::kAsked;
+    if (keeps()) take(kAsk, me_);
+    if (!keeps()) tell(keeper_, kWords[kAsk]);
+  }
+  if (state_ == State::kAsked) advance();
+  if (state_ != State::kGranted) return false;
+  state_ = State::kIdle;
   return true;
 }
 
-void Throttle::finished(i64 window) {
+void Throttle::withdraw() {
+  wanted_ = false;
+  if (state_ != State::kGranted) return;
+  state_ = State::kIdle;
+  finished();
+}
+
+void Throttle::finished() {
   if (!on()) return;
-  under_way_.erase(window);
-  const auto next = after(Turn{window, my_place_}, limit_);
-  if (next && next->place != my_place_) sent_.add(channel_.send(rank_of(*next), const_bytes_of(std::span(&word_, 1)), kTagBehind));
+  MERCUTIO_ASSERT(!left_);
+  if (keeps()) take(kReturn, me_);
+  if (!keeps()) tell(keeper_, kWords[kReturn]);
+}
+
+bool Throttle::leave() {
+  if (!on()) return true;
+  withdraw();
+  advance();
+  if (state_ != State::kIdle) return false;   // what was asked for has to come back first
+  if (!std::exchange(left_, true) && !keeps()) tell(keeper_, kWords[kLeave]);
+  const bool alone = std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.left; });
+  return alone && sent_.done();
 }
 
 }  // namespace mercutio

@@ -1,19 +1,17 @@
-// Throttle: the aggregators of a server take turns, so that at most plan.throttle of their requests are under way there at
-// a time (EARTH: Tsujita et al., "Improving collective MPI-IO using topology-aware stepwise data aggregation with I/O
-// throttling", HPC Asia 2018). Inside engine/ only.
+// Throttle: limits how many windows the aggregators of a server have at the storage at a time to plan.throttle
+// (EARTH: Tsujita et al., "Improving collective MPI-IO using topology-aware stepwise data aggregation with I/O throttling",
+// HPC Asia 2018). Inside engine/ only.
 //
-// The turns of a ring of aggregators are its windows by round, and inside a round by place in the ring: every member knows
-// the whole sequence. Who is through with turn k tells the owner of turn k + plan.throttle, one message of a word; turns
-// with nothing to do are passed on too. The data for a window is taken before its turn, so the exchange is bounded by
-// plan.depth windows an aggregator; with a depth of 1 it goes step by step, a window's exchange after its predecessor's turn.
+// The aggregators that share the limit are a ring. The first of them with windows keeps the ring's permits and grants them
+// in the order in which they are asked for. A window that goes to the storage takes a permit and returns it afterwards:
+// up to three messages of a word. A window without data takes none and costs nothing, however many there are.
 //
-// It cannot deadlock: turns are ordered as windows are in the exchange, by round; the first one that is not over waits for
-// nobody. O(throttle) a window.
+// It cannot deadlock: whoever has a permit uses it at once, for a storage call that waits for no message, or returns it.
+// The keeper answers until every member has said that it will not ask again. O(members) memory at the keeper.
 #pragma once
 
+#include <deque>
 #include <memory>
-#include <optional>
-#include <set>
 #include <vector>
 
 #include "engine/collectives.h"
@@ -29,41 +27,49 @@ class Throttle {
   // Of the aggregator of `domain`.
   Throttle(const Channel& channel, const Plan& plan, i64 domain);
 
-  // Whether window number `window` may go to the storage now. Asked in ascending order, every window, until it may.
-  bool may_start(i64 window);
-  // It has been there, or didn't have to.
-  void finished(i64 window);
-  // Nobody waits for a word of this aggregator.
-  bool over() const { return sent_.done(); }
+  // Whether one more window may go to the storage now. Who is told that it may starts the window, and calls finished()
+  // afterwards; who is not either asks again or withdraws.
+  bool may_start();
+  // No window waits for a permit, whether or not one has been asked for.
+  void withdraw();
+  // A window that was started has been at the storage.
+  void finished();
+  // This aggregator starts no more windows. True when nobody needs it any more. Idempotent.
+  bool leave();
+  // Does what can be done now. To be called whenever the aggregator makes progress.
+  void advance();
   const Status& status() const { return status_; }
 
  private:
-  struct Turn {
-    i64 window = 0;
-    size_t place = 0;   // in ring_
-  };
+  enum class State { kIdle, kAsked, kGranted };   // of this aggregator's one request
+  enum Word : i64 { kAsk = 1, kReturn, kLeave };
+  // The keeper's end of one member: where its words arrive.
   struct Member {
-    i64 domain = 0, windows = 0;
+    i64 rank = 0;
+    i64 word = 0;
+    std::unique_ptr<Message> message;
+    bool left = false;
   };
 
   bool on() const { return limit_ > 0; }
-  bool exists(const Turn& turn) const { return turn.window < ring_[turn.place].windows; }
-  std::optional<Turn> after(Turn turn, i64 turns) const;
-  std::optional<Turn> before(Turn turn, i64 turns) const;
-  i64 rank_of(const Turn& turn) const { return plan_.aggregators[static_cast<size_t>(ring_[turn.place].domain)]; }
-  bool predecessor_over(const Turn& turn);
+  bool keeps() const { return keeper_ == me_; }
+  void tell(i64 rank, const i64& word);
+  void take(Word word, i64 rank);   // keeper
+  void grant();                     // keeper
+  void granted();                   // to this aggregator
+  bool arrived(std::unique_ptr<Message>& message, i64 from, i64& word);
 
   const Channel& channel_;
-  const Plan& plan_;
-  i64 limit_;
-  std::vector<Member> ring_;
-  size_t my_place_ = 0;
-  i64 rounds_ = 0;              // of the member that has the most windows
-  i64 started_ = 0;             // windows that were allowed to start
-  std::set<i64> under_way_;     // and are not finished
-  i64 word_ = 0, heard_ = 0;
-  std::unique_ptr<Message> word_message_;
-  mutable MessageSet sent_;             // after the word they carry
+  i64 limit_, me_, keeper_ = 0;
+  State state_ = State::kIdle;
+  bool wanted_ = false;           // the permit that was asked for
+  bool left_ = false;
+  std::vector<Member> members_;   // the keeper's: all others of the ring that have windows
+  std::deque<i64> waiting_;       // the keeper's: ranks that asked, in order
+  i64 permits_;                   // the keeper's: not granted
+  i64 grant_word_ = 0;
+  std::unique_ptr<Message> grant_message_;
+  MessageSet sent_;
   Status status_ = ok_status();
 };
 

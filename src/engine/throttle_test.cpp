@@ -1,4 +1,4 @@
-// How many requests a server sees at a time when its aggregators take turns.
+// How many requests a server sees at a time when its aggregators are throttled.
 #include "engine/throttle.h"
 
 #include <gtest/gtest.h>

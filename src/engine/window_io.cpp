@@ -69,17 +69,23 @@ Status merge_group(const EngineFile& file, FileRange window, std::byte* data, co
   record(file, TraceKind::kLock, start, end - begin, begin, "merge into holes");
   MERCUTIO_TRY(fill_holes(file, window, data, covered, group));
   const IoPiece piece{begin, data + group.begin, group.end - group.begin};
-  return write_pieces(file, std::span(&piece, 1));
+  MERCUTIO_TRY(write_pieces(file, std::span(&piece, 1)));
+  return release(std::move(lock));
 }
 
 }  // namespace
 
 Status write_window(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered) {
-  const bool may_merge = may_sieve_writes(file);
+  std::unique_ptr<HeldLock> leave;
+  bool may_merge = may_sieve_writes(file);
   PieceBatch batch(file, Direction::kWrite);
   i64 first = -1, last = 0;   // of what goes into the batch
   for (i64 at = covered.next_covered(0); at < covered.size();) {
     const Group group = next_group(covered, at);
+    if (may_merge && group.worth_merging() && !leave) {
+      leave = leave_to_sieve(file);
+      may_merge = leave != nullptr;
+    }
     if (may_merge && group.worth_merging()) {
       MERCUTIO_TRY(merge_group(file, window, data, covered, group));
     } else {
@@ -101,7 +107,7 @@ Status write_window(const EngineFile& file, FileRange window, std::byte* data, c
     }
     at = covered.next_covered(group.end);
   }
-  auto written = batch.finish();
+  auto written = release_after(batch.finish(), std::move(guard));
   return written ? ok_status() : Status(std::move(written).error());
 }
 

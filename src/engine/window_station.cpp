@@ -3,19 +3,24 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/assert.h"
+
 namespace mercutio {
 
 Slot WindowStation::slot(i64 window) const {
   const i64 place = station_.place * plan_->depth + window % plan_->depth;
+  MERCUTIO_ASSERT(window >= 0 && window < windows_ && place < kMostStationSlots);
+  MERCUTIO_ASSERT((place + 1) * plan_->buffer_bytes <= (arena_->area_bytes() - kAreaCounterBytes) / 2);   // data behind marks
   std::byte* area = arena_->area(station_.host);
-  std::byte* marks = area + kCounterBytes + place * plan_->buffer_bytes;
-  std::byte* data = marks + (arena_->area_bytes() - kCounterBytes) / 2;
+  std::byte* marks = area + kAreaCounterBytes + place * plan_->buffer_bytes;
+  std::byte* data = marks + (arena_->area_bytes() - kAreaCounterBytes) / 2;
   return Slot{data, marks, std::atomic_ref<i64>(reinterpret_cast<i64*>(area)[place * kCounterPitch])};
 }
 
 i64 WindowStation::unit_of(FileRange window) const {
   const bool cut = borders_.cut_at > window.begin && borders_.cut_at < window.end;
   const i64 bits = borders_.unit_bytes | window.begin | window.end | (cut ? borders_.cut_at : 0);
+  MERCUTIO_ASSERT(bits > 0 && !window.empty());
   return bits & -bits;
 }
 

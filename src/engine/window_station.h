@@ -29,9 +29,8 @@ struct PieceBorders {
 
 class WindowStation {
  public:
-  static constexpr i64 kCounterBytes = 4096;
   static constexpr i64 kCounterPitch = 8;   // in words: a cache line each
-  static_assert(kMostStationSlots * kCounterPitch * static_cast<i64>(sizeof(i64)) <= kCounterBytes);
+  static_assert(kMostStationSlots * kCounterPitch * static_cast<i64>(sizeof(i64)) <= kAreaCounterBytes);
 
   WindowStation(NodeArena& arena, const Plan& plan, PieceBorders borders, i64 domain, Station station)
       : arena_(&arena), plan_(&plan), borders_(borders), domain_(domain), station_(station), windows_(plan.windows(domain)) {}

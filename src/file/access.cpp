@@ -7,6 +7,9 @@
 //
 // Pointers: a blocking access leaves the individual pointer behind the last etype it really accessed, a nonblocking or
 // split one, and every access by the shared pointer, behind the last etype that was asked for (MPI 14.4.1).
+#include "base/attempt.h"
+#include "base/reserve.h"
+#include "file/buffers.h"
 #include "file/open_file.h"
 
 namespace mercutio {
@@ -20,7 +23,9 @@ Status OpenFile::check_mode(const AccessCall& call) const {
     return Error{ErrorClass::kUnsupportedOperation,
                  "a file opened with MPI_MODE_SEQUENTIAL can be accessed by the shared file pointer only"};
   if (call.positioning == Positioning::kShared) MERCUTIO_TRY(counter_status_);
-  return call.collective ? no_split("collective access") : ok_status();
+  if (!call.collective) return ok_status();
+  if (comm_->failed(/*may_call=*/true)) return rank_died();
+  return no_split("collective access");
 }
 
 Status OpenFile::check_call(const AccessCall& call, Operation& operation) const {
@@ -47,6 +52,9 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
     return Error{ErrorClass::kIo, "the view's filetype holds no data, so nothing can be accessed through it"};
   if (call.positioning == Positioning::kExplicit && call.offset < 0)
     return Error{ErrorClass::kArg, "the offset is negative: " + std::to_string(call.offset)};
+  if (context_.buffers && call.memory.bytes() > 0) {
+    MERCUTIO_LET(operation.device, context_.buffers->find(call.memory, call.direction));
+  }
   operation.file_bytes = bytes;
   operation.etypes = bytes / view.etype_bytes();
   return ok_status();
@@ -60,7 +68,8 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
     operation.view = view_;
   }
   EngineFile& engine = operation.engine;
-  engine.storage = storage_.get();
+  engine.storage = call.collective ? direct_ : storage_.get();
+  operation.buffer = storage_.get();
   engine.comm = comm_.get();
   engine.hints = &operation.hints->values;
   engine.trace = trace_.get();
@@ -78,8 +87,9 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   operation.atomic = atomic_;
   operation.memory = call.memory;
   operation.memory_spec = call.memory_spec;
-  operation.entry = check_call(call, operation);
-  if (operation.entry) operation.entry = take_position(call, operation);
+  operation.entry = attempt([&] { return check_call(call, operation); });
+  if (operation.entry && call.collective && comm_->size() > 1) operation.entry = hold_reserve();
+  if (operation.entry) operation.entry = attempt([&] { return take_position(call, operation); });
   if (call.collective) operation.channel = next_channel();
 }
 
@@ -141,7 +151,7 @@ bool OpenFile::sends_messages(const Hints& hints) const {
   return !arena_ || !arena_->whole() || hints.mercutio_exchange == "messages" || hints.mercutio_throttle > 0;
 }
 
-RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {
+Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {
   const i64 tag = operation->collective ? operation->channel.tag : -1;
   if (operation->collective) {
     std::lock_guard lock(mutex_);
@@ -150,15 +160,24 @@ RequestRef OpenFile::launch(OperationRef operation, std::function<void(const Res
   in_flight_->enter(tag);
   // Until `leave` the file waits for the callback before it goes.
   auto ended = [this, in_flight = in_flight_, tag, traced = trace_ ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
-    if (traced) trace_access(*traced, result, /*waited=*/false);
+    (void)attempt([&] {
+      if (traced) trace_access(*traced, result, /*waited=*/false);
+      return ok_status();
+    });
     traced.reset();   // nothing of the access is kept beyond its end
     if (on_done) on_done(result);
     in_flight->leave(tag);
   };
   const bool ordered = operation->ordered && counter_ && counter_->sends(), brief = is_brief(*operation);
   const bool sends = operation->collective && (ordered || sends_messages(operation->hints->values));
+  std::function<bool(bool)> failed;   // until the access is over the Comm is there
+  if (operation->collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
   const i64 start_ns = trace_time();
-  RequestRef request = context_.progress->start({perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief});
+  auto request = attempt([&] {
+    Undertaking started{perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief, std::move(failed)};
+    return Result<RequestRef>(context_.progress->start(std::move(started)));
+  });
+  if (!request) in_flight_->leave(tag);   // it was not started
   trace_since(TraceKind::kBlocked, start_ns);
   return request;
 }
@@ -179,7 +198,7 @@ Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(co
   prepare(call, *operation);
   if (trace_ && (call.collective || operation->entry)) trace_step(*operation, StepForm::kStarted);
   if (Status entry = operation->entry; !entry) {
-    if (call.collective) launch(std::move(operation), nullptr);
+    if (call.collective) (void)launch(std::move(operation), nullptr);
     return std::move(entry).error();
   }
   if ((!call.collective || comm_->size() == 1) && is_brief(*operation)) {

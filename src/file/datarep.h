@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/thread_annotations.h"
 #include "model/type_spec.h"
 
 namespace mercutio {
@@ -34,7 +35,7 @@ class DatarepRegistry {
   Result<std::shared_ptr<const RegisteredDatarep>> find(const std::string& name) const;   // kUnsupportedDatarep
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const RegisteredDatarep>> by_name_;
+  std::map<std::string, std::shared_ptr<const RegisteredDatarep>> by_name_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercutio

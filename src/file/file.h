@@ -54,6 +54,8 @@ struct HintDesk {
   HintVoice voice;
 };
 
+class Buffers;
+
 // What a process has once and hands to every File.
 struct Context {
   Progress* progress = nullptr;   // never null
@@ -61,7 +63,9 @@ struct Context {
   Tracer* tracer = nullptr;       // null: nobody listens
   HintDesk* hints = nullptr;      // null: files and the environment are read, and nothing is said
   bool leads = true;              // speaks for the processes that open a file each
+  i64 job_processes = 0;          // 0: not known, as with MPI sessions
   bool takes_partial_etypes = false;   // at explicit offsets, as OMPIO does; to the standard and ROMIO they are errors
+  Buffers* buffers = nullptr;     // null: all are the processor's
 };
 
 class File {

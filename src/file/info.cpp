@@ -6,6 +6,7 @@
 #include "file/open_file.h"
 #include "file/wire.h"
 #include "model/hints_measured.h"
+#include "model/memory_kinds.h"
 #include "plan/plan.h"
 
 namespace mercutio {
@@ -128,6 +129,10 @@ InfoItems OpenFile::in_effect(Hints hints) const {
   if (hints.mercutio_async_backend == "io_uring" && !traits.transfers.empty()) hints.mercutio_async_backend = traits.transfers;
   Layout layout = storage_->layout();
   if (layout.stripe_bytes <= 0) layout = Layout{hints.striping_unit, hints.striping_factor, -1};   // as file domains take them
+  const std::string kinds = comm_->memory_kinds();
+  std::string& asserted = hints.mpi_assert_memory_alloc_kinds;
+  if (!kinds_cover(kinds, asserted)) asserted.clear();
+  hints.mpi_memory_alloc_kinds = asserted.empty() ? kinds : asserted;
   const std::vector<i64> aggregators = usual_aggregators(hints, comm_->topology(), layout);
   hints.romio_aggregator_list = list_of(aggregators);
   if (!aggregators.empty()) hints.cb_nodes = static_cast<i64>(aggregators.size());

@@ -4,14 +4,15 @@
 #include <chrono>
 #include <limits>
 
+#include "base/attempt.h"
 #include "file/open_file.h"
 
 namespace mercutio {
 
 void InFlight::enter(i64 tag) {
   std::lock_guard lock(mutex_);
-  ++count_;
   if (tag >= 0) tags_.push_back(tag);
+  ++count_;
 }
 
 void InFlight::leave(i64 tag) {
@@ -25,6 +26,7 @@ template <class Condition>
 void InFlight::wait(Progress& progress, Comm& comm, Condition condition) {
   constexpr auto kNap = std::chrono::microseconds(50);
   std::unique_lock lock(mutex_);
+  MERCUTIO_HELD(mutex_);
   while (!condition()) {
     lock.unlock();
     progress.help();
@@ -35,11 +37,13 @@ void InFlight::wait(Progress& progress, Comm& comm, Condition condition) {
 }
 
 void InFlight::wait_all(Progress& progress, Comm& comm) {
-  wait(progress, comm, [this] { return count_ == 0; });
+  wait(progress, comm, [this]() MERCUTIO_REQUIRES(mutex_) { return count_ == 0; });
 }
 
 void InFlight::wait_tag(i64 tag, Progress& progress, Comm& comm) {
-  wait(progress, comm, [&] { return std::find(tags_.begin(), tags_.end(), tag) == tags_.end(); });
+  wait(progress, comm, [&]() MERCUTIO_REQUIRES(mutex_) {
+    return std::find(tags_.begin(), tags_.end(), tag) == tags_.end();
+  });
 }
 
 Channel OpenFile::next_channel() {
@@ -90,13 +94,13 @@ Status OpenFile::no_split(const char* what) const {
 }
 
 Status OpenFile::run_on_rank_zero(const std::function<Status()>& action) {
-  return agreed(comm_->rank() == 0 ? action() : ok_status());
+  return agreed(comm_->rank() == 0 ? attempt(action) : ok_status());
 }
 
 Status OpenFile::close() {
   const i64 start_ns = trace_time();
   in_flight_->wait_all(*context_.progress, *comm_);
-  Status mine = storage_->close();
+  Status mine = attempt([this] { return storage_->close(); });
   closed_ = true;
   counter_.reset();  // collective
   Status all = agreed(std::move(mine));
@@ -116,9 +120,9 @@ Status OpenFile::sync() {
   Status mine = no_split("sync");
   if (mine) {
     in_flight_->wait_all(*context_.progress, *comm_);
-    mine = storage_->settle();
+    mine = attempt([this] { return storage_->settle(); });
     if (mine && dirty_.exchange(false)) {
-      mine = storage_->sync();
+      mine = attempt([this] { return storage_->sync(); });
       if (!mine) dirty_ = true;
     }
   }
@@ -170,7 +174,7 @@ Result<i64> OpenFile::size() {
 
 Status OpenFile::set_atomicity(bool atomic) {
   Status mine = no_split("set_atomicity");
-  if (mine) mine = storage_->settle();
+  if (mine) mine = attempt([this] { return storage_->settle(); });
   if (mine && atomic && !storage_->traits().can_lock)
     mine = Error{
         ErrorClass::kUnsupportedOperation,

@@ -2,6 +2,7 @@
 // Cost: two broadcasts and three agreements, O(log P) messages each; one open call of the storage a rank.
 #include <algorithm>
 
+#include "base/attempt.h"
 #include "file/open_file.h"
 #include "file/wire.h"
 #include "storage/buffered.h"
@@ -62,25 +63,33 @@ Status OpenFile::open(const OpenCall& call) {
 // Everybody learns rank 0's amode and hints; ends in agreement on the arguments.
 Status OpenFile::exchange_open(const OpenCall& call) {
   std::vector<std::byte> message;
-  if (comm_->rank() == 0) {
-    WireWriter writer;
-    writer.put(bits_of(amode_));
-    writer.put(hints_from_outside());
-    writer.put(call.info);
-    message = writer.take();
+  Status mine = call.argument_error;
+  if (comm_->rank() == 0 && mine) {
+    mine = attempt([&] {
+      WireWriter writer;
+      writer.put(bits_of(amode_));
+      writer.put(draw_first_mark(comm_->size()));
+      writer.put(hints_from_outside());
+      writer.put(call.info);
+      message = writer.take();
+      return ok_status();
+    });
   }
   MERCUTIO_TRY(wait_for(broadcast(next_channel(), 0, message)));
+  if (mine) mine = attempt([&] { return take_open(message, call); });
+  return agreed(std::move(mine));
+}
+
+// What rank 0 has sent.
+Status OpenFile::take_open(ConstBytes message, const OpenCall& call) {
   WireReader reader(message);
   const i64 amode_bits = reader.number();
+  first_mark_ = reader.number();
   const std::vector<AskedHint> from_outside = reader.asked();
   const InfoItems from_rank_zero = reader.items();
-  Status mine = call.argument_error;
-  if (mine) mine = check_amode(amode_);
-  if (mine && reader.failed()) mine = Error{ErrorClass::kIntern, "what rank 0 said of the file is damaged"};
-  if (mine && amode_bits != bits_of(amode_))
-    mine = Error{ErrorClass::kNotSame, "the access mode differs from that of rank 0"};
-  MERCUTIO_TRY(agreed(std::move(mine)));
-
+  MERCUTIO_TRY(check_amode(amode_));
+  if (reader.failed()) return Error{ErrorClass::kIntern, "what rank 0 said of the file is damaged"};
+  if (amode_bits != bits_of(amode_)) return Error{ErrorClass::kNotSame, "the access mode differs from that of rank 0"};
   auto hints = std::make_shared<HintSet>();
   apply_hints(*hints, from_outside, HintTime::kOpen);
   apply_agreed_hints(*hints, from_rank_zero, call.info, HintTime::kOpen);
@@ -98,9 +107,8 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
   options.wanted_layout = Layout{hints.striping_unit, hints.striping_factor, hints.start_iodevice};
   options.async_backend = hints.mercutio_async_backend;
   options.io_threads = hints.mercutio_io_threads;
-  const Buffering allowed = buffering();
-  options.keeps_writes = allowed.write_behind;
-  options.reads_ahead = allowed.read_ahead;
+  options.group = WriterGroup{first_mark_, comm_->rank(), comm_->size()};
+  allow_buffering(options);
   readable = true;
   auto opened = resolved_.driver->open(resolved_.path, options);
   // Write-only programs still gain from sieving, which reads; where reading isn't permitted, it has to go without.
@@ -111,17 +119,28 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
   return opened;
 }
 
-// Automatic where no rank of this open can tell the difference without breaking MPI's rules: there is one only, or none of the
-// others reads what was written, or writes what is read. Never for what may be no file but a device.
+// The standard lets a rank keep its writes, and what it has read, until it syncs (MPI 14.6.1). Programs that order their accesses
+// by other means, as POSIX allows, would notice, and so would other opens of the file, in this job or in another one. Where an
+// access is a system call it is therefore done only if a hint asks for it. Never for what may be no file but a device.
 Buffering OpenFile::buffering() const {
   const Hints& hints = hints_->values;
-  const auto wanted = [](Toggle wish, bool automatic) { return wish == Toggle::kAutomatic ? automatic : wish == Toggle::kEnable; };
-  const bool alone = comm_->size() == 1, possible = !amode_.sequential && !hints.mercutio_dry_run;
+  const bool possible = !amode_.sequential && !hints.mercutio_dry_run;
   Buffering buffering;
-  buffering.write_behind = possible && amode_.writable() && wanted(hints.mercutio_write_behind, alone || amode_.write_only);
-  buffering.read_ahead = possible && amode_.readable() && wanted(hints.mercutio_read_ahead, alone || amode_.read_only);
+  buffering.write_behind = possible && amode_.writable() && hints.mercutio_write_behind == Toggle::kEnable;
+  buffering.read_ahead = possible && amode_.readable() && hints.mercutio_read_ahead == Toggle::kEnable;
   buffering.buffer_bytes = hints.mercutio_cache_bytes;
   return buffering;
+}
+
+// On another cluster, where an access takes a round trip, also where no other rank of the job reads what is kept, or writes what
+// is read.
+void OpenFile::allow_buffering(OpenOptions& options) const {
+  const Hints& hints = hints_->values;
+  const bool possible = !amode_.sequential && !hints.mercutio_dry_run, everybody = comm_->size() == context_.job_processes;
+  const bool alone = everybody && comm_->size() == 1;
+  const auto wanted = [](Toggle wish, bool automatic) { return wish == Toggle::kAutomatic ? automatic : wish == Toggle::kEnable; };
+  options.keeps_writes = possible && wanted(hints.mercutio_write_behind, alone || (everybody && amode_.write_only));
+  options.reads_ahead = possible && wanted(hints.mercutio_read_ahead, alone || amode_.read_only);
 }
 
 Status OpenFile::open_storage() {
@@ -132,17 +151,19 @@ Status OpenFile::open_storage() {
     auto opened = open_here(create, exclusive, readable_);
     if (!opened) return Status(opened.error());
     storage_ = hints_->values.mercutio_dry_run ? make_dry(std::move(*opened)) : std::move(*opened);
+    direct_ = storage_.get();
     const Buffering wanted = buffering();
-    if (wanted.write_behind || wanted.read_ahead) storage_ = make_buffered(std::move(storage_), wanted);
+    if (direct_->traits().far || !(wanted.write_behind || wanted.read_ahead)) return ok_status();
+    storage_ = make_buffered(std::move(storage_), wanted);
     keeps_writes_ = wanted.write_behind;
     return ok_status();
   };
   if (amode_.create || amode_.exclusive) {
-    if (first) mine = open_it(amode_.create, amode_.exclusive);
+    if (first) mine = attempt([&] { return open_it(amode_.create, amode_.exclusive); });
     MERCUTIO_TRY(agreed(mine));
-    if (!first) mine = open_it(false, false);
+    if (!first) mine = attempt([&] { return open_it(false, false); });
   } else {
-    mine = open_it(false, false);
+    mine = attempt([&] { return open_it(false, false); });
   }
   return agreed(std::move(mine));
 }

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_annotations.h"
 #include "engine/wait_watch.h"
 #include "file/operation.h"
 #include "storage/buffered.h"
@@ -30,8 +31,8 @@ class InFlight {
   void wait(Progress& progress, Comm& comm, Condition condition);
   std::mutex mutex_;
   std::condition_variable changed_;
-  i64 count_ = 0;
-  std::vector<i64> tags_;
+  i64 count_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  std::vector<i64> tags_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 class OpenFile final : public File {
@@ -80,9 +81,11 @@ class OpenFile final : public File {
 
   // open.cpp
   Status exchange_open(const OpenCall& call);
+  Status take_open(ConstBytes message, const OpenCall& call);
   Status open_storage();
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
   Buffering buffering() const;
+  void allow_buffering(OpenOptions& options) const;
   Status finish_open();
 
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
@@ -124,7 +127,7 @@ class OpenFile final : public File {
   void settle_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   bool sends_messages(const Hints& hints) const;
   bool is_brief(const Operation& operation) const;
-  RequestRef launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
+  Result<RequestRef> launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
 
   // tracing.cpp. All do nothing where nobody listens.
   void trace_open(const OpenCall& call, i64 start_ns);
@@ -149,7 +152,9 @@ class OpenFile final : public File {
   std::unique_ptr<SharedCounter> counter_;
   Status counter_status_ = ok_status();
   bool readable_ = true;  // the storage may be read, on every rank
+  Storage* direct_ = nullptr;   // storage_, or what is below its buffer: for collective accesses
   bool keeps_writes_ = false;   // write-behind
+  i64 first_mark_ = 0;          // of this open's writers
   WaitWatch watch_;    // as short nonblocking accesses and lists of pieces see it
   bool closed_ = false;
   std::atomic<bool> atomic_{false};
@@ -164,17 +169,23 @@ class OpenFile final : public File {
   std::shared_ptr<const HintSet> hints_ = std::make_shared<HintSet>();
   std::shared_ptr<const FileView> view_;
   i64 pointer_ = 0;  // etypes
-  i64 next_tag_ = 0;
-  bool collectives_started_ = false;  // nonblocking ones, since the view was set
-  std::optional<Split> split_;
+  i64 next_tag_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  bool collectives_started_ MERCUTIO_GUARDED_BY(mutex_) = false;  // nonblocking ones, since the view was set
+  std::optional<Split> split_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 template <class T>
 T OpenFile::wait_for(Task<T> task) {
-  return run(std::move(task), [this](i64 spins) {
+  constexpr i64 kPatience = 32;   // spins
+  if (comm_->failed(/*may_call=*/true)) return rank_died();
+  for (i64 spins = 0; !task.step();) {
     context_.progress->help();   // another rank may wait for what this one has started before
-    comm_->idle(spins);
-  });
+    comm_->idle(++spins);
+    if (spins > kPatience && comm_->failed(/*may_call=*/true)) return rank_died();
+  }
+  T result = task.take();
+  if (!result && comm_->failed(/*may_call=*/true)) return rank_died();   // whatever it broke first
+  return result;
 }
 
 }  // namespace mercutio

@@ -1,4 +1,4 @@
-// The body of every data access: place it (ordered mode), then move the data, directly or through a conversion.
+// The body of every data access: place it (ordered mode), then move the data, directly or staged.
 //
 // Ordered mode: a gather of the sizes, one fetch-and-add by rank 0, one broadcast; then a collective access at the computed
 // places, so the data moves in parallel. Where all views are contiguous the shares lie one behind the other: each rank moves
@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "base/attempt.h"
 #include "engine/messages.h"
 #include "file/wire.h"
 
@@ -29,7 +30,7 @@ OrderedShare share_of(const Operation& operation) {
   const Toggle buffering = operation.direction == Direction::kRead ? hints.romio_cb_read : hints.romio_cb_write;
   const FileView& view = *operation.view;
   const bool near = view.etype_bytes() <= kPlainEtypeBytes && view.view->displacement <= kPlainDisplacement;
-  const bool plain = near && view.view->contiguous() && !view.converts() && !operation.atomic &&
+  const bool plain = near && view.view->contiguous() && !operation.staged() && !operation.atomic &&
                      buffering != Toggle::kEnable && hints.mercutio_strategy == "auto";
   return {operation.etypes, plain ? 1 : 0};
 }
@@ -66,15 +67,6 @@ Task<Status> place_ordered(Operation& operation) {
   co_return check_reach(operation);
 }
 
-Task<Result<i64>> move_together(std::shared_ptr<Operation> operation) {
-  CollectiveOptions options;
-  options.atomic = operation->atomic;
-  options.entry = operation->entry;
-  options.individual = operation->individual;
-  auto moving = collective(operation->engine, operation->channel, operation->view->peers, access_of(*operation), options);
-  co_return co_await moving;
-}
-
 }  // namespace
 
 Status check_reach(Operation& operation) {
@@ -100,8 +92,8 @@ Access access_of(const Operation& operation) {
 }
 
 Result<i64> perform_alone(Operation& operation) {
-  if (operation.view->converts()) return convert_alone(operation);
   MERCUTIO_TRY(operation.entry);
+  if (operation.staged()) return stage_alone(operation);
   if (operation.file_bytes == 0) return i64{0};
   IndependentOptions options;
   options.atomic = operation.atomic;
@@ -110,23 +102,32 @@ Result<i64> perform_alone(Operation& operation) {
   return moved;
 }
 
-Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
-  if (!operation->collective) co_return perform_alone(*operation);
-  // Another rank may move this one's bytes now, if there is one.
-  Status settled = operation->engine.comm->size() > 1 ? operation->engine.storage->settle() : ok_status();
-  if (operation->entry) operation->entry = std::move(settled);
+namespace {
+
+Task<Result<i64>> place_and_move(std::shared_ptr<Operation> operation) {
   if (operation->ordered) {
     operation->counters.clock.enter(Phase::kArrive);
     Status placed = co_await place_ordered(*operation);
     if (operation->entry) operation->entry = std::move(placed);
   }
-  if (operation->view->converts()) {
-    auto converting = convert_together(operation);
-    co_return co_await converting;
-  }
   auto moving = move_together(operation);
+  co_return co_await moving;
+}
+
+}  // namespace
+
+// Aggregators move the bytes of all ranks. What this rank has kept of its own earlier writes must be in the file before them, and what
+// it has read in advance meanwhile is of no use behind them.
+Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
+  if (!operation->collective) co_return perform_alone(*operation);
+  const bool past_buffer = operation->buffer != operation->engine.storage;
+  if (past_buffer || operation->engine.comm->size() > 1) {
+    Status written = attempt([&] { return operation->buffer->settle(); });
+    if (operation->entry) operation->entry = std::move(written);
+  }
+  auto moving = place_and_move(operation);
   Result<i64> moved = co_await moving;
-  if (moved) operation->file_bytes_moved = *moved;
+  if (past_buffer) (void)operation->buffer->settle();   // what could not be written is kept: the next sync or close says so
   co_return moved;
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/engine.h"
 #include "file/datarep.h"
+#include "file/device.h"
 #include "file/file.h"
 #include "model/hints.h"
 
@@ -24,6 +25,7 @@ struct FileView {
 
 struct Operation {
   EngineFile engine;  // its hints point into `hints`
+  Storage* buffer = nullptr;  // the file as this rank's own accesses see it; collective ones go past what it keeps
   std::shared_ptr<const HintSet> hints;
   std::shared_ptr<const FileView> view;
   SharedCounter* counter = nullptr;  // ordered accesses
@@ -35,11 +37,14 @@ struct Operation {
   bool atomic = false;
   Memory memory;
   TypeSpecRef memory_spec;
+  DeviceMemoryRef device;    // whose memory it is; null: the processor's
   i64 first_etype = 0;
   i64 etypes = 0;            // what the access covers
   i64 file_bytes = 0;        // etypes * etype size: bytes in the file's representation; more only at an explicit offset
   i64 file_bytes_moved = 0;  // set by perform()
   Status entry = ok_status();
+  // What lies in memory is not what storage can take or give.
+  bool staged() const { return device || view->converts(); }
   // For the trace.
   const char* name = "";
   i64 start_ns = 0;
@@ -51,9 +56,9 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation);
 // The same for an access that is not collective, which waits for no other rank.
 Result<i64> perform_alone(Operation& operation);
 
-// Their parts for representations that convert (file/staging.cpp): through a bounded buffer.
-Task<Result<i64>> convert_together(std::shared_ptr<Operation> operation);
-Result<i64> convert_alone(Operation& operation);
+// Their parts in file/staging.cpp. Collectively, whatever the ranks stage; and alone, what is staged.
+Task<Result<i64>> move_together(std::shared_ptr<Operation> operation);
+Result<i64> stage_alone(Operation& operation);
 
 // Whether the view has bytes there at all: what lies beyond 2^62 is no place in a file. If not, the place is forgotten.
 Status check_reach(Operation& operation);

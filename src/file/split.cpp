@@ -10,12 +10,12 @@ Status OpenFile::begin(const AccessCall& call) {
   prepare(call, *operation);
   if (Status entry = operation->entry; !entry) {
     if (trace_) trace_step(*operation, StepForm::kBlocking);
-    launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error
+    (void)launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error
     return std::move(entry).error();
   }
   if (trace_ && !operation->ordered) trace_step(*operation, StepForm::kSplit);
   OperationRef ordered = trace_ && operation->ordered ? operation : nullptr;
-  RequestRef request = launch(std::move(operation), nullptr);
+  MERCUTIO_LET(RequestRef request, launch(std::move(operation), nullptr));
   std::lock_guard lock(mutex_);
   split_ = Split{std::move(request), call.direction, call.positioning, std::move(ordered)};
   return ok_status();

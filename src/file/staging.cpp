@@ -1,78 +1,141 @@
-// Accesses through a data representation that converts: in chunks through a staging buffer of at most 4 MiB, cut
-// between elements, so that every kind of access, collective and nonblocking ones included, is a loop over the ordinary
-// one.
+// Accesses whose data is staged: data representations that convert, and memory of a device. They go in chunks through buffers of
+// at most 4 MiB, cut between elements, so that every kind of access, collective and nonblocking ones included, is a loop over the
+// ordinary one.
+//
+// Memory of a device has two such buffers: the next chunk is copied from the device, or the last one to it, while another is being
+// written or read. The copies are made by a thread, as a runtime overlaps copies of pinned memory only. Where elements of
+// a device are converted, a third buffer, the mirror, holds a chunk as it lies on the device, gaps included.
+//
+// Collectively each rank has the rounds that it needs and says with each whether another one follows. A rank that stages
+// nothing moves all its bytes in the first. What is read is delivered after its round, so that an empty round follows the
+// last one, with what became of it.
 //
 // In atomic mode every rank goes through its chunks alone, under one lock of the whole access: chunks of several ranks must
-// not mix. Costs: two walks over the runs of the memory type, one copy of the data, and for collective accesses one
-// reduction and one agreement more.
+// not mix. Costs: two walks over the runs of the memory type, one copy of the data, and for collective reads one gather more.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
+#include <new>
 
+#include "base/attempt.h"
+#include "base/threads.h"
 #include "file/elements.h"
 #include "file/operation.h"
 
 namespace mercutio {
 namespace {
 
+// A copy that a thread makes; the caller does where none can be had.
+class Copying {
+ public:
+  ~Copying() { (void)take(); }
+  void start(std::function<Status()> copy) {
+    auto run = [this, copy = std::move(copy)] { result_ = attempt(copy); };
+    if (Result<std::thread> started = start_thread(run)) thread_ = std::move(*started);
+    else run();
+  }
+  // Waits for it. What became of it, once.
+  Status take() {
+    if (thread_.joinable()) thread_.join();
+    return std::exchange(result_, ok_status());
+  }
+
+ private:
+  std::thread thread_;
+  Status result_ = ok_status();
+};
+
 constexpr i64 kStagingBytes = 4 * MiB;
 constexpr i64 kLargestElement = 256;  // bytes of one element in the file
+constexpr i64 kMirrorBytes = 64 * MiB;
+
+using Buffer = std::unique_ptr<std::byte[]>;   // not cleared first
+
+Result<Buffer> make_buffer(i64 bytes) {
+  Buffer buffer(new (std::nothrow) std::byte[static_cast<size_t>(bytes)]);
+  if (!buffer) return Error{ErrorClass::kNoMem, "no memory for " + std::to_string(bytes) + " bytes to stage data in"};
+  return buffer;
+}
 
 class Staged {
  public:
-  explicit Staged(Operation& operation) : operation_(operation) {}
+  explicit Staged(Operation& operation) : operation_(operation), converts_(operation.view->converts()) {}
 
   Status prepare() {
     if (operation_.file_bytes == 0) return ok_status();
-    const FileView& view = *operation_.view;
-    TypeSpecRef sized = operation_.memory_spec;
-    if (view.registered) {
-      MERCUTIO_LET(sized, with_file_sizes(sized, *view.registered));
+    FlatTypeRef type = operation_.memory.type;
+    if (converts_) {
+      const FileView& view = *operation_.view;
+      TypeSpecRef sized = operation_.memory_spec;
+      if (view.registered) {
+        MERCUTIO_LET(sized, with_file_sizes(sized, *view.registered));
+      }
+      MERCUTIO_LET(type, FlatType::lower(*sized, Sizes::kNative, true));
     }
-    MERCUTIO_LET(const FlatTypeRef kinds, FlatType::lower(*sized, Sizes::kNative, true));
-    const i64 native_bytes = kinds->size() * operation_.memory.count;
-    cursor_.emplace(kinds, reinterpret_cast<i64>(operation_.memory.base), 0, native_bytes);
+    type_ = std::move(type);
+    native_bytes_ = type_->size() * operation_.memory.count;
+    cursor_.emplace(runs_from(0, 0));
     const i64 limit = std::clamp<i64>(operation_.hints->values.cb_buffer_size, 4 * kLargestElement, kStagingBytes);
     limit_ = std::min(limit, operation_.file_bytes);
-    buffer_.resize(static_cast<size_t>(limit_));
+    MERCUTIO_LET(chunks_[0].buffer, make_buffer(limit_));
+    if (overlaps()) {
+      MERCUTIO_LET(chunks_[1].buffer, make_buffer(limit_));
+    }
     return ok_status();
   }
 
-  // No chunk but the last is smaller than limit - kLargestElement, so this is never too few.
-  i64 chunks() const {
-    if (operation_.file_bytes == 0) return 0;
-    if (operation_.file_bytes <= limit_) return 1;
-    const i64 least = limit_ - kLargestElement;
-    return (operation_.file_bytes + least - 1) / least;
-  }
-
-  // The next chunk as an access of plain bytes; empty when nothing is left. For writes the data is converted here.
+  // The next chunk as an access of plain bytes; empty when nothing is left and all that was read is where it belongs. For writes
+  // the data is in the buffer.
   Result<Access> next() {
+    const PhaseScope phase(operation_.engine.counters, Phase::kCopy);
     Access access;
     access.direction = operation_.direction;
     access.view = operation_.view->view;
     access.position = operation_.first_etype * operation_.view->etype_bytes() + file_done_;
-    chunk_ = ElementChunk{};
-    if (!cursor_ || ended_ || cursor_->done()) return access;
-    MERCUTIO_LET(chunk_, measure(*cursor_, limit_, kLargestElement));
-    if (operation_.direction == Direction::kWrite) MERCUTIO_TRY(convert_out());
-    access.bytes = chunk_.file_bytes;
-    access.memory = Memory{buffer_.data(), contiguous_bytes(), chunk_.file_bytes};
+    const bool ahead = current().filled;
+    if (!ahead) MERCUTIO_TRY(cut(current()));
+    if (writing()) MERCUTIO_TRY(ahead ? copied() : fill(current()));
+    if (current().part.elements == 0) {
+      MERCUTIO_TRY(copied());
+      return access;
+    }
+    if (writing() && overlaps()) {
+      MERCUTIO_TRY(cut(other()));
+      other().filled = other().part.elements > 0;
+      if (other().filled) copying_.start([this, &chunk = other()] { return fill(chunk); });
+    }
+    access.bytes = current().part.file_bytes;
+    access.memory = Memory{current().buffer.get(), contiguous_bytes(), access.bytes};
     return access;
   }
 
-  // `moved` bytes of the chunk were moved; what was read is converted.
+  // Whether another round follows the one whose access was taken.
+  bool more() const {
+    if (current().part.elements == 0) return false;
+    return !writing() || other().filled || (cursor_ && !cursor_->done());
+  }
+
+  // `moved` bytes of the chunk were moved; what was read is delivered, at the latest when next() returns.
   Status finish(i64 moved) {
-    if (chunk_.elements == 0) return ok_status();
-    if (moved < chunk_.file_bytes) {
+    Chunk& chunk = current();
+    if (chunk.part.elements == 0) return ok_status();
+    const PhaseScope phase(operation_.engine.counters, Phase::kCopy);
+    if (moved < chunk.part.file_bytes) {
       ended_ = true;
-      MERCUTIO_LET(chunk_, measure(*cursor_, moved, kLargestElement));
+      MERCUTIO_LET(chunk.part, part_of(runs_of(chunk, 0), moved));
     }
-    if (operation_.direction == Direction::kRead) MERCUTIO_TRY(convert_in());
-    cursor_->seek(cursor_->position() + chunk_.native_bytes);
-    native_done_ += chunk_.native_bytes;
-    elements_done_ += chunk_.elements;
+    native_done_ += chunk.part.native_bytes;
     file_done_ += moved;
+    chunk.filled = false;
+    if (writing()) {
+      turn_ ^= overlaps() ? 1 : 0;
+      return ok_status();
+    }
+    MERCUTIO_TRY(copied());
+    if (!overlaps() || ended_ || cursor_->done()) return deliver(chunk);
+    copying_.start([this, &chunk] { return deliver(chunk); });
+    turn_ ^= 1;
     return ok_status();
   }
 
@@ -80,38 +143,218 @@ class Staged {
   i64 file_done() const { return file_done_; }
 
  private:
-  Bytes staged() { return Bytes(buffer_.data(), static_cast<size_t>(chunk_.file_bytes)); }
+  struct Chunk {
+    Buffer buffer;
+    i64 begin = 0;   // data bytes of memory before it
+    ElementChunk part;
+    i64 elements_before = 0;
+    bool filled = false;   // ahead of its turn
+  };
 
-  Status convert_out() {
+  bool writing() const { return operation_.direction == Direction::kWrite; }
+  // Functions of the program are not called by a thread that it does not know.
+  bool overlaps() const { return operation_.device && !converts_ && limit_ < operation_.file_bytes; }
+  Chunk& current() { return chunks_[turn_]; }
+  const Chunk& current() const { return chunks_[turn_]; }
+  Chunk& other() { return chunks_[turn_ ^ 1]; }
+  const Chunk& other() const { return chunks_[turn_ ^ 1]; }
+
+  Status copied() { return copying_.take(); }
+
+  // As much as fits into `file_bytes`.
+  Result<ElementChunk> part_of(const Cursor& from, i64 file_bytes) const {
+    if (converts_) return measure(from, file_bytes, kLargestElement);
+    const i64 bytes = std::min(file_bytes, from.remaining());
+    return ElementChunk{bytes, bytes, bytes};
+  }
+
+  // Takes the next chunk off what is left; with no elements if nothing is.
+  Status cut(Chunk& chunk) {
+    chunk.part = ElementChunk{};
+    if (!cursor_ || ended_ || cursor_->done()) return ok_status();
+    chunk.begin = cursor_->position();
+    chunk.elements_before = elements_cut_;
+    i64 limit = limit_;
+    MERCUTIO_LET(chunk.part, part_of(*cursor_, limit));
+    while (operation_.device && converts_ && limit > 2 * kLargestElement && span_of(chunk).bytes > kMirrorBytes) {
+      limit /= 2;
+      MERCUTIO_LET(chunk.part, part_of(*cursor_, limit));
+    }
+    elements_cut_ += chunk.part.elements;
+    cursor_->seek(cursor_->position() + chunk.part.native_bytes);
+    return ok_status();
+  }
+
+  struct Span {
+    i64 begin = 0, bytes = 0;
+  };
+  // Where a chunk lies in memory.
+  Span span_of(const Chunk& chunk) const {
+    Cursor runs = runs_of(chunk, 0);
+    i64 begin = INT64_MAX, end = INT64_MIN;
+    for (i64 left = chunk.part.native_bytes; left > 0;) {
+      const StridedRun run = runs.next(left);
+      const i64 last = run.offset + (run.count - 1) * run.stride;
+      begin = std::min({begin, run.offset, last});
+      end = std::max({end, run.offset + run.bytes, last + run.bytes});
+      left -= run.bytes * run.count;
+    }
+    return {begin, end - begin};
+  }
+
+  Status fill(Chunk& chunk) {
+    if (chunk.part.elements == 0) return ok_status();
+    if (!operation_.device) return convert_out(chunk, 0);
+    if (!converts_) return copy(CopyTo::kHost, chunk, packed(chunk));
+    const Span span = span_of(chunk);
+    MERCUTIO_LET(const Buffer mirror, make_buffer(span.bytes));
+    const i64 shift = reinterpret_cast<i64>(mirror.get()) - span.begin;
+    MERCUTIO_TRY(copy(CopyTo::kHost, chunk, {shift, true}));
+    return convert_out(chunk, shift);
+  }
+
+  Status deliver(Chunk& chunk) {
+    if (chunk.part.elements == 0) return ok_status();
+    if (!operation_.device) return convert_in(chunk, 0);
+    if (!converts_) return copy(CopyTo::kDevice, chunk, packed(chunk));
+    const Span span = span_of(chunk);
+    MERCUTIO_LET(const Buffer mirror, make_buffer(span.bytes));
+    const i64 shift = reinterpret_cast<i64>(mirror.get()) - span.begin;
+    MERCUTIO_TRY(convert_in(chunk, shift));
+    return copy(CopyTo::kDevice, chunk, {shift, true});
+  }
+
+  static HostPlace packed(const Chunk& chunk) { return {reinterpret_cast<i64>(chunk.buffer.get()), false}; }
+  Status copy(CopyTo to, const Chunk& chunk, HostPlace host) const {
+    return copy_runs(*operation_.device, to, runs_of(chunk, 0), chunk.part.native_bytes, host);
+  }
+
+  static Bytes staged(const Chunk& chunk) { return Bytes(chunk.buffer.get(), static_cast<size_t>(chunk.part.file_bytes)); }
+
+  // Between the buffer and the memory `shift` bytes behind the program's.
+  Status convert_out(const Chunk& chunk, i64 shift) const {
     const auto& registered = operation_.view->registered;
     if (registered && registered->write)
-      return registered->write(operation_.memory.base, operation_.memory_spec, chunk_.elements, buffer_.data(),
-                               elements_done_);
-    Cursor from = *cursor_;
-    return elements_to_file(from, staged(), registered ? ElementForm::kNative : ElementForm::kExternal32);
+      return registered->write(base(shift), operation_.memory_spec, chunk.part.elements, chunk.buffer.get(), chunk.elements_before);
+    Cursor from = runs_of(chunk, shift);
+    return elements_to_file(from, staged(chunk), registered ? ElementForm::kNative : ElementForm::kExternal32);
   }
 
-  Status convert_in() {
-    if (chunk_.elements == 0) return ok_status();
+  Status convert_in(const Chunk& chunk, i64 shift) const {
     const auto& registered = operation_.view->registered;
     if (registered && registered->read)
-      return registered->read(operation_.memory.base, operation_.memory_spec, chunk_.elements, buffer_.data(),
-                              elements_done_);
-    Cursor to = *cursor_;
-    return elements_from_file(to, staged(), registered ? ElementForm::kNative : ElementForm::kExternal32);
+      return registered->read(base(shift), operation_.memory_spec, chunk.part.elements, chunk.buffer.get(), chunk.elements_before);
+    Cursor to = runs_of(chunk, shift);
+    return elements_from_file(to, staged(chunk), registered ? ElementForm::kNative : ElementForm::kExternal32);
   }
 
+  std::byte* base(i64 shift) const { return reinterpret_cast<std::byte*>(reinterpret_cast<i64>(operation_.memory.base) + shift); }
+  Cursor runs_from(i64 begin, i64 shift) const { return Cursor(type_, reinterpret_cast<i64>(base(shift)), begin, native_bytes_); }
+  Cursor runs_of(const Chunk& chunk, i64 shift) const { return runs_from(chunk.begin, shift); }
+
   Operation& operation_;
-  std::optional<Cursor> cursor_;
-  std::vector<std::byte> buffer_;
+  const bool converts_;
+  FlatTypeRef type_;               // of memory
+  i64 native_bytes_ = 0;
+  std::optional<Cursor> cursor_;   // where the next chunk is cut
   i64 limit_ = 0;
-  ElementChunk chunk_;
+  std::array<Chunk, 2> chunks_;
+  size_t turn_ = 0;
   bool ended_ = false;  // end of file
-  i64 native_done_ = 0, file_done_ = 0, elements_done_ = 0;
+  i64 native_done_ = 0, file_done_ = 0, elements_cut_ = 0;
+  Copying copying_;   // last: its destruction waits
 };
 
-Result<i64> move_alone(Operation& operation) {
-  MERCUTIO_TRY(operation.entry);
+// Nobody moves data if a rank failed before; all agree on the outcome.
+Task<Result<i64>> convert_atomically(std::shared_ptr<Operation> operation) {
+  Status entered = co_await agree(operation->channel, operation->entry);
+  if (!entered) co_return entered.error();
+  Result<i64> moved = attempt([&] { return stage_alone(*operation); });
+  Status mine = ok_status();
+  if (!moved) mine = moved.error();
+  Status all = co_await agree(operation->channel, std::move(mine));
+  if (!all) co_return all.error();
+  co_return moved;
+}
+
+// One rank's rounds of a collective access.
+class Rounds {
+ public:
+  explicit Rounds(Operation& operation) : operation_(operation), entry_(operation.entry) {
+    if (!entry_ || !operation.staged()) return;
+    if (operation.atomic) {   // nobody else moves data before this rank enters
+      Result<i64> moved = attempt([&] { return stage_alone(operation); });
+      entered_ = true;
+      native_done_ = moved ? *moved : 0;
+      if (!moved) entry_ = std::move(moved).error();
+      return;
+    }
+    staged_.emplace(operation);
+    entry_ = attempt([&] { return staged_->prepare(); });
+  }
+
+  // Of a rank that has failed, or has nothing left: empty.
+  Access next() {
+    Access access;
+    access.direction = operation_.direction;
+    access.view = operation_.view->view;
+    if (!entry_ || (!staged_ && entered_)) return access;
+    if (!staged_) return access_of(operation_);
+    Result<Access> chunk = attempt([&] { return staged_->next(); });
+    if (chunk) return std::move(*chunk);
+    entry_ = std::move(chunk).error();
+    return access;
+  }
+
+  void finish(i64 moved) {
+    if (!staged_ && !entered_) operation_.file_bytes_moved = native_done_ = moved;
+    entered_ = true;
+    if (!staged_) return;
+    if (entry_) entry_ = attempt([&] { return staged_->finish(moved); });
+    operation_.file_bytes_moved = staged_->file_done();
+    native_done_ = staged_->native_done();
+  }
+
+  bool more() const { return entry_.ok() && staged_ && staged_->more(); }
+  const Status& entry() const { return entry_; }
+  i64 native_done() const { return native_done_; }
+
+ private:
+  Operation& operation_;
+  Status entry_;
+  std::optional<Staged> staged_;
+  bool entered_ = false;
+  i64 native_done_ = 0;
+};
+
+// A rank whose staging fails joins the next round with its Error. Only reads can fail after their round, and another one follows
+// theirs.
+Task<Result<i64>> move_in_rounds(std::shared_ptr<Operation> operation) {
+  Rounds rounds(*operation);
+  for (bool more = true; more;) {
+    Access access = rounds.next();
+    more = rounds.more();
+    CollectiveOptions options;
+    options.atomic = operation->atomic;
+    options.entry = rounds.entry();
+    options.individual = operation->individual;
+    options.more = operation->individual ? nullptr : &more;
+    auto moving = collective(operation->engine, operation->channel, operation->view->peers, std::move(access), options);
+    Result<i64> moved = co_await moving;
+    if (!moved) co_return moved.error();
+    rounds.finish(*moved);
+  }
+  co_return rounds.native_done();
+}
+
+}  // namespace
+
+Result<i64> bytes_in_file(const FileView& view, const TypeSpecRef& memory_spec) {
+  MERCUTIO_LET(const FlatTypeRef flat, lower_for_file(memory_spec, view.view->datarep, view.registered.get()));
+  return flat->size();
+}
+
+Result<i64> stage_alone(Operation& operation) {
   Staged staged(operation);
   MERCUTIO_TRY(staged.prepare());
   IndependentOptions options;
@@ -126,69 +369,18 @@ Result<i64> move_alone(Operation& operation) {
     MERCUTIO_LET(const i64 moved, independent(operation.engine, access, options));
     MERCUTIO_TRY(staged.finish(moved));
   }
+  MERCUTIO_TRY(release(std::move(lock)));
   operation.file_bytes_moved = staged.file_done();
   return staged.native_done();
 }
 
-// Nobody moves data if a rank failed before; all agree on the outcome.
-Task<Result<i64>> perform_atomically(std::shared_ptr<Operation> operation) {
-  Status entered = co_await agree(operation->channel, operation->entry);
-  if (!entered) co_return entered.error();
-  Result<i64> moved = move_alone(*operation);
-  Status mine = ok_status();
-  if (!moved) mine = moved.error();
-  Status all = co_await agree(operation->channel, std::move(mine));
-  if (!all) co_return all.error();
-  co_return moved;
-}
-
-// A rank whose conversion fails joins the next round with its Error; after the last round all agree once more.
-Task<Result<i64>> perform_together(std::shared_ptr<Operation> operation) {
-  Staged staged(*operation);
-  CollectiveOptions options;
-  options.entry = operation->entry;
-  if (options.entry) options.entry = staged.prepare();
-  i64 rounds = options.entry ? staged.chunks() : 0;
-  Status counted = co_await all_reduce(operation->channel, std::span<i64>(&rounds, 1), Reduce::kMax);
-  if (!counted) co_return counted.error();
-  for (i64 round = 0; round < std::max<i64>(1, rounds); ++round) {
-    Access access;
-    access.direction = operation->direction;
-    access.view = operation->view->view;
-    if (options.entry) {
-      Result<Access> next = staged.next();
-      if (next) access = *next;
-      if (!next) options.entry = next.error();
-    }
-    auto moving = collective(operation->engine, operation->channel, operation->view->peers, access, options);
-    Result<i64> moved = co_await moving;
-    if (!moved) co_return moved.error();
-    options.entry = staged.finish(*moved);
-  }
-  Status all = co_await agree(operation->channel, options.entry);
-  if (!all) co_return all.error();
-  operation->file_bytes_moved = staged.file_done();
-  co_return staged.native_done();
-}
-
-}  // namespace
-
-Result<i64> bytes_in_file(const FileView& view, const TypeSpecRef& memory_spec) {
-  MERCUTIO_LET(const FlatTypeRef flat, lower_for_file(memory_spec, view.view->datarep, view.registered.get()));
-  return flat->size();
-}
-
-Result<i64> convert_alone(Operation& operation) {
-  return move_alone(operation);
-}
-
-Task<Result<i64>> convert_together(std::shared_ptr<Operation> operation) {
-  if (operation->atomic) {
-    auto atomically = perform_atomically(operation);
+Task<Result<i64>> move_together(std::shared_ptr<Operation> operation) {
+  if (operation->atomic && operation->view->converts()) {
+    auto atomically = convert_atomically(operation);
     co_return co_await atomically;
   }
-  auto together = perform_together(operation);
-  co_return co_await together;
+  auto rounds = move_in_rounds(operation);
+  co_return co_await rounds;
 }
 
 }  // namespace mercutio

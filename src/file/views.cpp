@@ -3,6 +3,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "base/attempt.h"
 #include "file/open_file.h"
 #include "file/wire.h"
 
@@ -113,10 +114,10 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
   const i64 start_ns = trace_time();
   Status mine = std::move(argument_error);
   if (mine) mine = no_split("set_view");
-  if (mine && comm_->size() > 1) mine = storage_->settle();
+  if (mine && comm_->size() > 1) mine = attempt([this] { return storage_->settle(); });
   std::shared_ptr<FileView> made;
   if (mine) {
-    auto result = make_view(displacement, std::move(etype), std::move(filetype), datarep);
+    auto result = attempt([&] { return make_view(displacement, std::move(etype), std::move(filetype), datarep); });
     if (result) made = std::move(*result);
     if (!result) mine = result.error();
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <type_traits>
 #include <vector>
 
 #include "base/core_time.h"
@@ -89,6 +90,8 @@ struct StepRecord {
   std::uint8_t flags = 0;  // kStepWrite, kStepCollective, StepForm << 2
 };
 static_assert(sizeof(StepRecord) == 48);
+static_assert(std::is_trivially_copyable_v<PieceHeader> && std::is_trivially_copyable_v<EventRecord> &&
+              std::is_trivially_copyable_v<StepRecord>);   // in files as they are
 inline constexpr std::uint8_t kStepWrite = 1, kStepCollective = 2;
 
 // A sound piece, cut down to what is used: files beyond the limit become one, events are thinned out,

@@ -10,6 +10,7 @@
 
 #include "base/program.h"
 #include "base/result.h"
+#include "base/thread_annotations.h"
 #include "base/trace.h"
 #include "insight/format.h"
 
@@ -59,7 +60,7 @@ class Recorder final : public Tracer {
   class OwnTime;
 
   mutable std::mutex mutex_;
-  i64 samples_ = 0;
+  i64 samples_ MERCUTIO_GUARDED_BY(mutex_) = 0;
   std::byte* base_;
   i64 bytes_;
   PieceHeader* header_;

@@ -329,6 +329,7 @@ std::string why_ineffective(const HintSet& set, const Row& row, const InfoItems&
   if (is_one_of(row.name, {"striping_unit", "striping_factor", "start_iodevice"}) && differs)
     return now.empty() ? "the file system takes no such setting" : "the file has " + now + "; stripes are fixed when a file is created";
   if (row.name == "mercutio_async_backend" && differs) return "not available here: " + now + " do the same work";
+  if (row.name == "mpi_assert_memory_alloc_kinds" && differs) return "the MPI doesn't say that it has all of these kinds";
   if (row.name == "file_perm" && !creates) return "the file was there: only a file that open creates gets permissions";
   if (row.name == "romio_lustre_co_ratio" && asked != "1" && value_in(in_effect, "striping_factor").empty())
     return "the file isn't striped over servers";

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/thread_annotations.h"
 #include "model/hints.h"
 
 namespace mercutio {
@@ -41,7 +42,7 @@ class HintVoice {
   void once(const std::string& subject, const std::string& text);
   std::function<void(const std::string&)> say_;
   std::mutex mutex_;
-  std::set<std::string> said_;
+  std::set<std::string> said_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercutio

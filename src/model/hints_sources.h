@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/thread_annotations.h"
 #include "model/hints.h"
 #include "model/hints_files.h"
 
@@ -57,7 +58,7 @@ class HintSources {
   };
   void add_file(AskedHints& asked, const HintFilePlace& place, const Opener& opener);
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Kept>> files_;
+  std::map<std::string, std::shared_ptr<const Kept>> files_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercutio

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "base/page_allocator.h"
-#include "mpi/abi_numbers.h"
+#include "mpi/calls.h"
 #include "mpi/named_types.h"
 #include "mpi/real.h"
 
@@ -278,19 +278,17 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
   return spec;
 }
 
-// MPI has no query for this, but every MPI refuses to send an uncommitted type, also to MPI_PROC_NULL.
+// MPI has no query for this, but every MPI refuses to send an uncommitted type, also to MPI_PROC_NULL. A communicator of our own would
+// cost a context, of which there may be none left.
 bool is_committed(MPI_Datatype type) {
-  static const MPI_Comm probe = [] {
-    MPI_Comm made = MPI_COMM_NULL;
-    PMPI_Comm_dup(MPI_COMM_SELF, &made);
-    PMPI_Comm_set_errhandler(made, abi_numbers().errors_return);
-    return made;
-  }();
+  if (is_named(type)) return true;
+  const ErrorsReturned returned(MPI_COMM_SELF);
   char nothing = 0;   // never read: nobody receives
-  return PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, probe) == MPI_SUCCESS;
+  return PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, MPI_COMM_SELF) == MPI_SUCCESS;
 }
 
 }  // namespace
+
 
 bool is_named(MPI_Datatype type) {
   int combiner = MPI_COMBINER_NAMED;

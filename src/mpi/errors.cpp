@@ -1,5 +1,7 @@
 #include "mpi/errors.h"
 
+#include "mpi/failures.h"
+
 namespace mercutio {
 
 int mpi_class(ErrorClass cls) {
@@ -32,6 +34,7 @@ int mpi_class(ErrorClass cls) {
     case ErrorClass::kTruncate: return MPI_ERR_TRUNCATE;
     case ErrorClass::kNoMem: return MPI_ERR_NO_MEM;
     case ErrorClass::kIntern: return MPI_ERR_INTERN;
+    case ErrorClass::kProcFailed: return failure_classes().failed;
     case ErrorClass::kOther: return MPI_ERR_OTHER;
   }
   return MPI_ERR_OTHER;

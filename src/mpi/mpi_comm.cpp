@@ -6,10 +6,15 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "base/attempt.h"
 #include "base/yielding.h"
 #include "mpi/abi_numbers.h"
+#include "mpi/calls.h"
+#include "mpi/failures.h"
+#include "mpi/info.h"
 #include "mpi/mpi_segment.h"
 #include "mpi/numa.h"
 #include "mpi/shared_slots.h"
@@ -17,24 +22,19 @@
 namespace mercutio {
 namespace {
 
-Error comm_error(const char* call, int code) {
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  PMPI_Error_string(code, text, &length);
-  return Error{ErrorClass::kOther, std::string(call) + ": " + text};
-}
-
 // The duplicate of a user's communicator, shared by the files opened on it.
 struct Duplicate {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0, size = 1;
-  i64 tags_per_file = 0, slots = 0, next_slot = 0;
+  i64 tags_per_file = 0;
+  std::optional<Slots> slots;              // of tags
   Topology topology;
   std::string host;
   std::unique_ptr<SharedSlots> counters;   // made at the first use
   std::vector<std::shared_ptr<MpiSegment>> free_segments;   // of files that were closed
   bool no_segments = false;                // one could not be made
   int node_rank = 0, node_size = 1;        // this rank among those of its node
+  Failures failures;                       // of its ranks
   std::mutex mutex;
 
   ~Duplicate() {
@@ -42,14 +42,16 @@ struct Duplicate {
     PMPI_Finalized(&finalized);
     if (finalized) return;
     counters.reset();
-    PMPI_Comm_free(&comm);
+    if (comm != MPI_COMM_NULL) PMPI_Comm_free(&comm);
   }
 };
 using DuplicateRef = std::shared_ptr<Duplicate>;
 
 int forget_duplicate(MPI_Comm, int, void* value, void*) {
-  delete static_cast<DuplicateRef*>(value);
-  return MPI_SUCCESS;
+  return attempt_or(MPI_SUCCESS, [&] {
+    delete static_cast<DuplicateRef*>(value);
+    return MPI_SUCCESS;
+  });
 }
 
 int comm_keyval() {
@@ -67,35 +69,46 @@ void divide_tags(Duplicate& dup) {
   PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &upper, &found);
   i64 tags = found ? static_cast<i64>(*upper) + 1 : 32768;
   dup.tags_per_file = tags >= (1 << 24) ? 1024 : 64;
-  dup.slots = tags / dup.tags_per_file;
+  dup.slots.emplace(tags / dup.tags_per_file);
 }
 
-// Which rank sits on which node: ranks that can share memory do, whatever their host is called.
-void find_topology(Duplicate& dup) {
+// The lowest of the ranks that share memory with this one, whatever their hosts are called. Before the duplicate is made, so that both
+// need one context of the MPI's at a time.
+Result<int> find_leader(MPI_Comm user, int rank) {
+  MPI_Comm node = MPI_COMM_NULL;
+  int leader = rank;
+  int code = PMPI_Comm_split_type(user, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split_type", code);
+  PMPI_Comm_set_errhandler(node, abi_numbers().errors_return);
+  code = PMPI_Bcast(&leader, 1, MPI_INT, 0, node);
+  PMPI_Comm_free(&node);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code);
+  return leader;
+}
+
+// Which rank sits on which node. An error of find_leader is one of all ranks here.
+Status find_topology(Duplicate& dup, const Result<int>& leader) {
   char name[MPI_MAX_PROCESSOR_NAME] = "";
   int length = 0;
   PMPI_Get_processor_name(name, &length);
   dup.host.assign(name, static_cast<std::size_t>(length));
   if (dup.size == 1) {
     dup.topology = Topology{{0}, {dup.host}};
-    return;
+    return ok_status();
   }
-  MPI_Comm node = MPI_COMM_NULL;
-  int leader = dup.rank;
-  if (PMPI_Comm_split_type(dup.comm, MPI_COMM_TYPE_SHARED, dup.rank, MPI_INFO_NULL, &node) == MPI_SUCCESS && node != MPI_COMM_NULL) {
-    PMPI_Bcast(&leader, 1, MPI_INT, 0, node);
-    PMPI_Comm_free(&node);
-  }
-  const int place[] = {leader, static_cast<int>(numa_domain())};
+  const int place[] = {leader ? *leader : -1, static_cast<int>(numa_domain())};
   std::vector<int> places(2 * static_cast<std::size_t>(dup.size));
-  PMPI_Allgather(place, 2, MPI_INT, places.data(), 2, MPI_INT, dup.comm);
+  int code = PMPI_Allgather(place, 2, MPI_INT, places.data(), 2, MPI_INT, dup.comm);
   std::vector<char> names(static_cast<std::size_t>(dup.size) * sizeof name);
-  PMPI_Allgather(name, sizeof name, MPI_CHAR, names.data(), sizeof name, MPI_CHAR, dup.comm);
+  if (code == MPI_SUCCESS) code = PMPI_Allgather(name, sizeof name, MPI_CHAR, names.data(), sizeof name, MPI_CHAR, dup.comm);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Allgather", code);
+  if (!leader) return leader.error();
   std::map<int, i64> node_of_leader;
   std::vector<i64> numa;
   bool several = false, all_known = true;
   for (int r = 0; r < dup.size; ++r) {
     int its_leader = places[2 * static_cast<std::size_t>(r)];
+    if (its_leader < 0) return Error{ErrorClass::kOther, "MPI_Comm_split_type failed on rank " + std::to_string(r)};
     numa.push_back(places[2 * static_cast<std::size_t>(r) + 1]);
     several |= numa.back() != numa.front();
     all_known &= numa.back() >= 0;
@@ -108,6 +121,7 @@ void find_topology(Duplicate& dup) {
   const i64 mine = nodes[static_cast<std::size_t>(dup.rank)];
   dup.node_size = static_cast<int>(std::count(nodes.begin(), nodes.end(), mine));
   dup.node_rank = static_cast<int>(std::count(nodes.begin(), nodes.begin() + dup.rank, mine));
+  return ok_status();
 }
 
 // The program's grid, where the communicator has one: rows of ranks that write neighbouring blocks.
@@ -128,12 +142,20 @@ Result<DuplicateRef> duplicate(MPI_Comm user) {
   auto dup = std::make_shared<Duplicate>();
   PMPI_Comm_rank(user, &dup->rank);
   PMPI_Comm_size(user, &dup->size);
-  // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
-  int code = PMPI_Comm_split(user, 0, dup->rank, &dup->comm);
-  if (code != MPI_SUCCESS) return comm_error("MPI_Comm_split", code);
+  Result<int> leader = 0;
+  int code = MPI_SUCCESS;
+  {
+    const ErrorsReturned returned(user);
+    if (dup->size > 1) leader = find_leader(user, dup->rank);
+    // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
+    code = PMPI_Comm_split(user, 0, dup->rank, &dup->comm);
+  }
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split", code);
   PMPI_Comm_set_errhandler(dup->comm, abi_numbers().errors_return);
   divide_tags(*dup);
-  find_topology(*dup);
+  MERCUTIO_TRY(find_topology(*dup, leader));
+  dup->failures.look(dup->comm, 0);
+  if (dup->failures.known()) return rank_died();
   find_grid(*dup, user);
   PMPI_Comm_set_attr(user, keyval, new DuplicateRef(dup));
   return dup;
@@ -144,18 +166,20 @@ constexpr i64 kLargestPart = i64{1} << 30;   // int counts
 // One message: as many MPI messages as 1 GiB parts, at least one.
 class MpiMessage final : public Message {
  public:
+  explicit MpiMessage(const Failures& failures) : failures_(failures) {}
   ~MpiMessage() override {
     for (MPI_Request& part : parts_)
       if (part != MPI_REQUEST_NULL) {
         PMPI_Cancel(&part);
-        PMPI_Request_free(&part);
+        if (failures_.known()) end(part);
+        if (part != MPI_REQUEST_NULL) PMPI_Request_free(&part);
       }
   }
   Result<bool> test() override {
     int flag = 0;
     int code = parts_.size() == 1 ? PMPI_Test(parts_.data(), &flag, MPI_STATUS_IGNORE)
                                   : PMPI_Testall(static_cast<int>(parts_.size()), parts_.data(), &flag, MPI_STATUSES_IGNORE);
-    if (code != MPI_SUCCESS) return comm_error("MPI_Test", code);
+    if (code != MPI_SUCCESS) return mpi_error("MPI_Test", code);
     return flag != 0;
   }
   // post(first byte, bytes, request) starts one part.
@@ -166,7 +190,7 @@ class MpiMessage final : public Message {
       i64 part = std::min(bytes - at, kLargestPart);
       MPI_Request request = MPI_REQUEST_NULL;
       int code = post(at, static_cast<int>(part), &request);
-      if (code != MPI_SUCCESS) return comm_error("MPI_Isend/MPI_Irecv", code);
+      if (code != MPI_SUCCESS) return mpi_error("MPI_Isend/MPI_Irecv", code);
       parts_.push_back(request);
       at += part;
     } while (at < bytes);
@@ -174,6 +198,16 @@ class MpiMessage final : public Message {
   }
 
  private:
+  // What is on its way between two ranks that live still uses the memory; a revoked communicator ends it soon.
+  static void end(MPI_Request& part) {
+    constexpr timespec kNap{0, 1000000};
+    int done = 0;
+    for (int naps = 0; naps < 100; ++naps) {
+      if (PMPI_Test(&part, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done) return;
+      nanosleep(&kNap, nullptr);
+    }
+  }
+  const Failures& failures_;   // of the communicator, which lives longer
   std::vector<MPI_Request> parts_;
 };
 
@@ -260,15 +294,15 @@ class Rest {
 
 class MpiComm final : public Comm {
  public:
-  explicit MpiComm(DuplicateRef dup) : dup_(std::move(dup)), concurrent_(thread_multiple()) {
-    std::lock_guard lock(dup_->mutex);
-    first_tag_ = dup_->next_slot++ % dup_->slots * dup_->tags_per_file;
-    segment_ = take_segment(*dup_);
+  // Collective, with the duplicate's mutex held.
+  MpiComm(DuplicateRef dup, i64 slot)
+      : dup_(std::move(dup)), concurrent_(thread_multiple()), slot_(slot), segment_(take_segment(*dup_)) {
     rest_ = std::make_shared<Rest>(segment_, *dup_);
   }
   ~MpiComm() override {
     std::lock_guard lock(dup_->mutex);
-    if (segment_) dup_->free_segments.push_back(std::move(segment_));
+    dup_->slots->give_back(slot_);
+    if (segment_ && !dup_->failures.known()) dup_->free_segments.push_back(std::move(segment_));
   }
   i64 rank() const override { return dup_->rank; }
   i64 size() const override { return dup_->size; }
@@ -276,17 +310,27 @@ class MpiComm final : public Comm {
   const Topology& topology() const override { return dup_->topology; }
   std::string host() const override { return dup_->host; }
   bool concurrent() const override { return concurrent_; }
+  // The duplicate has what the World Model or the session has: what the program asserted of its own communicator isn't inherited.
+  std::string memory_kinds() const override {
+    MPI_Info info = MPI_INFO_NULL;
+    if (PMPI_Comm_get_info(dup_->comm, &info) != MPI_SUCCESS) return "";
+    std::string kinds;
+    for (auto& [key, value] : items_of(info))
+      if (key == "mpi_memory_alloc_kinds") kinds = value;
+    PMPI_Info_free(&info);
+    return kinds;
+  }
   MPI_Comm handle() const { return dup_->comm; }
 
   Result<std::unique_ptr<Message>> send(i64 to, i64 tag, ConstBytes data) override {
-    auto message = std::make_unique<MpiMessage>();
+    auto message = std::make_unique<MpiMessage>(dup_->failures);
     MERCUTIO_TRY(message->post_parts(static_cast<i64>(data.size()), [&](i64 at, int bytes, MPI_Request* request) {
       return PMPI_Isend(data.data() + at, bytes, MPI_BYTE, static_cast<int>(to), mpi_tag(tag), dup_->comm, request);
     }));
     return std::unique_ptr<Message>(std::move(message));
   }
   Result<std::unique_ptr<Message>> receive(i64 from, i64 tag, Bytes data) override {
-    auto message = std::make_unique<MpiMessage>();
+    auto message = std::make_unique<MpiMessage>(dup_->failures);
     MERCUTIO_TRY(message->post_parts(static_cast<i64>(data.size()), [&](i64 at, int bytes, MPI_Request* request) {
       return PMPI_Irecv(data.data() + at, bytes, MPI_BYTE, static_cast<int>(from), mpi_tag(tag), dup_->comm, request);
     }));
@@ -295,6 +339,7 @@ class MpiComm final : public Comm {
 
   Result<std::unique_ptr<SharedCounter>> make_shared_counter() override {
     std::lock_guard lock(dup_->mutex);
+    if (dup_->failures.found(dup_->comm, mpi_tag(0), /*may_call=*/true)) return rank_died();
     if (!dup_->counters) {
       MERCUTIO_LET(dup_->counters, make_shared_slots(dup_->comm, dup_->topology));
     }
@@ -311,18 +356,18 @@ class MpiComm final : public Comm {
     (*rest_)(spins);
   }
   void look() override {
-    int arrived = 0;
-    PMPI_Iprobe(MPI_ANY_SOURCE, mpi_tag(0), dup_->comm, &arrived, MPI_STATUS_IGNORE);
+    dup_->failures.look(dup_->comm, mpi_tag(0));
   }
+  bool failed(bool may_call) override { return dup_->failures.found(dup_->comm, mpi_tag(0), may_call || concurrent_); }
   std::function<void(i64)> rest() override {
     return [rest = rest_](i64 spins) { (*rest)(spins < kYields ? spins : std::max(kYields - 1, spins - kMoreYields)); };
   }
 
  private:
-  int mpi_tag(i64 tag) const { return static_cast<int>(first_tag_ + tag % dup_->tags_per_file); }
+  int mpi_tag(i64 tag) const { return static_cast<int>(slot_ * dup_->tags_per_file + tag % dup_->tags_per_file); }
   DuplicateRef dup_;
   bool concurrent_;
-  i64 first_tag_ = 0;
+  i64 slot_;   // of tags
   std::shared_ptr<MpiSegment> segment_;   // this node's
   std::shared_ptr<Rest> rest_;
 };
@@ -341,7 +386,15 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm user) {
   if (PMPI_Comm_test_inter(user, &inter) != MPI_SUCCESS || inter)
     return Error{ErrorClass::kComm, "a file is opened on an intra-communicator, this is an inter-communicator"};
   MERCUTIO_LET(DuplicateRef dup, duplicate(user));
-  return std::unique_ptr<Comm>(std::make_unique<MpiComm>(std::move(dup)));
+  std::unique_ptr<MpiComm> comm;
+  {
+    std::lock_guard lock(dup->mutex);
+    MERCUTIO_LET(const Slots::Slot slot, dup->slots->take([&](i64 mine) { return range_over(dup->comm, mine); }));
+    comm = std::make_unique<MpiComm>(dup, slot.number);
+  }
+  comm->look();
+  if (comm->failed(/*may_call=*/true)) return rank_died();   // and what was exchanged so far may be wrong
+  return std::unique_ptr<Comm>(std::move(comm));
 }
 
 MPI_Comm duplicate_of(const Comm& comm) { return static_cast<const MpiComm&>(comm).handle(); }

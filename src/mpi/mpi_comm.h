@@ -1,8 +1,8 @@
 // Comm over MPI. One duplicate per user communicator, cached on it as an attribute (MPICH has about 2,000 contexts in all);
 // each open file takes a slot, i.e. a range of tags, of it. Opening a file on a known communicator sends no message here.
 //
-// Slots are handed out in the order of collective opens, the same on all ranks, and come round again after
-// (MPI_TAG_UB + 1) / tags opens.
+// Slots are handed out in the order of collective opens, the same on all ranks; those of open files are passed by when they come round,
+// after (MPI_TAG_UB + 1) / tags opens.
 #pragma once
 
 #include <memory>

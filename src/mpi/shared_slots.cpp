@@ -9,10 +9,13 @@
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "mpi/abi_numbers.h"
+#include "mpi/calls.h"
 #include "mpi/environment.h"
+#include "mpi/failures.h"
 #include "mpi/node_memory.h"
 
 namespace mercutio {
@@ -21,31 +24,24 @@ namespace {
 constexpr i64 kSlots = 4096;
 constexpr i64 kBytes = kSlots * static_cast<i64>(sizeof(i64));
 
-// Which slots are taken. Files of one communicator are opened and closed in the same order on all its ranks, so that each
-// rank finds the same free slot by itself. Slots are tried in turn; one that was used before is set back to 0 first.
+// The slots that files have; one that was used before is set back to 0 first.
 class SlotOrder {
  public:
   template <class Clear>
   Result<i64> take(MPI_Comm comm, Clear clear) {
-    i64 slot = next_ % kSlots;
-    for (i64 tried = 0; taken_[static_cast<std::size_t>(slot)]; slot = (slot + 1) % kSlots)
-      if (++tried == kSlots) return Error{ErrorClass::kNoMem, "more files are open on one communicator than there are shared file pointers"};
-    bool is_new = next_ < kSlots && slot == next_;
-    next_ = next_ < kSlots ? next_ + 1 : kSlots + slot + 1;
-    taken_[static_cast<std::size_t>(slot)] = true;
-    if (is_new) return slot;
+    MERCUTIO_LET(const Slots::Slot slot, slots_.take([comm](i64 mine) { return range_over(comm, mine); }));
+    if (slot.is_new) return slot.number;
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
-    Status cleared = rank == 0 ? clear(slot) : ok_status();
+    Status cleared = rank == 0 ? clear(slot.number) : ok_status();
     PMPI_Barrier(comm);
     if (!cleared) return std::move(cleared).error();
-    return slot;
+    return slot.number;
   }
-  void give_back(i64 slot) { taken_[static_cast<std::size_t>(slot)] = false; }
+  void give_back(i64 slot) { slots_.give_back(slot); }
 
  private:
-  i64 next_ = 0;
-  std::vector<bool> taken_ = std::vector<bool>(static_cast<std::size_t>(kSlots), false);
+  Slots slots_{kSlots};
 };
 
 class MemorySlots final : public SharedSlots {
@@ -103,6 +99,10 @@ class WindowSlots final : public SharedSlots {
   }
   static int free_window(MPI_Comm, int, void* value, void*) {
     auto* slots = static_cast<WindowSlots*>(value);
+    if (is_revoked(slots->comm_)) {   // a rank has died, and to free the window is collective
+      slots->window_ = MPI_WIN_NULL;
+      return MPI_SUCCESS;
+    }
     PMPI_Win_unlock_all(slots->window_);
     return PMPI_Win_free(&slots->window_);
   }
@@ -144,8 +144,12 @@ class FileSlots final : public SharedSlots {
     bool done = set_lock(F_WRLCK, offset) && ::pread(fd_, &value, sizeof value, offset) == sizeof value;
     const i64 after = change(value);
     done = done && (after == value || ::pwrite(fd_, &after, sizeof after, offset) == sizeof after);
-    const int cause = errno;
-    done = set_lock(F_UNLCK, offset) && done;
+    int cause = errno;
+    if (!set_lock(F_UNLCK, offset)) {   // nobody may wait for it: the locks go with the descriptor
+      cause = errno;
+      done = false;
+      ::close(std::exchange(fd_, -1));
+    }
     if (done) return value;
     return Error{ErrorClass::kIo, std::string("shared file pointer: its file can't be used: ") + std::strerror(cause)};
   }
@@ -194,7 +198,17 @@ Result<std::unique_ptr<SharedSlots>> make_memory_slots(MPI_Comm comm) {
   return std::unique_ptr<SharedSlots>(std::make_unique<MemorySlots>(comm, std::move(memory)));
 }
 
+// Whether the MPI can have one more communicator, which a window costs: some MPIs end the job where a window finds none.
+bool window_possible(MPI_Comm comm) {
+  MPI_Comm trial = MPI_COMM_NULL;
+  int mine = PMPI_Comm_dup(comm, &trial) == MPI_SUCCESS, all = 0;
+  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
+  if (mine) PMPI_Comm_free(&trial);
+  return all != 0;
+}
+
 Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
+  if (!window_possible(comm)) return Error{ErrorClass::kUnsupportedOperation, "no communicator for the RMA window of the shared file pointer"};
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   void* base = nullptr;

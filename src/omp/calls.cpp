@@ -1,9 +1,9 @@
 // The C entry points: arguments into a Request, the team of the calling thread, errors into codes, errno and a text.
 // What a process has of this library beyond its open files is a text for each thread.
 #include <cerrno>
-#include <new>
 #include <string>
 
+#include "base/attempt.h"
 #include "mercutio/omp_file.h"
 #include "omp/file.h"
 
@@ -46,12 +46,8 @@ int failed(Error error) noexcept {
 }
 
 ssize_t call(int fd, const Request& request) noexcept {
-  try {
-    Result<i64> result = call_file(runtime_team(), files, fd, request);
-    return result ? *result : failed(std::move(result.error()));
-  } catch (const std::bad_alloc&) {
-    return failed(Error{ErrorClass::kNoMem, "out of memory", ENOMEM});
-  }
+  Result<i64> result = attempt([&] { return call_file(runtime_team(), files, fd, request); });
+  return result ? *result : failed(std::move(result.error()));
 }
 
 constexpr Routine transfer(const char* name, Direction direction, bool common, bool explicit_offsets) {
@@ -107,12 +103,9 @@ MERCUTIO_OMP_TRANSFERS(write, Direction::kWrite, const void*)
 MERCUTIO_OMP_TRANSFERS(read, Direction::kRead, void*)
 
 MERCUTIO_EXPORT int omp_file_open_all(int* fd, const char* filename, int flags) {
-  try {
-    mercutio::Status status = open_file(runtime_team(), files, OpenCall{fd, filename, flags});
-    return status ? OMP_FILE_SUCCESS : failed(std::move(status.error()));
-  } catch (const std::bad_alloc&) {
-    return failed(mercutio::Error{mercutio::ErrorClass::kNoMem, "out of memory", ENOMEM});
-  }
+  const OpenCall open{fd, filename, flags};
+  mercutio::Status status = mercutio::attempt([&] { return open_file(runtime_team(), files, open); });
+  return status ? OMP_FILE_SUCCESS : failed(std::move(status.error()));
 }
 
 MERCUTIO_EXPORT int omp_file_close_all(int fd) {
@@ -124,5 +117,5 @@ MERCUTIO_EXPORT int omp_file_sync_all(int fd) {
 }
 
 MERCUTIO_EXPORT const char* omp_file_message(void) {
-  return message.c_str();
+  return mercutio::attempt_or<const char*>("", [] { return message.c_str(); });
 }

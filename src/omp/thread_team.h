@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/thread_annotations.h"
 #include "omp/team.h"
 
 namespace mercutio::omp {
@@ -22,6 +23,7 @@ class ThreadTeam final : public Team {
 
   void* meet(const std::function<void*()>& make) override {
     std::unique_lock lock(mutex_);
+    MERCUTIO_HELD(mutex_);
     const i64 meeting = meeting_;
     // The next meeting may begin before all have left this one, but not the one after it.
     void*& given = given_[static_cast<size_t>(meeting % 2)];
@@ -31,7 +33,7 @@ class ThreadTeam final : public Team {
       ++meeting_;
       changed_.notify_all();
     } else {
-      changed_.wait(lock, [&] { return meeting_ != meeting; });
+      changed_.wait(lock, [&]() MERCUTIO_REQUIRES(mutex_) { return meeting_ != meeting; });
     }
     return given;
   }
@@ -65,8 +67,8 @@ class ThreadTeam final : public Team {
   const TeamId id_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  i64 arrived_ = 0;
-  i64 meeting_ = 0;
+  i64 arrived_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  i64 meeting_ MERCUTIO_GUARDED_BY(mutex_) = 0;
   std::array<void*, 2> given_{};
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "plan/planner.h"
 
 namespace mercutio {
@@ -72,6 +73,7 @@ i64 Plan::windows(i64 i) const {
 }
 
 FileRange Plan::window(i64 i, i64 round) const {
+  MERCUTIO_ASSERT(i >= 0 && i < domains() && round >= 0);
   const FileRange range = block(i);
   i64 start = 0, stop = 0;
   if (cyclic()) {
@@ -87,6 +89,10 @@ FileRange Plan::window(i64 i, i64 round) const {
   }
   FileRange window{std::max(range.begin, start), std::min(range.end, stop)};
   return window.empty() ? FileRange{range.end, range.end} : window;
+}
+
+i64 Plan::largest_window(i64 i) const {
+  return std::min(buffer_bytes, domain(i).bytes());
 }
 
 i64 Plan::owner(i64 offset, i64 rank) const {
@@ -109,6 +115,7 @@ i64 Plan::shift_unit() const {
 Plan shift(const Plan& plan, i64 delta) {
   Plan moved = plan;
   if (!plan.exchanges()) return moved;
+  MERCUTIO_ASSERT(delta % plan.shift_unit() == 0);
   moved.begin += delta;
   moved.end += delta;
   if (plan.domain_map != DomainMap::kSegments) moved.domain_origin += delta;

@@ -77,6 +77,7 @@ struct Plan {
   // Rounds: a window of buffer_bytes at a time; `depth` windows in flight.
   i64 buffer_bytes = 0;
   i64 depth = 1;
+  i64 places = 1;                 // through the memory of nodes: the most domains whose windows one rank keeps
   i64 rounds = 0;                 // of the aggregator that has the most
   // At most `throttle` windows at the storage at a time, of all aggregators whose numbers are equal modulo `rings`; 0: any.
   i64 throttle = 0;
@@ -99,6 +100,7 @@ struct Plan {
   bool serves(i64 i, i64 rank) const;
   i64 windows(i64 i) const;
   FileRange window(i64 i, i64 round) const;       // empty beyond its windows, not empty before
+  i64 largest_window(i64 i) const;                // no window of aggregator i has more bytes; any of them may have as many
   i64 owner(i64 offset, i64 rank = 0) const;      // the aggregator (index) of a byte; O(log aggregators) under kSegments
   // The same pattern moved by a multiple of this many bytes has the same plan, moved.
   i64 shift_unit() const;
@@ -120,6 +122,8 @@ std::vector<i64> usual_aggregators(const Hints& hints, const Topology& topology,
 
 // Whether `plan` may carry out `pattern`: every byte in exactly one domain, ranks that exist, sizes within bounds.
 Status verify(const Plan& plan, const Pattern& pattern);
+// Whether the windows that a rank keeps fit into what it has for them in the memory of its node (plan/node_layout.h). O(1).
+Status verify_room(const Plan& plan, i64 room_bytes);
 
 // A page for people: every field with its reason. Prints what is there and decides nothing.
 std::string explain(const Plan& plan, const Pattern& pattern);

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_annotations.h"
 #include "plan/plan.h"
 
 namespace mercutio {
@@ -46,8 +47,8 @@ class PlanCache {
   };
 
   std::mutex mutex_;
-  std::array<Known, 4> known_;
-  size_t next_ = 0;   // the one to be forgotten next
+  std::array<Known, 4> known_ MERCUTIO_GUARDED_BY(mutex_);
+  size_t next_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // the one to be forgotten next
 };
 
 }  // namespace mercutio

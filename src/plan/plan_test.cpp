@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "model/machine_file.h"
+#include "plan/node_layout.h"
 #include "plan/plan_cache.h"
 #include "plan/order.h"
+#include "plan/stations.h"
 
 namespace mercutio {
 namespace {
@@ -88,7 +91,7 @@ TEST(Plan, DomainsAndWindowsTileTheRangeForAnyNumbers) {
               FileRange window = plan.window(i, round);
               ASSERT_FALSE(window.empty());
               ASSERT_EQ(window.begin, covered);
-              ASSERT_LE(window.bytes(), plan.buffer_bytes);
+              ASSERT_LE(window.bytes(), plan.largest_window(i));
               covered = window.end;
             }
             ASSERT_TRUE(plan.window(i, plan.windows(i)).empty());
@@ -133,6 +136,45 @@ TEST(Plan, VerifyFindsABrokenPlan) {
   EXPECT_FALSE(verify(bad, p).ok());
 }
 
+// Of a job so large that the words of its ranks take much of what a node's ranks share.
+TEST(Plan, WindowsFitIntoTheMemoryOfTheNodes) {
+  i64 through_memory = 0;
+  for (i64 ranks : {1000, 86000, 90000, 135000, 260000, 300000, 1000000}) {
+    for (i64 per_node : {2, 4, 128}) {
+      const i64 nodes = ranks / per_node;
+      const Machine machine =
+          parse_machine("nodes " + std::to_string(nodes) + "\nranks_per_node " + std::to_string(per_node) + "\n").value();
+      Pattern p;
+      p.direction = Direction::kWrite;
+      p.ranks = p.participants = nodes * per_node;
+      p.bytes = p.end = i64{1} << 40;
+      p.disjoint = false;
+      for (const char* exchange : {"auto", "two_layer"}) {
+        for (i64 depth : {0, 64}) {
+          SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(per_node) + " a node, depth " + std::to_string(depth));
+          Hints hints;
+          hints.romio_cb_write = Toggle::kEnable;
+          hints.cb_nodes = 16;
+          hints.mercutio_exchange = exchange;
+          hints.mercutio_depth = depth;
+          const Plan plan = make_plan(p, hints, machine.topology, {});
+          ASSERT_TRUE(verify(plan, p).ok());
+          ASSERT_TRUE(plan.exchanges());
+          if (plan.exchange == ExchangeKind::kMessages) continue;
+          ++through_memory;
+          EXPECT_EQ(plan.places, most_places(plan.aggregators, machine.topology));
+          EXPECT_LE(kAreaCounterBytes + 2 * plan.depth * plan.places * plan.buffer_bytes,
+                    node_layout(machine.topology, per_node).area_bytes);
+          Plan bad = plan;
+          bad.buffer_bytes = machine.topology.segment_bytes;
+          EXPECT_FALSE(verify_room(bad, window_room(machine.topology)).ok());
+        }
+      }
+    }
+  }
+  EXPECT_GT(through_memory, 30);
+}
+
 // Every byte of every rank's range lies in exactly one window of exactly one aggregator that serves it, windows go up, and
 // the look-ups agree with each other.
 void expect_tiled(const Plan& plan, const Pattern& pattern, i64 rank, FileRange range) {
@@ -143,7 +185,7 @@ void expect_tiled(const Plan& plan, const Pattern& pattern, i64 rank, FileRange 
       const FileRange window = plan.window(i, round);
       ASSERT_FALSE(window.empty());
       ASSERT_GE(window.begin, last);
-      ASSERT_LE(window.bytes(), plan.buffer_bytes);
+      ASSERT_LE(window.bytes(), plan.largest_window(i));
       ASSERT_GE(window.begin, plan.domain(i).begin);
       ASSERT_LE(window.end, plan.domain(i).end);
       last = window.end;
@@ -152,6 +194,7 @@ void expect_tiled(const Plan& plan, const Pattern& pattern, i64 rank, FileRange 
       ASSERT_EQ(plan.owner(window.begin, rank), i);
       ASSERT_EQ(plan.owner(window.end - 1, rank), i);
     }
+    ASSERT_LE(plan.largest_window(i), plan.buffer_bytes);
     ASSERT_LE(plan.windows(i), plan.rounds);
     ASSERT_TRUE(plan.window(i, plan.windows(i)).empty());
   }

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
+#include "plan/node_layout.h"
 #include "plan/plan.h"
 
 namespace mercutio::planning {
@@ -24,12 +26,14 @@ class Planner {
 
   void run(const char* name, std::string (*pass)(Planner&)) { plan.reasons.push_back(Reason{name, pass(*this)}); }
   Plan finish() && {
-    if (!verify(plan, pattern).ok()) {   // a plan that does not hold is never carried out: the plain way always works
+    MERCUTIO_ASSERT(verify(plan, pattern).ok());
+    if (!verify(plan, pattern).ok() || !fits()) {   // a plan that does not hold is never carried out: the plain way always works
       plan = Plan{};
       plan.reasons = {Reason{"strategy", "individual: the plan made did not pass verification"}};
     }
     return std::move(plan);
   }
+  bool fits() const { return plan.exchange == ExchangeKind::kMessages || verify_room(plan, window_room(topology)).ok(); }
   i64 nodes() const { return topology.nodes() > 0 ? topology.nodes() : 1; }
   i64 node_of(i64 rank) const { return rank < topology.ranks() ? topology.node_of_rank[static_cast<size_t>(rank)] : 0; }
   i64 per_node() const { return hints.mercutio_aggregators_per_node > 0 ? hints.mercutio_aggregators_per_node : kAggregatorsPerNode; }

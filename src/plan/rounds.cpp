@@ -2,6 +2,7 @@
 // O(aggregators).
 #include <algorithm>
 
+#include "plan/node_layout.h"
 #include "plan/planner.h"
 #include "plan/stations.h"
 
@@ -14,7 +15,7 @@ constexpr i64 kHighestChunkBytes = 1 * MiB;
 constexpr i64 kSharedWindowBytes = 512 * KiB;      // stays in a cache between the copy into it and the copy out of it
 constexpr i64 kLargestWindowBytes = 2 * MiB;
 constexpr i64 kLowestWindowBytes = 64 * KiB;
-constexpr i64 kStationBytes = 8 * MiB;             // for the windows that a rank keeps
+constexpr i64 kMostRoomBytes = 8 * MiB;            // for the windows that a rank keeps
 constexpr i64 kDepth = 2;
 constexpr i64 kMessageWindowBytes = 4 * MiB;       // not cut further to have several windows
 
@@ -27,16 +28,19 @@ constexpr NamedOrder kOrders[] = {{"normal", ExchangeOrder::kNormal},
                                   {"nd_shift", ExchangeOrder::kNodeShift},
                                   {"nd_rank_shift", ExchangeOrder::kNodeRankShift}};
 
+i64 room_of(const Planner& p) { return std::min(kMostRoomBytes, window_room(p.topology)); }
+
 // Through the memory of the nodes, where ranks share one and windows of a useful size fit; the hint can forbid it, and
 // with several nodes ask for it where it would not pay: with hardly more ranks than nodes nothing is merged.
 std::string choose_kind(Planner& p) {
   const std::string& wish = p.hints.mercutio_exchange;
   const bool one_node = p.nodes() == 1, shared = p.topology.segment_bytes > 0;
   const ExchangeKind best = one_node ? ExchangeKind::kSharedMemory : ExchangeKind::kTwoLayer;
-  const bool fits = one_node || kStationBytes / (kDepth * most_places(p.plan.aggregators, p.topology)) >= kLowestWindowBytes;
+  const bool fits = room_of(p) / (kDepth * most_places(p.plan.aggregators, p.topology)) >= kLowestWindowBytes;
   const bool pays = one_node || p.topology.ranks() >= 2 * p.nodes();
   if (wish == "messages") return "mercutio_exchange=messages";
-  if (wish != "auto" && (!shared || !fits)) return "mercutio_exchange=" + wish + ", but there is no memory to share";
+  if (wish != "auto" && !shared) return "mercutio_exchange=" + wish + ", but there is no memory to share";
+  if (wish != "auto" && !fits) return "mercutio_exchange=" + wish + ", but windows would be too small in the memory of the nodes";
   if (!shared || !fits) return "staging of " + std::to_string(kStagingBytes / MiB) + " MiB a side";
   if (wish == "auto" && !pays) return "hardly more ranks than nodes";
   p.plan.exchange = best;
@@ -89,11 +93,12 @@ std::string schedule_rounds(Planner& p) {
   if (plan.exchange == ExchangeKind::kMessages) {   // together no more than cb_buffer_size, if that is large
     plan.buffer_bytes = std::max(plan.buffer_bytes / plan.depth, std::min(plan.buffer_bytes, kMessageWindowBytes));
   } else {
-    const i64 places = most_places(plan.aggregators, p.topology);
-    plan.depth = std::clamp<i64>(kMostStationSlots / places, 1, plan.depth);
+    plan.places = most_places(plan.aggregators, p.topology);
+    const i64 all_room = room_of(p);
+    plan.depth = std::clamp<i64>(std::min(kMostStationSlots, all_room / kPageBytes) / plan.places, 1, plan.depth);
     const i64 largest = p.nodes() > 1 ? kLargestWindowBytes : kSharedWindowBytes;
     const i64 stripe = std::min(p.layout.stripe_bytes, kLargestWindowBytes);   // a request to a server is not to be cut up
-    const i64 room = align_down(kStationBytes / (plan.depth * places), kPageBytes);
+    const i64 room = align_down(all_room / (plan.depth * plan.places), kPageBytes);
     plan.buffer_bytes = std::min({plan.buffer_bytes, std::max(largest, stripe), std::max(kPageBytes, room)});
   }
   if (plan.cyclic()) plan.buffer_bytes = std::min(plan.buffer_bytes, plan.unit_bytes);

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "plan/plan.h"
+#include "plan/stations.h"
 
 namespace mercutio {
 namespace {
@@ -88,6 +89,13 @@ Status verify(const Plan& plan, const Pattern& pattern) {
   Status tiled = segmented ? verify_segments(plan, pattern) : verify_blocks(plan, pattern);
   if (!tiled.ok()) return tiled;
   return verify_sizes(plan);
+}
+
+Status verify_room(const Plan& plan, i64 room_bytes) {
+  if (!plan.exchanges() || plan.exchange == ExchangeKind::kMessages) return ok_status();
+  if (plan.depth * plan.places > kMostStationSlots) return broken("a rank keeps more windows than it has counters for");
+  if (plan.depth * plan.places * plan.buffer_bytes > room_bytes) return broken("the windows that a rank keeps overlap");
+  return ok_status();
 }
 
 }  // namespace mercutio

@@ -182,7 +182,9 @@ void ReadAhead::drop() {
 
 bool ReadAhead::serves(std::span<const IoPiece> pieces) {
   std::unique_lock guard(mutex_, std::try_to_lock);
-  return guard && !chunks_.empty() && !pieces.empty() && pieces.front().offset == next_;
+  if (!guard) return false;
+  MERCUTIO_HELD(mutex_);
+  return !chunks_.empty() && !pieces.empty() && pieces.front().offset == next_;
 }
 
 bool ReadAhead::ask(Session& session, u64 handle, i64 from, i64 to) {
@@ -218,7 +220,9 @@ bool ReadAhead::copy(const IoPiece& piece) {
 
 std::optional<i64> ReadAhead::read(Session& session, u64 handle, std::span<const IoPiece> pieces) {
   std::unique_lock guard(mutex_, std::try_to_lock);
-  if (!guard || !goes_on(pieces)) return std::nullopt;
+  if (!guard) return std::nullopt;
+  MERCUTIO_HELD(mutex_);
+  if (!goes_on(pieces)) return std::nullopt;
   const i64 begin = pieces.front().offset, end = next_;
   if (end - begin > limit_bytes_) return std::nullopt;
   ahead_bytes_ = std::min(limit_bytes_, std::max({4 * ahead_bytes_, 4 * (end - begin), kLeastAhead}));
@@ -227,7 +231,10 @@ std::optional<i64> ReadAhead::read(Session& session, u64 handle, std::span<const
   // In halves: small reads don't ask for a chunk each time.
   const bool low = asked < std::max(end, begin + ahead_bytes_ / 2);
   const bool served = (!low || ask(session, handle, asked, end + ahead_bytes_)) &&
-                      std::all_of(pieces.begin(), pieces.end(), [this](const IoPiece& piece) { return copy(piece); });
+                      std::all_of(pieces.begin(), pieces.end(), [this](const IoPiece& piece) {
+                        MERCUTIO_HELD(mutex_);
+                        return copy(piece);
+                      });
   if (served) return end - begin;
   chunks_.clear();
   ahead_bytes_ = 0;

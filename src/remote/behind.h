@@ -5,6 +5,7 @@
 
 #include <deque>
 
+#include "base/thread_annotations.h"
 #include "remote/session.h"
 
 namespace mercutio::remote {
@@ -22,17 +23,18 @@ class WriteBehind {
   void finish_quietly();
 
  private:
-  void drain();
-  void reap();
-  void wait_for_oldest();
-  Buffer memory_for(i64 bytes);
+  void drain() MERCUTIO_REQUIRES(mutex_);
+  void reap() MERCUTIO_REQUIRES(mutex_);
+  void wait_for_oldest() MERCUTIO_REQUIRES(mutex_);
+  Buffer memory_for(i64 bytes) MERCUTIO_REQUIRES(mutex_);
 
   const i64 limit_bytes_;
   std::mutex mutex_;
-  std::deque<std::shared_ptr<TransferJob>> jobs_;
-  i64 bytes_ = 0, spare_bytes_ = 0;
-  std::deque<std::shared_ptr<TransferJob>> spare_;   // done: their memory is used again, as fresh memory costs as much as a copy
-  std::optional<Error> error_;
+  std::deque<std::shared_ptr<TransferJob>> jobs_ MERCUTIO_GUARDED_BY(mutex_);
+  i64 bytes_ MERCUTIO_GUARDED_BY(mutex_) = 0, spare_bytes_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  // Done: their memory is used again, as fresh memory costs as much as a copy.
+  std::deque<std::shared_ptr<TransferJob>> spare_ MERCUTIO_GUARDED_BY(mutex_);
+  std::optional<Error> error_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 // Small reads near each other, in any order: the second one in a page brings the page, which serves those that follow. What this
@@ -56,12 +58,12 @@ class Pages {
     Buffer bytes;
     i64 end() const { return begin + static_cast<i64>(bytes.size()); }
   };
-  void patch(const IoPiece& piece);
+  void patch(const IoPiece& piece) MERCUTIO_REQUIRES(mutex_);
 
   std::mutex mutex_;
-  std::deque<Page> pages_;     // the one that was brought last stands last
-  i64 changes_ = 0;
-  std::deque<i64> touched_;    // where the latest pages begin that were read from, but not brought
+  std::deque<Page> pages_ MERCUTIO_GUARDED_BY(mutex_);     // the one that was brought last stands last
+  i64 changes_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  std::deque<i64> touched_ MERCUTIO_GUARDED_BY(mutex_);    // where the latest pages begin that were read, not brought
 };
 
 // Reads that follow each other are asked for in advance, farther and farther up to `limit_bytes`.
@@ -81,17 +83,18 @@ class ReadAhead {
     i64 begin, end;
     std::shared_ptr<TransferJob> job;
   };
-  bool goes_on(std::span<const IoPiece> pieces);
-  void drop();
-  bool ask(Session& session, u64 handle, i64 from, i64 to);
-  bool copy(const IoPiece& piece);
+  bool goes_on(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
+  void drop() MERCUTIO_REQUIRES(mutex_);
+  bool ask(Session& session, u64 handle, i64 from, i64 to) MERCUTIO_REQUIRES(mutex_);
+  bool copy(const IoPiece& piece) MERCUTIO_REQUIRES(mutex_);
 
   const i64 limit_bytes_;
   std::mutex mutex_;
-  std::deque<Chunk> chunks_;   // ascending, without gaps
-  i64 next_ = -1;              // where the following read begins
-  i64 streak_ = 0, ahead_bytes_ = 0;
-  i64 wanted_streak_ = kFirstStreak;   // longer where what was read in advance was of no use
+  std::deque<Chunk> chunks_ MERCUTIO_GUARDED_BY(mutex_);   // ascending, without gaps
+  i64 next_ MERCUTIO_GUARDED_BY(mutex_) = -1;              // where the following read begins
+  i64 streak_ MERCUTIO_GUARDED_BY(mutex_) = 0, ahead_bytes_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  // Longer where what was read in advance was of no use.
+  i64 wanted_streak_ MERCUTIO_GUARDED_BY(mutex_) = kFirstStreak;
 };
 
 }  // namespace mercutio::remote

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/thread_annotations.h"
 #include "remote/behind.h"
 #include "storage/finished_transfer.h"
 
@@ -116,7 +117,7 @@ class RemoteFile final : public RemoteStorage {
         keeps_writes_(options.keeps_writes && state_->session->connection().write_behind_bytes > 0),
         reads_ahead_(options.reads_ahead && state_->session->connection().read_ahead_bytes > 0) {
     traits_.file_system = "mercutio";
-    traits_.far = true;
+    traits_.far = traits_.metadata_is_remote = true;
     traits_.can_lock = opened.can_lock;
     traits_.visibility_immediate = opened.visibility_immediate && !keeps_writes_;
     traits_.block_bytes = std::max<i64>(1, opened.block_bytes);
@@ -294,7 +295,6 @@ RemoteName split(const std::string& name) {
 class RemoteDriver final : public Driver {
  public:
   const char* name() const override { return "mercutio"; }
-  bool claims(const std::string& path) const override { return path.starts_with("mercutio://"); }
 
   Result<std::unique_ptr<Storage>> open(const std::string& name, const OpenOptions& options) override {
     const RemoteName remote = split(name);
@@ -332,7 +332,7 @@ class RemoteDriver final : public Driver {
   }
 
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Session>> sessions_;
+  std::map<std::string, std::shared_ptr<Session>> sessions_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace

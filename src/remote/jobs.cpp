@@ -14,7 +14,8 @@ constexpr size_t kNotCopied = 8 * KiB;
 
 Result<Reply> CallJob::wait() {
   std::unique_lock guard(mutex_);
-  changed_.wait(guard, [&] { return result_.has_value(); });
+  MERCUTIO_HELD(mutex_);
+  changed_.wait(guard, [&]() MERCUTIO_REQUIRES(mutex_) { return result_.has_value(); });
   return *result_;
 }
 
@@ -67,7 +68,8 @@ bool TransferJob::done() {
 
 Result<i64> TransferJob::wait() {
   std::unique_lock guard(mutex_);
-  changed_.wait(guard, [&] { return all_asked_ && under_way_ == 0; });
+  MERCUTIO_HELD(mutex_);
+  changed_.wait(guard, [&]() MERCUTIO_REQUIRES(mutex_) { return all_asked_ && under_way_ == 0; });
   if (error_) return *error_;
   i64 total = 0;
   for (size_t i = 0; i < moved_.size(); ++i) {

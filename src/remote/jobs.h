@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/thread_annotations.h"
 #include "remote/shape.h"
 
 namespace mercutio::remote {
@@ -56,7 +57,7 @@ class CallJob final : public Job {
   std::atomic<bool> asked_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Result<Reply>> result_;
+  std::optional<Result<Reply>> result_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 class TransferJob final : public Job {
@@ -92,10 +93,10 @@ class TransferJob final : public Job {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<i64> moved_;      // by part; -1: under way
-  i64 under_way_ = 0;
-  bool all_asked_ = false;
-  std::optional<Error> error_;
+  std::vector<i64> moved_ MERCUTIO_GUARDED_BY(mutex_);      // by part; -1: under way
+  i64 under_way_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  bool all_asked_ MERCUTIO_GUARDED_BY(mutex_) = false;
+  std::optional<Error> error_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercutio::remote

@@ -20,7 +20,7 @@
 
 #include "base/trace.h"
 #include "remote/sockets.h"
-#include "remote/threads.h"
+#include "base/threads.h"
 
 namespace mercutio::remote {
 namespace {
@@ -320,7 +320,7 @@ Result<std::unique_ptr<Router>> Router::start(const RouterOptions& options) {
   MERCUTIO_LET(router->listener_, listen_at(options.address, router->port_));
   router->wake_ = ::eventfd(0, EFD_CLOEXEC);
   if (router->wake_ < 0) return error_from_errno("eventfd", errno);
-  router->shared_->accepting = start_thread([r = router.get()] { r->accept_clients(); });
+  MERCUTIO_LET(router->shared_->accepting, start_thread([r = router.get()] { r->accept_clients(); }));
   return router;
 }
 
@@ -378,7 +378,14 @@ void Router::accept_clients() {
     Worker& worker = workers.emplace_back();
     worker.fd = fd;
     worker.peer = peer_of(address, bytes);
-    worker.thread = start_thread([this, &worker] { serve(worker); });
+    auto thread = start_thread([this, &worker] { serve(worker); });
+    if (thread) {
+      worker.thread = std::move(*thread);
+      continue;
+    }
+    log(worker.peer + " refused: " + thread.error().what);
+    ::close(worker.fd);
+    workers.pop_back();
   }
 }
 

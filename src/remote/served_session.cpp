@@ -83,7 +83,8 @@ bool ServedSession::forget(const std::vector<u64>& ids) {
 
 bool ServedSession::await_forgotten(i64 limit_ms) {
   std::unique_lock guard(mutex_);
-  return at_rest_.wait_for(guard, std::chrono::milliseconds(limit_ms), [&] { return late_.empty(); });
+  const auto at_rest = [&]() MERCUTIO_REQUIRES(mutex_) { return late_.empty(); };
+  return at_rest_.wait_for(guard, std::chrono::milliseconds(limit_ms), at_rest);
 }
 
 Status ServedSession::room() const {
@@ -192,10 +193,12 @@ void ServedSession::end() {
 bool ServedSession::retire(i64 limit_ms) {
   {
     std::unique_lock guard(mutex_);
+    MERCUTIO_HELD(mutex_);
+    const auto at_rest = [&]() MERCUTIO_REQUIRES(mutex_) { return working_ == 0; };
     ended_ = true;
     for (const std::weak_ptr<Channel>& known : channels_)
       if (const std::shared_ptr<Channel> channel = known.lock()) channel->cut();
-    if (!at_rest_.wait_for(guard, std::chrono::milliseconds(limit_ms), [&] { return working_ == 0; })) return false;
+    if (!at_rest_.wait_for(guard, std::chrono::milliseconds(limit_ms), at_rest)) return false;
   }
   end();
   return true;

@@ -9,6 +9,7 @@
 #include <set>
 #include <shared_mutex>
 
+#include "base/thread_annotations.h"
 #include "model/flat_type.h"
 #include "remote/channel.h"
 #include "storage/storage.h"
@@ -72,20 +73,20 @@ class ServedSession {
     Buffer reply;        // empty: being carried out
     bool work = true;    // may change a file
   };
-  Status room() const;   // mutex_ is held
+  Status room() const MERCUTIO_REQUIRES(mutex_);
   const SessionLimits limits_;
   std::mutex mutex_;
-  std::map<u64, Entry> entries_;
-  std::map<u64, std::shared_ptr<ServedFile>> files_;
-  std::map<u64, std::unique_ptr<HeldLock>> locks_;
-  std::map<u64, FlatTypeRef> trees_;
-  std::vector<std::weak_ptr<Channel>> channels_;
+  std::map<u64, Entry> entries_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<u64, std::shared_ptr<ServedFile>> files_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<u64, std::unique_ptr<HeldLock>> locks_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<u64, FlatTypeRef> trees_ MERCUTIO_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<Channel>> channels_ MERCUTIO_GUARDED_BY(mutex_);
   i64 tree_bytes_ = 0, idle_since_ns_ = 0;
-  u64 acknowledged_ = 0, next_handle_ = 1;
-  i64 working_ = 0;                    // requests that may change a file yet, also those that the client has given up
-  std::set<u64> late_;                 // those of them that the client has given up
+  u64 acknowledged_ MERCUTIO_GUARDED_BY(mutex_) = 0, next_handle_ = 1;
+  i64 working_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // requests that may change a file yet, also those given up
+  std::set<u64> late_ MERCUTIO_GUARDED_BY(mutex_);   // those of them that the client has given up
   std::condition_variable at_rest_;
-  bool ended_ = false;
+  bool ended_ MERCUTIO_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace mercutio::remote

@@ -10,7 +10,8 @@
 
 #include "base/trace.h"
 #include "remote/route.h"
-#include "remote/threads.h"
+#include "base/attempt.h"
+#include "base/threads.h"
 
 namespace mercutio::remote {
 namespace {
@@ -34,7 +35,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
   MERCUTIO_LET(auto tls, make_tls(TlsSide::kServer, options.key));
   std::unique_ptr<Server> server(new Server(options, std::move(exports), std::move(tls)));
   MERCUTIO_TRY(server->listen());
-  server->accepting_ = start_thread([s = server.get()] { s->accept_streams(); });
+  MERCUTIO_LET(server->accepting_, start_thread([s = server.get()] { s->accept_streams(); }));
   return server;
 }
 
@@ -83,10 +84,19 @@ void Server::accept_one(int fd, const std::string& peer) {
   if (!stream) return;
   Worker& worker = streams_.emplace_back();
   worker.channel = std::make_shared<Channel>(std::move(*stream), peer);
-  worker.thread = start_thread([this, &worker] {
-    service_.serve(worker.channel);
+  auto thread = start_thread([this, &worker] {
+    const Status served = attempt([&] {
+      service_.serve(worker.channel);
+      return ok_status();
+    });
+    if (!served) worker.channel->cut();
     worker.finished = true;
   });
+  if (thread) {
+    worker.thread = std::move(*thread);
+  } else {
+    streams_.pop_back();   // cuts it: the client tries again
+  }
 }
 
 // Threads that are done are joined, and sessions whose clients have been gone for too long end.

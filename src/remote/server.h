@@ -1,6 +1,7 @@
 // The server: accepts streams and hands each, in a thread of its own, to the service. One thread accepts and keeps house.
 #pragma once
 
+#include "base/thread_annotations.h"
 #include "remote/service.h"
 
 namespace mercutio::remote {
@@ -34,7 +35,7 @@ class Server {
   Service service_;
   int listener_ = -1, wake_ = -1, port_ = 0;
   std::mutex mutex_;
-  std::list<Worker> streams_;
+  std::list<Worker> streams_ MERCUTIO_GUARDED_BY(mutex_);
   std::atomic<i64> last_seen_ns_;
   std::atomic<bool> stopping_{false};
   std::thread accepting_;

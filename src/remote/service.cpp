@@ -6,7 +6,8 @@
 #include <cerrno>
 
 #include "base/trace.h"
-#include "remote/threads.h"
+#include "base/attempt.h"
+#include "base/threads.h"
 
 namespace mercutio::remote {
 namespace {
@@ -259,11 +260,19 @@ bool Service::run_beside(std::function<void()> work) {
   take_finished(slow_, finished);
   if (stopping_ || static_cast<i64>(slow_.size()) >= options_.most_slow) return false;
   Worker& worker = slow_.emplace_back();
-  worker.thread = start_thread([&worker, work = std::move(work)] {
-    work();
+  auto thread = start_thread([&worker, work = std::move(work)] {
+    (void)attempt([&] {
+      work();
+      return ok_status();
+    });
     worker.finished = true;
   });
-  return true;
+  if (thread) {
+    worker.thread = std::move(*thread);
+  } else {
+    slow_.pop_back();
+  }
+  return thread.ok();
 }
 
 }  // namespace mercutio::remote

@@ -8,6 +8,7 @@
 #include <list>
 #include <thread>
 
+#include "base/thread_annotations.h"
 #include "remote/operations.h"
 
 namespace mercutio::remote {
@@ -64,9 +65,9 @@ class Service {
   const Exports exports_;
   const Operations operations_;
   std::mutex mutex_;
-  std::list<Worker> slow_;
-  std::map<SessionId, std::shared_ptr<ServedSession>> sessions_;
-  bool stopping_ = false;
+  std::list<Worker> slow_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<SessionId, std::shared_ptr<ServedSession>> sessions_ MERCUTIO_GUARDED_BY(mutex_);
+  bool stopping_ MERCUTIO_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace mercutio::remote

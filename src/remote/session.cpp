@@ -9,7 +9,8 @@
 #include <cerrno>
 
 #include "base/trace.h"
-#include "remote/threads.h"
+#include "base/attempt.h"
+#include "base/threads.h"
 
 namespace mercutio::remote {
 namespace {
@@ -44,7 +45,7 @@ Result<std::shared_ptr<Session>> Session::make(const Connection& connection, i64
   std::shared_ptr<Session> session(new Session(connection, server, std::move(tls)));
   if (earlier) session->replace(*earlier);
   MERCUTIO_TRY(session->begin());
-  session->lanes_[0].thread = start_thread([s = session.get()] { s->run(); });
+  MERCUTIO_LET(session->lanes_[0].thread, start_thread([s = session.get()] { s->run(); }));
   return session;
 }
 
@@ -154,9 +155,13 @@ bool Session::over() {
 
 void Session::run() {
   while (!over()) {
-    step(0);
-    start_lanes();
-    check_times(now_ns());
+    const Status stepped = attempt([this] {
+      step(0);
+      start_lanes();
+      check_times(now_ns());
+      return ok_status();
+    });
+    if (!stepped) give_up(stepped.error());
   }
   for (i64 i = 1; i < started_lanes_; ++i) lanes_[static_cast<size_t>(i)].thread.join();
   fail_everything();
@@ -164,7 +169,13 @@ void Session::run() {
 }
 
 void Session::run_lane(i64 index) {
-  while (!over()) step(index);
+  while (!over()) {
+    const Status stepped = attempt([&] {
+      step(index);
+      return ok_status();
+    });
+    if (!stepped) give_up(stepped.error());
+  }
   lanes_[static_cast<size_t>(index)].link.drop();
 }
 
@@ -181,7 +192,13 @@ void Session::start_lanes() {
   std::lock_guard guard(mutex_);
   for (; started_lanes_ < wanted_lanes_; ++started_lanes_) {
     const i64 index = started_lanes_;
-    if (driven_) lanes_[static_cast<size_t>(index)].thread = start_thread([this, index] { run_lane(index); });
+    if (!driven_) continue;
+    auto thread = start_thread([this, index] { run_lane(index); });
+    if (!thread) {   // the streams that there are do
+      wanted_lanes_ = started_lanes_.load();
+      return;
+    }
+    lanes_[static_cast<size_t>(index)].thread = std::move(*thread);
   }
 }
 

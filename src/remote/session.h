@@ -104,6 +104,7 @@ class Session {
   void check_silence(i64 index);
   bool is_gone(const Lane& lane);     // mutex_ is held
   void die(const Error& error);       // mutex_ is held
+  void give_up(const Error& error);
   void fail_everything();
   Error explain(const Error& error) const;
   Error too_late(const Request& request) const;

@@ -138,6 +138,12 @@ void Session::die(const Error& error) {
   wake_all();
 }
 
+// A thread of the session could not go on: what it was about is in no known state.
+void Session::give_up(const Error& error) {
+  std::lock_guard guard(mutex_);
+  die(error);
+}
+
 void Session::fail_everything() {
   std::lock_guard guard(mutex_);
   if (!dead_) dead_ = Error{ErrorClass::kIo, "the connection was closed"};

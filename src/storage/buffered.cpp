@@ -15,13 +15,14 @@ namespace {
 
 constexpr i64 kStreak = 8;                    // accesses in a row before the first is absorbed
 constexpr i64 kPart = 8;                      // at most this part of the buffer is small
-constexpr i64 kFirstAheadBytes = 64 * KiB;    // doubles with each refill
+constexpr i64 kAheadPart = 16;                // at most this part of what was read in a row is read in advance
 constexpr i64 kLongestKeptNs = 1000000000;    // while appends go on; a program that dies loses no older ones
 
 // A run of accesses that follow each other.
 struct Streak {
   i64 next = -1;    // where the following one begins
   i64 length = 0;
+  i64 bytes = 0;
 
   // Whether the pieces go on where the last ones ended, each behind the one before.
   bool continued_by(std::span<const IoPiece> pieces) {
@@ -32,7 +33,9 @@ struct Streak {
       in_order = in_order && piece.offset == at;
       at = piece.offset + piece.bytes;
     }
+    const i64 here = in_order && !pieces.empty() ? at - pieces.front().offset : 0;
     length = in_order ? (goes_on ? length + 1 : 1) : 0;
+    bytes = goes_on ? bytes + here : here;
     next = in_order ? at : -1;
     return in_order && goes_on && length > kStreak;
   }
@@ -82,8 +85,9 @@ class Buffered final : public Storage {
     {
       std::lock_guard guard(mutex_);
       if (behind_.touched_by(pieces)) MERCUTIO_TRY(write_out());
+      const i64 bytes = bytes_of(pieces);
       const bool follows = buffering_.read_ahead && reads_.continued_by(pieces);
-      if (follows && small(bytes_of(pieces)) && writes_under_way_ == 0) return serve(pieces);
+      if (follows && small(bytes) && writes_under_way_ == 0 && worth_serving(pieces, bytes)) return serve(pieces);
     }
     Result<i64> moved = inner_->read(pieces);
     if (!moved || *moved == bytes_of(pieces)) return moved;
@@ -126,6 +130,7 @@ class Buffered final : public Storage {
     return settled ? closed : settled;
   }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override;
+  std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }
   const Absorbing* absorbing() const override { return &absorbing_; }
@@ -138,6 +143,12 @@ class Buffered final : public Storage {
   class Unlocking;
   class Writing;
 
+  // Nothing is read in advance that could be much compared to what was asked for.
+  i64 ahead_bytes() const { return std::min(reads_.bytes / kAheadPart, buffering_.buffer_bytes); }
+  bool worth_serving(std::span<const IoPiece> pieces, i64 bytes) const {
+    const i64 at = pieces.front().offset;
+    return (at >= ahead_.begin && at < ahead_.end()) || ahead_bytes() >= 2 * bytes;
+  }
   bool small(i64 bytes) const { return locks_ == 0 && bytes > 0 && bytes <= buffering_.buffer_bytes / kPart; }
 
   Status settle_here() {
@@ -152,7 +163,7 @@ class Buffered final : public Storage {
   Result<i64> absorb(std::span<const IoPiece> pieces, i64 bytes);
   Status write_out();
   Result<i64> serve(std::span<const IoPiece> pieces);
-  Status refill(i64 offset);
+  Status refill(i64 offset, i64 wanted);
   void count(i64& calls) {
     ++calls;
     absorbing_.calls.fetch_add(1, std::memory_order_relaxed);
@@ -170,7 +181,6 @@ class Buffered final : public Storage {
   Streak writes_, reads_;
   Kept behind_, ahead_;
   i64 oldest_ns_ = 0;   // of what is kept
-  i64 ahead_bytes_ = kFirstAheadBytes;
   i64 locks_ = 0;
   i64 writes_under_way_ = 0;   // past the buffer. Nothing is read ahead meanwhile: it could be from before them
   TraceSink* sink_ = nullptr;
@@ -233,7 +243,7 @@ Result<i64> Buffered::serve(std::span<const IoPiece> pieces) {
   for (const IoPiece& piece : pieces) {
     for (i64 done = 0; done < piece.bytes;) {
       const i64 at = piece.offset + done;
-      if (at < ahead_.begin || at >= ahead_.end()) MERCUTIO_TRY(refill(at));
+      if (at < ahead_.begin || at >= ahead_.end()) MERCUTIO_TRY(refill(at, piece.bytes - done));
       const i64 here = std::min(ahead_.end() - at, piece.bytes - done);
       if (here <= 0) return moved;
       std::memcpy(piece.data + done, ahead_.bytes.data() + (at - ahead_.begin), static_cast<size_t>(here));
@@ -244,11 +254,10 @@ Result<i64> Buffered::serve(std::span<const IoPiece> pieces) {
   return moved;
 }
 
-Status Buffered::refill(i64 offset) {
+Status Buffered::refill(i64 offset, i64 wanted) {
   MERCUTIO_TRY(write_out());   // it may lie in what is read now
   ahead_.begin = offset;
-  ahead_.bytes.resize(static_cast<size_t>(ahead_bytes_));
-  ahead_bytes_ = std::min(2 * ahead_bytes_, buffering_.buffer_bytes);
+  ahead_.bytes.resize(static_cast<size_t>(std::max(ahead_bytes(), wanted)));
   const IoPiece whole{offset, ahead_.bytes.data(), static_cast<i64>(ahead_.bytes.size())};
   const i64 start_ns = begin_request();
   Result<i64> got = inner_->read(std::span(&whole, 1));
@@ -304,6 +313,7 @@ class Buffered::Unlocking final : public HeldLock {
     std::lock_guard guard(owner_.mutex_);
     --owner_.locks_;
   }
+  Status release() override { return held_->release(); }
 
  private:
   std::unique_ptr<HeldLock> held_;

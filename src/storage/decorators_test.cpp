@@ -1,25 +1,18 @@
 // What the decorators add; that they keep the contract of Storage is tested with the drivers.
 #include <gtest/gtest.h>
 
-#include <mutex>
-
 #include "storage/drivers.h"
 #include "storage/dry.h"
 #include "storage/faulty.h"
+#include "storage/finished_transfer.h"
 #include "storage/forwarding.h"
 #include "storage/throttled.h"
-#include "storage/traced.h"
 
 namespace mercutio {
 namespace {
 
-struct Recorder final : TraceSink {
-  std::mutex mutex;
-  std::vector<TraceEvent> events;
-  void record(const TraceEvent& event) override {
-    std::lock_guard guard(mutex);
-    events.push_back(event);
-  }
+struct Silent final : TraceSink {
+  void record(const TraceEvent&) override {}
 };
 
 class Decorators : public ::testing::Test {
@@ -38,44 +31,27 @@ class Decorators : public ::testing::Test {
   std::vector<std::byte> data_ = std::vector<std::byte>(256 * KiB, std::byte{7});
 };
 
-TEST_F(Decorators, TracedTellsEachCallOnce) {
-  Recorder recorder;
-  auto storage = make_traced(open(), recorder);
-  ASSERT_TRUE(storage->write(one(piece(100, 50))).ok());
-  ASSERT_EQ(storage->read(one(piece(120, 50))).value(), 30);
-  auto started = storage->start(Direction::kWrite, {piece(500, 20)});
-  EXPECT_EQ(started->wait().value(), 20);
-  EXPECT_EQ(started->wait().value(), 20);
-  started.reset();
-  storage->lock(10, 40, true)->reset();
-  ASSERT_TRUE(storage->sync().ok());
-  ASSERT_TRUE(storage->close().ok());
-  struct Expected {
-    TraceKind kind;
-    i64 offset, bytes;
-  };
-  const Expected expected[] = {{TraceKind::kStorageWrite, 100, 50}, {TraceKind::kStorageRead, 120, 30},
-                               {TraceKind::kStorageWrite, 500, 20}, {TraceKind::kLock, 10, 30},
-                               {TraceKind::kSync, -1, 0},           {TraceKind::kClose, -1, 0}};
-  ASSERT_EQ(recorder.events.size(), std::size(expected));
-  for (size_t i = 0; i < std::size(expected); ++i) {
-    const TraceEvent& event = recorder.events[i];
-    EXPECT_EQ(event.kind, expected[i].kind) << i;
-    EXPECT_EQ(event.offset, expected[i].offset) << i;
-    EXPECT_EQ(event.bytes, expected[i].bytes) << i;
-    EXPECT_LE(event.start_ns, event.end_ns) << i;
-  }
-}
-
-struct KnowsItsLeast final : Forwarding {
+// What a plain storage has no answer of its own to.
+struct KnowsMore final : Forwarding {
   using Forwarding::Forwarding;
+  std::unique_ptr<Transfer> start(Direction, std::vector<IoPiece>) override { return finished_transfer(i64{77}); }
   i64 least_size() const override { return 77; }
+  const Absorbing* absorbing() const override { return &counts; }
+  void trace_to(TraceSink* sink) override { told = sink; }
+  Absorbing counts;
+  TraceSink* told = nullptr;
 };
 
-TEST_F(Decorators, TracedKnowsWhatTheStorageKnows) {
-  Recorder recorder;
-  EXPECT_EQ(make_traced(std::make_unique<KnowsItsLeast>(open()), recorder)->least_size(), 77);
-  EXPECT_TRUE(recorder.events.empty());
+TEST_F(Decorators, ForwardingHandsOnWhatHasADefault) {
+  Silent sink;
+  auto made = std::make_unique<KnowsMore>(open());
+  KnowsMore& inner = *made;
+  Forwarding storage(std::move(made));
+  EXPECT_EQ(storage.start(Direction::kRead, {piece(0, 10)})->wait().value(), 77);
+  EXPECT_EQ(storage.least_size(), 77);
+  EXPECT_EQ(storage.absorbing(), &inner.counts);
+  storage.trace_to(&sink);
+  EXPECT_EQ(inner.told, &sink);
 }
 
 TEST_F(Decorators, DryMovesNothing) {

@@ -9,8 +9,6 @@
 namespace mercutio {
 namespace {
 
-class NoLock final : public HeldLock {};
-
 class Dry final : public Storage {
  public:
   explicit Dry(std::unique_ptr<Storage> inner) : inner_(std::move(inner)) {}
@@ -44,6 +42,7 @@ class Dry final : public Storage {
   Status sync() override { return ok_status(); }
   Status close() override { return inner_->close(); }
   Result<std::unique_ptr<HeldLock>> lock(i64, i64, bool) override { return std::unique_ptr<HeldLock>(std::make_unique<NoLock>()); }
+  std::unique_ptr<HeldLock> exclude_other_writers() override { return std::make_unique<NoLock>(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }
 

@@ -61,12 +61,28 @@ class Faulty final : public Storage {
   }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     if (fails(kFaultLock)) return plan_->error;
-    return inner_->lock(begin, end, exclusive);
+    MERCUTIO_LET(auto held, inner_->lock(begin, end, exclusive));
+    return std::unique_ptr<HeldLock>(std::make_unique<FaultyLock>(std::move(held), *this));
   }
+  std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }
 
  private:
+  // Given back in any case: what fails is to know of it.
+  class FaultyLock final : public HeldLock {
+   public:
+    FaultyLock(std::unique_ptr<HeldLock> inner, Faulty& owner) : inner_(std::move(inner)), owner_(owner) {}
+    Status release() override {
+      Status released = inner_->release();
+      return owner_.fails(kFaultUnlock) ? Status(owner_.plan_->error) : released;
+    }
+
+   private:
+    std::unique_ptr<HeldLock> inner_;
+    Faulty& owner_;
+  };
+
   bool fails(FaultKind kind) {
     if ((plan_->kinds & kind) == 0) return false;
     const i64 number = plan_->seen.fetch_add(1);

@@ -17,7 +17,8 @@ enum FaultKind : unsigned {
   kFaultSync = 32,
   kFaultClose = 64,
   kFaultLock = 128,
-  kFaultAll = 255,
+  kFaultUnlock = 256,   // those whose outcome is asked for
+  kFaultAll = 511,
 };
 
 // One plan may be shared by several storages, which then count together. Fields but `seen` are set before the first

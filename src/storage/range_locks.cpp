@@ -7,10 +7,19 @@ namespace mercutio {
 
 RangeLocks::Ticket RangeLocks::acquire(i64 begin, i64 end, bool exclusive) {
   std::unique_lock guard(mutex_);
+  MERCUTIO_HELD(mutex_);
   const Ticket ticket = ranges_.insert(ranges_.end(), Range{begin, end, exclusive, false});
-  changed_.wait(guard, [&] { return is_free(ticket); });
+  changed_.wait(guard, [&]() MERCUTIO_REQUIRES(mutex_) { return is_free(ticket); });
   ticket->granted = true;
   return ticket;
+}
+
+std::optional<RangeLocks::Ticket> RangeLocks::try_acquire(i64 begin, i64 end, bool exclusive) {
+  std::lock_guard guard(mutex_);
+  const Ticket ticket = ranges_.insert(ranges_.end(), Range{begin, end, exclusive, true});
+  if (is_free(ticket)) return ticket;
+  ranges_.erase(ticket);
+  return std::nullopt;
 }
 
 bool RangeLocks::is_free(Ticket ticket) {

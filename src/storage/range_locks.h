@@ -6,9 +6,12 @@
 #include <condition_variable>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
+#include "base/thread_annotations.h"
 #include "base/types.h"
 
 namespace mercutio {
@@ -25,6 +28,8 @@ class RangeLocks {
 
   // Blocks until no conflicting range is held or was asked for earlier.
   Ticket acquire(i64 begin, i64 end, bool exclusive);
+  // The same without waiting: nothing where it would have to.
+  std::optional<Ticket> try_acquire(i64 begin, i64 end, bool exclusive);
 
   // Gives the range back. `give_back(begin, end)` is called, inside the critical section, for each part of it that no
   // other granted range covers: what an outer lock shared by the threads must give back.
@@ -33,6 +38,7 @@ class RangeLocks {
     {
       std::lock_guard guard(mutex_);
       const Range range = *ticket;
+      MERCUTIO_ASSERT(range.granted);
       ranges_.erase(ticket);
       for (const auto& [begin, end] : uncovered(range)) give_back(begin, end);
     }
@@ -43,12 +49,12 @@ class RangeLocks {
   }
 
  private:
-  bool is_free(Ticket ticket);
-  std::vector<std::pair<i64, i64>> uncovered(const Range& range) const;
+  bool is_free(Ticket ticket) MERCUTIO_REQUIRES(mutex_);
+  std::vector<std::pair<i64, i64>> uncovered(const Range& range) const MERCUTIO_REQUIRES(mutex_);
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::list<Range> ranges_;  // held and waiting, oldest first
+  std::list<Range> ranges_ MERCUTIO_GUARDED_BY(mutex_);  // held and waiting, oldest first
 };
 
 }  // namespace mercutio

@@ -50,7 +50,6 @@ Loaded load() {
 class RemoteDriver final : public Driver {
  public:
   const char* name() const override { return "mercutio"; }
-  bool claims(const std::string& path) const override { return path.starts_with("mercutio://"); }
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
     Loaded& loaded = there();
     return loaded.driver ? loaded.driver->open(path, options) : Result<std::unique_ptr<Storage>>(not_there(loaded));

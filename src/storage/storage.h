@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "base/trace.h"
 #include "model/layout.h"
+#include "storage/writer_group.h"
 
 namespace mercutio {
 
@@ -32,16 +33,36 @@ struct Traits {
   bool can_lock = true;                 // byte-range locks between processes work here
   bool visibility_immediate = true;     // other processes see data when write returns
   bool sparse_files = true;             // unwritten ranges read as zero and take no space
-  bool far = false;                     // on another cluster: a question there costs a round trip
+  bool metadata_is_remote = false;      // to ask for the size or for a lock is a message to a server
+  bool far = false;                     // on another cluster: each message takes a round trip there
   i64 block_bytes = 4096;               // preferred alignment
   std::string transfers = {};           // how `start` moves data: "threads", "io_uring"; empty: at once
 };
 
-// A held byte-range lock; releasing is destruction.
+// A held byte-range lock. Destruction gives it back, silently.
 class HeldLock {
  public:
   virtual ~HeldLock() = default;
+  // Gives it back and says whether that worked. At most once, before destruction. After an Error nobody waits for the
+  // range, but the storage may be of no more use.
+  virtual Status release() { return ok_status(); }
 };
+class NoLock final : public HeldLock {};   // where there is nothing to lock
+class HeldLocks final : public HeldLock {
+ public:
+  void add(std::unique_ptr<HeldLock> lock) { locks_.push_back(std::move(lock)); }
+
+ private:
+  std::vector<std::unique_ptr<HeldLock>> locks_;
+};
+// Null: nothing to give back.
+[[nodiscard]] inline Status release(std::unique_ptr<HeldLock> lock) { return lock ? lock->release() : ok_status(); }
+// What was moved under the lock, or the first Error.
+[[nodiscard]] inline Result<i64> release_after(Result<i64> moved, std::unique_ptr<HeldLock> lock) {
+  Status released = release(std::move(lock));
+  if (moved && !released) return std::move(released).error();
+  return moved;
+}
 
 // A transfer in flight. `done` never blocks; `wait` blocks; `result` once done.
 class Transfer {
@@ -85,6 +106,10 @@ class Storage {
   // Fails with kUnsupportedOperation where traits().can_lock is false.
   virtual Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) = 0;
 
+  // While the result is held, only the ranks of this open (OpenOptions::group) have the file open for writing: an open by others
+  // waits. Null where others have it open now, and where that can't be known. Never waits.
+  virtual std::unique_ptr<HeldLock> exclude_other_writers() { return nullptr; }
+
   virtual const Traits& traits() const = 0;
   virtual Layout layout() = 0;
 };
@@ -96,6 +121,7 @@ struct OpenOptions {
   bool exclusive = false;        // with create: fail if it exists
   int permissions = 0666;        // before umask
   Layout wanted_layout;          // at create, where the file system has stripes
+  WriterGroup group;             // of the collective open; not drawn: this open is a group of its own
   // What MPI's rules of consistency allow here: writes that return before others see them, reads of what was read in advance,
   // until settle(), sync(), close() or a lock.
   bool keeps_writes = false, reads_ahead = false;
@@ -108,7 +134,6 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual const char* name() const = 0;                          // "posix"; also the whole-prefix "name:"
-  virtual bool claims(const std::string& path) const = 0;        // by prefix or by asking the file system
   virtual Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) = 0;
   virtual Status remove(const std::string& path) = 0;
 };

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/thread_annotations.h"
 #include "storage/forwarding.h"
 
 namespace mercutio {
@@ -68,7 +69,7 @@ class Throttled final : public Forwarding {
 
   const ThrottleSpeed speed_;
   std::mutex mutex_;
-  i64 line_free_ns_ = 0;
+  i64 line_free_ns_ MERCUTIO_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace

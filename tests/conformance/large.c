@@ -63,7 +63,7 @@ static void big_type(int kind) {
 static void stride_zero(void) {
   MPI_Status status;
   MPI_Datatype block, type;
-  static char data[64 * 1024];
+  static char data[2 * 64 * 1024];   // each copy of the type begins where the one before ends
   MPI_File fh = ck_open("/dev/null", MPI_MODE_RDWR);
   MPI_Type_contiguous(64 * 1024, MPI_BYTE, &block);
   MPI_Type_create_hvector(3 * 16384, 1, 0, block, &type);

@@ -50,6 +50,7 @@ def parse_arguments():
     p.add_argument("--alarm", type=int, default=50, help="seconds a case may take")
     p.add_argument("--tools", default="", help="folder of the test preloads")
     p.add_argument("--preload", default="", help="further libraries to preload into the ranks, separated by colons")
+    p.add_argument("--above", default="", help="libraries to preload in front of Mercutio, separated by colons")
     p.add_argument("--runtime", help="a sanitizer's runtime library (libasan, libtsan), for a library that was built with it")
     p.add_argument("--only", help="one case")
     p.add_argument("--compare", action="store_true", help="also run on the host's I/O and compare the files")
@@ -64,7 +65,8 @@ def parse_arguments():
 
 def command(args, io, ranks, program, directory, after):
     runtime = args.runtime if args.runtime and io != "host" else None
-    preload = ([runtime] if runtime else []) + ([io] if io != "host" else [])   # the runtime has to be first
+    above = [x for x in args.above.split(":") if x]
+    preload = ([runtime] if runtime else []) + above + ([io] if io != "host" else [])   # the runtime has to be first
     for tool in cluster.PRELOADS[args.mpi] if args.nodes else ["libmpich_yield.so"] if args.mpi == "mpich" else []:
         path = os.path.join(args.tools, tool)
         preload += [path] if args.tools and os.path.exists(path) else []

@@ -9,8 +9,8 @@
 #include "more_cases.h"
 #include "storage/buffered.h"
 #include "storage/faulty.h"
+#include "storage/forwarding.h"
 #include "storage/throttled.h"
-#include "storage/traced.h"
 
 #ifdef __SANITIZE_THREAD__
 // Sessions with servers, and their threads, last as long as the process.
@@ -20,16 +20,10 @@ extern "C" __attribute__((visibility("default"))) const char* __tsan_default_opt
 namespace mercutio {
 namespace {
 
-struct CountingSink final : TraceSink {
-  std::atomic<i64> events{0};
-  void record(const TraceEvent&) override { ++events; }
-};
-
 using Case = ContractCase;
 
-std::unique_ptr<Storage> traced(std::unique_ptr<Storage> inner) {
-  static CountingSink sink;
-  return make_traced(std::move(inner), sink);
+std::unique_ptr<Storage> forwarding(std::unique_ptr<Storage> inner) {
+  return std::make_unique<Forwarding>(std::move(inner));
 }
 std::unique_ptr<Storage> faulty(std::unique_ptr<Storage> inner) {
   return make_faulty(std::move(inner), std::make_shared<FaultPlan>());
@@ -54,9 +48,10 @@ class StorageContract : public ::testing::TestWithParam<Case> {
     const Resolved resolved = resolve(name_);
     (void)resolved.driver->remove(resolved.path);
   }
-  std::unique_ptr<Storage> open(bool create = true) {
+  std::unique_ptr<Storage> open(bool create = true, const WriterGroup& group = {}) {
     const Resolved resolved = resolve(name_);
     OpenOptions options;
+    options.group = group;
     options.write = true;
     options.create = create;
     options.async_backend = GetParam().backend;
@@ -190,6 +185,40 @@ TEST_P(StorageContract, LocksExcludeThreadsAndObjects) {
   EXPECT_EQ(of_second, 100);
 }
 
+// Where an exclusion is granted it holds: another open for writing waits for its end, and none is granted beside one.
+TEST_P(StorageContract, AnExclusionKeepsOtherOpensForWritingOut) {
+  auto storage = open();
+  auto excluded = storage->exclude_other_writers();
+  if (!excluded || !GetParam().keeps_bytes) GTEST_SKIP() << "never granted, or for nothing";
+  EXPECT_TRUE(storage->exclude_other_writers()) << "by another thread of the same rank";
+  std::atomic<bool> opened{false};
+  std::unique_ptr<Storage> other;
+  std::thread late([&] {
+    other = open(false);
+    opened = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_FALSE(opened);
+  excluded.reset();
+  late.join();
+  EXPECT_FALSE(storage->exclude_other_writers());
+  EXPECT_FALSE(other->exclude_other_writers());
+  ASSERT_TRUE(other->close().ok());
+  EXPECT_TRUE(storage->exclude_other_writers());
+}
+
+// The ranks of one collective open don't keep each other out.
+TEST_P(StorageContract, AnExclusionLetsTheOwnGroupIn) {
+  const WriterGroup group{draw_first_mark(2), 0, 2};
+  auto first = open(true, group);
+  auto second = open(false, WriterGroup{group.first_mark, 1, 2});
+  auto alone = open(false)->exclude_other_writers();
+  EXPECT_EQ(alone == nullptr, GetParam().keeps_bytes);
+  auto excluded = first->exclude_other_writers();
+  if (!excluded) GTEST_SKIP() << "never granted";
+  EXPECT_TRUE(second->exclude_other_writers());
+}
+
 TEST_P(StorageContract, SharedLocksOverlapAndEndOneByOne) {
   auto first = open();
   auto second = open(false);
@@ -207,7 +236,7 @@ TEST_P(StorageContract, SharedLocksOverlapAndEndOneByOne) {
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_FALSE(got);
-  b->reset();
+  EXPECT_TRUE(release(std::move(*b)).ok());
   waiter.join();
   EXPECT_TRUE(got);
 }
@@ -219,7 +248,7 @@ std::vector<Case> all_cases() {
     {"posix_io_uring", "", true, nullptr, "io_uring"},
     {"memory", "memory:", true, nullptr},
     {"null", "null:", false, nullptr},
-    {"traced_posix", "ufs:", true, traced},
+    {"forwarding_posix", "ufs:", true, forwarding},
     {"faulty_posix", "", true, faulty},
     {"throttled_posix", "", true, throttled},
     {"buffered_posix", "", true, buffered},

@@ -94,6 +94,7 @@ class NoWait final : public Forwarding {
   struct Held final : HeldLock {
     explicit Held(std::unique_ptr<HeldLock> l) : lock(std::move(l)) { ++held_; }
     ~Held() override { --held_; }
+    Status release() override { return lock->release(); }
     std::unique_ptr<HeldLock> lock;
   };
   static inline i64 held_ = 0;

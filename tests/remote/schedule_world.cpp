@@ -31,6 +31,9 @@ class Troubled final : public Forwarding {
     if (half.bytes > 0) MERCUTIO_TRY(inner_->write(std::span(&half, 1)));
     return error_from_errno("pwrite", ENOSPC, half.offset + half.bytes);
   }
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    return Storage::start(direction, std::move(pieces));   // by the calls above
+  }
   Status set_size(i64 bytes) override {
     rest();
     return inner_->set_size(bytes);

@@ -14,7 +14,7 @@
 #include "base/trace.h"
 #include "remote/file.h"
 #include "remote/operations.h"
-#include "remote/threads.h"
+#include "base/threads.h"
 
 namespace mercutio::remote {
 namespace {
@@ -127,7 +127,11 @@ class Copy {
       }
     };
     std::vector<std::thread> threads;
-    for (i64 i = 1; i < std::min<i64>(settings_.parallel, static_cast<i64>(sums_.size())); ++i) threads.push_back(start_thread(take));
+    for (i64 i = 1; i < std::min<i64>(settings_.parallel, static_cast<i64>(sums_.size())); ++i) {
+      auto started = start_thread(take);
+      if (!started) break;   // those that there are do all of it
+      threads.push_back(std::move(*started));
+    }
     take();
     for (std::thread& thread : threads) thread.join();
     return wrong ? Status(*wrong) : ok_status();

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/thread_annotations.h"
 #include "storage/drivers.h"
 #include "storage/range_locks.h"
 
@@ -24,6 +25,7 @@ struct MemoryFile {
   std::map<i64, std::unique_ptr<Page>> pages;  // by number; a missing one is a hole
   i64 size = 0;
   RangeLocks locks;
+  RangeLocks marks;   // of writers
 
   // Calls part(page number, offset in the page, offset in the piece, bytes).
   template <class Part>
@@ -45,13 +47,14 @@ struct MemoryFile {
 
 class MemoryLock final : public HeldLock {
  public:
-  MemoryLock(std::shared_ptr<MemoryFile> file, i64 begin, i64 end, bool exclusive)
-      : file_(std::move(file)), ticket_(file_->locks.acquire(begin, end, exclusive)) {}
-  ~MemoryLock() override { file_->locks.release(ticket_); }
+  MemoryLock(std::shared_ptr<MemoryFile> file, RangeLocks& locks, RangeLocks::Ticket ticket)
+      : file_(std::move(file)), locks_(locks), ticket_(ticket) {}
+  ~MemoryLock() override { locks_.release(ticket_); }
 
  private:
-  std::shared_ptr<MemoryFile> file_;
-  RangeLocks::Ticket ticket_;
+  const std::shared_ptr<MemoryFile> file_;
+  RangeLocks& locks_;   // the file's
+  const RangeLocks::Ticket ticket_;
 };
 
 bool is_valid(const IoPiece& piece) {
@@ -64,9 +67,12 @@ Error bad_piece(const IoPiece& piece) {
 class MemoryStorage final : public Storage {
  public:
   MemoryStorage(std::shared_ptr<MemoryFile> file, const OpenOptions& options)
-      : file_(std::move(file)), readable_(options.read), writable_(options.write) {
+      : file_(std::move(file)), readable_(options.read), writable_(options.write), group_(drawn(options.group)) {
     traits_.file_system = "memory";
     traits_.block_bytes = kPageBytes;
+    if (!writable_) return;
+    const MarkRange mine = mark_of(group_);
+    mark_ = std::make_unique<MemoryLock>(file_, file_->marks, file_->marks.acquire(mine.begin, mine.end, /*exclusive=*/true));
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
@@ -124,9 +130,21 @@ class MemoryStorage final : public Storage {
     return ok_status();
   }
   Status sync() override { return ok_status(); }
-  Status close() override { return ok_status(); }
+  Status close() override {
+    mark_.reset();
+    return ok_status();
+  }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
-    return std::unique_ptr<HeldLock>(std::make_unique<MemoryLock>(file_, begin, end, exclusive));
+    return std::unique_ptr<HeldLock>(std::make_unique<MemoryLock>(file_, file_->locks, file_->locks.acquire(begin, end, exclusive)));
+  }
+  std::unique_ptr<HeldLock> exclude_other_writers() override {
+    auto held = std::make_unique<HeldLocks>();
+    for (const MarkRange& others : marks_of_others(group_)) {
+      const auto ticket = file_->marks.try_acquire(others.begin, others.end, /*exclusive=*/false);
+      if (!ticket) return nullptr;
+      held->add(std::make_unique<MemoryLock>(file_, file_->marks, *ticket));
+    }
+    return held;
   }
   const Traits& traits() const override { return traits_; }
   Layout layout() override { return {}; }
@@ -135,13 +153,14 @@ class MemoryStorage final : public Storage {
   std::shared_ptr<MemoryFile> file_;
   const bool readable_;
   const bool writable_;
+  const WriterGroup group_;
+  std::unique_ptr<HeldLock> mark_;
   Traits traits_;
 };
 
 class MemoryDriver final : public Driver {
  public:
   const char* name() const override { return "memory"; }
-  bool claims(const std::string& path) const override { return path.starts_with("memory:"); }
 
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
     std::lock_guard guard(mutex_);
@@ -159,7 +178,7 @@ class MemoryDriver final : public Driver {
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<MemoryFile>> files_;
+  std::map<std::string, std::shared_ptr<MemoryFile>> files_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/thread_annotations.h"
 #include "storage/drivers.h"
 #include "storage/range_locks.h"
 #include "storage/zeros.h"
@@ -63,6 +64,7 @@ class NullStorage final : public Storage {
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     return std::unique_ptr<HeldLock>(std::make_unique<NullLock>(file_, begin, end, exclusive));
   }
+  std::unique_ptr<HeldLock> exclude_other_writers() override { return std::make_unique<NoLock>(); }
   const Traits& traits() const override { return traits_; }
   Layout layout() override { return {}; }
 
@@ -74,7 +76,6 @@ class NullStorage final : public Storage {
 class NullDriver final : public Driver {
  public:
   const char* name() const override { return "null"; }
-  bool claims(const std::string& path) const override { return path.starts_with("null:"); }
 
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions&) override {
     std::lock_guard guard(mutex_);
@@ -90,7 +91,7 @@ class NullDriver final : public Driver {
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<NullFile>> files_;
+  std::map<std::string, std::shared_ptr<NullFile>> files_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace

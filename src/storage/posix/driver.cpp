@@ -8,11 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <utility>
 
+#include "base/thread_annotations.h"
 #include "storage/drivers.h"
 #include "storage/posix/allocate.h"
 #include "storage/posix/async_queue.h"
@@ -46,26 +49,109 @@ int set_lock(int fd, int command, short type, i64 begin, i64 end) {
   return failed;
 }
 
+// Puts a descriptor that can't be used for anything in the place of this one. The description it stood for ends, and its
+// locks with it, as soon as the calls that use it now have returned.
+void give_up(int fd) {
+  const int nowhere = open_retrying("/", O_PATH | O_CLOEXEC, 0);
+  if (nowhere < 0) return;
+  while (::dup3(nowhere, fd, O_CLOEXEC) < 0 && (errno == EINTR || errno == EBUSY)) {
+  }
+  ::close(nowhere);
+}
+
 struct LockState {
   std::shared_ptr<OpenFd> fd;
   RangeLocks ranges;
+  std::atomic<int> unreported{0};   // errno of an unlock that failed where nobody could be told
 
-  void release(RangeLocks::Ticket ticket) {
-    ranges.release(ticket, [&](i64 begin, i64 end) { (void)set_lock(fd->get(), F_OFD_SETLK, F_UNLCK, begin, end); });
+  // A lock that can't be given back would keep others waiting for ever: then the file is given up here. 0 or errno.
+  int release(RangeLocks::Ticket ticket) {
+    int failed = 0;
+    ranges.release(ticket, [&](i64 begin, i64 end) {
+      if (failed != 0 || fd->get() < 0) return;   // given up or closed: there is no lock any more
+      failed = set_lock(fd->get(), F_OFD_SETLK, F_UNLCK, begin, end);
+      if (failed != 0) give_up(fd->get());
+    });
+    return failed;
   }
 };
+
+// The marks of writers, as this descriptor holds them (storage/writer_group.h). Threads share what they hold of others' marks.
+class MarkState {
+ public:
+  explicit MarkState(std::shared_ptr<LockState> locks) : locks_(std::move(locks)) {}
+
+  // Waits while somebody merges. 0 or errno.
+  int mark(MarkRange mine) { return set_lock(fd(), F_OFD_SETLKW, F_WRLCK, mine.begin, mine.end); }
+  void release(MarkRange range) {
+    if (fd() < 0) return;
+    const int failed = set_lock(fd(), F_OFD_SETLK, F_UNLCK, range.begin, range.end);
+    if (failed == 0) return;
+    give_up(fd());   // or others could not open the file for writing
+    locks_->unreported = failed;
+  }
+  // Whether no other group has a mark; until allow() none gets one.
+  bool exclude(const WriterGroup& group) {
+    std::lock_guard guard(mutex_);
+    if (excluding_ == 0 && !take(group)) return false;
+    ++excluding_;
+    return true;
+  }
+  void allow(const WriterGroup& group) {
+    std::lock_guard guard(mutex_);
+    if (--excluding_ > 0) return;
+    for (const MarkRange& others : marks_of_others(group)) release(others);
+  }
+
+ private:
+  bool take(const WriterGroup& group) {
+    for (const MarkRange& others : marks_of_others(group)) {
+      if (set_lock(fd(), F_OFD_SETLK, F_RDLCK, others.begin, others.end) == 0) continue;
+      release(marks_of_others(group)[0]);
+      return false;
+    }
+    return true;
+  }
+
+  int fd() const { return locks_->fd->get(); }
+
+  const std::shared_ptr<LockState> locks_;
+  std::mutex mutex_;
+  i64 excluding_ = 0;   // who holds an exclusion now
+};
+
+Error failed_unlock(int cause) {
+  return Error{ErrorClass::kIo, "a lock could not be given back: the file was given up, and all its locks with it", cause};
+}
 
 class PosixLock final : public HeldLock {
  public:
   PosixLock(std::shared_ptr<LockState> state, RangeLocks::Ticket ticket) : state_(std::move(state)), ticket_(ticket) {}
-  ~PosixLock() override { state_->release(ticket_); }
+  ~PosixLock() override {
+    if (const int failed = give_back(); failed != 0) state_->unreported = failed;
+  }
+  Status release() override {
+    const int failed = give_back();
+    return failed == 0 ? ok_status() : Status(failed_unlock(failed));
+  }
 
  private:
+  int give_back() { return std::exchange(held_, false) ? state_->release(ticket_) : 0; }
+
   std::shared_ptr<LockState> state_;
   RangeLocks::Ticket ticket_;
+  bool held_ = true;
 };
 
-class NoLock final : public HeldLock {};  // of an empty range
+class Exclusion final : public HeldLock {
+ public:
+  Exclusion(std::shared_ptr<MarkState> state, const WriterGroup& group) : state_(std::move(state)), group_(group) {}
+  ~Exclusion() override { state_->allow(group_); }
+
+ private:
+  const std::shared_ptr<MarkState> state_;
+  const WriterGroup group_;
+};
 
 Traits traits_with(int fd, const char* transfers) {
   Traits traits = traits_of(fd);
@@ -80,8 +166,17 @@ class PosixStorage final : public Storage {
         options_(options),
         queue_(std::move(queue)),
         traits_(traits_with(fd_->get(), queue_->name())),
-        locks_(std::make_shared<LockState>()) {
+        locks_(std::make_shared<LockState>()),
+        group_(drawn(options.group)),
+        marks_(std::make_shared<MarkState>(locks_)) {
     locks_->fd = fd_;
+  }
+
+  // Once, before anything is written. Where locks are messages to a server nobody merges unless a hint asks for it.
+  Status mark_as_writer() {
+    if (!marks()) return ok_status();
+    const int failed = marks_->mark(mark_of(group_));
+    return failed == 0 ? ok_status() : Status(error_from_errno("fcntl(F_OFD_SETLKW)", failed));
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override { return transfer(fd_->get(), Direction::kRead, pieces); }
@@ -120,7 +215,12 @@ class PosixStorage final : public Storage {
     return error_from_errno("fsync", failed);
   }
 
-  Status close() override { return fd_->close(); }
+  Status close() override {
+    if (marks()) marks_->release(mark_of(group_));   // a child process may have the descriptor, too
+    Status closed = fd_->close();
+    const int failed = locks_->unreported;
+    return closed && failed != 0 ? Status(failed_unlock(failed)) : closed;
+  }
 
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     if (!traits_.can_lock) return no_locks();
@@ -132,12 +232,17 @@ class PosixStorage final : public Storage {
     const short type = exclusive ? F_WRLCK : F_RDLCK;
     const int failed = set_lock(fd_->get(), F_OFD_SETLKW, type, begin, end);
     if (failed == 0) return std::unique_ptr<HeldLock>(std::make_unique<PosixLock>(locks_, ticket));
-    locks_->release(ticket);
+    locks_->ranges.release(ticket);
     if (lock_refused(failed)) return no_locks();
     if (failed == EDEADLK)
       return Error{ErrorClass::kIo, "a lock would wait for itself: two processes wait for each other's ranges", failed,
                    begin, end - begin};
     return error_from_errno("fcntl(F_OFD_SETLKW)", failed, begin, end - begin);
+  }
+
+  std::unique_ptr<HeldLock> exclude_other_writers() override {
+    const bool possible = marks() && options_.read;
+    return possible && marks_->exclude(group_) ? std::make_unique<Exclusion>(marks_, group_) : nullptr;
   }
 
   const Traits& traits() const override { return traits_; }
@@ -150,6 +255,7 @@ class PosixStorage final : public Storage {
   }
 
  private:
+  bool marks() const { return options_.write && traits_.can_lock && !traits_.metadata_is_remote; }
   Error no_locks() const {
     return Error{ErrorClass::kUnsupportedOperation,
                  "no byte-range locks on this file system (" + traits_.file_system +
@@ -161,14 +267,15 @@ class PosixStorage final : public Storage {
   std::shared_ptr<AsyncQueue> queue_;
   const Traits traits_;
   std::shared_ptr<LockState> locks_;
+  const WriterGroup group_;
+  const std::shared_ptr<MarkState> marks_;
   std::mutex layout_mutex_;
-  Layout layout_;
+  Layout layout_ MERCUTIO_GUARDED_BY(layout_mutex_);
 };
 
 class PosixDriver final : public Driver {
  public:
   const char* name() const override { return "posix"; }
-  bool claims(const std::string&) const override { return true; }
 
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
     const int fd = open_descriptor(options, {[&](int flags) { return open_retrying(path, flags, options.permissions); },
@@ -191,7 +298,9 @@ class PosixDriver final : public Driver {
     struct stat status {};
     if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
     if (S_ISDIR(status.st_mode)) return error_from_errno("open", EISDIR);
-    return std::unique_ptr<Storage>(std::make_unique<PosixStorage>(std::move(owned), options, queue(options)));
+    auto storage = std::make_unique<PosixStorage>(std::move(owned), options, queue(options));
+    MERCUTIO_TRY(storage->mark_as_writer());
+    return std::unique_ptr<Storage>(std::move(storage));
   }
 
  private:
@@ -211,8 +320,8 @@ class PosixDriver final : public Driver {
   }
 
   std::mutex mutex_;
-  std::weak_ptr<AsyncQueue> ring_;
-  std::map<i64, std::weak_ptr<AsyncQueue>> pools_;
+  std::weak_ptr<AsyncQueue> ring_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<i64, std::weak_ptr<AsyncQueue>> pools_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -17,21 +17,22 @@ struct Known {
   const char* name;
   bool visibility_immediate;
   bool sparse_files;
+  bool local;   // no other machine has it mounted: sizes and locks are answered by this kernel
 };
 
 constexpr Known kKnown[] = {
-    {0xEF53, "ext4", true, true},        {0x58465342, "xfs", true, true},
-    {0x9123683E, "btrfs", true, true},   {0x01021994, "tmpfs", true, true},
-    {0x6969, "nfs", false, true},        {static_cast<unsigned long>(kLustreMagic), "lustre", true, true},
-    {0x47504653, "gpfs", true, true},    {0x65735546, "fuse", true, true},
-    {0x00C36400, "ceph", true, true},    {0x19830326, "beegfs", true, true},
-    {0x794C7630, "overlay", true, true}, {0x2FC12FC1, "zfs", true, true},
-    {0x01161970, "gfs2", true, true},    {0x7461636F, "ocfs2", true, true},
-    {0xAAD7AAEA, "panfs", true, true},   {0x20030528, "pvfs2", true, true},
-    {0xFF534D42, "cifs", false, true},   {0xFE534D42, "smb2", false, true},
-    {0x01021997, "9p", true, true},      {0x858458F6, "ramfs", true, true},
-    {0x4D44, "vfat", true, false},       {0x2011BAB0, "exfat", true, false},
-    {0x5346414F, "afs", false, true},    {0xF2F52010, "f2fs", true, true},
+    {0xEF53, "ext4", true, true, true},        {0x58465342, "xfs", true, true, true},
+    {0x9123683E, "btrfs", true, true, true},   {0x01021994, "tmpfs", true, true, true},
+    {0x6969, "nfs", false, true, false},        {static_cast<unsigned long>(kLustreMagic), "lustre", true, true, false},
+    {0x47504653, "gpfs", true, true, false},    {0x65735546, "fuse", true, true, false},
+    {0x00C36400, "ceph", true, true, false},    {0x19830326, "beegfs", true, true, false},
+    {0x794C7630, "overlay", true, true, true}, {0x2FC12FC1, "zfs", true, true, true},
+    {0x01161970, "gfs2", true, true, false},    {0x7461636F, "ocfs2", true, true, false},
+    {0xAAD7AAEA, "panfs", true, true, false},   {0x20030528, "pvfs2", true, true, false},
+    {0xFF534D42, "cifs", false, true, false},   {0xFE534D42, "smb2", false, true, false},
+    {0x01021997, "9p", true, true, false},      {0x858458F6, "ramfs", true, true, true},
+    {0x4D44, "vfat", true, false, true},       {0x2011BAB0, "exfat", true, false, true},
+    {0x5346414F, "afs", false, true, false},    {0xF2F52010, "f2fs", true, true, true},
 };
 
 bool locks_work(int fd) {
@@ -51,6 +52,7 @@ bool lock_refused(int sys_errno) {
 Traits traits_of(int fd) {
   Traits traits;
   traits.file_system = "unknown";
+  traits.metadata_is_remote = true;
   struct statfs info {};
   if (::fstatfs(fd, &info) == 0) {
     for (const Known& known : kKnown) {
@@ -58,6 +60,7 @@ Traits traits_of(int fd) {
       traits.file_system = known.name;
       traits.visibility_immediate = known.visibility_immediate;
       traits.sparse_files = known.sparse_files;
+      traits.metadata_is_remote = !known.local;
     }
     if (info.f_bsize > 0) traits.block_bytes = info.f_bsize;
   }

@@ -8,9 +8,10 @@
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
 
+#include "base/attempt.h"
+#include "base/threads.h"
 #include "storage/finished_transfer.h"
 #include "storage/posix/async_queue.h"
 #include "storage/posix/transfer.h"
@@ -47,7 +48,7 @@ struct Job {
 
   void run() {
     if (taken.exchange(true)) return;
-    Result<i64> moved = transfer(fd->get(), direction, pieces);
+    Result<i64> moved = attempt([&] { return transfer(fd->get(), direction, pieces); });
     fd->end();
     fd.reset();
     std::lock_guard guard(mutex);
@@ -99,7 +100,9 @@ struct Pool {
 class ThreadQueue final : public AsyncQueue {
  public:
   const char* name() const override { return "threads"; }
-  explicit ThreadQueue(i64 threads) : wanted_(std::clamp<i64>(threads, 1, 256)), pool_(std::make_unique<Pool>()) {}
+  explicit ThreadQueue(i64 threads) : wanted_(std::clamp<i64>(threads, 1, 256)), pool_(std::make_unique<Pool>()) {
+    pool_->threads.reserve(static_cast<size_t>(wanted_));   // a thread that was started always has its place
+  }
 
   ~ThreadQueue() override {
     if (owner_ != ::getpid()) {
@@ -141,11 +144,8 @@ class ThreadQueue final : public AsyncQueue {
   }
   void add_thread() {
     if (static_cast<i64>(pool_->threads.size()) >= wanted_) return;
-    try {
-      pool_->threads.emplace_back([pool = pool_.get()] { pool->work(); });
-    } catch (const std::system_error&) {
-      // The limit on threads is reached: those that run, or the waiters, do the work.
-    }
+    auto thread = start_thread([pool = pool_.get()] { pool->work(); });
+    if (thread) pool_->threads.push_back(std::move(*thread));   // else those that run, or the waiters, do the work
   }
 
   const i64 wanted_;

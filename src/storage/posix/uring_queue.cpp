@@ -16,9 +16,10 @@
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
 
+#include "base/attempt.h"
+#include "base/threads.h"
 #include "storage/finished_transfer.h"
 #include "storage/posix/gather.h"
 #include "storage/posix/transfer.h"
@@ -48,6 +49,7 @@ struct UringJob {
   std::vector<Outcome> outcomes;
   i64 in_flight = 0;
   bool gathered = false;  // no further run starts
+  std::optional<Error> failed;  // a run could not be started
   // Under the job's own:
   std::mutex mutex;
   std::condition_variable changed;
@@ -58,15 +60,16 @@ struct UringJob {
     for (const Outcome& outcome : outcomes) {
       if (outcome.error) return *outcome.error;
       total += outcome.moved;
-      if (outcome.moved < outcome.wanted) break;
+      if (outcome.moved < outcome.wanted) return total;
     }
+    if (failed) return *failed;
     return total;
   }
   void finish() {
     fd->end();
     fd.reset();
     std::lock_guard guard(mutex);
-    result = sum();
+    result = attempt([this] { return sum(); });
     changed.notify_all();
   }
 };
@@ -119,13 +122,11 @@ class Ring {
     io_uring_cqe* completion = nullptr;
     if (io_uring_wait_cqe(&ring_, &completion) != 0) return false;
     io_uring_cqe_seen(&ring_, completion);
+    free_.reserve(slots_.size());
     for (Slot& slot : slots_) free_.push_back(&slot);
-    try {
-      reaper_ = std::thread([this] { reap(); });
-    } catch (const std::system_error&) {
-      return false;
-    }
-    return true;
+    auto thread = start_thread([this] { reap(); });
+    if (thread) reaper_ = std::move(*thread);
+    return thread.ok();
   }
 
   void start(std::shared_ptr<UringJob> job) {
@@ -182,10 +183,18 @@ class Ring {
       job->gathered = true;
       return;
     }
+    const Status noted = attempt([&] {
+      job->outcomes.push_back(Outcome{slot.run.bytes, 0, std::nullopt});
+      return ok_status();
+    });
+    if (!noted) {   // what runs already ends first
+      job->failed = noted.error();
+      job->gathered = true;
+      return;
+    }
     free_.pop_back();
     slot.job = job;
-    slot.number = job->outcomes.size();
-    job->outcomes.push_back(Outcome{slot.run.bytes, 0, std::nullopt});
+    slot.number = job->outcomes.size() - 1;
     ++job->in_flight;
     prepare(slot);
   }
@@ -197,10 +206,13 @@ class Ring {
     const bool reading = job.direction == Direction::kRead;
     if (moved == -EINTR || moved == -EAGAIN) return false;
     if (moved == -EOPNOTSUPP || moved == -EINVAL) return take_by_call(slot, outcome);
+    const auto error = [&](const char* call, int number) {
+      return attempt([&] { return Status(error_from_errno(call, number, slot.run.offset, slot.run.bytes)); }).error();
+    };
     if (moved < 0)
-      outcome.error = error_from_errno(reading ? "pread" : "pwrite", -moved, slot.run.offset, slot.run.bytes);
+      outcome.error = error(reading ? "pread" : "pwrite", -moved);
     else if (moved == 0 && !reading)
-      outcome.error = error_from_errno("pwrite wrote nothing", EIO, slot.run.offset, slot.run.bytes);
+      outcome.error = error("pwrite wrote nothing", EIO);
     if (moved <= 0) return true;
     outcome.moved += moved;
     slot.run.advance(moved);
@@ -209,7 +221,7 @@ class Ring {
 
   // For files that the ring can't serve; one that can't be served at all gives the same error again.
   bool take_by_call(Slot& slot, Outcome& outcome) {
-    Result<i64> moved = move_run(slot.job->fd->get(), slot.job->direction, slot.run);
+    Result<i64> moved = attempt([&] { return move_run(slot.job->fd->get(), slot.job->direction, slot.run); });
     if (moved)
       outcome.moved += *moved;
     else

@@ -1,0 +1,74 @@
+#include "base/reserve.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <new>
+
+namespace mercutio {
+namespace {
+
+// The largest is given back first: it holds any chunk or window of an exchange, and what 10,000 ranks tell each other.
+constexpr std::array<i64, 5> kBlockBytes = {4 * MiB, 1 * MiB, 1 * MiB, 1 * MiB, 1 * MiB};
+
+class Reserve {
+ public:
+  // True: some block has been given back, so that another try may succeed.
+  bool give_back() {
+    for (std::atomic<void*>& block : blocks_) {
+      void* const held = block.exchange(nullptr);
+      if (!held) continue;
+      whole_.store(false, std::memory_order_release);
+      ::operator delete(held);
+      return true;
+    }
+    return false;
+  }
+
+  bool hold() {
+    if (whole_.load(std::memory_order_acquire)) return true;
+    std::lock_guard lock(mutex_);
+    if (!installed_) earlier_ = std::set_new_handler(no_memory);
+    installed_ = true;
+    filling_ = true;
+    bool all = true;
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (blocks_[i].load()) continue;
+      void* const taken = ::operator new(static_cast<size_t>(kBlockBytes[i]), std::nothrow);
+      blocks_[i].store(taken);
+      all = all && taken;
+    }
+    filling_ = false;
+    whole_.store(all, std::memory_order_release);
+    return all;
+  }
+
+ private:
+  // Called by operator new where malloc fails: returns for another try, or throws.
+  static void no_memory();
+
+  std::array<std::atomic<void*>, kBlockBytes.size()> blocks_{};
+  std::atomic<bool> whole_{false};
+  std::mutex mutex_;
+  bool installed_ = false;
+  std::new_handler earlier_ = nullptr;
+  static inline thread_local bool filling_ = false;
+};
+
+constinit Reserve reserve;
+
+void Reserve::no_memory() {
+  if (UsesReserve::here() && !filling_ && reserve.give_back()) return;
+  if (reserve.earlier_) return reserve.earlier_();
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+Status hold_reserve() {
+  if (reserve.hold()) return ok_status();
+  return Error{ErrorClass::kNoMem, "out of memory", ENOMEM};
+}
+
+}  // namespace mercutio

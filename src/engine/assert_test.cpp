@@ -1,0 +1,22 @@
+// The tests of engine/ run with assertions, and what they guard is guarded.
+#include "base/assert.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/coverage.h"
+
+namespace mercutio {
+namespace {
+
+TEST(AssertDeathTest, TellsThePlaceAndEndsTheProgram) {
+  EXPECT_DEATH(MERCUTIO_ASSERT(1 + 1 == 3), "assert_test.cpp:[0-9]+: 1 \\+ 1 == 3 does not hold");
+}
+
+TEST(AssertDeathTest, TheLibraryUnderTestHasThem) {
+  Coverage coverage;
+  coverage.reset(100);
+  EXPECT_DEATH(coverage.mark(90, 101), "coverage.cpp");
+}
+
+}  // namespace
+}  // namespace mercutio

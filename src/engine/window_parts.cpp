@@ -1,0 +1,44 @@
+#include "engine/window_parts.h"
+
+#include <tuple>
+
+#include "base/assert.h"
+
+namespace mercutio {
+namespace {
+
+// The first window from `from` on that reaches beyond a file offset. Windows of a domain lie in file order.
+i64 window_beyond(const Plan& plan, i64 domain, i64 from, i64 offset) {
+  i64 low = from, high = plan.windows(domain);
+  while (low < high) {
+    const i64 middle = low + (high - low) / 2;
+    plan.window(domain, middle).end > offset ? high = middle : low = middle + 1;
+  }
+  return low;
+}
+
+}  // namespace
+
+WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const PeerAccess& access, i64 from) {
+  const i64 windows = plan.windows(domain);
+  const bool concerned = access.end > access.begin && plan.serves(domain, rank);
+  WindowPart part{concerned ? from : windows, 0, 0};
+  for (; part.window < windows; ++part.window) {
+    FileRange window = plan.window(domain, part.window);
+    const i64 position = window.begin <= access.first ? access.begin : access.stream_position(window.begin);
+    if (position >= access.end) break;
+    const i64 offset = access.displacement + access.filetype->offset_of(position);
+    if (offset >= window.end) {   // far apart: don't go there window by window
+      part.window = window_beyond(plan, domain, part.window, offset);
+      if (part.window == windows) break;
+      window = plan.window(domain, part.window);
+    }
+    std::tie(part.begin, part.end) = access.part_in(window.begin, window.end);
+    if (part.empty()) continue;
+    MERCUTIO_ASSERT(part.window >= from && part.begin >= access.begin && part.end <= access.end);
+    return part;
+  }
+  return WindowPart{windows, 0, 0};
+}
+
+}  // namespace mercutio

@@ -1,0 +1,61 @@
+#include "mpi/calls.h"
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "mpi/abi_numbers.h"
+#include "mpi/failures.h"
+
+namespace mercutio {
+namespace {
+
+// Threads whose times overlap share the first one's; the last one restores the handler.
+struct Returning {
+  MPI_Errhandler program = MPI_ERRHANDLER_NULL;
+  int users = 0;
+};
+struct AllReturning {
+  std::mutex mutex;
+  std::map<MPI_Comm, Returning> of_comm;
+};
+
+AllReturning& returning() {
+  static AllReturning* const all = new AllReturning;
+  return *all;
+}
+
+}  // namespace
+
+Error mpi_error(const char* call, int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  PMPI_Error_string(code, text, &length);
+  return Error{is_failure(code) ? ErrorClass::kProcFailed : ErrorClass::kOther, std::string(call) + ": " + text};
+}
+
+Result<Slots::Range> range_over(MPI_Comm comm, i64 mine) {
+  std::int64_t both[] = {mine, -mine}, all[2] = {};
+  const int code = PMPI_Allreduce(both, all, 2, MPI_INT64_T, MPI_MAX, comm);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code);
+  return Slots::Range{-all[1], all[0]};
+}
+
+ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {
+  std::lock_guard lock(returning().mutex);
+  Returning& here = returning().of_comm[comm_];
+  if (here.users++ > 0) return;
+  PMPI_Comm_get_errhandler(comm_, &here.program);
+  PMPI_Comm_set_errhandler(comm_, abi_numbers().errors_return);
+}
+
+ErrorsReturned::~ErrorsReturned() {
+  std::lock_guard lock(returning().mutex);
+  const auto here = returning().of_comm.find(comm_);
+  if (--here->second.users > 0) return;
+  PMPI_Comm_set_errhandler(comm_, here->second.program);
+  PMPI_Errhandler_free(&here->second.program);
+  returning().of_comm.erase(here);
+}
+
+}  // namespace mercutio

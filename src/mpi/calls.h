@@ -1,0 +1,29 @@
+// What calls of MPI in this folder have in common.
+#pragma once
+
+#include "base/result.h"
+#include "comm/slots.h"
+#include "mpi/mpi_header.h"
+
+namespace mercutio {
+
+// The MPI's own text.
+Error mpi_error(const char* call, int code);
+
+// Collective.
+Result<Slots::Range> range_over(MPI_Comm comm, i64 mine);
+
+// While it lives, a communicator of the program's returns errors, for calls whose failure is an error of a file and not the end of
+// the job. Calls of other threads on that communicator return theirs, too, so it lives no longer than such a call.
+class ErrorsReturned {
+ public:
+  explicit ErrorsReturned(MPI_Comm comm);
+  ErrorsReturned(const ErrorsReturned&) = delete;
+  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+  ~ErrorsReturned();
+
+ private:
+  MPI_Comm comm_;
+};
+
+}  // namespace mercutio

@@ -1,0 +1,33 @@
+#include "plan/node_layout.h"
+
+#include <algorithm>
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kPageBytes = 4096;
+i64 whole_pages(i64 bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
+}  // namespace
+
+NodeLayout node_layout(const Topology& topology, i64 members) {
+  NodeLayout layout;
+  layout.domains_at = whole_pages(members * kControlBytes);
+  layout.passed_at = layout.domains_at + whole_pages(topology.ranks() * kDomainWordsBytes);
+  layout.areas_at = layout.passed_at + whole_pages(2 * topology.ranks() * members * static_cast<i64>(sizeof(i64)));
+  layout.area_bytes = (members * topology.segment_bytes - layout.areas_at) / members / kPageBytes * kPageBytes;
+  return layout;
+}
+
+i64 window_room(const Topology& topology) {
+  if (topology.segment_bytes <= 0) return 0;
+  std::vector<i64> members(static_cast<size_t>(topology.nodes()), 0);
+  for (const i64 node : topology.node_of_rank) ++members[static_cast<size_t>(node)];
+  i64 least = topology.segment_bytes;
+  for (const i64 count : members) {
+    if (count > 0) least = std::min(least, (node_layout(topology, count).area_bytes - kAreaCounterBytes) / 2);
+  }
+  return std::max<i64>(least, 0);
+}
+
+}  // namespace mercutio

@@ -1,0 +1,22 @@
+// How the memory that the ranks of a node share is divided: control words of each of them; words of every rank of the job, as a domain may be
+// any one's; and an area a rank for the windows it keeps. What is left for windows shrinks with the ranks of the job.
+#pragma once
+
+#include "model/topology.h"
+
+namespace mercutio {
+
+struct NodeLayout {
+  i64 domains_at = 0, passed_at = 0, areas_at = 0;
+  i64 area_bytes = 0;   // of a rank; below 0: the words alone are too many
+};
+inline constexpr i64 kControlBytes = 1984;      // of a rank of the node
+inline constexpr i64 kDomainWordsBytes = 64;    // of a domain
+inline constexpr i64 kAreaCounterBytes = 4096;  // at the start of an area; then half for marks and half for data
+
+// O(1).
+NodeLayout node_layout(const Topology& topology, i64 members);
+// For the windows that any rank of any node keeps, at least; 0: none fit, or no memory is shared. O(ranks).
+i64 window_room(const Topology& topology);
+
+}  // namespace mercutio

@@ -1,0 +1,387 @@
+// Memory that can't be had, on one rank: the n-th allocation of a call fails once, for every n, or allocations fail as
+// soon as the rank has taken a number of bytes. After each: nobody hangs (the test's time limit is the watchdog), all
+// ranks report the same, success means the right bytes, and the next call on the same file works.
+//
+// operator new of this program keeps the rules of the standard: what fails calls the new-handler and tries again.
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <barrier>
+#include <cstdlib>
+#include <new>
+
+#include "base/attempt.h"
+#include "base/reserve.h"
+#include "comm/in_process.h"
+#include "engine/engine.h"
+#include "engine/progress.h"
+#include "engine/test_support.h"
+#include "file/file.h"
+
+namespace {
+
+// Of the thread that plays the rank without memory.
+struct Heap {
+  bool short_of_memory = false;
+  long until_failure = -1;     // allocations before the one that fails; -1: none fails by number
+  long bytes_left = LONG_MAX;
+  long failures = 0;
+};
+thread_local Heap heap;
+
+void* take(std::size_t bytes) {
+  if (heap.short_of_memory && (heap.until_failure-- == 0 || static_cast<long>(bytes) > heap.bytes_left)) {
+    ++heap.failures;
+    return nullptr;
+  }
+  void* const at = std::malloc(bytes > 0 ? bytes : 1);
+  if (heap.short_of_memory && at) heap.bytes_left -= static_cast<long>(malloc_usable_size(at));
+  return at;
+}
+
+__attribute__((noinline)) void give(void* at) {
+  const bool counts = heap.short_of_memory && at && heap.bytes_left < LONG_MAX / 2;
+  if (counts) heap.bytes_left += static_cast<long>(malloc_usable_size(at));
+  std::free(at);
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  for (;;) {
+    if (void* const at = take(bytes)) return at;
+    const std::new_handler handler = std::get_new_handler();
+    if (!handler) throw std::bad_alloc();
+    handler();
+  }
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+void operator delete(void* at) noexcept { give(at); }
+void operator delete(void* at, std::size_t) noexcept { give(at); }
+
+namespace mercutio {
+namespace {
+
+using namespace mercutio::testing;
+
+// How memory runs out.
+struct Shortage {
+  long until_failure = -1;
+  long bytes_left = LONG_MAX;
+};
+
+// Runs a call of the rank without memory; `failures`: how often it could not have any.
+template <class Call>
+auto short_of_memory(const Shortage& shortage, long& failures, Call call) -> decltype(call()) {
+  EXPECT_TRUE(hold_reserve().ok());
+  heap = Heap{true, shortage.until_failure, shortage.bytes_left, 0};
+  auto result = attempt(call);
+  failures = heap.failures;
+  heap = Heap{};
+  return result;
+}
+
+// ---- the engine's collective accesses ----
+
+struct Shape {
+  const char* name;
+  Direction direction;
+  Toggle buffering;
+  const char* exchange;
+  bool shares_memory;
+  i64 nodes;
+  bool holes;
+  i64 window;   // cb_buffer_size
+};
+
+constexpr i64 kRanks = 3, kBlock = 40, kBlocks = 60;
+
+struct Ran {
+  std::vector<Result<i64>> results;
+  long failures = 0;
+  std::atomic<bool> right{true};
+};
+
+void run_access(const Shape& shape, i64 victim, const Shortage& shortage, Ran& out) {
+  Random random(5);
+  SharedFile file;
+  file.bytes = random_bytes(random, 2 * kBlock * kBlocks * kRanks);
+  const auto before = file.bytes;
+  WriteOracle oracle(file.bytes);
+  Hints hints;
+  hints.romio_cb_read = hints.romio_cb_write = shape.buffering;
+  hints.mercutio_exchange = shape.exchange;
+  hints.cb_buffer_size = shape.window;
+  hints.cb_nodes = 2;
+  std::mutex mutex;
+  out.results.assign(kRanks, Result<i64>(i64{-1}));
+  Topology topology;
+  for (i64 rank = 0; rank < kRanks; ++rank) topology.node_of_rank.push_back(rank % shape.nodes);
+  for (i64 node = 0; node < shape.nodes; ++node) topology.node_names.push_back("n" + std::to_string(node));
+  run_ranks(kRanks, [&](Comm& comm) {
+    Random mine(static_cast<std::uint64_t>(comm.rank()));
+    TestStorage storage(file);
+    std::atomic<bool> dirty{false};
+    StreamForms forms;
+    EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
+    engine_file.forms = &forms;
+    const i64 pitch = kBlock * kRanks + (shape.holes ? kBlock : 0);
+    const ViewRef view = make_view(kBlock * comm.rank(), make_resized(0, pitch, make_contiguous(kBlock, byte_type())));
+    OwnedAccess owned = make_access(shape.direction, view, 0, kBlock * kBlocks,
+                                    make_hvector(kBlocks, kBlock, kBlock + 1, byte_type()));
+    if (shape.direction == Direction::kWrite) {
+      fill_memory(mine, owned);
+      std::lock_guard lock(mutex);
+      oracle.add(owned);
+    }
+    auto views = make_peer_views();
+    const auto access = [&](i64 tag) {
+      Channel channel{&comm, tag};
+      const auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr;
+      if (arena) channel.turn = std::make_shared<Turn>(arena);
+      auto task = collective(engine_file, channel, views, owned.access, {});
+      return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
+    };
+    const bool is_victim = comm.rank() == victim;
+    const auto call = [&] {
+      const UsesReserve uses;   // as every entry point has
+      return access(0);
+    };
+    Result<i64> result = is_victim ? short_of_memory(shortage, out.failures, call) : call();
+    if (result && shape.direction == Direction::kRead && !read_is_right(owned, before, *result)) out.right = false;
+    Result<i64> again = access(8);
+    EXPECT_TRUE(again.ok()) << again.error().what;
+    const bool reads = shape.direction == Direction::kRead;
+    EXPECT_TRUE(!again || !reads || read_is_right(owned, before, *again));
+    EXPECT_TRUE(!again || !result || *result == *again);
+    out.results[static_cast<size_t>(comm.rank())] = std::move(result);
+  }, topology);
+  EXPECT_TRUE(file.locks.empty());
+  EXPECT_EQ(oracle.first_wrong(file.bytes), -1);
+}
+
+template <class Results>
+void expect_same(const Results& results) {
+  for (const auto& result : results) {
+    ASSERT_EQ(result.ok(), results[0].ok());
+    if (result.ok()) continue;
+    ASSERT_EQ(result.error().cls, ErrorClass::kNoMem) << result.error().what;
+  }
+}
+
+constexpr Toggle kOn = Toggle::kEnable, kOff = Toggle::kDisable;
+const Shape kShapes[] = {
+    {"write_messages", Direction::kWrite, kOn, "messages", false, 1, false, 1000},
+    {"write_messages_holes", Direction::kWrite, kOn, "messages", false, 1, true, 1000},
+    {"read_messages", Direction::kRead, kOn, "messages", false, 1, true, 1000},
+    {"write_shared", Direction::kWrite, kOn, "auto", true, 1, false, 1000},
+    {"write_shared_holes", Direction::kWrite, kOn, "auto", true, 1, true, 1000},
+    {"read_shared", Direction::kRead, kOn, "auto", true, 1, true, 1000},
+    {"write_two_layer", Direction::kWrite, kOn, "two_layer", true, 2, true, 1000},
+    {"read_two_layer", Direction::kRead, kOn, "two_layer", true, 2, true, 1000},
+    {"write_alone", Direction::kWrite, kOff, "auto", true, 1, true, 1000},
+    {"read_alone", Direction::kRead, kOff, "auto", true, 1, true, 1000},
+};
+
+class MemoryFault : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(MemoryFault, NthAllocation) {
+  for (const i64 victim : {0, 2}) {
+    for (long n = 0;; ++n) {
+      ASSERT_LT(n, 5000);
+      Ran ran;
+      run_access(GetParam(), victim, {n, LONG_MAX}, ran);
+      SCOPED_TRACE("victim " + std::to_string(victim) + ", allocation " + std::to_string(n));
+      expect_same(ran.results);
+      ASSERT_TRUE(ran.right);
+      if (ran.failures == 0) break;
+    }
+  }
+}
+
+TEST_P(MemoryFault, SoManyBytes) {
+  for (const i64 victim : {0, 2}) {
+    for (long bytes = 0;; bytes += 64 + bytes / 8) {
+      ASSERT_LT(bytes, 1L << 32);
+      Ran ran;
+      run_access(GetParam(), victim, {-1, bytes}, ran);
+      SCOPED_TRACE("victim " + std::to_string(victim) + ", bytes " + std::to_string(bytes));
+      expect_same(ran.results);
+      ASSERT_TRUE(ran.right);
+      if (ran.failures == 0) break;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, MemoryFault, ::testing::ValuesIn(kShapes),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// ---- the calls of a file ----
+
+struct Rank {
+  Comm& comm;
+  std::unique_ptr<Progress> progress = make_progress_thread();
+  std::unique_ptr<File> file;
+  std::vector<std::byte> buffer = std::vector<std::byte>(5000);
+  Context context() { return Context{progress.get(), nullptr, nullptr, nullptr, false, false}; }
+
+  AccessCall access(Direction direction) {
+    AccessCall call;
+    call.name = "test";
+    call.direction = direction;
+    call.positioning = Positioning::kExplicit;
+    call.collective = true;
+    call.memory = Memory{buffer.data(), contiguous_bytes(), static_cast<i64>(buffer.size())};
+    call.memory_spec = byte_type();
+    return call;
+  }
+};
+
+Status status_of(const Result<i64>& result) { return result ? ok_status() : Status(result.error()); }
+
+Status open_it(Rank& rank, std::unique_ptr<Comm> comm, const std::string& name) {
+  OpenCall call;
+  call.file_name = name;
+  call.amode.read_write = call.amode.create = true;
+  call.argument_error = hold_reserve();
+  auto opened = open_file(std::move(comm), call, rank.context());
+  if (!opened) return opened.error();
+  rank.file = std::move(*opened);
+  return ok_status();
+}
+
+Status set_view(Rank& rank) {
+  const i64 block = 100, ranks = rank.comm.size();
+  const TypeSpecRef filetype = make_resized(0, block * ranks, make_contiguous(block, byte_type()));
+  return rank.file->set_view(block * rank.comm.rank(), byte_type(), filetype, "native", {}, ok_status());
+}
+
+struct Call {
+  const char* name;
+  Status (*run)(Rank& rank);
+};
+
+const Call kCalls[] = {
+    {"set_view", set_view},
+    {"write_at_all", [](Rank& rank) { return status_of(rank.file->access(rank.access(Direction::kWrite))); }},
+    {"iwrite_at_all",
+     [](Rank& rank) -> Status {
+       auto started = rank.file->start(rank.access(Direction::kWrite), nullptr);
+       return started ? status_of((*started)->wait()) : Status(started.error());
+     }},
+    {"split",
+     [](Rank& rank) -> Status {
+       MERCUTIO_TRY(rank.file->begin(rank.access(Direction::kRead)));
+       return status_of(rank.file->end("test", Direction::kRead, Positioning::kExplicit, nullptr));
+     }},
+    {"read_at_all", [](Rank& rank) { return status_of(rank.file->access(rank.access(Direction::kRead))); }},
+    {"set_size", [](Rank& rank) { return rank.file->set_size(100000); }},
+    {"sync", [](Rank& rank) { return rank.file->sync(); }},
+    {"set_info", [](Rank& rank) { return rank.file->set_info({{"cb_buffer_size", "4096"}, {"no_such_hint", "1"}}); }},
+    {"set_atomicity", [](Rank& rank) { return rank.file->set_atomicity(true); }},
+};
+
+// The name of a file that nobody has opened before.
+std::string fresh_name() {
+  static std::atomic<i64> number{0};
+  return "memory:memory-fault-" + std::to_string(number++);
+}
+
+// One call, of the rank without memory or of another.
+template <class F>
+Status make_call(bool victim, const Shortage& shortage, long& failures, F call) {
+  const auto guarded = [&]() -> Status {
+    const UsesReserve uses;
+    return call();
+  };
+  return victim ? short_of_memory(shortage, failures, guarded) : attempt(guarded);
+}
+
+long run_open(i64 victim, const Shortage& shortage) {
+  const std::string name = fresh_name();
+  std::vector<Status> results(kRanks, ok_status());
+  long failures = 0;
+  auto comms = make_in_process_world(kRanks, {});
+  auto others = make_in_process_world(kRanks, {});
+  std::vector<std::thread> threads;
+  for (i64 i = 0; i < kRanks; ++i) {
+    threads.emplace_back([&, i] {
+      const auto r = static_cast<size_t>(i);
+      Comm& comm = *comms[r];
+      Rank rank{comm};
+      results[r] = make_call(i == victim, shortage, failures, [&] { return open_it(rank, std::move(comms[r]), name); });
+      const Status again = rank.file ? ok_status() : open_it(rank, std::move(others[r]), name);
+      ASSERT_TRUE(again.ok());
+      EXPECT_TRUE(rank.file->close().ok());
+      rank.file.reset();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  expect_same(results);
+  return failures;
+}
+
+long run_call(const Call& call, i64 victim, const Shortage& shortage) {
+  const std::string name = fresh_name();
+  std::vector<Status> results(kRanks, ok_status());
+  long failures = 0;
+  auto comms = make_in_process_world(kRanks, {});
+  std::vector<std::thread> threads;
+  for (i64 i = 0; i < kRanks; ++i) {
+    threads.emplace_back([&, i] {
+      const auto r = static_cast<size_t>(i);
+      Comm& comm = *comms[r];
+      Rank rank{comm};
+      ASSERT_TRUE(open_it(rank, std::move(comms[r]), name).ok());
+      ASSERT_TRUE(set_view(rank).ok());
+      std::fill(rank.buffer.begin(), rank.buffer.end(), static_cast<std::byte>(i + 1));
+      ASSERT_TRUE(kCalls[1].run(rank).ok());
+      results[r] = make_call(i == victim, shortage, failures, [&] { return call.run(rank); });
+      std::fill(rank.buffer.begin(), rank.buffer.end(), std::byte{0});
+      EXPECT_TRUE(kCalls[4].run(rank).ok());
+      const auto right = std::count(rank.buffer.begin(), rank.buffer.end(), static_cast<std::byte>(i + 1));
+      EXPECT_EQ(right, std::ssize(rank.buffer));
+      EXPECT_TRUE(rank.file->close().ok());
+      rank.file.reset();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  expect_same(results);
+  return failures;
+}
+
+template <class RunIt>
+void sweep(RunIt run_it) {
+  for (const i64 victim : {0, 2}) {
+    for (long n = 0; !::testing::Test::HasFailure(); ++n) {
+      SCOPED_TRACE("victim " + std::to_string(victim) + ", allocation " + std::to_string(n));
+      if (run_it(victim, Shortage{n, LONG_MAX}) == 0) break;
+    }
+    for (long bytes = 0; !::testing::Test::HasFailure(); bytes += 64 + bytes / 8) {
+      SCOPED_TRACE("victim " + std::to_string(victim) + ", bytes " + std::to_string(bytes));
+      if (run_it(victim, Shortage{-1, bytes}) == 0) break;
+    }
+  }
+}
+
+TEST(MemoryFault, Open) {
+  sweep([](i64 victim, const Shortage& shortage) { return run_open(victim, shortage); });
+}
+
+class FileMemoryFault : public ::testing::TestWithParam<Call> {};
+
+TEST_P(FileMemoryFault, Sweep) {
+  sweep([](i64 victim, const Shortage& shortage) { return run_call(GetParam(), victim, shortage); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, FileMemoryFault, ::testing::ValuesIn(kCalls),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace mercutio

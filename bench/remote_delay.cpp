@@ -19,7 +19,7 @@
 #include "base/trace.h"
 #include "remote/file.h"
 #include "remote/server.h"
-#include "remote/threads.h"
+#include "base/threads.h"
 
 namespace mercutio::remote {
 namespace {
@@ -98,9 +98,9 @@ int port_of(Link& link, int target) {
   start_thread([&link, listener, target] {
     for (;;) {
       const int client = ::accept(listener, nullptr, nullptr);
-      start_thread([&link, client, target] { pass(link, client, connect_to(target)); }).detach();
+      start_thread([&link, client, target] { pass(link, client, connect_to(target)); }).value().detach();
     }
-  }).detach();
+  }).value().detach();
   return port;
 }
 

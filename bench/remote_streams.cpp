@@ -30,7 +30,7 @@
 #include "remote/file.h"
 #include "remote/route.h"
 #include "remote/server.h"
-#include "remote/threads.h"
+#include "base/threads.h"
 
 namespace mercutio::remote {
 namespace {
@@ -151,7 +151,7 @@ void serve_plainly(int listener, const std::shared_ptr<TlsContext>& tls) {
       (void)SSL_shutdown(ssl);
       SSL_free(ssl);
       ::close(fd);
-    }).detach();
+    }).value().detach();
   }
 }
 
@@ -160,7 +160,7 @@ pid_t plain_server(const Place& place, const Key& key, int& port) {
     int its_port = 0;
     const auto listener = listen_at(place.address, its_port);
     if (!listener) fail("listen");
-    start_thread([fd = *listener, tls = *make_tls(TlsSide::kServer, key)] { serve_plainly(fd, tls); }).detach();
+    start_thread([fd = *listener, tls = *make_tls(TlsSide::kServer, key)] { serve_plainly(fd, tls); }).value().detach();
     return its_port;
   });
 }

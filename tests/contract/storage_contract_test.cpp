@@ -252,7 +252,7 @@ std::vector<Case> all_cases() {
     {"faulty_posix", "", true, faulty},
     {"throttled_posix", "", true, throttled},
     {"buffered_posix", "", true, buffered},
-    {"traced_memory", "memory:", true, traced},
+    {"forwarding_memory", "memory:", true, forwarding},
   };
   for (const Case& one : more_cases()) cases.push_back(one);
   return cases;

@@ -38,7 +38,7 @@ class Buffers {
   DeviceMemoryRef on_device(i64 address);
   void look_for_runtimes();
 
-  static constexpr i64 kLargeBytes = 256 * KiB;   // moving them takes so long that their pages are asked anew
+  static constexpr i64 kLargeBytes = MiB;   // moving them takes so long that their pages are asked anew
   TouchedPages touched_;
   std::atomic<unsigned long long> libraries_seen_{0};   // the linker's counter
   std::atomic<bool> any_runtime_{false};

@@ -16,7 +16,7 @@ FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files tr
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps slurm model-long ulfm-long fuzz bench bench-nodes bench-remote sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
+.PHONY: demo segmentation check build test suites apps slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
         setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps: setup-%:
@@ -58,6 +58,10 @@ apps: setup-apps build
 # Launchers on emulated nodes, Slurm among them: ranks are where `mercutio place` put them, and srun's run on Mercutio.
 slurm: setup-slurm build
 	ctest --test-dir $(BUILD) --output-on-failure -R nodes.launchers
+
+# 100,000 random programs on each of Debian's MPIs, 10,000 on each of PyPI's. Hours.
+programs-long: build
+	@cmake --build $(BUILD) --target programs_long
 
 # The long form of the seeded model test (100,000 cases and more).
 model-long: build

@@ -36,29 +36,37 @@ constexpr VariableRow kVariables[] = {
 // The last two change what a program means, the first needs a server.
 constexpr std::string_view kHintsLeftOut[] = {"mercutio_remote", "mercutio_dry_run", "file_perm"};
 
-// The words of a sentence that may be values: what follows the colon (or the beginning), in lower case, before the full
-// stop.
-std::vector<std::string> words_of(std::string_view sentence, bool after_colon) {
-  const size_t colon = after_colon ? sentence.find(':') : std::string_view::npos;
-  if (after_colon && colon == std::string_view::npos) return {};
+// The words of one item of a list: lower case, without what is in brackets.
+std::vector<std::string> words_of_item(std::string_view item) {
   std::vector<std::string> words;
   std::string word;
   int depth = 0;
-  const std::string text = std::string(colon == std::string_view::npos ? sentence : sentence.substr(colon + 1)) + " ";
-  for (const char c : text) {
-    depth += (c == '(') - (c == ')');
+  for (const char c : std::string(item) + " ") {
     if (std::islower(static_cast<unsigned char>(c)) || std::isdigit(static_cast<unsigned char>(c)) || c == '_') {
       word += c;
       continue;
     }
-    static const std::vector<std::string> kNoValues = {"or", "a",    "an", "and", "the",  "of",
-                                                       "is", "over", "in", "its", "where"};
-    if (!word.empty() && depth == 0 && std::find(kNoValues.begin(), kNoValues.end(), word) == kNoValues.end())
-      words.push_back(word);
+    if (!word.empty() && depth == 0 && word != "or") words.push_back(word);
     word.clear();
-    if (c == '.') break;
+    depth += (c == '(') - (c == ')');
   }
   return words;
+}
+
+// The values that a sentence lists, with commas and "or" between them: items of one word, and the last word of the
+// first item.
+std::vector<std::string> values_in(std::string_view sentence) {
+  std::string list(sentence.substr(0, sentence.find_first_of(";.")));
+  for (size_t at = 0; (at = list.find(" or ", at)) != std::string::npos;) list.replace(at, 4, ",");
+  std::vector<std::string> values;
+  bool first = true;
+  for (size_t at = 0; at <= list.size(); first = false) {
+    const size_t comma = std::min(list.find(',', at), list.size());
+    const std::vector<std::string> words = words_of_item(list.substr(at, comma - at));
+    if (words.size() == 1 || (first && !words.empty())) values.push_back(words.back());
+    at = comma + 1;
+  }
+  return values;
 }
 
 std::string number(Draw& draw, const HintRow& hint) {
@@ -77,7 +85,9 @@ std::string value_of(Draw& draw, const HintRow& hint) {
   if (hint.unit == "bool") return draw.percent(50) ? "true" : "false";
   if (hint.unit != "text") return number(draw, hint);
   if (hint.name == "cb_config_list") return draw.one_of(std::vector<std::string>{"*:1", "*:2", "*:3", "*:*"});
-  const std::vector<std::string> words = words_of(hint.sentence, true);
+  const size_t colon = hint.sentence.find(':');
+  if (colon == std::string_view::npos) return "";
+  const std::vector<std::string> words = values_in(hint.sentence.substr(colon + 1));
   return words.empty() ? "" : draw.one_of(words);
 }
 
@@ -105,7 +115,7 @@ std::string variable(Draw& draw, const VariableRow& row, const std::string& fold
       row.holds.find("directory") != std::string_view::npos || row.holds == "a file name") {
     return "";
   }
-  const std::vector<std::string> words = words_of(row.holds, false);
+  const std::vector<std::string> words = values_in(row.holds);
   return words.empty() ? "" : draw.one_of(words);
 }
 

@@ -123,9 +123,11 @@ class Runner:
             wrong.setdefault(int(match.group(2)), []).append(match.group(0))
         ended = None
         if not re.search(r"^done$", out, re.M):
-            ended = last
-            if last not in wrong:
-                wrong[last] = ["CRASH seed %d: the job ended with %s" % (last, code)] + out.strip().split("\n")[-12:]
+            cut = [seed for seed, lines in wrong.items() if not lines[-1].startswith("WRONG")]
+            ended = max(cut, default=last)   # a rank may have gone on to the next one
+            if not cut:
+                wrong.setdefault(last, []).append("CRASH seed %d: the job ended with %s" % (last, code))
+                wrong[last] += out.strip().split("\n")[-12:]
         report = SANITIZER_REPORT.search(out)
         if self.args.runtime and report:
             wrong.setdefault(last, []).append("seed %d or before: %s" % (last, out[report.start():][:6000]))

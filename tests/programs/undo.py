@@ -46,13 +46,13 @@ def copy_source(folder):
 
 def library_without(patch, args):
     """The library with the patch applied."""
-    base = os.path.join(os.path.abspath(args.build), "undo", os.path.basename(patch)[:-len(".patch")])
-    source, build = os.path.join(base, "source"), os.path.join(base, "build")
+    source = os.path.join(os.path.abspath(args.build), "undo", os.path.basename(patch)[:-len(".patch")])
+    build = os.path.join(source, "build")   # as in the tree itself: ccache knows most of it
     copy_source(source)
     run(["patch", "-p1", "--quiet", "--directory", source, "--input", os.path.abspath(patch)])
     launcher = ["-DCMAKE_%s_COMPILER_LAUNCHER=ccache" % x for x in ("C", "CXX")] if shutil.which("ccache") else []
     run(["cmake", "-S", source, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"] + launcher, stdout=subprocess.DEVNULL)
-    run(["ninja", "-C", build, "-j", str(args.jobs), "--quiet", "mercutio"], env=dict(os.environ, CCACHE_BASEDIR=base))
+    run(["ninja", "-C", build, "-j", str(args.jobs), "--quiet", "mercutio"], env=dict(os.environ, CCACHE_BASEDIR=source))
     return os.path.join(build, "lib", "libmercutio.so")
 
 

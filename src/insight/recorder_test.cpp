@@ -234,6 +234,7 @@ TEST(Recorder, WhatABufferAbsorbsIsNoRequest) {
   DatarepRegistry datareps;
   OpenCall call;
   call.file_name = "memory:recorder-test-absorbed";
+  call.info = {{"mercutio_write_behind", "enable"}, {"mercutio_read_ahead", "enable"}};
   call.amode.read_write = call.amode.create = true;
   auto file = open_file(std::move(comms[0]), call, Context{progress.get(), &datareps, recorder.get()});
   ASSERT_TRUE(file.ok());
@@ -255,8 +256,8 @@ TEST(Recorder, WhatABufferAbsorbsIsNoRequest) {
   EXPECT_EQ(totals.storage[1].bytes, 64'000);
   EXPECT_EQ(totals.storage[1].absorbed_calls, 992);
   EXPECT_EQ(totals.storage[1].calls, 8 + 1);
-  EXPECT_EQ(totals.storage[0].absorbed_calls, 992);
-  EXPECT_LE(totals.storage[0].calls, 8 + 2);
+  EXPECT_GE(totals.storage[0].absorbed_calls, 950);   // what is read in advance grows slowly
+  EXPECT_LE(totals.storage[0].calls, 100);
   EXPECT_GT(writes.phase_ns[static_cast<std::size_t>(Phase::kCopy)], 0);
 }
 

@@ -41,7 +41,13 @@ Result<Slots::Range> range_over(MPI_Comm comm, i64 mine) {
   return Slots::Range{-all[1], all[0]};
 }
 
+// MPICH 5 raises the errors of requests on MPI_COMM_SELF once that has had a handler set, and on MPI_COMM_WORLD before: setting
+// the program's again would change what its handlers see.
 ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {
+#ifndef OPEN_MPI
+  if (comm_ == MPI_COMM_SELF) comm_ = MPI_COMM_NULL;
+#endif
+  if (comm_ == MPI_COMM_NULL) return;
   std::lock_guard lock(returning().mutex);
   Returning& here = returning().of_comm[comm_];
   if (here.users++ > 0) return;
@@ -50,6 +56,7 @@ ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {
 }
 
 ErrorsReturned::~ErrorsReturned() {
+  if (comm_ == MPI_COMM_NULL) return;
   std::lock_guard lock(returning().mutex);
   const auto here = returning().of_comm.find(comm_);
   if (--here->second.users > 0) return;

@@ -14,7 +14,7 @@ Error mpi_error(const char* call, int code);
 Result<Slots::Range> range_over(MPI_Comm comm, i64 mine);
 
 // While it lives, a communicator of the program's returns errors, for calls whose failure is an error of a file and not the end of
-// the job. Calls of other threads on that communicator return theirs, too, so it lives no longer than such a call.
+// the job. Not MPI_COMM_SELF, but under Open MPI. Calls of other threads on that communicator return theirs, too, so it lives no longer than such a call.
 class ErrorsReturned {
  public:
   explicit ErrorsReturned(MPI_Comm comm);

@@ -278,13 +278,23 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
   return spec;
 }
 
-// MPI has no query for this, but every MPI refuses to send an uncommitted type, also to MPI_PROC_NULL. A communicator of our own would
-// cost a context, of which there may be none left.
+// Of the world where errors can be returned there; a communicator of our own would cost a context, of which there may be none left.
+MPI_Comm asking_comm() {
+#ifdef OPEN_MPI
+  return MPI_COMM_SELF;   // nobody dies there
+#else
+  int initialised = 0;
+  return PMPI_Initialized(&initialised) == MPI_SUCCESS && initialised ? MPI_COMM_WORLD : MPI_COMM_SELF;
+#endif
+}
+
+// MPI has no query for this, but every MPI refuses to send an uncommitted type, also to MPI_PROC_NULL.
 bool is_committed(MPI_Datatype type) {
   if (is_named(type)) return true;
-  const ErrorsReturned returned(MPI_COMM_SELF);
+  const MPI_Comm comm = asking_comm();
+  const ErrorsReturned returned(comm);
   char nothing = 0;   // never read: nobody receives
-  return PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, MPI_COMM_SELF) == MPI_SUCCESS;
+  return PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, comm) == MPI_SUCCESS;
 }
 
 }  // namespace

@@ -205,10 +205,10 @@ class Pass {
     if (step.collective && step.positioning == Positioning::kShared && step.synchronism == Synchronism::kNonblocking) {
       step.synchronism = Synchronism::kBlocking;
     }
-    if (step.collective) {
-      same_in_group(handle, step);
-      if (handle.splitting >= 0) end_split(step.handle);
-    }
+    if (step.collective) same_in_group(handle, step);
+    // A split collective may do all of its work when it begins or when it ends (MPI 14.4.5), moving the shared pointer included.
+    const bool meets_split = step.collective || step.positioning == Positioning::kShared;
+    if (meets_split && handle.splitting >= 0) end_split(step.handle);
     if (!anybody(step)) return;
     if (step.positioning == Positioning::kShared) order_shared(handle, step);
     if (step.synchronism != Synchronism::kBlocking) handle.pending.push_back(step.id);

@@ -69,10 +69,17 @@ static void together(void) {
   go_on(fh);
 }
 
-static void plain(void) {   // plain writers lock against ranks that read, change and write back
+static void plain(void) {   // plain writers lock against ranks that read, change and write back, where a view has holes
   unsigned char data[kBytes];
   MPI_Status status;
+  MPI_Datatype block, type;
   MPI_File fh = open_with(ck_fresh("f"), 0);
+  MPI_Type_contiguous(kBytes, MPI_BYTE, &block);
+  MPI_Type_create_resized(block, 0, 2 * kBytes, &type);
+  MPI_Type_commit(&type);
+  CHECK_OK(MPI_File_set_view(fh, 0, MPI_BYTE, type, "native", MPI_INFO_NULL));
+  MPI_Type_free(&block);
+  MPI_Type_free(&type);
   memset(data, 'v', sizeof data);
   if (ck_size > 1 && ck_rank == ck_victim()) CHECK_ERROR(MPI_File_write_at(fh, 0, data, kBytes, MPI_BYTE, &status));
   go_on(fh);

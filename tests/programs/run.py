@@ -122,7 +122,7 @@ class Runner:
         for match in re.finditer(r"(WRONG|HANG|CRASH) seed (\d+)\b.*", out):
             wrong.setdefault(int(match.group(2)), []).append(match.group(0))
         ended = None
-        if not re.search(r"^done$", out, re.M):
+        if code not in (0, 1) or "done" not in out:   # 1: something is wrong. What ranks print may stand on the same line
             cut = [seed for seed, lines in wrong.items() if not lines[-1].startswith("WRONG")]
             ended = max(cut, default=last)   # a rank may have gone on to the next one
             if not cut:

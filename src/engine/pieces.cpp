@@ -193,7 +193,7 @@ i64 buffer_bytes(const EngineFile& file, Direction direction) {
 bool may_sieve_writes(const EngineFile& file) {
   const Traits& traits = file.storage->traits();
   if (!file.scattered || !traits.can_lock || !file.readable || file.hints->romio_ds_write == Toggle::kDisable) return false;
-  const bool cheap = !traits.metadata_is_remote && traits.visibility_immediate;
+  const bool cheap = !traits.metadata_is_remote && traits.coherence == Coherence::kImmediate;
   return file.hints->romio_ds_write == Toggle::kEnable || cheap;
 }
 

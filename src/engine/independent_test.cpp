@@ -61,6 +61,24 @@ TEST(Independent, RandomReadsCountExactlyToEndOfFile) {
   }
 }
 
+TEST(Independent, HolesThatAreReadAreCounted) {
+  SharedFile file;
+  file.bytes.resize(10000);
+  TestStorage storage(file);
+  Hints hints;
+  Counters counters;
+  EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
+  engine_file.counters = &counters;
+  const ViewRef view = make_view(0, make_resized(0, 10, make_contiguous(5, byte_type())));
+  for (const Toggle sieve : {Toggle::kDisable, Toggle::kEnable}) {
+    hints.romio_ds_read = sieve;
+    OwnedAccess scattered = make_access(Direction::kRead, view, 0, 2000, make_contiguous(2000, byte_type()));
+    ASSERT_EQ(independent(engine_file, scattered.access).value(), 2000);
+    EXPECT_EQ(counters.hole_bytes, sieve == Toggle::kEnable ? 2000 - 5 : 0);
+  }
+  EXPECT_EQ(storage.counts.bytes_read, 2000 + 4000 - 5);
+}
+
 TEST(Independent, ReadsThroughAnOverlappingView) {
   SharedFile file;
   Random random(1);

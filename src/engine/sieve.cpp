@@ -73,6 +73,7 @@ Result<i64> sieve_read(const EngineFile& file, const Access& access) {
     Cursor source = cursor_in_buffer(view, w, buffer.data.get());
     const PhaseScope phase(file.counters, Phase::kCopy);
     if (reached > w.begin) copy(source, memory, reached - w.begin);
+    if (file.counters) file.counters->hole_bytes += got - (reached - w.begin);
     position = reached;
     if (reached < w.end) break;   // end of file
   }

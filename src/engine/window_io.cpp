@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/pieces.h"
 
@@ -113,10 +114,12 @@ Status write_window(const EngineFile& file, FileRange window, std::byte* data, c
 
 Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* data, const Coverage& needed) {
   std::vector<IoPiece> pieces;
+  i64 covered = 0;   // by what is needed, of the pieces
   auto read_all = [&]() -> Result<i64> {
     i64 wanted = 0;
     for (const IoPiece& piece : pieces) wanted += piece.bytes;
     MERCUTIO_LET(i64 got, read_pieces(file, pieces));
+    if (file.counters) file.counters->hole_bytes += std::max<i64>(0, got - std::exchange(covered, 0));
     if (got == wanted) return INT64_MAX;
     // The first needed byte at or after the first missing one; everything from there on reads as zero.
     i64 missing = -1;
@@ -134,6 +137,7 @@ Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* dat
     if (end_of_file != INT64_MAX) {   // beyond the end already
       std::memset(data + group.begin, 0, static_cast<size_t>(group.end - group.begin));
     } else {
+      covered += group.covered;
       pieces.push_back(IoPiece{window.begin + group.begin, data + group.begin, group.end - group.begin});
     }
     at = needed.next_covered(group.end);

@@ -9,9 +9,13 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kLargestMergedHole = 64 * KiB;   // a longer hole is never read and written back
+constexpr i64 kLargestMergedHole = 64 * KiB;   // a longer hole is never read, or read and written back
 constexpr i64 kLongRun = 64 * KiB;             // runs of this average length are written as they are
 constexpr i64 kMergeScratchBytes = 1 * MiB;
+
+i64 largest_hole_to_read(const EngineFile& file) {
+  return only_copies(file) ? kCopiedHoleBytes - 1 : kLargestMergedHole;
+}
 
 // Neighbouring covered runs with only small holes in between; [begin, end) in the window.
 struct Group {
@@ -21,12 +25,12 @@ struct Group {
   bool worth_merging() const { return runs > 1 && covered / runs < kLongRun; }
 };
 
-Group next_group(const Coverage& covered, i64 from) {
+Group next_group(const Coverage& covered, i64 from, i64 largest_hole = kLargestMergedHole) {
   Group group;
   group.begin = covered.next_covered(from);
   group.end = group.begin;
   for (i64 at = group.begin; at < covered.size();) {
-    if (group.runs > 0 && at - group.end > kLargestMergedHole) break;
+    if (group.runs > 0 && at - group.end > largest_hole) break;
     group.end = covered.next_hole(at);
     group.covered += group.end - at;
     ++group.runs;
@@ -131,9 +135,10 @@ Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* dat
     }
     return window.begin + needed.next_covered(missing);
   };
+  const i64 largest_hole = largest_hole_to_read(file);
   i64 end_of_file = INT64_MAX;
   for (i64 at = needed.next_covered(0); at < needed.size();) {
-    const Group group = next_group(needed, at);
+    const Group group = next_group(needed, at, largest_hole);
     if (end_of_file != INT64_MAX) {   // beyond the end already
       std::memset(data + group.begin, 0, static_cast<size_t>(group.end - group.begin));
     } else {

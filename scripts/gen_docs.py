@@ -192,11 +192,13 @@ COMMANDS = (
      "Takes some seconds and up to the given bytes for each process in the directory. --print stores nothing."),
     ("bench [--dir directory] [--ranks n] [--bytes n] [--quick] [--full] [--patterns list] [--repetitions n] [--time-limit seconds] [--seed n] "
      "[--mpi launcher]... [--io host|romio|mercutio|traced]... [--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] "
-     "[--json file] [--plot picture] [--from file]",
+     "[--against library] [--json file] [--plot picture] [--from file]",
      "Compiles one MPI program for each MPI found here and runs it in turn on that MPI's own I/O, on the ROMIO inside Open MPI, and "
      "on Mercutio, with patterns of applications and of the known I/O benchmarks. Every byte is checked. Prints a row for each, "
      "with the ratios to the hosts and the fraction of what the same ranks reach with plain contiguous writes and reads. "
-     "--json keeps the table, --plot draws it, --from draws an earlier one. Exit code 1 if bytes that went through Mercutio were wrong."),
+     "--against runs another libmercutio.so in turns with this one, and lists the cases that are more than 3 % slower than with it. "
+     "--json keeps the table, --plot draws it, --from draws an earlier one. Exit code 1 if bytes that went through Mercutio were wrong, or "
+     "if it had storage read more than 1.1 times what was asked for where it needn't."),
     ("bench overlap [--dir directory] [--ranks n] [--bytes n] [--quick] [--calls list] [--repetitions n] [--servers n] [--rate n] "
      "[--stripe n] [--posting-ranks n] [--check-bars] [--time-limit seconds] [--seed n] [--mpi launcher]... [--io host|romio|mercutio|traced]... "
      "[--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] [--json file] [--plot picture] [--from file]",

@@ -92,8 +92,7 @@ static void amplified_reads(void) {
   interleave(file, kPieces, kBytes, kEvery);
   for (int i = 0; i < kTimes; ++i) {
     MPI_File_seek(file, 0, MPI_SEEK_SET);
-    if (fixed) MPI_File_read_all(file, data, kPieces * kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
-    else MPI_File_read(file, data, kPieces * kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_read(file, data, kPieces * kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
   }
   MPI_File_close(&file);
   free(data);

@@ -12,9 +12,9 @@ namespace mercutio {
 namespace {
 
 constexpr i64 kSampleRuns = 64;
-// A call of a storage that makes its callers wait costs at least what moving this many bytes does; pieces that come denser than one
-// per so many bytes of file are cheaper to move in windows. Where reading is only copying, kCopiedHoleBytes. Writes pay for the
-// window twice.
+// A storage call costs about what moving this many bytes does; pieces that come denser than one per so many bytes of file
+// are cheaper to move in windows. Writes pay for the window twice. Where reading is only copying, windows don't pay between pieces of
+// a page or more with holes of a page or more.
 constexpr i64 kSieveReadPitch = 16 * KiB;
 constexpr i64 kSieveWritePitch = 8 * KiB;
 constexpr i64 kSmallMemoryPiece = 2 * KiB;
@@ -67,6 +67,11 @@ double pitch_of(const Access& access, const Shape& shape) {
   return static_cast<double>(shape.last - shape.first) * static_cast<double>(shape.file_piece) / static_cast<double>(access.bytes);
 }
 
+bool pages_apart(const Access& access, const Shape& shape) {
+  const i64 holes = (access.bytes - 1) / shape.file_piece;
+  return shape.file_piece >= kCopiedHoleBytes && (shape.last - shape.first - access.bytes) / kCopiedHoleBytes >= holes;
+}
+
 bool should_sieve(const EngineFile& file, const Access& access, const Shape& shape, bool locked) {
   const bool reading = access.direction == Direction::kRead;
   const Toggle wish = reading ? file.hints->romio_ds_read : file.hints->romio_ds_write;
@@ -74,8 +79,8 @@ bool should_sieve(const EngineFile& file, const Access& access, const Shape& sha
   if (!reading && !(locked ? file.readable : may_sieve_writes(file))) return false;
   if (wish == Toggle::kEnable) return true;
   if (access.bytes <= 4 * shape.file_piece) return false;
-  const i64 read_pitch = only_copies(file) ? kCopiedHoleBytes : kSieveReadPitch;
-  return pitch_of(access, shape) < static_cast<double>(reading ? read_pitch : kSieveWritePitch);
+  if (reading && only_copies(file) && pages_apart(access, shape)) return false;
+  return pitch_of(access, shape) < static_cast<double>(reading ? kSieveReadPitch : kSieveWritePitch);
 }
 
 // `leave` is what a write needs to sieve, while it does.

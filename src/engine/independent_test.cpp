@@ -93,6 +93,12 @@ TEST(Independent, HolesOfAPageAreReadOnlyWhereRequestsAreDear) {
     OwnedAccess pieces = make_access(Direction::kRead, view, 0, kPieces * kPage, make_contiguous(kPieces * kPage, byte_type()));
     ASSERT_EQ(independent(engine_file, pieces.access).value(), kPieces * kPage);
     EXPECT_EQ(storage.counts.bytes_read, server ? (2 * kPieces - 1) * kPage : kPieces * kPage);
+    // Pieces below a page have others beside them, as the rows of a block of an array do.
+    const i64 before = storage.counts.bytes_read;
+    const ViewRef rows = make_view(0, make_resized(0, 2 * kPage, make_contiguous(kPage / 2, byte_type())));
+    OwnedAccess small = make_access(Direction::kRead, rows, 0, kPieces * kPage / 2, make_contiguous(kPieces * kPage / 2, byte_type()));
+    ASSERT_EQ(independent(engine_file, small.access).value(), kPieces * kPage / 2);
+    EXPECT_GT(storage.counts.bytes_read - before, kPieces * kPage);
   }
 }
 

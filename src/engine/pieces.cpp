@@ -182,6 +182,11 @@ Result<i64> PieceBatch::finish() {
   return moved_;
 }
 
+bool only_copies(const EngineFile& file) {
+  const Traits& traits = file.storage->traits();
+  return !traits.metadata_is_remote && !traits.far && traits.visibility_immediate && !(file.watch && file.watch->waits());
+}
+
 i64 buffer_bytes(const EngineFile& file, Direction direction) {
   constexpr i64 kInCache = 256 * KiB;
   const bool reading = direction == Direction::kRead;

@@ -14,10 +14,18 @@ typedef struct {
 } Shape;
 
 static const Shape kShapes[] = {
-    {"contiguous", 0, 1000003, 0, 1},      {"contiguous_100", 0, 100, 0, 1},       {"contiguous_page", 0, 4096, 0, 1},
-    {"unaligned", 777, 100001, 0, 1},      {"interleaved_64", 0, 64, 0, 2000},     {"interleaved_1000", 5, 1000, 0, 200},
-    {"interleaved_page", 0, 4096, 0, 100}, {"interleaved_64k", 0, 65536, 0, 8},    {"holes", 100, 300, 700, 200},
-    {"large_holes", 10, 5000, 20000, 20},  {"filled_holes", 100, 300, 700, 200, 1}, {"filled_large_holes", 10, 5000, 20000, 20, 1},
+    {"contiguous", 0, 1000003, 0, 1, 0},
+    {"contiguous_100", 0, 100, 0, 1, 0},
+    {"contiguous_page", 0, 4096, 0, 1, 0},
+    {"unaligned", 777, 100001, 0, 1, 0},
+    {"interleaved_64", 0, 64, 0, 2000, 0},
+    {"interleaved_1000", 5, 1000, 0, 200, 0},
+    {"interleaved_page", 0, 4096, 0, 100, 0},
+    {"interleaved_64k", 0, 65536, 0, 8, 0},
+    {"holes", 100, 300, 700, 200, 0},
+    {"large_holes", 10, 5000, 20000, 20, 0},
+    {"filled_holes", 100, 300, 700, 200, 1},
+    {"filled_large_holes", 10, 5000, 20000, 20, 1},
     {"filled_interleaved_64", 0, 64, 0, 2000, 1},
 };
 

@@ -2,7 +2,7 @@
 // on each rank, and the end of the case adds them up over the ranks. Rank 0 prints one line a case:
 //   run NAME / ok NAME / FAILED NAME n
 // Options of every program: --dir D (where files go), --only NAME, --after NAME (continue behind a case that died).
-// MERCUTIO_TEST_SKIP: shell patterns of cases to leave out.
+// MERCUTIO_TEST_SKIP: shell patterns of cases to leave out; MERCUTIO_TEST_ONLY: of those to run.
 // A case that hangs is killed by the alarm (MERCUTIO_TEST_ALARM seconds, default 50).
 #ifndef MERCUTIO_TESTS_CHECK_H
 #define MERCUTIO_TESTS_CHECK_H
@@ -119,13 +119,19 @@ CK_UNUSED static void ck_init_level(int *argc, char ***argv, int wanted, int *pr
 }
 CK_UNUSED static void ck_init(int *argc, char ***argv) { ck_init_level(argc, argv, -1, NULL); }
 
-CK_UNUSED static int ck_skipped(const char *name) {
+// Whether one of the patterns in an environment variable fits; `unset` where there is none.
+CK_UNUSED static int ck_fits(const char *variable, const char *name, int unset) {
   char patterns[4096], *rest = patterns;
-  const char *given = getenv("MERCUTIO_TEST_SKIP");
-  snprintf(patterns, sizeof patterns, "%s", given ? given : "");
+  const char *given = getenv(variable);
+  if (!given) return unset;
+  snprintf(patterns, sizeof patterns, "%s", given);
   for (char *pattern; (pattern = strsep(&rest, " ")) != NULL;)
     if (fnmatch(pattern, name, 0) == 0) return 1;
   return 0;
+}
+
+CK_UNUSED static int ck_skipped(const char *name) {
+  return ck_fits("MERCUTIO_TEST_SKIP", name, 0) || !ck_fits("MERCUTIO_TEST_ONLY", name, 1);
 }
 
 CK_UNUSED static int ck_begin(const char *name) {

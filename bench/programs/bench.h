@@ -99,6 +99,13 @@ typedef struct {
   int skip_write, skip_read;
 } Halves;
 
+// Bytes of all ranks: what reads asked for, and what system calls read meanwhile; how many ranks, and how the file was open.
+typedef struct {
+  i64 asked, moved, wrong;
+  int ranks;
+  const char* mode;
+} Moved;
+
 extern const Case kCases[];
 
 // side.c
@@ -140,6 +147,10 @@ MPI_File open_file(const Run* run, const char* path, int mode);
 int run_latency(const char* name, const Run* run);
 extern const char* const kLatencies[];
 
+// moved.c
+int moved_name(int index, char* to);   // 0: there are no more
+int run_moved(int index, const Run* run);
+
 // output.c
 void print_header(const Run* run);
 void print_begin(const char* name, const char* operation);
@@ -147,6 +158,7 @@ void print_bandwidth(const char* name, const char* operation, const Layout* layo
                      const Totals* total);
 void print_limit(i64 bytes, const double limit[2]);
 void print_latency(const char* name, i64 calls, double seconds, i64 errors);
+void print_moved(const char* name, const Moved* moved);
 void arm(const Run* run);
 void disarm(void);
 

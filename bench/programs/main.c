@@ -22,6 +22,8 @@ static const char kUsage[] =
 static void list_cases(void) {
   for (const Case* self = kCases; self->name; ++self) puts(self->name);
   for (const char* const* name = kLatencies; *name; ++name) puts(*name);
+  char name[kNameBytes];
+  for (int i = 0; moved_name(i, name); ++i) puts(name);
 }
 
 static int usage(const char* word) {
@@ -119,6 +121,14 @@ static void limit_for(const Case* self, const Run* run) {
   if (run->rank == 0) print_limit(bytes * run->ranks, limit);
 }
 
+// Whether a case without halves is to be run; `after` is where the last program ended, until it is reached.
+static int due(const Options* options, const char* name, const char* operation, const char** after) {
+  const size_t length = *after ? strcspn(*after, ":") : 0;
+  const int skipping = *after != NULL;
+  if (skipping && strlen(name) == length && strncmp(name, *after, length) == 0) *after = NULL;
+  return !skipping && !skipped(options, name, operation) && wanted(options->patterns, name);
+}
+
 // `after` is CASE:OP: cases up to it are left out; behind CASE:write its reading half is run.
 static int run_all(const Run* world, const char* after) {
   int bad = 0, skipping = after != NULL;
@@ -139,11 +149,13 @@ static int run_all(const Run* world, const char* after) {
     if (run.members != world->members && run.members != MPI_COMM_NULL) MPI_Comm_free(&run.members);
     MPI_Barrier(world->members);
   }
+  if (!skipping) after = NULL;
   for (const char* const* name = kLatencies; *name; ++name) {
-    int reached = skipping && strlen(*name) == length && strncmp(*name, after, length) == 0;
-    int left_out = skipping || skipped(world->options, *name, "latency");
-    if (!left_out && wanted(world->options->patterns, *name)) bad += run_latency(*name, world);
-    if (reached) skipping = 0;
+    if (due(world->options, *name, "latency", &after)) bad += run_latency(*name, world);
+  }
+  char name[kNameBytes];
+  for (int i = 0; moved_name(i, name); ++i) {
+    if (due(world->options, name, "moved", &after)) bad += run_moved(i, world);
   }
   return bad;
 }

@@ -56,6 +56,12 @@ void print_latency(const char* name, i64 calls, double seconds, i64 errors) {
   fflush(stdout);
 }
 
+void print_moved(const char* name, const Moved* moved) {
+  printf("{\"case\": \"%s\", \"op\": \"moved\", \"bytes\": %lld, \"moved\": %lld, \"members\": %d, \"mode\": \"%s\", \"wrong\": %lld}\n",
+         name, (long long)moved->asked, (long long)moved->moved, moved->ranks, moved->mode, (long long)moved->wrong);
+  fflush(stdout);
+}
+
 static void on_alarm(int signal_number) {
   static const char text[] = "{\"timeout\": true}\n";
   (void)signal_number;

@@ -24,11 +24,15 @@ int fail_after_throw(OpenHandle* handle, const char* operation);
 template <class Body>
 int guarded(OpenHandle* handle, const char* operation, Body body) {
   const UsesReserve uses;
+  Errhandlers::CallScope scope;
+  int code = MPI_SUCCESS;
   try {
-    return body();
+    code = body();
   } catch (...) {
-    return fail_after_throw(handle, operation);
+    code = fail_after_throw(handle, operation);
   }
+  scope.returns();
+  return code;
 }
 // The same for functions without a code of their own: `otherwise` is returned instead.
 template <class T, class Body>

@@ -72,10 +72,20 @@ static bool is_errors_abort(MPI_Errhandler handle) {
   return handle != MPI_ERRHANDLER_NULL && handle == abi_numbers().errors_abort;
 }
 
-// C++ programs have handlers that throw: those exceptions are theirs. True while one runs.
+// C++ programs have handlers that throw: those exceptions are theirs. True while a handler runs, and from its exception on
+// until that has left the library.
 static thread_local bool in_handler = false;
+static thread_local int calls = 0;   // one inside the other
 
-bool Errhandlers::has_thrown() { return std::exchange(in_handler, false); }
+Errhandlers::CallScope::CallScope() : in_handler_(std::exchange(in_handler, false)) { ++calls; }
+
+Errhandlers::CallScope::~CallScope() {
+  --calls;
+  if (returns_) in_handler = in_handler_;
+  if (!returns_ && calls == 0) in_handler = false;
+}
+
+bool Errhandlers::has_thrown() { return in_handler; }
 
 int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const {
   if (code == MPI_SUCCESS || handle == abi_numbers().errors_return) return code;
@@ -90,13 +100,13 @@ int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int
   }
   int shown = code;
   Fint fortran_file = entry.language == HandlerLanguage::kFortran ? process().handles.to_fortran(file) : 0;
-  const bool inside_another = std::exchange(in_handler, true);
+  in_handler = true;
   if (entry.language == HandlerLanguage::kC) {
     reinterpret_cast<MPI_File_errhandler_function*>(entry.function)(&file, &shown);
   } else {
     reinterpret_cast<void (*)(Fint*, Fint*)>(entry.function)(&fortran_file, &shown);
   }
-  in_handler = inside_another;
+  in_handler = false;
   return shown;   // what the handler left: one that sets MPI_SUCCESS has dealt with it, any other leaves the error to the caller
 }
 

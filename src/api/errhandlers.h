@@ -28,8 +28,22 @@ class Errhandlers {
 
   // Calls the handler for `code`; returns what the MPI call should return. `file` is the handle to show the handler.
   int invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const;
-  // Whether the exception that is being handled came out of a handler of the program. Asked once.
+  // Whether the exception that is being handled came out of a handler of the program.
   static bool has_thrown();
+
+  // Around every call of the library.
+  class CallScope {
+   public:
+    CallScope();
+    ~CallScope();
+    CallScope(const CallScope&) = delete;
+    CallScope& operator=(const CallScope&) = delete;
+    void returns() { returns_ = true; }   // no exception leaves the call
+
+   private:
+    const bool in_handler_;   // of a call further out, which has called this one
+    bool returns_ = false;
+  };
 
  private:
   struct Entry {

@@ -15,6 +15,7 @@ struct Counters {
   i64 in_degree = 0;        // others who sent to, or asked, this rank as an aggregator in one step; the most of all steps
   i64 copied_bytes = 0;     // between user's buffers, windows and messages
   i64 merged_bytes = 0;     // read from the file only to be written back around new data
+  i64 hole_bytes = 0;       // read from the file only because they lie between what was asked for
   i64 plans_reused = 0;     // 1: nothing was planned
   PhaseClock clock;         // stands still unless somebody traces
 

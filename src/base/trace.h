@@ -31,7 +31,7 @@ struct TraceEvent {
   TraceKind kind;
   i64 start_ns = 0;   // steady clock
   i64 end_ns = 0;
-  i64 bytes = 0;
+  i64 bytes = 0;      // kAbsorbedRead: of those read in advance, the ones that nobody asked for
   i64 offset = -1;
   std::string_view detail;   // valid during the call only; kAccess: the call's name, kPlan: the plan, empty if it is known
   const Counters* counters = nullptr;   // kCollective, kAccess: of the access; valid during the call only

@@ -60,7 +60,8 @@ class Comm {
   virtual std::string host() const = 0;
   virtual bool concurrent() const = 0;
   virtual std::string memory_kinds() const { return ""; }   // that messages may lie in (model/memory_kinds.h), if anybody says so
-  virtual Result<std::unique_ptr<SharedCounter>> make_shared_counter() = 0;   // collective
+  // Collective. `folder`: of a file that all ranks have open, on rank 0; where a counter may lie that can't be in memory.
+  virtual Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string& folder) = 0;
   virtual Segment* segment() = 0;     // this node's; null, on all ranks: some node has none, or nodes have a rank each
   virtual void idle(i64 spins) = 0;   // called when nothing moved for the `spins`-th time in a row: yields, then sleeps
   // Whether a rank is known to have died: collective operations that are under way can't end. Looks for dead ranks now and then, if

@@ -185,7 +185,7 @@ class InProcessComm final : public Comm {
     return std::unique_ptr<Message>(std::make_unique<ReceiveMessage>(world_, inbox, key, number, data));
   }
 
-  Result<std::unique_ptr<SharedCounter>> make_shared_counter() override {
+  Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string& /*folder*/) override {
     std::lock_guard lock(world_->mutex);
     auto& value = world_->counters[counters_made_++];
     if (!value) value = std::make_shared<std::atomic<i64>>(0);

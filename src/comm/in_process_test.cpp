@@ -68,8 +68,8 @@ TEST_P(InProcess, ACancelledReceiveDoesNotShiftTheNext) {
 TEST_P(InProcess, CountersAreShared) {
   std::vector<i64> seen(static_cast<size_t>(GetParam() * 100), 0);
   run_ranks(GetParam(), [&](Comm& comm) {
-    auto counter = comm.make_shared_counter().value();
-    auto other = comm.make_shared_counter().value();
+    auto counter = comm.make_shared_counter("").value();
+    auto other = comm.make_shared_counter("").value();
     for (int i = 0; i < 100; ++i) seen[static_cast<size_t>(counter->fetch_add(1).value())] = 1;
     EXPECT_EQ(other->load().value(), 0);
   });

@@ -164,7 +164,7 @@ class SimulatedComm final : public Comm {
     return std::unique_ptr<Message>(std::make_unique<SimulatedReceive>(world_, key, number, data));
   }
 
-  Result<std::unique_ptr<SharedCounter>> make_shared_counter() override {
+  Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string& /*folder*/) override {
     auto& value = world_->counters[counters_made_++];
     if (!value) value = std::make_shared<i64>(0);
     return std::unique_ptr<SharedCounter>(std::make_unique<SimulatedCounter>(value));

@@ -61,7 +61,7 @@ WaitWatch::Reads reads_of(const EngineFile& file) {
 // says otherwise.
 bool should_know_size(const EngineFile& file) {
   const bool may_exchange = file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != "auto";
-  return may_exchange && file.storage->traits().visibility_immediate;
+  return may_exchange && file.storage->traits().coherence == Coherence::kImmediate;
 }
 
 i64 size_or_unknown(Storage& storage) {

@@ -22,6 +22,7 @@ struct Totals final : TraceSink {
     sum.message_bytes += event.counters->message_bytes;
     sum.copied_bytes += event.counters->copied_bytes;
     sum.merged_bytes += event.counters->merged_bytes;
+    sum.hole_bytes += event.counters->hole_bytes;
     sum.plans_reused += event.counters->plans_reused;
     sum.saw_in_degree(event.counters->in_degree);
     moved += event.bytes;
@@ -45,16 +46,17 @@ struct Course {
   std::string exchange;
   std::vector<i64> node_of_rank;
   bool holes = false;
+  Direction direction = Direction::kWrite;
 };
 
-// Writes `outputs` times, one behind the other, as a simulation does. The counters of each.
+// Accesses `outputs` times, one behind the other, as a simulation does. The counters of each.
 std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
   std::vector<Totals> totals(static_cast<size_t>(outputs));
   std::vector<std::vector<Totals>> by_rank(kRanks, totals);
   SharedFile file;
   file.bytes.resize(static_cast<size_t>(outputs * kPieces * kPiece));
   Hints hints;
-  hints.romio_cb_write = Toggle::kEnable;
+  hints.romio_cb_write = hints.romio_cb_read = Toggle::kEnable;
   hints.mercutio_exchange = course.exchange;
   Topology topology{course.node_of_rank, {}};
   for (i64 node = 0; node <= course.node_of_rank.back(); ++node) topology.node_names.push_back("n" + std::to_string(node));
@@ -70,7 +72,7 @@ std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
       EngineFile engine_file{&storage, &comm, &hints, &by_rank[static_cast<size_t>(comm.rank())][static_cast<size_t>(output)], &dirty, true};
       engine_file.plans = &plans;
       engine_file.forms = &forms;
-      OwnedAccess owned = make_access(Direction::kWrite, view, output * bytes, bytes, make_contiguous(bytes, byte_type()));
+      OwnedAccess owned = make_access(course.direction, view, output * bytes, bytes, make_contiguous(bytes, byte_type()));
       Channel channel{&comm, output * kTagsPerOperation};
       if (auto arena = course.exchange == "messages" ? nullptr : NodeArena::of(comm)) channel.turn = std::make_shared<Turn>(arena);
       auto moved = run(collective(engine_file, channel, views, owned.access, {}), [&](i64 spins) { comm.idle(spins); });
@@ -128,7 +130,17 @@ TEST(Counters, HolesAreReadToBeWrittenBack) {
     EXPECT_GT(holes, 0);
     EXPECT_GE(output.sum.merged_bytes, holes - 2 * kPiece) << "all but those at the ends";
     EXPECT_LE(output.sum.merged_bytes, kPieces * kPiece);
+    EXPECT_EQ(output.sum.hole_bytes, 0);
   }
+}
+
+TEST(Counters, HolesAreReadWithWhatLiesAroundThem) {
+  const Totals output = run_outputs({"messages", {0, 0, 0, 0}, true, Direction::kRead}, 1)[0];
+  const i64 holes = kPieces * kPiece - output.moved;
+  EXPECT_GE(output.sum.hole_bytes, holes - 64 * kPiece) << "all but those at the ends of windows";
+  EXPECT_LE(output.sum.hole_bytes, holes);
+  EXPECT_EQ(output.sum.merged_bytes, 0);
+  EXPECT_EQ(run_outputs({"messages", {0, 0, 0, 0}, false, Direction::kRead}, 1)[0].sum.hole_bytes, 0);
 }
 
 }  // namespace

@@ -233,6 +233,7 @@ void Exchange::read(Window& window) {
     std::memset(data, 0, static_cast<size_t>(window.range.bytes()));
   } else if (bytes >= (last - first) / 2) {
     window.at_storage = true;
+    if (file_.counters) file_.counters->hole_bytes += std::max<i64>(0, last - first - bytes);
     flights_.start(window.round, IoPiece{first, data + (first - window.range.begin), last - first});
   } else {
     window.coverage.reset(window.range.bytes());

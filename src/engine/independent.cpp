@@ -13,7 +13,8 @@ namespace {
 
 constexpr i64 kSampleRuns = 64;
 // A storage call costs about what moving this many bytes does; pieces that come denser than one per so many bytes of file
-// are cheaper to move in windows. Writes pay for the window twice.
+// are cheaper to move in windows. Writes pay for the window twice. Where reading is only copying, windows don't pay between pieces of
+// a page or more with holes of a page or more.
 constexpr i64 kSieveReadPitch = 16 * KiB;
 constexpr i64 kSieveWritePitch = 8 * KiB;
 constexpr i64 kSmallMemoryPiece = 2 * KiB;
@@ -61,6 +62,16 @@ Shape look_at(const Access& access) {
   return shape;
 }
 
+// Bytes of file per piece, in floating point because the product may not fit.
+double pitch_of(const Access& access, const Shape& shape) {
+  return static_cast<double>(shape.last - shape.first) * static_cast<double>(shape.file_piece) / static_cast<double>(access.bytes);
+}
+
+bool pages_apart(const Access& access, const Shape& shape) {
+  const i64 holes = (access.bytes - 1) / shape.file_piece;
+  return shape.file_piece >= kCopiedHoleBytes && (shape.last - shape.first - access.bytes) / kCopiedHoleBytes >= holes;
+}
+
 bool should_sieve(const EngineFile& file, const Access& access, const Shape& shape, bool locked) {
   const bool reading = access.direction == Direction::kRead;
   const Toggle wish = reading ? file.hints->romio_ds_read : file.hints->romio_ds_write;
@@ -68,10 +79,8 @@ bool should_sieve(const EngineFile& file, const Access& access, const Shape& sha
   if (!reading && !(locked ? file.readable : may_sieve_writes(file))) return false;
   if (wish == Toggle::kEnable) return true;
   if (access.bytes <= 4 * shape.file_piece) return false;
-  // Bytes of file per piece: span * piece / bytes, in floating point because the product may not fit.
-  const double pitch = static_cast<double>(shape.last - shape.first) * static_cast<double>(shape.file_piece) /
-                       static_cast<double>(access.bytes);
-  return pitch < static_cast<double>(reading ? kSieveReadPitch : kSieveWritePitch);
+  if (reading && only_copies(file) && pages_apart(access, shape)) return false;
+  return pitch_of(access, shape) < static_cast<double>(reading ? kSieveReadPitch : kSieveWritePitch);
 }
 
 // `leave` is what a write needs to sieve, while it does.
@@ -92,26 +101,38 @@ Result<i64> move_run(const EngineFile& file, const Access& access, i64 offset) {
   return access.bytes;
 }
 
-Result<i64> move_direct(const EngineFile& file, const Access& access) {
+// Reads of pieces that would go in windows if the storage made its callers wait: as soon as it does, the rest goes so. Null: no such.
+const WaitWatch* watch_of(const EngineFile& file, const Access& access, const Shape& shape) {
+  if (access.direction != Direction::kRead || !file.watch || shape.contiguous || !shape.orderly) return nullptr;
+  const bool dense = access.bytes > 4 * shape.file_piece && pitch_of(access, shape) < static_cast<double>(kSieveReadPitch);
+  return dense && file.hints->romio_ds_read == Toggle::kAutomatic ? file.watch : nullptr;
+}
+
+bool waits(const WaitWatch* watch) {
+  return watch && watch->waits();
+}
+
+Result<i64> move_direct(const EngineFile& file, const Access& access, const WaitWatch* watch) {
   PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes));
   PieceReader in_memory(access.memory.cursor());
   PieceBatch batch(file, access.direction);
-  while (!in_file.done() && !in_memory.done() && !batch.cut_short()) {
+  for (i64 pieces = 1; !in_file.done() && !in_memory.done() && !batch.cut_short() && !waits(watch); ++pieces) {
     const i64 bytes = std::min(in_file.left(), in_memory.left());
     MERCUTIO_TRY(batch.add(in_file.offset(), reinterpret_cast<std::byte*>(in_memory.offset()), bytes));
+    if (watch && pieces == kSampleRuns) MERCUTIO_TRY(batch.flush());
     in_file.advance(bytes);
     in_memory.advance(bytes);
   }
   return batch.finish();
 }
 
-Result<i64> move_staged(const EngineFile& file, const Access& access) {
+Result<i64> move_staged(const EngineFile& file, const Access& access, const WaitWatch* watch) {
   const bool reading = access.direction == Direction::kRead;
   ScratchBuffer buffer(0);
   PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes));
   Cursor memory = access.memory.cursor();
   i64 moved = 0;
-  while (moved < access.bytes) {
+  while (moved < access.bytes && !waits(watch)) {
     buffer.at_least(std::min(buffer_bytes(file, access.direction), access.bytes));
     const i64 chunk = std::min(buffer.bytes, access.bytes - moved);
     if (!reading) {
@@ -164,9 +185,11 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
   if (!reading && !options.atomic) {
     MERCUTIO_LET(lock, guard_against_sieving(file, shape.first, shape.last));
   }
-  if (method == Method::kStaged) return release_after(move_staged(file, access), std::move(lock));
-  const bool one_run = shape.contiguous && access.memory.contiguous();
-  return release_after(one_run ? move_run(file, access, shape.first) : move_direct(file, access), std::move(lock));
+  if (shape.contiguous && access.memory.contiguous()) return release_after(move_run(file, access, shape.first), std::move(lock));
+  const WaitWatch* watch = watch_of(file, access, shape);
+  Result<i64> moved = method == Method::kStaged ? move_staged(file, access, watch) : move_direct(file, access, watch);
+  if (moved && *moved < access.bytes && waits(watch)) moved = sieve_read(file, access, *moved);
+  return release_after(std::move(moved), std::move(lock));
 }
 
 }  // namespace mercutio

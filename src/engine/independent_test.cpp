@@ -61,6 +61,81 @@ TEST(Independent, RandomReadsCountExactlyToEndOfFile) {
   }
 }
 
+TEST(Independent, HolesThatAreReadAreCounted) {
+  SharedFile file;
+  file.bytes.resize(10000);
+  TestStorage storage(file);
+  Hints hints;
+  Counters counters;
+  EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
+  engine_file.counters = &counters;
+  const ViewRef view = make_view(0, make_resized(0, 10, make_contiguous(5, byte_type())));
+  for (const Toggle sieve : {Toggle::kDisable, Toggle::kEnable}) {
+    hints.romio_ds_read = sieve;
+    OwnedAccess scattered = make_access(Direction::kRead, view, 0, 2000, make_contiguous(2000, byte_type()));
+    ASSERT_EQ(independent(engine_file, scattered.access).value(), 2000);
+    EXPECT_EQ(counters.hole_bytes, sieve == Toggle::kEnable ? 2000 - 5 : 0);
+  }
+  EXPECT_EQ(storage.counts.bytes_read, 2000 + 4000 - 5);
+}
+
+// Where reading is only copying, a page between two pieces is not worth it; where each request goes to a server, it is.
+TEST(Independent, HolesOfAPageAreReadOnlyWhereRequestsAreDear) {
+  constexpr i64 kPage = 4 * KiB, kPieces = 32;
+  for (const bool server : {false, true}) {
+    SharedFile file;
+    file.bytes.resize(2 * kPieces * kPage);
+    file.traits.metadata_is_remote = server;
+    TestStorage storage(file);
+    Hints hints;
+    EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
+    const ViewRef view = make_view(0, make_resized(0, 2 * kPage, make_contiguous(kPage, byte_type())));
+    OwnedAccess pieces = make_access(Direction::kRead, view, 0, kPieces * kPage, make_contiguous(kPieces * kPage, byte_type()));
+    ASSERT_EQ(independent(engine_file, pieces.access).value(), kPieces * kPage);
+    EXPECT_EQ(storage.counts.bytes_read, server ? (2 * kPieces - 1) * kPage : kPieces * kPage);
+    // Pieces below a page have others beside them, as the rows of a block of an array do.
+    const i64 before = storage.counts.bytes_read;
+    const ViewRef rows = make_view(0, make_resized(0, 2 * kPage, make_contiguous(kPage / 2, byte_type())));
+    OwnedAccess small = make_access(Direction::kRead, rows, 0, kPieces * kPage / 2, make_contiguous(kPieces * kPage / 2, byte_type()));
+    ASSERT_EQ(independent(engine_file, small.access).value(), kPieces * kPage / 2);
+    EXPECT_GT(storage.counts.bytes_read - before, kPieces * kPage);
+  }
+}
+
+// It reads pieces one by one, sleeps, and is known to make its callers wait from then on.
+TEST(Independent, PiecesGoInWindowsFromWhereTheStorageTurnsOutToWait) {
+  class Disk final : public TestStorage {
+   public:
+    using TestStorage::TestStorage;
+    Result<i64> read(std::span<const IoPiece> pieces) override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      largest = std::max(largest, static_cast<i64>(pieces.size()));
+      return TestStorage::read(pieces);
+    }
+    i64 largest = 0;   // list of pieces
+  };
+  constexpr i64 kPage = 4 * KiB, kPieces = 400;
+  for (const i64 memory_piece : {kPage, i64{8}}) {   // straight into memory, and by a buffer
+    SharedFile file;
+    Random random(3);
+    file.bytes = random_bytes(random, 2 * kPieces * kPage);
+    Disk storage(file);
+    Hints hints;
+    WaitWatch watch;
+    EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
+    engine_file.watch = &watch;
+    const ViewRef view = make_view(0, make_resized(0, 2 * kPage, make_contiguous(kPage, byte_type())));
+    OwnedAccess pieces = make_access(Direction::kRead, view, 0, kPieces * kPage,
+                                     make_hvector(kPieces * kPage / memory_piece, memory_piece, 2 * memory_piece, byte_type()));
+    const i64 moved = independent(engine_file, pieces.access).value();
+    EXPECT_TRUE(read_is_right(pieces, file.bytes, moved));
+    EXPECT_EQ(moved, kPieces * kPage);
+    EXPECT_TRUE(watch.waits());
+    EXPECT_LE(storage.largest, 64);
+    EXPECT_GT(storage.counts.bytes_read, kPieces * kPage * 3 / 2) << "the rest with its holes";
+  }
+}
+
 TEST(Independent, ReadsThroughAnOverlappingView) {
   SharedFile file;
   Random random(1);
@@ -219,7 +294,7 @@ TEST(Independent, WindowsGrowWhereTheStorageMakesItsCallersWait) {
       return TestStorage::read(pieces);
     }
   };
-  constexpr i64 kSmall = 256 * KiB, kLarge = default_hints::ind_rd_buffer_size, kSpan = kSmall + 2 * kLarge, kPiece = 4096, kPitch = 8192;
+  constexpr i64 kSmall = 256 * KiB, kLarge = default_hints::ind_rd_buffer_size, kSpan = kSmall + 2 * kLarge, kPiece = 1024, kPitch = 2048;
   SharedFile file;
   Random random(11);
   file.bytes = random_bytes(random, kSpan);

@@ -66,7 +66,7 @@ class LargeJob final : public Comm {
   const Topology& topology() const override { return topology_; }
   std::string host() const override { return "n"; }
   bool concurrent() const override { return false; }
-  Result<std::unique_ptr<SharedCounter>> make_shared_counter() override { return Error{ErrorClass::kIntern, "alone"}; }
+  Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string&) override { return Error{ErrorClass::kIntern, "alone"}; }
   Segment* segment() override { return &segment_; }
   void idle(i64) override {}
 

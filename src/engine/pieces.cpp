@@ -182,6 +182,11 @@ Result<i64> PieceBatch::finish() {
   return moved_;
 }
 
+bool only_copies(const EngineFile& file) {
+  const Traits& traits = file.storage->traits();
+  return !traits.metadata_is_remote && !traits.far && traits.coherence == Coherence::kImmediate && !(file.watch && file.watch->waits());
+}
+
 i64 buffer_bytes(const EngineFile& file, Direction direction) {
   constexpr i64 kInCache = 256 * KiB;
   const bool reading = direction == Direction::kRead;
@@ -193,7 +198,7 @@ i64 buffer_bytes(const EngineFile& file, Direction direction) {
 bool may_sieve_writes(const EngineFile& file) {
   const Traits& traits = file.storage->traits();
   if (!file.scattered || !traits.can_lock || !file.readable || file.hints->romio_ds_write == Toggle::kDisable) return false;
-  const bool cheap = !traits.metadata_is_remote && traits.visibility_immediate;
+  const bool cheap = !traits.metadata_is_remote && traits.coherence == Coherence::kImmediate;
   return file.hints->romio_ds_write == Toggle::kEnable || cheap;
 }
 

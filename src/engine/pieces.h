@@ -79,9 +79,9 @@ class PieceBatch {
   // Moves what is left. The bytes moved since the beginning; short only for a read at end of file.
   Result<i64> finish();
   bool cut_short() const { return cut_short_; }
+  Status flush();
 
  private:
-  Status flush();
   const EngineFile& file_;
   Direction direction_;
   std::vector<IoPiece> pieces_;
@@ -109,6 +109,11 @@ struct ScratchBuffer {
   std::unique_ptr<std::byte[]> data;
   i64 bytes;
 };
+
+// As far as is known, the storage only copies: it is no server, and nobody has waited for it. A call then costs what copying a page
+// does, and nothing is gained by reading the holes between pieces that are further apart.
+bool only_copies(const EngineFile& file);
+inline constexpr i64 kCopiedHoleBytes = 4 * KiB;
 
 // Bytes that an independent access moves through a buffer at once: what the hint says. Without one no more than stays in a
 // core's cache while it is filled and emptied, as long as the storage has not made anybody wait.

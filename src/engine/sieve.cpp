@@ -58,13 +58,13 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
 
 }  // namespace
 
-Result<i64> sieve_read(const EngineFile& file, const Access& access) {
+Result<i64> sieve_read(const EngineFile& file, const Access& access, i64 done) {
   const View& view = *access.view;
   const i64 end = access.position + access.bytes;
   const i64 span = view.last_offset(end) - view.first_offset(access.position);
   ScratchBuffer buffer(0);
-  Cursor memory = access.memory.cursor();
-  i64 position = access.position;
+  Cursor memory(access.memory.type, reinterpret_cast<i64>(access.memory.base), done, access.bytes);
+  i64 position = access.position + done;
   while (position < end) {
     buffer.at_least(std::min(buffer_bytes(file, Direction::kRead), span));
     const Window w = next_window(view, position, end, buffer.bytes);
@@ -73,6 +73,7 @@ Result<i64> sieve_read(const EngineFile& file, const Access& access) {
     Cursor source = cursor_in_buffer(view, w, buffer.data.get());
     const PhaseScope phase(file.counters, Phase::kCopy);
     if (reached > w.begin) copy(source, memory, reached - w.begin);
+    if (file.counters) file.counters->hole_bytes += got - (reached - w.begin);
     position = reached;
     if (reached < w.end) break;   // end of file
   }

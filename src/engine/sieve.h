@@ -5,8 +5,9 @@
 
 namespace mercutio {
 
-// Reads whole windows and keeps what is wanted. Needs a monotone, non-overlapping view.
-Result<i64> sieve_read(const EngineFile& file, const Access& access);
+// Reads whole windows and keeps what is wanted, behind the first `done` bytes of the access, which count as read. Needs a monotone,
+// non-overlapping view.
+Result<i64> sieve_read(const EngineFile& file, const Access& access, i64 done = 0);
 
 // Writes window by window: under an exclusive lock of just that window, reads it, merges, writes it back. A window without
 // holes is neither read nor locked. `locked`: the caller holds a lock on the whole access already.

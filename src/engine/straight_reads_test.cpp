@@ -39,13 +39,14 @@ struct Job {
   i64 accesses;
   i64 slow_from = INT64_MAX;   // the first access during which the disk has to seek
   i64 cb_nodes = 0;
+  i64 parts = kRanks;   // of the file: those beyond the ranks' are nobody's
 };
 
 // For each access whether the ranks' data went through aggregators; every byte is checked.
 std::vector<bool> exchanged(const Job& job) {
   SharedFile file;
   file.traits.file_system = job.file_system;
-  for (i64 i = 0; i < kRanks * kBytes; ++i) file.bytes.push_back(static_cast<std::byte>(i * 7 / 5));
+  for (i64 i = 0; i < job.parts * kBytes; ++i) file.bytes.push_back(static_cast<std::byte>(i * 7 / 5));
   Hints hints;
   hints.cb_nodes = job.cb_nodes;
   std::atomic<bool> slow{false};
@@ -57,7 +58,7 @@ std::vector<bool> exchanged(const Job& job) {
     WaitWatch watch;
     auto views = make_peer_views();
     const auto arena = NodeArena::of(comm);
-    const ViewRef view = make_view(comm.rank() * job.piece, make_resized(0, kRanks * job.piece, make_contiguous(job.piece, byte_type())));
+    const ViewRef view = make_view(comm.rank() * job.piece, make_resized(0, job.parts * job.piece, make_contiguous(job.piece, byte_type())));
     for (i64 access = 0; access < job.accesses; ++access) {
       Counters counters;
       EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
@@ -95,6 +96,11 @@ TEST(StraightReads, FromMemoryAtOnce) {
 
 TEST(StraightReads, NotInSmallPieces) {
   EXPECT_TRUE(comes_to({"tmpfs", 4 * KiB, 1}, {true}));
+}
+
+TEST(StraightReads, InPagesWhereWindowsWouldReadManyMore) {
+  EXPECT_TRUE(comes_to({"tmpfs", 4 * KiB, 1, INT64_MAX, 0, kRanks + 1}, {false}));
+  EXPECT_TRUE(comes_to({"tmpfs", 2 * KiB, 1, INT64_MAX, 0, kRanks + 1}, {true}));
 }
 
 TEST(StraightReads, NotWhereAggregatorsWereAskedFor) {

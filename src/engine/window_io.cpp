@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/pieces.h"
 
 namespace mercutio {
 namespace {
 
-constexpr i64 kLargestMergedHole = 64 * KiB;   // a longer hole is never read and written back
+constexpr i64 kLargestMergedHole = 64 * KiB;   // a longer hole is never read, or read and written back
 constexpr i64 kLongRun = 64 * KiB;             // runs of this average length are written as they are
 constexpr i64 kMergeScratchBytes = 1 * MiB;
+
+i64 largest_hole_to_read(const EngineFile& file) {
+  return only_copies(file) ? kCopiedHoleBytes - 1 : kLargestMergedHole;
+}
 
 // Neighbouring covered runs with only small holes in between; [begin, end) in the window.
 struct Group {
@@ -20,12 +25,12 @@ struct Group {
   bool worth_merging() const { return runs > 1 && covered / runs < kLongRun; }
 };
 
-Group next_group(const Coverage& covered, i64 from) {
+Group next_group(const Coverage& covered, i64 from, i64 largest_hole = kLargestMergedHole) {
   Group group;
   group.begin = covered.next_covered(from);
   group.end = group.begin;
   for (i64 at = group.begin; at < covered.size();) {
-    if (group.runs > 0 && at - group.end > kLargestMergedHole) break;
+    if (group.runs > 0 && at - group.end > largest_hole) break;
     group.end = covered.next_hole(at);
     group.covered += group.end - at;
     ++group.runs;
@@ -113,10 +118,12 @@ Status write_window(const EngineFile& file, FileRange window, std::byte* data, c
 
 Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* data, const Coverage& needed) {
   std::vector<IoPiece> pieces;
+  i64 covered = 0;   // by what is needed, of the pieces
   auto read_all = [&]() -> Result<i64> {
     i64 wanted = 0;
     for (const IoPiece& piece : pieces) wanted += piece.bytes;
     MERCUTIO_LET(i64 got, read_pieces(file, pieces));
+    if (file.counters) file.counters->hole_bytes += std::max<i64>(0, got - std::exchange(covered, 0));
     if (got == wanted) return INT64_MAX;
     // The first needed byte at or after the first missing one; everything from there on reads as zero.
     i64 missing = -1;
@@ -128,12 +135,14 @@ Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* dat
     }
     return window.begin + needed.next_covered(missing);
   };
+  const i64 largest_hole = largest_hole_to_read(file);
   i64 end_of_file = INT64_MAX;
   for (i64 at = needed.next_covered(0); at < needed.size();) {
-    const Group group = next_group(needed, at);
+    const Group group = next_group(needed, at, largest_hole);
     if (end_of_file != INT64_MAX) {   // beyond the end already
       std::memset(data + group.begin, 0, static_cast<size_t>(group.end - group.begin));
     } else {
+      covered += group.covered;
       pieces.push_back(IoPiece{window.begin + group.begin, data + group.begin, group.end - group.begin});
     }
     at = needed.next_covered(group.end);

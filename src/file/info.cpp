@@ -68,6 +68,10 @@ void OpenFile::tell_of_hints() {
   if (!speaks_of_hints()) return;
   HintVoice& voice = context_.hints->voice;
   voice.warn(*settled);
+  const Traits& traits = storage_->traits();
+  const bool unsure = traits.coherence == Coherence::kUnknown && settled->values.mercutio_coherence != "none";
+  if (unsure && amode_.writable() && comm_->topology().nodes() > 1)
+    voice.warn({"'" + name_ + "' is on " + traits.file_system + ": " + traits.coherence_advice + " (mercutio_coherence=none: no such message)"});
   if (voice.shows_tables())
     voice.show("hints of '" + name_ + "', " + std::to_string(comm_->size()) + (comm_->size() == 1 ? " rank" : " ranks"), *settled, info());
 }
@@ -124,9 +128,11 @@ InfoItems OpenFile::info() const {
 // What holds for this file: what the file has, not what was asked for; the aggregators that there are.
 InfoItems OpenFile::in_effect(Hints hints) const {
   const Traits& traits = storage_->traits();
-  hints.romio_visibility_immediate = traits.visibility_immediate && (!keeps_writes_ || comm_->size() == 1);
+  hints.romio_visibility_immediate = traits.coherence == Coherence::kImmediate && (!keeps_writes_ || comm_->size() == 1);
   hints.romio_filesystem_type = traits.file_system;
   if (hints.mercutio_async_backend == "io_uring" && !traits.transfers.empty()) hints.mercutio_async_backend = traits.transfers;
+  static constexpr const char* kWays[] = {"auto", "direct", "locks", "none"};
+  hints.mercutio_coherence = kWays[static_cast<int>(traits.way)];
   Layout layout = storage_->layout();
   if (layout.stripe_bytes <= 0) layout = Layout{hints.striping_unit, hints.striping_factor, -1};   // as file domains take them
   const std::string kinds = comm_->memory_kinds();

@@ -125,6 +125,7 @@ Status OpenFile::sync() {
       mine = attempt([this] { return storage_->sync(); });
       if (!mine) dirty_ = true;
     }
+    if (mine) mine = attempt([this] { return storage_->refresh(); });
   }
   Status all = agreed(std::move(mine));
   trace_step(StepKind::kSync, start_ns);
@@ -150,10 +151,11 @@ Status OpenFile::set_size(i64 bytes) {
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
   trace_step(StepKind::kSetSize, 0, bytes);
-  return run_on_rank_zero([&] {
+  MERCUTIO_TRY(run_on_rank_zero([&] {
     dirty_ = true;
     return storage_->set_size(bytes);
-  });
+  }));
+  return storage_->refresh();
 }
 
 Status OpenFile::preallocate(i64 bytes) {
@@ -172,6 +174,15 @@ Result<i64> OpenFile::size() {
   return storage_->size();
 }
 
+// Between nodes, locks must be seen by all of them, and data past the lock must be the latest.
+Status OpenFile::check_atomicity() const {
+  const Traits& traits = storage_->traits();
+  const bool holds = traits.locks_between_nodes && traits.coherence == Coherence::kImmediate;
+  if (holds || traits.far || comm_->topology().nodes() == 1) return ok_status();
+  return Error{ErrorClass::kUnsupportedOperation, "atomic mode can't hold between nodes on this file system (" + traits.file_system +
+                                                      "). " + traits.coherence_advice};
+}
+
 Status OpenFile::set_atomicity(bool atomic) {
   Status mine = no_split("set_atomicity");
   if (mine) mine = attempt([this] { return storage_->settle(); });
@@ -179,6 +190,7 @@ Status OpenFile::set_atomicity(bool atomic) {
     mine = Error{
         ErrorClass::kUnsupportedOperation,
         "atomic mode needs byte-range locks, which this file system doesn't offer: " + storage_->traits().file_system};
+  if (mine && atomic) mine = check_atomicity();
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity"));
   trace_step(StepKind::kAtomicity, 0, atomic ? 1 : 0);

@@ -1,6 +1,7 @@
 // Opening: rank 0 decides (its hints and environment count, it alone creates), the others open what is there then.
 // Cost: two broadcasts and three agreements, O(log P) messages each; one open call of the storage a rank.
 #include <algorithm>
+#include <filesystem>
 
 #include "base/attempt.h"
 #include "file/open_file.h"
@@ -34,6 +35,12 @@ int permissions_from(const Hints& hints) {
   int permissions = 0;
   for (char digit : hints.file_perm) permissions = permissions * 8 + (digit - '0');
   return hints.file_perm.empty() ? 0666 : permissions & 07777;
+}
+
+CoherenceWay way_named(const std::string& name) {
+  if (name == "direct") return CoherenceWay::kDirect;
+  if (name == "locks") return CoherenceWay::kLocks;
+  return name == "none" ? CoherenceWay::kNone : CoherenceWay::kAuto;
 }
 
 }  // namespace
@@ -108,6 +115,8 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
   options.async_backend = hints.mercutio_async_backend;
   options.io_threads = hints.mercutio_io_threads;
   options.group = WriterGroup{first_mark_, comm_->rank(), comm_->size()};
+  options.coherence = way_named(hints.mercutio_coherence);
+  if (options.coherence == CoherenceWay::kAuto) options.coherence = resolved_.coherence;
   allow_buffering(options);
   readable = true;
   auto opened = resolved_.driver->open(resolved_.path, options);
@@ -162,15 +171,30 @@ Status OpenFile::open_storage() {
     if (first) mine = attempt([&] { return open_it(amode_.create, amode_.exclusive); });
     MERCUTIO_TRY(agreed(mine));
     if (!first) mine = attempt([&] { return open_it(false, false); });
+    // A node that has looked for the file before it was made may still hold that there is none.
+    if (!mine && mine.error().cls == ErrorClass::kNoSuchFile) mine = attempt([&] { return open_it(true, false); });
   } else {
     mine = attempt([&] { return open_it(false, false); });
   }
+  if (mine) mine = check_coherence();
   return agreed(std::move(mine));
+}
+
+// Nodes that don't see each other's writes would give wrong bytes without an error, so such a file isn't opened for writing on
+// several of them, unless a hint says that the program knows better.
+Status OpenFile::check_coherence() const {
+  const Traits& traits = storage_->traits();
+  const bool known_wrong = traits.coherence == Coherence::kAfterOpen && !traits.far && hints_->values.mercutio_coherence != "none";
+  if (!known_wrong || !amode_.writable() || comm_->topology().nodes() == 1) return ok_status();
+  return Error{ErrorClass::kUnsupportedOperation,
+               "nodes don't see each other's writes on this file system (" + traits.file_system + "). " + traits.coherence_advice +
+                   "; or set the hint mercutio_coherence to none where no two nodes write or read near each other"};
 }
 
 // What is shared once all have opened: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
 Status OpenFile::finish_open() {
-  auto counter = comm_->make_shared_counter();
+  const std::string folder = std::filesystem::path(resolved_.path).parent_path();
+  auto counter = comm_->make_shared_counter(storage_->traits().far ? "" : folder);
   if (counter) counter_ = std::move(*counter);
   if (!counter) counter_status_ = counter.error();
   Result<i64> end = amode_.append ? storage_->size() : Result<i64>(i64{0});

@@ -83,6 +83,8 @@ class OpenFile final : public File {
   Status exchange_open(const OpenCall& call);
   Status take_open(ConstBytes message, const OpenCall& call);
   Status open_storage();
+  Status check_coherence() const;
+  Status check_atomicity() const;
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
   Buffering buffering() const;
   void allow_buffering(OpenOptions& options) const;

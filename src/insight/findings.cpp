@@ -55,9 +55,39 @@ i64 bytes_written(const JobFile& file) {
   return of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes;
 }
 
+// Beyond what was written, read before or written back.
+i64 bytes_merged(const JobFile& file) {
+  return file.all.merged_bytes + std::max<i64>(0, file.all.storage[1].bytes - bytes_written(file));
+}
+
 bool merges(const JobFile& file) {
-  const i64 written = bytes_written(file);
-  return written > 0 && 10 * file.all.merged_bytes > written;
+  return bytes_written(file) > 0 && 10 * bytes_merged(file) > bytes_written(file);
+}
+
+// What storage read for the reads of a file beyond what they asked for, by cause.
+struct Excess {
+  i64 asked = 0, moved = 0;
+  i64 holes = 0;    // between the pieces
+  i64 unused = 0;   // in advance
+  i64 windows = 0;  // the rest: windows of collective reads are read whole, by whoever owns them
+  i64 bytes() const { return holes + unused + windows; }
+  bool noticeable() const { return asked > 0 && 10 * bytes() > asked && bytes() >= kSmallBytes; }
+  bool by_holes() const { return holes >= unused && holes >= windows; }
+};
+
+Excess excess_of(const JobFile& file) {
+  Excess excess;
+  excess.asked = of(file.all, Direction::kRead, false).bytes + of(file.all, Direction::kRead, true).bytes;
+  excess.moved = file.all.storage[0].bytes - file.all.merged_bytes;
+  excess.holes = file.all.hole_bytes;
+  excess.unused = file.all.storage[0].unused_bytes;
+  excess.windows = std::max<i64>(0, excess.moved - excess.asked - excess.holes - excess.unused);
+  return excess;
+}
+
+bool reads_holes(const JobFile& file) {
+  const Excess excess = excess_of(file);
+  return excess.noticeable() && excess.by_holes();
 }
 
 template <Direction direction>
@@ -79,23 +109,34 @@ std::optional<Looked> small(const Job& job, const JobFile& file) {
                     word + "_all"};
 }
 
+// What independent accesses to several pieces cost beyond collective ones.
+double strided_seconds(const Job& job, const JobFile& file, Direction direction) {
+  const ClassTotals& all = of(file.all, direction, false);
+  const double now = seconds_held(file, [direction](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
+  const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
+  const auto calls = static_cast<i64>(worst(file, [direction](const FileTotals& one) { return static_cast<double>(of(one, direction, false).calls); }));
+  return now - seconds_together(job, file, Moved{direction, all.bytes, all.bytes / piece, calls});
+}
+
+std::string together_instead(Direction direction) {
+  const std::string word = verb(direction);
+  return "replace MPI_File_" + word + " by MPI_File_" + word + "_all (MPI_File_" + word + "_at by MPI_File_" + word + "_at_all)";
+}
+
+bool several_ranks_stride(const JobFile& file, Direction direction) {
+  return ranks_where(file, [direction](const FileTotals& one) { return of(one, direction, false).strided_calls > 0; }) >= 2;
+}
+
 template <Direction direction>
 std::optional<Looked> strided(const Job& job, const JobFile& file) {
   const ClassTotals& all = of(file.all, direction, false);
   if (all.calls == 0 || 10 * all.strided_calls < all.calls) return {};
-  if (ranks_where(file, [](const FileTotals& one) { return of(one, direction, false).strided_calls > 0; }) < 2)
-    return {};
+  if (!several_ranks_stride(file, direction)) return {};
   if (direction == Direction::kWrite && merges(file)) return {};
-  if (direction == Direction::kRead && times_read(file) > 0) return {};
-  const double now = seconds_held(file, [](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
-  const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
-  const auto calls = static_cast<i64>(worst(file, [](const FileTotals& one) { return static_cast<double>(of(one, direction, false).calls); }));
-  const double after = seconds_together(job, file, Moved{direction, all.bytes, all.bytes / piece, calls});
-  const std::string word = verb(direction);
-  return Looked{now - after,
+  if (direction == Direction::kRead && (reads_holes(file) || times_read(file) > 0)) return {};
+  return Looked{strided_seconds(job, file, direction),
                 number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls),
-                "replace MPI_File_" + word + " by MPI_File_" + word + "_all (MPI_File_" + word + "_at by MPI_File_" +
-                    word + "_at_all)"};
+                together_instead(direction)};
 }
 
 // How many ranks' parts of the file lie on top of each other, on average.
@@ -130,7 +171,8 @@ std::optional<Looked> merged_writes(const Job& job, const JobFile& file) {
   const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
   const std::string without = "drop romio_ds_write=enable, or export MERCUTIO_HINTS=romio_ds_write=disable";
   return Looked{seconds_held(file, writing) - std::min(together, apart),
-                bytes_text(merged) + " read to write " + bytes_text(written) + ", " + number(file.all.locks) + " locks",
+                bytes_text(merged) + " read and " + bytes_text(static_cast<double>(file.all.storage[1].bytes)) + " written to write " +
+                    bytes_text(written) + ", " + number(file.all.locks) + " locks",
                 apart < together ? without
                 : alone          ? "replace MPI_File_write by MPI_File_write_all; or " + without
                                  : without + "; better, let the ranks together write without holes"};
@@ -140,6 +182,47 @@ bool says(const JobFile& file, TextKind kind, const std::string& part) {
   return std::any_of(file.texts.begin(), file.texts.end(), [&](const TraceText& text) {
     return text.kind == kind && text.text.find(part) != std::string::npos;
   });
+}
+
+double storage_seconds(const JobFile& file, std::size_t way) {
+  return worst(file, [way](const FileTotals& one) { return seconds_of(one.storage[way].ns); });
+}
+
+std::string excess_text(const Excess& excess) {
+  std::string text = bytes_text(static_cast<double>(excess.moved)) + " read for " + bytes_text(static_cast<double>(excess.asked)) + " asked for";
+  const std::pair<i64, const char*> parts[] = {{excess.holes, " of it holes between pieces"},
+                                               {excess.unused, " of it in advance and unused"},
+                                               {excess.windows, " of it in windows of collective reads"}};
+  for (const auto& [bytes, what] : parts) {
+    if (100 * bytes >= excess.bytes() && bytes > 0) text += ", " + bytes_text(static_cast<double>(bytes)) + what;
+  }
+  return text;
+}
+
+// Together, ranks read each byte once where one's holes are another's data. Holes that nobody asked to read are so short that they are
+// cheaper than a request.
+std::string without_excess(const JobFile& file, const Excess& excess) {
+  if (!excess.by_holes()) {
+    return excess.unused >= excess.windows ? "drop mercutio_read_ahead=enable, or export MERCUTIO_HINTS=mercutio_read_ahead=disable"
+                                         : "put what is read together closer together in the file, or export MERCUTIO_HINTS=romio_cb_read=disable";
+  }
+  const bool asked = says(file, TextKind::kNotes, "romio_ds_read=enable");
+  const bool together = of(file.all, Direction::kRead, true).bytes > of(file.all, Direction::kRead, false).bytes;
+  const std::string closer = "put what is read together closer together in the file";
+  const std::string drop = "drop romio_ds_read=enable";
+  if (several_ranks_stride(file, Direction::kRead)) return together_instead(Direction::kRead) + (asked ? "; or " + drop : "; or " + closer);
+  if (asked && !together) return drop + "; better, " + closer;
+  return closer + "; MERCUTIO_HINTS=\"" + (together ? "romio_cb_read=disable;" : "") + "romio_ds_read=disable\" reads the pieces alone, with a request each";
+}
+
+std::optional<Looked> amplified_reads(const Job& job, const JobFile& file) {
+  const Excess excess = excess_of(file);
+  if (!excess.noticeable()) return {};
+  const double part = static_cast<double>(excess.bytes()) / static_cast<double>(std::max(excess.moved, excess.bytes()));
+  double seconds = part * storage_seconds(file, 0);
+  if (excess.by_holes() && several_ranks_stride(file, Direction::kRead))
+    seconds = std::max(seconds, strided_seconds(job, file, Direction::kRead));
+  return Looked{seconds, excess_text(excess), without_excess(file, excess)};
 }
 
 std::optional<Looked> one_aggregator(const Job&, const JobFile& file) {
@@ -236,10 +319,6 @@ std::optional<Looked> same_data_read(const Job&, const JobFile& file) {
                 "size, MPI_BYTE, 0, comm)"};
 }
 
-double storage_seconds(const JobFile& file, std::size_t way) {
-  return worst(file, [way](const FileTotals& one) { return seconds_of(one.storage[way].ns); });
-}
-
 std::optional<Looked> small_stripes(const Job& job, const JobFile& file) {
   const i64 calls = of(file.all, Direction::kWrite, true).calls + of(file.all, Direction::kRead, true).calls;
   const StorageTotals &reads = file.all.storage[0], &writes = file.all.storage[1];
@@ -298,6 +377,7 @@ constexpr Look* kLooks[] = {small<Direction::kWrite>,
                             small<Direction::kRead>,
                             strided<Direction::kRead>,
                             strided<Direction::kWrite>,
+                            amplified_reads,
                             merged_writes,
                             one_aggregator,
                             straggler,
@@ -308,6 +388,7 @@ constexpr Look* kLooks[] = {small<Direction::kWrite>,
                             small_stripes,
                             misaligned,
                             ignored_hints};
+constexpr Look* kNoMatterOfTime[] = {amplified_reads, merged_writes, ignored_hints};
 constexpr Rule kRules[] = {
 #define MERCUTIO_FINDING(id, title, when, example) {#id, title, nullptr},
 #include "insight/findings.def"
@@ -325,7 +406,7 @@ std::vector<Finding> all_findings(const Job& job) {
       std::optional<Looked> looked = kLooks[i](job, file);
       if (!looked) continue;
       Finding finding{kRules[i].id, kRules[i].title, file.name, std::clamp(looked->seconds, 0.0, 0.98 * run), 1};
-      finding.worth = looked->seconds >= 0.01 * job.seconds || kLooks[i] == ignored_hints;
+      finding.worth = looked->seconds >= 0.01 * job.seconds || std::count(std::begin(kNoMatterOfTime), std::end(kNoMatterOfTime), kLooks[i]) > 0;
       finding.evidence = looked->evidence;
       finding.remedy = looked->remedy;
       finding.factor = run > 0 ? run / (run - finding.seconds) : 1;

@@ -238,6 +238,80 @@ TEST(Findings, ReadModifyWrite) {
   EXPECT_NEAR(find_causes(job_with(4, merging(true)))[0].seconds, 5 * (1 - 1 / 4.0), 0.01) << "all read and write the same windows";
 }
 
+// A file that grows has nothing to be read in its holes, but they are written.
+TEST(Findings, HolesThatAreOnlyWrittenCount) {
+  const auto writing = [](i64 written_bytes) {
+    return first_of(job_with(1, [=](i64, FileTotals& f) {
+      calls(f.of(Direction::kWrite, false), 50, MiB, kSecond / 100);
+      f.storage[1].bytes = written_bytes;
+    }));
+  };
+  EXPECT_EQ(writing(50 * MiB), "");
+  EXPECT_EQ(writing(54 * MiB), "");
+  EXPECT_EQ(writing(100 * MiB), "merged_writes");
+}
+
+struct Moved {
+  i64 asked = 0, moved = 0, holes = 0, unused = 0;
+  bool strided = false, collective = false;
+};
+Job job_that_reads(const Moved& moved, i64 ns = kSecond / 1000, const std::string& notes = "") {
+  return job_with(4, [=](i64, FileTotals& f) {
+    ClassTotals& reads = f.of(Direction::kRead, moved.collective);
+    calls(reads, 1, moved.asked, ns);
+    reads.strided_calls = moved.strided ? 1 : 0;
+    f.storage[0].calls = 1, f.storage[0].bytes = moved.moved, f.storage[0].ns = ns;
+    f.storage[0].unused_bytes = moved.unused;
+    f.hole_bytes = moved.holes;
+  }, notes);
+}
+
+// However little they cost. A tenth more is nothing, and neither is what a single small call moves.
+TEST(Findings, ReadsThatMoveMoreThanIsAskedFor) {
+  EXPECT_EQ(first_of(job_that_reads({MiB, MiB})), "");
+  EXPECT_EQ(first_of(job_that_reads({MiB, MiB + MiB / 11, MiB / 11})), "");
+  EXPECT_EQ(first_of(job_that_reads({MiB, MiB + MiB / 9, MiB / 9})), "amplified_reads");
+  EXPECT_EQ(first_of(job_that_reads({1 * KiB, 16 * KiB, 15 * KiB})), "");
+  EXPECT_EQ(first_of(job_that_reads({1 * KiB, 18 * KiB, 17 * KiB})), "amplified_reads") << "of four ranks";
+  EXPECT_EQ(first_of(job_that_reads({0, MiB})), "") << "nothing was read";
+  EXPECT_EQ(first_of(job_that_reads({4 * MiB, 2 * MiB, MiB, 0, false, true})), "amplified_reads") << "each byte once for all ranks";
+  const Job dear = job_that_reads({MiB, 4 * MiB, 3 * MiB, 0, true}, 4 * kSecond);
+  ASSERT_EQ(first_of(dear), "amplified_reads") << "and not the pieces themselves";
+  EXPECT_NEAR(find_causes(dear)[0].seconds, 4, 0.1) << "together they would take next to nothing";
+  EXPECT_NEAR(find_causes(job_that_reads({MiB, 4 * MiB, 3 * MiB}, 4 * kSecond))[0].seconds, 3, 0.1);
+}
+
+TEST(Findings, WhatIsReadToBeWrittenBackIsNotAskedOfReads) {
+  const Job job = job_with(1, [](i64, FileTotals& f) {
+    calls(f.of(Direction::kRead, false), 1, MiB, kSecond);
+    calls(f.of(Direction::kWrite, false), 1, MiB, kSecond);
+    f.storage[0].bytes = 3 * MiB, f.merged_bytes = 2 * MiB;
+  });
+  EXPECT_EQ(seconds_of(job, "amplified_reads"), -1);
+}
+
+TEST(Findings, TheCauseOfMoreReadsDecidesWhatToDo) {
+  const auto looked = [](const Moved& moved, const std::string& notes = "") {
+    const std::vector<Finding> found = find_causes(job_that_reads(moved, kSecond, notes));
+    return found.empty() ? "" : found[0].evidence + " | " + found[0].remedy;
+  };
+  const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const std::string holes = looked({MiB, 4 * MiB, 3 * MiB, 0, true}, "romio_ds_read=enable (info): applied\n");
+  EXPECT_TRUE(has(holes, "16.0 MiB read for 4.0 MiB asked for, 12.0 MiB of it holes between pieces | ")) << holes;
+  EXPECT_TRUE(has(holes, "MPI_File_read_all")) << holes;
+  EXPECT_TRUE(has(holes, "drop romio_ds_read=enable")) << holes;
+  EXPECT_TRUE(has(looked({MiB, 4 * MiB, 3 * MiB, 0, true}), "MPI_File_read_all"));
+  EXPECT_FALSE(has(looked({MiB, 4 * MiB, 3 * MiB, 0, true}), "romio_ds_read")) << "nobody asked for it";
+  EXPECT_TRUE(has(looked({MiB, 4 * MiB, 3 * MiB}), "romio_ds_read=disable"));
+  EXPECT_TRUE(has(looked({MiB, 4 * MiB, 3 * MiB, 0, true, true}), "romio_cb_read=disable"));
+  const std::string ahead = looked({MiB, 4 * MiB, 0, 3 * MiB});
+  EXPECT_TRUE(has(ahead, "12.0 MiB of it in advance and unused | ")) << ahead;
+  EXPECT_TRUE(has(ahead, "mercutio_read_ahead")) << ahead;
+  const std::string windows = looked({MiB, 4 * MiB, 0, MiB});
+  EXPECT_TRUE(has(windows, "8.0 MiB of it in windows of collective reads | ")) << windows;
+  EXPECT_TRUE(has(windows, "4.0 MiB of it in advance and unused")) << windows;
+}
+
 TEST(Findings, OneAggregatorOnlyWhereItWasAskedFor) {
   const auto through_one = [](i64 rank, FileTotals& f) {
     calls(f.of(Direction::kWrite, true), 10, MiB, 4 * kSecond);
@@ -346,6 +420,13 @@ TEST(Verdict, HasAtMostTwentyLinesAndSaysWhatToDo) {
                            "1. many small independent writes [small_writes]", "to do: ", "smaller finding"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
+}
+
+TEST(Verdict, SaysSoWhereReadsMoveMoreThanIsAskedFor) {
+  EXPECT_NE(verdict(job_that_reads({MiB, MiB})).find("nothing stands out"), std::string::npos);
+  const std::string text = verdict(job_that_reads({MiB, 2 * MiB, 0, MiB}));
+  EXPECT_EQ(text.find("nothing stands out"), std::string::npos) << text;
+  EXPECT_NE(text.find("1. storage reads more than is asked for [amplified_reads]"), std::string::npos) << text;
 }
 
 TEST(Verdict, SaysWhenRanksHadNoCore) {

@@ -13,7 +13,7 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 5;
+inline constexpr i64 kTraceVersion = 6;
 
 enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kSections };
 

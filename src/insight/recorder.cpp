@@ -265,6 +265,7 @@ void Recorder::record(i64 file, const TraceEvent& event) {
     case TraceKind::kAbsorbedRead:
     case TraceKind::kAbsorbedWrite:
       totals.storage[event.kind == TraceKind::kAbsorbedWrite ? 1 : 0].absorbed_calls += event.pieces;
+      totals.storage[event.kind == TraceKind::kAbsorbedWrite ? 1 : 0].unused_bytes += event.bytes;
       return;
     case TraceKind::kAccess:
       add_access(file, event);
@@ -317,6 +318,7 @@ void Recorder::add_access(i64 file, const TraceEvent& event) {
   totals.metadata_bytes += counters.metadata_bytes;
   totals.copied_bytes += counters.copied_bytes;
   totals.merged_bytes += counters.merged_bytes;
+  totals.hole_bytes += counters.hole_bytes;
   const i64 between = event.start_ns - last_end_ns_[place];
   if (between > 0 && between < kBetweenNs) totals.between_ns += between;
   last_end_ns_[place] = event.end_ns;

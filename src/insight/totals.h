@@ -24,7 +24,7 @@ inline constexpr i64 kBetweenNs = 5'000;      // what is shorter is no work of t
   F(open_ns, kSum) F(closes, kSum) F(close_ns, kSum) F(shortest_close_ns, kMin) F(syncs, kSum) F(sync_ns, kSum) F(idle_syncs, kSum)          \
       F(blocked_ns, kSum) F(locks, kSum) F(lock_ns, kSum) F(plans, kSum) F(plans_reused, kSum) F(messages, kSum)  \
           F(message_bytes, kSum) F(metadata_bytes, kSum) F(copied_bytes, kSum) F(merged_bytes, kSum)              \
-              F(unwaited_calls, kSum) F(unwaited_ns, kSum) F(between_ns, kSum) F(first_ns, kMin) F(last_ns, kMax) F(end_offset, kMax) \
+              F(hole_bytes, kSum) F(unwaited_calls, kSum) F(unwaited_ns, kSum) F(between_ns, kSum) F(first_ns, kMin) F(last_ns, kMax) F(end_offset, kMax) \
                   F(ranks, kMax) F(nodes, kMax) F(block_bytes, kMax) F(stripe_bytes, kMax) F(stripe_count, kMax)  \
                       F(first_server, kMax)
 #define MERCUTIO_CLASS_TOTALS(F)                                                                                      \
@@ -34,9 +34,10 @@ inline constexpr i64 kBetweenNs = 5'000;      // what is shorter is no work of t
 #define MERCUTIO_STORAGE_TOTALS(F)                                                                              \
   F(calls, kSum)                                                                                                \
   F(bytes, kSum) F(span_bytes, kSum) F(pieces, kSum) F(ns, kSum) F(small_calls, kSum) F(misaligned_calls, kSum) \
-      F(longest_ns, kMax) F(absorbed_calls, kSum) F(large_bytes, kSum) F(large_ns, kSum)
+      F(longest_ns, kMax) F(absorbed_calls, kSum) F(unused_bytes, kSum) F(large_bytes, kSum) F(large_ns, kSum)
 // between_ns: between accesses that follow each other at once, so that no work can lie between them but the calls' own.
-// absorbed_calls: accesses that a buffer took or served; large_*: of requests whose pieces are not small.
+// absorbed_calls: accesses that a buffer took or served; unused_bytes: read in advance and never asked for; large_*: of requests
+// whose pieces are not small.
 #define MERCUTIO_TOTAL_FIELD(name, fold) i64 name = 0;
 
 // Accesses of one kind: independent or collective, read or write. Places are offsets in the file plus one; 0: none yet.

@@ -143,6 +143,7 @@ std::string check_choice(std::string_view name, const std::string& text) {
       {"mercutio_domains", {"auto", "even", "aligned", "stripe_cyclic", "group_cyclic"}},
       {"mercutio_placement", {"auto", "rank_order", "round_robin", "stripe_aware", "cost"}},
       {"mercutio_exchange", {"auto", "messages", "shared_memory", "two_layer"}},
+      {"mercutio_coherence", {"auto", "direct", "locks", "none"}},
       {"mercutio_order", {"auto", "normal", "ring", "nd_shift", "nd_rank_shift"}},
   };
   for (const Choice& choice : choices) {
@@ -329,6 +330,8 @@ std::string why_ineffective(const HintSet& set, const Row& row, const InfoItems&
   if (is_one_of(row.name, {"striping_unit", "striping_factor", "start_iodevice"}) && differs)
     return now.empty() ? "the file system takes no such setting" : "the file has " + now + "; stripes are fixed when a file is created";
   if (row.name == "mercutio_async_backend" && differs) return "not available here: " + now + " do the same work";
+  if (row.name == "mercutio_coherence" && differs)
+    return now == "none" ? "the file system is coherent by itself, or can't do it" : "not possible on this file system: " + now + " does it";
   if (row.name == "mpi_assert_memory_alloc_kinds" && differs) return "the MPI doesn't say that it has all of these kinds";
   if (row.name == "file_perm" && !creates) return "the file was there: only a file that open creates gets permissions";
   if (row.name == "romio_lustre_co_ratio" && asked != "1" && value_in(in_effect, "striping_factor").empty())

@@ -1,9 +1,7 @@
 #include "mpi/environment.h"
 
-#include <unistd.h>
-
-#include <climits>
 #include <cstdlib>
+#include <filesystem>
 
 namespace mercutio {
 
@@ -14,12 +12,17 @@ SharedPointerWay shared_pointer_way() {
   return way == "file" ? SharedPointerWay::kFile : SharedPointerWay::kMemory;
 }
 
-// The default is the working directory, which the nodes of a job share as a rule. Absolute, as programs may change theirs.
-std::string shared_pointer_directory() {
+// Beside the data, which all ranks can open; where that folder can't be written, the working directory, which the nodes of a job
+// share as a rule. Absolute, as programs may change theirs.
+std::vector<std::string> shared_pointer_directories(const std::string& folder) {
   const char* value = std::getenv("MERCUTIO_SHARED_POINTER_DIR");
-  if (value && *value) return value;
-  char here[PATH_MAX] = "";
-  return getcwd(here, sizeof here) ? here : "/tmp";
+  if (value && *value) return {value};
+  std::error_code failed;
+  const std::filesystem::path here = std::filesystem::current_path(failed);
+  std::vector<std::string> directories;
+  if (!folder.empty() && !failed) directories.push_back(here / folder);
+  directories.push_back(failed ? "/tmp" : here.string());
+  return directories;
 }
 
 bool progress_stays_bound() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace mercutio {
 
@@ -9,7 +10,8 @@ namespace mercutio {
 enum class SharedPointerWay { kMemory, kWindow, kFile };
 SharedPointerWay shared_pointer_way();
 
-std::string shared_pointer_directory();
+// Where its file may be, best first. `folder`: of a file that all ranks have open; "": none.
+std::vector<std::string> shared_pointer_directories(const std::string& folder);
 
 bool progress_stays_bound();
 

@@ -337,11 +337,11 @@ class MpiComm final : public Comm {
     return std::unique_ptr<Message>(std::move(message));
   }
 
-  Result<std::unique_ptr<SharedCounter>> make_shared_counter() override {
+  Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string& folder) override {
     std::lock_guard lock(dup_->mutex);
     if (dup_->failures.found(dup_->comm, mpi_tag(0), /*may_call=*/true)) return rank_died();
     if (!dup_->counters) {
-      MERCUTIO_LET(dup_->counters, make_shared_slots(dup_->comm, dup_->topology));
+      MERCUTIO_LET(dup_->counters, make_shared_slots(dup_->comm, dup_->topology, folder));
     }
     MERCUTIO_LET(i64 slot, dup_->counters->take());
     return std::unique_ptr<SharedCounter>(std::make_unique<MpiCounter>(dup_, slot));

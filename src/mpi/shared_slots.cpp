@@ -224,14 +224,18 @@ Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
   return std::unique_ptr<SharedSlots>(std::make_unique<WindowSlots>(comm, window));
 }
 
-Result<std::unique_ptr<SharedSlots>> make_file_slots(MPI_Comm comm) {
+Result<std::unique_ptr<SharedSlots>> make_file_slots(MPI_Comm comm, const std::string& folder) {
   int rank = 0, fd = -1;
   PMPI_Comm_rank(comm, &rank);
   char path[4096] = "";
   if (rank == 0) {
-    const std::string wanted = shared_pointer_directory() + random_name();
-    fd = wanted.size() < sizeof path ? create_file(wanted) : -1;
-    if (fd >= 0) std::snprintf(path, sizeof path, "%s", wanted.c_str());
+    for (const std::string& directory : shared_pointer_directories(folder)) {
+      const std::string wanted = directory + random_name();
+      fd = wanted.size() < sizeof path ? create_file(wanted) : -1;
+      if (fd < 0) continue;
+      std::snprintf(path, sizeof path, "%s", wanted.c_str());
+      break;
+    }
   }
   PMPI_Bcast(path, sizeof path, MPI_CHAR, 0, comm);
   if (rank != 0 && path[0]) fd = ::open(path, O_RDWR | O_CLOEXEC);
@@ -248,7 +252,7 @@ Result<std::unique_ptr<SharedSlots>> make_file_slots(MPI_Comm comm) {
 }  // namespace
 
 // Rank 0's wish counts. What can't be had gives way to the next.
-Result<std::unique_ptr<SharedSlots>> make_shared_slots(MPI_Comm comm, const Topology& topology) {
+Result<std::unique_ptr<SharedSlots>> make_shared_slots(MPI_Comm comm, const Topology& topology, const std::string& folder) {
   int way = static_cast<int>(shared_pointer_way());
   PMPI_Bcast(&way, 1, MPI_INT, 0, comm);
   const auto first = static_cast<SharedPointerWay>(way);
@@ -260,7 +264,7 @@ Result<std::unique_ptr<SharedSlots>> make_shared_slots(MPI_Comm comm, const Topo
     auto slots = make_window_slots(comm);
     if (slots) return slots;
   }
-  return make_file_slots(comm);
+  return make_file_slots(comm, folder);
 }
 
 }  // namespace mercutio

@@ -1,7 +1,7 @@
 // Counters all ranks of a communicator share: the shared file pointers of the files opened on it. On one node they lie in
 // shared memory (see node_memory.h); across nodes in an RMA window on rank 0, used by MPI_Fetch_and_op under passive target
-// locks; where there are no windows either, in a locked file in a directory all nodes see. MERCUTIO_SHARED_POINTER chooses
-// where to begin.
+// locks; where there are no windows either, in a locked file that all nodes see, beside the data. MERCUTIO_SHARED_POINTER
+// chooses where to begin.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class SharedSlots {
   virtual bool calls_mpi() const { return false; }   // to fetch and store
 };
 
-// Collective over `comm`.
-Result<std::unique_ptr<SharedSlots>> make_shared_slots(MPI_Comm comm, const Topology& topology);
+// Collective over `comm`. `folder` counts on rank 0: of a file that all ranks have open.
+Result<std::unique_ptr<SharedSlots>> make_shared_slots(MPI_Comm comm, const Topology& topology, const std::string& folder);
 
 }  // namespace mercutio

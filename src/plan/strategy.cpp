@@ -37,6 +37,14 @@ std::string table_row(const Planner& p) {
          (run > stripe ? "> " : "<= ") + std::to_string(stripe) + " (stripe), " + (gap > 0 ? "gaps of " + std::to_string(gap) : "no gaps");
 }
 
+// Whether ranks read their runs themselves, from a cache. Windows take what is in the gaps with them, so that runs of a page do, too,
+// where the gaps are more than a tenth of what is asked for.
+bool read_straight(const Planner& p) {
+  const Pattern& pattern = p.pattern;
+  if (pattern.direction != Direction::kRead || !p.layout.cached || p.hints.cb_nodes != 0) return false;
+  return pattern.run_bytes >= (pattern.gap_bytes() > pattern.bytes / 10 ? kPageBytes : kStraightReadBytes);
+}
+
 // The table over c, the average run; k, the saturation point of one process; ss, the stripe; and the gaps.
 std::string choose_by_table(Planner& p, const std::string& otherwise) {
   const i64 run = p.pattern.run_bytes, stripe = p.layout.stripe_bytes, saturation = p.saturation_bytes(), gap = p.pattern.gap_bytes();
@@ -48,8 +56,7 @@ std::string choose_by_table(Planner& p, const std::string& otherwise) {
     return otherwise + table_row(p);
   }
   if (p.nodes() == 1) {
-    const bool straight = p.pattern.direction == Direction::kRead && p.layout.cached && run >= kStraightReadBytes && p.hints.cb_nodes == 0;
-    if (!straight) return otherwise + ", one node";
+    if (!read_straight(p)) return otherwise + ", one node";
     strategy = Strategy::kList;
     return otherwise + ", one node; runs of " + std::to_string(run) + " are read straight from memory";
   }

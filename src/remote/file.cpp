@@ -119,7 +119,7 @@ class RemoteFile final : public RemoteStorage {
     traits_.file_system = "mercutio";
     traits_.far = traits_.metadata_is_remote = true;
     traits_.can_lock = opened.can_lock;
-    traits_.visibility_immediate = opened.visibility_immediate && !keeps_writes_;
+    traits_.coherence = opened.visibility_immediate && !keeps_writes_ ? Coherence::kImmediate : Coherence::kAfterOpen;
     traits_.block_bytes = std::max<i64>(1, opened.block_bytes);
   }
   ~RemoteFile() override {

@@ -90,7 +90,7 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   const Traits& traits = file->storage->traits();
   opened.file_system = traits.file_system;
   opened.can_lock = traits.can_lock;
-  opened.visibility_immediate = traits.visibility_immediate;
+  opened.visibility_immediate = traits.coherence == Coherence::kImmediate;
   opened.block_bytes = traits.block_bytes;
   opened.layout = file->storage->layout();
   MERCUTIO_LET(opened.handle, session.add_file(file));

@@ -157,8 +157,12 @@ class Buffered final : public Storage {
     return write_out();
   }
   void forget_ahead() {
+    drop_ahead();
+    told(TraceKind::kAbsorbedRead, served_, std::exchange(unused_bytes_, 0));
+  }
+  void drop_ahead() {
+    unused_bytes_ += std::max<i64>(0, ahead_.end() - std::max(served_to_, ahead_.begin));
     ahead_.bytes.clear();
-    told(TraceKind::kAbsorbedRead, served_);
   }
   Result<i64> absorb(std::span<const IoPiece> pieces, i64 bytes);
   Status write_out();
@@ -173,7 +177,7 @@ class Buffered final : public Storage {
     return sink_ ? now_ns() : 0;
   }
   void end_request(TraceKind kind, i64 start_ns, const IoPiece& whole, i64 moved);
-  void told(TraceKind kind, i64& calls);
+  void told(TraceKind kind, i64& calls, i64 unused_bytes = 0);
 
   std::unique_ptr<Storage> inner_;
   const Buffering buffering_;
@@ -185,6 +189,7 @@ class Buffered final : public Storage {
   i64 writes_under_way_ = 0;   // past the buffer. Nothing is read ahead meanwhile: it could be from before them
   TraceSink* sink_ = nullptr;
   i64 kept_ = 0, served_ = 0;   // accesses that were absorbed and not yet told of
+  i64 served_to_ = 0, unused_bytes_ = 0;   // where the last one ended in what was read in advance; what earlier ones left there
   Absorbing absorbing_;
 };
 
@@ -195,10 +200,10 @@ void Buffered::end_request(TraceKind kind, i64 start_ns, const IoPiece& whole, i
   sink_->record(event);
 }
 
-void Buffered::told(TraceKind kind, i64& calls) {
+void Buffered::told(TraceKind kind, i64& calls, i64 unused_bytes) {
   if (sink_ && calls > 0) {
     const i64 now = now_ns();
-    TraceEvent event{kind, now, now};
+    TraceEvent event{kind, now, now, unused_bytes};
     event.pieces = calls;
     sink_->record(event);
   }
@@ -249,6 +254,7 @@ Result<i64> Buffered::serve(std::span<const IoPiece> pieces) {
       std::memcpy(piece.data + done, ahead_.bytes.data() + (at - ahead_.begin), static_cast<size_t>(here));
       done += here;
       moved += here;
+      served_to_ = at + here;
     }
   }
   return moved;
@@ -256,6 +262,7 @@ Result<i64> Buffered::serve(std::span<const IoPiece> pieces) {
 
 Status Buffered::refill(i64 offset, i64 wanted) {
   MERCUTIO_TRY(write_out());   // it may lie in what is read now
+  drop_ahead();
   ahead_.begin = offset;
   ahead_.bytes.resize(static_cast<size_t>(std::max(ahead_bytes(), wanted)));
   const IoPiece whole{offset, ahead_.bytes.data(), static_cast<i64>(ahead_.bytes.size())};

@@ -24,6 +24,7 @@ class Forwarding : public Storage {
   Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
   Status sync() override { return inner_->sync(); }
   Status settle() override { return inner_->settle(); }
+  Status refresh() override { return inner_->refresh(); }
   Status close() override { return inner_->close(); }
   const Absorbing* absorbing() const override { return inner_->absorbing(); }
   void trace_to(TraceSink* sink) override { inner_->trace_to(sink); }

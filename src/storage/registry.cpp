@@ -3,7 +3,7 @@
 // A prefix counts only when it is whole, in lower case, and first: "ufs:/a:b" is "/a:b" for posix, while "u:x",
 // "n:foo", "UFS:x" and "dir/ufs:x" are plain names. Only one prefix is stripped. A prefix wins over a file that is
 // literally called like that; "./memory:foo" names such a file. The prefixes are ROMIO's, so that programs written for
-// it keep working, and "mercutio://" for the files of other clusters.
+// it keep working ("nfs:" asks for byte-range locks, as there), and "mercutio://" for the files of other clusters.
 #include <array>
 #include <string_view>
 
@@ -18,10 +18,11 @@ enum DriverIndex { kPosix, kMemory, kNull, kRemote, kDriverCount };
 struct Row {
   std::string_view prefix;
   DriverIndex driver;
+  CoherenceWay coherence = CoherenceWay::kAuto;
 };
 
 constexpr Row kTable[] = {
-    {"posix:", kPosix}, {"ufs:", kPosix},   {"nfs:", kPosix},    {"lustre:", kPosix},  {"xfs:", kPosix},
+    {"posix:", kPosix}, {"ufs:", kPosix},   {"nfs:", kPosix, CoherenceWay::kLocks}, {"lustre:", kPosix},  {"xfs:", kPosix},
     {"gpfs:", kPosix},  {"panfs:", kPosix}, {"testfs:", kPosix}, {"memory:", kMemory}, {"null:", kNull},
     {"mercutio://", kRemote},
 };
@@ -38,8 +39,8 @@ Drivers& drivers() {
 
 Resolved resolve(const std::string& file_name) {
   for (const Row& row : kTable)
-    if (file_name.starts_with(row.prefix)) return {drivers()[row.driver].get(), file_name.substr(row.prefix.size())};
-  return {drivers()[kPosix].get(), file_name};
+    if (file_name.starts_with(row.prefix)) return {drivers()[row.driver].get(), file_name.substr(row.prefix.size()), row.coherence};
+  return {drivers()[kPosix].get(), file_name, CoherenceWay::kAuto};
 }
 
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote) {

@@ -28,10 +28,28 @@ struct IoPiece {
   i64 bytes = 0;
 };
 
+// When processes on other nodes see what one has written. On one node all go through one kernel.
+enum class Coherence {
+  kImmediate,   // when the write has returned
+  kAfterOpen,   // when the writer has closed the file and the reader has opened it afterwards (close-to-open)
+  kUnknown,
+};
+
+// How a storage is made coherent where nodes keep parts of a file in caches of their own.
+enum class CoherenceWay {
+  kAuto,     // what is right and fastest on this file system
+  kDirect,   // past the caches of the node
+  kLocks,    // a byte-range lock around each transfer: taking it forgets cached data, giving it back writes them
+  kNone,     // as the file system does it
+};
+
 struct Traits {
-  std::string file_system;              // "ext4", "tmpfs", "nfs", "lustre", "memory", ...
+  std::string file_system;              // "ext4", "tmpfs", "nfs", "lustre", "fuse.glusterfs", "memory", ...
   bool can_lock = true;                 // byte-range locks between processes work here
-  bool visibility_immediate = true;     // other processes see data when write returns
+  bool locks_between_nodes = true;      // and those of other nodes respect them
+  Coherence coherence = Coherence::kImmediate;
+  CoherenceWay way = CoherenceWay::kNone;   // what makes it so
+  std::string coherence_advice = {};    // not coherent: what to change, for the administrator ("mount with ...")
   bool sparse_files = true;             // unwritten ranges read as zero and take no space
   bool metadata_is_remote = false;      // to ask for the size or for a lock is a message to a server
   bool far = false;                     // on another cluster: each message takes a round trip there
@@ -96,6 +114,8 @@ class Storage {
   virtual Status close() = 0;
   // Hands on what it keeps of earlier writes, and forgets what it has read ahead; others see the data then as after write().
   virtual Status settle() { return ok_status(); }
+  // What other nodes have handed on before is seen by the reads and the sizes that follow, as far as the storage can do that.
+  virtual Status refresh() { return ok_status(); }
 
   // Null: every call reaches the file.
   virtual const Absorbing* absorbing() const { return nullptr; }
@@ -125,6 +145,7 @@ struct OpenOptions {
   // What MPI's rules of consistency allow here: writes that return before others see them, reads of what was read in advance,
   // until settle(), sync(), close() or a lock.
   bool keeps_writes = false, reads_ahead = false;
+  CoherenceWay coherence = CoherenceWay::kAuto;
   // How `start` moves data: "auto", "threads" or "io_uring"; number of threads of the pool (shared by all files).
   std::string async_backend = "auto";
   i64 io_threads = 2;
@@ -144,6 +165,7 @@ class Driver {
 struct Resolved {
   Driver* driver;
   std::string path;
+  CoherenceWay coherence = CoherenceWay::kAuto;   // what the prefix asks for
 };
 Resolved resolve(const std::string& file_name);
 // The same, but plain paths may live on another cluster (model/elsewhere.h): `mercutio_remote` is that hint.

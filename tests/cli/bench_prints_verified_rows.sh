@@ -29,6 +29,24 @@ assert all(row["bytes"] == 2 * 65536 for row in rows if row["case"] == "vector-1
 PY
 [ -z "$(ls -d "$scratch"/mercutio-bench.* 2> /dev/null)" ] || fail "bench left its data behind"
 
+# How much storage reads: what is asked for by default, and the holes with it where a hint says so, which is a failure.
+moved() { "$MERCUTIO" bench --mpi "$launcher" --io mercutio --dir "$scratch" --ranks 2 --bytes 64KiB --repetitions 1 --patterns "$@" 2> "$scratch/err"; }
+out="$(moved moved-sequential-collective,moved-strided-independent --json "$scratch/table.json")" || fail "bench ended with $?: $out"
+grep -qE "^strided-independent-4KiB +[a-z]+-[0-9.]+/mercutio +[0-9]+ +[0-9]+ +1\.0[0-9] " <<< "$out" || fail "no row of what storage read: $out"
+lacks "$out" "MOVES TOO MUCH"
+python3 -c 'import json, sys; rows = json.load(open(sys.argv[1]))["rows"]
+assert len(rows) == 12 and all(1 <= row["of_asked"] <= 1.1 and row["wrong"] == 0 for row in rows), rows' "$scratch/table.json" || fail "the JSON is not what the table says"
+out="$(moved moved-strided-independent-16KiB --hint romio_ds_read=enable)" && fail "reading twice what is asked for counts as a success: $out"
+contains "$out" "MOVES TOO MUCH"
+contains "$out" "1 failure of Mercutio"
+
+# Two builds of the library, which are one here.
+library="$("$MERCUTIO" preload)"
+out="$("$MERCUTIO" bench --mpi "$launcher" --io mercutio --against "$library" --dir "$scratch" --ranks 2 --bytes 64KiB --repetitions 1 \
+  --patterns vector-1KiB 2> "$scratch/err")" || fail "bench --against ended with $?: $out"
+grep -qE "of 2 cases are more than 3 % slower than with the other library" <<< "$out" || fail "nothing is compared: $out"
+grep -qE "^vector-1KiB +read +[a-z]+-[0-9.]+/against +[0-9.]+ " <<< "$out" || fail "no row of the other library: $out"
+
 # An access beyond the time limit is ended, and the row says so. No machine writes 32 MiB in a millisecond.
 out="$("$MERCUTIO" bench --mpi "$launcher" --io mercutio --dir "$scratch" --ranks 2 --bytes 16MiB --full --repetitions 1 \
   --patterns lbmpi-original --time-limit 0.001 2> "$scratch/err")" && fail "a run that was ended early counts as a success: $out"

@@ -22,6 +22,15 @@ contains "$(cat err)" "every rank reads the same data [same_data_read]"
 lacks "$(cat out)" mercutio
 [ ! -e bad.pieces ] || fail "a report alone leaves files behind"
 
+# Reads of 64 bytes in every 64 KiB: with their holes because a hint says so, and without it.
+run amplified_reads data >out 2>err
+contains "$(cat err)" "storage reads more than is asked for [amplified_reads]"
+contains "$(cat err)" "of it holes between pieces"
+contains "$(cat err)" "drop romio_ds_read=enable"
+lacks "$(cat err)" "nothing stands out"
+run amplified_reads data fixed >out 2>err
+lacks "$(cat err)" "[amplified_reads]"
+
 options=(--trace)   # the file is called after the program
 run small_writes data >out 2>err
 lacks "$(cat out err)" "mercutio:"

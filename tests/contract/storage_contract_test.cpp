@@ -10,6 +10,7 @@
 #include "storage/buffered.h"
 #include "storage/faulty.h"
 #include "storage/forwarding.h"
+#include "storage/locked.h"
 #include "storage/throttled.h"
 
 #ifdef __SANITIZE_THREAD__
@@ -31,6 +32,8 @@ std::unique_ptr<Storage> faulty(std::unique_ptr<Storage> inner) {
 std::unique_ptr<Storage> throttled(std::unique_ptr<Storage> inner) {
   return make_throttled(std::move(inner), ThrottleSpeed{1024 * MiB, 1000});
 }
+
+std::unique_ptr<Storage> locked(std::unique_ptr<Storage> inner) { return make_locked(std::move(inner)); }
 
 std::unique_ptr<Storage> buffered(std::unique_ptr<Storage> inner) {
   return make_buffered(std::move(inner), Buffering{true, true, 64 * KiB});
@@ -252,6 +255,7 @@ std::vector<Case> all_cases() {
     {"faulty_posix", "", true, faulty},
     {"throttled_posix", "", true, throttled},
     {"buffered_posix", "", true, buffered},
+    {"locked_posix", "", true, locked},
     {"forwarding_memory", "memory:", true, forwarding},
   };
   for (const Case& one : more_cases()) cases.push_back(one);

@@ -35,7 +35,7 @@ class ScriptedComm final : public Comm {
     check_partner(from, tag);
     return std::unique_ptr<Message>(std::make_unique<Incoming>(*this, data));
   }
-  Result<std::unique_ptr<SharedCounter>> make_shared_counter() override {
+  Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string&) override {
     return std::unique_ptr<SharedCounter>(std::make_unique<Counter>());
   }
 

@@ -43,7 +43,7 @@ class Borrowed final : public Comm {
   const Topology& topology() const override { return real_.topology(); }
   std::string host() const override { return real_.host(); }
   bool concurrent() const override { return true; }
-  Result<std::unique_ptr<SharedCounter>> make_shared_counter() override { return real_.make_shared_counter(); }
+  Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string& folder) override { return real_.make_shared_counter(folder); }
   Segment* segment() override { return real_.segment(); }
   void idle(i64 spins) override { real_.idle(spins); }
 

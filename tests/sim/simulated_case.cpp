@@ -107,7 +107,7 @@ class FileCase {
       : random_(seed), ranks_count_(ranks), trouble_(trouble), first_tag_(first_tag), simulation_(&simulation) {
     choose_hints();
     file_.traits.can_lock = pick(random_, 0, 3) > 0;
-    file_.traits.visibility_immediate = pick(random_, 0, 3) > 0;
+    file_.traits.coherence = pick(random_, 0, 3) > 0 ? Coherence::kImmediate : Coherence::kAfterOpen;
     file_.bytes = random_bytes(random_, pick(random_, 0, 300));
     for (i64 i = pick(random_, 1, 4); i > 0; --i) batches_.push_back(make_batch());
     make_ranks();
@@ -201,7 +201,7 @@ class FileCase {
   }
 
   bool right(OwnedAccess& owned, const std::vector<std::byte>& file, i64 moved) const {
-    if (!file_.traits.visibility_immediate) {   // the buffer beyond end of file may be cleared there
+    if (file_.traits.coherence != Coherence::kImmediate) {   // the buffer beyond end of file may be cleared there
       for (i64 i = moved; i < owned.access.bytes; ++i) owned.at(i) = std::byte{0xEE};
     }
     return read_is_right(owned, file, moved);

@@ -15,12 +15,12 @@ _mercutio() {
       fi
       ;;
     bench)
-      local own="--bytes --full --patterns overlap"
+      local own="--bytes --full --patterns --against overlap"
       [ "${COMP_WORDS[2]:-}" != overlap ] || own="--calls --bytes --servers --rate --stripe --posting-ranks --check-bars"
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         --io) mapfile -t COMPREPLY < <(compgen -W "host romio mercutio traced" -- "$current") ;;
-        --json | --plot | --from | --shim) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --json | --plot | --from | --shim | --against) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         *) mapfile -t COMPREPLY < <(compgen -W "$own --dir --ranks --quick --repetitions --time-limit --seed --mpi --io --hint --host-hint --shim --json --plot --from" -- "$current") ;;
       esac
       ;;

@@ -93,7 +93,7 @@ InfoItems in_effect(const HintsOptions& options, Hints hints, bool& there) {
     if (opened) {
       const Layout layout = (*opened)->layout();
       hints.romio_filesystem_type = (*opened)->traits().file_system;
-      hints.romio_visibility_immediate = (*opened)->traits().visibility_immediate;
+      hints.romio_visibility_immediate = (*opened)->traits().coherence == Coherence::kImmediate;
       if (layout.stripe_bytes > 0) {
         hints.striping_unit = layout.stripe_bytes;
         hints.striping_factor = layout.stripe_count;

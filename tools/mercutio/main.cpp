@@ -80,6 +80,8 @@ CLI::App* add_bench(CLI::App& app, BenchOptions& options) {
   command->add_flag("--quick", options.quick, "4 MiB instead");
   command->add_flag("--full", options.full, "All bytes also for cases whose hosts are very slow");
   command->add_option("--patterns", options.patterns, "Cases, or beginnings of their names: vector,tile-64");
+  command->add_option("--against", options.against, "Another libmercutio.so, in turns with this one: what has become slower?")
+      ->check(CLI::ExistingFile);
   add_common_bench(*command, options);
   return command;
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -17,6 +18,7 @@
 
 #include "base/thread_annotations.h"
 #include "storage/drivers.h"
+#include "storage/locked.h"
 #include "storage/posix/allocate.h"
 #include "storage/posix/async_queue.h"
 #include "storage/posix/file_system.h"
@@ -26,6 +28,13 @@
 
 namespace mercutio::posix {
 namespace {
+
+// Asks the server for the folder's attributes: if they have changed, this node forgets which names it has not found there.
+void refresh_folder(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path();
+  struct statx status {};
+  ::statx(AT_FDCWD, folder.empty() ? "." : folder.c_str(), AT_STATX_FORCE_SYNC, STATX_MTIME | STATX_CTIME, &status);
+}
 
 int open_retrying(const std::string& path, int flags, int permissions) {
   int fd = -1;
@@ -153,8 +162,9 @@ class Exclusion final : public HeldLock {
   const WriterGroup group_;
 };
 
-Traits traits_with(int fd, const char* transfers) {
+Traits traits_with(int fd, CoherenceWay wish, const char* transfers) {
   Traits traits = traits_of(fd);
+  make_coherent(fd, wish, traits);
   traits.transfers = transfers;
   return traits;
 }
@@ -165,7 +175,7 @@ class PosixStorage final : public Storage {
       : fd_(std::move(fd)),
         options_(options),
         queue_(std::move(queue)),
-        traits_(traits_with(fd_->get(), queue_->name())),
+        traits_(traits_with(fd_->get(), options.coherence, queue_->name())),
         locks_(std::make_shared<LockState>()),
         group_(drawn(options.group)),
         marks_(std::make_shared<MarkState>(locks_)) {
@@ -180,17 +190,17 @@ class PosixStorage final : public Storage {
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override { return transfer(fd_->get(), Direction::kRead, pieces); }
-  Result<i64> write(std::span<const IoPiece> pieces) override {
-    return transfer(fd_->get(), Direction::kWrite, pieces);
-  }
+  Result<i64> write(std::span<const IoPiece> pieces) override { return transfer(fd_->get(), Direction::kWrite, pieces); }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
     return queue_->start(fd_, direction, std::move(pieces));
   }
 
+  // As the server has it: other nodes may have changed it since this one asked.
   Result<i64> size() override {
-    struct stat status {};
-    if (::fstat(fd_->get(), &status) != 0) return error_from_errno("fstat", errno);
-    if (!S_ISBLK(status.st_mode)) return i64{status.st_size};
+    struct statx status {};
+    const int ask = AT_EMPTY_PATH | (traits_.metadata_is_remote ? AT_STATX_FORCE_SYNC : 0);
+    if (::statx(fd_->get(), "", ask, STATX_TYPE | STATX_SIZE, &status) != 0) return error_from_errno("statx", errno);
+    if (!S_ISBLK(status.stx_mode)) return static_cast<i64>(status.stx_size);
     const off_t end = ::lseek(fd_->get(), 0, SEEK_END);
     return end < 0 ? Result<i64>(error_from_errno("lseek", errno)) : Result<i64>(i64{end});
   }
@@ -213,6 +223,12 @@ class PosixStorage final : public Storage {
     } while (failed == EINTR);
     if (failed == 0 || failed == EINVAL || failed == EROFS) return ok_status();  // nothing there that could be unsaved
     return error_from_errno("fsync", failed);
+  }
+
+  // Where nothing makes this coherent, to forget the pages is what a process can do.
+  Status refresh() override {
+    if (traits_.coherence != Coherence::kImmediate) ::posix_fadvise(fd_->get(), 0, 0, POSIX_FADV_DONTNEED);
+    return ok_status();
   }
 
   Status close() override {
@@ -277,15 +293,19 @@ class PosixDriver final : public Driver {
  public:
   const char* name() const override { return "posix"; }
 
+  // On a network file system a node may answer from what it knew before: that a name isn't there, or which file it stood for.
+  // That isn't the last word.
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
-    const int fd = open_descriptor(options, {[&](int flags) { return open_retrying(path, flags, options.permissions); },
-                                             [&] { return is_on_lustre(path); }});
-    if (fd < 0) {
-      Error error = error_from_errno("open", errno);
-      if (error.sys_errno == EINVAL) error.cls = ErrorClass::kBadFile;  // a name the file system can't have
-      return error;
+    constexpr int kTries = 4;
+    auto opened = open_once(path, options);
+    for (int tries = 1; tries < kTries && !opened; ++tries) {
+      const int cause = opened.error().sys_errno;
+      const bool outdated = (cause == ENOENT && tries == 1) || (cause == ESTALE && !options.exclusive);
+      if (!outdated) break;
+      refresh_folder(path);
+      opened = open_once(path, options);
     }
-    return adopt(fd, options);
+    return opened;
   }
 
   Status remove(const std::string& path) override {
@@ -300,10 +320,20 @@ class PosixDriver final : public Driver {
     if (S_ISDIR(status.st_mode)) return error_from_errno("open", EISDIR);
     auto storage = std::make_unique<PosixStorage>(std::move(owned), options, queue(options));
     MERCUTIO_TRY(storage->mark_as_writer());
+    if (storage->traits().way == CoherenceWay::kLocks) return make_locked(std::move(storage));
     return std::unique_ptr<Storage>(std::move(storage));
   }
 
  private:
+  Result<std::unique_ptr<Storage>> open_once(const std::string& path, const OpenOptions& options) {
+    const int fd = open_descriptor(options, {[&](int flags) { return open_retrying(path, flags, options.permissions); },
+                                             [&] { return is_on_lustre(path); }});
+    if (fd >= 0) return adopt(fd, options);
+    Error error = error_from_errno("open", errno);
+    if (error.sys_errno == EINVAL) error.cls = ErrorClass::kBadFile;  // a name the file system can't have
+    return error;
+  }
+
   // A queue is shared by the files of the process that want the same one, and ends with the last of them. "auto" is the
   // pool: in the page cache io_uring was measured to be slower. Where there is no io_uring it is the pool, too.
   std::shared_ptr<AsyncQueue> queue(const OpenOptions& options) {

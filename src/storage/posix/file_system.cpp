@@ -1,4 +1,5 @@
-// File systems by the magic number of statfs(2).
+// File systems by the magic number of statfs(2), FUSE's by the type of their mount. What is known of each, and how it was
+// found, is in docs/storage.md.
 #include "storage/posix/file_system.h"
 
 #include <fcntl.h>
@@ -6,34 +7,137 @@
 #include <sys/vfs.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "storage/posix/lustre.h"
+#include "storage/posix/mounts.h"
 
 namespace mercutio::posix {
 namespace {
 
+constexpr auto kImmediate = Coherence::kImmediate, kAfterOpen = Coherence::kAfterOpen, kUnknown = Coherence::kUnknown;
+constexpr auto kDirect = CoherenceWay::kDirect, kNone = CoherenceWay::kNone;
+constexpr unsigned long kFuse = 0x65735546, kNfs = 0x6969, kCifs = 0xFF534D42, kSmb2 = 0xFE534D42, kNineP = 0x01021997;
+
 struct Known {
   unsigned long magic;
-  const char* name;
-  bool visibility_immediate;
+  std::string_view name;
+  Coherence coherence;   // through the page cache
+  CoherenceWay way;      // what makes it coherent
   bool sparse_files;
-  bool local;   // no other machine has it mounted: sizes and locks are answered by this kernel
+  bool local;            // no other machine has it mounted: sizes and locks are answered by this kernel
 };
 
 constexpr Known kKnown[] = {
-    {0xEF53, "ext4", true, true, true},        {0x58465342, "xfs", true, true, true},
-    {0x9123683E, "btrfs", true, true, true},   {0x01021994, "tmpfs", true, true, true},
-    {0x6969, "nfs", false, true, false},        {static_cast<unsigned long>(kLustreMagic), "lustre", true, true, false},
-    {0x47504653, "gpfs", true, true, false},    {0x65735546, "fuse", true, true, false},
-    {0x00C36400, "ceph", true, true, false},    {0x19830326, "beegfs", true, true, false},
-    {0x794C7630, "overlay", true, true, true}, {0x2FC12FC1, "zfs", true, true, true},
-    {0x01161970, "gfs2", true, true, false},    {0x7461636F, "ocfs2", true, true, false},
-    {0xAAD7AAEA, "panfs", true, true, false},   {0x20030528, "pvfs2", true, true, false},
-    {0xFF534D42, "cifs", false, true, false},   {0xFE534D42, "smb2", false, true, false},
-    {0x01021997, "9p", true, true, false},      {0x858458F6, "ramfs", true, true, true},
-    {0x4D44, "vfat", true, false, true},       {0x2011BAB0, "exfat", true, false, true},
-    {0x5346414F, "afs", false, true, false},    {0xF2F52010, "f2fs", true, true, true},
+    {0xEF53, "ext4", kImmediate, kNone, true, true},
+    {0x58465342, "xfs", kImmediate, kNone, true, true},
+    {0x9123683E, "btrfs", kImmediate, kNone, true, true},
+    {0x01021994, "tmpfs", kImmediate, kNone, true, true},
+    {kNfs, "nfs", kAfterOpen, kDirect, true, false},
+    {static_cast<unsigned long>(kLustreMagic), "lustre", kImmediate, kNone, true, false},
+    {0x47504653, "gpfs", kImmediate, kNone, true, false},
+    {kFuse, "fuse", kUnknown, kNone, true, false},
+    {0x00C36400, "ceph", kImmediate, kNone, true, false},
+    {0x19830326, "beegfs", kImmediate, kNone, true, false},
+    {0x794C7630, "overlay", kImmediate, kNone, true, true},
+    {0x2FC12FC1, "zfs", kImmediate, kNone, true, true},
+    {0x01161970, "gfs2", kImmediate, kNone, true, false},
+    {0x7461636F, "ocfs2", kImmediate, kNone, true, false},
+    {0xAAD7AAEA, "panfs", kImmediate, kNone, true, false},
+    {0x20030528, "pvfs2", kAfterOpen, kDirect, true, false},
+    {kCifs, "cifs", kImmediate, kNone, true, false},
+    {kSmb2, "smb2", kImmediate, kNone, true, false},
+    {kNineP, "9p", kImmediate, kNone, true, false},
+    {0x858458F6, "ramfs", kImmediate, kNone, true, true},
+    {0x4D44, "vfat", kImmediate, kNone, false, true},
+    {0x2011BAB0, "exfat", kImmediate, kNone, false, true},
+    {0x5346414F, "afs", kAfterOpen, kNone, true, false},
+    {0xF2F52010, "f2fs", kImmediate, kNone, true, true},
 };
+
+struct KnownFuse {
+  std::string_view type;   // of the mount
+  Coherence coherence;     // through the page cache of the kernel
+  CoherenceWay way;
+  bool locks_between_nodes;
+  std::string_view advice;
+};
+
+constexpr KnownFuse kKnownFuse[] = {
+    {"fuse.glusterfs", kAfterOpen, kDirect, true, ""},
+    {"fuse.ceph-fuse", kAfterOpen, kDirect, true, ""},
+    {"fuse.mfs", kAfterOpen, kDirect, true, ""},
+    {"fuse.juicefs", kAfterOpen, kNone, true,
+     "JuiceFS shows what other nodes wrote only after the file was closed and opened again: write from the ranks of one node"},
+    {"fuse.sshfs", kUnknown, kNone, false, "sshfs keeps writes and has no locks: write from the ranks of one node"},
+    {"fuse.s3fs", kAfterOpen, kNone, false, "s3fs uploads whole files at close: write from the ranks of one node"},
+    {"fuse.rclone", kAfterOpen, kNone, false, "rclone uploads whole files at close: write from the ranks of one node"},
+    {"fuse.gcsfuse", kAfterOpen, kNone, false, "gcsfuse uploads whole files at close: write from the ranks of one node"},
+    {"fuse.bindfs", kImmediate, kNone, true, ""},
+    {"fuse.fuse-overlayfs", kImmediate, kNone, true, ""},
+    {"fuse.mergerfs", kImmediate, kNone, true, ""},
+    {"fuseblk", kImmediate, kNone, true, ""},
+    {"virtiofs", kImmediate, kNone, true, ""},
+};
+
+constexpr std::string_view kUnknownAdvice = "what other nodes see of a write isn't known for this file system: `mercutio probe` on two nodes measures it";
+
+// What caches in the client of GlusterFS, by the names of its graph; "" where there is none.
+std::string gluster_caches(const std::string& mount_point) {
+  static constexpr std::string_view kCaches[] = {"-write-behind", "-io-cache", "-quick-read", "-read-ahead", "-md-cache"};
+  std::error_code failed;
+  std::filesystem::directory_iterator graph(mount_point + "/.meta/graphs/active", failed);
+  if (failed) return "caches (the graph in " + mount_point + "/.meta can't be read)";
+  std::string found;
+  for (const auto& entry : graph) {
+    const std::string name = entry.path().filename();
+    for (const std::string_view cache : kCaches)
+      if (name.ends_with(cache)) found += (found.empty() ? "" : ", ") + std::string(cache.substr(1));
+  }
+  return found;
+}
+
+void look_at_gluster(const Mount& mount, Traits& traits) {
+  const std::string caches = gluster_caches(mount.point);
+  if (caches.empty()) return;
+  traits.way = kNone;
+  traits.coherence_advice = "GlusterFS keeps data and sizes in this node's " + caches +
+                            ": switch them off for the volume (gluster volume set VOLUME performance.write-behind off, and so on)";
+}
+
+void look_at_fuse(const Mount& mount, Traits& traits) {
+  traits.file_system = mount.type;
+  traits.locks_between_nodes = false;
+  traits.coherence_advice = kUnknownAdvice;
+  for (const KnownFuse& known : kKnownFuse) {
+    if (known.type != mount.type) continue;
+    traits.coherence = known.coherence;
+    traits.way = known.way;
+    traits.locks_between_nodes = known.locks_between_nodes;
+    traits.coherence_advice = known.advice;
+  }
+  if (mount.type == "fuse.glusterfs") look_at_gluster(mount, traits);
+}
+
+// Options of a mount that change what holds for the type.
+void look_at_mount(unsigned long magic, int fd, Traits& traits) {
+  struct stat status {};
+  if ((magic != kFuse && magic != kNfs && magic != kCifs && magic != kSmb2 && magic != kNineP) || ::fstat(fd, &status) != 0) return;
+  const auto mount = mount_of(status.st_dev);
+  if (!mount) return;
+  if (magic == kFuse) return look_at_fuse(*mount, traits);
+  if (magic == kNfs) {
+    const bool local_locks = mount->has_option("nolock") || mount->has_option("local_lock=all") || mount->has_option("local_lock=posix");
+    traits.locks_between_nodes = !local_locks;
+    if (local_locks) traits.coherence_advice = "locks stay on this node: mount without nolock and local_lock";
+    return;
+  }
+  for (const char* cached : {"cache=loose", "cache=fscache", "cache=mmap"}) {
+    if (!mount->has_option(cached)) continue;
+    traits.coherence = kAfterOpen;
+    traits.coherence_advice = std::string("the mount option ") + cached + " lets each node keep data: mount with cache=" + (magic == kNineP ? "none" : "strict");
+  }
+}
 
 bool locks_work(int fd) {
   struct flock query {};
@@ -53,21 +157,40 @@ Traits traits_of(int fd) {
   Traits traits;
   traits.file_system = "unknown";
   traits.metadata_is_remote = true;
+  traits.coherence = kUnknown;
+  traits.coherence_advice = kUnknownAdvice;
   struct statfs info {};
   if (::fstatfs(fd, &info) == 0) {
+    const auto magic = static_cast<unsigned long>(info.f_type) & 0xFFFFFFFFUL;
     for (const Known& known : kKnown) {
-      if (known.magic != (static_cast<unsigned long>(info.f_type) & 0xFFFFFFFFUL)) continue;
+      if (known.magic != magic) continue;
       traits.file_system = known.name;
-      traits.visibility_immediate = known.visibility_immediate;
+      traits.coherence = known.coherence;
+      traits.way = known.way;
+      traits.coherence_advice = "";
       traits.sparse_files = known.sparse_files;
       traits.metadata_is_remote = !known.local;
     }
+    look_at_mount(magic, fd, traits);
     if (info.f_bsize > 0) traits.block_bytes = info.f_bsize;
   }
   struct stat status {};
   if (::fstat(fd, &status) == 0 && status.st_blksize > 0) traits.block_bytes = status.st_blksize;
   traits.can_lock = locks_work(fd);
   return traits;
+}
+
+void make_coherent(int fd, CoherenceWay wish, Traits& traits) {
+  CoherenceWay way = traits.coherence == kImmediate ? kNone : wish == CoherenceWay::kAuto ? traits.way : wish;
+  if (way == kDirect) {
+    const int flags = ::fcntl(fd, F_GETFL);
+    if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_DIRECT) != 0) way = CoherenceWay::kLocks;
+  }
+  if (way == CoherenceWay::kLocks && !(traits.can_lock && (traits.locks_between_nodes || wish == CoherenceWay::kLocks))) way = kNone;
+  traits.way = way;
+  if (way == kDirect) traits.coherence = kImmediate;
+  if (way == kNone && traits.coherence != kImmediate && traits.coherence_advice.empty())
+    traits.coherence_advice = "it takes no O_DIRECT here, and locks of other nodes aren't seen";
 }
 
 bool is_on_lustre(const std::string& path) {

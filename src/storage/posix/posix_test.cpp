@@ -189,7 +189,7 @@ TEST_F(Posix, TraitsOfFileSystems) {
   if (fd < 0) GTEST_SKIP() << "no file in /dev/shm";
   const Traits traits = traits_of(fd);
   EXPECT_EQ(traits.file_system, "tmpfs");
-  EXPECT_TRUE(traits.can_lock && traits.visibility_immediate && traits.sparse_files);
+  EXPECT_TRUE(traits.can_lock && traits.coherence == Coherence::kImmediate && traits.sparse_files);
   EXPECT_EQ(traits.block_bytes, 4096);
   ::close(fd);
   EXPECT_TRUE(lock_refused(ENOLCK));

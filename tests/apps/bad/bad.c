@@ -83,6 +83,20 @@ static void strided(int reading, MPI_Info info, int pieces, int every) {
 }
 static void strided_reads(void) { strided(1, info_of("romio_ds_read", "disable", NULL, NULL), 32768, ranks); }
 static void strided_writes(void) { strided(0, info_of("romio_ds_write", "disable", NULL, NULL), 32768, ranks); }
+static void amplified_reads(void) {
+  enum { kPieces = 512, kBytes = 64, kEvery = 1024, kTimes = 10 };
+  const int share = kPieces * kBytes * kEvery / ranks;
+  char* data = filled(share);
+  MPI_File file = open_all(info_of("romio_ds_read", fixed ? "automatic" : "enable", NULL, NULL));
+  MPI_File_write_at_all(file, (MPI_Offset)rank * share, data, share, MPI_BYTE, MPI_STATUS_IGNORE);
+  interleave(file, kPieces, kBytes, kEvery);
+  for (int i = 0; i < kTimes; ++i) {
+    MPI_File_seek(file, 0, MPI_SEEK_SET);
+    MPI_File_read(file, data, kPieces * kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
 static void merged_writes(void) { strided(0, info_of("romio_ds_write", fixed ? "automatic" : "enable", NULL, NULL), 512, 1024); }
 
 static void collective(MPI_Info info, int pieces, int bytes, int times) {
@@ -191,7 +205,7 @@ static const struct {
   const char* name;
   void (*run)(void);
 } kPrograms[] = {{"small_writes", small_writes},     {"small_reads", small_reads},     {"strided_reads", strided_reads},
-                 {"strided_writes", strided_writes}, {"merged_writes", merged_writes}, {"one_aggregator", one_aggregator},
+                 {"strided_writes", strided_writes}, {"amplified_reads", amplified_reads}, {"merged_writes", merged_writes}, {"one_aggregator", one_aggregator},
                  {"straggler", straggler},           {"serial", serial},               {"reopened", reopened},
                  {"many_syncs", many_syncs},         {"same_data_read", same_data_read}, {"small_stripes", small_stripes},
                  {"misaligned", misaligned},         {"ignored_hints", ignored_hints}};

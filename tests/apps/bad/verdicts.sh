@@ -15,7 +15,7 @@ unset MERCUTIO_HINTS MERCUTIO_DISABLE ROMIO_HINTS LD_PRELOAD
 flags=(-n 4)
 case "$launcher" in *openmpi*) flags+=(--oversubscribe); [ "$(id -u)" -ne 0 ] || flags+=(--allow-run-as-root) ;; esac
 names=("$@")
-[ "${#names[@]}" -gt 0 ] || names=(small_writes small_reads strided_reads strided_writes merged_writes one_aggregator straggler serial
+[ "${#names[@]}" -gt 0 ] || names=(small_writes small_reads strided_reads strided_writes amplified_reads merged_writes one_aggregator straggler serial
                                    reopened many_syncs same_data_read small_stripes misaligned ignored_hints)
 
 seconds() {   # seconds ARGUMENT...: of the program's own clock

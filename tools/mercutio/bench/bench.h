@@ -20,13 +20,15 @@ struct BenchOptions {
   std::string patterns;  // names or beginnings of names, separated by commas; empty: all
   std::string json_file, plot_file, from_file;
   std::string shim = "auto";  // against busy polling; none, or a path
+  std::string against;        // another libmercutio.so, to compare with
   std::uint64_t bytes = 0;    // 0: the program's default
   double limit_seconds = 60;  // of one access
   int ranks = 4, repetitions = 3, seed = 1;
   bool quick = false, full = false;
 };
 
-// 0; 1 when bytes read or written through Mercutio were wrong or a run of it ended early; 2 for wrong usage.
+// 0; 1 when bytes read or written through Mercutio were wrong, a run of it ended early, or it had storage read more than needed; 2 for
+// wrong usage.
 int bench(const BenchOptions& options);
 
 // `mercutio bench overlap`: the calls in two halves, on storage of a fixed rate (tests/tools/striped_servers.c).

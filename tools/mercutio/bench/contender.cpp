@@ -84,10 +84,10 @@ struct Setting {
 };
 
 Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& setting, const Words& launcher_options) {
-  const bool traced = io == "traced", ours = io == "mercutio" || traced;
+  const bool traced = io == "traced", ours = io == "mercutio" || io == "against" || traced;
   std::string preload = setting.shim;
   for (const std::string& library : setting.measuring.preloads) preload = append_preload(library, preload);
-  if (ours) preload = append_preload(setting.library, preload);
+  if (ours) preload = append_preload(io == "against" ? resolved(setting.options.against) : setting.library, preload);
   Words line = surroundings(mpi, setting.crowded);
   line.push_back(mpi.launcher);
   const int at = static_cast<int>(line.size()) - 1;
@@ -107,7 +107,7 @@ Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& s
 
 MeasuringProgram pattern_program() {
   return {
-      "mercutio-bench", {"main", "common", "side", "patterns", "irregular", "timing", "latency", "output"}, {}, {}};
+      "mercutio-bench", {"main", "common", "side", "patterns", "irregular", "timing", "latency", "moved", "output"}, {}, {}};
 }
 
 std::string find_rank_library(const std::string& file_name) {
@@ -143,6 +143,7 @@ Field find_contenders(const BenchOptions& options, const MeasuringProgram& measu
     for (const char* io : {"mercutio", "traced"}) {
       if (!library.empty() && takes_part(options, io)) field.contenders.push_back(make_contender(mpi, io, setting, {}));
     }
+    if (!options.against.empty()) field.contenders.push_back(make_contender(mpi, "against", setting, {}));
   }
   return field;
 }

@@ -10,9 +10,11 @@ namespace mercutio::tool {
 
 struct Contender {
   std::string mpi;  // "mpich-4.0.2"
-  std::string io;   // "host", "romio" (Open MPI's embedded one), "mercutio", or "traced": the same with MERCUTIO_TRACE
+  std::string io;   // "host", "romio" (Open MPI's embedded one), "mercutio", "traced": the same with MERCUTIO_TRACE, or
+                    // "against": another build of the library
   Words command;    // everything before the program's own options
   bool ours() const { return io == "mercutio"; }
+  bool peer() const { return io == "host" || io == "romio"; }
   std::string name() const { return mpi + "/" + io; }
 };
 

@@ -43,6 +43,8 @@ Sample sample_of(const std::map<std::string, std::string>& values) {
   sample.seconds = number(values, "seconds");
   sample.later = number(values, "later");
   sample.bytes = number(values, "bytes");
+  sample.moved = number(values, "moved");
+  if (values.count("mode")) sample.where = values.at("mode") + ", " + values.at("members") + (values.at("members") == "1" ? " rank" : " ranks");
   sample.calls = static_cast<i64>(number(values, "calls"));
   sample.wrong = static_cast<i64>(number(values, "wrong"));
   sample.holes = static_cast<i64>(number(values, "holes"));

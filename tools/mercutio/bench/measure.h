@@ -16,12 +16,14 @@ struct Sample {
   double bytes = 0;          // of all ranks; 0 for latencies
   double limit_seconds = 0;  // of the limit with limit_bytes, measured in the same run
   double limit_bytes = 0;
+  double moved = 0;          // "moved": what system calls read for these bytes
+  std::string where;         // and with how many ranks, and which mode
   i64 calls = 0, wrong = 0, holes = 0;
   bool timed_out = false, died = false;
 };
 
 struct Point {
-  std::string name, operation;  // "vector-8", "write" | "read" | "latency"
+  std::string name, operation;  // "vector-8", "write" | "read" | "latency" | "moved"
   bool operator==(const Point&) const = default;
 };
 

@@ -38,12 +38,13 @@ Row make_row(const Point& point, int contender, std::vector<Sample> samples) {
                   samples.end());
   }
   for (auto field : {&Sample::open, &Sample::view, &Sample::access, &Sample::close, &Sample::seconds, &Sample::later,
-                     &Sample::bytes, &Sample::limit_bytes, &Sample::limit_seconds}) {
+                     &Sample::bytes, &Sample::moved, &Sample::limit_bytes, &Sample::limit_seconds}) {
     row.median.*field = median_of(samples, field);
   }
   row.median.calls = samples.front().calls;
   row.cost = row.median.seconds / static_cast<double>(std::max<i64>(row.median.calls, 1));
-  if (row.median.bytes > 0) row.bandwidth = row.median.bytes / row.median.seconds / (1 << 20);
+  if (row.median.moved > 0) row.of_asked = row.median.moved / row.median.bytes, row.where = samples.front().where;
+  if (row.median.bytes > 0 && row.median.seconds > 0) row.bandwidth = row.median.bytes / row.median.seconds / (1 << 20);
   std::vector<double> fractions;
   for (const Sample& sample : samples) {
     if (sample.bytes <= 0 || sample.limit_bytes <= 0 || sample.seconds <= 0) continue;
@@ -61,7 +62,9 @@ void compare(const Field& field, std::vector<Row>& rows) {
     double host = 0, best = 0;
     for (const Row& other : rows) {
       const Contender& peer = field.contenders[other.contender];
-      if (peer.ours() || !(other.point == row.point)) continue;
+      if (!(other.point == row.point)) continue;
+      if (peer.io == "against" && peer.mpi == self.mpi && row.cost > 0) row.of_against = other.cost / row.cost;
+      if (!peer.peer()) continue;
       if (peer.io == "host" && peer.mpi == self.mpi) host = other.cost;
       if (best == 0 || other.cost < best) best = other.cost;
     }
@@ -74,7 +77,7 @@ void compare(const Field& field, std::vector<Row>& rows) {
 bool noncontiguous_collective(const Point& point) {
   const std::string& name = point.name;
   const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
-  return point.operation != "latency" && !has("contiguous") && !has("independent") && !has("original") &&
+  return point.operation != "latency" && point.operation != "moved" && !has("contiguous") && !has("independent") && !has("original") &&
          name != "hpio-c-c";
 }
 
@@ -104,6 +107,7 @@ std::vector<Mean> make_means(const Field& field, const std::vector<Row>& rows) {
     means.add(self.mpi + " over its own I/O", row.of_host);
     means.add(self.mpi + " over the best peer", row.of_best);
     means.add(self.mpi + " of the limit, " + row.point.operation, row.of_limit);
+    means.add(self.mpi + " over the other library, " + row.point.operation, row.of_against);
   }
   return means.finish();
 }
@@ -115,7 +119,7 @@ Report make_report(const Field& field, const Measurements& measurements) {
   for (const auto& [key, samples] : measurements.samples) {
     report.rows.push_back(make_row(measurements.points[key.first], key.second, samples));
     const Row& row = report.rows.back();
-    const bool bad = row.wrong > 0 || row.holes > 0 || row.died || row.timed_out;
+    const bool bad = row.wrong > 0 || row.holes > 0 || row.died || row.timed_out || row.moves_too_much();
     report.failures += field.contenders[key.second].ours() && bad;
   }
   compare(field, report.rows);

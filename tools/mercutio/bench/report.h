@@ -9,6 +9,9 @@
 
 namespace mercutio::tool {
 
+// Times the bytes that were asked for, by storage: no more is needed where pieces are whole pages.
+inline constexpr double kMostMoved = 1.1;
+
 struct Row {
   Point point;
   int contender = 0;
@@ -17,9 +20,13 @@ struct Row {
   double cost = 0;                         // seconds; of one call for latencies
   std::optional<double> of_limit;          // bandwidth divided by the limit's of the same run
   std::optional<double> of_host, of_best;  // how many times faster than this MPI's own I/O; than the best peer anywhere
+  std::optional<double> of_against;        // than the other build of the library
+  std::optional<double> of_asked;          // "moved": what was read divided by what was asked for
+  std::string where;                       // and where that was most
   i64 wrong = 0, holes = 0;
   bool timed_out = false, died = false;
   int samples = 0;
+  bool moves_too_much() const { return of_asked && *of_asked > kMostMoved; }
 };
 
 struct Mean {
@@ -31,7 +38,7 @@ struct Mean {
 struct Report {
   std::vector<Row> rows;
   std::vector<Mean> means;
-  int failures = 0;  // of Mercutio: wrong bytes, or a run that ended early
+  int failures = 0;  // of Mercutio: wrong bytes, a run that ended early, or more bytes moved than needed
 };
 
 Report make_report(const Field& field, const Measurements& measurements);

@@ -1,0 +1,144 @@
+#include "storage/locked.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <limits>
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "base/thread_annotations.h"
+#include "storage/forwarding.h"
+
+namespace mercutio {
+namespace {
+
+struct Span {
+  i64 begin = std::numeric_limits<i64>::max(), end = 0;
+};
+
+Span span_of(std::span<const IoPiece> pieces) {
+  Span span;
+  for (const IoPiece& piece : pieces) {
+    if (piece.bytes <= 0) continue;
+    span.begin = std::min(span.begin, piece.offset);
+    span.end = std::max(span.end, piece.offset + piece.bytes);
+  }
+  return span;
+}
+
+// The ranges that callers of lock() hold, and how many transfers rely on each.
+class HeldRanges {
+ public:
+  struct Range {
+    Span span;
+    i64 users = 0;
+  };
+  using Ticket = std::list<Range>::iterator;
+
+  Ticket add(Span span) {
+    std::lock_guard guard(mutex_);
+    return ranges_.insert(ranges_.end(), Range{span, 0});
+  }
+  // Waits for the transfers that rely on it.
+  void remove(Ticket ticket) {
+    std::unique_lock guard(mutex_);
+    MERCUTIO_HELD(mutex_);
+    unused_.wait(guard, [&]() MERCUTIO_REQUIRES(mutex_) { return ticket->users == 0; });
+    ranges_.erase(ticket);
+  }
+  // Whether a held range covers all of it; if so leave() must follow. Who holds a shared lock may write under it: any lock
+  // keeps the cache right, and callers of lock() see to the order of writers.
+  bool enter(Span span, Ticket& ticket) {
+    std::lock_guard guard(mutex_);
+    ticket = std::find_if(ranges_.begin(), ranges_.end(), [&](const Range& range) {
+      return range.span.begin <= span.begin && span.end <= range.span.end;
+    });
+    if (ticket == ranges_.end()) return false;
+    ++ticket->users;
+    return true;
+  }
+  void leave(Ticket ticket) {
+    {
+      std::lock_guard guard(mutex_);
+      --ticket->users;
+    }
+    unused_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable unused_;
+  std::list<Range> ranges_ MERCUTIO_GUARDED_BY(mutex_);
+};
+
+class CoveringLock final : public HeldLock {
+ public:
+  CoveringLock(std::shared_ptr<HeldRanges> ranges, HeldRanges::Ticket ticket, std::unique_ptr<HeldLock> inner)
+      : ranges_(std::move(ranges)), ticket_(ticket), inner_(std::move(inner)) {}
+  ~CoveringLock() override { forget(); }
+  Status release() override {
+    forget();
+    return inner_->release();
+  }
+
+ private:
+  void forget() {
+    if (ranges_) std::exchange(ranges_, nullptr)->remove(ticket_);
+  }
+
+  std::shared_ptr<HeldRanges> ranges_;
+  const HeldRanges::Ticket ticket_;
+  const std::unique_ptr<HeldLock> inner_;
+};
+
+class LockedStorage final : public Forwarding {
+ public:
+  explicit LockedStorage(std::unique_ptr<Storage> inner) : Forwarding(std::move(inner)), traits_(inner_->traits()) {
+    traits_.coherence = Coherence::kImmediate;
+    traits_.way = CoherenceWay::kLocks;
+  }
+
+  Result<i64> read(std::span<const IoPiece> pieces) override {
+    return covered(pieces, false, [&] { return inner_->read(pieces); });
+  }
+  Result<i64> write(std::span<const IoPiece> pieces) override {
+    return covered(pieces, true, [&] { return inner_->write(pieces); });
+  }
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    return Storage::start(direction, std::move(pieces));
+  }
+
+  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
+    MERCUTIO_LET(auto inner, inner_->lock(begin, end, exclusive));
+    const auto ticket = ranges_->add(Span{begin, end});
+    return std::unique_ptr<HeldLock>(std::make_unique<CoveringLock>(ranges_, ticket, std::move(inner)));
+  }
+  const Traits& traits() const override { return traits_; }
+
+ private:
+  template <class Move>
+  Result<i64> covered(std::span<const IoPiece> pieces, bool exclusive, Move move) {
+    const Span span = span_of(pieces);
+    if (span.begin >= span.end) return move();
+    HeldRanges::Ticket ticket;
+    if (ranges_->enter(span, ticket)) {
+      Result<i64> moved = move();
+      ranges_->leave(ticket);
+      return moved;
+    }
+    MERCUTIO_LET(auto held, inner_->lock(span.begin, span.end, exclusive));
+    return release_after(move(), std::move(held));
+  }
+
+  Traits traits_;
+  const std::shared_ptr<HeldRanges> ranges_ = std::make_shared<HeldRanges>();
+};
+
+}  // namespace
+
+std::unique_ptr<Storage> make_locked(std::unique_ptr<Storage> inner) {
+  return std::make_unique<LockedStorage>(std::move(inner));
+}
+
+}  // namespace mercutio

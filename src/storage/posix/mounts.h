@@ -1,0 +1,24 @@
+// What /proc/self/mountinfo says of the file system that a file lies on (proc(5)).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <sys/types.h>
+
+namespace mercutio::posix {
+
+struct Mount {
+  std::string point;     // "/mnt/data"
+  std::string type;      // "nfs4", "fuse.glusterfs"
+  std::string options;   // of the file system: "rw,vers=4.2,local_lock=none"
+  bool has_option(std::string_view option) const;
+};
+
+// The last mount of that device in the text of mountinfo; nothing: it isn't there.
+std::optional<Mount> find_mount(std::string_view mountinfo, dev_t device);
+// The same of this process. Reads the whole table: a few microseconds for each mount.
+std::optional<Mount> mount_of(dev_t device);
+
+}  // namespace mercutio::posix

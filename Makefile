@@ -16,10 +16,10 @@ FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names mounts wire plans f
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
-        setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps
+.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
+        setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps
 
-setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-slurm setup-apps: setup-%:
+setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -54,6 +54,11 @@ suites: setup-suites build
 # Applications as Debian ships them, on Open MPI's own I/O and through Mercutio: their files must be the same.
 apps: setup-apps build
 	@MERCUTIO=$(abspath $(BUILD))/bin/mercutio tests/apps/packaged/run.sh $(APPS)
+
+# Programs on file systems whose clients have caches, in user-mode Linux (tests/storage/run.py --help); writes docs/results/storage.md.
+storage: setup-storage build
+	@tests/storage/run.py --system $(or $(SYSTEMS),all) --io $(BUILD)/lib/libmercutio.so --programs $(BUILD)/tests/storage --tools $(BUILD)/tests/tools \
+	  --write docs/results/storage.md
 
 # Launchers on emulated nodes, Slurm among them: ranks are where `mercutio place` put them, and srun's run on Mercutio.
 slurm: setup-slurm build

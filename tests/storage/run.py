@@ -38,7 +38,7 @@ def conformance_runner():
 
 def parse_arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--system", required=True, help="names of systems.py, separated by commas: " + ", ".join(SYSTEMS))
+    p.add_argument("--system", required=True, help="all, or names of systems.py, separated by commas: " + ", ".join(SYSTEMS))
     p.add_argument("--mpi", default="mpich,openmpi")
     p.add_argument("--io", required=True, help="'host' or the path of libmercutio.so")
     p.add_argument("--ranks", default="2", help="on two nodes; 2 or 4, or both")
@@ -48,13 +48,15 @@ def parse_arguments():
     p.add_argument("--alarm", type=int, default=60, help="seconds a case may take")
     p.add_argument("--seconds", type=int, default=3000, help="a system may take in user-mode Linux")
     p.add_argument("--json", help="write the results here")
+    p.add_argument("--write", help="write the table here, in Markdown")
     p.add_argument("--verbose", action="store_true", help="also what passed")
     p.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = p.parse_args()
+    args.system = ",".join(SYSTEMS) if args.system == "all" else args.system
     for name in args.system.split(","):
         if name not in SYSTEMS:
             p.error("no system '%s'" % name)
-    for name in ("programs", "tools", "json") + (("io",) if args.io != "host" else ()):
+    for name in ("programs", "tools", "json", "write") + (("io",) if args.io != "host" else ()):
         setattr(args, name, getattr(args, name) and os.path.abspath(getattr(args, name)))
     if args.io != "host" and not os.path.exists(args.io):
         p.error("no such library: " + args.io)
@@ -194,12 +196,32 @@ def write_json(args, rows):
             json.dump(rows, file, indent=1)
 
 
-def print_table(rows):
-    print("%-14s %-8s %-9s %5s %6s %6s %6s" % ("system", "mpi", "io", "ranks", "ok", "known", "failed"))
+def table(rows):
+    """(system, mpi, io, ranks), and of its cases how many passed, failed as known, and failed."""
     for key in sorted({(r["system"], r["mpi"], r["io"], r["ranks"]) for r in rows}):
         mine = [r for r in rows if (r["system"], r["mpi"], r["io"], r["ranks"]) == key]
         good, known = sum(r["verdict"] == "ok" for r in mine), sum(r["known"] is not None for r in mine)
-        print("%-14s %-8s %-9s %5d %6d %6d %6d" % (*key, good, known, len(mine) - good - known))
+        yield key, good, known, len(mine) - good - known
+
+
+def print_table(rows):
+    print("%-14s %-8s %-9s %5s %6s %6s %6s" % ("system", "mpi", "io", "ranks", "ok", "known", "failed"))
+    for key, *counts in table(rows):
+        print("%-14s %-8s %-9s %5d %6d %6d %6d" % (*key, *counts))
+
+
+def write_table(path, rows):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as out:
+        out.write("# Storage whose nodes have caches\n\nWritten by `make storage` (tests/storage/run.py). A case counts once, with what the server holds after it.\n\n"
+                  "| system | MPI | I/O | ranks | ok | known failures | failed |\n|---|---|---|---|---|---|---|\n")
+        for key, *counts in table(rows):
+            out.write("| %s | %s | %s | %d | %d | %d | %d |\n" % ("%s (%s)" % (key[0], SYSTEMS[key[0]].describe), *key[1:], *counts))
+        bad = [r for r in rows if r["verdict"] != "ok"]
+        out.write("\n| not ok | what was wrong |\n|---|---|\n" if bad else "")
+        for r in bad:
+            what = r["known"] or (r["text"][0] if r["text"] else r["verdict"])
+            out.write("| %s %s %s %d `%s:%s` | %s |\n" % (r["system"], r["mpi"], r["io"], r["ranks"], r["program"], r["case"], what.strip().replace("|", "/")))
 
 
 def main():
@@ -218,6 +240,8 @@ def main():
     write_json(args, rows)
     if not args.inside:
         print_table(rows)
+    if args.write:
+        write_table(args.write, rows)
     return 1 if any(r["verdict"] != "ok" and not r["known"] for r in rows) else 0
 
 

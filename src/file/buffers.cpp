@@ -82,14 +82,17 @@ Result<DeviceMemoryRef> Buffers::find(const Memory& memory, Direction direction)
   const i64 base = reinterpret_cast<i64>(memory.base);
   const i64 first = base + type.true_lb() + std::min<i64>(0, shift);
   const i64 last = base + type.true_lb() + type.true_extent() - 1 + std::max<i64>(0, shift);
-  if (libraries_loaded() != libraries_seen_.load(std::memory_order_acquire)) look_for_runtimes();
-  if (any_runtime_.load(std::memory_order_acquire)) {
-    if (DeviceMemoryRef device = on_device(first)) return device;
+  if (const std::uint64_t now = tick(); looked_at_.load(std::memory_order_relaxed) != now) {
+    looked_at_.store(now, std::memory_order_relaxed);
+    look_for_new_runtimes();
   }
+  if (DeviceMemoryRef device = on_device(first)) return device;
   const bool large = memory.bytes() >= kLargeBytes;
   int fault = touched_.touch(first, direction, large);
   if (fault == 0 && last / kPageBytes != first / kPageBytes) fault = touched_.touch(last, direction, large);
   if (fault == 0) return DeviceMemoryRef();
+  look_for_new_runtimes();   // one may have been loaded since the last look
+  if (DeviceMemoryRef device = on_device(first)) return device;
   char address[32];
   std::snprintf(address, sizeof address, "0x%llx", static_cast<unsigned long long>(first));
   return Error{ErrorClass::kBuffer,
@@ -99,10 +102,15 @@ Result<DeviceMemoryRef> Buffers::find(const Memory& memory, Direction direction)
 }
 
 DeviceMemoryRef Buffers::on_device(i64 address) {
+  if (!any_runtime_.load(std::memory_order_acquire)) return nullptr;
   std::lock_guard lock(mutex_);
   for (const Runtime& known : runtimes_)
     if (DeviceMemoryRef device = known.runtime->find(address)) return device;
   return nullptr;
+}
+
+void Buffers::look_for_new_runtimes() {
+  if (libraries_loaded() != libraries_seen_.load(std::memory_order_acquire)) look_for_runtimes();
 }
 
 // The linker's lock is held while it goes through the libraries, so they are opened afterwards. They are never closed.

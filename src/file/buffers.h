@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,11 +37,13 @@ class Buffers {
 
  private:
   DeviceMemoryRef on_device(i64 address);
+  void look_for_new_runtimes();
   void look_for_runtimes();
 
   static constexpr i64 kLargeBytes = MiB;   // moving them takes so long that their pages are asked anew
   TouchedPages touched_;
-  std::atomic<unsigned long long> libraries_seen_{0};   // the linker's counter
+  std::atomic<std::uint64_t> looked_at_{~std::uint64_t{0}};   // the tick of the last look for runtimes
+  std::atomic<unsigned long long> libraries_seen_{0};          // the linker's counter
   std::atomic<bool> any_runtime_{false};
   std::mutex mutex_;   // guards what follows
   struct Runtime {

@@ -23,7 +23,7 @@ CLIENT = """
 rpcbind -w
 rpc.statd --no-notify
 mkdir -p %(mount)s
-mount -t nfs -o %(options)s %(server)s:/ %(mount)s
+mount -t nfs -o %(options)s %(server)s:%(path)s %(mount)s
 """
 GRACE_S = 10   # the least that the server takes
 
@@ -51,8 +51,9 @@ class Nfs:
         self.server, self.address = cluster.names[-1], cluster.addresses[-1]
         self.script(self.server, SERVER_SETUP + EXPORT % dict(options=self.export, folder=self.served))
         self.start_server()
+        path = self.served if "vers=3" in self.options else "/"   # version 4 has a root of its own
         for node in clients:
-            self.script(node, SERVER_SETUP + CLIENT % dict(options=self.options, server=self.address, mount="/mnt/shared"))
+            self.script(node, SERVER_SETUP + CLIENT % dict(options=self.options, server=self.address, path=path, mount="/mnt/shared"))
         return "/mnt/shared"
 
     def start_server(self):

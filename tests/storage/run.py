@@ -236,8 +236,7 @@ def main():
             run_in_uml(args, name, rows)
         else:
             run_system(args, name, rows)
-            write_json(args, rows)   # what is there, should the next one not end
-    write_json(args, rows)
+        write_json(args, rows)   # what is there, should the next one not end
     if not args.inside:
         print_table(rows)
     if args.write:

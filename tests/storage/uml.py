@@ -1,7 +1,7 @@
 """A Linux kernel of its own in an ordinary process: user-mode Linux, as Debian packages it (user-mode-linux).
 
 It has what the machine's kernel may lack: NFS, CephFS, quotas. It sees the machine's files; what it writes is gone with it, but for one
-folder. It has one processor, and its timers tick every 10 ms. It needs no root.
+folder. It has one processor, and a nap takes a millisecond at least.
 """
 import os
 import shlex

@@ -64,7 +64,7 @@ storage: setup-storage build
 slurm: setup-slurm build
 	ctest --test-dir $(BUILD) --output-on-failure -R nodes.launchers
 
-# 100,000 random programs on each of Debian's MPIs, 10,000 on each of PyPI's. Hours.
+# 100,000 random programs on each of Debian's MPIs, 10,000 on each of PyPI's, 20,000 with faults. Hours.
 programs-long: build
 	@cmake --build $(BUILD) --target programs_long
 

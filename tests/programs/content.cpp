@@ -5,6 +5,11 @@
 #include <tuple>
 
 namespace mercutio::programs {
+namespace {
+
+constexpr i64 kLargest = i64{1} << 40;
+
+}  // namespace
 
 void Content::start(i64 bytes, std::uint32_t key) {
   versions_.push_back({{}, true, 0});
@@ -23,7 +28,7 @@ void Content::remove() {
 int Content::next_version(int version, int effect, Observer who, const Order& order) {
   const auto [place, is_new] = next_.try_emplace({version, effect}, 0);
   if (!is_new) return place->second;
-  Version next{{}, true, at(effect).key};
+  Version next{{}, !at(effect).failed, at(effect).key};
   for (const int older : versions_[static_cast<size_t>(version)].effects) {
     if (older != effect && order.visible(at(older), who)) continue;
     if (older != effect) next.effects.push_back(older);
@@ -72,10 +77,11 @@ void Content::set_size(i64 bytes, int effect, Observer who, const Order& order) 
 
 std::pair<i64, i64> Content::size(Observer to, const Order& order) const {
   i64 low = 0, high = 0;
+  if (lost_) return {0, kLargest};
   for (auto resize = sizes_.rbegin(); resize != sizes_.rend(); ++resize) {
     if (!resize->exact && resize->end <= low) continue;
-    const bool seen = order.visible(at(resize->effect), to);
-    if (resize->exact && (!seen || !resize->after_all)) return {0, std::max<i64>(high, 1) + (i64{1} << 40)};
+    const bool seen = order.visible(at(resize->effect), to) && !at(resize->effect).failed;
+    if (resize->exact && (!seen || !resize->after_all)) return {0, std::max<i64>(high, 1) + kLargest};
     high = std::max(high, resize->end);
     if (seen) low = std::max(low, resize->end);
     if (resize->exact) return {low, high};
@@ -102,7 +108,7 @@ void Content::read(Look& look, bool with_data, const Order& order) const {
           if (!order.visible(at(effect), {look.rank, look.opening})) key = kAnything;
         }
       }
-      look.data.push_back({key, cell.source});
+      look.data.push_back({lost_ ? kAnything : key, cell.source});
     }
   }
 }

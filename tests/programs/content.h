@@ -19,6 +19,7 @@ struct Effect {
   int rank = -1, opening = 0, colour = 0;
   int done = kUnderWay;  // the step in which it was completed
   bool atomic = false;
+  bool failed = false;  // it may have been made, in part, or not
   std::uint32_t key = 0;
 };
 
@@ -58,6 +59,7 @@ class Content {
 
   void start(i64 bytes, std::uint32_t key);
   void remove();
+  void lose() { lost_ = true; }  // nothing is known of it any more
   // `places` in the order of the stream.
   void write(const std::vector<Segment>& places, int effect, Observer who, const Order& order);
   void grow(i64 end, int effect);
@@ -84,6 +86,7 @@ class Content {
   std::map<int, int> alone_;  // the version that is an effect and nothing else
   std::vector<Resize> sizes_;
   i64 initial_bytes_ = 0;
+  bool lost_ = false;
 };
 
 }  // namespace mercutio::programs

@@ -5,36 +5,16 @@
 #include <algorithm>
 #include <map>
 
-#include "content.h"
+#include "opening.h"
 
 namespace mercutio::programs {
 namespace {
 
-constexpr i64 kUnknown = -1;
-constexpr i64 kFarthest = 4000000;  // etypes: pointers that run away
-
-struct View {
-  i64 displacement = 0, etype_bytes = 1;
-  int filetype = 0;
-};
-
-struct Opening {  // of a handle: one MPI_File_open
-  Step open;
-  bool atomic = false;
-  std::array<View, kMaxRanks> views;
-  std::array<i64, kMaxRanks> individual{}, shared{};  // shared: by colour
-  std::array<Clock, kMaxRanks> seen{};                // the clock of a rank at its last sync or open
-  std::array<std::vector<int>, kMaxRanks> flushed;    // its syncs and its close
-};
-
-struct UnderWay {
-  int file = 0, effect = -1;
-};
-
 class Pass : public Order {
  public:
-  Pass(const Program& program, int rank)
+  Pass(const Program& program, int rank, const Story* story)
       : program_(program),
+        story_(story),
         data_of_(rank),
         openings_(static_cast<size_t>(program.handles)),
         contents_(program.files.size()) {
@@ -83,6 +63,10 @@ class Pass : public Order {
       if (colour(handle, r) == wanted) ranks.push_back(r);
     }
     return ranks;
+  }
+
+  [[nodiscard]] bool failed(int rank) const {
+    return story_ && story_->came[index(now_)][index(rank)] == Came::kFailed;
   }
 
   [[nodiscard]] bool change_visible(const Effect& effect, Observer to) const {
@@ -228,26 +212,32 @@ class Pass : public Order {
 
   void flush(const Step& step) {
     Opening& opening = openings_[index(step.handle)];
+    bool all = true;
     for (int r = 0; r < program_.ranks; ++r) {
-      if (!step.parts[index(r)].in) continue;
-      opening.flushed[index(r)].push_back(now_);
-      opening.seen[index(r)] = clocks_[index(r)];
+      if (step.parts[index(r)].in && !failed(r)) {
+        opening.flushed[index(r)].push_back(now_);
+        opening.seen[index(r)] = clocks_[index(r)];
+      } else {
+        all = false;
+      }
     }
-    if (step.op == Op::kClose && (opening.open.mode & kDeleteOnClose)) contents_[index(opening.open.file)].remove();
+    if (step.op != Op::kClose || !(opening.open.mode & kDeleteOnClose)) return;
+    Content& content = contents_[index(opening.open.file)];
+    all ? content.remove() : content.lose();
   }
 
   void set_view(const Step& step) {
     Opening& opening = openings_[index(step.handle)];
     for (int r = 0; r < program_.ranks; ++r) {
       const Part& part = step.parts[index(r)];
-      if (!part.in) continue;
+      if (!part.in || failed(r)) continue;
       opening.views[index(r)] = {part.displacement, program_.map(step.etype).size, part.filetype};
       opening.individual[index(r)] = 0;
       opening.shared[index(colour(step.handle, r))] = 0;
     }
   }
 
-  [[nodiscard]] std::vector<Segment> places_of(const View& view, i64 from, i64 bytes) const {
+  [[nodiscard]] std::vector<Segment> places_of(const ViewOfRank& view, i64 from, i64 bytes) const {
     std::vector<Segment> places;
     for_each_segment(program_.map(view.filetype), from, bytes, [&](i64 at, i64, i64 length) {
       at += view.displacement;
@@ -280,14 +270,24 @@ class Pass : public Order {
     return true;
   }
 
+  [[nodiscard]] bool place_as_planned(const Step& step, std::array<i64, kMaxRanks>& first,
+                                      std::array<i64, kMaxRanks>& etypes) const {
+    const Planned& planned = (*story_->planned)[index(now_)];
+    for (int r = 0; r < program_.ranks; ++r) {
+      first[index(r)] = planned.ranks[index(r)].first_etype;
+      etypes[index(r)] = planned.ranks[index(r)].bytes / opening(step.handle).views[index(r)].etype_bytes;
+    }
+    return !planned.dropped;
+  }
+
   void access(const Step& step, Planned& planned) {
     std::array<i64, kMaxRanks> first{}, etypes{};
-    planned.dropped = !place(step, first, etypes);
+    planned.dropped = !(story_ ? place_as_planned(step, first, etypes) : place(step, first, etypes));
     if (planned.dropped) return;
     for (int r = 0; r < program_.ranks; ++r) {
       if (!step.parts[index(r)].in) continue;
       Expected& expected = planned.ranks[index(r)];
-      const View& view = opening(step.handle).views[index(r)];
+      const ViewOfRank& view = opening(step.handle).views[index(r)];
       expected.first_etype = first[index(r)];
       expected.bytes = expected.least = expected.most = etypes[index(r)] * view.etype_bytes;
       const std::vector<Segment> places = places_of(view, first[index(r)] * view.etype_bytes, expected.bytes);
@@ -322,10 +322,12 @@ class Pass : public Order {
     made.opening = step.handle;
     made.colour = colour(step.handle, rank);
     made.atomic = opening(step.handle).atomic;
+    made.failed = failed(rank);
     made.key = key_of(step.id, rank);
-    if (step.synchronism == Synchronism::kBlocking) made.done = now_;
+    const bool lasts = made.failed && !story_->over;
+    if (step.synchronism == Synchronism::kBlocking && !lasts) made.done = now_;
     content.effects.push_back(made);
-    if (step.synchronism != Synchronism::kBlocking)
+    if (step.synchronism != Synchronism::kBlocking && !lasts)
       under_way_[{step.id, rank}] = {opening(step.handle).open.file, effect};
     content.write(places, effect, {rank, step.handle}, *this);
     if (places.empty()) return;
@@ -354,6 +356,12 @@ class Pass : public Order {
   }
 
   void read(const Step& step, int rank, const std::vector<Segment>& places) {
+    if (failed(rank)) {
+      Expected& expected = plans_[index(now_)].ranks[index(rank)];
+      expected.least = 0;
+      expected.data.assign(index(expected.bytes), Want{kAnything, 0});
+      return;
+    }
     Look look;
     look.rank = rank;
     look.opening = step.handle;
@@ -371,8 +379,8 @@ class Pass : public Order {
     Content& content = contents_[index(file)];
     for (int r = 0; r < program_.ranks; ++r) {
       Expected& expected = planned.ranks[index(r)];
-      if (step.op == Op::kVerify) expected.in = r == 0;
-      if (!expected.in) continue;
+      if (step.op == Op::kVerify) expected.in = r == 0 && step.parts[0].in;
+      if (!expected.in || failed(r)) continue;
       Look look;
       look.rank = r;
       look.opening = step.op == Op::kVerify ? -1 : step.handle;
@@ -415,7 +423,9 @@ class Pass : public Order {
       Effect made;
       made.opening = step.handle;
       made.colour = changing_colour_;
-      made.done = now_;
+      const std::vector<int> ranks = ranks_of(step.handle, changing_colour_);
+      made.failed = std::any_of(ranks.begin(), ranks.end(), [this](int rank) { return failed(rank); });
+      made.done = made.failed && !story_->over ? kUnderWay : now_;
       const int effect = static_cast<int>(content.effects.size());
       content.effects.push_back(made);
       if (step.op == Op::kSetSize) {
@@ -444,7 +454,7 @@ class Pass : public Order {
 
   [[nodiscard]] i64 end_in_etypes(int handle, int rank) {
     const auto [low, high] = size_for(handle, rank);
-    const View& view = opening(handle).views[index(rank)];
+    const ViewOfRank& view = opening(handle).views[index(rank)];
     const Map& map = program_.map(view.filetype);
     if (low != high || map.extent <= 0) return kUnknown;
     const i64 end = low - view.displacement;
@@ -457,6 +467,7 @@ class Pass : public Order {
   }
 
   const Program& program_;
+  const Story* story_;
   int data_of_, now_ = 0, changing_colour_ = 0;
   i64 asked_ = 0;
   std::array<Clock, kMaxRanks> clocks_{};
@@ -469,7 +480,15 @@ class Pass : public Order {
 }  // namespace
 
 std::vector<Planned> plan(const Program& program, int rank) {
-  return Pass(program, rank).run();
+  return Pass(program, rank, nullptr).run();
+}
+
+std::vector<Planned> plan(const Program& program, const Story& story) {
+  Program made = program;
+  for (size_t i = 0; i < made.steps.size(); ++i) {
+    for (size_t r = 0; r < made.steps[i].parts.size(); ++r) made.steps[i].parts[r].in &= story.came[i][r] != Came::kNotMade;
+  }
+  return Pass(made, -1, &story).run();
 }
 
 }  // namespace mercutio::programs

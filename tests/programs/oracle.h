@@ -39,8 +39,20 @@ struct Planned {
   i64 asked_bytes = 0;  // meter_end: what all ranks have read since meter_begin
 };
 
+// What came of a call.
+enum class Came { kDone, kFailed, kNotMade };
+
+// A run in which calls failed. What a failed write was to change may be old, new, or neither; ranks know nothing of a call
+// that failed on them. Accesses are where the plan without failures has them.
+struct Story {
+  const std::vector<Planned>* planned = nullptr;
+  std::vector<std::array<Came, kMaxRanks>> came;  // of each step
+  bool over = true;                               // what failed is over, too; false: it may reach the file later
+};
+
 // The plan of each step. Data is there for the reads of `rank` only; -1: of all ranks.
 [[nodiscard]] std::vector<Planned> plan(const Program& program, int rank);
+[[nodiscard]] std::vector<Planned> plan(const Program& program, const Story& story);
 
 [[nodiscard]] inline std::uint8_t value_of(const Want& want) {
   return want.key == 0 ? 0 : pattern(want.key, want.source);

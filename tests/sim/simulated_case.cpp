@@ -1,48 +1,18 @@
 #include "simulated_case.h"
 
-#include <functional>
 #include <memory>
 #include <optional>
 
 #include "comm/simulated.h"
 #include "engine/engine.h"
 #include "engine/test_support.h"
+#include "slow_transfer.h"
 #include "storage/faulty.h"
 
 namespace mercutio::sim {
 namespace {
 
 using namespace mercutio::testing;
-
-// A transfer that takes some polls; the bytes move at its beginning or at its end.
-class SlowTransfer final : public Transfer {
- public:
-  SlowTransfer(Simulation& simulation, i64 polls, std::function<Result<i64>()> move, bool at_once)
-      : simulation_(simulation), polls_(polls), move_(std::move(move)) {
-    if (at_once) result_ = move_();
-  }
-  ~SlowTransfer() override { finish(); }
-  bool done() override {
-    if (polls_ <= 0) return true;
-    simulation_.something_moved();
-    if (--polls_ == 0) finish();
-    return polls_ <= 0;
-  }
-  Result<i64> wait() override {
-    finish();
-    return *result_;
-  }
-
- private:
-  void finish() {
-    polls_ = 0;
-    if (!result_) result_ = move_();
-  }
-  Simulation& simulation_;
-  i64 polls_;
-  std::function<Result<i64>()> move_;
-  std::optional<Result<i64>> result_;
-};
 
 // TestStorage whose started transfers are SlowTransfers.
 class SlowStorage final : public Storage {

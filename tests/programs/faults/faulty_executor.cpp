@@ -30,7 +30,7 @@ Traits draw_traits(const Program& program) {
   Draw draw(program.seed ^ 0x7261ULL);
   Traits traits;
   traits.file_system = "simulated";
-  traits.visibility_immediate = draw.percent(70);
+  traits.coherence = draw.percent(70) ? Coherence::kImmediate : Coherence::kAfterOpen;
   traits.metadata_is_remote = draw.percent(30);
   return traits;
 }

@@ -93,7 +93,7 @@ class MembersComm final : public Comm {
     job_.moved();
     return inner_.receive(world_rank(from), number_ * kTags + tag, data);
   }
-  Result<std::unique_ptr<SharedCounter>> make_shared_counter() override {
+  Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string& /*folder*/) override {
     return std::unique_ptr<SharedCounter>(std::make_unique<Counter>(job_.counter(members_, number_)));
   }
   mercutio::Segment* segment() override { return segment_; }

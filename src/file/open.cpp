@@ -188,7 +188,7 @@ Status OpenFile::check_coherence() const {
   if (!known_wrong || !amode_.writable() || comm_->topology().nodes() == 1) return ok_status();
   return Error{ErrorClass::kUnsupportedOperation,
                "nodes don't see each other's writes on this file system (" + traits.file_system + "). " + traits.coherence_advice +
-                   "; or set the hint mercutio_coherence to none where no two nodes write or read near each other"};
+                   ". Where no two nodes write or read near each other, the hint mercutio_coherence=none opens it all the same"};
 }
 
 // What is shared once all have opened: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.

@@ -26,11 +26,12 @@ JobOptions draw_options(const Program& program, const Fault& fault) {
   return options;
 }
 
-Traits draw_traits(const Program& program) {
+// A storage that isn't coherent is used on one node only: several are refused what needs it.
+Traits draw_traits(const Program& program, i64 nodes) {
   Draw draw(program.seed ^ 0x7261ULL);
   Traits traits;
   traits.file_system = "simulated";
-  traits.coherence = draw.percent(70) ? Coherence::kImmediate : Coherence::kAfterOpen;
+  traits.coherence = draw.percent(60) || nodes > 1 ? Coherence::kImmediate : Coherence::kAfterOpen;
   traits.metadata_is_remote = draw.percent(30);
   return traits;
 }
@@ -56,8 +57,9 @@ void look_at_the_end(const Program& program, Files& files, Record& record) {
 std::vector<Finding> FaultyExecutor::run(const Program& program, const std::vector<Planned>& planned) {
   Record record(program.steps.size());
   DatarepRegistry datareps;
-  auto job = std::make_unique<SimulatedJob>(draw_options(program, fault_));
-  auto files = std::make_unique<Files>(*job, program.seed, draw_traits(program), fault_);
+  const JobOptions options = draw_options(program, fault_);
+  auto job = std::make_unique<SimulatedJob>(options);
+  auto files = std::make_unique<Files>(*job, program.seed, draw_traits(program, options.topology.nodes()), fault_);
   const Mounted mounted(*files);
   make_files(program, *files);
   const Run common{program, planned, *job, *files, datareps, record};

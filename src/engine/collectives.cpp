@@ -105,6 +105,8 @@ bool fits_node(const Channel& channel, size_t bytes) {
 Task<Status> node_gather(Channel channel, ConstBytes mine, Bytes all) {
   co_await until([&] { return channel.turn->now(); });
   NodeArena& arena = channel.turn->arena();
+  // Gathers are only counted. A rank that has given one up, as another rank died, must not be taken for one that has come to it.
+  if (channel.comm->failed(/*may_call=*/false)) co_return rank_died();
   arena.post(mine);
   co_await until([&] { return arena.all_posted(); });
   arena.collect(static_cast<i64>(mine.size()), all);

@@ -12,5 +12,6 @@ for flavour in mpich openmpi; do
   contains "$text" "MPI_File_*     from $folder/"
   contains "$text" "written and read back"
   contains "$text" "ranks          2"
+  contains "$text" "other nodes    the first and the last rank ran on one node"
 done
 [ "$tried" = 1 ] || skip "no launcher with a backend here"

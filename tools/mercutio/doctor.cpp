@@ -135,6 +135,24 @@ std::string last_lines(const std::string& text, std::size_t most) {
   return text.size() <= most ? text : "..." + text.substr(text.size() - most);
 }
 
+// What another node sees: plain writes, past the caches, locks, sizes.
+void judge_coherence(Report& report, std::map<std::string, std::string>& values) {
+  if (values.count("nodes") == 0) return;
+  if (values["nodes"] == "1") {
+    report.note("other nodes", "the first and the last rank ran on one node: run it on two to see what nodes see of each other");
+    return;
+  }
+  const std::string writes = values["writes_seen"];
+  report.ok("other nodes", "see writes " + writes + "; with O_DIRECT they are " + values["direct"]);
+  if (values["locks"] == "seen")
+    report.ok("locks of nodes", "are respected by others");
+  else
+    report.note("locks of nodes", "are not respected by others: no atomic mode between nodes");
+  if (values["sizes"] != "seen") report.note("sizes", "that another node has changed are not seen");
+  if (writes != "at once" && values["direct"] != "seen" && writes != "after a lock")
+    report.problem("coherence", "nothing makes nodes see each other's writes here: write from the ranks of one node (docs/storage.md)");
+}
+
 void judge_probe(Report& report, const Output& output, const std::string& library) {
   auto values = key_values(output.text);
   if (values.count("version") == 0) {
@@ -164,6 +182,7 @@ void judge_probe(Report& report, const Output& output, const std::string& librar
   } else {
     report.problem("round trip", values["round_trip"]);
   }
+  judge_coherence(report, values);
 }
 
 // Replaces the program of the user's line by the probe and runs it, preloaded as `mercutio run` would.

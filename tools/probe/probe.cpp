@@ -6,11 +6,14 @@
 //
 //   mercutio-probe LIBMPI FLAVOUR DIRECTORY
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
+
+#include "coherence.h"
 
 namespace {
 
@@ -90,6 +93,26 @@ std::string round_trip(const Abi& abi, const std::string& path, int rank) {
   return code != 0 && trouble.empty() ? "close: " + error_text(code) : trouble;
 }
 
+// "key=value" lines of what the last rank's node sees of the first one's writes; nothing with one rank.
+void report_coherence(const Abi& abi, const std::string& path, int rank, int size) {
+  auto* wait_for_all = named<int(Word)>("MPI_Barrier");
+  auto* broadcast = named<int(void*, int, Word, int, Word)>("MPI_Bcast");
+  if (!wait_for_all || !broadcast || size < 2) return;
+  struct {
+    Seen seen;
+    char host[256];
+  } told{};
+  told.seen = look_at_coherence(path, rank == 0, rank == size - 1, [&] { wait_for_all(abi.world); });
+  ::gethostname(told.host, sizeof told.host - 1);
+  const std::string here = told.host;
+  broadcast(&told, sizeof told, abi.byte, size - 1, abi.world);
+  if (rank != 0 || told.seen.failed) return;
+  static constexpr const char* kDirect[] = {"stale", "seen", "refused"};
+  std::printf("nodes=%d\nwrites_seen=%s\ndirect=%s\nlocks=%s\nsizes=%s\n", here == told.host ? 1 : 2, when_seen(told.seen),
+              kDirect[static_cast<int>(told.seen.direct)], told.seen.locks ? "seen" : "not seen", told.seen.size ? "seen" : "not seen");
+  std::fflush(stdout);
+}
+
 void report(const Abi& abi, int size, int provided, const std::string& trouble) {
   static char version[8192];
   int length = 0;
@@ -116,6 +139,7 @@ int run(const Abi& abi, const std::string& directory) {
   size_of(abi.world, &size);
   const std::string trouble = round_trip(abi, directory + "/.mercutio-probe", rank);
   if (rank == 0) report(abi, size, provided, trouble);
+  report_coherence(abi, directory + "/.mercutio-coherence", rank, size);
   finalize();
   return trouble.empty() ? 0 : 1;
 }

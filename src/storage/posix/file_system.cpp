@@ -80,7 +80,7 @@ constexpr KnownFuse kKnownFuse[] = {
     {"virtiofs", kImmediate, kNone, true, ""},
 };
 
-constexpr std::string_view kUnknownAdvice = "what other nodes see of a write isn't known for this file system: `mercutio probe` on two nodes measures it";
+constexpr std::string_view kUnknownAdvice = "what other nodes see of a write isn't known for this file system: `mercutio doctor --dir FOLDER -- mpirun ...` on two nodes measures it";
 
 // What caches in the client of GlusterFS, by the names of its graph; "" where there is none.
 std::string gluster_caches(const std::string& mount_point) {

@@ -102,8 +102,13 @@ class LockedStorage final : public Forwarding {
   Result<i64> read(std::span<const IoPiece> pieces) override {
     return covered(pieces, false, [&] { return inner_->read(pieces); });
   }
+  // To give a lock back waits for the data of all threads, so a thread leaves none behind that waits for its own turn to do so.
   Result<i64> write(std::span<const IoPiece> pieces) override {
-    return covered(pieces, true, [&] { return inner_->write(pieces); });
+    return covered(pieces, true, [&]() -> Result<i64> {
+      Result<i64> moved = inner_->write(pieces);
+      if (moved) MERCUTIO_TRY(inner_->sync());
+      return moved;
+    });
   }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
     return Storage::start(direction, std::move(pieces));

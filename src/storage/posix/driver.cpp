@@ -29,11 +29,18 @@
 namespace mercutio::posix {
 namespace {
 
-// Asks the server for the folder's attributes: if they have changed, this node forgets which names it has not found there.
-void refresh_folder(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path();
+// Asks the server for the attributes of the folders, from the top: where they have changed, this node forgets which names it has
+// not found there.
+void refresh_folders(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  std::filesystem::path folder = parent.is_absolute() ? "" : ".";
   struct statx status {};
-  ::statx(AT_FDCWD, folder.empty() ? "." : folder.c_str(), AT_STATX_FORCE_SYNC, STATX_MTIME | STATX_CTIME, &status);
+  const auto refresh = [&] { ::statx(AT_FDCWD, folder.c_str(), AT_STATX_FORCE_SYNC, STATX_MTIME | STATX_CTIME, &status); };
+  if (!folder.empty()) refresh();
+  for (const std::filesystem::path& name : parent) {
+    folder /= name;
+    refresh();
+  }
 }
 
 int open_retrying(const std::string& path, int flags, int permissions) {
@@ -56,6 +63,16 @@ int set_lock(int fd, int command, short type, i64 begin, i64 end) {
     failed = ::fcntl(fd, command, &request) == 0 ? 0 : errno;
   } while (failed == EINTR);
   return failed;
+}
+
+// Whether the program itself holds a lock of the older kind there, which belongs to the process: to wait for it would never end.
+bool is_locked_by_this_process(int fd, short type, i64 begin, i64 end) {
+  struct flock query {};
+  query.l_type = type;
+  query.l_whence = SEEK_SET;
+  query.l_start = begin;
+  query.l_len = end == std::numeric_limits<i64>::max() ? 0 : end - begin;
+  return ::fcntl(fd, F_OFD_GETLK, &query) == 0 && query.l_type != F_UNLCK && query.l_pid == ::getpid();
 }
 
 // Puts a descriptor that can't be used for anything in the place of this one. The description it stood for ends, and its
@@ -246,12 +263,16 @@ class PosixStorage final : public Storage {
     exclusive = (exclusive || !options_.read) && options_.write;
     const RangeLocks::Ticket ticket = locks_->ranges.acquire(begin, end, exclusive);
     const short type = exclusive ? F_WRLCK : F_RDLCK;
-    const int failed = set_lock(fd_->get(), F_OFD_SETLKW, type, begin, end);
+    int failed = set_lock(fd_->get(), F_OFD_SETLK, type, begin, end);
+    if (failed == EAGAIN || failed == EACCES) {
+      const bool own = is_locked_by_this_process(fd_->get(), type, begin, end);
+      failed = own ? EDEADLK : set_lock(fd_->get(), F_OFD_SETLKW, type, begin, end);
+    }
     if (failed == 0) return std::unique_ptr<HeldLock>(std::make_unique<PosixLock>(locks_, ticket));
     locks_->ranges.release(ticket);
     if (lock_refused(failed)) return no_locks();
     if (failed == EDEADLK)
-      return Error{ErrorClass::kIo, "a lock would wait for itself: two processes wait for each other's ranges", failed,
+      return Error{ErrorClass::kIo, "a lock would wait for itself: the program has locked these bytes by fcntl, or two processes wait for each other's ranges", failed,
                    begin, end - begin};
     return error_from_errno("fcntl(F_OFD_SETLKW)", failed, begin, end - begin);
   }
@@ -302,7 +323,7 @@ class PosixDriver final : public Driver {
       const int cause = opened.error().sys_errno;
       const bool outdated = (cause == ENOENT && tries == 1) || (cause == ESTALE && !options.exclusive);
       if (!outdated) break;
-      refresh_folder(path);
+      refresh_folders(path);
       opened = open_once(path, options);
     }
     return opened;

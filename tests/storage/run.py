@@ -174,7 +174,8 @@ def report(args, key, results, rows):
 
 
 def run_in_uml(args, name, rows):
-    """This program again, on a kernel that has the file system's client. The exit code matters where there are no results."""
+    """This program again, on a kernel that has the file system's client. The exit code matters where there are no results. False: no such
+    kernel starts here."""
     folder = tempfile.mkdtemp(prefix="mercutio-storage-")
     results = os.path.join(folder, "results.json")
     words = [sys.executable, os.path.abspath(__file__), "--inside", "--system", name, "--mpi", args.mpi, "--io", args.io, "--ranks", args.ranks,
@@ -183,11 +184,16 @@ def run_in_uml(args, name, rows):
     if os.path.exists(results):
         with open(results) as file:
             rows += json.load(file)
+    if code is None and os.path.getsize(os.path.join(folder, "output")) == 0:
+        with open(os.path.join(folder, "console"), errors="replace") as console:
+            print("\n".join(console.read().splitlines()[-12:]))
+        return False
     if code not in (0, 1):
         print("%s: user-mode Linux did not get through it (%s); see %s" % (name, code, folder))
         rows.append(dict(system=name, mpi=args.mpi, io="", ranks=0, program="", case="(the system)", verdict="DIED", known=None, text=[]))
     else:
         shutil.rmtree(folder)
+    return True
 
 
 def write_json(args, rows):
@@ -233,7 +239,9 @@ def main():
             if why:
                 print("skipped: %s: %s (scripts/setup.sh storage)" % (name, why))
                 return cluster.SKIPPED
-            run_in_uml(args, name, rows)
+            if not run_in_uml(args, name, rows):
+                print("skipped: %s: user-mode Linux doesn't start here" % name)
+                return cluster.SKIPPED
         else:
             run_system(args, name, rows)
         write_json(args, rows)   # what is there, should the next one not end

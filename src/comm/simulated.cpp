@@ -123,6 +123,14 @@ class SimulatedCounter final : public SharedCounter {
   std::shared_ptr<i64> value_;
 };
 
+}  // namespace
+
+std::unique_ptr<SharedCounter> make_simulated_counter(std::shared_ptr<i64> value) {
+  return std::make_unique<SimulatedCounter>(std::move(value));
+}
+
+namespace {
+
 class SimulatedComm final : public Comm {
  public:
   SimulatedComm(World world, i64 rank) : world_(std::move(world)), rank_(rank) {}
@@ -167,7 +175,7 @@ class SimulatedComm final : public Comm {
   Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string& /*folder*/) override {
     auto& value = world_->counters[counters_made_++];
     if (!value) value = std::make_shared<i64>(0);
-    return std::unique_ptr<SharedCounter>(std::make_unique<SimulatedCounter>(value));
+    return make_simulated_counter(value);
   }
 
   Segment* segment() override { return nullptr; }   // everything goes by messages here

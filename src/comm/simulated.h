@@ -27,6 +27,9 @@ struct SimulationOptions {
 
 struct SimulatedWorld;
 
+// A counter of ranks that one thread simulates.
+std::unique_ptr<SharedCounter> make_simulated_counter(std::shared_ptr<i64> value);
+
 class Simulation {
  public:
   enum class End {

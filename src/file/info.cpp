@@ -131,8 +131,7 @@ InfoItems OpenFile::in_effect(Hints hints) const {
   hints.romio_visibility_immediate = traits.coherence == Coherence::kImmediate && (!keeps_writes_ || comm_->size() == 1);
   hints.romio_filesystem_type = traits.file_system;
   if (hints.mercutio_async_backend == "io_uring" && !traits.transfers.empty()) hints.mercutio_async_backend = traits.transfers;
-  static constexpr const char* kWays[] = {"auto", "direct", "locks", "none"};
-  hints.mercutio_coherence = kWays[static_cast<int>(traits.way)];
+  hints.mercutio_coherence = kCoherenceWays[static_cast<size_t>(traits.way)];
   Layout layout = storage_->layout();
   if (layout.stripe_bytes <= 0) layout = Layout{hints.striping_unit, hints.striping_factor, -1};   // as file domains take them
   const std::string kinds = comm_->memory_kinds();

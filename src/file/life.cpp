@@ -177,6 +177,8 @@ Result<i64> OpenFile::size() {
 // Between nodes, locks must be seen by all of them, and data past the lock must be the latest.
 Status OpenFile::check_atomicity() const {
   const Traits& traits = storage_->traits();
+  if (!traits.can_lock)
+    return Error{ErrorClass::kUnsupportedOperation, "atomic mode needs byte-range locks, which this file system doesn't offer: " + traits.file_system};
   const bool holds = traits.locks_between_nodes && traits.coherence == Coherence::kImmediate;
   if (holds || traits.far || comm_->topology().nodes() == 1) return ok_status();
   return Error{ErrorClass::kUnsupportedOperation, "atomic mode can't hold between nodes on this file system (" + traits.file_system +
@@ -186,10 +188,6 @@ Status OpenFile::check_atomicity() const {
 Status OpenFile::set_atomicity(bool atomic) {
   Status mine = no_split("set_atomicity");
   if (mine) mine = attempt([this] { return storage_->settle(); });
-  if (mine && atomic && !storage_->traits().can_lock)
-    mine = Error{
-        ErrorClass::kUnsupportedOperation,
-        "atomic mode needs byte-range locks, which this file system doesn't offer: " + storage_->traits().file_system};
   if (mine && atomic) mine = check_atomicity();
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity"));

@@ -106,6 +106,10 @@ class Buffered final : public Storage {
     Status settled = inner_->settle();
     return written ? settled : written;
   }
+  Status refresh() override {
+    MERCUTIO_TRY(settle_here());
+    return inner_->refresh();
+  }
   Result<i64> size() override {
     MERCUTIO_TRY(settle_here());
     return inner_->size();

@@ -1,11 +1,13 @@
 // What the decorators add; that they keep the contract of Storage is tested with the drivers.
 #include <gtest/gtest.h>
 
+#include "storage/buffered.h"
 #include "storage/drivers.h"
 #include "storage/dry.h"
 #include "storage/faulty.h"
 #include "storage/finished_transfer.h"
 #include "storage/forwarding.h"
+#include "storage/locked.h"
 #include "storage/throttled.h"
 
 namespace mercutio {
@@ -52,6 +54,21 @@ TEST_F(Decorators, ForwardingHandsOnWhatHasADefault) {
   EXPECT_EQ(storage.absorbing(), &inner.counts);
   storage.trace_to(&sink);
   EXPECT_EQ(inner.told, &sink);
+}
+
+TEST_F(Decorators, EachHandsOnRefresh) {
+  struct Refreshed final : Forwarding {
+    Refreshed(std::unique_ptr<Storage> inner, int& times) : Forwarding(std::move(inner)), times_(times) {}
+    Status refresh() override { return ++times_, ok_status(); }
+    int& times_;
+  };
+  int times = 0;
+  const auto inner = [&] { return std::make_unique<Refreshed>(open(), times); };
+  ASSERT_TRUE(make_buffered(inner(), Buffering{true, true, 64 * KiB})->refresh().ok());
+  ASSERT_TRUE(make_dry(inner())->refresh().ok());
+  ASSERT_TRUE(make_faulty(inner(), std::make_shared<FaultPlan>())->refresh().ok());
+  ASSERT_TRUE(make_locked(inner())->refresh().ok());
+  EXPECT_EQ(times, 4);
 }
 
 TEST_F(Decorators, DryMovesNothing) {

@@ -55,6 +55,7 @@ class Faulty final : public Storage {
   }
   Status sync() override { return fails(kFaultSync) ? Status(plan_->error) : inner_->sync(); }
   Status settle() override { return inner_->settle(); }
+  Status refresh() override { return inner_->refresh(); }
   Status close() override {
     Status closed = inner_->close();
     return fails(kFaultClose) ? Status(plan_->error) : closed;

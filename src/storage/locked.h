@@ -4,7 +4,8 @@
 // A transfer inside of a range that this process has locked already takes no lock of its own, and that range isn't given back
 // before the transfer has ended. Started transfers run at once.
 //
-// Cost: a round trip to the server for the lock, and one to give it back, for each transfer.
+// Cost: a round trip to the server for the lock, and one to give it back, for each transfer; a write ends when the server has it
+// on stable storage.
 #pragma once
 
 #include <memory>

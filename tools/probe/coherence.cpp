@@ -35,7 +35,10 @@ class File {
     char data[kBytes];
     if (::pread(fd_, data, sizeof data, 0) < 0) return;
   }
-  bool lock(short type) { return call(F_OFD_SETLKW, type) == 0; }
+  bool lock(short type) {
+    struct flock request = range(type);
+    return ::fcntl(fd_, F_OFD_SETLKW, &request) == 0;
+  }
   bool is_locked_by_another() {
     struct flock query = range(F_WRLCK);
     return ::fcntl(fd_, F_OFD_GETLK, &query) == 0 && query.l_type != F_UNLCK;
@@ -56,10 +59,6 @@ class File {
     whole.l_whence = SEEK_SET;
     whole.l_len = kBytes;
     return whole;
-  }
-  int call(int command, short type) {
-    struct flock request = range(type);
-    return ::fcntl(fd_, command, &request);
   }
 
   const int fd_;

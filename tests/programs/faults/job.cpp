@@ -45,20 +45,6 @@ class SharedSegment final : public mercutio::Segment {
   std::shared_ptr<NodeMemory> memory_;
 };
 
-class Counter final : public SharedCounter {
- public:
-  explicit Counter(std::shared_ptr<i64> value) : value_(std::move(value)) {}
-  Result<i64> fetch_add(i64 delta) override { return std::exchange(*value_, *value_ + delta); }
-  Result<i64> load() override { return *value_; }
-  Status store(i64 value) override {
-    *value_ = value;
-    return ok_status();
-  }
-
- private:
-  std::shared_ptr<i64> value_;
-};
-
 Topology topology_of(const Topology& job, const std::vector<i64>& members) {
   Topology topology;
   for (const i64 member : members) {
@@ -94,7 +80,7 @@ class MembersComm final : public Comm {
     return inner_.receive(world_rank(from), number_ * kTags + tag, data);
   }
   Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string& /*folder*/) override {
-    return std::unique_ptr<SharedCounter>(std::make_unique<Counter>(job_.counter(members_, number_)));
+    return make_simulated_counter(job_.counter(members_, number_));
   }
   mercutio::Segment* segment() override { return segment_; }
   void idle(i64) override { job_.wait(); }

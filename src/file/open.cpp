@@ -37,10 +37,8 @@ int permissions_from(const Hints& hints) {
   return hints.file_perm.empty() ? 0666 : permissions & 07777;
 }
 
-CoherenceWay way_named(const std::string& name) {
-  if (name == "direct") return CoherenceWay::kDirect;
-  if (name == "locks") return CoherenceWay::kLocks;
-  return name == "none" ? CoherenceWay::kNone : CoherenceWay::kAuto;
+CoherenceWay way_named(const std::string& name) {   // one of the hint's words
+  return static_cast<CoherenceWay>(std::find(std::begin(kCoherenceWays), std::end(kCoherenceWays), name) - std::begin(kCoherenceWays));
 }
 
 }  // namespace
@@ -191,6 +189,18 @@ Status OpenFile::check_coherence() const {
                    ". Where no two nodes write or read near each other, the hint mercutio_coherence=none opens it all the same"};
 }
 
+// The same name may stand for a file of each node: in a folder of the node's own, or where one follows a symbolic link as it was
+// before. Copies on each node may be read; what is written would be spread over them.
+Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
+  const Traits& traits = storage_->traits();
+  const bool known = lowest != 0 && comm_->topology().nodes() > 1 && hints_->values.mercutio_coherence != "none";
+  const bool copies = !amode_.writable() && !traits.metadata_is_remote;
+  if (!known || lowest == highest || copies) return ok_status();
+  return Error{ErrorClass::kNotSame,
+               "the nodes have different files under this name (" + traits.file_system +
+                   "): use a folder that all nodes share. Where each node's own file is meant, the hint mercutio_coherence=none opens it all the same"};
+}
+
 // What is shared once all have opened: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
 Status OpenFile::finish_open() {
   const std::string folder = std::filesystem::path(resolved_.path).parent_path();
@@ -198,13 +208,14 @@ Status OpenFile::finish_open() {
   if (counter) counter_ = std::move(*counter);
   if (!counter) counter_status_ = counter.error();
   Result<i64> end = amode_.append ? storage_->size() : Result<i64>(i64{0});
-  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0};
-  i64 highest[3] = {};
+  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, storage_->traits().file_number};
+  i64 highest[4] = {};
   MERCUTIO_TRY(agreed_range(end ? ok_status() : Status(end.error()), lowest, highest));
   readable_ = lowest[0] == 1;
   if (lowest[1] == 0 && counter_status_) {
     counter_status_ = Error{ErrorClass::kUnsupportedOperation, "another rank has no shared file pointer"};
   }
+  MERCUTIO_TRY(check_same_file(lowest[3], highest[3]));
   if (!amode_.append) return ok_status();
   pointer_ = highest[2];
   return run_on_rank_zero([&] { return counter_status_ ? counter_->store(highest[2]) : ok_status(); });

@@ -84,6 +84,7 @@ class OpenFile final : public File {
   Status take_open(ConstBytes message, const OpenCall& call);
   Status open_storage();
   Status check_coherence() const;
+  Status check_same_file(i64 lowest, i64 highest) const;
   Status check_atomicity() const;
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
   Buffering buffering() const;

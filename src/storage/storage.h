@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -42,6 +43,7 @@ enum class CoherenceWay {
   kLocks,    // a byte-range lock around each transfer: taking it forgets cached data, giving it back writes them
   kNone,     // as the file system does it
 };
+inline constexpr std::string_view kCoherenceWays[] = {"auto", "direct", "locks", "none"};   // the hint's words, by CoherenceWay
 
 struct Traits {
   std::string file_system;              // "ext4", "tmpfs", "nfs", "lustre", "fuse.glusterfs", "memory", ...
@@ -54,6 +56,7 @@ struct Traits {
   bool metadata_is_remote = false;      // to ask for the size or for a lock is a message to a server
   bool far = false;                     // on another cluster: each message takes a round trip there
   i64 block_bytes = 4096;               // preferred alignment
+  i64 file_number = 0;                  // tells this file from others, on every node alike; 0: this file system can't
   std::string transfers = {};           // how `start` moves data: "threads", "io_uring"; empty: at once
 };
 

@@ -17,12 +17,16 @@ class OpenFd {
   OpenFd(const OpenFd&) = delete;
   OpenFd& operator=(const OpenFd&) = delete;
   int get() const { return fd_; }
+  // Whether transfers go by O_DIRECT. Set before the first one.
+  bool direct() const { return direct_; }
+  void set_direct(bool direct) { direct_ = direct; }
   void begin() { users_.fetch_add(1); }
   void end();
   Status close();  // waits for the transfers
 
  private:
   int fd_;
+  bool direct_ = false;
   std::atomic<i64> users_{0};
 };
 

@@ -21,6 +21,7 @@
 #include "storage/locked.h"
 #include "storage/posix/allocate.h"
 #include "storage/posix/async_queue.h"
+#include "storage/posix/direct_read.h"
 #include "storage/posix/file_system.h"
 #include "storage/posix/lustre.h"
 #include "storage/posix/transfer.h"
@@ -51,13 +52,18 @@ int open_retrying(const std::string& path, int flags, int permissions) {
   return fd;
 }
 
+struct flock range_of(short type, i64 begin, i64 end) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = begin;
+  range.l_len = end == std::numeric_limits<i64>::max() ? 0 : end - begin;  // 0: to the end, however far that is
+  return range;
+}
+
 // Sets or clears a lock; 0 or errno.
 int set_lock(int fd, int command, short type, i64 begin, i64 end) {
-  struct flock request {};
-  request.l_type = type;
-  request.l_whence = SEEK_SET;
-  request.l_start = begin;
-  request.l_len = end == std::numeric_limits<i64>::max() ? 0 : end - begin;  // 0: to the end, however far that is
+  struct flock request = range_of(type, begin, end);
   int failed = 0;
   do {
     failed = ::fcntl(fd, command, &request) == 0 ? 0 : errno;
@@ -67,11 +73,7 @@ int set_lock(int fd, int command, short type, i64 begin, i64 end) {
 
 // Whether the program itself holds a lock of the older kind there, which belongs to the process: to wait for it would never end.
 bool is_locked_by_this_process(int fd, short type, i64 begin, i64 end) {
-  struct flock query {};
-  query.l_type = type;
-  query.l_whence = SEEK_SET;
-  query.l_start = begin;
-  query.l_len = end == std::numeric_limits<i64>::max() ? 0 : end - begin;
+  struct flock query = range_of(type, begin, end);
   return ::fcntl(fd, F_OFD_GETLK, &query) == 0 && query.l_type != F_UNLCK && query.l_pid == ::getpid();
 }
 
@@ -179,9 +181,10 @@ class Exclusion final : public HeldLock {
   const WriterGroup group_;
 };
 
-Traits traits_with(int fd, CoherenceWay wish, const char* transfers) {
-  Traits traits = traits_of(fd);
-  make_coherent(fd, wish, traits);
+Traits traits_with(OpenFd& fd, CoherenceWay wish, const char* transfers) {
+  Traits traits = traits_of(fd.get());
+  make_coherent(fd.get(), wish, traits);
+  fd.set_direct((::fcntl(fd.get(), F_GETFL) & O_DIRECT) != 0);
   traits.transfers = transfers;
   return traits;
 }
@@ -192,7 +195,7 @@ class PosixStorage final : public Storage {
       : fd_(std::move(fd)),
         options_(options),
         queue_(std::move(queue)),
-        traits_(traits_with(fd_->get(), options.coherence, queue_->name())),
+        traits_(traits_with(*fd_, options.coherence, queue_->name())),
         locks_(std::make_shared<LockState>()),
         group_(drawn(options.group)),
         marks_(std::make_shared<MarkState>(locks_)) {
@@ -206,7 +209,10 @@ class PosixStorage final : public Storage {
     return failed == 0 ? ok_status() : Status(error_from_errno("fcntl(F_OFD_SETLKW)", failed));
   }
 
-  Result<i64> read(std::span<const IoPiece> pieces) override { return transfer(fd_->get(), Direction::kRead, pieces); }
+  Result<i64> read(std::span<const IoPiece> pieces) override {
+    const DirectRead reading(fd_->direct());
+    return transfer(fd_->get(), Direction::kRead, pieces);
+  }
   Result<i64> write(std::span<const IoPiece> pieces) override { return transfer(fd_->get(), Direction::kWrite, pieces); }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
     return queue_->start(fd_, direction, std::move(pieces));

@@ -8,7 +8,10 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 
+#include "base/hash.h"
 #include "storage/posix/lustre.h"
 #include "storage/posix/mounts.h"
 
@@ -89,8 +92,8 @@ std::string gluster_caches(const std::string& mount_point) {
   std::filesystem::directory_iterator graph(mount_point + "/.meta/graphs/active", failed);
   if (failed) return "caches (the graph in " + mount_point + "/.meta can't be read)";
   std::string found;
-  for (const auto& entry : graph) {
-    const std::string name = entry.path().filename();
+  for (; !failed && graph != std::filesystem::directory_iterator(); graph.increment(failed)) {
+    const std::string name = graph->path().filename();
     for (const std::string_view cache : kCaches)
       if (name.ends_with(cache)) found += (found.empty() ? "" : ", ") + std::string(cache.substr(1));
   }
@@ -139,6 +142,20 @@ void look_at_mount(unsigned long magic, int fd, Traits& traits) {
   }
 }
 
+// Of the running kernel.
+std::uint64_t boot_number() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  return std::hash<std::string>()(id);
+}
+
+// A file system of this machine's own has other files than those with the same numbers on other machines.
+i64 number_of(const struct stat& status, const Traits& traits) {
+  static const std::uint64_t boot = boot_number();
+  const std::uint64_t number = traits.metadata_is_remote ? status.st_ino : mix_hash(mix_hash(boot, status.st_dev), status.st_ino);
+  return static_cast<i64>(number >> 1 | 1);
+}
+
 bool locks_work(int fd) {
   struct flock query {};
   query.l_type = (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY ? F_RDLCK : F_WRLCK;
@@ -159,6 +176,7 @@ Traits traits_of(int fd) {
   traits.metadata_is_remote = true;
   traits.coherence = kUnknown;
   traits.coherence_advice = kUnknownAdvice;
+  bool numbered = false;   // by the file system itself, not by this client of it
   struct statfs info {};
   if (::fstatfs(fd, &info) == 0) {
     const auto magic = static_cast<unsigned long>(info.f_type) & 0xFFFFFFFFUL;
@@ -170,12 +188,16 @@ Traits traits_of(int fd) {
       traits.coherence_advice = "";
       traits.sparse_files = known.sparse_files;
       traits.metadata_is_remote = !known.local;
+      numbered = magic != kFuse && magic != kCifs && magic != kSmb2 && magic != kNineP;
     }
     look_at_mount(magic, fd, traits);
     if (info.f_bsize > 0) traits.block_bytes = info.f_bsize;
   }
   struct stat status {};
-  if (::fstat(fd, &status) == 0 && status.st_blksize > 0) traits.block_bytes = status.st_blksize;
+  if (::fstat(fd, &status) == 0) {
+    if (status.st_blksize > 0) traits.block_bytes = status.st_blksize;
+    if (numbered) traits.file_number = number_of(status, traits);
+  }
   traits.can_lock = locks_work(fd);
   return traits;
 }

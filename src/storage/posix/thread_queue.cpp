@@ -14,6 +14,7 @@
 #include "base/threads.h"
 #include "storage/finished_transfer.h"
 #include "storage/posix/async_queue.h"
+#include "storage/posix/direct_read.h"
 #include "storage/posix/transfer.h"
 
 namespace mercutio::posix {
@@ -48,7 +49,10 @@ struct Job {
 
   void run() {
     if (taken.exchange(true)) return;
-    Result<i64> moved = attempt([&] { return transfer(fd->get(), direction, pieces); });
+    Result<i64> moved = attempt([&] {
+      const DirectRead reading(fd->direct() && direction == Direction::kRead);
+      return transfer(fd->get(), direction, pieces);
+    });
     fd->end();
     fd.reset();
     std::lock_guard guard(mutex);

@@ -6,7 +6,6 @@
 
 #ifdef MERCUTIO_HAVE_URING
 
-#include <fcntl.h>
 #include <liburing.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "base/attempt.h"
 #include "base/threads.h"
 #include "storage/finished_transfer.h"
+#include "storage/posix/direct_read.h"
 #include "storage/posix/gather.h"
 #include "storage/posix/transfer.h"
 
@@ -38,12 +38,15 @@ struct Outcome {
 
 struct UringJob {
   UringJob(std::shared_ptr<OpenFd> fd, Direction direction, std::vector<IoPiece> list)
-      : fd(std::move(fd)), direction(direction), pieces(std::move(list)), gatherer(pieces) {}
+      : fd(std::move(fd)), direction(direction), pieces(std::move(list)), in_workers(!this->fd->direct()), gatherer(pieces) {
+    reading.emplace(this->fd->direct() && direction == Direction::kRead);
+  }
 
   std::shared_ptr<OpenFd> fd;
   const Direction direction;
   const std::vector<IoPiece> pieces;
-  bool in_workers = false;  // a buffered file: the kernel's threads, not the caller, shall copy
+  const bool in_workers;  // a buffered file: the kernel's threads, not the caller, shall copy
+  std::optional<DirectRead> reading;
   // Under the queue's mutex:
   Gatherer gatherer;
   std::vector<Outcome> outcomes;
@@ -66,6 +69,7 @@ struct UringJob {
     return total;
   }
   void finish() {
+    reading.reset();
     fd->end();
     fd.reset();
     std::lock_guard guard(mutex);
@@ -284,9 +288,7 @@ class UringQueue final : public AsyncQueue {
     if (owner_ != ::getpid()) return finished_transfer(transfer(fd->get(), direction, pieces));
     if (Status valid = check_pieces(pieces); !valid) return finished_transfer(valid.error());
     fd->begin();
-    const bool is_direct = (::fcntl(fd->get(), F_GETFL) & O_DIRECT) != 0;
     auto job = std::make_shared<UringJob>(std::move(fd), direction, std::move(pieces));
-    job->in_workers = !is_direct;
     auto handle = std::make_unique<UringTransfer>(job);
     ring_->start(std::move(job));
     return handle;

@@ -13,7 +13,7 @@ NodeArena::NodeArena(Comm& comm)
     if (nodes[static_cast<size_t>(rank)] == nodes[static_cast<size_t>(comm.rank())]) members_.push_back(rank);
   }
   const NodeLayout layout = node_layout(comm.topology(), count());
-  stations_ = reinterpret_cast<Words*>(segment_.data() + layout.domains_at);
+  domain_words_ = reinterpret_cast<Words*>(segment_.data() + layout.domains_at);
   passed_ = reinterpret_cast<i64*>(segment_.data() + layout.passed_at);
   areas_ = segment_.data() + layout.areas_at;
   area_bytes_ = layout.area_bytes;

@@ -47,15 +47,15 @@ class NodeArena {
   std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
   i64 area_bytes() const { return area_bytes_; }
   i64 room_bytes() const { return room_bytes_; }   // for windows, in any area of any node at least
-  // Words of each domain's windows on this node (engine/window_station.h). They count windows since the segment was made; an
+  // Words of each domain's windows on this node (engine/window_buffer.h). They count windows since the segment was made; an
   // operation counts from base().
   struct Words {
-    alignas(64) i64 served;   // by its host
+    alignas(64) i64 served;   // by its leader
     i64 opened;
   };
   Words& words(i64 domain) const {
     MERCUTIO_ASSERT(domain >= 0 && domain < all_ranks_);
-    return stations_[domain];
+    return domain_words_[domain];
   }
   // One a member: windows that it has passed, and of which it has said what it needs.
   i64* passed(i64 domain) const { return passed_ + domain * count(); }
@@ -87,7 +87,7 @@ class NodeArena {
   const i64 room_bytes_;
   std::vector<i64> members_;
   i64 me_ = 0, all_ranks_;
-  Words* stations_;
+  Words* domain_words_;
   i64* passed_;
   std::byte* areas_;
   i64 area_bytes_;

@@ -34,10 +34,10 @@ std::vector<RelayRun> runs_of_bits(ConstBytes form, i64 unit, i64 units) {
 
 }  // namespace
 
-RelayHeader describe(const WindowStation& station, i64 window, std::vector<std::byte>& form) {
-  const FileRange range = station.window(window);
-  const i64 unit = station.unit_of(range), units = range.bytes() / unit;
-  const Slot slot = station.slot(window);
+RelayHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& form) {
+  const FileRange range = buffer.window(window);
+  const i64 unit = buffer.unit_of(range), units = range.bytes() / unit;
+  const Slot slot = buffer.slot(window);
   RelayHeader header{window, 0, 0, 0, 0, -1};
   std::vector<RelayRun> runs;
   const size_t bit_bytes = static_cast<size_t>((units + 7) / 8);
@@ -61,20 +61,20 @@ RelayHeader describe(const WindowStation& station, i64 window, std::vector<std::
   return header;
 }
 
-Status check(const WindowStation& station, const RelayHeader& header) {
-  if (header.window == station.windows()) return ok_status();
-  if (header.window < 0 || header.window > station.windows()) return malformed();
-  const FileRange range = station.window(header.window);
+Status check(const WindowBuffer& buffer, const RelayHeader& header) {
+  if (header.window == buffer.windows()) return ok_status();
+  if (header.window < 0 || header.window > buffer.windows()) return malformed();
+  const FileRange range = buffer.window(header.window);
   const bool in_window = header.first >= 0 && header.bytes > 0 && header.first <= range.bytes() && header.bytes <= range.bytes() - header.first;
   const bool form_fits = header.form_bytes >= 0 && header.form_bytes <= range.bytes();
   return in_window && form_fits ? ok_status() : Status(malformed());
 }
 
-Result<std::vector<RelayRun>> runs_of(const WindowStation& station, const RelayHeader& header, ConstBytes form) {
-  if (header.window >= station.windows()) return malformed();
-  MERCUTIO_TRY(check(station, header));
-  const FileRange range = station.window(header.window);
-  const i64 unit = station.unit_of(range), units = range.bytes() / unit;
+Result<std::vector<RelayRun>> runs_of(const WindowBuffer& buffer, const RelayHeader& header, ConstBytes form) {
+  if (header.window >= buffer.windows()) return malformed();
+  MERCUTIO_TRY(check(buffer, header));
+  const FileRange range = buffer.window(header.window);
+  const i64 unit = buffer.unit_of(range), units = range.bytes() / unit;
   std::vector<RelayRun> runs;
   if (header.one_run()) {
     runs.push_back(RelayRun{static_cast<std::uint32_t>(header.first), static_cast<std::uint32_t>(header.bytes)});
@@ -110,9 +110,9 @@ void unpack_runs(const std::vector<RelayRun>& runs, const std::byte* packed, std
   }
 }
 
-void mark_runs(const WindowStation& station, i64 window, const std::vector<RelayRun>& runs) {
-  const i64 unit = station.unit_of(station.window(window));
-  std::byte* marks = station.slot(window).marks;
+void mark_runs(const WindowBuffer& buffer, i64 window, const std::vector<RelayRun>& runs) {
+  const i64 unit = buffer.unit_of(buffer.window(window));
+  std::byte* marks = buffer.slot(window).marks;
   for (const RelayRun& run : runs) std::memset(marks + run.at / unit, 1, static_cast<size_t>(run.bytes / unit));
 }
 

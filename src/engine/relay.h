@@ -1,4 +1,4 @@
-// What goes between the station of a domain on one node and the aggregator on another: window by window, which bytes are
+// What goes between the node buffer of a domain on one node and the aggregator on another: window by window, which bytes are
 // meant and, when writing, the bytes, those of all ranks of the node as one stream in file order. Inside engine/ only.
 //
 // A window is announced by a header; one whose bytes are one run needs nothing else to say which. Otherwise a list of runs
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/pieces.h"
-#include "engine/window_station.h"
+#include "engine/window_buffer.h"
 
 namespace mercutio {
 
@@ -30,18 +30,18 @@ struct RelayRun {
 static_assert(std::is_trivially_copyable_v<RelayRun> && sizeof(RelayRun) == 8);   // a form lists them as they are
 
 // Says which bytes of the slot are marked. Appends to `form` unless it is one run.
-RelayHeader describe(const WindowStation& station, i64 window, std::vector<std::byte>& form);
+RelayHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& form);
 
 // Whether a header can be meant so, before memory is taken for what it announces.
-Status check(const WindowStation& station, const RelayHeader& header);
+Status check(const WindowBuffer& buffer, const RelayHeader& header);
 
 // The runs of an announced window. A header or form that can't be meant so is an Error: nothing is touched outside the
 // window.
-Result<std::vector<RelayRun>> runs_of(const WindowStation& station, const RelayHeader& header, ConstBytes form);
+Result<std::vector<RelayRun>> runs_of(const WindowBuffer& buffer, const RelayHeader& header, ConstBytes form);
 
 // `packed` may be the window itself, if the runs are in order.
 void pack_runs(const std::vector<RelayRun>& runs, const std::byte* window, std::byte* packed);
 void unpack_runs(const std::vector<RelayRun>& runs, const std::byte* packed, std::byte* window);
-void mark_runs(const WindowStation& station, i64 window, const std::vector<RelayRun>& runs);
+void mark_runs(const WindowBuffer& buffer, i64 window, const std::vector<RelayRun>& runs);
 
 }  // namespace mercutio

@@ -23,10 +23,10 @@ bool RelayStream::take_announcement() {
   if (!done) return fail(std::move(done).error());
   if (!*done) return false;
   header_message_.reset();
-  if (Status fits = check(station_, next_); !fits) return fail(std::move(fits).error());
+  if (Status fits = check(buffer_, next_); !fits) return fail(std::move(fits).error());
   if (!place_fits()) return fail(Error{ErrorClass::kIntern, "a relayed window refers to a form that nobody sent"});
   announced_ = next_;
-  ended_ = announced_.window == station_.windows();
+  ended_ = announced_.window == buffer_.windows();
   waiting_ = !ended_;
   return true;
 }
@@ -38,7 +38,7 @@ bool RelayStream::place_fits() {
 }
 
 bool RelayStream::take_up(i64& payloads) {
-  if (!waiting_ || announced_.window >= station_.served() + station_.depth()) return false;
+  if (!waiting_ || announced_.window >= buffer_.served() + buffer_.depth()) return false;
   const bool one_run = announced_.one_run();
   if (context_.writing && !one_run && payloads <= 0) return false;
   underway_.push_back(std::make_unique<Underway>());
@@ -56,7 +56,7 @@ bool RelayStream::take_up(i64& payloads) {
 }
 
 Bytes RelayStream::data_of(const Underway& one) const {
-  std::byte* at = one.header.one_run() ? station_.slot(one.header.window).data + one.header.first : one.payload->data.get();
+  std::byte* at = one.header.one_run() ? buffer_.slot(one.header.window).data + one.header.first : one.payload->data.get();
   return Bytes(at, static_cast<size_t>(one.header.bytes));
 }
 
@@ -79,25 +79,25 @@ bool RelayStream::has_form(const Underway& one) const {
 }
 
 Result<std::vector<RelayRun>> RelayStream::take_runs(Underway& one) {
-  if (one.header.place < 0) return runs_of(station_, one.header, one.form);
+  if (one.header.place < 0) return runs_of(buffer_, one.header, one.form);
   if (one.header.form_bytes > 0) known_->fill(one.header.place, std::move(one.form));
-  return runs_of(station_, one.header, known_->at(one.header.place));
+  return runs_of(buffer_, one.header, known_->at(one.header.place));
 }
 
 bool RelayStream::leave(Underway& one) {
   auto runs = take_runs(one);
   if (!runs) return fail(std::move(runs).error());
-  const Slot slot = station_.slot(one.header.window);
+  const Slot slot = buffer_.slot(one.header.window);
   const bool packed = !one.header.one_run();
   if (packed) context_.channel.copied(one.header.bytes);
   if (packed) unpack_runs(*runs, one.payload->data.get(), slot.data);
-  mark_runs(station_, one.header.window, *runs);
+  mark_runs(buffer_, one.header.window, *runs);
   slot.filled.fetch_add(one.header.bytes, std::memory_order_relaxed);
   return true;
 }
 
 bool RelayStream::answer(Underway& one, i64& payloads) {
-  if (one.answered || station_.served() <= one.header.window || !one.messages.done()) return false;
+  if (one.answered || buffer_.served() <= one.header.window || !one.messages.done()) return false;
   const bool packed = !one.header.one_run();
   if (packed && payloads <= 0) return false;
   if (!one.messages.status()) return fail(one.messages.status().error());
@@ -106,7 +106,7 @@ bool RelayStream::answer(Underway& one, i64& payloads) {
   if (!runs) return fail(std::move(runs).error());
   if (packed) take_payload(one, payloads);
   if (packed) context_.channel.copied(one.header.bytes);
-  if (packed) pack_runs(*runs, station_.slot(one.header.window).data, one.payload->data.get());
+  if (packed) pack_runs(*runs, buffer_.slot(one.header.window).data, one.payload->data.get());
   one.messages.add(context_.channel.send(relay_, data_of(one), 1));
   one.answered = true;
   return true;

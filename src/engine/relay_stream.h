@@ -8,15 +8,15 @@
 
 #include "engine/messages.h"
 #include "engine/relay.h"
-#include "engine/station_host.h"
+#include "engine/window_endpoint.h"
 
 namespace mercutio {
 
 class RelayStream {
  public:
-  RelayStream(const WindowStation& station, const HostContext& context, i64 relay)
-      : station_(station), context_(context), relay_(relay) {
-    if (context.file.forms) known_ = &context.file.forms->received(relay, station.domain());
+  RelayStream(const WindowBuffer& buffer, const EndpointContext& context, i64 relay)
+      : buffer_(buffer), context_(context), relay_(relay) {
+    if (context.file.forms) known_ = &context.file.forms->received(relay, buffer.domain());
   }
 
   // All windows before this one are done with, as far as this relay is concerned.
@@ -58,8 +58,8 @@ class RelayStream {
 
   bool fail(Error error);
 
-  const WindowStation& station_;
-  const HostContext& context_;
+  const WindowBuffer& buffer_;
+  const EndpointContext& context_;
   i64 relay_;
   KnownForms* known_ = nullptr;   // null: no form is kept
   RelayHeader announced_;    // the last, with its window; once taken up, the one behind it

@@ -5,30 +5,30 @@
 #include <cstring>
 
 #include "comm/in_process.h"
-#include "plan/stations.h"
+#include "plan/node_buffers.h"
 
 namespace mercutio {
 namespace {
 
-// A domain of one window of `bytes`, whose host is this rank.
+// A domain of one window of `bytes`, whose leader is this rank.
 struct Fixture {
   explicit Fixture(Comm& comm, i64 bytes, i64 unit) : arena(NodeArena::of(comm)) {
     plan.aggregators = {0};
     plan.end = plan.domain_bytes = plan.buffer_bytes = bytes;
     plan.strategy = Strategy::kTwoPhase;
-    station.emplace(*arena, plan, PieceBorders{unit, 0}, 0, Station{0, 0});
+    buffer.emplace(*arena, plan, PieceBorders{unit, 0}, 0, NodeBuffer{0, 0});
   }
   void mark(i64 begin, i64 end, i64 unit) {
-    std::memset(station->slot(0).marks + begin / unit, 1, static_cast<size_t>((end - begin) / unit));
+    std::memset(buffer->slot(0).marks + begin / unit, 1, static_cast<size_t>((end - begin) / unit));
   }
   std::shared_ptr<NodeArena> arena;
   Plan plan;
-  std::optional<WindowStation> station;
+  std::optional<WindowBuffer> buffer;
 };
 
 std::vector<std::pair<i64, i64>> runs_in(const Fixture& f, const RelayHeader& header, ConstBytes form) {
   std::vector<std::pair<i64, i64>> found;
-  auto runs = runs_of(*f.station, header, form);
+  auto runs = runs_of(*f.buffer, header, form);
   EXPECT_TRUE(runs.ok());
   if (runs) {
     for (const RelayRun& run : *runs) found.emplace_back(run.at, run.bytes);
@@ -47,7 +47,7 @@ TEST(Relay, OneRunNeedsNoForm) {
     Fixture f(comm, 4096, 8);
     f.mark(16, 64, 8);
     std::vector<std::byte> form;
-    const RelayHeader header = describe(*f.station, 0, form);
+    const RelayHeader header = describe(*f.buffer, 0, form);
     EXPECT_TRUE(form.empty());
     EXPECT_EQ(header.bytes, 48);
     EXPECT_EQ(runs_in(f, header, form), (std::vector<std::pair<i64, i64>>{{16, 48}}));
@@ -60,7 +60,7 @@ TEST(Relay, FewRunsAreListed) {
     f.mark(0, 8, 8);
     f.mark(1024, 2048, 8);
     std::vector<std::byte> form;
-    const RelayHeader header = describe(*f.station, 0, form);
+    const RelayHeader header = describe(*f.buffer, 0, form);
     EXPECT_EQ(form.size(), 2 * sizeof(RelayRun));
     EXPECT_EQ(runs_in(f, header, form), (std::vector<std::pair<i64, i64>>{{0, 8}, {1024, 1024}}));
   });
@@ -75,7 +75,7 @@ TEST(Relay, ManyRunsAreBits) {
       expected.emplace_back(at, 8);
     }
     std::vector<std::byte> form;
-    const RelayHeader header = describe(*f.station, 0, form);
+    const RelayHeader header = describe(*f.buffer, 0, form);
     EXPECT_EQ(form.size(), 4096u / 8 / 8);
     EXPECT_EQ(runs_in(f, header, form), expected);
   });
@@ -84,28 +84,28 @@ TEST(Relay, ManyRunsAreBits) {
 TEST(Relay, NothingOutsideTheWindowIsBelieved) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
-    EXPECT_FALSE(runs_of(*f.station, RelayHeader{1, 8, 0, 0, 1}, {}).ok());        // no such window
-    EXPECT_FALSE(runs_of(*f.station, RelayHeader{0, 16, 4088, 0, 1}, {}).ok());    // beyond its end
-    EXPECT_FALSE(runs_of(*f.station, RelayHeader{0, -8, 0, 0, 1}, {}).ok());
+    EXPECT_FALSE(runs_of(*f.buffer, RelayHeader{1, 8, 0, 0, 1}, {}).ok());        // no such window
+    EXPECT_FALSE(runs_of(*f.buffer, RelayHeader{0, 16, 4088, 0, 1}, {}).ok());    // beyond its end
+    EXPECT_FALSE(runs_of(*f.buffer, RelayHeader{0, -8, 0, 0, 1}, {}).ok());
     const RelayRun run{0, 8};
     const ConstBytes one = std::as_bytes(std::span(&run, 1));
-    EXPECT_FALSE(runs_of(*f.station, RelayHeader{0, 16, 0, 8, 1}, one).ok());      // says more bytes than its runs have
-    EXPECT_FALSE(runs_of(*f.station, RelayHeader{0, 8, 0, 8, 2}, one).ok());       // says more runs than there are
-    EXPECT_TRUE(runs_of(*f.station, RelayHeader{0, 8, 0, 8, 1}, one).ok());
+    EXPECT_FALSE(runs_of(*f.buffer, RelayHeader{0, 16, 0, 8, 1}, one).ok());      // says more bytes than its runs have
+    EXPECT_FALSE(runs_of(*f.buffer, RelayHeader{0, 8, 0, 8, 2}, one).ok());       // says more runs than there are
+    EXPECT_TRUE(runs_of(*f.buffer, RelayHeader{0, 8, 0, 8, 1}, one).ok());
   });
 }
 
-TEST(Stations, AggregatorsAtHomeOthersInTurn) {
+TEST(NodeBuffers, AggregatorsLeadTheirNodeOthersTakeTurns) {
   const Topology topology{{0, 0, 1, 1, 1}, {"a", "b"}};
-  const std::vector<Station> at_home = stations_of({0, 2, 3}, topology, 0), away = stations_of({0, 2, 3}, topology, 1);
-  EXPECT_EQ(at_home[0].host, 0);
+  const std::vector<NodeBuffer> at_home = node_buffers_of({0, 2, 3}, topology, 0), away = node_buffers_of({0, 2, 3}, topology, 1);
+  EXPECT_EQ(at_home[0].leader, 0);
   EXPECT_EQ(at_home[0].place, 0);
-  EXPECT_EQ(at_home[1].host, 0);
+  EXPECT_EQ(at_home[1].leader, 0);
   EXPECT_EQ(at_home[1].place, 1);
-  EXPECT_EQ(at_home[2].host, 1);
-  EXPECT_EQ(away[0].host, 2);
+  EXPECT_EQ(at_home[2].leader, 1);
+  EXPECT_EQ(away[0].leader, 2);
   EXPECT_EQ(away[0].place, 1);
-  EXPECT_EQ(away[1].host, 2);
+  EXPECT_EQ(away[1].leader, 2);
   EXPECT_EQ(away[1].place, 0);
   EXPECT_EQ(most_places({0, 2, 3}, topology), 2);
 }

@@ -14,13 +14,13 @@ SharedExchange::SharedExchange(const EngineFile& file, Channel channel, const Pl
       gapless_(pieces.gapless),
       me_(file.comm->rank()) {
   const Topology& topology = file.comm->topology();
-  const std::vector<Station> stations = stations_of(plan.aggregators, topology, topology.node_of_rank[static_cast<size_t>(me_)]);
+  const std::vector<NodeBuffer> node_buffers = node_buffers_of(plan.aggregators, topology, topology.node_of_rank[static_cast<size_t>(me_)]);
   for (i64 domain = 0; domain < plan.domains(); ++domain) {
-    stations_.emplace_back(channel_.turn->arena(), plan, pieces.borders, domain, stations[static_cast<size_t>(domain)]);
+    buffers_.emplace_back(channel_.turn->arena(), plan, pieces.borders, domain, node_buffers[static_cast<size_t>(domain)]);
   }
-  routes_.resize(stations_.size());
-  wants_.resize(stations_.size());
-  keep_stations(pieces.ranges);
+  routes_.resize(buffers_.size());
+  wants_.resize(buffers_.size());
+  make_endpoints(pieces.ranges);
 }
 
 bool SharedExchange::has_data(std::span<const PeerAccess> ranges, i64 domain, i64 rank) const {
@@ -29,18 +29,18 @@ bool SharedExchange::has_data(std::span<const PeerAccess> ranges, i64 domain, i6
   return access.end > access.begin && plan_.serves(domain, rank) && access.first < owned.end && access.last > owned.begin;
 }
 
-// The hosts of this rank's stations. A stream between nodes exists where the relay's node may have data in the domain.
-void SharedExchange::keep_stations(std::span<const PeerAccess> ranges) {
+// The endpoints of this rank's node buffers. A stream between nodes exists where the relay's node may have data in the domain.
+void SharedExchange::make_endpoints(std::span<const PeerAccess> ranges) {
   const Topology& topology = file_.comm->topology();
   const i64 most_streams = std::max(topology.nodes(), plan_.domains());   // of a rank, in either direction
-  const HostContext context{file_, channel_, writing_, gapless_, KnownForms::kMostBytes / most_streams, outcome_};
+  const EndpointContext context{file_, channel_, writing_, gapless_, KnownForms::kMostBytes / most_streams, outcome_};
   for (i64 domain = 0; domain < plan_.domains(); ++domain) {
-    const WindowStation& station = stations_[static_cast<size_t>(domain)];
-    if (station.host() != me_) continue;
-    if (station.relays()) {
+    const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
+    if (buffer.leader() != me_) continue;
+    if (buffer.relays()) {
       const std::span<const i64> members = channel_.turn->arena().members();
       const bool needed = std::any_of(members.begin(), members.end(), [&](i64 rank) { return has_data(ranges, domain, rank); });
-      if (needed) hosts_.push_back(make_relay_station(station, context, plan_.aggregators[static_cast<size_t>(domain)]));
+      if (needed) endpoints_.push_back(make_node_leader(buffer, context, plan_.aggregators[static_cast<size_t>(domain)]));
       continue;
     }
     std::vector<bool> needed(static_cast<size_t>(topology.nodes()), false);
@@ -51,9 +51,9 @@ void SharedExchange::keep_stations(std::span<const PeerAccess> ranges) {
     std::vector<i64> relays;
     for (size_t node = 0; node < needed.size(); ++node) {
       if (!needed[node] || static_cast<i64>(node) == topology.node_of_rank[static_cast<size_t>(me_)]) continue;
-      relays.push_back(stations_of(plan_.aggregators, topology, static_cast<i64>(node))[static_cast<size_t>(domain)].host);
+      relays.push_back(node_buffers_of(plan_.aggregators, topology, static_cast<i64>(node))[static_cast<size_t>(domain)].leader);
     }
-    hosts_.push_back(make_own_station(station, context, relays));
+    endpoints_.push_back(make_aggregator_endpoint(buffer, context, relays));
   }
 }
 
@@ -72,25 +72,25 @@ void SharedExchange::set_access(const PeerAccess& mine, const Memory& memory, i6
 void SharedExchange::pass(i64 domain, i64 from) {
   const auto i = static_cast<size_t>(domain);
   routes_[i] = next_part(plan_, domain, me_, mine_, from);
-  stations_[i].set_passed(routes_[i].window);
+  buffers_[i].set_passed(routes_[i].window);
 }
 
 void SharedExchange::ask_from(i64 domain, i64 from) {
   const auto i = static_cast<size_t>(domain);
-  if (!stations_[i].relays()) return;
+  if (!buffers_[i].relays()) return;
   wants_[i] = from == 0 ? routes_[i] : next_part(plan_, domain, me_, mine_, from);
-  stations_[i].set_wanted(wants_[i].window);
+  buffers_[i].set_wanted(wants_[i].window);
 }
 
 Cursor SharedExchange::in_slot(i64 domain, const WindowPart& route) const {
-  const WindowStation& station = stations_[static_cast<size_t>(domain)];
-  return mine_.cursor_in(station.slot(route.window).data, station.window(route.window).begin, route.begin, route.end);
+  const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
+  return mine_.cursor_in(buffer.slot(route.window).data, buffer.window(route.window).begin, route.begin, route.end);
 }
 
 void SharedExchange::mark_route(i64 domain, const WindowPart& route) {
-  const WindowStation& station = stations_[static_cast<size_t>(domain)];
-  const Slot slot = station.slot(route.window);
-  const auto unit = static_cast<unsigned long long>(station.unit_of(station.window(route.window)));
+  const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
+  const Slot slot = buffer.slot(route.window);
+  const auto unit = static_cast<unsigned long long>(buffer.unit_of(buffer.window(route.window)));
   mark(in_slot(domain, route), reinterpret_cast<i64>(slot.data), slot.marks, __builtin_ctzll(unit));
 }
 
@@ -105,39 +105,39 @@ void SharedExchange::move(i64 domain, const WindowPart& route) {
   if (!writing_) return copy(in_window, memory, bytes);
   if (!gapless_) mark_route(domain, route);
   copy(memory, in_window, bytes);
-  stations_[static_cast<size_t>(domain)].slot(route.window).filled.fetch_add(bytes, std::memory_order_relaxed);
+  buffers_[static_cast<size_t>(domain)].slot(route.window).filled.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 // Reading through a relay: says what this rank needs of the next window, if its slot is free.
 bool SharedExchange::want(i64 domain) {
   const auto i = static_cast<size_t>(domain);
-  WindowStation& station = stations_[i];
-  if (writing_ || !station.relays() || wants_[i].window >= station.windows()) return false;
-  if (wants_[i].window >= station.opened()) return false;
+  WindowBuffer& buffer = buffers_[i];
+  if (writing_ || !buffer.relays() || wants_[i].window >= buffer.windows()) return false;
+  if (wants_[i].window >= buffer.opened()) return false;
   mark_route(domain, wants_[i]);
   ask_from(domain, wants_[i].window + 1);
-  if (station.host() != me_) station.wake_host();
+  if (buffer.leader() != me_) buffer.wake_leader();
   return true;
 }
 
 // Leaves or takes this rank's bytes of its next window of a domain, if that can be done now.
 bool SharedExchange::visit(i64 domain) {
   const auto i = static_cast<size_t>(domain);
-  WindowStation& station = stations_[i];
+  WindowBuffer& buffer = buffers_[i];
   const WindowPart route = routes_[i];
   const bool asked = want(domain);
-  if (route.window >= station.windows()) return asked;
-  const i64 served = station.served();
+  if (route.window >= buffer.windows()) return asked;
+  const i64 served = buffer.served();
   if (writing_ ? route.window >= served + plan_.depth : route.window >= served) return asked;
   move(domain, route);
   pass(domain, route.window + 1);
-  if (station.host() != me_) station.wake_host();
+  if (buffer.leader() != me_) buffer.wake_leader();
   return true;
 }
 
 bool SharedExchange::serve() {
   bool moved = false;
-  for (const auto& host : hosts_) moved |= host->serve();
+  for (const auto& endpoint : endpoints_) moved |= endpoint->serve();
   return moved;
 }
 
@@ -157,10 +157,10 @@ bool SharedExchange::advance() {
       rest = rest || routes_[static_cast<size_t>(domain)].window < plan_.windows(domain);
     }
   }
-  over_ = !rest && std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->over(); });
+  over_ = !rest && std::all_of(endpoints_.begin(), endpoints_.end(), [](const auto& endpoint) { return endpoint->over(); });
   over_ = over_ || !outcome_.messages;
   if (over_) {
-    for (WindowStation& station : stations_) station.leave();
+    for (WindowBuffer& buffer : buffers_) buffer.leave();
   }
   return over_;
 }

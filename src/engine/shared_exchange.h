@@ -1,26 +1,26 @@
 // SharedExchange: the data movement of a two-phase access through the memory that the ranks of a node share. Every rank
 // copies between its buffer and the windows itself, once: those of the aggregators of its node, and those that stand in,
-// on its node, for aggregators elsewhere (plan/stations.h). Between nodes, one stream for each such station.
+// on its node, for aggregators elsewhere (plan/node_buffers.h). Between nodes, one stream for each such node buffer.
 //
 // A window goes through one of plan.depth slots. Writing: ranks leave their bytes in the slot and say so (passed); when
-// all have, the host writes the window, or sends it to the aggregator, and says so (served), which frees the slot.
-// Reading: the host fills the slot (served), the ranks take what is theirs (passed), and when all have, the slot is free;
+// all have, the leader writes the window, or sends it to the aggregator, and says so (served), which frees the slot.
+// Reading: the leader fills the slot (served), the ranks take what is theirs (passed), and when all have, the slot is free;
 // where the aggregator is elsewhere they first say what they need (wanted). The words count windows, so a rank without data
-// in a window just skips it. Every rank serves its own stations and visits all in turn; it never blocks on one while
+// in a window just skips it. Every rank serves its own node buffers and visits all in turn; it never blocks on one while
 // another can go on.
 //
 // Why it cannot deadlock: take the unfinished window with the lowest number of any domain. Its slots are free on all nodes,
 // as all windows before it are finished, so every rank that has bytes in it can pass it, then the relays can send, the
 // aggregator can receive, and then serve it.
 //
-// Memory: of each station depth windows and their marks, and a window for each one under way between nodes. Time beyond
+// Memory: of each node buffer depth windows and their marks, and a window for each one under way between nodes. Time beyond
 // the copies: two O(depth log n) look-ups a window and rank.
 #pragma once
 
 #include <vector>
 
 #include "engine/peer_views.h"
-#include "engine/station_host.h"
+#include "engine/window_endpoint.h"
 #include "engine/window_parts.h"
 #include "plan/order.h"
 
@@ -45,7 +45,7 @@ class SharedExchange {
   const Outcome& outcome() const { return outcome_; }
 
  private:
-  void keep_stations(std::span<const PeerAccess> ranges);
+  void make_endpoints(std::span<const PeerAccess> ranges);
   bool has_data(std::span<const PeerAccess> ranges, i64 domain, i64 rank) const;
   void pass(i64 domain, i64 from);
   void ask_from(i64 domain, i64 from);
@@ -65,10 +65,10 @@ class SharedExchange {
   PeerAccess mine_;
   const Memory* memory_ = nullptr;
   i64 memory_begin_ = 0;
-  std::vector<WindowStation> stations_;     // by domain
+  std::vector<WindowBuffer> buffers_;     // by domain
   std::vector<WindowPart> routes_, wants_;   // by domain: the next one with bytes of this rank
   Outcome outcome_;
-  std::vector<std::unique_ptr<StationHost>> hosts_;
+  std::vector<std::unique_ptr<WindowEndpoint>> endpoints_;
   bool over_ = false;
 };
 

@@ -36,7 +36,7 @@ enum class DomainMap {
 enum class ExchangeKind {
   kMessages,       // between ranks and aggregators
   kSharedMemory,   // every rank copies into and out of the aggregators' windows itself
-  kTwoLayer,       // the same inside each node; between nodes a stream for each domain and node (plan/stations.h)
+  kTwoLayer,       // the same inside each node; between nodes a stream for each domain and node (plan/node_buffers.h)
 };
 enum class ExchangeOrder { kNormal, kRing, kNodeShift, kNodeRankShift };   // plan/order.h
 

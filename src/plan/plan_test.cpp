@@ -6,10 +6,10 @@
 #include <cstdint>
 
 #include "model/machine_file.h"
+#include "plan/node_buffers.h"
 #include "plan/node_layout.h"
-#include "plan/plan_cache.h"
 #include "plan/order.h"
-#include "plan/stations.h"
+#include "plan/plan_cache.h"
 
 namespace mercutio {
 namespace {

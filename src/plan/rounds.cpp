@@ -2,9 +2,9 @@
 // O(aggregators).
 #include <algorithm>
 
+#include "plan/node_buffers.h"
 #include "plan/node_layout.h"
 #include "plan/planner.h"
-#include "plan/stations.h"
 
 namespace mercutio::planning {
 namespace {
@@ -95,7 +95,7 @@ std::string schedule_rounds(Planner& p) {
   } else {
     plan.places = most_places(plan.aggregators, p.topology);
     const i64 all_room = room_of(p);
-    plan.depth = std::clamp<i64>(std::min(kMostStationSlots, all_room / kPageBytes) / plan.places, 1, plan.depth);
+    plan.depth = std::clamp<i64>(std::min(kMostSlots, all_room / kPageBytes) / plan.places, 1, plan.depth);
     const i64 largest = p.nodes() > 1 ? kLargestWindowBytes : kSharedWindowBytes;
     const i64 stripe = std::min(p.layout.stripe_bytes, kLargestWindowBytes);   // a request to a server is not to be cut up
     const i64 room = align_down(all_room / (plan.depth * plan.places), kPageBytes);

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/node_buffers.h"
 #include "plan/plan.h"
-#include "plan/stations.h"
 
 namespace mercutio {
 namespace {
@@ -93,7 +93,7 @@ Status verify(const Plan& plan, const Pattern& pattern) {
 
 Status verify_room(const Plan& plan, i64 room_bytes) {
   if (!plan.exchanges() || plan.exchange == ExchangeKind::kMessages) return ok_status();
-  if (plan.depth * plan.places > kMostStationSlots) return broken("a rank keeps more windows than it has counters for");
+  if (plan.depth * plan.places > kMostSlots) return broken("a rank keeps more windows than it has counters for");
   if (plan.depth * plan.places * plan.buffer_bytes > room_bytes) return broken("the windows that a rank keeps overlap");
   return ok_status();
 }

@@ -1,4 +1,4 @@
-// WindowStation: the windows of one domain in the memory of a node, and the words by which its ranks and the station's
+// WindowBuffer: the windows of one domain in the memory of a node, and the words by which its ranks and the node buffer's
 // host know how far each of them is. All counts are of windows of this operation. Inside engine/ only.
 //
 // A window goes through one of plan.depth slots. Which of its bytes are meant is kept as one mark a unit, the unit being
@@ -10,8 +10,8 @@
 #include <span>
 
 #include "engine/node_arena.h"
+#include "plan/node_buffers.h"
 #include "plan/plan.h"
-#include "plan/stations.h"
 
 namespace mercutio {
 
@@ -27,18 +27,18 @@ struct PieceBorders {
   i64 cut_at = 0;       // but for this file offset, where pieces were cut off
 };
 
-class WindowStation {
+class WindowBuffer {
  public:
   static constexpr i64 kCounterPitch = 8;   // in words: a cache line each
-  static_assert(kMostStationSlots * kCounterPitch * static_cast<i64>(sizeof(i64)) <= kAreaCounterBytes);
+  static_assert(kMostSlots * kCounterPitch * static_cast<i64>(sizeof(i64)) <= kAreaCounterBytes);
 
-  WindowStation(NodeArena& arena, const Plan& plan, PieceBorders borders, i64 domain, Station station)
-      : arena_(&arena), plan_(&plan), borders_(borders), domain_(domain), station_(station), windows_(plan.windows(domain)) {}
+  WindowBuffer(NodeArena& arena, const Plan& plan, PieceBorders borders, i64 domain, NodeBuffer node_buffer)
+      : arena_(&arena), plan_(&plan), borders_(borders), domain_(domain), node_buffer_(node_buffer), windows_(plan.windows(domain)) {}
 
   const Plan& plan() const { return *plan_; }
   i64 domain() const { return domain_; }
-  i64 host() const { return station_.host; }
-  bool relays() const { return station_.place > 0; }   // the aggregator is on another node
+  i64 leader() const { return node_buffer_.leader; }
+  bool relays() const { return node_buffer_.place > 0; }   // the aggregator is on another node
   i64 windows() const { return windows_; }
   FileRange window(i64 number) const { return plan_->window(domain_, number); }
   i64 depth() const { return plan_->depth; }
@@ -47,7 +47,7 @@ class WindowStation {
   i64 unit_of(FileRange window) const;
   i64 units_of(FileRange window) const { return window.bytes() / unit_of(window); }
 
-  // Windows the host is through with: written, or their data is there to be taken.
+  // Windows the leader is through with: written, or their data is there to be taken.
   i64 served() const { return load(words().served); }
   void set_served(i64 count) { store(words().served, count); }
   // Windows of which a rank may say what it needs (reading through a relay).
@@ -58,7 +58,7 @@ class WindowStation {
   i64 passed_by_all() const { return lowest(arena_->passed(domain_)); }
   void set_wanted(i64 count) { store(arena_->wanted(domain_)[arena_->my_place()], count); }
   i64 wanted_by_all() const { return lowest(arena_->wanted(domain_)); }
-  void wake_host() { arena_->wake(host()); }
+  void wake_leader() { arena_->wake(leader()); }
   void wake_others() { arena_->wake_others(); }
   // All windows are behind this rank. Once an operation, by every rank of the node.
   void leave() { arena_->advance_base(domain_, windows_); }
@@ -73,7 +73,7 @@ class WindowStation {
   const Plan* plan_;
   PieceBorders borders_;
   i64 domain_;
-  Station station_;
+  NodeBuffer node_buffer_;
   i64 windows_;
 };
 

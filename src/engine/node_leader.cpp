@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "engine/messages.h"
 #include "engine/relay.h"
-#include "engine/station_host.h"
+#include "engine/window_endpoint.h"
 
 namespace mercutio {
 namespace {
@@ -23,29 +23,29 @@ struct Underway {
   MessageSet messages;    // last: given up before the memory they use goes
 };
 
-class RelayStation : public StationHost {
+class NodeLeader : public WindowEndpoint {
  public:
-  RelayStation(WindowStation station, HostContext context, i64 aggregator)
-      : station_(std::move(station)), context_(std::move(context)), aggregator_(aggregator) {
-    station_.set_served(0);
+  NodeLeader(WindowBuffer buffer, EndpointContext context, i64 aggregator)
+      : buffer_(std::move(buffer)), context_(std::move(context)), aggregator_(aggregator) {
+    buffer_.set_served(0);
     if (!context_.file.forms) return;
-    known_ = &context_.file.forms->sent(aggregator_, station_.domain());
+    known_ = &context_.file.forms->sent(aggregator_, buffer_.domain());
     known_->begin(context_.form_bytes);
   }
 
   bool over() const override { return ended_ && underway_.empty(); }
 
  protected:
-  i64 windows() const { return station_.windows(); }
+  i64 windows() const { return buffer_.windows(); }
 
   // The next window is announced; its data may follow.
   Underway& announce(i64 window) {
     MERCUTIO_ASSERT(underway_.empty() || underway_.back().window < window);   // ascending, and each has its slot
-    MERCUTIO_ASSERT(window >= served_ && window < windows() && std::ssize(underway_) < station_.depth());
+    MERCUTIO_ASSERT(window >= served_ && window < windows() && std::ssize(underway_) < buffer_.depth());
     Underway& one = underway_.emplace_back();
     one.window = window;
-    one.header = describe(station_, window, one.form);
-    auto runs = runs_of(station_, one.header, one.form);
+    one.header = describe(buffer_, window, one.form);
+    auto runs = runs_of(buffer_, one.header, one.form);
     if (runs) one.runs = std::move(*runs);
     one.in_slot = one.runs.size() == 1;
     if (!one.form.empty() && known_) look_up(one);
@@ -66,10 +66,10 @@ class RelayStation : public StationHost {
     one.header.form_bytes = 0;
   }
   std::byte* data_of(Underway& one) {
-    if (one.in_slot) return station_.slot(one.window).data + one.runs[0].at;
+    if (one.in_slot) return buffer_.slot(one.window).data + one.runs[0].at;
     if (!one.packed && !one.in_place) one.packed = ScratchBuffer::try_make(one.header.bytes);
     one.in_place = !one.packed;
-    return one.packed ? one.packed->data.get() : station_.slot(one.window).data;
+    return one.packed ? one.packed->data.get() : buffer_.slot(one.window).data;
   }
   void send(Underway& one, ConstBytes data) {
     one.messages.add(context_.channel.send(aggregator_, data));
@@ -88,19 +88,19 @@ class RelayStation : public StationHost {
     return true;
   }
   void clear_marks(i64 window) {
-    std::memset(station_.slot(window).marks, 0, static_cast<size_t>(station_.units_of(station_.window(window))));
+    std::memset(buffer_.slot(window).marks, 0, static_cast<size_t>(buffer_.units_of(buffer_.window(window))));
   }
   // What the ranks may rely on: windows before this one are done with.
   void publish(i64 served) {
     MERCUTIO_ASSERT(served >= served_ && served <= next_);
     if (served == served_) return;
     served_ = served;
-    station_.set_served(served);
-    station_.wake_others();
+    buffer_.set_served(served);
+    buffer_.wake_others();
   }
 
-  WindowStation station_;
-  HostContext context_;
+  WindowBuffer buffer_;
+  EndpointContext context_;
   i64 aggregator_;
   // Windows before served_ are done with, those before next_ are under way or done with. Only [served_, served_ + depth)
   // have slots, so next_ stops there until all ranks have passed what lies beyond without data.
@@ -111,9 +111,9 @@ class RelayStation : public StationHost {
   std::deque<Underway> underway_;
 };
 
-class WritingRelay final : public RelayStation {
+class WritingLeader final : public NodeLeader {
  public:
-  using RelayStation::RelayStation;
+  using NodeLeader::NodeLeader;
 
   bool serve() override {
     bool moved = false;
@@ -121,10 +121,10 @@ class WritingRelay final : public RelayStation {
       underway_.pop_front();
       moved = true;
     }
-    const i64 passed = station_.passed_by_all(), before = next_;
-    const i64 limit = std::min(passed, served_ + station_.depth());
-    for (; next_ < limit && static_cast<i64>(underway_.size()) < station_.depth(); ++next_) take(next_);
-    if (next_ == served_ + station_.depth()) next_ = std::max(next_, passed);   // without a slot: empty
+    const i64 passed = buffer_.passed_by_all(), before = next_;
+    const i64 limit = std::min(passed, served_ + buffer_.depth());
+    for (; next_ < limit && static_cast<i64>(underway_.size()) < buffer_.depth(); ++next_) take(next_);
+    if (next_ == served_ + buffer_.depth()) next_ = std::max(next_, passed);   // without a slot: empty
     MERCUTIO_ASSERT(next_ >= before && next_ <= windows());
     publish(first_in_slot());
     if (next_ >= windows() && !ended_) send_end();
@@ -133,8 +133,8 @@ class WritingRelay final : public RelayStation {
 
  private:
   void take(i64 window) {
-    MERCUTIO_ASSERT(window < served_ + station_.depth());   // it has a slot
-    const Slot slot = station_.slot(window);
+    MERCUTIO_ASSERT(window < served_ + buffer_.depth());   // it has a slot
+    const Slot slot = buffer_.slot(window);
     if (slot.filled.exchange(0, std::memory_order_relaxed) == 0) return;
     Underway& one = announce(window);
     std::byte* data = data_of(one);
@@ -151,9 +151,9 @@ class WritingRelay final : public RelayStation {
   }
 };
 
-class ReadingRelay final : public RelayStation {
+class ReadingLeader final : public NodeLeader {
  public:
-  using RelayStation::RelayStation;
+  using NodeLeader::NodeLeader;
 
   bool serve() override {
     bool moved = false;
@@ -161,7 +161,7 @@ class ReadingRelay final : public RelayStation {
       Underway& one = underway_.front();
       if (one.window < windows()) {
         if (!one.in_slot) context_.channel.copied(one.header.bytes);
-        if (!one.in_slot) unpack_runs(one.runs, data_of(one), station_.slot(one.window).data);
+        if (!one.in_slot) unpack_runs(one.runs, data_of(one), buffer_.slot(one.window).data);
         clear_marks(one.window);
       }
       underway_.pop_front();
@@ -169,13 +169,13 @@ class ReadingRelay final : public RelayStation {
     }
     // What all have passed without being served nobody needs. Its marks are not looked at: once the windows behind are open,
     // they are those of another window.
-    const i64 passed = station_.passed_by_all(), wanted = station_.wanted_by_all(), before = next_;
-    const i64 opened = passed + station_.depth();
+    const i64 passed = buffer_.passed_by_all(), wanted = buffer_.wanted_by_all(), before = next_;
+    const i64 opened = passed + buffer_.depth();
     next_ = std::max(next_, std::min(passed, windows()));
     if (opened != opened_) {
       opened_ = opened;
-      station_.set_opened(opened);
-      station_.wake_others();
+      buffer_.set_opened(opened);
+      buffer_.wake_others();
       moved = true;
     }
     for (const i64 limit = std::min({wanted, opened_, windows()}); next_ < limit; ++next_) ask(next_);
@@ -189,8 +189,8 @@ class ReadingRelay final : public RelayStation {
  private:
   void ask(i64 window) {
     MERCUTIO_ASSERT(window < opened_);   // its marks are its own
-    const i64 units = station_.units_of(station_.window(window));
-    if (first_other(station_.slot(window).marks, 0, units, std::byte{0}) == units) return;   // nobody needs any of it
+    const i64 units = buffer_.units_of(buffer_.window(window));
+    if (first_other(buffer_.slot(window).marks, 0, units, std::byte{0}) == units) return;   // nobody needs any of it
     Underway& one = announce(window);
     const Bytes into(data_of(one), static_cast<size_t>(one.header.bytes));
     one.messages.add(context_.channel.receive(aggregator_, into, 1));
@@ -201,9 +201,9 @@ class ReadingRelay final : public RelayStation {
 
 }  // namespace
 
-std::unique_ptr<StationHost> make_relay_station(WindowStation station, HostContext context, i64 aggregator) {
-  if (context.writing) return std::make_unique<WritingRelay>(std::move(station), std::move(context), aggregator);
-  return std::make_unique<ReadingRelay>(std::move(station), std::move(context), aggregator);
+std::unique_ptr<WindowEndpoint> make_node_leader(WindowBuffer buffer, EndpointContext context, i64 aggregator) {
+  if (context.writing) return std::make_unique<WritingLeader>(std::move(buffer), std::move(context), aggregator);
+  return std::make_unique<ReadingLeader>(std::move(buffer), std::move(context), aggregator);
 }
 
 }  // namespace mercutio

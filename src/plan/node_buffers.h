@@ -1,4 +1,4 @@
-// Stations: which rank of a node keeps the windows of a domain there. The aggregator on its own node; on every other node
+// Node buffers: which rank of a node keeps the windows of a domain there. The aggregator on its own node; on every other node
 // one of its ranks, in turn, which exchanges them with the aggregator (two-layer aggregation: Kang et al., "Improving MPI
 // collective I/O for high volume non-contiguous requests with intra-node aggregation", TPDS 2020). O(aggregators).
 #pragma once
@@ -9,15 +9,15 @@
 
 namespace mercutio {
 
-struct Station {
-  i64 host = 0;    // rank
-  i64 place = 0;   // among those of its host; 0: the host is the aggregator
+struct NodeBuffer {
+  i64 leader = 0;    // rank
+  i64 place = 0;   // among those of its leader; 0: the leader is the aggregator
 };
 
 // One a domain, as the ranks of `node` see them.
-std::vector<Station> stations_of(const std::vector<i64>& aggregators, const Topology& topology, i64 node);
-// Slots a host has for its stations: places times plan.depth.
-inline constexpr i64 kMostStationSlots = 64;
+std::vector<NodeBuffer> node_buffers_of(const std::vector<i64>& aggregators, const Topology& topology, i64 node);
+// Slots a leader has for its node buffers: places times plan.depth.
+inline constexpr i64 kMostSlots = 64;
 // The most places any rank of any node needs. O(ranks).
 i64 most_places(const std::vector<i64>& aggregators, const Topology& topology);
 

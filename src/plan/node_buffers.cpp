@@ -1,4 +1,4 @@
-#include "plan/stations.h"
+#include "plan/node_buffers.h"
 
 #include <algorithm>
 
@@ -9,22 +9,22 @@ i64 node_of(const Topology& topology, i64 rank) { return topology.node_of_rank[s
 
 }  // namespace
 
-std::vector<Station> stations_of(const std::vector<i64>& aggregators, const Topology& topology, i64 node) {
+std::vector<NodeBuffer> node_buffers_of(const std::vector<i64>& aggregators, const Topology& topology, i64 node) {
   std::vector<i64> members;
   for (i64 rank = 0; rank < topology.ranks(); ++rank) {
     if (node_of(topology, rank) == node) members.push_back(rank);
   }
-  std::vector<Station> stations;
-  i64 elsewhere = 0;
+  std::vector<NodeBuffer> buffers;
+  i64 off_node = 0;
   for (const i64 aggregator : aggregators) {
     if (node_of(topology, aggregator) == node) {
-      stations.push_back(Station{aggregator, 0});
+      buffers.push_back(NodeBuffer{aggregator, 0});
     } else {
-      const i64 count = static_cast<i64>(members.size()), turn = elsewhere++;
-      stations.push_back(Station{members[static_cast<size_t>(turn % count)], 1 + turn / count});
+      const i64 count = static_cast<i64>(members.size()), turn = off_node++;
+      buffers.push_back(NodeBuffer{members[static_cast<size_t>(turn % count)], 1 + turn / count});
     }
   }
-  return stations;
+  return buffers;
 }
 
 i64 most_places(const std::vector<i64>& aggregators, const Topology& topology) {
@@ -35,8 +35,8 @@ i64 most_places(const std::vector<i64>& aggregators, const Topology& topology) {
   i64 most = 1;
   for (size_t node = 0; node < nodes; ++node) {
     if (members[node] == 0) continue;
-    const i64 elsewhere = static_cast<i64>(aggregators.size()) - own[node];
-    most = std::max(most, 1 + (elsewhere + members[node] - 1) / members[node]);
+    const i64 off_node = static_cast<i64>(aggregators.size()) - own[node];
+    most = std::max(most, 1 + (off_node + members[node] - 1) / members[node]);
   }
   return most;
 }

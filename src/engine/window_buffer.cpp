@@ -1,4 +1,4 @@
-#include "engine/window_station.h"
+#include "engine/window_buffer.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,24 +7,24 @@
 
 namespace mercutio {
 
-Slot WindowStation::slot(i64 window) const {
-  const i64 place = station_.place * plan_->depth + window % plan_->depth;
-  MERCUTIO_ASSERT(window >= 0 && window < windows_ && place < kMostStationSlots);
+Slot WindowBuffer::slot(i64 window) const {
+  const i64 place = node_buffer_.place * plan_->depth + window % plan_->depth;
+  MERCUTIO_ASSERT(window >= 0 && window < windows_ && place < kMostSlots);
   MERCUTIO_ASSERT((place + 1) * plan_->buffer_bytes <= (arena_->area_bytes() - kAreaCounterBytes) / 2);   // data behind marks
-  std::byte* area = arena_->area(station_.host);
+  std::byte* area = arena_->area(node_buffer_.leader);
   std::byte* marks = area + kAreaCounterBytes + place * plan_->buffer_bytes;
   std::byte* data = marks + (arena_->area_bytes() - kAreaCounterBytes) / 2;
   return Slot{data, marks, std::atomic_ref<i64>(reinterpret_cast<i64*>(area)[place * kCounterPitch])};
 }
 
-i64 WindowStation::unit_of(FileRange window) const {
+i64 WindowBuffer::unit_of(FileRange window) const {
   const bool cut = borders_.cut_at > window.begin && borders_.cut_at < window.end;
   const i64 bits = borders_.unit_bytes | window.begin | window.end | (cut ? borders_.cut_at : 0);
   MERCUTIO_ASSERT(bits > 0 && !window.empty());
   return bits & -bits;
 }
 
-i64 WindowStation::lowest(i64* counts) const {
+i64 WindowBuffer::lowest(i64* counts) const {
   i64 least = INT64_MAX;
   for (size_t i = 0; i < arena_->members().size(); ++i) {
     least = std::min(least, std::atomic_ref(counts[i]).load(std::memory_order_acquire));

@@ -1,4 +1,4 @@
-// The aggregator's side: its windows are filled by the ranks of its node, and by the streams of other nodes' stations.
+// The aggregator's side: its windows are filled by the ranks of its node, and by the streams of other nodes' node buffers.
 #include <cstring>
 
 #include "base/assert.h"
@@ -13,38 +13,38 @@ namespace {
 
 constexpr i64 kPayloadBytes = 4 * MiB;   // what the streams of an aggregator may hold
 
-class OwnStation final : public StationHost {
+class AggregatorEndpoint final : public WindowEndpoint {
  public:
-  OwnStation(WindowStation station, HostContext context, const std::vector<i64>& relays)
-      : station_(std::move(station)),
+  AggregatorEndpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& relays)
+      : buffer_(std::move(buffer)),
         context_(std::move(context)),
         flights_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead),
-        throttle_(context_.channel, station_.plan(), station_.domain()) {
-    station_.set_served(0);   // after an operation that failed it may lag behind
-    payloads_ = std::max<i64>(1, kPayloadBytes / station_.largest());
+        throttle_(context_.channel, buffer_.plan(), buffer_.domain()) {
+    buffer_.set_served(0);   // after an operation that failed it may lag behind
+    payloads_ = std::max<i64>(1, kPayloadBytes / buffer_.largest());
     if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(relays.size()));
-    for (const i64 relay : relays) streams_.push_back(std::make_unique<RelayStream>(station_, context_, relay));
+    for (const i64 relay : relays) streams_.push_back(std::make_unique<RelayStream>(buffer_, context_, relay));
   }
 
   bool over() const override {
     for (const auto& stream : streams_) {
       if (!stream->over()) return false;
     }
-    return served_ >= station_.windows() && left_;
+    return served_ >= buffer_.windows() && left_;
   }
 
   bool serve() override {
     bool moved = false;
     for (const auto& stream : streams_) moved |= stream->advance(payloads_);
     moved |= serve_file();
-    if (served_ >= station_.windows()) left_ = throttle_.leave();
+    if (served_ >= buffer_.windows()) left_ = throttle_.leave();
     return moved;
   }
 
  private:
   // Windows that every rank has passed.
   i64 passed_by_all() const {
-    i64 lowest = station_.passed_by_all();
+    i64 lowest = buffer_.passed_by_all();
     for (const auto& stream : streams_) lowest = std::min(lowest, stream->passed());
     return lowest;
   }
@@ -70,16 +70,16 @@ class OwnStation final : public StationHost {
     while (auto landed = flights_.land()) take_in(std::move(*landed));
     if (!throttle_.status() && context_.outcome.messages) context_.outcome.messages = throttle_.status();
     served_ = flights_.empty() ? next_ : flights_.first_window();
-    MERCUTIO_ASSERT(served_before <= served_ && served_ <= next_ && next_ <= station_.windows());
+    MERCUTIO_ASSERT(served_before <= served_ && served_ <= next_ && next_ <= buffer_.windows());
     if (served_ != served_before) {
-      station_.set_served(served_);
-      station_.wake_others();
+      buffer_.set_served(served_);
+      buffer_.wake_others();
     }
     return next_ != next_before || served_ != served_before;
   }
 
-  WindowStation station_;
-  HostContext context_;
+  WindowBuffer buffer_;
+  EndpointContext context_;
   i64 next_ = 0, served_ = 0;
   i64 payloads_ = 1;
   bool left_ = false;   // the throttle
@@ -89,12 +89,12 @@ class OwnStation final : public StationHost {
 };
 
 // Only the windows that have a slot can hold anything; what all have passed beyond them is empty.
-void OwnStation::write_passed(i64 passed) {
-  const i64 limit = served_ + station_.depth();
+void AggregatorEndpoint::write_passed(i64 passed) {
+  const i64 limit = served_ + buffer_.depth();
   while (next_ < passed) {
     if (next_ >= limit) {
       skip_to(passed);
-    } else if (station_.slot(next_).filled.load(std::memory_order_relaxed) == 0) {
+    } else if (buffer_.slot(next_).filled.load(std::memory_order_relaxed) == 0) {
       skip_to(next_ + 1);
     } else if (throttle_.may_start()) {
       write_slot(next_++);
@@ -105,9 +105,9 @@ void OwnStation::write_passed(i64 passed) {
 }
 
 // What all have passed is needed by nobody.
-void OwnStation::read_ahead(i64 passed) {
+void AggregatorEndpoint::read_ahead(i64 passed) {
   if (next_ < passed) skip_to(passed);
-  const i64 limit = std::min(station_.windows(), passed + station_.depth());
+  const i64 limit = std::min(buffer_.windows(), passed + buffer_.depth());
   for (bool first = true; next_ < limit && (first || flights_.beside()); first = false) {
     if (!throttle_.may_start()) return;
     read_slot(next_++);
@@ -116,16 +116,16 @@ void OwnStation::read_ahead(i64 passed) {
 }
 
 // Ranks may write the same bytes, so that enough of them isn't all of them.
-bool OwnStation::is_full(FileRange window, const Slot& slot, i64 filled) const {
-  const i64 units = station_.units_of(window);
+bool AggregatorEndpoint::is_full(FileRange window, const Slot& slot, i64 filled) const {
+  const i64 units = buffer_.units_of(window);
   return filled >= window.bytes() && (context_.gapless || first_other(slot.marks, 0, units, std::byte{1}) == units);
 }
 
-void OwnStation::write_slot(i64 number) {
-  const FileRange window = station_.window(number);
-  const Slot slot = station_.slot(number);
+void AggregatorEndpoint::write_slot(i64 number) {
+  const FileRange window = buffer_.window(number);
+  const Slot slot = buffer_.slot(number);
   const i64 filled = slot.filled.load(std::memory_order_relaxed);
-  MERCUTIO_ASSERT(filled > 0 && number < served_ + station_.depth());
+  MERCUTIO_ASSERT(filled > 0 && number < served_ + buffer_.depth());
   slot.filled.store(0, std::memory_order_relaxed);
   const EngineFile& file = context_.file;
   Status written = context_.outcome.storage;
@@ -139,23 +139,23 @@ void OwnStation::write_slot(i64 number) {
   } else {
     context_.outcome.holes = true;
     written = attempt([&] {
-      const i64 unit = station_.unit_of(window);
+      const i64 unit = buffer_.unit_of(window);
       Coverage covered;
       covered.reset(window.bytes());
       const auto cover = [&](i64 begin, i64 end) { covered.mark(begin * unit, end * unit); };
-      for_each_run(slot.marks, station_.units_of(window), cover);
+      for_each_run(slot.marks, buffer_.units_of(window), cover);
       return write_window(file, window, slot.data, covered);
     });
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
-  if (!context_.gapless) std::memset(slot.marks, 0, static_cast<size_t>(station_.units_of(window)));
+  if (!context_.gapless) std::memset(slot.marks, 0, static_cast<size_t>(buffer_.units_of(window)));
   if (flights_.empty() || flights_.last_window() != number) throttle_.finished();
 }
 
 // The whole window: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
-void OwnStation::read_slot(i64 number) {
-  const FileRange window = station_.window(number);
-  std::byte* data = station_.slot(number).data;
+void AggregatorEndpoint::read_slot(i64 number) {
+  const FileRange window = buffer_.window(number);
+  std::byte* data = buffer_.slot(number).data;
   if (context_.outcome.storage && window.begin < context_.outcome.end_of_file) {
     flights_.start(number, IoPiece{window.begin, data, window.bytes()});
   } else {
@@ -165,7 +165,7 @@ void OwnStation::read_slot(i64 number) {
 }
 
 // A transfer is over.
-void OwnStation::take_in(Flights::Landed landed) {
+void AggregatorEndpoint::take_in(Flights::Landed landed) {
   Outcome& outcome = context_.outcome;
   MERCUTIO_ASSERT(landed.window >= served_ && landed.window < next_);
   throttle_.finished();
@@ -178,8 +178,8 @@ void OwnStation::take_in(Flights::Landed landed) {
 
 }  // namespace
 
-std::unique_ptr<StationHost> make_own_station(WindowStation station, HostContext context, const std::vector<i64>& relays) {
-  return std::make_unique<OwnStation>(std::move(station), std::move(context), relays);
+std::unique_ptr<WindowEndpoint> make_aggregator_endpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& relays) {
+  return std::make_unique<AggregatorEndpoint>(std::move(buffer), std::move(context), relays);
 }
 
 }  // namespace mercutio

@@ -4,7 +4,7 @@
 #include "base/assert.h"
 #include "base/attempt.h"
 #include "engine/flights.h"
-#include "engine/relay_stream.h"
+#include "engine/node_stream.h"
 #include "engine/throttle.h"
 #include "engine/window_io.h"
 
@@ -15,15 +15,15 @@ constexpr i64 kPayloadBytes = 4 * MiB;   // what the streams of an aggregator ma
 
 class AggregatorEndpoint final : public WindowEndpoint {
  public:
-  AggregatorEndpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& relays)
+  AggregatorEndpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& leaders)
       : buffer_(std::move(buffer)),
         context_(std::move(context)),
         flights_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead),
         throttle_(context_.channel, buffer_.plan(), buffer_.domain()) {
     buffer_.set_served(0);   // after an operation that failed it may lag behind
     payloads_ = std::max<i64>(1, kPayloadBytes / buffer_.largest());
-    if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(relays.size()));
-    for (const i64 relay : relays) streams_.push_back(std::make_unique<RelayStream>(buffer_, context_, relay));
+    if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(leaders.size()));
+    for (const i64 leader : leaders) streams_.push_back(std::make_unique<NodeStream>(buffer_, context_, leader));
   }
 
   bool over() const override {
@@ -85,7 +85,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   bool left_ = false;   // the throttle
   Flights flights_;
   Throttle throttle_;
-  std::vector<std::unique_ptr<RelayStream>> streams_;   // they refer to the members above
+  std::vector<std::unique_ptr<NodeStream>> streams_;   // they refer to the members above
 };
 
 // Only the windows that have a slot can hold anything; what all have passed beyond them is empty.
@@ -178,8 +178,8 @@ void AggregatorEndpoint::take_in(Flights::Landed landed) {
 
 }  // namespace
 
-std::unique_ptr<WindowEndpoint> make_aggregator_endpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& relays) {
-  return std::make_unique<AggregatorEndpoint>(std::move(buffer), std::move(context), relays);
+std::unique_ptr<WindowEndpoint> make_aggregator_endpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& leaders) {
+  return std::make_unique<AggregatorEndpoint>(std::move(buffer), std::move(context), leaders);
 }
 
 }  // namespace mercutio

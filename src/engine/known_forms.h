@@ -1,8 +1,8 @@
-// KnownForms: which bytes of a window are meant, as a relay told an aggregator before (engine/relay.h). Regular patterns have
+// KnownForms: which bytes of a window are meant, as a leader told an aggregator before (engine/stream_format.h). Regular patterns have
 // the same few forms in all windows, and an access that is repeated, also further on in the file, has those it had before: what
 // both ends keep is sent as its place in what they keep. Inside engine/ only.
 //
-// The relay decides what is kept and at which place, so both ends of a stream always keep the same; forms go once, in order,
+// The leader decides what is kept and at which place, so both ends of a stream always keep the same; forms go once, in order,
 // and stay until an operation comes that needs none of them and finds no room for its own.
 #pragma once
 
@@ -25,7 +25,7 @@ class KnownForms {
   static constexpr i64 kNowhere = -1;
   static constexpr i64 kMostBytes = 4 * MiB;   // of all streams of a rank together
 
-  // ---- the relay's end ----
+  // ---- the leader's end ----
   // An operation begins.
   void begin(i64 most_bytes);
   i64 find(ConstBytes form);
@@ -33,7 +33,7 @@ class KnownForms {
   i64 keep(ConstBytes form);
 
   // ---- the aggregator's end ----
-  // A form is on its way to a place; behind one announced as the first there are none. False: no relay would say so.
+  // A form is on its way to a place; behind one announced as the first there are none. False: no leader would say so.
   bool expect(i64 place, i64 bytes, i64 most_bytes);
   bool expected(i64 place) const { return place >= 0 && place < static_cast<i64>(forms_.size()); }
   void fill(i64 place, Form form) { forms_[static_cast<size_t>(place)] = std::move(form); }
@@ -44,7 +44,7 @@ class KnownForms {
   void clear();
 
   std::vector<Form> forms_;
-  std::unordered_map<std::uint64_t, i64> place_of_;   // by hash; the relay's end only
+  std::unordered_map<std::uint64_t, i64> place_of_;   // by hash; the leader's end only
   i64 bytes_ = 0, most_bytes_ = 0;
   i64 found_ = 0;
   bool full_ = false;
@@ -55,7 +55,7 @@ class KnownForms {
 class StreamForms {
  public:
   KnownForms& sent(i64 aggregator, i64 domain) { return of({aggregator, domain, true}); }
-  KnownForms& received(i64 relay, i64 domain) { return of({relay, domain, false}); }
+  KnownForms& received(i64 leader, i64 domain) { return of({relay, domain, false}); }
 
  private:
   using Key = std::tuple<i64, i64, bool>;

@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 #include "engine/messages.h"
-#include "engine/relay.h"
+#include "engine/stream_format.h"
 #include "engine/window_endpoint.h"
 
 namespace mercutio {
@@ -16,9 +16,9 @@ struct Underway {
   i64 window = 0;
   bool in_slot = false;   // the data lie in the slot, not in `packed`
   bool in_place = false;  // packed, too, in the slot: there is no memory for `packed`
-  RelayHeader header;
+  StreamHeader header;
   std::vector<std::byte> form;
-  std::vector<RelayRun> runs;
+  std::vector<StreamRun> runs;
   std::unique_ptr<ScratchBuffer> packed;
   MessageSet messages;    // last: given up before the memory they use goes
 };

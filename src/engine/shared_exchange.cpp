@@ -29,7 +29,7 @@ bool SharedExchange::has_data(std::span<const PeerAccess> ranges, i64 domain, i6
   return access.end > access.begin && plan_.serves(domain, rank) && access.first < owned.end && access.last > owned.begin;
 }
 
-// The endpoints of this rank's node buffers. A stream between nodes exists where the relay's node may have data in the domain.
+// The endpoints of this rank's node buffers. A stream between nodes exists where the leader's node may have data in the domain.
 void SharedExchange::make_endpoints(std::span<const PeerAccess> ranges) {
   const Topology& topology = file_.comm->topology();
   const i64 most_streams = std::max(topology.nodes(), plan_.domains());   // of a rank, in either direction
@@ -37,7 +37,7 @@ void SharedExchange::make_endpoints(std::span<const PeerAccess> ranges) {
   for (i64 domain = 0; domain < plan_.domains(); ++domain) {
     const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
     if (buffer.leader() != me_) continue;
-    if (buffer.relays()) {
+    if (buffer.has_stream()) {
       const std::span<const i64> members = channel_.turn->arena().members();
       const bool needed = std::any_of(members.begin(), members.end(), [&](i64 rank) { return has_data(ranges, domain, rank); });
       if (needed) endpoints_.push_back(make_node_leader(buffer, context, plan_.aggregators[static_cast<size_t>(domain)]));
@@ -48,12 +48,12 @@ void SharedExchange::make_endpoints(std::span<const PeerAccess> ranges) {
       const auto node = static_cast<size_t>(topology.node_of_rank[static_cast<size_t>(rank)]);
       needed[node] = needed[node] || has_data(ranges, domain, rank);
     }
-    std::vector<i64> relays;
+    std::vector<i64> leaders;
     for (size_t node = 0; node < needed.size(); ++node) {
       if (!needed[node] || static_cast<i64>(node) == topology.node_of_rank[static_cast<size_t>(me_)]) continue;
-      relays.push_back(node_buffers_of(plan_.aggregators, topology, static_cast<i64>(node))[static_cast<size_t>(domain)].leader);
+      leaders.push_back(node_buffers_of(plan_.aggregators, topology, static_cast<i64>(node))[static_cast<size_t>(domain)].leader);
     }
-    endpoints_.push_back(make_aggregator_endpoint(buffer, context, relays));
+    endpoints_.push_back(make_aggregator_endpoint(buffer, context, leaders));
   }
 }
 
@@ -77,7 +77,7 @@ void SharedExchange::pass(i64 domain, i64 from) {
 
 void SharedExchange::ask_from(i64 domain, i64 from) {
   const auto i = static_cast<size_t>(domain);
-  if (!buffers_[i].relays()) return;
+  if (!buffers_[i].has_stream()) return;
   wants_[i] = from == 0 ? routes_[i] : next_part(plan_, domain, me_, mine_, from);
   buffers_[i].set_wanted(wants_[i].window);
 }
@@ -108,11 +108,11 @@ void SharedExchange::move(i64 domain, const WindowPart& route) {
   buffers_[static_cast<size_t>(domain)].slot(route.window).filled.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-// Reading through a relay: says what this rank needs of the next window, if its slot is free.
+// Reading through a node stream: says what this rank needs of the next window, if its slot is free.
 bool SharedExchange::want(i64 domain) {
   const auto i = static_cast<size_t>(domain);
   WindowBuffer& buffer = buffers_[i];
-  if (writing_ || !buffer.relays() || wants_[i].window >= buffer.windows()) return false;
+  if (writing_ || !buffer.has_stream() || wants_[i].window >= buffer.windows()) return false;
   if (wants_[i].window >= buffer.opened()) return false;
   mark_route(domain, wants_[i]);
   ask_from(domain, wants_[i].window + 1);

@@ -10,7 +10,7 @@
 // another can go on.
 //
 // Why it cannot deadlock: take the unfinished window with the lowest number of any domain. Its slots are free on all nodes,
-// as all windows before it are finished, so every rank that has bytes in it can pass it, then the relays can send, the
+// as all windows before it are finished, so every rank that has bytes in it can pass it, then the leaders can send, the
 // aggregator can receive, and then serve it.
 //
 // Memory: of each node buffer depth windows and their marks, and a window for each one under way between nodes. Time beyond

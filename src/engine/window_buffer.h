@@ -38,7 +38,7 @@ class WindowBuffer {
   const Plan& plan() const { return *plan_; }
   i64 domain() const { return domain_; }
   i64 leader() const { return node_buffer_.leader; }
-  bool relays() const { return node_buffer_.place > 0; }   // the aggregator is on another node
+  bool has_stream() const { return node_buffer_.place > 0; }   // the aggregator is on another node
   i64 windows() const { return windows_; }
   FileRange window(i64 number) const { return plan_->window(domain_, number); }
   i64 depth() const { return plan_->depth; }
@@ -50,7 +50,7 @@ class WindowBuffer {
   // Windows the leader is through with: written, or their data is there to be taken.
   i64 served() const { return load(words().served); }
   void set_served(i64 count) { store(words().served, count); }
-  // Windows of which a rank may say what it needs (reading through a relay).
+  // Windows of which a rank may say what it needs (reading through a node stream).
   i64 opened() const { return load(words().opened); }
   void set_opened(i64 count) { store(words().opened, count); }
   // Of this rank, and the lowest of all the node's.

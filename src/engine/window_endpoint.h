@@ -1,5 +1,5 @@
 // WindowEndpoint: what the leader of a node buffer does with its windows. The aggregator's own node buffer reads and writes the file;
-// a node buffer on another node relays its windows to and from the aggregator. Inside engine/ only.
+// a node buffer on another node streams its windows to and from the aggregator. Inside engine/ only.
 #pragma once
 
 #include <memory>
@@ -34,8 +34,8 @@ struct EndpointContext {
   Outcome& outcome;
 };
 
-// `relays`: the leaders of this domain's node buffers on other nodes that have data in it.
-std::unique_ptr<WindowEndpoint> make_aggregator_endpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& relays);
+// `leaders`: the leaders of this domain's node buffers on other nodes that have data in it.
+std::unique_ptr<WindowEndpoint> make_aggregator_endpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& leaders);
 std::unique_ptr<WindowEndpoint> make_node_leader(WindowBuffer buffer, EndpointContext context, i64 aggregator);
 
 }  // namespace mercutio

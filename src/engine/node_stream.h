@@ -1,4 +1,4 @@
-// The aggregator's end of one relay's stream (engine/relay.h). Windows come in ascending order, at most as many at a time
+// The aggregator's end of the stream of one leader (engine/stream_format.h). Windows come in ascending order, at most as many at a time
 // as have slots; what belongs to one is received while the next is announced. Inside engine/ only.
 #pragma once
 
@@ -7,19 +7,19 @@
 #include <vector>
 
 #include "engine/messages.h"
-#include "engine/relay.h"
+#include "engine/stream_format.h"
 #include "engine/window_endpoint.h"
 
 namespace mercutio {
 
-class RelayStream {
+class NodeStream {
  public:
-  RelayStream(const WindowBuffer& buffer, const EndpointContext& context, i64 relay)
-      : buffer_(buffer), context_(context), relay_(relay) {
-    if (context.file.forms) known_ = &context.file.forms->received(relay, buffer.domain());
+  NodeStream(const WindowBuffer& buffer, const EndpointContext& context, i64 leader)
+      : buffer_(buffer), context_(context), leader_(leader) {
+    if (context.file.forms) known_ = &context.file.forms->received(leader, buffer.domain());
   }
 
-  // All windows before this one are done with, as far as this relay is concerned.
+  // All windows before this one are done with, as far as this leader is concerned.
   i64 passed() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
   bool over() const { return ended_ && underway_.empty(); }
   // Does what can be done now. `payloads`: how many payload buffers may still be taken.
@@ -27,7 +27,7 @@ class RelayStream {
 
  private:
   struct Underway {
-    RelayHeader header;
+    StreamHeader header;
     std::vector<std::byte> form;
     std::unique_ptr<ScratchBuffer> payload;
     bool answered = false;   // reading: the data are in `payload`, or on their way from the slot
@@ -49,7 +49,7 @@ class RelayStream {
   // Its form is here, or it needs none.
   bool has_form(const Underway& one) const;
   // The runs of a window that has it.
-  Result<std::vector<RelayRun>> take_runs(Underway& one);
+  Result<std::vector<StreamRun>> take_runs(Underway& one);
   bool go_on(i64& payloads);
   // Writing: the bytes have come.
   bool leave(Underway& one);
@@ -60,12 +60,12 @@ class RelayStream {
 
   const WindowBuffer& buffer_;
   const EndpointContext& context_;
-  i64 relay_;
+  i64 leader_;
   KnownForms* known_ = nullptr;   // null: no form is kept
-  RelayHeader announced_;    // the last, with its window; once taken up, the one behind it
+  StreamHeader announced_;    // the last, with its window; once taken up, the one behind it
   bool waiting_ = false;     // it is not taken up yet
   bool ended_ = false;       // there will be no other
-  RelayHeader next_;
+  StreamHeader next_;
   std::unique_ptr<Message> header_message_;
   std::deque<std::unique_ptr<Underway>> underway_;
 };

@@ -1,11 +1,11 @@
-#include "engine/relay.h"
+#include "engine/stream_format.h"
 
 #include <cstring>
 
 namespace mercutio {
 namespace {
 
-Error malformed() { return Error{ErrorClass::kIntern, "a relayed window arrived that does not fit its domain"}; }
+Error malformed() { return Error{ErrorClass::kIntern, "a window of a node stream does not fit its domain"}; }
 
 void append(std::vector<std::byte>& form, const void* data, size_t bytes) {
   const auto* from = static_cast<const std::byte*>(data);
@@ -20,13 +20,13 @@ void append_bits(const std::byte* marks, i64 units, std::vector<std::byte>& form
   }
 }
 
-std::vector<RelayRun> runs_of_bits(ConstBytes form, i64 unit, i64 units) {
-  std::vector<RelayRun> runs;
+std::vector<StreamRun> runs_of_bits(ConstBytes form, i64 unit, i64 units) {
+  std::vector<StreamRun> runs;
   bool open = false;
   for (i64 i = 0; i < units; ++i) {
     const bool set = (form[static_cast<size_t>(i / 8)] >> (i % 8) & std::byte{1}) != std::byte{0};
     if (set && open) runs.back().bytes += static_cast<std::uint32_t>(unit);
-    if (set && !open) runs.push_back(RelayRun{static_cast<std::uint32_t>(i * unit), static_cast<std::uint32_t>(unit)});
+    if (set && !open) runs.push_back(StreamRun{static_cast<std::uint32_t>(i * unit), static_cast<std::uint32_t>(unit)});
     open = set;
   }
   return runs;
@@ -34,24 +34,24 @@ std::vector<RelayRun> runs_of_bits(ConstBytes form, i64 unit, i64 units) {
 
 }  // namespace
 
-RelayHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& form) {
+StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& form) {
   const FileRange range = buffer.window(window);
   const i64 unit = buffer.unit_of(range), units = range.bytes() / unit;
   const Slot slot = buffer.slot(window);
-  RelayHeader header{window, 0, 0, 0, 0, -1};
-  std::vector<RelayRun> runs;
+  StreamHeader header{window, 0, 0, 0, 0, -1};
+  std::vector<StreamRun> runs;
   const size_t bit_bytes = static_cast<size_t>((units + 7) / 8);
   for_each_run(slot.marks, units, [&](i64 begin, i64 end) {
     if (header.runs++ == 0) header.first = begin * unit;
     header.bytes += (end - begin) * unit;
-    if (runs.size() * sizeof(RelayRun) <= bit_bytes) {
-      runs.push_back(RelayRun{static_cast<std::uint32_t>(begin * unit), static_cast<std::uint32_t>((end - begin) * unit)});
+    if (runs.size() * sizeof(StreamRun) <= bit_bytes) {
+      runs.push_back(StreamRun{static_cast<std::uint32_t>(begin * unit), static_cast<std::uint32_t>((end - begin) * unit)});
     }
   });
   if (header.runs > 1) {
     const size_t before = form.size();
-    if (runs.size() * sizeof(RelayRun) <= bit_bytes) {
-      append(form, runs.data(), runs.size() * sizeof(RelayRun));
+    if (runs.size() * sizeof(StreamRun) <= bit_bytes) {
+      append(form, runs.data(), runs.size() * sizeof(StreamRun));
     } else {
       append_bits(slot.marks, units, form);
       header.runs = 0;
@@ -61,7 +61,7 @@ RelayHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::by
   return header;
 }
 
-Status check(const WindowBuffer& buffer, const RelayHeader& header) {
+Status check(const WindowBuffer& buffer, const StreamHeader& header) {
   if (header.window == buffer.windows()) return ok_status();
   if (header.window < 0 || header.window > buffer.windows()) return malformed();
   const FileRange range = buffer.window(header.window);
@@ -70,24 +70,24 @@ Status check(const WindowBuffer& buffer, const RelayHeader& header) {
   return in_window && form_fits ? ok_status() : Status(malformed());
 }
 
-Result<std::vector<RelayRun>> runs_of(const WindowBuffer& buffer, const RelayHeader& header, ConstBytes form) {
+Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamHeader& header, ConstBytes form) {
   if (header.window >= buffer.windows()) return malformed();
   MERCUTIO_TRY(check(buffer, header));
   const FileRange range = buffer.window(header.window);
   const i64 unit = buffer.unit_of(range), units = range.bytes() / unit;
-  std::vector<RelayRun> runs;
+  std::vector<StreamRun> runs;
   if (header.one_run()) {
-    runs.push_back(RelayRun{static_cast<std::uint32_t>(header.first), static_cast<std::uint32_t>(header.bytes)});
+    runs.push_back(StreamRun{static_cast<std::uint32_t>(header.first), static_cast<std::uint32_t>(header.bytes)});
   } else if (header.runs == 0) {
     if (static_cast<i64>(form.size()) != (units + 7) / 8) return malformed();
     runs = runs_of_bits(form, unit, units);
   } else {
-    if (form.size() != static_cast<size_t>(header.runs) * sizeof(RelayRun)) return malformed();
+    if (form.size() != static_cast<size_t>(header.runs) * sizeof(StreamRun)) return malformed();
     runs.resize(static_cast<size_t>(header.runs));
     std::memcpy(runs.data(), form.data(), form.size());
   }
   i64 bytes = 0;
-  for (const RelayRun& run : runs) {
+  for (const StreamRun& run : runs) {
     bytes += run.bytes;
     if (static_cast<i64>(run.at) + run.bytes > range.bytes() || run.at % unit != 0 || run.bytes % unit != 0) return malformed();
   }
@@ -95,25 +95,25 @@ Result<std::vector<RelayRun>> runs_of(const WindowBuffer& buffer, const RelayHea
   return runs;
 }
 
-void pack_runs(const std::vector<RelayRun>& runs, const std::byte* window, std::byte* packed) {
-  for (const RelayRun& run : runs) {
+void pack_runs(const std::vector<StreamRun>& runs, const std::byte* window, std::byte* packed) {
+  for (const StreamRun& run : runs) {
     std::memmove(packed, window + run.at, run.bytes);
     packed += run.bytes;
   }
 }
 
-void unpack_runs(const std::vector<RelayRun>& runs, const std::byte* packed, std::byte* window) {
-  for (const RelayRun& run : runs) packed += run.bytes;
+void unpack_runs(const std::vector<StreamRun>& runs, const std::byte* packed, std::byte* window) {
+  for (const StreamRun& run : runs) packed += run.bytes;
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     packed -= run->bytes;
     std::memmove(window + run->at, packed, run->bytes);
   }
 }
 
-void mark_runs(const WindowBuffer& buffer, i64 window, const std::vector<RelayRun>& runs) {
+void mark_runs(const WindowBuffer& buffer, i64 window, const std::vector<StreamRun>& runs) {
   const i64 unit = buffer.unit_of(buffer.window(window));
   std::byte* marks = buffer.slot(window).marks;
-  for (const RelayRun& run : runs) std::memset(marks + run.at / unit, 1, static_cast<size_t>(run.bytes / unit));
+  for (const StreamRun& run : runs) std::memset(marks + run.at / unit, 1, static_cast<size_t>(run.bytes / unit));
 }
 
 }  // namespace mercutio

@@ -13,7 +13,7 @@
 
 namespace mercutio {
 
-struct RelayHeader {
+struct StreamHeader {
   i64 window = 0;        // all before it are passed; the number of windows: that is all
   i64 bytes = 0;
   i64 first = 0;         // in the window, where it is one run
@@ -24,24 +24,24 @@ struct RelayHeader {
   bool one_run() const { return form_bytes == 0 && place < 0; }
 };
 
-struct RelayRun {
+struct StreamRun {
   std::uint32_t at = 0, bytes = 0;
 };
-static_assert(std::is_trivially_copyable_v<RelayRun> && sizeof(RelayRun) == 8);   // a form lists them as they are
+static_assert(std::is_trivially_copyable_v<StreamRun> && sizeof(StreamRun) == 8);   // a form lists them as they are
 
 // Says which bytes of the slot are marked. Appends to `form` unless it is one run.
-RelayHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& form);
+StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& form);
 
 // Whether a header can be meant so, before memory is taken for what it announces.
-Status check(const WindowBuffer& buffer, const RelayHeader& header);
+Status check(const WindowBuffer& buffer, const StreamHeader& header);
 
 // The runs of an announced window. A header or form that can't be meant so is an Error: nothing is touched outside the
 // window.
-Result<std::vector<RelayRun>> runs_of(const WindowBuffer& buffer, const RelayHeader& header, ConstBytes form);
+Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamHeader& header, ConstBytes form);
 
 // `packed` may be the window itself, if the runs are in order.
-void pack_runs(const std::vector<RelayRun>& runs, const std::byte* window, std::byte* packed);
-void unpack_runs(const std::vector<RelayRun>& runs, const std::byte* packed, std::byte* window);
-void mark_runs(const WindowBuffer& buffer, i64 window, const std::vector<RelayRun>& runs);
+void pack_runs(const std::vector<StreamRun>& runs, const std::byte* window, std::byte* packed);
+void unpack_runs(const std::vector<StreamRun>& runs, const std::byte* packed, std::byte* window);
+void mark_runs(const WindowBuffer& buffer, i64 window, const std::vector<StreamRun>& runs);
 
 }  // namespace mercutio

@@ -1,4 +1,4 @@
-#include "engine/relay.h"
+#include "engine/stream_format.h"
 
 #include <gtest/gtest.h>
 
@@ -26,12 +26,12 @@ struct Fixture {
   std::optional<WindowBuffer> buffer;
 };
 
-std::vector<std::pair<i64, i64>> runs_in(const Fixture& f, const RelayHeader& header, ConstBytes form) {
+std::vector<std::pair<i64, i64>> runs_in(const Fixture& f, const StreamHeader& header, ConstBytes form) {
   std::vector<std::pair<i64, i64>> found;
   auto runs = runs_of(*f.buffer, header, form);
   EXPECT_TRUE(runs.ok());
   if (runs) {
-    for (const RelayRun& run : *runs) found.emplace_back(run.at, run.bytes);
+    for (const StreamRun& run : *runs) found.emplace_back(run.at, run.bytes);
   }
   return found;
 }
@@ -42,31 +42,31 @@ void on_one_of_two(const std::function<void(Comm&)>& body) {
   });
 }
 
-TEST(Relay, OneRunNeedsNoForm) {
+TEST(StreamFormat, OneRunNeedsNoForm) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
     f.mark(16, 64, 8);
     std::vector<std::byte> form;
-    const RelayHeader header = describe(*f.buffer, 0, form);
+    const StreamHeader header = describe(*f.buffer, 0, form);
     EXPECT_TRUE(form.empty());
     EXPECT_EQ(header.bytes, 48);
     EXPECT_EQ(runs_in(f, header, form), (std::vector<std::pair<i64, i64>>{{16, 48}}));
   });
 }
 
-TEST(Relay, FewRunsAreListed) {
+TEST(StreamFormat, FewRunsAreListed) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
     f.mark(0, 8, 8);
     f.mark(1024, 2048, 8);
     std::vector<std::byte> form;
-    const RelayHeader header = describe(*f.buffer, 0, form);
-    EXPECT_EQ(form.size(), 2 * sizeof(RelayRun));
+    const StreamHeader header = describe(*f.buffer, 0, form);
+    EXPECT_EQ(form.size(), 2 * sizeof(StreamRun));
     EXPECT_EQ(runs_in(f, header, form), (std::vector<std::pair<i64, i64>>{{0, 8}, {1024, 1024}}));
   });
 }
 
-TEST(Relay, ManyRunsAreBits) {
+TEST(StreamFormat, ManyRunsAreBits) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
     std::vector<std::pair<i64, i64>> expected;
@@ -75,23 +75,23 @@ TEST(Relay, ManyRunsAreBits) {
       expected.emplace_back(at, 8);
     }
     std::vector<std::byte> form;
-    const RelayHeader header = describe(*f.buffer, 0, form);
+    const StreamHeader header = describe(*f.buffer, 0, form);
     EXPECT_EQ(form.size(), 4096u / 8 / 8);
     EXPECT_EQ(runs_in(f, header, form), expected);
   });
 }
 
-TEST(Relay, NothingOutsideTheWindowIsBelieved) {
+TEST(StreamFormat, RejectsRunsOutsideTheWindow) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
-    EXPECT_FALSE(runs_of(*f.buffer, RelayHeader{1, 8, 0, 0, 1}, {}).ok());        // no such window
-    EXPECT_FALSE(runs_of(*f.buffer, RelayHeader{0, 16, 4088, 0, 1}, {}).ok());    // beyond its end
-    EXPECT_FALSE(runs_of(*f.buffer, RelayHeader{0, -8, 0, 0, 1}, {}).ok());
-    const RelayRun run{0, 8};
+    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{1, 8, 0, 0, 1}, {}).ok());        // no such window
+    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, 16, 4088, 0, 1}, {}).ok());    // beyond its end
+    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, -8, 0, 0, 1}, {}).ok());
+    const StreamRun run{0, 8};
     const ConstBytes one = std::as_bytes(std::span(&run, 1));
-    EXPECT_FALSE(runs_of(*f.buffer, RelayHeader{0, 16, 0, 8, 1}, one).ok());      // says more bytes than its runs have
-    EXPECT_FALSE(runs_of(*f.buffer, RelayHeader{0, 8, 0, 8, 2}, one).ok());       // says more runs than there are
-    EXPECT_TRUE(runs_of(*f.buffer, RelayHeader{0, 8, 0, 8, 1}, one).ok());
+    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, 16, 0, 8, 1}, one).ok());      // says more bytes than its runs have
+    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, 8, 0, 8, 2}, one).ok());       // says more runs than there are
+    EXPECT_TRUE(runs_of(*f.buffer, StreamHeader{0, 8, 0, 8, 1}, one).ok());
   });
 }
 

@@ -1,4 +1,4 @@
-#include "engine/relay_stream.h"
+#include "engine/node_stream.h"
 
 #include <utility>
 
@@ -6,16 +6,16 @@
 
 namespace mercutio {
 
-bool RelayStream::advance(i64& payloads) {
+bool NodeStream::advance(i64& payloads) {
   bool moved = false;
   while (context_.outcome.messages && step(payloads)) moved = true;
   return moved;
 }
 
-bool RelayStream::take_announcement() {
+bool NodeStream::take_announcement() {
   if (ended_ || waiting_) return false;
   if (!header_message_) {
-    auto started = context_.channel.receive(relay_, bytes_of(std::span(&next_, 1)));
+    auto started = context_.channel.receive(leader_, bytes_of(std::span(&next_, 1)));
     if (!started) return fail(std::move(started).error());
     header_message_ = std::move(*started);
   }
@@ -24,20 +24,20 @@ bool RelayStream::take_announcement() {
   if (!*done) return false;
   header_message_.reset();
   if (Status fits = check(buffer_, next_); !fits) return fail(std::move(fits).error());
-  if (!place_fits()) return fail(Error{ErrorClass::kIntern, "a relayed window refers to a form that nobody sent"});
+  if (!place_fits()) return fail(Error{ErrorClass::kIntern, "a window of a node stream refers to a run list that was not sent"});
   announced_ = next_;
   ended_ = announced_.window == buffer_.windows();
   waiting_ = !ended_;
   return true;
 }
 
-bool RelayStream::place_fits() {
+bool NodeStream::place_fits() {
   if (next_.place < 0) return true;
   if (!known_) return false;
   return next_.form_bytes > 0 ? known_->expect(next_.place, next_.form_bytes, context_.form_bytes) : known_->expected(next_.place);
 }
 
-bool RelayStream::take_up(i64& payloads) {
+bool NodeStream::take_up(i64& payloads) {
   if (!waiting_ || announced_.window >= buffer_.served() + buffer_.depth()) return false;
   const bool one_run = announced_.one_run();
   if (context_.writing && !one_run && payloads <= 0) return false;
@@ -47,20 +47,20 @@ bool RelayStream::take_up(i64& payloads) {
   if (context_.writing && !one_run) take_payload(one, payloads);
   if (one.header.form_bytes > 0) {
     one.form.resize(static_cast<size_t>(one.header.form_bytes));
-    one.messages.add(context_.channel.receive(relay_, one.form));
+    one.messages.add(context_.channel.receive(leader_, one.form));
   }
-  if (context_.writing) one.messages.add(context_.channel.receive(relay_, data_of(one)));
+  if (context_.writing) one.messages.add(context_.channel.receive(leader_, data_of(one)));
   waiting_ = false;
   announced_.window += 1;   // until the next announcement
   return true;
 }
 
-Bytes RelayStream::data_of(const Underway& one) const {
+Bytes NodeStream::data_of(const Underway& one) const {
   std::byte* at = one.header.one_run() ? buffer_.slot(one.header.window).data + one.header.first : one.payload->data.get();
   return Bytes(at, static_cast<size_t>(one.header.bytes));
 }
 
-bool RelayStream::go_on(i64& payloads) {
+bool NodeStream::go_on(i64& payloads) {
   bool moved = false;
   for (const auto& one : underway_) moved |= !context_.writing && answer(*one, payloads);
   while (!underway_.empty() && (context_.writing || underway_.front()->answered) && underway_.front()->messages.done()) {
@@ -74,17 +74,17 @@ bool RelayStream::go_on(i64& payloads) {
   return moved;
 }
 
-bool RelayStream::has_form(const Underway& one) const {
+bool NodeStream::has_form(const Underway& one) const {
   return one.header.place < 0 || one.header.form_bytes > 0 || !known_->at(one.header.place).empty();
 }
 
-Result<std::vector<RelayRun>> RelayStream::take_runs(Underway& one) {
+Result<std::vector<StreamRun>> NodeStream::take_runs(Underway& one) {
   if (one.header.place < 0) return runs_of(buffer_, one.header, one.form);
   if (one.header.form_bytes > 0) known_->fill(one.header.place, std::move(one.form));
   return runs_of(buffer_, one.header, known_->at(one.header.place));
 }
 
-bool RelayStream::leave(Underway& one) {
+bool NodeStream::leave(Underway& one) {
   auto runs = take_runs(one);
   if (!runs) return fail(std::move(runs).error());
   const Slot slot = buffer_.slot(one.header.window);
@@ -96,7 +96,7 @@ bool RelayStream::leave(Underway& one) {
   return true;
 }
 
-bool RelayStream::answer(Underway& one, i64& payloads) {
+bool NodeStream::answer(Underway& one, i64& payloads) {
   if (one.answered || buffer_.served() <= one.header.window || !one.messages.done()) return false;
   const bool packed = !one.header.one_run();
   if (packed && payloads <= 0) return false;
@@ -107,17 +107,17 @@ bool RelayStream::answer(Underway& one, i64& payloads) {
   if (packed) take_payload(one, payloads);
   if (packed) context_.channel.copied(one.header.bytes);
   if (packed) pack_runs(*runs, buffer_.slot(one.header.window).data, one.payload->data.get());
-  one.messages.add(context_.channel.send(relay_, data_of(one), 1));
+  one.messages.add(context_.channel.send(leader_, data_of(one), 1));
   one.answered = true;
   return true;
 }
 
-bool RelayStream::fail(Error error) {
+bool NodeStream::fail(Error error) {
   if (context_.outcome.messages) context_.outcome.messages = std::move(error);
   return false;
 }
 
-void RelayStream::take_payload(Underway& one, i64& payloads) {
+void NodeStream::take_payload(Underway& one, i64& payloads) {
   MERCUTIO_ASSERT(payloads > 0 && !one.payload);
   --payloads;
   one.payload = std::make_unique<ScratchBuffer>(one.header.bytes);

@@ -3,8 +3,8 @@
 
 #include "base/assert.h"
 #include "base/attempt.h"
-#include "engine/flights.h"
 #include "engine/node_stream.h"
+#include "engine/pending_io.h"
 #include "engine/throttle.h"
 #include "engine/window_io.h"
 
@@ -18,7 +18,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   AggregatorEndpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& leaders)
       : buffer_(std::move(buffer)),
         context_(std::move(context)),
-        flights_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead),
+        pending_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead),
         throttle_(context_.channel, buffer_.plan(), buffer_.domain()) {
     buffer_.set_served(0);   // after an operation that failed it may lag behind
     payloads_ = std::max<i64>(1, kPayloadBytes / buffer_.largest());
@@ -51,7 +51,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
 
   void write_slot(i64 number);
   void read_slot(i64 number);
-  void take_in(Flights::Landed landed);
+  void take_in(PendingIo::Completed completed);
   // Windows without data, up to this one.
   void skip_to(i64 number) {
     MERCUTIO_ASSERT(number > next_);
@@ -67,9 +67,9 @@ class AggregatorEndpoint final : public WindowEndpoint {
     const i64 next_before = next_, served_before = served_;
     throttle_.advance();
     context_.writing ? write_passed(passed_by_all()) : read_ahead(passed_by_all());
-    while (auto landed = flights_.land()) take_in(std::move(*landed));
+    while (auto completed = pending_.next_completed()) take_in(std::move(*completed));
     if (!throttle_.status() && context_.outcome.messages) context_.outcome.messages = throttle_.status();
-    served_ = flights_.empty() ? next_ : flights_.first_window();
+    served_ = pending_.empty() ? next_ : pending_.first_window();
     MERCUTIO_ASSERT(served_before <= served_ && served_ <= next_ && next_ <= buffer_.windows());
     if (served_ != served_before) {
       buffer_.set_served(served_);
@@ -83,7 +83,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   i64 next_ = 0, served_ = 0;
   i64 payloads_ = 1;
   bool left_ = false;   // the throttle
-  Flights flights_;
+  PendingIo pending_;
   Throttle throttle_;
   std::vector<std::unique_ptr<NodeStream>> streams_;   // they refer to the members above
 };
@@ -108,7 +108,7 @@ void AggregatorEndpoint::write_passed(i64 passed) {
 void AggregatorEndpoint::read_ahead(i64 passed) {
   if (next_ < passed) skip_to(passed);
   const i64 limit = std::min(buffer_.windows(), passed + buffer_.depth());
-  for (bool first = true; next_ < limit && (first || flights_.beside()); first = false) {
+  for (bool first = true; next_ < limit && (first || pending_.overlaps()); first = false) {
     if (!throttle_.may_start()) return;
     read_slot(next_++);
   }
@@ -133,7 +133,7 @@ void AggregatorEndpoint::write_slot(i64 number) {
   } else if (is_full(window, slot, filled)) {
     auto guard = attempt([&] { return guard_against_sieving(file, window.begin, window.end); });
     if (!guard) written = std::move(guard).error();
-    if (written) flights_.start(number, IoPiece{window.begin, slot.data, window.bytes()}, std::move(*guard));
+    if (written) pending_.start(number, IoPiece{window.begin, slot.data, window.bytes()}, std::move(*guard));
   } else if (context_.gapless) {
     written = Error{ErrorClass::kIntern, "ranks left holes in a pattern that they all said has none"};
   } else {
@@ -149,7 +149,7 @@ void AggregatorEndpoint::write_slot(i64 number) {
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
   if (!context_.gapless) std::memset(slot.marks, 0, static_cast<size_t>(buffer_.units_of(window)));
-  if (flights_.empty() || flights_.last_window() != number) throttle_.finished();
+  if (pending_.empty() || pending_.last_window() != number) throttle_.finished();
 }
 
 // The whole window: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
@@ -157,7 +157,7 @@ void AggregatorEndpoint::read_slot(i64 number) {
   const FileRange window = buffer_.window(number);
   std::byte* data = buffer_.slot(number).data;
   if (context_.outcome.storage && window.begin < context_.outcome.end_of_file) {
-    flights_.start(number, IoPiece{window.begin, data, window.bytes()});
+    pending_.start(number, IoPiece{window.begin, data, window.bytes()});
   } else {
     std::memset(data, 0, static_cast<size_t>(window.bytes()));
     throttle_.finished();
@@ -165,15 +165,15 @@ void AggregatorEndpoint::read_slot(i64 number) {
 }
 
 // A transfer is over.
-void AggregatorEndpoint::take_in(Flights::Landed landed) {
+void AggregatorEndpoint::take_in(PendingIo::Completed completed) {
   Outcome& outcome = context_.outcome;
-  MERCUTIO_ASSERT(landed.window >= served_ && landed.window < next_);
+  MERCUTIO_ASSERT(completed.window >= served_ && completed.window < next_);
   throttle_.finished();
-  const i64 moved = landed.moved ? *landed.moved : 0;
-  if (!landed.moved && outcome.storage) outcome.storage = std::move(landed.moved).error();
-  if (context_.writing || moved == landed.piece.bytes) return;
-  if (outcome.storage) outcome.end_of_file = std::min(outcome.end_of_file, landed.piece.offset + moved);
-  std::memset(landed.piece.data + moved, 0, static_cast<size_t>(landed.piece.bytes - moved));
+  const i64 moved = completed.moved ? *completed.moved : 0;
+  if (!completed.moved && outcome.storage) outcome.storage = std::move(completed.moved).error();
+  if (context_.writing || moved == completed.piece.bytes) return;
+  if (outcome.storage) outcome.end_of_file = std::min(outcome.end_of_file, completed.piece.offset + moved);
+  std::memset(completed.piece.data + moved, 0, static_cast<size_t>(completed.piece.bytes - moved));
 }
 
 }  // namespace

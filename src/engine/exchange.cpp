@@ -21,7 +21,7 @@ Exchange::Exchange(const EngineFile& file, Channel channel, const Plan& plan, Di
       memory_(memory),
       memory_begin_(memory_begin),
       me_(channel.comm->rank()),
-      flights_(file, direction) {
+      pending_(file, direction) {
   const auto found = std::find(plan.aggregators.begin(), plan.aggregators.end(), me_);
   if (found != plan.aggregators.end()) domain_ = found - plan.aggregators.begin();
   throttle_.emplace(channel_, plan_, domain_);
@@ -234,7 +234,7 @@ void Exchange::read(Window& window) {
   } else if (bytes >= (last - first) / 2) {
     window.at_storage = true;
     if (file_.counters) file_.counters->hole_bytes += std::max<i64>(0, last - first - bytes);
-    flights_.start(window.round, IoPiece{first, data + (first - window.range.begin), last - first});
+    pending_.start(window.round, IoPiece{first, data + (first - window.range.begin), last - first});
   } else {
     window.coverage.reset(window.range.bytes());
     for (const Part& part : window.parts) {
@@ -260,16 +260,16 @@ void Exchange::read_guarded(Window& window) {
   std::memset(window.data->data.get(), 0, static_cast<size_t>(window.range.bytes()));
 }
 
-void Exchange::land_transfers() {
+void Exchange::complete_transfers() {
   throttle_->advance();
-  while (auto landed = flights_.land()) {
-    const i64 moved = landed->moved ? *landed->moved : 0;
-    if (!landed->moved) fail_storage(std::move(landed->moved).error());
-    if (!writing_ && moved < landed->piece.bytes) {
-      if (storage_status_.ok()) end_of_file_ = std::min(end_of_file_, landed->piece.offset + moved);
-      std::memset(landed->piece.data + moved, 0, static_cast<size_t>(landed->piece.bytes - moved));
+  while (auto completed = pending_.next_completed()) {
+    const i64 moved = completed->moved ? *completed->moved : 0;
+    if (!completed->moved) fail_storage(std::move(completed->moved).error());
+    if (!writing_ && moved < completed->piece.bytes) {
+      if (storage_status_.ok()) end_of_file_ = std::min(end_of_file_, completed->piece.offset + moved);
+      std::memset(completed->piece.data + moved, 0, static_cast<size_t>(completed->piece.bytes - moved));
     }
-    for (const auto& window : windows_) window->at_storage &= window->round != landed->window;
+    for (const auto& window : windows_) window->at_storage &= window->round != completed->window;
     throttle_->finished();
   }
   if (!throttle_->status()) message_status_ = throttle_->status();
@@ -324,7 +324,7 @@ bool Exchange::may_open(i64 limit) const {
 
 // Reads the next windows, as far as the throttle and the storage allow.
 void Exchange::read_ahead() {
-  const auto room = [&] { return may_open(windows_.empty() || !flights_.beside() ? 1 : plan_.depth); };
+  const auto room = [&] { return may_open(windows_.empty() || !pending_.overlaps() ? 1 : plan_.depth); };
   while (room() && throttle_->may_start()) {
     Window& window = open_window();
     if (window.data) read_guarded(window);
@@ -352,7 +352,7 @@ bool Exchange::take_window() {
     current_ = &open_window();
     cover(*current_);
   } else {
-    land_transfers();
+    complete_transfers();
     if (windows_.empty() || windows_.front()->at_storage) return false;
     current_ = windows_.front().get();
   }
@@ -389,7 +389,7 @@ void Exchange::write(Window& window) {
     auto guard = guard_against_sieving(file_, window.range.begin + first, window.range.begin + last);
     if (!guard) return fail_storage(std::move(guard).error());
     window.at_storage = true;
-    flights_.start(window.round, IoPiece{window.range.begin + first, data + first, last - first}, std::move(*guard));
+    pending_.start(window.round, IoPiece{window.range.begin + first, data + first, last - first}, std::move(*guard));
   } else if (Status written = write_window(file_, window.range, data, window.coverage); !written) {
     fail_storage(std::move(written).error());
   }
@@ -431,7 +431,7 @@ void Exchange::close_window() {
 void Exchange::advance_aggregator() {
   if (domain_ < 0) return;
   while (message_status_.ok()) {
-    land_transfers();
+    complete_transfers();
     if (!writing_) read_ahead();
     if (!current_ && !take_window()) return;
     open_window_lanes();

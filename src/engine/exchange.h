@@ -13,7 +13,7 @@
 // all lanes of lower ranks. Both ends poll all their open lanes in every advance(), so it finishes; by induction all do.
 // Storage calls of an aggregator may block, but wait for nobody else's messages.
 //
-// Where the storage makes callers wait (flights.h), up to plan.depth windows exist at a time: the next one is filled while
+// Where the storage makes callers wait (pending_io.h), up to plan.depth windows exist at a time: the next one is filled while
 // those before are written, and the next ones are read while one is handed out.
 //
 // Memory: plan.depth windows of plan.buffer_bytes, a bit for each of their bytes, and at most plan.lanes slots of
@@ -28,8 +28,8 @@
 
 #include "engine/coverage.h"
 #include "engine/engine.h"
-#include "engine/flights.h"
 #include "engine/peer_views.h"
+#include "engine/pending_io.h"
 #include "engine/pieces.h"
 #include "engine/throttle.h"
 #include "engine/window_parts.h"
@@ -104,7 +104,7 @@ class Exchange {
   void close_window();
   void write(Window& window);
   void write_full();
-  void land_transfers();
+  void complete_transfers();
   void fail_storage(Error error);
   // Both.
   bool advance_lane(Lane& lane, bool sending, bool in_window);
@@ -138,7 +138,7 @@ class Exchange {
   size_t next_part_ = 0;                        // of it
   std::vector<Lane> window_lanes_;
   std::vector<std::unique_ptr<Window>> free_windows_;
-  Flights flights_;                             // they use the windows' memory
+  PendingIo pending_;                             // they use the windows' memory
   std::optional<Throttle> throttle_;            // once the domain is known
 
   std::vector<std::unique_ptr<ScratchBuffer>> free_slots_;

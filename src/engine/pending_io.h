@@ -1,4 +1,4 @@
-// Flights: an aggregator's transfers between its windows and the file, which go on beside the exchange where the storage
+// PendingIo: an aggregator's transfers between its windows and the file, which go on beside the exchange where the storage
 // makes its callers wait. Inside engine/ only.
 //
 // A transfer that only copies into or out of the page cache is over sooner than a thread could be told of it, so the first
@@ -15,30 +15,30 @@
 
 namespace mercutio {
 
-class Flights {
+class PendingIo {
  public:
-  struct Landed {
+  struct Completed {
     i64 window = 0;
     IoPiece piece;
     Result<i64> moved;   // short only for a read at end of file
   };
 
-  Flights(const EngineFile& file, Direction direction) : file_(&file), direction_(direction) {}
+  PendingIo(const EngineFile& file, Direction direction) : file_(&file), direction_(direction) {}
 
   // Whether a transfer started now would go on beside the caller.
-  bool beside() const { return watch_.waits(); }
-  bool empty() const { return flights_.empty(); }
-  i64 first_window() const { return flights_.front().window; }   // of the oldest
-  i64 last_window() const { return flights_.back().window; }
+  bool overlaps() const { return watch_.waits(); }
+  bool empty() const { return pending_.empty(); }
+  i64 first_window() const { return pending_.front().window; }   // of the oldest
+  i64 last_window() const { return pending_.back().window; }
 
-  // Moves the piece, of window number `window`; its memory must live until it has landed, or this object is gone. Under a
+  // Moves the piece, of window number `window`; its memory must live until it has completed, or this object is gone. Under a
   // `guard` it is carried out at once: who waits for a lock must not hold one that only its own next step gives back.
   void start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard = nullptr);
   // The oldest one, if it is over.
-  std::optional<Landed> land();
+  std::optional<Completed> next_completed();
 
  private:
-  struct Flight {
+  struct Started {
     i64 window = 0;
     IoPiece piece;
     i64 start_ns = 0;
@@ -50,7 +50,7 @@ class Flights {
   const EngineFile* file_;
   Direction direction_;
   WaitWatch watch_;
-  std::deque<Flight> flights_;
+  std::deque<Started> pending_;
 };
 
 }  // namespace mercutio

@@ -18,7 +18,7 @@ struct SimulatedWorld {
     bool taken = false;
   };
   // Messages and receives of one (from, to, tag) are numbered; receive n takes message n.
-  struct Lane {
+  struct PairQueue {
     i64 sent = 0, received = 0, last_arrival = 0;
     std::map<i64, std::shared_ptr<Parcel>> waiting;
   };
@@ -27,7 +27,7 @@ struct SimulatedWorld {
   Topology topology;
   SimulationOptions options;
   std::mt19937_64 random;
-  std::map<Key, Lane> lanes;
+  std::map<Key, PairQueue> queues;
   std::map<i64, std::shared_ptr<i64>> counters;   // by order of creation
   i64 operations = 0;
   i64 now = 0;
@@ -44,8 +44,8 @@ struct SimulatedWorld {
   }
   static Error failure() { return Error{ErrorClass::kComm, "a message failed on purpose"}; }
   void drop_if_idle(const Key& key) {
-    auto found = lanes.find(key);
-    if (found != lanes.end() && found->second.waiting.empty() && found->second.sent == found->second.received) lanes.erase(found);
+    auto found = queues.find(key);
+    if (found != queues.end() && found->second.waiting.empty() && found->second.sent == found->second.received) queues.erase(found);
   }
 };
 
@@ -83,13 +83,13 @@ class SimulatedReceive final : public Message {
       : world_(std::move(world)), key_(key), number_(number), data_(data) {}
   Result<bool> test() override {
     if (done_) return true;
-    auto lane = world_->lanes.find(key_);
-    if (lane == world_->lanes.end()) return false;
-    auto found = lane->second.waiting.find(number_);
-    if (found == lane->second.waiting.end() || found->second->arrives > world_->now) return false;
+    auto queue = world_->queues.find(key_);
+    if (queue == world_->queues.end()) return false;
+    auto found = queue->second.waiting.find(number_);
+    if (found == queue->second.waiting.end() || found->second->arrives > world_->now) return false;
     if (world_->fails()) return SimulatedWorld::failure();
     const std::shared_ptr<Parcel> parcel = std::move(found->second);
-    lane->second.waiting.erase(found);
+    queue->second.waiting.erase(found);
     done_ = parcel->taken = true;
     world_->moved();
     world_->drop_if_idle(key_);
@@ -154,10 +154,10 @@ class SimulatedComm final : public Comm {
       parcel->copy.assign(data.begin(), data.end());
       parcel->data = parcel->copy;
     }
-    SimulatedWorld::Lane& lane = world_->lanes[{rank_, to, tag}];
-    parcel->arrives = std::max(lane.last_arrival, world_->now + world_->pick(world_->options.longest_delay + 1));
-    lane.last_arrival = parcel->arrives;
-    lane.waiting.emplace(lane.sent++, parcel);
+    SimulatedWorld::PairQueue& queue = world_->queues[{rank_, to, tag}];
+    parcel->arrives = std::max(queue.last_arrival, world_->now + world_->pick(world_->options.longest_delay + 1));
+    queue.last_arrival = parcel->arrives;
+    queue.waiting.emplace(queue.sent++, parcel);
     world_->in_flight_until = std::max(world_->in_flight_until, parcel->arrives);
     world_->moved();
     return std::unique_ptr<Message>(std::make_unique<SimulatedSend>(world_, std::move(parcel)));
@@ -167,7 +167,7 @@ class SimulatedComm final : public Comm {
     if (from < 0 || from >= size()) return Error{ErrorClass::kComm, "receive from a rank that does not exist"};
     if (world_->fails()) return SimulatedWorld::failure();
     const SimulatedWorld::Key key{from, rank_, tag};
-    const i64 number = world_->lanes[key].received++;
+    const i64 number = world_->queues[key].received++;
     world_->moved();
     return std::unique_ptr<Message>(std::make_unique<SimulatedReceive>(world_, key, number, data));
   }

@@ -319,7 +319,7 @@ TEST_P(Collective, SeveralInFlightOnOneFile) {
   }
 }
 
-// The state machine with as little room as it can have: a plan of one lane and tiny chunks.
+// The state machine with as little room as it can have: a plan of one flow and tiny chunks.
 TEST_P(Collective, OneLaneAndTinyChunksStillGetThrough) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     Random shared(seed);
@@ -356,7 +356,7 @@ TEST_P(Collective, OneLaneAndTinyChunksStillGetThrough) {
     const Pattern pattern = summarise(direction, false, summaries);
     Plan plan = make_plan(pattern, forced, Topology{std::vector<i64>(static_cast<size_t>(ranks), 0), {"n"}}, {});
     if (!plan.exchanges()) continue;
-    plan.lanes = pick(shared, 1, 2);
+    plan.flows = pick(shared, 1, 2);
     plan.chunk_bytes = pick(shared, 1, 9);
     run_ranks(ranks, [&](Comm& comm) {
       TestStorage storage(file);

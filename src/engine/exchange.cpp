@@ -41,7 +41,7 @@ bool Exchange::advance() {
   advance_rank_side();
   advance_aggregator();
   if (!message_status_.ok()) return true;
-  const bool rank_side_over = rank_lanes_.empty() && !waiting_ && round_ >= plan_.rounds;
+  const bool rank_side_over = rank_flows_.empty() && !waiting_ && round_ >= plan_.rounds;
   return aggregator_is_over() && rank_side_over;
 }
 
@@ -49,79 +49,79 @@ bool Exchange::aggregator_is_over() {
   return domain_ < 0 || (windows_.empty() && next_round_ >= plan_.windows(domain_) && throttle_->leave());
 }
 
-// ---- lanes ----
+// ---- flows ----
 
-// Where the next `bytes` of the lane lie, if they are one run in memory; null otherwise.
-std::byte* Exchange::contiguous_chunk(const Lane& lane, i64 bytes) const {
-  if (!lane.type->monotone() || lane.type->overlapping()) return nullptr;
-  const i64 first = lane.type->offset_of(lane.position - lane.shift);
-  const i64 last = lane.type->offset_of(lane.position - lane.shift + bytes - 1);
-  return last - first == bytes - 1 ? reinterpret_cast<std::byte*>(lane.origin + first) : nullptr;
+// Where the next `bytes` of the flow lie, if they are one run in memory; null otherwise.
+std::byte* Exchange::contiguous_chunk(const Flow& flow, i64 bytes) const {
+  if (!flow.type->monotone() || flow.type->overlapping()) return nullptr;
+  const i64 first = flow.type->offset_of(flow.position - flow.shift);
+  const i64 last = flow.type->offset_of(flow.position - flow.shift + bytes - 1);
+  return last - first == bytes - 1 ? reinterpret_cast<std::byte*>(flow.origin + first) : nullptr;
 }
 
-// The first lane of a side, on which others may depend, has one in any case; the others wait where memory is short.
-bool Exchange::take_slot(Lane& lane) {
-  if (!lane.slot && !free_slots_.empty()) {
-    lane.slot = std::move(free_slots_.back());
+// The first flow of a side, on which others may depend, has one in any case; the others wait where memory is short.
+bool Exchange::take_slot(Flow& flow) {
+  if (!flow.slot && !free_slots_.empty()) {
+    flow.slot = std::move(free_slots_.back());
     free_slots_.pop_back();
   }
-  if (!lane.slot) lane.slot = ScratchBuffer::try_make(plan_.chunk_bytes);
-  const auto is_first = [&lane](const std::vector<Lane>& side) { return !side.empty() && &lane == &side.front(); };
-  if (!lane.slot && (is_first(rank_lanes_) || is_first(window_lanes_))) {
-    lane.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
+  if (!flow.slot) flow.slot = ScratchBuffer::try_make(plan_.chunk_bytes);
+  const auto is_first = [&flow](const std::vector<Flow>& side) { return !side.empty() && &flow == &side.front(); };
+  if (!flow.slot && (is_first(rank_flows_) || is_first(window_flows_))) {
+    flow.slot = std::make_unique<ScratchBuffer>(plan_.chunk_bytes);
   }
-  return lane.slot != nullptr;
+  return flow.slot != nullptr;
 }
 
-bool Exchange::start_chunk(Lane& lane, bool sending) {
-  MERCUTIO_ASSERT(lane.position < lane.end);
-  lane.in_flight_bytes = std::min(plan_.chunk_bytes, lane.end - lane.position);
-  lane.in_flight = lane.cursor ? contiguous_chunk(lane, lane.in_flight_bytes) : nullptr;
-  if (!lane.in_flight) {
-    if (!take_slot(lane)) return false;
-    lane.in_flight = lane.slot->data.get();
-    if (lane.cursor) lane.cursor->seek(lane.position - lane.shift);
+bool Exchange::start_chunk(Flow& flow, bool sending) {
+  MERCUTIO_ASSERT(flow.position < flow.end);
+  flow.in_flight_bytes = std::min(plan_.chunk_bytes, flow.end - flow.position);
+  flow.in_flight = flow.cursor ? contiguous_chunk(flow, flow.in_flight_bytes) : nullptr;
+  if (!flow.in_flight) {
+    if (!take_slot(flow)) return false;
+    flow.in_flight = flow.slot->data.get();
+    if (flow.cursor) flow.cursor->seek(flow.position - flow.shift);
     const PhaseScope phase(channel_.counters, Phase::kCopy);
-    if (sending && lane.cursor) pack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
-    if (sending && !lane.cursor) std::memset(lane.in_flight, 0, static_cast<size_t>(lane.in_flight_bytes));
-    channel_.copied(lane.in_flight_bytes);   // here or when it has arrived
+    if (sending && flow.cursor) pack(*flow.cursor, flow.slot->first(flow.in_flight_bytes));
+    if (sending && !flow.cursor) std::memset(flow.in_flight, 0, static_cast<size_t>(flow.in_flight_bytes));
+    channel_.copied(flow.in_flight_bytes);   // here or when it has arrived
   }
-  const Bytes data(lane.in_flight, static_cast<size_t>(lane.in_flight_bytes));
-  auto started = sending ? channel_.send(lane.peer, data) : channel_.receive(lane.peer, data);
+  const Bytes data(flow.in_flight, static_cast<size_t>(flow.in_flight_bytes));
+  auto started = sending ? channel_.send(flow.peer, data) : channel_.receive(flow.peer, data);
   if (!started) {
     if (message_status_.ok()) message_status_ = std::move(started).error();
     return false;
   }
-  lane.message = std::move(*started);
+  flow.message = std::move(*started);
   return true;
 }
 
-// Advances one lane as far as possible; true when it has moved everything.
-bool Exchange::advance_lane(Lane& lane, bool sending, bool in_window) {
+// Advances one flow as far as possible; true when it has moved everything.
+bool Exchange::advance_flow(Flow& flow, bool sending, bool in_window) {
   while (message_status_.ok()) {
-    if (!lane.message && !start_chunk(lane, sending)) return false;
-    auto done = lane.message->test();
+    if (!flow.message && !start_chunk(flow, sending)) return false;
+    auto done = flow.message->test();
     if (!done) {
       message_status_ = std::move(done).error();
       return false;
     }
     if (!*done) return false;
-    lane.message.reset();
-    const i64 next = lane.position + lane.in_flight_bytes;
-    if (!sending && lane.cursor && lane.slot && lane.in_flight == lane.slot->data.get()) {
-      lane.cursor->seek(lane.position - lane.shift);
+    flow.message.reset();
+    const i64 next = flow.position + flow.in_flight_bytes;
+    if (!sending && flow.cursor && flow.slot && flow.in_flight == flow.slot->data.get()) {
+      flow.cursor->seek(flow.position - flow.shift);
       const PhaseScope phase(channel_.counters, Phase::kCopy);
-      unpack(*lane.cursor, lane.slot->first(lane.in_flight_bytes));
+      unpack(*flow.cursor, flow.slot->first(flow.in_flight_bytes));
     }
-    if (!sending && in_window && lane.cursor) mark(*current_, lane, lane.position, next);
-    lane.position = next;
-    if (lane.position == lane.end) return true;
+    if (!sending && in_window && flow.cursor) mark(*current_, flow, flow.position, next);
+    flow.position = next;
+    if (flow.position == flow.end) return true;
   }
   return false;
 }
 
-void Exchange::recycle(Lane& lane) {
-  if (lane.slot) free_slots_.push_back(std::move(lane.slot));
+void Exchange::recycle(Flow& flow) {
+  if (flow.slot) free_slots_.push_back(std::move(flow.slot));
 }
 
 // ---- rank side ----
@@ -136,15 +136,15 @@ i64 Exchange::next_round() const {
 }
 
 // The next (round, step) with data of this rank, own domain left out.
-bool Exchange::next_rank_lane(Lane& lane) {
+bool Exchange::next_rank_flow(Flow& flow) {
   for (; round_ < plan_.rounds; round_ = next_round(), step_ = 0) {
     while (step_ < plan_.domains()) {
       const i64 domain = order_.peer(me_, step_++);
       WindowPart& part = my_parts_[static_cast<size_t>(domain)];
       if (part.empty() || part.window != round_) continue;
-      lane.peer = plan_.aggregators[static_cast<size_t>(domain)];
-      lane.position = part.begin;
-      lane.end = part.end;
+      flow.peer = plan_.aggregators[static_cast<size_t>(domain)];
+      flow.position = part.begin;
+      flow.end = part.end;
       part = next_part(plan_, domain, me_, peers_[static_cast<size_t>(me_)], round_ + 1);
       return true;
     }
@@ -152,22 +152,22 @@ bool Exchange::next_rank_lane(Lane& lane) {
   return false;
 }
 
-void Exchange::open_rank_lanes() {
-  while (static_cast<i64>(rank_lanes_.size()) < plan_.lanes) {
+void Exchange::open_rank_flows() {
+  while (static_cast<i64>(rank_flows_.size()) < plan_.flows) {
     if (!waiting_) {
-      Lane lane;
-      if (!next_rank_lane(lane)) return;
-      waiting_ = std::move(lane);
+      Flow flow;
+      if (!next_rank_flow(flow)) return;
+      waiting_ = std::move(flow);
     }
-    // Messages of one pair keep their order only if its lanes follow each other.
-    for (const Lane& open : rank_lanes_) {
+    // Messages of one pair keep their order only if its flows follow each other.
+    for (const Flow& open : rank_flows_) {
       if (open.peer == waiting_->peer) return;
     }
     waiting_->type = memory_.type.get();
     waiting_->origin = reinterpret_cast<i64>(memory_.base);
     waiting_->shift = memory_begin_;
     waiting_->cursor = memory_.cursor();
-    rank_lanes_.push_back(std::move(*waiting_));
+    rank_flows_.push_back(std::move(*waiting_));
     waiting_.reset();
   }
 }
@@ -175,10 +175,10 @@ void Exchange::open_rank_lanes() {
 void Exchange::advance_rank_side() {
   bool moved = true;
   while (moved && message_status_.ok()) {
-    open_rank_lanes();
-    moved = std::erase_if(rank_lanes_, [this](Lane& lane) {
-              if (!advance_lane(lane, /*sending=*/writing_, /*in_window=*/false)) return false;
-              recycle(lane);
+    open_rank_flows();
+    moved = std::erase_if(rank_flows_, [this](Flow& flow) {
+              if (!advance_flow(flow, /*sending=*/writing_, /*in_window=*/false)) return false;
+              recycle(flow);
               return true;
             }) > 0;
   }
@@ -208,9 +208,9 @@ void Exchange::find_next_window() {
   for (const WindowPart& part : rank_parts_) next_round_ = std::min(next_round_, part.window);
 }
 
-void Exchange::mark(Window& window, const Lane& lane, i64 begin, i64 end) {
+void Exchange::mark(Window& window, const Flow& flow, i64 begin, i64 end) {
   const i64 window_address = reinterpret_cast<i64>(window.data->data.get());
-  Cursor walk = *lane.cursor;
+  Cursor walk = *flow.cursor;
   walk.seek(begin);
   while (walk.position() < end) {
     const StridedRun run = walk.next(end - walk.position());
@@ -238,9 +238,9 @@ void Exchange::read(Window& window) {
   } else {
     window.coverage.reset(window.range.bytes());
     for (const Part& part : window.parts) {
-      Lane lane;
-      lane.cursor = peers_[static_cast<size_t>(part.rank)].cursor_in(data, window.range.begin, part.begin, part.end);
-      mark(window, lane, part.begin, part.end);
+      Flow flow;
+      flow.cursor = peers_[static_cast<size_t>(part.rank)].cursor_in(data, window.range.begin, part.begin, part.end);
+      mark(window, flow, part.begin, part.end);
     }
     auto found = read_window(file_, window.range, data, window.coverage);
     if (found) end_of_file_ = std::min(end_of_file_, *found);
@@ -285,14 +285,14 @@ void Exchange::move_own_part() {
   for (const Part& part : current_->parts) {
     if (part.rank != me_ || !current_->data) continue;
     channel_.copied(part.end - part.begin);
-    Lane lane;
-    lane.cursor = peers_[static_cast<size_t>(me_)].cursor_in(current_->data->data.get(), current_->range.begin, part.begin, part.end);
+    Flow flow;
+    flow.cursor = peers_[static_cast<size_t>(me_)].cursor_in(current_->data->data.get(), current_->range.begin, part.begin, part.end);
     Cursor memory = memory_.cursor();
     memory.seek(part.begin - memory_begin_);
-    Cursor in_window = *lane.cursor;
+    Cursor in_window = *flow.cursor;
     if (writing_) {
       copy(memory, in_window, part.end - part.begin);
-      mark(*current_, lane, part.begin, part.end);
+      mark(*current_, flow, part.begin, part.end);
     } else {
       copy(in_window, memory, part.end - part.begin);
     }
@@ -361,23 +361,23 @@ bool Exchange::take_window() {
   return true;
 }
 
-void Exchange::open_window_lanes() {
+void Exchange::open_window_flows() {
   std::byte* data = current_->data ? current_->data->data.get() : nullptr;
   const i64 begin = current_->range.begin;
-  while (next_part_ < current_->parts.size() && static_cast<i64>(window_lanes_.size()) < plan_.lanes) {
+  while (next_part_ < current_->parts.size() && static_cast<i64>(window_flows_.size()) < plan_.flows) {
     const Part& part = current_->parts[next_part_++];
     if (part.rank == me_) continue;
     const PeerAccess& access = peers_[static_cast<size_t>(part.rank)];
-    Lane lane;
-    lane.peer = part.rank;
-    lane.position = part.begin;
-    lane.end = part.end;
+    Flow flow;
+    flow.peer = part.rank;
+    flow.position = part.begin;
+    flow.end = part.end;
     if (data) {
-      lane.type = access.filetype.get();
-      lane.origin = access.displacement + reinterpret_cast<i64>(data) - begin;
-      lane.cursor = access.cursor_in(data, begin, part.begin, part.end);
+      flow.type = access.filetype.get();
+      flow.origin = access.displacement + reinterpret_cast<i64>(data) - begin;
+      flow.cursor = access.cursor_in(data, begin, part.begin, part.end);
     }
-    window_lanes_.push_back(std::move(lane));
+    window_flows_.push_back(std::move(flow));
   }
 }
 
@@ -415,7 +415,7 @@ void Exchange::write_full() {
 }
 
 void Exchange::close_window() {
-  MERCUTIO_ASSERT(current_ && window_lanes_.empty() && next_part_ == current_->parts.size());
+  MERCUTIO_ASSERT(current_ && window_flows_.empty() && next_part_ == current_->parts.size());
   Window& window = *current_;
   current_ = nullptr;
   if (writing_) {
@@ -434,13 +434,13 @@ void Exchange::advance_aggregator() {
     complete_transfers();
     if (!writing_) read_ahead();
     if (!current_ && !take_window()) return;
-    open_window_lanes();
-    const auto ended = std::erase_if(window_lanes_, [this](Lane& lane) {
-      if (!advance_lane(lane, /*sending=*/!writing_, /*in_window=*/true)) return false;
-      recycle(lane);
+    open_window_flows();
+    const auto ended = std::erase_if(window_flows_, [this](Flow& flow) {
+      if (!advance_flow(flow, /*sending=*/!writing_, /*in_window=*/true)) return false;
+      recycle(flow);
       return true;
     });
-    if (window_lanes_.empty() && next_part_ == current_->parts.size()) {
+    if (window_flows_.empty() && next_part_ == current_->parts.size()) {
       close_window();
     } else if (ended == 0) {
       return;

@@ -1,23 +1,23 @@
 // Exchange: the data movement of one two-phase access, as an explicit state machine that never blocks on messages.
 //
-// Every rank has two sides. Its *rank side* holds a lane for each (round, aggregator) in which it has data; its *aggregator
-// side*, if it owns a domain, goes through the domain window by window and holds a lane for each rank with data in the
-// current window. A lane moves its stream range in chunks, one message at a time, through a slot of its own, or without a
-// slot where the bytes are contiguous. Both ends compute which bytes a lane carries from the view and the plan; sizes are
+// Every rank has two sides. Its *rank side* holds a flow for each (round, aggregator) in which it has data; its *aggregator
+// side*, if it owns a domain, goes through the domain window by window and holds a flow for each rank with data in the
+// current window. A flow moves its stream range in chunks, one message at a time, through a slot of its own, or without a
+// slot where the bytes are contiguous. Both ends compute which bytes a flow carries from the view and the plan; sizes are
 // never exchanged.
 //
-// Why it cannot deadlock. Lanes are bounded on both sides (plan.lanes) and opened in a fixed order: on the rank side by
-// (round, step of plan.order), on the aggregator side by (round, rank). Take, of all lanes not finished anywhere, the
-// smallest by (round, rank, step). Its rank side is open: all smaller lanes of that rank are finished, so it is among the first
-// plan.lanes of them. Its aggregator side is open too: the aggregator has finished all earlier rounds, and in this round
-// all lanes of lower ranks. Both ends poll all their open lanes in every advance(), so it finishes; by induction all do.
+// Why it cannot deadlock. Flows are bounded on both sides (plan.flows) and opened in a fixed order: on the rank side by
+// (round, step of plan.order), on the aggregator side by (round, rank). Take, of all flows not finished anywhere, the
+// smallest by (round, rank, step). Its rank side is open: all smaller flows of that rank are finished, so it is among the first
+// plan.flows of them. Its aggregator side is open too: the aggregator has finished all earlier rounds, and in this round
+// all flows of lower ranks. Both ends poll all their open flows in every advance(), so it finishes; by induction all do.
 // Storage calls of an aggregator may block, but wait for nobody else's messages.
 //
 // Where the storage makes callers wait (pending_io.h), up to plan.depth windows exist at a time: the next one is filled while
 // those before are written, and the next ones are read while one is handed out.
 //
-// Memory: plan.depth windows of plan.buffer_bytes, a bit for each of their bytes, and at most plan.lanes slots of
-// plan.chunk_bytes a side. Time beyond the copies: a few O(depth log n) look-ups a lane. Windows without data are not
+// Memory: plan.depth windows of plan.buffer_bytes, a bit for each of their bytes, and at most plan.flows slots of
+// plan.chunk_bytes a side. Time beyond the copies: a few O(depth log n) look-ups a flow. Windows without data are not
 // visited.
 #pragma once
 
@@ -55,7 +55,7 @@ class Exchange {
   i64 end_of_file() const { return end_of_file_; }
 
  private:
-  struct Lane {
+  struct Flow {
     i64 peer = 0;           // rank at the other end
     i64 position = 0;       // stream position of the next byte to move
     i64 end = 0;
@@ -82,8 +82,8 @@ class Exchange {
   };
 
   // Rank side.
-  void open_rank_lanes();
-  bool next_rank_lane(Lane& lane);
+  void open_rank_flows();
+  bool next_rank_flow(Flow& flow);
   i64 next_round() const;
   void advance_rank_side();
   // Aggregator side.
@@ -98,20 +98,20 @@ class Exchange {
   void cover(Window& window);
   void read(Window& window);
   void read_guarded(Window& window);
-  void open_window_lanes();
+  void open_window_flows();
   void move_own_part();
-  void mark(Window& window, const Lane& lane, i64 begin, i64 end);
+  void mark(Window& window, const Flow& flow, i64 begin, i64 end);
   void close_window();
   void write(Window& window);
   void write_full();
   void complete_transfers();
   void fail_storage(Error error);
   // Both.
-  bool advance_lane(Lane& lane, bool sending, bool in_window);
-  bool take_slot(Lane& lane);
-  bool start_chunk(Lane& lane, bool sending);
-  std::byte* contiguous_chunk(const Lane& lane, i64 bytes) const;
-  void recycle(Lane& lane);
+  bool advance_flow(Flow& flow, bool sending, bool in_window);
+  bool take_slot(Flow& flow);
+  bool start_chunk(Flow& flow, bool sending);
+  std::byte* contiguous_chunk(const Flow& flow, i64 bytes) const;
+  void recycle(Flow& flow);
 
   const EngineFile& file_;
   Channel channel_;
@@ -126,17 +126,17 @@ class Exchange {
   // Rank side: the next (round, step) to look at.
   i64 round_ = 0, step_ = 0;
   std::vector<WindowPart> my_parts_;   // by domain: the next one with bytes of this rank, but for the own domain
-  std::optional<Lane> waiting_;   // next in order, but its aggregator still has an earlier lane of ours
-  std::vector<Lane> rank_lanes_;
+  std::optional<Flow> waiting_;   // next in order, but its aggregator still has an earlier flow of ours
+  std::vector<Flow> rank_flows_;
 
   // Aggregator side.
   i64 domain_ = -1;
   std::vector<WindowPart> rank_parts_;          // by rank: the next one with bytes of it
   i64 next_round_ = 0;                          // next window to open: the first of rank_parts_
   std::deque<std::unique_ptr<Window>> windows_; // open ones: being read, being filled or handed out, being written
-  Window* current_ = nullptr;                   // the one whose lanes are open
+  Window* current_ = nullptr;                   // the one whose flows are open
   size_t next_part_ = 0;                        // of it
-  std::vector<Lane> window_lanes_;
+  std::vector<Flow> window_flows_;
   std::vector<std::unique_ptr<Window>> free_windows_;
   PendingIo pending_;                             // they use the windows' memory
   std::optional<Throttle> throttle_;            // once the domain is known

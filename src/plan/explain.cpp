@@ -35,7 +35,7 @@ std::string explain_domains(const Plan& plan) {
 std::string explain_exchange(const Plan& plan) {
   std::string out = std::string(kExchangeNames[static_cast<int>(plan.exchange)]) + ", " + kOrderNames[static_cast<int>(plan.order)];
   if (plan.exchange == ExchangeKind::kMessages) {
-    out += ", chunks of " + number(plan.chunk_bytes) + " bytes, " + number(plan.lanes) + " lanes";
+    out += ", chunks of " + number(plan.chunk_bytes) + " bytes, " + number(plan.flows) + " flows";
   }
   return out;
 }

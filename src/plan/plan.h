@@ -83,10 +83,10 @@ struct Plan {
   i64 throttle = 0;
   i64 rings = 1;
   ExchangeKind exchange = ExchangeKind::kMessages;
-  // Messages of at most chunk_bytes, at most `lanes` of them in flight on a side.
+  // Messages of at most chunk_bytes, at most `flows` of them in flight on a side.
   ExchangeOrder order = ExchangeOrder::kNormal;
   i64 chunk_bytes = 0;
-  i64 lanes = 0;
+  i64 flows = 0;
   std::vector<Reason> reasons;    // one a pass
 
   bool operator==(const Plan&) const = default;

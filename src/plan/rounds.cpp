@@ -9,7 +9,7 @@
 namespace mercutio::planning {
 namespace {
 
-constexpr i64 kStagingBytes = 4 * MiB;           // what all lanes of one side may hold
+constexpr i64 kStagingBytes = 4 * MiB;           // what all flows of one side may hold
 constexpr i64 kLowestChunkBytes = 16 * KiB;
 constexpr i64 kHighestChunkBytes = 1 * MiB;
 constexpr i64 kSharedWindowBytes = 512 * KiB;      // stays in a cache between the copy into it and the copy out of it
@@ -54,7 +54,7 @@ std::string choose_exchange(Planner& p) {
   if (!plan.exchanges()) return "none needed";
   std::string why = choose_kind(p);
   plan.chunk_bytes = std::clamp(kStagingBytes / std::max<i64>(1, p.pattern.ranks), kLowestChunkBytes, kHighestChunkBytes);
-  plan.lanes = std::max<i64>(1, kStagingBytes / plan.chunk_bytes);
+  plan.flows = std::max<i64>(1, kStagingBytes / plan.chunk_bytes);
   plan.order = p.nodes() > 1 ? ExchangeOrder::kNodeRankShift : ExchangeOrder::kRing;
   for (const NamedOrder& named : kOrders) {
     if (p.hints.mercutio_order != named.name) continue;

@@ -21,7 +21,7 @@ Status verify_aggregators(const Plan& plan, const Pattern& pattern) {
 Status verify_sizes(const Plan& plan) {
   if (plan.throttle < 0 || plan.rings < 1) return broken("aggregators take turns in no ring");
   if (plan.buffer_bytes < 1 || plan.depth < 1 || plan.unit_bytes < 1) return broken("a size is below 1");
-  if (plan.exchange == ExchangeKind::kMessages && (plan.chunk_bytes < 1 || plan.lanes < 1)) {
+  if (plan.exchange == ExchangeKind::kMessages && (plan.chunk_bytes < 1 || plan.flows < 1)) {
     return broken("messages have no size or number");
   }
   for (i64 i = 0; i < plan.domains(); ++i) {

@@ -118,7 +118,7 @@ void AggregatorEndpoint::read_ahead(i64 passed) {
 // Ranks may write the same bytes, so that enough of them isn't all of them.
 bool AggregatorEndpoint::is_full(FileRange window, const Slot& slot, i64 filled) const {
   const i64 units = buffer_.units_of(window);
-  return filled >= window.bytes() && (context_.gapless || first_other(slot.marks, 0, units, std::byte{1}) == units);
+  return filled >= window.bytes() && (context_.dense || first_other(slot.marks, 0, units, std::byte{1}) == units);
 }
 
 void AggregatorEndpoint::write_slot(i64 number) {
@@ -134,7 +134,7 @@ void AggregatorEndpoint::write_slot(i64 number) {
     auto guard = attempt([&] { return guard_against_sieving(file, window.begin, window.end); });
     if (!guard) written = std::move(guard).error();
     if (written) pending_.start(number, IoPiece{window.begin, slot.data, window.bytes()}, std::move(*guard));
-  } else if (context_.gapless) {
+  } else if (context_.dense) {
     written = Error{ErrorClass::kIntern, "ranks left holes in a pattern that they all said has none"};
   } else {
     context_.outcome.holes = true;
@@ -148,7 +148,7 @@ void AggregatorEndpoint::write_slot(i64 number) {
     });
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
-  if (!context_.gapless) std::memset(slot.marks, 0, static_cast<size_t>(buffer_.units_of(window)));
+  if (!context_.dense) std::memset(slot.marks, 0, static_cast<size_t>(buffer_.units_of(window)));
   if (pending_.empty() || pending_.last_window() != number) throttle_.finished();
 }
 

@@ -27,7 +27,7 @@ struct Entry {
   i64 place_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
   ViewWords view;
   AccessForm form;
-  GaplessPatterns::Keys gapless{};   // what it knows
+  DensePatterns::Keys dense{};   // what it knows
   WaitWatch::Reads reads = WaitWatch::Reads::kUnknown;   // what reading this file has been
   i64 file_bytes = -1;      // size of the file when reading, -1 unknown: after all that this rank wrote before
   i64 least_bytes = -1;     // what is known of it, where rank 0 asks for it when somebody needs it; else -1
@@ -74,7 +74,7 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
   entry.failed = options.entry.ok() ? 0 : 1;
   entry.atomic = options.atomic;
   entry.more = options.more && *options.more;
-  if (file.gapless) entry.gapless = file.gapless->known();
+  if (file.dense) entry.dense = file.dense->known();
   if (reads(access)) entry.reads = reads_of(file);
   if (!entry.failed && access.bytes > 0) {
     const View& view = *access.view;
@@ -196,10 +196,10 @@ Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const 
 }
 
 // By what a pattern is told apart from others that don't cover the same bytes of [plan.begin, plan.end); 0: it can't be.
-std::uint64_t gapless_key(const EngineFile& file, const Plan& plan, const Access& access, const std::vector<Entry>& entries) {
+std::uint64_t dense_key(const EngineFile& file, const Plan& plan, const Access& access, const std::vector<Entry>& entries) {
   // Segments hold the bytes of some ranks only, and node streams carry what is marked.
   const bool whole = plan.exchange == ExchangeKind::kSharedMemory && plan.domain_map != DomainMap::kSegments;
-  if (!file.gapless || reads(access) || !whole) return 0;
+  if (!file.dense || reads(access) || !whole) return 0;
   std::uint64_t key = static_cast<std::uint64_t>(plan.end - plan.begin);
   for (const Entry& entry : entries) {
     key = mix_hash(key, entry.form.form);
@@ -210,7 +210,7 @@ std::uint64_t gapless_key(const EngineFile& file, const Plan& plan, const Access
 
 bool all_know(const std::vector<Entry>& entries, std::uint64_t key) {
   return key != 0 && std::all_of(entries.begin(), entries.end(), [key](const Entry& entry) {
-    return std::find(entry.gapless.begin(), entry.gapless.end(), key) != entry.gapless.end();
+    return std::find(entry.dense.begin(), entry.dense.end(), key) != entry.dense.end();
   });
 }
 
@@ -274,7 +274,7 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   i64 place_bits = 0;
   for (const Entry& entry : entries) place_bits |= entry.place_bits;
   const PieceBorders borders{place_bits & -place_bits, reads(access) ? agreed.file_bytes : 0};
-  const std::uint64_t key = gapless_key(file, *agreed.plan, access, entries);
+  const std::uint64_t key = dense_key(file, *agreed.plan, access, entries);
   channel.counters->clock.enter(Phase::kWait);
   co_await until([&] { return channel.turn->now(); });
   const i64 start = file.trace ? now_ns() : 0;
@@ -289,9 +289,9 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   if (!outcome.messages) co_return outcome.messages.error();
   if (reads(access)) co_return co_await settle(channel, access, outcome.storage, outcome.end_of_file, mine);
   channel.counters->clock.enter(Phase::kAgree);
-  i64 gapless = outcome.holes ? 0 : 1;
-  MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, hand_on(file, access, outcome.storage), gapless));
-  if (key != 0 && gapless == 1) file.gapless->learn(key);
+  i64 dense = outcome.holes ? 0 : 1;
+  MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, hand_on(file, access, outcome.storage), dense));
+  if (key != 0 && dense == 1) file.dense->learn(key);
   co_return mine.end - mine.begin;
 }
 

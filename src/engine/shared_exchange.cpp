@@ -11,7 +11,7 @@ SharedExchange::SharedExchange(const EngineFile& file, Channel channel, const Pl
       plan_(plan),
       order_(plan, file.comm->topology()),
       writing_(direction == Direction::kWrite),
-      gapless_(pieces.gapless),
+      dense_(pieces.dense),
       me_(file.comm->rank()) {
   const Topology& topology = file.comm->topology();
   const std::vector<NodeBuffer> node_buffers = node_buffers_of(plan.aggregators, topology, topology.node_of_rank[static_cast<size_t>(me_)]);
@@ -33,7 +33,7 @@ bool SharedExchange::has_data(std::span<const PeerAccess> ranges, i64 domain, i6
 void SharedExchange::make_endpoints(std::span<const PeerAccess> ranges) {
   const Topology& topology = file_.comm->topology();
   const i64 most_streams = std::max(topology.nodes(), plan_.domains());   // of a rank, in either direction
-  const EndpointContext context{file_, channel_, writing_, gapless_, KnownForms::kMostBytes / most_streams, outcome_};
+  const EndpointContext context{file_, channel_, writing_, dense_, KnownForms::kMostBytes / most_streams, outcome_};
   for (i64 domain = 0; domain < plan_.domains(); ++domain) {
     const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
     if (buffer.leader() != me_) continue;
@@ -103,7 +103,7 @@ void SharedExchange::move(i64 domain, const WindowPart& route) {
   memory.seek(route.begin - memory_begin_);
   Cursor in_window = in_slot(domain, route);
   if (!writing_) return copy(in_window, memory, bytes);
-  if (!gapless_) mark_route(domain, route);
+  if (!dense_) mark_route(domain, route);
   copy(memory, in_window, bytes);
   buffers_[static_cast<size_t>(domain)].slot(route.window).filled.fetch_add(bytes, std::memory_order_relaxed);
 }

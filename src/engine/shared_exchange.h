@@ -30,7 +30,7 @@ namespace mercutio {
 struct AgreedPieces {
   std::span<const PeerAccess> ranges;   // by rank
   PieceBorders borders;
-  bool gapless = false;                 // writing: no window has a hole, so nobody marks what is meant
+  bool dense = false;                 // writing: no window has a hole, so nobody marks what is meant
 };
 
 class SharedExchange {
@@ -60,7 +60,7 @@ class SharedExchange {
   Channel channel_;
   const Plan& plan_;
   const StepOrder order_;
-  bool writing_, gapless_;
+  bool writing_, dense_;
   i64 me_;
   PeerAccess mine_;
   const Memory* memory_ = nullptr;

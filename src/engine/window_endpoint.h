@@ -29,7 +29,7 @@ struct EndpointContext {
   const EngineFile& file;
   Channel channel;
   bool writing;
-  bool gapless;   // writing: see AgreedPieces
+  bool dense;   // writing: see AgreedPieces
   i64 form_bytes; // kept of a stream at most
   Outcome& outcome;
 };

@@ -74,7 +74,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   engine.hints = &operation.hints->values;
   engine.trace = trace_.get();
   engine.plans = &plans_;
-  engine.gapless = &gapless_;
+  engine.dense = &dense_;
   engine.forms = &forms_;
   engine.dirty = &dirty_;
   engine.watch = &watch_;

@@ -35,11 +35,11 @@ Map with_a_hole() {
   return map;
 }
 
-class Gapless : public ::testing::Test {
+class Dense : public ::testing::Test {
  protected:
   struct Rank {
     std::unique_ptr<PlanCache> plans = std::make_unique<PlanCache>();
-    std::unique_ptr<GaplessPatterns> gapless = std::make_unique<GaplessPatterns>();
+    std::unique_ptr<DensePatterns> dense = std::make_unique<DensePatterns>();
     i64 operations = 0;
   };
   void SetUp() override {
@@ -68,7 +68,7 @@ class Gapless : public ::testing::Test {
       std::atomic<bool> dirty{false};
       EngineFile engine{&storage, &comm, &hints, nullptr, &dirty, true};
       engine.plans = mine.plans.get();
-      engine.gapless = mine.gapless.get();
+      engine.dense = mine.dense.get();
       Channel channel{&comm, mine.operations++ * kTagsPerOperation};
       if (!races) channel.turn = std::make_shared<Turn>(NodeArena::of(comm));
       const Access& access = accesses[static_cast<size_t>(comm.rank())].access;
@@ -79,10 +79,10 @@ class Gapless : public ::testing::Test {
     EXPECT_EQ(oracle.first_wrong(file.bytes), -1) << "at " << displacement;
   }
   bool all_know_one() {
-    return std::all_of(ranks.begin(), ranks.end(), [](Rank& rank) { return rank.gapless->known()[0] != 0; });
+    return std::all_of(ranks.begin(), ranks.end(), [](Rank& rank) { return rank.dense->known()[0] != 0; });
   }
   bool nobody_knows() {
-    return std::all_of(ranks.begin(), ranks.end(), [](Rank& rank) { return rank.gapless->known()[0] == 0; });
+    return std::all_of(ranks.begin(), ranks.end(), [](Rank& rank) { return rank.dense->known()[0] == 0; });
   }
 
   Random random{11};
@@ -91,24 +91,24 @@ class Gapless : public ::testing::Test {
   std::vector<std::shared_ptr<PeerViews>> views{make_peer_views(), make_peer_views(), make_peer_views(), make_peer_views()};
 };
 
-TEST_F(Gapless, IsLearnedOnceAndKnownAtOtherPlaces) {
+TEST_F(Dense, IsLearnedOnceAndKnownAtOtherOffsets) {
   write(in_turn(), 0);
   ASSERT_TRUE(all_know_one());
-  const auto known = ranks[0].gapless->known();
+  const auto known = ranks[0].dense->known();
   for (const i64 displacement : {0, 512, 1024, 8, 3}) {
     write(in_turn(), displacement);
-    EXPECT_EQ(ranks[0].gapless->known(), known) << "the same pattern";
+    EXPECT_EQ(ranks[0].dense->known(), known) << "the same pattern";
   }
 }
 
-TEST_F(Gapless, HolesAreNotLearned) {
+TEST_F(Dense, HolesAreNotLearned) {
   write(dealt_by([](i64 piece) { return piece % 7 == 3 ? kRanks : piece % kRanks; }), 0);
   EXPECT_TRUE(nobody_knows());
   write(with_a_hole(), 0);
   EXPECT_TRUE(nobody_knows());
 }
 
-TEST_F(Gapless, AnotherPatternOfTheSameOutlineIsAnother) {
+TEST_F(Dense, PatternsOfTheSameRangeAreToldApart) {
   write(in_turn(), 0);
   ASSERT_TRUE(all_know_one());
   write(with_a_hole(), 0);
@@ -116,16 +116,16 @@ TEST_F(Gapless, AnotherPatternOfTheSameOutlineIsAnother) {
   write(in_turn(), 1024);
 }
 
-TEST_F(Gapless, OneThatDoesNotKnowIsEnough) {
+TEST_F(Dense, OneRankThatDoesNotKnowMakesAllSetTheValidMap) {
   write(in_turn(), 0);
-  ranks[2].gapless = std::make_unique<GaplessPatterns>();
+  ranks[2].dense = std::make_unique<DensePatterns>();
   write(in_turn(), 512);
   EXPECT_TRUE(all_know_one());
-  ranks[0].gapless = std::make_unique<GaplessPatterns>();
+  ranks[0].dense = std::make_unique<DensePatterns>();
   write(with_a_hole(), 512);
 }
 
-TEST_F(Gapless, OtherWindowsAndDomains) {
+TEST_F(Dense, OtherWindowsAndDomains) {
   Hints small;
   small.cb_buffer_size = 64;
   write(in_turn(), 0, small);
@@ -135,11 +135,11 @@ TEST_F(Gapless, OtherWindowsAndDomains) {
   write(in_turn(), 513);
 }
 
-TEST_F(Gapless, AnySequence) {
+TEST_F(Dense, AnySequence) {
   const Map maps[] = {in_turn(), with_a_hole(), dealt_by([](i64 piece) { return (piece * 7 + piece / 5) % kRanks; }),
                       dealt_by([](i64 piece) { return piece / 16; })};
   for (int step = 0; step < 300; ++step) {
-    if (pick(random, 0, 9) == 0) ranks[static_cast<size_t>(pick(random, 0, kRanks - 1))].gapless = std::make_unique<GaplessPatterns>();
+    if (pick(random, 0, 9) == 0) ranks[static_cast<size_t>(pick(random, 0, kRanks - 1))].dense = std::make_unique<DensePatterns>();
     write(maps[pick(random, 0, 3)], pick(random, 0, 1) ? pick(random, 0, 4) * kPieces * kPiece : pick(random, 0, 2000));
   }
 }

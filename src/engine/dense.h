@@ -1,4 +1,4 @@
-// GaplessPatterns: what a file remembers of collective writes whose ranks together left no hole: the same bytes at another
+// DensePatterns: what a file remembers of collective writes whose ranks together left no hole: the same bytes at another
 // place leave none either, so that nobody has to mark which bytes of a window are meant. For maps of single elements marks
 // cost as much as the copies.
 //
@@ -31,7 +31,7 @@ inline AccessForm form_of(const Access& access) {
   return {form | 1, access.view->displacement + copies * type.extent()};
 }
 
-class GaplessPatterns {
+class DensePatterns {
  public:
   using Keys = std::array<std::uint64_t, 2>;
   // Of the latest; 0: none. Any thread, as the others.

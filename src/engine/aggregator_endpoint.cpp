@@ -118,7 +118,7 @@ void AggregatorEndpoint::read_ahead(i64 passed) {
 // Ranks may write the same bytes, so that enough of them isn't all of them.
 bool AggregatorEndpoint::is_full(FileRange window, const Slot& slot, i64 filled) const {
   const i64 units = buffer_.units_of(window);
-  return filled >= window.bytes() && (context_.dense || first_other(slot.marks, 0, units, std::byte{1}) == units);
+  return filled >= window.bytes() && (context_.dense || first_other(slot.valid, 0, units, std::byte{1}) == units);
 }
 
 void AggregatorEndpoint::write_slot(i64 number) {
@@ -142,13 +142,13 @@ void AggregatorEndpoint::write_slot(i64 number) {
       const i64 unit = buffer_.unit_of(window);
       Coverage covered;
       covered.reset(window.bytes());
-      const auto cover = [&](i64 begin, i64 end) { covered.mark(begin * unit, end * unit); };
-      for_each_run(slot.marks, buffer_.units_of(window), cover);
+      const auto cover = [&](i64 begin, i64 end) { covered.add(begin * unit, end * unit); };
+      for_each_run(slot.valid, buffer_.units_of(window), cover);
       return write_window(file, window, slot.data, covered);
     });
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
-  if (!context_.dense) std::memset(slot.marks, 0, static_cast<size_t>(buffer_.units_of(window)));
+  if (!context_.dense) std::memset(slot.valid, 0, static_cast<size_t>(buffer_.units_of(window)));
   if (pending_.empty() || pending_.last_window() != number) throttle_.finished();
 }
 

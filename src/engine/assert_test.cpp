@@ -15,7 +15,7 @@ TEST(AssertDeathTest, TellsThePlaceAndEndsTheProgram) {
 TEST(AssertDeathTest, TheLibraryUnderTestHasThem) {
   Coverage coverage;
   coverage.reset(100);
-  EXPECT_DEATH(coverage.mark(90, 101), "coverage.cpp");
+  EXPECT_DEATH(coverage.add(90, 101), "coverage.cpp");
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const 
 
 // By what a pattern is told apart from others that don't cover the same bytes of [plan.begin, plan.end); 0: it can't be.
 std::uint64_t dense_key(const EngineFile& file, const Plan& plan, const Access& access, const std::vector<Entry>& entries) {
-  // Segments hold the bytes of some ranks only, and node streams carry what is marked.
+  // Segments hold the bytes of some ranks only, and node streams carry what is valid.
   const bool whole = plan.exchange == ExchangeKind::kSharedMemory && plan.domain_map != DomainMap::kSegments;
   if (!file.dense || reads(access) || !whole) return 0;
   std::uint64_t key = static_cast<std::uint64_t>(plan.end - plan.begin);

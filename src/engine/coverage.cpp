@@ -7,7 +7,7 @@
 
 namespace mercutio {
 
-void Coverage::mark(i64 begin, i64 end) {
+void Coverage::add(i64 begin, i64 end) {
   MERCUTIO_ASSERT(begin >= 0 && end <= bytes_);
   if (begin >= end) return;
   const size_t first = static_cast<size_t>(begin / 64), last = static_cast<size_t>((end - 1) / 64);

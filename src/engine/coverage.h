@@ -1,4 +1,4 @@
-// Coverage: which bytes of a window have been given. One bit a byte; marking is independent of order and of overlaps, so a
+// Coverage: which bytes of a window have been given. One bit a byte; adding is independent of order and of overlaps, so a
 // hole never looks filled. Costs bytes/8 of memory.
 #pragma once
 
@@ -14,7 +14,7 @@ class Coverage {
     bytes_ = bytes;
     words_.assign(static_cast<size_t>((bytes + 63) / 64), 0);
   }
-  void mark(i64 begin, i64 end);
+  void add(i64 begin, i64 end);
   i64 next_covered(i64 from) const { return next(from, 0); }            // size() if none
   i64 next_hole(i64 from) const { return next(from, ~std::uint64_t{0}); }
   i64 size() const { return bytes_; }

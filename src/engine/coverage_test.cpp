@@ -12,7 +12,7 @@ TEST(Coverage, FindsBordersInAnEmptyAndAFullWindow) {
   c.reset(100);
   EXPECT_EQ(c.next_covered(0), 100);
   EXPECT_EQ(c.next_hole(0), 0);
-  c.mark(0, 100);
+  c.add(0, 100);
   EXPECT_EQ(c.next_covered(0), 0);
   EXPECT_EQ(c.next_hole(0), 100);
   c.reset(128);
@@ -26,10 +26,10 @@ TEST(Coverage, AgreesWithOneFlagAByte) {
     Coverage c;
     c.reset(bytes);
     std::vector<bool> flags(static_cast<size_t>(bytes), false);
-    for (int marks = static_cast<int>(random() % 8); marks > 0; --marks) {
+    for (int ranges = static_cast<int>(random() % 8); ranges > 0; --ranges) {
       i64 begin = static_cast<i64>(random() % static_cast<std::uint64_t>(bytes));
       i64 end = begin + static_cast<i64>(random() % static_cast<std::uint64_t>(bytes - begin + 1));
-      c.mark(begin, end);
+      c.add(begin, end);
       for (i64 i = begin; i < end; ++i) flags[static_cast<size_t>(i)] = true;
     }
     for (i64 from = 0; from < bytes; ++from) {

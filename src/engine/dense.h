@@ -1,6 +1,6 @@
 // DensePatterns: what a file remembers of collective writes whose ranks together left no hole: the same bytes at another
-// place leave none either, so that nobody has to mark which bytes of a window are meant. For maps of single elements marks
-// cost as much as the copies.
+// place leave none either, so that nobody has to set a valid map. For maps of single elements the valid map
+// costs as much as the copies.
 //
 // All ranks must decide alike, and one may learn of a pattern later than another. So each says with every access which
 // ones it knows, and only what all of them know counts.

@@ -35,7 +35,7 @@ struct EngineFile {
   bool readable = true;              // the storage may be read (write-only opens still read for sieving when true)
   bool scattered = true;             // some rank's view has holes; if none has, nobody sieves and nobody locks against it
   PlanCache* plans = nullptr;        // the file's; null: every access is planned anew
-  DensePatterns* dense = nullptr;   // the file's; null: every collective write marks its bytes
+  DensePatterns* dense = nullptr;   // the file's; null: every collective write sets valid maps
   StreamForms* forms = nullptr;      // the file's; null: no form is kept
   Counters* counters = nullptr;      // of the access; null: nobody counts
   WaitWatch* watch = nullptr;        // the file's; null: the storage is taken not to make its callers wait

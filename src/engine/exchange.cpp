@@ -113,7 +113,7 @@ bool Exchange::advance_flow(Flow& flow, bool sending, bool in_window) {
       const PhaseScope phase(channel_.counters, Phase::kCopy);
       unpack(*flow.cursor, flow.slot->first(flow.in_flight_bytes));
     }
-    if (!sending && in_window && flow.cursor) mark(*current_, flow, flow.position, next);
+    if (!sending && in_window && flow.cursor) add_coverage(*current_, flow, flow.position, next);
     flow.position = next;
     if (flow.position == flow.end) return true;
   }
@@ -208,13 +208,13 @@ void Exchange::find_next_window() {
   for (const WindowPart& part : rank_parts_) next_round_ = std::min(next_round_, part.window);
 }
 
-void Exchange::mark(Window& window, const Flow& flow, i64 begin, i64 end) {
+void Exchange::add_coverage(Window& window, const Flow& flow, i64 begin, i64 end) {
   const i64 window_address = reinterpret_cast<i64>(window.data->data.get());
   Cursor walk = *flow.cursor;
   walk.seek(begin);
   while (walk.position() < end) {
     const StridedRun run = walk.next(end - walk.position());
-    for (i64 i = 0, at = run.offset - window_address; i < run.count; ++i, at += run.stride) window.coverage.mark(at, at + run.bytes);
+    for (i64 i = 0, at = run.offset - window_address; i < run.count; ++i, at += run.stride) window.coverage.add(at, at + run.bytes);
   }
 }
 
@@ -240,7 +240,7 @@ void Exchange::read(Window& window) {
     for (const Part& part : window.parts) {
       Flow flow;
       flow.cursor = peers_[static_cast<size_t>(part.rank)].cursor_in(data, window.range.begin, part.begin, part.end);
-      mark(window, flow, part.begin, part.end);
+      add_coverage(window, flow, part.begin, part.end);
     }
     auto found = read_window(file_, window.range, data, window.coverage);
     if (found) end_of_file_ = std::min(end_of_file_, *found);
@@ -292,7 +292,7 @@ void Exchange::move_own_part() {
     Cursor in_window = *flow.cursor;
     if (writing_) {
       copy(memory, in_window, part.end - part.begin);
-      mark(*current_, flow, part.begin, part.end);
+      add_coverage(*current_, flow, part.begin, part.end);
     } else {
       copy(in_window, memory, part.end - part.begin);
     }

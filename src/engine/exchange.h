@@ -100,7 +100,7 @@ class Exchange {
   void read_guarded(Window& window);
   void open_window_flows();
   void move_own_part();
-  void mark(Window& window, const Flow& flow, i64 begin, i64 end);
+  void add_coverage(Window& window, const Flow& flow, i64 begin, i64 end);
   void close_window();
   void write(Window& window);
   void write_full();

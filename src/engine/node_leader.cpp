@@ -87,8 +87,8 @@ class NodeLeader : public WindowEndpoint {
     }
     return true;
   }
-  void clear_marks(i64 window) {
-    std::memset(buffer_.slot(window).marks, 0, static_cast<size_t>(buffer_.units_of(buffer_.window(window))));
+  void clear_valid(i64 window) {
+    std::memset(buffer_.slot(window).valid, 0, static_cast<size_t>(buffer_.units_of(buffer_.window(window))));
   }
   // What the ranks may rely on: windows before this one are done with.
   void publish(i64 served) {
@@ -140,7 +140,7 @@ class WritingLeader final : public NodeLeader {
     std::byte* data = data_of(one);
     if (!one.in_slot) context_.channel.copied(one.header.bytes);
     if (!one.in_slot) pack_runs(one.runs, slot.data, data);
-    clear_marks(window);
+    clear_valid(window);
     send(one, ConstBytes(data, static_cast<size_t>(one.header.bytes)));
   }
   i64 first_in_slot() const {
@@ -162,12 +162,12 @@ class ReadingLeader final : public NodeLeader {
       if (one.window < windows()) {
         if (!one.in_slot) context_.channel.copied(one.header.bytes);
         if (!one.in_slot) unpack_runs(one.runs, data_of(one), buffer_.slot(one.window).data);
-        clear_marks(one.window);
+        clear_valid(one.window);
       }
       underway_.pop_front();
       moved = true;
     }
-    // What all have passed without being served nobody needs. Its marks are not looked at: once the windows behind are open,
+    // What all have passed without being served nobody needs. Its valid map is not read: once the windows behind are open,
     // they are those of another window.
     const i64 passed = buffer_.passed_by_all(), wanted = buffer_.wanted_by_all(), before = next_;
     const i64 opened = passed + buffer_.depth();
@@ -188,9 +188,9 @@ class ReadingLeader final : public NodeLeader {
 
  private:
   void ask(i64 window) {
-    MERCUTIO_ASSERT(window < opened_);   // its marks are its own
+    MERCUTIO_ASSERT(window < opened_);   // its valid map is its own
     const i64 units = buffer_.units_of(buffer_.window(window));
-    if (first_other(buffer_.slot(window).marks, 0, units, std::byte{0}) == units) return;   // nobody needs any of it
+    if (first_other(buffer_.slot(window).valid, 0, units, std::byte{0}) == units) return;   // nobody needs any of it
     Underway& one = announce(window);
     const Bytes into(data_of(one), static_cast<size_t>(one.header.bytes));
     one.messages.add(context_.channel.receive(aggregator_, into, 1));

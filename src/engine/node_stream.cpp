@@ -91,7 +91,7 @@ bool NodeStream::leave(Underway& one) {
   const bool packed = !one.header.one_run();
   if (packed) context_.channel.copied(one.header.bytes);
   if (packed) unpack_runs(*runs, one.payload->data.get(), slot.data);
-  mark_runs(buffer_, one.header.window, *runs);
+  set_valid(buffer_, one.header.window, *runs);
   slot.filled.fetch_add(one.header.bytes, std::memory_order_relaxed);
   return true;
 }

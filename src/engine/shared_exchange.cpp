@@ -87,11 +87,11 @@ Cursor SharedExchange::in_slot(i64 domain, const WindowPart& route) const {
   return mine_.cursor_in(buffer.slot(route.window).data, buffer.window(route.window).begin, route.begin, route.end);
 }
 
-void SharedExchange::mark_route(i64 domain, const WindowPart& route) {
+void SharedExchange::set_valid(i64 domain, const WindowPart& route) {
   const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
   const Slot slot = buffer.slot(route.window);
   const auto unit = static_cast<unsigned long long>(buffer.unit_of(buffer.window(route.window)));
-  mark(in_slot(domain, route), reinterpret_cast<i64>(slot.data), slot.marks, __builtin_ctzll(unit));
+  set_valid(in_slot(domain, route), reinterpret_cast<i64>(slot.data), slot.valid, __builtin_ctzll(unit));
 }
 
 // Copies this rank's bytes of a window: into the slot when writing, out of it when reading.
@@ -103,7 +103,7 @@ void SharedExchange::move(i64 domain, const WindowPart& route) {
   memory.seek(route.begin - memory_begin_);
   Cursor in_window = in_slot(domain, route);
   if (!writing_) return copy(in_window, memory, bytes);
-  if (!dense_) mark_route(domain, route);
+  if (!dense_) set_valid(domain, route);
   copy(memory, in_window, bytes);
   buffers_[static_cast<size_t>(domain)].slot(route.window).filled.fetch_add(bytes, std::memory_order_relaxed);
 }
@@ -114,7 +114,7 @@ bool SharedExchange::want(i64 domain) {
   WindowBuffer& buffer = buffers_[i];
   if (writing_ || !buffer.has_stream() || wants_[i].window >= buffer.windows()) return false;
   if (wants_[i].window >= buffer.opened()) return false;
-  mark_route(domain, wants_[i]);
+  set_valid(domain, wants_[i]);
   ask_from(domain, wants_[i].window + 1);
   if (buffer.leader() != me_) buffer.wake_leader();
   return true;

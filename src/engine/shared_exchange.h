@@ -13,7 +13,7 @@
 // as all windows before it are finished, so every rank that has bytes in it can pass it, then the leaders can send, the
 // aggregator can receive, and then serve it.
 //
-// Memory: of each node buffer depth windows and their marks, and a window for each one under way between nodes. Time beyond
+// Memory: of each node buffer depth windows and their valid maps, and a window for each one under way between nodes. Time beyond
 // the copies: two O(depth log n) look-ups a window and rank.
 #pragma once
 
@@ -30,7 +30,7 @@ namespace mercutio {
 struct AgreedPieces {
   std::span<const PeerAccess> ranges;   // by rank
   PieceBorders borders;
-  bool dense = false;                 // writing: no window has a hole, so nobody marks what is meant
+  bool dense = false;                 // writing: no window has a hole, so nobody sets the valid map
 };
 
 class SharedExchange {
@@ -52,7 +52,7 @@ class SharedExchange {
   bool want(i64 domain);
   bool visit(i64 domain);
   Cursor in_slot(i64 domain, const WindowPart& route) const;
-  void mark_route(i64 domain, const WindowPart& route);
+  void set_valid(i64 domain, const WindowPart& route);
   void move(i64 domain, const WindowPart& route);
   bool serve();
 

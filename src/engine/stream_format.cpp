@@ -12,11 +12,11 @@ void append(std::vector<std::byte>& form, const void* data, size_t bytes) {
   form.insert(form.end(), from, from + bytes);
 }
 
-void append_bits(const std::byte* marks, i64 units, std::vector<std::byte>& form) {
+void append_bits(const std::byte* valid, i64 units, std::vector<std::byte>& form) {
   const size_t begin = form.size();
   form.resize(begin + static_cast<size_t>((units + 7) / 8));
   for (i64 i = 0; i < units; ++i) {
-    form[begin + static_cast<size_t>(i / 8)] |= static_cast<std::byte>(static_cast<unsigned>(marks[i]) << (i % 8));
+    form[begin + static_cast<size_t>(i / 8)] |= static_cast<std::byte>(static_cast<unsigned>(valid[i]) << (i % 8));
   }
 }
 
@@ -41,7 +41,7 @@ StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::b
   StreamHeader header{window, 0, 0, 0, 0, -1};
   std::vector<StreamRun> runs;
   const size_t bit_bytes = static_cast<size_t>((units + 7) / 8);
-  for_each_run(slot.marks, units, [&](i64 begin, i64 end) {
+  for_each_run(slot.valid, units, [&](i64 begin, i64 end) {
     if (header.runs++ == 0) header.first = begin * unit;
     header.bytes += (end - begin) * unit;
     if (runs.size() * sizeof(StreamRun) <= bit_bytes) {
@@ -53,7 +53,7 @@ StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::b
     if (runs.size() * sizeof(StreamRun) <= bit_bytes) {
       append(form, runs.data(), runs.size() * sizeof(StreamRun));
     } else {
-      append_bits(slot.marks, units, form);
+      append_bits(slot.valid, units, form);
       header.runs = 0;
     }
     header.form_bytes = static_cast<i64>(form.size() - before);
@@ -110,10 +110,10 @@ void unpack_runs(const std::vector<StreamRun>& runs, const std::byte* packed, st
   }
 }
 
-void mark_runs(const WindowBuffer& buffer, i64 window, const std::vector<StreamRun>& runs) {
+void set_valid(const WindowBuffer& buffer, i64 window, const std::vector<StreamRun>& runs) {
   const i64 unit = buffer.unit_of(buffer.window(window));
-  std::byte* marks = buffer.slot(window).marks;
-  for (const StreamRun& run : runs) std::memset(marks + run.at / unit, 1, static_cast<size_t>(run.bytes / unit));
+  std::byte* valid = buffer.slot(window).valid;
+  for (const StreamRun& run : runs) std::memset(valid + run.at / unit, 1, static_cast<size_t>(run.bytes / unit));
 }
 
 }  // namespace mercutio

@@ -29,7 +29,7 @@ struct StreamRun {
 };
 static_assert(std::is_trivially_copyable_v<StreamRun> && sizeof(StreamRun) == 8);   // a form lists them as they are
 
-// Says which bytes of the slot are marked. Appends to `form` unless it is one run.
+// Says which bytes of the slot are valid. Appends to `form` unless it is one run.
 StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& form);
 
 // Whether a header can be meant so, before memory is taken for what it announces.
@@ -42,6 +42,6 @@ Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamH
 // `packed` may be the window itself, if the runs are in order.
 void pack_runs(const std::vector<StreamRun>& runs, const std::byte* window, std::byte* packed);
 void unpack_runs(const std::vector<StreamRun>& runs, const std::byte* packed, std::byte* window);
-void mark_runs(const WindowBuffer& buffer, i64 window, const std::vector<StreamRun>& runs);
+void set_valid(const WindowBuffer& buffer, i64 window, const std::vector<StreamRun>& runs);
 
 }  // namespace mercutio

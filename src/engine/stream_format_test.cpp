@@ -18,8 +18,8 @@ struct Fixture {
     plan.strategy = Strategy::kTwoPhase;
     buffer.emplace(*arena, plan, PieceBorders{unit, 0}, 0, NodeBuffer{0, 0});
   }
-  void mark(i64 begin, i64 end, i64 unit) {
-    std::memset(buffer->slot(0).marks + begin / unit, 1, static_cast<size_t>((end - begin) / unit));
+  void set_valid(i64 begin, i64 end, i64 unit) {
+    std::memset(buffer->slot(0).valid + begin / unit, 1, static_cast<size_t>((end - begin) / unit));
   }
   std::shared_ptr<NodeArena> arena;
   Plan plan;
@@ -45,7 +45,7 @@ void on_one_of_two(const std::function<void(Comm&)>& body) {
 TEST(StreamFormat, OneRunNeedsNoForm) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
-    f.mark(16, 64, 8);
+    f.set_valid(16, 64, 8);
     std::vector<std::byte> form;
     const StreamHeader header = describe(*f.buffer, 0, form);
     EXPECT_TRUE(form.empty());
@@ -57,8 +57,8 @@ TEST(StreamFormat, OneRunNeedsNoForm) {
 TEST(StreamFormat, FewRunsAreListed) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
-    f.mark(0, 8, 8);
-    f.mark(1024, 2048, 8);
+    f.set_valid(0, 8, 8);
+    f.set_valid(1024, 2048, 8);
     std::vector<std::byte> form;
     const StreamHeader header = describe(*f.buffer, 0, form);
     EXPECT_EQ(form.size(), 2 * sizeof(StreamRun));
@@ -71,7 +71,7 @@ TEST(StreamFormat, ManyRunsAreBits) {
     Fixture f(comm, 4096, 8);
     std::vector<std::pair<i64, i64>> expected;
     for (i64 at = 8; at < 4096; at += 16) {
-      f.mark(at, at + 8, 8);
+      f.set_valid(at, at + 8, 8);
       expected.emplace_back(at, 8);
     }
     std::vector<std::byte> form;

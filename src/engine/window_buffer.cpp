@@ -10,11 +10,11 @@ namespace mercutio {
 Slot WindowBuffer::slot(i64 window) const {
   const i64 place = node_buffer_.place * plan_->depth + window % plan_->depth;
   MERCUTIO_ASSERT(window >= 0 && window < windows_ && place < kMostSlots);
-  MERCUTIO_ASSERT((place + 1) * plan_->buffer_bytes <= (arena_->area_bytes() - kAreaCounterBytes) / 2);   // data behind marks
+  MERCUTIO_ASSERT((place + 1) * plan_->buffer_bytes <= (arena_->area_bytes() - kAreaCounterBytes) / 2);   // the data follows the valid map
   std::byte* area = arena_->area(node_buffer_.leader);
-  std::byte* marks = area + kAreaCounterBytes + place * plan_->buffer_bytes;
-  std::byte* data = marks + (arena_->area_bytes() - kAreaCounterBytes) / 2;
-  return Slot{data, marks, std::atomic_ref<i64>(reinterpret_cast<i64*>(area)[place * kCounterPitch])};
+  std::byte* valid = area + kAreaCounterBytes + place * plan_->buffer_bytes;
+  std::byte* data = valid + (arena_->area_bytes() - kAreaCounterBytes) / 2;
+  return Slot{data, valid, std::atomic_ref<i64>(reinterpret_cast<i64*>(area)[place * kCounterPitch])};
 }
 
 i64 WindowBuffer::unit_of(FileRange window) const {
@@ -32,16 +32,16 @@ i64 WindowBuffer::lowest(i64* counts) const {
   return least - arena_->base(domain_);
 }
 
-i64 first_other(const std::byte* marks, i64 from, i64 count, std::byte value) {
+i64 first_other(const std::byte* valid, i64 from, i64 count, std::byte value) {
   std::uint64_t pattern;
   std::memset(&pattern, static_cast<int>(value), sizeof pattern);
   i64 i = from;
   for (; i + 8 <= count; i += 8) {
     std::uint64_t eight;
-    std::memcpy(&eight, marks + i, sizeof eight);
+    std::memcpy(&eight, valid + i, sizeof eight);
     if (eight != pattern) break;
   }
-  while (i < count && marks[i] == value) ++i;
+  while (i < count && valid[i] == value) ++i;
   return i;
 }
 

@@ -1,10 +1,10 @@
 // WindowBuffer: the windows of one domain in the memory of a node, and the words by which its ranks and the node buffer's
 // host know how far each of them is. All counts are of windows of this operation. Inside engine/ only.
 //
-// A window goes through one of plan.depth slots. Which of its bytes are meant is kept as one mark a unit, the unit being
+// A window goes through one of plan.depth slots. Which of its bytes are meant is kept as one flag a unit, the unit being
 // the largest power of two that divides where any piece begins or ends: a plain store, also where several ranks fill one
-// window. An area holds a page of counters, then half for marks and half for data, whatever the sizes of an operation:
-// marks are zero between operations, so no other operation may have its data there.
+// window. An area holds a page of counters, then half for the valid map and half for data, whatever the sizes of an operation:
+// valid maps are zero between operations, so no other operation may have its data there.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ namespace mercutio {
 
 struct Slot {
   std::byte* data = nullptr;
-  std::byte* marks = nullptr;    // one a unit; all zero between windows
+  std::byte* valid = nullptr;    // one byte a unit; all zero between windows
   std::atomic_ref<i64> filled;   // bytes left in it, counted by those who left them
 };
 
@@ -77,15 +77,15 @@ class WindowBuffer {
   i64 windows_;
 };
 
-// The first mark at or after `from` that is not `value`; `count` if there is none.
-i64 first_other(const std::byte* marks, i64 from, i64 count, std::byte value);
-// Calls run(begin, end), in units, for each run of marks.
+// The first flag at or after `from` that is not `value`; `count` if there is none.
+i64 first_other(const std::byte* valid, i64 from, i64 count, std::byte value);
+// Calls run(begin, end), in units, for each run of valid units.
 template <class Run>
-void for_each_run(const std::byte* marks, i64 count, Run run) {
-  for (i64 at = first_other(marks, 0, count, std::byte{0}); at < count;) {
-    const i64 end = first_other(marks, at, count, std::byte{1});
+void for_each_run(const std::byte* valid, i64 count, Run run) {
+  for (i64 at = first_other(valid, 0, count, std::byte{0}); at < count;) {
+    const i64 end = first_other(valid, at, count, std::byte{1});
     run(at, end);
-    at = first_other(marks, end, count, std::byte{0});
+    at = first_other(valid, end, count, std::byte{0});
   }
 }
 

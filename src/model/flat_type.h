@@ -121,9 +121,9 @@ class Cursor {
 // Both advance the cursor by packed.size() bytes.
 void pack(Cursor& memory, Bytes packed);               // memory -> packed; the cursor's origin is the buffer's address
 void unpack(Cursor& memory, ConstBytes packed);        // packed -> memory
-// Sets a mark for each unit of 2^shift bytes that the rest of the layout covers; marks[0] is that of the unit at `base`.
+// Sets the valid flag of each unit of 2^shift bytes that the rest of the layout covers; valid[0] is the one of the unit at `base`.
 // Every piece must begin and end between units.
-void mark(Cursor layout, i64 base, std::byte* marks, int shift);
+void set_valid(Cursor layout, i64 base, std::byte* valid, int shift);
 // Copies `bytes` from one layout to another without a packed buffer in between; both origins are addresses.
 void copy(Cursor& from, Cursor& to, i64 bytes);
 

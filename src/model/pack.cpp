@@ -215,7 +215,7 @@ struct Packing {
   }
 };
 
-// Ranks that read the same bytes mark the same places at the same time, so marks are atomic, eight of them a store.
+// Ranks that read the same bytes set the same flags at the same time, so stores are atomic, eight flags a store.
 void set_many_marks(std::byte* at, i64 units) {
   constexpr std::uint64_t kEight = 0x0101010101010101;
   const auto set_one = [&] {
@@ -228,26 +228,26 @@ void set_many_marks(std::byte* at, i64 units) {
   while (units > 0) set_one();
 }
 
-inline void set_marks(std::byte* at, i64 units) {
+inline void set_units(std::byte* at, i64 units) {
   if (units > 8) return set_many_marks(at, units);
   for (const std::byte* end = at + units; at < end; ++at) std::atomic_ref(*at).store(std::byte{1}, std::memory_order_relaxed);
 }
 
 // Marks instead of bytes.
-struct Marking {
+struct ValidSetter {
   i64 base;
-  std::byte* marks;
+  std::byte* valid;
   int shift;
 
   void piece(i64 offset, i64 bytes) {
-    set_marks(marks + ((offset - base) >> shift), bytes >> shift);
+    set_units(valid + ((offset - base) >> shift), bytes >> shift);
   }
 
   template <class Offsets>
   void equal_pieces(i64 origin, Offsets offsets, i64 begin, i64 end, i64 bytes) {
     for (i64 i = begin; i < end; ++i) {
       const i64 offset = origin + offsets[i];
-      bytes >> shift == 1 ? std::atomic_ref(marks[(offset - base) >> shift]).store(std::byte{1}, std::memory_order_relaxed) : piece(offset, bytes);
+      bytes >> shift == 1 ? std::atomic_ref(valid[(offset - base) >> shift]).store(std::byte{1}, std::memory_order_relaxed) : piece(offset, bytes);
     }
   }
 
@@ -271,10 +271,10 @@ void unpack(Cursor& memory, ConstBytes packed) {
   Packing<false>{const_cast<std::byte*>(packed.data())}.run(memory, static_cast<i64>(packed.size()));
 }
 
-void mark(Cursor layout, i64 base, std::byte* marks, int shift) {
-  Marking marking{base, marks, shift};
+void set_valid(Cursor layout, i64 base, std::byte* valid, int shift) {
+  ValidSetter setter{base, valid, shift};
   while (!layout.done()) {
-    if (CursorImpl::take_runs(layout, layout.remaining(), marking) == 0) marking.batch(CursorImpl::take(layout, layout.remaining(), INT64_MAX));
+    if (CursorImpl::take_runs(layout, layout.remaining(), setter) == 0) setter.batch(CursorImpl::take(layout, layout.remaining(), INT64_MAX));
   }
 }
 

@@ -12,7 +12,7 @@ struct NodeLayout {
 };
 inline constexpr i64 kControlBytes = 1984;      // of a rank of the node
 inline constexpr i64 kDomainWordsBytes = 64;    // of a domain
-inline constexpr i64 kAreaCounterBytes = 4096;  // at the start of an area; then half for marks and half for data
+inline constexpr i64 kAreaCounterBytes = 4096;  // at the start of an area; then half for the valid map and half for data
 
 // O(1).
 NodeLayout node_layout(const Topology& topology, i64 members);

@@ -26,7 +26,7 @@ struct Entry {
   i64 more = 0;             // another round of this access follows
   i64 place_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
   ViewWords view;
-  AccessForm form;
+  AccessSignature signature;
   DensePatterns::Keys dense{};   // what it knows
   WaitWatch::Reads reads = WaitWatch::Reads::kUnknown;   // what reading this file has been
   i64 file_bytes = -1;      // size of the file when reading, -1 unknown: after all that this rank wrote before
@@ -80,7 +80,7 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
     const View& view = *access.view;
     entry.summary = summary_of(view, access.position, access.bytes);
     entry.position = access.position;
-    entry.form = form_of(access);
+    entry.signature = signature_of(access);
     entry.orderly = view.filetype->monotone() && !view.filetype->overlapping();
     entry.place_bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
     entry.view.hash = view.filetype->hash();
@@ -202,8 +202,8 @@ std::uint64_t dense_key(const EngineFile& file, const Plan& plan, const Access& 
   if (!file.dense || reads(access) || !whole) return 0;
   std::uint64_t key = static_cast<std::uint64_t>(plan.end - plan.begin);
   for (const Entry& entry : entries) {
-    key = mix_hash(key, entry.form.form);
-    if (entry.form.form != 0) key = mix_hash(key, static_cast<std::uint64_t>(entry.form.origin - plan.begin));
+    key = mix_hash(key, entry.signature.hash);
+    if (entry.signature.hash != 0) key = mix_hash(key, static_cast<std::uint64_t>(entry.signature.origin - plan.begin));
   }
   return key | 1;
 }

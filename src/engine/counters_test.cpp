@@ -64,14 +64,14 @@ std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
     TestStorage storage(file);
     std::atomic<bool> dirty{false};
     PlanCache plans;
-    StreamForms forms;
+    RunListCaches run_lists;
     auto views = make_peer_views();
     const ViewRef view = map_of(comm.rank(), course.holes);
     const i64 bytes = view->filetype->size();
     for (i64 output = 0; output < outputs; ++output) {
       EngineFile engine_file{&storage, &comm, &hints, &by_rank[static_cast<size_t>(comm.rank())][static_cast<size_t>(output)], &dirty, true};
       engine_file.plans = &plans;
-      engine_file.forms = &forms;
+      engine_file.run_lists = &run_lists;
       OwnedAccess owned = make_access(course.direction, view, output * bytes, bytes, make_contiguous(bytes, byte_type()));
       Channel channel{&comm, output * kTagsPerOperation};
       if (auto arena = course.exchange == "messages" ? nullptr : NodeArena::of(comm)) channel.turn = std::make_shared<Turn>(arena);

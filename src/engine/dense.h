@@ -15,20 +15,20 @@
 
 namespace mercutio {
 
-// A rank's part of a pattern: the form of its bytes, and where it begins.
-struct AccessForm {
-  std::uint64_t form = 0;   // 0: no bytes
+// A rank's part of a pattern: the signature of its bytes, and where it begins.
+struct AccessSignature {
+  std::uint64_t hash = 0;   // 0: no bytes
   i64 origin = 0;
 };
 
-// Accesses of equal forms have the same bytes, moved by the difference of their origins.
-inline AccessForm form_of(const Access& access) {
+// Accesses of equal signatures have the same bytes, moved by the difference of their origins.
+inline AccessSignature signature_of(const Access& access) {
   if (access.bytes <= 0) return {};
   const FlatType& type = *access.view->filetype;
   const i64 copies = access.position / type.size();
-  std::uint64_t form = mix_hash(type.hash(), static_cast<std::uint64_t>(access.position - copies * type.size()));
-  form = mix_hash(form, static_cast<std::uint64_t>(access.bytes));
-  return {form | 1, access.view->displacement + copies * type.extent()};
+  std::uint64_t hash = mix_hash(type.hash(), static_cast<std::uint64_t>(access.position - copies * type.size()));
+  hash = mix_hash(hash, static_cast<std::uint64_t>(access.bytes));
+  return {hash | 1, access.view->displacement + copies * type.extent()};
 }
 
 class DensePatterns {

@@ -15,7 +15,7 @@
 #include "comm/comm.h"
 #include "engine/collectives.h"
 #include "engine/dense.h"
-#include "engine/known_forms.h"
+#include "engine/run_list_cache.h"
 #include "engine/task.h"
 #include "engine/wait_watch.h"
 #include "model/access.h"
@@ -36,7 +36,7 @@ struct EngineFile {
   bool scattered = true;             // some rank's view has holes; if none has, nobody sieves and nobody locks against it
   PlanCache* plans = nullptr;        // the file's; null: every access is planned anew
   DensePatterns* dense = nullptr;   // the file's; null: every collective write sets valid maps
-  StreamForms* forms = nullptr;      // the file's; null: no form is kept
+  RunListCaches* run_lists = nullptr;      // the file's; null: run lists are sent every time
   Counters* counters = nullptr;      // of the access; null: nobody counts
   WaitWatch* watch = nullptr;        // the file's; null: the storage is taken not to make its callers wait
 };

@@ -17,7 +17,7 @@ struct Underway {
   bool in_slot = false;   // the data lie in the slot, not in `packed`
   bool in_place = false;  // packed, too, in the slot: there is no memory for `packed`
   StreamHeader header;
-  std::vector<std::byte> form;
+  std::vector<std::byte> run_list;
   std::vector<StreamRun> runs;
   std::unique_ptr<ScratchBuffer> packed;
   MessageSet messages;    // last: given up before the memory they use goes
@@ -28,9 +28,9 @@ class NodeLeader : public WindowEndpoint {
   NodeLeader(WindowBuffer buffer, EndpointContext context, i64 aggregator)
       : buffer_(std::move(buffer)), context_(std::move(context)), aggregator_(aggregator) {
     buffer_.set_served(0);
-    if (!context_.file.forms) return;
-    known_ = &context_.file.forms->sent(aggregator_, buffer_.domain());
-    known_->begin(context_.form_bytes);
+    if (!context_.file.run_lists) return;
+    cache_ = &context_.file.run_lists->sent(aggregator_, buffer_.domain());
+    cache_->begin(context_.cache_bytes);
   }
 
   bool over() const override { return ended_ && underway_.empty(); }
@@ -44,26 +44,26 @@ class NodeLeader : public WindowEndpoint {
     MERCUTIO_ASSERT(window >= served_ && window < windows() && std::ssize(underway_) < buffer_.depth());
     Underway& one = underway_.emplace_back();
     one.window = window;
-    one.header = describe(buffer_, window, one.form);
-    auto runs = runs_of(buffer_, one.header, one.form);
+    one.header = describe(buffer_, window, one.run_list);
+    auto runs = runs_of(buffer_, one.header, one.run_list);
     if (runs) one.runs = std::move(*runs);
     one.in_slot = one.runs.size() == 1;
-    if (!one.form.empty() && known_) look_up(one);
+    if (!one.run_list.empty() && cache_) look_up(one);
     send(one, const_bytes_of(std::span(&one.header, 1)));
-    if (one.form.empty()) return one;
-    send(one, one.form);
-    context_.channel.described(one.header.form_bytes);
+    if (one.run_list.empty()) return one;
+    send(one, one.run_list);
+    context_.channel.described(one.header.list_bytes);
     return one;
   }
   // What the aggregator keeps isn't sent again.
   void look_up(Underway& one) {
-    one.header.place = known_->find(one.form);
-    if (one.header.place == KnownForms::kNowhere) {
-      one.header.place = known_->keep(one.form);
+    one.header.cache_index = cache_->find(one.run_list);
+    if (one.header.cache_index == RunListCache::kNone) {
+      one.header.cache_index = cache_->keep(one.run_list);
       return;
     }
-    one.form.clear();
-    one.header.form_bytes = 0;
+    one.run_list.clear();
+    one.header.list_bytes = 0;
   }
   std::byte* data_of(Underway& one) {
     if (one.in_slot) return buffer_.slot(one.window).data + one.runs[0].at;
@@ -107,7 +107,7 @@ class NodeLeader : public WindowEndpoint {
   i64 next_ = 0;
   i64 served_ = 0;
   bool ended_ = false;
-  KnownForms* known_ = nullptr;   // null: no form is kept
+  RunListCache* cache_ = nullptr;   // null: no run list is kept
   std::deque<Underway> underway_;
 };
 

@@ -24,17 +24,17 @@ bool NodeStream::take_announcement() {
   if (!*done) return false;
   header_message_.reset();
   if (Status fits = check(buffer_, next_); !fits) return fail(std::move(fits).error());
-  if (!place_fits()) return fail(Error{ErrorClass::kIntern, "a window of a node stream refers to a run list that was not sent"});
+  if (!index_fits()) return fail(Error{ErrorClass::kIntern, "a window of a node stream refers to a run list that was not sent"});
   announced_ = next_;
   ended_ = announced_.window == buffer_.windows();
   waiting_ = !ended_;
   return true;
 }
 
-bool NodeStream::place_fits() {
-  if (next_.place < 0) return true;
-  if (!known_) return false;
-  return next_.form_bytes > 0 ? known_->expect(next_.place, next_.form_bytes, context_.form_bytes) : known_->expected(next_.place);
+bool NodeStream::index_fits() {
+  if (next_.cache_index < 0) return true;
+  if (!cache_) return false;
+  return next_.list_bytes > 0 ? cache_->expect(next_.cache_index, next_.list_bytes, context_.cache_bytes) : cache_->expected(next_.cache_index);
 }
 
 bool NodeStream::take_up(i64& payloads) {
@@ -45,9 +45,9 @@ bool NodeStream::take_up(i64& payloads) {
   Underway& one = *underway_.back();
   one.header = announced_;
   if (context_.writing && !one_run) take_payload(one, payloads);
-  if (one.header.form_bytes > 0) {
-    one.form.resize(static_cast<size_t>(one.header.form_bytes));
-    one.messages.add(context_.channel.receive(leader_, one.form));
+  if (one.header.list_bytes > 0) {
+    one.run_list.resize(static_cast<size_t>(one.header.list_bytes));
+    one.messages.add(context_.channel.receive(leader_, one.run_list));
   }
   if (context_.writing) one.messages.add(context_.channel.receive(leader_, data_of(one)));
   waiting_ = false;
@@ -74,14 +74,14 @@ bool NodeStream::go_on(i64& payloads) {
   return moved;
 }
 
-bool NodeStream::has_form(const Underway& one) const {
-  return one.header.place < 0 || one.header.form_bytes > 0 || !known_->at(one.header.place).empty();
+bool NodeStream::has_run_list(const Underway& one) const {
+  return one.header.cache_index < 0 || one.header.list_bytes > 0 || !cache_->at(one.header.cache_index).empty();
 }
 
 Result<std::vector<StreamRun>> NodeStream::take_runs(Underway& one) {
-  if (one.header.place < 0) return runs_of(buffer_, one.header, one.form);
-  if (one.header.form_bytes > 0) known_->fill(one.header.place, std::move(one.form));
-  return runs_of(buffer_, one.header, known_->at(one.header.place));
+  if (one.header.cache_index < 0) return runs_of(buffer_, one.header, one.run_list);
+  if (one.header.list_bytes > 0) cache_->fill(one.header.cache_index, std::move(one.run_list));
+  return runs_of(buffer_, one.header, cache_->at(one.header.cache_index));
 }
 
 bool NodeStream::leave(Underway& one) {
@@ -101,7 +101,7 @@ bool NodeStream::answer(Underway& one, i64& payloads) {
   const bool packed = !one.header.one_run();
   if (packed && payloads <= 0) return false;
   if (!one.messages.status()) return fail(one.messages.status().error());
-  if (!has_form(one)) return false;
+  if (!has_run_list(one)) return false;
   auto runs = take_runs(one);
   if (!runs) return fail(std::move(runs).error());
   if (packed) take_payload(one, payloads);

@@ -16,7 +16,7 @@ class NodeStream {
  public:
   NodeStream(const WindowBuffer& buffer, const EndpointContext& context, i64 leader)
       : buffer_(buffer), context_(context), leader_(leader) {
-    if (context.file.forms) known_ = &context.file.forms->received(leader, buffer.domain());
+    if (context.file.run_lists) cache_ = &context.file.run_lists->received(leader, buffer.domain());
   }
 
   // All windows before this one are done with, as far as this leader is concerned.
@@ -28,7 +28,7 @@ class NodeStream {
  private:
   struct Underway {
     StreamHeader header;
-    std::vector<std::byte> form;
+    std::vector<std::byte> run_list;
     std::unique_ptr<ScratchBuffer> payload;
     bool answered = false;   // reading: the data are in `payload`, or on their way from the slot
     MessageSet messages;     // last: given up before the memory they use goes
@@ -41,13 +41,13 @@ class NodeStream {
   // Takes up the announced window, once it has a slot.
   bool take_up(i64& payloads);
   // Who holds a payload waits for nothing but its message: else those that hold them could keep it from those that don't.
-  // Whether an announced form is one that this end keeps, or may.
-  bool place_fits();
+  // Whether an announced run list is one that this end keeps, or may.
+  bool index_fits();
   static void take_payload(Underway& one, i64& payloads);
   // Where the bytes of a window are while they travel.
   Bytes data_of(const Underway& one) const;
-  // Its form is here, or it needs none.
-  bool has_form(const Underway& one) const;
+  // Its run list is here, or it needs none.
+  bool has_run_list(const Underway& one) const;
   // The runs of a window that has it.
   Result<std::vector<StreamRun>> take_runs(Underway& one);
   bool go_on(i64& payloads);
@@ -61,7 +61,7 @@ class NodeStream {
   const WindowBuffer& buffer_;
   const EndpointContext& context_;
   i64 leader_;
-  KnownForms* known_ = nullptr;   // null: no form is kept
+  RunListCache* cache_ = nullptr;   // null: no run list is kept
   StreamHeader announced_;    // the last, with its window; once taken up, the one behind it
   bool waiting_ = false;     // it is not taken up yet
   bool ended_ = false;       // there will be no other

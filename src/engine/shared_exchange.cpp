@@ -33,7 +33,7 @@ bool SharedExchange::has_data(std::span<const PeerAccess> ranges, i64 domain, i6
 void SharedExchange::make_endpoints(std::span<const PeerAccess> ranges) {
   const Topology& topology = file_.comm->topology();
   const i64 most_streams = std::max(topology.nodes(), plan_.domains());   // of a rank, in either direction
-  const EndpointContext context{file_, channel_, writing_, dense_, KnownForms::kMostBytes / most_streams, outcome_};
+  const EndpointContext context{file_, channel_, writing_, dense_, RunListCache::kMostBytes / most_streams, outcome_};
   for (i64 domain = 0; domain < plan_.domains(); ++domain) {
     const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
     if (buffer.leader() != me_) continue;

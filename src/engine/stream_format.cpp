@@ -7,24 +7,24 @@ namespace {
 
 Error malformed() { return Error{ErrorClass::kIntern, "a window of a node stream does not fit its domain"}; }
 
-void append(std::vector<std::byte>& form, const void* data, size_t bytes) {
+void append(std::vector<std::byte>& run_list, const void* data, size_t bytes) {
   const auto* from = static_cast<const std::byte*>(data);
-  form.insert(form.end(), from, from + bytes);
+  run_list.insert(run_list.end(), from, from + bytes);
 }
 
-void append_bits(const std::byte* valid, i64 units, std::vector<std::byte>& form) {
-  const size_t begin = form.size();
-  form.resize(begin + static_cast<size_t>((units + 7) / 8));
+void append_bits(const std::byte* valid, i64 units, std::vector<std::byte>& run_list) {
+  const size_t begin = run_list.size();
+  run_list.resize(begin + static_cast<size_t>((units + 7) / 8));
   for (i64 i = 0; i < units; ++i) {
-    form[begin + static_cast<size_t>(i / 8)] |= static_cast<std::byte>(static_cast<unsigned>(valid[i]) << (i % 8));
+    run_list[begin + static_cast<size_t>(i / 8)] |= static_cast<std::byte>(static_cast<unsigned>(valid[i]) << (i % 8));
   }
 }
 
-std::vector<StreamRun> runs_of_bits(ConstBytes form, i64 unit, i64 units) {
+std::vector<StreamRun> runs_of_bits(ConstBytes run_list, i64 unit, i64 units) {
   std::vector<StreamRun> runs;
   bool open = false;
   for (i64 i = 0; i < units; ++i) {
-    const bool set = (form[static_cast<size_t>(i / 8)] >> (i % 8) & std::byte{1}) != std::byte{0};
+    const bool set = (run_list[static_cast<size_t>(i / 8)] >> (i % 8) & std::byte{1}) != std::byte{0};
     if (set && open) runs.back().bytes += static_cast<std::uint32_t>(unit);
     if (set && !open) runs.push_back(StreamRun{static_cast<std::uint32_t>(i * unit), static_cast<std::uint32_t>(unit)});
     open = set;
@@ -34,7 +34,7 @@ std::vector<StreamRun> runs_of_bits(ConstBytes form, i64 unit, i64 units) {
 
 }  // namespace
 
-StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& form) {
+StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list) {
   const FileRange range = buffer.window(window);
   const i64 unit = buffer.unit_of(range), units = range.bytes() / unit;
   const Slot slot = buffer.slot(window);
@@ -49,14 +49,14 @@ StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::b
     }
   });
   if (header.runs > 1) {
-    const size_t before = form.size();
+    const size_t before = run_list.size();
     if (runs.size() * sizeof(StreamRun) <= bit_bytes) {
-      append(form, runs.data(), runs.size() * sizeof(StreamRun));
+      append(run_list, runs.data(), runs.size() * sizeof(StreamRun));
     } else {
-      append_bits(slot.valid, units, form);
+      append_bits(slot.valid, units, run_list);
       header.runs = 0;
     }
-    header.form_bytes = static_cast<i64>(form.size() - before);
+    header.list_bytes = static_cast<i64>(run_list.size() - before);
   }
   return header;
 }
@@ -66,11 +66,11 @@ Status check(const WindowBuffer& buffer, const StreamHeader& header) {
   if (header.window < 0 || header.window > buffer.windows()) return malformed();
   const FileRange range = buffer.window(header.window);
   const bool in_window = header.first >= 0 && header.bytes > 0 && header.first <= range.bytes() && header.bytes <= range.bytes() - header.first;
-  const bool form_fits = header.form_bytes >= 0 && header.form_bytes <= range.bytes();
-  return in_window && form_fits ? ok_status() : Status(malformed());
+  const bool list_fits = header.list_bytes >= 0 && header.list_bytes <= range.bytes();
+  return in_window && list_fits ? ok_status() : Status(malformed());
 }
 
-Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamHeader& header, ConstBytes form) {
+Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamHeader& header, ConstBytes run_list) {
   if (header.window >= buffer.windows()) return malformed();
   MERCUTIO_TRY(check(buffer, header));
   const FileRange range = buffer.window(header.window);
@@ -79,12 +79,12 @@ Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamH
   if (header.one_run()) {
     runs.push_back(StreamRun{static_cast<std::uint32_t>(header.first), static_cast<std::uint32_t>(header.bytes)});
   } else if (header.runs == 0) {
-    if (static_cast<i64>(form.size()) != (units + 7) / 8) return malformed();
-    runs = runs_of_bits(form, unit, units);
+    if (static_cast<i64>(run_list.size()) != (units + 7) / 8) return malformed();
+    runs = runs_of_bits(run_list, unit, units);
   } else {
-    if (form.size() != static_cast<size_t>(header.runs) * sizeof(StreamRun)) return malformed();
+    if (run_list.size() != static_cast<size_t>(header.runs) * sizeof(StreamRun)) return malformed();
     runs.resize(static_cast<size_t>(header.runs));
-    std::memcpy(runs.data(), form.data(), form.size());
+    std::memcpy(runs.data(), run_list.data(), run_list.size());
   }
   i64 bytes = 0;
   for (const StreamRun& run : runs) {

@@ -26,9 +26,9 @@ struct Fixture {
   std::optional<WindowBuffer> buffer;
 };
 
-std::vector<std::pair<i64, i64>> runs_in(const Fixture& f, const StreamHeader& header, ConstBytes form) {
+std::vector<std::pair<i64, i64>> runs_in(const Fixture& f, const StreamHeader& header, ConstBytes run_list) {
   std::vector<std::pair<i64, i64>> found;
-  auto runs = runs_of(*f.buffer, header, form);
+  auto runs = runs_of(*f.buffer, header, run_list);
   EXPECT_TRUE(runs.ok());
   if (runs) {
     for (const StreamRun& run : *runs) found.emplace_back(run.at, run.bytes);
@@ -42,15 +42,15 @@ void on_one_of_two(const std::function<void(Comm&)>& body) {
   });
 }
 
-TEST(StreamFormat, OneRunNeedsNoForm) {
+TEST(StreamFormat, OneRunNeedsNoRunList) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
     f.set_valid(16, 64, 8);
-    std::vector<std::byte> form;
-    const StreamHeader header = describe(*f.buffer, 0, form);
-    EXPECT_TRUE(form.empty());
+    std::vector<std::byte> run_list;
+    const StreamHeader header = describe(*f.buffer, 0, run_list);
+    EXPECT_TRUE(run_list.empty());
     EXPECT_EQ(header.bytes, 48);
-    EXPECT_EQ(runs_in(f, header, form), (std::vector<std::pair<i64, i64>>{{16, 48}}));
+    EXPECT_EQ(runs_in(f, header, run_list), (std::vector<std::pair<i64, i64>>{{16, 48}}));
   });
 }
 
@@ -59,10 +59,10 @@ TEST(StreamFormat, FewRunsAreListed) {
     Fixture f(comm, 4096, 8);
     f.set_valid(0, 8, 8);
     f.set_valid(1024, 2048, 8);
-    std::vector<std::byte> form;
-    const StreamHeader header = describe(*f.buffer, 0, form);
-    EXPECT_EQ(form.size(), 2 * sizeof(StreamRun));
-    EXPECT_EQ(runs_in(f, header, form), (std::vector<std::pair<i64, i64>>{{0, 8}, {1024, 1024}}));
+    std::vector<std::byte> run_list;
+    const StreamHeader header = describe(*f.buffer, 0, run_list);
+    EXPECT_EQ(run_list.size(), 2 * sizeof(StreamRun));
+    EXPECT_EQ(runs_in(f, header, run_list), (std::vector<std::pair<i64, i64>>{{0, 8}, {1024, 1024}}));
   });
 }
 
@@ -74,10 +74,10 @@ TEST(StreamFormat, ManyRunsAreBits) {
       f.set_valid(at, at + 8, 8);
       expected.emplace_back(at, 8);
     }
-    std::vector<std::byte> form;
-    const StreamHeader header = describe(*f.buffer, 0, form);
-    EXPECT_EQ(form.size(), 4096u / 8 / 8);
-    EXPECT_EQ(runs_in(f, header, form), expected);
+    std::vector<std::byte> run_list;
+    const StreamHeader header = describe(*f.buffer, 0, run_list);
+    EXPECT_EQ(run_list.size(), 4096u / 8 / 8);
+    EXPECT_EQ(runs_in(f, header, run_list), expected);
   });
 }
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "engine/engine.h"
-#include "engine/known_forms.h"
+#include "engine/run_list_cache.h"
 #include "engine/window_buffer.h"
 
 namespace mercutio {
@@ -30,7 +30,7 @@ struct EndpointContext {
   Channel channel;
   bool writing;
   bool dense;   // writing: see AgreedPieces
-  i64 form_bytes; // kept of a stream at most
+  i64 cache_bytes;   // of a stream's run lists, at most
   Outcome& outcome;
 };
 

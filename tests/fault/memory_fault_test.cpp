@@ -128,9 +128,9 @@ void run_access(const Shape& shape, i64 victim, const Shortage& shortage, Ran& o
     Random mine(static_cast<std::uint64_t>(comm.rank()));
     TestStorage storage(file);
     std::atomic<bool> dirty{false};
-    StreamForms forms;
+    RunListCaches run_lists;
     EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
-    engine_file.forms = &forms;
+    engine_file.run_lists = &run_lists;
     const i64 pitch = kBlock * kRanks + (shape.holes ? kBlock : 0);
     const ViewRef view = make_view(kBlock * comm.rank(), make_resized(0, pitch, make_contiguous(kBlock, byte_type())));
     OwnedAccess owned = make_access(shape.direction, view, 0, kBlock * kBlocks,

@@ -20,7 +20,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
         context_(std::move(context)),
         pending_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead),
         throttle_(context_.channel, buffer_.plan(), buffer_.domain()) {
-    buffer_.set_served(0);   // after an operation that failed it may lag behind
+    buffer_.set_completed(0);   // after an operation that failed it may lag behind
     payloads_ = std::max<i64>(1, kPayloadBytes / buffer_.largest());
     if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(leaders.size()));
     for (const i64 leader : leaders) streams_.push_back(std::make_unique<NodeStream>(buffer_, context_, leader));
@@ -30,22 +30,22 @@ class AggregatorEndpoint final : public WindowEndpoint {
     for (const auto& stream : streams_) {
       if (!stream->over()) return false;
     }
-    return served_ >= buffer_.windows() && left_;
+    return completed_ >= buffer_.windows() && left_;
   }
 
-  bool serve() override {
+  bool advance() override {
     bool moved = false;
     for (const auto& stream : streams_) moved |= stream->advance(payloads_);
-    moved |= serve_file();
-    if (served_ >= buffer_.windows()) left_ = throttle_.leave();
+    moved |= advance_file();
+    if (completed_ >= buffer_.windows()) left_ = throttle_.leave();
     return moved;
   }
 
  private:
-  // Windows that every rank has passed.
-  i64 passed_by_all() const {
-    i64 lowest = buffer_.passed_by_all();
-    for (const auto& stream : streams_) lowest = std::min(lowest, stream->passed());
+  // Windows that every rank has finished.
+  i64 finished_by_all() const {
+    i64 lowest = buffer_.finished_by_all();
+    for (const auto& stream : streams_) lowest = std::min(lowest, stream->finished());
     return lowest;
   }
 
@@ -58,29 +58,29 @@ class AggregatorEndpoint final : public WindowEndpoint {
     context_.outcome.holes = true;
     next_ = number;
   }
-  void write_passed(i64 passed);
-  void read_ahead(i64 passed);
+  void write_finished(i64 finished);
+  void read_ahead(i64 finished);
   bool is_full(FileRange window, const Slot& slot, i64 filled) const;
 
-  // Window `next_` and those before it are over or under way; those before `served_` are over.
-  bool serve_file() {
-    const i64 next_before = next_, served_before = served_;
+  // Window `next_` and those before it are over or under way; those before `completed_` are over.
+  bool advance_file() {
+    const i64 next_before = next_, completed_before = completed_;
     throttle_.advance();
-    context_.writing ? write_passed(passed_by_all()) : read_ahead(passed_by_all());
+    context_.writing ? write_finished(finished_by_all()) : read_ahead(finished_by_all());
     while (auto completed = pending_.next_completed()) take_in(std::move(*completed));
     if (!throttle_.status() && context_.outcome.messages) context_.outcome.messages = throttle_.status();
-    served_ = pending_.empty() ? next_ : pending_.first_window();
-    MERCUTIO_ASSERT(served_before <= served_ && served_ <= next_ && next_ <= buffer_.windows());
-    if (served_ != served_before) {
-      buffer_.set_served(served_);
+    completed_ = pending_.empty() ? next_ : pending_.first_window();
+    MERCUTIO_ASSERT(completed_before <= completed_ && completed_ <= next_ && next_ <= buffer_.windows());
+    if (completed_ != completed_before) {
+      buffer_.set_completed(completed_);
       buffer_.wake_others();
     }
-    return next_ != next_before || served_ != served_before;
+    return next_ != next_before || completed_ != completed_before;
   }
 
   WindowBuffer buffer_;
   EndpointContext context_;
-  i64 next_ = 0, served_ = 0;
+  i64 next_ = 0, completed_ = 0;
   i64 payloads_ = 1;
   bool left_ = false;   // the throttle
   PendingIo pending_;
@@ -88,12 +88,12 @@ class AggregatorEndpoint final : public WindowEndpoint {
   std::vector<std::unique_ptr<NodeStream>> streams_;   // they refer to the members above
 };
 
-// Only the windows that have a slot can hold anything; what all have passed beyond them is empty.
-void AggregatorEndpoint::write_passed(i64 passed) {
-  const i64 limit = served_ + buffer_.depth();
-  while (next_ < passed) {
+// Only the windows that have a slot can hold anything; what all have finished beyond them is empty.
+void AggregatorEndpoint::write_finished(i64 finished) {
+  const i64 limit = completed_ + buffer_.depth();
+  while (next_ < finished) {
     if (next_ >= limit) {
-      skip_to(passed);
+      skip_to(finished);
     } else if (buffer_.slot(next_).filled.load(std::memory_order_relaxed) == 0) {
       skip_to(next_ + 1);
     } else if (throttle_.may_start()) {
@@ -104,10 +104,10 @@ void AggregatorEndpoint::write_passed(i64 passed) {
   }
 }
 
-// What all have passed is needed by nobody.
-void AggregatorEndpoint::read_ahead(i64 passed) {
-  if (next_ < passed) skip_to(passed);
-  const i64 limit = std::min(buffer_.windows(), passed + buffer_.depth());
+// What all have finished is needed by nobody.
+void AggregatorEndpoint::read_ahead(i64 finished) {
+  if (next_ < finished) skip_to(finished);
+  const i64 limit = std::min(buffer_.windows(), finished + buffer_.depth());
   for (bool first = true; next_ < limit && (first || pending_.overlaps()); first = false) {
     if (!throttle_.may_start()) return;
     read_slot(next_++);
@@ -125,7 +125,7 @@ void AggregatorEndpoint::write_slot(i64 number) {
   const FileRange window = buffer_.window(number);
   const Slot slot = buffer_.slot(number);
   const i64 filled = slot.filled.load(std::memory_order_relaxed);
-  MERCUTIO_ASSERT(filled > 0 && number < served_ + buffer_.depth());
+  MERCUTIO_ASSERT(filled > 0 && number < completed_ + buffer_.depth());
   slot.filled.store(0, std::memory_order_relaxed);
   const EngineFile& file = context_.file;
   Status written = context_.outcome.storage;
@@ -149,7 +149,7 @@ void AggregatorEndpoint::write_slot(i64 number) {
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
   if (!context_.dense) std::memset(slot.valid, 0, static_cast<size_t>(buffer_.units_of(window)));
-  if (pending_.empty() || pending_.last_window() != number) throttle_.finished();
+  if (pending_.empty() || pending_.last_window() != number) throttle_.give_back();
 }
 
 // The whole window: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
@@ -160,15 +160,15 @@ void AggregatorEndpoint::read_slot(i64 number) {
     pending_.start(number, IoPiece{window.begin, data, window.bytes()});
   } else {
     std::memset(data, 0, static_cast<size_t>(window.bytes()));
-    throttle_.finished();
+    throttle_.give_back();
   }
 }
 
 // A transfer is over.
 void AggregatorEndpoint::take_in(PendingIo::Completed completed) {
   Outcome& outcome = context_.outcome;
-  MERCUTIO_ASSERT(completed.window >= served_ && completed.window < next_);
-  throttle_.finished();
+  MERCUTIO_ASSERT(completed.window >= completed_ && completed.window < next_);
+  throttle_.give_back();
   const i64 moved = completed.moved ? *completed.moved : 0;
   if (!completed.moved && outcome.storage) outcome.storage = std::move(completed.moved).error();
   if (context_.writing || moved == completed.piece.bytes) return;

@@ -14,7 +14,7 @@ NodeArena::NodeArena(Comm& comm)
   }
   const NodeLayout layout = node_layout(comm.topology(), count());
   domain_words_ = reinterpret_cast<Words*>(segment_.data() + layout.domains_at);
-  passed_ = reinterpret_cast<i64*>(segment_.data() + layout.passed_at);
+  finished_ = reinterpret_cast<i64*>(segment_.data() + layout.finished_at);
   areas_ = segment_.data() + layout.areas_at;
   area_bytes_ = layout.area_bytes;
   MERCUTIO_ASSERT(area_bytes_ > 0);

@@ -50,16 +50,16 @@ class NodeArena {
   // Words of each domain's windows on this node (engine/window_buffer.h). They count windows since the segment was made; an
   // operation counts from base().
   struct Words {
-    alignas(64) i64 served;   // by its leader
-    i64 opened;
+    alignas(64) i64 completed;   // by its leader
+    i64 available;
   };
   Words& words(i64 domain) const {
     MERCUTIO_ASSERT(domain >= 0 && domain < all_ranks_);
     return domain_words_[domain];
   }
-  // One a member: windows that it has passed, and of which it has said what it needs.
-  i64* passed(i64 domain) const { return passed_ + domain * count(); }
-  i64* wanted(i64 domain) const { return passed_ + (all_ranks_ + domain) * count(); }
+  // One a member: windows that it has finished, and of which it has said what it needs.
+  i64* finished(i64 domain) const { return finished_ + domain * count(); }
+  i64* requested(i64 domain) const { return finished_ + (all_ranks_ + domain) * count(); }
   i64 base(i64 domain) const { return bases_[static_cast<size_t>(domain)]; }
   void advance_base(i64 domain, i64 windows) {
     MERCUTIO_ASSERT(windows >= 0);
@@ -88,7 +88,7 @@ class NodeArena {
   std::vector<i64> members_;
   i64 me_ = 0, all_ranks_;
   Words* domain_words_;
-  i64* passed_;
+  i64* finished_;
   std::byte* areas_;
   i64 area_bytes_;
   i64 gathers_ = 0;

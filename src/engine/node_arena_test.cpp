@@ -92,7 +92,7 @@ TEST(NodeArena, AreasShrinkWithTheJobAndStayInside) {
     EXPECT_GT(arena->room_bytes(), 0);
     EXPECT_LE(kAreaCounterBytes + 2 * arena->room_bytes(), arena->area_bytes());
     EXPECT_EQ(arena->room_bytes() >= 8 * MiB, ranks <= 87000) << arena->room_bytes();
-    EXPECT_GE(arena->area(0), reinterpret_cast<std::byte*>(arena->wanted(ranks - 1) + 2));
+    EXPECT_GE(arena->area(0), reinterpret_cast<std::byte*>(arena->requested(ranks - 1) + 2));
     EXPECT_LE(arena->area(1) + arena->area_bytes(), job.segment()->data() + job.segment()->bytes());
   }
 }

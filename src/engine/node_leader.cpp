@@ -27,7 +27,7 @@ class NodeLeader : public WindowEndpoint {
  public:
   NodeLeader(WindowBuffer buffer, EndpointContext context, i64 aggregator)
       : buffer_(std::move(buffer)), context_(std::move(context)), aggregator_(aggregator) {
-    buffer_.set_served(0);
+    buffer_.set_completed(0);
     if (!context_.file.run_lists) return;
     cache_ = &context_.file.run_lists->sent(aggregator_, buffer_.domain());
     cache_->begin(context_.cache_bytes);
@@ -41,7 +41,7 @@ class NodeLeader : public WindowEndpoint {
   // The next window is announced; its data may follow.
   Underway& announce(i64 window) {
     MERCUTIO_ASSERT(underway_.empty() || underway_.back().window < window);   // ascending, and each has its slot
-    MERCUTIO_ASSERT(window >= served_ && window < windows() && std::ssize(underway_) < buffer_.depth());
+    MERCUTIO_ASSERT(window >= completed_ && window < windows() && std::ssize(underway_) < buffer_.depth());
     Underway& one = underway_.emplace_back();
     one.window = window;
     one.header = describe(buffer_, window, one.run_list);
@@ -91,21 +91,21 @@ class NodeLeader : public WindowEndpoint {
     std::memset(buffer_.slot(window).valid, 0, static_cast<size_t>(buffer_.units_of(buffer_.window(window))));
   }
   // What the ranks may rely on: windows before this one are done with.
-  void publish(i64 served) {
-    MERCUTIO_ASSERT(served >= served_ && served <= next_);
-    if (served == served_) return;
-    served_ = served;
-    buffer_.set_served(served);
+  void publish(i64 completed) {
+    MERCUTIO_ASSERT(completed >= completed_ && completed <= next_);
+    if (completed == completed_) return;
+    completed_ = completed;
+    buffer_.set_completed(completed);
     buffer_.wake_others();
   }
 
   WindowBuffer buffer_;
   EndpointContext context_;
   i64 aggregator_;
-  // Windows before served_ are done with, those before next_ are under way or done with. Only [served_, served_ + depth)
-  // have slots, so next_ stops there until all ranks have passed what lies beyond without data.
+  // Windows before completed_ are done with, those before next_ are under way or done with. Only [completed_, completed_ + depth)
+  // have slots, so next_ stops there until all ranks have finished what lies beyond without data.
   i64 next_ = 0;
-  i64 served_ = 0;
+  i64 completed_ = 0;
   bool ended_ = false;
   RunListCache* cache_ = nullptr;   // null: no run list is kept
   std::deque<Underway> underway_;
@@ -115,16 +115,16 @@ class WritingLeader final : public NodeLeader {
  public:
   using NodeLeader::NodeLeader;
 
-  bool serve() override {
+  bool advance() override {
     bool moved = false;
     while (context_.outcome.messages && arrived_first()) {
       underway_.pop_front();
       moved = true;
     }
-    const i64 passed = buffer_.passed_by_all(), before = next_;
-    const i64 limit = std::min(passed, served_ + buffer_.depth());
+    const i64 finished = buffer_.finished_by_all(), before = next_;
+    const i64 limit = std::min(finished, completed_ + buffer_.depth());
     for (; next_ < limit && static_cast<i64>(underway_.size()) < buffer_.depth(); ++next_) take(next_);
-    if (next_ == served_ + buffer_.depth()) next_ = std::max(next_, passed);   // without a slot: empty
+    if (next_ == completed_ + buffer_.depth()) next_ = std::max(next_, finished);   // without a slot: empty
     MERCUTIO_ASSERT(next_ >= before && next_ <= windows());
     publish(first_in_slot());
     if (next_ >= windows() && !ended_) send_end();
@@ -133,7 +133,7 @@ class WritingLeader final : public NodeLeader {
 
  private:
   void take(i64 window) {
-    MERCUTIO_ASSERT(window < served_ + buffer_.depth());   // it has a slot
+    MERCUTIO_ASSERT(window < completed_ + buffer_.depth());   // it has a slot
     const Slot slot = buffer_.slot(window);
     if (slot.filled.exchange(0, std::memory_order_relaxed) == 0) return;
     Underway& one = announce(window);
@@ -155,7 +155,7 @@ class ReadingLeader final : public NodeLeader {
  public:
   using NodeLeader::NodeLeader;
 
-  bool serve() override {
+  bool advance() override {
     bool moved = false;
     while (context_.outcome.messages && arrived_first()) {
       Underway& one = underway_.front();
@@ -167,19 +167,19 @@ class ReadingLeader final : public NodeLeader {
       underway_.pop_front();
       moved = true;
     }
-    // What all have passed without being served nobody needs. Its valid map is not read: once the windows behind are open,
+    // What all have finished without its being completed nobody needs. Its valid map is not read: once the windows behind are available,
     // they are those of another window.
-    const i64 passed = buffer_.passed_by_all(), wanted = buffer_.wanted_by_all(), before = next_;
-    const i64 opened = passed + buffer_.depth();
-    next_ = std::max(next_, std::min(passed, windows()));
-    if (opened != opened_) {
-      opened_ = opened;
-      buffer_.set_opened(opened);
+    const i64 finished = buffer_.finished_by_all(), requested = buffer_.requested_by_all(), before = next_;
+    const i64 available = finished + buffer_.depth();
+    next_ = std::max(next_, std::min(finished, windows()));
+    if (available != available_) {
+      available_ = available;
+      buffer_.set_available(available);
       buffer_.wake_others();
       moved = true;
     }
-    for (const i64 limit = std::min({wanted, opened_, windows()}); next_ < limit; ++next_) ask(next_);
-    if (next_ == opened_) next_ = std::max(next_, std::min(wanted, windows()));   // wanted by nobody
+    for (const i64 limit = std::min({requested, available_, windows()}); next_ < limit; ++next_) ask(next_);
+    if (next_ == available_) next_ = std::max(next_, std::min(requested, windows()));   // requested by nobody
     MERCUTIO_ASSERT(next_ >= before && next_ <= windows());
     publish(underway_.empty() ? next_ : std::min(underway_.front().window, next_));
     if (next_ >= windows() && !ended_) send_end();
@@ -188,7 +188,7 @@ class ReadingLeader final : public NodeLeader {
 
  private:
   void ask(i64 window) {
-    MERCUTIO_ASSERT(window < opened_);   // its valid map is its own
+    MERCUTIO_ASSERT(window < available_);   // its valid map is its own
     const i64 units = buffer_.units_of(buffer_.window(window));
     if (first_other(buffer_.slot(window).valid, 0, units, std::byte{0}) == units) return;   // nobody needs any of it
     Underway& one = announce(window);
@@ -196,7 +196,7 @@ class ReadingLeader final : public NodeLeader {
     one.messages.add(context_.channel.receive(aggregator_, into, 1));
   }
 
-  i64 opened_ = 0;
+  i64 available_ = 0;
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ bool NodeStream::index_fits() {
 }
 
 bool NodeStream::take_up(i64& payloads) {
-  if (!waiting_ || announced_.window >= buffer_.served() + buffer_.depth()) return false;
+  if (!waiting_ || announced_.window >= buffer_.completed() + buffer_.depth()) return false;
   const bool one_run = announced_.one_run();
   if (context_.writing && !one_run && payloads <= 0) return false;
   underway_.push_back(std::make_unique<Underway>());
@@ -97,7 +97,7 @@ bool NodeStream::leave(Underway& one) {
 }
 
 bool NodeStream::answer(Underway& one, i64& payloads) {
-  if (one.answered || buffer_.served() <= one.header.window || !one.messages.done()) return false;
+  if (one.answered || buffer_.completed() <= one.header.window || !one.messages.done()) return false;
   const bool packed = !one.header.one_run();
   if (packed && payloads <= 0) return false;
   if (!one.messages.status()) return fail(one.messages.status().error());

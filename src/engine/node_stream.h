@@ -20,7 +20,7 @@ class NodeStream {
   }
 
   // All windows before this one are done with, as far as this leader is concerned.
-  i64 passed() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
+  i64 finished() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
   bool over() const { return ended_ && underway_.empty(); }
   // Does what can be done now. `payloads`: how many payload buffers may still be taken.
   bool advance(i64& payloads);

@@ -19,7 +19,7 @@ SharedExchange::SharedExchange(const EngineFile& file, Channel channel, const Pl
     buffers_.emplace_back(channel_.turn->arena(), plan, pieces.borders, domain, node_buffers[static_cast<size_t>(domain)]);
   }
   routes_.resize(buffers_.size());
-  wants_.resize(buffers_.size());
+  requests_.resize(buffers_.size());
   make_endpoints(pieces.ranges);
 }
 
@@ -62,24 +62,24 @@ void SharedExchange::set_access(const PeerAccess& mine, const Memory& memory, i6
   memory_ = &memory;
   memory_begin_ = memory_begin;
   for (i64 domain = 0; domain < plan_.domains(); ++domain) {
-    pass(domain, 0);
-    if (!writing_) ask_from(domain, 0);
+    finish_up_to(domain, 0);
+    if (!writing_) request_from(domain, 0);
   }
   channel_.turn->arena().wake_others();   // who waits for this rank to pass windows in which it has nothing
 }
 
-// This rank goes on to its next window; all before it are passed.
-void SharedExchange::pass(i64 domain, i64 from) {
+// This rank goes on to its next window; all before it are finished.
+void SharedExchange::finish_up_to(i64 domain, i64 from) {
   const auto i = static_cast<size_t>(domain);
   routes_[i] = next_part(plan_, domain, me_, mine_, from);
-  buffers_[i].set_passed(routes_[i].window);
+  buffers_[i].set_finished(routes_[i].window);
 }
 
-void SharedExchange::ask_from(i64 domain, i64 from) {
+void SharedExchange::request_from(i64 domain, i64 from) {
   const auto i = static_cast<size_t>(domain);
   if (!buffers_[i].has_stream()) return;
-  wants_[i] = from == 0 ? routes_[i] : next_part(plan_, domain, me_, mine_, from);
-  buffers_[i].set_wanted(wants_[i].window);
+  requests_[i] = from == 0 ? routes_[i] : next_part(plan_, domain, me_, mine_, from);
+  buffers_[i].set_requested(requests_[i].window);
 }
 
 Cursor SharedExchange::in_slot(i64 domain, const WindowPart& route) const {
@@ -87,7 +87,7 @@ Cursor SharedExchange::in_slot(i64 domain, const WindowPart& route) const {
   return mine_.cursor_in(buffer.slot(route.window).data, buffer.window(route.window).begin, route.begin, route.end);
 }
 
-void SharedExchange::set_valid(i64 domain, const WindowPart& route) {
+void SharedExchange::set_valid_map(i64 domain, const WindowPart& route) {
   const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
   const Slot slot = buffer.slot(route.window);
   const auto unit = static_cast<unsigned long long>(buffer.unit_of(buffer.window(route.window)));
@@ -103,19 +103,19 @@ void SharedExchange::move(i64 domain, const WindowPart& route) {
   memory.seek(route.begin - memory_begin_);
   Cursor in_window = in_slot(domain, route);
   if (!writing_) return copy(in_window, memory, bytes);
-  if (!dense_) set_valid(domain, route);
+  if (!dense_) set_valid_map(domain, route);
   copy(memory, in_window, bytes);
   buffers_[static_cast<size_t>(domain)].slot(route.window).filled.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 // Reading through a node stream: says what this rank needs of the next window, if its slot is free.
-bool SharedExchange::want(i64 domain) {
+bool SharedExchange::request(i64 domain) {
   const auto i = static_cast<size_t>(domain);
   WindowBuffer& buffer = buffers_[i];
-  if (writing_ || !buffer.has_stream() || wants_[i].window >= buffer.windows()) return false;
-  if (wants_[i].window >= buffer.opened()) return false;
-  set_valid(domain, wants_[i]);
-  ask_from(domain, wants_[i].window + 1);
+  if (writing_ || !buffer.has_stream() || requests_[i].window >= buffer.windows()) return false;
+  if (requests_[i].window >= buffer.available()) return false;
+  set_valid_map(domain, requests_[i]);
+  request_from(domain, requests_[i].window + 1);
   if (buffer.leader() != me_) buffer.wake_leader();
   return true;
 }
@@ -125,19 +125,19 @@ bool SharedExchange::visit(i64 domain) {
   const auto i = static_cast<size_t>(domain);
   WindowBuffer& buffer = buffers_[i];
   const WindowPart route = routes_[i];
-  const bool asked = want(domain);
+  const bool asked = request(domain);
   if (route.window >= buffer.windows()) return asked;
-  const i64 served = buffer.served();
-  if (writing_ ? route.window >= served + plan_.depth : route.window >= served) return asked;
+  const i64 completed = buffer.completed();
+  if (writing_ ? route.window >= completed + plan_.depth : route.window >= completed) return asked;
   move(domain, route);
-  pass(domain, route.window + 1);
+  finish_up_to(domain, route.window + 1);
   if (buffer.leader() != me_) buffer.wake_leader();
   return true;
 }
 
-bool SharedExchange::serve() {
+bool SharedExchange::advance_endpoints() {
   bool moved = false;
-  for (const auto& endpoint : endpoints_) moved |= endpoint->serve();
+  for (const auto& endpoint : endpoints_) moved |= endpoint->advance();
   return moved;
 }
 
@@ -145,13 +145,13 @@ bool SharedExchange::advance() {
   if (over_) return true;
   bool moved = true, rest = false;
   while (moved && outcome_.messages) {
-    moved = serve();
+    moved = advance_endpoints();
     rest = false;
     for (i64 step = 0; step < plan_.domains(); ++step) {
       const i64 domain = order_.peer(me_, step);
       if (visit(domain)) {
         moved = true;
-        while (serve()) {
+        while (advance_endpoints()) {
         }
       }
       rest = rest || routes_[static_cast<size_t>(domain)].window < plan_.windows(domain);

@@ -2,16 +2,16 @@
 // copies between its buffer and the windows itself, once: those of the aggregators of its node, and those that stand in,
 // on its node, for aggregators elsewhere (plan/node_buffers.h). Between nodes, one stream for each such node buffer.
 //
-// A window goes through one of plan.depth slots. Writing: ranks leave their bytes in the slot and say so (passed); when
-// all have, the leader writes the window, or sends it to the aggregator, and says so (served), which frees the slot.
-// Reading: the leader fills the slot (served), the ranks take what is theirs (passed), and when all have, the slot is free;
-// where the aggregator is elsewhere they first say what they need (wanted). The words count windows, so a rank without data
+// A window goes through one of plan.depth slots. Writing: ranks leave their bytes in the slot and say so (finished); when
+// all have, the leader writes the window, or sends it to the aggregator, and says so (completed), which frees the slot.
+// Reading: the leader fills the slot (completed), the ranks take what is theirs (finished), and when all have, the slot is free;
+// where the aggregator is elsewhere they first say what they need (requested). The words count windows, so a rank without data
 // in a window just skips it. Every rank serves its own node buffers and visits all in turn; it never blocks on one while
 // another can go on.
 //
 // Why it cannot deadlock: take the unfinished window with the lowest number of any domain. Its slots are free on all nodes,
-// as all windows before it are finished, so every rank that has bytes in it can pass it, then the leaders can send, the
-// aggregator can receive, and then serve it.
+// as all windows before it are finished, so every rank that has bytes in it can finish it, then the leaders can send, the
+// aggregator can receive, and then complete it.
 //
 // Memory: of each node buffer depth windows and their valid maps, and a window for each one under way between nodes. Time beyond
 // the copies: two O(depth log n) look-ups a window and rank.
@@ -47,14 +47,14 @@ class SharedExchange {
  private:
   void make_endpoints(std::span<const PeerAccess> ranges);
   bool has_data(std::span<const PeerAccess> ranges, i64 domain, i64 rank) const;
-  void pass(i64 domain, i64 from);
-  void ask_from(i64 domain, i64 from);
-  bool want(i64 domain);
+  void finish_up_to(i64 domain, i64 from);
+  void request_from(i64 domain, i64 from);
+  bool request(i64 domain);
   bool visit(i64 domain);
   Cursor in_slot(i64 domain, const WindowPart& route) const;
-  void set_valid(i64 domain, const WindowPart& route);
+  void set_valid_map(i64 domain, const WindowPart& route);
   void move(i64 domain, const WindowPart& route);
-  bool serve();
+  bool advance_endpoints();
 
   const EngineFile& file_;
   Channel channel_;
@@ -66,7 +66,7 @@ class SharedExchange {
   const Memory* memory_ = nullptr;
   i64 memory_begin_ = 0;
   std::vector<WindowBuffer> buffers_;     // by domain
-  std::vector<WindowPart> routes_, wants_;   // by domain: the next one with bytes of this rank
+  std::vector<WindowPart> routes_, requests_;   // by domain: the next one with bytes of this rank
   Outcome outcome_;
   std::vector<std::unique_ptr<WindowEndpoint>> endpoints_;
   bool over_ = false;

@@ -14,7 +14,7 @@
 namespace mercutio {
 
 struct StreamHeader {
-  i64 window = 0;        // all before it are passed; the number of windows: that is all
+  i64 window = 0;        // all before it are finished; the number of windows: that is all
   i64 bytes = 0;
   i64 first = 0;         // in the window, where it is one run
   i64 list_bytes = 0;    // that follow

@@ -97,10 +97,10 @@ void Throttle::withdraw() {
   wanted_ = false;
   if (state_ != State::kGranted) return;
   state_ = State::kIdle;
-  finished();
+  give_back();
 }
 
-void Throttle::finished() {
+void Throttle::give_back() {
   if (!on()) return;
   MERCUTIO_ASSERT(!left_);
   if (keeps()) take(kReturn, me_);

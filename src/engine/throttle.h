@@ -27,13 +27,13 @@ class Throttle {
   // Of the aggregator of `domain`.
   Throttle(const Channel& channel, const Plan& plan, i64 domain);
 
-  // Whether one more window may go to the storage now. Who is told that it may starts the window, and calls finished()
+  // Whether one more window may go to the storage now. Who is told that it may starts the window, and calls give_back()
   // afterwards; who is not either asks again or withdraws.
   bool may_start();
   // No window waits for a permit, whether or not one has been asked for.
   void withdraw();
   // A window that was started has been at the storage.
-  void finished();
+  void give_back();
   // This aggregator starts no more windows. True when nobody needs it any more. Idempotent.
   bool leave();
   // Does what can be done now. To be called whenever the aggregator makes progress.

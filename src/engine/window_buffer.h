@@ -48,16 +48,16 @@ class WindowBuffer {
   i64 units_of(FileRange window) const { return window.bytes() / unit_of(window); }
 
   // Windows the leader is through with: written, or their data is there to be taken.
-  i64 served() const { return load(words().served); }
-  void set_served(i64 count) { store(words().served, count); }
+  i64 completed() const { return load(words().completed); }
+  void set_completed(i64 count) { store(words().completed, count); }
   // Windows of which a rank may say what it needs (reading through a node stream).
-  i64 opened() const { return load(words().opened); }
-  void set_opened(i64 count) { store(words().opened, count); }
+  i64 available() const { return load(words().available); }
+  void set_available(i64 count) { store(words().available, count); }
   // Of this rank, and the lowest of all the node's.
-  void set_passed(i64 count) { store(arena_->passed(domain_)[arena_->my_place()], count); }
-  i64 passed_by_all() const { return lowest(arena_->passed(domain_)); }
-  void set_wanted(i64 count) { store(arena_->wanted(domain_)[arena_->my_place()], count); }
-  i64 wanted_by_all() const { return lowest(arena_->wanted(domain_)); }
+  void set_finished(i64 count) { store(arena_->finished(domain_)[arena_->my_place()], count); }
+  i64 finished_by_all() const { return lowest(arena_->finished(domain_)); }
+  void set_requested(i64 count) { store(arena_->requested(domain_)[arena_->my_place()], count); }
+  i64 requested_by_all() const { return lowest(arena_->requested(domain_)); }
   void wake_leader() { arena_->wake(leader()); }
   void wake_others() { arena_->wake_others(); }
   // All windows are behind this rank. Once an operation, by every rank of the node.

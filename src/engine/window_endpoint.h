@@ -21,7 +21,7 @@ struct Outcome {
 class WindowEndpoint {
  public:
   virtual ~WindowEndpoint() = default;
-  virtual bool serve() = 0;        // does what can be done now; false: nothing could
+  virtual bool advance() = 0;        // does what can be done now; false: nothing could
   virtual bool over() const = 0;
 };
 

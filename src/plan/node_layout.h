@@ -7,7 +7,7 @@
 namespace mercutio {
 
 struct NodeLayout {
-  i64 domains_at = 0, passed_at = 0, areas_at = 0;
+  i64 domains_at = 0, finished_at = 0, areas_at = 0;
   i64 area_bytes = 0;   // of a rank; below 0: the words alone are too many
 };
 inline constexpr i64 kControlBytes = 1984;      // of a rank of the node

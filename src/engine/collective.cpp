@@ -25,7 +25,7 @@ struct Entry {
   i64 atomic = 0;
   i64 more = 0;             // another round of this access follows
   i64 place_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
-  ViewWords view;
+  ViewHeader view;
   AccessSignature signature;
   DensePatterns::Keys dense{};   // what it knows
   WaitWatch::Reads reads = WaitWatch::Reads::kUnknown;   // what reading this file has been
@@ -243,11 +243,11 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
   const std::vector<Entry>& entries = agreed.entries;
   const size_t me = static_cast<size_t>(channel.comm->rank());
   std::vector<PeerAccess> peers = peers_from(entries);
-  std::vector<ViewWords> words;
-  for (const Entry& entry : entries) words.push_back(entry.view);
+  std::vector<ViewHeader> headers;
+  for (const Entry& entry : entries) headers.push_back(entry.view);
   const FlatTypeRef filetype = entries[me].summary.bytes > 0 ? access.view->filetype : nullptr;
   channel.counters->clock.enter(Phase::kExchange);
-  MERCUTIO_CO_TRY(co_await ship_views(channel, views, filetype, words, peers));
+  MERCUTIO_CO_TRY(co_await ship_views(channel, views, filetype, headers, peers));
   if (reads(access) && agreed.file_bytes >= 0) {
     for (PeerAccess& peer : peers) clip_to_file(peer, agreed.file_bytes);
   }

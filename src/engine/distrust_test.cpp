@@ -28,12 +28,12 @@ void expect_agreement(i64 lowest, std::vector<i64> report, ErrorClass expected) 
       EXPECT_EQ(class_of(drive(comm, agree(channel, ok_status()))), expected) << lowest;
       return;
     }
-    i64 words[2] = {lowest, 0};
-    ASSERT_TRUE(drive(comm, all_reduce(channel, words, Reduce::kMin)));
-    if (words[0] < 0 || words[0] > 1) return;
+    i64 values[2] = {lowest, 0};
+    ASSERT_TRUE(drive(comm, all_reduce(channel, values, Reduce::kMin)));
+    if (values[0] < 0 || values[0] > 1) return;
     const auto sent = std::as_bytes(std::span(report));
     std::vector<std::byte> data(sent.begin(), sent.end());
-    ASSERT_TRUE(drive(comm, broadcast(channel, words[0], data)));
+    ASSERT_TRUE(drive(comm, broadcast(channel, values[0], data)));
   });
 }
 
@@ -79,11 +79,11 @@ TEST(Distrust, AnotherFiletypeThanWasAnnounced) {
   run_ranks(2, [&](Comm& comm) {
     const Channel channel{&comm, 1};
     PeerViews views;
-    const ViewWords words[2] = {{0, 0, 1}, {announced->hash(), 0, 0}};
+    const ViewHeader headers[2] = {{0, 0, 1}, {announced->hash(), 0, 0}};
     PeerAccess peers[2];
     peers[1].end = announced->size();
     if (comm.rank() == 0) {
-      EXPECT_EQ(class_of(drive(comm, ship_views(channel, views, nullptr, words, peers))), ErrorClass::kIntern);
+      EXPECT_EQ(class_of(drive(comm, ship_views(channel, views, nullptr, headers, peers))), ErrorClass::kIntern);
       EXPECT_EQ(views.find(1, announced->hash()), nullptr);
       return;
     }

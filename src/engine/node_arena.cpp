@@ -13,7 +13,7 @@ NodeArena::NodeArena(Comm& comm)
     if (nodes[static_cast<size_t>(rank)] == nodes[static_cast<size_t>(comm.rank())]) members_.push_back(rank);
   }
   const NodeLayout layout = node_layout(comm.topology(), count());
-  domain_words_ = reinterpret_cast<Words*>(segment_.data() + layout.domains_at);
+  window_counters_ = reinterpret_cast<WindowCounters*>(segment_.data() + layout.domains_at);
   finished_ = reinterpret_cast<i64*>(segment_.data() + layout.finished_at);
   areas_ = segment_.data() + layout.areas_at;
   area_bytes_ = layout.area_bytes;
@@ -49,7 +49,7 @@ void NodeArena::end_turn(i64 turn) {
 void NodeArena::post(ConstBytes mine) {
   MERCUTIO_ASSERT(std::ssize(mine) <= kGatherBytes);
   Control& own = control(me_);
-  if (!mine.empty()) std::memcpy(own.words[gathers_ % 2], mine.data(), mine.size());
+  if (!mine.empty()) std::memcpy(own.gathered[gathers_ % 2], mine.data(), mine.size());
   ++gathers_;
   first_missing_ = 0;
   std::atomic_ref(own.posted).store(gathers_, std::memory_order_release);
@@ -66,7 +66,7 @@ bool NodeArena::all_posted() {
 void NodeArena::collect(i64 bytes, Bytes all) const {
   MERCUTIO_ASSERT(bytes >= 0 && bytes <= kGatherBytes && std::ssize(all) >= bytes * count());
   for (i64 i = 0; bytes > 0 && i < count(); ++i) {
-    std::memcpy(all.data() + i * bytes, control(i).words[(gathers_ - 1) % 2], static_cast<size_t>(bytes));
+    std::memcpy(all.data() + i * bytes, control(i).gathered[(gathers_ - 1) % 2], static_cast<size_t>(bytes));
   }
 }
 

@@ -2,8 +2,8 @@
 // where all ranks sit on it, and for every rank an area for the windows of the domains it keeps.
 //
 // One operation of a file uses the arena at a time, in the order in which the operations were issued, which is the same on
-// all ranks; an operation begins and ends with a gather, so no word of it is still being read when the next one begins.
-// All words only grow, through all operations and files that use the segment: nothing is ever reset.
+// all ranks; an operation begins and ends with a gather, so no counter of it is still being read when the next one begins.
+// All counters only grow, through all operations and files that use the segment: nothing is ever reset.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class NodeArena {
  public:
   static constexpr i64 kGatherBytes = 960;   // of one rank, at most
 
-  // The arena of the Comm's segment; null where it has none, or, on all ranks, where the words of a job's ranks leave no room for windows
+  // The arena of the Comm's segment; null where it has none, or, on all ranks, where the counters of a job's ranks leave no room for windows
   // on some node. The Comm must outlive its use.
   static std::shared_ptr<NodeArena> of(Comm& comm);
 
@@ -47,15 +47,15 @@ class NodeArena {
   std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
   i64 area_bytes() const { return area_bytes_; }
   i64 room_bytes() const { return room_bytes_; }   // for windows, in any area of any node at least
-  // Words of each domain's windows on this node (engine/window_buffer.h). They count windows since the segment was made; an
+  // Counters of each domain's windows on this node (engine/window_buffer.h). They count windows since the segment was made; an
   // operation counts from base().
-  struct Words {
+  struct WindowCounters {
     alignas(64) i64 completed;   // by its leader
     i64 available;
   };
-  Words& words(i64 domain) const {
+  WindowCounters& window_counters(i64 domain) const {
     MERCUTIO_ASSERT(domain >= 0 && domain < all_ranks_);
-    return domain_words_[domain];
+    return window_counters_[domain];
   }
   // One a member: windows that it has finished, and of which it has said what it needs.
   i64* finished(i64 domain) const { return finished_ + domain * count(); }
@@ -72,22 +72,22 @@ class NodeArena {
  private:
   struct alignas(64) Control {
     i64 posted;                         // gathers this rank has posted
-    std::byte words[2][kGatherBytes];   // of the last two gathers: others may still be reading the one before
+    std::byte gathered[2][kGatherBytes];   // of the last two gathers: others may still be reading the one before
   };
-  static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<Words>);   // in shared memory
+  static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<WindowCounters>);   // in shared memory
 
   explicit NodeArena(Comm& comm);
   i64 count() const { return static_cast<i64>(members_.size()); }
   i64 local(i64 rank) const { return std::lower_bound(members_.begin(), members_.end(), rank) - members_.begin(); }
   Control& control(i64 i) const { return reinterpret_cast<Control*>(segment_.data())[i]; }
 
-  static_assert(sizeof(Control) == kControlBytes && sizeof(Words) == kDomainWordsBytes);
+  static_assert(sizeof(Control) == kControlBytes && sizeof(WindowCounters) == kDomainCounterBytes);
 
   Segment& segment_;
   const i64 room_bytes_;
   std::vector<i64> members_;
   i64 me_ = 0, all_ranks_;
-  Words* domain_words_;
+  WindowCounters* window_counters_;
   i64* finished_;
   std::byte* areas_;
   i64 area_bytes_;

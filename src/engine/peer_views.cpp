@@ -42,15 +42,15 @@ void PeerViews::store(i64 rank, std::uint64_t hash, FlatTypeRef type) {
 namespace {
 
 // The gather itself: the lowest rank of each distinct hash ships its tree.
-Task<Status> gather_unknown(Channel channel, FlatTypeRef mine, std::span<const ViewWords> words,
+Task<Status> gather_unknown(Channel channel, FlatTypeRef mine, std::span<const ViewHeader> headers,
                             std::span<PeerAccess> peers) {
   const i64 me = channel.comm->rank();
   std::map<std::uint64_t, i64> shipper;
-  for (size_t r = 0; r < words.size(); ++r) {
-    if (peers[r].end > peers[r].begin && !words[r].known) shipper.emplace(words[r].hash, static_cast<i64>(r));
+  for (size_t r = 0; r < headers.size(); ++r) {
+    if (peers[r].end > peers[r].begin && !headers[r].known) shipper.emplace(headers[r].hash, static_cast<i64>(r));
   }
   std::vector<std::byte> tree;
-  auto my_shipper = shipper.find(words[static_cast<size_t>(me)].hash);
+  auto my_shipper = shipper.find(headers[static_cast<size_t>(me)].hash);
   Status ready = ok_status();
   if (mine && my_shipper != shipper.end() && my_shipper->second == me) {
     ready = attempt([&] {
@@ -77,32 +77,32 @@ Task<Status> gather_unknown(Channel channel, FlatTypeRef mine, std::span<const V
     arrived[hash] = std::move(*type);
     bytes = {};
   }
-  for (size_t r = 0; r < words.size(); ++r) {
-    if (peers[r].end > peers[r].begin && !words[r].known) peers[r].filetype = arrived[words[r].hash];
+  for (size_t r = 0; r < headers.size(); ++r) {
+    if (peers[r].end > peers[r].begin && !headers[r].known) peers[r].filetype = arrived[headers[r].hash];
   }
   co_return ok_status();
 }
 
 }  // namespace
 
-Task<Status> ship_views(Channel channel, PeerViews& views, FlatTypeRef mine, std::span<const ViewWords> words,
+Task<Status> ship_views(Channel channel, PeerViews& views, FlatTypeRef mine, std::span<const ViewHeader> headers,
                         std::span<PeerAccess> peers) {
   bool unknown = false;
-  for (size_t r = 0; r < words.size(); ++r) unknown |= peers[r].end > peers[r].begin && !words[r].known;
+  for (size_t r = 0; r < headers.size(); ++r) unknown |= peers[r].end > peers[r].begin && !headers[r].known;
   if (unknown) {
-    Status gathered = co_await gather_unknown(channel, mine, words, peers);
+    Status gathered = co_await gather_unknown(channel, mine, headers, peers);
     // Agreed, so that either all ranks know the trees from now on or none does.
     MERCUTIO_CO_TRY(co_await agree(channel, std::move(gathered)));
-    for (size_t r = 0; r < words.size(); ++r) {
-      if (peers[r].filetype) views.store(static_cast<i64>(r), words[r].hash, peers[r].filetype);
+    for (size_t r = 0; r < headers.size(); ++r) {
+      if (peers[r].filetype) views.store(static_cast<i64>(r), headers[r].hash, peers[r].filetype);
     }
   }
-  for (size_t r = 0; r < words.size(); ++r) {
+  for (size_t r = 0; r < headers.size(); ++r) {
     PeerAccess& peer = peers[r];
     if (peer.end <= peer.begin || peer.filetype) continue;
     // Shipped with an access that may still be in flight here: it does not wait for this one, so waiting is safe.
     const i64 rank = static_cast<i64>(r);
-    co_await until([&] { return (peer.filetype = views.find(rank, words[r].hash)) != nullptr; });
+    co_await until([&] { return (peer.filetype = views.find(rank, headers[r].hash)) != nullptr; });
   }
   co_return ok_status();
 }

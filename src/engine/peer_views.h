@@ -34,7 +34,7 @@ struct PeerAccess {
 };
 
 // What a rank says of its view when it enters.
-struct ViewWords {
+struct ViewHeader {
   std::uint64_t hash = 0;
   i64 displacement = 0;
   i64 known = 1;   // 0: the others may not have this filetype yet
@@ -60,9 +60,9 @@ class PeerViews {
   std::vector<Known> known_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
-// Ships what is unknown; `words` holds every rank's, `mine` this rank's filetype (null without data). Collective whenever
-// some rank's word says unknown. Afterwards `peers` holds the filetype of every rank with data.
-Task<Status> ship_views(Channel channel, PeerViews& views, FlatTypeRef mine, std::span<const ViewWords> words,
+// Ships what is unknown; `headers` holds every rank's, `mine` this rank's filetype (null without data). Collective whenever
+// some rank's header says unknown. Afterwards `peers` holds the filetype of every rank with data.
+Task<Status> ship_views(Channel channel, PeerViews& views, FlatTypeRef mine, std::span<const ViewHeader> headers,
                         std::span<PeerAccess> peers);
 
 }  // namespace mercutio

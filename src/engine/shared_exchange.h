@@ -5,7 +5,7 @@
 // A window goes through one of plan.depth slots. Writing: ranks leave their bytes in the slot and say so (finished); when
 // all have, the leader writes the window, or sends it to the aggregator, and says so (completed), which frees the slot.
 // Reading: the leader fills the slot (completed), the ranks take what is theirs (finished), and when all have, the slot is free;
-// where the aggregator is elsewhere they first say what they need (requested). The words count windows, so a rank without data
+// where the aggregator is elsewhere they first say what they need (requested). The counters count windows, so a rank without data
 // in a window just skips it. Every rank serves its own node buffers and visits all in turn; it never blocks on one while
 // another can go on.
 //

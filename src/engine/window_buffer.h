@@ -1,4 +1,4 @@
-// WindowBuffer: the windows of one domain in the memory of a node, and the words by which its ranks and the node buffer's
+// WindowBuffer: the windows of one domain in the memory of a node, and the counters by which its ranks and the node buffer's
 // host know how far each of them is. All counts are of windows of this operation. Inside engine/ only.
 //
 // A window goes through one of plan.depth slots. Which of its bytes are meant is kept as one flag a unit, the unit being
@@ -29,7 +29,7 @@ struct PieceBorders {
 
 class WindowBuffer {
  public:
-  static constexpr i64 kCounterPitch = 8;   // in words: a cache line each
+  static constexpr i64 kCounterPitch = 8;   // in counters: a cache line each
   static_assert(kMostSlots * kCounterPitch * static_cast<i64>(sizeof(i64)) <= kAreaCounterBytes);
 
   WindowBuffer(NodeArena& arena, const Plan& plan, PieceBorders borders, i64 domain, NodeBuffer node_buffer)
@@ -48,11 +48,11 @@ class WindowBuffer {
   i64 units_of(FileRange window) const { return window.bytes() / unit_of(window); }
 
   // Windows the leader is through with: written, or their data is there to be taken.
-  i64 completed() const { return load(words().completed); }
-  void set_completed(i64 count) { store(words().completed, count); }
+  i64 completed() const { return load(counters().completed); }
+  void set_completed(i64 count) { store(counters().completed, count); }
   // Windows of which a rank may say what it needs (reading through a node stream).
-  i64 available() const { return load(words().available); }
-  void set_available(i64 count) { store(words().available, count); }
+  i64 available() const { return load(counters().available); }
+  void set_available(i64 count) { store(counters().available, count); }
   // Of this rank, and the lowest of all the node's.
   void set_finished(i64 count) { store(arena_->finished(domain_)[arena_->my_place()], count); }
   i64 finished_by_all() const { return lowest(arena_->finished(domain_)); }
@@ -64,9 +64,9 @@ class WindowBuffer {
   void leave() { arena_->advance_base(domain_, windows_); }
 
  private:
-  NodeArena::Words& words() const { return arena_->words(domain_); }
-  i64 load(i64& word) const { return std::atomic_ref(word).load(std::memory_order_acquire) - arena_->base(domain_); }
-  void store(i64& word, i64 count) const { std::atomic_ref(word).store(arena_->base(domain_) + count, std::memory_order_release); }
+  NodeArena::WindowCounters& counters() const { return arena_->window_counters(domain_); }
+  i64 load(i64& counter) const { return std::atomic_ref(counter).load(std::memory_order_acquire) - arena_->base(domain_); }
+  void store(i64& counter, i64 count) const { std::atomic_ref(counter).store(arena_->base(domain_) + count, std::memory_order_release); }
   i64 lowest(i64* counts) const;
 
   NodeArena* arena_;

@@ -13,7 +13,7 @@ i64 whole_pages(i64 bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPag
 NodeLayout node_layout(const Topology& topology, i64 members) {
   NodeLayout layout;
   layout.domains_at = whole_pages(members * kControlBytes);
-  layout.finished_at = layout.domains_at + whole_pages(topology.ranks() * kDomainWordsBytes);
+  layout.finished_at = layout.domains_at + whole_pages(topology.ranks() * kDomainCounterBytes);
   layout.areas_at = layout.finished_at + whole_pages(2 * topology.ranks() * members * static_cast<i64>(sizeof(i64)));
   layout.area_bytes = (members * topology.segment_bytes - layout.areas_at) / members / kPageBytes * kPageBytes;
   return layout;

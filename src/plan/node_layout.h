@@ -1,4 +1,4 @@
-// How the memory that the ranks of a node share is divided: control words of each of them; words of every rank of the job, as a domain may be
+// How the memory that the ranks of a node share is divided: control data of each of them; counters of every rank of the job, as a domain may be
 // any one's; and an area a rank for the windows it keeps. What is left for windows shrinks with the ranks of the job.
 #pragma once
 
@@ -8,10 +8,10 @@ namespace mercutio {
 
 struct NodeLayout {
   i64 domains_at = 0, finished_at = 0, areas_at = 0;
-  i64 area_bytes = 0;   // of a rank; below 0: the words alone are too many
+  i64 area_bytes = 0;   // of a rank; below 0: the counters alone are too many
 };
 inline constexpr i64 kControlBytes = 1984;      // of a rank of the node
-inline constexpr i64 kDomainWordsBytes = 64;    // of a domain
+inline constexpr i64 kDomainCounterBytes = 64;    // of a domain
 inline constexpr i64 kAreaCounterBytes = 4096;  // at the start of an area; then half for the valid map and half for data
 
 // O(1).

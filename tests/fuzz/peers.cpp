@@ -8,9 +8,9 @@
 
 #include "comm/simulated.h"
 #include "engine/collectives.h"
-#include "engine/peer_views.h"
 #include "engine/engine.h"
 #include "engine/messages.h"
+#include "engine/peer_views.h"
 #include "file/file.h"
 #include "fuzz.h"
 #include "model/type_oracle.h"
@@ -104,12 +104,12 @@ void ship(Taker& taker) {
   const i64 ranks = 2 + taker.byte() % 3, liars = 1 + taker.byte() % (ranks - 1);
   Simulation simulation(ranks, {static_cast<std::uint64_t>(taker.byte()), 40, -1, 1 << 20});
   std::vector<Shipment> all;
-  std::vector<ViewWords> words;
+  std::vector<ViewHeader> headers;
   std::vector<PeerAccess> accesses;
   for (i64 rank = 0; rank < ranks; ++rank) {
     all.push_back(shipment_from(taker, rank >= liars));
     const Shipment& one = all.back();
-    words.push_back(ViewWords{one.hash, 0, 0});
+    headers.push_back(ViewHeader{one.hash, 0, 0});
     accesses.push_back(PeerAccess{nullptr, 0, 0, one.type ? one.type->size() : 0, 0, 0});
   }
   std::vector<PeerViews> views(static_cast<std::size_t>(ranks));
@@ -121,7 +121,7 @@ void ship(Taker& taker) {
   for (i64 rank = 0; rank < ranks; ++rank) {
     const auto r = static_cast<std::size_t>(rank);
     const Channel channel{&simulation.comm(rank), 1, nullptr};
-    tasks.add(all[r].honest ? ship_views(channel, views[r], all[r].type, words, peers[r]) : send_any(channel, all[r].bytes));
+    tasks.add(all[r].honest ? ship_views(channel, views[r], all[r].type, headers, peers[r]) : send_any(channel, all[r].bytes));
   }
   tasks.run(simulation);
   const Status first = tasks.result(liars);
@@ -143,12 +143,12 @@ void ship(Taker& taker) {
 // ---- error reports ----
 
 Task<Status> report_any(Channel channel, i64 lowest, const Input& report, i64 ranks) {
-  i64 words[2] = {lowest, 0};
-  if (Status reduced = co_await all_reduce(channel, words, Reduce::kMin); !reduced) co_return std::move(reduced).error();
-  if (words[0] < 0 || words[0] >= ranks) co_return ok_status();
+  i64 headers[2] = {lowest, 0};
+  if (Status reduced = co_await all_reduce(channel, headers, Reduce::kMin); !reduced) co_return std::move(reduced).error();
+  if (headers[0] < 0 || headers[0] >= ranks) co_return ok_status();
   Input data;
-  if (words[0] == channel.comm->rank()) data = report;
-  co_return co_await broadcast(channel, words[0], data);
+  if (headers[0] == channel.comm->rank()) data = report;
+  co_return co_await broadcast(channel, headers[0], data);
 }
 
 void report(Taker& taker) {
@@ -216,8 +216,8 @@ void listen(Taker& taker) {
     std::vector<std::byte> all(static_cast<std::size_t>(ranks) * mine.size());
     status = finish(all_gather(channel, mine, all));
   } else {
-    i64 words[2] = {taker.number(), taker.number()};
-    status = finish(all_reduce(channel, words, static_cast<Reduce>(taker.byte() % 3)));
+    i64 headers[2] = {taker.number(), taker.number()};
+    status = finish(all_reduce(channel, headers, static_cast<Reduce>(taker.byte() % 3)));
   }
   FUZZ_CHECK(status || plausible(status.error()), "an error of no class");
 }

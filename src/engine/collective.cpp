@@ -128,7 +128,7 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   const i64 start = file.trace ? now_ns() : 0;
   const Topology* topology = &file.comm->topology();
   Topology apart;
-  if (!channel.turn && topology->segment_bytes > 0) {
+  if (!channel.ticket && topology->segment_bytes > 0) {
     apart = *topology;
     apart.segment_bytes = 0;
     topology = &apart;
@@ -276,7 +276,7 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   const PieceBorders borders{place_bits & -place_bits, reads(access) ? agreed.file_bytes : 0};
   const std::uint64_t key = dense_key(file, *agreed.plan, access, entries);
   channel.counters->clock.enter(Phase::kWait);
-  co_await until([&] { return channel.turn->now(); });
+  co_await until([&] { return channel.ticket->is_current(); });
   const i64 start = file.trace ? now_ns() : 0;
   SharedExchange exchange(file, channel, *agreed.plan, access.direction, {ranges, borders, all_know(entries, key)});
   exchange.set_access(mine, access.memory, access.position);
@@ -343,7 +343,7 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
   }
   if (reads(access)) MERCUTIO_CO_TRY(co_await learn_size(file, channel, agreed));
   if (agreed.plan->exchange != ExchangeKind::kMessages) {
-    MERCUTIO_CO_TRY(verify_room(*agreed.plan, channel.turn->arena().room_bytes()));   // the same on all ranks
+    MERCUTIO_CO_TRY(verify_room(*agreed.plan, channel.ticket->arena().room_bytes()));   // the same on all ranks
     co_return co_await run_by_shared_memory(file, channel, access, agreed);
   }
   co_return co_await run_by_messages(file, channel, *views, access, agreed);

@@ -75,7 +75,7 @@ std::vector<OwnedAccess> patchwork(Random& random, Direction direction, i64 rank
 // With the right to the node's memory, or by messages alone.
 Channel channel_of(Comm& comm, i64 tag, bool shares_memory) {
   Channel channel{&comm, tag};
-  if (auto arena = shares_memory ? NodeArena::of(comm) : nullptr) channel.turn = std::make_shared<Turn>(arena);
+  if (auto arena = shares_memory ? NodeArena::of(comm) : nullptr) channel.ticket = std::make_shared<Ticket>(arena);
   return channel;
 }
 

@@ -97,14 +97,14 @@ Task<Status> bruck(Channel channel, std::span<const i64> sizes, std::vector<std:
 }
 
 // Through the node's memory every small collective is one gather, and whatever each rank makes of it.
-bool on_one_node(const Channel& channel) { return channel.turn && channel.turn->arena().whole(); }
+bool on_one_node(const Channel& channel) { return channel.ticket && channel.ticket->arena().whole(); }
 bool fits_node(const Channel& channel, size_t bytes) {
   return on_one_node(channel) && static_cast<i64>(bytes) <= NodeArena::kGatherBytes;
 }
 
 Task<Status> node_gather(Channel channel, ConstBytes mine, Bytes all) {
-  co_await until([&] { return channel.turn->now(); });
-  NodeArena& arena = channel.turn->arena();
+  co_await until([&] { return channel.ticket->is_current(); });
+  NodeArena& arena = channel.ticket->arena();
   // Gathers are only counted. A rank that has given one up, as another rank died, must not be taken for one that has come to it.
   if (channel.comm->failed(/*may_call=*/false)) co_return rank_died();
   arena.post(mine);

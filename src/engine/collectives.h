@@ -14,13 +14,13 @@
 
 namespace mercutio {
 
-// One operation's right to communicate: the Comm, the tag agreed for it and those behind it, and its turn to use the
+// One operation's right to communicate: the Comm, the tag agreed for it and those behind it, and its ticket for the
 // node's memory (null: there is none). Valid until the operation ends.
 inline constexpr i64 kTagsPerOperation = 3;
 struct Channel {
   Comm* comm = nullptr;
   i64 tag = 0;
-  TurnRef turn = nullptr;
+  TicketRef ticket = nullptr;
   Counters* counters = nullptr;   // of the operation; null: nobody counts
 
   // A message to or from another rank, on the tag `behind` places behind the first.

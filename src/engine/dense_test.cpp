@@ -70,7 +70,7 @@ class Dense : public ::testing::Test {
       engine.plans = mine.plans.get();
       engine.dense = mine.dense.get();
       Channel channel{&comm, mine.operations++ * kTagsPerOperation};
-      if (!races) channel.turn = std::make_shared<Turn>(NodeArena::of(comm));
+      if (!races) channel.ticket = std::make_shared<Ticket>(NodeArena::of(comm));
       const Access& access = accesses[static_cast<size_t>(comm.rank())].access;
       const auto moved = run(collective(engine, channel, views[static_cast<size_t>(comm.rank())], access, {}), [&](i64 spins) { comm.idle(spins); });
       ASSERT_TRUE(moved.ok()) << moved.error().what;

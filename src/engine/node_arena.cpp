@@ -31,19 +31,19 @@ std::shared_ptr<NodeArena> NodeArena::of(Comm& comm) {
   return std::static_pointer_cast<NodeArena>(segment->attached);
 }
 
-i64 NodeArena::issue_turn() {
-  std::lock_guard lock(turns_mutex_);
-  return next_turn_++;
+i64 NodeArena::issue_ticket() {
+  std::lock_guard lock(tickets_mutex_);
+  return next_ticket_++;
 }
 
-void NodeArena::end_turn(i64 turn) {
-  std::lock_guard lock(turns_mutex_);
-  i64 current = current_turn_.load(std::memory_order_relaxed);
-  MERCUTIO_ASSERT(turn >= current && turn < next_turn_);
-  MERCUTIO_ASSERT(ended_early_.count(turn) == 0);
-  ended_early_.insert(turn);
-  while (ended_early_.erase(current) > 0) ++current;
-  current_turn_.store(current, std::memory_order_release);
+void NodeArena::return_ticket(i64 ticket) {
+  std::lock_guard lock(tickets_mutex_);
+  i64 current = current_ticket_.load(std::memory_order_relaxed);
+  MERCUTIO_ASSERT(ticket >= current && ticket < next_ticket_);
+  MERCUTIO_ASSERT(returned_early_.count(ticket) == 0);
+  returned_early_.insert(ticket);
+  while (returned_early_.erase(current) > 0) ++current;
+  current_ticket_.store(current, std::memory_order_release);
 }
 
 void NodeArena::post(ConstBytes mine) {

@@ -33,10 +33,10 @@ class NodeArena {
   std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
   bool whole() const { return all_ranks_ == count(); }         // there is no other node
 
-  // ---- whose turn it is ----
-  i64 issue_turn();
-  bool is_turn(i64 turn) const { return current_turn_.load(std::memory_order_acquire) == turn; }
-  void end_turn(i64 turn);   // also of one that was never used
+  // ---- tickets ----
+  i64 issue_ticket();
+  bool is_current(i64 ticket) const { return current_ticket_.load(std::memory_order_acquire) == ticket; }
+  void return_ticket(i64 ticket);   // also of one that was never used
 
   // ---- gathers ----
   void post(ConstBytes mine);                 // opens the next gather
@@ -94,26 +94,26 @@ class NodeArena {
   i64 gathers_ = 0;
   i64 first_missing_ = 0;   // lowest member not yet seen in the open gather
   std::vector<i64> bases_;
-  std::mutex turns_mutex_;
-  i64 next_turn_ MERCUTIO_GUARDED_BY(turns_mutex_) = 0;
-  std::set<i64> ended_early_ MERCUTIO_GUARDED_BY(turns_mutex_);
-  std::atomic<i64> current_turn_{0};
+  std::mutex tickets_mutex_;
+  i64 next_ticket_ MERCUTIO_GUARDED_BY(tickets_mutex_) = 0;
+  std::set<i64> returned_early_ MERCUTIO_GUARDED_BY(tickets_mutex_);
+  std::atomic<i64> current_ticket_{0};
 };
 
 // The right of one operation to use the arena; whoever holds the last copy gives it back.
-class Turn {
+class Ticket {
  public:
-  explicit Turn(std::shared_ptr<NodeArena> arena) : arena_(std::move(arena)), number_(arena_->issue_turn()) {}
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() { arena_->end_turn(number_); }
-  bool now() const { return arena_->is_turn(number_); }
+  explicit Ticket(std::shared_ptr<NodeArena> arena) : arena_(std::move(arena)), number_(arena_->issue_ticket()) {}
+  Ticket(const Ticket&) = delete;
+  Ticket& operator=(const Ticket&) = delete;
+  ~Ticket() { arena_->return_ticket(number_); }
+  bool is_current() const { return arena_->is_current(number_); }
   NodeArena& arena() const { return *arena_; }
 
  private:
   std::shared_ptr<NodeArena> arena_;
   i64 number_;
 };
-using TurnRef = std::shared_ptr<const Turn>;
+using TicketRef = std::shared_ptr<const Ticket>;
 
 }  // namespace mercutio

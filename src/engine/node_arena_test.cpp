@@ -15,7 +15,7 @@ T drive(Comm& comm, Task<T> task) {
   return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
 }
 
-Channel next_channel(Comm& comm) { return Channel{&comm, 1, std::make_shared<Turn>(NodeArena::of(comm))}; }
+Channel next_channel(Comm& comm) { return Channel{&comm, 1, std::make_shared<Ticket>(NodeArena::of(comm))}; }
 
 TEST(NodeArena, NoneWithoutSharedMemory) {
   run_ranks(1, [](Comm& comm) { EXPECT_EQ(NodeArena::of(comm), nullptr); });
@@ -104,10 +104,10 @@ TEST(NodeArena, NoneWhereTheWordsOfTheRanksLeaveNoRoom) {
 
 TEST(NodeArena, CollectivesWithoutMessages) {
   run_ranks(5, [](Comm& comm) {
-    for (i64 turn = 0; turn < 200; ++turn) {
-      i64 values[] = {comm.rank() + turn, -comm.rank()};
+    for (i64 ticket = 0; ticket < 200; ++ticket) {
+      i64 values[] = {comm.rank() + ticket, -comm.rank()};
       ASSERT_TRUE(drive(comm, all_reduce(next_channel(comm), values, Reduce::kMax)).ok());
-      ASSERT_EQ(values[0], 4 + turn);
+      ASSERT_EQ(values[0], 4 + ticket);
       ASSERT_EQ(values[1], 0);
       i64 mine = comm.rank() + 1;
       std::vector<i64> all(5);
@@ -136,17 +136,17 @@ TEST(NodeArena, TurnsKeepTheirOrder) {
     auto unused = std::make_unique<Channel>(next_channel(comm));
     auto late = all_reduce(*two, second, Reduce::kSum);
     for (int i = 0; i < 5; ++i) ASSERT_FALSE(late.step());
-    unused.reset();   // given back before its turn came
+    unused.reset();   // given back before its ticket was current
     ASSERT_TRUE(drive(comm, all_reduce(*one, first, Reduce::kSum)).ok());
-    ASSERT_FALSE(two->turn->now());
+    ASSERT_FALSE(two->ticket->is_current());
     one.reset();
-    ASSERT_TRUE(two->turn->now());
+    ASSERT_TRUE(two->ticket->is_current());
     ASSERT_TRUE(drive(comm, std::move(late)).ok());
     EXPECT_EQ(first[0], 3);
     EXPECT_EQ(second[0], 30);
     two.reset();
     const Channel next = next_channel(comm);
-    EXPECT_TRUE(next.turn->now());
+    EXPECT_TRUE(next.ticket->is_current());
   });
 }
 

@@ -16,7 +16,7 @@ SharedExchange::SharedExchange(const EngineFile& file, Channel channel, const Pl
   const Topology& topology = file.comm->topology();
   const std::vector<NodeBuffer> node_buffers = node_buffers_of(plan.aggregators, topology, topology.node_of_rank[static_cast<size_t>(me_)]);
   for (i64 domain = 0; domain < plan.domains(); ++domain) {
-    buffers_.emplace_back(channel_.turn->arena(), plan, pieces.borders, domain, node_buffers[static_cast<size_t>(domain)]);
+    buffers_.emplace_back(channel_.ticket->arena(), plan, pieces.borders, domain, node_buffers[static_cast<size_t>(domain)]);
   }
   routes_.resize(buffers_.size());
   requests_.resize(buffers_.size());
@@ -38,7 +38,7 @@ void SharedExchange::make_endpoints(std::span<const PeerAccess> ranges) {
     const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
     if (buffer.leader() != me_) continue;
     if (buffer.has_stream()) {
-      const std::span<const i64> members = channel_.turn->arena().members();
+      const std::span<const i64> members = channel_.ticket->arena().members();
       const bool needed = std::any_of(members.begin(), members.end(), [&](i64 rank) { return has_data(ranges, domain, rank); });
       if (needed) endpoints_.push_back(make_node_leader(buffer, context, plan_.aggregators[static_cast<size_t>(domain)]));
       continue;
@@ -65,7 +65,7 @@ void SharedExchange::set_access(const PeerAccess& mine, const Memory& memory, i6
     finish_up_to(domain, 0);
     if (!writing_) request_from(domain, 0);
   }
-  channel_.turn->arena().wake_others();   // who waits for this rank to pass windows in which it has nothing
+  channel_.ticket->arena().wake_others();   // who waits for this rank to pass windows in which it has nothing
 }
 
 // This rank goes on to its next window; all before it are finished.

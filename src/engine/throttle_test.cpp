@@ -72,7 +72,7 @@ TEST_P(ThrottleTurns, AServerSeesNoMoreThanItShould) {
       const i64 bytes = kStripe * kStripes / kRanks;
       OwnedAccess owned = make_access(direction, make_view(8 * comm.rank(), type), 0, bytes, make_contiguous(bytes, byte_type()));
       Channel channel{&comm, 0};
-      if (auto arena = std::string(exchange) == "messages" ? nullptr : NodeArena::of(comm)) channel.turn = std::make_shared<Turn>(arena);
+      if (auto arena = std::string(exchange) == "messages" ? nullptr : NodeArena::of(comm)) channel.ticket = std::make_shared<Ticket>(arena);
       auto moved = run(collective(engine_file, channel, make_peer_views(), owned.access, {}), [&](i64 spins) { comm.idle(spins); });
       ASSERT_TRUE(moved.ok()) << moved.error().what;
       ASSERT_EQ(*moved, bytes);

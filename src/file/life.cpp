@@ -48,15 +48,15 @@ void InFlight::wait_tag(i64 tag, Progress& progress, Comm& comm) {
 
 Channel OpenFile::next_channel() {
   i64 tag = 0;
-  TurnRef turn;
+  TicketRef ticket;
   {
     std::lock_guard lock(mutex_);
-    if (arena_) turn = std::make_shared<Turn>(arena_);
+    if (arena_) ticket = std::make_shared<Ticket>(arena_);
     tag = next_tag_;
     next_tag_ = (next_tag_ + kTagsPerOperation) % std::max<i64>(kTagsPerOperation, comm_->tags());
   }
   in_flight_->wait_tag(tag, *context_.progress, *comm_);  // after a whole turn of the tags: the operation that had it must be over
-  return Channel{comm_.get(), tag, std::move(turn)};
+  return Channel{comm_.get(), tag, std::move(ticket)};
 }
 
 Status OpenFile::agreed(Status mine) {

@@ -149,7 +149,7 @@ void AggregatorEndpoint::write_slot(i64 number) {
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
   if (!context_.dense) std::memset(slot.valid, 0, static_cast<size_t>(buffer_.units_of(window)));
-  if (pending_.empty() || pending_.last_window() != number) throttle_.give_back();
+  if (pending_.empty() || pending_.last_window() != number) throttle_.return_token();
 }
 
 // The whole window: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
@@ -160,7 +160,7 @@ void AggregatorEndpoint::read_slot(i64 number) {
     pending_.start(number, IoPiece{window.begin, data, window.bytes()});
   } else {
     std::memset(data, 0, static_cast<size_t>(window.bytes()));
-    throttle_.give_back();
+    throttle_.return_token();
   }
 }
 
@@ -168,7 +168,7 @@ void AggregatorEndpoint::read_slot(i64 number) {
 void AggregatorEndpoint::take_in(PendingIo::Completed completed) {
   Outcome& outcome = context_.outcome;
   MERCUTIO_ASSERT(completed.window >= completed_ && completed.window < next_);
-  throttle_.give_back();
+  throttle_.return_token();
   const i64 moved = completed.moved ? *completed.moved : 0;
   if (!completed.moved && outcome.storage) outcome.storage = std::move(completed.moved).error();
   if (context_.writing || moved == completed.piece.bytes) return;

@@ -270,7 +270,7 @@ void Exchange::complete_transfers() {
       std::memset(completed->piece.data + moved, 0, static_cast<size_t>(completed->piece.bytes - moved));
     }
     for (const auto& window : windows_) window->at_storage &= window->round != completed->window;
-    throttle_->give_back();
+    throttle_->return_token();
   }
   if (!throttle_->status()) message_status_ = throttle_->status();
   write_full();
@@ -328,7 +328,7 @@ void Exchange::read_ahead() {
   while (room() && throttle_->may_start()) {
     Window& window = open_window();
     if (window.data) read_guarded(window);
-    if (!window.at_storage) throttle_->give_back();
+    if (!window.at_storage) throttle_->return_token();
   }
   if (!room()) throttle_->withdraw();
 }
@@ -410,7 +410,7 @@ void Exchange::write_full() {
       window->at_storage = false;
       fail_storage(written.error());
     }
-    if (!window->at_storage) throttle_->give_back();
+    if (!window->at_storage) throttle_->return_token();
   }
 }
 

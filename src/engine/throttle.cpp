@@ -15,10 +15,10 @@ Throttle::Throttle(const Channel& channel, const Plan& plan, i64 domain)
     : channel_(channel),
       limit_(domain >= 0 && plan.windows(domain) > 0 ? plan.throttle : 0),
       me_(channel.comm->rank()),
-      permits_(limit_) {
+      tokens_(limit_) {
   if (!on()) return;
   std::vector<i64> ring;   // ranks
-  for (i64 other = domain % plan.rings; other < plan.domains(); other += plan.rings) {
+  for (i64 other = domain % plan.token_rings; other < plan.domains(); other += plan.token_rings) {
     if (plan.windows(other) > 0) ring.push_back(plan.aggregators[static_cast<size_t>(other)]);
   }
   keeper_ = ring.front();
@@ -48,14 +48,14 @@ bool Throttle::arrived(std::unique_ptr<Message>& message, i64 from, i64& word) {
 
 void Throttle::granted() {
   state_ = State::kGranted;
-  if (!wanted_) withdraw();
+  if (!wants_token_) withdraw();
 }
 
 void Throttle::grant() {
-  while (permits_ > 0 && !waiting_.empty()) {
+  while (tokens_ > 0 && !waiting_.empty()) {
     const i64 rank = waiting_.front();
     waiting_.pop_front();
-    --permits_;
+    --tokens_;
     if (rank == me_) granted();
     if (rank != me_) tell(rank, kWords[kAsk]);
   }
@@ -63,8 +63,8 @@ void Throttle::grant() {
 
 void Throttle::take(Word word, i64 rank) {
   if (word == kAsk) waiting_.push_back(rank);
-  if (word == kReturn) ++permits_;
-  MERCUTIO_ASSERT(permits_ >= 0 && permits_ <= limit_);
+  if (word == kReturn) ++tokens_;
+  MERCUTIO_ASSERT(tokens_ >= 0 && tokens_ <= limit_);
   grant();
 }
 
@@ -81,7 +81,7 @@ void Throttle::advance() {
 
 bool Throttle::may_start() {
   if (!on()) return true;
-  wanted_ = true;
+  wants_token_ = true;
   if (state_ == State::kIdle) {
     state_ = State::kAsked;
     if (keeps()) take(kAsk, me_);
@@ -94,13 +94,13 @@ bool Throttle::may_start() {
 }
 
 void Throttle::withdraw() {
-  wanted_ = false;
+  wants_token_ = false;
   if (state_ != State::kGranted) return;
   state_ = State::kIdle;
-  give_back();
+  return_token();
 }
 
-void Throttle::give_back() {
+void Throttle::return_token() {
   if (!on()) return;
   MERCUTIO_ASSERT(!left_);
   if (keeps()) take(kReturn, me_);

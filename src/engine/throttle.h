@@ -2,11 +2,11 @@
 // (EARTH: Tsujita et al., "Improving collective MPI-IO using topology-aware stepwise data aggregation with I/O throttling",
 // HPC Asia 2018). Inside engine/ only.
 //
-// The aggregators that share the limit are a ring. The first of them with windows keeps the ring's permits and grants them
-// in the order in which they are asked for. A window that goes to the storage takes a permit and returns it afterwards:
+// The aggregators that share the limit are a token ring. The first of them with windows keeps the ring's tokens and grants them
+// in the order in which they are asked for. A window that goes to the storage takes a token and returns it afterwards:
 // up to three messages of a word. A window without data takes none and costs nothing, however many there are.
 //
-// It cannot deadlock: whoever has a permit uses it at once, for a storage call that waits for no message, or returns it.
+// It cannot deadlock: whoever has a token uses it at once, for a storage call that waits for no message, or returns it.
 // The keeper answers until every member has said that it will not ask again. O(members) memory at the keeper.
 #pragma once
 
@@ -27,13 +27,13 @@ class Throttle {
   // Of the aggregator of `domain`.
   Throttle(const Channel& channel, const Plan& plan, i64 domain);
 
-  // Whether one more window may go to the storage now. Who is told that it may starts the window, and calls give_back()
+  // Whether one more window may go to the storage now. Who is told that it may starts the window, and calls return_token()
   // afterwards; who is not either asks again or withdraws.
   bool may_start();
-  // No window waits for a permit, whether or not one has been asked for.
+  // No window waits for a token, whether or not one has been asked for.
   void withdraw();
   // A window that was started has been at the storage.
-  void give_back();
+  void return_token();
   // This aggregator starts no more windows. True when nobody needs it any more. Idempotent.
   bool leave();
   // Does what can be done now. To be called whenever the aggregator makes progress.
@@ -62,11 +62,11 @@ class Throttle {
   const Channel& channel_;
   i64 limit_, me_, keeper_ = 0;
   State state_ = State::kIdle;
-  bool wanted_ = false;           // the permit that was asked for
+  bool wants_token_ = false;           // the token that was asked for
   bool left_ = false;
   std::vector<Member> members_;   // the keeper's: all others of the ring that have windows
   std::deque<i64> waiting_;       // the keeper's: ranks that asked, in order
-  i64 permits_;                   // the keeper's: not granted
+  i64 tokens_;                   // the keeper's: not granted
   i64 grant_word_ = 0;
   std::unique_ptr<Message> grant_message_;
   MessageSet sent_;

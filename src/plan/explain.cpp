@@ -95,7 +95,7 @@ std::string explain(const Plan& plan, const Pattern& pattern) {
   out += "domains:   " + explain_domains(plan) + reason(plan, "domains");
   out += "exchange:  " + explain_exchange(plan) + reason(plan, "exchange");
   out += "rounds:    " + number(plan.rounds) + " of " + number(plan.buffer_bytes) + " bytes, depth " + number(plan.depth);
-  if (plan.throttle > 0) out += ", at the storage " + number(plan.throttle) + " of each of " + number(plan.rings) + " rings of aggregators";
+  if (plan.throttle > 0) out += ", at the storage " + number(plan.throttle) + " of each of " + number(plan.token_rings) + " token rings of aggregators";
   return out + reason(plan, "rounds");
 }
 

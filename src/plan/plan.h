@@ -79,9 +79,9 @@ struct Plan {
   i64 depth = 1;
   i64 places = 1;                 // through the memory of nodes: the most domains whose windows one rank keeps
   i64 rounds = 0;                 // of the aggregator that has the most
-  // At most `throttle` windows at the storage at a time, of all aggregators whose numbers are equal modulo `rings`; 0: any.
+  // At most `throttle` windows at the storage at a time, of all aggregators whose numbers are equal modulo `token_rings`; 0: any.
   i64 throttle = 0;
-  i64 rings = 1;
+  i64 token_rings = 1;
   ExchangeKind exchange = ExchangeKind::kMessages;
   // Messages of at most chunk_bytes, at most `flows` of them in flight on a side.
   ExchangeOrder order = ExchangeOrder::kNormal;

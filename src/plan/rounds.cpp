@@ -74,9 +74,9 @@ std::string limit_requests(Planner& p) {
   if (limit == 0) return "";
   plan.throttle = limit;
   if (plan.cyclic() && p.striped() && plan.period % servers == 0) {
-    plan.rings = servers;
+    plan.token_rings = servers;
   } else if (plan.cyclic() && p.striped() && servers % plan.period == 0) {
-    plan.rings = plan.domains();
+    plan.token_rings = plan.domains();
   } else if (p.striped()) {
     plan.throttle = limit * servers;
   }

@@ -19,7 +19,7 @@ Status verify_aggregators(const Plan& plan, const Pattern& pattern) {
 }
 
 Status verify_sizes(const Plan& plan) {
-  if (plan.throttle < 0 || plan.rings < 1) return broken("aggregators take turns in no ring");
+  if (plan.throttle < 0 || plan.token_rings < 1) return broken("there is no token ring");
   if (plan.buffer_bytes < 1 || plan.depth < 1 || plan.unit_bytes < 1) return broken("a size is below 1");
   if (plan.exchange == ExchangeKind::kMessages && (plan.chunk_bytes < 1 || plan.flows < 1)) {
     return broken("messages have no size or number");

@@ -15,7 +15,7 @@ Exchange::Exchange(const EngineFile& file, Channel channel, const Plan& plan, Di
     : file_(file),
       channel_(channel),
       plan_(plan),
-      order_(plan, channel.comm->topology()),
+      schedule_(plan, channel.comm->topology()),
       writing_(direction == Direction::kWrite),
       peers_(peers),
       memory_(memory),
@@ -139,7 +139,7 @@ i64 Exchange::next_round() const {
 bool Exchange::next_rank_flow(Flow& flow) {
   for (; round_ < plan_.rounds; round_ = next_round(), step_ = 0) {
     while (step_ < plan_.domains()) {
-      const i64 domain = order_.peer(me_, step_++);
+      const i64 domain = schedule_.peer(me_, step_++);
       WindowPart& part = my_parts_[static_cast<size_t>(domain)];
       if (part.empty() || part.window != round_) continue;
       flow.peer = plan_.aggregators[static_cast<size_t>(domain)];

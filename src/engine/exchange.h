@@ -33,7 +33,7 @@
 #include "engine/pieces.h"
 #include "engine/throttle.h"
 #include "engine/window_parts.h"
-#include "plan/order.h"
+#include "plan/schedule.h"
 
 namespace mercutio {
 
@@ -116,7 +116,7 @@ class Exchange {
   const EngineFile& file_;
   Channel channel_;
   const Plan& plan_;
-  const StepOrder order_;
+  const ExchangeSchedule schedule_;
   bool writing_;
   std::span<const PeerAccess> peers_;
   const Memory& memory_;

@@ -9,7 +9,7 @@ SharedExchange::SharedExchange(const EngineFile& file, Channel channel, const Pl
     : file_(file),
       channel_(std::move(channel)),
       plan_(plan),
-      order_(plan, file.comm->topology()),
+      schedule_(plan, file.comm->topology()),
       writing_(direction == Direction::kWrite),
       dense_(pieces.dense),
       me_(file.comm->rank()) {
@@ -148,7 +148,7 @@ bool SharedExchange::advance() {
     moved = advance_endpoints();
     rest = false;
     for (i64 step = 0; step < plan_.domains(); ++step) {
-      const i64 domain = order_.peer(me_, step);
+      const i64 domain = schedule_.peer(me_, step);
       if (visit(domain)) {
         moved = true;
         while (advance_endpoints()) {

@@ -22,7 +22,7 @@
 #include "engine/peer_views.h"
 #include "engine/window_endpoint.h"
 #include "engine/window_parts.h"
-#include "plan/order.h"
+#include "plan/schedule.h"
 
 namespace mercutio {
 
@@ -59,7 +59,7 @@ class SharedExchange {
   const EngineFile& file_;
   Channel channel_;
   const Plan& plan_;
-  const StepOrder order_;
+  const ExchangeSchedule schedule_;
   bool writing_, dense_;
   i64 me_;
   PeerAccess mine_;

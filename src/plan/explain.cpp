@@ -3,8 +3,8 @@
 #include <set>
 
 #include "plan/names.h"
-#include "plan/order.h"
 #include "plan/plan.h"
+#include "plan/schedule.h"
 
 namespace mercutio {
 namespace {
@@ -71,7 +71,7 @@ std::string explain_ranks(const Plan& plan, const Topology& topology, const Layo
     if (layout.stripe_bytes > 0 && layout.stripe_count > 0) out += servers_of(plan, i, layout);
     out += "\n";
   }
-  const StepOrder order(plan, topology);
+  const ExchangeSchedule order(plan, topology);
   for (i64 rank = 0; rank < std::min(topology.ranks(), kMostLines); ++rank) {
     out += "rank " + number(rank) + " turns to";
     for (i64 step = 0; step < std::min(plan.domains(), kMostLines); ++step) out += " " + number(order.peer(rank, step));

@@ -38,7 +38,7 @@ enum class ExchangeKind {
   kSharedMemory,   // every rank copies into and out of the aggregators' windows itself
   kTwoLayer,       // the same inside each node; between nodes a stream for each domain and node (plan/node_buffers.h)
 };
-enum class ExchangeOrder { kNormal, kRing, kNodeShift, kNodeRankShift };   // plan/order.h
+enum class ExchangeOrder { kNormal, kRing, kNodeShift, kNodeRankShift };   // plan/schedule.h
 
 struct Reason {
   std::string pass;

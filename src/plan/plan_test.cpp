@@ -8,8 +8,8 @@
 #include "model/machine_file.h"
 #include "plan/node_buffers.h"
 #include "plan/node_layout.h"
-#include "plan/order.h"
 #include "plan/plan_cache.h"
+#include "plan/schedule.h"
 
 namespace mercutio {
 namespace {
@@ -336,7 +336,7 @@ Plan everyone_aggregates(i64 ranks, ExchangeOrder order) {
   return plan;
 }
 
-i64 greatest_in_degree(const StepOrder& order, i64 ranks, i64 aggregators) {
+i64 greatest_in_degree(const ExchangeSchedule& order, i64 ranks, i64 aggregators) {
   i64 greatest = 0;
   for (i64 step = 0; step < aggregators; ++step) {
     std::vector<i64> degree(static_cast<size_t>(aggregators), 0);
@@ -345,9 +345,9 @@ i64 greatest_in_degree(const StepOrder& order, i64 ranks, i64 aggregators) {
   return greatest;
 }
 
-TEST(StepOrder, InDegreeOfAStepIsBounded) {
+TEST(ExchangeSchedule, InDegreeOfAStepIsBounded) {
   for (const Topology& topology : {nodes_of({0, 0, 0, 0, 1, 1, 1, 1}), nodes_of({0, 1, 0, 1, 0, 1, 0, 1}), nodes_of({0, 1, 1, 0, 1, 0, 0, 1})}) {
-    auto degree = [&](ExchangeOrder order) { return greatest_in_degree(StepOrder(everyone_aggregates(8, order), topology), 8, 8); };
+    auto degree = [&](ExchangeOrder order) { return greatest_in_degree(ExchangeSchedule(everyone_aggregates(8, order), topology), 8, 8); };
     EXPECT_EQ(degree(ExchangeOrder::kNormal), 8);
     EXPECT_EQ(degree(ExchangeOrder::kRing), 1);
     EXPECT_EQ(degree(ExchangeOrder::kNodeShift), 4);
@@ -355,13 +355,13 @@ TEST(StepOrder, InDegreeOfAStepIsBounded) {
   }
 }
 
-TEST(StepOrder, VisitsEveryAggregatorOnceBeginningOnTheNextNode) {
+TEST(ExchangeSchedule, VisitsEveryAggregatorOnceBeginningOnTheNextNode) {
   const Topology uneven = nodes_of({0, 0, 0, 1, 2, 2});
   for (ExchangeOrder order : {ExchangeOrder::kNormal, ExchangeOrder::kRing, ExchangeOrder::kNodeShift, ExchangeOrder::kNodeRankShift}) {
     Plan plan;
     plan.order = order;
     plan.aggregators = {0, 1, 3, 5};
-    const StepOrder steps(plan, uneven);
+    const ExchangeSchedule steps(plan, uneven);
     for (i64 rank = 0; rank < 6; ++rank) {
       std::vector<i64> seen;
       for (i64 step = 0; step < 4; ++step) seen.push_back(steps.peer(rank, step));

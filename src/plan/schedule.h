@@ -11,9 +11,9 @@
 
 namespace mercutio {
 
-class StepOrder {
+class ExchangeSchedule {
  public:
-  StepOrder(const Plan& plan, const Topology& topology);
+  ExchangeSchedule(const Plan& plan, const Topology& topology);
   // The aggregator (index) that `rank` visits at step 0 .. plan.domains() - 1: each exactly once.
   i64 peer(i64 rank, i64 step) const;
 
@@ -21,8 +21,8 @@ class StepOrder {
   ExchangeOrder order_;
   i64 ranks_ = 0, count_ = 0;
   std::vector<i64> by_node_;        // aggregators, those of a node together
-  std::vector<i64> node_at_;        // node of each place in by_node_
-  std::vector<i64> node_begin_;     // first place of each node, and the end
+  std::vector<i64> node_at_;        // node of each position in by_node_
+  std::vector<i64> node_begin_;     // first position of each node, and the end
   std::vector<i64> node_of_rank_, local_of_rank_;
 };
 

@@ -33,12 +33,12 @@ std::unique_ptr<OpenHandle> Handles::remove(MPI_File file) {
   return std::unique_ptr<OpenHandle>(reinterpret_cast<OpenHandle*>(file));
 }
 
-void Handles::settle_all() const {
+void Handles::flush_all() const {
   std::lock_guard lock(mutex_);
   for (const auto& [file, number] : number_of_) {
     File& open = *reinterpret_cast<OpenHandle*>(file)->file;
-    Status settled = open.settle();
-    if (!settled) std::fprintf(stderr, "mercutio: %s\n", open.describe("a file that was not closed", settled.error()).c_str());
+    Status flushed = open.flush();
+    if (!flushed) std::fprintf(stderr, "mercutio: %s\n", open.describe("a file that was not closed", flushed.error()).c_str());
   }
 }
 

@@ -31,7 +31,7 @@ class Handles {
   // The open file behind a handle; null for MPI_FILE_NULL and anything that is not a live handle of ours.
   OpenHandle* find(MPI_File file) const;
   std::unique_ptr<OpenHandle> remove(MPI_File file);
-  void settle_all() const;   // no open file keeps anything of its writes afterwards
+  void flush_all() const;   // no open file keeps anything of its writes afterwards
 
   Fint to_fortran(MPI_File file) const;     // MPI_FILE_NULL: 0
   MPI_File from_fortran(Fint number) const;   // 0 or unknown: MPI_FILE_NULL

@@ -209,7 +209,7 @@ MERCUTIO_MPI_FUNCTION(MPI_File, File_fromint, (int number)) {
 MERCUTIO_MPI_FUNCTION(int, Abort, (MPI_Comm comm, int code)) {
   static auto* const real = real_function<int(MPI_Comm, int)>("PMPI_Abort");
   (void)guarded_or(false, [] {
-    process().handles.settle_all();
+    process().handles.flush_all();
     return true;
   });
   return real(comm, code);

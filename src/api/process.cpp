@@ -1,10 +1,9 @@
-#include "api/call.h"
-
 #include <sched.h>
 
 #include <cstdio>
 #include <cstdlib>
 
+#include "api/call.h"
 #include "mpi/environment.h"
 #include "mpi/mpi_comm.h"
 #include "mpi/numa.h"
@@ -148,7 +147,7 @@ Process& process() {
   static Process* const the_process = [] {
     std::atexit([] {
       (void)attempt([] {
-        process().handles.settle_all();
+        process().handles.flush_all();
         return ok_status();
       });
     });
@@ -166,7 +165,7 @@ static int at_finalize(MPI_Comm, int, void*, void*) {
   };
   each([] { process().progress.shut_down(); });
   each([] { process().postponed.run(); });
-  each([] { process().handles.settle_all(); });
+  each([] { process().handles.flush_all(); });
   each([] { process().trace.end(); });
   return MPI_SUCCESS;
 }

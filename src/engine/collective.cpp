@@ -217,12 +217,12 @@ bool all_know(const std::vector<Entry>& entries, std::uint64_t key) {
 // An aggregator keeps nothing that it wrote for others: their own later writes of the same bytes must come after it.
 Status hand_on(const EngineFile& file, const Access& access, Status stored) {
   if (reads(access)) return stored;
-  Status written = file.storage->settle();
+  Status written = file.storage->flush();
   return stored ? std::move(written) : std::move(stored);
 }
 
 // What this rank moved, after all have agreed on how the storage fared and where the file ends.
-Task<Result<i64>> settle(Channel channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
+Task<Result<i64>> finish(Channel channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
   channel.counters->clock.enter(Phase::kAgree);
   MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, std::move(storage_status), end_of_file));
   if (reads(access) && mine.last > end_of_file && mine.end > mine.begin) {
@@ -261,7 +261,7 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
   record(file, TraceKind::kExchange, start, entries[me].summary.bytes, entries[me].summary.first);
   if (!exchange.message_status().ok()) co_return exchange.message_status().error();
   Status stored = hand_on(file, access, exchange.storage_status());
-  co_return co_await settle(channel, access, std::move(stored), exchange.end_of_file(), peers[me]);
+  co_return co_await finish(channel, access, std::move(stored), exchange.end_of_file(), peers[me]);
 }
 
 // No rank needs another one's view: each moves its own bytes.
@@ -287,7 +287,7 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);
   const Outcome& outcome = exchange.outcome();
   if (!outcome.messages) co_return outcome.messages.error();
-  if (reads(access)) co_return co_await settle(channel, access, outcome.storage, outcome.end_of_file, mine);
+  if (reads(access)) co_return co_await finish(channel, access, outcome.storage, outcome.end_of_file, mine);
   channel.counters->clock.enter(Phase::kAgree);
   i64 dense = outcome.holes ? 0 : 1;
   MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, hand_on(file, access, outcome.storage), dense));

@@ -113,7 +113,7 @@ Status OpenFile::take_position(const AccessCall& call, Operation& operation) {
 
 // After a blocking access that moved less than asked: the pointer goes behind what was accessed, unless somebody has
 // moved it since.
-void OpenFile::settle_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result) {
+void OpenFile::finish_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result) {
   if (call.positioning != Positioning::kIndividual || !operation.entry) return;
   const i64 etype_bytes = operation.view->etype_bytes();
   const i64 accessed = result ? (operation.file_bytes_moved + etype_bytes - 1) / etype_bytes : 0;
@@ -132,7 +132,7 @@ Result<i64> OpenFile::access(const AccessCall& call) {
     if (trace_) trace_step(alone, StepForm::kBlocking);
     Result<i64> moved = perform_alone(alone);
     if (trace_) trace_access(alone, moved, /*waited=*/true);
-    settle_pointer(call, alone, moved);
+    finish_pointer(call, alone, moved);
     return moved;
   }
   auto together = std::make_shared<Operation>();
@@ -141,7 +141,7 @@ Result<i64> OpenFile::access(const AccessCall& call) {
   Result<i64> moved = wait_for(perform(together));
   if (trace_ && together->ordered) trace_step(*together, StepForm::kBlocking);
   if (trace_) trace_access(*together, moved, /*waited=*/true);
-  settle_pointer(call, *together, moved);
+  finish_pointer(call, *together, moved);
   return moved;
 }
 

@@ -82,7 +82,7 @@ class File {
   virtual Status preallocate(i64 bytes) = 0;   // collective
   virtual Result<i64> size() = 0;
   virtual Status sync() = 0;                   // collective
-  virtual Status settle() = 0;                 // this rank hands on what it keeps of its writes; not collective
+  virtual Status flush() = 0;                 // this rank hands on what it keeps of its writes; not collective
   virtual Status set_atomicity(bool atomic) = 0;   // collective
   virtual bool atomicity() const = 0;
 

@@ -51,7 +51,7 @@ bool OpenFile::speaks_of_hints() const {
 }
 
 // Marks what was asked for and is not in effect. Costs a plan, where anybody asked for anything.
-void OpenFile::settle_hints(HintSet& set) const {
+void OpenFile::resolve_hints(HintSet& set) const {
   const auto applied = [](const HintNote& note) { return note.applied() && note.origin.source > HintSource::kMeasured; };
   if (std::none_of(set.notes.begin(), set.notes.end(), applied)) return;
   note_ineffective(set, in_effect(set.values), amode_.create);
@@ -59,21 +59,21 @@ void OpenFile::settle_hints(HintSet& set) const {
 
 // On rank 0, once the file is open.
 void OpenFile::tell_of_hints() {
-  auto settled = std::make_shared<HintSet>(*hints_);
-  settle_hints(*settled);
+  auto resolved = std::make_shared<HintSet>(*hints_);
+  resolve_hints(*resolved);
   {
     std::lock_guard lock(mutex_);
-    hints_ = settled;
+    hints_ = resolved;
   }
   if (!speaks_of_hints()) return;
   HintVoice& voice = context_.hints->voice;
-  voice.warn(*settled);
+  voice.warn(*resolved);
   const Traits& traits = storage_->traits();
-  const bool unsure = traits.coherence == Coherence::kUnknown && settled->values.mercutio_coherence != "none";
+  const bool unsure = traits.coherence == Coherence::kUnknown && resolved->values.mercutio_coherence != "none";
   if (unsure && amode_.writable() && comm_->topology().nodes() > 1)
     voice.warn({"'" + name_ + "' is on " + traits.file_system + ": " + traits.coherence_advice + " (mercutio_coherence=none: no such message)"});
   if (voice.shows_tables())
-    voice.show("hints of '" + name_ + "', " + std::to_string(comm_->size()) + (comm_->size() == 1 ? " rank" : " ranks"), *settled, info());
+    voice.show("hints of '" + name_ + "', " + std::to_string(comm_->size()) + (comm_->size() == 1 ? " rank" : " ranks"), *resolved, info());
 }
 
 Status OpenFile::set_info(const InfoItems& info) {
@@ -92,7 +92,7 @@ Status OpenFile::set_info(const InfoItems& info) {
     std::lock_guard lock(mutex_);
     auto changed = std::make_shared<HintSet>(*hints_);
     apply_agreed_hints(*changed, from_rank_zero, info, HintTime::kAnyTime);
-    if (comm_->rank() == 0) settle_hints(*changed);
+    if (comm_->rank() == 0) resolve_hints(*changed);
     if (speaks_of_hints()) context_.hints->voice.warn(*changed);
     hints_ = std::move(changed);
   }

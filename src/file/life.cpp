@@ -120,7 +120,7 @@ Status OpenFile::sync() {
   Status mine = no_split("sync");
   if (mine) {
     in_flight_->wait_all(*context_.progress, *comm_);
-    mine = attempt([this] { return storage_->settle(); });
+    mine = attempt([this] { return storage_->flush(); });
     if (mine && dirty_.exchange(false)) {
       mine = attempt([this] { return storage_->sync(); });
       if (!mine) dirty_ = true;
@@ -187,7 +187,7 @@ Status OpenFile::check_atomicity() const {
 
 Status OpenFile::set_atomicity(bool atomic) {
   Status mine = no_split("set_atomicity");
-  if (mine) mine = attempt([this] { return storage_->settle(); });
+  if (mine) mine = attempt([this] { return storage_->flush(); });
   if (mine && atomic) mine = check_atomicity();
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity"));

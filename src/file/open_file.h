@@ -49,7 +49,7 @@ class OpenFile final : public File {
   Status preallocate(i64 bytes) override;
   Result<i64> size() override;
   Status sync() override;
-  Status settle() override { return storage_->settle(); }
+  Status flush() override { return storage_->flush(); }
   Status set_atomicity(bool atomic) override;
   bool atomicity() const override { return atomic_; }
   Status set_info(const InfoItems& info) override;
@@ -107,7 +107,7 @@ class OpenFile final : public File {
   // info.cpp
   std::vector<AskedHint> hints_from_outside();   // on rank 0
   InfoItems in_effect(Hints hints) const;
-  void settle_hints(HintSet& set) const;
+  void resolve_hints(HintSet& set) const;
   void tell_of_hints();   // on rank 0
   bool speaks_of_hints() const;
   void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
@@ -127,7 +127,7 @@ class OpenFile final : public File {
   Status check_call(const AccessCall& call, Operation& operation) const;
   void prepare(const AccessCall& call, Operation& operation);
   Status take_position(const AccessCall& call, Operation& operation);
-  void settle_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
+  void finish_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   bool sends_messages(const Hints& hints) const;
   bool is_brief(const Operation& operation) const;
   Result<RequestRef> launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);

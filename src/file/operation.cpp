@@ -122,12 +122,12 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
   if (!operation->collective) co_return perform_alone(*operation);
   const bool past_buffer = operation->buffer != operation->engine.storage;
   if (past_buffer || operation->engine.comm->size() > 1) {
-    Status written = attempt([&] { return operation->buffer->settle(); });
+    Status written = attempt([&] { return operation->buffer->flush(); });
     if (operation->entry) operation->entry = std::move(written);
   }
   auto moving = place_and_move(operation);
   Result<i64> moved = co_await moving;
-  if (past_buffer) (void)operation->buffer->settle();   // what could not be written is kept: the next sync or close says so
+  if (past_buffer) (void)operation->buffer->flush();   // what could not be written is kept: the next sync or close says so
   co_return moved;
 }
 

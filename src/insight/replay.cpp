@@ -124,7 +124,7 @@ class Maker {
     if (static_cast<i64>(job_.traces.size()) != job_.ranks)
       return Error{ErrorClass::kFile, "it has only " + std::to_string(job_.traces.size()) + " of the job's " + std::to_string(job_.ranks) + " ranks"};
     for (const RankTrace& trace : job_.traces) MERCUTIO_TRY(read_rank(trace));
-    settle();
+    cut_to_common_calls();
     replay_.ranks = job_.ranks;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) write_rank(static_cast<i64>(rank));
     if (replay_.calls == 0) return Error{ErrorClass::kFile, why_.empty() ? "it holds no accesses of files" : why_};
@@ -200,7 +200,7 @@ class Maker {
   }
 
   // Cuts ranks until each collective call is there for all who took part in it.
-  void settle() {
+  void cut_to_common_calls() {
     for (bool changed = true; changed;) {
       const std::map<i64, i64> fewest = common_calls();
       changed = false;

@@ -1,4 +1,4 @@
-// Does a byte occur twice? Parts whose spans are disjoint are settled in O(entries log entries), runs that lie close
+// Does a byte occur twice? Parts whose spans are disjoint are decided in O(entries log entries), runs that lie close
 // together in O(entries); nests of strides by comparing each stride with the span of the finer ones; fields that repeat with
 // one common period by their residues; what remains is enumerated and sorted, up to a budget.
 #include <numeric>

@@ -153,7 +153,7 @@ Result<i64> File::carry_out(i64 thread, const char* routine, Files& files) {
   }
   barrier_.arrive([&] {
     try {
-      settle(std::move(fault), files);
+      conclude(std::move(fault), files);
     } catch (const std::bad_alloc&) {
       outcome_ = no_memory();
     }
@@ -163,7 +163,7 @@ Result<i64> File::carry_out(i64 thread, const char* routine, Files& files) {
 }
 
 // By the last one at the barrier: results, the pointer, and what one thread does for all.
-void File::settle(std::optional<Error> fault, Files& files) {
+void File::conclude(std::optional<Error> fault, Files& files) {
   const Routine& routine = slots_[0].request.routine;
   outcome_ = std::move(fault);
   i64 all = 0;

@@ -2,7 +2,7 @@
 //
 // A call: each thread posts its request in its own slot of the file it names, the team meets (team.h) and agrees on one
 // file, and every thread reads all slots: so all find the same fault in them, if there is one, or each knows its share,
-// moves it, and waits at the file's barrier, where the last one settles results, errors and the pointer. A thread that
+// moves it, and waits at the file's barrier, where the last one publishes results, errors and the pointer. A thread that
 // named another file is known by its slot, which doesn't have the mark of this round. Opening: the last one at the
 // barrier opens for all. Cost of a call beyond moving the bytes: one meeting, one barrier, O(threads) words read by
 // each thread.
@@ -79,7 +79,7 @@ class File final : private Mover::Tally {
   std::optional<Error> fault_of_all() const;
   Access access() const;
   Status move(i64 thread);
-  void settle(std::optional<Error> fault, Files& files);
+  void conclude(std::optional<Error> fault, Files& files);
   Status finish(Operation operation, Files& files);
   Status open_for_all(Files& files);
   Status open_storage(const OpenCall& call);

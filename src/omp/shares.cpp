@@ -103,7 +103,7 @@ Status walk_sequence(const Access& access, const Share& share, PieceSink& sink) 
 }
 
 // Puts the cursor on the next part with bytes in the share; at the end of the list, beyond every offset.
-void settle(const Request& request, const Share& share, MergeCursor& cursor) {
+void seek_next(const Request& request, const Share& share, MergeCursor& cursor) {
   for (; cursor.index < request.count; ++cursor.index) {
     const i64 offset = request.offset(cursor.index);
     if (offset >= share.end) break;
@@ -131,7 +131,7 @@ Status walk_file(const Access& access, const Share& share, std::span<MergeCursor
   const size_t count = access.requests.size();
   for (size_t r = 0; r < count; ++r) {
     cursors[r].index = first_behind(*access.requests[r], share.begin);
-    settle(*access.requests[r], share, cursors[r]);
+    seek_next(*access.requests[r], share, cursors[r]);
   }
   while (true) {
     size_t next = 0;
@@ -144,7 +144,7 @@ Status walk_file(const Access& access, const Share& share, std::span<MergeCursor
     MERCUTIO_TRY(
         sink.take(next, piece_of(request, cursor.index, skip, {cursor.offset, nullptr, cursor.end - cursor.offset})));
     ++cursor.index;
-    settle(request, share, cursor);
+    seek_next(request, share, cursor);
   }
 }
 

@@ -173,7 +173,7 @@ class RemoteFile final : public RemoteStorage {
     return ok_status();
   }
   Status preallocate(i64 bytes) override { return change(Kind::kPreallocate, bytes); }
-  Status settle() override {
+  Status flush() override {
     state_->forget_reads();
     return state_->behind.finish();
   }

@@ -33,7 +33,7 @@ void CallJob::put_message(const Part&, bool, Buffer& out) {
   out.insert(out.end(), message_.begin(), message_.end());
 }
 
-void CallJob::settle(const Part&, const Reply& reply, ConstBytes) {
+void CallJob::complete(const Part&, const Reply& reply, ConstBytes) {
   finish(reply.outcome == 0 ? Result<Reply>(reply) : Result<Reply>(error_of(reply)));
 }
 
@@ -120,7 +120,7 @@ ConstBytes TransferJob::put_data(const Part& part, Buffer& out) {
   return {};
 }
 
-void TransferJob::settle(const Part& part, const Reply& reply, ConstBytes data) {
+void TransferJob::complete(const Part& part, const Reply& reply, ConstBytes data) {
   if (reply.outcome != 0) return fail(part, error_of(reply));
   const i64 wanted = part.end - part.begin;
   const i64 sent = direction_ == Direction::kRead ? static_cast<i64>(data.size()) : wanted;
@@ -130,10 +130,10 @@ void TransferJob::settle(const Part& part, const Reply& reply, ConstBytes data) 
     std::copy(data.begin(), data.end(), owned_.begin() + part.begin);
   else if (direction_ == Direction::kRead)
     shape_.scatter(part.begin, data);
-  settle_one(part.index, reply.value);
+  complete_one(part.index, reply.value);
 }
 
-void TransferJob::settle_one(i64 index, i64 moved) {
+void TransferJob::complete_one(i64 index, i64 moved) {
   std::lock_guard guard(mutex_);
   const i64 begin = index * block_bytes_;
   moved_[static_cast<size_t>(index)] = moved;
@@ -147,7 +147,7 @@ void TransferJob::fail(const Part& part, const Error& error) {
     std::lock_guard guard(mutex_);
     if (!error_) error_ = error;
   }
-  settle_one(part.index, 0);
+  complete_one(part.index, 0);
 }
 
 void TransferJob::give_up(const Error& error) {

@@ -24,14 +24,14 @@ class Job {
   Kind kind() const { return kind_; }
 
   // The session's threads; `next` one at a time, the rest for different parts at once.
-  enum class Next { kPart, kLater, kFinished };   // later: not before a part that is under way is settled
+  enum class Next { kPart, kLater, kFinished };   // later: not before a part that is under way is complete
   virtual Next next(i64 block_bytes, i64 streams, Part& part) = 0;
   // Appends the message of a request, then its data; or says where the data lies, which the job keeps as long as it lives.
   virtual void put_message(const Part& part, bool with_definition, Buffer& out) = 0;
   virtual ConstBytes put_data(const Part&, Buffer&) { return {}; }
   virtual u64 tree() const { return 0; }
   virtual i64 bytes() const { return 0; }
-  virtual void settle(const Part& part, const Reply& reply, ConstBytes data) = 0;
+  virtual void complete(const Part& part, const Reply& reply, ConstBytes data) = 0;
   virtual void fail(const Part& part, const Error& error) = 0;
   virtual void give_up(const Error& error) = 0;   // no part of it will be asked for any more
 
@@ -47,7 +47,7 @@ class CallJob final : public Job {
 
   Next next(i64 block_bytes, i64 streams, Part& part) override;
   void put_message(const Part& part, bool with_definition, Buffer& out) override;
-  void settle(const Part& part, const Reply& reply, ConstBytes data) override;
+  void complete(const Part& part, const Reply& reply, ConstBytes data) override;
   void fail(const Part& part, const Error& error) override { give_up(error); (void)part; }
   void give_up(const Error& error) override;
 
@@ -76,13 +76,13 @@ class TransferJob final : public Job {
   ConstBytes put_data(const Part& part, Buffer& out) override;
   u64 tree() const override { return shape_.tree(); }
   i64 bytes() const override { return shape_.bytes(); }
-  void settle(const Part& part, const Reply& reply, ConstBytes data) override;
+  void complete(const Part& part, const Reply& reply, ConstBytes data) override;
   void fail(const Part& part, const Error& error) override;
   void give_up(const Error& error) override;
 
  private:
   void stop_at(const Error& error);
-  void settle_one(i64 index, i64 moved);
+  void complete_one(i64 index, i64 moved);
 
   const Direction direction_;
   const u64 handle_;

@@ -25,7 +25,7 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
     if (id < acknowledged_) return Admission::kAnswered;
     const auto known = entries_.find(id);
     if (known == entries_.end()) {
-      if (static_cast<i64>(entries_.size()) >= limits_.unsettled) return Admission::kTooMany;
+      if (static_cast<i64>(entries_.size()) >= limits_.unacknowledged) return Admission::kTooMany;
       entries_.emplace(id, Entry{{channel}, {}, is_work(kind)});
       working_ += is_work(kind) ? 1 : 0;
       return Admission::kExecute;
@@ -37,7 +37,7 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
   return Admission::kAnswered;
 }
 
-void ServedSession::settle(u64 id, Kind kind, Buffer reply, i64 send_limit_ms) {
+void ServedSession::complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms) {
   std::vector<std::weak_ptr<Channel>> routes;
   {
     std::lock_guard guard(mutex_);
@@ -74,7 +74,7 @@ bool ServedSession::forget(const std::vector<u64>& ids) {
       if (known->second.reply.empty() && known->second.work) late_.insert(id);
       continue;
     }
-    if (static_cast<i64>(entries_.size()) >= limits_.unsettled) return false;
+    if (static_cast<i64>(entries_.size()) >= limits_.unacknowledged) return false;
     const Error gone{ErrorClass::kIo, "the client has given this request up", ECANCELED};
     entries_.emplace(id, Entry{{}, frame_with(Kind::kReply, id, reply_of(gone, "")), true});
   }

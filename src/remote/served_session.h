@@ -27,7 +27,7 @@ struct ServedFile {
 struct SessionLimits {
   i64 files = 1024;
   i64 locks = 4096;
-  i64 unsettled = 8192;          // requests that the client hasn't acknowledged the reply of
+  i64 unacknowledged = 8192;          // requests that the client hasn't acknowledged the reply of
   i64 tree_bytes = 64 * MiB;     // beyond it all are forgotten, and the client sends again what it needs
 };
 
@@ -40,7 +40,7 @@ class ServedSession {
   // being carried out will be answered on every channel it came from: what a stream held that the client has given up may
   // be read after what was sent again.
   Admission admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel, i64 send_limit_ms);
-  void settle(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);   // of an admitted request
+  void complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);   // of an admitted request
   void acknowledge(u64 below);                         // the client has the replies to all requests before this one, or gave them up
   bool forget(const std::vector<u64>& ids);            // the client gave these up: they are not begun any more. False: too many
   // Whether nothing that may change a file is carried out for which the client does not wait any more. Waits for that; false:

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/trace.h"
 #include "base/attempt.h"
 #include "base/threads.h"
+#include "base/trace.h"
 
 namespace mercutio::remote {
 namespace {
@@ -217,13 +217,13 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
     const bool in_order = !is_ordered(kind) || session->await_forgotten(kind == Kind::kUnlock ? options_.grace_ms : kLateMs);
     Buffer reply = in_order || kind == Kind::kUnlock ? operations_.carry_out(*session, *frame, message) : operations_.too_early(id);
     log_request(*channel, *frame, message, reply);
-    session->settle(id, kind, std::move(reply), options_.silence_ms);
+    session->complete(id, kind, std::move(reply), options_.silence_ms);
   };
   const bool slow = is_slow(kind) || (kind == Kind::kUnlock && !session->await_forgotten(0));
   if (slow && !options_.in_turn && run_beside(work)) return ok_status();
   if (kind == Kind::kLock && !options_.in_turn) {   // it must not keep its stream from the one that ends the wait
     const Error busy{ErrorClass::kIo, "too many clients wait for locks on this server", ENOLCK};
-    session->settle(id, kind, frame_with(Kind::kReply, id, reply_of(busy, operations_.host)), options_.silence_ms);
+    session->complete(id, kind, frame_with(Kind::kReply, id, reply_of(busy, operations_.host)), options_.silence_ms);
     return ok_status();
   }
   work();

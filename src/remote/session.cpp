@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/trace.h"
 #include "base/attempt.h"
 #include "base/threads.h"
+#include "base/trace.h"
 
 namespace mercutio::remote {
 namespace {
@@ -406,7 +406,7 @@ Status Session::take_reply(Lane& lane, const FrameHeader& header, ConstBytes pay
   const std::shared_ptr<Job> job = request.job;
   const Part part = request.part;
   guard.unlock();
-  job->settle(part, reply, payload.subspan(static_cast<size_t>(header.body_bytes)));
+  job->complete(part, reply, payload.subspan(static_cast<size_t>(header.body_bytes)));
   guard.lock();
   requests_.erase(header.id);
   return ok_status();

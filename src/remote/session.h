@@ -27,7 +27,7 @@ class Session {
   static Result<std::shared_ptr<Session>> make_undriven(const Connection& connection, const Undriven& seams);
   void step();
 
-  // Takes a job; its parts are settled, or it is given up, in bounded time. After a fork the child's jobs fail.
+  // Takes a job; its parts are completed, or it is given up, in bounded time. After a fork the child's jobs fail.
   void submit(std::shared_ptr<Job> job);
   Result<Reply> call(Kind kind, Buffer message);
   bool alive();

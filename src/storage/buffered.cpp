@@ -101,37 +101,37 @@ class Buffered final : public Storage {
 
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override;
 
-  Status settle() override {
-    Status written = settle_here();
-    Status settled = inner_->settle();
-    return written ? settled : written;
+  Status flush() override {
+    Status written = flush_here();
+    Status flushed = inner_->flush();
+    return written ? flushed : written;
   }
   Status refresh() override {
-    MERCUTIO_TRY(settle_here());
+    MERCUTIO_TRY(flush_here());
     return inner_->refresh();
   }
   Result<i64> size() override {
-    MERCUTIO_TRY(settle_here());
+    MERCUTIO_TRY(flush_here());
     return inner_->size();
   }
   i64 least_size() const override { return inner_->least_size(); }
   Status set_size(i64 bytes) override {
-    MERCUTIO_TRY(settle_here());
+    MERCUTIO_TRY(flush_here());
     return inner_->set_size(bytes);
   }
   Status preallocate(i64 bytes) override {
-    MERCUTIO_TRY(settle_here());
+    MERCUTIO_TRY(flush_here());
     return inner_->preallocate(bytes);
   }
   Status sync() override {
-    MERCUTIO_TRY(settle_here());
+    MERCUTIO_TRY(flush_here());
     return inner_->sync();
   }
   Status close() override {
-    Status settled = settle_here();
+    Status flushed = flush_here();
     behind_.bytes.clear();   // lost, if it could not be written: the Error says so
     Status closed = inner_->close();
-    return settled ? closed : settled;
+    return flushed ? closed : flushed;
   }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override;
   std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
@@ -155,7 +155,7 @@ class Buffered final : public Storage {
   }
   bool small(i64 bytes) const { return locks_ == 0 && bytes > 0 && bytes <= buffering_.buffer_bytes / kPart; }
 
-  Status settle_here() {
+  Status flush_here() {
     std::lock_guard guard(mutex_);
     forget_ahead();
     return write_out();
@@ -336,8 +336,8 @@ Result<std::unique_ptr<HeldLock>> Buffered::lock(i64 begin, i64 end, bool exclus
     std::lock_guard guard(mutex_);
     ++locks_;
   }
-  Status settled = settle();
-  Result<std::unique_ptr<HeldLock>> held = settled ? inner_->lock(begin, end, exclusive) : Result<std::unique_ptr<HeldLock>>(settled.error());
+  Status flushed = flush();
+  Result<std::unique_ptr<HeldLock>> held = flushed ? inner_->lock(begin, end, exclusive) : Result<std::unique_ptr<HeldLock>>(flushed.error());
   if (held) return std::unique_ptr<HeldLock>(std::make_unique<Unlocking>(std::move(*held), *this));
   std::lock_guard guard(mutex_);
   --locks_;

@@ -1,7 +1,7 @@
 // Write-behind and read-ahead: small accesses of one process that follow each other in the file are absorbed in a buffer and
 // move as one request (the local stage of two-stage write-behind, Liao et al. 2007; active buffering, Ma et al. 2003).
 //
-// What is kept is seen by everything that goes through this object, and by others after settle(), sync() or close(): where
+// What is kept is seen by everything that goes through this object, and by others after flush(), sync() or close(): where
 // that is enough, by MPI's rules of consistency (MPI 14.6.1), is for the file to know. An error of what was kept belongs to
 // the call that has to write it out, at the latest sync() or close(); the data stays until it is written.
 //

@@ -118,7 +118,7 @@ TEST_F(BufferedTest, ASinkHearsOfRequestsAndOfWhatIsAbsorbed) {
   EXPECT_EQ(storage->absorbing()->calls, 192);
   EXPECT_EQ(storage->absorbing()->requests, 0);
   EXPECT_TRUE(heard.events.empty()) << "calls that pass through are told of by who makes them";
-  ASSERT_TRUE(storage->settle().ok());
+  ASSERT_TRUE(storage->flush().ok());
   for (i64 i = 0; i < 100; ++i) read(*storage, 10 * i, 10);
   const i64 served = storage->absorbing()->calls - 192, requests = storage->absorbing()->requests - 1;
   ASSERT_TRUE(storage->close().ok());
@@ -173,17 +173,17 @@ TEST_F(BufferedTest, SingleAndRandomAccessesAreNotHeldUp) {
   EXPECT_EQ(operations(), 100);
 }
 
-TEST_F(BufferedTest, SettleHandsOnAndForgets) {
+TEST_F(BufferedTest, FlushWritesWhatIsKeptAndForgetsWhatWasReadAhead) {
   auto storage = open();
   auto other = plain();
   for (i64 i = 0; i < 50; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
   EXPECT_LT(other->size().value(), 500);
-  ASSERT_TRUE(storage->settle().ok());
+  ASSERT_TRUE(storage->flush().ok());
   EXPECT_EQ(other->size().value(), 500);
   for (i64 i = 0; i < 20; ++i) read(*storage, 10 * i, 10);
   std::vector<std::byte> changed(500, std::byte{9});
   ASSERT_TRUE(write(*other, 0, changed));
-  ASSERT_TRUE(storage->settle().ok());
+  ASSERT_TRUE(storage->flush().ok());
   EXPECT_EQ(read(*storage, 200, 10)[0], std::byte{9});
 }
 
@@ -253,7 +253,7 @@ TEST_F(BufferedTest, LikeThePlainStorage) {
         model.resize(static_cast<size_t>(pick(0, 3000)));
         ASSERT_TRUE(storage->set_size(static_cast<i64>(model.size())).ok());
       } else if (what < 97) {
-        ASSERT_TRUE(storage->settle().ok());
+        ASSERT_TRUE(storage->flush().ok());
       } else {
         auto held = storage->lock(0, 100, what == 97);
         ASSERT_TRUE(held.ok());

@@ -54,7 +54,7 @@ class Faulty final : public Storage {
     return fails(kFaultPreallocate) ? Status(plan_->error) : inner_->preallocate(bytes);
   }
   Status sync() override { return fails(kFaultSync) ? Status(plan_->error) : inner_->sync(); }
-  Status settle() override { return inner_->settle(); }
+  Status flush() override { return inner_->flush(); }
   Status refresh() override { return inner_->refresh(); }
   Status close() override {
     Status closed = inner_->close();

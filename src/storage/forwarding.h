@@ -23,7 +23,7 @@ class Forwarding : public Storage {
   Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
   Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
   Status sync() override { return inner_->sync(); }
-  Status settle() override { return inner_->settle(); }
+  Status flush() override { return inner_->flush(); }
   Status refresh() override { return inner_->refresh(); }
   Status close() override { return inner_->close(); }
   const Absorbing* absorbing() const override { return inner_->absorbing(); }

@@ -116,7 +116,7 @@ class Storage {
   virtual Status sync() = 0;
   virtual Status close() = 0;
   // Hands on what it keeps of earlier writes, and forgets what it has read ahead; others see the data then as after write().
-  virtual Status settle() { return ok_status(); }
+  virtual Status flush() { return ok_status(); }
   // What other nodes have handed on before is seen by the reads and the sizes that follow, as far as the storage can do that.
   virtual Status refresh() { return ok_status(); }
 
@@ -146,7 +146,7 @@ struct OpenOptions {
   Layout wanted_layout;          // at create, where the file system has stripes
   WriterGroup group;             // of the collective open; not drawn: this open is a group of its own
   // What MPI's rules of consistency allow here: writes that return before others see them, reads of what was read in advance,
-  // until settle(), sync(), close() or a lock.
+  // until flush(), sync(), close() or a lock.
   bool keeps_writes = false, reads_ahead = false;
   CoherenceWay coherence = CoherenceWay::kAuto;
   // How `start` moves data: "auto", "threads" or "io_uring"; number of threads of the pool (shared by all files).

@@ -11,7 +11,7 @@ static MPI_Offset shared_position(MPI_File fh) {
 }
 
 // The same when all are done with what they did before, and before any of them goes on.
-static MPI_Offset settled_position(MPI_File fh) {
+static MPI_Offset position_after_all(MPI_File fh) {
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Offset at = shared_position(fh);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -62,7 +62,7 @@ static void writes_take_turns(int kind) {
   CHECK_OK(MPI_File_sync(fh));
   MPI_Barrier(MPI_COMM_WORLD);
   check_records(name, kCalls);
-  CHECK_INT(settled_position(fh), ck_disk_size(name) / 4);
+  CHECK_INT(position_after_all(fh), ck_disk_size(name) / 4);
   CHECK_OK(MPI_File_close(&fh));
 }
 
@@ -116,7 +116,7 @@ static void ordered(int kind) {
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK_BYTES(name, 40 + 4LL * total, want, 4 * (size_t)at);
     total += at;
-    CHECK_INT(settled_position(fh), total);
+    CHECK_INT(position_after_all(fh), total);
   }
   CHECK_OK(MPI_File_seek_shared(fh, 0, MPI_SEEK_SET));
   for (int call = 0; call < kCalls; call++) {
@@ -159,7 +159,7 @@ static void is_another_pointer(int kind) {
   CHECK_INT(in[0], ck_byte_at(1234));
   CHECK_OK(MPI_File_get_position(fh, &at));
   CHECK_INT(at, 1244);
-  CHECK_INT(settled_position(fh), 500 + 10 * ck_size);
+  CHECK_INT(position_after_all(fh), 500 + 10 * ck_size);
   CHECK_OK(MPI_File_close(&fh));
 }
 
@@ -172,7 +172,7 @@ static void nothing(int kind) {
   CHECK_COUNT(status, MPI_CHAR, 0);
   CHECK_OK(ck_read(kind, fh, 0, NULL, 0, MPI_CHAR, &status));
   CHECK_COUNT(status, MPI_CHAR, 0);
-  CHECK_INT(settled_position(fh), 0);
+  CHECK_INT(position_after_all(fh), 0);
   CHECK_OK(MPI_File_close(&fh));
   CHECK_INT(ck_disk_size(name), 0);
 }
@@ -188,12 +188,12 @@ static void refused(int kind) {
   CHECK_CLASS(rc, MPI_ERR_COUNT);
   rc = ck_read(kind, fh, 0, &c, 1, MPI_DATATYPE_NULL, MPI_STATUS_IGNORE);
   CHECK_CLASS(rc, MPI_ERR_TYPE);
-  CHECK_INT(settled_position(fh), 0);
+  CHECK_INT(position_after_all(fh), 0);
   CHECK_OK(MPI_File_close(&fh));
   fh = ck_open(name, MPI_MODE_WRONLY);
   rc = ck_read(kind, fh, 0, &c, 1, MPI_BYTE, MPI_STATUS_IGNORE);
   CHECK_CLASS(rc, MPI_ERR_ACCESS);
-  CHECK_INT(settled_position(fh), 0);
+  CHECK_INT(position_after_all(fh), 0);
   CHECK_OK(MPI_File_close(&fh));
 }
 
@@ -214,7 +214,7 @@ static void in_a_view(int kind) {
   CHECK_OK(MPI_File_sync(fh));
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK_OK(MPI_File_sync(fh));
-  CHECK_INT(settled_position(fh), 3 * ck_size);
+  CHECK_INT(position_after_all(fh), 3 * ck_size);
   for (int etype = 0; etype < 3 * ck_size; etype++) {   // every rank's triple is whole, wherever it is
     int value = -1;
     CHECK_OK(MPI_File_read_at(fh, etype, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
@@ -241,7 +241,7 @@ static void far_away(int kind) {
   char c = (char)('a' + ck_rank);
   CHECK_OK(MPI_File_seek_shared(fh, far, MPI_SEEK_SET));
   CHECK_OK(ck_write(kind, fh, 0, &c, 1, MPI_CHAR, MPI_STATUS_IGNORE));
-  CHECK_INT(settled_position(fh), far + ck_size);
+  CHECK_INT(position_after_all(fh), far + ck_size);
   CHECK_INT(ck_disk_size(name), far + ck_size);
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK_OK(MPI_File_set_size(fh, 0));
@@ -250,23 +250,23 @@ static void far_away(int kind) {
 
 static void seeks(void) {
   MPI_File fh = ck_open(ck_filled("f", 1002), MPI_MODE_RDWR);
-  CHECK_INT(settled_position(fh), 0);
+  CHECK_INT(position_after_all(fh), 0);
   CHECK_OK(MPI_File_set_view(fh, 2, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   CHECK_OK(MPI_File_seek_shared(fh, 30, MPI_SEEK_SET));
-  CHECK_INT(settled_position(fh), 30);
+  CHECK_INT(position_after_all(fh), 30);
   CHECK_OK(MPI_File_seek_shared(fh, -12, MPI_SEEK_CUR));
-  CHECK_INT(settled_position(fh), 18);
+  CHECK_INT(position_after_all(fh), 18);
   CHECK_OK(MPI_File_seek_shared(fh, -4, MPI_SEEK_END));
-  CHECK_INT(settled_position(fh), 246);
+  CHECK_INT(position_after_all(fh), 246);
   CHECK_OK(MPI_File_seek_shared(fh, 50, MPI_SEEK_END));
-  CHECK_INT(settled_position(fh), 300);
+  CHECK_INT(position_after_all(fh), 300);
   CHECK_CLASS(MPI_File_seek_shared(fh, -1, MPI_SEEK_SET), MPI_ERR_ARG);
   CHECK_CLASS(MPI_File_seek_shared(fh, -301, MPI_SEEK_CUR), MPI_ERR_ARG);
   CHECK_CLASS(MPI_File_seek_shared(fh, -251, MPI_SEEK_END), MPI_ERR_ARG);
   CHECK_ERROR(MPI_File_seek_shared(fh, 0, 4711));
-  CHECK_INT(settled_position(fh), 300);
+  CHECK_INT(position_after_all(fh), 300);
   CHECK_OK(MPI_File_set_view(fh, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
-  CHECK_INT(settled_position(fh), 0);   // a new view puts it back
+  CHECK_INT(position_after_all(fh), 0);   // a new view puts it back
   CHECK_OK(MPI_File_close(&fh));
 }
 
@@ -281,7 +281,7 @@ static void seeks_differ(void) {
     CHECK_ERROR(rc);
     CHECK_SAME(rc);
   }
-  CHECK_INT(settled_position(fh), 0);
+  CHECK_INT(position_after_all(fh), 0);
   CHECK_OK(MPI_File_close(&fh));
 }
 
@@ -378,7 +378,7 @@ static void several_files(void) {
       else
         CHECK_OK(MPI_File_write_shared(fh[i], data, i + 1, MPI_CHAR, MPI_STATUS_IGNORE));
     }
-  for (int i = 0; i < 4; i++) CHECK_INT(settled_position(fh[i]), (i >= 2 ? 1000 * (i - 1) : 0) + 6 * (i + 1) * ck_size);
+  for (int i = 0; i < 4; i++) CHECK_INT(position_after_all(fh[i]), (i >= 2 ? 1000 * (i - 1) : 0) + 6 * (i + 1) * ck_size);
   for (int i = 3; i >= 0; i--) CHECK_OK(MPI_File_close(&fh[i]));
   CHECK_INT(ck_disk_size(names[0]), 1000 + 18 * ck_size);
   CHECK_INT(ck_disk_size(names[1]), 2000 + 24 * ck_size);
@@ -415,7 +415,7 @@ static void again_and_again(void) {
   char c = 'x';
   for (int turn = 0; turn < 20; turn++) {
     MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
-    CHECK_INT(settled_position(fh), 0);
+    CHECK_INT(position_after_all(fh), 0);
     CHECK_OK(MPI_File_write_shared(fh, &c, 1, MPI_CHAR, MPI_STATUS_IGNORE));
     CHECK_OK(MPI_File_close(&fh));
   }

@@ -259,7 +259,7 @@ TEST_F(RemoteFiles, ReadsInAdvanceEndWithSync) {
   auto writer = std::move(*open_remote(session(), "data/others", keeping()));
   auto data = filled(2 * MiB, 1);
   ASSERT_TRUE(write(*writer, 0, data).ok());
-  ASSERT_TRUE(writer->settle().ok());
+  ASSERT_TRUE(writer->flush().ok());
   std::vector<std::byte> in(10'000);
   for (i64 at = 0; at < 500'000; at += 10'000) {
     const IoPiece piece{at, in.data(), 10'000};

@@ -241,9 +241,9 @@ void Client::truncate(File& file) {
   fail(file, tag, done.error());
 }
 
-void Client::settle(File& file, bool sync) {
-  const Status done = timed(sync ? "sync" : "settle", [&] { return sync ? file.storage->sync() : file.storage->settle(); });
-  note((sync ? "syncs " : "settles ") + file.name, done);
+void Client::flush(File& file, bool sync) {
+  const Status done = timed(sync ? "sync" : "flush", [&] { return sync ? file.storage->sync() : file.storage->flush(); });
+  note((sync ? "syncs " : "flushes ") + file.name, done);
   look_for_kills(file);
   told(file, done);
 }
@@ -323,9 +323,9 @@ void Client::one_operation() {
       return close(file);
     case 1:
     case 2:
-      return settle(file, true);
+      return flush(file, true);
     case 3:
-      return settle(file, false);
+      return flush(file, false);
     case 4:
       return size(file);
     case 5:
@@ -358,7 +358,7 @@ void Client::check(File& file) {
   for (int i = 0; i < kPatience && !open(file); ++i) {
   }
   if (!file.storage) return wrong(file.name + " can't be opened though all is calm");
-  settle(file, true);   // tells an error of before
+  flush(file, true);   // tells an error of before
   close(file);
   std::vector<std::byte> memory(static_cast<size_t>(file.model.bytes()));
   const IoPiece all{file.model.base(), memory.data(), file.model.bytes()};

@@ -57,7 +57,7 @@ class Client {
   void read(File& file);
   void size(File& file);
   void truncate(File& file);
-  void settle(File& file, bool sync);
+  void flush(File& file, bool sync);
   void close(File& file);
   void once();
   void remove(const std::string& name);

@@ -226,13 +226,13 @@ void RankRun::manage(const Step& step, Entry& entry) {
     case Op::kSetInfo:
       return note(entry, as_result(file.set_info(info(step.info))));
     default:
-      note(entry, as_result(settle_handle(step, file)));
+      note(entry, as_result(set_up_handle(step, file)));
       if (entry.came == Came::kFailed) broken_.insert(step.handle);
   }
 }
 
 // What later accesses depend on.
-Status RankRun::settle_handle(const Step& step, mercutio::File& file) {
+Status RankRun::set_up_handle(const Step& step, mercutio::File& file) {
   if (step.op == Op::kSetView) {
     return file.set_view(part(step).displacement, types_.get(step.etype), types_.get(part(step).filetype), "native", info(step.info), ok_status());
   }

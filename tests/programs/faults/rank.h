@@ -45,7 +45,7 @@ class RankRun {
   [[nodiscard]] bool leaves_out(const Step& step) const;
   [[nodiscard]] AccessCall call_of(const Step& step, Entry& entry);
   void manage(const Step& step, Entry& entry);
-  [[nodiscard]] Status settle_handle(const Step& step, mercutio::File& file);
+  [[nodiscard]] Status set_up_handle(const Step& step, mercutio::File& file);
   void complete(const Step& step);
   void end(UnderWay& under_way);
   void note(Entry& entry, const Result<i64>& result) const;

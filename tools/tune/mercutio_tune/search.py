@@ -126,7 +126,7 @@ class Search:
             idle = idle + 1 if known else 0
             study.tell(asked, worth(known or self.take(dict(asked.params))))
 
-    def settle(self, runs):
+    def confirm(self, runs):
         """Whoever leads runs again, until one has led three times. The default's turn comes in the pairs."""
         while self.runs < runs and not self.rules.out_of_time(self):
             leader = self.best
@@ -138,4 +138,4 @@ class Search:
     def go(self, optuna, runs):
         """`runs` besides the default's, at most."""
         self.explore(optuna, runs - runs // 5)
-        self.settle(runs)
+        self.confirm(runs)

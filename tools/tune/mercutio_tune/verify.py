@@ -42,7 +42,7 @@ class Pairs:
         return self.done == self.planned and self.level <= SURE and self.gain >= WORTH
 
     def take(self, runner, hints, rules):
-        """Runs them; RunError where one of them fails, which settles it."""
+        """Runs them; RunError where one of them fails, which decides it."""
         while self.done < self.planned and not self.hopeless():
             order = [({}, self.default), (hints, self.tuned)]
             values = []

@@ -184,7 +184,7 @@ Result<i64> PieceBatch::finish() {
 
 bool only_copies(const EngineFile& file) {
   const Traits& traits = file.storage->traits();
-  return !traits.metadata_is_remote && !traits.far && traits.coherence == Coherence::kImmediate && !(file.watch && file.watch->waits());
+  return !traits.metadata_is_remote && !traits.remote_cluster && traits.coherence == Coherence::kImmediate && !(file.watch && file.watch->waits());
 }
 
 i64 buffer_bytes(const EngineFile& file, Direction direction) {

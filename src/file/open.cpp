@@ -160,7 +160,7 @@ Status OpenFile::open_storage() {
     storage_ = hints_->values.mercutio_dry_run ? make_dry(std::move(*opened)) : std::move(*opened);
     direct_ = storage_.get();
     const Buffering wanted = buffering();
-    if (direct_->traits().far || !(wanted.write_behind || wanted.read_ahead)) return ok_status();
+    if (direct_->traits().remote_cluster || !(wanted.write_behind || wanted.read_ahead)) return ok_status();
     storage_ = make_buffered(std::move(storage_), wanted);
     keeps_writes_ = wanted.write_behind;
     return ok_status();
@@ -182,7 +182,7 @@ Status OpenFile::open_storage() {
 // several of them, unless a hint says that the program knows better.
 Status OpenFile::check_coherence() const {
   const Traits& traits = storage_->traits();
-  const bool known_wrong = traits.coherence == Coherence::kAfterOpen && !traits.far && hints_->values.mercutio_coherence != "none";
+  const bool known_wrong = traits.coherence == Coherence::kAfterOpen && !traits.remote_cluster && hints_->values.mercutio_coherence != "none";
   if (!known_wrong || !amode_.writable() || comm_->topology().nodes() == 1) return ok_status();
   return Error{ErrorClass::kUnsupportedOperation,
                "nodes don't see each other's writes on this file system (" + traits.file_system + "). " + traits.coherence_advice +
@@ -204,7 +204,7 @@ Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
 // What is shared once all have opened: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
 Status OpenFile::finish_open() {
   const std::string folder = std::filesystem::path(resolved_.path).parent_path();
-  auto counter = comm_->make_shared_counter(storage_->traits().far ? "" : folder);
+  auto counter = comm_->make_shared_counter(storage_->traits().remote_cluster ? "" : folder);
   if (counter) counter_ = std::move(*counter);
   if (!counter) counter_status_ = counter.error();
   Result<i64> end = amode_.append ? storage_->size() : Result<i64>(i64{0});

@@ -117,7 +117,7 @@ class RemoteFile final : public RemoteStorage {
         keeps_writes_(options.keeps_writes && state_->session->connection().write_behind_bytes > 0),
         reads_ahead_(options.reads_ahead && state_->session->connection().read_ahead_bytes > 0) {
     traits_.file_system = "mercutio";
-    traits_.far = traits_.metadata_is_remote = true;
+    traits_.remote_cluster = traits_.metadata_is_remote = true;
     traits_.can_lock = opened.can_lock;
     traits_.coherence = opened.visibility_immediate && !keeps_writes_ ? Coherence::kImmediate : Coherence::kAfterOpen;
     traits_.block_bytes = std::max<i64>(1, opened.block_bytes);

@@ -54,7 +54,7 @@ struct Traits {
   std::string coherence_advice = {};    // not coherent: what to change, for the administrator ("mount with ...")
   bool sparse_files = true;             // unwritten ranges read as zero and take no space
   bool metadata_is_remote = false;      // to ask for the size or for a lock is a message to a server
-  bool far = false;                     // on another cluster: each message takes a round trip there
+  bool remote_cluster = false;          // on another cluster: each message takes a round trip there
   i64 block_bytes = 4096;               // preferred alignment
   i64 file_number = 0;                  // tells this file from others, on every node alike; 0: this file system can't
   std::string transfers = {};           // how `start` moves data: "threads", "io_uring"; empty: at once

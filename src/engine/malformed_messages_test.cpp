@@ -1,4 +1,4 @@
-// What a rank makes of messages that nobody should have sent: it ends with an Error, and keeps nothing of them.
+// Malformed messages are rejected with an Error, and nothing of them is kept.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -37,7 +37,7 @@ void expect_agreement(i64 lowest, std::vector<i64> report, ErrorClass expected) 
   });
 }
 
-TEST(Distrust, FailuresNobodyHad) {
+TEST(MalformedMessages, RejectsImpossibleFailureReports) {
   expect_agreement(-1, {}, ErrorClass::kIntern);
   expect_agreement(0, {}, ErrorClass::kIntern);
   const i64 io = static_cast<i64>(ErrorClass::kIo);
@@ -48,7 +48,7 @@ TEST(Distrust, FailuresNobodyHad) {
   expect_agreement(1, {io, i64{1} << 40, -1, -1}, ErrorClass::kIntern);
 }
 
-TEST(Distrust, LengthsThatCannotBe) {
+TEST(MalformedMessages, RejectsImpossibleLengths) {
   for (const i64 length : {i64{-1}, INT64_MIN, INT64_MAX, i64{1} << 62}) {
     run_ranks(2, [length](Comm& comm) {
       Channel channel{&comm, 1};
@@ -73,7 +73,7 @@ TEST(Distrust, LengthsThatCannotBe) {
   }
 }
 
-TEST(Distrust, AnotherFiletypeThanWasAnnounced) {
+TEST(MalformedMessages, RejectsAFiletypeThatDiffersFromItsHash) {
   const FlatTypeRef announced = FlatType::lower(*make_vector(3, 1, 2, byte_type())).value();
   const FlatTypeRef sent = FlatType::lower(*make_vector(3, 1, 5, byte_type())).value();
   run_ranks(2, [&](Comm& comm) {

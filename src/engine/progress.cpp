@@ -20,32 +20,32 @@ void back_off(i64 spins) {
   std::this_thread::sleep_for(std::chrono::microseconds(std::clamp<i64>(5 + (spins - 32) / 4, 5, 100)));
 }
 
-// Whether the program waits for its accesses as soon as it has started them. Then it drives them itself, and to wake the
+// Predicts whether the program waits for its accesses as soon as it has started them. Then it drives them itself, and to wake the
 // progress thread for each would take longer than a small access; that looks in now and then instead.
-class Habit {
+class WaitPredictor {
  public:
-  static constexpr auto kAtOnce = std::chrono::microseconds(100);   // between start and wait
-  static constexpr auto kLookIn = std::chrono::milliseconds(2);     // how long the thread keeps away from what somebody drives
+  static constexpr auto kImmediate = std::chrono::microseconds(100);   // between start and wait
+  static constexpr auto kBusyWindow = std::chrono::milliseconds(2);   // how long the thread leaves an access to a thread that waits
 
-  bool waits_at_once() const { return waits_at_once_.load(std::memory_order_relaxed); }
-  void learn(Clock::duration until_waited) { waits_at_once_.store(until_waited < kAtOnce, std::memory_order_relaxed); }
+  bool expects_wait() const { return expects_wait_.load(std::memory_order_relaxed); }
+  void learn(Clock::duration until_waited) { expects_wait_.store(until_waited < kImmediate, std::memory_order_relaxed); }
 
  private:
-  std::atomic<bool> waits_at_once_{false};
+  std::atomic<bool> expects_wait_{false};
 };
-using HabitRef = std::shared_ptr<Habit>;
+using WaitPredictorRef = std::shared_ptr<WaitPredictor>;
 
 // It may come to help() from inside the message-passing library.
 thread_local bool is_progress_thread = false;
 
 class Started final : public Request {
  public:
-  // Who waits may drive it, too, where there is a `habit`.
-  Started(Undertaking undertaking, HabitRef habit)
+  // Who waits may drive it, too, where there is a `predictor`.
+  Started(Undertaking undertaking, WaitPredictorRef predictor)
       : task_(std::move(undertaking.task)), on_done_(std::move(undertaking.on_done)), rest_(std::move(undertaking.rest)),
         failed_(std::move(undertaking.failed)),
-        habit_(std::move(habit)), begin_(Clock::now()) {
-    if (habit_ && habit_->waits_at_once()) keep_until(begin_ + Habit::kLookIn);
+        predictor_(std::move(predictor)), begin_(Clock::now()) {
+    if (predictor_ && predictor_->expects_wait()) hold_until(begin_ + WaitPredictor::kBusyWindow);
   }
 
   bool done() const override { return done_.load(std::memory_order_acquire); }
@@ -67,19 +67,19 @@ class Started final : public Request {
   // Called by who drives, between two steps.
   void rest(i64 spins) const { rest_ ? rest_(spins) : back_off(spins); }
 
-  bool by_waiters() const { return habit_ != nullptr; }
+  bool by_waiters() const { return predictor_ != nullptr; }
   // By somebody who waits and drives: the progress thread keeps away for a while.
-  void attend() {
+  void note_waiter() {
     const Clock::time_point now = Clock::now();
-    if (!attended_.exchange(true, std::memory_order_relaxed)) habit_->learn(now - begin_);
-    keep_until(now + Habit::kLookIn);
+    if (!waited_for_.exchange(true, std::memory_order_relaxed)) predictor_->learn(now - begin_);
+    hold_until(now + WaitPredictor::kBusyWindow);
   }
   // The thread takes over.
-  void nobody_came() {
-    if (habit_ && !attended_.load(std::memory_order_relaxed)) habit_->learn(Clock::duration::max());
+  void note_no_waiter() {
+    if (predictor_ && !waited_for_.load(std::memory_order_relaxed)) predictor_->learn(Clock::duration::max());
   }
-  Clock::time_point kept_until() const {
-    return Clock::time_point(Clock::duration(kept_until_.load(std::memory_order_relaxed)));
+  Clock::time_point held_until() const {
+    return Clock::time_point(Clock::duration(held_until_.load(std::memory_order_relaxed)));
   }
 
  private:
@@ -103,18 +103,18 @@ class Started final : public Request {
     return true;
   }
 
-  void keep_until(Clock::time_point time) { kept_until_.store(time.time_since_epoch().count(), std::memory_order_relaxed); }
+  void hold_until(Clock::time_point time) { held_until_.store(time.time_since_epoch().count(), std::memory_order_relaxed); }
 
   // Rests grow with the count of those before: up to `longest`.
   bool wait_until(Clock::time_point end, i64 longest = INT64_MAX) {
     const auto over = [this] { return done(); };
-    while (habit_ && !done() && Clock::now() < end) {
-      attend();
+    while (predictor_ && !done() && Clock::now() < end) {
+      note_waiter();
       const Driven driven = drive();
       if (driven == Driven::kWaits) rest(std::min(waiters_spins_++, longest));
       if (driven != Driven::kByAnother) continue;
       std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, Habit::kAtOnce, over);
+      changed_.wait_for(lock, WaitPredictor::kImmediate, over);
     }
     std::unique_lock lock(mutex_);
     return changed_.wait_until(lock, end, over);
@@ -125,12 +125,12 @@ class Started final : public Request {
   std::function<void(const Result<i64>&)> on_done_;
   const std::function<void(i64)> rest_;
   const std::function<bool(bool)> failed_;
-  const HabitRef habit_;
+  const WaitPredictorRef predictor_;
   const Clock::time_point begin_;
-  std::atomic<bool> attended_{false};
+  std::atomic<bool> waited_for_{false};
   std::atomic<i64> waiters_spins_{0};   // goes on from wait to wait
   std::atomic_flag driven_;
-  std::atomic<Clock::rep> kept_until_{0};
+  std::atomic<Clock::rep> held_until_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Result<i64>> result_;
@@ -157,16 +157,16 @@ class ProgressThread final : public Progress {
 
   // Where no thread can be had, the call drives the access to its end.
   RequestRef start(Undertaking undertaking) override {
-    const HabitRef habit = undertaking.sends ? nullptr : habit_;
-    const bool leave = habit && habit->waits_at_once(), go_ahead = leave && undertaking.brief;
-    auto started = std::make_shared<Started>(std::move(undertaking), habit);
+    const WaitPredictorRef predictor = undertaking.sends ? nullptr : predictor_;
+    const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && undertaking.brief;
+    auto started = std::make_shared<Started>(std::move(undertaking), predictor);
     if (go_ahead && started->drive() == Started::Driven::kEnded) return started;   // as the wait would
     {
       std::lock_guard lock(mutex_);
       if (has_thread()) {
         active_.push_back(started);
         any_.store(true, std::memory_order_release);
-        if (!leave || !looks_in_) wake_.notify_all();
+        if (!leave || !polls_) wake_.notify_all();
         return started;
       }
     }
@@ -178,7 +178,7 @@ class ProgressThread final : public Progress {
   bool help() override {
     if (!any_.load(std::memory_order_acquire) || is_progress_thread) return false;
     const Clock::rep now = Clock::now().time_since_epoch().count();
-    if (Clock::duration(now - last_look_.exchange(now, std::memory_order_relaxed)) > kAtOnce) return false;
+    if (Clock::duration(now - last_look_.exchange(now, std::memory_order_relaxed)) > kPollGap) return false;
     std::vector<StartedRef> mine;
     {
       std::lock_guard lock(mutex_);
@@ -186,14 +186,14 @@ class ProgressThread final : public Progress {
       std::copy_if(active_.begin(), active_.end(), std::back_inserter(mine), [](const StartedRef& one) { return one->by_waiters(); });
     }
     for (const StartedRef& one : mine) {
-      one->attend();
+      one->note_waiter();
       (void)one->drive();
     }
     return false;
   }
 
  private:
-  static constexpr Clock::duration kAtOnce = std::chrono::microseconds(200), kLinger = std::chrono::milliseconds(20);
+  static constexpr Clock::duration kPollGap = std::chrono::microseconds(200), kLinger = std::chrono::milliseconds(20);
 
   bool has_thread() {   // holds the lock
     if (!thread_.joinable()) {
@@ -234,14 +234,14 @@ class ProgressThread final : public Progress {
     if (active_.empty() && ending_) return false;
     const Clock::time_point now = Clock::now();
     for (const StartedRef& one : active_) {
-      if (!ending_ && one->kept_until() > now) continue;
-      one->nobody_came();
+      if (!ending_ && one->held_until() > now) continue;
+      one->note_no_waiter();
       mine.push_back(one);
     }
     if (!active_.empty()) last_active_ = now;
     if (!mine.empty()) return true;
-    looks_in_ = habit_->waits_at_once() && now - last_active_ < kLinger;
-    if (looks_in_ || !active_.empty()) wake_.wait_for(lock, Habit::kLookIn);
+    polls_ = predictor_->expects_wait() && now - last_active_ < kLinger;
+    if (polls_ || !active_.empty()) wake_.wait_for(lock, WaitPredictor::kBusyWindow);
     else wake_.wait(lock);
     return true;
   }
@@ -252,9 +252,9 @@ class ProgressThread final : public Progress {
   std::vector<StartedRef> active_;
   std::atomic<bool> any_{false};
   std::atomic<Clock::rep> last_look_{0};
-  const HabitRef habit_ = std::make_shared<Habit>();
+  const WaitPredictorRef predictor_ = std::make_shared<WaitPredictor>();
   Clock::time_point last_active_{};
-  bool looks_in_ = false;   // wakes up in time by itself
+  bool polls_ = false;   // wakes up in time by itself
   std::thread thread_;
   bool ending_ = false;
 };
@@ -297,7 +297,7 @@ class HelpedProgress final : public Progress {
   }
 
   RequestRef start(Undertaking undertaking) override {
-    auto started = std::make_shared<Started>(std::move(undertaking), /*habit=*/nullptr);
+    auto started = std::make_shared<Started>(std::move(undertaking), /*predictor=*/nullptr);
     tasks_->add(started);
     return std::make_shared<Helped>(std::move(started), tasks_);
   }

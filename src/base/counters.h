@@ -39,15 +39,15 @@ class PhaseScope {
   Phase before_ = Phase::kOwn;
 };
 
-// One look at an exchange: one in which nothing was moved, sent or taken was waiting.
-class ExchangeLook {
+// The time of one advance of an exchange: waiting, if nothing was moved or sent in it.
+class ExchangePhaseScope {
  public:
-  explicit ExchangeLook(Counters& counters) : counters_(counters), scope_(&counters, Phase::kExchange), seen_(activity()) {}
-  ~ExchangeLook() {
+  explicit ExchangePhaseScope(Counters& counters) : counters_(counters), scope_(&counters, Phase::kExchange), seen_(activity()) {}
+  ~ExchangePhaseScope() {
     if (activity() == seen_) counters_.clock.call_it(Phase::kWait);
   }
-  ExchangeLook(const ExchangeLook&) = delete;
-  ExchangeLook& operator=(const ExchangeLook&) = delete;
+  ExchangePhaseScope(const ExchangePhaseScope&) = delete;
+  ExchangePhaseScope& operator=(const ExchangePhaseScope&) = delete;
 
  private:
   i64 activity() const { return counters_.clock.switches() + counters_.messages + counters_.copied_bytes; }

@@ -28,7 +28,7 @@ struct Entry {
   ViewHeader view;
   AccessSignature signature;
   DensePatterns::Keys dense{};   // what it knows
-  WaitWatch::Reads reads = WaitWatch::Reads::kUnknown;   // what reading this file has been
+  BlockingDetector::Reads reads = BlockingDetector::Reads::kUnknown;   // what reading this file has been
   i64 file_bytes = -1;      // size of the file when reading, -1 unknown: after all that this rank wrote before
   i64 least_bytes = -1;     // what is known of it, where rank 0 asks for it when somebody needs it; else -1
   i64 stripe_bytes = 0;     // (0)
@@ -50,11 +50,11 @@ Layout layout_of(const EngineFile& file) {
   return layout;
 }
 
-WaitWatch::Reads reads_of(const EngineFile& file) {
+BlockingDetector::Reads reads_of(const EngineFile& file) {
   static constexpr std::string_view kInMemory[] = {"tmpfs", "ramfs", "memory"};
   const std::string& where = file.storage->traits().file_system;
-  if (std::find(std::begin(kInMemory), std::end(kInMemory), where) != std::end(kInMemory)) return WaitWatch::Reads::kCopy;
-  return file.watch ? file.watch->reads() : WaitWatch::Reads::kUnknown;
+  if (std::find(std::begin(kInMemory), std::end(kInMemory), where) != std::end(kInMemory)) return BlockingDetector::Reads::kCopy;
+  return file.blocking ? file.blocking->reads() : BlockingDetector::Reads::kUnknown;
 }
 
 // Where reads know how far the file goes before they begin, nothing beyond is asked for. A rank alone reads by itself if no hint
@@ -108,7 +108,7 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   std::vector<RankSummary> ranks;
   ranks.reserve(entries.size());
   bool atomic = false, orderly = true;
-  WaitWatch::Reads seen = WaitWatch::Reads::kUnknown;
+  BlockingDetector::Reads seen = BlockingDetector::Reads::kUnknown;
   for (const Entry& entry : entries) {
     ranks.push_back(entry.summary);
     seen = std::max(seen, entry.reads);
@@ -124,7 +124,7 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   Layout layout;
   layout.stripe_bytes = entries[0].stripe_bytes;
   layout.stripe_count = entries[0].stripe_count;
-  layout.cached = seen == WaitWatch::Reads::kCopy;
+  layout.cached = seen == BlockingDetector::Reads::kCopy;
   const i64 start = file.trace ? now_ns() : 0;
   const Topology* topology = &file.comm->topology();
   Topology apart;
@@ -178,10 +178,10 @@ void clip_to_file(PeerAccess& peer, i64 file_bytes) {
 
 // Looks whether it waits for what it reads: the next plan may depend on that.
 Result<i64> move_alone(const EngineFile& file, const Access& access, bool atomic) {
-  WaitWatch* const watch = reads(access) && access.bytes >= WaitWatch::kTellingBytes ? file.watch : nullptr;
-  const WaitWatch::Look look = watch ? watch->before(/*closely=*/true) : WaitWatch::Look{};
+  BlockingDetector* const blocking = reads(access) && access.bytes >= BlockingDetector::kTellingBytes ? file.blocking : nullptr;
+  const BlockingDetector::Probe probe = blocking ? blocking->before(/*closely=*/true) : BlockingDetector::Probe{};
   Result<i64> moved = independent(file, access, IndependentOptions{atomic});
-  if (watch && moved) watch->saw_read(*moved, look);
+  if (blocking && moved) blocking->saw_read(*moved, probe);
   return moved;
 }
 
@@ -255,7 +255,7 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
   Exchange exchange(file, channel, *agreed.plan, access.direction, peers, access.memory, access.position);
   channel.counters->clock.enter(Phase::kWait);
   co_await until([&] {
-    const ExchangeLook look(*channel.counters);
+    const ExchangePhaseScope scope(*channel.counters);
     return exchange.advance();
   });
   record(file, TraceKind::kExchange, start, entries[me].summary.bytes, entries[me].summary.first);
@@ -281,7 +281,7 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   SharedExchange exchange(file, channel, *agreed.plan, access.direction, {ranges, borders, all_know(entries, key)});
   exchange.set_access(mine, access.memory, access.position);
   co_await until([&] {
-    const ExchangeLook look(*channel.counters);
+    const ExchangePhaseScope scope(*channel.counters);
     return exchange.advance();
   });
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);

@@ -13,11 +13,11 @@
 #include "base/counters.h"
 #include "base/trace.h"
 #include "comm/comm.h"
+#include "engine/blocking_detector.h"
 #include "engine/collectives.h"
 #include "engine/dense.h"
 #include "engine/run_list_cache.h"
 #include "engine/task.h"
-#include "engine/wait_watch.h"
 #include "model/access.h"
 #include "model/hints.h"
 #include "plan/plan_cache.h"
@@ -38,7 +38,7 @@ struct EngineFile {
   DensePatterns* dense = nullptr;   // the file's; null: every collective write sets valid maps
   RunListCaches* run_lists = nullptr;      // the file's; null: run lists are sent every time
   Counters* counters = nullptr;      // of the access; null: nobody counts
-  WaitWatch* watch = nullptr;        // the file's; null: the storage is taken not to make its callers wait
+  BlockingDetector* blocking = nullptr;        // the file's; null: the storage is taken not to make its callers wait
 };
 
 struct IndependentOptions {

@@ -102,37 +102,37 @@ Result<i64> move_run(const EngineFile& file, const Access& access, i64 offset) {
 }
 
 // Reads of pieces that would go in windows if the storage made its callers wait: as soon as it does, the rest goes so. Null: no such.
-const WaitWatch* watch_of(const EngineFile& file, const Access& access, const Shape& shape) {
-  if (access.direction != Direction::kRead || !file.watch || shape.contiguous || !shape.orderly) return nullptr;
+const BlockingDetector* detector_for(const EngineFile& file, const Access& access, const Shape& shape) {
+  if (access.direction != Direction::kRead || !file.blocking || shape.contiguous || !shape.orderly) return nullptr;
   const bool dense = access.bytes > 4 * shape.file_piece && pitch_of(access, shape) < static_cast<double>(kSieveReadPitch);
-  return dense && file.hints->romio_ds_read == Toggle::kAutomatic ? file.watch : nullptr;
+  return dense && file.hints->romio_ds_read == Toggle::kAutomatic ? file.blocking : nullptr;
 }
 
-bool waits(const WaitWatch* watch) {
-  return watch && watch->waits();
+bool blocks(const BlockingDetector* blocking) {
+  return blocking && blocking->blocks();
 }
 
-Result<i64> move_direct(const EngineFile& file, const Access& access, const WaitWatch* watch) {
+Result<i64> move_direct(const EngineFile& file, const Access& access, const BlockingDetector* blocking) {
   PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes));
   PieceReader in_memory(access.memory.cursor());
   PieceBatch batch(file, access.direction);
-  for (i64 pieces = 1; !in_file.done() && !in_memory.done() && !batch.cut_short() && !waits(watch); ++pieces) {
+  for (i64 pieces = 1; !in_file.done() && !in_memory.done() && !batch.cut_short() && !blocks(blocking); ++pieces) {
     const i64 bytes = std::min(in_file.left(), in_memory.left());
     MERCUTIO_TRY(batch.add(in_file.offset(), reinterpret_cast<std::byte*>(in_memory.offset()), bytes));
-    if (watch && pieces == kSampleRuns) MERCUTIO_TRY(batch.flush());
+    if (blocking && pieces == kSampleRuns) MERCUTIO_TRY(batch.flush());
     in_file.advance(bytes);
     in_memory.advance(bytes);
   }
   return batch.finish();
 }
 
-Result<i64> move_staged(const EngineFile& file, const Access& access, const WaitWatch* watch) {
+Result<i64> move_staged(const EngineFile& file, const Access& access, const BlockingDetector* blocking) {
   const bool reading = access.direction == Direction::kRead;
   ScratchBuffer buffer(0);
   PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes));
   Cursor memory = access.memory.cursor();
   i64 moved = 0;
-  while (moved < access.bytes && !waits(watch)) {
+  while (moved < access.bytes && !blocks(blocking)) {
     buffer.at_least(std::min(buffer_bytes(file, access.direction), access.bytes));
     const i64 chunk = std::min(buffer.bytes, access.bytes - moved);
     if (!reading) {
@@ -186,9 +186,9 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
     MERCUTIO_LET(lock, guard_against_sieving(file, shape.first, shape.last));
   }
   if (shape.contiguous && access.memory.contiguous()) return release_after(move_run(file, access, shape.first), std::move(lock));
-  const WaitWatch* watch = watch_of(file, access, shape);
-  Result<i64> moved = method == Method::kStaged ? move_staged(file, access, watch) : move_direct(file, access, watch);
-  if (moved && *moved < access.bytes && waits(watch)) moved = sieve_read(file, access, *moved);
+  const BlockingDetector* blocking = detector_for(file, access, shape);
+  Result<i64> moved = method == Method::kStaged ? move_staged(file, access, blocking) : move_direct(file, access, blocking);
+  if (moved && *moved < access.bytes && blocks(blocking)) moved = sieve_read(file, access, *moved);
   return release_after(std::move(moved), std::move(lock));
 }
 

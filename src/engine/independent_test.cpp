@@ -121,16 +121,16 @@ TEST(Independent, PiecesGoInWindowsFromWhereTheStorageTurnsOutToWait) {
     file.bytes = random_bytes(random, 2 * kPieces * kPage);
     Disk storage(file);
     Hints hints;
-    WaitWatch watch;
+    BlockingDetector blocking;
     EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
-    engine_file.watch = &watch;
+    engine_file.blocking = &blocking;
     const ViewRef view = make_view(0, make_resized(0, 2 * kPage, make_contiguous(kPage, byte_type())));
     OwnedAccess pieces = make_access(Direction::kRead, view, 0, kPieces * kPage,
                                      make_hvector(kPieces * kPage / memory_piece, memory_piece, 2 * memory_piece, byte_type()));
     const i64 moved = independent(engine_file, pieces.access).value();
     EXPECT_TRUE(read_is_right(pieces, file.bytes, moved));
     EXPECT_EQ(moved, kPieces * kPage);
-    EXPECT_TRUE(watch.waits());
+    EXPECT_TRUE(blocking.blocks());
     EXPECT_LE(storage.largest, 64);
     EXPECT_GT(storage.counts.bytes_read, kPieces * kPage * 3 / 2) << "the rest with its holes";
   }
@@ -246,9 +246,9 @@ TEST(Independent, ListsGoInPartsWhereTheStorageMakesItsCallersWait) {
   Hints hints;
   hints.romio_ds_read = hints.romio_ds_write = Toggle::kDisable;
   hints.mercutio_io_threads = 4;
-  WaitWatch watch;
+  BlockingDetector blocking;
   EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
-  engine_file.watch = &watch;
+  engine_file.blocking = &blocking;
   const ViewRef view = make_view(0, make_resized(0, kStride, make_contiguous(kBytes, byte_type())));
   Random random(7);
   OwnedAccess writing = make_access(Direction::kWrite, view, 0, kPieces * kBytes, make_contiguous(kPieces * kBytes, byte_type()));
@@ -259,7 +259,7 @@ TEST(Independent, ListsGoInPartsWhereTheStorageMakesItsCallersWait) {
     ASSERT_EQ(independent(engine_file, writing.access).value(), kPieces * kBytes);
     EXPECT_EQ(oracle.first_wrong(file.bytes), -1);
     EXPECT_EQ(storage.started, started);
-    ASSERT_TRUE(watch.waits());
+    ASSERT_TRUE(blocking.blocks());
   }
   // The file ends in the middle of a piece of each part, and before all.
   for (const Layout striping : {Layout{}, Layout{40, 3}, Layout{kPieces * kStride, 2}}) {
@@ -306,9 +306,9 @@ TEST(Independent, WindowsGrowWhereTheStorageMakesItsCallersWait) {
     storage.slow = slow;
     Hints hints;
     hints.ind_rd_buffer_size = asked;
-    WaitWatch watch;
+    BlockingDetector blocking;
     EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
-    engine_file.watch = &watch;
+    engine_file.blocking = &blocking;
     EXPECT_EQ(independent(engine_file, reading.access).value(), bytes);
     EXPECT_TRUE(read_is_right(reading, file.bytes, bytes));
     return storage.windows;

@@ -8,7 +8,7 @@ namespace mercutio {
 
 void PendingIo::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) {
   MERCUTIO_ASSERT(piece.bytes > 0 && (pending_.empty() || pending_.back().window < window));
-  Started& one = pending_.emplace_back();
+  Pending& one = pending_.emplace_back();
   one.window = window;
   one.piece = piece;
   one.start_ns = now_ns();
@@ -24,20 +24,20 @@ void PendingIo::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard
   }
   const PhaseScope phase(file_->counters, Phase::kStorage);
   const AbsorbLook buffer(*file_);
-  const WaitWatch::Look look = watch_.before(/*closely=*/true);
+  const BlockingDetector::Probe probe = blocking_.before(/*closely=*/true);
   const std::span<const IoPiece> pieces(&piece, 1);
   one.moved = attempt([&] {
     return direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
   });
   one.absorbed = buffer.absorbed();
   one.moved = release_after(*std::move(one.moved), std::move(guard));
-  const bool waited = watch_.after(look);
-  if (direction_ == Direction::kRead && file_->watch) file_->watch->saw_read(piece.bytes, waited);
+  const bool blocked = blocking_.after(probe);
+  if (direction_ == Direction::kRead && file_->blocking) file_->blocking->saw_read(piece.bytes, blocked);
 }
 
 std::optional<PendingIo::Completed> PendingIo::next_completed() {
   if (pending_.empty()) return std::nullopt;
-  Started& one = pending_.front();
+  Pending& one = pending_.front();
   if (one.transfer && !one.transfer->done()) return std::nullopt;
   Completed completed{one.window, one.piece, one.transfer ? one.transfer->wait() : std::move(*one.moved)};
   if (one.transfer && file_->counters) file_->counters->clock.transfers(-1);

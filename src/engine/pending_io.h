@@ -10,8 +10,8 @@
 #include <memory>
 #include <optional>
 
+#include "engine/blocking_detector.h"
 #include "engine/engine.h"
-#include "engine/wait_watch.h"
 
 namespace mercutio {
 
@@ -26,7 +26,7 @@ class PendingIo {
   PendingIo(const EngineFile& file, Direction direction) : file_(&file), direction_(direction) {}
 
   // Whether a transfer started now would go on beside the caller.
-  bool overlaps() const { return watch_.waits(); }
+  bool overlaps() const { return blocking_.blocks(); }
   bool empty() const { return pending_.empty(); }
   i64 first_window() const { return pending_.front().window; }   // of the oldest
   i64 last_window() const { return pending_.back().window; }
@@ -38,7 +38,7 @@ class PendingIo {
   std::optional<Completed> next_completed();
 
  private:
-  struct Started {
+  struct Pending {
     i64 window = 0;
     IoPiece piece;
     i64 start_ns = 0;
@@ -49,8 +49,8 @@ class PendingIo {
 
   const EngineFile* file_;
   Direction direction_;
-  WaitWatch watch_;
-  std::deque<Started> pending_;
+  BlockingDetector blocking_;
+  std::deque<Pending> pending_;
 };
 
 }  // namespace mercutio

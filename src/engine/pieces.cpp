@@ -115,23 +115,23 @@ class Parts {
 
 Result<i64> move_pieces(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
   const i64 count = static_cast<i64>(pieces.size());
-  WaitWatch* const watch = count >= kPiecesWorthAThread ? file.watch : nullptr;
-  if (watch && watch->waits()) {
+  BlockingDetector* const blocking = count >= kPiecesWorthAThread ? file.blocking : nullptr;
+  if (blocking && blocking->blocks()) {
     const i64 parts = std::min(file.hints->mercutio_io_threads, count / kPiecesWorthAThread);
     if (parts > 1) return Parts(pieces, parts, file.storage->layout()).move(*file.storage, direction);
   }
-  const WaitLook look(watch);
+  const BlockingProbe probe(blocking);
   return direction == Direction::kRead ? file.storage->read(pieces) : file.storage->write(pieces);
 }
 
 Result<i64> transfer(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
   TracedPhase phase(file, Phase::kStorage);
-  const AbsorbLook look(file);
+  const AbsorbLook probe(file);
   Result<i64> moved = attempt([&] { return move_pieces(file, direction, pieces); });
-  if (file.counters && look.copied_only()) file.counters->clock.call_it(Phase::kCopy);
+  if (file.counters && probe.copied_only()) file.counters->clock.call_it(Phase::kCopy);
   const i64 end_ns = phase.end();
   const bool tell = direction == Direction::kRead || moved.ok();
-  if (tell && !look.absorbed()) record_pieces(file, direction, {phase.start_ns(), end_ns}, pieces, moved ? *moved : 0);
+  if (tell && !probe.absorbed()) record_pieces(file, direction, {phase.start_ns(), end_ns}, pieces, moved ? *moved : 0);
   return moved;
 }
 
@@ -184,7 +184,7 @@ Result<i64> PieceBatch::finish() {
 
 bool only_copies(const EngineFile& file) {
   const Traits& traits = file.storage->traits();
-  return !traits.metadata_is_remote && !traits.remote_cluster && traits.coherence == Coherence::kImmediate && !(file.watch && file.watch->waits());
+  return !traits.metadata_is_remote && !traits.remote_cluster && traits.coherence == Coherence::kImmediate && !(file.blocking && file.blocking->blocks());
 }
 
 i64 buffer_bytes(const EngineFile& file, Direction direction) {
@@ -192,7 +192,7 @@ i64 buffer_bytes(const EngineFile& file, Direction direction) {
   const bool reading = direction == Direction::kRead;
   const i64 bytes = reading ? file.hints->ind_rd_buffer_size : file.hints->ind_wr_buffer_size;
   const bool by_default = bytes == (reading ? default_hints::ind_rd_buffer_size : default_hints::ind_wr_buffer_size);
-  return by_default && !(file.watch && file.watch->waits()) ? std::min(bytes, kInCache) : bytes;
+  return by_default && !(file.blocking && file.blocking->blocks()) ? std::min(bytes, kInCache) : bytes;
 }
 
 bool may_sieve_writes(const EngineFile& file) {

@@ -32,13 +32,13 @@ Cursor cursor_in_buffer(const View& view, const Window& w, std::byte* buffer) {
 }
 
 Result<i64> read_window(const EngineFile& file, const Window& w, const ScratchBuffer& buffer) {
-  const WaitLook look(file.watch);
+  const BlockingProbe probe(file.blocking);
   const IoPiece whole{w.first, buffer.data.get(), w.last - w.first};
   return read_pieces(file, std::span(&whole, 1));
 }
 
 Status write_window(const EngineFile& file, const View& view, const Window& w, Cursor& memory, const ScratchBuffer& buffer) {
-  const WaitLook look(file.watch);
+  const BlockingProbe probe(file.blocking);
   const i64 span = w.last - w.first;
   std::byte* data = buffer.data.get();
   const IoPiece whole{w.first, data, span};

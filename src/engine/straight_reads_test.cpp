@@ -55,14 +55,14 @@ std::vector<bool> exchanged(const Job& job) {
   run_ranks(kRanks, [&](Comm& comm) {
     Disk storage(file, slow);
     std::atomic<bool> dirty{false};
-    WaitWatch watch;
+    BlockingDetector blocking;
     auto views = make_peer_views();
     const auto arena = NodeArena::of(comm);
     const ViewRef view = make_view(comm.rank() * job.piece, make_resized(0, job.parts * job.piece, make_contiguous(job.piece, byte_type())));
     for (i64 access = 0; access < job.accesses; ++access) {
       Counters counters;
       EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
-      engine_file.watch = &watch;
+      engine_file.blocking = &blocking;
       engine_file.counters = &counters;
       OwnedAccess owned = make_access(Direction::kRead, view, 0, kBytes, make_contiguous(kBytes, byte_type()));
       const auto idle = [&](i64 spins) { comm.idle(spins); };

@@ -77,7 +77,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   engine.dense = &dense_;
   engine.run_lists = &run_lists_;
   engine.dirty = &dirty_;
-  engine.watch = &watch_;
+  engine.blocking = &blocking_;
   engine.readable = readable_;
   engine.scattered = operation.view->scattered;
   operation.counter = counter_.get();
@@ -185,7 +185,7 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
 // What the rank itself moves takes less time than to hand it to a thread.
 bool OpenFile::is_brief(const Operation& operation) const {
   constexpr i64 kMostBytes = 64 * KiB;
-  return !operation.atomic && operation.file_bytes <= kMostBytes && !watch_.waits();
+  return !operation.atomic && operation.file_bytes <= kMostBytes && !blocking_.blocks();
 }
 
 // A short access of one rank takes less time than handing it to a thread and completing its request from there, which has
@@ -202,9 +202,9 @@ Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(co
     return std::move(entry).error();
   }
   if ((!call.collective || comm_->size() == 1) && is_brief(*operation)) {
-    const WaitWatch::Look look = watch_.before(/*closely=*/false);
+    const BlockingDetector::Probe probe = blocking_.before(/*closely=*/false);
     Result<i64> moved = call.collective ? wait_for(perform(operation)) : perform_alone(*operation);
-    watch_.after(look);
+    blocking_.after(probe);
     if (trace_) trace_access(*operation, moved, /*waited=*/true);
     if (moved && on_done) on_done(moved);
     return moved ? Result<RequestRef>(finished_request(std::move(moved))) : Result<RequestRef>(std::move(moved).error());

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/thread_annotations.h"
-#include "engine/wait_watch.h"
+#include "engine/blocking_detector.h"
 #include "file/operation.h"
 #include "storage/buffered.h"
 
@@ -158,7 +158,7 @@ class OpenFile final : public File {
   Storage* direct_ = nullptr;   // storage_, or what is below its buffer: for collective accesses
   bool keeps_writes_ = false;   // write-behind
   i64 first_mark_ = 0;          // of this open's writers
-  WaitWatch watch_;    // as short nonblocking accesses and lists of pieces see it
+  BlockingDetector blocking_;    // as short nonblocking accesses and lists of pieces see it
   bool closed_ = false;
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};

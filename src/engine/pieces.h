@@ -49,16 +49,16 @@ class TracedPhase {
 
 // Whether a call of the storage stayed in its buffer. With several threads on a file one may see another's: the trace then has
 // a request too many or too few.
-class AbsorbLook {
+class CacheProbe {
  public:
-  explicit AbsorbLook(const EngineFile& file) : what_(file.trace ? file.storage->absorbing() : nullptr) {
-    if (what_) calls_ = what_->calls.load(std::memory_order_relaxed), requests_ = what_->requests.load(std::memory_order_relaxed);
+  explicit CacheProbe(const EngineFile& file) : stats_(file.trace ? file.storage->cache_stats() : nullptr) {
+    if (stats_) calls_ = stats_->calls.load(std::memory_order_relaxed), requests_ = stats_->requests.load(std::memory_order_relaxed);
   }
-  bool absorbed() const { return what_ && what_->calls.load(std::memory_order_relaxed) != calls_; }
-  bool copied_only() const { return absorbed() && what_->requests.load(std::memory_order_relaxed) == requests_; }
+  bool absorbed() const { return stats_ && stats_->calls.load(std::memory_order_relaxed) != calls_; }
+  bool copied_only() const { return absorbed() && stats_->requests.load(std::memory_order_relaxed) == requests_; }
 
  private:
-  const Absorbing* what_;
+  const CacheStats* stats_;
   i64 calls_ = 0, requests_ = 0;
 };
 

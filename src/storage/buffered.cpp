@@ -137,7 +137,7 @@ class Buffered final : public Storage {
   std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }
-  const Absorbing* absorbing() const override { return &absorbing_; }
+  const CacheStats* cache_stats() const override { return &cache_stats_; }
   void trace_to(TraceSink* sink) override {
     std::lock_guard guard(mutex_);
     sink_ = sink;
@@ -174,10 +174,10 @@ class Buffered final : public Storage {
   Status refill(i64 offset, i64 wanted);
   void count(i64& calls) {
     ++calls;
-    absorbing_.calls.fetch_add(1, std::memory_order_relaxed);
+    cache_stats_.calls.fetch_add(1, std::memory_order_relaxed);
   }
   i64 begin_request() {
-    absorbing_.requests.fetch_add(1, std::memory_order_relaxed);
+    cache_stats_.requests.fetch_add(1, std::memory_order_relaxed);
     return sink_ ? now_ns() : 0;
   }
   void end_request(TraceKind kind, i64 start_ns, const IoPiece& whole, i64 moved);
@@ -194,7 +194,7 @@ class Buffered final : public Storage {
   TraceSink* sink_ = nullptr;
   i64 kept_ = 0, served_ = 0;   // accesses that were absorbed and not yet told of
   i64 served_to_ = 0, unused_bytes_ = 0;   // where the last one ended in what was read in advance; what earlier ones left there
-  Absorbing absorbing_;
+  CacheStats cache_stats_;
 };
 
 void Buffered::end_request(TraceKind kind, i64 start_ns, const IoPiece& whole, i64 moved) {

@@ -92,9 +92,9 @@ TEST_F(BufferedTest, NothingIsReadAheadWhileAWriteIsUnderWay) {
   ASSERT_EQ(read(*storage, 220, 10).size(), 10u);
   ASSERT_EQ(started->wait().value(), 10);
   EXPECT_EQ(read(*storage, 230, 10), ten_);
-  const i64 before = storage->absorbing()->calls;
+  const i64 before = storage->cache_stats()->calls;
   for (i64 i = 24; i < 40; ++i) ASSERT_EQ(read(*storage, 10 * i, 10)[0], std::byte{0});
-  EXPECT_GT(storage->absorbing()->calls, before);   // again, once they are over
+  EXPECT_GT(storage->cache_stats()->calls, before);   // again, once they are over
 }
 
 TEST_F(BufferedTest, AppendsBecomeFewRequests) {
@@ -115,12 +115,12 @@ TEST_F(BufferedTest, ASinkHearsOfRequestsAndOfWhatIsAbsorbed) {
   auto storage = open();
   storage->trace_to(&heard);
   for (i64 i = 0; i < 200; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
-  EXPECT_EQ(storage->absorbing()->calls, 192);
-  EXPECT_EQ(storage->absorbing()->requests, 0);
+  EXPECT_EQ(storage->cache_stats()->calls, 192);
+  EXPECT_EQ(storage->cache_stats()->requests, 0);
   EXPECT_TRUE(heard.events.empty()) << "calls that pass through are told of by who makes them";
   ASSERT_TRUE(storage->flush().ok());
   for (i64 i = 0; i < 100; ++i) read(*storage, 10 * i, 10);
-  const i64 served = storage->absorbing()->calls - 192, requests = storage->absorbing()->requests - 1;
+  const i64 served = storage->cache_stats()->calls - 192, requests = storage->cache_stats()->requests - 1;
   ASSERT_TRUE(storage->close().ok());
   EXPECT_GT(served, 50);
   ASSERT_EQ(static_cast<i64>(heard.events.size()), 2 + requests + 1);

@@ -26,7 +26,7 @@ class Forwarding : public Storage {
   Status flush() override { return inner_->flush(); }
   Status refresh() override { return inner_->refresh(); }
   Status close() override { return inner_->close(); }
-  const Absorbing* absorbing() const override { return inner_->absorbing(); }
+  const CacheStats* cache_stats() const override { return inner_->cache_stats(); }
   void trace_to(TraceSink* sink) override { inner_->trace_to(sink); }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override { return inner_->lock(begin, end, exclusive); }
   std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }

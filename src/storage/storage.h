@@ -95,7 +95,7 @@ class Transfer {
 
 // Of a storage that takes or serves small accesses from a buffer: how many calls of read and write stayed there, and how many
 // requests it made for them by itself.
-struct Absorbing {
+struct CacheStats {
   std::atomic<i64> calls{0}, requests{0};
 };
 
@@ -121,7 +121,7 @@ class Storage {
   virtual Status refresh() { return ok_status(); }
 
   // Null: every call reaches the file.
-  virtual const Absorbing* absorbing() const { return nullptr; }
+  virtual const CacheStats* cache_stats() const { return nullptr; }
   // From now on it tells the sink of the requests it makes by itself, and of what it absorbs. The sink must outlive it.
   virtual void trace_to(TraceSink* /*sink*/) {}
 

@@ -28,15 +28,15 @@ ProcessProgress::Driver ProcessProgress::driver(bool sends) const {
   return hook == Hook::kAll ? Driver::kWaitingCalls : Driver::kStartingCall;
 }
 
-RequestRef ProcessProgress::start(Undertaking undertaking) {
-  Driver by = driver(undertaking.sends);
+RequestRef ProcessProgress::start(RequestBody body) {
+  Driver by = driver(body.sends);
   if (by == Driver::kThread) {
     const auto make = [] { return make_progress_thread(progress_stays_bound() ? nullptr : spread_over_domain); };
     Progress& thread = get(thread_, make);
-    if (thread.ready()) return thread.start(std::move(undertaking));
+    if (thread.ready()) return thread.start(std::move(body));
     by = hook_into_waiting() == Hook::kAll ? Driver::kWaitingCalls : Driver::kStartingCall;
   }
-  RequestRef request = get(helped_, make_helped_progress).start(std::move(undertaking));
+  RequestRef request = get(polled_, make_polled_progress).start(std::move(body));
   if (by == Driver::kStartingCall) (void)request->wait();
   return request;
 }
@@ -52,8 +52,8 @@ const char* ProcessProgress::who(bool sends) const {
 
 bool ProcessProgress::help() {
   if (Progress* thread = thread_.now.load(std::memory_order_acquire)) thread->help();
-  Progress* helped = helped_.now.load(std::memory_order_acquire);
-  return helped && helped->help();
+  Progress* polled = polled_.now.load(std::memory_order_acquire);
+  return polled && polled->help();
 }
 
 void ProcessProgress::shut_down() {

@@ -21,7 +21,7 @@ namespace mercutio {
 // program's own calls of MPI, where MPI lets us into all that wait; without that they run to their end at once.
 class ProcessProgress final : public Progress {
  public:
-  RequestRef start(Undertaking undertaking) override;
+  RequestRef start(RequestBody body) override;
   bool help() override;
   const char* who(bool sends) const override;
   void shut_down();   // drives everything to its end; afterwards calls complete at once
@@ -36,7 +36,7 @@ class ProcessProgress final : public Progress {
   };
   Progress& get(Kept& kept, std::unique_ptr<Progress> (*make)());
   std::mutex mutex_;
-  Kept thread_, helped_;
+  Kept thread_, polled_;
   std::atomic<bool> shut_{false};
 };
 

@@ -38,12 +38,12 @@ using WaitPredictorRef = std::shared_ptr<WaitPredictor>;
 // It may come to help() from inside the message-passing library.
 thread_local bool is_progress_thread = false;
 
-class Started final : public Request {
+class DrivenRequest final : public Request {
  public:
   // Who waits may drive it, too, where there is a `predictor`.
-  Started(Undertaking undertaking, WaitPredictorRef predictor)
-      : task_(std::move(undertaking.task)), on_done_(std::move(undertaking.on_done)), rest_(std::move(undertaking.rest)),
-        failed_(std::move(undertaking.failed)),
+  DrivenRequest(RequestBody body, WaitPredictorRef predictor)
+      : task_(std::move(body.task)), on_done_(std::move(body.on_done)), rest_(std::move(body.rest)),
+        failed_(std::move(body.failed)),
         predictor_(std::move(predictor)), begin_(Clock::now()) {
     if (predictor_ && predictor_->expects_wait()) hold_until(begin_ + WaitPredictor::kBusyWindow);
   }
@@ -136,7 +136,7 @@ class Started final : public Request {
   std::optional<Result<i64>> result_;
   std::atomic<bool> done_{false};
 };
-using StartedRef = std::shared_ptr<Started>;
+using DrivenRequestRef = std::shared_ptr<DrivenRequest>;
 
 class ProgressThread final : public Progress {
  public:
@@ -156,22 +156,22 @@ class ProgressThread final : public Progress {
   }
 
   // Where no thread can be had, the call drives the access to its end.
-  RequestRef start(Undertaking undertaking) override {
-    const WaitPredictorRef predictor = undertaking.sends ? nullptr : predictor_;
-    const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && undertaking.brief;
-    auto started = std::make_shared<Started>(std::move(undertaking), predictor);
-    if (go_ahead && started->drive() == Started::Driven::kEnded) return started;   // as the wait would
+  RequestRef start(RequestBody body) override {
+    const WaitPredictorRef predictor = body.sends ? nullptr : predictor_;
+    const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && body.brief;
+    auto request = std::make_shared<DrivenRequest>(std::move(body), predictor);
+    if (go_ahead && request->drive() == DrivenRequest::Driven::kEnded) return request;   // as the wait would
     {
       std::lock_guard lock(mutex_);
       if (has_thread()) {
-        active_.push_back(started);
+        active_.push_back(request);
         any_.store(true, std::memory_order_release);
         if (!leave || !polls_) wake_.notify_all();
-        return started;
+        return request;
       }
     }
-    for (i64 spins = 0; started->drive() != Started::Driven::kEnded; ++spins) started->rest(spins);
-    return started;
+    for (i64 spins = 0; request->drive() != DrivenRequest::Driven::kEnded; ++spins) request->rest(spins);
+    return request;
   }
 
   // Looks that follow each other at once are those of somebody who waits; after others the thread goes on.
@@ -179,13 +179,13 @@ class ProgressThread final : public Progress {
     if (!any_.load(std::memory_order_acquire) || is_progress_thread) return false;
     const Clock::rep now = Clock::now().time_since_epoch().count();
     if (Clock::duration(now - last_look_.exchange(now, std::memory_order_relaxed)) > kPollGap) return false;
-    std::vector<StartedRef> mine;
+    std::vector<DrivenRequestRef> mine;
     {
       std::lock_guard lock(mutex_);
       forget_ended();
-      std::copy_if(active_.begin(), active_.end(), std::back_inserter(mine), [](const StartedRef& one) { return one->by_waiters(); });
+      std::copy_if(active_.begin(), active_.end(), std::back_inserter(mine), [](const DrivenRequestRef& one) { return one->by_waiters(); });
     }
-    for (const StartedRef& one : mine) {
+    for (const DrivenRequestRef& one : mine) {
       one->note_waiter();
       (void)one->drive();
     }
@@ -206,7 +206,7 @@ class ProgressThread final : public Progress {
   void loop() {
     is_progress_thread = true;
     if (at_start_) at_start_();
-    std::vector<StartedRef> mine;
+    std::vector<DrivenRequestRef> mine;
     for (i64 spins = 0;;) {
       const Result<bool> more = attempt([&] { return Result<bool>(choose(mine)); });
       if (more && !*more) return;
@@ -215,25 +215,25 @@ class ProgressThread final : public Progress {
         spins = 0;
         continue;
       }
-      const auto ended = std::count_if(mine.begin(), mine.end(), [](const StartedRef& one) { return one->drive() == Started::Driven::kEnded; });
+      const auto ended = std::count_if(mine.begin(), mine.end(), [](const DrivenRequestRef& one) { return one->drive() == DrivenRequest::Driven::kEnded; });
       spins = ended > 0 ? 0 : spins + 1;
       if (spins > 0) mine.size() == 1 ? mine[0]->rest(spins) : back_off(spins);
     }
   }
 
   void forget_ended() {   // holds the lock
-    std::erase_if(active_, [](const StartedRef& one) { return one->done(); });
+    std::erase_if(active_, [](const DrivenRequestRef& one) { return one->done(); });
     any_.store(!active_.empty(), std::memory_order_release);
   }
 
   // Those that the thread is to drive now; false: there is nothing left to do, ever. Sleeps where there are none.
-  bool choose(std::vector<StartedRef>& mine) {
+  bool choose(std::vector<DrivenRequestRef>& mine) {
     mine.clear();
     std::unique_lock lock(mutex_);
     forget_ended();
     if (active_.empty() && ending_) return false;
     const Clock::time_point now = Clock::now();
-    for (const StartedRef& one : active_) {
+    for (const DrivenRequestRef& one : active_) {
       if (!ending_ && one->held_until() > now) continue;
       one->note_no_waiter();
       mine.push_back(one);
@@ -249,7 +249,7 @@ class ProgressThread final : public Progress {
   void (*const at_start_)();
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<StartedRef> active_;
+  std::vector<DrivenRequestRef> active_;
   std::atomic<bool> any_{false};
   std::atomic<Clock::rep> last_look_{0};
   const WaitPredictorRef predictor_ = std::make_shared<WaitPredictor>();
@@ -260,11 +260,11 @@ class ProgressThread final : public Progress {
 };
 
 // Driven by one thread at a time; a call from inside a step (the message-passing library may call back) does nothing.
-class HelpedTasks {
+class PolledTasks {
  public:
-  void add(StartedRef started) {
+  void add(DrivenRequestRef request) {
     std::lock_guard lock(mutex_);
-    arrived_.push_back(std::move(started));
+    arrived_.push_back(std::move(request));
     ++left_;
   }
 
@@ -276,7 +276,7 @@ class HelpedTasks {
         active_.insert(active_.end(), arrived_.begin(), arrived_.end());
         arrived_.clear();
       }
-      left_ -= static_cast<i64>(std::erase_if(active_, [](const StartedRef& one) { return one->drive() == Started::Driven::kEnded; }));
+      left_ -= static_cast<i64>(std::erase_if(active_, [](const DrivenRequestRef& one) { return one->drive() == DrivenRequest::Driven::kEnded; }));
       busy_.clear(std::memory_order_release);
     }
     return left_.load() > 0;
@@ -284,35 +284,35 @@ class HelpedTasks {
 
  private:
   std::atomic_flag busy_;
-  std::vector<StartedRef> active_;   // of the thread that is busy
+  std::vector<DrivenRequestRef> active_;   // of the thread that is busy
   std::mutex mutex_;
-  std::vector<StartedRef> arrived_;
+  std::vector<DrivenRequestRef> arrived_;
   std::atomic<i64> left_{0};
 };
 
-class HelpedProgress final : public Progress {
+class PolledProgress final : public Progress {
  public:
-  ~HelpedProgress() override {
+  ~PolledProgress() override {
     for (i64 spins = 0; tasks_->help(); ++spins) back_off(spins);
   }
 
-  RequestRef start(Undertaking undertaking) override {
-    auto started = std::make_shared<Started>(std::move(undertaking), /*predictor=*/nullptr);
-    tasks_->add(started);
-    return std::make_shared<Helped>(std::move(started), tasks_);
+  RequestRef start(RequestBody body) override {
+    auto request = std::make_shared<DrivenRequest>(std::move(body), /*predictor=*/nullptr);
+    tasks_->add(request);
+    return std::make_shared<PolledRequest>(std::move(request), tasks_);
   }
   bool help() override { return tasks_->help(); }
 
  private:
-  class Helped final : public Request {
+  class PolledRequest final : public Request {
    public:
-    Helped(StartedRef started, std::shared_ptr<HelpedTasks> tasks)
-        : started_(std::move(started)), tasks_(std::move(tasks)) {}
-    bool done() const override { return started_->done(); }
+    PolledRequest(DrivenRequestRef request, std::shared_ptr<PolledTasks> tasks)
+        : request_(std::move(request)), tasks_(std::move(tasks)) {}
+    bool done() const override { return request_->done(); }
     Result<i64> wait() override {
       while (!wait_for(std::chrono::hours(1))) {
       }
-      return started_->wait();
+      return request_->wait();
     }
     bool wait_for(std::chrono::microseconds time) override {
       const auto end = Clock::now() + time;
@@ -324,11 +324,11 @@ class HelpedProgress final : public Progress {
     }
 
    private:
-    StartedRef started_;
-    std::shared_ptr<HelpedTasks> tasks_;
+    DrivenRequestRef request_;
+    std::shared_ptr<PolledTasks> tasks_;
   };
 
-  std::shared_ptr<HelpedTasks> tasks_ = std::make_shared<HelpedTasks>();
+  std::shared_ptr<PolledTasks> tasks_ = std::make_shared<PolledTasks>();
 };
 
 }  // namespace
@@ -348,6 +348,6 @@ RequestRef finished_request(Result<i64> result) {
 }
 
 std::unique_ptr<Progress> make_progress_thread(void (*at_start)()) { return std::make_unique<ProgressThread>(at_start); }
-std::unique_ptr<Progress> make_helped_progress() { return std::make_unique<HelpedProgress>(); }
+std::unique_ptr<Progress> make_polled_progress() { return std::make_unique<PolledProgress>(); }
 
 }  // namespace mercutio

@@ -32,7 +32,7 @@ using RequestRef = std::shared_ptr<Request>;
 RequestRef finished_request(Result<i64> result);
 
 // An access to be driven.
-struct Undertaking {
+struct RequestBody {
   Task<Result<i64>> task;
   bool sends = false;                                    // it may call the message-passing library
   std::function<void(const Result<i64>&)> on_done;       // called once, by the thread that drives; may be empty
@@ -46,7 +46,7 @@ struct Undertaking {
 class Progress {
  public:
   virtual ~Progress() = default;          // drives everything to its end first
-  virtual RequestRef start(Undertaking undertaking) = 0;
+  virtual RequestRef start(RequestBody body) = 0;
   // Whether it can drive what is started now; false: that will be over when start() returns.
   virtual bool ready() { return true; }
   // For whoever waits for something that started accesses do, from time to time: advances them as far as another thread
@@ -58,6 +58,6 @@ class Progress {
 
 std::unique_ptr<Progress> make_progress_thread(void (*at_start)() = nullptr);   // called by the thread
 // Without a thread: tasks advance in help() and while one of its requests is waited for.
-std::unique_ptr<Progress> make_helped_progress();
+std::unique_ptr<Progress> make_polled_progress();
 
 }  // namespace mercutio

@@ -11,7 +11,7 @@ Task<Result<i64>> waits_for(std::atomic<bool>& flag, i64 value) {
 }
 Task<Result<i64>> fails() { co_return Error{ErrorClass::kIo, "broken"}; }
 
-TEST(ProgressThread, DrivesSeveralBesideTheProgram) {
+TEST(ProgressThread, DrivesSeveralRequests) {
   std::atomic<bool> first{false}, second{false};
   std::atomic<i64> sum{0};
   auto progress = make_progress_thread();
@@ -29,7 +29,7 @@ TEST(ProgressThread, DrivesSeveralBesideTheProgram) {
   EXPECT_EQ(sum, 3);
 }
 
-TEST(ProgressThread, EndsWhatWasStartedBeforeItDies) {
+TEST(ProgressThread, FinishesRequestsBeforeItsDestruction) {
   std::atomic<bool> flag{true};
   RequestRef request;
   {
@@ -41,7 +41,7 @@ TEST(ProgressThread, EndsWhatWasStartedBeforeItDies) {
 }
 
 // By the thread, and by who waits: nothing of the access is left when its end is known.
-TEST(ProgressThread, GivesUpWhatCannotEnd) {
+TEST(ProgressThread, GivesUpRequestsOfDeadRanks) {
   auto progress = make_progress_thread();
   for (const bool sends : {true, false}) {
     std::atomic<bool> never{false}, dead{false};
@@ -65,7 +65,7 @@ TEST(ProgressThread, GivesUpWhatCannotEnd) {
 }
 
 // Only the thread drives what may send messages, whoever waits.
-TEST(ProgressThread, WhoWaitsLeavesMessagesToTheThread) {
+TEST(ProgressThread, WaitersDriveNothingThatSendsMessages) {
   auto progress = make_progress_thread();
   std::atomic<bool> flag{true};
   std::thread::id driver;
@@ -75,7 +75,7 @@ TEST(ProgressThread, WhoWaitsLeavesMessagesToTheThread) {
 }
 
 // Several threads wait for the same accesses while the thread is at them, too: each is driven by one at a time and ends once.
-TEST(ProgressThread, ManyWaitersAndTheThread) {
+TEST(ProgressThread, OneThreadAtATimeDrivesARequest) {
   auto progress = make_progress_thread();
   const auto counts = [](std::atomic<i64>& inside, std::atomic<i64>& left) -> Task<Result<i64>> {
     co_await until([&] {
@@ -108,10 +108,10 @@ TEST(ProgressThread, ManyWaitersAndTheThread) {
   EXPECT_EQ(ended, 200);
 }
 
-TEST(HelpedProgress, AdvancesOnlyWithHelp) {
+TEST(PolledProgress, AdvancesOnlyWhenPolled) {
   std::atomic<bool> flag{false};
   std::atomic<i64> sum{0};
-  auto progress = make_helped_progress();
+  auto progress = make_polled_progress();
   EXPECT_FALSE(progress->help());
   auto request = progress->start({waits_for(flag, 3), true, [&](const Result<i64>& r) { sum += r.value(); }, nullptr});
   EXPECT_TRUE(progress->help());
@@ -124,9 +124,9 @@ TEST(HelpedProgress, AdvancesOnlyWithHelp) {
 }
 
 // Two that need each other, waited for in the wrong order; errors are results, too.
-TEST(HelpedProgress, WaitingForOneAdvancesAll) {
+TEST(PolledProgress, WaitingForOneRequestAdvancesAll) {
   std::atomic<bool> first{false}, second{false};
-  auto progress = make_helped_progress();
+  auto progress = make_polled_progress();
   auto a = progress->start({waits_for(second, 1), true, [&](const Result<i64>&) { first = true; }, nullptr});
   auto b = progress->start({waits_for(first, 2), true, nullptr, nullptr});
   auto c = progress->start({fails(), true, [&](const Result<i64>&) { second = true; }, nullptr});
@@ -136,8 +136,8 @@ TEST(HelpedProgress, WaitingForOneAdvancesAll) {
 }
 
 // The message-passing library may call back while a task is inside it.
-TEST(HelpedProgress, HelpInsideAStepDoesNothing) {
-  auto progress = make_helped_progress();
+TEST(PolledProgress, ProgressInsideAStepDoesNothing) {
+  auto progress = make_polled_progress();
   i64 steps = 0;
   auto calls_back = [](Progress& p, i64& n) -> Task<Result<i64>> {
     ++n;

@@ -174,8 +174,8 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   if (operation->collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
   const i64 start_ns = trace_time();
   auto request = attempt([&] {
-    Undertaking started{perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief, std::move(failed)};
-    return Result<RequestRef>(context_.progress->start(std::move(started)));
+    RequestBody body{perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief, std::move(failed)};
+    return Result<RequestRef>(context_.progress->start(std::move(body)));
   });
   if (!request) in_flight_->leave(tag);   // it was not started
   trace_since(TraceKind::kBlocked, start_ns);

@@ -229,7 +229,7 @@ void open_with(Taker& taker) {
   const auto kept = driver->open("fuzz", options);
   FUZZ_CHECK(kept.ok(), "the file can't be made");
   const i64 ranks = 2 + taker.byte() % 2;
-  auto progress = make_helped_progress();
+  auto progress = make_polled_progress();
   DatarepRegistry datareps;
   OpenCall call;
   call.file_name = "memory:fuzz";

@@ -4,10 +4,10 @@
 
 namespace mercutio::programs {
 
-class RankProgress::Started final : public Request {
+class RankProgress::RankRequest final : public Request {
  public:
-  Started(SimulatedJob& job, Undertaking undertaking)
-      : job_(job), task_(std::move(undertaking.task)), on_done_(std::move(undertaking.on_done)), failed_(std::move(undertaking.failed)) {}
+  RankRequest(SimulatedJob& job, RequestBody body)
+      : job_(job), task_(std::move(body.task)), on_done_(std::move(body.on_done)), failed_(std::move(body.failed)) {}
 
   bool done() const override { return result_.has_value(); }
   Result<i64> wait() override {
@@ -43,22 +43,22 @@ class RankProgress::Started final : public Request {
   std::optional<Result<i64>> result_;
 };
 
-RequestRef RankProgress::start(Undertaking undertaking) {
-  active_.push_back(std::make_shared<Started>(job_, std::move(undertaking)));
+RequestRef RankProgress::start(RequestBody body) {
+  active_.push_back(std::make_shared<RankRequest>(job_, std::move(body)));
   return active_.back();
 }
 
 void RankProgress::drive() {
   driving_ = true;  // a step may wait for a lock, and more be started meanwhile
   for (auto one = active_.begin(); one != active_.end();) {
-    const std::shared_ptr<Started> started = *one;
-    one = started->step() ? active_.erase(one) : std::next(one);
+    const std::shared_ptr<RankRequest> request = *one;
+    one = request->step() ? active_.erase(one) : std::next(one);
   }
   driving_ = false;
 }
 
 void RankProgress::abandon() {
-  for (const auto& started : active_) started->end(rank_died());
+  for (const auto& request : active_) request->end(rank_died());
   active_.clear();
 }
 

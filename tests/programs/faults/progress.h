@@ -12,16 +12,16 @@ namespace mercutio::programs {
 class RankProgress final : public Progress {
  public:
   explicit RankProgress(SimulatedJob& job) : job_(job) {}
-  RequestRef start(Undertaking undertaking) override;
+  RequestRef start(RequestBody body) override;
   void drive();  // each of them once
   void abandon();
   [[nodiscard]] bool idle() const { return active_.empty() && !driving_; }
   [[nodiscard]] bool driving() const { return driving_; }
 
  private:
-  class Started;
+  class RankRequest;
   SimulatedJob& job_;
-  std::list<std::shared_ptr<Started>> active_;
+  std::list<std::shared_ptr<RankRequest>> active_;
   bool driving_ = false;
 };
 

@@ -54,7 +54,7 @@ class DrivenRequest final : public Request {
     }
     return *result_;
   }
-  bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time, kBriefly); }
+  bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time, kShortWait); }
 
   // Advances the task, by one thread at a time.
   enum class Driven { kEnded, kWaits, kByAnother };
@@ -120,7 +120,7 @@ class DrivenRequest final : public Request {
     return changed_.wait_until(lock, end, over);
   }
 
-  static constexpr i64 kBriefly = 44;   // 50 microseconds, as MPI_Test may be what looks and waits a moment
+  static constexpr i64 kShortWait = 44;   // 50 microseconds, as MPI_Test may be what looks and waits a moment
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
   const std::function<void(i64)> rest_;
@@ -158,7 +158,7 @@ class ProgressThread final : public Progress {
   // Where no thread can be had, the call drives the access to its end.
   RequestRef start(RequestBody body) override {
     const WaitPredictorRef predictor = body.sends ? nullptr : predictor_;
-    const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && body.brief;
+    const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && body.inline_ok;
     auto request = std::make_shared<DrivenRequest>(std::move(body), predictor);
     if (go_ahead && request->drive() == DrivenRequest::Driven::kEnded) return request;   // as the wait would
     {

@@ -37,7 +37,7 @@ struct RequestBody {
   bool sends = false;                                    // it may call the message-passing library
   std::function<void(const Result<i64>&)> on_done;       // called once, by the thread that drives; may be empty
   std::function<void(i64)> rest;                         // when nothing moved for the n-th time in a row, perhaps when the access is over (Comm::rest); may be empty
-  bool brief = false;                                    // what this rank does of it takes no longer than to wake a thread
+  bool inline_ok = false;                                    // what this rank does of it takes no longer than to wake a thread
   // Whether it can't end, as another rank has died: then it is given up, with rank_died(). May be empty. `may_call`: the thread may
   // call the message-passing library.
   std::function<bool(bool may_call)> failed = {};

@@ -168,13 +168,13 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
     if (on_done) on_done(result);
     in_flight->leave(tag);
   };
-  const bool ordered = operation->ordered && counter_ && counter_->sends(), brief = is_brief(*operation);
+  const bool ordered = operation->ordered && counter_ && counter_->sends(), inline_ok = may_run_inline(*operation);
   const bool sends = operation->collective && (ordered || sends_messages(operation->hints->values));
   std::function<bool(bool)> failed;   // until the access is over the Comm is there
   if (operation->collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
   const i64 start_ns = trace_time();
   auto request = attempt([&] {
-    RequestBody body{perform(std::move(operation)), sends, std::move(ended), comm_->rest(), brief, std::move(failed)};
+    RequestBody body{perform(std::move(operation)), sends, std::move(ended), comm_->rest(), inline_ok, std::move(failed)};
     return Result<RequestRef>(context_.progress->start(std::move(body)));
   });
   if (!request) in_flight_->leave(tag);   // it was not started
@@ -183,7 +183,7 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
 }
 
 // What the rank itself moves takes less time than to hand it to a thread.
-bool OpenFile::is_brief(const Operation& operation) const {
+bool OpenFile::may_run_inline(const Operation& operation) const {
   constexpr i64 kMostBytes = 64 * KiB;
   return !operation.atomic && operation.file_bytes <= kMostBytes && !blocking_.blocks();
 }
@@ -201,7 +201,7 @@ Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(co
     if (call.collective) (void)launch(std::move(operation), nullptr);
     return std::move(entry).error();
   }
-  if ((!call.collective || comm_->size() == 1) && is_brief(*operation)) {
+  if ((!call.collective || comm_->size() == 1) && may_run_inline(*operation)) {
     const BlockingDetector::Probe probe = blocking_.before(/*closely=*/false);
     Result<i64> moved = call.collective ? wait_for(perform(operation)) : perform_alone(*operation);
     blocking_.after(probe);

@@ -129,7 +129,7 @@ class OpenFile final : public File {
   Status take_position(const AccessCall& call, Operation& operation);
   void finish_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   bool sends_messages(const Hints& hints) const;
-  bool is_brief(const Operation& operation) const;
+  bool may_run_inline(const Operation& operation) const;
   Result<RequestRef> launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
 
   // tracing.cpp. All do nothing where nobody listens.

@@ -50,10 +50,10 @@ const char* ProcessProgress::who(bool sends) const {
   return "the call that starts them";
 }
 
-bool ProcessProgress::help() {
-  if (Progress* thread = thread_.now.load(std::memory_order_acquire)) thread->help();
+bool ProcessProgress::progress() {
+  if (Progress* thread = thread_.now.load(std::memory_order_acquire)) thread->progress();
   Progress* polled = polled_.now.load(std::memory_order_acquire);
-  return polled && polled->help();
+  return polled && polled->progress();
 }
 
 void ProcessProgress::shut_down() {
@@ -64,7 +64,7 @@ void ProcessProgress::shut_down() {
     thread_.now = nullptr;
     thread = std::move(thread_.progress);
   }
-  while (help()) sched_yield();
+  while (progress()) sched_yield();
 }
 
 void Postponed::add(Action& action) {
@@ -92,7 +92,7 @@ void Postponed::run() {
 
 static int open_mpi_waits() {
   return guarded_or(0, [] {
-    process().progress.help();
+    process().progress.progress();
     process().postponed.run();
     return 0;
   });

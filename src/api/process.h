@@ -22,14 +22,14 @@ namespace mercutio {
 class ProcessProgress final : public Progress {
  public:
   RequestRef start(RequestBody body) override;
-  bool help() override;
+  bool progress() override;
   const char* who(bool sends) const override;
   void shut_down();   // drives everything to its end; afterwards calls complete at once
 
  private:
   enum class Driver { kThread, kWaitingCalls, kStartingCall };
   Driver driver(bool sends) const;
-  // For atomic access by help(), which comes from inside of MPI.
+  // For atomic access by progress(), which comes from inside of MPI.
   struct Kept {
     std::unique_ptr<Progress> progress;
     std::atomic<Progress*> now{nullptr};

@@ -39,7 +39,7 @@ class Segment {
   virtual ~Segment() = default;
   virtual std::byte* data() = 0;
   virtual i64 bytes() const = 0;
-  // Ends the idle() of the node's i-th rank (ascending) after something it may wait for was written here.
+  // Ends the backoff() of the node's i-th rank (ascending) after something it may wait for was written here.
   virtual void wake(i64 i) = 0;
   std::shared_ptr<void> attached;
 };
@@ -63,15 +63,15 @@ class Comm {
   // Collective. `folder`: of a file that all ranks have open, on rank 0; where a counter may lie that can't be in memory.
   virtual Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string& folder) = 0;
   virtual Segment* segment() = 0;     // this node's; null, on all ranks: some node has none, or nodes have a rank each
-  virtual void idle(i64 spins) = 0;   // called when nothing moved for the `spins`-th time in a row: yields, then sleeps
+  virtual void backoff(i64 spins) = 0;   // called when nothing moved for the `spins`-th time in a row: yields, then sleeps
   // Whether a rank is known to have died: collective operations that are under way can't end. Looks for dead ranks now and then, if
   // concurrent() or where this thread `may_call` the message-passing library.
   virtual bool failed(bool /*may_call*/) { return false; }
   // Lets the message-passing library get on, by a thread that waits for something else: another rank may need it.
-  virtual void look() {}
+  virtual void poll_mpi() {}
   // The same without a call of the message-passing library, for other threads; may be called when this Comm is gone. Empty:
   // nothing better than to yield and sleep.
-  virtual std::function<void(i64 spins)> rest() { return nullptr; }
+  virtual std::function<void(i64 spins)> backoff_no_mpi() { return nullptr; }
 };
 
 // The Error of every collective operation of a Comm that has failed().

@@ -34,7 +34,7 @@ struct Inbox {
   std::map<std::pair<i64, i64>, Mailbox> boxes MERCUTIO_GUARDED_BY(mutex);   // (from, tag)
 };
 
-// Plain memory: the ranks are threads. Nobody sleeps long in idle(), so nobody has to be woken.
+// Plain memory: the ranks are threads. Nobody sleeps long in backoff(), so nobody has to be woken.
 class ThreadSegment final : public Segment {
  public:
   explicit ThreadSegment(std::shared_ptr<std::byte> memory, i64 bytes) : memory_(std::move(memory)), bytes_(bytes) {}
@@ -194,7 +194,7 @@ class InProcessComm final : public Comm {
 
   Segment* segment() override { return segment_.get(); }
 
-  void idle(i64 spins) override {
+  void backoff(i64 spins) override {
     if (spins < 64) {
       std::this_thread::yield();
     } else {

@@ -13,7 +13,7 @@ void finish(Comm& comm, Message& message) {
     auto done = message.test();
     ASSERT_TRUE(done.ok());
     if (*done) return;
-    comm.idle(spins);
+    comm.backoff(spins);
   }
 }
 
@@ -36,7 +36,7 @@ TEST_P(InProcess, MessagesOfEverySizeArriveInOrder) {
     // All are polled: a large message moves when its receive is tested.
     for (i64 spins = 0; !messages.empty(); ++spins) {
       std::erase_if(messages, [](auto& message) { return message->test().value(); });
-      comm.idle(spins);
+      comm.backoff(spins);
     }
     for (auto& data : in) EXPECT_EQ(data, std::vector<char>(data.size(), static_cast<char>('a' + from)));
   });

@@ -179,7 +179,7 @@ class SimulatedComm final : public Comm {
   }
 
   Segment* segment() override { return nullptr; }   // everything goes by messages here
-  void idle(i64) override {}   // a piece of work that waits returns to the scheduler
+  void backoff(i64) override {}   // a piece of work that waits returns to the scheduler
 
  private:
   World world_;

@@ -15,7 +15,7 @@ using namespace mercutio::testing;
 
 template <class T>
 T drive(Comm& comm, Task<T> task) {
-  return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
+  return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
 }
 
 Hints random_hints(Random& random, i64 ranks) {
@@ -363,7 +363,7 @@ TEST_P(Collective, OneLaneAndTinyChunksStillGetThrough) {
       EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
       OwnedAccess& owned = all[static_cast<size_t>(comm.rank())];
       Exchange exchange(engine_file, {&comm, 0}, plan, direction, peers, owned.access.memory, owned.access.position);
-      for (i64 spins = 0; !exchange.advance(); ++spins) comm.idle(spins);
+      for (i64 spins = 0; !exchange.advance(); ++spins) comm.backoff(spins);
       ASSERT_TRUE(exchange.message_status().ok());
       ASSERT_TRUE(exchange.storage_status().ok());
     });

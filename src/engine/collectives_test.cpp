@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 T drive(Comm& comm, Task<T> task) {
-  return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
+  return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
 }
 
 class Collectives : public ::testing::TestWithParam<i64> {};
@@ -99,7 +99,7 @@ TEST_P(Collectives, SeveralInFlightOnTheirOwnTags) {
     for (i64 spins = 0; !done; ++spins) {
       // Ranks poll in different orders.
       done = comm.rank() % 2 ? first.step() & second.step() & third.step() : third.step() & second.step() & first.step();
-      comm.idle(spins);
+      comm.backoff(spins);
     }
     EXPECT_EQ(a, comm.size());
     EXPECT_EQ(b, comm.size() - 1);

@@ -75,7 +75,7 @@ std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
       OwnedAccess owned = make_access(course.direction, view, output * bytes, bytes, make_contiguous(bytes, byte_type()));
       Channel channel{&comm, output * kTagsPerOperation};
       if (auto arena = course.exchange == "messages" ? nullptr : NodeArena::of(comm)) channel.ticket = std::make_shared<Ticket>(arena);
-      auto moved = run(collective(engine_file, channel, views, owned.access, {}), [&](i64 spins) { comm.idle(spins); });
+      auto moved = run(collective(engine_file, channel, views, owned.access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_EQ(*moved, bytes);
     }
   }, topology);

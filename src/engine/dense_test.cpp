@@ -72,7 +72,7 @@ class Dense : public ::testing::Test {
       Channel channel{&comm, mine.operations++ * kTagsPerOperation};
       if (!races) channel.ticket = std::make_shared<Ticket>(NodeArena::of(comm));
       const Access& access = accesses[static_cast<size_t>(comm.rank())].access;
-      const auto moved = run(collective(engine, channel, views[static_cast<size_t>(comm.rank())], access, {}), [&](i64 spins) { comm.idle(spins); });
+      const auto moved = run(collective(engine, channel, views[static_cast<size_t>(comm.rank())], access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_TRUE(moved.ok()) << moved.error().what;
       EXPECT_EQ(*moved, access.bytes);
     });

@@ -13,7 +13,7 @@ namespace {
 
 template <class T>
 T drive(Comm& comm, Task<T> task) {
-  return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
+  return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
 }
 
 ErrorClass class_of(const Status& status) {
@@ -59,7 +59,7 @@ TEST(MalformedMessages, RejectsImpossibleLengths) {
         channel.tag = 2;
         std::vector<i64> sizes(2);
         EXPECT_TRUE(drive(comm, all_gather(channel, const_bytes_of(std::span(&announced, 1)), bytes_of(std::span(sizes)))));
-        while (!sent.done()) comm.idle(1);
+        while (!sent.done()) comm.backoff(1);
         return;
       }
       std::vector<std::byte> data;

@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 T drive(Comm& comm, Task<T> task) {
-  return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
+  return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
 }
 
 Channel next_channel(Comm& comm) { return Channel{&comm, 1, std::make_shared<Ticket>(NodeArena::of(comm))}; }
@@ -68,7 +68,7 @@ class LargeJob final : public Comm {
   bool concurrent() const override { return false; }
   Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string&) override { return Error{ErrorClass::kIntern, "alone"}; }
   Segment* segment() override { return &segment_; }
-  void idle(i64) override {}
+  void backoff(i64) override {}
 
  private:
   struct Memory final : Segment {

@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Nothing moved for the n-th time: yield first, then sleep ever longer, so that ranks that share a core get it.
-void back_off(i64 spins) {
+void default_backoff(i64 spins) {
   if (spins < 32 && yielding.worth_trying()) return void(yielding.yield());
   std::this_thread::sleep_for(std::chrono::microseconds(std::clamp<i64>(5 + (spins - 32) / 4, 5, 100)));
 }
@@ -35,14 +35,14 @@ class WaitPredictor {
 };
 using WaitPredictorRef = std::shared_ptr<WaitPredictor>;
 
-// It may come to help() from inside the message-passing library.
+// It may come to progress() from inside the message-passing library.
 thread_local bool is_progress_thread = false;
 
 class DrivenRequest final : public Request {
  public:
   // Who waits may drive it, too, where there is a `predictor`.
   DrivenRequest(RequestBody body, WaitPredictorRef predictor)
-      : task_(std::move(body.task)), on_done_(std::move(body.on_done)), rest_(std::move(body.rest)),
+      : task_(std::move(body.task)), on_done_(std::move(body.on_done)), backoff_(std::move(body.backoff)),
         failed_(std::move(body.failed)),
         predictor_(std::move(predictor)), begin_(Clock::now()) {
     if (predictor_ && predictor_->expects_wait()) hold_until(begin_ + WaitPredictor::kBusyWindow);
@@ -65,7 +65,7 @@ class DrivenRequest final : public Request {
     return ended ? Driven::kEnded : Driven::kWaits;
   }
   // Called by who drives, between two steps.
-  void rest(i64 spins) const { rest_ ? rest_(spins) : back_off(spins); }
+  void backoff(i64 spins) const { backoff_ ? backoff_(spins) : default_backoff(spins); }
 
   bool by_waiters() const { return predictor_ != nullptr; }
   // By somebody who waits and drives: the progress thread keeps away for a while.
@@ -105,13 +105,13 @@ class DrivenRequest final : public Request {
 
   void hold_until(Clock::time_point time) { held_until_.store(time.time_since_epoch().count(), std::memory_order_relaxed); }
 
-  // Rests grow with the count of those before: up to `longest`.
+  // Pauses grow with the count of those before: up to `longest`.
   bool wait_until(Clock::time_point end, i64 longest = INT64_MAX) {
     const auto over = [this] { return done(); };
     while (predictor_ && !done() && Clock::now() < end) {
       note_waiter();
       const Driven driven = drive();
-      if (driven == Driven::kWaits) rest(std::min(waiters_spins_++, longest));
+      if (driven == Driven::kWaits) backoff(std::min(waiters_spins_++, longest));
       if (driven != Driven::kByAnother) continue;
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, WaitPredictor::kImmediate, over);
@@ -123,7 +123,7 @@ class DrivenRequest final : public Request {
   static constexpr i64 kShortWait = 44;   // 50 microseconds, as MPI_Test may be what looks and waits a moment
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
-  const std::function<void(i64)> rest_;
+  const std::function<void(i64)> backoff_;
   const std::function<bool(bool)> failed_;
   const WaitPredictorRef predictor_;
   const Clock::time_point begin_;
@@ -170,12 +170,12 @@ class ProgressThread final : public Progress {
         return request;
       }
     }
-    for (i64 spins = 0; request->drive() != DrivenRequest::Driven::kEnded; ++spins) request->rest(spins);
+    for (i64 spins = 0; request->drive() != DrivenRequest::Driven::kEnded; ++spins) request->backoff(spins);
     return request;
   }
 
   // Looks that follow each other at once are those of somebody who waits; after others the thread goes on.
-  bool help() override {
+  bool progress() override {
     if (!any_.load(std::memory_order_acquire) || is_progress_thread) return false;
     const Clock::rep now = Clock::now().time_since_epoch().count();
     if (Clock::duration(now - last_look_.exchange(now, std::memory_order_relaxed)) > kPollGap) return false;
@@ -211,13 +211,13 @@ class ProgressThread final : public Progress {
       const Result<bool> more = attempt([&] { return Result<bool>(choose(mine)); });
       if (more && !*more) return;
       if (mine.empty()) {
-        if (!more) back_off(INT64_MAX);   // no memory even for a list of them
+        if (!more) default_backoff(INT64_MAX);   // no memory even for a list of them
         spins = 0;
         continue;
       }
       const auto ended = std::count_if(mine.begin(), mine.end(), [](const DrivenRequestRef& one) { return one->drive() == DrivenRequest::Driven::kEnded; });
       spins = ended > 0 ? 0 : spins + 1;
-      if (spins > 0) mine.size() == 1 ? mine[0]->rest(spins) : back_off(spins);
+      if (spins > 0) mine.size() == 1 ? mine[0]->backoff(spins) : default_backoff(spins);
     }
   }
 
@@ -268,7 +268,7 @@ class PolledTasks {
     ++left_;
   }
 
-  bool help() {
+  bool progress() {
     if (left_.load() == 0) return false;
     if (!busy_.test_and_set(std::memory_order_acquire)) {
       {
@@ -293,7 +293,7 @@ class PolledTasks {
 class PolledProgress final : public Progress {
  public:
   ~PolledProgress() override {
-    for (i64 spins = 0; tasks_->help(); ++spins) back_off(spins);
+    for (i64 spins = 0; tasks_->progress(); ++spins) default_backoff(spins);
   }
 
   RequestRef start(RequestBody body) override {
@@ -301,7 +301,7 @@ class PolledProgress final : public Progress {
     tasks_->add(request);
     return std::make_shared<PolledRequest>(std::move(request), tasks_);
   }
-  bool help() override { return tasks_->help(); }
+  bool progress() override { return tasks_->progress(); }
 
  private:
   class PolledRequest final : public Request {
@@ -317,8 +317,8 @@ class PolledProgress final : public Progress {
     bool wait_for(std::chrono::microseconds time) override {
       const auto end = Clock::now() + time;
       for (i64 spins = 0; !done() && Clock::now() < end; ++spins) {
-        tasks_->help();
-        if (!done()) back_off(spins);
+        tasks_->progress();
+        if (!done()) default_backoff(spins);
       }
       return done();
     }

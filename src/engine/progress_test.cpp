@@ -98,7 +98,7 @@ TEST(ProgressThread, OneThreadAtATimeDrivesARequest) {
       waiters.emplace_back([&, t] {
         for (i64 i = 0; i < 4; ++i) {
           const auto& request = requests[static_cast<std::size_t>((i + t) % 4)];
-          while (t == 2 && !request->wait_for(std::chrono::microseconds(5))) progress->help();
+          while (t == 2 && !request->wait_for(std::chrono::microseconds(5))) progress->progress();
           EXPECT_EQ(request->wait().value(), 7);
         }
       });
@@ -112,13 +112,13 @@ TEST(PolledProgress, AdvancesOnlyWhenPolled) {
   std::atomic<bool> flag{false};
   std::atomic<i64> sum{0};
   auto progress = make_polled_progress();
-  EXPECT_FALSE(progress->help());
+  EXPECT_FALSE(progress->progress());
   auto request = progress->start({waits_for(flag, 3), true, [&](const Result<i64>& r) { sum += r.value(); }, nullptr});
-  EXPECT_TRUE(progress->help());
+  EXPECT_TRUE(progress->progress());
   EXPECT_FALSE(request->wait_for(std::chrono::microseconds(50)));
   flag = true;
   EXPECT_FALSE(request->done());
-  EXPECT_FALSE(progress->help());
+  EXPECT_FALSE(progress->progress());
   EXPECT_TRUE(request->done());
   EXPECT_EQ(sum, 3);
 }
@@ -141,7 +141,7 @@ TEST(PolledProgress, ProgressInsideAStepDoesNothing) {
   i64 steps = 0;
   auto calls_back = [](Progress& p, i64& n) -> Task<Result<i64>> {
     ++n;
-    p.help();
+    p.progress();
     co_return n;
   };
   auto request = progress->start({calls_back(*progress, steps), true, nullptr, nullptr});

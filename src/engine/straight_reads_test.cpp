@@ -65,17 +65,17 @@ std::vector<bool> exchanged(const Job& job) {
       engine_file.blocking = &blocking;
       engine_file.counters = &counters;
       OwnedAccess owned = make_access(Direction::kRead, view, 0, kBytes, make_contiguous(kBytes, byte_type()));
-      const auto idle = [&](i64 spins) { comm.idle(spins); };
+      const auto backoff = [&](i64 spins) { comm.backoff(spins); };
       const i64 tag = 3 * access * kTagsPerOperation;
       if (comm.rank() == 0) slow = access >= job.slow_from;
-      ASSERT_TRUE(run(barrier(Channel{&comm, tag}), idle));
+      ASSERT_TRUE(run(barrier(Channel{&comm, tag}), backoff));
       Channel channel{&comm, tag + kTagsPerOperation};
       if (arena) channel.ticket = std::make_shared<Ticket>(arena);
-      auto moved = run(collective(engine_file, channel, views, owned.access, {}), idle);
+      auto moved = run(collective(engine_file, channel, views, owned.access, {}), backoff);
       ASSERT_EQ(*moved, kBytes);
       for (i64 i = 0; i < kBytes; ++i) ASSERT_EQ(owned.at(i), file.bytes[static_cast<size_t>(owned.file_offset(i))]);
       copied += counters.copied_bytes;
-      ASSERT_TRUE(run(barrier(Channel{&comm, tag + 2 * kTagsPerOperation}), idle));
+      ASSERT_TRUE(run(barrier(Channel{&comm, tag + 2 * kTagsPerOperation}), backoff));
       if (comm.rank() == 0) through.push_back(copied.exchange(0) > 0);
     }
   }, Topology{{0, 0, 0, 0}, {"n0"}});

@@ -122,11 +122,11 @@ struct Until {
 template <class Predicate>
 Until<Predicate> until(Predicate predicate) { return Until<Predicate>{std::move(predicate), nullptr}; }
 
-// Polls `task` to its end, calling idle(n) when nothing moved for the n-th time in a row.
-template <class T, class Idle>
-T run(Task<T> task, Idle&& idle) {
+// Polls `task` to its end, calling backoff(n) when nothing moved for the n-th time in a row.
+template <class T, class Backoff>
+T run(Task<T> task, Backoff&& backoff) {
   i64 spins = 0;
-  while (!task.step()) idle(++spins);
+  while (!task.step()) backoff(++spins);
   return task.take();
 }
 

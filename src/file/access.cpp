@@ -174,7 +174,7 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   if (operation->collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
   const i64 start_ns = trace_time();
   auto request = attempt([&] {
-    RequestBody body{perform(std::move(operation)), sends, std::move(ended), comm_->rest(), inline_ok, std::move(failed)};
+    RequestBody body{perform(std::move(operation)), sends, std::move(ended), comm_->backoff_no_mpi(), inline_ok, std::move(failed)};
     return Result<RequestRef>(context_.progress->start(std::move(body)));
   });
   if (!request) in_flight_->leave(tag);   // it was not started

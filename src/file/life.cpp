@@ -29,8 +29,8 @@ void InFlight::wait(Progress& progress, Comm& comm, Condition condition) {
   MERCUTIO_HELD(mutex_);
   while (!condition()) {
     lock.unlock();
-    progress.help();
-    comm.look();
+    progress.progress();
+    comm.poll_mpi();
     lock.lock();
     changed_.wait_for(lock, kNap, condition);
   }

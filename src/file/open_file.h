@@ -182,8 +182,8 @@ T OpenFile::wait_for(Task<T> task) {
   constexpr i64 kPatience = 32;   // spins
   if (comm_->failed(/*may_call=*/true)) return rank_died();
   for (i64 spins = 0; !task.step();) {
-    context_.progress->help();   // another rank may wait for what this one has started before
-    comm_->idle(++spins);
+    context_.progress->progress();   // another rank may wait for what this one has started before
+    comm_->backoff(++spins);
     if (spins > kPatience && comm_->failed(/*may_call=*/true)) return rank_died();
   }
   T result = task.take();

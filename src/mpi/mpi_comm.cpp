@@ -264,9 +264,9 @@ constexpr i64 kLooks = 16, kYields = 24;   // from then on a yield, and a sleep
 constexpr i64 kMoreYields = 16;            // of who waits for a started access, whose steps take each rank longer
 
 // What a rank does where nothing moved: it looks again, yields, and sleeps until others of the node ring.
-class Rest {
+class Backoff {
  public:
-  Rest(std::shared_ptr<MpiSegment> segment, const Duplicate& dup)
+  Backoff(std::shared_ptr<MpiSegment> segment, const Duplicate& dup)
       : segment_(std::move(segment)), node_rank_(dup.node_rank), longest_ns_(dup.topology.nodes() > 1 ? 50000 : 500000) {}
 
   void operator()(i64 spins) {
@@ -297,7 +297,7 @@ class MpiComm final : public Comm {
   // Collective, with the duplicate's mutex held.
   MpiComm(DuplicateRef dup, i64 slot)
       : dup_(std::move(dup)), concurrent_(thread_multiple()), slot_(slot), segment_(take_segment(*dup_)) {
-    rest_ = std::make_shared<Rest>(segment_, *dup_);
+    backoff_ = std::make_shared<Backoff>(segment_, *dup_);
   }
   ~MpiComm() override {
     std::lock_guard lock(dup_->mutex);
@@ -351,16 +351,16 @@ class MpiComm final : public Comm {
 
   // MPI makes progress only inside its calls, and somebody may need ours for a message of the program's; on a busy node
   // the core is somebody else's.
-  void idle(i64 spins) override {
-    if (segment_ && spins >= kYields) look();
-    (*rest_)(spins);
+  void backoff(i64 spins) override {
+    if (segment_ && spins >= kYields) poll_mpi();
+    (*backoff_)(spins);
   }
-  void look() override {
+  void poll_mpi() override {
     dup_->failures.look(dup_->comm, mpi_tag(0));
   }
   bool failed(bool may_call) override { return dup_->failures.found(dup_->comm, mpi_tag(0), may_call || concurrent_); }
-  std::function<void(i64)> rest() override {
-    return [rest = rest_](i64 spins) { (*rest)(spins < kYields ? spins : std::max(kYields - 1, spins - kMoreYields)); };
+  std::function<void(i64)> backoff_no_mpi() override {
+    return [backoff = backoff_](i64 spins) { (*backoff)(spins < kYields ? spins : std::max(kYields - 1, spins - kMoreYields)); };
   }
 
  private:
@@ -369,7 +369,7 @@ class MpiComm final : public Comm {
   bool concurrent_;
   i64 slot_;   // of tags
   std::shared_ptr<MpiSegment> segment_;   // this node's
-  std::shared_ptr<Rest> rest_;
+  std::shared_ptr<Backoff> backoff_;
 };
 
 }  // namespace
@@ -392,7 +392,7 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm user) {
     MERCUTIO_LET(const Slots::Slot slot, dup->slots->take([&](i64 mine) { return range_over(dup->comm, mine); }));
     comm = std::make_unique<MpiComm>(dup, slot.number);
   }
-  comm->look();
+  comm->poll_mpi();
   if (comm->failed(/*may_call=*/true)) return rank_died();   // and what was exchanged so far may be wrong
   return std::unique_ptr<Comm>(std::move(comm));
 }

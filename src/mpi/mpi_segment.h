@@ -1,4 +1,4 @@
-// Segment over node memory, with a doorbell for each of the node's ranks: a futex it sleeps on in idle() and others ring after they have
+// Segment over node memory, with a doorbell for each of the node's ranks: a futex it sleeps on in backoff() and others ring after they have
 // written what it may be waiting for.
 #pragma once
 

@@ -15,7 +15,7 @@ using namespace mercutio::testing;
 
 template <class T>
 T drive(Comm& comm, Task<T> task) {
-  return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
+  return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
 }
 
 // How the ranks access the file.

@@ -146,7 +146,7 @@ void run_access(const Shape& shape, i64 victim, const Shortage& shortage, Ran& o
       const auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr;
       if (arena) channel.ticket = std::make_shared<Ticket>(arena);
       auto task = collective(engine_file, channel, views, owned.access, {});
-      return run(std::move(task), [&](i64 spins) { comm.idle(spins); });
+      return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
     };
     const bool is_victim = comm.rank() == victim;
     const auto call = [&] {

@@ -23,7 +23,7 @@ class ScriptedComm final : public Comm {
   std::string host() const override { return "here"; }
   bool concurrent() const override { return false; }
   Segment* segment() override { return nullptr; }
-  void idle(i64 spins) override { FUZZ_CHECK(spins < 1000, "a rank waits for what has come"); }
+  void backoff(i64 spins) override { FUZZ_CHECK(spins < 1000, "a rank waits for what has come"); }
 
   Result<std::unique_ptr<Message>> send(i64 to, i64 tag, ConstBytes data) override {
     check_partner(to, tag);

@@ -45,7 +45,7 @@ class Borrowed final : public Comm {
   bool concurrent() const override { return true; }
   Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string& folder) override { return real_.make_shared_counter(folder); }
   Segment* segment() override { return real_.segment(); }
-  void idle(i64 spins) override { real_.idle(spins); }
+  void backoff(i64 spins) override { real_.backoff(spins); }
 
  private:
   Comm& real_;
@@ -121,7 +121,7 @@ class RankRun {
   }
   void wait_for_all() {
     const Channel channel{&comm_, 20};
-    const Status met = run(barrier(channel), [this](i64 spins) { comm_.idle(spins); });
+    const Status met = run(barrier(channel), [this](i64 spins) { comm_.backoff(spins); });
     if (!met) note("barrier: " + met.error().what);
   }
 

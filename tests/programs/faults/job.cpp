@@ -83,9 +83,9 @@ class MembersComm final : public Comm {
     return make_simulated_counter(job_.counter(members_, number_));
   }
   mercutio::Segment* segment() override { return segment_; }
-  void idle(i64) override { job_.wait(); }
+  void backoff(i64) override { job_.wait(); }
   bool failed(bool) override { return job_.knows_of_death(world_rank_, members_); }
-  void look() override { Fiber::give_way(); }
+  void poll_mpi() override { Fiber::give_way(); }
 
  private:
   static constexpr i64 kTags = i64{1} << 16;

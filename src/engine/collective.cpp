@@ -24,7 +24,7 @@ struct Entry {
   i64 orderly = 1;          // the view is monotone, no byte twice
   i64 atomic = 0;
   i64 more = 0;             // another round of this access follows
-  i64 place_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
+  i64 alignment_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
   ViewHeader view;
   AccessSignature signature;
   DensePatterns::Keys dense{};   // what it knows
@@ -82,7 +82,7 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
     entry.position = access.position;
     entry.signature = signature_of(access);
     entry.orderly = view.filetype->monotone() && !view.filetype->overlapping();
-    entry.place_bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
+    entry.alignment_bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
     entry.view.hash = view.filetype->hash();
     entry.view.displacement = view.displacement;
     entry.view.known = views.latest_is(file.comm->rank(), entry.view.hash);
@@ -271,9 +271,9 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   PeerAccess mine = ranges[static_cast<size_t>(channel.comm->rank())];
   if (mine.end > mine.begin) mine.filetype = access.view->filetype;
   if (reads(access) && agreed.file_bytes >= 0) clip_to_file(mine, agreed.file_bytes);
-  i64 place_bits = 0;
-  for (const Entry& entry : entries) place_bits |= entry.place_bits;
-  const PieceBorders borders{place_bits & -place_bits, reads(access) ? agreed.file_bytes : 0};
+  i64 alignment_bits = 0;
+  for (const Entry& entry : entries) alignment_bits |= entry.alignment_bits;
+  const PieceBorders borders{alignment_bits & -alignment_bits, reads(access) ? agreed.file_bytes : 0};
   const std::uint64_t key = dense_key(file, *agreed.plan, access, entries);
   channel.counters->clock.enter(Phase::kWait);
   co_await until([&] { return channel.ticket->is_current(); });

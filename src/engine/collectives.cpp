@@ -212,20 +212,20 @@ Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) 
     MERCUTIO_CO_TRY(co_await node_broadcast(channel, root, data, done));
     if (done) co_return ok_status();
   }
-  const i64 place = (channel.comm->rank() - root + ranks) % ranks;   // root is place 0
+  const i64 relative = (channel.comm->rank() - root + ranks) % ranks;   // root is relative 0
   i64 bytes = static_cast<i64>(data.size());
   i64 mask = 1;
-  while (mask < ranks && (place & mask) == 0) mask *= 2;
-  if (place != 0) {
-    const i64 parent = (place - mask + root) % ranks;
+  while (mask < ranks && (relative & mask) == 0) mask *= 2;
+  if (relative != 0) {
+    const i64 parent = (relative - mask + root) % ranks;
     MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, parent, bytes_of(std::span(&bytes, 1))));
     MERCUTIO_CO_TRY(make_room(data, bytes));
     if (bytes > 0) MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, parent, data));
   }
   MessageSet messages;
   for (mask /= 2; mask > 0; mask /= 2) {
-    if (place + mask >= ranks) continue;
-    const i64 child = (place + mask + root) % ranks;
+    if (relative + mask >= ranks) continue;
+    const i64 child = (relative + mask + root) % ranks;
     messages.add(channel.send(child, const_bytes_of(std::span(&bytes, 1))));
     if (bytes > 0) messages.add(channel.send(child, data));
   }

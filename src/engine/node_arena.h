@@ -65,7 +65,7 @@ class NodeArena {
     MERCUTIO_ASSERT(windows >= 0);
     bases_[static_cast<size_t>(domain)] += windows;
   }
-  i64 my_place() const { return me_; }   // among the members
+  i64 my_index() const { return me_; }   // among the members
   void wake(i64 rank) { segment_.wake(local(rank)); }
   void wake_others();
 

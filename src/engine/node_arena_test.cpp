@@ -30,7 +30,7 @@ TEST(NodeArena, OneForEachNode) {
     EXPECT_FALSE(arena->whole());
     const std::vector<i64> members(arena->members().begin(), arena->members().end());
     EXPECT_EQ(members, comm.rank() % 2 == 0 ? (std::vector<i64>{0, 2, 4}) : (std::vector<i64>{1, 3}));
-    EXPECT_EQ(arena->members()[static_cast<size_t>(arena->my_place())], comm.rank());
+    EXPECT_EQ(arena->members()[static_cast<size_t>(arena->my_index())], comm.rank());
     i64 values[] = {comm.rank()};   // small collectives go by messages there
     ASSERT_TRUE(drive(comm, all_reduce(next_channel(comm), values, Reduce::kSum)).ok());
     EXPECT_EQ(values[0], 10);

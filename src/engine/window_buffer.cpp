@@ -8,13 +8,13 @@
 namespace mercutio {
 
 Slot WindowBuffer::slot(i64 window) const {
-  const i64 place = node_buffer_.place * plan_->depth + window % plan_->depth;
-  MERCUTIO_ASSERT(window >= 0 && window < windows_ && place < kMostSlots);
-  MERCUTIO_ASSERT((place + 1) * plan_->buffer_bytes <= (arena_->area_bytes() - kAreaCounterBytes) / 2);   // the data follows the valid map
+  const i64 index = node_buffer_.index * plan_->depth + window % plan_->depth;
+  MERCUTIO_ASSERT(window >= 0 && window < windows_ && index < kMostSlots);
+  MERCUTIO_ASSERT((index + 1) * plan_->buffer_bytes <= (arena_->area_bytes() - kAreaCounterBytes) / 2);   // the data follows the valid map
   std::byte* area = arena_->area(node_buffer_.leader);
-  std::byte* valid = area + kAreaCounterBytes + place * plan_->buffer_bytes;
+  std::byte* valid = area + kAreaCounterBytes + index * plan_->buffer_bytes;
   std::byte* data = valid + (arena_->area_bytes() - kAreaCounterBytes) / 2;
-  return Slot{data, valid, std::atomic_ref<i64>(reinterpret_cast<i64*>(area)[place * kCounterPitch])};
+  return Slot{data, valid, std::atomic_ref<i64>(reinterpret_cast<i64*>(area)[index * kCounterPitch])};
 }
 
 i64 WindowBuffer::unit_of(FileRange window) const {

@@ -38,7 +38,7 @@ class WindowBuffer {
   const Plan& plan() const { return *plan_; }
   i64 domain() const { return domain_; }
   i64 leader() const { return node_buffer_.leader; }
-  bool has_stream() const { return node_buffer_.place > 0; }   // the aggregator is on another node
+  bool has_stream() const { return node_buffer_.index > 0; }   // the aggregator is on another node
   i64 windows() const { return windows_; }
   FileRange window(i64 number) const { return plan_->window(domain_, number); }
   i64 depth() const { return plan_->depth; }
@@ -54,9 +54,9 @@ class WindowBuffer {
   i64 available() const { return load(counters().available); }
   void set_available(i64 count) { store(counters().available, count); }
   // Of this rank, and the lowest of all the node's.
-  void set_finished(i64 count) { store(arena_->finished(domain_)[arena_->my_place()], count); }
+  void set_finished(i64 count) { store(arena_->finished(domain_)[arena_->my_index()], count); }
   i64 finished_by_all() const { return lowest(arena_->finished(domain_)); }
-  void set_requested(i64 count) { store(arena_->requested(domain_)[arena_->my_place()], count); }
+  void set_requested(i64 count) { store(arena_->requested(domain_)[arena_->my_index()], count); }
   i64 requested_by_all() const { return lowest(arena_->requested(domain_)); }
   void wake_leader() { arena_->wake(leader()); }
   void wake_others() { arena_->wake_others(); }

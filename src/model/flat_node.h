@@ -59,7 +59,7 @@ struct FlatNode {
   i64 last_start = 0;        // where the last piece starts
   i64 last_end = 0;          // and ends
   i64 pieces = 1;            // saturated
-  i64 place_bits = 0;        // every offset, size and stride of a piece, or-ed together: its lowest bit divides them all
+  i64 alignment_bits = 0;        // every offset, size and stride of a piece, or-ed together: its lowest bit divides them all
   i64 depth = 1;
   i64 memory_bytes = 0;  // shared children count each time
   std::uint64_t hash = 0;

@@ -111,7 +111,7 @@ bool strided_overlaps(const FlatNode& n, i64& budget) {
 // Runs in any order, as bits of a map of what they take: one for the largest power of two that divides where all begin and
 // end. Where that takes less memory than a list to be sorted would; else nothing is known.
 std::optional<bool> mapped_overlaps(const FlatNode& n) {
-  const int shift = __builtin_ctzll(static_cast<unsigned long long>(n.place_bits));
+  const int shift = __builtin_ctzll(static_cast<unsigned long long>(n.alignment_bits));
   const i64 units = (n.hi - n.lo) >> shift;
   if (units > 128 * n.entries()) return std::nullopt;
   std::vector<bool> taken(static_cast<std::size_t>(units));

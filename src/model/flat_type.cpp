@@ -73,7 +73,7 @@ i64 FlatType::stream_bytes() const {
 }
 
 i64 FlatType::alignment() const {
-  const i64 bits = first_ | (tiled_ ? tiled_->place_bits : 0);
+  const i64 bits = first_ | (tiled_ ? tiled_->alignment_bits : 0);
   return bits == 0 ? i64{1} << 62 : bits & -bits;
 }
 

@@ -27,7 +27,7 @@ std::vector<NodeBuffer> node_buffers_of(const std::vector<i64>& aggregators, con
   return buffers;
 }
 
-i64 most_places(const std::vector<i64>& aggregators, const Topology& topology) {
+i64 most_node_buffers(const std::vector<i64>& aggregators, const Topology& topology) {
   const size_t nodes = static_cast<size_t>(std::max<i64>(1, topology.nodes()));
   std::vector<i64> members(nodes, 0), own(nodes, 0);
   for (const i64 node : topology.node_of_rank) ++members[static_cast<size_t>(node)];

@@ -11,14 +11,14 @@ namespace mercutio {
 
 struct NodeBuffer {
   i64 leader = 0;    // rank
-  i64 place = 0;   // among those of its leader; 0: the leader is the aggregator
+  i64 index = 0;   // among those of its leader; 0: the leader is the aggregator
 };
 
 // One a domain, as the ranks of `node` see them.
 std::vector<NodeBuffer> node_buffers_of(const std::vector<i64>& aggregators, const Topology& topology, i64 node);
-// Slots a leader has for its node buffers: places times plan.depth.
+// Slots a leader has for its node buffers: buffers times plan.depth.
 inline constexpr i64 kMostSlots = 64;
-// The most places any rank of any node needs. O(ranks).
-i64 most_places(const std::vector<i64>& aggregators, const Topology& topology);
+// The most buffers any rank of any node needs. O(ranks).
+i64 most_node_buffers(const std::vector<i64>& aggregators, const Topology& topology);
 
 }  // namespace mercutio

@@ -77,7 +77,7 @@ struct Plan {
   // Rounds: a window of buffer_bytes at a time; `depth` windows in flight.
   i64 buffer_bytes = 0;
   i64 depth = 1;
-  i64 places = 1;                 // through the memory of nodes: the most domains whose windows one rank keeps
+  i64 node_buffers = 1;                 // through the memory of nodes: the most domains whose windows one rank keeps
   i64 rounds = 0;                 // of the aggregator that has the most
   // At most `throttle` windows at the storage at a time, of all aggregators whose numbers are equal modulo `token_rings`; 0: any.
   i64 throttle = 0;

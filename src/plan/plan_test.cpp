@@ -162,8 +162,8 @@ TEST(Plan, WindowsFitIntoTheMemoryOfTheNodes) {
           ASSERT_TRUE(plan.exchanges());
           if (plan.exchange == ExchangeKind::kMessages) continue;
           ++through_memory;
-          EXPECT_EQ(plan.places, most_places(plan.aggregators, machine.topology));
-          EXPECT_LE(kAreaCounterBytes + 2 * plan.depth * plan.places * plan.buffer_bytes,
+          EXPECT_EQ(plan.node_buffers, most_node_buffers(plan.aggregators, machine.topology));
+          EXPECT_LE(kAreaCounterBytes + 2 * plan.depth * plan.node_buffers * plan.buffer_bytes,
                     node_layout(machine.topology, per_node).area_bytes);
           Plan bad = plan;
           bad.buffer_bytes = machine.topology.segment_bytes;

@@ -36,7 +36,7 @@ std::string choose_kind(Planner& p) {
   const std::string& wish = p.hints.mercutio_exchange;
   const bool one_node = p.nodes() == 1, shared = p.topology.segment_bytes > 0;
   const ExchangeKind best = one_node ? ExchangeKind::kSharedMemory : ExchangeKind::kTwoLayer;
-  const bool fits = room_of(p) / (kDepth * most_places(p.plan.aggregators, p.topology)) >= kLowestWindowBytes;
+  const bool fits = room_of(p) / (kDepth * most_node_buffers(p.plan.aggregators, p.topology)) >= kLowestWindowBytes;
   const bool pays = one_node || p.topology.ranks() >= 2 * p.nodes();
   if (wish == "messages") return "mercutio_exchange=messages";
   if (wish != "auto" && !shared) return "mercutio_exchange=" + wish + ", but there is no memory to share";
@@ -93,12 +93,12 @@ std::string schedule_rounds(Planner& p) {
   if (plan.exchange == ExchangeKind::kMessages) {   // together no more than cb_buffer_size, if that is large
     plan.buffer_bytes = std::max(plan.buffer_bytes / plan.depth, std::min(plan.buffer_bytes, kMessageWindowBytes));
   } else {
-    plan.places = most_places(plan.aggregators, p.topology);
+    plan.node_buffers = most_node_buffers(plan.aggregators, p.topology);
     const i64 all_room = room_of(p);
-    plan.depth = std::clamp<i64>(std::min(kMostSlots, all_room / kPageBytes) / plan.places, 1, plan.depth);
+    plan.depth = std::clamp<i64>(std::min(kMostSlots, all_room / kPageBytes) / plan.node_buffers, 1, plan.depth);
     const i64 largest = p.nodes() > 1 ? kLargestWindowBytes : kSharedWindowBytes;
     const i64 stripe = std::min(p.layout.stripe_bytes, kLargestWindowBytes);   // a request to a server is not to be cut up
-    const i64 room = align_down(all_room / (plan.depth * plan.places), kPageBytes);
+    const i64 room = align_down(all_room / (plan.depth * plan.node_buffers), kPageBytes);
     plan.buffer_bytes = std::min({plan.buffer_bytes, std::max(largest, stripe), std::max(kPageBytes, room)});
   }
   if (plan.cyclic()) plan.buffer_bytes = std::min(plan.buffer_bytes, plan.unit_bytes);

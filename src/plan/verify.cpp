@@ -93,8 +93,8 @@ Status verify(const Plan& plan, const Pattern& pattern) {
 
 Status verify_room(const Plan& plan, i64 room_bytes) {
   if (!plan.exchanges() || plan.exchange == ExchangeKind::kMessages) return ok_status();
-  if (plan.depth * plan.places > kMostSlots) return broken("a rank keeps more windows than it has counters for");
-  if (plan.depth * plan.places * plan.buffer_bytes > room_bytes) return broken("the windows that a rank keeps overlap");
+  if (plan.depth * plan.node_buffers > kMostSlots) return broken("a rank keeps more windows than it has counters for");
+  if (plan.depth * plan.node_buffers * plan.buffer_bytes > room_bytes) return broken("the windows that a rank keeps overlap");
   return ok_status();
 }
 

@@ -68,7 +68,7 @@ std::vector<Piece> tiled(const FlatType& type, const std::vector<Piece>& pieces,
 }
 
 // Every place where data begins or ends, or-ed together. Pieces that touch are one; the copies go on after the last one.
-i64 place_bits(const FlatType& type, const std::vector<Piece>& all, i64 copies) {
+i64 alignment_bits(const FlatType& type, const std::vector<Piece>& all, i64 copies) {
   i64 bits = all.front().offset, end = all.front().offset;
   for (const Piece& p : all) {
     if (p.offset != end) bits |= end | p.offset;
@@ -159,7 +159,7 @@ void check_properties(const FlatType& type, const std::vector<Piece>& pieces) {
   FUZZ_CHECK(type.pieces() == static_cast<i64>(pieces.size()), "the number of pieces");
   const i64 copies = copies_within(type, 3);
   const std::vector<Piece> all = tiled(type, pieces, copies);
-  FUZZ_CHECK(place_bits(type, all, copies) % type.alignment() == 0, "the alignment");
+  FUZZ_CHECK(alignment_bits(type, all, copies) % type.alignment() == 0, "the alignment");
   FUZZ_CHECK(type.monotone_once() == starts_never_go_back(pieces), "monotone_once()");
   FUZZ_CHECK(type.overlapping_once() || !any_byte_twice(pieces), "overlapping_once()");
   FUZZ_CHECK(type.overlapping() || !any_byte_twice(all), "overlapping()");

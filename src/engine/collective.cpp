@@ -30,7 +30,7 @@ struct Entry {
   DensePatterns::Keys dense{};   // what it knows
   BlockingDetector::Reads reads = BlockingDetector::Reads::kUnknown;   // what reading this file has been
   i64 file_bytes = -1;      // size of the file when reading, -1 unknown: after all that this rank wrote before
-  i64 least_bytes = -1;     // what is known of it, where rank 0 asks for it when somebody needs it; else -1
+  i64 known_bytes = -1;     // what is known of it, where rank 0 asks for it when somebody needs it; else -1
   i64 stripe_bytes = 0;     // (0)
   i64 stripe_count = 0;     // (0)
   i64 buffering = 0;        // (0) romio_cb_read or romio_cb_write
@@ -89,7 +89,7 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
   }
   if (reads(access) && should_know_size(file)) {
     if (file.storage->traits().metadata_is_remote)
-      entry.least_bytes = file.storage->least_size();
+      entry.known_bytes = file.storage->known_size();
     else
       entry.file_bytes = size_or_unknown(*file.storage);
   }
@@ -298,16 +298,16 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
 // The size that reads are cut to. Ranks arrive at different times, and each must see what it wrote itself: the largest of their
 // sizes counts. Where each would have to ask a server, rank 0 does when all have arrived, if somebody reads beyond what is known.
 Task<Status> learn_size(const EngineFile& file, Channel channel, Agreed& agreed) {
-  i64 least = -1, last = 0;
+  i64 known = -1, last = 0;
   bool unknown = false;
   for (const Entry& entry : agreed.entries) {
     agreed.file_bytes = std::max(agreed.file_bytes, entry.file_bytes);
     unknown |= entry.file_bytes < 0;
-    least = std::max(least, entry.least_bytes);
+    known = std::max(known, entry.known_bytes);
     last = std::max(last, entry.summary.last);
   }
   if (unknown) agreed.file_bytes = -1;
-  if (least < 0 || last <= least) co_return ok_status();
+  if (known < 0 || last <= known) co_return ok_status();
   i64 size = channel.comm->rank() == 0 ? size_or_unknown(*file.storage) : -1;
   MERCUTIO_CO_TRY(co_await all_reduce(channel, std::span(&size, 1), Reduce::kMax));
   agreed.file_bytes = size;

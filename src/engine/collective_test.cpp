@@ -167,7 +167,7 @@ TEST_P(Collective, RandomReadsCountExactlyToEndOfFile) {
     file.traits.coherence = pick(shared, 0, 3) > 0 ? Coherence::kImmediate : Coherence::kAfterOpen;
     file.traits.metadata_is_remote = pick(shared, 0, 3) == 0;
     file.bytes = random_bytes(shared, pick(shared, 0, 3) == 0 ? 0 : pick(shared, 0, 800));
-    file.least_size = pick(shared, 0, static_cast<i64>(file.bytes.size()));
+    file.known_size = pick(shared, 0, static_cast<i64>(file.bytes.size()));
     const Hints hints = random_hints(shared, GetParam());
     const bool tiling = pick(shared, 0, 2) == 0;
     const i64 block = pick(shared, 1, 20), bytes = pick(shared, 1, 200);
@@ -192,7 +192,7 @@ TEST_P(Collective, AServerIsAskedForTheSizeOnlyByReadsBeyondWhatIsKnown) {
   SharedFile file;
   file.traits.metadata_is_remote = true;
   file.bytes.resize(static_cast<size_t>(100 * GetParam()));
-  file.least_size = 50 * GetParam();
+  file.known_size = 50 * GetParam();
   Hints hints;
   hints.romio_cb_read = Toggle::kEnable;
   run_ranks(GetParam(), [&](Comm& comm) {

@@ -40,7 +40,7 @@ struct SharedFile {
   std::multiset<const Range*> locks;
   std::condition_variable unlocked;
   Traits traits;
-  i64 least_size = 0;
+  i64 known_size = 0;
   bool other_writers = false;   // some other open has the file open for writing
 };
 
@@ -88,7 +88,7 @@ class TestStorage : public Storage {
     std::lock_guard lock(file_.mutex);
     return static_cast<i64>(file_.bytes.size());
   }
-  i64 least_size() const override { return file_.least_size; }
+  i64 known_size() const override { return file_.known_size; }
   Status set_size(i64 bytes) override {
     std::lock_guard lock(file_.mutex);
     file_.bytes.resize(static_cast<size_t>(bytes));

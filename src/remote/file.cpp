@@ -110,7 +110,7 @@ class RemoteFile final : public RemoteStorage {
  public:
   RemoteFile(std::shared_ptr<FileState> state, const OpenReply& opened, i64 size, const OpenOptions& options)
       : state_(std::move(state)),
-        least_size_(size),
+        known_size_(size),
         layout_(opened.layout),
         readable_(options.read),
         writable_(options.write),
@@ -162,14 +162,14 @@ class RemoteFile final : public RemoteStorage {
   Result<i64> size() override {
     state_->behind.finish_quietly();
     MERCUTIO_LET(const Reply reply, state_->session->call(Kind::kSize, message_of(request())));
-    least_size_ = reply.value;
+    known_size_ = reply.value;
     return reply.value;
   }
-  i64 least_size() const override { return least_size_; }
+  i64 known_size() const override { return known_size_; }
   Status set_size(i64 bytes) override {
-    least_size_ = 0;
+    known_size_ = 0;
     MERCUTIO_TRY(change(Kind::kSetSize, bytes));
-    least_size_ = bytes;
+    known_size_ = bytes;
     return ok_status();
   }
   Status preallocate(i64 bytes) override { return change(Kind::kPreallocate, bytes); }
@@ -276,7 +276,7 @@ class RemoteFile final : public RemoteStorage {
   }
 
   std::shared_ptr<FileState> state_;
-  std::atomic<i64> least_size_;
+  std::atomic<i64> known_size_;
   const Layout layout_;
   const bool readable_, writable_, keeps_writes_, reads_ahead_;
   Traits traits_;

@@ -114,7 +114,7 @@ class Buffered final : public Storage {
     MERCUTIO_TRY(flush_here());
     return inner_->size();
   }
-  i64 least_size() const override { return inner_->least_size(); }
+  i64 known_size() const override { return inner_->known_size(); }
   Status set_size(i64 bytes) override {
     MERCUTIO_TRY(flush_here());
     return inner_->set_size(bytes);

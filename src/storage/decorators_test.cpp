@@ -37,7 +37,7 @@ class Decorators : public ::testing::Test {
 struct KnowsMore final : Forwarding {
   using Forwarding::Forwarding;
   std::unique_ptr<Transfer> start(Direction, std::vector<IoPiece>) override { return finished_transfer(i64{77}); }
-  i64 least_size() const override { return 77; }
+  i64 known_size() const override { return 77; }
   const CacheStats* cache_stats() const override { return &counts; }
   void trace_to(TraceSink* sink) override { told = sink; }
   CacheStats counts;
@@ -50,7 +50,7 @@ TEST_F(Decorators, ForwardingHandsOnWhatHasADefault) {
   KnowsMore& inner = *made;
   Forwarding storage(std::move(made));
   EXPECT_EQ(storage.start(Direction::kRead, {piece(0, 10)})->wait().value(), 77);
-  EXPECT_EQ(storage.least_size(), 77);
+  EXPECT_EQ(storage.known_size(), 77);
   EXPECT_EQ(storage.cache_stats(), &inner.counts);
   storage.trace_to(&sink);
   EXPECT_EQ(inner.told, &sink);

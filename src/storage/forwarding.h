@@ -19,7 +19,7 @@ class Forwarding : public Storage {
     return inner_->start(direction, std::move(pieces));
   }
   Result<i64> size() override { return inner_->size(); }
-  i64 least_size() const override { return inner_->least_size(); }
+  i64 known_size() const override { return inner_->known_size(); }
   Status set_size(i64 bytes) override { return inner_->set_size(bytes); }
   Status preallocate(i64 bytes) override { return inner_->preallocate(bytes); }
   Status sync() override { return inner_->sync(); }

@@ -164,13 +164,13 @@ TEST_F(RemoteFiles, AnOpenTellsTheSizeWithIt) {
   ASSERT_TRUE(write(**open_remote(at, "data/sized", writing()), 0, data).ok());
   auto file = std::move(*open_remote(at, "data/sized", writing()));
   const i64 before = at->counts().requests;
-  EXPECT_EQ(file->least_size(), 1234);
+  EXPECT_EQ(file->known_size(), 1234);
   EXPECT_EQ(at->counts().requests, before);
   ASSERT_TRUE(file->set_size(1000).ok());
-  EXPECT_EQ(file->least_size(), 1000);
+  EXPECT_EQ(file->known_size(), 1000);
   ASSERT_TRUE(write(*file, 1000, data).ok());
   EXPECT_EQ(file->size().value(), 2234);
-  EXPECT_EQ(file->least_size(), 2234);
+  EXPECT_EQ(file->known_size(), 2234);
 }
 
 TEST_F(RemoteFiles, ChecksumsAreMadeThere) {

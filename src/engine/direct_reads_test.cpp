@@ -1,4 +1,4 @@
-// Collective reads on one node whose pieces are large: straight from memory or the page cache while reading only copies,
+// Collective reads on one node whose pieces are large: directly from memory or the page cache while reading only copies,
 // through aggregators where it waits.
 #include <gtest/gtest.h>
 #include <time.h>
@@ -90,32 +90,32 @@ bool comes_to(const Job& job, const std::vector<bool>& wanted) {
   return false;
 }
 
-TEST(StraightReads, FromMemoryAtOnce) {
+TEST(DirectReads, FromMemoryAtTheFirstRead) {
   EXPECT_TRUE(comes_to({"tmpfs", 64 * KiB, 2}, {false, false}));
 }
 
-TEST(StraightReads, NotInSmallPieces) {
+TEST(DirectReads, NotInSmallPieces) {
   EXPECT_TRUE(comes_to({"tmpfs", 4 * KiB, 1}, {true}));
 }
 
-TEST(StraightReads, InPagesWhereWindowsWouldReadManyMore) {
+TEST(DirectReads, InPagesWhereWindowsWouldReadHoles) {
   EXPECT_TRUE(comes_to({"tmpfs", 4 * KiB, 1, INT64_MAX, 0, kRanks + 1}, {false}));
   EXPECT_TRUE(comes_to({"tmpfs", 2 * KiB, 1, INT64_MAX, 0, kRanks + 1}, {true}));
 }
 
-TEST(StraightReads, NotWhereAggregatorsWereAskedFor) {
+TEST(DirectReads, NotWhereAHintAsksForAggregators) {
   EXPECT_TRUE(comes_to({"tmpfs", 64 * KiB, 1, INT64_MAX, 2}, {true}));
 }
 
-TEST(StraightReads, AsSoonAsTheCacheHeldWhatWasRead) {
+TEST(DirectReads, AfterAReadFromThePageCache) {
   EXPECT_TRUE(comes_to({"ext4", 64 * KiB, 3}, {true, false, false}));
 }
 
-TEST(StraightReads, NotFromADisk) {
+TEST(DirectReads, NotFromADisk) {
   EXPECT_TRUE(comes_to({"ext4", 64 * KiB, 3, 0}, {true, true, true}));
 }
 
-TEST(StraightReads, UntilTheDiskIsNeeded) {
+TEST(DirectReads, UntilAReadBlocks) {
   EXPECT_TRUE(comes_to({"ext4", 64 * KiB, 4, 2}, {true, false, false, true}));
 }
 

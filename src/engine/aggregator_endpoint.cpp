@@ -1,4 +1,5 @@
-// The aggregator's side: its windows are filled by the ranks of its node, and by the streams of other nodes' node buffers.
+// The endpoint on the aggregator's node. The ranks of its node fill the windows, and so do the node streams of other
+// nodes.
 #include <cstring>
 
 #include "base/assert.h"
@@ -11,7 +12,7 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kPayloadBytes = 4 * MiB;   // what the streams of an aggregator may hold
+constexpr i64 kPayloadBytes = 4 * MiB;   // payload buffers of all streams of an aggregator
 
 class AggregatorEndpoint final : public WindowEndpoint {
  public:
@@ -20,7 +21,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
         context_(std::move(context)),
         pending_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead),
         throttle_(context_.channel, buffer_.plan(), buffer_.domain()) {
-    buffer_.set_completed(0);   // after an operation that failed it may lag behind
+    buffer_.set_completed(0);   // a failed operation may have left it behind
     payloads_ = std::max<i64>(1, kPayloadBytes / buffer_.largest());
     if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(leaders.size()));
     for (const i64 leader : leaders) streams_.push_back(std::make_unique<NodeStream>(buffer_, context_, leader));
@@ -42,7 +43,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   }
 
  private:
-  // Windows that every rank has finished.
+  // Windows that every rank has finished, on this node and on the others.
   i64 finished_by_all() const {
     i64 lowest = buffer_.finished_by_all();
     for (const auto& stream : streams_) lowest = std::min(lowest, stream->finished());
@@ -52,7 +53,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   void write_slot(i64 number);
   void read_slot(i64 number);
   void take_in(PendingIo::Completed completed);
-  // Windows without data, up to this one.
+  // Skips windows without data, up to this one.
   void skip_to(i64 number) {
     MERCUTIO_ASSERT(number > next_);
     context_.outcome.holes = true;
@@ -62,7 +63,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   void read_ahead(i64 finished);
   bool is_full(FileRange window, const Slot& slot, i64 filled) const;
 
-  // Window `next_` and those before it are over or under way; those before `completed_` are over.
+  // Windows before `completed_` are complete; those before `next_` have been started.
   bool advance_file() {
     const i64 next_before = next_, completed_before = completed_;
     throttle_.advance();
@@ -88,7 +89,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   std::vector<std::unique_ptr<NodeStream>> streams_;   // they refer to the members above
 };
 
-// Only the windows that have a slot can hold anything; what all have finished beyond them is empty.
+// Only windows with a slot can hold data. Windows beyond them that all ranks have finished are empty.
 void AggregatorEndpoint::write_finished(i64 finished) {
   const i64 limit = completed_ + buffer_.depth();
   while (next_ < finished) {
@@ -104,7 +105,7 @@ void AggregatorEndpoint::write_finished(i64 finished) {
   }
 }
 
-// What all have finished is needed by nobody.
+// Windows that all ranks have finished are needed by none.
 void AggregatorEndpoint::read_ahead(i64 finished) {
   if (next_ < finished) skip_to(finished);
   const i64 limit = std::min(buffer_.windows(), finished + buffer_.depth());
@@ -115,7 +116,7 @@ void AggregatorEndpoint::read_ahead(i64 finished) {
   if (next_ >= limit) throttle_.withdraw();
 }
 
-// Ranks may write the same bytes, so that enough of them isn't all of them.
+// Ranks may write the same bytes, so the count of bytes alone does not show that a window is full.
 bool AggregatorEndpoint::is_full(FileRange window, const Slot& slot, i64 filled) const {
   const i64 units = buffer_.units_of(window);
   return filled >= window.bytes() && (context_.dense || first_other(slot.valid, 0, units, std::byte{1}) == units);
@@ -152,7 +153,7 @@ void AggregatorEndpoint::write_slot(i64 number) {
   if (pending_.empty() || pending_.last_window() != number) throttle_.return_token();
 }
 
-// The whole window: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
+// Reads the whole window: dense patterns need nearly all of it. Zeros beyond the end of the file and after an error.
 void AggregatorEndpoint::read_slot(i64 number) {
   const FileRange window = buffer_.window(number);
   std::byte* data = buffer_.slot(number).data;
@@ -164,7 +165,7 @@ void AggregatorEndpoint::read_slot(i64 number) {
   }
 }
 
-// A transfer is over.
+// Takes the result of a completed transfer.
 void AggregatorEndpoint::take_in(PendingIo::Completed completed) {
   Outcome& outcome = context_.outcome;
   MERCUTIO_ASSERT(completed.window >= completed_ && completed.window < next_);

@@ -1,4 +1,4 @@
-// Agreement: one all-reduce of the lowest failing rank; only when there is one, its Error is broadcast.
+// Agreement: one all-reduce of the lowest failing rank; only if there is one, its Error is broadcast.
 #include "engine/agree.h"
 
 #include <cstring>
@@ -16,8 +16,8 @@ std::vector<std::byte> to_bytes(const Error& error) {
   return bytes;
 }
 
-// Longer texts are cut: with the rank and its host (at most 256 bytes) a report fits into a gather through the node's memory,
-// so that an access within a node never needs a message.
+// Longer texts are truncated: with the rank and its host (at most 256 bytes) a report fits into a gather through the
+// node's memory, so an access within a node never needs a message.
 constexpr size_t kTextBytes = 600;
 
 Error from_bytes(const std::vector<std::byte>& bytes) {

@@ -1,11 +1,11 @@
-// Agreement with more to say than yes or no. Inside engine/ only; agree() itself is in engine/collectives.h.
+// Agreement that also reduces a value. Inside engine/ only; agree() is in engine/collectives.h.
 #pragma once
 
 #include "engine/collectives.h"
 
 namespace mercutio {
 
-// As agree(), with one value more: the minimum of `lowest` over all ranks replaces it everywhere, in the same messages.
+// As agree(); the same messages replace `lowest` by its minimum over all ranks.
 Task<Status> agree_with_minimum(Channel channel, Status mine, i64& lowest);
 
 }  // namespace mercutio

@@ -1,6 +1,6 @@
-// BlockingDetector: whether a storage makes its callers wait (servers, disks) or only copies (the page cache): a transfer that took
-// noticeable time and slept in the kernel meanwhile. What was only preempted did not sleep of its own will. Large reads of
-// a file are remembered apart: as long as all of them only copied, the next are taken to.
+// BlockingDetector: tells storage on which I/O calls block (servers, disks) from storage that only copies (the page
+// cache). A transfer has blocked if it took noticeable time and had voluntary context switches; preemption doesn't
+// count. Large reads are recorded separately: as long as all of them only copied, the next are expected to copy.
 #pragma once
 
 #include <sys/resource.h>
@@ -13,16 +13,16 @@ namespace mercutio {
 
 class BlockingDetector {
  public:
-  // Around a transfer, by one thread; any number of threads may have one each.
+  // The state before a transfer, for one thread. Any number of threads may use one each.
   struct Probe {
     i64 start_ns = 0, switches = -1;
   };
-  // `closely`: count switches in any case; else only after something took long, which spares two system calls.
+  // `closely`: always count context switches. Otherwise only after a slow transfer, which saves two system calls.
   Probe before(bool closely) const {
     const bool count = closely || suspected_.load(std::memory_order_relaxed);
     return Probe{now_ns(), count ? switches() : -1};
   }
-  // Whether it blocked, as far as that was counted.
+  // Whether the transfer blocked, as far as context switches were counted.
   bool after(const Probe& probe) {
     if (!took_long(probe)) return false;
     suspected_.store(true, std::memory_order_relaxed);
@@ -30,24 +30,24 @@ class BlockingDetector {
     blocks_.store(true, std::memory_order_relaxed);
     return true;
   }
-  bool blocks() const { return blocks_.load(std::memory_order_relaxed); }   // seen at least once
+  bool blocks() const { return blocks_.load(std::memory_order_relaxed); }   // at least one transfer has blocked
 
-  static constexpr i64 kTellingBytes = 256 * KiB;   // what one gets without a wait was not on a disk
-  enum class Reads : i64 { kUnknown, kCopy, kBlock };   // by rising weight
+  static constexpr i64 kTellingBytes = 256 * KiB;   // a read of this size that did not block came from memory
+  enum class Reads : i64 { kUnknown, kCopy, kBlock };   // in ascending priority
   void saw_read(i64 bytes, bool blocked) {
     if (blocked) reads_.store(Reads::kBlock, std::memory_order_relaxed);
     Reads unknown = Reads::kUnknown;
     if (bytes >= kTellingBytes) reads_.compare_exchange_strong(unknown, Reads::kCopy, std::memory_order_relaxed);
   }
-  // The same of a read in several transfers, that was probed closely.
+  // The same for a read in several transfers between before(closely) and now.
   void saw_read(i64 bytes, const Probe& probe) { saw_read(bytes, took_long(probe) && switched(probe)); }
   Reads reads() const { return reads_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr i64 kNoticeableNs = 200'000;   // shorter waits are not worth a thread
+  static constexpr i64 kNoticeableNs = 200'000;   // a shorter wait costs less than a thread
   static bool took_long(const Probe& probe) { return now_ns() - probe.start_ns > kNoticeableNs; }
   static bool switched(const Probe& probe) { return probe.switches >= 0 && switches() > probe.switches; }
-  // How often this thread gave up its core to wait for something.
+  // Voluntary context switches of this thread.
   static i64 switches() {
     struct rusage usage {};
     return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? i64{usage.ru_nvcsw} : 0;
@@ -56,7 +56,7 @@ class BlockingDetector {
   std::atomic<Reads> reads_{Reads::kUnknown};
 };
 
-// A close probe of what this scope transfers. `detector` may be null.
+// Probes the transfers of this scope. `detector` may be null.
 class BlockingProbe {
  public:
   explicit BlockingProbe(BlockingDetector* detector) : detector_(detector), probe_(detector ? detector->before(/*closely=*/true) : BlockingDetector::Probe{}) {}

@@ -1,7 +1,7 @@
-// The body of every collective access: enter, share views, plan, move, agree.
+// The body of every collective access: enter, share views, plan, transfer, agree.
 //
-// One gather of a few words a rank is all the metadata of an access whose views the ranks know already. Every decision that
-// ranks must share is computed from it, the same on each.
+// One gather of a few words a rank is all the metadata of an access whose views the ranks know already. Every decision
+// that ranks must share is computed from it, with the same result on each.
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -15,33 +15,33 @@
 namespace mercutio {
 namespace {
 
-// What a rank says when it enters. Plain words: gathered as bytes. Fields marked (0) count on rank 0 only: what might
-// differ between ranks although it must not.
+// One rank's contribution to the gather at the begin of an access. Only rank 0's value is used of the fields marked
+// (0), which might differ between ranks although they must not.
 struct Entry {
   i64 failed = 0;
   i64 position = 0;
   RankSummary summary;
-  i64 orderly = 1;          // the view is monotone, no byte twice
+  i64 orderly = 1;          // the view is monotone and has no byte twice
   i64 atomic = 0;
   i64 more = 0;             // another round of this access follows
-  i64 alignment_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
+  i64 alignment_bits = 0;       // borders of pieces, or-ed: the lowest bit divides them all
   ViewHeader view;
   AccessSignature signature;
-  DensePatterns::Keys dense{};   // what it knows
-  BlockingDetector::Reads reads = BlockingDetector::Reads::kUnknown;   // what reading this file has been
-  i64 file_bytes = -1;      // size of the file when reading, -1 unknown: after all that this rank wrote before
-  i64 known_bytes = -1;     // what is known of it, where rank 0 asks for it when somebody needs it; else -1
+  DensePatterns::Keys dense{};   // the dense patterns that this rank knows
+  BlockingDetector::Reads reads = BlockingDetector::Reads::kUnknown;   // whether reads of this file have blocked
+  i64 file_bytes = -1;      // reading: the file size after all earlier writes of this rank; -1: unknown
+  i64 known_bytes = -1;     // the size that is known without asking, if rank 0 asks when it is needed; else -1
   i64 stripe_bytes = 0;     // (0)
   i64 stripe_count = 0;     // (0)
   i64 buffering = 0;        // (0) romio_cb_read or romio_cb_write
   i64 buffer_bytes = 0;     // (0)
   i64 aggregators = 0;      // (0)
 };
-static_assert(sizeof(Entry) <= NodeArena::kGatherBytes);   // else a gather on one node takes messages
+static_assert(sizeof(Entry) <= NodeArena::kGatherBytes);   // a larger gather would need messages
 
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
-// As the storage tells it; where it does not, as the program says.
+// The layout that the storage reports, else the one of the hints.
 Layout layout_of(const EngineFile& file) {
   Layout layout = file.storage->layout();
   if (layout.stripe_bytes > 0) return layout;
@@ -57,8 +57,8 @@ BlockingDetector::Reads reads_of(const EngineFile& file) {
   return file.blocking ? file.blocking->reads() : BlockingDetector::Reads::kUnknown;
 }
 
-// Where reads know how far the file goes before they begin, nothing beyond is asked for. A rank alone reads by itself if no hint
-// says otherwise.
+// Whether reads get the file size first and are clipped to it. A rank alone reads without an exchange unless a hint
+// asks for it.
 bool should_know_size(const EngineFile& file) {
   const bool may_exchange = file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != "auto";
   return may_exchange && file.storage->traits().coherence == Coherence::kImmediate;
@@ -117,7 +117,8 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   }
   Hints agreed = *file.hints;
   agreed.romio_cb_read = agreed.romio_cb_write = static_cast<Toggle>(entries[0].buffering);
-  // Windows are found by counting the bytes below an offset, which such views don't allow. They occur in reads only.
+  // Windows are found by counting the bytes below an offset, which needs a monotone view. Other views occur in reads
+  // only.
   if (!orderly) agreed.romio_cb_read = agreed.romio_cb_write = Toggle::kDisable;
   agreed.cb_buffer_size = entries[0].buffer_bytes;
   agreed.cb_nodes = entries[0].aggregators;
@@ -156,7 +157,7 @@ PeerAccess peer_from(const Entry& entry) {
   return peer;
 }
 
-// How a rank on its own goes about its access, where the plan has a say in it.
+// The hints for an access without exchange, where the plan decides about sieving.
 Hints hints_for(const Plan& plan, Hints hints) {
   if (plan.strategy == Strategy::kList) hints.romio_ds_read = hints.romio_ds_write = Toggle::kDisable;
   if (plan.strategy == Strategy::kSieve) hints.romio_ds_read = hints.romio_ds_write = Toggle::kEnable;
@@ -169,14 +170,14 @@ std::vector<PeerAccess> peers_from(const std::vector<Entry>& entries) {
   return peers;
 }
 
-// Nothing beyond the end of the file is asked for or sent, so a user's buffer stays as it was there.
+// No data beyond the end of the file is requested or sent, so that part of the user's buffer is unchanged.
 void clip_to_file(PeerAccess& peer, i64 file_bytes) {
   if (peer.end <= peer.begin || peer.last <= file_bytes) return;
   peer.end = std::clamp(peer.stream_position(file_bytes), peer.begin, peer.end);
   peer.last = file_bytes;
 }
 
-// Looks whether it waits for what it reads: the next plan may depend on that.
+// Records whether the read blocked: the next plan depends on it.
 Result<i64> move_alone(const EngineFile& file, const Access& access, bool atomic) {
   BlockingDetector* const blocking = reads(access) && access.bytes >= BlockingDetector::kTellingBytes ? file.blocking : nullptr;
   const BlockingDetector::Probe probe = blocking ? blocking->before(/*closely=*/true) : BlockingDetector::Probe{};
@@ -195,9 +196,10 @@ Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const 
   co_return moved;
 }
 
-// By what a pattern is told apart from others that don't cover the same bytes of [plan.begin, plan.end); 0: it can't be.
+// The key of a pattern among those of the file; 0: it has none. Patterns of equal keys cover the same bytes of
+// [plan.begin, plan.end).
 std::uint64_t dense_key(const EngineFile& file, const Plan& plan, const Access& access, const std::vector<Entry>& entries) {
-  // Segments hold the bytes of some ranks only, and node streams carry what is valid.
+  // Segments contain the bytes of some ranks only, and node streams need the valid map.
   const bool whole = plan.exchange == ExchangeKind::kSharedMemory && plan.domain_map != DomainMap::kSegments;
   if (!file.dense || reads(access) || !whole) return 0;
   std::uint64_t key = static_cast<std::uint64_t>(plan.end - plan.begin);
@@ -214,14 +216,14 @@ bool all_know(const std::vector<Entry>& entries, std::uint64_t key) {
   });
 }
 
-// An aggregator keeps nothing that it wrote for others: their own later writes of the same bytes must come after it.
+// An aggregator caches nothing of what it wrote for others: their own later writes of these bytes must come after it.
 Status hand_on(const EngineFile& file, const Access& access, Status stored) {
   if (reads(access)) return stored;
   Status written = file.storage->flush();
   return stored ? std::move(written) : std::move(stored);
 }
 
-// What this rank moved, after all have agreed on how the storage fared and where the file ends.
+// Returns the bytes moved by this rank after all ranks have agreed on the status and on the end of the file.
 Task<Result<i64>> finish(Channel channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
   channel.counters->clock.enter(Phase::kAgree);
   MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, std::move(storage_status), end_of_file));
@@ -231,11 +233,11 @@ Task<Result<i64>> finish(Channel channel, const Access& access, Status storage_s
   co_return mine.end - mine.begin;
 }
 
-// What all ranks know after the gather: the same on each.
+// What all ranks know after the gather, with equal values.
 struct Agreed {
   std::vector<Entry> entries;
   std::shared_ptr<const Plan> plan;
-  i64 file_bytes = -1;   // no rank has written beyond; -1: not known
+  i64 file_bytes = -1;   // no rank has written beyond it; -1: unknown
 };
 
 Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerViews& views, const Access& access,
@@ -264,7 +266,7 @@ Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerV
   co_return co_await finish(channel, access, std::move(stored), exchange.end_of_file(), peers[me]);
 }
 
-// No rank needs another one's view: each moves its own bytes.
+// No rank needs another one's view: each copies its own bytes.
 Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, const Access& access, const Agreed& agreed) {
   const std::vector<Entry>& entries = agreed.entries;
   const std::vector<PeerAccess> ranges = peers_from(entries);
@@ -295,8 +297,9 @@ Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, 
   co_return mine.end - mine.begin;
 }
 
-// The size that reads are cut to. Ranks arrive at different times, and each must see what it wrote itself: the largest of their
-// sizes counts. Where each would have to ask a server, rank 0 does when all have arrived, if somebody reads beyond what is known.
+// The file size to which reads are clipped. Ranks arrive at different times, and each must see its own writes, so it is
+// the maximum of their sizes. Where each would have to ask a server, rank 0 asks after all have arrived, if a read goes
+// beyond the known size.
 Task<Status> learn_size(const EngineFile& file, Channel channel, Agreed& agreed) {
   i64 known = -1, last = 0;
   bool unknown = false;
@@ -329,7 +332,7 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
     more |= entry.more != 0;
   }
   if (options.more) *options.more = more;
-  if (failed) {   // nobody moves data
+  if (failed) {   // no rank moves data
     Status why = co_await agree(channel, options.entry);
     if (!why.ok()) co_return std::move(why).error();
     co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
@@ -353,7 +356,7 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
 
 Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access,
                              CollectiveOptions options) {
-  Counters here;   // where nobody else counts
+  Counters here;   // if the caller has none
   if (!file.counters) file.counters = &here;
   Counters& counters = *file.counters;
   channel.counters = &counters;

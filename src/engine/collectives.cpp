@@ -23,7 +23,7 @@ Task<Status> swap_messages(Channel channel, i64 to, ConstBytes out, i64 from, By
   co_return messages.status();
 }
 
-// Numbers that no honest ranks have may wrap around: who asked for the sum sees that it is too small.
+// Values of a malformed message may overflow: the user of the sum sees that it is too small.
 i64 plus(i64 a, i64 b) {
   return static_cast<i64>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
@@ -44,7 +44,7 @@ Status check_length(i64 bytes) {
   return Error{ErrorClass::kIntern, "a message of " + std::to_string(bytes) + " bytes was announced"};
 }
 
-// Makes room for what another rank has announced.
+// Allocates memory for a length that another rank announced.
 Status make_room(std::vector<std::byte>& data, i64 bytes) {
   MERCUTIO_TRY(check_length(bytes));
   return attempt([&] {
@@ -96,7 +96,7 @@ Task<Status> bruck(Channel channel, std::span<const i64> sizes, std::vector<std:
   co_return ok_status();
 }
 
-// Through the node's memory every small collective is one gather, and whatever each rank makes of it.
+// Through the node's memory every small collective is one gather; each rank computes the result from it.
 bool on_one_node(const Channel& channel) { return channel.ticket && channel.ticket->arena().whole(); }
 bool fits_node(const Channel& channel, size_t bytes) {
   return on_one_node(channel) && static_cast<i64>(bytes) <= NodeArena::kGatherBytes;
@@ -105,7 +105,8 @@ bool fits_node(const Channel& channel, size_t bytes) {
 Task<Status> node_gather(Channel channel, ConstBytes mine, Bytes all) {
   co_await until([&] { return channel.ticket->is_current(); });
   NodeArena& arena = channel.ticket->arena();
-  // Gathers are only counted. A rank that has given one up, as another rank died, must not be taken for one that has come to it.
+  // Gathers are identified by their number. A rank that has abandoned one, because a rank died, must not be taken for
+  // one that takes part in it.
   if (channel.comm->failed(/*may_call=*/false)) co_return rank_died();
   arena.post(mine);
   co_await until([&] { return arena.all_posted(); });
@@ -133,7 +134,7 @@ Task<Status> all_reduce(Channel channel, std::span<i64> values, Reduce op) {
   const i64 power = power_of_two_below(ranks), extra = ranks - power;
   std::vector<i64> other(values.size());
   Bytes mine = bytes_of(values), theirs = bytes_of(std::span(other));
-  if (me >= power) {   // hand in, and get the result back
+  if (me >= power) {   // send the values, and receive the result
     MERCUTIO_CO_TRY(co_await swap_messages(channel, me - power, mine, kNobody, {}));
     co_return co_await swap_messages(channel, kNobody, {}, me - power, mine);
   }
@@ -168,9 +169,9 @@ Task<Result<std::vector<std::vector<std::byte>>>> all_gather_strings(Channel cha
   i64 my_bytes = static_cast<i64>(mine.size());
   std::vector<i64> sizes(static_cast<size_t>(ranks));
   MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&my_bytes, 1)), bytes_of(std::span(sizes))));
-  for (const i64 size : sizes) MERCUTIO_CO_TRY(check_length(size));   // all have heard the same
+  for (const i64 size : sizes) MERCUTIO_CO_TRY(check_length(size));   // equal on all ranks
   sizes[static_cast<size_t>(me)] = my_bytes;
-  // All have the memory for it, or nobody begins: ranks pass on what others sent.
+  // Either all ranks have memory for it or none begins, as ranks forward what others sent.
   std::vector<std::byte> blocks;
   std::vector<std::vector<std::byte>> all(static_cast<size_t>(ranks));
   MERCUTIO_CO_TRY(co_await agree(channel, make_room_for_all(sizes, blocks, all)));
@@ -185,7 +186,7 @@ Task<Result<std::vector<std::vector<std::byte>>>> all_gather_strings(Channel cha
   co_return all;
 }
 
-// The root's size goes with it, so that all know whether the data fitted.
+// Sends the root's size with the data, so that all ranks know whether the data fitted.
 static Task<Status> node_broadcast(Channel channel, i64 root, std::vector<std::byte>& data, bool& done) {
   struct Item {
     i64 bytes = 0;
@@ -212,7 +213,7 @@ Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) 
     MERCUTIO_CO_TRY(co_await node_broadcast(channel, root, data, done));
     if (done) co_return ok_status();
   }
-  const i64 relative = (channel.comm->rank() - root + ranks) % ranks;   // root is relative 0
+  const i64 relative = (channel.comm->rank() - root + ranks) % ranks;   // the rank relative to the root
   i64 bytes = static_cast<i64>(data.size());
   i64 mask = 1;
   while (mask < ranks && (relative & mask) == 0) mask *= 2;

@@ -1,6 +1,6 @@
-// Small collectives as tasks: through the memory of the node where all ranks share it and the items fit, otherwise over
-// point-to-point messages, O(log P) a rank, each operation on its own tag. Any number may be in flight at once as long as
-// their tags differ.
+// Small collectives as tasks: through the shared memory of the node where it connects all ranks and the items fit,
+// otherwise with point-to-point messages, O(log P) a rank. Any number may be in flight at once as long as their tags
+// differ.
 #pragma once
 
 #include <span>
@@ -14,16 +14,16 @@
 
 namespace mercutio {
 
-// One operation's right to communicate: the Comm, the tag agreed for it and those behind it, and its ticket for the
-// node's memory (null: there is none). Valid until the operation ends.
+// The communication context of one operation: the Comm, the first of its tags, and its ticket for the node's memory
+// (null: there is none). Valid until the operation ends.
 inline constexpr i64 kTagsPerOperation = 3;
 struct Channel {
   Comm* comm = nullptr;
   i64 tag = 0;
   TicketRef ticket = nullptr;
-  Counters* counters = nullptr;   // of the operation; null: nobody counts
+  Counters* counters = nullptr;   // of the operation; null: nothing is counted
 
-  // A message to or from another rank, on the tag `behind` places behind the first.
+  // Sends to or receives from a rank, on the tag `behind` places after the first.
   Result<std::unique_ptr<Message>> send(i64 to, ConstBytes data, i64 behind = 0) const {
     if (counters) {
       ++counters->messages;
@@ -34,24 +34,24 @@ struct Channel {
   void copied(i64 bytes) const {
     if (counters) counters->copied_bytes += bytes;
   }
-  void described(i64 bytes) const {   // sent to say which bytes are meant
+  void described(i64 bytes) const {   // bytes of run lists, bit maps and views
     if (counters) counters->metadata_bytes += bytes;
   }
   Result<std::unique_ptr<Message>> receive(i64 from, Bytes data, i64 behind = 0) const { return comm->receive(from, tag + behind, data); }
 };
 
-// Element-wise over all ranks; the result replaces `values` on every rank.
+// Element-wise reduction over all ranks; every rank gets the result in `values`.
 enum class Reduce { kMax, kMin, kSum };
 Task<Status> all_reduce(Channel channel, std::span<i64> values, Reduce op);
 // Fixed-size items: `all` holds P * mine.size() bytes.
 Task<Status> all_gather(Channel channel, ConstBytes mine, Bytes all);
-// Items of any size: one byte string a rank.
+// Items of any size: one byte string from each rank.
 Task<Result<std::vector<std::vector<std::byte>>>> all_gather_strings(Channel channel, ConstBytes mine);
-Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data);   // any size; root's data everywhere
+Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data);   // any size; afterwards every rank has the root's data
 Task<Status> barrier(Channel channel);
 
-// Agreement: ok only if every rank is ok; otherwise the Error of the lowest failing rank, the same class on all ranks, its
-// text naming that rank and host. Costs one all_reduce when all are ok.
+// Agreement: ok only if every rank is ok; otherwise the Error of the lowest failing rank, with the same class on all
+// ranks and a text that names that rank and its host. One all_reduce when all are ok.
 Task<Status> agree(Channel channel, Status mine);
 
 }  // namespace mercutio

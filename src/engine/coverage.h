@@ -1,5 +1,5 @@
-// Coverage: which bytes of a window have been given. One bit a byte; adding is independent of order and of overlaps, so a
-// hole never looks filled. Costs bytes/8 of memory.
+// Coverage: which bytes of a window have been supplied, one bit a byte. Ranges may be added in any order and may
+// overlap, so a hole never looks filled. Costs bytes/8 of memory.
 #pragma once
 
 #include <vector>

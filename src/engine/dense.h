@@ -1,9 +1,9 @@
-// DensePatterns: what a file remembers of collective writes whose ranks together left no hole: the same bytes at another
-// place leave none either, so that nobody has to set a valid map. For maps of single elements the valid map
-// costs as much as the copies.
+// DensePatterns: the collective writes of a file that are known to leave no hole. The same bytes at another offset
+// leave none either, so that no rank has to set a valid map. For maps of single elements the valid map costs as much as
+// the copies.
 //
-// All ranks must decide alike, and one may learn of a pattern later than another. So each says with every access which
-// ones it knows, and only what all of them know counts.
+// All ranks must decide alike, and one may learn of a pattern later than another. So each rank gathers the patterns it
+// knows with every access, and a pattern counts if all ranks know it.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@
 
 namespace mercutio {
 
-// A rank's part of a pattern: the signature of its bytes, and where it begins.
+// One rank's part of a pattern: a hash of its layout, and its offset.
 struct AccessSignature {
-  std::uint64_t hash = 0;   // 0: no bytes
+  std::uint64_t hash = 0;   // 0: no data
   i64 origin = 0;
 };
 
-// Accesses of equal signatures have the same bytes, moved by the difference of their origins.
+// Accesses with equal hashes cover the same bytes, shifted by the difference of their origins.
 inline AccessSignature signature_of(const Access& access) {
   if (access.bytes <= 0) return {};
   const FlatType& type = *access.view->filetype;
@@ -34,7 +34,7 @@ inline AccessSignature signature_of(const Access& access) {
 class DensePatterns {
  public:
   using Keys = std::array<std::uint64_t, 2>;
-  // Of the latest; 0: none. Any thread, as the others.
+  // The latest patterns; 0: none. Any thread may call the members.
   Keys known() {
     std::lock_guard lock(mutex_);
     return keys_;

@@ -51,7 +51,7 @@ bool Exchange::aggregator_is_over() {
 
 // ---- flows ----
 
-// Where the next `bytes` of the flow lie, if they are one run in memory; null otherwise.
+// The address of the next `bytes` of the flow if they are contiguous in memory; null otherwise.
 std::byte* Exchange::contiguous_chunk(const Flow& flow, i64 bytes) const {
   if (!flow.type->monotone() || flow.type->overlapping()) return nullptr;
   const i64 first = flow.type->offset_of(flow.position - flow.shift);
@@ -59,7 +59,7 @@ std::byte* Exchange::contiguous_chunk(const Flow& flow, i64 bytes) const {
   return last - first == bytes - 1 ? reinterpret_cast<std::byte*>(flow.origin + first) : nullptr;
 }
 
-// The first flow of a side, on which others may depend, has one in any case; the others wait where memory is short.
+// The first flow of a side must get a slot, as others may depend on it; the others wait if memory is short.
 bool Exchange::take_slot(Flow& flow) {
   if (!flow.slot && !free_slots_.empty()) {
     flow.slot = std::move(free_slots_.back());
@@ -84,7 +84,7 @@ bool Exchange::start_chunk(Flow& flow, bool sending) {
     const PhaseScope phase(channel_.counters, Phase::kCopy);
     if (sending && flow.cursor) pack(*flow.cursor, flow.slot->first(flow.in_flight_bytes));
     if (sending && !flow.cursor) std::memset(flow.in_flight, 0, static_cast<size_t>(flow.in_flight_bytes));
-    channel_.copied(flow.in_flight_bytes);   // here or when it has arrived
+    channel_.copied(flow.in_flight_bytes);   // now, or when the message has arrived
   }
   const Bytes data(flow.in_flight, static_cast<size_t>(flow.in_flight_bytes));
   auto started = sending ? channel_.send(flow.peer, data) : channel_.receive(flow.peer, data);
@@ -96,7 +96,7 @@ bool Exchange::start_chunk(Flow& flow, bool sending) {
   return true;
 }
 
-// Advances one flow as far as possible; true when it has moved everything.
+// Advances one flow as far as possible; true when all its bytes have been moved.
 bool Exchange::advance_flow(Flow& flow, bool sending, bool in_window) {
   while (message_status_.ok()) {
     if (!flow.message && !start_chunk(flow, sending)) return false;
@@ -126,7 +126,7 @@ void Exchange::recycle(Flow& flow) {
 
 // ---- rank side ----
 
-// The first round in which this rank has data for others.
+// The first round in which this rank has data for other ranks.
 i64 Exchange::next_round() const {
   i64 first = plan_.rounds;
   for (const WindowPart& part : my_parts_) {
@@ -135,7 +135,7 @@ i64 Exchange::next_round() const {
   return first;
 }
 
-// The next (round, step) with data of this rank, own domain left out.
+// Finds the next (round, step) with data of this rank, except in its own domain.
 bool Exchange::next_rank_flow(Flow& flow) {
   for (; round_ < plan_.rounds; round_ = next_round(), step_ = 0) {
     while (step_ < plan_.domains()) {
@@ -159,7 +159,7 @@ void Exchange::open_rank_flows() {
       if (!next_rank_flow(flow)) return;
       waiting_ = std::move(flow);
     }
-    // Messages of one pair keep their order only if its flows follow each other.
+    // Messages of a pair of ranks keep their order only if its flows don't overlap.
     for (const Flow& open : rank_flows_) {
       if (open.peer == waiting_->peer) return;
     }
@@ -202,7 +202,7 @@ void Exchange::find_parts(Window& window) {
   channel_.counters->saw_in_degree(std::count_if(window.parts.begin(), window.parts.end(), [this](const Part& part) { return part.rank != me_; }));
 }
 
-// Windows without data of any rank are left out.
+// Windows without data of any rank are skipped.
 void Exchange::find_next_window() {
   next_round_ = plan_.windows(domain_);
   for (const WindowPart& part : rank_parts_) next_round_ = std::min(next_round_, part.window);
@@ -218,8 +218,8 @@ void Exchange::add_coverage(Window& window, const Flow& flow, i64 begin, i64 end
   }
 }
 
-// Reads what is needed of a window: all between its first and its last needed byte as one transfer, unless most of that is
-// holes. After an Error zeros are handed out: not another file's old bytes.
+// Reads the needed bytes of a window: from the first to the last one as one transfer, unless most of that is holes.
+// After an Error zeros are sent, not stale bytes of another file.
 void Exchange::read(Window& window) {
   i64 bytes = 0, first = INT64_MAX, last = 0;
   for (const Part& part : window.parts) {
@@ -322,7 +322,7 @@ bool Exchange::may_open(i64 limit) const {
   return next_round_ < plan_.windows(domain_) && static_cast<i64>(windows_.size()) < limit;
 }
 
-// Reads the next windows, as far as the throttle and the storage allow.
+// Reads the next windows as far as the throttle and the storage allow.
 void Exchange::read_ahead() {
   const auto room = [&] { return may_open(windows_.empty() || !pending_.overlaps() ? 1 : plan_.depth); };
   while (room() && throttle_->may_start()) {
@@ -333,7 +333,7 @@ void Exchange::read_ahead() {
   if (!room()) throttle_->withdraw();
 }
 
-// Without memory to note what is written into it a window is one without memory.
+// A window without memory for its coverage is treated as one without memory.
 void Exchange::cover(Window& window) {
   const Status covered = attempt([&] {
     const SparesReserve spares;
@@ -345,7 +345,7 @@ void Exchange::cover(Window& window) {
   window.data.reset();
 }
 
-// Makes the next window the current one, if it is ready.
+// Makes the next window the current one if it is ready.
 bool Exchange::take_window() {
   if (writing_) {
     if (!may_open(plan_.depth)) return false;
@@ -395,7 +395,7 @@ void Exchange::write(Window& window) {
   }
 }
 
-// Writes the windows that wait for it, as far as the throttle lets them.
+// Writes full windows as far as the throttle allows.
 void Exchange::write_full() {
   for (const auto& window : windows_) {
     if (!window->full) continue;

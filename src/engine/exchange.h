@@ -1,24 +1,25 @@
-// Exchange: the data movement of one two-phase access, as an explicit state machine that never blocks on messages.
+// Exchange: the data movement of one two-phase access with messages, as an explicit state machine that never blocks on
+// messages.
 //
-// Every rank has two sides. Its *rank side* holds a flow for each (round, aggregator) in which it has data; its *aggregator
-// side*, if it owns a domain, goes through the domain window by window and holds a flow for each rank with data in the
-// current window. A flow moves its stream range in chunks, one message at a time, through a slot of its own, or without a
-// slot where the bytes are contiguous. Both ends compute which bytes a flow carries from the view and the plan; sizes are
-// never exchanged.
+// Every rank has two sides. Its rank side has a flow for each (round, aggregator) in which the rank has data. Its
+// aggregator side, if the rank owns a domain, goes through the domain window by window and has a flow for each rank
+// with data in the current window. A flow moves its stream range in chunks, one message at a time, through a slot of
+// its own, or without a slot where the bytes are contiguous. Both ends compute the bytes of a flow from the view and
+// the plan; sizes are never exchanged.
 //
 // Why it cannot deadlock. Flows are bounded on both sides (plan.flows) and opened in a fixed order: on the rank side by
-// (round, step of plan.order), on the aggregator side by (round, rank). Take, of all flows not finished anywhere, the
-// smallest by (round, rank, step). Its rank side is open: all smaller flows of that rank are finished, so it is among the first
-// plan.flows of them. Its aggregator side is open too: the aggregator has finished all earlier rounds, and in this round
-// all flows of lower ranks. Both ends poll all their open flows in every advance(), so it finishes; by induction all do.
-// Storage calls of an aggregator may block, but wait for nobody else's messages.
+// (round, step of the schedule), on the aggregator side by (round, rank). Of all unfinished flows, take the smallest by
+// (round, rank, step). Its rank side is open: all smaller flows of that rank are finished, so it is among the first
+// plan.flows of them. Its aggregator side is open too: the aggregator has finished all earlier rounds, and in this
+// round all flows of lower ranks. Both ends poll all their open flows in every advance(), so it finishes; by induction
+// all do. Storage calls of an aggregator may block, but wait for no message.
 //
-// Where the storage makes callers wait (pending_io.h), up to plan.depth windows exist at a time: the next one is filled while
-// those before are written, and the next ones are read while one is handed out.
+// On storage that blocks its callers (pending_io.h), up to plan.depth windows exist at a time: the next one is filled
+// while those before are written, and the next ones are read while one is distributed.
 //
-// Memory: plan.depth windows of plan.buffer_bytes, a bit for each of their bytes, and at most plan.flows slots of
-// plan.chunk_bytes a side. Time beyond the copies: a few O(depth log n) look-ups a flow. Windows without data are not
-// visited.
+// Memory: plan.depth windows of plan.buffer_bytes, one bit for each of their bytes, and at most plan.flows slots of
+// plan.chunk_bytes a side. Time beyond the copies: a few O(depth log n) look-ups a flow. Windows without data are
+// skipped.
 #pragma once
 
 #include <deque>
@@ -39,19 +40,19 @@ namespace mercutio {
 
 class Exchange {
  public:
-  // `peers`: every rank's access, by rank; all of them on aggregators, this rank's own everywhere. The references must
-  // outlive the exchange. `memory_begin`: the stream position of the first byte of `memory`.
+  // `peers`: the access of every rank, by rank. All of them are needed on aggregators, and this rank's own everywhere.
+  // The references must outlive the exchange. `memory_begin`: the stream position of the first byte of `memory`.
   Exchange(const EngineFile& file, Channel channel, const Plan& plan, Direction direction, std::span<const PeerAccess> peers,
            const Memory& memory, i64 memory_begin);
 
-  // Does whatever can be done now. True when this rank's part is over, for better or worse.
+  // Makes progress without blocking. True when this rank has finished its part, or can't.
   bool advance();
 
-  // Of the messages: after an Error here the partners may be stuck.
+  // The status of the messages: after an Error the partners may wait forever.
   const Status& message_status() const { return message_status_; }
-  // Of the storage, on aggregators. The exchange goes on after an Error, so that nobody is left waiting.
+  // The status of the storage, on aggregators. The exchange goes on after an Error, so that no rank waits forever.
   const Status& storage_status() const { return storage_status_; }
-  // The lowest needed file offset found beyond end of file by this rank as an aggregator; INT64_MAX: none.
+  // The lowest needed file offset that this aggregator found beyond the end of the file; INT64_MAX: none.
   i64 end_of_file() const { return end_of_file_; }
 
  private:
@@ -59,13 +60,13 @@ class Exchange {
     i64 peer = 0;           // rank at the other end
     i64 position = 0;       // stream position of the next byte to move
     i64 end = 0;
-    std::optional<Cursor> cursor;   // yields addresses: in the user's buffer or in the window; none: that has no memory
-    const FlatType* type = nullptr;   // what the cursor walks
+    std::optional<Cursor> cursor;   // yields addresses in the user's buffer or in the window; none: the window has no memory
+    const FlatType* type = nullptr;   // the type of the cursor
     i64 origin = 0, shift = 0;        // address of stream byte p: origin + type->offset_of(p - shift)
     std::byte* in_flight = nullptr;
     i64 in_flight_bytes = 0;
     std::unique_ptr<ScratchBuffer> slot;
-    std::unique_ptr<Message> message;   // after the slot: given up before the slot's memory goes
+    std::unique_ptr<Message> message;   // after the slot: cancelled before the slot's memory is freed
   };
   struct Part {             // of one rank in a window
     i64 rank = 0, begin = 0, end = 0;
@@ -74,10 +75,10 @@ class Exchange {
   struct Window {
     i64 round = 0;
     FileRange range;
-    std::unique_ptr<ScratchBuffer> data;   // null: no memory; its messages come and go all the same
-    Coverage coverage;        // of what has been written into it, or has to be read
+    std::unique_ptr<ScratchBuffer> data;   // null: no memory; its messages are still sent and received
+    Coverage coverage;        // the bytes that have been written into it, or must be read
     std::vector<Part> parts;  // of the ranks with data in it
-    bool full = false;        // writing: it waits for the throttle
+    bool full = false;        // writing: it waits for a token
     bool at_storage = false;  // a transfer is under way
   };
 
@@ -125,17 +126,17 @@ class Exchange {
 
   // Rank side: the next (round, step) to look at.
   i64 round_ = 0, step_ = 0;
-  std::vector<WindowPart> my_parts_;   // by domain: the next one with bytes of this rank, but for the own domain
-  std::optional<Flow> waiting_;   // next in order, but its aggregator still has an earlier flow of ours
+  std::vector<WindowPart> my_parts_;   // by domain, without the own one: the next part with bytes of this rank
+  std::optional<Flow> waiting_;   // the next flow: its aggregator still has an earlier flow of this rank
   std::vector<Flow> rank_flows_;
 
   // Aggregator side.
   i64 domain_ = -1;
-  std::vector<WindowPart> rank_parts_;          // by rank: the next one with bytes of it
-  i64 next_round_ = 0;                          // next window to open: the first of rank_parts_
-  std::deque<std::unique_ptr<Window>> windows_; // open ones: being read, being filled or handed out, being written
-  Window* current_ = nullptr;                   // the one whose flows are open
-  size_t next_part_ = 0;                        // of it
+  std::vector<WindowPart> rank_parts_;          // by rank: the next part with bytes of that rank
+  i64 next_round_ = 0;                          // the next window to open: the first of rank_parts_
+  std::deque<std::unique_ptr<Window>> windows_; // open: being read, filled, distributed or written
+  Window* current_ = nullptr;                   // the window whose flows are open
+  size_t next_part_ = 0;                        // of current_
   std::vector<Flow> window_flows_;
   std::vector<std::unique_ptr<Window>> free_windows_;
   PendingIo pending_;                             // they use the windows' memory

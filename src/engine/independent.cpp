@@ -12,20 +12,20 @@ namespace mercutio {
 namespace {
 
 constexpr i64 kSampleRuns = 64;
-// A storage call costs about what moving this many bytes does; pieces that come denser than one per so many bytes of file
-// are cheaper to move in windows. Writes pay for the window twice. Where reading is only copying, windows don't pay between pieces of
-// a page or more with holes of a page or more.
+// A storage call costs about as much as moving this many bytes; pieces closer than one per that many bytes of the file
+// are cheaper to move in windows. Writes pay for the window twice. Where reads only copy, windows don't pay between
+// pieces of a page or more with holes of a page or more.
 constexpr i64 kSieveReadPitch = 16 * KiB;
 constexpr i64 kSieveWritePitch = 8 * KiB;
 constexpr i64 kSmallMemoryPiece = 2 * KiB;
 
 enum class Method { kDirect, kStaged, kSieved };
 
-// What the choice is made from.
+// The properties of an access that decide about its method.
 struct Shape {
   i64 first = 0, last = 0;     // file range
   bool contiguous = false;     // one piece in the file
-  bool orderly = true;         // the view is monotone and no byte comes twice
+  bool orderly = true;         // the view is monotone and has no byte twice
   i64 file_piece = 0;          // average bytes, sampled
   i64 memory_piece = 0;
 };
@@ -45,7 +45,7 @@ Shape extent_of(const Access& access) {
   shape.orderly = view.filetype->monotone() && !view.filetype->overlapping();
   shape.first = view.first_offset(access.position);
   shape.last = view.last_offset(access.position + access.bytes);
-  if (!shape.orderly) {   // copies may reach back and ahead of where they start
+  if (!shape.orderly) {   // copies may extend below and above their start
     shape.first = view.displacement;
     shape.last += view.filetype->true_extent();
   }
@@ -62,7 +62,7 @@ Shape look_at(const Access& access) {
   return shape;
 }
 
-// Bytes of file per piece, in floating point because the product may not fit.
+// Bytes of the file per piece, in floating point because the product may overflow.
 double pitch_of(const Access& access, const Shape& shape) {
   return static_cast<double>(shape.last - shape.first) * static_cast<double>(shape.file_piece) / static_cast<double>(access.bytes);
 }
@@ -83,7 +83,7 @@ bool should_sieve(const EngineFile& file, const Access& access, const Shape& sha
   return pitch_of(access, shape) < static_cast<double>(reading ? kSieveReadPitch : kSieveWritePitch);
 }
 
-// `leave` is what a write needs to sieve, while it does.
+// `leave` is the lock that a write holds while it sieves.
 Method choose(const EngineFile& file, const Access& access, const Shape& shape, bool locked, std::unique_ptr<HeldLock>& leave) {
   const bool sieve = should_sieve(file, access, shape, locked);
   if (sieve && access.direction == Direction::kWrite) leave = leave_to_sieve(file);
@@ -92,7 +92,7 @@ Method choose(const EngineFile& file, const Access& access, const Shape& shape, 
   return small_memory ? Method::kStaged : Method::kDirect;
 }
 
-// One run on both sides.
+// One contiguous run in the file and in memory.
 Result<i64> move_run(const EngineFile& file, const Access& access, i64 offset) {
   const Memory& memory = access.memory;
   const IoPiece whole{offset, reinterpret_cast<std::byte*>(reinterpret_cast<i64>(memory.base) + memory.type->offset_of(0)), access.bytes};
@@ -101,7 +101,8 @@ Result<i64> move_run(const EngineFile& file, const Access& access, i64 offset) {
   return access.bytes;
 }
 
-// Reads of pieces that would go in windows if the storage made its callers wait: as soon as it does, the rest goes so. Null: no such.
+// The detector for a read whose pieces would be read in windows on storage that blocks: after the first blocked call
+// the rest is. Null: the read is none of these.
 const BlockingDetector* detector_for(const EngineFile& file, const Access& access, const Shape& shape) {
   if (access.direction != Direction::kRead || !file.blocking || shape.contiguous || !shape.orderly) return nullptr;
   const bool dense = access.bytes > 4 * shape.file_piece && pitch_of(access, shape) < static_cast<double>(kSieveReadPitch);

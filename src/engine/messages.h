@@ -1,4 +1,4 @@
-// Small tools for tasks that wait on messages. Inside engine/ only.
+// Helpers for tasks that wait for messages. Inside engine/ only.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@
 
 namespace mercutio {
 
-// Messages in flight, and the first Error of any of them. A failed message counts as finished: whoever waits looks at
-// status() afterwards.
+// Messages in flight, and the first Error of any of them. A failed message counts as complete: check status() after
+// done().
 class MessageSet {
  public:
   void add(Result<std::unique_ptr<Message>> started) {
@@ -29,7 +29,7 @@ class MessageSet {
       fail(std::move(started).error());
     }
   }
-  // True when nothing is in flight any more.
+  // True when no message is in flight, or one has failed.
   bool done() {
     std::erase_if(messages_, [this](std::unique_ptr<Message>& message) {
       auto result = message->test();
@@ -48,7 +48,7 @@ class MessageSet {
   Status status_ = ok_status();
 };
 
-// What travels between ranks as its bytes.
+// Views of values as the bytes that are sent.
 template <class T>
 Bytes bytes_of(std::span<T> values) {
   static_assert(std::is_trivially_copyable_v<T>);

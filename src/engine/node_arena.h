@@ -1,9 +1,9 @@
-// NodeArena: what the ranks of one node do with the memory they share (Comm::segment()): small gathers without messages,
-// where all ranks sit on it, and for every rank an area for the windows of the domains it keeps.
+// NodeArena: the use of the memory that the ranks of a node share (Comm::segment()): small gathers without messages,
+// where all ranks of the file are on this node, and for every rank an area with the windows of the domains it leads.
 //
-// One operation of a file uses the arena at a time, in the order in which the operations were issued, which is the same on
-// all ranks; an operation begins and ends with a gather, so no counter of it is still being read when the next one begins.
-// All counters only grow, through all operations and files that use the segment: nothing is ever reset.
+// One operation of a file uses the arena at a time, in the order of tickets, which are issued in the same order on all
+// ranks. An operation begins and ends with a gather, so no rank still reads its counters when the next one begins. All
+// counters only grow, through all operations and files that use the segment: none is ever reset.
 #pragma once
 
 #include <algorithm>
@@ -24,40 +24,40 @@ namespace mercutio {
 
 class NodeArena {
  public:
-  static constexpr i64 kGatherBytes = 960;   // of one rank, at most
+  static constexpr i64 kGatherBytes = 960;   // the most that one rank contributes
 
-  // The arena of the Comm's segment; null where it has none, or, on all ranks, where the counters of a job's ranks leave no room for windows
-  // on some node. The Comm must outlive its use.
+  // The arena of the Comm's segment. Null where the Comm has none, or, on all ranks, where the counters leave no room
+  // for windows on some node. The Comm must outlive its use.
   static std::shared_ptr<NodeArena> of(Comm& comm);
 
-  std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
-  bool whole() const { return all_ranks_ == count(); }         // there is no other node
+  std::span<const i64> members() const { return members_; }   // the ranks of the node, ascending
+  bool whole() const { return all_ranks_ == count(); }         // all ranks are on this node
 
   // ---- tickets ----
   i64 issue_ticket();
   bool is_current(i64 ticket) const { return current_ticket_.load(std::memory_order_acquire) == ticket; }
-  void return_ticket(i64 ticket);   // also of one that was never used
+  void return_ticket(i64 ticket);   // also one that was never used
 
   // ---- gathers ----
-  void post(ConstBytes mine);                 // opens the next gather
-  bool all_posted();                          // polls it
-  void collect(i64 bytes, Bytes all) const;   // everybody's, by rank; until the next post()
+  void post(ConstBytes mine);                 // begins the next gather
+  bool all_posted();                          // whether all ranks have contributed to it
+  void collect(i64 bytes, Bytes all) const;   // the contributions, by rank; valid until the next post()
 
   // ---- areas ----
   std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
   i64 area_bytes() const { return area_bytes_; }
-  i64 room_bytes() const { return room_bytes_; }   // for windows, in any area of any node at least
-  // Counters of each domain's windows on this node (engine/window_buffer.h). They count windows since the segment was made; an
-  // operation counts from base().
+  i64 room_bytes() const { return room_bytes_; }   // for windows: the minimum over all areas of all nodes
+  // The leader's counters of each domain's windows on this node (engine/window_buffer.h). They count windows since the
+  // segment was created; those of the current operation start at base().
   struct WindowCounters {
-    alignas(64) i64 completed;   // by its leader
+    alignas(64) i64 completed;   // windows whose data is written or ready
     i64 available;
   };
   WindowCounters& window_counters(i64 domain) const {
     MERCUTIO_ASSERT(domain >= 0 && domain < all_ranks_);
     return window_counters_[domain];
   }
-  // One a member: windows that it has finished, and of which it has said what it needs.
+  // One counter a member: windows that it has finished, and windows for which it has set its requests.
   i64* finished(i64 domain) const { return finished_ + domain * count(); }
   i64* requested(i64 domain) const { return finished_ + (all_ranks_ + domain) * count(); }
   i64 base(i64 domain) const { return bases_[static_cast<size_t>(domain)]; }
@@ -65,14 +65,14 @@ class NodeArena {
     MERCUTIO_ASSERT(windows >= 0);
     bases_[static_cast<size_t>(domain)] += windows;
   }
-  i64 my_index() const { return me_; }   // among the members
+  i64 my_index() const { return me_; }   // in members()
   void wake(i64 rank) { segment_.wake(local(rank)); }
   void wake_others();
 
  private:
   struct alignas(64) Control {
-    i64 posted;                         // gathers this rank has posted
-    std::byte gathered[2][kGatherBytes];   // of the last two gathers: others may still be reading the one before
+    i64 posted;                         // gathers to which this rank has contributed
+    std::byte gathered[2][kGatherBytes];   // of the last two gathers: ranks may still read the previous one
   };
   static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<WindowCounters>);   // in shared memory
 
@@ -92,7 +92,7 @@ class NodeArena {
   std::byte* areas_;
   i64 area_bytes_;
   i64 gathers_ = 0;
-  i64 first_missing_ = 0;   // lowest member not yet seen in the open gather
+  i64 first_missing_ = 0;   // the lowest member that has not contributed to the current gather
   std::vector<i64> bases_;
   std::mutex tickets_mutex_;
   i64 next_ticket_ MERCUTIO_GUARDED_BY(tickets_mutex_) = 0;
@@ -100,7 +100,8 @@ class NodeArena {
   std::atomic<i64> current_ticket_{0};
 };
 
-// The right of one operation to use the arena; whoever holds the last copy gives it back.
+// The right of one operation to use the arena. The destruction of the last reference returns
+// it.
 class Ticket {
  public:
   explicit Ticket(std::shared_ptr<NodeArena> arena) : arena_(std::move(arena)), number_(arena_->issue_ticket()) {}

@@ -1,5 +1,5 @@
-// The side of a node without the aggregator: what its ranks left in a window goes to the aggregator as one message, what
-// they need of one comes as one. At most plan.depth windows are under way.
+// The endpoint on a node without the aggregator. When writing it sends the bytes of a window to the aggregator as one
+// message; when reading it requests and receives them as one. At most plan.depth windows are in flight.
 #include <cstring>
 #include <deque>
 
@@ -11,16 +11,16 @@
 namespace mercutio {
 namespace {
 
-// A window on its way. Its messages use its memory, so it stays where it is until they are complete.
+// A window in flight. Its messages use its memory, so its address must not change until they are complete.
 struct Underway {
   i64 window = 0;
-  bool in_slot = false;   // the data lie in the slot, not in `packed`
-  bool in_place = false;  // packed, too, in the slot: there is no memory for `packed`
+  bool in_slot = false;   // the data is in the slot, not in `packed`
+  bool in_place = false;  // the data is packed inside the slot, as there is no memory for `packed`
   StreamHeader header;
   std::vector<std::byte> run_list;
   std::vector<StreamRun> runs;
   std::unique_ptr<ScratchBuffer> packed;
-  MessageSet messages;    // last: given up before the memory they use goes
+  MessageSet messages;    // last: cancelled before the memory they use is freed
 };
 
 class NodeLeader : public WindowEndpoint {
@@ -38,7 +38,7 @@ class NodeLeader : public WindowEndpoint {
  protected:
   i64 windows() const { return buffer_.windows(); }
 
-  // The next window is announced; its data may follow.
+  // Announces the next window; its data may follow.
   Underway& announce(i64 window) {
     MERCUTIO_ASSERT(underway_.empty() || underway_.back().window < window);   // ascending, and each has its slot
     MERCUTIO_ASSERT(window >= completed_ && window < windows() && std::ssize(underway_) < buffer_.depth());
@@ -55,7 +55,7 @@ class NodeLeader : public WindowEndpoint {
     context_.channel.described(one.header.list_bytes);
     return one;
   }
-  // What the aggregator keeps isn't sent again.
+  // A run list that the aggregator has cached is not sent again.
   void look_up(Underway& one) {
     one.header.cache_index = cache_->find(one.run_list);
     if (one.header.cache_index == RunListCache::kNone) {
@@ -90,7 +90,7 @@ class NodeLeader : public WindowEndpoint {
   void clear_valid(i64 window) {
     std::memset(buffer_.slot(window).valid, 0, static_cast<size_t>(buffer_.units_of(buffer_.window(window))));
   }
-  // What the ranks may rely on: windows before this one are done with.
+  // Publishes that the windows before this one are complete.
   void publish(i64 completed) {
     MERCUTIO_ASSERT(completed >= completed_ && completed <= next_);
     if (completed == completed_) return;
@@ -102,8 +102,8 @@ class NodeLeader : public WindowEndpoint {
   WindowBuffer buffer_;
   EndpointContext context_;
   i64 aggregator_;
-  // Windows before completed_ are done with, those before next_ are under way or done with. Only [completed_, completed_ + depth)
-  // have slots, so next_ stops there until all ranks have finished what lies beyond without data.
+  // Windows before completed_ are complete, those before next_ are complete or in flight. Only [completed_, completed_
+  // + depth) have slots, so next_ stops there until all ranks have finished the windows beyond, which are empty.
   i64 next_ = 0;
   i64 completed_ = 0;
   bool ended_ = false;
@@ -167,8 +167,8 @@ class ReadingLeader final : public NodeLeader {
       underway_.pop_front();
       moved = true;
     }
-    // What all have finished without its being completed nobody needs. Its valid map is not read: once the windows behind are available,
-    // they are those of another window.
+    // Windows that all ranks have finished before they were completed are needed by none. Their valid maps are not
+    // read: once the next windows are available, the slots belong to those.
     const i64 finished = buffer_.finished_by_all(), requested = buffer_.requested_by_all(), before = next_;
     const i64 available = finished + buffer_.depth();
     next_ = std::max(next_, std::min(finished, windows()));

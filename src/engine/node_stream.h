@@ -1,5 +1,6 @@
-// The aggregator's end of the stream of one leader (engine/stream_format.h). Windows come in ascending order, at most as many at a time
-// as have slots; what belongs to one is received while the next is announced. Inside engine/ only.
+// The aggregator's end of the stream of one leader (engine/stream_format.h). Windows arrive in ascending order, at most
+// as many at a time as there are slots. The data of a window is received while the next one is announced. Inside
+// engine/ only.
 #pragma once
 
 #include <deque>
@@ -19,10 +20,10 @@ class NodeStream {
     if (context.file.run_lists) cache_ = &context.file.run_lists->received(leader, buffer.domain());
   }
 
-  // All windows before this one are done with, as far as this leader is concerned.
+  // The leader of this stream has finished all windows before this one.
   i64 finished() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
   bool over() const { return ended_ && underway_.empty(); }
-  // Does what can be done now. `payloads`: how many payload buffers may still be taken.
+  // Makes progress without blocking. `payloads`: how many payload buffers may still be allocated.
   bool advance(i64& payloads);
 
  private:
@@ -30,30 +31,30 @@ class NodeStream {
     StreamHeader header;
     std::vector<std::byte> run_list;
     std::unique_ptr<ScratchBuffer> payload;
-    bool answered = false;   // reading: the data are in `payload`, or on their way from the slot
-    MessageSet messages;     // last: given up before the memory they use goes
+    bool answered = false;   // reading: the data has been sent, from `payload` or from the slot
+    MessageSet messages;     // last: cancelled before the memory they use is freed
   };
 
   bool step(i64& payloads) { return take_announcement() || take_up(payloads) || go_on(payloads); }
 
-  // Receives the next header. It comes behind everything that belongs to the one before, so that must be asked for first.
+  // Receives the next header. It follows all messages of the window before, whose receives must be posted first.
   bool take_announcement();
-  // Takes up the announced window, once it has a slot.
+  // Starts to receive the announced window once it has a slot.
   bool take_up(i64& payloads);
-  // Who holds a payload waits for nothing but its message: else those that hold them could keep it from those that don't.
-  // Whether an announced run list is one that this end keeps, or may.
+  // A window that holds a payload buffer waits only for its own messages. Otherwise windows with buffers could wait for
+  // windows without. index_fits() says whether a header may refer to its index in the cache.
   bool index_fits();
   static void take_payload(Underway& one, i64& payloads);
-  // Where the bytes of a window are while they travel.
+  // The memory of a window's bytes while they are sent or received.
   Bytes data_of(const Underway& one) const;
-  // Its run list is here, or it needs none.
+  // Whether its run list has arrived or is not needed.
   bool has_run_list(const Underway& one) const;
-  // The runs of a window that has it.
+  // The runs of a window that has its run list.
   Result<std::vector<StreamRun>> take_runs(Underway& one);
   bool go_on(i64& payloads);
-  // Writing: the bytes have come.
+  // Writing: takes the bytes that have arrived.
   bool leave(Underway& one);
-  // Reading: sends what was asked for, once the window has been read.
+  // Reading: sends the requested bytes once the window has been read.
   bool answer(Underway& one, i64& payloads);
 
   bool fail(Error error);
@@ -61,10 +62,10 @@ class NodeStream {
   const WindowBuffer& buffer_;
   const EndpointContext& context_;
   i64 leader_;
-  RunListCache* cache_ = nullptr;   // null: no run list is kept
-  StreamHeader announced_;    // the last, with its window; once taken up, the one behind it
-  bool waiting_ = false;     // it is not taken up yet
-  bool ended_ = false;       // there will be no other
+  RunListCache* cache_ = nullptr;   // null: no run list is cached
+  StreamHeader announced_;    // the last header; once its window is taken up, the number of the next window
+  bool waiting_ = false;     // the announced window is not taken up yet
+  bool ended_ = false;       // no window follows
   StreamHeader next_;
   std::unique_ptr<Message> header_message_;
   std::deque<std::unique_ptr<Underway>> underway_;

@@ -41,7 +41,7 @@ void PeerViews::store(i64 rank, std::uint64_t hash, FlatTypeRef type) {
 
 namespace {
 
-// The gather itself: the lowest rank of each distinct hash ships its tree.
+// The gather: the lowest rank of each distinct hash sends its tree.
 Task<Status> gather_unknown(Channel channel, FlatTypeRef mine, std::span<const ViewHeader> headers,
                             std::span<PeerAccess> peers) {
   const i64 me = channel.comm->rank();
@@ -91,7 +91,7 @@ Task<Status> ship_views(Channel channel, PeerViews& views, FlatTypeRef mine, std
   for (size_t r = 0; r < headers.size(); ++r) unknown |= peers[r].end > peers[r].begin && !headers[r].known;
   if (unknown) {
     Status gathered = co_await gather_unknown(channel, mine, headers, peers);
-    // Agreed, so that either all ranks know the trees from now on or none does.
+    // An agreement, so that either all ranks know the trees from now on or none does.
     MERCUTIO_CO_TRY(co_await agree(channel, std::move(gathered)));
     for (size_t r = 0; r < headers.size(); ++r) {
       if (peers[r].filetype) views.store(static_cast<i64>(r), headers[r].hash, peers[r].filetype);
@@ -100,7 +100,8 @@ Task<Status> ship_views(Channel channel, PeerViews& views, FlatTypeRef mine, std
   for (size_t r = 0; r < headers.size(); ++r) {
     PeerAccess& peer = peers[r];
     if (peer.end <= peer.begin || peer.filetype) continue;
-    // Shipped with an access that may still be in flight here: it does not wait for this one, so waiting is safe.
+    // It was sent in an access that is still in progress on this rank and doesn't wait for this one, so waiting is
+    // safe.
     const i64 rank = static_cast<i64>(r);
     co_await until([&] { return (peer.filetype = views.find(rank, headers[r].hash)) != nullptr; });
   }

@@ -1,8 +1,8 @@
-// PeerViews: what the ranks of a file know of each other's fileviews. A filetype is shipped once, as its tree; after that
-// an access costs a few words a rank (Worringen, Traeff, Ritzdorf, "Fast parallel non-contiguous file access", SC'03).
+// PeerViews: what the ranks of a file know of each other's views. A filetype is sent once, as its tree; after that an
+// access costs a few words a rank (Worringen, Traeff, Ritzdorf, "Fast parallel non-contiguous file access", SC'03).
 //
-// Every rank says with each access whether it has shipped the filetype it uses now; if some have not, all of them ship in
-// one gather, equal trees once. Costs the trees of all ranks' views in memory, each distinct one once.
+// With each access every rank says whether it has sent its current filetype; if some have not, they send it in one
+// gather, equal trees once. Memory: the trees of all ranks' views, each distinct one once.
 #pragma once
 
 #include <mutex>
@@ -16,35 +16,36 @@
 
 namespace mercutio {
 
-// One rank's part of a collective access, in terms of its view: the stream range [begin, end), which lies in the file
-// range [first, last).
+// One rank's part of a collective access in terms of its view: the stream range [begin, end) and the file range [first,
+// last) that contains it.
 struct PeerAccess {
-  FlatTypeRef filetype;   // null: takes part without data
+  FlatTypeRef filetype;   // null: the rank has no data
   i64 displacement = 0;
   i64 begin = 0, end = 0;
   i64 first = 0, last = 0;
 
   i64 stream_position(i64 offset) const { return offset <= displacement ? 0 : filetype->bytes_below(offset - displacement); }
-  // The part of the stream range that lies in the file range [from, to); empty: {0, 0}.
+  // The part of the stream range inside the file range [from, to); empty: {0, 0}.
   std::pair<i64, i64> part_in(i64 from, i64 to) const;
-  // The cursor over stream bytes [from, to) of a file range starting at `window` that lies at `data`: yields addresses.
+  // A cursor over the stream bytes [from, to) for a copy of the file range that begins at file offset `window` and
+  // address `data`: yields addresses.
   Cursor cursor_in(std::byte* data, i64 window, i64 from, i64 to) const {
     return Cursor(filetype, displacement + reinterpret_cast<i64>(data) - window, from, to);
   }
 };
 
-// What a rank says of its view when it enters.
+// A rank's view in the gather of an access.
 struct ViewHeader {
   std::uint64_t hash = 0;
   i64 displacement = 0;
-  i64 known = 1;   // 0: the others may not have this filetype yet
+  i64 known = 1;   // 0: other ranks may not have this filetype
 };
 
 class PeerViews {
  public:
-  // Whether rank `rank`'s latest shipped filetype is the one with this hash.
+  // Whether the latest filetype that the rank has sent has this hash.
   bool latest_is(i64 rank, std::uint64_t hash);
-  // Rank's filetype with that hash, null if it has not come.
+  // The rank's filetype with this hash; null if it has not arrived.
   FlatTypeRef find(i64 rank, std::uint64_t hash);
   void store(i64 rank, std::uint64_t hash, FlatTypeRef type);
 
@@ -54,14 +55,14 @@ class PeerViews {
     FlatTypeRef type;
   };
   struct Known {
-    Tree latest, before;   // the one before serves an access that started before the view changed
+    Tree latest, before;   // the previous one is for accesses that started before the view changed
   };
-  std::mutex mutex_;              // several accesses of a file may be in flight, in several threads
+  std::mutex mutex_;              // several threads may execute accesses of a file
   std::vector<Known> known_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
-// Ships what is unknown; `headers` holds every rank's, `mine` this rank's filetype (null without data). Collective whenever
-// some rank's header says unknown. Afterwards `peers` holds the filetype of every rank with data.
+// Sends unknown filetypes. `headers` has every rank's header, `mine` is this rank's filetype (null without data).
+// Collective if any header says unknown. Afterwards `peers` has the filetype of every rank with data.
 Task<Status> ship_views(Channel channel, PeerViews& views, FlatTypeRef mine, std::span<const ViewHeader> headers,
                         std::span<PeerAccess> peers);
 

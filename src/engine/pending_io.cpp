@@ -12,7 +12,7 @@ void PendingIo::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard
   one.window = window;
   one.piece = piece;
   one.start_ns = now_ns();
-  if (direction_ == Direction::kWrite && file_->dirty) file_->dirty->store(true);   // also when it fails
+  if (direction_ == Direction::kWrite && file_->dirty) file_->dirty->store(true);   // also on failure
   if (overlaps() && !guard) {
     const Status started = attempt([&] {
       one.transfer = file_->storage->start(direction_, {piece});

@@ -1,9 +1,9 @@
-// PendingIo: an aggregator's transfers between its windows and the file, which go on beside the exchange where the storage
-// makes its callers wait. Inside engine/ only.
+// PendingIo: the transfers of an aggregator between its windows and the file. On storage that blocks its callers, they
+// overlap with the exchange. Inside engine/ only.
 //
-// A transfer that only copies into or out of the page cache is over sooner than a thread could be told of it, so the first
-// ones of an operation are carried out at once. As soon as one has slept in the kernel, the following are started
-// (Storage::start): the next window is filled, or the one before is handed out, while the storage is at work.
+// A copy into or out of the page cache takes less time than handing it to a thread, so the first transfers of an
+// operation run in start(). After one has blocked, the following are started with Storage::start: the next window is
+// filled, or the one before is distributed, while the storage works.
 #pragma once
 
 #include <deque>
@@ -20,21 +20,22 @@ class PendingIo {
   struct Completed {
     i64 window = 0;
     IoPiece piece;
-    Result<i64> moved;   // short only for a read at end of file
+    Result<i64> moved;   // short only for a read at the end of the file
   };
 
   PendingIo(const EngineFile& file, Direction direction) : file_(&file), direction_(direction) {}
 
-  // Whether a transfer started now would go on beside the caller.
+  // Whether a transfer started now overlaps with the caller.
   bool overlaps() const { return blocking_.blocks(); }
   bool empty() const { return pending_.empty(); }
-  i64 first_window() const { return pending_.front().window; }   // of the oldest
+  i64 first_window() const { return pending_.front().window; }   // of the oldest transfer
   i64 last_window() const { return pending_.back().window; }
 
-  // Moves the piece, of window number `window`; its memory must live until it has completed, or this object is gone. Under a
-  // `guard` it is carried out at once: who waits for a lock must not hold one that only its own next step gives back.
+  // Moves the piece, which belongs to the window. Its memory must live until the transfer is complete or this object is
+  // destroyed. With a `guard` the transfer runs synchronously: a rank must never block on a lock while it holds one
+  // that it releases in a later step.
   void start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard = nullptr);
-  // The oldest one, if it is over.
+  // The oldest transfer, if it is complete.
   std::optional<Completed> next_completed();
 
  private:
@@ -42,9 +43,9 @@ class PendingIo {
     i64 window = 0;
     IoPiece piece;
     i64 start_ns = 0;
-    bool absorbed = false;   // by a buffer of the storage
-    std::optional<Result<i64>> moved;        // over already
-    std::unique_ptr<Transfer> transfer;      // last: its destruction waits
+    bool absorbed = false;   // by a cache of the storage
+    std::optional<Result<i64>> moved;        // complete already
+    std::unique_ptr<Transfer> transfer;      // last: its destructor waits
   };
 
   const EngineFile* file_;

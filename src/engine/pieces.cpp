@@ -56,12 +56,12 @@ void record_pieces(const EngineFile& file, Direction direction, Span when, std::
 
 namespace {
 
-// A list is worth the look whether the storage makes its callers wait from so many pieces on, and another thread of the
-// transfer pool.
+// Lists of this many pieces are probed for blocking, and get another thread of the transfer pool for each as
+// many.
 constexpr i64 kPiecesWorthAThread = 16;
 
-// Storage that makes its callers wait answers several requests in the time of one: a list goes in as many parts as the pool
-// has threads, each to servers of its own where the file has stripes.
+// Storage that blocks serves several requests in the time of one: a list is divided into as many parts as the pool has
+// threads, each with servers of its own where the file is striped.
 class Parts {
  public:
   Parts(std::span<const IoPiece> pieces, i64 parts, const Layout& layout) : pieces_(pieces), lists_(static_cast<std::size_t>(parts)) {
@@ -73,7 +73,7 @@ class Parts {
     std::erase_if(lists_, [](const std::vector<i64>& list) { return list.empty(); });
   }
 
-  // The result is that of the whole list: up to the first piece that the end of the file cut short, or an Error.
+  // The result of the whole list: up to the first piece that the end of the file truncates, or an Error.
   Result<i64> move(Storage& storage, Direction direction) {
     std::vector<std::unique_ptr<Transfer>> others;
     for (std::size_t i = 1; i < lists_.size(); ++i) others.push_back(storage.start(direction, pieces_of(lists_[i])));
@@ -81,7 +81,7 @@ class Parts {
     Result<i64> result = direction == Direction::kRead ? storage.read(mine) : storage.write(mine);
     if (result) note_end(lists_[0], *result);
     for (std::size_t i = 1; i < lists_.size(); ++i) {
-      Result<i64> other = others[i - 1]->wait();   // all of them: they use the caller's memory
+      Result<i64> other = others[i - 1]->wait();   // wait for all: they use the caller's memory
       if (other) note_end(lists_[i], *other);
       else if (result) result = std::move(other);
     }
@@ -99,7 +99,7 @@ class Parts {
     for (const i64 index : list) pieces.push_back(at(index));
     return pieces;
   }
-  // A part moved so many bytes: where it ended early, the whole list ends there at the latest.
+  // A part moved this many bytes. If it ended early, the list ends there at the latest.
   void note_end(const std::vector<i64>& list, i64 moved) {
     for (const i64 index : list) {
       if (moved < at(index).bytes && index < end_) end_ = index, rest_ = moved;
@@ -109,8 +109,8 @@ class Parts {
   }
 
   const std::span<const IoPiece> pieces_;
-  std::vector<std::vector<i64>> lists_;   // indices of pieces, rising
-  i64 end_ = static_cast<i64>(pieces_.size()), rest_ = 0;   // pieces before which all was moved, and bytes of the next one
+  std::vector<std::vector<i64>> lists_;   // indices of pieces, ascending
+  i64 end_ = static_cast<i64>(pieces_.size()), rest_ = 0;   // all pieces before end_ were moved, and rest_ bytes of the next one
 };
 
 Result<i64> move_pieces(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
@@ -144,7 +144,7 @@ Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces)
 
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
   if (pieces.empty()) return ok_status();
-  if (file.dirty) file.dirty->store(true);   // also when it fails: some of it may have arrived
+  if (file.dirty) file.dirty->store(true);   // also on failure: part of it may have been written
   Result<i64> moved = transfer(file, Direction::kWrite, pieces);
   return moved ? ok_status() : Status(std::move(moved).error());
 }
@@ -211,7 +211,7 @@ std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file) {
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end) {
   if (!file.comm || !may_sieve_writes(file)) return std::unique_ptr<HeldLock>();
   TracedPhase phase(file, Phase::kLock);
-  auto held = file.storage->lock(begin, end, /*exclusive=*/false);   // plain writers do not disturb each other
+  auto held = file.storage->lock(begin, end, /*exclusive=*/false);   // writers without sieving don't conflict
   const i64 end_ns = phase.end();
   if (file.trace) file.trace->record(TraceEvent{TraceKind::kLock, phase.start_ns(), end_ns, end - begin, begin, "plain write"});
   return held;

@@ -1,4 +1,4 @@
-// Pieces: how cursors become vectored storage calls. Inside engine/ only.
+// Pieces: from cursors to vectored storage calls. Inside engine/ only.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace mercutio {
 
 inline constexpr i64 kPiecesPerCall = 1024;
 
-// A cursor read one contiguous piece at a time, and any part of a piece at a time.
+// Reads a cursor one contiguous piece at a time, and any part of a piece at a time.
 class PieceReader {
  public:
   explicit PieceReader(Cursor cursor) : cursor_(std::move(cursor)) { load(); }
@@ -30,15 +30,15 @@ class PieceReader {
   i64 offset_ = 0, left_ = 0;
 };
 
-// A phase whose begin and end the trace needs, too: one reading of the clock each.
+// A phase whose begin and end are also traced, with one clock reading each.
 class TracedPhase {
  public:
   TracedPhase(const EngineFile& file, Phase phase);
   ~TracedPhase() { end(); }
   TracedPhase(const TracedPhase&) = delete;
   TracedPhase& operator=(const TracedPhase&) = delete;
-  i64 start_ns() const { return start_ns_; }  // 0: nobody traces
-  i64 end();                                  // the time; 0: nobody traces
+  i64 start_ns() const { return start_ns_; }  // 0: no trace
+  i64 end();                                  // the time; 0: no trace
 
  private:
   const EngineFile& file_;
@@ -47,8 +47,8 @@ class TracedPhase {
   bool open_ = true;
 };
 
-// Whether a call of the storage stayed in its buffer. With several threads on a file one may see another's: the trace then has
-// a request too many or too few.
+// Tells whether a storage call was served by the cache of the storage. If several threads use the file, one may see the
+// calls of another; the trace then has a request too many or too few.
 class CacheProbe {
  public:
   explicit CacheProbe(const EngineFile& file) : stats_(file.trace ? file.storage->cache_stats() : nullptr) {
@@ -62,7 +62,7 @@ class CacheProbe {
   i64 calls_ = 0, requests_ = 0;
 };
 
-// Storage calls of one access: counted, traced, and marked as having changed the file.
+// The storage calls of an access: they are counted and traced, and writes set `dirty`.
 Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
 void record(const EngineFile& file, TraceKind kind, i64 start_ns, i64 bytes, i64 offset, std::string_view detail = {});
@@ -71,12 +71,12 @@ struct Span {
 };
 void record_pieces(const EngineFile& file, Direction direction, Span when, std::span<const IoPiece> pieces, i64 bytes);
 
-// Collects pieces, joins those that touch, and hands them to the storage kPiecesPerCall at a time.
+// Collects pieces, joins adjacent ones, and passes them to the storage kPiecesPerCall at a time.
 class PieceBatch {
  public:
   PieceBatch(const EngineFile& file, Direction direction) : file_(file), direction_(direction) {}
   Status add(i64 offset, std::byte* data, i64 bytes);
-  // Moves what is left. The bytes moved since the beginning; short only for a read at end of file.
+  // Transfers the remaining pieces. Returns all bytes moved; fewer only for a read at the end of the file.
   Result<i64> finish();
   bool cut_short() const { return cut_short_; }
   Status flush();
@@ -89,10 +89,10 @@ class PieceBatch {
   bool cut_short_ = false;
 };
 
-// A buffer that is not cleared first.
+// A buffer that is not initialised.
 struct ScratchBuffer {
   explicit ScratchBuffer(i64 size) : data(new std::byte[static_cast<size_t>(size)]), bytes(size) {}
-  // Null: there is no memory for it, and the reserve is left alone.
+  // Null: out of memory; the reserve is not used.
   static std::unique_ptr<ScratchBuffer> try_make(i64 size) {
     const SparesReserve spares;
     try {
@@ -102,7 +102,7 @@ struct ScratchBuffer {
     }
   }
   Bytes first(i64 n) const { return Bytes(data.get(), static_cast<size_t>(n)); }
-  // What was in it is gone if it grows.
+  // Discards the contents if it grows.
   void at_least(i64 size) {
     if (size > bytes) *this = ScratchBuffer(size);
   }
@@ -110,26 +110,26 @@ struct ScratchBuffer {
   i64 bytes;
 };
 
-// As far as is known, the storage only copies: it is no server, and nobody has waited for it. A call then costs what copying a page
-// does, and nothing is gained by reading the holes between pieces that are further apart.
+// Whether the storage is known to only copy: it is no server, and no call has blocked. A call then costs about as much
+// as copying a page, so reading holes between pieces that are further apart gains nothing.
 bool only_copies(const EngineFile& file);
 inline constexpr i64 kCopiedHoleBytes = 4 * KiB;
 
-// Bytes that an independent access moves through a buffer at once: what the hint says. Without one no more than stays in a
-// core's cache while it is filled and emptied, as long as the storage has not made anybody wait.
+// The buffer size of an independent access: the hint. Without a hint it is at most what stays in the cache of a core
+// between filling and emptying, as long as no storage call has blocked.
 i64 buffer_bytes(const EngineFile& file, Direction direction);
 
-// Ranks of this open, and other threads of this one, may rewrite the bytes between our pieces while we write: they read, merge
-// and write back under a range lock. A write that does not sieve itself therefore holds a lock on what it touches wherever
-// sieving writers can exist. Null: none can.
+// Other ranks of this open, and other threads, may sieve: they read, merge and write back the bytes between the pieces
+// of this write, under a range lock. A write without sieving therefore holds a lock on its range wherever sieving
+// writers are possible. Null: none is possible.
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end);
 
-// Whether reading, merging and writing back may be allowed at all: the storage can lock and be read, and no hint forbids it.
-// On storage where locks are remote calls, only when asked for.
+// Whether writes may be sieved: the storage can lock and be read, and no hint forbids it. On storage where a lock is a
+// message to a server, only if a hint asks for it.
 bool may_sieve_writes(const EngineFile& file);
-// Held by whoever sieves a write, beside the range lock: other opens of the file write without one. Null: somebody has the
-// file open for writing through another open, so pieces must be written as they are. Where that can't be known, a hint that asks
-// for sieving is the program's word that there is nobody.
+// A lock to hold while sieving a write, in addition to the range lock: other opens write without range locks. Null:
+// another open has the file open for writing, so pieces must be written as they are. Where that is unknown, a hint that
+// asks for sieving asserts that there is none.
 std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file);
 
 }  // namespace mercutio

@@ -14,14 +14,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Nothing moved for the n-th time: yield first, then sleep ever longer, so that ranks that share a core get it.
+// The n-th step without progress: yields first, then sleeps ever longer, so that ranks that share a core get it.
 void default_backoff(i64 spins) {
   if (spins < 32 && yielding.worth_trying()) return void(yielding.yield());
   std::this_thread::sleep_for(std::chrono::microseconds(std::clamp<i64>(5 + (spins - 32) / 4, 5, 100)));
 }
 
-// Predicts whether the program waits for its accesses as soon as it has started them. Then it drives them itself, and to wake the
-// progress thread for each would take longer than a small access; that looks in now and then instead.
+// Predicts whether the program waits for an access immediately after starting it. Then the program drives the access
+// itself, and waking the progress thread would take longer than a small access, so the thread polls instead.
 class WaitPredictor {
  public:
   static constexpr auto kImmediate = std::chrono::microseconds(100);   // between start and wait
@@ -35,12 +35,12 @@ class WaitPredictor {
 };
 using WaitPredictorRef = std::shared_ptr<WaitPredictor>;
 
-// It may come to progress() from inside the message-passing library.
+// The progress thread may call progress() from inside MPI.
 thread_local bool is_progress_thread = false;
 
 class DrivenRequest final : public Request {
  public:
-  // Who waits may drive it, too, where there is a `predictor`.
+  // With a `predictor`, threads that wait drive the request, too.
   DrivenRequest(RequestBody body, WaitPredictorRef predictor)
       : task_(std::move(body.task)), on_done_(std::move(body.on_done)), backoff_(std::move(body.backoff)),
         failed_(std::move(body.failed)),
@@ -56,7 +56,7 @@ class DrivenRequest final : public Request {
   }
   bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time, kShortWait); }
 
-  // Advances the task, by one thread at a time.
+  // Advances the task; one thread at a time.
   enum class Driven { kEnded, kWaits, kByAnother };
   Driven drive() {
     if (driven_.test_and_set(std::memory_order_acquire)) return Driven::kByAnother;
@@ -64,17 +64,17 @@ class DrivenRequest final : public Request {
     driven_.clear(std::memory_order_release);
     return ended ? Driven::kEnded : Driven::kWaits;
   }
-  // Called by who drives, between two steps.
+  // Called by the driving thread between two steps.
   void backoff(i64 spins) const { backoff_ ? backoff_(spins) : default_backoff(spins); }
 
   bool by_waiters() const { return predictor_ != nullptr; }
-  // By somebody who waits and drives: the progress thread keeps away for a while.
+  // Called by a thread that waits and drives: the progress thread stays away for a while.
   void note_waiter() {
     const Clock::time_point now = Clock::now();
     if (!waited_for_.exchange(true, std::memory_order_relaxed)) predictor_->learn(now - begin_);
     hold_until(now + WaitPredictor::kBusyWindow);
   }
-  // The thread takes over.
+  // The progress thread takes over.
   void note_no_waiter() {
     if (predictor_ && !waited_for_.load(std::memory_order_relaxed)) predictor_->learn(Clock::duration::max());
   }
@@ -88,7 +88,7 @@ class DrivenRequest final : public Request {
     const bool over = task_->step(), given_up = !over && failed_ && failed_(!is_progress_thread);
     if (!over && !given_up) return false;
     Result<i64> result = over ? task_->take() : Result<i64>(rank_died());
-    task_.reset();   // what the access refers to is released before anybody learns that it is over
+    task_.reset();   // releases what the access refers to before the request is done
     (void)attempt([&] {
       if (on_done_) on_done_(result);
       return ok_status();
@@ -105,7 +105,7 @@ class DrivenRequest final : public Request {
 
   void hold_until(Clock::time_point time) { held_until_.store(time.time_since_epoch().count(), std::memory_order_relaxed); }
 
-  // Pauses grow with the count of those before: up to `longest`.
+  // Pauses grow with the number of those before, up to `longest`.
   bool wait_until(Clock::time_point end, i64 longest = INT64_MAX) {
     const auto over = [this] { return done(); };
     while (predictor_ && !done() && Clock::now() < end) {
@@ -120,7 +120,7 @@ class DrivenRequest final : public Request {
     return changed_.wait_until(lock, end, over);
   }
 
-  static constexpr i64 kShortWait = 44;   // 50 microseconds, as MPI_Test may be what looks and waits a moment
+  static constexpr i64 kShortWait = 44;   // 50 microseconds: MPI_Test may be the caller
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
   const std::function<void(i64)> backoff_;
@@ -128,7 +128,7 @@ class DrivenRequest final : public Request {
   const WaitPredictorRef predictor_;
   const Clock::time_point begin_;
   std::atomic<bool> waited_for_{false};
-  std::atomic<i64> waiters_spins_{0};   // goes on from wait to wait
+  std::atomic<i64> waiters_spins_{0};   // over all waits
   std::atomic_flag driven_;
   std::atomic<Clock::rep> held_until_{0};
   std::mutex mutex_;
@@ -155,12 +155,12 @@ class ProgressThread final : public Progress {
     return has_thread();
   }
 
-  // Where no thread can be had, the call drives the access to its end.
+  // Without a thread the call drives the access to its end.
   RequestRef start(RequestBody body) override {
     const WaitPredictorRef predictor = body.sends ? nullptr : predictor_;
     const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && body.inline_ok;
     auto request = std::make_shared<DrivenRequest>(std::move(body), predictor);
-    if (go_ahead && request->drive() == DrivenRequest::Driven::kEnded) return request;   // as the wait would
+    if (go_ahead && request->drive() == DrivenRequest::Driven::kEnded) return request;   // as the wait for it would
     {
       std::lock_guard lock(mutex_);
       if (has_thread()) {
@@ -174,7 +174,7 @@ class ProgressThread final : public Progress {
     return request;
   }
 
-  // Looks that follow each other at once are those of somebody who waits; after others the thread goes on.
+  // Calls in quick succession come from a thread that waits; otherwise the progress thread continues.
   bool progress() override {
     if (!any_.load(std::memory_order_acquire) || is_progress_thread) return false;
     const Clock::rep now = Clock::now().time_since_epoch().count();
@@ -195,7 +195,7 @@ class ProgressThread final : public Progress {
  private:
   static constexpr Clock::duration kPollGap = std::chrono::microseconds(200), kLinger = std::chrono::milliseconds(20);
 
-  bool has_thread() {   // holds the lock
+  bool has_thread() {   // requires the lock
     if (!thread_.joinable()) {
       auto made = start_thread([this] { loop(); });
       if (made) thread_ = std::move(*made);
@@ -211,7 +211,7 @@ class ProgressThread final : public Progress {
       const Result<bool> more = attempt([&] { return Result<bool>(choose(mine)); });
       if (more && !*more) return;
       if (mine.empty()) {
-        if (!more) default_backoff(INT64_MAX);   // no memory even for a list of them
+        if (!more) default_backoff(INT64_MAX);   // no memory for the list of requests
         spins = 0;
         continue;
       }
@@ -221,12 +221,12 @@ class ProgressThread final : public Progress {
     }
   }
 
-  void forget_ended() {   // holds the lock
+  void forget_ended() {   // requires the lock
     std::erase_if(active_, [](const DrivenRequestRef& one) { return one->done(); });
     any_.store(!active_.empty(), std::memory_order_release);
   }
 
-  // Those that the thread is to drive now; false: there is nothing left to do, ever. Sleeps where there are none.
+  // Selects the requests that the thread drives now; false: the thread ends. Sleeps if there are none.
   bool choose(std::vector<DrivenRequestRef>& mine) {
     mine.clear();
     std::unique_lock lock(mutex_);
@@ -254,12 +254,12 @@ class ProgressThread final : public Progress {
   std::atomic<Clock::rep> last_look_{0};
   const WaitPredictorRef predictor_ = std::make_shared<WaitPredictor>();
   Clock::time_point last_active_{};
-  bool polls_ = false;   // wakes up in time by itself
+  bool polls_ = false;   // the thread wakes up by itself
   std::thread thread_;
   bool ending_ = false;
 };
 
-// Driven by one thread at a time; a call from inside a step (the message-passing library may call back) does nothing.
+// One thread drives at a time. A call from inside a step (MPI may call back) does nothing.
 class PolledTasks {
  public:
   void add(DrivenRequestRef request) {
@@ -284,7 +284,7 @@ class PolledTasks {
 
  private:
   std::atomic_flag busy_;
-  std::vector<DrivenRequestRef> active_;   // of the thread that is busy
+  std::vector<DrivenRequestRef> active_;   // only the busy thread uses it
   std::mutex mutex_;
   std::vector<DrivenRequestRef> arrived_;
   std::atomic<i64> left_{0};

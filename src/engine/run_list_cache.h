@@ -1,9 +1,9 @@
-// RunListCache: which bytes of a window are meant, as a leader told an aggregator before (engine/stream_format.h). Regular patterns have
-// the same few run lists in all windows, and an access that is repeated, also further on in the file, has those it had before: what
-// both ends keep is sent as its index in what they keep. Inside engine/ only.
+// RunListCache: the run lists that a leader has sent to an aggregator (engine/stream_format.h). Regular patterns need
+// the same few run lists in all windows, and a repeated access, also at another offset, needs those of the first one. A
+// cached list is sent as its index. Inside engine/ only.
 //
-// The leader decides what is kept and at which index, so both ends of a stream always keep the same; run lists go once, in order,
-// and stay until an operation comes that needs none of them and finds no room for its own.
+// The leader decides which lists are cached and at which index, so both caches of a stream have equal contents. Lists
+// are added in order. They stay until an operation needs none of them and has no room for its own.
 #pragma once
 
 #include <map>
@@ -18,40 +18,40 @@
 
 namespace mercutio {
 
-// Of one stream, at one of its ends.
+// The cache of one stream, at one of its ends.
 class RunListCache {
  public:
   using RunList = std::vector<std::byte>;
   static constexpr i64 kNone = -1;
-  static constexpr i64 kMostBytes = 4 * MiB;   // of all streams of a rank together
+  static constexpr i64 kMostBytes = 4 * MiB;   // all streams of a rank together
 
   // ---- the leader's end ----
-  // An operation begins.
+  // Call it when an operation begins.
   void begin(i64 most_bytes);
   i64 find(ConstBytes run_list);
-  // Where it is from now on; kNone: there is no room.
+  // Its index from now on; kNone: there is no room.
   i64 keep(ConstBytes run_list);
 
   // ---- the aggregator's end ----
-  // A run list is on its way to an index; behind one announced as the first there are none. False: no leader would say so.
+  // A header announces a list at this index; index 0 clears the cache. False: the header is malformed.
   bool expect(i64 index, i64 bytes, i64 most_bytes);
   bool expected(i64 index) const { return index >= 0 && index < static_cast<i64>(lists_.size()); }
   void fill(i64 index, RunList run_list) { lists_[static_cast<size_t>(index)] = std::move(run_list); }
-  // Empty: it has not come yet.
+  // Empty: the list has not arrived.
   const RunList& at(i64 index) const { return lists_[static_cast<size_t>(index)]; }
 
  private:
   void clear();
 
   std::vector<RunList> lists_;
-  std::unordered_map<std::uint64_t, i64> index_of_;   // by hash; the leader's end only
+  std::unordered_map<std::uint64_t, i64> index_of_;   // by hash; only at the leader's end
   i64 bytes_ = 0, most_bytes_ = 0;
   i64 found_ = 0;
   bool full_ = false;
 };
 
-// Those of all streams of a file at this rank. Operations that use the memory of the node take turns, so one at a time has a
-// stream's.
+// The caches of all streams of a file on this rank. Operations that use the memory of the node run one at a time, so
+// only one uses a cache at a time.
 class RunListCaches {
  public:
   RunListCache& sent(i64 aggregator, i64 domain) { return of({aggregator, domain, true}); }

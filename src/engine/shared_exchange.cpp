@@ -29,10 +29,11 @@ bool SharedExchange::has_data(std::span<const PeerAccess> ranges, i64 domain, i6
   return access.end > access.begin && plan_.serves(domain, rank) && access.first < owned.end && access.last > owned.begin;
 }
 
-// The endpoints of this rank's node buffers. A stream between nodes exists where the leader's node may have data in the domain.
+// Creates the endpoints of the node buffers that this rank leads. A node stream exists if the leader's node has data in
+// the domain.
 void SharedExchange::make_endpoints(std::span<const PeerAccess> ranges) {
   const Topology& topology = file_.comm->topology();
-  const i64 most_streams = std::max(topology.nodes(), plan_.domains());   // of a rank, in either direction
+  const i64 most_streams = std::max(topology.nodes(), plan_.domains());   // the most that one rank has, in either direction
   const EndpointContext context{file_, channel_, writing_, dense_, RunListCache::kMostBytes / most_streams, outcome_};
   for (i64 domain = 0; domain < plan_.domains(); ++domain) {
     const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
@@ -65,10 +66,10 @@ void SharedExchange::set_access(const PeerAccess& mine, const Memory& memory, i6
     finish_up_to(domain, 0);
     if (!writing_) request_from(domain, 0);
   }
-  channel_.ticket->arena().wake_others();   // who waits for this rank to pass windows in which it has nothing
+  channel_.ticket->arena().wake_others();   // they may wait for windows in which this rank has no data
 }
 
-// This rank goes on to its next window; all before it are finished.
+// This rank continues with its next window; all windows before it are finished.
 void SharedExchange::finish_up_to(i64 domain, i64 from) {
   const auto i = static_cast<size_t>(domain);
   routes_[i] = next_part(plan_, domain, me_, mine_, from);
@@ -94,7 +95,7 @@ void SharedExchange::set_valid_map(i64 domain, const WindowPart& route) {
   set_valid(in_slot(domain, route), reinterpret_cast<i64>(slot.data), slot.valid, __builtin_ctzll(unit));
 }
 
-// Copies this rank's bytes of a window: into the slot when writing, out of it when reading.
+// Copies this rank's bytes of a window: into the slot for a write, out of it for a read.
 void SharedExchange::move(i64 domain, const WindowPart& route) {
   const i64 bytes = route.end - route.begin;
   const PhaseScope phase(channel_.counters, Phase::kCopy);
@@ -108,7 +109,7 @@ void SharedExchange::move(i64 domain, const WindowPart& route) {
   buffers_[static_cast<size_t>(domain)].slot(route.window).filled.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-// Reading through a node stream: says what this rank needs of the next window, if its slot is free.
+// Reading through a node stream: requests this rank's bytes of the next window if its slot is free.
 bool SharedExchange::request(i64 domain) {
   const auto i = static_cast<size_t>(domain);
   WindowBuffer& buffer = buffers_[i];
@@ -120,7 +121,7 @@ bool SharedExchange::request(i64 domain) {
   return true;
 }
 
-// Leaves or takes this rank's bytes of its next window of a domain, if that can be done now.
+// Copies this rank's bytes of its next window of a domain if that is possible now.
 bool SharedExchange::visit(i64 domain) {
   const auto i = static_cast<size_t>(domain);
   WindowBuffer& buffer = buffers_[i];

@@ -1,20 +1,20 @@
 // SharedExchange: the data movement of a two-phase access through the memory that the ranks of a node share. Every rank
-// copies between its buffer and the windows itself, once: those of the aggregators of its node, and those that stand in,
-// on its node, for aggregators elsewhere (plan/node_buffers.h). Between nodes, one stream for each such node buffer.
+// copies once between its buffer and the windows of all domains: directly into the windows of aggregators on its node,
+// and into the node buffers of the others (plan/node_buffers.h). Each node buffer has a stream between nodes.
 //
-// A window goes through one of plan.depth slots. Writing: ranks leave their bytes in the slot and say so (finished); when
-// all have, the leader writes the window, or sends it to the aggregator, and says so (completed), which frees the slot.
-// Reading: the leader fills the slot (completed), the ranks take what is theirs (finished), and when all have, the slot is free;
-// where the aggregator is elsewhere they first say what they need (requested). The counters count windows, so a rank without data
-// in a window just skips it. Every rank serves its own node buffers and visits all in turn; it never blocks on one while
-// another can go on.
+// A window uses one of plan.depth slots. Writing: ranks copy their bytes into the slot and publish `finished`. When all
+// have, the leader writes the window, or sends it to the aggregator, and publishes `completed`, which frees the slot.
+// Reading: the leader fills the slot and publishes `completed`, ranks copy their bytes and publish `finished`, which
+// frees the slot; through a stream they first publish `requested`. Counters count windows, so a rank skips a window
+// without data. A rank advances its own endpoints and visits all domains; it never blocks on one while another can
+// progress.
 //
-// Why it cannot deadlock: take the unfinished window with the lowest number of any domain. Its slots are free on all nodes,
-// as all windows before it are finished, so every rank that has bytes in it can finish it, then the leaders can send, the
-// aggregator can receive, and then complete it.
+// Why it cannot deadlock: take the unfinished window with the lowest number of any domain. Its slots are free on all
+// nodes, as all windows before it are finished. So every rank with bytes in it can finish it, then the leaders can send
+// it, and the aggregator can receive and complete it.
 //
-// Memory: of each node buffer depth windows and their valid maps, and a window for each one under way between nodes. Time beyond
-// the copies: two O(depth log n) look-ups a window and rank.
+// Memory: depth windows with valid maps for each node buffer, and one window for each that is in flight between nodes.
+// Time beyond the copies: two O(depth log n) look-ups a window and rank.
 #pragma once
 
 #include <vector>
@@ -26,20 +26,20 @@
 
 namespace mercutio {
 
-// What all ranks know of each other's accesses: whether each has data and where, and where pieces begin and end.
+// What all ranks know of each other's accesses: the range of each, and the borders of pieces.
 struct AgreedPieces {
   std::span<const PeerAccess> ranges;   // by rank
   PieceBorders borders;
-  bool dense = false;                 // writing: no window has a hole, so nobody sets the valid map
+  bool dense = false;                 // writing: no window has a hole, so no rank sets a valid map
 };
 
 class SharedExchange {
  public:
   SharedExchange(const EngineFile& file, Channel channel, const Plan& plan, Direction direction, AgreedPieces pieces);
-  // `mine`: this rank's access. `memory_begin`: the stream position of the first byte of `memory`.
+  // `mine`: the access of this rank. `memory_begin`: the stream position of the first byte of `memory`.
   void set_access(const PeerAccess& mine, const Memory& memory, i64 memory_begin);
 
-  // Does whatever can be done now. True when this rank's part is over, for better or worse.
+  // Makes progress without blocking. True when this rank has finished its part, or can't.
   bool advance();
 
   const Outcome& outcome() const { return outcome_; }
@@ -66,7 +66,7 @@ class SharedExchange {
   const Memory* memory_ = nullptr;
   i64 memory_begin_ = 0;
   std::vector<WindowBuffer> buffers_;     // by domain
-  std::vector<WindowPart> routes_, requests_;   // by domain: the next one with bytes of this rank
+  std::vector<WindowPart> routes_, requests_;   // by domain: the next part with bytes of this rank
   Outcome outcome_;
   std::vector<std::unique_ptr<WindowEndpoint>> endpoints_;
   bool over_ = false;

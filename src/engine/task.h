@@ -1,8 +1,8 @@
-// Task: the coroutine that is the body of every collective. Whoever waits drives: `run` polls it to its end (blocking
-// calls), Progress polls it beside others (nonblocking calls), a File keeps it between _begin and _end (split calls).
+// Task: the coroutine that executes a collective. The thread that waits drives it: `run` polls it to its end (blocking
+// calls), Progress polls it with others (nonblocking calls), a File keeps it between _begin and _end (split calls).
 //
 // A coroutine suspends only in `co_await until(predicate)`; the innermost predicate is polled, nothing else runs.
-// An exception is the Result of the task that it leaves: an Error.
+// An exception that leaves a task becomes its result, as an Error.
 //   Task<Status> f(...) { ...; co_await until([&] { return message_done(); }); auto x = co_await other_task(); ... }
 #pragma once
 
@@ -17,15 +17,15 @@
 
 namespace mercutio {
 
-// What a root task shares with everything it awaits: the predicate it is stuck on and the handle to go on with.
+// The state that a root task shares with all tasks it awaits: the predicate that blocks it and the handle to resume.
 struct TaskDriver {
   std::function<bool()> blocked_on;
   std::coroutine_handle<> resume_at;
-  std::exception_ptr thrown;   // by the predicate: the task that waits for it gets it
+  std::exception_ptr thrown;   // by the predicate; rethrown in the task that waits
 };
 
 struct TaskPromiseBase {
-  TaskDriver own;                  // of a root
+  TaskDriver own;                  // used by a root task
   TaskDriver* driver = nullptr;
   std::coroutine_handle<> continuation;
 
@@ -62,7 +62,7 @@ class [[nodiscard]] Task {
     if (handle_) handle_.destroy();
   }
 
-  // Root use: step() advances as far as possible without waiting; true when the task is done. Throws nothing.
+  // For root tasks: step() advances as far as possible without waiting; true when the task is done. Does not throw.
   bool step() {
     const UsesReserve uses;
     if (handle_.done()) return true;
@@ -84,7 +84,7 @@ class [[nodiscard]] Task {
   }
   T take() { return std::move(*handle_.promise().value); }
 
-  // Awaiting from another task.
+  // For tasks that await this one.
   struct Awaiter {
     std::coroutine_handle<promise_type> child;
     bool await_ready() noexcept { return false; }
@@ -122,7 +122,7 @@ struct Until {
 template <class Predicate>
 Until<Predicate> until(Predicate predicate) { return Until<Predicate>{std::move(predicate), nullptr}; }
 
-// Polls `task` to its end, calling backoff(n) when nothing moved for the n-th time in a row.
+// Polls `task` to its end, and calls backoff(n) after the n-th step without progress.
 template <class T, class Backoff>
 T run(Task<T> task, Backoff&& backoff) {
   i64 spins = 0;

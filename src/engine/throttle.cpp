@@ -7,7 +7,7 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kWords[] = {0, 1, 2, 3};   // what is sent, where it stays until it has been
+constexpr i64 kWords[] = {0, 1, 2, 3};   // static: message buffers must outlive the sends
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void Throttle::tell(i64 rank, const i64& word) {
   sent_.add(channel_.send(rank, const_bytes_of(std::span(&word, 1)), kTagBehind));
 }
 
-// Receives the next word of a rank. False: it is not here yet, or can't be received.
+// Receives the next message of a rank. False: it has not arrived, or the receive failed.
 bool Throttle::arrived(std::unique_ptr<Message>& message, i64 from, i64& word) {
   if (!status_) return false;
   if (!message) {
@@ -111,7 +111,7 @@ bool Throttle::leave() {
   if (!on()) return true;
   withdraw();
   advance();
-  if (state_ != State::kIdle) return false;   // what was asked for has to come back first
+  if (state_ != State::kIdle) return false;   // the requested token has to be returned first
   if (!std::exchange(left_, true) && !keeps()) tell(keeper_, kWords[kLeave]);
   const bool alone = std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.left; });
   return alone && sent_.done();

@@ -1,13 +1,13 @@
-// Throttle: limits how many windows the aggregators of a server have at the storage at a time to plan.throttle
-// (EARTH: Tsujita et al., "Improving collective MPI-IO using topology-aware stepwise data aggregation with I/O throttling",
-// HPC Asia 2018). Inside engine/ only.
+// Throttle: limits how many windows the aggregators of a server have at the storage at a time to plan.throttle (EARTH:
+// Tsujita et al., "Improving collective MPI-IO using topology-aware stepwise data aggregation with I/O throttling", HPC
+// Asia 2018). Inside engine/ only.
 //
-// The aggregators that share the limit are a token ring. The first of them with windows keeps the ring's tokens and grants them
-// in the order in which they are asked for. A window that goes to the storage takes a token and returns it afterwards:
-// up to three messages of a word. A window without data takes none and costs nothing, however many there are.
+// The aggregators that share a limit are a token ring. The first of them with windows keeps the tokens and grants them
+// in the order of the requests. A window takes a token before it goes to the storage and returns it afterwards, in up
+// to three messages of eight bytes. A window without data takes no token and costs nothing.
 //
-// It cannot deadlock: whoever has a token uses it at once, for a storage call that waits for no message, or returns it.
-// The keeper answers until every member has said that it will not ask again. O(members) memory at the keeper.
+// It cannot deadlock: an aggregator with a token uses it at once, for a storage call that waits for no message, or
+// returns it. The keeper answers until every member has left the ring. O(members) memory at the keeper.
 #pragma once
 
 #include <deque>
@@ -22,28 +22,28 @@ namespace mercutio {
 
 class Throttle {
  public:
-  static constexpr i64 kTagBehind = 2;   // its messages' tag in the channel
+  static constexpr i64 kTagBehind = 2;   // the tag of its messages in the channel
 
-  // Of the aggregator of `domain`.
+  // For the aggregator of `domain`; a negative domain: this rank is no aggregator.
   Throttle(const Channel& channel, const Plan& plan, i64 domain);
 
-  // Whether one more window may go to the storage now. Who is told that it may starts the window, and calls return_token()
-  // afterwards; who is not either asks again or withdraws.
+  // Whether one more window may go to the storage now. After true the caller starts the window and later calls
+  // return_token(). After false the caller asks again or withdraws.
   bool may_start();
-  // No window waits for a token, whether or not one has been asked for.
+  // No window waits for a token, whether or not one has been requested.
   void withdraw();
-  // A window that was started has been at the storage.
+  // The window has been at the storage.
   void return_token();
-  // This aggregator starts no more windows. True when nobody needs it any more. Idempotent.
+  // This aggregator starts no more windows. True when no member needs it any more. Idempotent.
   bool leave();
-  // Does what can be done now. To be called whenever the aggregator makes progress.
+  // Makes progress without blocking. Call it whenever the aggregator makes progress.
   void advance();
   const Status& status() const { return status_; }
 
  private:
-  enum class State { kIdle, kAsked, kGranted };   // of this aggregator's one request
+  enum class State { kIdle, kAsked, kGranted };   // of this aggregator's only request
   enum Word : i64 { kAsk = 1, kReturn, kLeave };
-  // The keeper's end of one member: where its words arrive.
+  // The keeper's state of one member, with the receive buffer of its messages.
   struct Member {
     i64 rank = 0;
     i64 word = 0;
@@ -62,11 +62,11 @@ class Throttle {
   const Channel& channel_;
   i64 limit_, me_, keeper_ = 0;
   State state_ = State::kIdle;
-  bool wants_token_ = false;           // the token that was asked for
+  bool wants_token_ = false;           // the requested token is still needed
   bool left_ = false;
-  std::vector<Member> members_;   // the keeper's: all others of the ring that have windows
-  std::deque<i64> waiting_;       // the keeper's: ranks that asked, in order
-  i64 tokens_;                   // the keeper's: not granted
+  std::vector<Member> members_;   // keeper: the other members of the ring that have windows
+  std::deque<i64> waiting_;       // keeper: ranks with a request, in order
+  i64 tokens_;                   // keeper: tokens that are not granted
   i64 grant_word_ = 0;
   std::unique_ptr<Message> grant_message_;
   MessageSet sent_;

@@ -1,10 +1,11 @@
-// WindowBuffer: the windows of one domain in the memory of a node, and the counters by which its ranks and the node buffer's
-// host know how far each of them is. All counts are of windows of this operation. Inside engine/ only.
+// WindowBuffer: the windows of one domain in the shared memory of a node, and the counters that synchronise the ranks
+// of the node with the buffer's leader. Counters count windows of the current operation. Inside engine/ only.
 //
-// A window goes through one of plan.depth slots. Which of its bytes are meant is kept as one flag a unit, the unit being
-// the largest power of two that divides where any piece begins or ends: a plain store, also where several ranks fill one
-// window. An area holds a page of counters, then half for the valid map and half for data, whatever the sizes of an operation:
-// valid maps are zero between operations, so no other operation may have its data there.
+// A window occupies one of plan.depth slots. The valid map has one byte for each unit of a window: a rank sets it when
+// it supplies or needs the unit. A unit is the largest power of two that divides the begin and the end of every piece.
+// Stores of single bytes suffice, also where several ranks fill one window. An area holds a page of counters, then one
+// half for valid maps and one half for data. The halves do not depend on the operation: valid maps are zero between
+// operations, so the data of another operation must not lie there.
 #pragma once
 
 #include <span>
@@ -18,18 +19,18 @@ namespace mercutio {
 struct Slot {
   std::byte* data = nullptr;
   std::byte* valid = nullptr;    // one byte a unit; all zero between windows
-  std::atomic_ref<i64> filled;   // bytes left in it, counted by those who left them
+  std::atomic_ref<i64> filled;   // bytes copied into it; each rank adds its own
 };
 
-// Where pieces of an access begin and end.
+// The offsets at which pieces of an access begin and end.
 struct PieceBorders {
   i64 unit_bytes = 1;   // divides all of them
-  i64 cut_at = 0;       // but for this file offset, where pieces were cut off
+  i64 cut_at = 0;       // except this file offset, at which pieces were cut
 };
 
 class WindowBuffer {
  public:
-  static constexpr i64 kCounterPitch = 8;   // in counters: a cache line each
+  static constexpr i64 kCounterPitch = 8;   // in counters: one cache line each
   static_assert(kMostSlots * kCounterPitch * static_cast<i64>(sizeof(i64)) <= kAreaCounterBytes);
 
   WindowBuffer(NodeArena& arena, const Plan& plan, PieceBorders borders, i64 domain, NodeBuffer node_buffer)
@@ -38,7 +39,7 @@ class WindowBuffer {
   const Plan& plan() const { return *plan_; }
   i64 domain() const { return domain_; }
   i64 leader() const { return node_buffer_.leader; }
-  bool has_stream() const { return node_buffer_.index > 0; }   // the aggregator is on another node
+  bool has_stream() const { return node_buffer_.index > 0; }   // a node stream connects it to an aggregator on another node
   i64 windows() const { return windows_; }
   FileRange window(i64 number) const { return plan_->window(domain_, number); }
   i64 depth() const { return plan_->depth; }
@@ -47,20 +48,20 @@ class WindowBuffer {
   i64 unit_of(FileRange window) const;
   i64 units_of(FileRange window) const { return window.bytes() / unit_of(window); }
 
-  // Windows the leader is through with: written, or their data is there to be taken.
+  // Windows that the leader has completed: they are written, or their data is in the slot.
   i64 completed() const { return load(counters().completed); }
   void set_completed(i64 count) { store(counters().completed, count); }
-  // Windows of which a rank may say what it needs (reading through a node stream).
+  // Windows whose slots are available for requests (reading through a node stream).
   i64 available() const { return load(counters().available); }
   void set_available(i64 count) { store(counters().available, count); }
-  // Of this rank, and the lowest of all the node's.
+  // The counters of this rank, and the minimum over the ranks of the node.
   void set_finished(i64 count) { store(arena_->finished(domain_)[arena_->my_index()], count); }
   i64 finished_by_all() const { return lowest(arena_->finished(domain_)); }
   void set_requested(i64 count) { store(arena_->requested(domain_)[arena_->my_index()], count); }
   i64 requested_by_all() const { return lowest(arena_->requested(domain_)); }
   void wake_leader() { arena_->wake(leader()); }
   void wake_others() { arena_->wake_others(); }
-  // All windows are behind this rank. Once an operation, by every rank of the node.
+  // This rank has finished all windows. Every rank of the node calls it once an operation.
   void leave() { arena_->advance_base(domain_, windows_); }
 
  private:
@@ -77,7 +78,7 @@ class WindowBuffer {
   i64 windows_;
 };
 
-// The first flag at or after `from` that is not `value`; `count` if there is none.
+// The first unit at or after `from` whose flag is not `value`; `count` if there is none.
 i64 first_other(const std::byte* valid, i64 from, i64 count, std::byte value);
 // Calls run(begin, end), in units, for each run of valid units.
 template <class Run>

@@ -1,5 +1,5 @@
-// WindowEndpoint: what the leader of a node buffer does with its windows. The aggregator's own node buffer reads and writes the file;
-// a node buffer on another node streams its windows to and from the aggregator. Inside engine/ only.
+// WindowEndpoint: what the leader of a node buffer does with its windows. The leader on the aggregator's node reads and
+// writes the file. A leader on another node sends and receives the windows through a node stream. Inside engine/ only.
 #pragma once
 
 #include <memory>
@@ -10,18 +10,18 @@
 
 namespace mercutio {
 
-// What the endpoints of a rank's node buffers found; one for all of them.
+// The results of all endpoints of one rank.
 struct Outcome {
   Status storage = ok_status();
-  Status messages = ok_status();   // after an Error here the partners may be stuck
-  i64 end_of_file = INT64_MAX;     // lowest file offset found to be beyond the end of the file
-  bool holes = false;              // some window was not filled
+  Status messages = ok_status();   // after an Error the partners may wait forever
+  i64 end_of_file = INT64_MAX;     // lowest file offset found beyond the end of the file
+  bool holes = false;              // some window had a hole
 };
 
 class WindowEndpoint {
  public:
   virtual ~WindowEndpoint() = default;
-  virtual bool advance() = 0;        // does what can be done now; false: nothing could
+  virtual bool advance() = 0;        // makes progress without blocking; false: none was possible
   virtual bool over() const = 0;
 };
 
@@ -34,7 +34,7 @@ struct EndpointContext {
   Outcome& outcome;
 };
 
-// `leaders`: the leaders of this domain's node buffers on other nodes that have data in it.
+// `leaders`: the leaders on the other nodes that have data in this domain.
 std::unique_ptr<WindowEndpoint> make_aggregator_endpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& leaders);
 std::unique_ptr<WindowEndpoint> make_node_leader(WindowBuffer buffer, EndpointContext context, i64 aggregator);
 

@@ -9,19 +9,19 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kLargestMergedHole = 64 * KiB;   // a longer hole is never read, or read and written back
-constexpr i64 kLongRun = 64 * KiB;             // runs of this average length are written as they are
+constexpr i64 kLargestMergedHole = 64 * KiB;   // longer holes are neither read nor merged
+constexpr i64 kLongRun = 64 * KiB;             // runs of this average length are written without merging
 constexpr i64 kMergeScratchBytes = 1 * MiB;
 
 i64 largest_hole_to_read(const EngineFile& file) {
   return only_copies(file) ? kCopiedHoleBytes - 1 : kLargestMergedHole;
 }
 
-// Neighbouring covered runs with only small holes in between; [begin, end) in the window.
+// Adjacent covered runs with only small holes between them; [begin, end) in the window.
 struct Group {
   i64 begin = 0, end = 0;
   i64 runs = 0, covered = 0;
-  // Whether it is better read, merged and written as one than run by run.
+  // Whether one merged write is better than one for each run.
   bool worth_merging() const { return runs > 1 && covered / runs < kLongRun; }
 };
 
@@ -39,12 +39,12 @@ Group next_group(const Coverage& covered, i64 from, i64 largest_hole = kLargestM
   return group;
 }
 
-// Fills the holes of [begin, end) with what the file holds there; zero beyond its end.
+// Fills the holes of [begin, end) with the contents of the file; zero beyond its end.
 Status fill_holes(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered, const Group& group) {
   const PhaseScope phase(file.counters, Phase::kSieve);
   ScratchBuffer scratch(std::min(kMergeScratchBytes, group.end - group.begin));
   for (i64 hole = covered.next_hole(group.begin); hole < group.end; hole = covered.next_hole(hole)) {
-    // One read serves all holes that begin within a scratch buffer's length.
+    // One read serves all holes that begin within the length of a scratch buffer.
     const i64 begin = hole;
     const i64 end = std::min(begin + scratch.bytes, group.end);
     i64 last = begin;
@@ -84,7 +84,7 @@ Status write_window(const EngineFile& file, FileRange window, std::byte* data, c
   std::unique_ptr<HeldLock> leave;
   bool may_merge = may_sieve_writes(file);
   PieceBatch batch(file, Direction::kWrite);
-  i64 first = -1, last = 0;   // of what goes into the batch
+  i64 first = -1, last = 0;   // the file range of the batch
   for (i64 at = covered.next_covered(0); at < covered.size();) {
     const Group group = next_group(covered, at);
     if (may_merge && group.worth_merging() && !leave) {
@@ -118,7 +118,7 @@ Status write_window(const EngineFile& file, FileRange window, std::byte* data, c
 
 Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* data, const Coverage& needed) {
   std::vector<IoPiece> pieces;
-  i64 covered = 0;   // by what is needed, of the pieces
+  i64 covered = 0;   // needed bytes in the pieces
   auto read_all = [&]() -> Result<i64> {
     i64 wanted = 0;
     for (const IoPiece& piece : pieces) wanted += piece.bytes;
@@ -139,7 +139,7 @@ Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* dat
   i64 end_of_file = INT64_MAX;
   for (i64 at = needed.next_covered(0); at < needed.size();) {
     const Group group = next_group(needed, at, largest_hole);
-    if (end_of_file != INT64_MAX) {   // beyond the end already
+    if (end_of_file != INT64_MAX) {   // beyond the end of the file
       std::memset(data + group.begin, 0, static_cast<size_t>(group.end - group.begin));
     } else {
       covered += group.covered;

@@ -7,7 +7,7 @@
 namespace mercutio {
 namespace {
 
-// The first window from `from` on that reaches beyond a file offset. Windows of a domain lie in file order.
+// The first window from `from` on that extends beyond a file offset. The windows of a domain are in file order.
 i64 window_beyond(const Plan& plan, i64 domain, i64 from, i64 offset) {
   i64 low = from, high = plan.windows(domain);
   while (low < high) {
@@ -28,7 +28,7 @@ WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const PeerAccess& a
     const i64 position = window.begin <= access.first ? access.begin : access.stream_position(window.begin);
     if (position >= access.end) break;
     const i64 offset = access.displacement + access.filetype->offset_of(position);
-    if (offset >= window.end) {   // far apart: don't go there window by window
+    if (offset >= window.end) {   // far away: skip the windows between
       part.window = window_beyond(plan, domain, part.window, offset);
       if (part.window == windows) break;
       window = plan.window(domain, part.window);

@@ -1,4 +1,4 @@
-// Where an access meets the windows of a domain. Inside engine/ only.
+// The parts of an access in the windows of a domain. Inside engine/ only.
 #pragma once
 
 #include "engine/peer_views.h"
@@ -14,8 +14,8 @@ struct WindowPart {
 };
 
 // The first window from `from` on in which the access of `rank` has bytes; an empty part of window plan.windows(domain)
-// where there is none. Windows without bytes between two pieces are not visited: O(log windows + log pieces), and as much
-// again for each piece in between that lies in other domains only.
+// if there is none. Windows without bytes between two pieces are not visited: O(log windows + log pieces), and as much
+// again for each piece in between that is in other domains only.
 WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const PeerAccess& access, i64 from);
 
 }  // namespace mercutio

@@ -196,7 +196,7 @@ i64 entry_bytes_below(const FlatNode& n, i64 i, i64 limit) {
 }  // namespace
 
 // What places pieces, or-ed together. Of negative numbers too: two's complement keeps the lowest bit.
-static i64 place_bits_of(const FlatNode& node, i64 lists) {
+static i64 alignment_bits_of(const FlatNode& node, i64 lists) {
   i64 bits = node.stride | node.unit | lists;
   if (node.kind == Kind::kRun) bits |= node.size;
   if (node.child) bits |= node.child->alignment_bits;
@@ -224,7 +224,7 @@ FlatNodeRef NodeBuilder::finish(FlatNode node) {
   if (math_.overflow) return nullptr;
   if (keep_kinds_) node.touches = false;
   const ListDigest lists = digest_of_lists(node);
-  node.alignment_bits = place_bits_of(node, lists.bits);
+  node.alignment_bits = alignment_bits_of(node, lists.bits);
   node.overlapping = node_overlaps(node, overlap_budget_);
   node.hash = hash_of(node, lists.hash);
   return std::make_shared<const FlatNode>(std::move(node));

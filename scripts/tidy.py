@@ -9,6 +9,7 @@
   coroutines  co_await and co_return only in engine/, file/ and remote/
   guards      a thread of the library is started by base/threads.h, and a C function of it lets no exception out
   tests       every *_test.cpp is where CMake registers it
+  glossary    src/ and tools/ don't use words that docs/internals/glossary.md replaces
 
 `scripts/tidy.py --ratchet` rewrites the exceptions with what is there now, but never raises a limit.
 `scripts/tidy.py --admit` adds entries for what is over the limits today.
@@ -45,6 +46,19 @@ LIBRARY_WORDS_ALLOWED = {
     "abort": ("src/base/assert.cpp", "src/preload/", "src/mpi/errors", "src/mpi/errhandler", "src/api/"),
     "exit": ("src/preload/",),
 }
+# Words that docs/internals/glossary.md replaces: as a word of its own or as a part of an identifier.
+REPLACED = {
+    "station": "node buffer", "gapless": "dense", "undertaking": "request body", "habit": "wait predictor", "relay": "node stream or leader",
+    "settle": "flush, finish, resolve or complete", "settled": "flushed, finished or resolved", "distrust": "malformed message",
+    "absorbing": "cache statistics", "flights": "pending I/O", "landed": "completed", "brief": "inline",
+}
+REPLACED_NAMES = {
+    "KnownForms": "RunListCache", "StreamForms": "RunListCaches", "AccessForm": "AccessSignature", "StepOrder": "ExchangeSchedule",
+    "WaitWatch": "BlockingDetector", "TurnRef": "TicketRef", "ViewWords": "ViewHeader", "least_size": "known_size", "my_place": "my_index",
+    "place_bits": "alignment_bits", "kAtOnce": "kPollGap or kImmediate", "kLookIn": "kBusyWindow",
+}
+IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
+WORD_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 COROUTINE = re.compile(r"\bco_(await|return|yield)\b")
 # A thread that the library starts other than by start_thread, which says so where none can be had.
 THREAD = re.compile(r"\bstd::j?thread\s*[({](?!\s*[)}])|\bstd::j?thread\s+\w+\s*[({]|"
@@ -166,6 +180,16 @@ class Tidy:
             if COROUTINE.search(bare) and path.relative_to(ROOT).parts[1] not in ("engine", "file", "remote"):
                 self.add(path, number, "a coroutine outside engine/, file/ and remote/")
 
+    def check_glossary(self, path, text):
+        if path.relative_to(ROOT).parts[0] not in ("src", "tools"):
+            return
+        for number, line in enumerate([path.stem] + text.split("\n")):
+            for name in set(IDENTIFIER.findall(line)):
+                words = {word.lower() for word in WORD_OF_NAME.findall(name)}
+                known = [REPLACED_NAMES.get(name)] + [REPLACED.get(word, REPLACED.get(word[:-1]) if word.endswith("s") else None) for word in words]
+                for new in filter(None, known):
+                    self.add(path, max(number, 1), f"{name}: docs/internals/glossary.md has {new} for it")
+
     def check_threads(self, path, code):
         name = str(path.relative_to(ROOT))
         if not name.startswith("src/") or name.endswith("_test.cpp") or name in THREAD_ALLOWED:
@@ -239,6 +263,7 @@ class Tidy:
             code = strip(text)
             self.check_includes(path, text)
             self.check_words(path, text, code)
+            self.check_glossary(path, text)
             self.check_threads(path, code)
             self.check_guards(path, code)
             self.check_sizes(path, text, code)

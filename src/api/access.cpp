@@ -87,7 +87,7 @@ struct PendingAccess final : Postponed::Action {
   RequestRef access;
   std::atomic<bool> given{false};   // `access` is set; who ends the state may be another thread
   bool mpi_here = true;             // any thread may call MPI
-  std::chrono::steady_clock::time_point last_look;
+  std::chrono::steady_clock::time_point last_poll;
 };
 
 int query_access(void* state, MPI_Status* status) {
@@ -157,7 +157,7 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
 // Where the MPI can be told how to wait for a generalized request (MPICH's extension), a rank that waits moves the data
 // itself, or sleeps until the progress thread has; otherwise it spins on the core that thread needs. A look that follows the one
 // before, or the start, at once is taken for waiting: MPI_Wait and MPI_Test are not told apart. The probe keeps other communication going.
-constexpr auto kAtOnce = std::chrono::microseconds(100), kNap = std::chrono::microseconds(100);
+constexpr auto kPollGap = std::chrono::microseconds(100), kNap = std::chrono::microseconds(100);
 
 bool nap(PendingAccess& pending) {
   if (pending.access->wait_for(kNap)) return true;
@@ -170,9 +170,9 @@ int poll_access(void* state, MPI_Status*) {
   return guarded_or(MPI_SUCCESS, [&] {
     auto* pending = static_cast<PendingAccess*>(state);
     if (pending->access && !pending->access->done()) {
-      const bool waiting = std::chrono::steady_clock::now() - pending->last_look < kAtOnce;
+      const bool waiting = std::chrono::steady_clock::now() - pending->last_poll < kPollGap;
       if (waiting) nap(*pending);
-      pending->last_look = std::chrono::steady_clock::now();
+      pending->last_poll = std::chrono::steady_clock::now();
     }
     process().postponed.run();
     return MPI_SUCCESS;
@@ -221,7 +221,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     });
     if (started) {
       pending->access = std::move(*started);
-      pending->last_look = std::chrono::steady_clock::now();
+      pending->last_poll = std::chrono::steady_clock::now();
       pending->given.store(true, std::memory_order_release);
       *request = mine;
       process().postponed.run();

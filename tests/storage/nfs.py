@@ -30,7 +30,7 @@ GRACE_S = 10   # the least that the server takes
 
 class Nfs:
     """A system under test (systems.py). `options` are the mount's."""
-    needs_uml = True
+    needs_uml, nodes, refuses = True, 2, None
 
     def __init__(self, options, export="rw,sync,no_root_squash,no_subtree_check,insecure,fsid=0", image_mib=700, features=""):
         self.options, self.export, self.image_mib, self.features = options, export, image_mib, features

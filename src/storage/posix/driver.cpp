@@ -30,8 +30,8 @@ namespace mercutio::posix {
 namespace {
 
 // Asks the server for the attributes of the folders, from the top: where they have changed, this node forgets which names it has
-// not found there.
-void refresh_folders(const std::string& path) {
+// not found there. Then of the file: where the name stands for one that is gone, the kernel asks for the name again.
+void refresh_names(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   std::filesystem::path folder = parent.is_absolute() ? "" : ".";
   struct statx status {};
@@ -41,6 +41,16 @@ void refresh_folders(const std::string& path) {
     folder /= name;
     refresh();
   }
+  folder = path;
+  refresh();
+}
+
+// FUSE opens the file that this node knew under the name, without asking for the name again. One that was deleted may live on while
+// somebody's close of it is under way.
+Status still_there(int fd) {
+  struct statx status {};
+  if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_NLINK | STATX_SIZE, &status) != 0) return error_from_errno("statx", errno);
+  return status.stx_nlink > 0 ? ok_status() : Status(error_from_errno("open", ESTALE));
 }
 
 int open_retrying(const std::string& path, int flags, int permissions) {
@@ -323,7 +333,7 @@ class PosixDriver final : public Driver {
       const int cause = opened.error().sys_errno;
       const bool outdated = (cause == ENOENT && tries == 1) || (cause == ESTALE && !options.exclusive);
       if (!outdated) break;
-      refresh_folders(path);
+      refresh_names(path);
       opened = open_once(path, options);
     }
     return opened;
@@ -349,7 +359,11 @@ class PosixDriver final : public Driver {
   Result<std::unique_ptr<Storage>> open_once(const std::string& path, const OpenOptions& options) {
     const int fd = open_descriptor(options, {[&](int flags) { return open_retrying(path, flags, options.permissions); },
                                              [&] { return is_on_lustre(path); }});
-    if (fd >= 0) return adopt(fd, options);
+    if (fd >= 0) {
+      MERCUTIO_LET(auto storage, adopt(fd, options));
+      if (storage->traits().file_system.starts_with("fuse")) MERCUTIO_TRY(still_there(fd));
+      return storage;
+    }
     Error error = error_from_errno("open", errno);
     if (error.sys_errno == EINVAL) error.cls = ErrorClass::kBadFile;  // a name the file system can't have
     return error;

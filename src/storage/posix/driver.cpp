@@ -45,12 +45,14 @@ void refresh_names(const std::string& path) {
   refresh();
 }
 
-// FUSE opens the file that this node knew under the name, without asking for the name again. One that was deleted may live on while
-// somebody's close of it is under way.
-Status still_there(int fd) {
-  struct statx status {};
-  if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_NLINK | STATX_SIZE, &status) != 0) return error_from_errno("statx", errno);
-  return status.stx_nlink > 0 ? ok_status() : Status(error_from_errno("open", ESTALE));
+// FUSE opens the file that this node knew under the name for as long as it may remember names, and it may live on though it was deleted, while
+// somebody's close of it is under way. A link from another file system is refused, but only after the server was asked for the name.
+Status still_named(const std::string& path, int fd) {
+  if (::linkat(AT_FDCWD, "/proc/self/status", AT_FDCWD, path.c_str(), 0) == 0) return error_from_errno("linkat", EEXIST);
+  struct stat named {}, opened {};
+  if (::stat(path.c_str(), &named) != 0) return error_from_errno("stat", errno);
+  if (::fstat(fd, &opened) != 0) return error_from_errno("fstat", errno);
+  return named.st_ino == opened.st_ino ? ok_status() : Status(error_from_errno("open", ESTALE));
 }
 
 int open_retrying(const std::string& path, int flags, int permissions) {
@@ -361,7 +363,8 @@ class PosixDriver final : public Driver {
                                              [&] { return is_on_lustre(path); }});
     if (fd >= 0) {
       MERCUTIO_LET(auto storage, adopt(fd, options));
-      if (storage->traits().file_system.starts_with("fuse")) MERCUTIO_TRY(still_there(fd));
+      const std::string& type = storage->traits().file_system;   // "unknown": the question was refused, perhaps because the file is gone
+      if (!options.exclusive && (type.starts_with("fuse") || type == "unknown")) MERCUTIO_TRY(still_named(path, fd));
       return storage;
     }
     Error error = error_from_errno("open", errno);

@@ -15,7 +15,7 @@ class LeftOut(Exception):
 class Mounted:
     """A system under test (systems.py). `commands`: what has to be installed. `refuses`: what an error must say in place of a result (a pattern), where
     right results can't be had. `nodes`: on how many the ranks are."""
-    needs_uml = False
+    needs_uml, programs, environment = False, None, {}
 
     def __init__(self, script, describe, commands="", options="", refuses=None, nodes=2):
         self.script_name, self.describe, self.commands, self.options, self.refuses, self.nodes = script, describe, commands.split(), options, refuses, nodes
@@ -38,7 +38,7 @@ class Mounted:
     def script(self, node, part):
         """Daemons stay in the node, so their output goes to a file."""
         log = os.path.join(self.folder, "%s-%s.log" % (node, part))
-        environment = dict(os.environ, SERVER=self.cluster.addresses[-1], FOLDER=self.folder, OPTIONS=self.options)
+        environment = dict(os.environ, SERVER=self.cluster.addresses[-1], SERVER_NAME=self.cluster.names[-1], FOLDER=self.folder, OPTIONS=self.options)
         with open(log, "w") as out:
             done = self.cluster.run(node, ["bash", os.path.join(MOUNTS, "common.sh"), self.script_name, part], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                     env=environment, timeout=180)
@@ -49,6 +49,9 @@ class Mounted:
         if done.returncode == 77:
             raise LeftOut(lines.splitlines()[-1])
         raise RuntimeError("%s %s on %s: exit code %d\n%s" % (self.script_name, part, node, done.returncode, lines[-3000:]))
+
+    def while_running(self, folder, ended):
+        pass
 
     def on_server(self, path):
         """A file of the clients' as the last node shows it."""

@@ -1,4 +1,4 @@
-# bindfs over a folder that all nodes have.
+# bindfs over a folder of this machine.
 server() {
   mkdir -m 777 "$FOLDER/files"
   mount --bind "$FOLDER/files" /mnt/shared

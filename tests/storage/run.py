@@ -5,27 +5,32 @@
     run.py --system nfs42,nfs3 --mpi mpich,openmpi --io host --ranks 2,4 --cases 'writes:collective.*' 'turns:*' ...
 
 --io host is the MPI's own I/O, by which the tests are tested. A case that fails there too, or that MPI doesn't promise, is listed with its
-reason in known.txt and doesn't count. Systems that need another kernel run in user-mode Linux (uml.py). The last lines are a table; the
-exit code is 1 if a case failed, 77 if the system can't be had here.
+reason in known.txt and doesn't count. Where right results can't be had, a case may be refused with an error that says what to change. Systems that need
+another kernel run in user-mode Linux (uml.py). The last lines are a table, and which systems can't be had here; the exit code is 1 if a case failed, 77
+if no system can be had.
 """
 import argparse
 import fnmatch
 import importlib.util
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "nodes"))
 import cluster  # noqa: E402
 import uml  # noqa: E402
+from mounted import LeftOut  # noqa: E402
 from systems import SYSTEMS  # noqa: E402
 
+BAD = ("FAILED", "DIED")
 PROGRAMS = ["writes", "caches", "turns", "atomic", "shared", "sizes", "names", "posix"]
-NODES = 2
 
 
 def conformance_runner():
@@ -108,7 +113,7 @@ class Run:
             nodes, remote, runtime, above, preload, only, compare, mpirun = True, "", None, "", "", None, False, None
         options = Options()
         options.mpi, options.io, options.tools, options.alarm = self.mpi, self.args.io, self.args.tools, self.args.alarm
-        options.cluster, options.map = self.nodes, [rank * NODES // self.ranks for rank in range(self.ranks)]
+        options.cluster, options.map = self.nodes, [rank * self.system.nodes // self.ranks for rank in range(self.ranks)]
         return options
 
     def program(self, program):
@@ -119,14 +124,24 @@ class Run:
         folder = "%s/%s-%s-%d-%d" % (self.shared, program, self.mpi, self.ranks, os.getpid())
         self.nodes.run(self.nodes.names[0], ["mkdir", "-p", "-m", "777", folder], check=True)
         expected = tempfile.mkdtemp(prefix="mercutio-expected-")
-        os.environ.update(MERCUTIO_TEST_EXPECTED=expected, MERCUTIO_TEST_ONLY=" ".join(wanted))
+        os.environ.update(self.system.environment, MERCUTIO_TEST_EXPECTED=expected, MERCUTIO_TEST_ONLY=" ".join(wanted))
         path = os.path.join(self.args.programs, self.mpi, program)
-        verdicts, text = self.runner.run_program(self.options(program), self.args.io, self.ranks, path, folder)
+        ended = threading.Event()
+        beside = threading.Thread(target=self.system.while_running, args=(expected, ended))
+        beside.start()
+        try:
+            verdicts, text = self.runner.run_program(self.options(program), self.args.io, self.ranks, path, folder)
+        finally:
+            ended.set()
+            beside.join()
         results = {case: [verdict, [line for line in text.splitlines() if (" %s," % case) in line or ("HANG %s " % case) in line][:6]] for case, verdict in verdicts.items()}
-        for case in results:
-            if results[case][0] == "DIED" and not results[case][1]:
-                results[case][1] = text.splitlines()[-12:]
-        for name in sorted(os.listdir(expected)):
+        for case, result in results.items():
+            refused = [line for line in result[1] if line.startswith("REFUSED")]
+            if result[0] == "ok" and refused:   # whoever is told so has no wrong bytes
+                result[0] = "refused" if self.system.refuses and all(re.search(self.system.refuses, line) for line in refused) else "FAILED"
+            if result[0] == "DIED" and not result[1]:
+                result[1] = text.splitlines()[-12:]
+        for name in sorted(set(os.listdir(expected)) - {"restart"}):
             wrong = self.compare_on_server(os.path.join(expected, name), os.path.join(folder, name))
             case = max((c for c in verdicts if "_%s_" % c in name), key=len, default=name)
             if wrong and case in results:
@@ -140,19 +155,29 @@ class Run:
         return compare(expected, there) if there else None
 
 
-def run_system(args, name, rows):
+def run_here(args, name, rows):
     """All programs on one system; rows of the table are appended."""
-    system = SYSTEMS[name]
     folder = tempfile.mkdtemp(prefix="mercutio-storage-")
+    try:
+        run_in_folder(args, name, rows, folder)
+    except cluster.CannotEmulate as reason:
+        raise LeftOut("no emulated nodes here: %s" % reason) from None
+    finally:
+        if not args.inside:   # where it is the server's
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_in_folder(args, name, rows, folder):
+    system = SYSTEMS[name]
     system.before_nodes(folder)
-    with cluster.Cluster(NODES + 1) as nodes:
+    with cluster.Cluster(system.nodes + 1) as nodes:
         begun = time.time()
-        shared = system.start(nodes, nodes.names[:NODES])
+        shared = system.start(nodes, nodes.names[:system.nodes])
         print("# %s: %s; mounted in %.0f s" % (name, system.describe, time.time() - begun), flush=True)
         for mpi in args.mpi.split(","):
             for ranks in (int(word) for word in args.ranks.split(",")):
                 one = Run(args, system, mpi, ranks, nodes, shared)
-                for program in PROGRAMS:
+                for program in system.programs or PROGRAMS:
                     begun = time.time()
                     results = one.program(program)
                     report(args, (name, mpi, ranks, program), results, rows)
@@ -164,18 +189,20 @@ def report(args, key, results, rows):
     name, mpi, ranks, program = key
     io = "host" if args.io == "host" else "mercutio"
     for case, (verdict, lines) in results.items():
-        known = known_failures(name, mpi, io, "%s:%s" % (program, case)) if verdict != "ok" else None
+        known = known_failures(name, mpi, io, "%s:%s" % (program, case)) if verdict in BAD else None
         rows.append(dict(system=name, mpi=mpi, io=io, ranks=ranks, program=program, case=case, verdict=verdict, known=known, text=lines))
-        if verdict != "ok":
+        if verdict in BAD:
             print("not ok %s %s np=%d %s:%s%s" % (name, mpi, ranks, program, case, ", known: " + known if known else ""))
             print("\n".join("    " + line for line in lines), flush=True)
         elif args.verbose:
-            print("ok %s %s np=%d %s:%s" % (name, mpi, ranks, program, case), flush=True)
+            print("%s %s %s np=%d %s:%s" % (verdict, name, mpi, ranks, program, case), flush=True)
 
 
 def run_in_uml(args, name, rows):
-    """This program again, on a kernel that has the file system's client. The exit code matters where there are no results. False: no such
-    kernel starts here."""
+    """This program again, on a kernel that has the file system's client. The exit code matters where there are no results."""
+    why = uml.missing()
+    if why:
+        raise LeftOut("%s (scripts/setup.sh storage)" % why)
     folder = tempfile.mkdtemp(prefix="mercutio-storage-")
     results = os.path.join(folder, "results.json")
     words = [sys.executable, os.path.abspath(__file__), "--inside", "--system", name, "--mpi", args.mpi, "--io", args.io, "--ranks", args.ranks,
@@ -187,13 +214,34 @@ def run_in_uml(args, name, rows):
     if code is None and os.path.getsize(os.path.join(folder, "output")) == 0:
         with open(os.path.join(folder, "console"), errors="replace") as console:
             print("\n".join(console.read().splitlines()[-12:]))
-        return False
+        raise LeftOut("user-mode Linux doesn't start here")
+    if code == cluster.SKIPPED:
+        with open(os.path.join(folder, "output"), errors="replace") as output:
+            raise LeftOut(output.read().splitlines()[-1].rpartition("left out: ")[2])
     if code not in (0, 1):
-        print("%s: user-mode Linux did not get through it (%s); see %s" % (name, code, folder))
-        rows.append(dict(system=name, mpi=args.mpi, io="", ranks=0, program="", case="(the system)", verdict="DIED", known=None, text=[]))
+        died(name, rows, "user-mode Linux did not get through it (%s); see %s" % (code, folder))
     else:
         shutil.rmtree(folder)
-    return True
+
+
+def died(name, rows, text):
+    print("%s: %s" % (name, text), flush=True)
+    rows.append(dict(system=name, mpi="", io="", ranks=0, program="", case="(the system)", verdict="DIED", known=None, text=[text.splitlines()[-1]]))
+
+
+def run_system(args, name, rows):
+    """Whatever becomes of a system, the next one has its turn. Why it was left out, or None."""
+    try:
+        if SYSTEMS[name].needs_uml and not args.inside:
+            run_in_uml(args, name, rows)
+        else:
+            run_here(args, name, rows)
+    except LeftOut as reason:
+        print("left out: %s: %s" % (name, reason), flush=True)
+        return str(reason)
+    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+        died(name, rows, str(error))
+    return None
 
 
 def write_json(args, rows):
@@ -203,53 +251,64 @@ def write_json(args, rows):
 
 
 def table(rows):
-    """(system, mpi, io, ranks), and of its cases how many passed, failed as known, and failed."""
+    """(system, mpi, io, ranks), and how many of its cases passed, were refused, failed as known, and failed."""
     for key in sorted({(r["system"], r["mpi"], r["io"], r["ranks"]) for r in rows}):
         mine = [r for r in rows if (r["system"], r["mpi"], r["io"], r["ranks"]) == key]
-        good, known = sum(r["verdict"] == "ok" for r in mine), sum(r["known"] is not None for r in mine)
-        yield key, good, known, len(mine) - good - known
+        verdicts = ["known" if r["known"] else r["verdict"] for r in mine]
+        yield key, [verdicts.count("ok"), verdicts.count("refused"), verdicts.count("known"), sum(verdict in BAD for verdict in verdicts)]
 
 
 def print_table(rows):
-    print("%-14s %-8s %-9s %5s %6s %6s %6s" % ("system", "mpi", "io", "ranks", "ok", "known", "failed"))
-    for key, *counts in table(rows):
-        print("%-14s %-8s %-9s %5d %6d %6d %6d" % (*key, *counts))
+    print("%-16s %-8s %-9s %5s %6s %8s %6s %6s" % ("system", "mpi", "io", "ranks", "ok", "refused", "known", "failed"))
+    for key, counts in table(rows):
+        print("%-16s %-8s %-9s %5d %6d %8d %6d %6d" % (*key, *counts))
+
+
+def kept_rows(path, systems):
+    """The rows of a written table that are of other systems: those of the results, and those of what wasn't ok."""
+    kept = [], []
+    if os.path.exists(path):
+        with open(path) as lines:
+            for line in lines:
+                words = line.split()
+                if words[:1] == ["|"] and len(words) > 2 and words[1] in SYSTEMS and words[1] not in systems:
+                    kept["`" in line.split("|")[1]].append(line)
+    return kept
 
 
 def write_table(path, rows):
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w") as out:
-        out.write("# Storage whose nodes have caches\n\nWritten by `make storage` (tests/storage/run.py). A case counts once, with what the server holds after it.\n\n"
-                  "| system | MPI | I/O | ranks | ok | known failures | failed |\n|---|---|---|---|---|---|---|\n")
-        for key, *counts in table(rows):
-            out.write("| %s | %s | %s | %d | %d | %d | %d |\n" % ("%s (%s)" % (key[0], SYSTEMS[key[0]].describe), *key[1:], *counts))
-        bad = [r for r in rows if r["verdict"] != "ok"]
-        out.write("\n| not ok | what was wrong |\n|---|---|\n" if bad else "")
-        for r in bad:
+    results, bad = kept_rows(path, {r["system"] for r in rows})
+    for key, counts in table(rows):
+        results.append("| %s (%s) | %s | %s | %d | %d | %d | %d | %d |\n" % (key[0], SYSTEMS[key[0]].describe, *key[1:], *counts))
+    for r in rows:
+        if r["verdict"] in BAD:
             what = r["known"] or (r["text"][0] if r["text"] else r["verdict"])
-            out.write("| %s %s %s %d `%s:%s` | %s |\n" % (r["system"], r["mpi"], r["io"], r["ranks"], r["program"], r["case"], what.strip().replace("|", "/")))
+            bad.append("| %s %s %s %d `%s:%s` | %s |\n" % (r["system"], r["mpi"], r["io"], r["ranks"], r["program"], r["case"], what.strip().replace("|", "/")))
+    with open(path, "w") as out:
+        out.write("# Storage whose nodes have caches\n\nWritten by `make storage` (tests/storage/run.py), which leaves the rows of systems alone that it hasn't run. A case counts once, "
+                  "with what the\nserver holds after it. Refused: opening the file, or atomic mode, is an error that says what to change.\n\n"
+                  "| system | MPI | I/O | ranks | ok | refused | known failures | failed |\n|---|---|---|---|---|---|---|---|\n" + "".join(sorted(results)))
+        if bad:
+            out.write("\n| not ok | what was wrong |\n|---|---|\n" + "".join(sorted(bad)))
 
 
 def main():
     args = parse_arguments()
-    rows = []
+    rows, left_out = [], {}
     for name in args.system.split(","):
-        if SYSTEMS[name].needs_uml and not args.inside:
-            why = uml.missing()
-            if why:
-                print("skipped: %s: %s (scripts/setup.sh storage)" % (name, why))
-                return cluster.SKIPPED
-            if not run_in_uml(args, name, rows):
-                print("skipped: %s: user-mode Linux doesn't start here" % name)
-                return cluster.SKIPPED
-        else:
-            run_system(args, name, rows)
+        why = run_system(args, name, rows)
+        if why:
+            left_out[name] = why
         write_json(args, rows)   # what is there, should the next one not end
-    if not args.inside:
+    if not args.inside and rows:
         print_table(rows)
-    if args.write:
+        print("\n".join("left out: %s: %s" % reason for reason in left_out.items()))
+    if args.write and rows:
         write_table(args.write, rows)
-    return 1 if any(r["verdict"] != "ok" and not r["known"] for r in rows) else 0
+    if not rows:
+        return cluster.SKIPPED
+    return 1 if any(r["verdict"] in BAD and not r["known"] for r in rows) else 0
 
 
 if __name__ == "__main__":

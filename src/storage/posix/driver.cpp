@@ -31,8 +31,8 @@ namespace mercutio::posix {
 namespace {
 
 // Asks the server for the attributes of the folders, from the top: where they have changed, this node forgets which names it has
-// not found there.
-void refresh_folders(const std::string& path) {
+// not found there. Then of the file: where the name stands for one that is gone, the kernel asks for the name again.
+void refresh_names(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   std::filesystem::path folder = parent.is_absolute() ? "" : ".";
   struct statx status {};
@@ -42,6 +42,18 @@ void refresh_folders(const std::string& path) {
     folder /= name;
     refresh();
   }
+  folder = path;
+  refresh();
+}
+
+// FUSE opens the file that this node knew under the name for as long as it may remember names, and it may live on though it was deleted, while
+// somebody's close of it is under way. A link from another file system is refused, but only after the server was asked for the name.
+Status still_named(const std::string& path, int fd) {
+  if (::linkat(AT_FDCWD, "/proc/self/status", AT_FDCWD, path.c_str(), 0) == 0) return error_from_errno("linkat", EEXIST);
+  struct stat named {}, opened {};
+  if (::stat(path.c_str(), &named) != 0) return error_from_errno("stat", errno);
+  if (::fstat(fd, &opened) != 0) return error_from_errno("fstat", errno);
+  return named.st_ino == opened.st_ino ? ok_status() : Status(error_from_errno("open", ESTALE));
 }
 
 int open_retrying(const std::string& path, int flags, int permissions) {
@@ -237,7 +249,11 @@ class PosixStorage final : public Storage {
     return failed == 0 ? ok_status() : Status(error_from_errno("ftruncate", failed, bytes));
   }
 
-  Status preallocate(i64 bytes) override { return allocate(fd_->get(), bytes); }
+  // Where it is done by writing, a client may keep the end to itself (MooseFS), and all ranks are to know the size.
+  Status preallocate(i64 bytes) override {
+    MERCUTIO_TRY(allocate(fd_->get(), bytes));
+    return traits_.way == CoherenceWay::kDirect ? sync() : ok_status();
+  }
 
   Status sync() override {
     int failed = 0;
@@ -329,7 +345,7 @@ class PosixDriver final : public Driver {
       const int cause = opened.error().sys_errno;
       const bool outdated = (cause == ENOENT && tries == 1) || (cause == ESTALE && !options.exclusive);
       if (!outdated) break;
-      refresh_folders(path);
+      refresh_names(path);
       opened = open_once(path, options);
     }
     return opened;
@@ -355,7 +371,12 @@ class PosixDriver final : public Driver {
   Result<std::unique_ptr<Storage>> open_once(const std::string& path, const OpenOptions& options) {
     const int fd = open_descriptor(options, {[&](int flags) { return open_retrying(path, flags, options.permissions); },
                                              [&] { return is_on_lustre(path); }});
-    if (fd >= 0) return adopt(fd, options);
+    if (fd >= 0) {
+      MERCUTIO_LET(auto storage, adopt(fd, options));
+      const std::string& type = storage->traits().file_system;   // "unknown": the question was refused, perhaps because the file is gone
+      if (!options.exclusive && (type.starts_with("fuse") || type == "unknown")) MERCUTIO_TRY(still_named(path, fd));
+      return storage;
+    }
     Error error = error_from_errno("open", errno);
     if (error.sys_errno == EINVAL) error.cls = ErrorClass::kBadFile;  // a name the file system can't have
     return error;

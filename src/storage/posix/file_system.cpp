@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 
 #include "base/hash.h"
 #include "storage/posix/lustre.h"
@@ -72,7 +73,7 @@ constexpr KnownFuse kKnownFuse[] = {
     {"fuse.mfs", kAfterOpen, kDirect, true, ""},
     {"fuse.juicefs", kAfterOpen, kNone, true,
      "JuiceFS shows what other nodes wrote only after the file was closed and opened again: write from the ranks of one node"},
-    {"fuse.sshfs", kUnknown, kNone, false, "sshfs keeps writes and has no locks: write from the ranks of one node"},
+    {"fuse.sshfs", kAfterOpen, kNone, false, "sshfs keeps data and sizes in each node and has no locks: write from the ranks of one node"},
     {"fuse.s3fs", kAfterOpen, kNone, false, "s3fs uploads whole files at close: write from the ranks of one node"},
     {"fuse.rclone", kAfterOpen, kNone, false, "rclone uploads whole files at close: write from the ranks of one node"},
     {"fuse.gcsfuse", kAfterOpen, kNone, false, "gcsfuse uploads whole files at close: write from the ranks of one node"},
@@ -85,27 +86,31 @@ constexpr KnownFuse kKnownFuse[] = {
 
 constexpr std::string_view kUnknownAdvice = "what other nodes see of a write isn't known for this file system: `mercutio doctor --dir FOLDER -- mpirun ...` on two nodes measures it";
 
-// What caches in the client of GlusterFS, by the names of its graph; "" where there is none.
-std::string gluster_caches(const std::string& mount_point) {
-  static constexpr std::string_view kCaches[] = {"-write-behind", "-io-cache", "-quick-read", "-read-ahead", "-md-cache"};
+// What caches in the client of GlusterFS, by its name in the client's graph, and the volume's option for it.
+constexpr struct {
+  std::string_view name, option;
+} kGlusterCaches[] = {{"-write-behind", "write-behind"}, {"-io-cache", "io-cache"}, {"-quick-read", "quick-read"}, {"-read-ahead", "read-ahead"}, {"-md-cache", "stat-prefetch"}};
+
+// The command that switches off the caches that are there; "" where there is none. All of them where the graph can't be read. An error of MPI
+// may have 255 characters.
+std::string gluster_advice(const std::string& mount_point) {
   std::error_code failed;
-  std::filesystem::directory_iterator graph(mount_point + "/.meta/graphs/active", failed);
-  if (failed) return "caches (the graph in " + mount_point + "/.meta can't be read)";
-  std::string found;
-  for (; !failed && graph != std::filesystem::directory_iterator(); graph.increment(failed)) {
-    const std::string name = graph->path().filename();
-    for (const std::string_view cache : kCaches)
-      if (name.ends_with(cache)) found += (found.empty() ? "" : ", ") + std::string(cache.substr(1));
-  }
-  return found;
+  std::filesystem::directory_iterator entry(mount_point + "/.meta/graphs/active", failed);
+  const bool unknown = static_cast<bool>(failed);
+  bool there[std::size(kGlusterCaches)] = {};
+  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed))
+    for (size_t i = 0; i < std::size(kGlusterCaches); ++i) there[i] |= entry->path().filename().string().ends_with(kGlusterCaches[i].name);
+  std::string advice;
+  for (size_t i = 0; i < std::size(kGlusterCaches); ++i)
+    if (unknown || there[i]) advice += advice.empty() ? "gluster volume set VOLUME performance." + std::string(kGlusterCaches[i].option) + " off" : ", and " + std::string(kGlusterCaches[i].option);
+  return advice;
 }
 
 void look_at_gluster(const Mount& mount, Traits& traits) {
-  const std::string caches = gluster_caches(mount.point);
-  if (caches.empty()) return;
+  const std::string advice = gluster_advice(mount.point);
+  if (advice.empty()) return;
   traits.way = kNone;
-  traits.coherence_advice = "GlusterFS keeps data and sizes in this node's " + caches +
-                            ": switch them off for the volume (gluster volume set VOLUME performance.write-behind off, and so on)";
+  traits.coherence_advice = advice;
 }
 
 void look_at_fuse(const Mount& mount, Traits& traits) {

@@ -45,7 +45,9 @@ std::optional<Mount> mount_in(std::string_view line, std::string_view device) {
   if (separator == std::string_view::npos) return std::nullopt;
   line.remove_prefix(separator + 3);
   mount.type = take_word(line);
-  take_word(line);   // the source
+  const std::string source = unescaped(take_word(line));
+  const size_t mark = source.find('#');
+  if (mount.type == "fuse" && mark != std::string::npos) mount.type += "." + source.substr(0, mark);
   mount.options = line;
   return mount;
 }

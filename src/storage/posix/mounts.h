@@ -11,7 +11,7 @@ namespace mercutio::posix {
 
 struct Mount {
   std::string point;     // "/mnt/data"
-  std::string type;      // "nfs4", "fuse.glusterfs"
+  std::string type;      // "nfs4", "fuse.glusterfs"; "fuse.mfs" also where only the source says it ("mfs#host:port")
   std::string options;   // of the file system: "rw,vers=4.2,local_lock=none"
   bool has_option(std::string_view option) const;
 };

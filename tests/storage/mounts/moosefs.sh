@@ -1,0 +1,18 @@
+# MooseFS: a master and a chunk server. The server's view is a mount of its own.
+server() {
+  mkdir -p "$FOLDER/master" "$FOLDER/chunks" "$FOLDER/chunkserver"
+  printf 'MFSM NEW' > "$FOLDER/master/metadata.mfs"
+  echo '* / rw,alldirs,admin,maproot=0:0' > "$FOLDER/exports"
+  echo "$FOLDER/chunks" > "$FOLDER/disks"
+  printf '%s\n' WORKING_USER=root WORKING_GROUP=root DATA_PATH="$FOLDER/master" EXPORTS_FILENAME="$FOLDER/exports" > "$FOLDER/master.cfg"
+  printf '%s\n' WORKING_USER=root WORKING_GROUP=root DATA_PATH="$FOLDER/chunkserver" HDD_CONF_FILENAME="$FOLDER/disks" MASTER_HOST="$SERVER" > "$FOLDER/chunkserver.cfg"
+  mfsmaster -c "$FOLDER/master.cfg" start
+  mfschunkserver -c "$FOLDER/chunkserver.cfg" start
+  client
+  until_it_works dd if=/dev/zero of=/mnt/shared/first bs=1 count=1 conv=fsync status=none
+  rm /mnt/shared/first
+  chmod 777 /mnt/shared
+}
+client() {
+  mfsmount -H "$SERVER" /mnt/shared
+}

@@ -34,12 +34,16 @@ struct EngineFile {
   std::atomic<bool>* dirty = nullptr;   // set by every write; may be null
   bool readable = true;              // the storage can be read, also by the sieving of a write-only open
   bool scattered = true;             // some rank's view has holes; if none has, no write is sieved and none locks against sieving
+  bool any_sieves = true;            // some write of this open may be sieved, whatever the hints of this access say: others lock against it
   PlanCache* plans = nullptr;        // of the file; null: every access is planned anew
   DensePatterns* dense = nullptr;   // of the file; null: every collective write sets valid maps
   RunListCaches* run_lists = nullptr;      // of the file; null: run lists are not cached
   Counters* counters = nullptr;      // of the access; null: nothing is counted
   BlockingDetector* blocking = nullptr;        // of the file; null: the storage is assumed not to block
 };
+
+// Whether any write may be sieved under these hints on storage with these traits.
+bool hints_allow_sieving(const Hints& hints, const Traits& traits);
 
 struct IndependentOptions {
   bool atomic = false;      // hold a lock on the whole extent of the access

@@ -195,11 +195,19 @@ i64 buffer_bytes(const EngineFile& file, Direction direction) {
   return by_default && !(file.blocking && file.blocking->blocks()) ? std::min(bytes, kInCache) : bytes;
 }
 
-bool may_sieve_writes(const EngineFile& file) {
-  const Traits& traits = file.storage->traits();
-  if (!file.scattered || !traits.can_lock || !file.readable || file.hints->romio_ds_write == Toggle::kDisable) return false;
+bool hints_allow_sieving(const Hints& hints, const Traits& traits) {
   const bool cheap = !traits.metadata_is_remote && traits.coherence == Coherence::kImmediate;
-  return file.hints->romio_ds_write == Toggle::kEnable || cheap;
+  if (strategy_named(hints) == Strategy::kSieve) return true;
+  return hints.romio_ds_write == Toggle::kEnable || (cheap && hints.romio_ds_write != Toggle::kDisable);
+}
+
+static bool can_sieve_writes(const EngineFile& file) {
+  return file.scattered && file.storage->traits().can_lock && file.readable;
+}
+
+bool may_sieve_writes(const EngineFile& file) {
+  const bool forbidden = file.hints->romio_ds_write == Toggle::kDisable;   // by the plan of this access, too
+  return !forbidden && can_sieve_writes(file) && hints_allow_sieving(*file.hints, file.storage->traits());
 }
 
 std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file) {
@@ -209,7 +217,7 @@ std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file) {
 }
 
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end) {
-  if (!file.comm || !may_sieve_writes(file)) return std::unique_ptr<HeldLock>();
+  if (!file.comm || !file.any_sieves || !can_sieve_writes(file)) return std::unique_ptr<HeldLock>();
   TracedPhase phase(file, Phase::kLock);
   auto held = file.storage->lock(begin, end, /*exclusive=*/false);   // writers without sieving don't conflict
   const i64 end_ns = phase.end();

@@ -66,6 +66,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
     std::lock_guard lock(mutex_);
     operation.hints = hints_;
     operation.view = view_;
+    operation.engine.any_sieves = any_sieves_;
   }
   EngineFile& engine = operation.engine;
   engine.storage = call.collective ? direct_ : storage_.get();

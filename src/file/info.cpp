@@ -95,6 +95,8 @@ Status OpenFile::set_info(const InfoItems& info) {
     if (comm_->rank() == 0) resolve_hints(*changed);
     if (speaks_of_hints()) context_.hints->voice.warn(*changed);
     hints_ = std::move(changed);
+    // Earlier accesses may still be under way.
+    any_sieves_ = any_sieves_ || hints_allow_sieving(hints_->values, storage_->traits());
   }
   if (trace_) trace_hints();
   return ok_status();

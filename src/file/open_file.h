@@ -171,6 +171,7 @@ class OpenFile final : public File {
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const HintSet> hints_ = std::make_shared<HintSet>();
   std::shared_ptr<const FileView> view_;
+  bool any_sieves_ = false;  // see EngineFile
   i64 pointer_ = 0;  // etypes
   i64 next_tag_ MERCUTIO_GUARDED_BY(mutex_) = 0;
   bool collectives_started_ MERCUTIO_GUARDED_BY(mutex_) = false;  // nonblocking ones, since the view was set

@@ -5,6 +5,7 @@
 // only looks things up in the result; it takes no decision of its own that ranks would have to agree on.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,9 @@ struct Plan {
   FileRange block(i64 i) const;
   i64 first_window(i64 i) const;                  // where the first window would start, before clipping
 };
+
+// The strategy that a hint asks for by name, if any does.
+std::optional<Strategy> strategy_named(const Hints& hints);
 
 Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topology, const Layout& layout);
 // `delta` must be a multiple of plan.shift_unit().

@@ -84,9 +84,8 @@ std::string choose_strategy(Planner& p) {
   if (pattern.bytes == 0) return "no rank has data";
   if (pattern.atomic) return "atomic mode: each access is one step under a lock of its own range";
   if (wish == Toggle::kDisable) return hint + "=disable";
-  for (const Named& forced : kForced) {
-    if (p.hints.mercutio_strategy != forced.name) continue;
-    p.plan.strategy = forced.strategy;
+  if (const auto forced = strategy_named(p.hints)) {
+    p.plan.strategy = *forced;
     return "mercutio_strategy=" + p.hints.mercutio_strategy;
   }
   if (pattern.ranks == 1 && wish != Toggle::kEnable) return "one rank only";
@@ -122,3 +121,14 @@ std::string choose_map(Planner& p) {
 }
 
 }  // namespace mercutio::planning
+
+namespace mercutio {
+
+std::optional<Strategy> strategy_named(const Hints& hints) {
+  for (const auto& forced : planning::kForced) {
+    if (hints.mercutio_strategy == forced.name) return forced.strategy;
+  }
+  return std::nullopt;
+}
+
+}  // namespace mercutio

@@ -144,7 +144,7 @@ std::optional<double> move(Storage& file, Direction direction, std::vector<std::
     const auto moved = direction == Direction::kRead ? file.read(std::span(&piece, 1)) : file.write(std::span(&piece, 1));
     if (!moved || *moved != call) return std::nullopt;
   }
-  if (!file.settle()) return std::nullopt;
+  if (!file.flush()) return std::nullopt;
   return seconds_since(start);
 }
 

@@ -247,7 +247,7 @@ std::function<void()> client(const Connection& connection, const std::string& na
     const IoPiece warm_up{share.first, data->data(), kCall};
     if (share.direction == Direction::kWrite ? !file->write(std::span(&warm_up, 1)) : !file->read(std::span(&warm_up, 1))) fail("warm up");
   }
-  if (!file->settle()) fail("settle");
+  if (!file->flush()) fail("flush");
   return [session, file, data, share] {
     for (i64 at = 0; at < share.bytes; at += kCall) {
       auto pieces = pieces_of(at, share.block, share.stride, data->data());
@@ -255,7 +255,7 @@ std::function<void()> client(const Connection& connection, const std::string& na
       const auto moved = share.direction == Direction::kRead ? file->read(pieces) : file->write(pieces);
       if (!moved || *moved != kCall) fail("transfer");
     }
-    if (!file->settle()) fail("settle");
+    if (!file->flush()) fail("flush");
   };
 }
 

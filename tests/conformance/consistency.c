@@ -3,7 +3,7 @@
 
 enum { kPieces = 64, kPiece = 16, kTurns = 6 };
 
-static void sync_barrier_sync(MPI_File fh) {
+static void make_visible(MPI_File fh) {
   CHECK_OK(MPI_File_sync(fh));
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK_OK(MPI_File_sync(fh));
@@ -142,12 +142,12 @@ static void sync_barrier_sync(int kind) {
     for (int i = 0; i < 50; i++) out[i] = turn * 10000 + ck_rank * 100 + i;
     CHECK_OK(MPI_File_set_view(fh, 4 * ck_rank, MPI_INT, tile, "native", MPI_INFO_NULL));
     CHECK_OK(ck_write(kind, fh, 0, out, 50, MPI_INT, &status));
-    sync_barrier_sync(fh);
+    make_visible(fh);
     CHECK_OK(MPI_File_set_view(fh, 4 * peer, MPI_INT, tile, "native", MPI_INFO_NULL));
     CHECK_OK(ck_read(kind, fh, 0, in, 50, MPI_INT, &status));
     CHECK_COUNT(status, MPI_INT, 50);
     for (int i = 0; i < 50; i++) CHECK_INT(in[i], turn * 10000 + peer * 100 + i);
-    sync_barrier_sync(fh);
+    make_visible(fh);
   }
   CHECK_OK(MPI_File_close(&fh));
   MPI_Type_free(&filetype);
@@ -224,7 +224,7 @@ static void examples(int atomic) {
   CHECK_OK(MPI_File_set_atomicity(other, atomic));
   for (int i = 0; i < 10; i++) a[i] = 5 + i;
   if (ck_rank == 0) CHECK_OK(MPI_File_write_at(fh, 0, a, 10, MPI_INT, &status));
-  if (!atomic) sync_barrier_sync(fh);
+  if (!atomic) make_visible(fh);
   if (atomic) MPI_Barrier(MPI_COMM_WORLD);
   if (ck_rank == ck_size - 1) {
     CHECK_OK(MPI_File_read_at(fh, 0, b, 10, MPI_INT, &status));
@@ -251,7 +251,7 @@ static void syncs_without_writes(void) {
   fh = ck_create("g");
   CHECK_OK(MPI_File_sync(fh));
   CHECK_OK(MPI_File_set_size(fh, 100));
-  sync_barrier_sync(fh);
+  make_visible(fh);
   CHECK_INT(ck_disk_size(ck_path("g")), 100);
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK_OK(MPI_File_close(&fh));

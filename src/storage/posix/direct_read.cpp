@@ -35,17 +35,19 @@ void before_fork() {
 
 void after_fork_in_parent() {
   Gate& here = gate();
-  here.forking = false;
-  here.mutex.unlock();
+  {
+    const std::unique_lock lock(here.mutex, std::adopt_lock);
+    here.forking = false;
+  }
   here.changed.notify_all();
 }
 
 // The threads that may have waited aren't here.
 void after_fork_in_child() {
   Gate& here = gate();
+  const std::unique_lock lock(here.mutex, std::adopt_lock);
   here.forking = false;
   new (&here.changed) std::condition_variable;
-  here.mutex.unlock();
 }
 
 void watch_forks() {

@@ -12,8 +12,6 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kPayloadBytes = 4 * MiB;   // payload buffers of all streams of an aggregator
-
 class AggregatorEndpoint final : public WindowEndpoint {
  public:
   AggregatorEndpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& leaders)
@@ -21,8 +19,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
         context_(std::move(context)),
         pending_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead),
         throttle_(context_.channel, buffer_.plan(), buffer_.domain()) {
-    buffer_.set_completed(0);   // a failed operation may have left it behind
-    payloads_ = std::max<i64>(1, kPayloadBytes / buffer_.largest());
+    buffer_.set_completed(0);   // after an operation that failed it may lag behind
     if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(leaders.size()));
     for (const i64 leader : leaders) streams_.push_back(std::make_unique<NodeStream>(buffer_, context_, leader));
   }
@@ -36,7 +33,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
 
   bool advance() override {
     bool moved = false;
-    for (const auto& stream : streams_) moved |= stream->advance(payloads_);
+    for (const auto& stream : streams_) moved |= stream->advance(payloads_, sparse() ? available_ : completed_ + buffer_.depth());
     moved |= advance_file();
     if (completed_ >= buffer_.windows()) left_ = throttle_.leave();
     return moved;
@@ -51,6 +48,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   }
 
   void write_slot(i64 number);
+  void start_write(i64 number, FileRange run, std::byte* data, Status& written);
   void read_slot(i64 number);
   void take_in(PendingIo::Completed completed);
   // Skips windows without data, up to this one.
@@ -59,6 +57,18 @@ class AggregatorEndpoint final : public WindowEndpoint {
     context_.outcome.holes = true;
     next_ = number;
   }
+  // Reading: windows of which all have said what they need.
+  i64 requested_by_all() const {
+    i64 lowest = buffer_.requested_by_all();
+    for (const auto& stream : streams_) lowest = std::min(lowest, stream->requested());
+    return lowest;
+  }
+  bool sparse() const { return buffer_.plan().sparse; }
+  void make_available(i64 windows);
+  FileRange only_run(FileRange window, const Slot& slot) const;
+  Coverage covered_in(FileRange window, const Slot& slot) const;
+  void read_requested(i64 number);
+
   void write_finished(i64 finished);
   void read_ahead(i64 finished);
   bool is_full(FileRange window, const Slot& slot, i64 filled) const;
@@ -82,7 +92,8 @@ class AggregatorEndpoint final : public WindowEndpoint {
   WindowBuffer buffer_;
   EndpointContext context_;
   i64 next_ = 0, completed_ = 0;
-  i64 payloads_ = 1;
+  i64 available_ = 0;   // sparse reading: windows before this one have a slot for what is asked for
+  PayloadBytes payloads_;
   bool left_ = false;   // the throttle
   PendingIo pending_;
   Throttle throttle_;
@@ -108,7 +119,11 @@ void AggregatorEndpoint::write_finished(i64 finished) {
 // Windows that all ranks have finished are needed by none.
 void AggregatorEndpoint::read_ahead(i64 finished) {
   if (next_ < finished) skip_to(finished);
-  const i64 limit = std::min(buffer_.windows(), finished + buffer_.depth());
+  i64 limit = std::min(buffer_.windows(), finished + buffer_.depth());
+  if (sparse()) {
+    make_available(finished + buffer_.depth());
+    limit = std::min(limit, requested_by_all());
+  }
   for (bool first = true; next_ < limit && (first || pending_.overlaps()); first = false) {
     if (!throttle_.may_start()) return;
     read_slot(next_++);
@@ -122,6 +137,35 @@ bool AggregatorEndpoint::is_full(FileRange window, const Slot& slot, i64 filled)
   return filled >= window.bytes() && (context_.dense || first_other(slot.valid, 0, units, std::byte{1}) == units);
 }
 
+// Where the valid bytes of a window are one run, that; else an empty range.
+FileRange AggregatorEndpoint::only_run(FileRange window, const Slot& slot) const {
+  const i64 unit = buffer_.unit_of(window), units = buffer_.units_of(window);
+  const i64 begin = first_other(slot.valid, 0, units, std::byte{0}), end = first_other(slot.valid, begin, units, std::byte{1});
+  if (begin == units || first_other(slot.valid, end, units, std::byte{0}) != units) return {};
+  return FileRange{window.begin + begin * unit, window.begin + end * unit};
+}
+
+Coverage AggregatorEndpoint::covered_in(FileRange window, const Slot& slot) const {
+  const i64 unit = buffer_.unit_of(window);
+  Coverage covered;
+  covered.reset(window.bytes());
+  for_each_run(slot.valid, buffer_.units_of(window), [&](i64 begin, i64 end) { covered.add(begin * unit, end * unit); });
+  return covered;
+}
+
+void AggregatorEndpoint::start_write(i64 number, FileRange run, std::byte* data, Status& written) {
+  auto guard = attempt([&] { return guard_against_sieving(context_.file, run.begin, run.end); });
+  if (!guard) written = std::move(guard).error();
+  if (written) pending_.start(number, IoPiece{run.begin, data, run.bytes()}, std::move(*guard));
+}
+
+void AggregatorEndpoint::make_available(i64 windows) {
+  if (windows == available_) return;
+  available_ = windows;
+  buffer_.set_available(windows);
+  buffer_.wake_others();
+}
+
 void AggregatorEndpoint::write_slot(i64 number) {
   const FileRange window = buffer_.window(number);
   const Slot slot = buffer_.slot(number);
@@ -132,35 +176,48 @@ void AggregatorEndpoint::write_slot(i64 number) {
   Status written = context_.outcome.storage;
   if (!written) {   // what could not be written once is not tried again: the caller is told about the first
   } else if (is_full(window, slot, filled)) {
-    auto guard = attempt([&] { return guard_against_sieving(file, window.begin, window.end); });
-    if (!guard) written = std::move(guard).error();
-    if (written) pending_.start(number, IoPiece{window.begin, slot.data, window.bytes()}, std::move(*guard));
+    start_write(number, window, slot.data, written);
   } else if (context_.dense) {
     written = Error{ErrorClass::kIntern, "ranks left holes in a pattern that they all said has none"};
+  } else if (const FileRange run = only_run(window, slot); !run.empty()) {
+    context_.outcome.holes = true;
+    start_write(number, run, slot.data + (run.begin - window.begin), written);
   } else {
     context_.outcome.holes = true;
-    written = attempt([&] {
-      const i64 unit = buffer_.unit_of(window);
-      Coverage covered;
-      covered.reset(window.bytes());
-      const auto cover = [&](i64 begin, i64 end) { covered.add(begin * unit, end * unit); };
-      for_each_run(slot.valid, buffer_.units_of(window), cover);
-      return write_window(file, window, slot.data, covered);
-    });
+    written = attempt([&] { return write_window(file, window, slot.data, covered_in(window, slot)); });
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
   if (!context_.dense) std::memset(slot.valid, 0, static_cast<size_t>(buffer_.units_of(window)));
   if (pending_.empty() || pending_.last_window() != number) throttle_.return_token();
 }
 
-// Reads the whole window: dense patterns need nearly all of it. Zeros beyond the end of the file and after an error.
+// What is asked for of a window, and of holes in between what storage gains by.
+void AggregatorEndpoint::read_requested(i64 number) {
+  const FileRange window = buffer_.window(number);
+  const Slot slot = buffer_.slot(number);
+  const FileRange run = only_run(window, slot);
+  if (!run.empty()) {
+    pending_.start(number, IoPiece{run.begin, slot.data + (run.begin - window.begin), run.bytes()});
+  } else {
+    auto found = attempt([&] { return read_window(context_.file, window, slot.data, covered_in(window, slot)); });
+    if (found) context_.outcome.end_of_file = std::min(context_.outcome.end_of_file, *found);
+    if (!found) context_.outcome.storage = std::move(found).error();
+    if (!found) std::memset(slot.data, 0, static_cast<size_t>(window.bytes()));
+    throttle_.return_token();
+  }
+  std::memset(slot.valid, 0, static_cast<size_t>(buffer_.units_of(window)));
+}
+
+// The whole window: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
 void AggregatorEndpoint::read_slot(i64 number) {
   const FileRange window = buffer_.window(number);
+  if (sparse() && context_.outcome.storage && window.begin < context_.outcome.end_of_file) return read_requested(number);
   std::byte* data = buffer_.slot(number).data;
   if (context_.outcome.storage && window.begin < context_.outcome.end_of_file) {
     pending_.start(number, IoPiece{window.begin, data, window.bytes()});
   } else {
     std::memset(data, 0, static_cast<size_t>(window.bytes()));
+    if (sparse()) std::memset(buffer_.slot(number).valid, 0, static_cast<size_t>(buffer_.units_of(window)));
     throttle_.return_token();
   }
 }

@@ -1,16 +1,16 @@
-// The body of every collective access: enter, share views, plan, transfer, agree.
+// The body of every collective access: enter, plan, move, agree.
 //
-// One gather of a few words a rank is all the metadata of an access whose views the ranks know already. Every decision
-// that ranks must share is computed from it, with the same result on each.
+// One gather of a few words a rank; every decision that ranks must share is computed from it, the same on each. No rank needs
+// another one's view: each moves its own bytes.
 #include <algorithm>
 #include <optional>
 #include <string_view>
 
 #include "base/attempt.h"
 #include "engine/agree.h"
-#include "engine/exchange.h"
 #include "engine/messages.h"
-#include "engine/shared_exchange.h"
+#include "engine/pieces.h"
+#include "engine/exchange.h"
 
 namespace mercutio {
 namespace {
@@ -24,8 +24,7 @@ struct Entry {
   i64 orderly = 1;          // the view is monotone and has no byte twice
   i64 atomic = 0;
   i64 more = 0;             // another round of this access follows
-  i64 alignment_bits = 0;       // borders of pieces, or-ed: the lowest bit divides them all
-  ViewHeader view;
+  i64 alignment_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
   AccessSignature signature;
   DensePatterns::Keys dense{};   // the dense patterns that this rank knows
   BlockingDetector::Reads reads = BlockingDetector::Reads::kUnknown;   // whether reads of this file have blocked
@@ -69,7 +68,7 @@ i64 size_or_unknown(Storage& storage) {
   return size ? *size : -1;
 }
 
-Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access, const CollectiveOptions& options) {
+Entry make_entry(const EngineFile& file, const Access& access, const CollectiveOptions& options) {
   Entry entry;
   entry.failed = options.entry.ok() ? 0 : 1;
   entry.atomic = options.atomic;
@@ -83,9 +82,6 @@ Entry make_entry(const EngineFile& file, PeerViews& views, const Access& access,
     entry.signature = signature_of(access);
     entry.orderly = view.filetype->monotone() && !view.filetype->overlapping();
     entry.alignment_bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
-    entry.view.hash = view.filetype->hash();
-    entry.view.displacement = view.displacement;
-    entry.view.known = views.latest_is(file.comm->rank(), entry.view.hash);
   }
   if (reads(access) && should_know_size(file)) {
     if (file.storage->traits().metadata_is_remote)
@@ -149,7 +145,6 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
 
 PeerAccess peer_from(const Entry& entry) {
   PeerAccess peer;
-  peer.displacement = entry.view.displacement;
   peer.begin = entry.position;
   peer.end = entry.position + entry.summary.bytes;
   peer.first = entry.summary.first;
@@ -240,48 +235,52 @@ struct Agreed {
   i64 file_bytes = -1;   // no rank has written beyond it; -1: unknown
 };
 
-Task<Result<i64>> run_by_messages(const EngineFile& file, Channel channel, PeerViews& views, const Access& access,
-                                  const Agreed& agreed) {
-  const std::vector<Entry>& entries = agreed.entries;
-  const size_t me = static_cast<size_t>(channel.comm->rank());
-  std::vector<PeerAccess> peers = peers_from(entries);
-  std::vector<ViewHeader> headers;
-  for (const Entry& entry : entries) headers.push_back(entry.view);
-  const FlatTypeRef filetype = entries[me].summary.bytes > 0 ? access.view->filetype : nullptr;
-  channel.counters->clock.enter(Phase::kExchange);
-  MERCUTIO_CO_TRY(co_await ship_views(channel, views, filetype, headers, peers));
-  if (reads(access) && agreed.file_bytes >= 0) {
-    for (PeerAccess& peer : peers) clip_to_file(peer, agreed.file_bytes);
+// Where the windows of an access lie: in the memory of the node, or where every rank is a node of its own, in this rank's.
+struct WindowMemory {
+  NodeArena* arena = nullptr;
+  std::shared_ptr<NodeArena> own;   // of this access alone
+};
+
+Task<Status> find_memory(const Channel& channel, const Plan& plan, WindowMemory& memory) {
+  if (channel.ticket) co_await until([&] { return channel.ticket->is_current(); });
+  NodeArena* const shared = channel.ticket ? &channel.ticket->arena() : nullptr;
+  if (plan.exchange != ExchangeKind::kMessages) {
+    memory.arena = shared;
+  } else {
+    const bool known = shared && shared->has_private_part();   // the same on all ranks
+    Status made = attempt([&]() -> Status {
+      if (shared) {
+        MERCUTIO_LET(memory.arena, shared->private_part(*channel.comm));
+      } else {
+        MERCUTIO_LET(memory.own, NodeArena::make_private(*channel.comm));
+        memory.arena = memory.own.get();
+      }
+      return ok_status();
+    });
+    if (!known) MERCUTIO_CO_TRY(co_await agree(channel, std::move(made)));
   }
-  const i64 start = file.trace ? now_ns() : 0;
-  Exchange exchange(file, channel, *agreed.plan, access.direction, peers, access.memory, access.position);
-  channel.counters->clock.enter(Phase::kWait);
-  co_await until([&] {
-    const ExchangePhaseScope scope(*channel.counters);
-    return exchange.advance();
-  });
-  record(file, TraceKind::kExchange, start, entries[me].summary.bytes, entries[me].summary.first);
-  if (!exchange.message_status().ok()) co_return exchange.message_status().error();
-  Status stored = hand_on(file, access, exchange.storage_status());
-  co_return co_await finish(channel, access, std::move(stored), exchange.end_of_file(), peers[me]);
+  co_return verify_room(plan, memory.arena->room_bytes());   // the same on all ranks
 }
 
-// No rank needs another one's view: each copies its own bytes.
-Task<Result<i64>> run_by_shared_memory(const EngineFile& file, Channel channel, const Access& access, const Agreed& agreed) {
+Task<Result<i64>> exchange_and_agree(const EngineFile& file, Channel channel, const Access& access, const Agreed& agreed) {
   const std::vector<Entry>& entries = agreed.entries;
   const std::vector<PeerAccess> ranges = peers_from(entries);
   PeerAccess mine = ranges[static_cast<size_t>(channel.comm->rank())];
-  if (mine.end > mine.begin) mine.filetype = access.view->filetype;
+  if (mine.end > mine.begin) {
+    mine.filetype = access.view->filetype;
+    mine.displacement = access.view->displacement;
+  }
   if (reads(access) && agreed.file_bytes >= 0) clip_to_file(mine, agreed.file_bytes);
   i64 alignment_bits = 0;
   for (const Entry& entry : entries) alignment_bits |= entry.alignment_bits;
   const PieceBorders borders{alignment_bits & -alignment_bits, reads(access) ? agreed.file_bytes : 0};
   const std::uint64_t key = dense_key(file, *agreed.plan, access, entries);
   channel.counters->clock.enter(Phase::kWait);
-  co_await until([&] { return channel.ticket->is_current(); });
+  WindowMemory memory;
+  MERCUTIO_CO_TRY(co_await find_memory(channel, *agreed.plan, memory));
   const i64 start = file.trace ? now_ns() : 0;
-  SharedExchange exchange(file, channel, *agreed.plan, access.direction, {ranges, borders, all_know(entries, key)});
-  exchange.set_access(mine, access.memory, access.position);
+  Exchange exchange(file, channel, *memory.arena, {*agreed.plan, ranges, borders, all_know(entries, key)},
+                    RankAccess{access.direction, mine, &access.memory, access.position});
   co_await until([&] {
     const ExchangePhaseScope scope(*channel.counters);
     return exchange.advance();
@@ -317,9 +316,9 @@ Task<Status> learn_size(const EngineFile& file, Channel channel, Agreed& agreed)
   co_return ok_status();
 }
 
-Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access, CollectiveOptions options) {
+Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, Access access, CollectiveOptions options) {
   if (options.individual) co_return co_await run_individual(file, channel, access, std::move(options));
-  const Entry mine = make_entry(file, *views, access, options);
+  const Entry mine = make_entry(file, access, options);
   Agreed agreed;
   agreed.entries.resize(static_cast<size_t>(channel.comm->size()));
   channel.counters->clock.enter(Phase::kArrive);
@@ -345,23 +344,19 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, std::shared_p
     co_return co_await run_individual(file, channel, access, std::move(options));
   }
   if (reads(access)) MERCUTIO_CO_TRY(co_await learn_size(file, channel, agreed));
-  if (agreed.plan->exchange != ExchangeKind::kMessages) {
-    MERCUTIO_CO_TRY(verify_room(*agreed.plan, channel.ticket->arena().room_bytes()));   // the same on all ranks
-    co_return co_await run_by_shared_memory(file, channel, access, agreed);
-  }
-  co_return co_await run_by_messages(file, channel, *views, access, agreed);
+  if (!channel.ticket) file.run_lists = nullptr;   // another operation may use a stream at the same time
+  co_return co_await exchange_and_agree(file, channel, access, agreed);
 }
 
 }  // namespace
 
-Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access,
-                             CollectiveOptions options) {
-  Counters here;   // if the caller has none
+Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options) {
+  Counters here;   // where nobody else counts
   if (!file.counters) file.counters = &here;
   Counters& counters = *file.counters;
   channel.counters = &counters;
   const i64 start = file.trace ? now_ns() : 0;
-  Result<i64> moved = co_await enter_and_move(file, channel, std::move(views), access, std::move(options));
+  Result<i64> moved = co_await enter_and_move(file, channel, std::move(access), std::move(options));
   if (file.trace) {
     file.trace->record(TraceEvent{TraceKind::kCollective, start, now_ns(), moved ? *moved : 0, -1, {}, &counters});
   }

@@ -65,7 +65,7 @@ std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
     std::atomic<bool> dirty{false};
     PlanCache plans;
     RunListCaches run_lists;
-    auto views = make_peer_views();
+    const auto arena = NodeArena::of(comm);
     const ViewRef view = map_of(comm.rank(), course.holes);
     const i64 bytes = view->filetype->size();
     for (i64 output = 0; output < outputs; ++output) {
@@ -74,8 +74,8 @@ std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
       engine_file.run_lists = &run_lists;
       OwnedAccess owned = make_access(course.direction, view, output * bytes, bytes, make_contiguous(bytes, byte_type()));
       Channel channel{&comm, output * kTagsPerOperation};
-      if (auto arena = course.exchange == "messages" ? nullptr : NodeArena::of(comm)) channel.ticket = std::make_shared<Ticket>(arena);
-      auto moved = run(collective(engine_file, channel, views, owned.access, {}), [&](i64 spins) { comm.backoff(spins); });
+      channel.ticket = std::make_shared<Ticket>(arena);
+      auto moved = run(collective(engine_file, channel, owned.access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_EQ(*moved, bytes);
     }
   }, topology);
@@ -99,9 +99,10 @@ TEST(Counters, OneNodeNeedsNoMessageAndOneCopyAByte) {
   }
 }
 
-TEST(Counters, ByMessagesMapsGoOnceAndPlansAreMadeOnce) {
+TEST(Counters, ByMessagesRunListsGoOnceAndPlansAreMadeOnce) {
   const auto outputs = run_outputs({"messages", {0, 0, 0, 0}}, 3);
-  EXPECT_GT(outputs[0].sum.metadata_bytes, kPieces);
+  EXPECT_GT(outputs[0].sum.metadata_bytes, 0);
+  EXPECT_LE(outputs[0].sum.metadata_bytes, kRanks * kPieces / 8) << "a bit a piece at most, in each of the streams";
   EXPECT_EQ(outputs[0].sum.plans_reused, 0);
   for (size_t later = 1; later < outputs.size(); ++later) {
     EXPECT_EQ(outputs[later].sum.metadata_bytes, 0) << later;
@@ -132,15 +133,6 @@ TEST(Counters, HolesAreReadToBeWrittenBack) {
     EXPECT_LE(output.sum.merged_bytes, kPieces * kPiece);
     EXPECT_EQ(output.sum.hole_bytes, 0);
   }
-}
-
-TEST(Counters, HolesAreReadWithWhatLiesAroundThem) {
-  const Totals output = run_outputs({"messages", {0, 0, 0, 0}, true, Direction::kRead}, 1)[0];
-  const i64 holes = kPieces * kPiece - output.moved;
-  EXPECT_GE(output.sum.hole_bytes, holes - 64 * kPiece) << "all but those at the ends of windows";
-  EXPECT_LE(output.sum.hole_bytes, holes);
-  EXPECT_EQ(output.sum.merged_bytes, 0);
-  EXPECT_EQ(run_outputs({"messages", {0, 0, 0, 0}, false, Direction::kRead}, 1)[0].sum.hole_bytes, 0);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ class Dense : public ::testing::Test {
       Channel channel{&comm, mine.operations++ * kTagsPerOperation};
       if (!races) channel.ticket = std::make_shared<Ticket>(NodeArena::of(comm));
       const Access& access = accesses[static_cast<size_t>(comm.rank())].access;
-      const auto moved = run(collective(engine, channel, views[static_cast<size_t>(comm.rank())], access, {}), [&](i64 spins) { comm.backoff(spins); });
+      const auto moved = run(collective(engine, channel, access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_TRUE(moved.ok()) << moved.error().what;
       EXPECT_EQ(*moved, access.bytes);
     });
@@ -88,7 +88,6 @@ class Dense : public ::testing::Test {
   Random random{11};
   SharedFile file;
   std::vector<Rank> ranks;
-  std::vector<std::shared_ptr<PeerViews>> views{make_peer_views(), make_peer_views(), make_peer_views(), make_peer_views()};
 };
 
 TEST_F(Dense, IsLearnedOnceAndKnownAtOtherOffsets) {

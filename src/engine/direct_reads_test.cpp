@@ -56,7 +56,6 @@ std::vector<bool> exchanged(const Job& job) {
     Disk storage(file, slow);
     std::atomic<bool> dirty{false};
     BlockingDetector blocking;
-    auto views = make_peer_views();
     const auto arena = NodeArena::of(comm);
     const ViewRef view = make_view(comm.rank() * job.piece, make_resized(0, job.parts * job.piece, make_contiguous(job.piece, byte_type())));
     for (i64 access = 0; access < job.accesses; ++access) {
@@ -71,7 +70,7 @@ std::vector<bool> exchanged(const Job& job) {
       ASSERT_TRUE(run(barrier(Channel{&comm, tag}), backoff));
       Channel channel{&comm, tag + kTagsPerOperation};
       if (arena) channel.ticket = std::make_shared<Ticket>(arena);
-      auto moved = run(collective(engine_file, channel, views, owned.access, {}), backoff);
+      auto moved = run(collective(engine_file, channel, owned.access, {}), backoff);
       ASSERT_EQ(*moved, kBytes);
       for (i64 i = 0; i < kBytes; ++i) ASSERT_EQ(owned.at(i), file.bytes[static_cast<size_t>(owned.file_offset(i))]);
       copied += counters.copied_bytes;

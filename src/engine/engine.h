@@ -58,9 +58,6 @@ Result<std::unique_ptr<HeldLock>> lock_extent(const EngineFile& file, const Acce
 // Uses at most the sieve buffer (hints) beyond the user's buffer.
 Result<i64> independent(const EngineFile& file, const Access& access, IndependentOptions options = {});
 
-// What ranks know of each other's views; one a file (engine/peer_views.h).
-class PeerViews;
-
 struct CollectiveOptions {
   bool atomic = false;
   Status entry = ok_status();   // a rank that has failed takes part without data and with this Error
@@ -70,11 +67,9 @@ struct CollectiveOptions {
   bool* more = nullptr;
 };
 
-// All ranks call it in the same order per file, with a channel of their own. Returns the bytes moved by this rank. If
-// any rank failed, all return an Error of the same class; no rank returns before all have agreed. `access` and what it
-// refers to must live until the task ends. `views` belongs to the file.
-Task<Result<i64>> collective(EngineFile file, Channel channel, std::shared_ptr<PeerViews> views, Access access,
-                             CollectiveOptions options);
-std::shared_ptr<PeerViews> make_peer_views();
+// All ranks call it in the same order per file with a channel of their own. Returns bytes moved by this rank; if any rank
+// failed, an Error of the same class on every rank, and nobody returns before all have agreed.
+// `access` and what it refers to must live until the task ends.
+Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options);
 
 }  // namespace mercutio

@@ -6,7 +6,6 @@
 #include "comm/in_process.h"
 #include "engine/engine.h"
 #include "engine/messages.h"
-#include "engine/peer_views.h"
 
 namespace mercutio {
 namespace {
@@ -71,27 +70,6 @@ TEST(MalformedMessages, RejectsImpossibleLengths) {
       EXPECT_EQ(gathered.error().cls, ErrorClass::kIntern) << length;
     });
   }
-}
-
-TEST(MalformedMessages, RejectsAFiletypeThatDiffersFromItsHash) {
-  const FlatTypeRef announced = FlatType::lower(*make_vector(3, 1, 2, byte_type())).value();
-  const FlatTypeRef sent = FlatType::lower(*make_vector(3, 1, 5, byte_type())).value();
-  run_ranks(2, [&](Comm& comm) {
-    const Channel channel{&comm, 1};
-    PeerViews views;
-    const ViewHeader headers[2] = {{0, 0, 1}, {announced->hash(), 0, 0}};
-    PeerAccess peers[2];
-    peers[1].end = announced->size();
-    if (comm.rank() == 0) {
-      EXPECT_EQ(class_of(drive(comm, ship_views(channel, views, nullptr, headers, peers))), ErrorClass::kIntern);
-      EXPECT_EQ(views.find(1, announced->hash()), nullptr);
-      return;
-    }
-    std::vector<std::byte> tree;
-    sent->serialize(tree);
-    EXPECT_TRUE(drive(comm, all_gather_strings(channel, tree)).ok());
-    EXPECT_EQ(class_of(drive(comm, agree(channel, ok_status()))), ErrorClass::kIntern);
-  });
 }
 
 }  // namespace

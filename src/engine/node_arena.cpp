@@ -1,18 +1,38 @@
 #include "engine/node_arena.h"
 
+#include <sys/mman.h>
+
+#include <cerrno>
 #include <cstring>
 
 #include "base/assert.h"
 
 namespace mercutio {
-NodeArena::NodeArena(Comm& comm)
-    : segment_(*comm.segment()), room_bytes_(window_room(comm.topology())), all_ranks_(comm.size()) {
-  const std::vector<i64>& nodes = comm.topology().node_of_rank;
-  for (i64 rank = 0; rank < all_ranks_; ++rank) {
-    if (rank == comm.rank()) me_ = count();
-    if (nodes[static_cast<size_t>(rank)] == nodes[static_cast<size_t>(comm.rank())]) members_.push_back(rank);
+namespace {
+
+// Memory of this process alone; pages come when they are touched.
+class PrivateSegment final : public Segment {
+ public:
+  explicit PrivateSegment(i64 bytes)
+      : bytes_(bytes), at_(::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
+  ~PrivateSegment() override {
+    if (exists()) ::munmap(at_, static_cast<size_t>(bytes_));
   }
-  const NodeLayout layout = node_layout(comm.topology(), count());
+  PrivateSegment(const PrivateSegment&) = delete;
+  PrivateSegment& operator=(const PrivateSegment&) = delete;
+  bool exists() const { return at_ != MAP_FAILED; }
+  std::byte* data() override { return static_cast<std::byte*>(at_); }
+  i64 bytes() const override { return bytes_; }
+  void wake(i64) override {}
+
+ private:
+  const i64 bytes_;
+  void* const at_;
+};
+
+}  // namespace
+
+NodeArena::NodeArena(Segment& segment, const NodeLayout& layout, i64 ranks) : segment_(segment), all_ranks_(ranks) {
   window_counters_ = reinterpret_cast<WindowCounters*>(segment_.data() + layout.domains_at);
   finished_ = reinterpret_cast<i64*>(segment_.data() + layout.finished_at);
   areas_ = segment_.data() + layout.areas_at;
@@ -24,11 +44,40 @@ NodeArena::NodeArena(Comm& comm)
 std::shared_ptr<NodeArena> NodeArena::of(Comm& comm) {
   Segment* segment = comm.segment();
   if (!segment) return nullptr;
+  const i64 room = window_room(comm.topology());
   if (!segment->attached) {
-    if (window_room(comm.topology()) == 0) return nullptr;
-    segment->attached = std::shared_ptr<NodeArena>(new NodeArena(comm));
+    if (room == 0) return nullptr;
+    const std::vector<i64>& nodes = comm.topology().node_of_rank;
+    const i64 node = nodes[static_cast<size_t>(comm.rank())], members = std::count(nodes.begin(), nodes.end(), node);
+    const std::shared_ptr<NodeArena> arena(new NodeArena(*segment, node_layout(comm.topology(), members), comm.size()));
+    for (i64 rank = 0; rank < comm.size(); ++rank) {
+      if (rank == comm.rank()) arena->me_ = arena->count();
+      if (nodes[static_cast<size_t>(rank)] == node) arena->members_.push_back(rank);
+    }
+    arena->room_bytes_ = room;
+    segment->attached = arena;
   }
   return std::static_pointer_cast<NodeArena>(segment->attached);
+}
+
+Result<std::shared_ptr<NodeArena>> NodeArena::make_private(const Comm& comm) {
+  const NodeLayout layout = private_layout(comm.size());
+  auto segment = std::make_unique<PrivateSegment>(layout.areas_at + layout.area_bytes);
+  if (!segment->exists()) return Error{ErrorClass::kNoMem, "no address space for the windows of collective accesses", errno};
+  std::shared_ptr<NodeArena> arena(new NodeArena(*segment, layout, comm.size()));
+  arena->own_segment_ = std::move(segment);
+  arena->is_private_ = true;
+  arena->members_.push_back(comm.rank());
+  arena->room_bytes_ = kPrivateWindowRoom;
+  return arena;
+}
+
+Result<NodeArena*> NodeArena::private_part(const Comm& comm) {
+  if (is_private_) return this;
+  if (!private_part_) {
+    MERCUTIO_LET(private_part_, make_private(comm));
+  }
+  return private_part_.get();
 }
 
 i64 NodeArena::issue_ticket() {

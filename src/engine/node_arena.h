@@ -30,8 +30,14 @@ class NodeArena {
   // for windows on some node. The Comm must outlive its use.
   static std::shared_ptr<NodeArena> of(Comm& comm);
 
-  std::span<const i64> members() const { return members_; }   // the ranks of the node, ascending
-  bool whole() const { return all_ranks_ == count(); }         // all ranks are on this node
+  // One of this rank's own memory, as if it were alone on its node. kNoMem.
+  static Result<std::shared_ptr<NodeArena>> make_private(const Comm& comm);
+  // The same, made at the first call, for operations that have this arena's ticket.
+  Result<NodeArena*> private_part(const Comm& comm);
+  bool has_private_part() const { return is_private_ || private_part_ != nullptr; }
+
+  std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
+  bool whole() const { return !is_private_ && all_ranks_ == count(); }   // there is no other node
 
   // ---- tickets ----
   i64 issue_ticket();
@@ -76,7 +82,7 @@ class NodeArena {
   };
   static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<WindowCounters>);   // in shared memory
 
-  explicit NodeArena(Comm& comm);
+  NodeArena(Segment& segment, const NodeLayout& layout, i64 ranks);
   i64 count() const { return static_cast<i64>(members_.size()); }
   i64 local(i64 rank) const { return std::lower_bound(members_.begin(), members_.end(), rank) - members_.begin(); }
   Control& control(i64 i) const { return reinterpret_cast<Control*>(segment_.data())[i]; }
@@ -84,7 +90,10 @@ class NodeArena {
   static_assert(sizeof(Control) == kControlBytes && sizeof(WindowCounters) == kDomainCounterBytes);
 
   Segment& segment_;
-  const i64 room_bytes_;
+  std::unique_ptr<Segment> own_segment_;   // of a private one
+  bool is_private_ = false;
+  std::shared_ptr<NodeArena> private_part_;
+  i64 room_bytes_ = 0;
   std::vector<i64> members_;
   i64 me_ = 0, all_ranks_;
   WindowCounters* window_counters_;

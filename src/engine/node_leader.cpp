@@ -4,9 +4,7 @@
 #include <deque>
 
 #include "base/assert.h"
-#include "engine/messages.h"
-#include "engine/stream_format.h"
-#include "engine/window_endpoint.h"
+#include "engine/stream_sender.h"
 
 namespace mercutio {
 namespace {
@@ -26,11 +24,8 @@ struct Underway {
 class NodeLeader : public WindowEndpoint {
  public:
   NodeLeader(WindowBuffer buffer, EndpointContext context, i64 aggregator)
-      : buffer_(std::move(buffer)), context_(std::move(context)), aggregator_(aggregator) {
+      : buffer_(std::move(buffer)), context_(std::move(context)), sender_(context_, aggregator, buffer_.domain()) {
     buffer_.set_completed(0);
-    if (!context_.file.run_lists) return;
-    cache_ = &context_.file.run_lists->sent(aggregator_, buffer_.domain());
-    cache_->begin(context_.cache_bytes);
   }
 
   bool over() const override { return ended_ && underway_.empty(); }
@@ -48,22 +43,8 @@ class NodeLeader : public WindowEndpoint {
     auto runs = runs_of(buffer_, one.header, one.run_list);
     if (runs) one.runs = std::move(*runs);
     one.in_slot = one.runs.size() == 1;
-    if (!one.run_list.empty() && cache_) look_up(one);
-    send(one, const_bytes_of(std::span(&one.header, 1)));
-    if (one.run_list.empty()) return one;
-    send(one, one.run_list);
-    context_.channel.described(one.header.list_bytes);
+    sender_.announce(one.header, one.run_list, one.messages);
     return one;
-  }
-  // A run list that the aggregator has cached is not sent again.
-  void look_up(Underway& one) {
-    one.header.cache_index = cache_->find(one.run_list);
-    if (one.header.cache_index == RunListCache::kNone) {
-      one.header.cache_index = cache_->keep(one.run_list);
-      return;
-    }
-    one.run_list.clear();
-    one.header.list_bytes = 0;
   }
   std::byte* data_of(Underway& one) {
     if (one.in_slot) return buffer_.slot(one.window).data + one.runs[0].at;
@@ -71,13 +52,10 @@ class NodeLeader : public WindowEndpoint {
     one.in_place = !one.packed;
     return one.packed ? one.packed->data.get() : buffer_.slot(one.window).data;
   }
-  void send(Underway& one, ConstBytes data) {
-    one.messages.add(context_.channel.send(aggregator_, data));
-  }
   void send_end() {
     Underway& one = underway_.emplace_back();
     one.window = one.header.window = windows();
-    send(one, const_bytes_of(std::span(&one.header, 1)));
+    sender_.announce(one.header, one.run_list, one.messages);
     ended_ = true;
   }
   bool arrived_first() {
@@ -101,13 +79,12 @@ class NodeLeader : public WindowEndpoint {
 
   WindowBuffer buffer_;
   EndpointContext context_;
-  i64 aggregator_;
-  // Windows before completed_ are complete, those before next_ are complete or in flight. Only [completed_, completed_
-  // + depth) have slots, so next_ stops there until all ranks have finished the windows beyond, which are empty.
+  StreamSender sender_;
+  // Windows before completed_ are done with, those before next_ are under way or done with. Only [completed_, completed_ + depth)
+  // have slots, so next_ stops there until all ranks have finished what lies beyond without data.
   i64 next_ = 0;
   i64 completed_ = 0;
   bool ended_ = false;
-  RunListCache* cache_ = nullptr;   // null: no run list is kept
   std::deque<Underway> underway_;
 };
 
@@ -141,7 +118,7 @@ class WritingLeader final : public NodeLeader {
     if (!one.in_slot) context_.channel.copied(one.header.bytes);
     if (!one.in_slot) pack_runs(one.runs, slot.data, data);
     clear_valid(window);
-    send(one, ConstBytes(data, static_cast<size_t>(one.header.bytes)));
+    sender_.send(ConstBytes(data, static_cast<size_t>(one.header.bytes)), one.messages);
   }
   i64 first_in_slot() const {
     for (const Underway& one : underway_) {
@@ -193,7 +170,7 @@ class ReadingLeader final : public NodeLeader {
     if (first_other(buffer_.slot(window).valid, 0, units, std::byte{0}) == units) return;   // nobody needs any of it
     Underway& one = announce(window);
     const Bytes into(data_of(one), static_cast<size_t>(one.header.bytes));
-    one.messages.add(context_.channel.receive(aggregator_, into, 1));
+    sender_.receive(into, one.messages);
   }
 
   i64 available_ = 0;

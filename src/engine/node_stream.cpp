@@ -6,10 +6,17 @@
 
 namespace mercutio {
 
-bool NodeStream::advance(i64& payloads) {
+bool NodeStream::advance(PayloadBytes& payloads, i64 available) {
   bool moved = false;
-  while (context_.outcome.messages && step(payloads)) moved = true;
+  while (context_.outcome.messages && step(payloads, available)) moved = true;
   return moved;
+}
+
+i64 NodeStream::requested() const {
+  for (const auto& one : underway_) {
+    if (one->runs.empty()) return one->header.window;
+  }
+  return announced_.window;
 }
 
 bool NodeStream::take_announcement() {
@@ -24,10 +31,11 @@ bool NodeStream::take_announcement() {
   if (!*done) return false;
   header_message_.reset();
   if (Status fits = check(buffer_, next_); !fits) return fail(std::move(fits).error());
+  if (next_.window < announced_.window) return fail(Error{ErrorClass::kIntern, "the windows of a node stream are not in ascending order"});
   if (!index_fits()) return fail(Error{ErrorClass::kIntern, "a window of a node stream refers to a run list that was not sent"});
   announced_ = next_;
   ended_ = announced_.window == buffer_.windows();
-  waiting_ = !ended_;
+  waiting_ = !ended_ && announced_.bytes > 0;
   return true;
 }
 
@@ -37,14 +45,14 @@ bool NodeStream::index_fits() {
   return next_.list_bytes > 0 ? cache_->expect(next_.cache_index, next_.list_bytes, context_.cache_bytes) : cache_->expected(next_.cache_index);
 }
 
-bool NodeStream::take_up(i64& payloads) {
-  if (!waiting_ || announced_.window >= buffer_.completed() + buffer_.depth()) return false;
-  const bool one_run = announced_.one_run();
-  if (context_.writing && !one_run && payloads <= 0) return false;
+bool NodeStream::take_up(PayloadBytes& payloads, i64 available) {
+  if (!waiting_ || announced_.window >= available) return false;
+  const bool packed = context_.writing && !announced_.one_run();
+  if (packed && !payloads.fit(announced_.bytes)) return false;
   underway_.push_back(std::make_unique<Underway>());
   Underway& one = *underway_.back();
   one.header = announced_;
-  if (context_.writing && !one_run) take_payload(one, payloads);
+  if (packed) take_payload(one, payloads);
   if (one.header.list_bytes > 0) {
     one.run_list.resize(static_cast<size_t>(one.header.list_bytes));
     one.messages.add(context_.channel.receive(leader_, one.run_list));
@@ -60,53 +68,56 @@ Bytes NodeStream::data_of(const Underway& one) const {
   return Bytes(at, static_cast<size_t>(one.header.bytes));
 }
 
-bool NodeStream::go_on(i64& payloads) {
+bool NodeStream::go_on(PayloadBytes& payloads) {
   bool moved = false;
-  for (const auto& one : underway_) moved |= !context_.writing && answer(*one, payloads);
+  if (!context_.writing) {
+    for (const auto& one : underway_) moved |= take_runs(*one) | answer(*one, payloads);
+  }
   while (!underway_.empty() && (context_.writing || underway_.front()->answered) && underway_.front()->messages.done()) {
     Underway& one = *underway_.front();
     if (!one.messages.status()) return fail(one.messages.status().error());
     if (context_.writing && !leave(one)) return false;
-    if (one.payload) ++payloads;
+    if (one.payload) payloads.give_back(one.header.bytes);
     underway_.pop_front();
     moved = true;
   }
   return moved;
 }
 
-bool NodeStream::has_run_list(const Underway& one) const {
-  return one.header.cache_index < 0 || one.header.list_bytes > 0 || !cache_->at(one.header.cache_index).empty();
-}
-
-Result<std::vector<StreamRun>> NodeStream::take_runs(Underway& one) {
-  if (one.header.cache_index < 0) return runs_of(buffer_, one.header, one.run_list);
-  if (one.header.list_bytes > 0) cache_->fill(one.header.cache_index, std::move(one.run_list));
-  return runs_of(buffer_, one.header, cache_->at(one.header.cache_index));
+bool NodeStream::take_runs(Underway& one) {
+  if (!one.runs.empty() || !one.messages.done()) return false;
+  if (!one.messages.status()) return fail(one.messages.status().error());
+  const i64 index = one.header.cache_index;
+  if (index >= 0 && one.header.list_bytes > 0) cache_->fill(index, std::move(one.run_list));
+  if (index >= 0 && cache_->at(index).empty()) return false;   // it comes with another window
+  auto runs = runs_of(buffer_, one.header, index >= 0 ? cache_->at(index) : one.run_list);
+  if (!runs) return fail(std::move(runs).error());
+  one.runs = std::move(*runs);
+  if (buffer_.plan().sparse) set_valid(buffer_, one.header.window, one.runs);
+  return true;
 }
 
 bool NodeStream::leave(Underway& one) {
-  auto runs = take_runs(one);
-  if (!runs) return fail(std::move(runs).error());
+  if (!take_runs(one)) return false;
   const Slot slot = buffer_.slot(one.header.window);
-  const bool packed = !one.header.one_run();
-  if (packed) context_.channel.copied(one.header.bytes);
-  if (packed) unpack_runs(*runs, one.payload->data.get(), slot.data);
-  set_valid(buffer_, one.header.window, *runs);
+  if (one.payload) {
+    context_.channel.copied(one.header.bytes);
+    unpack_runs(one.runs, one.payload->data.get(), slot.data);
+  }
+  set_valid(buffer_, one.header.window, one.runs);
   slot.filled.fetch_add(one.header.bytes, std::memory_order_relaxed);
   return true;
 }
 
-bool NodeStream::answer(Underway& one, i64& payloads) {
-  if (one.answered || buffer_.completed() <= one.header.window || !one.messages.done()) return false;
+bool NodeStream::answer(Underway& one, PayloadBytes& payloads) {
+  if (one.answered || one.runs.empty() || buffer_.completed() <= one.header.window) return false;
   const bool packed = !one.header.one_run();
-  if (packed && payloads <= 0) return false;
-  if (!one.messages.status()) return fail(one.messages.status().error());
-  if (!has_run_list(one)) return false;
-  auto runs = take_runs(one);
-  if (!runs) return fail(std::move(runs).error());
-  if (packed) take_payload(one, payloads);
-  if (packed) context_.channel.copied(one.header.bytes);
-  if (packed) pack_runs(*runs, buffer_.slot(one.header.window).data, one.payload->data.get());
+  if (packed && !payloads.fit(one.header.bytes)) return false;
+  if (packed) {
+    take_payload(one, payloads);
+    context_.channel.copied(one.header.bytes);
+    pack_runs(one.runs, buffer_.slot(one.header.window).data, one.payload->data.get());
+  }
   one.messages.add(context_.channel.send(leader_, data_of(one), 1));
   one.answered = true;
   return true;
@@ -117,10 +128,10 @@ bool NodeStream::fail(Error error) {
   return false;
 }
 
-void NodeStream::take_payload(Underway& one, i64& payloads) {
-  MERCUTIO_ASSERT(payloads > 0 && !one.payload);
-  --payloads;
+void NodeStream::take_payload(Underway& one, PayloadBytes& payloads) {
+  MERCUTIO_ASSERT(payloads.fit(one.header.bytes) && !one.payload);
   one.payload = std::make_unique<ScratchBuffer>(one.header.bytes);
+  payloads.take(one.header.bytes);
 }
 
 }  // namespace mercutio

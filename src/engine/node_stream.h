@@ -13,6 +13,18 @@
 
 namespace mercutio {
 
+// What the streams of an aggregator hold in memory of their own. One of them may always have some.
+class PayloadBytes {
+ public:
+  bool fit(i64 bytes) const { return held_ == 0 || held_ + bytes <= kMost; }
+  void take(i64 bytes) { held_ += bytes; }
+  void give_back(i64 bytes) { held_ -= bytes; }
+
+ private:
+  static constexpr i64 kMost = 4 * MiB;
+  i64 held_ = 0;
+};
+
 class NodeStream {
  public:
   NodeStream(const WindowBuffer& buffer, const EndpointContext& context, i64 leader)
@@ -23,39 +35,40 @@ class NodeStream {
   // The leader of this stream has finished all windows before this one.
   i64 finished() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
   bool over() const { return ended_ && underway_.empty(); }
-  // Makes progress without blocking. `payloads`: how many payload buffers may still be allocated.
-  bool advance(i64& payloads);
+  // Sparse reading: what is asked for of all windows before this one is in their valid maps.
+  i64 requested() const;
+  // Does what can be done now. `available`: windows before this one have a slot.
+  bool advance(PayloadBytes& payloads, i64 available);
 
  private:
   struct Underway {
     StreamHeader header;
     std::vector<std::byte> run_list;
     std::unique_ptr<ScratchBuffer> payload;
-    bool answered = false;   // reading: the data has been sent, from `payload` or from the slot
-    MessageSet messages;     // last: cancelled before the memory they use is freed
+    std::vector<StreamRun> runs;   // once its run list is here
+    bool answered = false;   // reading: the data are in `payload`, or on their way from the slot
+    MessageSet messages;     // last: given up before the memory they use goes
   };
 
-  bool step(i64& payloads) { return take_announcement() || take_up(payloads) || go_on(payloads); }
+  bool step(PayloadBytes& payloads, i64 available) { return take_announcement() || take_up(payloads, available) || go_on(payloads); }
 
   // Receives the next header. It follows all messages of the window before, whose receives must be posted first.
   bool take_announcement();
-  // Starts to receive the announced window once it has a slot.
-  bool take_up(i64& payloads);
-  // A window that holds a payload buffer waits only for its own messages. Otherwise windows with buffers could wait for
-  // windows without. index_fits() says whether a header may refer to its index in the cache.
+  // Takes up the announced window, once it has a slot.
+  bool take_up(PayloadBytes& payloads, i64 available);
+  // Who holds a payload waits for nothing but its message: else those that hold them could keep it from those that don't.
+  // Whether an announced run list is one that this end keeps, or may.
   bool index_fits();
-  static void take_payload(Underway& one, i64& payloads);
-  // The memory of a window's bytes while they are sent or received.
+  static void take_payload(Underway& one, PayloadBytes& payloads);
+  // Where the bytes of a window are while they travel.
   Bytes data_of(const Underway& one) const;
-  // Whether its run list has arrived or is not needed.
-  bool has_run_list(const Underway& one) const;
-  // The runs of a window that has its run list.
-  Result<std::vector<StreamRun>> take_runs(Underway& one);
-  bool go_on(i64& payloads);
-  // Writing: takes the bytes that have arrived.
+  // Finds the runs of a window, once its run list is here; sparse reading: and sets them in its valid map.
+  bool take_runs(Underway& one);
+  bool go_on(PayloadBytes& payloads);
+  // Writing: the bytes have come.
   bool leave(Underway& one);
-  // Reading: sends the requested bytes once the window has been read.
-  bool answer(Underway& one, i64& payloads);
+  // Reading: sends what was asked for, once the window has been read.
+  bool answer(Underway& one, PayloadBytes& payloads);
 
   bool fail(Error error);
 

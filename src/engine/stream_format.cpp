@@ -7,18 +7,68 @@ namespace {
 
 Error malformed() { return Error{ErrorClass::kIntern, "a window of a node stream does not fit its domain"}; }
 
-void append(std::vector<std::byte>& run_list, const void* data, size_t bytes) {
-  const auto* from = static_cast<const std::byte*>(data);
-  run_list.insert(run_list.end(), from, from + bytes);
-}
+// Takes the runs of a window in ascending order, and finds the shortest way to say which they are.
+class RunCollector {
+ public:
+  RunCollector(i64 unit, i64 units) : unit_(unit), bit_bytes_(static_cast<size_t>((units + 7) / 8)) {}
 
-void append_bits(const std::byte* valid, i64 units, std::vector<std::byte>& run_list) {
-  const size_t begin = run_list.size();
-  run_list.resize(begin + static_cast<size_t>((units + 7) / 8));
-  for (i64 i = 0; i < units; ++i) {
-    run_list[begin + static_cast<size_t>(i / 8)] |= static_cast<std::byte>(static_cast<unsigned>(valid[i]) << (i % 8));
+  void add(i64 begin, i64 end) {   // bytes of the window
+    if (header_.runs > 0 && begin == at_ + length_) {   // they touch
+      length_ += end - begin;
+      return;
+    }
+    if (header_.runs > 0) keep();
+    at_ = begin;
+    length_ = end - begin;
+    ++header_.runs;
   }
-}
+
+  StreamHeader finish(i64 window, std::vector<std::byte>& run_list) {
+    keep();
+    header_.window = window;
+    if (header_.runs == 1 || even_) {
+      header_.stride = header_.runs > 1 ? stride_ : 0;
+      return header_;
+    }
+    if (bits_.empty()) {
+      run_list.resize(runs_.size() * sizeof(StreamRun));
+      std::memcpy(run_list.data(), runs_.data(), run_list.size());
+    } else {
+      run_list = std::move(bits_);
+      header_.runs = 0;
+    }
+    header_.list_bytes = static_cast<i64>(run_list.size());
+    return header_;
+  }
+
+ private:
+  void keep() {
+    const i64 number = kept_++;
+    if (number == 0) header_.first = at_;
+    if (number == 0) first_length_ = length_;
+    if (number == 1) stride_ = at_ - header_.first;
+    even_ = even_ && length_ == first_length_ && at_ == header_.first + number * stride_;
+    header_.bytes += length_;
+    if (!bits_.empty()) return set_bits(at_, length_);
+    runs_.push_back(StreamRun{static_cast<std::uint32_t>(at_), static_cast<std::uint32_t>(length_)});
+    if (runs_.size() * sizeof(StreamRun) <= bit_bytes_) return;
+    bits_.resize(bit_bytes_);
+    for (const StreamRun& run : runs_) set_bits(run.at, run.bytes);
+    runs_.clear();
+  }
+  void set_bits(i64 begin, i64 bytes) {
+    for (i64 i = begin / unit_; i < (begin + bytes) / unit_; ++i) bits_[static_cast<size_t>(i / 8)] |= std::byte{1} << (i % 8);
+  }
+
+  const i64 unit_;
+  const size_t bit_bytes_;
+  StreamHeader header_;
+  i64 at_ = 0, length_ = 0;    // of the run that may go on
+  i64 kept_ = 0, first_length_ = 0, stride_ = 0;
+  bool even_ = true;           // the runs kept have one length and one distance
+  std::vector<StreamRun> runs_;
+  std::vector<std::byte> bits_;   // instead of runs, where they are fewer bytes
+};
 
 std::vector<StreamRun> runs_of_bits(ConstBytes run_list, i64 unit, i64 units) {
   std::vector<StreamRun> runs;
@@ -37,33 +87,27 @@ std::vector<StreamRun> runs_of_bits(ConstBytes run_list, i64 unit, i64 units) {
 StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list) {
   const FileRange range = buffer.window(window);
   const i64 unit = buffer.unit_of(range), units = range.bytes() / unit;
-  const Slot slot = buffer.slot(window);
-  StreamHeader header{window, 0, 0, 0, 0, -1};
-  std::vector<StreamRun> runs;
-  const size_t bit_bytes = static_cast<size_t>((units + 7) / 8);
-  for_each_run(slot.valid, units, [&](i64 begin, i64 end) {
-    if (header.runs++ == 0) header.first = begin * unit;
-    header.bytes += (end - begin) * unit;
-    if (runs.size() * sizeof(StreamRun) <= bit_bytes) {
-      runs.push_back(StreamRun{static_cast<std::uint32_t>(begin * unit), static_cast<std::uint32_t>((end - begin) * unit)});
-    }
-  });
-  if (header.runs > 1) {
-    const size_t before = run_list.size();
-    if (runs.size() * sizeof(StreamRun) <= bit_bytes) {
-      append(run_list, runs.data(), runs.size() * sizeof(StreamRun));
-    } else {
-      append_bits(slot.valid, units, run_list);
-      header.runs = 0;
-    }
-    header.list_bytes = static_cast<i64>(run_list.size() - before);
+  RunCollector collector(unit, units);
+  for_each_run(buffer.slot(window).valid, units, [&](i64 begin, i64 end) { collector.add(begin * unit, end * unit); });
+  return collector.finish(window, run_list);
+}
+
+StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const PeerAccess& access, std::vector<std::byte>& run_list) {
+  const FileRange range = buffer.window(part.window);
+  const i64 unit = buffer.unit_of(range);
+  RunCollector collector(unit, range.bytes() / unit);
+  Cursor runs = access.cursor_in(nullptr, range.begin, part.begin, part.end);
+  while (!runs.done()) {
+    const StridedRun run = runs.next();
+    for (i64 i = 0; i < run.count; ++i) collector.add(run.offset + i * run.stride, run.offset + i * run.stride + run.bytes);
   }
-  return header;
+  return collector.finish(part.window, run_list);
 }
 
 Status check(const WindowBuffer& buffer, const StreamHeader& header) {
   if (header.window == buffer.windows()) return ok_status();
   if (header.window < 0 || header.window > buffer.windows()) return malformed();
+  if (header.bytes == 0) return header.list_bytes == 0 && header.cache_index < 0 ? ok_status() : Status(malformed());
   const FileRange range = buffer.window(header.window);
   const bool in_window = header.first >= 0 && header.bytes > 0 && header.first <= range.bytes() && header.bytes <= range.bytes() - header.first;
   const bool list_fits = header.list_bytes >= 0 && header.list_bytes <= range.bytes();
@@ -78,6 +122,13 @@ Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamH
   std::vector<StreamRun> runs;
   if (header.one_run()) {
     runs.push_back(StreamRun{static_cast<std::uint32_t>(header.first), static_cast<std::uint32_t>(header.bytes)});
+  } else if (header.stride != 0) {
+    const bool possible = header.runs > 1 && header.runs <= header.bytes && header.bytes % header.runs == 0 && header.stride > 0 && header.stride <= range.bytes() / (header.runs - 1);
+    if (!possible || header.bytes / header.runs > header.stride) return malformed();
+    const i64 length = header.bytes / header.runs;
+    for (i64 i = 0; i < header.runs; ++i) {
+      runs.push_back(StreamRun{static_cast<std::uint32_t>(header.first + i * header.stride), static_cast<std::uint32_t>(length)});
+    }
   } else if (header.runs == 0) {
     if (static_cast<i64>(run_list.size()) != (units + 7) / 8) return malformed();
     runs = runs_of_bits(run_list, unit, units);

@@ -1,8 +1,8 @@
 // The format of a node stream, between the leader of a node and an aggregator on another node. Window by window it says
 // which bytes are valid and, when writing, carries them in file order. Inside engine/ only.
 //
-// A header announces a window. If the valid bytes are one run, the header describes them. Otherwise a run list or a bit
-// for each unit follows, whichever is shorter, or nothing where both ends have cached it (engine/run_list_cache.h).
+// A window is announced by a header; one whose bytes are one run, or runs of one length at one distance, needs nothing else to say
+// which. Otherwise a list of runs follows, or a bit for each unit, whichever is shorter; or, where both ends keep it (engine/run_list_cache.h), nothing.
 #pragma once
 
 #include <type_traits>
@@ -10,18 +10,20 @@
 
 #include "engine/pieces.h"
 #include "engine/window_buffer.h"
+#include "engine/window_parts.h"
 
 namespace mercutio {
 
 struct StreamHeader {
-  i64 window = 0;        // all before it are finished; the number of windows: end of the stream
-  i64 bytes = 0;
-  i64 first = 0;         // offset in the window, for a single run
-  i64 list_bytes = 0;    // of the run list that follows
-  i64 runs = 0;          // in the list; 0: it is a bit for each unit
-  i64 cache_index = -1;   // index in both ends' caches, also of a list that follows; -1: not cached
+  i64 window = 0;        // all before it are finished or announced; the number of windows: that is all
+  i64 bytes = 0;         // 0: the window isn't announced yet
+  i64 first = 0;         // in the window, where it is one run
+  i64 list_bytes = 0;    // that follow
+  i64 runs = 0;          // listed; 0: a bit for each unit
+  i64 stride = 0;        // from one run to the next, where all have the same length and distance; 0: they are listed
+  i64 cache_index = -1;   // of the run list in what both ends keep, where it goes if it follows; -1: it isn't kept
 
-  bool one_run() const { return list_bytes == 0 && cache_index < 0; }
+  bool one_run() const { return list_bytes == 0 && cache_index < 0 && stride == 0; }
 };
 
 struct StreamRun {
@@ -29,8 +31,9 @@ struct StreamRun {
 };
 static_assert(std::is_trivially_copyable_v<StreamRun> && sizeof(StreamRun) == 8);   // a run list is an array of them
 
-// Describes the valid bytes of the slot. Appends to `run_list` unless they are one run.
+// Says which bytes of the slot are valid, or which the part of one rank's access has. Sets `run_list` unless the header says it all.
 StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list);
+StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const PeerAccess& access, std::vector<std::byte>& run_list);
 
 // Checks a header before memory is allocated for what it announces.
 Status check(const WindowBuffer& buffer, const StreamHeader& header);

@@ -66,11 +66,27 @@ TEST(StreamFormat, FewRunsAreListed) {
   });
 }
 
+TEST(StreamFormat, RunsOfOneLengthAtOneDistanceNeedNoRunList) {
+  on_one_of_two([](Comm& comm) {
+    Fixture f(comm, 4096, 8);
+    std::vector<std::pair<i64, i64>> expected;
+    for (i64 at = 8; at < 4096; at += 24) {
+      f.set_valid(at, at + 8, 8);
+      expected.emplace_back(at, 8);
+    }
+    std::vector<std::byte> run_list;
+    const StreamHeader header = describe(*f.buffer, 0, run_list);
+    EXPECT_TRUE(run_list.empty());
+    EXPECT_EQ(header.stride, 24);
+    EXPECT_EQ(runs_in(f, header, run_list), expected);
+  });
+}
+
 TEST(StreamFormat, ManyRunsAreBits) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
     std::vector<std::pair<i64, i64>> expected;
-    for (i64 at = 8; at < 4096; at += 16) {
+    for (i64 at = 8; at < 4096; at += expected.size() % 2 == 0 ? 16 : 24) {
       f.set_valid(at, at + 8, 8);
       expected.emplace_back(at, 8);
     }

@@ -73,7 +73,7 @@ TEST_P(ThrottleTurns, AServerSeesNoMoreThanItShould) {
       OwnedAccess owned = make_access(direction, make_view(8 * comm.rank(), type), 0, bytes, make_contiguous(bytes, byte_type()));
       Channel channel{&comm, 0};
       if (auto arena = std::string(exchange) == "messages" ? nullptr : NodeArena::of(comm)) channel.ticket = std::make_shared<Ticket>(arena);
-      auto moved = run(collective(engine_file, channel, make_peer_views(), owned.access, {}), [&](i64 spins) { comm.backoff(spins); });
+      auto moved = run(collective(engine_file, channel, owned.access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_TRUE(moved.ok()) << moved.error().what;
       ASSERT_EQ(*moved, bytes);
     }, Topology{{0, 0, 1, 1}, {"a", "b"}});

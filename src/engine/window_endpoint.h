@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "engine/engine.h"
+#include "engine/peer_access.h"
 #include "engine/run_list_cache.h"
 #include "engine/window_buffer.h"
 
@@ -29,13 +30,24 @@ struct EndpointContext {
   const EngineFile& file;
   Channel channel;
   bool writing;
-  bool dense;   // writing: see AgreedPieces
+  bool dense;   // writing: see AgreedAccess
   i64 cache_bytes;   // of a stream's run lists, at most
   Outcome& outcome;
 };
 
-// `leaders`: the leaders on the other nodes that have data in this domain.
+// What one rank moves.
+struct RankAccess {
+  Direction direction = Direction::kRead;
+  PeerAccess part;
+  const Memory* memory = nullptr;
+  i64 memory_begin = 0;   // the position in the access's stream of the memory's first byte
+};
+
+// `leaders`: the leaders of this domain's node buffers on other nodes that have data in it.
 std::unique_ptr<WindowEndpoint> make_aggregator_endpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& leaders);
 std::unique_ptr<WindowEndpoint> make_node_leader(WindowBuffer buffer, EndpointContext context, i64 aggregator);
+// Of a rank that is a node of its own, to the aggregators of `domains`, in the order in which it turns to them. `buffers`: by domain.
+std::unique_ptr<WindowEndpoint> make_rank_streams(const std::vector<WindowBuffer>& buffers, const EndpointContext& context, const RankAccess& mine,
+                                                  const std::vector<i64>& domains);
 
 }  // namespace mercutio

@@ -1,7 +1,7 @@
 // The parts of an access in the windows of a domain. Inside engine/ only.
 #pragma once
 
-#include "engine/peer_views.h"
+#include "engine/peer_access.h"
 #include "plan/plan.h"
 
 namespace mercutio {

@@ -154,10 +154,6 @@ bool OpenFile::sends_messages(const Hints& hints) const {
 
 Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {
   const i64 tag = operation->collective ? operation->channel.tag : -1;
-  if (operation->collective) {
-    std::lock_guard lock(mutex_);
-    collectives_started_ = true;
-  }
   in_flight_->enter(tag);
   // Until `leave` the file waits for the callback before it goes.
   auto ended = [this, in_flight = in_flight_, tag, traced = trace_ ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {

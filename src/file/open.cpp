@@ -47,8 +47,11 @@ OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Conte
     : name_(call.file_name), amode_(call.amode), context_(context), comm_(std::move(comm)), arena_(NodeArena::of(*comm_)) {
   auto first = std::make_shared<FileView>();
   first->view = default_view();
-  first->peers = make_peer_views();
   view_ = std::move(first);
+  if (arena_ || comm_->size() == 1) return;
+  auto made = NodeArena::make_private(*comm_);
+  if (made) arena_ = std::move(*made);
+  if (!made) arena_status_ = made.error();
 }
 
 OpenFile::~OpenFile() {
@@ -68,7 +71,7 @@ Status OpenFile::open(const OpenCall& call) {
 // Everybody learns rank 0's amode and hints; ends in agreement on the arguments.
 Status OpenFile::exchange_open(const OpenCall& call) {
   std::vector<std::byte> message;
-  Status mine = call.argument_error;
+  Status mine = arena_status_ ? call.argument_error : arena_status_;
   if (comm_->rank() == 0 && mine) {
     mine = attempt([&] {
       WireWriter writer;

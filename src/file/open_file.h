@@ -148,7 +148,8 @@ class OpenFile final : public File {
   const Amode amode_;
   const Context context_;
   std::unique_ptr<Comm> comm_;
-  std::shared_ptr<NodeArena> arena_;   // null: not all ranks share memory
+  std::shared_ptr<NodeArena> arena_;   // of the node, or where not all ranks share memory, of this rank; null: there is only one
+  Status arena_status_ = ok_status();
   Resolved resolved_{};
   std::shared_ptr<TraceSink> trace_;   // null: nobody listens, or not open yet; outlives the storage, which tells it things
   std::unique_ptr<Storage> storage_;
@@ -174,7 +175,6 @@ class OpenFile final : public File {
   bool any_sieves_ = false;  // see EngineFile
   i64 pointer_ = 0;  // etypes
   i64 next_tag_ MERCUTIO_GUARDED_BY(mutex_) = 0;
-  bool collectives_started_ MERCUTIO_GUARDED_BY(mutex_) = false;  // nonblocking ones, since the view was set
   std::optional<Split> split_ MERCUTIO_GUARDED_BY(mutex_);
 };
 

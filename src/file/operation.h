@@ -12,11 +12,10 @@
 
 namespace mercutio {
 
-// A view and what belongs to it: how data is represented, and the ranks' knowledge of each other's views.
+// A view and how data is represented in it.
 struct FileView {
   ViewRef view;
   std::shared_ptr<const RegisteredDatarep> registered;  // null: one of the standard's
-  std::shared_ptr<PeerViews> peers;
   bool scattered = false;   // some rank's view has holes
   i64 etype_bytes() const { return view->etype->size() > 0 ? view->etype->size() : 1; }
   // Without conversion functions the file holds what memory holds.

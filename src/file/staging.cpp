@@ -339,7 +339,7 @@ Task<Result<i64>> move_in_rounds(std::shared_ptr<Operation> operation) {
     options.entry = rounds.entry();
     options.individual = operation->individual;
     options.more = operation->individual ? nullptr : &more;
-    auto moving = collective(operation->engine, operation->channel, operation->view->peers, std::move(access), options);
+    auto moving = collective(operation->engine, operation->channel, std::move(access), options);
     Result<i64> moved = co_await moving;
     if (!moved) co_return moved.error();
     rounds.finish(*moved);

@@ -132,9 +132,6 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
   if (counter_status_) MERCUTIO_TRY(run_on_rank_zero([this] { return counter_->store(0); }));
   made->scattered = highest[3] == 1;
   std::lock_guard lock(mutex_);
-  // What the ranks know of each other's views must not change under a collective access that is still under way.
-  made->peers = collectives_started_ ? make_peer_views() : view_->peers;
-  collectives_started_ = false;
   view_ = std::move(made);
   pointer_ = 0;
   if (trace_) trace_view(start_ns);

@@ -1,4 +1,4 @@
-// FlatType as bytes, to be shipped to other ranks and servers. Integers are LEB128 varints (signed ones zigzag);
+// FlatType as bytes, for servers. Integers are LEB128 varints (signed ones zigzag);
 // offsets go as differences; a node that occurs again is a reference. The parser trusts nothing: every
 // read is bounded, a vector is never longer than the bytes left, every value is derived again with overflow checks. What
 // it accepts is in canonical form (flat_node.h) as far as cursors rely on it, and is written the same again.

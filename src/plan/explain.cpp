@@ -34,10 +34,7 @@ std::string explain_domains(const Plan& plan) {
 
 std::string explain_exchange(const Plan& plan) {
   std::string out = std::string(kExchangeNames[static_cast<int>(plan.exchange)]) + ", " + kOrderNames[static_cast<int>(plan.order)];
-  if (plan.exchange == ExchangeKind::kMessages) {
-    out += ", chunks of " + number(plan.chunk_bytes) + " bytes, " + number(plan.flows) + " flows";
-  }
-  return out;
+  return plan.sparse ? out + ", aggregators read what is asked for" : out;
 }
 
 // The servers whose stripes an aggregator's first windows meet, as far as they are looked at.

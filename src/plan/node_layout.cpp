@@ -10,11 +10,22 @@ i64 whole_pages(i64 bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPag
 
 }  // namespace
 
-NodeLayout node_layout(const Topology& topology, i64 members) {
+static NodeLayout counters_layout(i64 ranks, i64 members) {
   NodeLayout layout;
   layout.domains_at = whole_pages(members * kControlBytes);
-  layout.finished_at = layout.domains_at + whole_pages(topology.ranks() * kDomainCounterBytes);
-  layout.areas_at = layout.finished_at + whole_pages(2 * topology.ranks() * members * static_cast<i64>(sizeof(i64)));
+  layout.finished_at = layout.domains_at + whole_pages(ranks * kDomainCounterBytes);
+  layout.areas_at = layout.finished_at + whole_pages(2 * ranks * members * static_cast<i64>(sizeof(i64)));
+  return layout;
+}
+
+NodeLayout private_layout(i64 ranks) {
+  NodeLayout layout = counters_layout(ranks, 1);
+  layout.area_bytes = kPrivateBytes;
+  return layout;
+}
+
+NodeLayout node_layout(const Topology& topology, i64 members) {
+  NodeLayout layout = counters_layout(topology.ranks(), members);
   layout.area_bytes = (members * topology.segment_bytes - layout.areas_at) / members / kPageBytes * kPageBytes;
   return layout;
 }

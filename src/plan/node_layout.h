@@ -14,8 +14,14 @@ inline constexpr i64 kControlBytes = 1984;      // of a rank of the node
 inline constexpr i64 kDomainCounterBytes = 64;    // of a domain
 inline constexpr i64 kAreaCounterBytes = 4096;  // at the start of an area; then half for the valid map and half for data
 
+// Address space of a rank that shares no memory and so is a node of its own; memory is spent where it is touched.
+inline constexpr i64 kPrivateBytes = 36 * MiB;
+
 // O(1).
 NodeLayout node_layout(const Topology& topology, i64 members);
+// Of a rank that is a node of its own; its area has kPrivateBytes.
+NodeLayout private_layout(i64 ranks);
+inline constexpr i64 kPrivateWindowRoom = (kPrivateBytes - kAreaCounterBytes) / 2;
 // For the windows that any rank of any node keeps, at least; 0: none fit, or no memory is shared. O(ranks).
 i64 window_room(const Topology& topology);
 

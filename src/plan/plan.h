@@ -35,7 +35,7 @@ enum class DomainMap {
   kSegments,       // `segments`: ranges of groups of ranks
 };
 enum class ExchangeKind {
-  kMessages,       // between ranks and aggregators
+  kMessages,       // every rank is a node of its own, with a stream to each aggregator
   kSharedMemory,   // every rank copies into and out of the aggregators' windows itself
   kTwoLayer,       // the same inside each node; between nodes a stream for each domain and node (plan/node_buffers.h)
 };
@@ -84,10 +84,8 @@ struct Plan {
   i64 throttle = 0;
   i64 token_rings = 1;
   ExchangeKind exchange = ExchangeKind::kMessages;
-  // Messages of at most chunk_bytes, at most `flows` of them in flight on a side.
+  bool sparse = false;            // reading: aggregators read what is asked for, not whole windows
   ExchangeOrder order = ExchangeOrder::kNormal;
-  i64 chunk_bytes = 0;
-  i64 flows = 0;
   std::vector<Reason> reasons;    // one a pass
 
   bool operator==(const Plan&) const = default;

@@ -33,7 +33,9 @@ class Planner {
     }
     return std::move(plan);
   }
-  bool fits() const { return plan.exchange == ExchangeKind::kMessages || verify_room(plan, window_room(topology)).ok(); }
+  bool fits() const {
+    return verify_room(plan, plan.exchange == ExchangeKind::kMessages ? kPrivateWindowRoom : window_room(topology)).ok();
+  }
   i64 nodes() const { return topology.nodes() > 0 ? topology.nodes() : 1; }
   i64 node_of(i64 rank) const { return rank < topology.ranks() ? topology.node_of_rank[static_cast<size_t>(rank)] : 0; }
   i64 per_node() const { return hints.mercutio_aggregators_per_node > 0 ? hints.mercutio_aggregators_per_node : kAggregatorsPerNode; }

@@ -9,9 +9,6 @@
 namespace mercutio::planning {
 namespace {
 
-constexpr i64 kStagingBytes = 4 * MiB;           // what all flows of one side may hold
-constexpr i64 kLowestChunkBytes = 16 * KiB;
-constexpr i64 kHighestChunkBytes = 1 * MiB;
 constexpr i64 kSharedWindowBytes = 512 * KiB;      // stays in a cache between the copy into it and the copy out of it
 constexpr i64 kLargestWindowBytes = 2 * MiB;
 constexpr i64 kLowestWindowBytes = 64 * KiB;
@@ -41,10 +38,19 @@ std::string choose_kind(Planner& p) {
   if (wish == "messages") return "mercutio_exchange=messages";
   if (wish != "auto" && !shared) return "mercutio_exchange=" + wish + ", but there is no memory to share";
   if (wish != "auto" && !fits) return "mercutio_exchange=" + wish + ", but windows would be too small in the memory of the nodes";
-  if (!shared || !fits) return "staging of " + std::to_string(kStagingBytes / MiB) + " MiB a side";
+  if (!shared) return "no ranks share memory";
+  if (!fits) return "windows would be too small in the memory of the nodes";
   if (wish == "auto" && !pays) return "hardly more ranks than nodes";
   p.plan.exchange = best;
   return wish != "auto" ? "mercutio_exchange=" + wish : one_node ? "all ranks share memory" : "the ranks of each node share memory";
+}
+
+// Runs so far apart that holes between them are better left out: that a page or more is read for nothing with each. To say first what
+// is asked for costs less.
+bool reads_sparsely(const Planner& p) {
+  const Pattern& pattern = p.pattern;
+  const double holes = static_cast<double>(pattern.gap_bytes()) * static_cast<double>(pattern.run_bytes);
+  return pattern.direction == Direction::kRead && holes >= static_cast<double>(kPageBytes) * static_cast<double>(pattern.bytes);
 }
 
 }  // namespace
@@ -53,8 +59,7 @@ std::string choose_exchange(Planner& p) {
   Plan& plan = p.plan;
   if (!plan.exchanges()) return "none needed";
   std::string why = choose_kind(p);
-  plan.chunk_bytes = std::clamp(kStagingBytes / std::max<i64>(1, p.pattern.ranks), kLowestChunkBytes, kHighestChunkBytes);
-  plan.flows = std::max<i64>(1, kStagingBytes / plan.chunk_bytes);
+  plan.sparse = reads_sparsely(p);
   plan.order = p.nodes() > 1 ? ExchangeOrder::kNodeRankShift : ExchangeOrder::kRing;
   for (const NamedOrder& named : kOrders) {
     if (p.hints.mercutio_order != named.name) continue;
@@ -91,7 +96,9 @@ std::string schedule_rounds(Planner& p) {
   plan.buffer_bytes = std::max<i64>(1, p.hints.cb_buffer_size);
   plan.depth = p.hints.mercutio_depth > 0 ? p.hints.mercutio_depth : kDepth;
   if (plan.exchange == ExchangeKind::kMessages) {   // together no more than cb_buffer_size, if that is large
+    plan.depth = std::min(plan.depth, kMostSlots);
     plan.buffer_bytes = std::max(plan.buffer_bytes / plan.depth, std::min(plan.buffer_bytes, kMessageWindowBytes));
+    plan.buffer_bytes = std::min(plan.buffer_bytes, std::max(kPageBytes, align_down(kPrivateWindowRoom / plan.depth, kPageBytes)));
   } else {
     plan.node_buffers = most_node_buffers(plan.aggregators, p.topology);
     const i64 all_room = room_of(p);

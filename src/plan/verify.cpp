@@ -21,9 +21,6 @@ Status verify_aggregators(const Plan& plan, const Pattern& pattern) {
 Status verify_sizes(const Plan& plan) {
   if (plan.throttle < 0 || plan.token_rings < 1) return broken("there is no token ring");
   if (plan.buffer_bytes < 1 || plan.depth < 1 || plan.unit_bytes < 1) return broken("a size is below 1");
-  if (plan.exchange == ExchangeKind::kMessages && (plan.chunk_bytes < 1 || plan.flows < 1)) {
-    return broken("messages have no size or number");
-  }
   for (i64 i = 0; i < plan.domains(); ++i) {
     if (plan.windows(i) > plan.rounds) return broken("too few rounds");
   }
@@ -92,7 +89,7 @@ Status verify(const Plan& plan, const Pattern& pattern) {
 }
 
 Status verify_room(const Plan& plan, i64 room_bytes) {
-  if (!plan.exchanges() || plan.exchange == ExchangeKind::kMessages) return ok_status();
+  if (!plan.exchanges()) return ok_status();
   if (plan.depth * plan.node_buffers > kMostSlots) return broken("a rank keeps more windows than it has counters for");
   if (plan.depth * plan.node_buffers * plan.buffer_bytes > room_bytes) return broken("the windows that a rank keeps overlap");
   return ok_status();

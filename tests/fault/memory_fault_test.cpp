@@ -140,12 +140,11 @@ void run_access(const Shape& shape, i64 victim, const Shortage& shortage, Ran& o
       std::lock_guard lock(mutex);
       oracle.add(owned);
     }
-    auto views = make_peer_views();
     const auto access = [&](i64 tag) {
       Channel channel{&comm, tag};
       const auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr;
       if (arena) channel.ticket = std::make_shared<Ticket>(arena);
-      auto task = collective(engine_file, channel, views, owned.access, {});
+      auto task = collective(engine_file, channel, owned.access, {});
       return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
     };
     const bool is_victim = comm.rank() == victim;

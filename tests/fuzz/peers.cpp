@@ -10,10 +10,8 @@
 #include "engine/collectives.h"
 #include "engine/engine.h"
 #include "engine/messages.h"
-#include "engine/peer_views.h"
 #include "file/file.h"
 #include "fuzz.h"
-#include "model/type_oracle.h"
 #include "scripted_comm.h"
 
 namespace mercutio::fuzz {
@@ -26,14 +24,6 @@ Input example(Random& random) {
 }
 
 namespace {
-
-FlatTypeRef some_type(i64 number) {
-  std::mt19937 random(static_cast<unsigned>(number));
-  for (;;) {
-    const auto type = FlatType::lower(*oracle::random_type(random, 1 + static_cast<int>(number % 3), true));
-    if (type && (*type)->size() > 0) return *type;
-  }
-}
 
 bool plausible(const Error& error) {
   return error.cls > ErrorClass::kNone && error.cls <= ErrorClass::kOther && !error.what.empty();
@@ -60,85 +50,6 @@ class Ranks {
  private:
   std::vector<std::shared_ptr<std::optional<Task<T>>>> tasks_;
 };
-
-// ---- shipped views ----
-
-struct Shipment {
-  FlatTypeRef type;     // null: no data
-  Input bytes;          // what the rank sends
-  std::uint64_t hash = 0;
-  bool honest = true;
-  bool whole = true;    // the bytes and the hash are the type's
-};
-
-Shipment shipment_from(Taker& taker, bool honest) {
-  Shipment out;
-  out.honest = honest;
-  if (taker.byte() % 8 == 7) return out;
-  out.type = some_type(taker.byte() % 64);
-  out.hash = out.type->hash();
-  out.type->serialize(out.bytes);
-  if (honest) return out;
-  const Input before = out.bytes;
-  const i64 form = taker.byte() % 4;
-  if (form == 0) {
-    const std::string any = taker.text(200);
-    out.bytes.assign(reinterpret_cast<const std::byte*>(any.data()), reinterpret_cast<const std::byte*>(any.data()) + any.size());
-  } else if (form <= 2) {
-    for (i64 i = 1 + taker.byte() % 3; i > 0; --i)
-      out.bytes[static_cast<std::size_t>(taker.byte()) % out.bytes.size()] = static_cast<std::byte>(taker.byte());
-  }
-  if (taker.byte() % 16 == 15) out.hash = static_cast<std::uint64_t>(taker.word());
-  out.whole = out.bytes == before && out.hash == out.type->hash();
-  return out;
-}
-
-Task<Status> send_any(Channel channel, const Input& bytes) {
-  auto gathered = co_await all_gather_strings(channel, bytes);
-  Status mine = ok_status();
-  if (!gathered) mine = gathered.error();
-  co_return co_await agree(channel, std::move(mine));
-}
-
-void ship(Taker& taker) {
-  const i64 ranks = 2 + taker.byte() % 3, liars = 1 + taker.byte() % (ranks - 1);
-  Simulation simulation(ranks, {static_cast<std::uint64_t>(taker.byte()), 40, -1, 1 << 20});
-  std::vector<Shipment> all;
-  std::vector<ViewHeader> headers;
-  std::vector<PeerAccess> accesses;
-  for (i64 rank = 0; rank < ranks; ++rank) {
-    all.push_back(shipment_from(taker, rank >= liars));
-    const Shipment& one = all.back();
-    headers.push_back(ViewHeader{one.hash, 0, 0});
-    accesses.push_back(PeerAccess{nullptr, 0, 0, one.type ? one.type->size() : 0, 0, 0});
-  }
-  std::vector<PeerViews> views(static_cast<std::size_t>(ranks));
-  std::vector<std::vector<PeerAccess>> peers(static_cast<std::size_t>(ranks), accesses);
-  Ranks<Status> tasks;
-  bool any = false, whole = true;
-  for (const Shipment& one : all) any |= one.type != nullptr, whole &= one.whole;
-  if (!any) return;
-  for (i64 rank = 0; rank < ranks; ++rank) {
-    const auto r = static_cast<std::size_t>(rank);
-    const Channel channel{&simulation.comm(rank), 1, nullptr};
-    tasks.add(all[r].honest ? ship_views(channel, views[r], all[r].type, headers, peers[r]) : send_any(channel, all[r].bytes));
-  }
-  tasks.run(simulation);
-  const Status first = tasks.result(liars);
-  FUZZ_CHECK(first || plausible(first.error()), "an error of no class");
-  FUZZ_CHECK(first || !whole, "views that are whole were refused: " + first.error().what);
-  for (i64 rank = liars; rank < ranks; ++rank) {
-    const auto r = static_cast<std::size_t>(rank);
-    const Status status = rank == liars ? first : tasks.result(rank);
-    FUZZ_CHECK(status.ok() == first.ok() && (status || status.error().cls == first.error().cls), "ranks that don't agree");
-    for (std::size_t peer = 0; peer < all.size(); ++peer) {
-      const FlatTypeRef known = views[r].find(static_cast<i64>(peer), all[peer].hash);
-      if (all[peer].type == nullptr) continue;
-      FUZZ_CHECK((known != nullptr) == status.ok(), "a view is known after a failure, or not known without one");
-      FUZZ_CHECK(!known || (known->hash() == all[peer].hash && known == peers[r][peer].filetype), "another view than was announced");
-    }
-  }
-}
 
 // ---- error reports ----
 
@@ -256,14 +167,11 @@ void open_with(Taker& taker) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace mercutio::fuzz;
   Taker taker(std::as_bytes(std::span(data, size)));
-  switch (taker.byte() % 4) {
+  switch (taker.byte() % 3) {
     case 0:
-      ship(taker);
-      return 0;
-    case 1:
       report(taker);
       return 0;
-    case 2:
+    case 1:
       listen(taker);
       return 0;
     default:

@@ -45,7 +45,7 @@ static MPI_File open_large(const char *name, int exchanges) {
   return fh;
 }
 
-// Two pieces of each rank, so far apart that they need the whole buffer.
+// Two pieces of each rank, so far apart that sieving needs the whole buffer.
 static void far_view(MPI_File fh) {
   MPI_Datatype type;
   const int lengths[2] = {64, 64};
@@ -75,7 +75,7 @@ static void too_large(int kind) {
   }
   lift_memory_limit();
   CHECK_SAME(code);
-  if (ck_is_mercutio()) CHECK_CLASS(code, MPI_ERR_NO_MEM);
+  if (ck_is_mercutio()) CHECK_CLASS(code, exchanges ? MPI_SUCCESS : MPI_ERR_NO_MEM);   // windows are smaller than that
   CHECK_OK(MPI_File_set_view(fh, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
   CHECK_OK(MPI_File_read_at_all(fh, 64 * ck_rank, got, 64, MPI_BYTE, MPI_STATUS_IGNORE));
   CHECK(memcmp(got, data, 64) == 0);

@@ -54,19 +54,19 @@ struct Batch {
   bool atomic = false;
   i64 in_flight = 1;
   i64 ranks_over = 0;
-  bool new_views = false;
   std::vector<std::vector<OwnedAccess>> accesses;    // by rank, by place
   std::vector<std::vector<std::optional<Result<i64>>>> results;
 };
 
 struct Rank {
   std::unique_ptr<Storage> storage;
-  std::shared_ptr<PeerViews> views;
+  std::shared_ptr<NodeArena> arena;   // null: operations have no tickets, and keep no run lists
+  RunListCaches run_lists;
   std::atomic<bool> dirty{false};
   EngineFile file;
   size_t batch = 0;
   i64 next_tag = 0;
-  std::vector<Task<Result<i64>>> tasks;   // of the current batch
+  std::vector<std::optional<Task<Result<i64>>>> tasks;   // of the current batch; gone when they are over
   std::vector<bool> over;
 };
 
@@ -104,6 +104,7 @@ class FileCase {
     hints_.ind_rd_buffer_size = hints_.ind_wr_buffer_size = kBuffers[pick(random_, 1, 4)];
     hints_.cb_nodes = pick(random_, 0, ranks_count_ + 1);
     hints_.mercutio_throttle = pick(random_, 0, 2);
+    tickets_ = pick(random_, 0, 1) == 1;
   }
 
   // All accesses of a rank in a batch go through one view, as those of a file do.
@@ -112,7 +113,6 @@ class FileCase {
     batch.direction = pick(random_, 0, 1) == 0 ? Direction::kRead : Direction::kWrite;
     batch.atomic = file_.traits.can_lock && pick(random_, 0, 7) == 0;
     batch.in_flight = pick(random_, 0, 2) == 0 ? pick(random_, 2, 4) : 1;
-    batch.new_views = batches_.empty() || batches_.back().in_flight > 1 || batch.in_flight > 1;
     batch.accesses.resize(static_cast<size_t>(ranks_count_));
     batch.results.resize(static_cast<size_t>(ranks_count_));
     const bool tiling = pick(random_, 0, 2) == 0;
@@ -144,8 +144,9 @@ class FileCase {
         plans_.back()->partial_write_bytes = pick(random_, 0, 20);
         rank->storage = make_faulty(std::move(rank->storage), plans_.back());
       }
-      rank->views = make_peer_views();
       rank->file = EngineFile{rank->storage.get(), &simulation_->comm(r), &hints_, nullptr, &rank->dirty, true};
+      if (tickets_) rank->arena = NodeArena::make_private(simulation_->comm(r)).value();
+      if (tickets_) rank->file.run_lists = &rank->run_lists;
       ranks_.push_back(std::move(rank));
     }
     if (trouble_ == Trouble::kEntry) {
@@ -158,14 +159,13 @@ class FileCase {
     Rank& rank = *ranks_[static_cast<size_t>(r)];
     Batch& batch = batches_[rank.batch];
     if (before_.size() == rank.batch) before_.push_back(file_.bytes);   // all are over with the batch before
-    if (batch.new_views) rank.views = make_peer_views();
     for (OwnedAccess& owned : batch.accesses[static_cast<size_t>(r)]) {
       CollectiveOptions options;
       options.atomic = batch.atomic;
       if (entry_rank_ == r && entry_batch_ == static_cast<i64>(rank.batch)) options.entry = Error{ErrorClass::kArg, "on purpose"};
-      const Channel channel{rank.file.comm, first_tag_ + rank.next_tag};
+      const Channel channel{rank.file.comm, first_tag_ + rank.next_tag, rank.arena ? std::make_shared<Ticket>(rank.arena) : nullptr};
       rank.next_tag += kTagsPerOperation;
-      rank.tasks.push_back(collective(rank.file, channel, rank.views, owned.access, options));
+      rank.tasks.push_back(collective(rank.file, channel, owned.access, options));
     }
     rank.over.assign(rank.tasks.size(), false);
   }
@@ -252,6 +252,7 @@ class FileCase {
   const i64 first_tag_;
   Simulation* const simulation_;
   Hints hints_;
+  bool tickets_ = false;
   SharedFile file_;
   std::vector<std::shared_ptr<FaultPlan>> plans_;
   i64 entry_batch_ = -1, entry_rank_ = -1;
@@ -267,10 +268,11 @@ bool FileCase::step(i64 r) {
   if (rank.tasks.empty()) start_batch(r);
   Batch& batch = batches_[rank.batch];
   const size_t chosen = static_cast<size_t>(pick(random_, 0, batch.in_flight - 1));
-  if (!rank.over[chosen] && rank.tasks[chosen].step()) {
+  if (!rank.over[chosen] && rank.tasks[chosen]->step()) {
     rank.over[chosen] = true;
     simulation_->something_moved();
-    batch.results[static_cast<size_t>(r)][chosen] = rank.tasks[chosen].take();
+    batch.results[static_cast<size_t>(r)][chosen] = rank.tasks[chosen]->take();
+    rank.tasks[chosen].reset();
   }
   if (std::find(rank.over.begin(), rank.over.end(), false) != rank.over.end()) return false;
   const bool lost = !batch.results[static_cast<size_t>(r)][0]->ok() && simulation_->failed();

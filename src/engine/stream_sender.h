@@ -1,0 +1,49 @@
+// The sending end of a stream of windows to an aggregator (engine/stream_format.h): announces windows, and sends run lists that the
+// other end doesn't keep yet. Inside engine/ only.
+#pragma once
+
+#include <vector>
+
+#include "engine/messages.h"
+#include "engine/stream_format.h"
+#include "engine/window_endpoint.h"
+
+namespace mercutio {
+
+class StreamSender {
+ public:
+  StreamSender(const EndpointContext& context, i64 aggregator, i64 domain) : channel_(context.channel), aggregator_(aggregator) {
+    if (!context.file.run_lists) return;
+    cache_ = &context.file.run_lists->sent(aggregator_, domain);
+    cache_->begin(context.cache_bytes);
+  }
+
+  // What is sent must live until the messages are complete.
+  void announce(StreamHeader& header, std::vector<std::byte>& run_list, MessageSet& messages) {
+    if (!run_list.empty() && cache_) look_up(header, run_list);
+    send(const_bytes_of(std::span(&header, 1)), messages);
+    if (run_list.empty()) return;
+    send(run_list, messages);
+    channel_.described(header.list_bytes);
+  }
+  void send(ConstBytes data, MessageSet& messages) const { messages.add(channel_.send(aggregator_, data)); }
+  // What the aggregator answers to an announcement.
+  void receive(Bytes data, MessageSet& messages) const { messages.add(channel_.receive(aggregator_, data, 1)); }
+
+ private:
+  void look_up(StreamHeader& header, std::vector<std::byte>& run_list) {
+    header.cache_index = cache_->find(run_list);
+    if (header.cache_index == RunListCache::kNone) {
+      header.cache_index = cache_->keep(run_list);
+      return;
+    }
+    run_list.clear();
+    header.list_bytes = 0;
+  }
+
+  const Channel& channel_;
+  i64 aggregator_;
+  RunListCache* cache_ = nullptr;   // null: no run list is kept
+};
+
+}  // namespace mercutio

@@ -172,6 +172,25 @@ TEST(Independent, OnlyWindowsWithHolesAreReadAndLocked) {
   EXPECT_EQ(storage.counts.locks, 4);
 }
 
+// A node that still holds an earlier end of the file must not write zeros over what is there now.
+TEST(Independent, HolesBehindAnOutdatedEndOfFileAreKept) {
+  SharedFile file;
+  file.traits.metadata_is_remote = true;
+  file.bytes.assign(1000, std::byte{7});
+  file.stale_end = 300;
+  TestStorage storage(file);
+  Hints hints;
+  hints.romio_ds_write = Toggle::kEnable;
+  std::atomic<bool> dirty{false};
+  EngineFile engine_file{&storage, nullptr, &hints, nullptr, &dirty, true};
+  const ViewRef view = make_view(0, make_resized(0, 10, make_contiguous(5, byte_type())));
+  OwnedAccess scattered = make_access(Direction::kWrite, view, 0, 400, make_contiguous(400, byte_type()));
+  for (i64 i = 0; i < 400; ++i) scattered.at(i) = std::byte{1};
+  ASSERT_EQ(independent(engine_file, scattered.access).value(), 400);
+  EXPECT_EQ(storage.counts.sizes, 1);
+  for (size_t i = 0; i < 1000; ++i) ASSERT_EQ(file.bytes[i], i % 10 < 5 && i < 800 ? std::byte{1} : std::byte{7}) << i;
+}
+
 TEST(Independent, WritesAreNotSievedWhileAnotherOpenMayWrite) {
   SharedFile file;
   file.bytes.resize(10000);

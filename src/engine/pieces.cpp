@@ -1,6 +1,7 @@
 #include "engine/pieces.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "base/attempt.h"
@@ -140,6 +141,20 @@ Result<i64> transfer(const EngineFile& file, Direction direction, std::span<cons
 Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
   if (pieces.empty()) return i64{0};
   return transfer(file, Direction::kRead, pieces);
+}
+
+Result<i64> read_to_merge(const EngineFile& file, IoPiece piece) {
+  constexpr int kTries = 4;
+  i64 got = 0;
+  for (int tries = 0; tries < kTries; ++tries) {
+    const IoPiece rest{piece.offset + got, piece.data + got, piece.bytes - got};
+    MERCUTIO_LET(const i64 more, read_pieces(file, std::span(&rest, 1)));
+    got += more;
+    if (got == piece.bytes || !file.storage->traits().metadata_is_remote) return got;
+    MERCUTIO_LET(const i64 size, file.storage->size());
+    if (size <= piece.offset + got) return got;
+  }
+  return Error{ErrorClass::kIo, "the file is longer than what can be read of it: nothing is merged there", EIO, piece.offset + got, piece.bytes - got};
 }
 
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {

@@ -65,6 +65,9 @@ class CacheProbe {
 // The storage calls of an access: they are counted and traced, and writes set `dirty`.
 Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
+// Reads what is to be merged and written back; short only where the file has no more. A node may hold an end of the file that isn't the
+// end any more, so that storage whose sizes are a server's is asked. kIo: it has more, but doesn't give it.
+Result<i64> read_to_merge(const EngineFile& file, IoPiece piece);
 void record(const EngineFile& file, TraceKind kind, i64 start_ns, i64 bytes, i64 offset, std::string_view detail = {});
 struct Span {
   i64 start_ns = 0, end_ns = 0;

@@ -45,7 +45,7 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
   const IoPiece whole{w.first, data, span};
   if (w.has_holes()) {
     const PhaseScope phase(file.counters, Phase::kSieve);
-    MERCUTIO_LET(const i64 got, read_pieces(file, std::span(&whole, 1)));
+    MERCUTIO_LET(const i64 got, read_to_merge(file, whole));
     if (file.counters) file.counters->merged_bytes += got;
     std::memset(data + got, 0, static_cast<size_t>(span - got));
     Cursor target = cursor_in_buffer(view, w, data);

@@ -41,6 +41,7 @@ struct SharedFile {
   std::condition_variable unlocked;
   Traits traits;
   i64 known_size = 0;
+  i64 stale_end = -1;           // where reads take the end of the file to be until its size is asked for; -1: nowhere
   bool other_writers = false;   // some other open has the file open for writing
 };
 
@@ -60,7 +61,8 @@ class TestStorage : public Storage {
     std::lock_guard lock(file_.mutex);
     i64 moved = 0;
     for (const IoPiece& piece : pieces) {
-      const i64 left = std::clamp<i64>(static_cast<i64>(file_.bytes.size()) - piece.offset, 0, piece.bytes);
+      const i64 end = file_.stale_end >= 0 ? file_.stale_end : static_cast<i64>(file_.bytes.size());
+      const i64 left = std::clamp<i64>(end - piece.offset, 0, piece.bytes);
       if (left > 0) std::memcpy(piece.data, file_.bytes.data() + piece.offset, static_cast<size_t>(left));
       moved += left;
       if (left < piece.bytes) break;
@@ -86,6 +88,7 @@ class TestStorage : public Storage {
     if (fails()) return Error{ErrorClass::kIo, "size failed on purpose", 5};
     ++counts.sizes;
     std::lock_guard lock(file_.mutex);
+    file_.stale_end = -1;
     return static_cast<i64>(file_.bytes.size());
   }
   i64 known_size() const override { return file_.known_size; }

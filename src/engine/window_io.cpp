@@ -50,7 +50,7 @@ Status fill_holes(const EngineFile& file, FileRange window, std::byte* data, con
     i64 last = begin;
     for (i64 at = begin; at < end; at = covered.next_hole(last)) last = std::min(covered.next_covered(at), end);
     const IoPiece piece{window.begin + begin, scratch.data.get(), last - begin};
-    MERCUTIO_LET(const i64 got, read_pieces(file, std::span(&piece, 1)));
+    MERCUTIO_LET(const i64 got, read_to_merge(file, piece));
     if (file.counters) file.counters->merged_bytes += got;
     std::memset(scratch.data.get() + got, 0, static_cast<size_t>(piece.bytes - got));
     for (i64 at = begin; at < last;) {

@@ -95,10 +95,13 @@ StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::b
 StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const PeerAccess& access, std::vector<std::byte>& run_list) {
   const FileRange range = buffer.window(part.window);
   const i64 unit = buffer.unit_of(range);
-  RunCollector collector(unit, range.bytes() / unit);
   Cursor runs = access.cursor_in(nullptr, range.begin, part.begin, part.end);
-  while (!runs.done()) {
-    const StridedRun run = runs.next();
+  StridedRun run = runs.next();
+  if (runs.done() && run.count > 1 && run.stride > run.bytes)   // there are no others
+    return StreamHeader{part.window, run.count * run.bytes, run.offset, 0, run.count, run.stride};
+  RunCollector collector(unit, range.bytes() / unit);
+  for (bool first = true; first || !runs.done(); first = false) {
+    if (!first) run = runs.next();
     for (i64 i = 0; i < run.count; ++i) collector.add(run.offset + i * run.stride, run.offset + i * run.stride + run.bytes);
   }
   return collector.finish(part.window, run_list);
@@ -140,21 +143,57 @@ Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamH
   i64 bytes = 0;
   for (const StreamRun& run : runs) {
     bytes += run.bytes;
-    if (static_cast<i64>(run.at) + run.bytes > range.bytes() || run.at % unit != 0 || run.bytes % unit != 0) return malformed();
+    if (static_cast<i64>(run.at) + run.bytes > range.bytes() || ((run.at | run.bytes) & (unit - 1)) != 0) return malformed();
   }
   if (bytes != header.bytes) return malformed();
   return runs;
 }
 
+namespace {
+
+// A run of a usual length without a call.
+void copy_run(std::byte* to, const std::byte* from, std::uint32_t bytes) {
+  switch (bytes) {
+    case 4: std::memcpy(to, from, 4); return;
+    case 8: std::memcpy(to, from, 8); return;
+    case 16: std::memcpy(to, from, 16); return;
+    case 32: std::memcpy(to, from, 32); return;
+    case 64: std::memcpy(to, from, 64); return;
+    case 128: std::memcpy(to, from, 128); return;
+    default: std::memcpy(to, from, bytes);
+  }
+}
+
+bool overlap(const std::vector<StreamRun>& runs, const std::byte* window, const std::byte* packed, i64 bytes) {
+  return packed < window + runs.back().at + runs.back().bytes && window < packed + bytes;
+}
+
+i64 bytes_of(const std::vector<StreamRun>& runs) {
+  i64 bytes = 0;
+  for (const StreamRun& run : runs) bytes += run.bytes;
+  return bytes;
+}
+
+}  // namespace
+
 void pack_runs(const std::vector<StreamRun>& runs, const std::byte* window, std::byte* packed) {
+  const bool in_place = overlap(runs, window, packed, bytes_of(runs));
   for (const StreamRun& run : runs) {
-    std::memmove(packed, window + run.at, run.bytes);
+    in_place ? static_cast<void>(std::memmove(packed, window + run.at, run.bytes)) : copy_run(packed, window + run.at, run.bytes);
     packed += run.bytes;
   }
 }
 
 void unpack_runs(const std::vector<StreamRun>& runs, const std::byte* packed, std::byte* window) {
-  for (const StreamRun& run : runs) packed += run.bytes;
+  const i64 bytes = bytes_of(runs);
+  if (!overlap(runs, window, packed, bytes)) {
+    for (const StreamRun& run : runs) {
+      copy_run(window + run.at, packed, run.bytes);
+      packed += run.bytes;
+    }
+    return;
+  }
+  packed += bytes;
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     packed -= run->bytes;
     std::memmove(window + run->at, packed, run->bytes);
@@ -164,7 +203,13 @@ void unpack_runs(const std::vector<StreamRun>& runs, const std::byte* packed, st
 void set_valid(const WindowBuffer& buffer, i64 window, const std::vector<StreamRun>& runs) {
   const i64 unit = buffer.unit_of(buffer.window(window));
   std::byte* valid = buffer.slot(window).valid;
-  for (const StreamRun& run : runs) std::memset(valid + run.at / unit, 1, static_cast<size_t>(run.bytes / unit));
+  const int shift = __builtin_ctzll(static_cast<unsigned long long>(unit));
+  for (const StreamRun& run : runs) {
+    if (run.bytes == unit)
+      valid[run.at >> shift] = std::byte{1};
+    else
+      std::memset(valid + (run.at >> shift), 1, static_cast<size_t>(run.bytes >> shift));
+  }
 }
 
 }  // namespace mercutio

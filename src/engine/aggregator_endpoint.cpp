@@ -121,7 +121,7 @@ void AggregatorEndpoint::read_ahead(i64 finished) {
   if (next_ < finished) skip_to(finished);
   i64 limit = std::min(buffer_.windows(), finished + buffer_.depth());
   if (sparse()) {
-    make_available(finished + buffer_.depth());
+    make_available(std::min(finished + buffer_.depth(), buffer_.windows()));   // no more: the next operation counts from there
     limit = std::min(limit, requested_by_all());
   }
   for (bool first = true; next_ < limit && (first || pending_.overlaps()); first = false) {

@@ -247,7 +247,7 @@ Task<Status> find_memory(const Channel& channel, const Plan& plan, WindowMemory&
   if (plan.exchange != ExchangeKind::kMessages) {
     memory.arena = shared;
   } else {
-    const bool known = shared && shared->has_private_part();   // the same on all ranks
+    const bool known = shared && shared->private_part_agreed();   // the same on all ranks
     Status made = attempt([&]() -> Status {
       if (shared) {
         MERCUTIO_LET(memory.arena, shared->private_part(*channel.comm));
@@ -258,6 +258,7 @@ Task<Status> find_memory(const Channel& channel, const Plan& plan, WindowMemory&
       return ok_status();
     });
     if (!known) MERCUTIO_CO_TRY(co_await agree(channel, std::move(made)));
+    if (shared) shared->set_private_part_agreed();
   }
   co_return verify_room(plan, memory.arena->room_bytes());   // the same on all ranks
 }

@@ -34,7 +34,9 @@ class NodeArena {
   static Result<std::shared_ptr<NodeArena>> make_private(const Comm& comm);
   // The same, made at the first call, for operations that have this arena's ticket.
   Result<NodeArena*> private_part(const Comm& comm);
-  bool has_private_part() const { return is_private_ || private_part_ != nullptr; }
+  // All ranks have agreed that each has it.
+  bool private_part_agreed() const { return is_private_ || private_part_agreed_; }
+  void set_private_part_agreed() { private_part_agreed_ = true; }
 
   std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
   bool whole() const { return !is_private_ && all_ranks_ == count(); }   // there is no other node
@@ -93,6 +95,7 @@ class NodeArena {
   std::unique_ptr<Segment> own_segment_;   // of a private one
   bool is_private_ = false;
   std::shared_ptr<NodeArena> private_part_;
+  bool private_part_agreed_ = false;
   i64 room_bytes_ = 0;
   std::vector<i64> members_;
   i64 me_ = 0, all_ranks_;

@@ -147,7 +147,7 @@ class ReadingLeader final : public NodeLeader {
     // Windows that all ranks have finished before they were completed are needed by none. Their valid maps are not
     // read: once the next windows are available, the slots belong to those.
     const i64 finished = buffer_.finished_by_all(), requested = buffer_.requested_by_all(), before = next_;
-    const i64 available = finished + buffer_.depth();
+    const i64 available = std::min(finished + buffer_.depth(), windows());   // no more: the next operation counts from there
     next_ = std::max(next_, std::min(finished, windows()));
     if (available != available_) {
       available_ = available;

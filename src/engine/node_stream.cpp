@@ -14,7 +14,7 @@ bool NodeStream::advance(PayloadBytes& payloads, i64 available) {
 
 i64 NodeStream::requested() const {
   for (const auto& one : underway_) {
-    if (one->runs.empty()) return one->header.window;
+    if (!one->runs_known) return one->header.window;
   }
   return announced_.window;
 }
@@ -48,11 +48,11 @@ bool NodeStream::index_fits() {
 bool NodeStream::take_up(PayloadBytes& payloads, i64 available) {
   if (!waiting_ || announced_.window >= available) return false;
   const bool packed = context_.writing && !announced_.one_run();
-  if (packed && !payloads.fit(announced_.bytes)) return false;
-  underway_.push_back(std::make_unique<Underway>());
+  auto taken = std::make_unique<Underway>();
+  taken->header = announced_;
+  if (packed && !take_payload(*taken, payloads)) return false;
+  underway_.push_back(std::move(taken));
   Underway& one = *underway_.back();
-  one.header = announced_;
-  if (packed) take_payload(one, payloads);
   if (one.header.list_bytes > 0) {
     one.run_list.resize(static_cast<size_t>(one.header.list_bytes));
     one.messages.add(context_.channel.receive(leader_, one.run_list));
@@ -71,7 +71,12 @@ Bytes NodeStream::data_of(const Underway& one) const {
 bool NodeStream::go_on(PayloadBytes& payloads) {
   bool moved = false;
   if (!context_.writing) {
-    for (const auto& one : underway_) moved |= take_runs(*one) | answer(*one, payloads);
+    bool in_turn = true;   // answers go in the order of the windows, as they are received
+    for (const auto& one : underway_) {
+      moved |= take_runs(*one);
+      if (in_turn) moved |= answer(*one, payloads);
+      in_turn = in_turn && one->answered;
+    }
   }
   while (!underway_.empty() && (context_.writing || underway_.front()->answered) && underway_.front()->messages.done()) {
     Underway& one = *underway_.front();
@@ -85,14 +90,16 @@ bool NodeStream::go_on(PayloadBytes& payloads) {
 }
 
 bool NodeStream::take_runs(Underway& one) {
-  if (!one.runs.empty() || !one.messages.done()) return false;
+  if (one.runs_known || !one.messages.done()) return false;
   if (!one.messages.status()) return fail(one.messages.status().error());
   const i64 index = one.header.cache_index;
+  if (index >= 0 && !cache_->expected(index)) return fail(Error{ErrorClass::kIntern, "a run list of a node stream was replaced before it came"});
   if (index >= 0 && one.header.list_bytes > 0) cache_->fill(index, std::move(one.run_list));
   if (index >= 0 && cache_->at(index).empty()) return false;   // it comes with another window
   auto runs = runs_of(buffer_, one.header, index >= 0 ? cache_->at(index) : one.run_list);
   if (!runs) return fail(std::move(runs).error());
   one.runs = std::move(*runs);
+  one.runs_known = true;
   if (buffer_.plan().sparse) set_valid(buffer_, one.header.window, one.runs);
   return true;
 }
@@ -110,14 +117,14 @@ bool NodeStream::leave(Underway& one) {
 }
 
 bool NodeStream::answer(Underway& one, PayloadBytes& payloads) {
-  if (one.answered || one.runs.empty() || buffer_.completed() <= one.header.window) return false;
+  if (one.answered || !one.runs_known || buffer_.completed() <= one.header.window) return false;
   const bool packed = !one.header.one_run();
-  if (packed && !payloads.fit(one.header.bytes)) return false;
   if (packed) {
-    take_payload(one, payloads);
+    if (!take_payload(one, payloads)) return false;
     context_.channel.copied(one.header.bytes);
     pack_runs(one.runs, buffer_.slot(one.header.window).data, one.payload->data.get());
   }
+  one.runs = {};
   one.messages.add(context_.channel.send(leader_, data_of(one), 1));
   one.answered = true;
   return true;
@@ -128,10 +135,14 @@ bool NodeStream::fail(Error error) {
   return false;
 }
 
-void NodeStream::take_payload(Underway& one, PayloadBytes& payloads) {
-  MERCUTIO_ASSERT(payloads.fit(one.header.bytes) && !one.payload);
-  one.payload = std::make_unique<ScratchBuffer>(one.header.bytes);
+bool NodeStream::take_payload(Underway& one, PayloadBytes& payloads) {
+  MERCUTIO_ASSERT(!one.payload);
+  if (!payloads.fit(one.header.bytes)) return false;
+  one.payload = ScratchBuffer::try_make(one.header.bytes);
+  if (!one.payload && !payloads.none()) return false;   // others give theirs back
+  if (!one.payload) one.payload = std::make_unique<ScratchBuffer>(one.header.bytes);
   payloads.take(one.header.bytes);
+  return true;
 }
 
 }  // namespace mercutio

@@ -16,7 +16,8 @@ namespace mercutio {
 // What the streams of an aggregator hold in memory of their own. One of them may always have some.
 class PayloadBytes {
  public:
-  bool fit(i64 bytes) const { return held_ == 0 || held_ + bytes <= kMost; }
+  bool none() const { return held_ == 0; }
+  bool fit(i64 bytes) const { return none() || held_ + bytes <= kMost; }
   void take(i64 bytes) { held_ += bytes; }
   void give_back(i64 bytes) { held_ -= bytes; }
 
@@ -45,7 +46,8 @@ class NodeStream {
     StreamHeader header;
     std::vector<std::byte> run_list;
     std::unique_ptr<ScratchBuffer> payload;
-    std::vector<StreamRun> runs;   // once its run list is here
+    std::vector<StreamRun> runs;   // once its run list is here, until they are no longer needed
+    bool runs_known = false;
     bool answered = false;   // reading: the data are in `payload`, or on their way from the slot
     MessageSet messages;     // last: given up before the memory they use goes
   };
@@ -59,7 +61,7 @@ class NodeStream {
   // Who holds a payload waits for nothing but its message: else those that hold them could keep it from those that don't.
   // Whether an announced run list is one that this end keeps, or may.
   bool index_fits();
-  static void take_payload(Underway& one, PayloadBytes& payloads);
+  static bool take_payload(Underway& one, PayloadBytes& payloads);   // false: not now
   // Where the bytes of a window are while they travel.
   Bytes data_of(const Underway& one) const;
   // Finds the runs of a window, once its run list is here; sparse reading: and sets them in its valid map.

@@ -133,7 +133,9 @@ class RankStreams final : public WindowEndpoint {
   // Of a stream that could go on, were it not for other streams' windows or the memory.
   void tell_position(Stream& stream) {
     const bool known = stream.next.window <= stream.told || std::ssize(stream.underway) >= stream.buffer.depth();
-    if (known || !context_.outcome.messages || !stream.position.messages.done()) return;
+    if (!stream.position.messages.done() || !context_.outcome.messages) return;
+    if (const Status& status = stream.position.messages.status(); !status) context_.outcome.messages = status;
+    if (known || !context_.outcome.messages) return;
     stream.told = stream.position.header.window = stream.next.window;
     stream.sender.announce(stream.position.header, stream.position.run_list, stream.position.messages);
   }

@@ -108,9 +108,10 @@ StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const 
 }
 
 Status check(const WindowBuffer& buffer, const StreamHeader& header) {
-  if (header.window == buffer.windows()) return ok_status();
+  const bool empty = header.bytes == 0 && header.list_bytes == 0 && header.cache_index < 0;
+  if (header.window == buffer.windows()) return empty ? ok_status() : Status(malformed());
   if (header.window < 0 || header.window > buffer.windows()) return malformed();
-  if (header.bytes == 0) return header.list_bytes == 0 && header.cache_index < 0 ? ok_status() : Status(malformed());
+  if (header.bytes == 0) return empty ? ok_status() : Status(malformed());
   const FileRange range = buffer.window(header.window);
   const bool in_window = header.first >= 0 && header.bytes > 0 && header.first <= range.bytes() && header.bytes <= range.bytes() - header.first;
   const bool list_fits = header.list_bytes >= 0 && header.list_bytes <= range.bytes();
@@ -136,7 +137,7 @@ Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamH
     if (static_cast<i64>(run_list.size()) != (units + 7) / 8) return malformed();
     runs = runs_of_bits(run_list, unit, units);
   } else {
-    if (run_list.size() != static_cast<size_t>(header.runs) * sizeof(StreamRun)) return malformed();
+    if (header.runs < 0 || static_cast<size_t>(header.runs) != run_list.size() / sizeof(StreamRun) || run_list.size() % sizeof(StreamRun) != 0) return malformed();
     runs.resize(static_cast<size_t>(header.runs));
     std::memcpy(runs.data(), run_list.data(), run_list.size());
   }

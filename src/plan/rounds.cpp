@@ -14,7 +14,7 @@ constexpr i64 kLargestWindowBytes = 2 * MiB;
 constexpr i64 kLowestWindowBytes = 64 * KiB;
 constexpr i64 kMostRoomBytes = 8 * MiB;            // for the windows that a rank keeps
 constexpr i64 kDepth = 2;
-constexpr i64 kMessageWindowBytes = 4 * MiB;       // not cut further to have several windows
+constexpr i64 kMessageWindowBytes = 4 * MiB;       // of a rank that is a node of its own; what a stream holds of one fits a block of the reserve
 
 struct NamedOrder {
   const char* name;
@@ -95,10 +95,9 @@ std::string schedule_rounds(Planner& p) {
   if (!plan.exchanges()) return "none needed";
   plan.buffer_bytes = std::max<i64>(1, p.hints.cb_buffer_size);
   plan.depth = p.hints.mercutio_depth > 0 ? p.hints.mercutio_depth : kDepth;
-  if (plan.exchange == ExchangeKind::kMessages) {   // together no more than cb_buffer_size, if that is large
+  if (plan.exchange == ExchangeKind::kMessages) {
     plan.depth = std::min(plan.depth, kMostSlots);
-    plan.buffer_bytes = std::max(plan.buffer_bytes / plan.depth, std::min(plan.buffer_bytes, kMessageWindowBytes));
-    plan.buffer_bytes = std::min(plan.buffer_bytes, std::max(kPageBytes, align_down(kPrivateWindowRoom / plan.depth, kPageBytes)));
+    plan.buffer_bytes = std::min({plan.buffer_bytes, kMessageWindowBytes, std::max(kPageBytes, align_down(kPrivateWindowRoom / plan.depth, kPageBytes))});
   } else {
     plan.node_buffers = most_node_buffers(plan.aggregators, p.topology);
     const i64 all_room = room_of(p);

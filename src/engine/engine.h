@@ -34,7 +34,7 @@ struct EngineFile {
   std::atomic<bool>* dirty = nullptr;   // set by every write; may be null
   bool readable = true;              // the storage can be read, also by the sieving of a write-only open
   bool scattered = true;             // some rank's view has holes; if none has, no write is sieved and none locks against sieving
-  bool any_sieves = true;            // some write of this open may be sieved, whatever the hints of this access say: others lock against it
+  bool any_sieves = true;            // writes may be sieved, by the hints of the open: then all writes lock against it, whatever their hints say
   PlanCache* plans = nullptr;        // of the file; null: every access is planned anew
   DensePatterns* dense = nullptr;   // of the file; null: every collective write sets valid maps
   RunListCaches* run_lists = nullptr;      // of the file; null: run lists are not cached

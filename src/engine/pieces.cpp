@@ -222,7 +222,7 @@ static bool can_sieve_writes(const EngineFile& file) {
 
 bool may_sieve_writes(const EngineFile& file) {
   const bool forbidden = file.hints->romio_ds_write == Toggle::kDisable;   // by the plan of this access, too
-  return !forbidden && can_sieve_writes(file) && hints_allow_sieving(*file.hints, file.storage->traits());
+  return file.any_sieves && !forbidden && can_sieve_writes(file) && hints_allow_sieving(*file.hints, file.storage->traits());
 }
 
 std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file) {

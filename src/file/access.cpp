@@ -66,7 +66,6 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
     std::lock_guard lock(mutex_);
     operation.hints = hints_;
     operation.view = view_;
-    operation.engine.any_sieves = any_sieves_;
   }
   EngineFile& engine = operation.engine;
   engine.storage = call.collective ? direct_ : storage_.get();
@@ -81,6 +80,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   engine.blocking = &blocking_;
   engine.readable = readable_;
   engine.scattered = operation.view->scattered;
+  engine.any_sieves = any_sieves_;
   operation.counter = counter_.get();
   operation.direction = call.direction;
   operation.collective = call.collective;

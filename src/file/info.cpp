@@ -88,7 +88,6 @@ Status OpenFile::set_info(const InfoItems& info) {
   WireReader reader(message);
   const InfoItems from_rank_zero = reader.items();
   if (reader.failed()) return Error{ErrorClass::kIntern, "the hints of rank 0 arrived damaged"};
-  bool waits = false;
   {
     std::lock_guard lock(mutex_);
     auto changed = std::make_shared<HintSet>(*hints_);
@@ -96,13 +95,6 @@ Status OpenFile::set_info(const InfoItems& info) {
     if (comm_->rank() == 0) resolve_hints(*changed);
     if (speaks_of_hints()) context_.hints->voice.warn(*changed);
     hints_ = std::move(changed);
-    // Earlier accesses may still be under way: sieved ones, which others go on to lock against, or such that take no lock themselves.
-    waits = !any_sieves_ && hints_allow_sieving(hints_->values, storage_->traits());
-    any_sieves_ = any_sieves_ || waits;
-  }
-  if (waits) {
-    in_flight_->wait_all(*context_.progress, *comm_);
-    MERCUTIO_TRY(agreed(ok_status()));
   }
   if (trace_) trace_hints();
   return ok_status();

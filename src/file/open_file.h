@@ -148,6 +148,7 @@ class OpenFile final : public File {
   const Amode amode_;
   const Context context_;
   std::unique_ptr<Comm> comm_;
+  bool any_sieves_ = false;  // by the hints of the open: accesses under other hints may be under way at any time
   std::shared_ptr<NodeArena> arena_;   // of the node, or where not all ranks share memory, of this rank; null: there is only one
   Status arena_status_ = ok_status();
   Resolved resolved_{};
@@ -172,7 +173,6 @@ class OpenFile final : public File {
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const HintSet> hints_ = std::make_shared<HintSet>();
   std::shared_ptr<const FileView> view_;
-  bool any_sieves_ = false;  // see EngineFile
   i64 pointer_ = 0;  // etypes
   i64 next_tag_ MERCUTIO_GUARDED_BY(mutex_) = 0;
   std::optional<Split> split_ MERCUTIO_GUARDED_BY(mutex_);

@@ -76,7 +76,7 @@ bool should_sieve(const EngineFile& file, const Access& access, const Shape& sha
   const bool reading = access.direction == Direction::kRead;
   const Toggle wish = reading ? file.hints->romio_ds_read : file.hints->romio_ds_write;
   if (shape.contiguous || !shape.orderly || wish == Toggle::kDisable) return false;
-  if (!reading && !(locked ? file.readable : may_sieve_writes(file))) return false;
+  if (!reading && !(locked ? file.readable && file.storage->traits().can_merge : may_sieve_writes(file))) return false;
   if (wish == Toggle::kEnable) return true;
   if (access.bytes <= 4 * shape.file_piece) return false;
   if (reading && only_copies(file) && pages_apart(access, shape)) return false;

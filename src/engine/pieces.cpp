@@ -217,7 +217,7 @@ bool hints_allow_sieving(const Hints& hints, const Traits& traits) {
 }
 
 static bool can_sieve_writes(const EngineFile& file) {
-  return file.scattered && file.storage->traits().can_lock && file.readable;
+  return file.scattered && file.storage->traits().can_lock && file.storage->traits().can_merge && file.readable;
 }
 
 bool may_sieve_writes(const EngineFile& file) {

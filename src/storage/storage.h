@@ -52,6 +52,7 @@ struct Traits {
   Coherence coherence = Coherence::kImmediate;
   CoherenceWay way = CoherenceWay::kNone;   // what makes it so
   std::string coherence_advice = {};    // not coherent: what to change, for the administrator ("mount with ...")
+  bool can_merge = true;                // what was read under a lock may be written back: reads have what other nodes wrote before
   bool sparse_files = true;             // unwritten ranges read as zero and take no space
   bool metadata_is_remote = false;      // to ask for the size or for a lock is a message to a server
   bool remote_cluster = false;          // on another cluster: each message takes a round trip there

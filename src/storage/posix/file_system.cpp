@@ -65,11 +65,12 @@ struct KnownFuse {
   CoherenceWay way;
   bool locks_between_nodes;
   std::string_view advice;
+  bool can_merge = true;
 };
 
 constexpr KnownFuse kKnownFuse[] = {
     {"fuse.glusterfs", kAfterOpen, kDirect, true, ""},
-    {"fuse.ceph-fuse", kAfterOpen, kDirect, true, ""},
+    {"fuse.ceph-fuse", kAfterOpen, kDirect, true, "", false},
     {"fuse.mfs", kAfterOpen, kDirect, true, ""},
     {"fuse.juicefs", kAfterOpen, kNone, true,
      "JuiceFS shows what other nodes wrote only after the file was closed and opened again: write from the ranks of one node"},
@@ -122,6 +123,7 @@ void look_at_fuse(const Mount& mount, Traits& traits) {
     traits.coherence = known.coherence;
     traits.way = known.way;
     traits.locks_between_nodes = known.locks_between_nodes;
+    traits.can_merge = known.can_merge;
     traits.coherence_advice = known.advice;
   }
   if (mount.type == "fuse.glusterfs") look_at_gluster(mount, traits);

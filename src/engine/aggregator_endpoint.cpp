@@ -33,7 +33,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
 
   bool advance() override {
     bool moved = false;
-    for (const auto& stream : streams_) moved |= stream->advance(payloads_, sparse() ? available_ : completed_ + buffer_.depth());
+    for (const auto& stream : streams_) moved |= stream->advance(packed_, sparse() ? available_ : completed_ + buffer_.depth());
     moved |= advance_file();
     if (completed_ >= buffer_.windows()) left_ = throttle_.leave();
     return moved;
@@ -93,7 +93,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   EndpointContext context_;
   i64 next_ = 0, completed_ = 0;
   i64 available_ = 0;   // sparse reading: windows before this one have a slot for what is asked for
-  PayloadBytes payloads_;
+  PackedMemory packed_;
   bool left_ = false;   // the throttle
   PendingIo pending_;
   Throttle throttle_;
@@ -187,7 +187,7 @@ void AggregatorEndpoint::write_slot(i64 number) {
     written = attempt([&] { return write_window(file, window, slot.data, covered_in(window, slot)); });
   }
   if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
-  if (!context_.dense) std::memset(slot.valid, 0, static_cast<size_t>(buffer_.units_of(window)));
+  if (!context_.dense) buffer_.clear_valid(number);
   if (pending_.empty() || pending_.last_window() != number) throttle_.return_token();
 }
 
@@ -205,21 +205,21 @@ void AggregatorEndpoint::read_requested(i64 number) {
     if (!found) std::memset(slot.data, 0, static_cast<size_t>(window.bytes()));
     throttle_.return_token();
   }
-  std::memset(slot.valid, 0, static_cast<size_t>(buffer_.units_of(window)));
 }
 
-// The whole window: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
+// The whole window, unless the plan is sparse: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
 void AggregatorEndpoint::read_slot(i64 number) {
   const FileRange window = buffer_.window(number);
-  if (sparse() && context_.outcome.storage && window.begin < context_.outcome.end_of_file) return read_requested(number);
   std::byte* data = buffer_.slot(number).data;
-  if (context_.outcome.storage && window.begin < context_.outcome.end_of_file) {
-    pending_.start(number, IoPiece{window.begin, data, window.bytes()});
-  } else {
+  if (!context_.outcome.storage || window.begin >= context_.outcome.end_of_file) {
     std::memset(data, 0, static_cast<size_t>(window.bytes()));
-    if (sparse()) std::memset(buffer_.slot(number).valid, 0, static_cast<size_t>(buffer_.units_of(window)));
     throttle_.return_token();
+  } else if (sparse()) {
+    read_requested(number);
+  } else {
+    pending_.start(number, IoPiece{window.begin, data, window.bytes()});
   }
+  if (sparse()) buffer_.clear_valid(number);
 }
 
 // Takes the result of a completed transfer.

@@ -65,9 +65,6 @@ class NodeLeader : public WindowEndpoint {
     }
     return true;
   }
-  void clear_valid(i64 window) {
-    std::memset(buffer_.slot(window).valid, 0, static_cast<size_t>(buffer_.units_of(buffer_.window(window))));
-  }
   // Publishes that the windows before this one are complete.
   void publish(i64 completed) {
     MERCUTIO_ASSERT(completed >= completed_ && completed <= next_);
@@ -117,7 +114,7 @@ class WritingLeader final : public NodeLeader {
     std::byte* data = data_of(one);
     if (!one.in_slot) context_.channel.copied(one.header.bytes);
     if (!one.in_slot) pack_runs(one.runs, slot.data, data);
-    clear_valid(window);
+    buffer_.clear_valid(window);
     sender_.send(ConstBytes(data, static_cast<size_t>(one.header.bytes)), one.messages);
   }
   i64 first_in_slot() const {
@@ -139,7 +136,7 @@ class ReadingLeader final : public NodeLeader {
       if (one.window < windows()) {
         if (!one.in_slot) context_.channel.copied(one.header.bytes);
         if (!one.in_slot) unpack_runs(one.runs, data_of(one), buffer_.slot(one.window).data);
-        clear_valid(one.window);
+        buffer_.clear_valid(one.window);
       }
       underway_.pop_front();
       moved = true;

@@ -6,9 +6,9 @@
 
 namespace mercutio {
 
-bool NodeStream::advance(PayloadBytes& payloads, i64 available) {
+bool NodeStream::advance(PackedMemory& packed, i64 available) {
   bool moved = false;
-  while (context_.outcome.messages && step(payloads, available)) moved = true;
+  while (context_.outcome.messages && step(packed, available)) moved = true;
   return moved;
 }
 
@@ -45,12 +45,13 @@ bool NodeStream::index_fits() {
   return next_.list_bytes > 0 ? cache_->expect(next_.cache_index, next_.list_bytes, context_.cache_bytes) : cache_->expected(next_.cache_index);
 }
 
-bool NodeStream::take_up(PayloadBytes& payloads, i64 available) {
+bool NodeStream::take_up(PackedMemory& packed, i64 available) {
   if (!waiting_ || announced_.window >= available) return false;
-  const bool packed = context_.writing && !announced_.one_run();
   auto taken = std::make_unique<Underway>();
   taken->header = announced_;
-  if (packed && !take_payload(*taken, payloads)) return false;
+  const bool needs_payload = context_.writing && !announced_.one_run();
+  if (needs_payload) taken->payload = packed.take(announced_.bytes);
+  if (needs_payload && !taken->payload) return false;
   underway_.push_back(std::move(taken));
   Underway& one = *underway_.back();
   if (one.header.list_bytes > 0) {
@@ -68,13 +69,13 @@ Bytes NodeStream::data_of(const Underway& one) const {
   return Bytes(at, static_cast<size_t>(one.header.bytes));
 }
 
-bool NodeStream::go_on(PayloadBytes& payloads) {
+bool NodeStream::go_on(PackedMemory& packed) {
   bool moved = false;
   if (!context_.writing) {
     bool in_turn = true;   // answers go in the order of the windows, as they are received
     for (const auto& one : underway_) {
       moved |= take_runs(*one);
-      if (in_turn) moved |= answer(*one, payloads);
+      if (in_turn) moved |= answer(*one, packed);
       in_turn = in_turn && one->answered;
     }
   }
@@ -82,7 +83,7 @@ bool NodeStream::go_on(PayloadBytes& payloads) {
     Underway& one = *underway_.front();
     if (!one.messages.status()) return fail(one.messages.status().error());
     if (context_.writing && !leave(one)) return false;
-    if (one.payload) payloads.give_back(one.header.bytes);
+    packed.give_back(std::move(one.payload));
     underway_.pop_front();
     moved = true;
   }
@@ -116,11 +117,11 @@ bool NodeStream::leave(Underway& one) {
   return true;
 }
 
-bool NodeStream::answer(Underway& one, PayloadBytes& payloads) {
+bool NodeStream::answer(Underway& one, PackedMemory& packed) {
   if (one.answered || !one.runs_known || buffer_.completed() <= one.header.window) return false;
-  const bool packed = !one.header.one_run();
-  if (packed) {
-    if (!take_payload(one, payloads)) return false;
+  if (!one.header.one_run()) {
+    one.payload = packed.take(one.header.bytes);
+    if (!one.payload) return false;
     context_.channel.copied(one.header.bytes);
     pack_runs(one.runs, buffer_.slot(one.header.window).data, one.payload->data.get());
   }
@@ -133,16 +134,6 @@ bool NodeStream::answer(Underway& one, PayloadBytes& payloads) {
 bool NodeStream::fail(Error error) {
   if (context_.outcome.messages) context_.outcome.messages = std::move(error);
   return false;
-}
-
-bool NodeStream::take_payload(Underway& one, PayloadBytes& payloads) {
-  MERCUTIO_ASSERT(!one.payload);
-  if (!payloads.fit(one.header.bytes)) return false;
-  one.payload = ScratchBuffer::try_make(one.header.bytes);
-  if (!one.payload && !payloads.none()) return false;   // others give theirs back
-  if (!one.payload) one.payload = std::make_unique<ScratchBuffer>(one.header.bytes);
-  payloads.take(one.header.bytes);
-  return true;
 }
 
 }  // namespace mercutio

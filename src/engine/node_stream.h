@@ -8,23 +8,11 @@
 #include <vector>
 
 #include "engine/messages.h"
+#include "engine/packed_memory.h"
 #include "engine/stream_format.h"
 #include "engine/window_endpoint.h"
 
 namespace mercutio {
-
-// What the streams of an aggregator hold in memory of their own. One of them may always have some.
-class PayloadBytes {
- public:
-  bool none() const { return held_ == 0; }
-  bool fit(i64 bytes) const { return none() || held_ + bytes <= kMost; }
-  void take(i64 bytes) { held_ += bytes; }
-  void give_back(i64 bytes) { held_ -= bytes; }
-
- private:
-  static constexpr i64 kMost = 4 * MiB;
-  i64 held_ = 0;
-};
 
 class NodeStream {
  public:
@@ -39,38 +27,36 @@ class NodeStream {
   // Sparse reading: what is asked for of all windows before this one is in their valid maps.
   i64 requested() const;
   // Does what can be done now. `available`: windows before this one have a slot.
-  bool advance(PayloadBytes& payloads, i64 available);
+  bool advance(PackedMemory& packed, i64 available);
 
  private:
   struct Underway {
     StreamHeader header;
     std::vector<std::byte> run_list;
-    std::unique_ptr<ScratchBuffer> payload;
+    std::unique_ptr<ScratchBuffer> payload;   // it waits for nothing but its message, so that others get the memory
     std::vector<StreamRun> runs;   // once its run list is here, until they are no longer needed
     bool runs_known = false;
     bool answered = false;   // reading: the data are in `payload`, or on their way from the slot
     MessageSet messages;     // last: given up before the memory they use goes
   };
 
-  bool step(PayloadBytes& payloads, i64 available) { return take_announcement() || take_up(payloads, available) || go_on(payloads); }
+  bool step(PackedMemory& packed, i64 available) { return take_announcement() || take_up(packed, available) || go_on(packed); }
 
   // Receives the next header. It follows all messages of the window before, whose receives must be posted first.
   bool take_announcement();
   // Takes up the announced window, once it has a slot.
-  bool take_up(PayloadBytes& payloads, i64 available);
-  // Who holds a payload waits for nothing but its message: else those that hold them could keep it from those that don't.
+  bool take_up(PackedMemory& packed, i64 available);
   // Whether an announced run list is one that this end keeps, or may.
   bool index_fits();
-  static bool take_payload(Underway& one, PayloadBytes& payloads);   // false: not now
   // Where the bytes of a window are while they travel.
   Bytes data_of(const Underway& one) const;
   // Finds the runs of a window, once its run list is here; sparse reading: and sets them in its valid map.
   bool take_runs(Underway& one);
-  bool go_on(PayloadBytes& payloads);
+  bool go_on(PackedMemory& packed);
   // Writing: the bytes have come.
   bool leave(Underway& one);
   // Reading: sends what was asked for, once the window has been read.
-  bool answer(Underway& one, PayloadBytes& payloads);
+  bool answer(Underway& one, PackedMemory& packed);
 
   bool fail(Error error);
 

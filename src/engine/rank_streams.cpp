@@ -6,20 +6,20 @@
 // take the unfinished window with the lowest number of any domain. All before it are finished, so no stream has plan.depth of them
 // under way, and what holds memory is of that number, which its aggregator takes, as it knows that nobody needs earlier ones.
 //
-// Memory: kPackedBytes, or one window. Time beyond the copies: O(log domains) and two O(depth log n) look-ups a window.
+// Memory: that of PackedMemory. Time beyond the copies: O(log domains) and two O(depth log n) look-ups a window.
 #include <algorithm>
 #include <deque>
 #include <functional>
 #include <queue>
+#include <utility>
 
 #include "base/assert.h"
+#include "engine/packed_memory.h"
 #include "engine/stream_sender.h"
 #include "engine/window_parts.h"
 
 namespace mercutio {
 namespace {
-
-constexpr i64 kPackedBytes = 4 * MiB;   // what the windows under way may hold
 
 // Where `bytes` from stream position `begin` on lie, if that is one run of memory; else null.
 std::byte* contiguous_at(const Memory& memory, i64 begin, i64 bytes) {
@@ -51,7 +51,9 @@ class RankStreams final : public WindowEndpoint {
     for (const auto& stream : streams_) {
       while (context_.outcome.messages && take_first(*stream)) moved = true;
     }
-    while (context_.outcome.messages && start_next()) moved = true;
+    if (moved || !std::exchange(begun_, true)) {   // else nothing has made room
+      while (context_.outcome.messages && start_next()) moved = true;
+    }
     for (const auto& stream : streams_) tell_position(*stream);
     return moved;
   }
@@ -110,13 +112,8 @@ class RankStreams final : public WindowEndpoint {
     const i64 bytes = part.end - part.begin;
     std::byte* straight = contiguous_at(*mine_.memory, part.begin - mine_.memory_begin, bytes);
     std::unique_ptr<ScratchBuffer> packed;
-    if (!straight) {   // others may depend on the first window, which takes from the reserve what it needs
-      if (packed_bytes_ > 0 && packed_bytes_ + bytes > kPackedBytes) return false;
-      packed = ScratchBuffer::try_make(bytes);
-      if (!packed && packed_bytes_ > 0) return false;
-      if (!packed) packed = std::make_unique<ScratchBuffer>(bytes);
-      packed_bytes_ += bytes;
-    }
+    if (!straight) packed = packed_.take(bytes);
+    if (!straight && !packed) return false;
     Underway& one = stream.underway.emplace_back();
     one.begin = part.begin;
     stream.told = part.window + 1;
@@ -156,10 +153,8 @@ class RankStreams final : public WindowEndpoint {
       context_.outcome.messages = status;
       return false;
     }
-    if (one.packed) {
-      packed_bytes_ -= one.header.bytes;
-      if (!context_.writing) copy_packed(one);
-    }
+    if (one.packed && !context_.writing) copy_packed(one);
+    packed_.give_back(std::move(one.packed));
     stream.underway.pop_front();
     return true;
   }
@@ -169,7 +164,8 @@ class RankStreams final : public WindowEndpoint {
   const i64 me_;
   std::vector<std::unique_ptr<Stream>> streams_;   // in the order of the exchange schedule
   std::priority_queue<Start, std::vector<Start>, std::greater<>> waiting_;
-  i64 packed_bytes_ = 0;
+  PackedMemory packed_;
+  bool begun_ = false;
 };
 
 }  // namespace

@@ -43,7 +43,7 @@ class RunCollector {
 
  private:
   void keep() {
-    const i64 number = kept_++;
+    const i64 number = header_.runs - 1;
     if (number == 0) header_.first = at_;
     if (number == 0) first_length_ = length_;
     if (number == 1) stride_ = at_ - header_.first;
@@ -64,7 +64,7 @@ class RunCollector {
   const size_t bit_bytes_;
   StreamHeader header_;
   i64 at_ = 0, length_ = 0;    // of the run that may go on
-  i64 kept_ = 0, first_length_ = 0, stride_ = 0;
+  i64 first_length_ = 0, stride_ = 0;
   bool even_ = true;           // the runs kept have one length and one distance
   std::vector<StreamRun> runs_;
   std::vector<std::byte> bits_;   // instead of runs, where they are fewer bytes

@@ -8,6 +8,7 @@
 // operations, so the data of another operation must not lie there.
 #pragma once
 
+#include <cstring>
 #include <span>
 
 #include "engine/node_arena.h"
@@ -47,6 +48,10 @@ class WindowBuffer {
   Slot slot(i64 window) const;
   i64 unit_of(FileRange window) const;
   i64 units_of(FileRange window) const { return window.bytes() / unit_of(window); }
+  // No unit of it is valid any more.
+  void clear_valid(i64 number) const {
+    std::memset(slot(number).valid, 0, static_cast<size_t>(units_of(window(number))));
+  }
 
   // Windows that the leader has completed: they are written, or their data is in the slot.
   i64 completed() const { return load(counters().completed); }

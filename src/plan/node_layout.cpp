@@ -8,15 +8,15 @@ namespace {
 constexpr i64 kPageBytes = 4096;
 i64 whole_pages(i64 bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
-}  // namespace
-
-static NodeLayout counters_layout(i64 ranks, i64 members) {
+NodeLayout counters_layout(i64 ranks, i64 members) {
   NodeLayout layout;
   layout.domains_at = whole_pages(members * kControlBytes);
   layout.finished_at = layout.domains_at + whole_pages(ranks * kDomainCounterBytes);
   layout.areas_at = layout.finished_at + whole_pages(2 * ranks * members * static_cast<i64>(sizeof(i64)));
   return layout;
 }
+
+}  // namespace
 
 NodeLayout private_layout(i64 ranks) {
   NodeLayout layout = counters_layout(ranks, 1);

@@ -1,4 +1,4 @@
-// Exchange and rounds: how data reaches the windows and how large they are. Source of the orders: see order.h.
+// Exchange and rounds: how data reaches the windows and how large they are. Source of the orders: see schedule.h.
 // O(aggregators).
 #include <algorithm>
 

@@ -1,7 +1,5 @@
 #include "comm/in_process.h"
 
-#include <sys/mman.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "base/thread_annotations.h"
+#include "comm/local_segment.h"
 
 namespace mercutio {
 namespace {
@@ -34,27 +33,9 @@ struct Inbox {
   std::map<std::pair<i64, i64>, Mailbox> boxes MERCUTIO_GUARDED_BY(mutex);   // (from, tag)
 };
 
-// Plain memory: the ranks are threads. Nobody sleeps long in backoff(), so nobody has to be woken.
-class ThreadSegment final : public Segment {
- public:
-  explicit ThreadSegment(std::shared_ptr<std::byte> memory, i64 bytes) : memory_(std::move(memory)), bytes_(bytes) {}
-  std::byte* data() override { return memory_.get(); }
-  i64 bytes() const override { return bytes_; }
-  void wake(i64) override {}
-
- private:
-  std::shared_ptr<std::byte> memory_;
-  i64 bytes_;
-};
-
 struct World {
   explicit World(i64 ranks) : inboxes(static_cast<size_t>(ranks)) {}
   Topology topology;
-  struct NodeMemory {
-    std::shared_ptr<std::byte> data;
-    i64 bytes = 0;
-  };
-  std::vector<NodeMemory> nodes;   // empty: nothing is shared
   std::vector<Inbox> inboxes;
   std::mutex mutex;
   std::map<i64, std::shared_ptr<std::atomic<i64>>> counters MERCUTIO_GUARDED_BY(mutex);   // by order of creation
@@ -140,11 +121,7 @@ class AtomicCounter final : public SharedCounter {
 
 class InProcessComm final : public Comm {
  public:
-  InProcessComm(WorldRef world, i64 rank) : world_(std::move(world)), rank_(rank) {
-    if (world_->nodes.empty()) return;
-    const World::NodeMemory& node = world_->nodes[static_cast<size_t>(world_->topology.node_of_rank[static_cast<size_t>(rank)])];
-    segment_ = std::make_unique<ThreadSegment>(node.data, node.bytes);
-  }
+  InProcessComm(WorldRef world, i64 rank, std::unique_ptr<Segment> segment) : world_(std::move(world)), rank_(rank), segment_(std::move(segment)) {}
 
   i64 rank() const override { return rank_; }
   i64 size() const override { return static_cast<i64>(world_->inboxes.size()); }
@@ -211,29 +188,18 @@ class InProcessComm final : public Comm {
 
 }  // namespace
 
-// Pages come when they are touched, so that a world costs what it uses.
-static void share_memory(World& world) {
-  std::vector<World::NodeMemory> nodes(static_cast<size_t>(world.topology.nodes()));
-  for (const i64 node : world.topology.node_of_rank) nodes[static_cast<size_t>(node)].bytes += kSegmentBytesPerRank;
-  for (World::NodeMemory& node : nodes) {
-    const auto bytes = static_cast<size_t>(node.bytes);
-    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) return;
-    node.data = std::shared_ptr<std::byte>(static_cast<std::byte*>(at), [bytes](std::byte* memory) { munmap(memory, bytes); });
-  }
-  world.nodes = std::move(nodes);
-  world.topology.segment_bytes = kSegmentBytesPerRank;
-}
-
 std::vector<std::unique_ptr<Comm>> make_in_process_world(i64 ranks, Topology topology) {
   auto world = std::make_shared<World>(ranks);
   world->topology = std::move(topology);
   if (world->topology.ranks() != ranks) {
     world->topology = Topology{std::vector<i64>(static_cast<size_t>(ranks), 0), {"localhost"}};
   }
-  if (ranks > world->topology.nodes()) share_memory(*world);
+  std::vector<std::unique_ptr<Segment>> segments = make_local_segments(world->topology);
+  segments.resize(static_cast<size_t>(ranks));
   std::vector<std::unique_ptr<Comm>> comms;
-  for (i64 rank = 0; rank < ranks; ++rank) comms.push_back(std::make_unique<InProcessComm>(world, rank));
+  for (i64 rank = 0; rank < ranks; ++rank) {
+    comms.push_back(std::make_unique<InProcessComm>(world, rank, std::move(segments[static_cast<size_t>(rank)])));
+  }
   return comms;
 }
 

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "comm/local_segment.h"
+
 namespace mercutio {
 
 struct SimulatedWorld {
@@ -131,9 +133,22 @@ std::unique_ptr<SharedCounter> make_simulated_counter(std::shared_ptr<i64> value
 
 namespace {
 
+// Who is woken has something to look at.
+class SimulatedSegment final : public Segment {
+ public:
+  SimulatedSegment(World world, std::unique_ptr<Segment> memory) : world_(std::move(world)), memory_(std::move(memory)) {}
+  std::byte* data() override { return memory_->data(); }
+  i64 bytes() const override { return memory_->bytes(); }
+  void wake(i64) override { world_->moved(); }
+
+ private:
+  World world_;
+  std::unique_ptr<Segment> memory_;
+};
+
 class SimulatedComm final : public Comm {
  public:
-  SimulatedComm(World world, i64 rank) : world_(std::move(world)), rank_(rank) {}
+  SimulatedComm(World world, i64 rank, std::unique_ptr<Segment> segment) : world_(std::move(world)), rank_(rank), segment_(std::move(segment)) {}
 
   i64 rank() const override { return rank_; }
   i64 size() const override { return world_->topology.ranks(); }
@@ -178,12 +193,13 @@ class SimulatedComm final : public Comm {
     return make_simulated_counter(value);
   }
 
-  Segment* segment() override { return nullptr; }   // everything goes by messages here
+  Segment* segment() override { return segment_.get(); }
   void backoff(i64) override {}   // a piece of work that waits returns to the scheduler
 
  private:
   World world_;
   i64 rank_;
+  std::unique_ptr<Segment> segment_;
   i64 counters_made_ = 0;   // counters are made collectively, so the order names them
 };
 
@@ -200,7 +216,13 @@ Simulation::Simulation(i64 ranks, const SimulationOptions& options, Topology top
   if (world_->topology.ranks() != ranks) {
     world_->topology = Topology{std::vector<i64>(static_cast<size_t>(ranks), 0), {"localhost"}};
   }
-  for (i64 rank = 0; rank < ranks; ++rank) comms_.push_back(std::make_unique<SimulatedComm>(world_, rank));
+  std::vector<std::unique_ptr<Segment>> segments;
+  if (options.shared_memory) segments = make_local_segments(world_->topology);
+  for (std::unique_ptr<Segment>& segment : segments) segment = std::make_unique<SimulatedSegment>(world_, std::move(segment));
+  segments.resize(static_cast<size_t>(ranks));
+  for (i64 rank = 0; rank < ranks; ++rank) {
+    comms_.push_back(std::make_unique<SimulatedComm>(world_, rank, std::move(segments[static_cast<size_t>(rank)])));
+  }
 }
 
 Simulation::~Simulation() = default;

@@ -23,6 +23,7 @@ struct SimulationOptions {
   i64 longest_delay = 40;     // steps a message may be on its way
   i64 fail_at = -1;           // the message operation that fails, from 0, counted over all ranks; -1: none
   i64 most_steps = 1 << 24;   // after which run() gives up
+  bool shared_memory = false;   // the ranks of a node share memory, where any node has more than one
 };
 
 struct SimulatedWorld;

@@ -1,13 +1,14 @@
 // The body of every collective access: enter, plan, move, agree.
 //
-// One gather of a few words a rank; every decision that ranks must share is computed from it, the same on each. No rank needs
-// another one's view: each moves its own bytes.
+// Every decision that ranks must share is computed from what they have gathered (engine/enter.h), the same on each. No rank
+// needs another one's view: each moves its own bytes.
 #include <algorithm>
 #include <optional>
 #include <string_view>
 
 #include "base/attempt.h"
 #include "engine/agree.h"
+#include "engine/enter.h"
 #include "engine/messages.h"
 #include "engine/pieces.h"
 #include "engine/exchange.h"
@@ -15,154 +16,13 @@
 namespace mercutio {
 namespace {
 
-// One rank's contribution to the gather at the begin of an access. Only rank 0's value is used of the fields marked
-// (0), which might differ between ranks although they must not.
-struct Entry {
-  i64 failed = 0;
-  i64 position = 0;
-  RankSummary summary;
-  i64 orderly = 1;          // the view is monotone and has no byte twice
-  i64 atomic = 0;
-  i64 more = 0;             // another round of this access follows
-  i64 alignment_bits = 0;       // or-ed of where pieces begin and end; its lowest bit divides them all
-  AccessSignature signature;
-  DensePatterns::Keys dense{};   // the dense patterns that this rank knows
-  BlockingDetector::Reads reads = BlockingDetector::Reads::kUnknown;   // whether reads of this file have blocked
-  i64 file_bytes = -1;      // reading: the file size after all earlier writes of this rank; -1: unknown
-  i64 known_bytes = -1;     // the size that is known without asking, if rank 0 asks when it is needed; else -1
-  i64 stripe_bytes = 0;     // (0)
-  i64 stripe_count = 0;     // (0)
-  i64 buffering = 0;        // (0) romio_cb_read or romio_cb_write
-  i64 buffer_bytes = 0;     // (0)
-  i64 aggregators = 0;      // (0)
-};
-static_assert(sizeof(Entry) <= NodeArena::kGatherBytes);   // a larger gather would need messages
-
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
-
-// The layout that the storage reports, else the one of the hints.
-Layout layout_of(const EngineFile& file) {
-  Layout layout = file.storage->layout();
-  if (layout.stripe_bytes > 0) return layout;
-  layout.stripe_bytes = file.hints->striping_unit;
-  layout.stripe_count = file.hints->striping_factor;
-  return layout;
-}
-
-BlockingDetector::Reads reads_of(const EngineFile& file) {
-  static constexpr std::string_view kInMemory[] = {"tmpfs", "ramfs", "memory"};
-  const std::string& where = file.storage->traits().file_system;
-  if (std::find(std::begin(kInMemory), std::end(kInMemory), where) != std::end(kInMemory)) return BlockingDetector::Reads::kCopy;
-  return file.blocking ? file.blocking->reads() : BlockingDetector::Reads::kUnknown;
-}
-
-// Whether reads get the file size first and are clipped to it. A rank alone reads without an exchange unless a hint
-// asks for it.
-bool should_know_size(const EngineFile& file) {
-  const bool may_exchange = file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != "auto";
-  return may_exchange && file.storage->traits().coherence == Coherence::kImmediate;
-}
-
-i64 size_or_unknown(Storage& storage) {
-  const Result<i64> size = storage.size();
-  return size ? *size : -1;
-}
-
-Entry make_entry(const EngineFile& file, const Access& access, const CollectiveOptions& options) {
-  Entry entry;
-  entry.failed = options.entry.ok() ? 0 : 1;
-  entry.atomic = options.atomic;
-  entry.more = options.more && *options.more;
-  if (file.dense) entry.dense = file.dense->known();
-  if (reads(access)) entry.reads = reads_of(file);
-  if (!entry.failed && access.bytes > 0) {
-    const View& view = *access.view;
-    entry.summary = summary_of(view, access.position, access.bytes);
-    entry.position = access.position;
-    entry.signature = signature_of(access);
-    entry.orderly = view.filetype->monotone() && !view.filetype->overlapping();
-    entry.alignment_bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
-  }
-  if (reads(access) && should_know_size(file)) {
-    if (file.storage->traits().metadata_is_remote)
-      entry.known_bytes = file.storage->known_size();
-    else
-      entry.file_bytes = size_or_unknown(*file.storage);
-  }
-  if (file.comm->rank() == 0) {
-    const Layout layout = layout_of(file);
-    entry.stripe_bytes = layout.stripe_bytes;
-    entry.stripe_count = layout.stripe_count;
-    entry.buffering = static_cast<i64>(reads(access) ? file.hints->romio_cb_read : file.hints->romio_cb_write);
-    entry.buffer_bytes = file.hints->cb_buffer_size;
-    entry.aggregators = file.hints->cb_nodes;
-  }
-  return entry;
-}
-
-std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& channel, Direction direction, const std::vector<Entry>& entries) {
-  std::vector<RankSummary> ranks;
-  ranks.reserve(entries.size());
-  bool atomic = false, orderly = true;
-  BlockingDetector::Reads seen = BlockingDetector::Reads::kUnknown;
-  for (const Entry& entry : entries) {
-    ranks.push_back(entry.summary);
-    seen = std::max(seen, entry.reads);
-    atomic |= entry.atomic != 0;
-    orderly &= entry.orderly != 0;
-  }
-  Hints agreed = *file.hints;
-  agreed.romio_cb_read = agreed.romio_cb_write = static_cast<Toggle>(entries[0].buffering);
-  // Windows are found by counting the bytes below an offset, which needs a monotone view. Other views occur in reads
-  // only.
-  if (!orderly) agreed.romio_cb_read = agreed.romio_cb_write = Toggle::kDisable;
-  agreed.cb_buffer_size = entries[0].buffer_bytes;
-  agreed.cb_nodes = entries[0].aggregators;
-  Layout layout;
-  layout.stripe_bytes = entries[0].stripe_bytes;
-  layout.stripe_count = entries[0].stripe_count;
-  layout.cached = seen == BlockingDetector::Reads::kCopy;
-  const i64 start = file.trace ? now_ns() : 0;
-  const Topology* topology = &file.comm->topology();
-  Topology apart;
-  if (!channel.ticket && topology->segment_bytes > 0) {
-    apart = *topology;
-    apart.segment_bytes = 0;
-    topology = &apart;
-  }
-  std::optional<PlanCache> none;
-  PlanCache& plans = file.plans ? *file.plans : none.emplace();
-  const PlanCache::Answer answer = plans.plan_for({direction, atomic, ranks, agreed, *topology, layout});
-  file.counters->plans_reused += answer.remembered ? 1 : 0;
-  if (file.trace && answer.remembered) {
-    record(file, TraceKind::kPlan, start, 0, -1);
-  } else if (file.trace) {
-    const Pattern pattern = summarise(direction, atomic, ranks);
-    record(file, TraceKind::kPlan, start, pattern.bytes, pattern.begin, explain(*answer.plan, pattern));
-  }
-  return answer.plan;
-}
-
-PeerAccess peer_from(const Entry& entry) {
-  PeerAccess peer;
-  peer.begin = entry.position;
-  peer.end = entry.position + entry.summary.bytes;
-  peer.first = entry.summary.first;
-  peer.last = entry.summary.last;
-  return peer;
-}
 
 // The hints for an access without exchange, where the plan decides about sieving.
 Hints hints_for(const Plan& plan, Hints hints) {
   if (plan.strategy == Strategy::kList) hints.romio_ds_read = hints.romio_ds_write = Toggle::kDisable;
   if (plan.strategy == Strategy::kSieve) hints.romio_ds_read = hints.romio_ds_write = Toggle::kEnable;
   return hints;
-}
-
-std::vector<PeerAccess> peers_from(const std::vector<Entry>& entries) {
-  std::vector<PeerAccess> peers;
-  for (const Entry& entry : entries) peers.push_back(peer_from(entry));
-  return peers;
 }
 
 // No data beyond the end of the file is requested or sent, so that part of the user's buffer is unchanged.
@@ -191,26 +51,6 @@ Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const 
   co_return moved;
 }
 
-// The key of a pattern among those of the file; 0: it has none. Patterns of equal keys cover the same bytes of
-// [plan.begin, plan.end).
-std::uint64_t dense_key(const EngineFile& file, const Plan& plan, const Access& access, const std::vector<Entry>& entries) {
-  // Segments contain the bytes of some ranks only, and node streams need the valid map.
-  const bool whole = plan.exchange == ExchangeKind::kSharedMemory && plan.domain_map != DomainMap::kSegments;
-  if (!file.dense || reads(access) || !whole) return 0;
-  std::uint64_t key = static_cast<std::uint64_t>(plan.end - plan.begin);
-  for (const Entry& entry : entries) {
-    key = mix_hash(key, entry.signature.hash);
-    if (entry.signature.hash != 0) key = mix_hash(key, static_cast<std::uint64_t>(entry.signature.origin - plan.begin));
-  }
-  return key | 1;
-}
-
-bool all_know(const std::vector<Entry>& entries, std::uint64_t key) {
-  return key != 0 && std::all_of(entries.begin(), entries.end(), [key](const Entry& entry) {
-    return std::find(entry.dense.begin(), entry.dense.end(), key) != entry.dense.end();
-  });
-}
-
 // An aggregator caches nothing of what it wrote for others: their own later writes of these bytes must come after it.
 Status hand_on(const EngineFile& file, const Access& access, Status stored) {
   if (reads(access)) return stored;
@@ -227,13 +67,6 @@ Task<Result<i64>> finish(Channel channel, const Access& access, Status storage_s
   }
   co_return mine.end - mine.begin;
 }
-
-// What all ranks know after the gather, with equal values.
-struct Agreed {
-  std::vector<Entry> entries;
-  std::shared_ptr<const Plan> plan;
-  i64 file_bytes = -1;   // no rank has written beyond it; -1: unknown
-};
 
 // Where the windows of an access lie: in the memory of the node, or where every rank is a node of its own, in this rank's.
 struct WindowMemory {
@@ -263,24 +96,19 @@ Task<Status> find_memory(const Channel& channel, const Plan& plan, WindowMemory&
   co_return verify_room(plan, memory.arena->room_bytes());   // the same on all ranks
 }
 
+PeerAccess part_of(const Access& access, const RankSummary& summary) {
+  if (summary.bytes <= 0) return {};
+  return PeerAccess{access.view->filetype, access.view->displacement, access.position, access.position + summary.bytes, summary.first, summary.last};
+}
+
 Task<Result<i64>> exchange_and_agree(const EngineFile& file, Channel channel, const Access& access, const Agreed& agreed) {
-  const std::vector<Entry>& entries = agreed.entries;
-  const std::vector<PeerAccess> ranges = peers_from(entries);
-  PeerAccess mine = ranges[static_cast<size_t>(channel.comm->rank())];
-  if (mine.end > mine.begin) {
-    mine.filetype = access.view->filetype;
-    mine.displacement = access.view->displacement;
-  }
+  PeerAccess mine = part_of(access, agreed.mine);
   if (reads(access) && agreed.file_bytes >= 0) clip_to_file(mine, agreed.file_bytes);
-  i64 alignment_bits = 0;
-  for (const Entry& entry : entries) alignment_bits |= entry.alignment_bits;
-  const PieceBorders borders{alignment_bits & -alignment_bits, reads(access) ? agreed.file_bytes : 0};
-  const std::uint64_t key = dense_key(file, *agreed.plan, access, entries);
   channel.counters->clock.enter(Phase::kWait);
   WindowMemory memory;
   MERCUTIO_CO_TRY(co_await find_memory(channel, *agreed.plan, memory));
   const i64 start = file.trace ? now_ns() : 0;
-  Exchange exchange(file, channel, *memory.arena, {*agreed.plan, ranges, borders, all_know(entries, key)},
+  Exchange exchange(file, channel, *memory.arena, {*agreed.plan, agreed.ranges, agreed.borders, agreed.dense},
                     RankAccess{access.direction, mine, &access.memory, access.position});
   co_await until([&] {
     const ExchangePhaseScope scope(*channel.counters);
@@ -293,60 +121,30 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, Channel channel, co
   channel.counters->clock.enter(Phase::kAgree);
   i64 dense = outcome.holes ? 0 : 1;
   MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, hand_on(file, access, outcome.storage), dense));
-  if (key != 0 && dense == 1) file.dense->learn(key);
+  if (agreed.dense_key != 0 && dense == 1) file.dense->learn(agreed.dense_key);
   co_return mine.end - mine.begin;
-}
-
-// The file size to which reads are clipped. Ranks arrive at different times, and each must see its own writes, so it is
-// the maximum of their sizes. Where each would have to ask a server, rank 0 asks after all have arrived, if a read goes
-// beyond the known size.
-Task<Status> learn_size(const EngineFile& file, Channel channel, Agreed& agreed) {
-  i64 known = -1, last = 0;
-  bool unknown = false;
-  for (const Entry& entry : agreed.entries) {
-    agreed.file_bytes = std::max(agreed.file_bytes, entry.file_bytes);
-    unknown |= entry.file_bytes < 0;
-    known = std::max(known, entry.known_bytes);
-    last = std::max(last, entry.summary.last);
-  }
-  if (unknown) agreed.file_bytes = -1;
-  if (known < 0 || last <= known) co_return ok_status();
-  i64 size = channel.comm->rank() == 0 ? size_or_unknown(*file.storage) : -1;
-  MERCUTIO_CO_TRY(co_await all_reduce(channel, std::span(&size, 1), Reduce::kMax));
-  agreed.file_bytes = size;
-  co_return ok_status();
 }
 
 Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, Access access, CollectiveOptions options) {
   if (options.individual) co_return co_await run_individual(file, channel, access, std::move(options));
-  const Entry mine = make_entry(file, access, options);
-  Agreed agreed;
-  agreed.entries.resize(static_cast<size_t>(channel.comm->size()));
   channel.counters->clock.enter(Phase::kArrive);
-  MERCUTIO_CO_TRY(co_await all_gather(channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(agreed.entries))));
+  const Result<Agreed> agreed = co_await enter(file, channel, access, options);
+  if (!agreed) co_return agreed.error();
   channel.counters->clock.enter(Phase::kOwn);
-  bool failed = false, atomic = false, more = false;
-  for (const Entry& entry : agreed.entries) {
-    failed |= entry.failed != 0;
-    atomic |= entry.atomic != 0;
-    more |= entry.more != 0;
-  }
-  if (options.more) *options.more = more;
-  if (failed) {   // no rank moves data
+  if (options.more) *options.more = agreed->more;
+  if (agreed->failed) {   // no rank moves data
     Status why = co_await agree(channel, options.entry);
     if (!why.ok()) co_return std::move(why).error();
     co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
   }
-  agreed.plan = plan_from(file, channel, access.direction, agreed.entries);
-  if (!agreed.plan->exchanges()) {
-    const Hints hints = hints_for(*agreed.plan, *file.hints);
+  if (!agreed->plan->exchanges()) {
+    const Hints hints = hints_for(*agreed->plan, *file.hints);
     file.hints = &hints;
-    options.atomic = atomic;
+    options.atomic = agreed->atomic;
     co_return co_await run_individual(file, channel, access, std::move(options));
   }
-  if (reads(access)) MERCUTIO_CO_TRY(co_await learn_size(file, channel, agreed));
   if (!channel.ticket) file.run_lists = nullptr;   // another operation may use a stream at the same time
-  co_return co_await exchange_and_agree(file, channel, access, agreed);
+  co_return co_await exchange_and_agree(file, channel, access, *agreed);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Small collectives as tasks: through the shared memory of the node where it connects all ranks and the items fit,
-// otherwise with point-to-point messages, O(log P) a rank. Any number may be in flight at once as long as their tags
-// differ.
+// Small collectives as tasks: through the shared memory of each node and with messages between the nodes' first ranks, O(log nodes) of them;
+// where no memory is shared or the items don't fit there, with O(log ranks) messages a rank. Any number may be in flight at once as long as
+// their tags differ.
 #pragma once
 
 #include <span>
@@ -45,10 +45,13 @@ enum class Reduce { kMax, kMin, kSum };
 Task<Status> all_reduce(Channel channel, std::span<i64> values, Reduce op);
 // Fixed-size items: `all` holds P * mine.size() bytes.
 Task<Status> all_gather(Channel channel, ConstBytes mine, Bytes all);
-// Items of any size: one byte string from each rank.
-Task<Result<std::vector<std::vector<std::byte>>>> all_gather_strings(Channel channel, ConstBytes mine);
 Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data);   // any size; afterwards every rank has the root's data
 Task<Status> barrier(Channel channel);
+
+// The first step of a collective in two levels, of a channel with a ticket: contributes `mine` to a gather of the node. It ends, where this node
+// holds all ranks, when all contributions are there; else, on the node's first rank, likewise, and on others when that one has published a
+// result.
+Task<Status> gather_on_node(Channel channel, ConstBytes mine);
 
 // Agreement: ok only if every rank is ok; otherwise the Error of the lowest failing rank, with the same class on all
 // ranks and a text that names that rank and its host. One all_reduce when all are ok.

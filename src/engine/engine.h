@@ -25,6 +25,8 @@
 
 namespace mercutio {
 
+class PatternMemory;   // engine/node_entry.h
+
 // The context of one access. Every pointer is borrowed; unless stated otherwise it must not be null.
 struct EngineFile {
   Storage* storage = nullptr;
@@ -37,6 +39,7 @@ struct EngineFile {
   bool any_sieves = true;            // writes may be sieved, by the hints of the open: then all writes lock against it, whatever their hints say
   PlanCache* plans = nullptr;        // of the file; null: every access is planned anew
   DensePatterns* dense = nullptr;   // of the file; null: every collective write sets valid maps
+  PatternMemory* patterns = nullptr;   // of the file; null: every pattern is gathered anew
   RunListCaches* run_lists = nullptr;      // of the file; null: run lists are not cached
   Counters* counters = nullptr;      // of the access; null: nothing is counted
   BlockingDetector* blocking = nullptr;        // of the file; null: the storage is assumed not to block

@@ -11,6 +11,7 @@ Exchange::Exchange(const EngineFile& file, Channel channel, NodeArena& arena, co
       channel_(std::move(channel)),
       arena_(arena),
       plan_(agreed.plan),
+      ranges_(agreed.ranges),
       mine_(mine),
       writing_(mine.direction == Direction::kWrite),
       dense_(agreed.dense),
@@ -28,30 +29,33 @@ Exchange::Exchange(const EngineFile& file, Channel channel, NodeArena& arena, co
   }
   routes_.resize(buffers_.size());
   requests_.resize(buffers_.size());
-  make_endpoints(agreed.ranges);
+  make_endpoints();
   begin();
 }
 
-bool Exchange::has_data(std::span<const PeerAccess> ranges, i64 domain, i64 rank) const {
-  const PeerAccess& access = ranges[static_cast<size_t>(rank)];
+// Whether the rank's node has data in a domain, as far as all ranks can tell.
+bool Exchange::may_have_data(i64 domain, i64 rank) const {
+  const Topology& topology = file_.comm->topology();
+  const bool by_rank = std::ssize(ranges_) == topology.ranks();
+  const FileRange data = ranges_[static_cast<size_t>(by_rank ? rank : topology.node_of_rank[static_cast<size_t>(rank)])];
   const FileRange owned = plan_.domain(domain);
-  return access.end > access.begin && plan_.serves(domain, rank) && access.first < owned.end && access.last > owned.begin;
+  return !data.empty() && plan_.serves(domain, rank) && data.begin < owned.end && data.end > owned.begin;
 }
 
 // The ranks that stream to the aggregator of a domain: the leader of each other node that may have data there.
-std::vector<i64> Exchange::leaders_of(i64 domain, std::span<const PeerAccess> ranges) const {
+std::vector<i64> Exchange::leaders_of(i64 domain) const {
   const Topology& topology = file_.comm->topology();
   std::vector<i64> leaders;
   if (apart_) {
     for (i64 rank = 0; rank < topology.ranks(); ++rank) {
-      if (rank != me_ && has_data(ranges, domain, rank)) leaders.push_back(rank);
+      if (rank != me_ && may_have_data(domain, rank)) leaders.push_back(rank);
     }
     return leaders;
   }
   std::vector<bool> needed(static_cast<size_t>(topology.nodes()), false);
   for (i64 rank = 0; rank < topology.ranks(); ++rank) {
     const auto node = static_cast<size_t>(topology.node_of_rank[static_cast<size_t>(rank)]);
-    needed[node] = needed[node] || has_data(ranges, domain, rank);
+    needed[node] = needed[node] || may_have_data(domain, rank);
   }
   for (size_t node = 0; node < needed.size(); ++node) {
     if (!needed[node] || static_cast<i64>(node) == topology.node_of_rank[static_cast<size_t>(me_)]) continue;
@@ -61,7 +65,7 @@ std::vector<i64> Exchange::leaders_of(i64 domain, std::span<const PeerAccess> ra
 }
 
 // The endpoints of the windows and streams that this rank leads.
-void Exchange::make_endpoints(std::span<const PeerAccess> ranges) {
+void Exchange::make_endpoints() {
   const Topology& topology = file_.comm->topology();
   const ExchangeSchedule schedule(plan_, topology);
   const i64 most_streams = std::max(apart_ ? topology.ranks() : topology.nodes(), plan_.domains());   // of a rank, in either direction
@@ -72,11 +76,11 @@ void Exchange::make_endpoints(std::span<const PeerAccess> ranges) {
     const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
     const bool leads = buffer.leader() == me_;
     if (!apart_ || leads) visited_.push_back(domain);
-    if (leads && !buffer.has_stream()) endpoints_.push_back(make_aggregator_endpoint(buffer, context, leaders_of(domain, ranges)));
-    if (apart_ && !leads && has_data(ranges, domain, me_)) streams.push_back(domain);
+    if (leads && !buffer.has_stream()) endpoints_.push_back(make_aggregator_endpoint(buffer, context, leaders_of(domain)));
+    if (apart_ && !leads && may_have_data(domain, me_)) streams.push_back(domain);
     if (!leads || !buffer.has_stream()) continue;
     const std::span<const i64> members = arena_.members();
-    const bool needed = std::any_of(members.begin(), members.end(), [&](i64 rank) { return has_data(ranges, domain, rank); });
+    const bool needed = std::any_of(members.begin(), members.end(), [&](i64 rank) { return may_have_data(domain, rank); });
     if (needed) endpoints_.push_back(make_node_leader(buffer, context, plan_.aggregators[static_cast<size_t>(domain)]));
   }
   if (!streams.empty()) endpoints_.push_back(make_rank_streams(buffers_, context, mine_, streams));

@@ -25,10 +25,10 @@
 
 namespace mercutio {
 
-// What all ranks know of an access: its plan, the range of each rank, and the borders of pieces.
+// What all ranks know of an access: its plan, where its data lies, and the borders of pieces.
 struct AgreedAccess {
   const Plan& plan;
-  std::span<const PeerAccess> ranges;   // by rank
+  std::span<const FileRange> ranges;    // of the data of each node; of each rank where no memory is shared
   PieceBorders borders;
   bool dense = false;                 // writing: no window has a hole, so no rank sets a valid map
 };
@@ -44,10 +44,10 @@ class Exchange {
   const Outcome& outcome() const { return outcome_; }
 
  private:
-  void make_endpoints(std::span<const PeerAccess> ranges);
-  std::vector<i64> leaders_of(i64 domain, std::span<const PeerAccess> ranges) const;
+  void make_endpoints();
+  std::vector<i64> leaders_of(i64 domain) const;
   void begin();
-  bool has_data(std::span<const PeerAccess> ranges, i64 domain, i64 rank) const;
+  bool may_have_data(i64 domain, i64 rank) const;
   void finish_up_to(i64 domain, i64 from);
   void request_from(i64 domain, i64 from);
   bool request(i64 domain);
@@ -61,6 +61,7 @@ class Exchange {
   Channel channel_;
   NodeArena& arena_;
   const Plan& plan_;
+  const std::span<const FileRange> ranges_;
   const RankAccess mine_;
   bool writing_, dense_, apart_;          // apart: every rank is a node of its own
   i64 me_;

@@ -1,38 +1,15 @@
 #include "engine/node_arena.h"
 
-#include <sys/mman.h>
-
 #include <cerrno>
 #include <cstring>
 
 #include "base/assert.h"
+#include "comm/local_segment.h"
 
 namespace mercutio {
-namespace {
-
-// Memory of this process alone; pages come when they are touched.
-class PrivateSegment final : public Segment {
- public:
-  explicit PrivateSegment(i64 bytes)
-      : bytes_(bytes), at_(::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
-  ~PrivateSegment() override {
-    if (exists()) ::munmap(at_, static_cast<size_t>(bytes_));
-  }
-  PrivateSegment(const PrivateSegment&) = delete;
-  PrivateSegment& operator=(const PrivateSegment&) = delete;
-  bool exists() const { return at_ != MAP_FAILED; }
-  std::byte* data() override { return static_cast<std::byte*>(at_); }
-  i64 bytes() const override { return bytes_; }
-  void wake(i64) override {}
-
- private:
-  const i64 bytes_;
-  void* const at_;
-};
-
-}  // namespace
 
 NodeArena::NodeArena(Segment& segment, const NodeLayout& layout, i64 ranks) : segment_(segment), all_ranks_(ranks) {
+  result_ = reinterpret_cast<ResultHeader*>(segment_.data() + layout.result_at);
   window_counters_ = reinterpret_cast<WindowCounters*>(segment_.data() + layout.domains_at);
   finished_ = reinterpret_cast<i64*>(segment_.data() + layout.finished_at);
   areas_ = segment_.data() + layout.areas_at;
@@ -50,9 +27,12 @@ std::shared_ptr<NodeArena> NodeArena::of(Comm& comm) {
     const std::vector<i64>& nodes = comm.topology().node_of_rank;
     const i64 node = nodes[static_cast<size_t>(comm.rank())], members = std::count(nodes.begin(), nodes.end(), node);
     const std::shared_ptr<NodeArena> arena(new NodeArena(*segment, node_layout(comm.topology(), members), comm.size()));
+    arena->first_ranks_.assign(comm.topology().node_names.size(), -1);
     for (i64 rank = 0; rank < comm.size(); ++rank) {
       if (rank == comm.rank()) arena->me_ = arena->count();
       if (nodes[static_cast<size_t>(rank)] == node) arena->members_.push_back(rank);
+      i64& first = arena->first_ranks_[static_cast<size_t>(nodes[static_cast<size_t>(rank)])];
+      if (first < 0) first = rank;
     }
     arena->room_bytes_ = room;
     segment->attached = arena;
@@ -62,8 +42,10 @@ std::shared_ptr<NodeArena> NodeArena::of(Comm& comm) {
 
 Result<std::shared_ptr<NodeArena>> NodeArena::make_private(const Comm& comm) {
   const NodeLayout layout = private_layout(comm.size());
-  auto segment = std::make_unique<PrivateSegment>(layout.areas_at + layout.area_bytes);
-  if (!segment->exists()) return Error{ErrorClass::kNoMem, "no address space for the windows of collective accesses", errno};
+  const i64 bytes = layout.areas_at + layout.area_bytes;
+  std::shared_ptr<std::byte> memory = map_memory(bytes);
+  if (!memory) return Error{ErrorClass::kNoMem, "no address space for the windows of collective accesses", errno};
+  auto segment = std::make_unique<LocalSegment>(std::move(memory), bytes);
   std::shared_ptr<NodeArena> arena(new NodeArena(*segment, layout, comm.size()));
   arena->own_segment_ = std::move(segment);
   arena->is_private_ = true;
@@ -97,26 +79,43 @@ void NodeArena::return_ticket(i64 ticket) {
 
 void NodeArena::post(ConstBytes mine) {
   MERCUTIO_ASSERT(std::ssize(mine) <= kGatherBytes);
-  Control& own = control(me_);
-  if (!mine.empty()) std::memcpy(own.gathered[gathers_ % 2], mine.data(), mine.size());
+  if (!mine.empty()) std::memcpy(control(me_).gathered[gathers_ % 2], mine.data(), mine.size());
   ++gathers_;
-  first_missing_ = 0;
-  std::atomic_ref(own.posted).store(gathers_, std::memory_order_release);
+  const i64 posted = std::atomic_ref(result_->posted).fetch_add(1, std::memory_order_acq_rel) + 1;
+  MERCUTIO_ASSERT(posted <= gathers_ * count());
+  if (posted < gathers_ * count()) return;
+  if (whole()) {
+    wake_others();
+  } else if (!is_first()) {
+    segment_.wake(0);
+  }
+}
+
+bool NodeArena::all_posted() const { return std::atomic_ref(result_->posted).load(std::memory_order_acquire) >= gathers_ * count(); }
+
+const std::byte* NodeArena::contribution(i64 member) const { return control(member).gathered[(gathers_ - 1) % 2]; }
+
+void NodeArena::publish(const Status& status, ConstBytes value) {
+  MERCUTIO_ASSERT(is_first() && std::ssize(value) <= result_room());
+  result_->error_class = status.ok() ? static_cast<i64>(ErrorClass::kNone) : static_cast<i64>(status.error().cls);
+  result_->sys_errno = status.ok() ? 0 : status.error().sys_errno;
+  result_->bytes = std::ssize(value);
+  const std::string text = status.ok() ? "" : status.error().what.substr(0, sizeof result_->error_text - 1);
+  std::memcpy(result_->error_text, text.c_str(), text.size() + 1);
+  if (!value.empty()) std::memcpy(reinterpret_cast<std::byte*>(result_) + kResultHeaderBytes, value.data(), value.size());
+  std::atomic_ref(result_->published).store(gathers_, std::memory_order_release);
   wake_others();
 }
 
-bool NodeArena::all_posted() {
-  while (first_missing_ < count() && std::atomic_ref(control(first_missing_).posted).load(std::memory_order_acquire) >= gathers_) {
-    ++first_missing_;
-  }
-  return first_missing_ == count();
+bool NodeArena::published() const { return std::atomic_ref(result_->published).load(std::memory_order_acquire) >= gathers_; }
+
+Status NodeArena::result_status() const {
+  if (result_->error_class == static_cast<i64>(ErrorClass::kNone)) return ok_status();
+  return Error{static_cast<ErrorClass>(result_->error_class), result_->error_text, static_cast<int>(result_->sys_errno)};
 }
 
-void NodeArena::collect(i64 bytes, Bytes all) const {
-  MERCUTIO_ASSERT(bytes >= 0 && bytes <= kGatherBytes && std::ssize(all) >= bytes * count());
-  for (i64 i = 0; bytes > 0 && i < count(); ++i) {
-    std::memcpy(all.data() + i * bytes, control(i).gathered[(gathers_ - 1) % 2], static_cast<size_t>(bytes));
-  }
+ConstBytes NodeArena::result() const {
+  return {reinterpret_cast<const std::byte*>(result_) + kResultHeaderBytes, static_cast<size_t>(result_->bytes)};
 }
 
 void NodeArena::wake_others() {

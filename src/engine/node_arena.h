@@ -1,5 +1,5 @@
-// NodeArena: the use of the memory that the ranks of a node share (Comm::segment()): small gathers without messages,
-// where all ranks of the file are on this node, and for every rank an area with the windows of the domains it leads.
+// NodeArena: the use of the memory that the ranks of a node share (Comm::segment()): small gathers without messages, results
+// that the node's first rank has for all of them, and for every rank an area with the windows of the domains it leads.
 //
 // One operation of a file uses the arena at a time, in the order of tickets, which are issued in the same order on all
 // ranks. An operation begins and ends with a gather, so no rank still reads its counters when the next one begins. All
@@ -39,6 +39,8 @@ class NodeArena {
   void set_private_part_agreed() { private_part_agreed_ = true; }
 
   std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
+  std::span<const i64> first_ranks() const { return first_ranks_; }   // of all nodes, by node
+  bool is_private() const { return is_private_; }
   bool whole() const { return !is_private_ && all_ranks_ == count(); }   // there is no other node
 
   // ---- tickets ----
@@ -47,9 +49,19 @@ class NodeArena {
   void return_ticket(i64 ticket);   // also one that was never used
 
   // ---- gathers ----
+  // Who posts last wakes those that wait: all ranks where there is no other node, else the node's first rank.
   void post(ConstBytes mine);                 // begins the next gather
-  bool all_posted();                          // whether all ranks have contributed to it
-  void collect(i64 bytes, Bytes all) const;   // the contributions, by rank; valid until the next post()
+  bool all_posted() const;                    // whether all ranks of the node have contributed to it
+  const std::byte* contribution(i64 member) const;   // by index in members(); valid until the next post()
+
+  // ---- results ----
+  // After a gather the first rank may pass a result to the others. They have read it before they post again.
+  bool is_first() const { return me_ == 0; }
+  void publish(const Status& status, ConstBytes value);   // at most result_room() bytes
+  bool published() const;                                 // the result of the last gather is there
+  Status result_status() const;
+  ConstBytes result() const;                              // where the status is ok
+  i64 result_room() const { return result_bytes(all_ranks_); }
 
   // ---- areas ----
   std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
@@ -79,17 +91,23 @@ class NodeArena {
 
  private:
   struct alignas(64) Control {
-    i64 posted;                         // gathers to which this rank has contributed
     std::byte gathered[2][kGatherBytes];   // of the last two gathers: ranks may still read the previous one
   };
-  static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<WindowCounters>);   // in shared memory
+  struct ResultHeader {
+    alignas(64) i64 posted;      // contributions to all gathers
+    alignas(64) i64 published;   // gathers up to the last one that has a result
+    i64 bytes, error_class, sys_errno;
+    char error_text[256];
+  };
+  // In shared memory.
+  static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<WindowCounters> && std::is_trivially_copyable_v<ResultHeader>);
 
   NodeArena(Segment& segment, const NodeLayout& layout, i64 ranks);
   i64 count() const { return static_cast<i64>(members_.size()); }
   i64 local(i64 rank) const { return std::lower_bound(members_.begin(), members_.end(), rank) - members_.begin(); }
   Control& control(i64 i) const { return reinterpret_cast<Control*>(segment_.data())[i]; }
 
-  static_assert(sizeof(Control) == kControlBytes && sizeof(WindowCounters) == kDomainCounterBytes);
+  static_assert(sizeof(Control) == kControlBytes && sizeof(WindowCounters) == kDomainCounterBytes && sizeof(ResultHeader) <= kResultHeaderBytes);
 
   Segment& segment_;
   std::unique_ptr<Segment> own_segment_;   // of a private one
@@ -97,14 +115,14 @@ class NodeArena {
   std::shared_ptr<NodeArena> private_part_;
   bool private_part_agreed_ = false;
   i64 room_bytes_ = 0;
-  std::vector<i64> members_;
+  std::vector<i64> members_, first_ranks_;
   i64 me_ = 0, all_ranks_;
+  ResultHeader* result_;
   WindowCounters* window_counters_;
   i64* finished_;
   std::byte* areas_;
   i64 area_bytes_;
   i64 gathers_ = 0;
-  i64 first_missing_ = 0;   // the lowest member that has not contributed to the current gather
   std::vector<i64> bases_;
   std::mutex tickets_mutex_;
   i64 next_ticket_ MERCUTIO_GUARDED_BY(tickets_mutex_) = 0;

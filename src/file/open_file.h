@@ -13,6 +13,7 @@
 
 #include "base/thread_annotations.h"
 #include "engine/blocking_detector.h"
+#include "engine/node_entry.h"
 #include "file/operation.h"
 #include "storage/buffered.h"
 
@@ -166,6 +167,7 @@ class OpenFile final : public File {
   std::atomic<bool> dirty_{false};
   PlanCache plans_;
   DensePatterns dense_;
+  PatternMemory patterns_;
   RunListCaches run_lists_;
   mutable std::atomic<i64> sketches_{0};   // of collective accesses told to it
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();

@@ -50,7 +50,45 @@ struct Pattern {
 // filetype. List-free: O(depth log n), and nothing to look up in a contiguous view.
 RankSummary summary_of(const View& view, i64 position, i64 bytes);
 
-// Costs a sort of the participants.
+// A group as far as some of the ranks make it up: another rank's may continue it.
+struct OpenGroup {
+  RankGroup group;
+  i64 run_end = 0;      // of the first run of its last rank with data
+  i64 disjoint = 1;     // no two members' ranges overlap
+  bool operator==(const OpenGroup&) const = default;
+};
+
+// What disjoint sets of ranks do adds up to what all do. The groups are kept beside it.
+struct PatternTotals {
+  i64 participants = 0, contiguous = 0, bytes = 0;
+  i64 begin = 0, end = 0;   // file range, where participants > 0
+  i64 runs = 0;             // sum of the participants' average runs
+  i64 not_looked = 0;       // participants that have not looked at their runs
+  void add(const PatternTotals& other);
+  bool operator==(const PatternTotals&) const = default;
+};
+
+// Adds up ranks, in ascending order. Ranks that are left out belong to other sets.
+class PatternPart {
+ public:
+  void add(i64 rank, const RankSummary& summary);
+  const PatternTotals& totals() const { return totals_; }
+  const std::vector<OpenGroup>& groups() const { return groups_; }
+
+ private:
+  PatternTotals totals_;
+  std::vector<OpenGroup> groups_;
+  i64 next_rank_ = 0;
+  bool follows_ = true;   // no rank was left out since the last one with data
+};
+
+// The pattern of all ranks. `groups`: those of all parts, in any order. Costs a sort of them.
+Pattern join(Direction direction, bool atomic, i64 ranks, const PatternTotals& totals, std::vector<OpenGroup> groups);
+// The same from the ranks themselves.
 Pattern summarise(Direction direction, bool atomic, std::span<const RankSummary> ranks);
+
+// Whether b is a, `delta` bytes further on in the file.
+bool is_moved(const Pattern& a, const Pattern& b, i64& delta);
+Pattern moved(Pattern pattern, i64 delta);
 
 }  // namespace mercutio

@@ -5,28 +5,12 @@
 namespace mercutio {
 namespace {
 
-constexpr size_t kMostSummaries = 65536;   // kept by one file
-
-// Whether b is a, moved by `delta`.
-bool moved_so(const RankSummary& a, const RankSummary& b, i64 delta) {
-  if (a.bytes == 0 || b.bytes == 0) return a.bytes == b.bytes;
-  return a.bytes == b.bytes && b.first - a.first == delta && b.last - a.last == delta && a.run_bytes == b.run_bytes &&
-         a.first_run_bytes == b.first_run_bytes;
-}
+constexpr size_t kMostGroups = 65536;   // kept by one file
 
 }  // namespace
 
 bool PlanCache::Known::answers(const PlanQuestion& question, i64& moved_by) const {
-  if (!plan || ranks.size() != question.ranks.size() || direction != question.direction || atomic != question.atomic) return false;
-  moved_by = 0;
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (ranks[rank].bytes == 0) continue;
-    moved_by = question.ranks[rank].first - ranks[rank].first;
-    break;
-  }
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (!moved_so(ranks[rank], question.ranks[rank], moved_by)) return false;
-  }
+  if (!plan || !is_moved(pattern, question.pattern, moved_by)) return false;
   if (plan->exchanges() && moved_by % plan->shift_unit() != 0) return false;
   return segment_bytes == question.topology.segment_bytes && layout == question.layout && hints == question.hints;
 }
@@ -38,17 +22,15 @@ PlanCache::Answer PlanCache::plan_for(const PlanQuestion& question) {
     if (!known.answers(question, moved_by)) continue;
     if (moved_by != 0) {
       known.plan = std::make_shared<Plan>(shift(*known.plan, moved_by));
-      known.ranks.assign(question.ranks.begin(), question.ranks.end());
+      known.pattern = question.pattern;
     }
     return Answer{known.plan, true};
   }
-  const Pattern pattern = summarise(question.direction, question.atomic, question.ranks);
-  auto plan = std::make_shared<Plan>(make_plan(pattern, question.hints, question.topology, question.layout));
-  const size_t slots = std::clamp<size_t>(kMostSummaries / std::max<size_t>(1, question.ranks.size()), 1, known_.size());
+  auto plan = std::make_shared<Plan>(make_plan(question.pattern, question.hints, question.topology, question.layout));
+  const size_t slots = std::clamp<size_t>(kMostGroups / std::max<size_t>(1, question.pattern.groups.size()), 1, known_.size());
   Known& known = known_[next_];
   next_ = (next_ + 1) % slots;
-  known = Known{question.direction, question.atomic, question.topology.segment_bytes, question.layout, question.hints,
-                {question.ranks.begin(), question.ranks.end()}, plan};
+  known = Known{question.pattern, question.topology.segment_bytes, question.layout, question.hints, plan};
   return Answer{std::move(plan), false};
 }
 

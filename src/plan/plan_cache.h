@@ -1,13 +1,11 @@
 // PlanCache: the plans of the patterns that a file has seen last. Equal questions have equal answers, and those that differ
 // only in where the pattern begins have the same plan, moved, provided that it is moved by a multiple of plan.shift_unit().
-// So it doesn't matter whether another rank remembers the same. O(ranks) to ask, without summarising or planning.
+// So it doesn't matter whether another rank remembers the same. O(groups of ranks) to ask, without planning.
 #pragma once
 
 #include <array>
 #include <memory>
 #include <mutex>
-#include <span>
-#include <vector>
 
 #include "base/thread_annotations.h"
 #include "plan/plan.h"
@@ -16,9 +14,7 @@ namespace mercutio {
 
 // Everything a plan is made from.
 struct PlanQuestion {
-  Direction direction = Direction::kRead;
-  bool atomic = false;
-  std::span<const RankSummary> ranks;
+  const Pattern& pattern;
   const Hints& hints;
   const Topology& topology;   // always that of the file's ranks; whether they share memory may differ
   Layout layout;
@@ -35,12 +31,10 @@ class PlanCache {
 
  private:
   struct Known {
-    Direction direction = Direction::kRead;
-    bool atomic = false;
+    Pattern pattern;
     i64 segment_bytes = 0;
     Layout layout;
     Hints hints;
-    std::vector<RankSummary> ranks;
     std::shared_ptr<Plan> plan;
     // How far the pattern has moved; nothing if it is another one, or the plan can't be moved so far.
     bool answers(const PlanQuestion& question, i64& moved_by) const;

@@ -306,9 +306,9 @@ TEST(PlanCache, RemembersPlansAndMovesThem) {
     for (RankSummary& rank : moved) rank.first += at, rank.last += at;
     Layout layout;
     layout.stripe_bytes = stripe_bytes;
-    const PlanQuestion question{direction, false, moved, hints, topology, layout};
-    const PlanCache::Answer answer = cache.plan_for(question);
-    EXPECT_EQ(*answer.plan, make_plan(summarise(direction, false, moved), hints, topology, layout)) << at;
+    const Pattern pattern = summarise(direction, false, moved);
+    const PlanCache::Answer answer = cache.plan_for({pattern, hints, topology, layout});
+    EXPECT_EQ(*answer.plan, make_plan(pattern, hints, topology, layout)) << at;
     return answer.remembered;
   };
   EXPECT_FALSE(ask(Direction::kWrite, 0));

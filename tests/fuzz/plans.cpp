@@ -106,8 +106,8 @@ void check_shift(const Plan& plan, const Pattern& pattern, const Case& one, Take
   }
   const Pattern there = summarise(moved.direction, moved.atomic, moved.ranks);
   PlanCache cache;
-  cache.plan_for({one.direction, one.atomic, one.ranks, one.hints, one.topology, one.layout});
-  const PlanCache::Answer answer = cache.plan_for({moved.direction, moved.atomic, moved.ranks, moved.hints, moved.topology, moved.layout});
+  cache.plan_for({pattern, one.hints, one.topology, one.layout});
+  const PlanCache::Answer answer = cache.plan_for({there, moved.hints, moved.topology, moved.layout});
   FUZZ_CHECK(answer.remembered, "the plan does not serve " + std::to_string(delta) + " bytes on");
   Plan expected = make_plan(there, moved.hints, moved.topology, moved.layout), found = *answer.plan;
   expected.reasons = found.reasons = {};

@@ -5,6 +5,7 @@
 
 #include "comm/simulated.h"
 #include "engine/engine.h"
+#include "engine/node_entry.h"
 #include "engine/test_support.h"
 #include "slow_transfer.h"
 #include "storage/faulty.h"
@@ -48,12 +49,21 @@ class SlowStorage final : public Storage {
 // What can go wrong in a case.
 enum class Trouble { kNone, kStorage, kEntry, kNetwork };
 
+// What a rank does in a place of a batch.
+struct Shape {
+  i64 displacement = 0;
+  TypeSpecRef filetype;
+  i64 position = 0, bytes = 0;
+  TypeSpecRef memory;
+};
+
 // Accesses that are in flight together: one a rank and a place.
 struct Batch {
   Direction direction = Direction::kRead;
   bool atomic = false;
   i64 in_flight = 1;
   i64 ranks_over = 0;
+  std::vector<std::vector<Shape>> shapes;            // by rank, by place
   std::vector<std::vector<OwnedAccess>> accesses;    // by rank, by place
   std::vector<std::vector<std::optional<Result<i64>>>> results;
 };
@@ -62,6 +72,7 @@ struct Rank {
   std::unique_ptr<Storage> storage;
   std::shared_ptr<NodeArena> arena;   // null: operations have no tickets, and keep no run lists
   RunListCaches run_lists;
+  PatternMemory patterns;
   std::atomic<bool> dirty{false};
   EngineFile file;
   size_t batch = 0;
@@ -104,32 +115,55 @@ class FileCase {
     hints_.ind_rd_buffer_size = hints_.ind_wr_buffer_size = kBuffers[pick(random_, 1, 4)];
     hints_.cb_nodes = pick(random_, 0, ranks_count_ + 1);
     hints_.mercutio_throttle = pick(random_, 0, 2);
+    if (pick(random_, 0, 3) == 0) hints_.mercutio_exchange = "messages";
     tickets_ = pick(random_, 0, 1) == 1;
   }
 
-  // All accesses of a rank in a batch go through one view, as those of a file do.
   Batch make_batch() {
     Batch batch;
+    const bool again = !batches_.empty() && pick(random_, 0, 2) == 0;
     batch.direction = pick(random_, 0, 1) == 0 ? Direction::kRead : Direction::kWrite;
+    if (again && pick(random_, 0, 3) > 0) batch.direction = batches_.back().direction;
     batch.atomic = file_.traits.can_lock && pick(random_, 0, 7) == 0;
-    batch.in_flight = pick(random_, 0, 2) == 0 ? pick(random_, 2, 4) : 1;
+    batch.in_flight = again ? batches_.back().in_flight : pick(random_, 0, 2) == 0 ? pick(random_, 2, 4) : 1;
+    again ? repeat_shapes(batch, batches_.back()) : choose_shapes(batch);
     batch.accesses.resize(static_cast<size_t>(ranks_count_));
     batch.results.resize(static_cast<size_t>(ranks_count_));
+    for (size_t rank = 0; rank < batch.shapes.size(); ++rank) {
+      for (const Shape& shape : batch.shapes[rank]) {
+        const ViewRef view = make_view(shape.displacement, shape.filetype);
+        batch.accesses[rank].push_back(make_access(batch.direction, view, shape.position, shape.bytes, shape.memory));
+        if (batch.direction == Direction::kWrite) fill_memory(random_, batch.accesses[rank].back());
+      }
+      batch.results[rank].resize(static_cast<size_t>(batch.in_flight));
+    }
+    return batch;
+  }
+
+  // The shapes of a batch elsewhere in the file; sometimes not all of them.
+  void repeat_shapes(Batch& batch, const Batch& before) {
+    const i64 distance = pick(random_, 0, 2) == 0 ? pick(random_, 0, 40) : 4096 * pick(random_, 0, 2);
+    const i64 other_rank = pick(random_, 0, 3 * ranks_count_);
+    batch.shapes = before.shapes;
+    for (i64 rank = 0; rank < ranks_count_; ++rank) {
+      for (Shape& shape : batch.shapes[static_cast<size_t>(rank)]) shape.displacement += distance + (rank == other_rank ? 1 : 0);
+    }
+  }
+
+  // All accesses of a rank in a batch go through one view, as those of a file do.
+  void choose_shapes(Batch& batch) {
+    batch.shapes.resize(static_cast<size_t>(ranks_count_));
     const bool tiling = pick(random_, 0, 2) == 0;
     const i64 block = pick(random_, 1, 20);
     for (i64 rank = 0; rank < ranks_count_; ++rank) {
       auto tiles = make_resized(0, block * ranks_count_, make_contiguous(block, byte_type()));
-      ViewRef view = tiling ? make_view(block * rank, tiles)
-                            : make_view(pick(random_, 0, 40), random_filetype(random_, pick(random_, 1, 12)));
+      const i64 displacement = tiling ? block * rank : pick(random_, 0, 40);
+      const TypeSpecRef filetype = tiling ? tiles : random_filetype(random_, pick(random_, 1, 12));
       for (i64 place = 0; place < batch.in_flight; ++place) {
         const i64 bytes = pick(random_, 0, 5) == 0 ? 0 : pick(random_, 1, 200);
-        auto& accesses = batch.accesses[static_cast<size_t>(rank)];
-        accesses.push_back(make_access(batch.direction, view, pick(random_, 0, 60), bytes, random_memory_type(random_, bytes)));
-        if (batch.direction == Direction::kWrite) fill_memory(random_, accesses.back());
+        batch.shapes[static_cast<size_t>(rank)].push_back({displacement, filetype, pick(random_, 0, 60), bytes, random_memory_type(random_, bytes)});
       }
-      batch.results[static_cast<size_t>(rank)].resize(static_cast<size_t>(batch.in_flight));
     }
-    return batch;
   }
 
   void make_ranks() {
@@ -145,8 +179,12 @@ class FileCase {
         rank->storage = make_faulty(std::move(rank->storage), plans_.back());
       }
       rank->file = EngineFile{rank->storage.get(), &simulation_->comm(r), &hints_, nullptr, &rank->dirty, true};
-      if (tickets_) rank->arena = NodeArena::make_private(simulation_->comm(r)).value();
-      if (tickets_) rank->file.run_lists = &rank->run_lists;
+      if (tickets_) {
+        rank->arena = NodeArena::of(simulation_->comm(r));
+        if (!rank->arena) rank->arena = NodeArena::make_private(simulation_->comm(r)).value();
+        rank->file.run_lists = &rank->run_lists;
+        rank->file.patterns = &rank->patterns;
+      }
       ranks_.push_back(std::move(rank));
     }
     if (trouble_ == Trouble::kEntry) {
@@ -302,6 +340,7 @@ std::string run_files(std::uint64_t seed) {
   options.seed = random();
   options.longest_delay = pick(random, 0, 3) * pick(random, 1, 60);
   if (first == Trouble::kNetwork) options.fail_at = pick(random, 0, 200 * ranks);
+  options.shared_memory = files == 1 && pick(random, 0, 1) == 1;   // one file at a time uses the memory of a Comm
   Simulation simulation(ranks, options, random_topology(random, ranks));
   std::vector<std::unique_ptr<FileCase>> cases;
   std::vector<std::function<bool()>> steps;

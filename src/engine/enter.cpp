@@ -1,0 +1,402 @@
+#include "engine/enter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "base/hash.h"
+#include "engine/messages.h"
+#include "engine/node_entry.h"
+#include "engine/peers.h"
+#include "engine/pieces.h"
+
+namespace mercutio {
+namespace {
+
+bool reads(const Access& access) { return access.direction == Direction::kRead; }
+
+struct Entry {
+  Circumstances circumstances;
+  Choices choices;          // rank 0
+  RankSummary summary;
+  AccessSignature signature;
+  DensePatterns::Keys dense{};   // the dense patterns that this rank knows
+};
+constexpr i64 kGatheredHeaderBytes = 256;   // of what a node's first rank publishes
+static_assert(sizeof(Entry) <= NodeArena::kGatherBytes && std::is_trivially_copyable_v<Entry>);
+
+// The layout that the storage reports, else the one of the hints.
+Layout layout_of(const EngineFile& file) {
+  Layout layout = file.storage->layout();
+  if (layout.stripe_bytes > 0) return layout;
+  layout.stripe_bytes = file.hints->striping_unit;
+  layout.stripe_count = file.hints->striping_factor;
+  return layout;
+}
+
+BlockingDetector::Reads reads_of(const EngineFile& file) {
+  static constexpr std::string_view kInMemory[] = {"tmpfs", "ramfs", "memory"};
+  const std::string& where = file.storage->traits().file_system;
+  if (std::find(std::begin(kInMemory), std::end(kInMemory), where) != std::end(kInMemory)) return BlockingDetector::Reads::kCopy;
+  return file.blocking ? file.blocking->reads() : BlockingDetector::Reads::kUnknown;
+}
+
+// Whether reads get the file size first and are clipped to it. A rank alone reads without an exchange unless a hint
+// asks for it.
+bool should_know_size(const EngineFile& file) {
+  const bool may_exchange = file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != "auto";
+  return may_exchange && file.storage->traits().coherence == Coherence::kImmediate;
+}
+
+i64 size_or_unknown(Storage& storage) {
+  const Result<i64> size = storage.size();
+  return size ? *size : -1;
+}
+
+Entry make_entry(const EngineFile& file, const Access& access, const CollectiveOptions& options) {
+  Entry entry;
+  Circumstances& mine = entry.circumstances;
+  mine.failed = options.entry.ok() ? 0 : 1;
+  mine.atomic = options.atomic;
+  mine.more = options.more && *options.more;
+  if (file.dense) entry.dense = file.dense->known();
+  if (reads(access)) mine.reads = static_cast<i64>(reads_of(file));
+  if (!mine.failed && access.bytes > 0) {
+    const View& view = *access.view;
+    entry.summary = summary_of(view, access.position, access.bytes);
+    entry.signature = signature_of(access);
+    mine.disorderly = !view.filetype->monotone() || view.filetype->overlapping();
+    const i64 bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
+    mine.alignment = bits & -bits;
+  }
+  if (reads(access) && should_know_size(file)) {
+    if (file.storage->traits().metadata_is_remote)
+      mine.known_bytes = file.storage->known_size();
+    else
+      mine.file_bytes = size_or_unknown(*file.storage);
+  }
+  mine.unknown_size = mine.file_bytes < 0;
+  if (file.comm->rank() == 0) {
+    const Layout layout = layout_of(file);
+    const Toggle buffering = reads(access) ? file.hints->romio_cb_read : file.hints->romio_cb_write;
+    entry.choices = Choices{layout.stripe_bytes, layout.stripe_count, static_cast<i64>(buffering), file.hints->cb_buffer_size, file.hints->cb_nodes};
+  }
+  return entry;
+}
+
+// Entries of the ranks of a node, or of a rank that is one of its own.
+struct NodeSum {
+  Circumstances circumstances;
+  Choices choices;
+  PatternPart part;
+  void add(i64 rank, const Entry& entry) {
+    circumstances.add(entry.circumstances);
+    if (rank == 0) choices = entry.choices;
+    part.add(rank, entry.summary);
+  }
+};
+
+// Whether a node does what it did in an earlier access, elsewhere in the file.
+bool repeats(const PatternMemory::Last& last, const NodeSum& now, i64& moved_by) {
+  const Circumstances &then = last.mine.circumstances, &today = now.circumstances;
+  if (then.atomic != today.atomic || then.disorderly != today.disorderly || then.reads != today.reads || last.mine.choices != now.choices) return false;
+  const std::vector<OpenGroup>& groups = now.part.groups();
+  PatternTotals totals = last.mine.totals;
+  if (totals.participants > 0) {
+    moved_by = now.part.totals().begin - totals.begin;
+    totals.begin += moved_by;
+    totals.end += moved_by;
+  }
+  const auto moved_so = [moved_by](OpenGroup before, const OpenGroup& after) {
+    before.group.begin += moved_by;
+    before.group.end += moved_by;
+    before.run_end += moved_by;
+    return before == after;
+  };
+  return totals == now.part.totals() && std::equal(last.groups.begin(), last.groups.end(), groups.begin(), groups.end(), moved_so);
+}
+
+NodeEntry node_entry(const NodeSum& sum, const PatternMemory::Last* last) {
+  const std::vector<OpenGroup>& groups = sum.part.groups();
+  NodeEntry entry;
+  entry.circumstances = sum.circumstances;
+  entry.choices = sum.choices;
+  entry.totals = sum.part.totals();
+  entry.repeats = last && repeats(*last, sum, entry.moved_by);
+  entry.groups = std::ssize(groups);
+  if (groups.size() <= kGroupsInEntry) std::copy(groups.begin(), groups.end(), entry.first_groups);
+  return entry;
+}
+
+FileRange range_of(const PatternTotals& totals) { return totals.participants > 0 ? FileRange{totals.begin, totals.end} : FileRange{}; }
+
+// The groups of the nodes that have more than their entries hold.
+Task<Status> gather_groups(Channel channel, Peers peers, std::span<const NodeEntry> entries, const std::vector<OpenGroup>& mine, std::vector<OpenGroup>& all) {
+  std::vector<i64> sizes;
+  i64 bytes = 0;
+  for (const NodeEntry& entry : entries) {
+    if (entry.groups < 0 || entry.groups > channel.comm->size()) co_return Error{ErrorClass::kIntern, "a node announced a wrong number of groups"};
+    const bool fits = entry.groups <= static_cast<i64>(kGroupsInEntry);
+    if (fits) all.insert(all.end(), entry.first_groups, entry.first_groups + entry.groups);
+    sizes.push_back(fits ? 0 : entry.groups * static_cast<i64>(sizeof(OpenGroup)));
+    bytes += sizes.back();
+  }
+  if (bytes == 0) co_return ok_status();
+  ConstBytes own = const_bytes_of(std::span(mine));
+  if (sizes[static_cast<size_t>(peers.me)] == 0) own = {};
+  auto gathered = co_await gather_among(channel, peers, sizes, own);
+  if (!gathered) co_return std::move(gathered).error();
+  const size_t before = all.size();
+  all.resize(before + gathered->size() / sizeof(OpenGroup));
+  std::memcpy(static_cast<void*>(all.data() + before), gathered->data(), gathered->size());
+  co_return ok_status();
+}
+
+// What does not fit into a result is one group: that of all ranks.
+void limit_groups(Pattern& pattern, size_t nodes, i64 room) {
+  const i64 bytes = static_cast<i64>(nodes * sizeof(FileRange) + pattern.groups.size() * sizeof(RankGroup));
+  if (bytes + kGatheredHeaderBytes <= room || pattern.groups.empty()) return;
+  pattern.groups = {RankGroup{0, pattern.ranks, pattern.bytes, pattern.begin, pattern.end}};
+}
+
+Task<Result<Gathered>> gather_entries(Channel channel, Peers peers, Direction direction, const NodeSum& mine, const NodeEntry& own, bool& repeated) {
+  const std::vector<i64> sizes(static_cast<size_t>(peers.count), static_cast<i64>(sizeof(NodeEntry)));
+  auto gathered = co_await gather_among(channel, peers, sizes, const_bytes_of(std::span(&own, 1)));
+  if (!gathered) co_return std::move(gathered).error();
+  std::vector<NodeEntry> entries(static_cast<size_t>(peers.count));
+  std::memcpy(static_cast<void*>(entries.data()), gathered->data(), gathered->size());
+  Gathered all;
+  PatternTotals totals;
+  std::optional<i64> moved_by;
+  repeated = true;
+  for (const NodeEntry& entry : entries) {
+    all.circumstances.add(entry.circumstances);
+    if (entry.choices != Choices{}) all.choices = entry.choices;
+    totals.add(entry.totals);
+    all.ranges.push_back(range_of(entry.totals));
+    repeated = repeated && entry.repeats != 0 && (entry.totals.participants == 0 || moved_by.value_or(entry.moved_by) == entry.moved_by);
+    if (entry.totals.participants > 0) moved_by = entry.moved_by;
+  }
+  std::vector<OpenGroup> groups;
+  MERCUTIO_CO_TRY(co_await gather_groups(channel, peers, entries, mine.part.groups(), groups));
+  all.pattern = join(direction, all.circumstances.atomic != 0, channel.comm->size(), totals, std::move(groups));
+  limit_groups(all.pattern, all.ranges.size(), result_bytes(channel.comm->size()));
+  co_return all;
+}
+
+// Whether all nodes repeat their last access, moved by the same distance; then what they do is known.
+Task<Result<bool>> all_repeat(Channel channel, Peers peers, const NodeEntry& own, PatternMemory::Last& last) {
+  enum { kFailed, kChanged, kFarthest, kNearest, kMore, kUnknownSize, kFileBytes, kKnownBytes, kAlignment, kWords };
+  const Circumstances& mine = own.circumstances;
+  const bool takes_part = own.totals.participants > 0;
+  i64 words[kWords] = {mine.failed, own.repeats == 0, takes_part ? own.moved_by : INT64_MIN, takes_part ? -own.moved_by : INT64_MIN,
+                       mine.more,   mine.unknown_size, mine.file_bytes, mine.known_bytes, -mine.alignment};
+  MERCUTIO_CO_TRY(co_await reduce_among(channel, peers, words, Reduce::kMax));
+  const bool any = words[kFarthest] != INT64_MIN;
+  if (words[kFailed] != 0 || words[kChanged] != 0 || (any && words[kFarthest] != -words[kNearest])) co_return false;
+  const i64 moved_by = any ? words[kFarthest] : 0;
+  Gathered& all = last.all;
+  all.pattern = moved(std::move(all.pattern), moved_by);
+  for (FileRange& range : all.ranges) {
+    if (!range.empty()) range = FileRange{range.begin + moved_by, range.end + moved_by};
+  }
+  all.circumstances.more = words[kMore];
+  all.circumstances.unknown_size = words[kUnknownSize];
+  all.circumstances.file_bytes = words[kFileBytes];
+  all.circumstances.known_bytes = words[kKnownBytes];
+  all.circumstances.alignment = -words[kAlignment];
+  co_return true;
+}
+
+// By messages between nodes. `last`: null where accesses of the file may overtake each other.
+Task<Result<Gathered>> gather_nodes(Channel channel, Peers peers, Direction direction, const NodeSum& mine, std::optional<PatternMemory::Last>* last) {
+  const NodeEntry own = node_entry(mine, last && last->has_value() ? &**last : nullptr);
+  const bool known = last && last->has_value();
+  if (known && (*last)->expected) {
+    const Result<bool> repeat = co_await all_repeat(channel, peers, own, **last);
+    if (!repeat) co_return repeat.error();
+    if (*repeat) {
+      (*last)->mine = own;
+      (*last)->groups = mine.part.groups();
+      co_return (*last)->all;
+    }
+  }
+  bool repeated = false;
+  auto all = co_await gather_entries(channel, peers, direction, mine, own, repeated);
+  if (all && last && all->circumstances.failed == 0) *last = PatternMemory::Last{own, mine.part.groups(), *all, !known || repeated};
+  co_return all;
+}
+
+// As it lies in the memory of a node, followed by the ranges and the groups.
+struct GatheredHeader {
+  Circumstances circumstances;
+  Choices choices;
+  i64 atomic = 0, participants = 0, contiguous = 0, bytes = 0, begin = 0, end = 0, disjoint = 0, run_bytes = 0;
+  i64 ranges = 0, groups = 0;
+};
+static_assert(sizeof(GatheredHeader) <= kGatheredHeaderBytes && std::is_trivially_copyable_v<GatheredHeader>);
+
+std::vector<std::byte> to_bytes(const Gathered& all) {
+  const Pattern& pattern = all.pattern;
+  const GatheredHeader header{all.circumstances, all.choices,  pattern.atomic, pattern.participants, pattern.contiguous,
+                              pattern.bytes,     pattern.begin, pattern.end,    pattern.disjoint,     pattern.run_bytes,
+                              std::ssize(all.ranges), std::ssize(pattern.groups)};
+  const ConstBytes parts[] = {const_bytes_of(std::span(&header, 1)), const_bytes_of(std::span(all.ranges)), const_bytes_of(std::span(pattern.groups))};
+  std::vector<std::byte> bytes;
+  for (const ConstBytes part : parts) bytes.insert(bytes.end(), part.begin(), part.end());
+  return bytes;
+}
+
+Gathered from_bytes(Direction direction, i64 ranks, ConstBytes bytes) {
+  GatheredHeader header;
+  std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
+  Gathered all{header.circumstances, header.choices, {}, std::vector<FileRange>(static_cast<size_t>(header.ranges))};
+  all.pattern = Pattern{direction, header.atomic != 0, ranks, header.participants, header.contiguous, header.bytes, header.begin, header.end,
+                        header.disjoint != 0, header.run_bytes, std::vector<RankGroup>(static_cast<size_t>(header.groups))};
+  const Bytes parts[] = {bytes_of(std::span(all.ranges)), bytes_of(std::span(all.pattern.groups))};
+  size_t at = sizeof header;
+  for (const Bytes part : parts) {
+    if (!part.empty()) std::memcpy(part.data(), bytes.data() + at, part.size());
+    at += part.size();
+  }
+  return all;
+}
+
+const Entry& entry_at(const NodeArena& arena, size_t member) { return *reinterpret_cast<const Entry*>(arena.contribution(static_cast<i64>(member))); }
+
+// Patterns of equal keys cover the same bytes of their range.
+std::uint64_t dense_key(const NodeArena& arena, const Pattern& pattern) {
+  std::uint64_t key = static_cast<std::uint64_t>(pattern.end - pattern.begin);
+  for (size_t i = 0; i < arena.members().size(); ++i) {
+    const AccessSignature& signature = entry_at(arena, i).signature;
+    key = mix_hash(key, signature.hash);
+    if (signature.hash != 0) key = mix_hash(key, static_cast<std::uint64_t>(signature.origin - pattern.begin));
+  }
+  return key | 1;
+}
+
+bool all_know(const NodeArena& arena, std::uint64_t key) {
+  for (size_t i = 0; i < arena.members().size(); ++i) {
+    const DensePatterns::Keys& keys = entry_at(arena, i).dense;
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) return false;
+  }
+  return true;
+}
+
+NodeSum sum_of_node(const NodeArena& arena) {
+  NodeSum sum;
+  for (size_t i = 0; i < arena.members().size(); ++i) sum.add(arena.members()[i], entry_at(arena, i));
+  return sum;
+}
+
+// On the first rank of a node that isn't the only one. `bytes`: what the others of the node have to know.
+Task<Result<Gathered>> gather_for_node(const EngineFile& file, Channel channel, Direction direction, std::vector<std::byte>& bytes) {
+  const NodeArena& arena = channel.ticket->arena();
+  const NodeSum sum = sum_of_node(arena);
+  std::optional<PatternMemory::Last>* last = file.patterns ? &file.patterns->last(direction) : nullptr;
+  auto all = co_await gather_nodes(channel, first_ranks(*channel.comm, arena), direction, sum, last);
+  if (all) bytes = to_bytes(*all);
+  co_return all;
+}
+
+Task<Result<Gathered>> gather(const EngineFile& file, Channel channel, Direction direction, const Entry& mine, Agreed& agreed) {
+  if (!channel.ticket) {
+    NodeSum sum;
+    sum.add(channel.comm->rank(), mine);
+    co_return co_await gather_nodes(channel, all_ranks(*channel.comm), direction, sum, nullptr);
+  }
+  MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine, 1))));
+  NodeArena& arena = channel.ticket->arena();
+  if (!arena.whole() && !arena.is_first()) {
+    MERCUTIO_CO_TRY(arena.result_status());
+    co_return from_bytes(direction, channel.comm->size(), arena.result());
+  }
+  if (arena.whole()) {
+    const NodeSum sum = sum_of_node(arena);
+    Gathered all{sum.circumstances, sum.choices, {}, {range_of(sum.part.totals())}};
+    all.pattern = join(direction, sum.circumstances.atomic != 0, channel.comm->size(), sum.part.totals(), sum.part.groups());
+    if (file.dense && direction == Direction::kWrite) {
+      agreed.dense_key = dense_key(arena, all.pattern);
+      agreed.dense = all_know(arena, agreed.dense_key);
+    }
+    co_return all;
+  }
+  std::vector<std::byte> bytes;
+  auto all = co_await gather_for_node(file, channel, direction, bytes);
+  arena.publish(all ? ok_status() : Status(all.error()), bytes);
+  co_return all;
+}
+
+std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& channel, const Gathered& all) {
+  Hints agreed = *file.hints;
+  agreed.romio_cb_read = agreed.romio_cb_write = static_cast<Toggle>(all.choices.buffering);
+  // Windows are found by counting the bytes below an offset, which needs a monotone view. Other views occur in reads
+  // only.
+  if (all.circumstances.disorderly != 0) agreed.romio_cb_read = agreed.romio_cb_write = Toggle::kDisable;
+  agreed.cb_buffer_size = all.choices.buffer_bytes;
+  agreed.cb_nodes = all.choices.aggregators;
+  Layout layout;
+  layout.stripe_bytes = all.choices.stripe_bytes;
+  layout.stripe_count = all.choices.stripe_count;
+  layout.cached = all.circumstances.reads == static_cast<i64>(BlockingDetector::Reads::kCopy);
+  const i64 start = file.trace ? now_ns() : 0;
+  const Topology* topology = &file.comm->topology();
+  Topology apart;
+  if (!channel.ticket && topology->segment_bytes > 0) {
+    apart = *topology;
+    apart.segment_bytes = 0;
+    topology = &apart;
+  }
+  std::optional<PlanCache> none;
+  PlanCache& plans = file.plans ? *file.plans : none.emplace();
+  const PlanCache::Answer answer = plans.plan_for({all.pattern, agreed, *topology, layout});
+  file.counters->plans_reused += answer.remembered ? 1 : 0;
+  if (file.trace && answer.remembered) {
+    record(file, TraceKind::kPlan, start, 0, -1);
+  } else if (file.trace) {
+    record(file, TraceKind::kPlan, start, all.pattern.bytes, all.pattern.begin, explain(*answer.plan, all.pattern));
+  }
+  return answer.plan;
+}
+
+// The file size to which reads are clipped. Ranks arrive at different times, and each must see its own writes, so it is
+// the maximum of their sizes. Where each would have to ask a server, rank 0 asks after all have arrived, if a read goes
+// beyond the known size.
+Task<Result<i64>> learn_size(const EngineFile& file, Channel channel, const Gathered& all) {
+  const Circumstances& known = all.circumstances;
+  if (known.known_bytes < 0 || all.pattern.end <= known.known_bytes) co_return known.unknown_size != 0 ? i64{-1} : known.file_bytes;
+  i64 size = channel.comm->rank() == 0 ? size_or_unknown(*file.storage) : -1;
+  MERCUTIO_CO_TRY(co_await all_reduce(channel, std::span(&size, 1), Reduce::kMax));
+  co_return size;
+}
+
+}  // namespace
+
+Task<Result<Agreed>> enter(const EngineFile& file, Channel channel, const Access& access, const CollectiveOptions& options) {
+  const Entry mine = make_entry(file, access, options);
+  Agreed agreed;
+  auto all = co_await gather(file, channel, access.direction, mine, agreed);
+  if (!all) co_return std::move(all).error();
+  const Circumstances& circumstances = all->circumstances;
+  agreed.failed = circumstances.failed != 0;
+  agreed.more = circumstances.more != 0;
+  agreed.atomic = circumstances.atomic != 0;
+  if (agreed.failed) co_return agreed;
+  agreed.plan = plan_from(file, channel, *all);
+  agreed.borders.unit_bytes = circumstances.alignment;
+  if (reads(access) && agreed.plan->exchanges()) {
+    const Result<i64> size = co_await learn_size(file, channel, *all);
+    if (!size) co_return size.error();
+    agreed.file_bytes = agreed.borders.cut_at = *size;
+  }
+  // Segments contain the bytes of some ranks only, and node streams need the valid map.
+  const bool whole = agreed.plan->exchange == ExchangeKind::kSharedMemory && agreed.plan->domain_map != DomainMap::kSegments;
+  if (!whole) agreed.dense = false;
+  if (!whole) agreed.dense_key = 0;
+  agreed.ranges = std::move(all->ranges);
+  agreed.mine = mine.summary;
+  co_return agreed;
+}
+
+}  // namespace mercutio

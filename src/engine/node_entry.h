@@ -1,0 +1,83 @@
+// What the nodes of a collective access tell each other, and what a node remembers of it. Inside engine/ only.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "model/pattern.h"
+#include "plan/plan.h"
+
+namespace mercutio {
+
+// What rank 0 decides, as it might differ between ranks although it must not.
+struct Choices {
+  i64 stripe_bytes = 0, stripe_count = 0;
+  i64 buffering = 0;        // romio_cb_read or romio_cb_write
+  i64 buffer_bytes = 0;
+  i64 aggregators = 0;
+  bool operator==(const Choices&) const = default;
+};
+
+// What ranks contribute beside their data: of one rank, and added up.
+struct Circumstances {
+  i64 failed = 0, more = 0, atomic = 0;
+  i64 disorderly = 0;       // some view isn't monotone or has a byte twice
+  i64 reads = 0;            // the highest BlockingDetector::Reads: whether reads of this file have blocked
+  i64 unknown_size = 0;     // reading: some rank doesn't know the file size after all its earlier writes
+  i64 file_bytes = -1;      // reading: the largest such size that is known
+  i64 known_bytes = -1;     // the size that is known without asking, if rank 0 asks when it is needed; else -1
+  i64 alignment = INT64_MAX;   // the largest power of two that divides where pieces begin and end
+
+  void add(const Circumstances& other) {
+    failed |= other.failed;
+    more |= other.more;
+    atomic |= other.atomic;
+    disorderly |= other.disorderly;
+    reads = std::max(reads, other.reads);
+    unknown_size |= other.unknown_size;
+    file_bytes = std::max(file_bytes, other.file_bytes);
+    known_bytes = std::max(known_bytes, other.known_bytes);
+    alignment = std::min(alignment, other.alignment);
+  }
+};
+
+// What a node says: the entries of its ranks, added up.
+constexpr size_t kGroupsInEntry = 2;
+struct NodeEntry {
+  Circumstances circumstances;
+  Choices choices;
+  PatternTotals totals;
+  i64 repeats = 0;          // the last access of this direction, as far as this node takes part, `moved_by` bytes further on
+  i64 moved_by = 0;
+  i64 groups = 0;
+  OpenGroup first_groups[kGroupsInEntry];   // all of them, if they fit
+};
+static_assert(std::is_trivially_copyable_v<NodeEntry>);
+
+// What all ranks together are about to do.
+struct Gathered {
+  Circumstances circumstances;
+  Choices choices;
+  Pattern pattern;
+  std::vector<FileRange> ranges;
+};
+
+// The last collective access of each direction, kept on the nodes' first ranks, so that the same pattern elsewhere in the file needs no
+// gather. Accesses of one file come here one after the other, in the same order on all ranks.
+class PatternMemory {
+ public:
+  struct Last {
+    NodeEntry mine;
+    std::vector<OpenGroup> groups;   // of this node
+    Gathered all;
+    bool expected = true;            // the next access may repeat it: worth an all-reduce that says so
+  };
+  std::optional<Last>& last(Direction direction) { return last_[direction == Direction::kRead ? 0 : 1]; }
+
+ private:
+  std::array<std::optional<Last>, 2> last_;
+};
+
+}  // namespace mercutio

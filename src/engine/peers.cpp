@@ -1,0 +1,131 @@
+// Every pair of peers exchanges its messages in the same order on both sides, so one tag serves a whole operation.
+#include "engine/peers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/attempt.h"
+#include "engine/messages.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kNobody = -1;
+
+// Sends `out` to one rank and fills `in` from another; either may be kNobody.
+Task<Status> swap_messages(Channel channel, i64 to, ConstBytes out, i64 from, Bytes in) {
+  MessageSet messages;
+  if (from != kNobody) messages.add(channel.receive(from, in));
+  if (to != kNobody) messages.add(channel.send(to, out));
+  co_await until([&] { return messages.done(); });
+  co_return messages.status();
+}
+
+// Values of a malformed message may overflow: the user of the sum sees that it is too small.
+i64 plus(i64 a, i64 b) {
+  return static_cast<i64>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
+Status check_length(i64 bytes) {
+  constexpr i64 kMost = i64{1} << 40;
+  if (bytes >= 0 && bytes <= kMost) return ok_status();
+  return Error{ErrorClass::kIntern, "a message of " + std::to_string(bytes) + " bytes was announced"};
+}
+
+// Allocates memory for a length that another rank announced.
+Status make_room(std::vector<std::byte>& data, i64 bytes) {
+  MERCUTIO_TRY(check_length(bytes));
+  return attempt([&] {
+    data.resize(static_cast<size_t>(bytes));
+    return ok_status();
+  });
+}
+
+i64 power_of_two_below(i64 ranks) {
+  i64 power = 1;
+  while (power * 2 <= ranks) power *= 2;
+  return power;
+}
+
+}  // namespace
+
+void combine(std::span<i64> into, std::span<const i64> other, Reduce op) {
+  for (size_t i = 0; i < into.size(); ++i) {
+    switch (op) {
+      case Reduce::kMax: into[i] = std::max(into[i], other[i]); break;
+      case Reduce::kMin: into[i] = std::min(into[i], other[i]); break;
+      case Reduce::kSum: into[i] = plus(into[i], other[i]); break;
+    }
+  }
+}
+
+Task<Status> reduce_among(Channel channel, Peers peers, std::span<i64> values, Reduce op) {
+  const i64 me = peers.me, power = power_of_two_below(peers.count), extra = peers.count - power;
+  std::vector<i64> other(values.size());
+  Bytes mine = bytes_of(values), theirs = bytes_of(std::span(other));
+  if (me >= power) {   // send the values, and receive the result
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, peers.rank(me - power), mine, kNobody, {}));
+    co_return co_await swap_messages(channel, kNobody, {}, peers.rank(me - power), mine);
+  }
+  if (me < extra) {
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, peers.rank(me + power), theirs));
+    combine(values, other, op);
+  }
+  for (i64 mask = 1; mask < power; mask *= 2) {
+    const i64 partner = peers.rank(me ^ mask);
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, partner, mine, partner, theirs));
+    combine(values, other, op);
+  }
+  if (me < extra) co_return co_await swap_messages(channel, peers.rank(me + power), mine, kNobody, {});
+  co_return ok_status();
+}
+
+// The items of peers me, me + 1, ... (modulo their number) lie one after the other. After round k a peer holds min(2k, count) of them.
+Task<Result<std::vector<std::byte>>> gather_among(Channel channel, Peers peers, std::span<const i64> sizes, ConstBytes mine) {
+  const i64 count = peers.count, me = peers.me;
+  std::vector<std::byte> items(mine.begin(), mine.end());
+  items.reserve(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), i64{0})));
+  const auto bytes_of_items = [&](i64 first, i64 number) {
+    i64 bytes = 0;
+    for (i64 i = 0; i < number; ++i) bytes += sizes[static_cast<size_t>((first + i) % count)];
+    return bytes;
+  };
+  for (i64 held = 1; held < count; held *= 2) {
+    const i64 number = std::min(held, count - held), to = (me - held + count) % count, from = (me + held) % count;
+    const i64 out_bytes = bytes_of_items(me, number), in_bytes = bytes_of_items(from, number);
+    const size_t old_bytes = items.size();
+    items.resize(old_bytes + static_cast<size_t>(in_bytes));
+    const ConstBytes out(items.data(), static_cast<size_t>(out_bytes));
+    const Bytes in(items.data() + old_bytes, static_cast<size_t>(in_bytes));
+    const i64 receiver = out_bytes > 0 ? peers.rank(to) : kNobody, sender = in_bytes > 0 ? peers.rank(from) : kNobody;
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, receiver, out, sender, in));
+  }
+  const i64 head = bytes_of_items(me, count - me);   // of peers me to the last one: they come first
+  std::rotate(items.begin(), items.begin() + head, items.end());
+  co_return items;
+}
+
+Task<Status> broadcast_among(Channel channel, Peers peers, i64 root, std::vector<std::byte>& data) {
+  const i64 count = peers.count, relative = (peers.me - root + count) % count;
+  i64 bytes = static_cast<i64>(data.size());
+  i64 mask = 1;
+  while (mask < count && (relative & mask) == 0) mask *= 2;
+  if (relative != 0) {
+    const i64 parent = peers.rank((relative - mask + root) % count);
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, parent, bytes_of(std::span(&bytes, 1))));
+    MERCUTIO_CO_TRY(make_room(data, bytes));
+    if (bytes > 0) MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, parent, data));
+  }
+  MessageSet messages;
+  for (mask /= 2; mask > 0; mask /= 2) {
+    if (relative + mask >= count) continue;
+    const i64 child = peers.rank((relative + mask + root) % count);
+    messages.add(channel.send(child, const_bytes_of(std::span(&bytes, 1))));
+    if (bytes > 0) messages.add(channel.send(child, data));
+  }
+  co_await until([&] { return messages.done(); });
+  co_return messages.status();
+}
+
+}  // namespace mercutio

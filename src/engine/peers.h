@@ -1,0 +1,37 @@
+// Collectives by messages among some ranks of the Comm. Inside engine/ only.
+#pragma once
+
+#include "engine/collectives.h"
+
+namespace mercutio {
+
+// Ranks that exchange messages, ascending or by node; the calling rank is one of them.
+struct Peers {
+  std::span<const i64> ranks;   // empty: all ranks of the Comm
+  i64 count = 0;
+  i64 me = 0;                   // index of the calling rank
+  i64 rank(i64 index) const { return ranks.empty() ? index : ranks[static_cast<size_t>(index)]; }
+  // The index of the peer that speaks for a rank.
+  i64 peer_of(const Comm& comm, i64 rank) const { return ranks.empty() ? rank : comm.topology().node_of_rank[static_cast<size_t>(rank)]; }
+};
+
+inline Peers all_ranks(const Comm& comm) { return Peers{{}, comm.size(), comm.rank()}; }
+// The first ranks of the nodes; with private arenas every rank is one.
+inline Peers first_ranks(const Comm& comm, const NodeArena& arena) {
+  if (arena.is_private()) return all_ranks(comm);
+  Peers peers{arena.first_ranks(), std::ssize(arena.first_ranks()), 0};
+  peers.me = peers.peer_of(comm, comm.rank());
+  return peers;
+}
+
+void combine(std::span<i64> into, std::span<const i64> other, Reduce op);
+
+// Recursive doubling, with the peers beyond a power of two folded in.
+Task<Status> reduce_among(Channel channel, Peers peers, std::span<i64> values, Reduce op);
+// Bruck et al. 1997, which works for any number of peers. `sizes`: bytes of each peer's item, the same on all peers. The result: all items,
+// by peer.
+Task<Result<std::vector<std::byte>>> gather_among(Channel channel, Peers peers, std::span<const i64> sizes, ConstBytes mine);
+// Binomial tree; `root` is an index.
+Task<Status> broadcast_among(Channel channel, Peers peers, i64 root, std::vector<std::byte>& data);
+
+}  // namespace mercutio

@@ -1,5 +1,6 @@
-// The endpoint on a node without the aggregator. When writing it sends the bytes of a window to the aggregator as one
-// message; when reading it requests and receives them as one. At most plan.depth windows are in flight.
+// The endpoint on a node without the aggregator. When writing it sends the bytes of windows to the aggregator: those with few bytes together in
+// parcels, so that their slots are free at once, others as a message each. When reading it requests and receives the bytes of a window as one
+// message. At most plan.depth messages with data are in flight.
 #include <cstring>
 #include <deque>
 
@@ -9,7 +10,7 @@
 namespace mercutio {
 namespace {
 
-// A window in flight. Its messages use its memory, so its address must not change until they are complete.
+// A window or a parcel in flight. Its messages use its memory, so its address must not change until they are complete.
 struct Underway {
   i64 window = 0;
   bool in_slot = false;   // the data is in the slot, not in `packed`
@@ -33,16 +34,22 @@ class NodeLeader : public WindowEndpoint {
  protected:
   i64 windows() const { return buffer_.windows(); }
 
-  // Announces the next window; its data may follow.
-  Underway& announce(i64 window) {
-    MERCUTIO_ASSERT(underway_.empty() || underway_.back().window < window);   // ascending, and each has its slot
-    MERCUTIO_ASSERT(window >= completed_ && window < windows() && std::ssize(underway_) < buffer_.depth());
-    Underway& one = underway_.emplace_back();
+  // What is valid of a window.
+  Underway described(i64 window) {
+    MERCUTIO_ASSERT(window >= completed_ && window < windows());
+    Underway one;
     one.window = window;
     one.header = describe(buffer_, window, one.run_list);
     auto runs = runs_of(buffer_, one.header, one.run_list);
     if (runs) one.runs = std::move(*runs);
     one.in_slot = one.runs.size() == 1;
+    return one;
+  }
+  // Announces the next window or parcel; its data may follow.
+  Underway& announce(Underway next) {
+    MERCUTIO_ASSERT(underway_.empty() || underway_.back().window < next.window);   // ascending
+    MERCUTIO_ASSERT(std::ssize(underway_) <= buffer_.depth());
+    Underway& one = underway_.emplace_back(std::move(next));
     sender_.announce(one.header, one.run_list, one.messages);
     return one;
   }
@@ -101,7 +108,7 @@ class WritingLeader final : public NodeLeader {
     if (next_ == completed_ + buffer_.depth()) next_ = std::max(next_, finished);   // without a slot: empty
     MERCUTIO_ASSERT(next_ >= before && next_ <= windows());
     publish(first_in_slot());
-    if (next_ >= windows() && !ended_) send_end();
+    if (next_ >= windows() && !ended_) parcel_ ? send_parcel(/*last=*/true) : send_end();
     return moved || next_ != before;
   }
 
@@ -110,12 +117,47 @@ class WritingLeader final : public NodeLeader {
     MERCUTIO_ASSERT(window < completed_ + buffer_.depth());   // it has a slot
     const Slot slot = buffer_.slot(window);
     if (slot.filled.exchange(0, std::memory_order_relaxed) == 0) return;
-    Underway& one = announce(window);
+    Underway next = described(window);
+    if (fits_parcel(buffer_.plan(), next.header) && add_to_parcel(next, slot)) return buffer_.clear_valid(window);
+    if (parcel_) send_parcel(/*last=*/false);
+    Underway& one = announce(std::move(next));
     std::byte* data = data_of(one);
     if (!one.in_slot) context_.channel.copied(one.header.bytes);
     if (!one.in_slot) pack_runs(one.runs, slot.data, data);
     buffer_.clear_valid(window);
     sender_.send(ConstBytes(data, static_cast<size_t>(one.header.bytes)), one.messages);
+  }
+  // False: there is no memory for a parcel.
+  bool add_to_parcel(Underway& window, const Slot& slot) {
+    const i64 most = static_cast<i64>(sizeof window.header) + window.header.list_bytes + window.header.bytes;
+    if (parcel_ && parcel_bytes_ + most > parcel_->bytes) send_parcel(/*last=*/false);
+    if (!parcel_) parcel_ = ScratchBuffer::try_make(buffer_.plan().parcel_bytes);
+    if (!parcel_) return false;
+    if (parcel_bytes_ == 0) parcel_window_ = window.window;
+    sender_.shorten(window.header, window.run_list);
+    append(const_bytes_of(std::span(&window.header, 1)));
+    append(window.run_list);
+    context_.channel.described(std::ssize(window.run_list));
+    context_.channel.copied(window.header.bytes);
+    pack_runs(window.runs, slot.data, parcel_->data.get() + parcel_bytes_);
+    parcel_bytes_ += window.header.bytes;
+    return true;
+  }
+  void append(ConstBytes bytes) {
+    if (!bytes.empty()) std::memcpy(parcel_->data.get() + parcel_bytes_, bytes.data(), bytes.size());
+    parcel_bytes_ += std::ssize(bytes);
+  }
+  // `last`: no window follows.
+  void send_parcel(bool last) {
+    Underway parcel;
+    parcel.window = parcel.header.window = parcel_window_;
+    parcel.header.bytes = parcel_bytes_;
+    parcel.header.parcel = last ? 2 : 1;
+    parcel.packed = std::move(parcel_);
+    Underway& one = announce(std::move(parcel));
+    sender_.send(one.packed->first(one.header.bytes), one.messages);
+    parcel_bytes_ = 0;
+    ended_ = last;
   }
   i64 first_in_slot() const {
     for (const Underway& one : underway_) {
@@ -123,6 +165,10 @@ class WritingLeader final : public NodeLeader {
     }
     return next_;
   }
+
+  // The parcel that is being filled.
+  std::unique_ptr<ScratchBuffer> parcel_;
+  i64 parcel_bytes_ = 0, parcel_window_ = 0;
 };
 
 class ReadingLeader final : public NodeLeader {
@@ -165,7 +211,7 @@ class ReadingLeader final : public NodeLeader {
     MERCUTIO_ASSERT(window < available_);   // its valid map is its own
     const i64 units = buffer_.units_of(buffer_.window(window));
     if (first_other(buffer_.slot(window).valid, 0, units, std::byte{0}) == units) return;   // nobody needs any of it
-    Underway& one = announce(window);
+    Underway& one = announce(described(window));
     const Bytes into(data_of(one), static_cast<size_t>(one.header.bytes));
     sender_.receive(into, one.messages);
   }

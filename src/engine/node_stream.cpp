@@ -1,5 +1,6 @@
 #include "engine/node_stream.h"
 
+#include <cstring>
 #include <utility>
 
 #include "base/assert.h"
@@ -21,6 +22,10 @@ i64 NodeStream::requested() const {
 
 bool NodeStream::take_announcement() {
   if (ended_ || waiting_) return false;
+  return parcel_ ? unwrap_header() : receive_header();
+}
+
+bool NodeStream::receive_header() {
   if (!header_message_) {
     auto started = context_.channel.receive(leader_, bytes_of(std::span(&next_, 1)));
     if (!started) return fail(std::move(started).error());
@@ -30,12 +35,41 @@ bool NodeStream::take_announcement() {
   if (!done) return fail(std::move(done).error());
   if (!*done) return false;
   header_message_.reset();
+  if (!accept_header()) return false;
+  if (announced_.parcel == 0) return true;
+  if (!context_.writing) return fail(Error{ErrorClass::kIntern, "a parcel came where windows are requested"});
+  parcel_ = std::make_unique<ScratchBuffer>(announced_.bytes);
+  parcel_at_ = 0;
+  parcel_is_last_ = announced_.parcel == 2;
+  parcel_message_.add(context_.channel.receive(leader_, parcel_->first(parcel_->bytes)));
+  return true;
+}
+
+bool NodeStream::unwrap_header() {
+  if (!parcel_message_.done()) return false;
+  if (!parcel_message_.status()) return fail(parcel_message_.status().error());
+  const i64 left = parcel_->bytes - parcel_at_, header_bytes = static_cast<i64>(sizeof next_);
+  if (left == 0) {
+    parcel_.reset();
+    if (parcel_is_last_) announced_.window = buffer_.windows();
+    ended_ = parcel_is_last_;
+    return true;
+  }
+  if (left < header_bytes) return fail(Error{ErrorClass::kIntern, "a parcel of a node stream ends within a header"});
+  std::memcpy(&next_, parcel_->data.get() + parcel_at_, sizeof next_);
+  parcel_at_ += header_bytes;
+  if (!accept_header()) return false;
+  const bool fits = announced_.parcel == 0 && announced_.bytes > 0 && announced_.bytes + announced_.list_bytes <= left - header_bytes;
+  return fits || fail(Error{ErrorClass::kIntern, "a window of a node stream does not fit its parcel"});
+}
+
+bool NodeStream::accept_header() {
   if (Status fits = check(buffer_, next_); !fits) return fail(std::move(fits).error());
   if (next_.window < announced_.window) return fail(Error{ErrorClass::kIntern, "the windows of a node stream are not in ascending order"});
   if (!index_fits()) return fail(Error{ErrorClass::kIntern, "a window of a node stream refers to a run list that was not sent"});
   announced_ = next_;
   ended_ = announced_.window == buffer_.windows();
-  waiting_ = !ended_ && announced_.bytes > 0;
+  waiting_ = !ended_ && announced_.bytes > 0 && announced_.parcel == 0;
   return true;
 }
 
@@ -47,6 +81,7 @@ bool NodeStream::index_fits() {
 
 bool NodeStream::take_up(PackedMemory& packed, i64 available) {
   if (!waiting_ || announced_.window >= available) return false;
+  if (parcel_) return unwrap_window();
   auto taken = std::make_unique<Underway>();
   taken->header = announced_;
   const bool needs_payload = context_.writing && !announced_.one_run();
@@ -59,6 +94,20 @@ bool NodeStream::take_up(PackedMemory& packed, i64 available) {
     one.messages.add(context_.channel.receive(leader_, one.run_list));
   }
   if (context_.writing) one.messages.add(context_.channel.receive(leader_, data_of(one)));
+  waiting_ = false;
+  announced_.window += 1;   // until the next announcement
+  return true;
+}
+
+bool NodeStream::unwrap_window() {
+  const i64 index = announced_.cache_index;
+  if (index >= 0 && announced_.list_bytes == 0 && cache_->at(index).empty()) return false;   // it comes with another window
+  Underway one;
+  one.header = announced_;
+  const std::byte* at = parcel_->data.get() + parcel_at_;
+  one.run_list.assign(at, at + announced_.list_bytes);
+  if (!leave(one, at + announced_.list_bytes)) return false;
+  parcel_at_ += announced_.list_bytes + announced_.bytes;
   waiting_ = false;
   announced_.window += 1;   // until the next announcement
   return true;
@@ -82,7 +131,7 @@ bool NodeStream::go_on(PackedMemory& packed) {
   while (!underway_.empty() && (context_.writing || underway_.front()->answered) && underway_.front()->messages.done()) {
     Underway& one = *underway_.front();
     if (!one.messages.status()) return fail(one.messages.status().error());
-    if (context_.writing && !leave(one)) return false;
+    if (context_.writing && !leave(one, one.payload ? one.payload->data.get() : nullptr)) return false;
     packed.give_back(std::move(one.payload));
     underway_.pop_front();
     moved = true;
@@ -105,12 +154,12 @@ bool NodeStream::take_runs(Underway& one) {
   return true;
 }
 
-bool NodeStream::leave(Underway& one) {
+bool NodeStream::leave(Underway& one, const std::byte* packed) {
   if (!take_runs(one)) return false;
   const Slot slot = buffer_.slot(one.header.window);
-  if (one.payload) {
+  if (packed) {
     context_.channel.copied(one.header.bytes);
-    unpack_runs(one.runs, one.payload->data.get(), slot.data);
+    unpack_runs(one.runs, packed, slot.data);
   }
   set_valid(buffer_, one.header.window, one.runs);
   slot.filled.fetch_add(one.header.bytes, std::memory_order_relaxed);

@@ -44,8 +44,14 @@ class NodeStream {
 
   // Receives the next header. It follows all messages of the window before, whose receives must be posted first.
   bool take_announcement();
+  bool receive_header();
+  // Takes the next header from the parcel.
+  bool unwrap_header();
+  // Whether the header in `next_` may follow; if so, it is the announced one.
+  bool accept_header();
   // Takes up the announced window, once it has a slot.
   bool take_up(PackedMemory& packed, i64 available);
+  bool unwrap_window();
   // Whether an announced run list is one that this end keeps, or may.
   bool index_fits();
   // Where the bytes of a window are while they travel.
@@ -53,8 +59,8 @@ class NodeStream {
   // Finds the runs of a window, once its run list is here; sparse reading: and sets them in its valid map.
   bool take_runs(Underway& one);
   bool go_on(PackedMemory& packed);
-  // Writing: the bytes have come.
-  bool leave(Underway& one);
+  // Writing: the bytes have come. `packed`: null if to the slot.
+  bool leave(Underway& one, const std::byte* packed);
   // Reading: sends what was asked for, once the window has been read.
   bool answer(Underway& one, PackedMemory& packed);
 
@@ -69,6 +75,10 @@ class NodeStream {
   bool ended_ = false;       // no window follows
   StreamHeader next_;
   std::unique_ptr<Message> header_message_;
+  std::unique_ptr<ScratchBuffer> parcel_;   // null: windows come alone
+  i64 parcel_at_ = 0;        // what has been taken from it
+  bool parcel_is_last_ = false;
+  MessageSet parcel_message_;   // given up before the memory it uses goes
   std::deque<std::unique_ptr<Underway>> underway_;
 };
 

@@ -20,11 +20,15 @@ class StreamSender {
 
   // What is sent must live until the messages are complete.
   void announce(StreamHeader& header, std::vector<std::byte>& run_list, MessageSet& messages) {
-    if (!run_list.empty() && cache_) look_up(header, run_list);
+    shorten(header, run_list);
     send(const_bytes_of(std::span(&header, 1)), messages);
     if (run_list.empty()) return;
     send(run_list, messages);
     channel_.described(header.list_bytes);
+  }
+  // Leaves out a run list that the aggregator keeps. Once for each window, in the order in which they are sent.
+  void shorten(StreamHeader& header, std::vector<std::byte>& run_list) {
+    if (!run_list.empty() && cache_) look_up(header, run_list);
   }
   void send(ConstBytes data, MessageSet& messages) const { messages.add(channel_.send(aggregator_, data)); }
   // What the aggregator answers to an announcement.

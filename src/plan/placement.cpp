@@ -86,9 +86,10 @@ i64 count_aggregators(Planner& p, i64 most, std::string& why) {
   } else if (p.hints.mercutio_saturation_bytes > 0) {
     wanted = count_by_steps(p, most, why);
   } else {
-    const i64 worth = ceil_div(p.pattern.bytes, kAggregatorWorthBytes);
-    wanted = std::min(most_aggregators(p.topology, p.hints), worth);
-    why = wanted == worth ? "one per MiB of data" : std::to_string(p.per_node()) + " a node";
+    const i64 worth = ceil_div(p.pattern.bytes, kAggregatorWorthBytes), usual = most_aggregators(p.topology, p.hints);
+    const i64 long_messages = std::max(p.nodes(), p.pattern.bytes / (p.nodes() * kMessageWorthBytes));
+    wanted = std::min({usual, worth, p.nodes() > 1 ? long_messages : usual});
+    why = wanted == worth ? "one per MiB of data" : wanted == usual ? std::to_string(p.per_node()) + " a node" : "messages between nodes would get short";
   }
   wanted = std::clamp<i64>(wanted, 1, most);
   if (p.plan.cyclic() && p.striped()) {

@@ -84,6 +84,7 @@ struct Plan {
   i64 throttle = 0;
   i64 token_rings = 1;
   ExchangeKind exchange = ExchangeKind::kMessages;
+  i64 parcel_bytes = 0;           // of windows that travel together, at most; larger ones travel alone
   bool sparse = false;            // reading: aggregators read what is asked for, not whole windows
   ExchangeOrder order = ExchangeOrder::kNormal;
   std::vector<Reason> reasons;    // one a pass

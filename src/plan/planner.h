@@ -14,6 +14,7 @@ namespace mercutio::planning {
 inline constexpr i64 kAggregatorsPerNode = 4;              // where nobody has measured it
 inline constexpr i64 kSaturationBytes = 32 * MiB;          // the same
 inline constexpr i64 kAggregatorWorthBytes = 1 * MiB;   // an aggregator more must have at least this much to do
+inline constexpr i64 kMessageWorthBytes = 64 * KiB;     // between nodes: what a node has for an aggregator; one a node at least
 inline constexpr i64 kPageBytes = 4096;
 
 inline i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }

@@ -14,6 +14,8 @@ constexpr i64 kLargestWindowBytes = 2 * MiB;
 constexpr i64 kLowestWindowBytes = 64 * KiB;
 constexpr i64 kMostRoomBytes = 8 * MiB;            // for the windows that a rank keeps
 constexpr i64 kDepth = 2;
+constexpr i64 kLargestParcelBytes = 256 * KiB, kLowestParcelBytes = 4 * KiB;
+constexpr i64 kParcelMemoryBytes = 16 * MiB;       // of an aggregator, which has a parcel of each stream
 constexpr i64 kMessageWindowBytes = 4 * MiB;       // of a rank that is a node of its own; what a stream holds of one fits a block of the reserve
 
 struct NamedOrder {
@@ -107,6 +109,8 @@ std::string schedule_rounds(Planner& p) {
     const i64 room = align_down(all_room / (plan.depth * plan.node_buffers), kPageBytes);
     plan.buffer_bytes = std::min({plan.buffer_bytes, std::max(largest, stripe), std::max(kPageBytes, room)});
   }
+  const i64 streams = std::max<i64>(1, plan.exchange == ExchangeKind::kMessages ? p.topology.ranks() : p.nodes());
+  plan.parcel_bytes = std::clamp(align_down(kParcelMemoryBytes / streams, kPageBytes), kLowestParcelBytes, kLargestParcelBytes);
   if (plan.cyclic()) plan.buffer_bytes = std::min(plan.buffer_bytes, plan.unit_bytes);
   if (plan.unit_bytes > 1 && plan.buffer_bytes > plan.unit_bytes) {
     plan.buffer_bytes = align_down(plan.buffer_bytes, plan.unit_bytes);

@@ -1,8 +1,9 @@
 // The endpoint on a node without the aggregator. When writing it sends the bytes of windows to the aggregator: those with few bytes together in
-// parcels, so that their slots are free at once, others as a message each. When reading it requests and receives the bytes of a window as one
-// message. At most plan.depth messages with data are in flight.
+// parcels, so that their slots are free at once, others as a message each. When reading it requests and receives them likewise. At most
+// plan.depth messages with data are in flight.
 #include <cstring>
 #include <deque>
+#include <optional>
 
 #include "base/assert.h"
 #include "engine/stream_sender.h"
@@ -176,47 +177,132 @@ class ReadingLeader final : public NodeLeader {
   using NodeLeader::NodeLeader;
 
   bool advance() override {
+    finished_ = buffer_.finished_by_all();
     bool moved = false;
-    while (context_.outcome.messages && arrived_first()) {
-      Underway& one = underway_.front();
-      if (one.window < windows()) {
-        if (!one.in_slot) context_.channel.copied(one.header.bytes);
-        if (!one.in_slot) unpack_runs(one.runs, data_of(one), buffer_.slot(one.window).data);
-        buffer_.clear_valid(one.window);
-      }
-      underway_.pop_front();
-      moved = true;
-    }
-    // Windows that all ranks have finished before they were completed are needed by none. Their valid maps are not
-    // read: once the next windows are available, the slots belong to those.
-    const i64 finished = buffer_.finished_by_all(), requested = buffer_.requested_by_all(), before = next_;
-    const i64 available = std::min(finished + buffer_.depth(), windows());   // no more: the next operation counts from there
-    next_ = std::max(next_, std::min(finished, windows()));
+    while (context_.outcome.messages && arrived_first() && deliver_first()) moved = true;
+    // Windows that all ranks have finished before they were completed are needed by none.
+    const i64 requested = buffer_.requested_by_all(), before = next_;
+    next_ = std::max(next_, std::min(finished_, windows()));
+    // The valid map of a window is free as soon as what it said of an earlier one is noted.
+    const i64 available = std::min(next_ + buffer_.depth(), windows());   // no more: the next operation counts from there
     if (available != available_) {
       available_ = available;
       buffer_.set_available(available);
       buffer_.wake_others();
       moved = true;
     }
-    for (const i64 limit = std::min({requested, available_, windows()}); next_ < limit; ++next_) ask(next_);
+    for (const i64 limit = std::min({requested, available_, windows()}); next_ < limit && ask(next_); ++next_) {
+    }
     if (next_ == available_) next_ = std::max(next_, std::min(requested, windows()));   // requested by nobody
     MERCUTIO_ASSERT(next_ >= before && next_ <= windows());
-    publish(underway_.empty() ? next_ : std::min(underway_.front().window, next_));
-    if (next_ >= windows() && !ended_) send_end();
+    if (next_ >= windows() && !ended_) parcel_.items.empty() ? send_end() : send_parcel(/*last=*/true);
+    publish(first_undelivered());
     return moved || next_ != before;
   }
 
  private:
-  void ask(i64 window) {
-    MERCUTIO_ASSERT(window < available_);   // its valid map is its own
+  // Requests of several windows, and what has been delivered of their answer.
+  struct Parcel {
+    std::vector<Underway> items;
+    std::vector<std::byte> requests;   // a header and a run list of each
+    i64 answer_bytes = 0;
+    size_t delivered = 0;
+    i64 delivered_bytes = 0;
+  };
+
+  // False: not now.
+  bool ask(i64 window) {
     const i64 units = buffer_.units_of(buffer_.window(window));
-    if (first_other(buffer_.slot(window).valid, 0, units, std::byte{0}) == units) return;   // nobody needs any of it
-    Underway& one = announce(described(window));
-    const Bytes into(data_of(one), static_cast<size_t>(one.header.bytes));
-    sender_.receive(into, one.messages);
+    if (first_other(buffer_.slot(window).valid, 0, units, std::byte{0}) == units) return true;   // nobody needs any of it
+    if (!described_ || described_->window != window) described_ = described(window);
+    const bool asked = fits_parcel(buffer_.plan(), described_->header) ? add_to_parcel() : ask_alone();
+    if (!asked) return false;
+    described_.reset();
+    buffer_.clear_valid(window);
+    return true;
   }
 
+  bool ask_alone() {
+    if (std::ssize(underway_) >= buffer_.depth()) return false;
+    if (!parcel_.items.empty()) send_parcel(/*last=*/false);   // it may hold what the window waits for
+    if (described_->window >= finished_ + buffer_.depth()) return false;
+    Underway& one = announce(std::move(*described_));
+    const Bytes into(data_of(one), static_cast<size_t>(one.header.bytes));
+    sender_.receive(into, one.messages);
+    return true;
+  }
+
+  bool add_to_parcel() {
+    const i64 most = buffer_.plan().parcel_bytes, header_bytes = static_cast<i64>(sizeof(StreamHeader));
+    const bool full = parcel_.answer_bytes + described_->header.bytes > most ||
+                      std::ssize(parcel_.requests) + header_bytes + described_->header.list_bytes > most;
+    if (full && std::ssize(underway_) >= buffer_.depth()) return false;
+    if (full) send_parcel(/*last=*/false);
+    Underway& one = parcel_.items.emplace_back(std::move(*described_));
+    parcel_.answer_bytes += one.header.bytes;
+    sender_.shorten(one.header, one.run_list);
+    context_.channel.described(std::ssize(one.run_list));
+    for (const ConstBytes part : {const_bytes_of(std::span(&one.header, 1)), ConstBytes(one.run_list)}) {
+      parcel_.requests.insert(parcel_.requests.end(), part.begin(), part.end());
+    }
+    one.run_list = {};
+    return true;
+  }
+
+  void send_parcel(bool last) {
+    const Parcel& parcel = parcels_.emplace_back(std::move(parcel_));
+    parcel_ = {};
+    Underway next;
+    next.window = next.header.window = parcel.items.front().window;
+    next.header.bytes = std::ssize(parcel.requests);
+    next.header.first = parcel.answer_bytes;
+    next.header.parcel = last ? 2 : 1;
+    next.packed = std::make_unique<ScratchBuffer>(parcel.answer_bytes);
+    Underway& one = announce(std::move(next));
+    sender_.send(parcel.requests, one.messages);
+    sender_.receive(one.packed->first(parcel.answer_bytes), one.messages);
+    ended_ = last;
+  }
+
+  // Of the first in flight, which has arrived; windows of a parcel as far as they have slots. False: nothing could be delivered.
+  bool deliver_first() {
+    Underway& one = underway_.front();
+    if (one.header.parcel != 0) return deliver_parcel(one);
+    if (one.window < windows()) {
+      if (!one.in_slot) context_.channel.copied(one.header.bytes);
+      if (!one.in_slot) unpack_runs(one.runs, data_of(one), buffer_.slot(one.window).data);
+    }
+    underway_.pop_front();
+    return true;
+  }
+
+  bool deliver_parcel(Underway& answer) {
+    Parcel& parcel = parcels_.front();
+    const size_t before = parcel.delivered;
+    for (; parcel.delivered < parcel.items.size(); ++parcel.delivered) {
+      Underway& item = parcel.items[parcel.delivered];
+      if (item.window >= finished_ + buffer_.depth()) return parcel.delivered > before;
+      context_.channel.copied(item.header.bytes);
+      unpack_runs(item.runs, answer.packed->data.get() + parcel.delivered_bytes, buffer_.slot(item.window).data);
+      parcel.delivered_bytes += item.header.bytes;
+      item.runs = {};
+    }
+    parcels_.pop_front();
+    underway_.pop_front();
+    return true;
+  }
+
+  i64 first_undelivered() const {
+    if (underway_.empty()) return parcel_.items.empty() ? next_ : parcel_.items.front().window;
+    const Underway& first = underway_.front();
+    return std::min(first.header.parcel != 0 ? parcels_.front().items[parcels_.front().delivered].window : first.window, next_);
+  }
+
+  i64 finished_ = 0;
   i64 available_ = 0;
+  std::optional<Underway> described_;   // the next window, until it is asked for
+  Parcel parcel_;                       // that is being filled
+  std::deque<Parcel> parcels_;          // in flight
 };
 
 }  // namespace

@@ -37,7 +37,7 @@ bool NodeStream::receive_header() {
   header_message_.reset();
   if (!accept_header()) return false;
   if (announced_.parcel == 0) return true;
-  if (!context_.writing) return fail(Error{ErrorClass::kIntern, "a parcel came where windows are requested"});
+  if (!context_.writing) answers_.push_back({std::make_unique<ScratchBuffer>(announced_.first), 0, {}});
   parcel_ = std::make_unique<ScratchBuffer>(announced_.bytes);
   parcel_at_ = 0;
   parcel_is_last_ = announced_.parcel == 2;
@@ -50,6 +50,12 @@ bool NodeStream::unwrap_header() {
   if (!parcel_message_.status()) return fail(parcel_message_.status().error());
   const i64 left = parcel_->bytes - parcel_at_, header_bytes = static_cast<i64>(sizeof next_);
   if (left == 0) {
+    if (!context_.writing && !underway_.empty() && underway_.back()->in_parcel) return false;   // the answer isn't complete
+    if (!context_.writing) {
+      Answer& complete = answers_.back();
+      if (complete.bytes != complete.packed->bytes) return fail(Error{ErrorClass::kIntern, "a parcel of requests asks for less than it announced"});
+      complete.messages.add(context_.channel.send(leader_, complete.packed->first(complete.bytes), 1));
+    }
     parcel_.reset();
     if (parcel_is_last_) announced_.window = buffer_.windows();
     ended_ = parcel_is_last_;
@@ -59,7 +65,8 @@ bool NodeStream::unwrap_header() {
   std::memcpy(&next_, parcel_->data.get() + parcel_at_, sizeof next_);
   parcel_at_ += header_bytes;
   if (!accept_header()) return false;
-  const bool fits = announced_.parcel == 0 && announced_.bytes > 0 && announced_.bytes + announced_.list_bytes <= left - header_bytes;
+  const i64 with_header = announced_.list_bytes + (context_.writing ? announced_.bytes : 0);
+  const bool fits = announced_.parcel == 0 && announced_.bytes > 0 && with_header <= left - header_bytes;
   return fits || fail(Error{ErrorClass::kIntern, "a window of a node stream does not fit its parcel"});
 }
 
@@ -102,12 +109,14 @@ bool NodeStream::take_up(PackedMemory& packed, i64 available) {
 bool NodeStream::unwrap_window() {
   const i64 index = announced_.cache_index;
   if (index >= 0 && announced_.list_bytes == 0 && cache_->at(index).empty()) return false;   // it comes with another window
-  Underway one;
-  one.header = announced_;
+  auto one = std::make_unique<Underway>();
+  one->header = announced_;
+  one->in_parcel = true;
   const std::byte* at = parcel_->data.get() + parcel_at_;
-  one.run_list.assign(at, at + announced_.list_bytes);
-  if (!leave(one, at + announced_.list_bytes)) return false;
-  parcel_at_ += announced_.list_bytes + announced_.bytes;
+  one->run_list.assign(at, at + announced_.list_bytes);
+  if (context_.writing && !leave(*one, at + announced_.list_bytes)) return false;
+  parcel_at_ += announced_.list_bytes + (context_.writing ? announced_.bytes : 0);
+  if (!context_.writing) underway_.push_back(std::move(one));
   waiting_ = false;
   announced_.window += 1;   // until the next announcement
   return true;
@@ -120,6 +129,11 @@ Bytes NodeStream::data_of(const Underway& one) const {
 
 bool NodeStream::go_on(PackedMemory& packed) {
   bool moved = false;
+  while (!answers_.empty() && answers_.front().packed && (answers_.size() > 1 || !parcel_) && answers_.front().messages.done()) {
+    if (!answers_.front().messages.status()) return fail(answers_.front().messages.status().error());
+    answers_.pop_front();
+    moved = true;
+  }
   if (!context_.writing) {
     bool in_turn = true;   // answers go in the order of the windows, as they are received
     for (const auto& one : underway_) {
@@ -168,6 +182,7 @@ bool NodeStream::leave(Underway& one, const std::byte* packed) {
 
 bool NodeStream::answer(Underway& one, PackedMemory& packed) {
   if (one.answered || !one.runs_known || buffer_.completed() <= one.header.window) return false;
+  if (one.in_parcel) return answer_parcel(one);
   if (!one.header.one_run()) {
     one.payload = packed.take(one.header.bytes);
     if (!one.payload) return false;
@@ -176,6 +191,17 @@ bool NodeStream::answer(Underway& one, PackedMemory& packed) {
   }
   one.runs = {};
   one.messages.add(context_.channel.send(leader_, data_of(one), 1));
+  one.answered = true;
+  return true;
+}
+
+bool NodeStream::answer_parcel(Underway& one) {
+  Answer& answer = answers_.back();
+  if (answer.bytes + one.header.bytes > answer.packed->bytes) return fail(Error{ErrorClass::kIntern, "a parcel of requests asks for more than it announced"});
+  context_.channel.copied(one.header.bytes);
+  pack_runs(one.runs, buffer_.slot(one.header.window).data, answer.packed->data.get() + answer.bytes);
+  answer.bytes += one.header.bytes;
+  one.runs = {};
   one.answered = true;
   return true;
 }

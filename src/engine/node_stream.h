@@ -23,20 +23,27 @@ class NodeStream {
 
   // The leader of this stream has finished all windows before this one.
   i64 finished() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
-  bool over() const { return ended_ && underway_.empty(); }
+  bool over() const { return ended_ && underway_.empty() && answers_.empty(); }
   // Sparse reading: what is asked for of all windows before this one is in their valid maps.
   i64 requested() const;
   // Does what can be done now. `available`: windows before this one have a slot.
   bool advance(PackedMemory& packed, i64 available);
 
  private:
+  // The bytes of the windows of a parcel of requests.
+  struct Answer {
+    std::unique_ptr<ScratchBuffer> packed;
+    i64 bytes = 0;         // packed so far
+    MessageSet messages;   // last: given up before the memory they use goes
+  };
   struct Underway {
     StreamHeader header;
     std::vector<std::byte> run_list;
     std::unique_ptr<ScratchBuffer> payload;   // it waits for nothing but its message, so that others get the memory
     std::vector<StreamRun> runs;   // once its run list is here, until they are no longer needed
     bool runs_known = false;
-    bool answered = false;   // reading: the data are in `payload`, or on their way from the slot
+    bool answered = false;   // reading: the data are in `payload`, in the answer of the parcel, or on their way from the slot
+    bool in_parcel = false;
     MessageSet messages;     // last: given up before the memory they use goes
   };
 
@@ -63,6 +70,7 @@ class NodeStream {
   bool leave(Underway& one, const std::byte* packed);
   // Reading: sends what was asked for, once the window has been read.
   bool answer(Underway& one, PackedMemory& packed);
+  bool answer_parcel(Underway& one);
 
   bool fail(Error error);
 
@@ -78,6 +86,7 @@ class NodeStream {
   std::unique_ptr<ScratchBuffer> parcel_;   // null: windows come alone
   i64 parcel_at_ = 0;        // what has been taken from it
   bool parcel_is_last_ = false;
+  std::deque<Answer> answers_;   // the last one is that of the parcel, until it is sent
   MessageSet parcel_message_;   // given up before the memory it uses goes
   std::deque<std::unique_ptr<Underway>> underway_;
 };

@@ -2,7 +2,7 @@
 // which bytes are valid and, when writing, carries them in file order. Inside engine/ only.
 //
 // Windows with few bytes travel together in a parcel, which is announced like a window: it holds for each of them a header, the run list and,
-// when writing, the bytes.
+// when writing, the bytes. When reading, one message answers it.
 //
 // A window is announced by a header; one whose bytes are one run, or runs of one length at one distance, needs nothing else to say
 // which. Otherwise a list of runs follows, or a bit for each unit, whichever is shorter; or, where both ends keep it (engine/run_list_cache.h), nothing.
@@ -20,7 +20,7 @@ namespace mercutio {
 struct StreamHeader {
   i64 window = 0;        // all before it are finished or announced; the number of windows: that is all
   i64 bytes = 0;         // 0: the window isn't announced yet
-  i64 first = 0;         // in the window, where it is one run
+  i64 first = 0;         // in the window, where it is one run; of a parcel of requests: bytes of the answer
   i64 list_bytes = 0;    // that follow
   i64 runs = 0;          // listed; 0: a bit for each unit
   i64 stride = 0;        // from one run to the next, where all have the same length and distance; 0: they are listed

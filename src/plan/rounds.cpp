@@ -111,6 +111,7 @@ std::string schedule_rounds(Planner& p) {
   }
   const i64 streams = std::max<i64>(1, plan.exchange == ExchangeKind::kMessages ? p.topology.ranks() : p.nodes());
   plan.parcel_bytes = std::clamp(align_down(kParcelMemoryBytes / streams, kPageBytes), kLowestParcelBytes, kLargestParcelBytes);
+  if (p.hints.mercutio_parcel_bytes > 0) plan.parcel_bytes = std::min(plan.parcel_bytes, p.hints.mercutio_parcel_bytes);
   if (plan.cyclic()) plan.buffer_bytes = std::min(plan.buffer_bytes, plan.unit_bytes);
   if (plan.unit_bytes > 1 && plan.buffer_bytes > plan.unit_bytes) {
     plan.buffer_bytes = align_down(plan.buffer_bytes, plan.unit_bytes);

@@ -1,6 +1,6 @@
 // What a collective access costs at any number of ranks: the unchanged engine on simulated ranks of one process, whose messages are counted.
-//   scale [--ranks P] [--per-node N] [--bytes B] [--block K] [--accesses A] [--exchange E]
-// Each of P ranks, N to a node, writes B bytes collectively A times, each time behind the time before: as blocks of K bytes that
+//   scale [--ranks P] [--per-node N] [--bytes B] [--block K] [--accesses A] [--exchange E] [--read 1]
+// Each of P ranks, N to a node, writes or reads B bytes collectively A times, each time behind the time before: as blocks of K bytes that
 // interleave with those of the others, or as one run where K is 0 (then no data is exchanged). A line an access: messages between nodes and
 // their bytes, of the node that receives most and of all; what of these bytes is data; CPU time of a rank.
 #include <sys/resource.h>
@@ -22,6 +22,7 @@ using namespace mercutio::testing;
 
 struct Options {
   i64 ranks = 64, per_node = 4, bytes = 65536, block = 1024, accesses = 3;
+  bool read = false;
   std::string exchange = "auto";
 };
 
@@ -35,6 +36,7 @@ Options options_from(int argc, char** argv) {
     if (name == "--bytes") options.bytes = value;
     if (name == "--block") options.block = value;
     if (name == "--accesses") options.accesses = value;
+    if (name == "--read") options.read = value != 0;
     if (name == "--exchange") options.exchange = argv[i + 1];
   }
   return options;
@@ -109,7 +111,7 @@ class Job {
       Rank& rank = *ranks_[static_cast<size_t>(r)];
       rank.counters = Counters{};
       Access access;
-      access.direction = Direction::kWrite;
+      access.direction = options_.read ? Direction::kRead : Direction::kWrite;
       access.view = rank.view;
       access.position = number * options_.bytes;
       access.bytes = options_.bytes;

@@ -115,6 +115,8 @@ class FileCase {
     hints_.ind_rd_buffer_size = hints_.ind_wr_buffer_size = kBuffers[pick(random_, 1, 4)];
     hints_.cb_nodes = pick(random_, 0, ranks_count_ + 1);
     hints_.mercutio_throttle = pick(random_, 0, 2);
+    static constexpr i64 kParcels[] = {0, 1, 300, 400, 700};
+    hints_.mercutio_parcel_bytes = kParcels[pick(random_, 0, 4)];
     if (pick(random_, 0, 3) == 0) hints_.mercutio_exchange = "messages";
     tickets_ = pick(random_, 0, 1) == 1;
   }

@@ -16,7 +16,7 @@ FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names mounts wire plans f
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
+.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
         setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps: setup-%:
@@ -106,6 +106,10 @@ bench-remote: build
 # The MPI's own I/O and Mercutio in turns on NFS, two nodes with a client each, in user-mode Linux.
 bench-storage: setup-storage build
 	@python3 bench/storage.py --io $(BUILD)/lib/libmercutio.so
+
+# What a collective access costs between nodes, counted on up to 1,024 nodes of simulated ranks.
+scale: setup-check build
+	@python3 tests/scale/run.py --scale $(BUILD)/bin/scale --long --markdown docs/results/scale.md
 
 # ASan + UBSan, then TSan, over unit, model, fault, contract and simulation tests and conformance programs; ten minutes each
 # with two cores. What was measured stands in docs/internals/testing.md.

@@ -117,6 +117,35 @@ TEST(NodeArena, CollectivesWithoutMessages) {
   });
 }
 
+// In two levels: nodes of one and of several ranks, which don't follow each other.
+TEST(NodeArena, CollectivesOfSeveralNodes) {
+  const Topology cyclic{{0, 1, 2, 1, 0, 0, 1}, {"a", "b", "c"}};
+  run_ranks(7, [](Comm& comm) {
+    for (i64 ticket = 0; ticket < 100; ++ticket) {
+      i64 values[] = {comm.rank() + ticket, -comm.rank()};
+      ASSERT_TRUE(drive(comm, all_reduce(next_channel(comm), values, Reduce::kMax)).ok());
+      ASSERT_EQ(values[0], 6 + ticket);
+      ASSERT_EQ(values[1], 0);
+      i64 mine[2] = {comm.rank() + 1, ticket};
+      std::vector<i64> all(14);
+      ASSERT_TRUE(drive(comm, all_gather(next_channel(comm), const_bytes_of(std::span(mine)), bytes_of(std::span(all)))).ok());
+      for (i64 rank = 0; rank < 7; ++rank) {
+        ASSERT_EQ(all[static_cast<size_t>(2 * rank)], rank + 1);
+        ASSERT_EQ(all[static_cast<size_t>(2 * rank + 1)], ticket);
+      }
+      const i64 root = ticket % 7;
+      const size_t bytes = ticket % 5 == 0 ? 5000 : static_cast<size_t>(ticket);
+      std::vector<std::byte> data(comm.rank() == root ? bytes : 3, static_cast<std::byte>(comm.rank()));
+      ASSERT_TRUE(drive(comm, broadcast(next_channel(comm), root, data)).ok());
+      ASSERT_EQ(data, std::vector<std::byte>(bytes, static_cast<std::byte>(root)));
+      Status failed = comm.rank() >= root ? Status(Error{ErrorClass::kNoSpace, "disk full", 28}) : ok_status();
+      const Status agreed = drive(comm, agree(next_channel(comm), failed));
+      ASSERT_FALSE(agreed.ok());
+      ASSERT_EQ(agreed.error().what.rfind("disk full (rank " + std::to_string(root), 0), 0u);
+    }
+  }, cyclic);
+}
+
 // Short ones go through the node's memory, long ones by messages after it.
 TEST(NodeArena, BroadcastOfAnySize) {
   run_ranks(4, [](Comm& comm) {

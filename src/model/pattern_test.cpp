@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "model/machine_file.h"
 #include "model/pattern_file.h"
 #include "model/size_text.h"
@@ -30,6 +33,84 @@ TEST(SummaryOf, TellsTheAverageAndTheFirstRun) {
   // Ten million blocks cost nothing.
   const View many = view_of(make_vector(10'000'000, 8, 16, byte_type()));
   EXPECT_EQ(summary_of(many, 0, 80'000'000), (RankSummary{80'000'000, 0, 159'999'992, 8, 8}));
+}
+
+// What one rank after the other says, by another way than PatternPart's.
+Pattern expected_from(const std::vector<RankSummary>& ranks) {
+  Pattern pattern;
+  pattern.ranks = std::ssize(ranks);
+  std::vector<std::pair<i64, i64>> ranges;
+  i64 run_end = -1, runs = 0;
+  bool looked = true;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const RankSummary& rank = ranks[i];
+    if (rank.bytes == 0) continue;
+    ranges.emplace_back(rank.first, rank.last);
+    pattern.bytes += rank.bytes;
+    pattern.contiguous += rank.contiguous() ? 1 : 0;
+    const i64 run = rank.run_bytes > 0 ? rank.run_bytes : rank.contiguous() ? rank.bytes : 0;
+    looked = looked && run > 0;
+    runs += run;
+    if (pattern.groups.empty() || rank.first != run_end) pattern.groups.push_back({static_cast<i64>(i), 0, 0, rank.first, rank.last});
+    RankGroup& group = pattern.groups.back();
+    group.end_rank = static_cast<i64>(i) + 1;
+    group.bytes += rank.bytes;
+    group.end = std::max(group.end, rank.last);
+    run_end = rank.first + (rank.first_run_bytes > 0 ? rank.first_run_bytes : run);
+  }
+  if (ranges.empty()) return pattern;
+  std::sort(ranges.begin(), ranges.end());
+  pattern.participants = std::ssize(ranges);
+  pattern.begin = ranges.front().first;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (i > 0 && ranges[i].first < pattern.end) pattern.disjoint = false;
+    pattern.end = std::max(pattern.end, ranges[i].second);
+  }
+  pattern.run_bytes = looked ? runs / pattern.participants : 0;
+  return pattern;
+}
+
+// Summaries as of blocks, rows, gaps, interleaved pieces and ranks without data.
+std::vector<RankSummary> random_ranks(std::mt19937_64& random) {
+  std::vector<RankSummary> ranks(1 + random() % 12);
+  i64 next = static_cast<i64>(random() % 100);
+  for (RankSummary& rank : ranks) {
+    if (random() % 6 == 0) continue;
+    const i64 run = 1 + static_cast<i64>(random() % 20), copies = 1 + static_cast<i64>(random() % 3);
+    rank.first = random() % 8 == 0 ? static_cast<i64>(random() % 200) : next;
+    rank.bytes = run * copies;
+    rank.last = copies == 1 ? rank.first + run : rank.first + 500 * (copies - 1) + run;
+    if (random() % 8 > 0) rank.run_bytes = run;
+    if (random() % 3 == 0) rank.first_run_bytes = run;
+    next = rank.first + run + (random() % 4 == 0 ? static_cast<i64>(random() % 10) : 0);
+  }
+  return ranks;
+}
+
+TEST(Pattern, PartsOfAnyRanksAddUpToAll) {
+  std::mt19937_64 random(7);
+  i64 disjoint = 0, joined = 0;
+  for (int round = 0; round < 20000; ++round) {
+    const std::vector<RankSummary> ranks = random_ranks(random);
+    std::vector<PatternPart> parts(1 + random() % 5);
+    for (size_t rank = 0; rank < ranks.size(); ++rank) parts[random() % parts.size()].add(static_cast<i64>(rank), ranks[rank]);
+    PatternTotals totals;
+    std::vector<OpenGroup> groups;
+    for (const PatternPart& part : parts) {
+      totals.add(part.totals());
+      groups.insert(groups.end(), part.groups().begin(), part.groups().end());
+    }
+    const Pattern expected = expected_from(ranks), found = join(Direction::kRead, false, std::ssize(ranks), totals, groups);
+    ASSERT_EQ(found, expected) << round;
+    ASSERT_EQ(summarise(Direction::kRead, false, ranks), expected) << round;
+    disjoint += expected.disjoint && expected.participants > 1;
+    joined += std::any_of(expected.groups.begin(), expected.groups.end(), [](const RankGroup& group) { return group.ranks() > 2; });
+    i64 distance = 0;
+    ASSERT_TRUE(is_moved(expected, moved(expected, 77), distance));
+    ASSERT_EQ(distance, expected.participants > 0 ? 77 : 0);
+  }
+  EXPECT_GT(disjoint, 100);
+  EXPECT_GT(joined, 100);
 }
 
 TEST(Pattern, RowsGoByTheFirstRun) {

@@ -1,8 +1,9 @@
 // What a collective access costs at any number of ranks: the unchanged engine on simulated ranks of one process, whose messages are counted.
 //   scale [--ranks P] [--per-node N] [--bytes B] [--block K] [--accesses A] [--exchange E] [--read 1]
 // Each of P ranks, N to a node, writes or reads B bytes collectively A times, each time behind the time before: as blocks of K bytes that
-// interleave with those of the others, or as one run where K is 0 (then no data is exchanged). A line an access: messages between nodes and
-// their bytes, of the node that receives most and of all; what of these bytes is data; CPU time of a rank.
+// interleave with those of the others, or as one run where K is 0 (then no data is exchanged). A line of JSON for each access: messages between
+// nodes and their bytes, into the node that receives most and into all; bytes of run lists among them; CPU time of a rank, that of the
+// simulation included.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -129,10 +130,9 @@ class Job {
     i64 metadata = 0;
     for (const auto& rank : ranks_) metadata += rank->counters.metadata_bytes;
     const double cpu = (cpu_seconds() - before) / static_cast<double>(options_.ranks);
-    std::printf("%lld ranks, %lld a node, access %lld: messages into a node %lld, of %lld bytes; all %lld messages, %lld bytes, of them %lld of run lists; CPU of a rank %.0f us\n",
-                static_cast<long long>(options_.ranks), static_cast<long long>(options_.per_node), static_cast<long long>(number + 1),
-                static_cast<long long>(most.messages), static_cast<long long>(most.bytes), static_cast<long long>(all.messages),
-                static_cast<long long>(all.bytes), static_cast<long long>(metadata), 1e6 * cpu);
+    std::printf("{\"access\": %lld, \"node_messages\": %lld, \"node_bytes\": %lld, \"messages\": %lld, \"bytes\": %lld, \"run_list_bytes\": %lld, \"cpu_us\": %.0f}\n",
+                static_cast<long long>(number + 1), static_cast<long long>(most.messages), static_cast<long long>(most.bytes),
+                static_cast<long long>(all.messages), static_cast<long long>(all.bytes), static_cast<long long>(metadata), 1e6 * cpu);
     return good;
   }
 

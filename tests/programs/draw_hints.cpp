@@ -119,6 +119,19 @@ std::string variable(Draw& draw, const VariableRow& row, const std::string& fold
   return words.empty() ? "" : draw.one_of(words);
 }
 
+// Values that mean something only together: a stripe that is no multiple of the collective buffer, on several servers.
+void draw_stripes(Draw& draw, Info& info) {
+  for (const char* name : {"striping_unit", "striping_factor", "cb_buffer_size", "romio_cb_write", "romio_cb_read"}) {
+    std::erase_if(info, [name](const auto& hint) { return hint.first == name; });
+  }
+  const i64 buffer = draw.one_of(std::vector<i64>{64, 100, 300, 512});
+  info.emplace_back("striping_unit", std::to_string(buffer * draw.between(1, 3) + draw.between(1, buffer - 1)));
+  info.emplace_back("striping_factor", std::to_string(draw.between(2, 5)));
+  info.emplace_back("cb_buffer_size", std::to_string(buffer));
+  info.emplace_back("romio_cb_write", "enable");
+  info.emplace_back("romio_cb_read", "enable");
+}
+
 }  // namespace
 
 Info draw_hints(Draw& draw, bool dense) {
@@ -131,6 +144,7 @@ Info draw_hints(Draw& draw, bool dense) {
     const std::string value = value_of(draw, hint);
     if (!value.empty()) info.emplace_back(hint.name, value);
   }
+  if (draw.percent(10)) draw_stripes(draw, info);
   return info;
 }
 

@@ -128,7 +128,7 @@ TEST(NodeArena, CollectivesOfSeveralNodes) {
       ASSERT_EQ(values[1], 0);
       i64 mine[2] = {comm.rank() + 1, ticket};
       std::vector<i64> all(14);
-      ASSERT_TRUE(drive(comm, all_gather(next_channel(comm), const_bytes_of(std::span(mine)), bytes_of(std::span(all)))).ok());
+      ASSERT_TRUE(drive(comm, all_gather(next_channel(comm), const_bytes_of(std::span<i64>(mine)), bytes_of(std::span(all)))).ok());
       for (i64 rank = 0; rank < 7; ++rank) {
         ASSERT_EQ(all[static_cast<size_t>(2 * rank)], rank + 1);
         ASSERT_EQ(all[static_cast<size_t>(2 * rank + 1)], ticket);

@@ -84,7 +84,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
     MERCUTIO_ASSERT(completed_before <= completed_ && completed_ <= next_ && next_ <= buffer_.windows());
     if (completed_ != completed_before) {
       buffer_.set_completed(completed_);
-      buffer_.wake_others();
+      buffer_.wake_unfinished();
     }
     return next_ != next_before || completed_ != completed_before;
   }
@@ -163,7 +163,7 @@ void AggregatorEndpoint::make_available(i64 windows) {
   if (windows == available_) return;
   available_ = windows;
   buffer_.set_available(windows);
-  buffer_.wake_others();
+  buffer_.wake_unfinished();
 }
 
 void AggregatorEndpoint::write_slot(i64 number) {

@@ -91,7 +91,6 @@ void Exchange::begin() {
     finish_up_to(domain, 0);
     if (!writing_) request_from(domain, 0);
   }
-  arena_.wake_others();   // who waits for this rank to pass windows in which it has nothing
 }
 
 // This rank continues with its next window; all windows before it are finished.
@@ -142,7 +141,6 @@ bool Exchange::request(i64 domain) {
   if (requests_[i].window >= buffer.available()) return false;
   set_valid_map(domain, requests_[i]);
   request_from(domain, requests_[i].window + 1);
-  if (buffer.leader() != me_) buffer.wake_leader();
   return true;
 }
 
@@ -157,7 +155,6 @@ bool Exchange::visit(i64 domain) {
   if (writing_ ? route.window >= completed + plan_.depth : route.window >= completed) return asked;
   move(domain, route);
   finish_up_to(domain, route.window + 1);
-  if (buffer.leader() != me_) buffer.wake_leader();
   return true;
 }
 

@@ -79,7 +79,7 @@ class NodeLeader : public WindowEndpoint {
     if (completed == completed_) return;
     completed_ = completed;
     buffer_.set_completed(completed);
-    buffer_.wake_others();
+    buffer_.wake_unfinished();
   }
 
   WindowBuffer buffer_;
@@ -188,7 +188,7 @@ class ReadingLeader final : public NodeLeader {
     if (available != available_) {
       available_ = available;
       buffer_.set_available(available);
-      buffer_.wake_others();
+      buffer_.wake_unfinished();
       moved = true;
     }
     for (const i64 limit = std::min({requested, available_, windows()}); next_ < limit && ask(next_); ++next_) {

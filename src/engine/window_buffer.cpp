@@ -32,6 +32,24 @@ i64 WindowBuffer::lowest(i64* counts) const {
   return least - arena_->base(domain_);
 }
 
+// Of ranks that raise their counters at the same time, at least one sees all of them: each stores before it loads, in one order for all.
+void WindowBuffer::raise(i64* counts, i64 count) const {
+  i64& mine = counts[arena_->my_index()];
+  const i64 before = load(mine);
+  std::atomic_ref(mine).store(arena_->base(domain_) + count, std::memory_order_seq_cst);
+  if (node_buffer_.leader == arena_->members()[static_cast<size_t>(arena_->my_index())]) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (lowest(counts) > before) arena_->wake(node_buffer_.leader);
+}
+
+void WindowBuffer::wake_unfinished() const {
+  const std::span<const i64> members = arena_->members();
+  for (size_t i = 0; i < members.size(); ++i) {
+    const bool waits = static_cast<i64>(i) != arena_->my_index() && load(arena_->finished(domain_)[i]) < windows_;
+    if (waits) arena_->wake(members[i]);
+  }
+}
+
 i64 first_other(const std::byte* valid, i64 from, i64 count, std::byte value) {
   std::uint64_t pattern;
   std::memset(&pattern, static_cast<int>(value), sizeof pattern);

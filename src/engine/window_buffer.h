@@ -59,13 +59,13 @@ class WindowBuffer {
   // Windows whose slots are available for requests (reading through a node stream).
   i64 available() const { return load(counters().available); }
   void set_available(i64 count) { store(counters().available, count); }
-  // The counters of this rank, and the minimum over the ranks of the node.
-  void set_finished(i64 count) { store(arena_->finished(domain_)[arena_->my_index()], count); }
+  // The counters of this rank, and the minimum over the ranks of the node. The rank that raises the minimum wakes the leader.
+  void set_finished(i64 count) { raise(arena_->finished(domain_), count); }
   i64 finished_by_all() const { return lowest(arena_->finished(domain_)); }
-  void set_requested(i64 count) { store(arena_->requested(domain_)[arena_->my_index()], count); }
+  void set_requested(i64 count) { raise(arena_->requested(domain_), count); }
   i64 requested_by_all() const { return lowest(arena_->requested(domain_)); }
-  void wake_leader() { arena_->wake(leader()); }
-  void wake_others() { arena_->wake_others(); }
+  // Those that have not finished all windows: they may wait for the leader.
+  void wake_unfinished() const;
   // This rank has finished all windows. Every rank of the node calls it once an operation.
   void leave() { arena_->advance_base(domain_, windows_); }
 
@@ -74,6 +74,7 @@ class WindowBuffer {
   i64 load(i64& counter) const { return std::atomic_ref(counter).load(std::memory_order_acquire) - arena_->base(domain_); }
   void store(i64& counter, i64 count) const { std::atomic_ref(counter).store(arena_->base(domain_) + count, std::memory_order_release); }
   i64 lowest(i64* counts) const;
+  void raise(i64* counts, i64 count) const;
 
   NodeArena* arena_;
   const Plan* plan_;

@@ -19,7 +19,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
         context_(std::move(context)),
         pending_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead),
         throttle_(context_.channel, buffer_.plan(), buffer_.domain()) {
-    buffer_.set_completed(0);   // after an operation that failed it may lag behind
+    begin_at_zero(buffer_);
     if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(leaders.size()));
     for (const i64 leader : leaders) streams_.push_back(std::make_unique<NodeStream>(buffer_, context_, leader));
   }

@@ -59,7 +59,8 @@ Task<Status> all_reduce(Channel channel, std::span<i64> values, Reduce op) {
 namespace {
 
 // The items of all ranks, by rank, where those of each node lie together.
-void sort_by_rank(const Comm& comm, const Peers& peers, std::span<const i64> sizes, ConstBytes by_node, size_t item, Bytes all) {
+void sort_by_rank(const Comm& comm, const Peers& peers, std::span<const i64> sizes, ConstBytes by_node, Bytes all) {
+  const size_t item = all.size() / static_cast<size_t>(comm.size());
   std::vector<size_t> next;
   size_t at = 0;
   for (const i64 bytes : sizes) {
@@ -85,7 +86,7 @@ Task<Status> gather_between_nodes(Channel channel, size_t item, Bytes all) {
   }
   auto gathered = co_await gather_among(channel, peers, sizes, mine);
   if (!gathered) co_return std::move(gathered).error();
-  sort_by_rank(*channel.comm, peers, sizes, *gathered, item, all);
+  sort_by_rank(*channel.comm, peers, sizes, *gathered, all);
   co_return ok_status();
 }
 
@@ -123,7 +124,7 @@ namespace {
 // What the root broadcasts, as far as it fits into a gather.
 struct BroadcastItem {
   i64 bytes = 0;
-  std::byte data[NodeArena::kGatherBytes - sizeof(i64)];
+  std::byte data[NodeArena::kGatherBytes - sizeof(i64)]{};
 };
 
 // Of first ranks; `item` is the root's where the root is on this node.
@@ -166,7 +167,7 @@ Task<Status> broadcast_on_nodes(Channel channel, i64 root, std::vector<std::byte
 
 Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) {
   bool fitted = false;
-  if (channel.ticket) MERCUTIO_CO_TRY(co_await broadcast_on_nodes(channel, root, data, fitted));
+  if (channel.ticket && !channel.ticket->arena().is_private()) MERCUTIO_CO_TRY(co_await broadcast_on_nodes(channel, root, data, fitted));
   if (fitted) co_return ok_status();
   co_return co_await broadcast_among(channel, all_ranks(*channel.comm), root, data);
 }

@@ -124,6 +124,7 @@ NodeEntry node_entry(const NodeSum& sum, const PatternMemory::Last* last) {
   entry.choices = sum.choices;
   entry.totals = sum.part.totals();
   entry.repeats = last && repeats(*last, sum, entry.moved_by);
+  entry.disjoint = are_disjoint(groups);
   entry.groups = std::ssize(groups);
   if (groups.size() <= kGroupsInEntry) std::copy(groups.begin(), groups.end(), entry.first_groups);
   return entry;
@@ -131,38 +132,53 @@ NodeEntry node_entry(const NodeSum& sum, const PatternMemory::Last* last) {
 
 FileRange range_of(const PatternTotals& totals) { return totals.participants > 0 ? FileRange{totals.begin, totals.end} : FileRange{}; }
 
-// The groups of the nodes that have more than their entries hold.
+bool is_possible(const OpenGroup& open, i64 ranks) {
+  const RankGroup& group = open.group;
+  return group.first_rank >= 0 && group.first_rank < group.end_rank && group.end_rank <= ranks && group.begin < group.end && group.bytes > 0;
+}
+
+// Where there are too many groups, one: that of all ranks.
+constexpr i64 kMostGroups = 1024;
+OpenGroup group_of_all(i64 ranks, const PatternTotals& totals, std::span<const NodeEntry> entries) {
+  std::vector<OpenGroup> nodes;
+  for (const NodeEntry& entry : entries) {
+    if (entry.totals.participants > 0) nodes.push_back({RankGroup{0, 0, 0, entry.totals.begin, entry.totals.end}, 0, entry.disjoint});
+  }
+  return {RankGroup{0, ranks, totals.bytes, totals.begin, totals.end}, totals.end, are_disjoint(std::move(nodes))};
+}
+
+// The groups of all nodes, also of those that have more than their entries hold.
 Task<Status> gather_groups(Channel channel, Peers peers, std::span<const NodeEntry> entries, const std::vector<OpenGroup>& mine, std::vector<OpenGroup>& all) {
   std::vector<i64> sizes;
   i64 bytes = 0;
   for (const NodeEntry& entry : entries) {
-    if (entry.groups < 0 || entry.groups > channel.comm->size()) co_return Error{ErrorClass::kIntern, "a node announced a wrong number of groups"};
     const bool fits = entry.groups <= static_cast<i64>(kGroupsInEntry);
     if (fits) all.insert(all.end(), entry.first_groups, entry.first_groups + entry.groups);
     sizes.push_back(fits ? 0 : entry.groups * static_cast<i64>(sizeof(OpenGroup)));
     bytes += sizes.back();
   }
-  if (bytes == 0) co_return ok_status();
-  ConstBytes own = const_bytes_of(std::span(mine));
-  if (sizes[static_cast<size_t>(peers.me)] == 0) own = {};
-  auto gathered = co_await gather_among(channel, peers, sizes, own);
-  if (!gathered) co_return std::move(gathered).error();
-  const size_t before = all.size();
-  all.resize(before + gathered->size() / sizeof(OpenGroup));
-  std::memcpy(static_cast<void*>(all.data() + before), gathered->data(), gathered->size());
-  co_return ok_status();
+  if (bytes > 0) {
+    ConstBytes own = const_bytes_of(std::span(mine));
+    if (sizes[static_cast<size_t>(peers.me)] == 0) own = {};
+    auto gathered = co_await gather_among(channel, peers, sizes, own);
+    if (!gathered) co_return std::move(gathered).error();
+    const size_t before = all.size();
+    all.resize(before + gathered->size() / sizeof(OpenGroup));
+    std::memcpy(static_cast<void*>(all.data() + before), gathered->data(), gathered->size());
+  }
+  const bool possible = std::all_of(all.begin(), all.end(), [&](const OpenGroup& group) { return is_possible(group, channel.comm->size()); });
+  co_return possible ? ok_status() : Status(Error{ErrorClass::kIntern, "a node announced a group of ranks that can't be"});
 }
 
-// What does not fit into a result is one group: that of all ranks.
-void limit_groups(Pattern& pattern, size_t nodes, i64 room) {
-  const i64 bytes = static_cast<i64>(nodes * sizeof(FileRange) + pattern.groups.size() * sizeof(RankGroup));
-  if (bytes + kGatheredHeaderBytes <= room || pattern.groups.empty()) return;
-  pattern.groups = {RankGroup{0, pattern.ranks, pattern.bytes, pattern.begin, pattern.end}};
-}
+// A node's sum as it says it.
+struct NodePart {
+  const NodeSum& sum;
+  NodeEntry entry;
+};
 
-Task<Result<Gathered>> gather_entries(Channel channel, Peers peers, Direction direction, const NodeSum& mine, const NodeEntry& own, bool& repeated) {
+Task<Result<Gathered>> gather_entries(Channel channel, Peers peers, Direction direction, NodePart mine, bool& repeated) {
   const std::vector<i64> sizes(static_cast<size_t>(peers.count), static_cast<i64>(sizeof(NodeEntry)));
-  auto gathered = co_await gather_among(channel, peers, sizes, const_bytes_of(std::span(&own, 1)));
+  auto gathered = co_await gather_among(channel, peers, sizes, const_bytes_of(std::span(&mine.entry, 1)));
   if (!gathered) co_return std::move(gathered).error();
   std::vector<NodeEntry> entries(static_cast<size_t>(peers.count));
   std::memcpy(static_cast<void*>(entries.data()), gathered->data(), gathered->size());
@@ -170,7 +186,11 @@ Task<Result<Gathered>> gather_entries(Channel channel, Peers peers, Direction di
   PatternTotals totals;
   std::optional<i64> moved_by;
   repeated = true;
+  bool numbers_possible = true;
+  i64 group_count = 0;
   for (const NodeEntry& entry : entries) {
+    numbers_possible = numbers_possible && entry.groups >= 0 && entry.groups <= channel.comm->size();
+    group_count += numbers_possible ? entry.groups : 0;
     all.circumstances.add(entry.circumstances);
     if (entry.choices != Choices{}) all.choices = entry.choices;
     totals.add(entry.totals);
@@ -179,9 +199,10 @@ Task<Result<Gathered>> gather_entries(Channel channel, Peers peers, Direction di
     if (entry.totals.participants > 0) moved_by = entry.moved_by;
   }
   std::vector<OpenGroup> groups;
-  MERCUTIO_CO_TRY(co_await gather_groups(channel, peers, entries, mine.part.groups(), groups));
+  if (!numbers_possible) co_return Error{ErrorClass::kIntern, "a node announced a wrong number of groups"};
+  if (group_count > kMostGroups) groups.push_back(group_of_all(channel.comm->size(), totals, entries));
+  if (group_count <= kMostGroups) MERCUTIO_CO_TRY(co_await gather_groups(channel, peers, entries, mine.sum.part.groups(), groups));
   all.pattern = join(direction, all.circumstances.atomic != 0, channel.comm->size(), totals, std::move(groups));
-  limit_groups(all.pattern, all.ranges.size(), result_bytes(channel.comm->size()));
   co_return all;
 }
 
@@ -223,7 +244,7 @@ Task<Result<Gathered>> gather_nodes(Channel channel, Peers peers, Direction dire
     }
   }
   bool repeated = false;
-  auto all = co_await gather_entries(channel, peers, direction, mine, own, repeated);
+  auto all = co_await gather_entries(channel, peers, direction, {mine, own}, repeated);
   if (all && last && all->circumstances.failed == 0) *last = PatternMemory::Last{own, mine.part.groups(), *all, !known || repeated};
   co_return all;
 }

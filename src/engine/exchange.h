@@ -12,7 +12,8 @@
 //
 // Why it cannot deadlock: take the unfinished window with the lowest number of any domain. Its slots are free on all
 // nodes, as all windows before it are finished. So every rank with bytes in it can finish it, then the leaders can send
-// it, and the aggregator can receive and complete it.
+// it, and the aggregator can receive and complete it. A leader may keep it in a parcel: then its slot is free, and so are those of all
+// windows that the parcel takes, until the parcel is full or the domain is at its end, and the parcel is sent.
 //
 // Memory: depth windows with valid maps for each node buffer, and one window for each that is in flight between nodes.
 // Time beyond the copies: two O(depth log n) look-ups a window and rank.

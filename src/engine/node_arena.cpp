@@ -75,6 +75,7 @@ void NodeArena::return_ticket(i64 ticket) {
   returned_early_.insert(ticket);
   while (returned_early_.erase(current) > 0) ++current;
   current_ticket_.store(current, std::memory_order_release);
+  segment_.wake(me_);   // another thread of this rank may have the next one
 }
 
 void NodeArena::post(ConstBytes mine) {

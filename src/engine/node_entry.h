@@ -51,6 +51,7 @@ struct NodeEntry {
   PatternTotals totals;
   i64 repeats = 0;          // the last access of this direction, as far as this node takes part, `moved_by` bytes further on
   i64 moved_by = 0;
+  i64 disjoint = 1;         // no two ranks' ranges overlap
   i64 groups = 0;
   OpenGroup first_groups[kGroupsInEntry];   // all of them, if they fit
 };

@@ -1,6 +1,6 @@
 // The endpoint on a node without the aggregator. When writing it sends the bytes of windows to the aggregator: those with few bytes together in
 // parcels, so that their slots are free at once, others as a message each. When reading it requests and receives them likewise. At most
-// plan.depth messages with data are in flight.
+// plan.depth + 1 messages with data are in flight.
 #include <cstring>
 #include <deque>
 #include <optional>
@@ -20,6 +20,7 @@ struct Underway {
   std::vector<std::byte> run_list;
   std::vector<StreamRun> runs;
   std::unique_ptr<ScratchBuffer> packed;
+  std::vector<std::byte> requests;   // of a parcel
   MessageSet messages;    // last: cancelled before the memory they use is freed
 };
 
@@ -27,7 +28,7 @@ class NodeLeader : public WindowEndpoint {
  public:
   NodeLeader(WindowBuffer buffer, EndpointContext context, i64 aggregator)
       : buffer_(std::move(buffer)), context_(std::move(context)), sender_(context_, aggregator, buffer_.domain()) {
-    buffer_.set_completed(0);
+    begin_at_zero(buffer_);
   }
 
   bool over() const override { return ended_ && underway_.empty(); }
@@ -68,10 +69,9 @@ class NodeLeader : public WindowEndpoint {
   }
   bool arrived_first() {
     if (underway_.empty() || !underway_.front().messages.done()) return false;
-    if (const Status& status = underway_.front().messages.status(); !status && context_.outcome.messages) {
-      context_.outcome.messages = status;
-    }
-    return true;
+    const Status& status = underway_.front().messages.status();
+    if (!status && context_.outcome.messages) context_.outcome.messages = status;
+    return status.ok();
   }
   // Publishes that the windows before this one are complete.
   void publish(i64 completed) {
@@ -204,7 +204,7 @@ class ReadingLeader final : public NodeLeader {
   // Requests of several windows, and what has been delivered of their answer.
   struct Parcel {
     std::vector<Underway> items;
-    std::vector<std::byte> requests;   // a header and a run list of each
+    std::vector<std::byte> requests;   // a header and a run list of each, until they are sent
     i64 answer_bytes = 0;
     size_t delivered = 0;
     i64 delivered_bytes = 0;
@@ -212,9 +212,12 @@ class ReadingLeader final : public NodeLeader {
 
   // False: not now.
   bool ask(i64 window) {
-    const i64 units = buffer_.units_of(buffer_.window(window));
-    if (first_other(buffer_.slot(window).valid, 0, units, std::byte{0}) == units) return true;   // nobody needs any of it
-    if (!described_ || described_->window != window) described_ = described(window);
+    if (!described_) {
+      const i64 units = buffer_.units_of(buffer_.window(window));
+      if (first_other(buffer_.slot(window).valid, 0, units, std::byte{0}) == units) return true;   // nobody needs any of it
+      described_ = described(window);
+    }
+    MERCUTIO_ASSERT(described_->window == window);
     const bool asked = fits_parcel(buffer_.plan(), described_->header) ? add_to_parcel() : ask_alone();
     if (!asked) return false;
     described_.reset();
@@ -250,7 +253,7 @@ class ReadingLeader final : public NodeLeader {
   }
 
   void send_parcel(bool last) {
-    const Parcel& parcel = parcels_.emplace_back(std::move(parcel_));
+    Parcel& parcel = parcels_.emplace_back(std::move(parcel_));
     parcel_ = {};
     Underway next;
     next.window = next.header.window = parcel.items.front().window;
@@ -258,8 +261,9 @@ class ReadingLeader final : public NodeLeader {
     next.header.first = parcel.answer_bytes;
     next.header.parcel = last ? 2 : 1;
     next.packed = std::make_unique<ScratchBuffer>(parcel.answer_bytes);
+    next.requests = std::move(parcel.requests);
     Underway& one = announce(std::move(next));
-    sender_.send(parcel.requests, one.messages);
+    sender_.send(one.requests, one.messages);
     sender_.receive(one.packed->first(parcel.answer_bytes), one.messages);
     ended_ = last;
   }
@@ -287,8 +291,8 @@ class ReadingLeader final : public NodeLeader {
       parcel.delivered_bytes += item.header.bytes;
       item.runs = {};
     }
-    parcels_.pop_front();
     underway_.pop_front();
+    parcels_.pop_front();
     return true;
   }
 

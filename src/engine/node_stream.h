@@ -1,5 +1,5 @@
-// The aggregator's end of the stream of one leader (engine/stream_format.h). Windows arrive in ascending order, at most
-// as many at a time as there are slots. The data of a window is received while the next one is announced. Inside
+// The aggregator's end of the stream of one leader (engine/stream_format.h). Windows arrive in ascending order: alone, at most
+// as many at a time as there are slots, or in a parcel, out of which they are taken as slots become free. The data of a window is received while the next one is announced. Inside
 // engine/ only.
 #pragma once
 

@@ -111,7 +111,8 @@ Status check(const WindowBuffer& buffer, const StreamHeader& header) {
   if (header.parcel != 0) {
     const bool fits = header.window >= 0 && header.window < buffer.windows() && header.bytes > 0 && header.bytes <= buffer.plan().parcel_bytes;
     const bool answer_fits = header.first >= 0 && header.first <= buffer.plan().parcel_bytes;
-    return fits && answer_fits && (header.parcel == 1 || header.parcel == 2) ? ok_status() : Status(malformed());
+    const bool plain = header.list_bytes == 0 && header.runs == 0 && header.stride == 0 && header.cache_index < 0;
+    return fits && answer_fits && plain && (header.parcel == 1 || header.parcel == 2) ? ok_status() : Status(malformed());
   }
   const bool empty = header.bytes == 0 && header.list_bytes == 0 && header.cache_index < 0;
   if (header.window == buffer.windows()) return empty ? ok_status() : Status(malformed());

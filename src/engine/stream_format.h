@@ -8,6 +8,7 @@
 // which. Otherwise a list of runs follows, or a bit for each unit, whichever is shorter; or, where both ends keep it (engine/run_list_cache.h), nothing.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 #include <vector>
 
@@ -41,7 +42,9 @@ StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const 
 
 // Whether a window travels in a parcel with others.
 inline bool fits_parcel(const Plan& plan, const StreamHeader& header) {
-  return header.bytes + header.list_bytes + static_cast<i64>(sizeof header) <= plan.parcel_bytes / 4;
+  constexpr i64 kStraightBytes = 16 * KiB;   // a run from here on goes from window to window without copies
+  const i64 most = header.one_run() ? std::min(plan.parcel_bytes / 4, kStraightBytes) : plan.parcel_bytes / 4;
+  return header.bytes + header.list_bytes + static_cast<i64>(sizeof header) <= most;
 }
 
 // Checks a header before memory is allocated for what it announces.

@@ -32,14 +32,21 @@ i64 WindowBuffer::lowest(i64* counts) const {
   return least - arena_->base(domain_);
 }
 
+bool WindowBuffer::all_above(i64* counts, i64 count) const {
+  for (size_t i = 0; i < arena_->members().size(); ++i) {
+    if (load(counts[i]) <= count) return false;
+  }
+  return true;
+}
+
 // Of ranks that raise their counters at the same time, at least one sees all of them: each stores before it loads, in one order for all.
 void WindowBuffer::raise(i64* counts, i64 count) const {
   i64& mine = counts[arena_->my_index()];
   const i64 before = load(mine);
-  std::atomic_ref(mine).store(arena_->base(domain_) + count, std::memory_order_seq_cst);
-  if (node_buffer_.leader == arena_->members()[static_cast<size_t>(arena_->my_index())]) return;
+  store(mine, count);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (lowest(counts) > before) arena_->wake(node_buffer_.leader);
+  const bool leads = node_buffer_.leader == arena_->members()[static_cast<size_t>(arena_->my_index())];
+  if (!leads && all_above(counts, before)) arena_->wake(node_buffer_.leader);
 }
 
 void WindowBuffer::wake_unfinished() const {

@@ -74,6 +74,7 @@ class WindowBuffer {
   i64 load(i64& counter) const { return std::atomic_ref(counter).load(std::memory_order_acquire) - arena_->base(domain_); }
   void store(i64& counter, i64 count) const { std::atomic_ref(counter).store(arena_->base(domain_) + count, std::memory_order_release); }
   i64 lowest(i64* counts) const;
+  bool all_above(i64* counts, i64 count) const;
   void raise(i64* counts, i64 count) const;
 
   NodeArena* arena_;
@@ -83,6 +84,13 @@ class WindowBuffer {
   NodeBuffer node_buffer_;
   i64 windows_;
 };
+
+// What a leader does first: where it led no windows of the last operation, or that failed, its counter lags behind.
+inline void begin_at_zero(WindowBuffer& buffer) {
+  if (buffer.completed() == 0) return;
+  buffer.set_completed(0);
+  buffer.wake_unfinished();
+}
 
 // The first unit at or after `from` whose flag is not `value`; `count` if there is none.
 i64 first_other(const std::byte* valid, i64 from, i64 count, std::byte value);

@@ -83,6 +83,8 @@ std::vector<OpenGroup> connect(std::vector<OpenGroup> groups) {
   return connected;
 }
 
+}  // namespace
+
 // Ranks whose ranges don't overlap are in one group only if their data is one run.
 bool are_disjoint(std::vector<OpenGroup> groups) {
   std::sort(groups.begin(), groups.end(), [](const OpenGroup& a, const OpenGroup& b) { return a.group.begin < b.group.begin; });
@@ -91,8 +93,6 @@ bool are_disjoint(std::vector<OpenGroup> groups) {
   }
   return true;
 }
-
-}  // namespace
 
 Pattern join(Direction direction, bool atomic, i64 ranks, const PatternTotals& totals, std::vector<OpenGroup> groups) {
   Pattern pattern;

@@ -82,6 +82,8 @@ class PatternPart {
   bool follows_ = true;   // no rank was left out since the last one with data
 };
 
+// Whether no two ranks' ranges overlap.
+bool are_disjoint(std::vector<OpenGroup> groups);
 // The pattern of all ranks. `groups`: those of all parts, in any order. Costs a sort of them.
 Pattern join(Direction direction, bool atomic, i64 ranks, const PatternTotals& totals, std::vector<OpenGroup> groups);
 // The same from the ranks themselves.

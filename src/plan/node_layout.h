@@ -20,7 +20,7 @@ inline constexpr i64 kPrivateBytes = 36 * MiB;
 
 inline constexpr i64 kResultHeaderBytes = 512;
 // What a collective of all ranks may result in on each node.
-constexpr i64 result_bytes(i64 ranks) { return 64 * KiB + 32 * ranks; }
+constexpr i64 result_bytes(i64 ranks) { return 128 * KiB + 32 * ranks; }
 
 // O(1).
 NodeLayout node_layout(const Topology& topology, i64 members);

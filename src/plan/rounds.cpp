@@ -14,8 +14,8 @@ constexpr i64 kLargestWindowBytes = 2 * MiB;
 constexpr i64 kLowestWindowBytes = 64 * KiB;
 constexpr i64 kMostRoomBytes = 8 * MiB;            // for the windows that a rank keeps
 constexpr i64 kDepth = 2;
-constexpr i64 kLargestParcelBytes = 256 * KiB, kLowestParcelBytes = 4 * KiB;
-constexpr i64 kParcelMemoryBytes = 16 * MiB;       // of an aggregator, which has a parcel of each stream
+constexpr i64 kLargestParcelBytes = 256 * KiB;
+constexpr i64 kParcelMemoryBytes = 4 * MiB;        // of an aggregator, which has a parcel of each stream; the reserve holds them
 // Of a rank that is a node of its own: what each of the others has in a window stays in a cache while it is packed and sent.
 constexpr i64 kMessagePartBytes = 256 * KiB;
 constexpr i64 kLowestMessageWindowBytes = 1 * MiB, kLargestMessageWindowBytes = 4 * MiB;   // a part fits a block of the reserve
@@ -102,7 +102,8 @@ std::string schedule_rounds(Planner& p) {
   if (plan.exchange == ExchangeKind::kMessages) {
     plan.depth = std::min(plan.depth, kMostSlots);
     const i64 parts = std::clamp(p.topology.ranks() * kMessagePartBytes, kLowestMessageWindowBytes, kLargestMessageWindowBytes);
-    plan.buffer_bytes = std::min({plan.buffer_bytes, parts, std::max(kPageBytes, align_down(kPrivateWindowRoom / plan.depth, kPageBytes))});
+    const i64 stripe = std::min(p.layout.stripe_bytes, kLargestMessageWindowBytes);   // a request to a server is not to be cut up
+    plan.buffer_bytes = std::min({plan.buffer_bytes, std::max(parts, stripe), std::max(kPageBytes, align_down(kPrivateWindowRoom / plan.depth, kPageBytes))});
   } else {
     plan.node_buffers = most_node_buffers(plan.aggregators, p.topology);
     const i64 all_room = room_of(p);
@@ -113,7 +114,7 @@ std::string schedule_rounds(Planner& p) {
     plan.buffer_bytes = std::min({plan.buffer_bytes, std::max(largest, stripe), std::max(kPageBytes, room)});
   }
   const i64 streams = std::max<i64>(1, plan.exchange == ExchangeKind::kMessages ? p.topology.ranks() : p.nodes());
-  plan.parcel_bytes = std::clamp(align_down(kParcelMemoryBytes / streams, kPageBytes), kLowestParcelBytes, kLargestParcelBytes);
+  plan.parcel_bytes = std::min(align_down(kParcelMemoryBytes / streams, kPageBytes), kLargestParcelBytes);   // 0: more nodes than pages
   if (p.hints.mercutio_parcel_bytes > 0) plan.parcel_bytes = std::min(plan.parcel_bytes, p.hints.mercutio_parcel_bytes);
   if (plan.cyclic()) plan.buffer_bytes = std::min(plan.buffer_bytes, plan.unit_bytes);
   if (plan.unit_bytes > 1 && plan.buffer_bytes > plan.unit_bytes) {

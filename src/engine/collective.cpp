@@ -32,6 +32,7 @@ struct Entry {
   i64 known_bytes = -1;     // the size that is known without asking, if rank 0 asks when it is needed; else -1
   i64 stripe_bytes = 0;     // (0)
   i64 stripe_count = 0;     // (0)
+  std::uint64_t layout = 0;     // the key of the layout by range that this rank holds; (0): of the one in effect, 0 if there is none
   i64 buffering = 0;        // (0) romio_cb_read or romio_cb_write
   i64 buffer_bytes = 0;     // (0)
   i64 aggregators = 0;      // (0)
@@ -68,7 +69,7 @@ i64 size_or_unknown(Storage& storage) {
   return size ? *size : -1;
 }
 
-Entry make_entry(const EngineFile& file, const Access& access, const CollectiveOptions& options) {
+Entry make_entry(const EngineFile& file, const Access& access, const CollectiveOptions& options, LayoutByRange& layout_by_range) {
   Entry entry;
   entry.failed = options.entry.ok() ? 0 : 1;
   entry.atomic = options.atomic;
@@ -89,18 +90,34 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
     else
       entry.file_bytes = size_or_unknown(*file.storage);
   }
+  if (file.layout) layout_by_range = file.layout->held();
   if (file.comm->rank() == 0) {
     const Layout layout = layout_of(file);
+    if (file.layout) layout_by_range = file.layout->hold(layout);
     entry.stripe_bytes = layout.stripe_bytes;
     entry.stripe_count = layout.stripe_count;
     entry.buffering = static_cast<i64>(reads(access) ? file.hints->romio_cb_read : file.hints->romio_cb_write);
     entry.buffer_bytes = file.hints->cb_buffer_size;
     entry.aggregators = file.hints->cb_nodes;
   }
+  entry.layout = layout_by_range.key;
   return entry;
 }
 
-std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& channel, Direction direction, const std::vector<Entry>& entries) {
+// Rank 0's layout by range, where there is one: sent when some rank holds another one.
+Task<Status> learn_layout(const EngineFile& file, Channel channel, const std::vector<Entry>& entries, LayoutByRange& layout) {
+  const std::uint64_t key = entries[0].layout;
+  if (key == 0) layout = {};
+  if (std::all_of(entries.begin(), entries.end(), [&](const Entry& entry) { return key == 0 || entry.layout == key; })) co_return ok_status();
+  std::vector<std::byte> message = bytes_of_ranges(layout.ranges);
+  MERCUTIO_CO_TRY(co_await broadcast(channel, 0, message));
+  layout = LayoutByRange{key, ranges_of_bytes(message)};
+  if (file.layout) file.layout->hold(layout);
+  co_return ok_status();
+}
+
+std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& channel, Direction direction, const std::vector<Entry>& entries,
+                                      const LayoutByRange& layout_by_range) {
   std::vector<RankSummary> ranks;
   ranks.reserve(entries.size());
   bool atomic = false, orderly = true;
@@ -122,6 +139,7 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   layout.stripe_bytes = entries[0].stripe_bytes;
   layout.stripe_count = entries[0].stripe_count;
   layout.cached = seen == BlockingDetector::Reads::kCopy;
+  layout.components = layout_by_range.components();
   const i64 start = file.trace ? now_ns() : 0;
   const Topology* topology = &file.comm->topology();
   Topology apart;
@@ -319,7 +337,8 @@ Task<Status> learn_size(const EngineFile& file, Channel channel, Agreed& agreed)
 
 Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, Access access, CollectiveOptions options) {
   if (options.individual) co_return co_await run_individual(file, channel, access, std::move(options));
-  const Entry mine = make_entry(file, access, options);
+  LayoutByRange layout;
+  const Entry mine = make_entry(file, access, options, layout);
   Agreed agreed;
   agreed.entries.resize(static_cast<size_t>(channel.comm->size()));
   channel.counters->clock.enter(Phase::kArrive);
@@ -337,7 +356,8 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, Access access
     if (!why.ok()) co_return std::move(why).error();
     co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
   }
-  agreed.plan = plan_from(file, channel, access.direction, agreed.entries);
+  MERCUTIO_CO_TRY(co_await learn_layout(file, channel, agreed.entries, layout));
+  agreed.plan = plan_from(file, channel, access.direction, agreed.entries, layout);
   if (!agreed.plan->exchanges()) {
     const Hints hints = hints_for(*agreed.plan, *file.hints);
     file.hints = &hints;

@@ -75,6 +75,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   engine.trace = trace_.get();
   engine.plans = &plans_;
   engine.dense = &dense_;
+  engine.layout = &layout_;
   engine.run_lists = &run_lists_;
   engine.dirty = &dirty_;
   engine.blocking = &blocking_;

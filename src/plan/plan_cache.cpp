@@ -14,6 +14,19 @@ bool moved_so(const RankSummary& a, const RankSummary& b, i64 delta) {
          a.first_run_bytes == b.first_run_bytes;
 }
 
+// Whether the file has the same stripes, and only those, where the ranks' data is and `delta` further on.
+bool striped_alike(const Layout& layout, const std::vector<RankSummary>& ranks, i64 delta) {
+  i64 begin = kEndOfFile, end = 0;
+  for (const RankSummary& rank : ranks) {
+    if (rank.bytes == 0) continue;
+    begin = std::min(begin, rank.first);
+    end = std::max(end, rank.last);
+  }
+  if (begin >= end) return true;
+  const Layout here = within(layout, begin, end);
+  return here.components.empty() && here == within(layout, begin + delta, end + delta);
+}
+
 }  // namespace
 
 bool PlanCache::Known::answers(const PlanQuestion& question, i64& moved_by) const {
@@ -28,7 +41,8 @@ bool PlanCache::Known::answers(const PlanQuestion& question, i64& moved_by) cons
     if (!moved_so(ranks[rank], question.ranks[rank], moved_by)) return false;
   }
   if (plan->exchanges() && moved_by % plan->shift_unit() != 0) return false;
-  return segment_bytes == question.topology.segment_bytes && layout == question.layout && hints == question.hints;
+  if (segment_bytes != question.topology.segment_bytes || layout != question.layout || hints != question.hints) return false;
+  return moved_by == 0 || layout.components.empty() || striped_alike(layout, ranks, moved_by);
 }
 
 PlanCache::Answer PlanCache::plan_for(const PlanQuestion& question) {

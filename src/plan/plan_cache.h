@@ -21,7 +21,7 @@ struct PlanQuestion {
   std::span<const RankSummary> ranks;
   const Hints& hints;
   const Topology& topology;   // always that of the file's ranks; whether they share memory may differ
-  Layout layout;
+  const Layout& layout;
 };
 
 class PlanCache {

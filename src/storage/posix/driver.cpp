@@ -305,11 +305,14 @@ class PosixStorage final : public Storage {
   }
 
   const Traits& traits() const override { return traits_; }
-  // Asked for at each collective access, a round trip to the metadata server; and it stays as the file was created.
+  // Asked for at each collective access. A file gets its servers once, or range by range as it grows: then it is read again, which
+  // the client answers itself as long as it holds the layout's lock.
   Layout layout() override {
     if (traits_.file_system != "lustre") return {};
     std::lock_guard guard(layout_mutex_);
-    if (layout_.stripe_bytes == 0) layout_ = lustre_layout(fd_->get());
+    if (layout_.stripe_bytes > 0 && !layout_.may_change()) return layout_;
+    Layout now = lustre_layout(fd_->get());
+    if (now.stripe_bytes > 0) layout_ = std::move(now);
     return layout_;
   }
 

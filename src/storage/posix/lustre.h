@@ -11,8 +11,8 @@ namespace mercutio::posix {
 
 inline constexpr long kLustreMagic = 0x0BD00BD0;
 
-// The striping in the attribute's bytes; nothing if they aren't understood. Of a composite layout it is the last
-// component that has objects.
+// The layout in the bytes of "lustre.lov" or "trusted.lov"; nothing if they aren't understood. Of a file in components the stripes of
+// the whole are those of the last one that has objects.
 std::optional<Layout> parse_lov(ConstBytes attribute);
 
 // The attribute that asks for `layout` (version 1). Zero fields ask for the file system's default.

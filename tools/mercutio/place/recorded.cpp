@@ -100,9 +100,7 @@ void divide(const Plan& plan, const AccessSketch& part, i64 member, Visit visit)
     const i64 end = run.offset + run.bytes, least = std::max<i64>(1, run.bytes / kMostParts);
     for (i64 at = run.offset; at < end;) {
       const i64 owner = plan.owner(at, member);
-      const i64 unit = std::max<i64>(1, plan.unit_bytes);
-      const i64 border = plan.cyclic() ? (at / unit + 1) * unit : plan.domain(owner).end;
-      const i64 next = std::min(end, std::max(border, at + least));
+      const i64 next = std::min(end, std::max(plan.share_end(at, member), at + least));
       visit(owner, next - at);
       at = next;
     }

@@ -79,9 +79,12 @@ i64 count_aggregators(Planner& p, i64 most, std::string& why) {
   } else if (p.hints.mercutio_saturation_bytes > 0) {
     wanted = count_by_steps(p, most, why);
   } else {
-    const i64 worth = ceil_div(p.pattern.bytes, kAggregatorWorthBytes);
-    wanted = std::min(most_aggregators(p.topology, p.hints), worth);
-    why = wanted == worth ? "one per MiB of data" : std::to_string(p.per_node()) + " a node";
+    const i64 worth = ceil_div(p.pattern.bytes, kAggregatorWorthBytes), usual = most_aggregators(p.topology, p.hints);
+    // One for each server, where a node can be expected to keep so many busy.
+    const bool by_servers = p.plan.cyclic() && p.striped() && p.hints.mercutio_aggregators_per_node == 0;
+    const i64 several = by_servers ? std::max(usual, std::min(p.servers(), kMostServersForANode * p.nodes())) : usual;
+    wanted = std::min(several, worth);
+    why = wanted == worth ? "one per MiB of data" : several > usual && usual < most ? "one per server" : std::to_string(p.per_node()) + " a node";
   }
   wanted = std::clamp<i64>(wanted, 1, most);
   if (p.plan.cyclic() && p.striped()) {

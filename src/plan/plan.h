@@ -127,7 +127,7 @@ Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topol
 // `delta` must be a multiple of plan.shift_unit().
 Plan shift(const Plan& plan, i64 delta);
 
-// The most aggregators a plan takes where cb_nodes leaves the number to it; never more than there are ranks.
+// The most aggregators a plan takes where cb_nodes leaves the number to it and the file isn't on more servers; never more than there are ranks.
 i64 most_aggregators(const Topology& topology, const Hints& hints);
 
 // The ranks that aggregate a large interleaved write; none where no data is exchanged.

@@ -443,6 +443,18 @@ TEST(RangeCyclic, InsideOfOneComponentPlansAreThoseOfPlainStripes) {
   EXPECT_EQ(by_range, make_plan(pattern, Hints{}, topology, Layout{MiB, 4}));
 }
 
+TEST(Plan, AStripedFileGetsAnAggregatorForEachServerUpToEightANode) {
+  const Topology node = nodes_of(std::initializer_list<i64>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  const Pattern pattern = interleaved(12, 0, 64 * MiB);
+  EXPECT_EQ(make_plan(pattern, Hints{}, node, Layout{MiB, 8}).domains(), 8);
+  EXPECT_EQ(make_plan(pattern, Hints{}, node, Layout{MiB, 16}).domains(), 8);
+  EXPECT_EQ(make_plan(pattern, Hints{}, node, Layout{MiB, 4}).domains(), 4);
+  EXPECT_EQ(make_plan(pattern, Hints{}, node, Layout{}).domains(), 4);
+  Hints measured;
+  measured.mercutio_aggregators_per_node = 2;
+  EXPECT_EQ(make_plan(pattern, measured, node, Layout{MiB, 8}).domains(), 2);
+}
+
 TEST(RangeCyclic, CachedPlansAreNotMovedIntoOtherStripes) {
   const Topology topology = nodes_of({0, 0, 1, 1});
   const Layout layout = progressive_layout();

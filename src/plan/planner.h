@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "plan/new_file.h"
 #include "plan/node_layout.h"
 #include "plan/plan.h"
 

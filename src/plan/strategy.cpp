@@ -75,6 +75,13 @@ std::string choose_by_table(Planner& p, const std::string& otherwise) {
   return row + ", but groups would interleave";
 }
 
+// What a file with a single stripe means for an access, however many ranks aggregate.
+std::string cost_of_one_stripe(const Planner& p) {
+  std::string text = "one stripe: a single server has all " + std::to_string(p.pattern.bytes) + " bytes";
+  if (p.layout.server_mb_per_s > 0) text += ", " + std::to_string(p.pattern.bytes / (p.layout.server_mb_per_s * 1000)) + " ms at its rate";
+  return text + "; striping_factor gives new files more";
+}
+
 }  // namespace
 
 std::string choose_strategy(Planner& p) {
@@ -124,7 +131,8 @@ std::string choose_map(Planner& p) {
     const size_t ranges = p.layout.components.size();
     return "the file is striped over " + std::to_string(p.servers()) + " servers" + (ranges > 0 ? ", in " + std::to_string(ranges) + " ways by range" : "");
   }
-  return by_strategy ? "mercutio_strategy=dynamic_gen2" : "one server";
+  if (by_strategy) return "mercutio_strategy=dynamic_gen2";
+  return p.striped() ? cost_of_one_stripe(p) : "one server";
 }
 
 }  // namespace mercutio::planning

@@ -373,7 +373,7 @@ class PosixDriver final : public Driver {
  private:
   Result<std::unique_ptr<Storage>> open_once(const std::string& path, const OpenOptions& options) {
     const int fd = open_descriptor(options, {[&](int flags) { return open_retrying(path, flags, options.permissions); },
-                                             [&] { return is_on_lustre(path); }});
+                                             [&] { return is_on_lustre(path); }, path});
     if (fd >= 0) {
       MERCUTIO_LET(auto storage, adopt(fd, options));
       const std::string& type = storage->traits().file_system;   // "unknown": the question was refused, perhaps because the file is gone
@@ -416,11 +416,13 @@ std::unique_ptr<Driver> make_posix_driver() {
 
 int open_descriptor(const OpenOptions& options, const OpenCalls& calls) {
   int flags = O_CLOEXEC | O_NOCTTY | (options.write ? (options.read ? O_RDWR : O_WRONLY) : O_RDONLY);
-  const Layout& wanted = options.wanted_layout;
-  const bool wants_stripes = wanted.stripe_bytes > 0 || wanted.stripe_count > 0 || wanted.first_server >= 0;
-  if (options.create && wants_stripes && calls.is_on_lustre()) {
-    const int fd = posix::create_striped(calls.open, flags, wanted);
-    if (fd >= 0 || errno != EEXIST || options.exclusive) return fd;
+  const Layout* wanted = &options.wanted_layout;
+  bool wants_stripes = wanted->stripe_bytes > 0 || wanted->stripe_count > 0 || wanted->first_server >= 0 || !wanted->components.empty();
+  const bool suggested = !wants_stripes && !options.suggested_layout.components.empty() && !calls.path.empty();
+  if (options.create && (wants_stripes || suggested) && calls.is_on_lustre()) {
+    if (suggested) wants_stripes = !posix::has_default_stripes(calls.path), wanted = &options.suggested_layout;
+    const int fd = wants_stripes ? posix::create_striped(calls, flags, options.permissions, *wanted) : -1;
+    if (wants_stripes && (fd >= 0 || errno != EEXIST || options.exclusive)) return fd;
   }
   if (options.create) flags |= O_CREAT;
   if (options.create && options.exclusive) flags |= O_EXCL;

@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
+
+#include "storage/posix/lustre_api.h"
 
 namespace mercutio::posix {
 namespace {
@@ -21,7 +24,7 @@ constexpr std::uint32_t kVersion1 = 0x0BD10BD0;
 constexpr std::uint32_t kVersion3 = 0x0BD30BD0;
 constexpr std::uint32_t kSpecific = 0x0BD50BD0;
 constexpr std::uint32_t kComposite = 0x0BD60BD0;
-constexpr std::uint32_t kRaid0 = 1, kOnMetadataServer = 0x100, kForeign = 0x400, kReleased = 0x80000000;   // patterns
+constexpr std::uint32_t kRaid0 = 1, kOnMetadataServer = 0x100, kOverstriped = 0x200, kForeign = 0x400, kReleased = 0x80000000;   // patterns
 constexpr std::uint32_t kStale = 0x1, kPreferredForWriting = 0x4, kOffline = 0x8, kInitialised = 0x10, kExtension = 0x40, kParity = 0x80;
 constexpr std::uint32_t kUnlimitedCount = 0xffe0;   // and above: of all servers, one or several stripes each
 constexpr std::uint64_t kEnd = ~std::uint64_t{0};
@@ -61,6 +64,7 @@ std::optional<LayoutComponent> parse_plain(ConstBytes bytes) {
   if (bytes.size() < header || (pattern & kForeign) != 0 || (pattern & (kRaid0 | kOnMetadataServer)) == 0) return std::nullopt;
   LayoutComponent component;
   component.on_metadata_server = (pattern & kOnMetadataServer) != 0;
+  component.overstriped = (pattern & kOverstriped) != 0;
   component.stripe_bytes = field<std::uint32_t>(bytes, 24);
   const i64 count = field<std::uint16_t>(bytes, 28);
   component.stripe_count = component.on_metadata_server ? 1 : count >= kUnlimitedCount ? 0 : count;
@@ -170,14 +174,71 @@ std::optional<Layout> parse_lov(ConstBytes attribute) {
   return magic == kComposite ? parse_composite(attribute) : parse_whole(attribute);
 }
 
-std::vector<std::byte> make_lov(const Layout& layout) {
-  std::vector<std::byte> bytes(32);
-  const auto put = [&](size_t at, auto value) { std::memcpy(bytes.data() + at, &value, sizeof value); };
-  put(0, kVersion1);
-  put(4, kRaid0);
-  put(24, static_cast<std::uint32_t>(std::clamp<i64>(layout.stripe_bytes, 0, 0xffff0000)));
-  put(28, static_cast<std::uint16_t>(std::clamp<i64>(layout.stripe_count, 0, 0xffff)));
-  put(30, static_cast<std::uint16_t>(layout.first_server < 0 ? 0xffff : std::min<i64>(layout.first_server, 0xfffe)));
+namespace {
+
+template <class T>
+void put(std::vector<std::byte>& bytes, size_t at, T value) {
+  if (bytes.size() < at + sizeof value) bytes.resize(at + sizeof value);
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+
+// Zero fields ask for the file system's default.
+std::vector<std::byte> make_plain(const LayoutComponent& component, i64 first_server) {
+  const bool listed = !component.servers.empty();
+  std::vector<std::byte> bytes(component.pool.empty() && !listed ? kHeaderBytes : kHeaderBytes + kPoolBytes);
+  put(bytes, 0, listed ? kSpecific : component.pool.empty() ? kVersion1 : kVersion3);
+  put(bytes, 4, component.overstriped ? kRaid0 | kOverstriped : kRaid0);
+  put(bytes, 24, static_cast<std::uint32_t>(std::clamp<i64>(component.stripe_bytes, 0, 0xffff0000)));
+  put(bytes, 28, static_cast<std::uint16_t>(std::clamp<i64>(component.stripe_count, 0, 0xffff)));
+  put(bytes, 30, static_cast<std::uint16_t>(first_server < 0 ? 0xffff : std::min<i64>(first_server, 0xfffe)));
+  if (!component.pool.empty()) std::memcpy(bytes.data() + kHeaderBytes, component.pool.data(), std::min(component.pool.size(), kPoolBytes - 1));
+  for (const i64 server : component.servers) put(bytes, bytes.size() + 20, static_cast<std::uint32_t>(server));
+  return bytes;
+}
+
+Layout one_component(const LayoutComponent& component) {
+  Layout layout;
+  layout.components = {component};
+  layout.components[0].begin = 0;
+  layout.components[0].end = kEndOfFile;
+  return layout;
+}
+
+// As components, where there are none.
+Layout in_components(const Layout& layout) {
+  if (!layout.components.empty()) return layout;
+  LayoutComponent component;
+  component.stripe_bytes = layout.stripe_bytes;
+  component.stripe_count = layout.stripe_count;
+  Layout out = one_component(component);
+  out.first_server = layout.first_server;
+  return out;
+}
+
+bool set_lov(int fd, const Layout& layout) {
+  const std::vector<std::byte> bytes = make_lov(layout);
+  return ::fsetxattr(fd, kAttribute, bytes.data(), bytes.size(), 0) == 0;
+}
+
+}  // namespace
+
+std::vector<std::byte> make_lov(const Layout& wanted) {
+  const Layout layout = in_components(wanted);
+  if (layout.components.size() == 1) return make_plain(layout.components[0], layout.first_server);
+  std::vector<std::byte> bytes(kHeaderBytes + kEntryBytes * layout.components.size());
+  put(bytes, 0, kComposite);
+  put(bytes, 14, static_cast<std::uint16_t>(layout.components.size()));
+  for (size_t i = 0; i < layout.components.size(); ++i) {
+    const LayoutComponent& component = layout.components[i];
+    const std::vector<std::byte> plain = make_plain(component, i == 0 ? layout.first_server : -1);
+    const size_t entry = kHeaderBytes + kEntryBytes * i;
+    put(bytes, entry + 8, static_cast<std::uint64_t>(component.begin));
+    put(bytes, entry + 16, component.end == kEndOfFile ? kEnd : static_cast<std::uint64_t>(component.end));
+    put(bytes, entry + 24, static_cast<std::uint32_t>(bytes.size()));
+    put(bytes, entry + 28, static_cast<std::uint32_t>(plain.size()));
+    bytes.insert(bytes.end(), plain.begin(), plain.end());
+  }
+  put(bytes, 4, static_cast<std::uint32_t>(bytes.size()));
   return bytes;
 }
 
@@ -188,11 +249,28 @@ Layout lustre_layout(int fd) {
   return parse_lov(ConstBytes(bytes).first(static_cast<size_t>(length))).value_or(Layout{});
 }
 
-int create_striped(const std::function<int(int flags)>& open, int flags, const Layout& layout) {
-  const int fd = open(flags | O_CREAT | O_EXCL | kDelayObjects);
+bool gives_several_stripes(const std::string& folder) {
+  std::vector<std::byte> bytes(kMaxAttributeBytes);
+  const ssize_t length = ::getxattr(folder.c_str(), kAttribute, bytes.data(), bytes.size());
+  if (length <= 0) return false;
+  const ConstBytes attribute = ConstBytes(bytes).first(static_cast<size_t>(length));
+  if (parse_plain(attribute)) return field<std::uint16_t>(attribute, 28) > 1;
+  const auto layout = parse_lov(attribute);
+  return !layout || layout->components.size() > 1;
+}
+
+int create_striped(const OpenCalls& calls, int flags, int permissions, const Layout& layout) {
+  const Layout wanted = in_components(layout);
+  if (!calls.path.empty()) {
+    const int fd = create_by_library(calls.path, flags, permissions, wanted);
+    if (fd >= 0 || errno == EEXIST) return fd;
+  }
+  // The library may have made the file before it failed.
+  const bool made = !calls.path.empty() && errno != ENOSYS;
+  const int fd = calls.open(flags | O_CREAT | kDelayObjects | (made ? 0 : O_EXCL));
   if (fd < 0) return -1;
-  const std::vector<std::byte> bytes = make_lov(layout);
-  (void)::fsetxattr(fd, kAttribute, bytes.data(), bytes.size(), 0);
+  // Servers of before 2.10 know no components.
+  if (!set_lov(fd, wanted) && wanted.components.size() > 1) (void)set_lov(fd, one_component(wanted.components[1]));
   return fd;
 }
 

@@ -199,13 +199,42 @@ TEST(Lustre, MadeAttributeAsksForTheLayout) {
   EXPECT_EQ(first, 0xffff);
 }
 
+LayoutComponent wanted(i64 begin, i64 end, i64 stripe_bytes, i64 stripe_count) {
+  LayoutComponent component;
+  component.begin = begin, component.end = end, component.stripe_bytes = stripe_bytes, component.stripe_count = stripe_count;
+  return component;
+}
+
+TEST(Lustre, MadeAttributesOfComponentsPoolsAndLists) {
+  Layout progressive;
+  progressive.components = {wanted(0, MiB, MiB, 1), wanted(MiB, kEndOfFile, 4 * MiB, 12)};
+  progressive.components[1].overstriped = true;
+  progressive.components[1].pool = "flash";
+  const Bytes made = make_lov(progressive);
+  EXPECT_EQ(made.size(), 32U + 2 * 48 + 32 + 48);
+  const auto read = parse_lov(made);
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(stripes_of(*read, 0, kEndOfFile), stripes_of(progressive, 0, kEndOfFile));
+  EXPECT_TRUE(read->components[1].overstriped);
+  EXPECT_EQ(read->components[1].pool, "flash");
+  EXPECT_FALSE(read->components[1].instantiated);
+  Layout pool;
+  pool.components = {wanted(0, kEndOfFile, MiB, 3)};
+  pool.components[0].pool = "a-pool";
+  EXPECT_EQ(parse_lov(make_lov(pool))->components[0].pool, "a-pool");
+  Layout listed;
+  listed.components = {wanted(0, kEndOfFile, MiB, 3)};
+  listed.components[0].servers = {9, 2, 5};
+  EXPECT_EQ(parse_lov(make_lov(listed))->components[0].servers, (std::vector<i64>{9, 2, 5}));
+}
+
 TEST(Lustre, StripedCreationElsewhereMakesAnOrdinaryFile) {
   const std::string path = ::testing::TempDir() + "striped." + std::to_string(::getpid());
   const auto open = [&](int flags) { return ::open(path.c_str(), flags, 0600); };
-  const int fd = create_striped(open, O_RDWR | O_CLOEXEC, Layout{MiB, 2, -1});
+  const int fd = create_striped({open, {}, ""}, O_RDWR | O_CLOEXEC, 0600, Layout{MiB, 2, -1});
   ASSERT_GE(fd, 0);
   EXPECT_EQ(lustre_layout(fd).stripe_bytes, 0);
-  EXPECT_EQ(create_striped(open, O_RDWR, Layout{MiB, 2, -1}), -1);
+  EXPECT_EQ(create_striped({open, {}, path}, O_RDWR, 0600, Layout{MiB, 2, -1}), -1);
   EXPECT_EQ(errno, EEXIST);
   ::close(fd);
   ::unlink(path.c_str());

@@ -32,6 +32,7 @@ struct Entry {
   i64 known_bytes = -1;     // the size that is known without asking, if rank 0 asks when it is needed; else -1
   i64 stripe_bytes = 0;     // (0)
   i64 stripe_count = 0;     // (0)
+  i64 block_bytes = 0;      // (0)
   std::uint64_t layout = 0;     // the key of the layout by range that this rank holds; (0): of the one in effect, 0 if there is none
   i64 buffering = 0;        // (0) romio_cb_read or romio_cb_write
   i64 buffer_bytes = 0;     // (0)
@@ -96,6 +97,7 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
     if (file.layout) layout_by_range = file.layout->hold(layout);
     entry.stripe_bytes = layout.stripe_bytes;
     entry.stripe_count = layout.stripe_count;
+    entry.block_bytes = file.storage->traits().block_bytes;
     entry.buffering = static_cast<i64>(reads(access) ? file.hints->romio_cb_read : file.hints->romio_cb_write);
     entry.buffer_bytes = file.hints->cb_buffer_size;
     entry.aggregators = file.hints->cb_nodes;
@@ -138,6 +140,7 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   Layout layout;
   layout.stripe_bytes = entries[0].stripe_bytes;
   layout.stripe_count = entries[0].stripe_count;
+  layout.block_bytes = entries[0].block_bytes;
   layout.cached = seen == BlockingDetector::Reads::kCopy;
   layout.components = layout_by_range.components();
   const i64 start = file.trace ? now_ns() : 0;

@@ -43,6 +43,7 @@ i64* number_of(Description& d, const std::string& key) {
   if (key == "link_mb_per_s") return &topology.link_mb_per_s;
   if (key == "memory_mb_per_s") return &topology.memory_mb_per_s;
   if (key == "stripe_bytes") return &layout.stripe_bytes;
+  if (key == "block_bytes") return &layout.block_bytes;
   if (key == "servers") return &layout.stripe_count;
   if (key == "first_server") return &layout.first_server;
   return key == "server_mb_per_s" ? &layout.server_mb_per_s : nullptr;

@@ -64,6 +64,7 @@ std::string divide_file(Planner& p) {
   if (plan.domain_map == DomainMap::kRangeCyclic) return divide_by_range(p);
   if (plan.cyclic()) return divide_in_turn(p);
   const i64 share = std::max(ceil_div(plan.end - plan.begin, plan.domains()), p.hints.romio_min_fdomain_size);
+  if (!p.striped() && share < plan.unit_bytes) plan.unit_bytes = kPageBytes;   // a share holds no block
   if (plan.domain_map == DomainMap::kEven || share < plan.unit_bytes) {
     const bool asked = plan.domain_map == DomainMap::kEven;
     plan.unit_bytes = 1;
@@ -75,7 +76,7 @@ std::string divide_file(Planner& p) {
   plan.domain_origin = align_down(plan.begin, plan.unit_bytes);
   plan.domain_bytes = std::max(ceil_div(plan.end - plan.domain_origin, plan.domains()), p.hints.romio_min_fdomain_size);
   plan.domain_bytes = align_up(plan.domain_bytes, plan.unit_bytes);
-  return std::string("borders on ") + (p.layout.stripe_bytes > 0 ? "stripes" : "pages");
+  return std::string("borders on ") + (p.striped() ? "stripes" : plan.unit_bytes > kPageBytes ? "blocks" : "pages");
 }
 
 }  // namespace mercutio::planning

@@ -455,6 +455,20 @@ TEST(Plan, AStripedFileGetsAnAggregatorForEachServerUpToEightANode) {
   EXPECT_EQ(make_plan(pattern, measured, node, Layout{MiB, 8}).domains(), 2);
 }
 
+TEST(Plan, WithoutServersDomainsAreCutAtBlocksThatFitElseAtPages) {
+  const Topology topology = nodes_of({0, 0, 1, 1});
+  Layout blocks, objects{4 * MiB, 0};
+  blocks.block_bytes = 4 * MiB;
+  for (const Layout& layout : {blocks, objects}) {
+    EXPECT_EQ(make_plan(interleaved(4, 0, 64 * MiB), Hints{}, topology, layout).unit_bytes, 4 * MiB);
+    const Plan small = make_plan(interleaved(4, 0, 8 * MiB), Hints{}, topology, layout);
+    EXPECT_EQ(small.domain_map, DomainMap::kAligned);
+    EXPECT_EQ(small.unit_bytes, 4096);
+  }
+  blocks.block_bytes = 6000;
+  EXPECT_EQ(make_plan(interleaved(4, 0, 64 * MiB), Hints{}, topology, blocks).unit_bytes, 4096);
+}
+
 TEST(RangeCyclic, CachedPlansAreNotMovedIntoOtherStripes) {
   const Topology topology = nodes_of({0, 0, 1, 1});
   const Layout layout = progressive_layout();

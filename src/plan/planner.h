@@ -16,6 +16,7 @@ inline constexpr i64 kAggregatorsPerNode = 4;              // where nobody has m
 inline constexpr i64 kSaturationBytes = 32 * MiB;          // the same
 inline constexpr i64 kAggregatorWorthBytes = 1 * MiB;   // an aggregator more must have at least this much to do
 inline constexpr i64 kPageBytes = 4096;
+inline constexpr i64 kMostBlockBytes = 64 * MiB;
 inline constexpr i64 kGoodPart = 8;                     // one in so many bytes
 
 inline i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
@@ -52,6 +53,10 @@ class Planner {
   bool shares_memory() const { return nodes() == 1 && topology.segment_bytes > 0 && hints.mercutio_exchange != "messages"; }
   bool segmented() const { return plan.strategy > Strategy::kTwoPhase; }
   bool striped() const { return layout.stripe_bytes > 0 && layout.stripe_count > 0; }
+  // What domains are cut at where there are no stripes: whole pages.
+  i64 block_bytes() const {
+    return layout.block_bytes > kPageBytes && layout.block_bytes <= kMostBlockBytes && layout.block_bytes % kPageBytes == 0 ? layout.block_bytes : kPageBytes;
+  }
   // Where stripes differ by range, the most servers of a range that has a good part of the bytes.
   i64 servers() const {
     i64 most = layout.stripe_count;

@@ -109,7 +109,7 @@ std::string choose_map(Planner& p) {
   Plan& plan = p.plan;
   const std::string& wish = p.hints.mercutio_domains;
   if (!plan.exchanges()) return "none needed";
-  plan.unit_bytes = p.layout.stripe_bytes > 0 ? p.layout.stripe_bytes : kPageBytes;
+  plan.unit_bytes = p.layout.stripe_bytes > 0 ? p.layout.stripe_bytes : p.block_bytes();
   if (p.segmented()) {
     plan.domain_map = DomainMap::kSegments;
     return "each group's own range";

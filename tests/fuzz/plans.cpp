@@ -75,6 +75,7 @@ void take_machine(Taker& taker, Case& out) {
   if (taker.flag()) out.layout.server_mb_per_s = taker.byte() * 10, out.layout.first_server = taker.byte() % 20 - 1;
   if (taker.flag()) out.layout.stripe_bytes = std::min<i64>(place_from(taker), i64{1} << 32);
   if (taker.flag()) out.layout.stripe_count = taker.byte() % 20;
+  if (taker.byte() % 4 == 0) out.layout.block_bytes = taker.byte() * 512;
   if (taker.byte() % 4 == 0) take_components(taker, out.layout);
 }
 

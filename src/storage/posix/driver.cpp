@@ -23,6 +23,7 @@
 #include "storage/posix/async_queue.h"
 #include "storage/posix/direct_read.h"
 #include "storage/posix/file_system.h"
+#include "storage/posix/layouts.h"
 #include "storage/posix/lustre.h"
 #include "storage/posix/transfer.h"
 #include "storage/range_locks.h"
@@ -308,8 +309,11 @@ class PosixStorage final : public Storage {
   // Asked for at each collective access. A file gets its servers once, or range by range as it grows: then it is read again, which
   // the client answers itself as long as it holds the layout's lock.
   Layout layout() override {
-    if (traits_.file_system != "lustre") return {};
     std::lock_guard guard(layout_mutex_);
+    if (traits_.file_system != "lustre") {
+      if (!std::exchange(told_, true)) layout_ = told_layout(fd_->get(), traits_.file_system);
+      return layout_;
+    }
     if (layout_.stripe_bytes > 0 && !layout_.may_change()) return layout_;
     Layout now = lustre_layout(fd_->get());
     if (now.stripe_bytes > 0) layout_ = std::move(now);
@@ -333,6 +337,7 @@ class PosixStorage final : public Storage {
   const std::shared_ptr<MarkState> marks_;
   std::mutex layout_mutex_;
   Layout layout_ MERCUTIO_GUARDED_BY(layout_mutex_);
+  bool told_ MERCUTIO_GUARDED_BY(layout_mutex_) = false;   // other than Lustre's: it stays as the file was made
 };
 
 class PosixDriver final : public Driver {

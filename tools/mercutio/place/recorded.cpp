@@ -57,6 +57,7 @@ Result<RecordedFile> recorded_file(const Job& job, const JobFile& from) {
   file.layout.stripe_bytes = from.all.stripe_bytes;
   file.layout.stripe_count = from.all.stripe_count;
   file.layout.first_server = from.all.first_server;
+  file.layout.block_bytes = from.all.block_bytes;
   std::map<AccessKey, std::vector<AccessSketch>> found;
   for (std::size_t member = 0; member < file.members.size(); ++member) MERCUTIO_TRY(take_sketches(job, member, file, found));
   double known = 0;

@@ -127,6 +127,7 @@ void fail(const char* what, const char* detail);
 void check_mpi(int code, const char* what);
 
 // common.c
+void limit_storage(int limited);   // the rate-limited storage (striped_servers.c), if there is one, moves the bytes of preparation and checks at once
 i64 parse_bytes(const char* text);
 int take_option(Options* options, const char* word, const char* value);   // 0: it isn't one that both programs have
 MPI_Info make_info(const Options* options);

@@ -1,4 +1,6 @@
 // What both programs have in common: words of their command lines, and figures of all ranks.
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,6 +28,11 @@ int take_option(Options* options, const char* word, const char* value) {
   else
     return 0;
   return 1;
+}
+
+void limit_storage(int limited) {
+  void (*limit)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "striped_servers_limit");
+  if (limit) limit(limited);
 }
 
 MPI_Info make_info(const Options* options) {

@@ -191,7 +191,9 @@ int run_case(const Case* self, const Run* run, Halves halves) {
     arm(run);
     Times times = measure(self, run, &layout, buffer, 1);
     disarm();
+    limit_storage(0);
     check = check_files(self, run, &layout);
+    limit_storage(1);
     bad = check.wrong;
     Totals total = totals(run, &layout, check);
     if (root) print_bandwidth(self->name, "write", &layout, &times, &total);
@@ -202,7 +204,9 @@ int run_case(const Case* self, const Run* run, Halves halves) {
     free_layout(&layout);
     return bad != 0;
   }
+  limit_storage(0);
   if (halves.skip_write || bad) make_files(self, run, &layout);
+  limit_storage(1);
   poison(buffer, layout.memory_bytes);
   if (root) print_begin(self->name, "read");
   MPI_Barrier(run->members);

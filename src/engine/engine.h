@@ -16,6 +16,7 @@
 #include "engine/blocking_detector.h"
 #include "engine/collectives.h"
 #include "engine/dense.h"
+#include "engine/layout_known.h"
 #include "engine/run_list_cache.h"
 #include "engine/task.h"
 #include "model/access.h"
@@ -38,6 +39,7 @@ struct EngineFile {
   bool scattered = true;             // some rank's view has holes; if none has, no write is sieved and none locks against sieving
   bool any_sieves = true;            // writes may be sieved, by the hints of the open: then all writes lock against it, whatever their hints say
   PlanCache* plans = nullptr;        // of the file; null: every access is planned anew
+  LayoutKnown* layout = nullptr;     // of the file; null: its stripes are taken to be the same everywhere
   DensePatterns* dense = nullptr;   // of the file; null: every collective write sets valid maps
   PatternMemory* patterns = nullptr;   // of the file; null: every pattern is gathered anew
   RunListCaches* run_lists = nullptr;      // of the file; null: run lists are not cached

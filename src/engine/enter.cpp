@@ -54,7 +54,7 @@ i64 size_or_unknown(Storage& storage) {
   return size ? *size : -1;
 }
 
-Entry make_entry(const EngineFile& file, const Access& access, const CollectiveOptions& options) {
+Entry make_entry(const EngineFile& file, const Access& access, const CollectiveOptions& options, LayoutByRange& layout_by_range) {
   Entry entry;
   Circumstances& mine = entry.circumstances;
   mine.failed = options.entry.ok() ? 0 : 1;
@@ -77,11 +77,15 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
       mine.file_bytes = size_or_unknown(*file.storage);
   }
   mine.unknown_size = mine.file_bytes < 0;
+  if (file.layout) layout_by_range = file.layout->held();
   if (file.comm->rank() == 0) {
     const Layout layout = layout_of(file);
+    if (file.layout) layout_by_range = file.layout->hold(layout);
     const Toggle buffering = reads(access) ? file.hints->romio_cb_read : file.hints->romio_cb_write;
-    entry.choices = Choices{layout.stripe_bytes, layout.stripe_count, static_cast<i64>(buffering), file.hints->cb_buffer_size, file.hints->cb_nodes};
+    entry.choices = Choices{layout.stripe_bytes, layout.stripe_count, file.storage->traits().block_bytes, layout_by_range.key,
+                            static_cast<i64>(buffering), file.hints->cb_buffer_size, file.hints->cb_nodes};
   }
+  mine.lowest_layout = mine.highest_layout = layout_by_range.key;
   return entry;
 }
 
@@ -100,6 +104,7 @@ struct NodeSum {
 // Whether a node does what it did in an earlier access, elsewhere in the file.
 bool repeats(const PatternMemory::Last& last, const NodeSum& now, i64& moved_by) {
   const Circumstances &then = last.mine.circumstances, &today = now.circumstances;
+  if (!today.all_hold(last.all.choices.layout)) return false;
   if (then.atomic != today.atomic || then.disorderly != today.disorderly || then.reads != today.reads || last.mine.choices != now.choices) return false;
   const std::vector<OpenGroup>& groups = now.part.groups();
   PatternTotals totals = last.mine.totals;
@@ -227,6 +232,7 @@ Task<Result<bool>> all_repeat(Channel channel, Peers peers, const NodeEntry& own
   all.circumstances.file_bytes = words[kFileBytes];
   all.circumstances.known_bytes = words[kKnownBytes];
   all.circumstances.alignment = -words[kAlignment];
+  all.circumstances.lowest_layout = all.circumstances.highest_layout = all.choices.layout;
   co_return true;
 }
 
@@ -349,7 +355,19 @@ Task<Result<Gathered>> gather(const EngineFile& file, Channel channel, Direction
   co_return all;
 }
 
-std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& channel, const Gathered& all) {
+// Rank 0's layout by range, where there is one: sent when some rank holds another one.
+Task<Status> learn_layout(const EngineFile& file, Channel channel, const Gathered& all, LayoutByRange& layout) {
+  const std::uint64_t key = all.choices.layout;
+  if (key == 0) layout = {};
+  if (key == 0 || all.circumstances.all_hold(key)) co_return ok_status();
+  std::vector<std::byte> message = bytes_of_ranges(layout.ranges);
+  MERCUTIO_CO_TRY(co_await broadcast(channel, 0, message));
+  layout = LayoutByRange{key, ranges_of_bytes(message)};
+  if (file.layout) file.layout->hold(layout);
+  co_return ok_status();
+}
+
+std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& channel, const Gathered& all, const LayoutByRange& layout_by_range) {
   Hints agreed = *file.hints;
   agreed.romio_cb_read = agreed.romio_cb_write = static_cast<Toggle>(all.choices.buffering);
   // Windows are found by counting the bytes below an offset, which needs a monotone view. Other views occur in reads
@@ -360,6 +378,8 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   Layout layout;
   layout.stripe_bytes = all.choices.stripe_bytes;
   layout.stripe_count = all.choices.stripe_count;
+  layout.block_bytes = all.choices.block_bytes;
+  layout.components = layout_by_range.components();
   layout.cached = all.circumstances.reads == static_cast<i64>(BlockingDetector::Reads::kCopy);
   const i64 start = file.trace ? now_ns() : 0;
   const Topology* topology = &file.comm->topology();
@@ -395,7 +415,8 @@ Task<Result<i64>> learn_size(const EngineFile& file, Channel channel, const Gath
 }  // namespace
 
 Task<Result<Agreed>> enter(const EngineFile& file, Channel channel, const Access& access, const CollectiveOptions& options) {
-  const Entry mine = make_entry(file, access, options);
+  LayoutByRange layout;
+  const Entry mine = make_entry(file, access, options, layout);
   Agreed agreed;
   auto all = co_await gather(file, channel, access.direction, mine, agreed);
   if (!all) co_return std::move(all).error();
@@ -404,7 +425,8 @@ Task<Result<Agreed>> enter(const EngineFile& file, Channel channel, const Access
   agreed.more = circumstances.more != 0;
   agreed.atomic = circumstances.atomic != 0;
   if (agreed.failed) co_return agreed;
-  agreed.plan = plan_from(file, channel, *all);
+  MERCUTIO_CO_TRY(co_await learn_layout(file, channel, *all, layout));
+  agreed.plan = plan_from(file, channel, *all, layout);
   agreed.borders.unit_bytes = circumstances.alignment;
   if (reads(access) && agreed.plan->exchanges()) {
     const Result<i64> size = co_await learn_size(file, channel, *all);

@@ -281,7 +281,7 @@ TEST(Independent, ListsGoInPartsWhereTheStorageMakesItsCallersWait) {
     ASSERT_TRUE(blocking.blocks());
   }
   // The file ends in the middle of a piece of each part, and before all.
-  for (const Layout striping : {Layout{}, Layout{40, 3}, Layout{kPieces * kStride, 2}}) {
+  for (const Layout& striping : {Layout{}, Layout{40, 3}, Layout{kPieces * kStride, 2}}) {
     storage.striping = striping;
     for (const i64 pieces : {100, 76, 60, 25, 10, 0}) {
       const i64 left = pieces < kPieces ? 3 : 0;

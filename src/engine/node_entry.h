@@ -13,7 +13,8 @@ namespace mercutio {
 
 // What rank 0 decides, as it might differ between ranks although it must not.
 struct Choices {
-  i64 stripe_bytes = 0, stripe_count = 0;
+  i64 stripe_bytes = 0, stripe_count = 0, block_bytes = 0;
+  std::uint64_t layout = 0;   // the key of its layout by range; 0: there is none
   i64 buffering = 0;        // romio_cb_read or romio_cb_write
   i64 buffer_bytes = 0;
   i64 aggregators = 0;
@@ -28,6 +29,7 @@ struct Circumstances {
   i64 unknown_size = 0;     // reading: some rank doesn't know the file size after all its earlier writes
   i64 file_bytes = -1;      // reading: the largest such size that is known
   i64 known_bytes = -1;     // the size that is known without asking, if rank 0 asks when it is needed; else -1
+  std::uint64_t lowest_layout = UINT64_MAX, highest_layout = 0;   // of the keys of the layouts by range that ranks hold
   i64 alignment = INT64_MAX;   // the largest power of two that divides where pieces begin and end
 
   void add(const Circumstances& other) {
@@ -39,8 +41,11 @@ struct Circumstances {
     unknown_size |= other.unknown_size;
     file_bytes = std::max(file_bytes, other.file_bytes);
     known_bytes = std::max(known_bytes, other.known_bytes);
+    lowest_layout = std::min(lowest_layout, other.lowest_layout);
+    highest_layout = std::max(highest_layout, other.highest_layout);
     alignment = std::min(alignment, other.alignment);
   }
+  bool all_hold(std::uint64_t layout) const { return lowest_layout == layout && highest_layout == layout; }
 };
 
 // What a node says: the entries of its ranks, added up.

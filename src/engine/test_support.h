@@ -40,6 +40,7 @@ struct SharedFile {
   std::multiset<const Range*> locks;
   std::condition_variable unlocked;
   Traits traits;
+  Layout layout;
   i64 known_size = 0;
   i64 stale_end = -1;           // where reads take the end of the file to be until its size is asked for; -1: nowhere
   bool other_writers = false;   // some other open has the file open for writing
@@ -110,7 +111,7 @@ class TestStorage : public Storage {
     return file_.other_writers ? nullptr : std::make_unique<NoLock>();
   }
   const Traits& traits() const override { return file_.traits; }
-  Layout layout() override { return {}; }
+  Layout layout() override { return file_.layout; }
 
  private:
   class Held final : public HeldLock {

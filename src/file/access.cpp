@@ -76,6 +76,7 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   engine.plans = &plans_;
   engine.dense = &dense_;
   engine.patterns = &patterns_;
+  engine.layout = &layout_;
   engine.run_lists = &run_lists_;
   engine.dirty = &dirty_;
   engine.blocking = &blocking_;

@@ -114,6 +114,15 @@ std::string list_of(const std::vector<i64>& numbers) {
   return out;
 }
 
+// Where a server has several; 1: not known, too.
+i64 stripes_of_a_server(const Layout& layout) {
+  i64 most = 1;
+  for (const LayoutComponent& component : layout.components) {
+    for (const i64 server : component.servers) most = std::max<i64>(most, std::count(component.servers.begin(), component.servers.end(), server));
+  }
+  return most;
+}
+
 }  // namespace
 
 std::shared_ptr<const HintSet> OpenFile::hint_notes() const {
@@ -144,6 +153,8 @@ InfoItems OpenFile::in_effect(Hints hints) const {
   hints.striping_unit = layout.stripe_bytes;
   hints.striping_factor = layout.stripe_count;
   hints.start_iodevice = layout.first_server;
+  hints.mercutio_pool = layout.components.empty() ? "" : layout.components.back().pool;
+  hints.mercutio_overstriping = stripes_of_a_server(layout);
   if (hints.cb_nodes == 0) hints.cb_nodes = most_aggregators(comm_->topology(), hints);
   hints.cb_nodes = std::min(hints.cb_nodes, comm_->size());
   return effective_hints(hints);

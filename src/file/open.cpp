@@ -6,6 +6,7 @@
 #include "base/attempt.h"
 #include "file/open_file.h"
 #include "file/wire.h"
+#include "plan/new_file.h"
 #include "storage/buffered.h"
 #include "storage/dry.h"
 
@@ -35,6 +36,20 @@ int permissions_from(const Hints& hints) {
   int permissions = 0;
   for (char digit : hints.file_perm) permissions = permissions * 8 + (digit - '0');
   return hints.file_perm.empty() ? 0666 : permissions & 07777;
+}
+
+// What hints ask for; a plain Layout{} if none does.
+Layout wanted_layout(const Hints& hints) {
+  Layout layout{hints.striping_unit, hints.striping_factor, hints.start_iodevice};
+  const bool overstriped = hints.mercutio_overstriping > 1 && hints.striping_factor > 0;
+  if (hints.mercutio_pool.empty() && !overstriped) return layout;
+  LayoutComponent component;
+  component.stripe_bytes = hints.striping_unit;
+  component.stripe_count = hints.striping_factor * (overstriped ? hints.mercutio_overstriping : 1);
+  component.overstriped = overstriped;
+  component.pool = hints.mercutio_pool;
+  layout.components = {component};
+  return layout;
 }
 
 CoherenceWay way_named(const std::string& name) {   // one of the hint's words
@@ -112,7 +127,9 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
   options.create = create;
   options.exclusive = exclusive;
   options.permissions = permissions_from(hints);
-  options.wanted_layout = Layout{hints.striping_unit, hints.striping_factor, hints.start_iodevice};
+  options.wanted_layout = wanted_layout(hints);
+  if (create && options.wanted_layout == Layout{} && hints.mercutio_striping == "auto")
+    options.suggested_layout = layout_of_new_file(comm_->topology().nodes(), comm_->size());
   options.async_backend = hints.mercutio_async_backend;
   options.io_threads = hints.mercutio_io_threads;
   options.group = WriterGroup{first_mark_, comm_->rank(), comm_->size()};

@@ -168,6 +168,7 @@ class OpenFile final : public File {
   PlanCache plans_;
   DensePatterns dense_;
   PatternMemory patterns_;
+  LayoutKnown layout_;
   RunListCaches run_lists_;
   mutable std::atomic<i64> sketches_{0};   // of collective accesses told to it
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();

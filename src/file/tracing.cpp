@@ -1,5 +1,7 @@
 // What an open file tells the trace: what it is, which hints it has, and each access with its place and its time. A few
 // clock readings and two or three O(depth) looks at the view an access.
+#include <algorithm>
+
 #include "file/open_file.h"
 #include "model/access_sketch.h"
 
@@ -44,7 +46,8 @@ void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
   facts.block_bytes = traits.block_bytes;
   const Layout layout = storage_->layout();
   facts.stripe_bytes = layout.stripe_bytes;
-  facts.stripe_count = layout.stripe_count;
+  facts.stripe_count = layout.stripe_count;   // where stripes differ by range, the most that any has
+  for (const LayoutComponent& component : layout.components) facts.stripe_count = std::max(facts.stripe_count, component.stripe_count);
   facts.first_server = layout.first_server;
   trace_ = context_.tracer->file(facts);
   storage_->trace_to(trace_.get());

@@ -333,6 +333,16 @@ std::optional<Looked> small_stripes(const Job& job, const JobFile& file) {
                 "drop the hint striping_unit, or give one of 1 MiB or more: export MERCUTIO_HINTS=striping_unit=1MiB"};
 }
 
+std::optional<Looked> one_stripe(const Job&, const JobFile& file) {
+  constexpr i64 kWorthSpreading = 256 * MiB, kServersForANode = 8;
+  const i64 bytes = file.all.storage[0].bytes + file.all.storage[1].bytes;
+  if (file.all.stripe_bytes <= 0 || file.all.stripe_count != 1 || file.all.ranks < 2 || bytes < kWorthSpreading) return {};
+  const double now = storage_seconds(file, 0) + storage_seconds(file, 1);
+  const double servers = static_cast<double>(std::min(file.all.ranks, kServersForANode));
+  return Looked{now * (1 - 1 / servers), bytes_text(static_cast<double>(bytes)) + " through one server in " + seconds_text(now),
+                "make the file anew with more stripes: lfs setstripe -c -1 on its directory, or export MERCUTIO_HINTS=striping_factor=" + number(static_cast<i64>(servers))};
+}
+
 std::optional<Looked> misaligned(const Job&, const JobFile& file) {
   const StorageTotals& writes = file.all.storage[1];
   if (writes.calls < 100 || 2 * writes.misaligned_calls < writes.calls || writes.bytes > writes.calls * MiB) return {};
@@ -386,6 +396,7 @@ constexpr Look* kLooks[] = {small<Direction::kWrite>,
                             many_syncs,
                             same_data_read,
                             small_stripes,
+                            one_stripe,
                             misaligned,
                             ignored_hints};
 constexpr Look* kNoMatterOfTime[] = {amplified_reads, merged_writes, ignored_hints};

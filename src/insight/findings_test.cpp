@@ -370,6 +370,23 @@ TEST(Findings, TheSameDataForEverybody) {
             "");
 }
 
+TEST(Findings, OneStripe) {
+  const auto moved = [](i64 bytes, i64 stripes) {
+    return [=](i64, FileTotals& f) {
+      calls(f.of(Direction::kWrite, true), 100, MiB, 4 * kSecond);
+      f.stripe_bytes = MiB;
+      f.stripe_count = stripes;
+      f.ranks = 4;
+      f.storage[1].calls = 100;
+      f.storage[1].bytes = bytes;
+      f.storage[1].ns = 3 * kSecond;
+    };
+  };
+  EXPECT_EQ(first_of(job_with(4, moved(100 * MiB, 1))), "one_stripe");
+  EXPECT_EQ(first_of(job_with(4, moved(100 * MiB, 4))), "");
+  EXPECT_EQ(first_of(job_with(4, moved(10 * MiB, 1))), "");
+}
+
 TEST(Findings, SmallStripesAndMisalignedRequests) {
   const auto requests = [](i64 bytes, i64 misaligned) {
     return [=](i64, FileTotals& f) {

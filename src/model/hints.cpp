@@ -144,6 +144,7 @@ std::string check_choice(std::string_view name, const std::string& text) {
       {"mercutio_placement", {"auto", "rank_order", "round_robin", "stripe_aware", "cost"}},
       {"mercutio_exchange", {"auto", "messages", "shared_memory", "two_layer"}},
       {"mercutio_coherence", {"auto", "direct", "locks", "none"}},
+      {"mercutio_striping", {"auto", "directory"}},
       {"mercutio_order", {"auto", "normal", "ring", "nd_shift", "nd_rank_shift"}},
   };
   for (const Choice& choice : choices) {
@@ -159,11 +160,19 @@ std::string check_choice(std::string_view name, const std::string& text) {
   return "";
 }
 
+// As Lustre has them.
+std::string check_pool(const std::string& text) {
+  constexpr size_t kMostCharacters = 15;
+  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; });
+  return plain && text.size() <= kMostCharacters ? "" : "must be a name of at most 15 letters, digits, _, - and .";
+}
+
 std::string set_value(const Row& row, std::string& target, const std::string& text) {
   std::string why;
   if (row.name == "file_perm") why = check_permissions(text);
   if (row.name == "access_style") why = check_access_style(text);
   if (row.name == "cb_config_list") why = check_config_list(text);
+  if (row.name == "mercutio_pool") why = check_pool(text);
   if (row.name == "mercutio_remote") why = check_elsewhere(text);
   if (row.name.substr(0, 9) == "mercutio_" && why.empty()) why = check_choice(row.name, text);
   if (why.empty()) target = text;
@@ -327,7 +336,7 @@ std::string why_ineffective(const HintSet& set, const Row& row, const InfoItems&
   const bool differs = !left_to_system(row, asked) && asked != now;
   if (row.name == "cb_nodes" && differs)
     return now + " aggregate: no more than there are ranks, cb_config_list allows and share the servers evenly";
-  if (is_one_of(row.name, {"striping_unit", "striping_factor", "start_iodevice"}) && differs)
+  if (is_one_of(row.name, {"striping_unit", "striping_factor", "start_iodevice", "mercutio_pool", "mercutio_overstriping"}) && differs)
     return now.empty() ? "the file system takes no such setting" : "the file has " + now + "; stripes are fixed when a file is created";
   if (row.name == "mercutio_async_backend" && differs) return "not available here: " + now + " do the same work";
   if (row.name == "mercutio_coherence" && differs)

@@ -9,6 +9,7 @@ namespace mercutio {
 namespace {
 
 constexpr i64 kMostRanks = 1 << 24;
+constexpr i64 kMostServers = 1 << 20;
 constexpr i64 kSharedBytes = 20 * MiB;   // of a rank, as the library shares them
 
 // The lines, before ranks are given to nodes.
@@ -42,9 +43,27 @@ i64* number_of(Description& d, const std::string& key) {
   if (key == "link_mb_per_s") return &topology.link_mb_per_s;
   if (key == "memory_mb_per_s") return &topology.memory_mb_per_s;
   if (key == "stripe_bytes") return &layout.stripe_bytes;
+  if (key == "block_bytes") return &layout.block_bytes;
   if (key == "servers") return &layout.stripe_count;
   if (key == "first_server") return &layout.first_server;
   return key == "server_mb_per_s" ? &layout.server_mb_per_s : nullptr;
+}
+
+// Begin, end (0: the end of the file), stripe bytes and servers of a range.
+Status read_component(Description& d, const KeyedLine& line) {
+  MERCUTIO_LET(const std::vector<i64> sizes, line.sizes());
+  if (sizes.size() != 4) return line.wrong("must be begin, end (0: of the file), stripe bytes and servers");
+  LayoutComponent component;
+  component.begin = sizes[0];
+  component.end = sizes[1] > 0 ? sizes[1] : kEndOfFile;
+  component.stripe_bytes = sizes[2];
+  component.stripe_count = sizes[3];
+  std::vector<LayoutComponent>& components = d.machine.layout.components;
+  const bool follows = components.empty() ? component.begin == 0 : component.begin == components.back().end;
+  if (!follows || component.end <= component.begin) return line.wrong("components follow each other from the start of the file");
+  if (component.stripe_bytes < 1 || component.stripe_count < 1 || component.stripe_count > kMostServers) return line.wrong("stripes of no bytes, or no servers");
+  components.push_back(component);
+  return ok_status();
 }
 
 Status read_line(Description& d, const KeyedLine& line) {
@@ -54,6 +73,7 @@ Status read_line(Description& d, const KeyedLine& line) {
     return ok_status();
   }
   if (line.key == "map") return read_map(d, line);
+  if (line.key == "component") return read_component(d, line);
   if (line.key == "ranks_per_node") {
     MERCUTIO_LET(d.ranks_per_node, line.sizes());
   } else if (line.key == "cartesian") {

@@ -23,6 +23,23 @@ std::string divide_into_segments(Planner& p) {
   return all_write ? "a share of its row's range for every rank" : "the range of each group";
 }
 
+// By the layout's ranges, with as many aggregators in each as share its servers evenly; the next range begins with those that
+// had no turn in the last one.
+std::string divide_by_range(Planner& p) {
+  Plan& plan = p.plan;
+  i64 first = 0;
+  std::string each;
+  for (const LayoutComponent& part : p.layout.components) {
+    const FileRange range{std::max(plan.begin, part.begin), std::min(plan.end, part.end)};
+    if (range.empty()) continue;
+    const i64 period = part.stripe_count >= plan.domains() ? greatest_divisor(part.stripe_count, plan.domains()) : part.stripe_count;
+    plan.ranges.push_back({range, part.stripe_bytes, period, first});
+    first = (first + period) % plan.domains();
+    each += (each.empty() ? "" : ", then ") + std::to_string(part.stripe_count / period) + " of " + std::to_string(part.stripe_count);
+  }
+  return each + " servers each";
+}
+
 std::string divide_in_turn(Planner& p) {
   Plan& plan = p.plan;
   const i64 servers = p.striped() ? p.layout.stripe_count : plan.domains();
@@ -44,8 +61,10 @@ std::string divide_file(Planner& p) {
   plan.begin = p.pattern.begin;
   plan.end = p.pattern.end;
   if (p.segmented()) return divide_into_segments(p);
+  if (plan.domain_map == DomainMap::kRangeCyclic) return divide_by_range(p);
   if (plan.cyclic()) return divide_in_turn(p);
   const i64 share = std::max(ceil_div(plan.end - plan.begin, plan.domains()), p.hints.romio_min_fdomain_size);
+  if (!p.striped() && share < plan.unit_bytes) plan.unit_bytes = kPageBytes;   // a share holds no block
   if (plan.domain_map == DomainMap::kEven || share < plan.unit_bytes) {
     const bool asked = plan.domain_map == DomainMap::kEven;
     plan.unit_bytes = 1;
@@ -57,7 +76,7 @@ std::string divide_file(Planner& p) {
   plan.domain_origin = align_down(plan.begin, plan.unit_bytes);
   plan.domain_bytes = std::max(ceil_div(plan.end - plan.domain_origin, plan.domains()), p.hints.romio_min_fdomain_size);
   plan.domain_bytes = align_up(plan.domain_bytes, plan.unit_bytes);
-  return std::string("borders on ") + (p.layout.stripe_bytes > 0 ? "stripes" : "pages");
+  return std::string("borders on ") + (p.striped() ? "stripes" : plan.unit_bytes > kPageBytes ? "blocks" : "pages");
 }
 
 }  // namespace mercutio::planning

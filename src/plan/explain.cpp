@@ -27,6 +27,13 @@ std::string explain_domains(const Plan& plan) {
     }
     return out;
   }
+  if (plan.domain_map == DomainMap::kRangeCyclic) {
+    for (const CyclicRange& in : plan.ranges) {
+      out += " [" + number(in.range.begin) + "," + number(in.range.end) + "): unit " + number(in.unit_bytes) + " in turn among " + number(in.period) +
+             " from " + number(in.first);
+    }
+    return out;
+  }
   out += ", " + number(plan.domain_bytes) + " bytes from " + number(plan.domain_origin) + ", unit " + number(plan.unit_bytes);
   if (plan.cyclic()) out += ", in turn among " + number(plan.period);
   return out;
@@ -44,8 +51,11 @@ std::string servers_of(const Plan& plan, i64 aggregator, const Layout& layout) {
   i64 stripes = 0;
   for (i64 round = 0; round < std::min(plan.windows(aggregator), kMostWindows) && stripes < kMostStripes; ++round) {
     const FileRange window = plan.window(aggregator, round);
-    for (i64 at = window.begin / layout.stripe_bytes; at * layout.stripe_bytes < window.end && stripes < kMostStripes; ++at, ++stripes) {
-      servers.insert(at % layout.stripe_count);
+    for (const StripeRange& range : stripes_of(layout, window.begin, window.end)) {
+      for (i64 at = range.begin / range.stripe_bytes; at * range.stripe_bytes < range.end && stripes < kMostStripes; ++at, ++stripes) {
+        const i64 known = layout.server_at(std::max(range.begin, at * range.stripe_bytes));
+        servers.insert(known >= 0 ? known : at % range.stripe_count);
+      }
     }
   }
   std::string out;
@@ -65,7 +75,7 @@ std::string explain_ranks(const Plan& plan, const Topology& topology, const Layo
     out += "aggregator " + number(i) + ": rank " + number(rank);
     if (rank < topology.ranks()) out += " on " + topology.node_names[static_cast<size_t>(topology.node_of_rank[static_cast<size_t>(rank)])];
     out += ", [" + number(domain.begin) + ", " + number(domain.end) + "), " + number(plan.windows(i)) + " windows";
-    if (layout.stripe_bytes > 0 && layout.stripe_count > 0) out += servers_of(plan, i, layout);
+    if ((layout.stripe_bytes > 0 && layout.stripe_count > 0) || !layout.components.empty()) out += servers_of(plan, i, layout);
     out += "\n";
   }
   const ExchangeSchedule order(plan, topology);

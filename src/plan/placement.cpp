@@ -50,16 +50,9 @@ NodeLists candidates(const Planner& p, std::string& why) {
   return total(lists) == 0 ? all : lists;
 }
 
-i64 greatest_divisor(i64 number, i64 limit) {
-  for (i64 divisor = std::min(number, limit); divisor > 1; --divisor) {
-    if (number % divisor == 0) return divisor;
-  }
-  return 1;
-}
-
 // As many as share the servers evenly, so that each server meets a constant few of them.
 i64 conforming_count(const Planner& p, i64 wanted) {
-  const i64 servers = p.layout.stripe_count;
+  const i64 servers = p.servers();
   if (wanted >= servers) return servers * std::min(wanted / servers, std::max<i64>(1, p.hints.romio_lustre_co_ratio));
   return greatest_divisor(servers, wanted);
 }
@@ -87,14 +80,20 @@ i64 count_aggregators(Planner& p, i64 most, std::string& why) {
     wanted = count_by_steps(p, most, why);
   } else {
     const i64 worth = ceil_div(p.pattern.bytes, kAggregatorWorthBytes), usual = most_aggregators(p.topology, p.hints);
+    // One for each server, where a node can be expected to keep so many busy.
+    const bool by_servers = p.plan.cyclic() && p.striped() && p.hints.mercutio_aggregators_per_node == 0;
+    const i64 several = by_servers ? std::max(usual, std::min(p.servers(), kMostServersForANode * p.nodes())) : usual;
     const i64 long_messages = std::max(p.nodes(), p.pattern.bytes / (p.nodes() * kMessageWorthBytes));
-    wanted = std::min({usual, worth, p.nodes() > 1 ? long_messages : usual});
-    why = wanted == worth ? "one per MiB of data" : wanted == usual ? std::to_string(p.per_node()) + " a node" : "messages between nodes would get short";
+    wanted = std::min({several, worth, p.nodes() > 1 ? long_messages : several});
+    why = std::to_string(p.per_node()) + " a node";
+    if (several > usual && usual < most) why = "one per server";
+    if (wanted == worth) why = "one per MiB of data";
+    if (wanted < std::min(several, worth)) why = "messages between nodes would get short";
   }
   wanted = std::clamp<i64>(wanted, 1, most);
   if (p.plan.cyclic() && p.striped()) {
     const i64 even = conforming_count(p, wanted);
-    if (even != wanted) why += ", of " + std::to_string(wanted) + " as many as share " + std::to_string(p.layout.stripe_count) + " servers evenly";
+    if (even != wanted) why += ", of " + std::to_string(wanted) + " as many as share " + std::to_string(p.servers()) + " servers evenly";
     wanted = even;
   }
   return wanted;
@@ -172,7 +171,7 @@ std::vector<i64> place(Planner& p, const NodeLists& lists, i64 wanted, std::stri
   if (wish == "cost" && comparisons <= kMostComparisons) placement = Placement::kCost;
   switch (placement) {
     case Placement::kRankOrder: why = ", rank order"; return rank_order(lists, wanted);
-    case Placement::kStripeAware: why = ", each server from one node"; return stripe_aware(lists, wanted, p.layout.stripe_count);
+    case Placement::kStripeAware: why = ", each server from one node"; return stripe_aware(lists, wanted, p.servers());
     case Placement::kCost: why = ", on the nodes with most of the data"; return least_cost(p, lists, wanted);
     case Placement::kRoundRobin: break;
   }

@@ -49,45 +49,68 @@ struct UnitsInTurn {
   i64 per_unit = 1;
 };
 
-UnitsInTurn units_in_turn(const Plan& plan, FileRange range, i64 residue) {
+UnitsInTurn units_in_turn(const CyclicRange& in, i64 buffer_bytes, i64 residue) {
   UnitsInTurn units;
-  if (range.empty()) return units;
-  const i64 low = range.begin / plan.unit_bytes, high = (range.end - 1) / plan.unit_bytes;
-  units.first = low + (residue - low % plan.period + plan.period) % plan.period;
-  units.last = high - (high % plan.period - residue + plan.period) % plan.period;
-  units.per_unit = ceil_div(plan.unit_bytes, plan.buffer_bytes);
+  const FileRange range = in.range;
+  if (range.empty() || residue >= in.period) return units;
+  const i64 low = range.begin / in.unit_bytes, high = (range.end - 1) / in.unit_bytes;
+  units.first = low + (residue - low % in.period + in.period) % in.period;
+  units.last = high - (high % in.period - residue + in.period) % in.period;
+  units.per_unit = ceil_div(in.unit_bytes, buffer_bytes);
   if (units.first > units.last) return units;
-  if (units.first == low) units.skipped = (range.begin - low * plan.unit_bytes) / plan.buffer_bytes;
-  const i64 last_parts = units.last == high ? (range.end - 1 - high * plan.unit_bytes) / plan.buffer_bytes + 1 : units.per_unit;
-  units.windows = (units.last - units.first) / plan.period * units.per_unit + last_parts - units.skipped;
+  if (units.first == low) units.skipped = (range.begin - low * in.unit_bytes) / buffer_bytes;
+  const i64 last_parts = units.last == high ? (range.end - 1 - high * in.unit_bytes) / buffer_bytes + 1 : units.per_unit;
+  units.windows = (units.last - units.first) / in.period * units.per_unit + last_parts - units.skipped;
   return units;
 }
 
+// Window number `part` of these, counted from the start of the first unit.
+FileRange window_of(const CyclicRange& in, const UnitsInTurn& units, i64 buffer_bytes, i64 part) {
+  const i64 unit = (units.first + part / units.per_unit * in.period) * in.unit_bytes;
+  const i64 start = unit + part % units.per_unit * buffer_bytes;
+  return FileRange{std::max(in.range.begin, start), std::min({in.range.end, start + buffer_bytes, unit + in.unit_bytes})};
+}
+
+// The turn of aggregator i in a range.
+i64 residue_in(const CyclicRange& in, i64 i, i64 aggregators) { return (i - in.first + aggregators) % aggregators; }
+
 }  // namespace
 
+const CyclicRange& Plan::range_at(i64 offset) const {
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), offset, [](i64 key, const CyclicRange& r) { return key < r.range.begin; });
+  return after == ranges.begin() ? *after : *std::prev(after);
+}
+
 i64 Plan::windows(i64 i) const {
+  if (domain_map == DomainMap::kRangeCyclic) {
+    i64 windows = 0;
+    for (const CyclicRange& in : ranges) windows += units_in_turn(in, buffer_bytes, residue_in(in, i, domains())).windows;
+    return windows;
+  }
   const FileRange range = block(i);
   if (range.empty()) return 0;
-  if (cyclic()) return units_in_turn(*this, range, i % period).windows;
+  if (cyclic()) return units_in_turn({range, unit_bytes, period}, buffer_bytes, i % period).windows;
   return ceil_div(range.end - first_window(i), buffer_bytes);
 }
 
 FileRange Plan::window(i64 i, i64 round) const {
   MERCUTIO_ASSERT(i >= 0 && i < domains() && round >= 0);
-  const FileRange range = block(i);
-  i64 start = 0, stop = 0;
-  if (cyclic()) {
-    const UnitsInTurn units = units_in_turn(*this, range, i % period);
-    if (round >= units.windows) return FileRange{range.end, range.end};
-    const i64 part = units.skipped + round;
-    const i64 unit = (units.first + part / units.per_unit * period) * unit_bytes;
-    start = unit + part % units.per_unit * buffer_bytes;
-    stop = std::min(start + buffer_bytes, unit + unit_bytes);
-  } else {
-    start = first_window(i) + round * buffer_bytes;
-    stop = start + buffer_bytes;
+  if (domain_map == DomainMap::kRangeCyclic) {
+    for (const CyclicRange& in : ranges) {
+      const UnitsInTurn units = units_in_turn(in, buffer_bytes, residue_in(in, i, domains()));
+      if (round < units.windows) return window_of(in, units, buffer_bytes, units.skipped + round);
+      round -= units.windows;
+    }
+    return FileRange{end, end};
   }
-  FileRange window{std::max(range.begin, start), std::min(range.end, stop)};
+  const FileRange range = block(i);
+  if (cyclic()) {
+    const CyclicRange in{range, unit_bytes, period};
+    const UnitsInTurn units = units_in_turn(in, buffer_bytes, i % period);
+    return round < units.windows ? window_of(in, units, buffer_bytes, units.skipped + round) : FileRange{range.end, range.end};
+  }
+  const i64 start = first_window(i) + round * buffer_bytes;
+  FileRange window{std::max(range.begin, start), std::min(range.end, start + buffer_bytes)};
   return window.empty() ? FileRange{range.end, range.end} : window;
 }
 
@@ -96,6 +119,10 @@ i64 Plan::largest_window(i64 i) const {
 }
 
 i64 Plan::owner(i64 offset, i64 rank) const {
+  if (domain_map == DomainMap::kRangeCyclic) {
+    const CyclicRange& in = range_at(offset);
+    return (in.first + offset / in.unit_bytes % in.period) % domains();
+  }
   if (domain_map != DomainMap::kSegments) {
     return (offset - domain_origin) / domain_bytes * period + offset / unit_bytes % period;
   }
@@ -107,8 +134,16 @@ i64 Plan::owner(i64 offset, i64 rank) const {
   return after - segments.begin() - 1;
 }
 
+i64 Plan::share_end(i64 offset, i64 rank) const {
+  if (!cyclic()) return domain(owner(offset, rank)).end;
+  if (domain_map != DomainMap::kRangeCyclic) return (offset / unit_bytes + 1) * unit_bytes;
+  const CyclicRange& in = range_at(offset);
+  return std::min(in.range.end, (offset / in.unit_bytes + 1) * in.unit_bytes);
+}
+
 i64 Plan::shift_unit() const {
   if (domain_map == DomainMap::kEven) return 1;
+  if (domain_map == DomainMap::kRangeCyclic) return kEndOfFile;   // ranges are the file's, wherever the pattern lies
   return cyclic() ? unit_bytes * period : unit_bytes;
 }
 

@@ -32,6 +32,7 @@ enum class DomainMap {
   kAligned,        // equal shares whose inner borders fall on multiples of `unit_bytes`
   kStripeCyclic,   // unit number s belongs to aggregator s mod A: the same in every access
   kGroupCyclic,    // equal blocks of units; inside a block as above among `period` aggregators
+  kRangeCyclic,    // `ranges`, as the file's layout has them: inside each as above, with units of its own
   kSegments,       // `segments`: ranges of groups of ranks
 };
 enum class ExchangeKind {
@@ -62,6 +63,13 @@ struct RankSegment {
   bool operator==(const RankSegment&) const = default;
 };
 
+// Under kRangeCyclic: unit number s, from file offset 0, belongs to aggregator (first + s mod period) mod A.
+struct CyclicRange {
+  FileRange range;
+  i64 unit_bytes = 1, period = 1, first = 0;
+  bool operator==(const CyclicRange&) const = default;
+};
+
 struct Plan {
   Strategy strategy = Strategy::kIndividual;
   std::vector<i64> aggregators;   // ranks; aggregator i owns domain i
@@ -75,6 +83,7 @@ struct Plan {
   i64 unit_bytes = 1;
   i64 period = 1;
   std::vector<RankSegment> segments;  // kSegments: one an aggregator
+  std::vector<CyclicRange> ranges;    // kRangeCyclic: they tile [begin, end); unit_bytes is then the largest of theirs
   // Rounds: a window of buffer_bytes at a time; `depth` windows in flight.
   i64 buffer_bytes = 0;
   i64 depth = 1;
@@ -93,8 +102,8 @@ struct Plan {
 
   i64 domains() const { return static_cast<i64>(aggregators.size()); }
   bool exchanges() const { return strategy >= Strategy::kTwoPhase; }
-  bool cyclic() const { return domain_map == DomainMap::kStripeCyclic || domain_map == DomainMap::kGroupCyclic; }
-  // All O(1). What aggregator i owns lies in domain(i), which may be empty; it is exactly the union of its windows, in
+  bool cyclic() const { return domain_map >= DomainMap::kStripeCyclic && domain_map <= DomainMap::kRangeCyclic; }
+  // All O(1), under kRangeCyclic O(ranges). What aggregator i owns lies in domain(i), which may be empty; it is exactly the union of its windows, in
   // ascending order. Under kSegments only the bytes of the ranks it serves.
   FileRange domain(i64 i) const;
   bool serves(i64 i, i64 rank) const;
@@ -102,12 +111,14 @@ struct Plan {
   FileRange window(i64 i, i64 round) const;       // empty beyond its windows, not empty before
   i64 largest_window(i64 i) const;                // no window of aggregator i has more bytes; any of them may have as many
   i64 owner(i64 offset, i64 rank = 0) const;      // the aggregator (index) of a byte; O(log aggregators) under kSegments
+  i64 share_end(i64 offset, i64 rank = 0) const;  // one past the bytes behind `offset` that surely have the same owner
   // The same pattern moved by a multiple of this many bytes has the same plan, moved.
   i64 shift_unit() const;
 
  private:
   FileRange block(i64 i) const;
   i64 first_window(i64 i) const;                  // where the first window would start, before clipping
+  const CyclicRange& range_at(i64 offset) const;
 };
 
 // The strategy that a hint asks for by name, if any does.
@@ -117,7 +128,7 @@ Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topol
 // `delta` must be a multiple of plan.shift_unit().
 Plan shift(const Plan& plan, i64 delta);
 
-// The most aggregators a plan takes where cb_nodes leaves the number to it; never more than there are ranks.
+// The most aggregators a plan takes where cb_nodes leaves the number to it and the file isn't on more servers; never more than there are ranks.
 i64 most_aggregators(const Topology& topology, const Hints& hints);
 
 // The ranks that aggregate a large interleaved write; none where no data is exchanged.

@@ -7,12 +7,20 @@ namespace {
 
 constexpr size_t kMostGroups = 65536;   // kept by one file
 
+// Whether the file has the same stripes, and only those, where the ranks' data is and `delta` further on.
+bool striped_alike(const Layout& layout, const Pattern& pattern, i64 delta) {
+  if (pattern.participants == 0) return true;
+  const Layout here = within(layout, pattern.begin, pattern.end);
+  return here.components.empty() && here == within(layout, pattern.begin + delta, pattern.end + delta);
+}
+
 }  // namespace
 
 bool PlanCache::Known::answers(const PlanQuestion& question, i64& moved_by) const {
   if (!plan || !is_moved(pattern, question.pattern, moved_by)) return false;
   if (plan->exchanges() && moved_by % plan->shift_unit() != 0) return false;
-  return segment_bytes == question.topology.segment_bytes && layout == question.layout && hints == question.hints;
+  if (segment_bytes != question.topology.segment_bytes || layout != question.layout || hints != question.hints) return false;
+  return moved_by == 0 || layout.components.empty() || striped_alike(layout, pattern, moved_by);
 }
 
 PlanCache::Answer PlanCache::plan_for(const PlanQuestion& question) {

@@ -17,7 +17,7 @@ struct PlanQuestion {
   const Pattern& pattern;
   const Hints& hints;
   const Topology& topology;   // always that of the file's ranks; whether they share memory may differ
-  Layout layout;
+  const Layout& layout;
 };
 
 class PlanCache {

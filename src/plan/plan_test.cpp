@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <set>
+#include <tuple>
 
 #include "model/machine_file.h"
 #include "plan/node_buffers.h"
@@ -387,6 +390,101 @@ TEST(Plan, ExplainIsGolden) {
             "domains:   stripe_cyclic, 9437184 bytes from 0, unit 1048576, in turn among 2   # 2 of 4 servers each\n"
             "exchange:  messages, nd_rank_shift   # no ranks share memory\n"
             "rounds:    5 of 1048576 bytes, depth 2   # cb_buffer_size=1048576, a stripe at most\n");
+}
+
+
+Layout progressive_layout() {
+  Layout layout{MiB, 1};
+  for (const auto& [begin, end, bytes, count] : {std::tuple<i64, i64, i64, i64>{0, 8 * MiB, MiB, 1}, {8 * MiB, 64 * MiB, MiB, 4}, {64 * MiB, kEndOfFile, 4 * MiB, 8}}) {
+    LayoutComponent component;
+    component.begin = begin, component.end = end, component.stripe_bytes = bytes, component.stripe_count = count;
+    layout.components.push_back(component);
+  }
+  return layout;
+}
+
+TEST(RangeCyclic, EachServerOfEachComponentMeetsOneAggregator) {
+  const Layout layout = progressive_layout();
+  const Topology topology = nodes_of({0, 0, 1, 1, 2, 2, 3, 3});
+  for (const i64 aggregators : {1, 2, 3, 4, 8}) {
+    Hints hints;
+    hints.cb_nodes = aggregators;
+    const Pattern pattern = interleaved(8, 5000, 200 * MiB);
+    const Plan plan = make_plan(pattern, hints, topology, layout);
+    ASSERT_EQ(plan.domain_map, DomainMap::kRangeCyclic);
+    ASSERT_TRUE(verify(plan, pattern).ok());
+    std::map<std::pair<i64, i64>, std::set<i64>> meets;   // of a component and a stripe of it
+    i64 covered = 0;
+    for (i64 i = 0; i < plan.domains(); ++i) {
+      i64 at = plan.begin;
+      for (i64 w = 0; w < plan.windows(i); ++w) {
+        const FileRange window = plan.window(i, w);
+        ASSERT_FALSE(window.empty());
+        ASSERT_GE(window.begin, at);
+        at = window.end;
+        covered += window.bytes();
+        EXPECT_EQ(plan.owner(window.begin), i);
+        EXPECT_EQ(plan.owner(window.end - 1), i);
+        EXPECT_GE(plan.share_end(window.begin), window.end);
+        const LayoutComponent* const component = layout.component_at(window.begin);
+        meets[{component->begin, window.begin / component->stripe_bytes % component->stripe_count}].insert(i);
+      }
+      EXPECT_TRUE(plan.window(i, plan.windows(i)).empty());
+    }
+    EXPECT_EQ(covered, plan.end - plan.begin);
+    for (const auto& [stripe, owners] : meets) EXPECT_EQ(owners.size(), 1U) << stripe.first << " " << stripe.second;
+  }
+}
+
+TEST(RangeCyclic, InsideOfOneComponentPlansAreThoseOfPlainStripes) {
+  const Topology topology = nodes_of({0, 0, 1, 1});
+  const Pattern pattern = interleaved(4, 10 * MiB, 20 * MiB);
+  Plan by_range = make_plan(pattern, Hints{}, topology, progressive_layout());
+  EXPECT_EQ(by_range, make_plan(pattern, Hints{}, topology, Layout{MiB, 4}));
+}
+
+TEST(Plan, AStripedFileGetsAnAggregatorForEachServerUpToEightANode) {
+  const Topology node = nodes_of(std::initializer_list<i64>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  const Pattern pattern = interleaved(12, 0, 64 * MiB);
+  EXPECT_EQ(make_plan(pattern, Hints{}, node, Layout{MiB, 8}).domains(), 8);
+  EXPECT_EQ(make_plan(pattern, Hints{}, node, Layout{MiB, 16}).domains(), 8);
+  EXPECT_EQ(make_plan(pattern, Hints{}, node, Layout{MiB, 4}).domains(), 4);
+  EXPECT_EQ(make_plan(pattern, Hints{}, node, Layout{}).domains(), 4);
+  Hints measured;
+  measured.mercutio_aggregators_per_node = 2;
+  EXPECT_EQ(make_plan(pattern, measured, node, Layout{MiB, 8}).domains(), 2);
+}
+
+TEST(Plan, WithoutServersDomainsAreCutAtBlocksThatFitElseAtPages) {
+  const Topology topology = nodes_of({0, 0, 1, 1});
+  Layout blocks, objects{4 * MiB, 0};
+  blocks.block_bytes = 4 * MiB;
+  for (const Layout& layout : {blocks, objects}) {
+    EXPECT_EQ(make_plan(interleaved(4, 0, 64 * MiB), Hints{}, topology, layout).unit_bytes, 4 * MiB);
+    const Plan small = make_plan(interleaved(4, 0, 8 * MiB), Hints{}, topology, layout);
+    EXPECT_EQ(small.domain_map, DomainMap::kAligned);
+    EXPECT_EQ(small.unit_bytes, 4096);
+  }
+  blocks.block_bytes = 6000;
+  EXPECT_EQ(make_plan(interleaved(4, 0, 64 * MiB), Hints{}, topology, blocks).unit_bytes, 4096);
+}
+
+TEST(RangeCyclic, CachedPlansAreNotMovedIntoOtherStripes) {
+  const Topology topology = nodes_of({0, 0, 1, 1});
+  const Layout layout = progressive_layout();
+  const Hints hints;
+  PlanCache cache;
+  const auto ask = [&](i64 at) {
+    const std::vector<RankSummary> ranks(4, RankSummary{MiB, at, at + 4 * MiB});
+    const PlanCache::Answer answer = cache.plan_for({Direction::kWrite, false, ranks, hints, topology, layout});
+    EXPECT_EQ(answer.plan->unit_bytes, make_plan(summarise(Direction::kWrite, false, ranks), hints, topology, layout).unit_bytes) << at;
+    EXPECT_TRUE(verify(*answer.plan, summarise(Direction::kWrite, false, ranks)).ok());
+    return answer.remembered;
+  };
+  EXPECT_FALSE(ask(8 * MiB));
+  EXPECT_TRUE(ask(12 * MiB));
+  EXPECT_FALSE(ask(128 * MiB));
+  EXPECT_TRUE(ask(160 * MiB));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "plan/new_file.h"
 #include "plan/node_layout.h"
 #include "plan/plan.h"
 
@@ -16,14 +17,22 @@ inline constexpr i64 kSaturationBytes = 32 * MiB;          // the same
 inline constexpr i64 kAggregatorWorthBytes = 1 * MiB;   // an aggregator more must have at least this much to do
 inline constexpr i64 kMessageWorthBytes = 64 * KiB;     // between nodes: what a node has for an aggregator; one a node at least
 inline constexpr i64 kPageBytes = 4096;
+inline constexpr i64 kMostBlockBytes = 64 * MiB;
+inline constexpr i64 kGoodPart = 8;                     // one in so many bytes
 
 inline i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 inline i64 align_down(i64 value, i64 unit) { return value / unit * unit; }
 inline i64 align_up(i64 value, i64 unit) { return ceil_div(value, unit) * unit; }
+inline i64 greatest_divisor(i64 number, i64 limit) {
+  for (i64 divisor = std::min(number, limit); divisor > 1; --divisor) {
+    if (number % divisor == 0) return divisor;
+  }
+  return 1;
+}
 
 class Planner {
  public:
-  Planner(const Pattern& p, const Hints& h, const Topology& t, const Layout& l) : pattern(p), hints(h), topology(t), layout(l) {}
+  Planner(const Pattern& p, const Hints& h, const Topology& t, const Layout& l) : pattern(p), hints(h), topology(t), layout(within(l, p.begin, p.end)) {}
 
   void run(const char* name, std::string (*pass)(Planner&)) { plan.reasons.push_back(Reason{name, pass(*this)}); }
   Plan finish() && {
@@ -45,11 +54,23 @@ class Planner {
   bool shares_memory() const { return nodes() == 1 && topology.segment_bytes > 0 && hints.mercutio_exchange != "messages"; }
   bool segmented() const { return plan.strategy > Strategy::kTwoPhase; }
   bool striped() const { return layout.stripe_bytes > 0 && layout.stripe_count > 0; }
+  // What domains are cut at where there are no stripes: whole pages.
+  i64 block_bytes() const {
+    return layout.block_bytes > kPageBytes && layout.block_bytes <= kMostBlockBytes && layout.block_bytes % kPageBytes == 0 ? layout.block_bytes : kPageBytes;
+  }
+  // Where stripes differ by range, the most servers of a range that has a good part of the bytes.
+  i64 servers() const {
+    i64 most = layout.stripe_count;
+    for (const LayoutComponent& part : layout.components) {
+      if ((part.end - part.begin) >= (pattern.end - pattern.begin) / kGoodPart) most = std::max(most, part.stripe_count);
+    }
+    return most;
+  }
 
   const Pattern& pattern;
   const Hints& hints;
   const Topology& topology;
-  const Layout& layout;
+  const Layout layout;   // of the pattern's range
   Plan plan;
   std::vector<RankGroup> groups;   // of segmentation: all ranks, each with the range of its data
 };

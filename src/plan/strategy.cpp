@@ -2,6 +2,8 @@
 // rank has; the table of Chaarawi and Gabriel (2011) over the average run in the file, the saturation point of one
 // process, the stripe and the gaps between ranks; un-splitting the fastest dimensions of a Cartesian decomposition as
 // lattice codes do by hand. O(1), on several nodes O(ranks).
+#include <algorithm>
+
 #include "plan/planner.h"
 
 namespace mercutio::planning {
@@ -73,6 +75,13 @@ std::string choose_by_table(Planner& p, const std::string& otherwise) {
   return row + ", but groups would interleave";
 }
 
+// What a file with a single stripe means for an access, however many ranks aggregate.
+std::string cost_of_one_stripe(const Planner& p) {
+  std::string text = "one stripe: a single server has all " + std::to_string(p.pattern.bytes) + " bytes";
+  if (p.layout.server_mb_per_s > 0) text += ", " + std::to_string(p.pattern.bytes / (p.layout.server_mb_per_s * 1000)) + " ms at its rate";
+  return text + "; striping_factor gives new files more";
+}
+
 }  // namespace
 
 std::string choose_strategy(Planner& p) {
@@ -100,7 +109,7 @@ std::string choose_map(Planner& p) {
   Plan& plan = p.plan;
   const std::string& wish = p.hints.mercutio_domains;
   if (!plan.exchanges()) return "none needed";
-  plan.unit_bytes = p.layout.stripe_bytes > 0 ? p.layout.stripe_bytes : kPageBytes;
+  plan.unit_bytes = p.layout.stripe_bytes > 0 ? p.layout.stripe_bytes : p.block_bytes();
   if (p.segmented()) {
     plan.domain_map = DomainMap::kSegments;
     return "each group's own range";
@@ -110,14 +119,20 @@ std::string choose_map(Planner& p) {
   if (wish == "stripe_cyclic") plan.domain_map = DomainMap::kStripeCyclic;
   if (wish == "group_cyclic") plan.domain_map = DomainMap::kGroupCyclic;
   const bool by_strategy = wish == "auto" && p.hints.mercutio_strategy == "dynamic_gen2";
-  const bool by_layout = wish == "auto" && p.striped() && p.layout.stripe_count > 1;
+  const bool by_layout = wish == "auto" && p.striped() && p.servers() > 1;
   if (by_strategy || by_layout) plan.domain_map = DomainMap::kStripeCyclic;
+  if (plan.domain_map == DomainMap::kStripeCyclic && !p.layout.components.empty()) plan.domain_map = DomainMap::kRangeCyclic;
+  if (plan.domain_map == DomainMap::kRangeCyclic) {
+    for (const LayoutComponent& part : p.layout.components) plan.unit_bytes = std::max(plan.unit_bytes, part.stripe_bytes);
+  }
   if (plan.cyclic() && p.layout.stripe_bytes == 0) plan.unit_bytes = kUnknownStripeBytes;
   if (wish != "auto") return "mercutio_domains=" + wish;
   if (by_layout) {
-    return "the file is striped over " + std::to_string(p.layout.stripe_count) + " servers";
+    const size_t ranges = p.layout.components.size();
+    return "the file is striped over " + std::to_string(p.servers()) + " servers" + (ranges > 0 ? ", in " + std::to_string(ranges) + " ways by range" : "");
   }
-  return by_strategy ? "mercutio_strategy=dynamic_gen2" : "one server";
+  if (by_strategy) return "mercutio_strategy=dynamic_gen2";
+  return p.striped() ? cost_of_one_stripe(p) : "one server";
 }
 
 }  // namespace mercutio::planning

@@ -42,6 +42,20 @@ Status verify_blocks(const Plan& plan, const Pattern& pattern) {
   return ok_status();
 }
 
+// Ranges follow each other from begin to end.
+Status verify_ranges(const Plan& plan, const Pattern& pattern) {
+  if (!plan.segments.empty()) return broken("segments beside another map");
+  if (plan.begin != pattern.begin || plan.end != pattern.end) return broken("domains are not those of the pattern");
+  i64 at = plan.begin;
+  for (const CyclicRange& in : plan.ranges) {
+    if (in.range.begin != at || in.range.empty()) return broken("ranges leave a gap or overlap");
+    if (in.unit_bytes < 1 || in.unit_bytes > plan.unit_bytes) return broken("a unit of no size, or above the largest");
+    if (in.period < 1 || in.period > plan.domains() || in.first < 0 || in.first >= plan.domains()) return broken("units in turn among none");
+    at = in.range.end;
+  }
+  return at == plan.end ? ok_status() : broken("ranges do not reach the end");
+}
+
 // Groups are consecutive ranks, none left out, and the segments of a group tile its range.
 Status verify_segments(const Plan& plan, const Pattern& pattern) {
   if (static_cast<i64>(plan.segments.size()) != plan.domains()) return broken("not one segment an aggregator");
@@ -83,7 +97,9 @@ Status verify(const Plan& plan, const Pattern& pattern) {
   MERCUTIO_TRY(verify_aggregators(plan, pattern));
   const bool segmented = plan.domain_map == DomainMap::kSegments;
   if (segmented == (plan.strategy == Strategy::kTwoPhase)) return broken("strategy and domains do not go together");
-  Status tiled = segmented ? verify_segments(plan, pattern) : verify_blocks(plan, pattern);
+  const bool by_range = plan.domain_map == DomainMap::kRangeCyclic;
+  if (by_range == plan.ranges.empty()) return broken("ranges beside another map");
+  Status tiled = segmented ? verify_segments(plan, pattern) : by_range ? verify_ranges(plan, pattern) : verify_blocks(plan, pattern);
   if (!tiled.ok()) return tiled;
   return verify_sizes(plan);
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "storage/storage.h"
 
@@ -18,6 +19,7 @@ std::unique_ptr<Driver> make_remote_driver();
 struct OpenCalls {
   std::function<int(int flags)> open;      // with the flags of open(2): a descriptor, or -1 and errno
   std::function<bool()> is_on_lustre;      // its folder
+  std::string path;                        // empty: it isn't known to the process's other calls
 };
 // Opens as `options` say; a file that is made on a file system with stripes gets those that are wanted. -1 and errno.
 int open_descriptor(const OpenOptions& options, const OpenCalls& calls);

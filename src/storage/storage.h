@@ -145,6 +145,7 @@ struct OpenOptions {
   bool exclusive = false;        // with create: fail if it exists
   int permissions = 0666;        // before umask
   Layout wanted_layout;          // at create, where the file system has stripes
+  Layout suggested_layout;       // the same, where none is wanted and the folder's default is one stripe
   WriterGroup group;             // of the collective open; not drawn: this open is a group of its own
   // What MPI's rules of consistency allow here: writes that return before others see them, reads of what was read in advance,
   // until flush(), sync(), close() or a lock.

@@ -1,8 +1,9 @@
 // Preload that lets files lie on a Lustre that keeps the striping they are made with; that is all of Lustre that there is.
-//   MERCUTIO_LUSTRE   paths that contain this lie there
-// As there, a file that is opened gets the default, 4 stripes of 1 MiB from server 0 on, unless it is opened with the flags that put
+//   MERCUTIO_LUSTRE          paths that contain this lie there
+//   MERCUTIO_LUSTRE_DEFAULT  stripes of a file for which nobody asks for any, 4
+// As there, a file that is opened gets the default, stripes of 1 MiB from server 0 on, unless it is opened with the flags that put
 // it off (O_NOCTTY | FASYNC); then the first setting of "lustre.lov" counts, with the default for what it leaves open. A setting
-// is kept in the file .stripes-NAME beside the file, which all processes see.
+// is kept in the file .stripes-NAME beside the file, which all processes see. Ranges that the file doesn't reach have no servers yet.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,15 +13,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum { kLustreMagic = 0x0BD00BD0, kLovMagic = 0x0BD10BD0, kServers = 8, kHeaderBytes = 32, kObjectBytes = 24 };
+#include "striped_layouts.h"
+
+enum { kLustreMagic = 0x0BD00BD0 };
 
 #define REAL(result, name, ...) \
   static result (*real)(__VA_ARGS__); \
   if (!real) real = (result(*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
+
+__attribute__((constructor)) static void begin(void) {
+  const char *wanted = getenv("MERCUTIO_LUSTRE_DEFAULT");
+  servers = 8;
+  default_count = wanted ? atoi(wanted) : 4;
+}
 
 static int is_there(const char *path) {
   const char *part = getenv("MERCUTIO_LUSTRE");
@@ -64,8 +74,9 @@ int statfs64(const char *path, struct statfs64 *to) { return statfs(path, (struc
 int fsetxattr(int fd, const char *name, const void *value, size_t bytes, int flags) {
   REAL(int, "fsetxattr", int, const char *, const void *, size_t, int);
   char setting[2 * PATH_MAX];
+  FileLayout layout;
   if (strcmp(name, "lustre.lov") != 0 || !setting_of(fd, setting)) return real(fd, name, value, bytes, flags);
-  if (bytes != kHeaderBytes) return errno = EINVAL, -1;
+  if (!take_layout(value, bytes, &layout)) return errno = EINVAL, -1;
   if (!(fcntl(fd, F_GETFL) & O_ASYNC)) return errno = EEXIST, -1;   // it has its objects
   int kept = open(setting, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (kept < 0) return -1;
@@ -77,26 +88,20 @@ int fsetxattr(int fd, const char *name, const void *value, size_t bytes, int fla
 ssize_t fgetxattr(int fd, const char *name, void *value, size_t bytes) {
   REAL(ssize_t, "fgetxattr", int, const char *, void *, size_t);
   char setting[2 * PATH_MAX];
-  unsigned char lov[kHeaderBytes + kServers * kObjectBytes] = {0};
-  uint32_t magic = kLovMagic, raid0 = 1, unit;
-  uint16_t count, first;
+  unsigned char lov[kLovBytes];
+  struct stat status;
   if (strcmp(name, "lustre.lov") != 0 || !setting_of(fd, setting)) return real(fd, name, value, bytes);
+  FileLayout layout = default_layout();
   int kept = open(setting, O_RDONLY | O_CLOEXEC);
-  ssize_t found = kept < 0 ? 0 : read(kept, lov, kHeaderBytes);
+  ssize_t found = kept < 0 ? 0 : read(kept, lov, sizeof lov);
   if (kept >= 0) close(kept);
-  memcpy(&unit, lov + 24, 4), memcpy(&count, lov + 28, 2), memcpy(&first, lov + 30, 2);
-  if (unit == 0) unit = 1 << 20;
-  if (count == 0) count = 4;
-  if (count > kServers) count = kServers;
-  if (found == 0 || first == 0xffff) first = 0;
-  memcpy(lov, &magic, 4), memcpy(lov + 4, &raid0, 4), memcpy(lov + 24, &unit, 4), memcpy(lov + 28, &count, 2);
-  for (uint32_t i = 0; i < count; ++i) {
-    uint32_t server = (first + i) % kServers;
-    memcpy(lov + kHeaderBytes + i * kObjectBytes + 20, &server, 4);
-  }
-  size_t length = kHeaderBytes + (size_t)count * kObjectBytes;
-  if (bytes == 0) return (ssize_t)length;
-  if (bytes < length) return errno = ERANGE, -1;
-  memcpy(value, lov, length);
-  return (ssize_t)length;
+  if (found > 0) take_layout(lov, (size_t)found, &layout);
+  return fstat(fd, &status) == 0 ? answer_with(&layout, status.st_size, value, bytes) : -1;
+}
+
+// Of a directory: what new files get.
+ssize_t getxattr(const char *path, const char *name, void *value, size_t bytes) {
+  REAL(ssize_t, "getxattr", const char *, const char *, void *, size_t);
+  const FileLayout layout = default_layout();
+  return strcmp(name, "lustre.lov") == 0 && is_there(path) ? answer_with(&layout, 0, value, bytes) : real(path, name, value, bytes);
 }

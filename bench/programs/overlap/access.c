@@ -1,6 +1,5 @@
 // One access, timed and checked. Contents are a hash of the place in the file, as everywhere in the bench; with a
 // shared pointer the ranks' blocks may come in any order, each once.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +15,6 @@ int has_pattern(const Call* call, Pattern pattern) {
 
 const char* pattern_name(Pattern pattern) {
   return pattern == kContiguous ? "contiguous" : "interleaved";
-}
-
-// The rate-limited storage (striped_servers.c), if there is one, moves the bytes of preparation and checks at once.
-static void limit_storage(int limited) {
-  void (*limit)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "striped_servers_limit");
-  if (limit) limit(limited);
 }
 
 // Piece `index` of a rank's share: the whole of it, or a block of 4 KiB.

@@ -23,6 +23,7 @@
 #include "storage/posix/async_queue.h"
 #include "storage/posix/direct_read.h"
 #include "storage/posix/file_system.h"
+#include "storage/posix/layouts.h"
 #include "storage/posix/lustre.h"
 #include "storage/posix/transfer.h"
 #include "storage/range_locks.h"
@@ -305,11 +306,17 @@ class PosixStorage final : public Storage {
   }
 
   const Traits& traits() const override { return traits_; }
-  // Asked for at each collective access, a round trip to the metadata server; and it stays as the file was created.
+  // Asked for at each collective access. A file gets its servers once, or range by range as it grows: then it is read again, which
+  // the client answers itself as long as it holds the layout's lock.
   Layout layout() override {
-    if (traits_.file_system != "lustre") return {};
     std::lock_guard guard(layout_mutex_);
-    if (layout_.stripe_bytes == 0) layout_ = lustre_layout(fd_->get());
+    if (traits_.file_system != "lustre") {
+      if (!std::exchange(told_, true)) layout_ = told_layout(fd_->get(), traits_.file_system);
+      return layout_;
+    }
+    if (layout_.stripe_bytes > 0 && !layout_.may_change()) return layout_;
+    Layout now = lustre_layout(fd_->get());
+    if (now.stripe_bytes > 0) layout_ = std::move(now);
     return layout_;
   }
 
@@ -330,6 +337,7 @@ class PosixStorage final : public Storage {
   const std::shared_ptr<MarkState> marks_;
   std::mutex layout_mutex_;
   Layout layout_ MERCUTIO_GUARDED_BY(layout_mutex_);
+  bool told_ MERCUTIO_GUARDED_BY(layout_mutex_) = false;   // other than Lustre's: it stays as the file was made
 };
 
 class PosixDriver final : public Driver {
@@ -370,7 +378,7 @@ class PosixDriver final : public Driver {
  private:
   Result<std::unique_ptr<Storage>> open_once(const std::string& path, const OpenOptions& options) {
     const int fd = open_descriptor(options, {[&](int flags) { return open_retrying(path, flags, options.permissions); },
-                                             [&] { return is_on_lustre(path); }});
+                                             [&] { return is_on_lustre(path); }, path});
     if (fd >= 0) {
       MERCUTIO_LET(auto storage, adopt(fd, options));
       const std::string& type = storage->traits().file_system;   // "unknown": the question was refused, perhaps because the file is gone
@@ -413,11 +421,13 @@ std::unique_ptr<Driver> make_posix_driver() {
 
 int open_descriptor(const OpenOptions& options, const OpenCalls& calls) {
   int flags = O_CLOEXEC | O_NOCTTY | (options.write ? (options.read ? O_RDWR : O_WRONLY) : O_RDONLY);
-  const Layout& wanted = options.wanted_layout;
-  const bool wants_stripes = wanted.stripe_bytes > 0 || wanted.stripe_count > 0 || wanted.first_server >= 0;
-  if (options.create && wants_stripes && calls.is_on_lustre()) {
-    const int fd = posix::create_striped(calls.open, flags, wanted);
-    if (fd >= 0 || errno != EEXIST || options.exclusive) return fd;
+  const Layout* wanted = &options.wanted_layout;
+  bool wants_stripes = wanted->stripe_bytes > 0 || wanted->stripe_count > 0 || wanted->first_server >= 0 || !wanted->components.empty();
+  const bool suggested = !wants_stripes && !options.suggested_layout.components.empty() && !calls.path.empty();
+  if (options.create && (wants_stripes || suggested) && calls.is_on_lustre()) {
+    if (suggested) wants_stripes = !posix::has_default_stripes(calls.path), wanted = &options.suggested_layout;
+    const int fd = wants_stripes ? posix::create_striped(calls, flags, options.permissions, *wanted) : -1;
+    if (wants_stripes && (fd >= 0 || errno != EEXIST || options.exclusive)) return fd;
   }
   if (options.create) flags |= O_CREAT;
   if (options.create && options.exclusive) flags |= O_EXCL;

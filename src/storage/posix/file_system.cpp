@@ -222,11 +222,27 @@ void make_coherent(int fd, CoherenceWay wish, Traits& traits) {
     traits.coherence_advice = "it takes no O_DIRECT here, and locks of other nodes aren't seen";
 }
 
-bool is_on_lustre(const std::string& path) {
+namespace {
+
+std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+}  // namespace
+
+bool is_on_lustre(const std::string& path) {
   struct statfs info {};
-  return ::statfs(folder.c_str(), &info) == 0 && info.f_type == kLustreMagic;
+  return ::statfs(folder_of(path).c_str(), &info) == 0 && info.f_type == kLustreMagic;
+}
+
+bool has_default_stripes(const std::string& path) {
+  const std::string folder = folder_of(path);
+  struct stat status {};
+  if (gives_several_stripes(folder)) return true;
+  if (::stat(folder.c_str(), &status) != 0) return false;
+  const auto mount = mount_of(status.st_dev);
+  return mount && gives_several_stripes(mount->point);
 }
 
 bool is_on_lustre(int fd) {

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 namespace mercutio::posix {
 namespace {
@@ -47,6 +49,8 @@ Bytes composite(const std::vector<Component>& components) {
     const size_t entry = 32 + 48 * i;
     put<std::uint32_t>(bytes, entry, static_cast<std::uint32_t>(i + 1));
     put<std::uint32_t>(bytes, entry + 4, components[i].has_objects ? 0x10 : 0);
+    put<std::uint64_t>(bytes, entry + 8, i << 30);
+    put<std::uint64_t>(bytes, entry + 16, i + 1 == components.size() ? ~std::uint64_t{0} : (i + 1) << 30);
     put<std::uint32_t>(bytes, entry + 24, static_cast<std::uint32_t>(bytes.size()));
     put<std::uint32_t>(bytes, entry + 28, static_cast<std::uint32_t>(components[i].plain.size()));
     bytes.insert(bytes.end(), components[i].plain.begin(), components[i].plain.end());
@@ -62,14 +66,93 @@ void expect_layout(const std::optional<Layout>& layout, i64 stripe_bytes, i64 st
   EXPECT_EQ(layout->first_server, first_server);
 }
 
-// As the client library wrote it: 4 MiB on servers 1, 2 and 3.
-TEST(Lustre, RecordedAttribute) {
-  const unsigned char recorded[104] = {
-      0xd0, 0x0b, 0xd1, 0x0b, 1,    0, 0,    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-      0x40, 0,    3,    0,    0,    0, 0x65, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-      1,    0,    0,    0,    0x66, 0, 0,    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0,
-      0,    0,    0x67, 0,    0,    0, 0,    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0};
-  expect_layout(parse_lov(std::as_bytes(std::span(recorded))), 4 * MiB, 3, 1);
+Bytes bytes_of_hex(const std::string& hex) {
+  Bytes bytes;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) bytes.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  return bytes;
+}
+
+struct ExpectedRange {
+  i64 begin, end, stripe_bytes, stripe_count;
+  std::vector<i64> servers;
+};
+
+struct Recorded {
+  const char* name;
+  i64 mirror;
+  const char* attribute;
+  std::vector<ExpectedRange> ranges;
+};
+
+const Recorded kRecorded[] = {
+#define RECORDED_LAYOUT(name, mirror, attribute, ...) {#name, mirror, attribute, __VA_ARGS__},
+#include "storage/posix/lustre_layouts_test.def"
+#undef RECORDED_LAYOUT
+};
+
+TEST(Lustre, RecordedLayoutsHaveTheirStripes) {
+  EXPECT_GE(std::size(kRecorded), 12U);
+  for (const Recorded& recorded : kRecorded) {
+    SCOPED_TRACE(recorded.name);
+    const auto layout = parse_lov(bytes_of_hex(recorded.attribute));
+    ASSERT_TRUE(layout.has_value());
+    EXPECT_EQ(layout->mirror, recorded.mirror);
+    const auto ranges = stripes_of(*layout, 0, kEndOfFile);
+    ASSERT_EQ(ranges.size(), recorded.ranges.size());
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      const ExpectedRange& expected = recorded.ranges[i];
+      EXPECT_EQ(ranges[i], (StripeRange{expected.begin, expected.end, expected.stripe_bytes, expected.stripe_count})) << i;
+      // The server of a byte, by Lustre's rule: stripes are numbered from the start of the file.
+      for (i64 stripe = 0; stripe < 20; ++stripe) {
+        const i64 offset = expected.begin + stripe * expected.stripe_bytes + stripe % 7;
+        if (offset >= expected.end) break;
+        const auto number = static_cast<size_t>(offset / expected.stripe_bytes % expected.stripe_count);
+        const LayoutComponent* const component = layout->component_at(offset);
+        ASSERT_NE(component, nullptr);
+        if (!component->extension) { EXPECT_EQ(layout->server_at(offset), expected.servers.empty() ? -1 : expected.servers[number]) << offset; }
+      }
+    }
+  }
+}
+
+const Recorded& recorded(const std::string& name) {
+  return *std::find_if(std::begin(kRecorded), std::end(kRecorded), [&](const Recorded& r) { return r.name == name; });
+}
+
+TEST(Lustre, LayoutsThatMayChangeAreKnown) {
+  for (const char* name : {"plain", "pool", "overstriped", "server_list", "progressive_full"}) EXPECT_FALSE(parse_lov(bytes_of_hex(recorded(name).attribute))->may_change()) << name;
+  for (const char* name : {"progressive_new", "progressive_grown", "self_extending", "mirror_preferred", "released"})
+    EXPECT_TRUE(parse_lov(bytes_of_hex(recorded(name).attribute))->may_change()) << name;
+}
+
+TEST(Lustre, DetailsOfComponents) {
+  const Layout progressive = *parse_lov(bytes_of_hex(recorded("progressive_grown").attribute));
+  ASSERT_EQ(progressive.components.size(), 4U);
+  EXPECT_TRUE(progressive.components[0].on_metadata_server);
+  EXPECT_EQ(progressive.components[2].pool, "performance");
+  EXPECT_EQ(progressive.components[3].pool, "capacity");
+  EXPECT_FALSE(progressive.components[3].instantiated);
+  EXPECT_EQ(progressive.stripe_count, 4);   // of the whole: the last one with objects
+  EXPECT_EQ(progressive.first_server, 12);
+  const Layout mirrored = *parse_lov(bytes_of_hex(recorded("mirror_stale").attribute));
+  ASSERT_EQ(mirrored.components.size(), 2U);
+  EXPECT_TRUE(mirrored.components[0].stale);
+}
+
+// Whatever is cut off or changed must not be read behind its end; a sanitizer would tell.
+TEST(Lustre, DamagedAttributesAreRefusedOrHold) {
+  for (const Recorded& recorded : kRecorded) {
+    const Bytes whole = bytes_of_hex(recorded.attribute);
+    for (size_t length = 0; length < whole.size(); ++length) {
+      const auto layout = parse_lov(ConstBytes(whole).first(length));
+      if (layout && recorded.ranges.size() > 1) ADD_FAILURE() << recorded.name << " cut at " << length;
+    }
+    for (size_t at = 0; at < whole.size(); ++at) {
+      Bytes changed = whole;
+      changed[at] = std::byte{0xff};
+      if (const auto layout = parse_lov(changed)) (void)stripes_of(*layout, 0, kEndOfFile);
+    }
+  }
 }
 
 TEST(Lustre, PlainVersions) {
@@ -116,13 +199,42 @@ TEST(Lustre, MadeAttributeAsksForTheLayout) {
   EXPECT_EQ(first, 0xffff);
 }
 
+LayoutComponent wanted(i64 begin, i64 end, i64 stripe_bytes, i64 stripe_count) {
+  LayoutComponent component;
+  component.begin = begin, component.end = end, component.stripe_bytes = stripe_bytes, component.stripe_count = stripe_count;
+  return component;
+}
+
+TEST(Lustre, MadeAttributesOfComponentsPoolsAndLists) {
+  Layout progressive;
+  progressive.components = {wanted(0, MiB, MiB, 1), wanted(MiB, kEndOfFile, 4 * MiB, 12)};
+  progressive.components[1].overstriped = true;
+  progressive.components[1].pool = "flash";
+  const Bytes made = make_lov(progressive);
+  EXPECT_EQ(made.size(), 32U + 2 * 48 + 32 + 48);
+  const auto read = parse_lov(made);
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(stripes_of(*read, 0, kEndOfFile), stripes_of(progressive, 0, kEndOfFile));
+  EXPECT_TRUE(read->components[1].overstriped);
+  EXPECT_EQ(read->components[1].pool, "flash");
+  EXPECT_FALSE(read->components[1].instantiated);
+  Layout pool;
+  pool.components = {wanted(0, kEndOfFile, MiB, 3)};
+  pool.components[0].pool = "a-pool";
+  EXPECT_EQ(parse_lov(make_lov(pool))->components[0].pool, "a-pool");
+  Layout listed;
+  listed.components = {wanted(0, kEndOfFile, MiB, 3)};
+  listed.components[0].servers = {9, 2, 5};
+  EXPECT_EQ(parse_lov(make_lov(listed))->components[0].servers, (std::vector<i64>{9, 2, 5}));
+}
+
 TEST(Lustre, StripedCreationElsewhereMakesAnOrdinaryFile) {
   const std::string path = ::testing::TempDir() + "striped." + std::to_string(::getpid());
   const auto open = [&](int flags) { return ::open(path.c_str(), flags, 0600); };
-  const int fd = create_striped(open, O_RDWR | O_CLOEXEC, Layout{MiB, 2, -1});
+  const int fd = create_striped({open, {}, ""}, O_RDWR | O_CLOEXEC, 0600, Layout{MiB, 2, -1});
   ASSERT_GE(fd, 0);
   EXPECT_EQ(lustre_layout(fd).stripe_bytes, 0);
-  EXPECT_EQ(create_striped(open, O_RDWR, Layout{MiB, 2, -1}), -1);
+  EXPECT_EQ(create_striped({open, {}, path}, O_RDWR, 0600, Layout{MiB, 2, -1}), -1);
   EXPECT_EQ(errno, EEXIST);
   ::close(fd);
   ::unlink(path.c_str());

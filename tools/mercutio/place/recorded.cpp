@@ -57,6 +57,7 @@ Result<RecordedFile> recorded_file(const Job& job, const JobFile& from) {
   file.layout.stripe_bytes = from.all.stripe_bytes;
   file.layout.stripe_count = from.all.stripe_count;
   file.layout.first_server = from.all.first_server;
+  file.layout.block_bytes = from.all.block_bytes;
   std::map<AccessKey, std::vector<AccessSketch>> found;
   for (std::size_t member = 0; member < file.members.size(); ++member) MERCUTIO_TRY(take_sketches(job, member, file, found));
   double known = 0;
@@ -100,9 +101,7 @@ void divide(const Plan& plan, const AccessSketch& part, i64 member, Visit visit)
     const i64 end = run.offset + run.bytes, least = std::max<i64>(1, run.bytes / kMostParts);
     for (i64 at = run.offset; at < end;) {
       const i64 owner = plan.owner(at, member);
-      const i64 unit = std::max<i64>(1, plan.unit_bytes);
-      const i64 border = plan.cyclic() ? (at / unit + 1) * unit : plan.domain(owner).end;
-      const i64 next = std::min(end, std::max(border, at + least));
+      const i64 next = std::min(end, std::max(plan.share_end(at, member), at + least));
       visit(owner, next - at);
       at = next;
     }

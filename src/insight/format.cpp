@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <unordered_map>
+
+#include "insight/name_patterns.h"
 
 namespace mercutio {
 namespace {
@@ -15,12 +19,32 @@ void append(std::vector<std::byte>& out, const Record* from, i64 count, i64 step
   }
 }
 
-std::vector<FileRecord> fewer_files(const FileRecord* files, i64 count, i64 most) {
-  std::vector<FileRecord> kept(files, files + std::min(count, most));
-  for (i64 i = most; i < count; ++i) kept.back().totals.add(files[i].totals);
-  constexpr char kOthers[] = "(other files)";
-  kept.back().name.fill('\0');
-  std::copy(std::begin(kOthers), std::end(kOthers), kept.back().name.begin());
+// The first of the files, and the patterns of the others' names. `places`: where each file is now.
+std::vector<FileRecord> fewer_files(std::span<const FileRecord> files, i64 most, std::vector<i64>& places) {
+  std::vector<FileRecord> kept;
+  std::unordered_map<std::string, i64> patterns;
+  const i64 singles = std::max<i64>(0, most - pattern_records(most));
+  for (const FileRecord& file : files) {
+    const auto count = static_cast<i64>(kept.size());
+    if (count < singles) {
+      places.push_back(count);
+      kept.push_back(file);
+      continue;
+    }
+    const std::string_view name = text_in(file.name);
+    const auto [known, fresh] = patterns.emplace(pattern_key(name), std::min(count, most - 1));
+    const i64 place = known->second;
+    places.push_back(place);
+    if (place == count) {
+      kept.push_back(file);
+    } else {
+      FileRecord& pattern = kept[static_cast<std::size_t>(place)];
+      pattern.totals.add(file.totals);
+      const bool mixed = fresh || text_in(pattern.name) == kOtherFiles;   // different patterns share the last record
+      put_text(pattern.name, mixed ? kOtherFiles : widened_pattern(text_in(pattern.name), name));
+      pattern.is_pattern = 1;
+    }
+  }
   return kept;
 }
 
@@ -54,7 +78,36 @@ void cut_steps(ConstBytes piece, PieceHeader& header, const PieceLimits& limits,
   append(out, heap, kept, 1);
 }
 
+// Records of files that were put elsewhere in the table say so: texts, events and steps have the number of their file.
+void renumber_texts(std::byte* heap, i64 bytes, const std::vector<i64>& places) {
+  for (i64 at = 0; at < bytes;) {
+    TextRecord record;
+    std::memcpy(&record, heap + at, sizeof record);
+    if (record.file >= 0) record.file = static_cast<std::int32_t>(places[static_cast<std::size_t>(record.file)]);
+    std::memcpy(heap + at, &record, sizeof record);
+    at += static_cast<i64>(sizeof record) + (record.bytes + 7) / 8 * 8;
+  }
+}
+
+template <class Record>
+void renumber(std::byte* at, i64 count, const std::vector<i64>& places) {
+  auto* records = reinterpret_cast<Record*>(at);
+  for (i64 i = 0; i < count; ++i) {
+    if (records[i].file >= 0) records[i].file = static_cast<std::int16_t>(places[static_cast<std::size_t>(records[i].file)]);
+  }
+}
+
 }  // namespace
+
+void put_text(std::span<char> target, std::string_view text) {
+  if (text.size() >= target.size()) text.remove_prefix(text.size() - (target.size() - 1));
+  std::fill(target.begin(), target.end(), '\0');
+  std::copy(text.begin(), text.end(), target.begin());
+}
+
+std::string_view text_in(std::span<const char> text) {
+  return {text.data(), ::strnlen(text.data(), text.size())};
+}
 
 std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits) {
   PieceHeader header;
@@ -68,13 +121,17 @@ std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits) {
     return from;
   };
   Section& files = header.sections[kFilesSection];
-  const i64 all_files = files.count, most_files = std::max<i64>(1, limits.files);
-  const auto* file = reinterpret_cast<const FileRecord*>(begin(files, std::min(all_files, most_files)));
-  if (all_files > most_files) header.files_left_out += all_files - most_files + 1;
-  if (all_files > most_files)
-    append(out, fewer_files(file, all_files, most_files).data(), most_files, 1);
-  else
-    append(out, file, all_files, 1);
+  const bool too_many = files.count > limits.files;
+  std::vector<i64> places;
+  if (too_many) {
+    const auto* all = reinterpret_cast<const FileRecord*>(piece.data() + files.offset);
+    const std::vector<FileRecord> kept = fewer_files({all, static_cast<std::size_t>(files.count)}, std::max<i64>(1, limits.files), places);
+    begin(files, static_cast<i64>(kept.size()));
+    append(out, kept.data(), static_cast<i64>(kept.size()), 1);
+  } else {
+    const i64 count = files.count;
+    append(out, reinterpret_cast<const FileRecord*>(begin(files, count)), count, 1);
+  }
   Section& texts = header.sections[kTextsSection];
   append(out, begin(texts, texts.count), texts.count, 1);
   Section& bins = header.sections[kBinsSection];
@@ -88,6 +145,11 @@ std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits) {
   const auto* event = reinterpret_cast<const EventRecord*>(begin(events, kept));
   append(out, event, kept == 0 ? 0 : all_events, step);
   cut_steps(piece, header, limits, out);
+  if (too_many) {
+    renumber_texts(out.data() + texts.offset, texts.count, places);
+    renumber<EventRecord>(out.data() + events.offset, events.count, places);
+    renumber<StepRecord>(out.data() + header.sections[kStepsSection].offset, header.sections[kStepsSection].count, places);
+  }
   out.resize((out.size() + 7) / 8 * 8);
   header.piece_bytes = static_cast<i64>(out.size());
   std::memcpy(out.data(), &header, sizeof header);

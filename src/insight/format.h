@@ -3,7 +3,10 @@
 // it ends. A finished trace is a container: pieces one after the other, each cut down to what is used.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <span>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -13,7 +16,7 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 6;
+inline constexpr i64 kTraceVersion = 7;
 
 enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kSections };
 
@@ -34,7 +37,7 @@ struct PieceHeader {
   i64 events_seen = 0;    // of these every `event_stride`-th is kept
   i64 event_stride = 1;
   i64 bin_ns = 0;          // width of a time bin
-  i64 files_left_out = 0;  // opened beyond the table's capacity; their totals are in the last entry
+  i64 files_left_out = 0;  // opens of files beyond the table's capacity; their totals are in entries of name patterns
   i64 texts_left_out = 0;
   i64 steps_left_out = 0;  // calls after the last step: once one finds no room, none is kept any more
   i64 shapes_left_out = 0;
@@ -46,10 +49,13 @@ struct PieceHeader {
   std::array<char, 192> program{};
 };
 
+// A file, or all files beyond the table whose names have the same pattern (name_patterns.h).
 struct FileRecord {
   std::array<char, 256> name{};  // its end, where it is longer
   std::array<char, 64> amode{};
   std::array<char, 32> file_system{};
+  std::array<char, 32> library{};  // above MPI-IO
+  i64 is_pattern = 0;
   FileTotals totals;
 };
 
@@ -94,10 +100,18 @@ static_assert(std::is_trivially_copyable_v<PieceHeader> && std::is_trivially_cop
               std::is_trivially_copyable_v<StepRecord>);   // in files as they are
 inline constexpr std::uint8_t kStepWrite = 1, kStepCollective = 2;
 
-// A sound piece, cut down to what is used: files beyond the limit become one, events are thinned out,
+// What takes the files for which a table has no room left, not even for their patterns.
+inline constexpr const char* kOtherFiles = "(other files)";
+// Of a table of so many records, those for patterns.
+inline constexpr i64 pattern_records(i64 records) { return std::max<i64>(2, records / 5); }
+// The text in `target`, or the end of it: the end of a path says more.
+void put_text(std::span<char> target, std::string_view text);
+std::string_view text_in(std::span<const char> text);
+
+// A sound piece, cut down to what is used: files beyond the limit become patterns, events are thinned out,
 // of the steps the first are kept.
 struct PieceLimits {
-  i64 files = 128, events = 131072, steps = 65536, shape_bytes = 512 * KiB;
+  i64 files = 160, events = 131072, steps = 65536, shape_bytes = 512 * KiB;
 };
 std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits);
 

@@ -187,6 +187,12 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path) {
   return traces;
 }
 
+i64 JobFile::files() const {
+  i64 sum = 0;
+  for (const JobFile* one : members) sum += one->files();
+  return !members.empty() ? sum : is_pattern ? std::max<i64>(1, all.files) : 1;
+}
+
 double JobFile::seconds() const {
   i64 longest = 0;
   for (const FileTotals& one : by_rank) longest = std::max(longest, one.held_ns());
@@ -222,10 +228,11 @@ Job job_of(std::vector<RankTrace> traces) {
       const FileRecord& record = trace.files[slot];
       const auto [found, added] = places.emplace(text_of(record.name), job.files.size());
       if (added) {
-        job.files.push_back(JobFile{found->first, text_of(record.amode), text_of(record.file_system), {}, {}, {}});
+        job.files.push_back(JobFile{found->first, text_of(record.amode), text_of(record.file_system), text_of(record.library)});
         job.files.back().by_rank.resize(job.traces.size());
       }
       JobFile& file = job.files[found->second];
+      file.is_pattern = file.is_pattern || record.is_pattern != 0;
       file.all.add(record.totals);
       file.by_rank[rank] = record.totals;
       for (const TraceText& text : trace.texts) {

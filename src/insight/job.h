@@ -37,9 +37,13 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path);
 
 struct JobFile {
   std::string name, amode, file_system;
+  std::string library;      // above MPI-IO, that opened it: "hdf5"; empty: none that is known
+  bool is_pattern = false;  // all files beyond the trace's table whose names are like this one
   FileTotals all;
   std::vector<FileTotals> by_rank;  // as Job::ranks; nothing where a rank had nothing to do with it
   std::vector<TraceText> texts;     // plans, hints and notes; counts of all ranks
+  std::vector<const JobFile*> members;  // of several files as one (families.h)
+  i64 files() const;                // different ones
   double seconds() const;           // the program was held by it, on the rank where that was longest
 };
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/program.h"
 #include "base/result.h"
@@ -19,7 +20,7 @@ namespace mercutio {
 struct RecorderOptions {
   std::string piece_path;  // empty: kept in memory only
   i64 rank = 0, ranks = 1;
-  i64 files = 128, text_bytes = 256 * KiB, bins = 1024, events = 131072, steps = 65536, shape_bytes = 512 * KiB;
+  i64 files = 160, text_bytes = 256 * KiB, bins = 1024, events = 131072, steps = 65536, shape_bytes = 512 * KiB;
 };
 
 class Recorder final : public Tracer {
@@ -46,7 +47,10 @@ class Recorder final : public Tracer {
   Record* records(SectionKind kind) const {
     return reinterpret_cast<Record*>(base_ + header_->sections[kind].offset);
   }
+  i64 singles() const;  // records for a file each
   i64 slot_of(const FileFacts& facts);
+  i64 pattern_slot(const FileFacts& facts);
+  bool opened_before(const FileFacts& facts);
   i64 call_number(i64 file, std::string_view name);
   bool add_text(i64 file, TextKind kind, std::string_view text);
   void add_sketch(i64 file, std::string_view text);
@@ -66,7 +70,9 @@ class Recorder final : public Tracer {
   PieceHeader* header_;
   i64 steady_start_ns_;
   CoreTime core_time_at_start_;
-  std::unordered_map<std::string, i64> slots_;  // file name -> record
+  std::unordered_map<std::string, i64> slots_;     // file name -> record
+  std::unordered_map<std::string, i64> patterns_;  // key of a pattern -> record, for files beyond the table
+  std::unordered_set<std::size_t> others_;         // hashes of the names of these files
   std::unordered_map<std::string, i64> texts_;  // kind, file and text -> place
   std::unordered_map<const char*, i64> calls_;   // by address: names are literals; their numbers in the file
   std::unordered_map<std::string, i64> call_names_;

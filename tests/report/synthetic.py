@@ -51,11 +51,12 @@ def job(ranks, events=20000):
     random.seed(7)
     parts = [rank_totals(rank, ranks, rank == 617 % ranks) for rank in range(ranks)]
     finding = {"id": "straggler", "title": "the other ranks wait for a late one", "file": "out/field.nc", "seconds": 3.9, "factor": 1.1, "worth": True,
-               "evidence": "the others wait 4.0 s each for rank 617 on node019", "remedy": "see what rank 617 does between accesses"}
-    file = {"name": "out/field.nc", "amode": "wronly|create", "file_system": "lustre", "seconds": 30.0, "totals": add_up(parts), "by_rank": parts,
+               "evidence": "the others wait 4.0 s each for rank 617 on node019", "files": 1, "worst": [],
+               "remedies": [{"text": "see what rank 617 does between accesses", "seconds": 3.9, "factor": 1.1}]}
+    file = {"name": "out/field.nc", "amode": "wronly|create", "file_system": "lustre", "library": "", "files": 1, "seconds": 30.0, "totals": add_up(parts), "by_rank": parts,
             "texts": [{"kind": "hints", "count": 1, "text": "cb_buffer_size=16777216\ncb_nodes=32\n"},
                       {"kind": "plan", "count": 1, "text": "strategy:  two_phase   # interleaved\naggregators: 32\n"}]}
-    return {"version": 4, "pattern": "", "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True,
+    return {"version": 7, "pattern": "", "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True,
             "verdict": "", "findings": [finding], "files": [file], "rank_traces": [rank_trace(rank, ranks, events) for rank in range(ranks)]}
 
 

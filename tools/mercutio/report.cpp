@@ -147,6 +147,8 @@ void put_files(Json& json, const Job& job) {
     json.key("name").value(file.name);
     json.key("amode").value(file.amode);
     json.key("file_system").value(file.file_system);
+    json.key("library").value(file.library);
+    json.key("files").value(file.files());
     json.key("seconds").value(file.seconds());
     put_totals(json.key("totals"), file.all);
     json.key("by_rank").open('[');
@@ -173,11 +175,28 @@ void put_findings(Json& json, const Job& job) {
     json.key("id").value(finding.id);
     json.key("title").value(finding.title);
     json.key("file").value(finding.file);
+    json.key("files").value(finding.files);
+    json.key("worst").open('[');
+    for (const auto& [name, seconds] : finding.worst) {
+      json.open('{');
+      json.key("name").value(name);
+      json.key("seconds").value(seconds);
+      json.close('}');
+    }
+    json.close(']');
     json.key("seconds").value(finding.seconds);
     json.key("factor").value(finding.factor);
     json.key("worth").value(finding.worth);
     json.key("evidence").value(finding.evidence);
-    json.key("remedy").value(finding.remedy);
+    json.key("remedies").open('[');
+    for (const Remedy& remedy : finding.remedies) {
+      json.open('{');
+      json.key("text").value(remedy.text);
+      json.key("seconds").value(remedy.seconds);
+      json.key("factor").value(remedy.factor);
+      json.close('}');
+    }
+    json.close(']');
     json.close('}');
   }
   json.close(']');

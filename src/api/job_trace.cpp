@@ -93,7 +93,7 @@ void JobTrace::begin(bool together) {
     ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
     options.piece_path = piece_path();
   } else {
-    options.events = options.steps = options.shape_bytes = 0;  // nobody will look at them
+    options.events = options.steps = options.shape_bytes = options.maps = 0;  // nobody will look at them
   }
   auto made = Recorder::make(options);
   if (!made) {
@@ -113,6 +113,7 @@ bool JobTrace::collect(std::vector<std::byte>& pieces) const {
   limits.files = std::max<i64>(8, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(FileRecord)));
   limits.events =
       trace_path_.empty() ? 0 : std::max<i64>(64, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(EventRecord)));
+  limits.maps = trace_path_.empty() ? 0 : std::max<i64>(1, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(MapRecord)));
   limits.steps = trace_path_.empty() ? 0 : std::max<i64>(64, kGatheredSteps / ranks_ / static_cast<i64>(sizeof(StepRecord)));
   limits.shape_bytes = std::max<i64>(4 * KiB, kGatheredSteps / ranks_);
   const std::vector<std::byte> mine = recorder_->snapshot(limits);

@@ -69,10 +69,17 @@ bool believable(const StepRecord& step) {
          !__builtin_add_overflow(step.offset, way, &last) && step.offset >= 0 && last - step.stride >= 0;
 }
 
+bool believable(const MapRecord& map) {
+  const auto cell = static_cast<std::uint64_t>(map.cell_bytes);
+  const auto fine = [](i64 value) { return value >= 0 && value <= kMostNumber; };
+  return map.cell_bytes >= kLeastCellBytes && map.cell_bytes <= kMostNumber && std::has_single_bit(cell) &&
+         std::all_of(map.bytes[0].begin(), map.bytes[0].end(), fine) && std::all_of(map.bytes[1].begin(), map.bytes[1].end(), fine);
+}
+
 bool believable(const PieceHeader& header) {
   const auto time = [](i64 ns) { return ns >= 0 && ns <= kMostNumber; };
   return header.ranks > 0 && header.rank >= 0 && header.rank < header.ranks && header.bin_ns > 0 &&
-         header.event_stride > 0 && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns) &&
+         header.calls_per_kept > 0 && header.calls_per_kept <= kMostCallsPerKept && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns) &&
          time(header.cores.ran_ns) && time(header.cores.queued_ns) && time(header.cores.turns) && time(header.host_cores);
 }
 
@@ -92,6 +99,10 @@ Result<RankTrace> parse_piece(ConstBytes piece) {
   MERCUTIO_TRY(take(piece, header.sections[kEventsSection], trace.events));
   MERCUTIO_TRY(take(piece, header.sections[kStepsSection], trace.steps));
   MERCUTIO_TRY(take_texts(piece, header.sections[kShapesSection], trace.shapes));
+  MERCUTIO_TRY(take(piece, header.sections[kMapsSection], trace.maps));
+  for (const MapRecord& map : trace.maps) {
+    if (!believable(map)) return damaged("a map that can't be");
+  }
   for (const StepRecord& step : trace.steps) {
     if (!believable(step)) return damaged("a step that can't be");
   }
@@ -205,6 +216,24 @@ double Job::held_seconds(std::size_t trace) const {
   return static_cast<double>(held) * 1e-9;
 }
 
+// Of a rank's trace, into its files.
+static void add_maps(Job& job, std::size_t rank, const std::vector<std::size_t>& places) {
+  for (const MapRecord& map : job.traces[rank].maps) {
+    if (map.file < 0 || map.file >= static_cast<i64>(places.size())) continue;
+    JobFile& file = job.files[places[static_cast<std::size_t>(map.file)]];
+    file.maps.resize(job.traces.size());
+    file.maps[rank].add(map);
+  }
+}
+
+static void make_cells_alike(JobFile& file) {
+  i64 largest = 0;
+  for (const MapRecord& map : file.maps) largest = std::max(largest, map.cell_bytes);
+  for (MapRecord& map : file.maps) {
+    while (map.cell_bytes < largest) map.enlarge_cells();
+  }
+}
+
 Job job_of(std::vector<RankTrace> traces) {
   Job job;
   job.traces = std::move(traces);
@@ -224,6 +253,7 @@ Job job_of(std::vector<RankTrace> traces) {
     job.cores.queued_ns += trace.header.cores.queued_ns;
     job.cores.turns += trace.header.cores.turns;
     job.host_cores = std::max(job.host_cores, trace.header.host_cores);
+    std::vector<std::size_t> slots;
     for (std::size_t slot = 0; slot < trace.files.size(); ++slot) {
       const FileRecord& record = trace.files[slot];
       const auto [found, added] = places.emplace(text_of(record.name), job.files.size());
@@ -231,6 +261,7 @@ Job job_of(std::vector<RankTrace> traces) {
         job.files.push_back(JobFile{found->first, text_of(record.amode), text_of(record.file_system), text_of(record.library)});
         job.files.back().by_rank.resize(job.traces.size());
       }
+      slots.push_back(found->second);
       JobFile& file = job.files[found->second];
       file.is_pattern = file.is_pattern || record.is_pattern != 0;
       file.all.add(record.totals);
@@ -242,7 +273,9 @@ Job job_of(std::vector<RankTrace> traces) {
         known == file.texts.end() ? file.texts.push_back(text) : void(known->count += text.count);
       }
     }
+    add_maps(job, rank, slots);
   }
+  for (JobFile& file : job.files) make_cells_alike(file);
   job.hosts = static_cast<i64>(hosts.size());
   job.finished = job.finished && static_cast<i64>(job.traces.size()) == job.ranks;
   std::stable_sort(job.files.begin(), job.files.end(),

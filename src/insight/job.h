@@ -25,6 +25,7 @@ struct RankTrace {
   std::vector<TimeBin> bins;
   std::vector<EventRecord> events;
   std::vector<StepRecord> steps;
+  std::vector<MapRecord> maps;
   std::vector<TraceText> shapes;
   i64 end_ns() const { return header.end_ns > 0 ? header.end_ns : header.last_ns; }
 };
@@ -42,6 +43,7 @@ struct JobFile {
   FileTotals all;
   std::vector<FileTotals> by_rank;  // as Job::ranks; nothing where a rank had nothing to do with it
   std::vector<TraceText> texts;     // plans, hints and notes; counts of all ranks
+  std::vector<MapRecord> maps;      // as by_rank, with cells of the same size; empty: the traces have none
   std::vector<const JobFile*> members;  // of several files as one (families.h)
   i64 files() const;                // different ones
   double seconds() const;           // the program was held by it, on the rank where that was longest

@@ -41,6 +41,13 @@ i64 padded(i64 bytes) {
   return (bytes + 7) / 8 * 8;
 }
 
+// The same on all ranks (FNV-1a).
+std::uint32_t hash_of_name(std::string_view name) {
+  std::uint32_t hash = 2166136261;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
+  return hash;
+}
+
 i64 wall_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
@@ -53,7 +60,8 @@ std::array<Section, kSections> sections_of(const RecorderOptions& options, i64& 
                                                              {sizeof(TimeBin), options.bins},
                                                              {sizeof(EventRecord), options.events},
                                                              {sizeof(StepRecord), options.steps},
-                                                             {1, options.shape_bytes}}};
+                                                             {1, options.shape_bytes},
+                                                             {sizeof(MapRecord), options.maps}}};
   bytes = padded(sizeof(PieceHeader));
   for (std::size_t i = 0; i < kSections; ++i) {
     sections[i] = Section{bytes, sizes[i].first, 0, sizes[i].second};
@@ -109,6 +117,8 @@ Recorder::Recorder(std::byte* base, i64 bytes, const RecorderOptions& options)
   last_end_ns_.resize(static_cast<std::size_t>(options.files), 0);
   changed_.resize(static_cast<std::size_t>(options.files), false);
   sketches_.resize(static_cast<std::size_t>(options.files), 0);
+  maps_.resize(static_cast<std::size_t>(options.files), -1);
+  calls_of_.resize(static_cast<std::size_t>(options.files));
 }
 
 Recorder::~Recorder() {
@@ -133,6 +143,7 @@ i64 Recorder::slot_of(const FileFacts& facts) {
   const bool single = known != slots_.end() || static_cast<i64>(slots_.size()) < singles();
   const i64 slot = known != slots_.end() ? known->second : single ? static_cast<i64>(slots_.size()) : pattern_slot(facts);
   FileRecord& record = records<FileRecord>(kFilesSection)[slot];
+  if (section.count <= slot) calls_of_[static_cast<std::size_t>(slot)].first = hash_of_name(facts.name);
   if (single) {
     put_text(record.name, facts.name);
     slots_.emplace(facts.name, slot);

@@ -1,6 +1,6 @@
 // Recorder: the Tracer of a process. One mapped area of kPieceBytes, in a file of its own or nowhere; nothing else
-// grows. Totals, histograms and time bins are exact; of single events every n-th is kept, n doubling whenever the room
-// is full. An event costs a lock nobody else wants, some additions and a store of 48 bytes.
+// grows. Totals, histograms, time bins and maps are exact; single events are kept of one call in n, n doubling whenever the room
+// is full. An event costs a lock nobody else wants, some additions and a store of 56 bytes.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace mercutio {
 struct RecorderOptions {
   std::string piece_path;  // empty: kept in memory only
   i64 rank = 0, ranks = 1;
-  i64 files = 160, text_bytes = 256 * KiB, bins = 1024, events = 131072, steps = 65536, shape_bytes = 512 * KiB;
+  i64 files = 160, text_bytes = 256 * KiB, bins = 1024, events = 131072, steps = 65536, shape_bytes = 512 * KiB, maps = 64;
 };
 
 class Recorder final : public Tracer {
@@ -57,8 +57,11 @@ class Recorder final : public Tracer {
   void add_access(i64 file, const TraceEvent& event);
   void add_storage(FileTotals& totals, const TraceEvent& event);
   void add_to_bins(const TraceEvent& event);
+  void make_room_in_bins(i64 end_ns);
+  void add_to_map(i64 file, const TraceEvent& event);
   void keep(i64 file, const TraceEvent& event);
   void thin_out();
+  std::uint32_t group_for(i64 file, const TraceEvent& event);
   bool continues(const StepRecord& last, const StepRecord& next) const;
 
   class OwnTime;
@@ -83,6 +86,14 @@ class Recorder final : public Tracer {
   std::vector<i64> next_offset_;                // per file: where the last access ended
   std::vector<i64> last_end_ns_;                // and when
   std::vector<i64> sketches_;                   // per file: kept
+  std::vector<i64> maps_;                       // per file: its map; -1: none yet
+  struct Numbering {
+    std::uint32_t first = 0;  // from its name
+    std::uint32_t calls = 0;
+    i64 events = 0;           // of the present call
+  };
+  std::vector<Numbering> calls_of_;             // per file
+  i64 openings_ = 0;
   std::vector<bool> changed_;                   // per file: written since the last sync
 };
 

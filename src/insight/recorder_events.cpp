@@ -1,11 +1,14 @@
 // What the recorder makes of an event: totals, time bins, and the event itself as long as there is room.
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "insight/recorder.h"
 #include "insight/recorder_time.h"
 
 namespace mercutio {
+
+constexpr i64 kOpeningsKept = 1024;  // opens, closes and syncs whose events are kept in any case
 
 void Recorder::record(i64 file, const TraceEvent& event) {
   std::lock_guard lock(mutex_);
@@ -44,6 +47,7 @@ void Recorder::record(i64 file, const TraceEvent& event) {
     case TraceKind::kStorageRead:
     case TraceKind::kStorageWrite:
       add_storage(totals, event);
+      add_to_map(file, event);
       break;
     case TraceKind::kAbsorbedRead:
     case TraceKind::kAbsorbedWrite:
@@ -58,6 +62,7 @@ void Recorder::record(i64 file, const TraceEvent& event) {
     default:
       break;
   }
+  add_to_bins(event);
   keep(file, event);
 }
 
@@ -113,64 +118,101 @@ void Recorder::add_access(i64 file, const TraceEvent& event) {
   }
   totals.end_offset = std::max(totals.end_offset, facts.end_offset);
   if (facts.direction == Direction::kWrite && event.bytes > 0) changed_[place] = true;
-  add_to_bins(event);
+  add_to_map(file, event);
 }
 
-// Bytes and time of an access are spread evenly over the bins it touches. A run that outlasts the bins gets them twice
-// as wide.
-void Recorder::add_to_bins(const TraceEvent& event) {
+// A run that outlasts the bins gets them twice as wide.
+void Recorder::make_room_in_bins(i64 end_ns) {
   Section& section = header_->sections[kBinsSection];
   TimeBin* bins = records<TimeBin>(kBinsSection);
-  const i64 begin = std::max<i64>(0, event.start_ns - steady_start_ns_);
-  const i64 end = std::max(begin + 1, event.end_ns - steady_start_ns_);
-  i64 final_bin = (end - 1) / header_->bin_ns;
-  for (; final_bin >= section.capacity; final_bin /= 2) {
+  for (; (end_ns - 1) / header_->bin_ns >= section.capacity; header_->bin_ns *= 2) {
     for (i64 i = 0; i < section.capacity; ++i) {
       TimeBin sum;
       for (i64 from = 2 * i; from < std::min(2 * i + 2, section.count); ++from) {
         for (std::size_t way = 0; way < 2; ++way) {
           sum.bytes[way] += bins[from].bytes[way];
           sum.ns[way] += bins[from].ns[way];
+          sum.storage_ns[way] += bins[from].storage_ns[way];
         }
+        sum.files_ns += bins[from].files_ns;
       }
       bins[i] = sum;
     }
     section.count = (section.count + 1) / 2;
-    header_->bin_ns *= 2;
   }
-  const std::size_t way = event.access->direction == Direction::kWrite ? 1 : 0;
-  const i64 width = header_->bin_ns;
-  i64 left = event.bytes;
+}
+
+// The time of accesses, storage requests, opens, closes and syncs, and the bytes of accesses, are spread evenly over the bins that
+// they touch.
+void Recorder::add_to_bins(const TraceEvent& event) {
+  const bool access = event.kind == TraceKind::kAccess, read = event.kind == TraceKind::kStorageRead, write = event.kind == TraceKind::kStorageWrite;
+  if (!access && !read && !write && event.kind != TraceKind::kOpen && event.kind != TraceKind::kClose && event.kind != TraceKind::kSync) return;
+  const std::size_t way = access ? (event.access->direction == Direction::kWrite ? 1 : 0) : write ? 1 : 0;
+  const i64 begin = std::max<i64>(0, event.start_ns - steady_start_ns_);
+  const i64 end = std::max(begin + 1, event.end_ns - steady_start_ns_);
+  make_room_in_bins(end);
+  Section& section = header_->sections[kBinsSection];
+  TimeBin* bins = records<TimeBin>(kBinsSection);
+  const i64 width = header_->bin_ns, final_bin = (end - 1) / width;
+  i64 left = access ? event.bytes : 0;
   for (i64 bin = begin / width; bin <= final_bin; ++bin) {
     const i64 inside = std::min(end, (bin + 1) * width) - std::max(begin, bin * width);
-    const bool last = bin == final_bin;
-    const i64 share = last ? left
-                           : static_cast<i64>(static_cast<double>(event.bytes) * static_cast<double>(inside) /
-                                              static_cast<double>(end - begin));
+    (access ? bins[bin].ns[way] : read || write ? bins[bin].storage_ns[way] : bins[bin].files_ns) += inside;
+    if (!access) continue;
+    const i64 share = bin == final_bin ? left
+                                       : static_cast<i64>(static_cast<double>(event.bytes) * static_cast<double>(inside) /
+                                                          static_cast<double>(end - begin));
     bins[bin].bytes[way] += share;
-    bins[bin].ns[way] += inside;
     left -= share;
   }
   section.count = std::max(section.count, final_bin + 1);
 }
 
+// The first files that are accessed have maps, as many as there is room for.
+void Recorder::add_to_map(i64 file, const TraceEvent& event) {
+  if (event.offset < 0 || event.bytes <= 0) return;
+  Section& section = header_->sections[kMapsSection];
+  i64& map = maps_[static_cast<std::size_t>(file)];
+  if (map < 0 && section.count == section.capacity) return;
+  MapRecord* maps = records<MapRecord>(kMapsSection);
+  if (map < 0) {
+    map = section.count++;
+    maps[map] = MapRecord{};
+    maps[map].file = file;
+  }
+  const bool access = event.kind == TraceKind::kAccess;
+  const i64 end = access ? event.access->end_offset : event.offset + std::max(event.span, event.bytes);
+  maps[map].add(access ? 0 : 1, event.bytes, event.offset, end);
+}
+
 void Recorder::thin_out() {
   Section& section = header_->sections[kEventsSection];
   EventRecord* events = records<EventRecord>(kEventsSection);
-  for (i64 i = 0; 2 * i < section.count; ++i) events[i] = events[2 * i];
-  section.count = (section.count + 1) / 2;
-  header_->event_stride *= 2;
+  header_->calls_per_kept *= 2;
+  const EventRecord* end = std::remove_if(events, events + section.count, [&](const EventRecord& one) { return !kept_of(one.group, header_->calls_per_kept); });
+  section.count = end - events;
+}
+
+// An event belongs to the call that ends next on its file: what a call makes the storage do ends before it. Group 0 is always kept.
+std::uint32_t Recorder::group_for(i64 file, const TraceEvent& event) {
+  Numbering& numbering = calls_of_[static_cast<std::size_t>(file)];
+  const bool opening = event.kind == TraceKind::kOpen || event.kind == TraceKind::kClose || event.kind == TraceKind::kSync;
+  if (opening && openings_ < kOpeningsKept) return ++openings_, 0;
+  const std::uint32_t group = numbering.first + numbering.calls * kGoldenRatio;
+  if (event.kind == TraceKind::kAccess) ++numbering.calls, numbering.events = 0;
+  return group;
 }
 
 void Recorder::keep(i64 file, const TraceEvent& event) {
-  const i64 number = header_->events_seen++;
-  if (number % header_->event_stride != 0) return;
+  ++header_->events_seen;
+  const i64 number = calls_of_[static_cast<std::size_t>(file)].events++;
+  const std::uint32_t group = group_for(file, event);
+  const bool one_of_many = event.kind != TraceKind::kAccess && number >= kMostOfCall &&
+                           !kept_of(static_cast<std::uint32_t>(number) * kGoldenRatio, static_cast<i64>(std::bit_floor(static_cast<std::uint64_t>(number / kMostOfCall))) * 2);
   Section& section = header_->sections[kEventsSection];
-  if (section.capacity == 0) return;
-  if (section.count == section.capacity) {
-    thin_out();
-    if (number % header_->event_stride != 0) return;
-  }
+  if (section.capacity == 0 || one_of_many || !kept_of(group, header_->calls_per_kept)) return;
+  while (section.count == section.capacity && header_->calls_per_kept < kMostCallsPerKept) thin_out();
+  if (section.count == section.capacity || !kept_of(group, header_->calls_per_kept)) return;
   EventRecord record;
   record.start_ns = event.start_ns - steady_start_ns_;
   record.ns = event.end_ns - event.start_ns;
@@ -178,10 +220,10 @@ void Recorder::keep(i64 file, const TraceEvent& event) {
   record.offset = event.offset;
   record.span = event.access && event.offset >= 0 ? event.access->end_offset - event.offset : event.span;
   record.pieces = static_cast<std::uint32_t>(std::min<i64>(event.pieces, UINT32_MAX));
-  record.file = static_cast<std::int16_t>(file);
+  record.group = group;
+  record.file = static_cast<std::int32_t>(file);
   record.kind = static_cast<std::uint8_t>(event.kind);
   if (event.kind == TraceKind::kAccess) record.call = static_cast<std::uint8_t>(call_number(file, event.detail));
   records<EventRecord>(kEventsSection)[section.count++] = record;
 }
-
 }  // namespace mercutio

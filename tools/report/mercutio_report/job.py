@@ -6,7 +6,7 @@ PHASE_LABELS = {"storage": "storage", "exchange": "exchange", "copy": "copies", 
                 "agree": "waiting at the end", "lock": "locks", "sieve": "sieving", "own": "planning and the rest", "files": "open, close, sync"}
 CLASSES = ("independent_read", "independent_write", "collective_read", "collective_write")
 BUCKETS = ("256 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB", "64 MiB", "256 MiB", "more")
-EVENT = ("kind", "call", "file", "start_ns", "ns", "bytes", "offset", "span", "pieces")
+EVENT = ("kind", "call", "file", "start_ns", "ns", "bytes", "offset", "span", "pieces", "group")
 
 
 def bytes_text(number):
@@ -27,6 +27,7 @@ class File:
     def __init__(self, data):
         self.name, self.amode, self.file_system = data["name"], data["amode"], data["file_system"]
         self.seconds, self.totals, self.by_rank, self.texts = data["seconds"], data["totals"], data["by_rank"], data["texts"]
+        self.library, self.files, self.map = data["library"], data["files"], data.get("map")
 
     def total(self, name):
         return self.totals.get(name, 0)
@@ -97,4 +98,4 @@ class Job:
                     yield trace["rank"], event
 
     def complete_events(self):
-        return all(trace["event_stride"] == 1 for trace in self.traces)
+        return self.calls_per_kept == 1

@@ -12,7 +12,9 @@
 #include <cstring>
 #include <thread>
 
+#include "api/run_facts.h"
 #include "insight/findings.h"
+#include "insight/recorder.h"
 #include "mpi/mpi_header.h"
 
 namespace mercutio {
@@ -72,6 +74,9 @@ bool write_file(const std::string& path, const void* data, std::size_t bytes) {
 
 }  // namespace
 
+JobTrace::JobTrace() = default;
+JobTrace::~JobTrace() = default;
+
 std::string JobTrace::piece_path() const {
   char name[48];
   std::snprintf(name, sizeof name, ".pieces/rank-%07d.piece", rank_);
@@ -89,6 +94,7 @@ void JobTrace::begin(bool together) {
   RecorderOptions options;
   options.rank = rank_;
   options.ranks = ranks_;
+  options.opened_by = opening_library;
   if (!trace_path_.empty()) {
     ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
     options.piece_path = piece_path();
@@ -101,7 +107,9 @@ void JobTrace::begin(bool together) {
     options.piece_path.clear();  // the others count on this rank at the end
     made = Recorder::make(options);
   }
-  if (made) recorder_ = std::move(*made);
+  if (!made) return;
+  recorder_ = std::move(*made);
+  if (rank_ == 0) recorder_->note_run(run_facts());
 }
 
 Tracer* JobTrace::tracer() {

@@ -69,6 +69,19 @@ bool is_local(const JobFile& file) {
   return std::find(std::begin(local), std::end(local), file.file_system) != std::end(local);
 }
 
+double io_rate(const Job& job, Direction direction) {
+  i64 bytes = 0, longest = 0;
+  std::vector<i64> ns(job.traces.size());
+  for (const JobFile& file : job.files) {
+    for (const bool collective : {false, true}) {
+      bytes += of(file.all, direction, collective).bytes;
+      for (std::size_t rank = 0; rank < ns.size(); ++rank) ns[rank] += of(file.by_rank[rank], direction, collective).ns;
+    }
+  }
+  for (const i64 one : ns) longest = std::max(longest, one);
+  return longest > 0 ? static_cast<double>(bytes) / seconds_of(longest) : 0;
+}
+
 double rate_of(const Job& job, const JobFile& file, Direction direction) {
   i64 bytes = 0, ns = 0;
   for (const JobFile& other : job.files) {

@@ -24,6 +24,8 @@ double collective_seconds(const FileTotals& one);
 double waits_for_late(const FileTotals& one);
 // Whether a node's page cache takes what is written.
 bool is_local(const JobFile& file);
+// Bytes that the program moved, a second of the rank that was longest in calls that did it; 0 without such calls.
+double io_rate(const Job& job, Direction direction);
 // Bytes a second of a rank, as the job's own large requests to this kind of file system had them.
 double rate_of(const Job& job, const JobFile& file, Direction direction);
 // By how much work on a core takes longer than it is, because ranks wait for one: 1 where there are as many as ranks,

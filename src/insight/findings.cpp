@@ -131,6 +131,13 @@ std::string bytes_text(double bytes) {
   return text;
 }
 
+std::string rate_text(double bytes_per_second) {
+  char text[48];
+  const double mb = bytes_per_second / 1e6;
+  std::snprintf(text, sizeof text, mb < 10 ? "%.2g MB/s" : mb < 10'000 ? "%.0f MB/s" : "%.1f GB/s", mb < 10'000 ? mb : mb / 1000);
+  return text;
+}
+
 std::string seconds_text(double seconds) {
   char text[48];
   if (seconds < 0.001)

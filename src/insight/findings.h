@@ -42,8 +42,12 @@ std::vector<Finding> find_causes(const Job& job);
 // At most twenty lines for people.
 std::string verdict(const Job& job);
 
-// "1.5 GiB", "12.3 s" for the texts above.
+// For each file a box of its counts, in the manner of MPICH_MPIIO_STATS (HPE Cray MPI).
+std::string file_counts(const Job& job);
+
+// "1.5 GiB", "230 MB/s", "12.3 s" for the texts above.
 std::string bytes_text(double bytes);
+std::string rate_text(double bytes_per_second);
 std::string seconds_text(double seconds);
 
 }  // namespace mercutio

@@ -16,7 +16,7 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 8;
+inline constexpr i64 kTraceVersion = 9;
 
 enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kMapsSection, kSections };
 
@@ -59,7 +59,7 @@ struct FileRecord {
   FileTotals totals;
 };
 
-enum class TextKind : std::int32_t { kCall, kPlan, kHints, kNotes, kSketch, kShape };
+enum class TextKind : std::int32_t { kCall, kPlan, kHints, kNotes, kSketch, kShape, kRun };
 
 // Followed by its characters, filled up to a multiple of 8 bytes.
 struct TextRecord {

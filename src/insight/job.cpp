@@ -234,6 +234,18 @@ static void make_cells_alike(JobFile& file) {
   }
 }
 
+static std::vector<std::pair<std::string, std::string>> run_of(const RankTrace& trace) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  for (const TraceText& text : trace.texts) {
+    for (std::size_t at = 0, end = 0; text.kind == TextKind::kRun && at < text.text.size(); at = end + 1) {
+      end = std::min(text.text.find('\n', at), text.text.size());
+      const std::size_t equals = std::min(text.text.find('=', at), end);
+      facts.emplace_back(text.text.substr(at, equals - at), equals < end ? text.text.substr(equals + 1, end - equals - 1) : "");
+    }
+  }
+  return facts;
+}
+
 Job job_of(std::vector<RankTrace> traces) {
   Job job;
   job.traces = std::move(traces);
@@ -242,6 +254,7 @@ Job job_of(std::vector<RankTrace> traces) {
   for (std::size_t rank = 0; rank < job.traces.size(); ++rank) {
     const RankTrace& trace = job.traces[rank];
     job.program = text_of(trace.header.program);
+    if (job.run.empty()) job.run = run_of(trace);
     job.ranks = trace.header.ranks;
     job.finished = job.finished && trace.header.end_ns > 0;
     if (const double seconds = static_cast<double>(trace.end_ns()) * 1e-9; seconds > job.seconds) {
@@ -267,7 +280,7 @@ Job job_of(std::vector<RankTrace> traces) {
       file.all.add(record.totals);
       file.by_rank[rank] = record.totals;
       for (const TraceText& text : trace.texts) {
-        if (text.file != static_cast<i64>(slot) || text.kind == TextKind::kCall || text.kind == TextKind::kSketch) continue;
+        if (text.file != static_cast<i64>(slot) || text.kind == TextKind::kCall || text.kind == TextKind::kSketch || text.kind == TextKind::kRun) continue;
         const auto same = [&](const TraceText& known) { return known.kind == text.kind && known.text == text.text; };
         const auto known = std::find_if(file.texts.begin(), file.texts.end(), same);
         known == file.texts.end() ? file.texts.push_back(text) : void(known->count += text.count);
@@ -276,6 +289,7 @@ Job job_of(std::vector<RankTrace> traces) {
     add_maps(job, rank, slots);
   }
   for (JobFile& file : job.files) make_cells_alike(file);
+  job.host_names.assign(hosts.begin(), hosts.end());
   job.hosts = static_cast<i64>(hosts.size());
   job.finished = job.finished && static_cast<i64>(job.traces.size()) == job.ranks;
   std::stable_sort(job.files.begin(), job.files.end(),

@@ -51,6 +51,8 @@ struct JobFile {
 
 struct Job {
   std::string program;
+  std::vector<std::pair<std::string, std::string>> run;  // what it was: job, user, command, versions, ...
+  std::vector<std::string> host_names;
   i64 ranks = 0;                  // of the job; traces.size() of them are known
   std::vector<RankTrace> traces;  // by rank
   std::vector<JobFile> files;     // the one that took longest first

@@ -37,6 +37,11 @@ class FileSink final : public TraceSink {
   i64 file_, open_;
 };
 
+class NoSink final : public TraceSink {
+ public:
+  void record(const TraceEvent&) override {}
+};
+
 i64 padded(i64 bytes) {
   return (bytes + 7) / 8 * 8;
 }
@@ -100,7 +105,7 @@ Result<std::unique_ptr<Recorder>> Recorder::make(const RecorderOptions& options)
 }
 
 Recorder::Recorder(std::byte* base, i64 bytes, const RecorderOptions& options)
-    : base_(base), bytes_(bytes), header_(new (base) PieceHeader), steady_start_ns_(now_ns()), core_time_at_start_(core_time_of_this_thread()) {
+    : base_(base), bytes_(bytes), header_(new (base) PieceHeader), steady_start_ns_(now_ns()), opened_by_(options.opened_by), core_time_at_start_(core_time_of_this_thread()) {
   i64 needed = 0;
   header_->sections = sections_of(options, needed);
   header_->piece_bytes = bytes;
@@ -137,7 +142,7 @@ i64 Recorder::singles() const {
   return capacity - pattern_records(capacity);
 }
 
-i64 Recorder::slot_of(const FileFacts& facts) {
+i64 Recorder::slot_of(const FileFacts& facts, const std::string& library) {
   Section& section = header_->sections[kFilesSection];
   const auto known = slots_.find(facts.name);
   const bool single = known != slots_.end() || static_cast<i64>(slots_.size()) < singles();
@@ -150,6 +155,7 @@ i64 Recorder::slot_of(const FileFacts& facts) {
   }
   put_text(record.amode, facts.amode);
   put_text(record.file_system, facts.file_system);
+  put_text(record.library, library);
   FileTotals& totals = record.totals;
   totals.block_bytes = facts.block_bytes;
   totals.stripe_bytes = facts.stripe_bytes;
@@ -184,9 +190,11 @@ bool Recorder::opened_before(const FileFacts& facts) {
 }
 
 std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
+  const std::string library = opened_by_ ? opened_by_() : std::string();
+  if (library == kTool) return std::make_unique<NoSink>();
   std::lock_guard lock(mutex_);
   const bool again = opened_before(facts);
-  const i64 slot = slot_of(facts);
+  const i64 slot = slot_of(facts, library);
   FileTotals& totals = records<FileRecord>(kFilesSection)[slot].totals;
   totals.reopens += again ? 1 : 0;
   totals.files += !again && facts.rank == 0 ? 1 : 0;
@@ -195,6 +203,11 @@ std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
   next_offset_[static_cast<std::size_t>(slot)] = -1;
   last_end_ns_[static_cast<std::size_t>(slot)] = 0;
   return std::make_unique<FileSink>(*this, slot, opens_++);
+}
+
+void Recorder::note_run(std::string_view facts) {
+  std::lock_guard lock(mutex_);
+  add_text(-1, TextKind::kRun, facts);
 }
 
 void Recorder::note(i64 file, TextKind kind, std::string_view text) {

@@ -3,6 +3,7 @@
 // is full. An event costs a lock nobody else wants, some additions and a store of 56 bytes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,7 +22,10 @@ struct RecorderOptions {
   std::string piece_path;  // empty: kept in memory only
   i64 rank = 0, ranks = 1;
   i64 files = 160, text_bytes = 256 * KiB, bins = 1024, events = 131072, steps = 65536, shape_bytes = 512 * KiB, maps = 64;
+  std::function<std::string()> opened_by;  // the library that opens a file just now; kTool: a tool that watches the program
 };
+inline constexpr const char* kTool = "(tool)";  // what it opens is no file of the program
+
 
 class Recorder final : public Tracer {
  public:
@@ -31,6 +35,7 @@ class Recorder final : public Tracer {
   std::unique_ptr<TraceSink> file(const FileFacts& facts) override;
   void waited() override;
 
+  void note_run(std::string_view facts);  // lines "key=value": job, command, versions
   void finish();  // the process has reached its end
   std::vector<std::byte> snapshot(const PieceLimits& limits) const;
   i64 bytes() const { return bytes_; }  // mapped
@@ -48,7 +53,7 @@ class Recorder final : public Tracer {
     return reinterpret_cast<Record*>(base_ + header_->sections[kind].offset);
   }
   i64 singles() const;  // records for a file each
-  i64 slot_of(const FileFacts& facts);
+  i64 slot_of(const FileFacts& facts, const std::string& library);
   i64 pattern_slot(const FileFacts& facts);
   bool opened_before(const FileFacts& facts);
   i64 call_number(i64 file, std::string_view name);
@@ -72,6 +77,7 @@ class Recorder final : public Tracer {
   i64 bytes_;
   PieceHeader* header_;
   i64 steady_start_ns_;
+  const std::function<std::string()> opened_by_;
   CoreTime core_time_at_start_;
   std::unordered_map<std::string, i64> slots_;     // file name -> record
   std::unordered_map<std::string, i64> patterns_;  // key of a pattern -> record, for files beyond the table

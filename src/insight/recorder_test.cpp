@@ -135,6 +135,24 @@ TEST(Recorder, FilesBeyondTheTableAreCountedByPattern) {
   EXPECT_EQ(full.header.files_left_out, 12);
 }
 
+TEST(Recorder, KnowsWhoOpenedAFileAndLeavesOutWhatToolsOpen) {
+  RecorderOptions options;
+  std::string library = "hdf5";
+  options.opened_by = [&library] { return library; };
+  auto recorder = make(options);
+  access(*recorder->file(facts_of("data.h5")), now_ns(), 1, 0, 10);
+  library = kTool;
+  access(*recorder->file(facts_of("tool.log")), now_ns(), 1, 0, 10);
+  recorder->note_run("job=12\ncommand=./a \"b=c\"\nempty\n");
+  auto traces = parse_trace(recorder->snapshot({}));
+  ASSERT_TRUE(traces.ok());
+  const Job job = job_of(std::move(*traces));
+  ASSERT_EQ(job.files.size(), 1u);
+  EXPECT_EQ(job.files[0].library, "hdf5");
+  const std::vector<std::pair<std::string, std::string>> run = {{"job", "12"}, {"command", "./a \"b=c\""}, {"empty", ""}};
+  EXPECT_EQ(job.run, run);
+}
+
 TEST(Recorder, APieceIsCutDownByPattern) {
   auto recorder = make();
   for (i64 i = 0; i < 10; ++i) {

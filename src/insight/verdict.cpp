@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "insight/costs.h"
 #include "insight/findings.h"
 
 namespace mercutio {
@@ -97,6 +98,16 @@ std::string text_of(const Finding& one, bool with_cost) {
   return out + "   to do: " + on_one_line(remedies) + "\n";
 }
 
+// While the program wrote, and while it read.
+std::string rates_of(const Job& job) {
+  std::string text;
+  const std::pair<Direction, const char*> ways[] = {{Direction::kWrite, "writing "}, {Direction::kRead, "reading "}};
+  for (const auto& [way, word] : ways) {
+    if (const double rate = io_rate(job, way); rate > 0) text += (text.empty() ? "; " : ", ") + (word + rate_text(rate));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string verdict(const Job& job) {
@@ -119,7 +130,8 @@ std::string verdict(const Job& job) {
   i64 files = 0;
   for (const JobFile& file : job.files) files += file.files();
   out += "  " + count_of(files, "file") + ", " + bytes_text(sums.written) + " written, " +
-         bytes_text(sums.read) + " read\n";
+         bytes_text(sums.read) + " read" +
+         rates_of(job) + "\n";
   if (sums.absorbed > 0) {
     out += "  of " + count_of(sums.calls, "access", "accesses") + ", " + std::to_string(sums.absorbed) + " only went as far as a buffer; storage had " +
            count_of(sums.requests, "request") + "\n";

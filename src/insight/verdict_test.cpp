@@ -101,6 +101,29 @@ TEST(Verdict, WhereThereIsLittleIoThereIsNothingToGain) {
   EXPECT_NE(one_rank.find("[serial]"), std::string::npos) << "on average it is 1 %";
 }
 
+TEST(Verdict, SaysAtWhatRate) {
+  const Job job = job_with(4, [](i64 rank, FileTotals& f) {
+    calls(f.of(Direction::kWrite, false), 100, 1'000'000, rank == 0 ? 2 * kSecond : kSecond);
+    calls(f.of(Direction::kRead, true), 1, 12'345, kSecond);
+  });
+  EXPECT_NE(verdict(job).find("read; writing 200 MB/s, reading 0.049 MB/s\n"), std::string::npos) << verdict(job);
+  EXPECT_EQ(rate_text(12.3e9), "12.3 GB/s");
+}
+
+TEST(Verdict, CountsOfFilesAreText) {
+  const std::string text = file_counts(job_with(4, [](i64 rank, FileTotals& f) {
+    f.opens = 1;
+    if (rank < 3) calls(f.of(Direction::kWrite, false), 10, 4096, kSecond);
+    f.storage[1].calls = rank == 0 ? 5 : 0, f.storage[1].bytes = rank == 0 ? 120 * KiB : 0, f.storage[1].misaligned_calls = rank == 0 ? 1 : 0;
+  }));
+  for (const char* line : {"| MPI-IO access counts for f\n", "|   independent writes         = 30\n", "|   independent writers        = 3\n",
+                           "|   total bytes for writes     = 122880 = 120 KiB\n", "|   ave system write size      = 24576\n",
+                           "|   aligned system writes      = 4 (to 4096)\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+  EXPECT_EQ(text.find("reads"), std::string::npos) << text;
+}
+
 TEST(Verdict, HasAtMostTwentyLinesAndSaysWhatToDo) {
   const std::string text = verdict(job_with(4, [](i64, FileTotals& f) {
     calls(f.of(Direction::kWrite, false), 100'000, 64, 4 * kSecond);

@@ -89,5 +89,10 @@ for flavour in mpich openmpi; do
   "mpicc.$flavour" -shared -fPIC "$scratch/tool.c" -o "$scratch/liblinked.so" -ldl
   "mpicc.$flavour" "$scratch/main.c" -o "$scratch/app_of_tool" "$scratch/liblinked.so" -Wl,-rpath,"$scratch"
   run "$flavour" "$MERCUTIO" run -- "$launcher" "${flags[@]}" ./app_of_tool
+  # Its log is none of the program's files.
+  run "$flavour" env LD_PRELOAD="$scratch/libtool.so" "$MERCUTIO" run --trace="$scratch/trace" -- "$launcher" "${flags[@]}" ./app
+  table="$("$MERCUTIO" report "$scratch/trace" --csv)"
+  contains "$table" '"data"'
+  lacks "$table" '"log"'
 done
 [ "$tried" = 1 ] || skip "no compiler wrapper with a backend here"

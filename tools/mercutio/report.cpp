@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/trace.h"
+#include "insight/costs.h"
 #include "insight/findings.h"
 #include "insight/replay.h"
 #include "process.h"
@@ -84,6 +85,8 @@ const char* name_of(TextKind kind) {
       return "notes";
     case TextKind::kSketch:
       return "sketch";
+    case TextKind::kRun:
+      return "run";
     case TextKind::kShape:
     case TextKind::kCall:
       break;
@@ -293,6 +296,19 @@ void put_ranks(Json& json, const Job& job, i64 events) {
   json.close(']');
 }
 
+void put_run(Json& json, const Job& job) {
+  json.key("run").open('{');
+  for (const auto& [key, value] : job.run) json.key(key).value(value);
+  json.close('}');
+  json.key("host_names").open('[');
+  for (const std::string& name : job.host_names) json.value(name);
+  json.close(']');
+  json.key("rates").open('{');
+  json.key("read").value(io_rate(job, Direction::kRead));
+  json.key("written").value(io_rate(job, Direction::kWrite));
+  json.close('}');
+}
+
 void print_json(std::FILE* out, const Job& job, i64 events) {
   Json json(out);
   json.open('{');
@@ -302,7 +318,9 @@ void print_json(std::FILE* out, const Job& job, i64 events) {
   json.key("hosts").value(job.hosts);
   json.key("seconds").value(job.seconds);
   json.key("finished").value(job.finished);
+  json.key("io_share").value(io_share(job));
   json.key("pattern").value(pattern_hash(job));
+  put_run(json, job);
   json.key("verdict").value(verdict(job));
   put_findings(json, job);
   put_files(json, job);
@@ -384,7 +402,8 @@ int report(const ReportOptions& options) {
   if (options.json) print_json(stdout, job, options.events);
   if (options.csv) print_csv(job);
   if (!options.page.empty() || !options.perfetto.empty()) return draw(options, job);
-  if (!options.json && !options.csv) std::fputs(verdict(job).c_str(), stdout);
+  if (options.stats) std::fputs(file_counts(job).c_str(), stdout);
+  if (!options.json && !options.csv && !options.stats) std::fputs(verdict(job).c_str(), stdout);
   return 0;
 }
 

@@ -19,11 +19,14 @@ from .job import BUCKETS, PHASE_LABELS, PHASES, bytes_text, phases_of, seconds_t
 # Okabe and Ito's colours, told apart by all kinds of eyes.
 COLOURS = {"storage": "#0072B2", "exchange": "#E69F00", "copy": "#F0E442", "arrive": "#D55E00", "wait": "#E8A37C", "agree": "#F3CDB5",
            "lock": "#000000", "sieve": "#CC79A7", "own": "#BBBBBB", "files": "#009E73"}
-READ, WRITE = "#56B4E9", "#0072B2"
+# And in grey, by their patterns.
+HATCHES = {"exchange": "////", "arrive": "xxxx", "wait": "....", "agree": "oo", "sieve": "----", "files": "\\\\\\\\", "own": "||"}
+READ, WRITE = "#8CCBEF", "#0072B2"
 MOST_ROWS, MOST_COLUMNS, MOST_LANES = 256, 400, 12
 
 plt.rcParams.update({"font.family": "sans-serif", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none",
-                     "axes.titlesize": 10, "axes.titlelocation": "left", "figure.constrained_layout.use": True, "svg.hashsalt": "mercutio"})
+                     "axes.titlesize": 10, "axes.titlelocation": "left", "figure.constrained_layout.use": True, "svg.hashsalt": "mercutio",
+                     "hatch.linewidth": 0.6, "hatch.color": "white"})
 
 
 def as_svg(figure):
@@ -61,14 +64,14 @@ def waterfall(job):
     inside = sum(seconds for _, seconds in parts)
     if not inside:
         return None
-    bars = [("run", 0, job.seconds, "#DDDDDD"), ("MPI-IO", 0, inside, "#999999")]
+    bars = [("run", 0, job.seconds, "#DDDDDD", None), ("MPI-IO", 0, inside, "#999999", None)]
     at = 0
     for name, seconds in parts:
-        bars.append((PHASE_LABELS[name], at, seconds, COLOURS[name]))
+        bars.append((PHASE_LABELS[name], at, seconds, COLOURS[name], HATCHES.get(name)))
         at += seconds
     figure, axis = plt.subplots(figsize=(9, 0.6 + 0.27 * len(bars)))
-    for row, (name, left, width, colour) in enumerate(bars):
-        axis.barh(row, width, left=left, color=colour, height=0.72)
+    for row, (name, left, width, colour, hatch) in enumerate(bars):
+        axis.barh(row, width, left=left, color=colour, hatch=hatch, height=0.72, linewidth=0)
         axis.text(left + width, row, f"  {seconds_text(width)} ({100 * width / max(job.seconds, 1e-9):.0f} %)", va="center", fontsize=8)
     axis.set_yticks(range(len(bars)), [bar[0] for bar in bars])
     axis.invert_yaxis()
@@ -104,7 +107,7 @@ def heat_map(job):
     start = min(trace["wall_start_ns"] for trace in job.traces)
     shift = [trace["wall_start_ns"] - start for trace in job.traces]
     maps = [(title, heat_matrix(job, column, width, shift)) for title, column in (("reading", 0), ("writing", 2))]
-    maps = [(title, matrix) for title, matrix in maps if matrix.max() > 0]
+    maps = [(title, matrix / (job.seconds / matrix.shape[1]) * 1e-6) for title, matrix in maps if matrix.max() > 0]
     if not maps:
         return None
     figure, axes = plt.subplots(len(maps), 1, figsize=(9, 0.8 + 1.7 * len(maps)), squeeze=False, sharex=True)
@@ -118,8 +121,11 @@ def heat_map(job):
         axis.set_ylabel("rank")
         axis.yaxis.get_major_locator().set_params(integer=True)
         bar = figure.colorbar(image, ax=axis, pad=0.01)
-        byte_axis(bar.ax.yaxis)
-    axes[-1, 0].set_xlabel("seconds since MPI_Init; colour: bytes of a cell")
+        bar.set_label("MB/s")
+        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+        bar.ax.yaxis.set_minor_formatter(NullFormatter())
+    rows = -(-len(job.traces) // MOST_ROWS)
+    axes[-1, 0].set_xlabel("seconds since MPI_Init; colour: MB/s" + (f" of {rows} ranks" if rows > 1 else " of a rank"))
     return as_png(figure, "Bytes over time and ranks")
 
 
@@ -306,7 +312,7 @@ def by_rank(job):
         if values.sum() <= 0:
             continue
         values = shrink(values[None, :], 1, MOST_ROWS)[0] / (-(-ranks // MOST_ROWS))
-        axis.bar(np.arange(values.size), values, 1.0 if values.size > 32 else 0.8, bottom=bottom, color=COLOURS[name], label=PHASE_LABELS[name], linewidth=0)
+        axis.bar(np.arange(values.size), values, 1.0 if values.size > 32 else 0.8, bottom=bottom, color=COLOURS[name], hatch=HATCHES.get(name), label=PHASE_LABELS[name], linewidth=0)
         bottom = bottom + values
     axis.set_xlabel("rank" if ranks <= MOST_ROWS else f"ranks, {-(-ranks // MOST_ROWS)} a bar")
     axis.set_ylabel("seconds")
@@ -320,7 +326,7 @@ def comparison(job, other):
     names = [name for name in (*PHASES, "files") if job.phases().get(name) or other.phases().get(name)]
     figure, axis = plt.subplots(figsize=(9, 0.8 + 0.35 * len(names)))
     places = np.arange(len(names))
-    for one, shift, colour, label in ((job, -0.2, "#0072B2", "this run"), (other, 0.2, "#E69F00", "the other run")):
+    for one, shift, colour, label in ((job, -0.2, "#0072B2", job.title()), (other, 0.2, "#E69F00", other.title())):
         values = [one.phases().get(name, 0) / max(1, len(one.traces)) for name in names]
         axis.barh(places + shift, values, 0.38, color=colour, label=f"{label}: {seconds_text(one.seconds)}")
     axis.set_yticks(places, [PHASE_LABELS[name] for name in names])

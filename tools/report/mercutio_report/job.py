@@ -1,4 +1,5 @@
 """A job as `mercutio report --json` prints it, with the sums that several charts need."""
+import datetime
 import json
 
 PHASES = ("storage", "exchange", "copy", "arrive", "wait", "agree", "lock", "sieve", "own")
@@ -15,6 +16,17 @@ def bytes_text(number):
             return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
         number /= 1024
     return ""
+
+
+def rate_text(number):
+    number *= 1e-6
+    if number >= 10000:
+        return f"{number / 1000:.1f} GB/s"
+    return f"{number:.2g} MB/s" if number < 10 else f"{number:.0f} MB/s"
+
+
+def count_text(number, what):
+    return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
 def seconds_text(number):
@@ -97,5 +109,22 @@ class Job:
                     event["seconds"] = event["ns"] * 1e-9
                     yield trace["rank"], event
 
-    def complete_events(self):
-        return self.calls_per_kept == 1
+    def started(self):
+        return datetime.datetime.fromtimestamp(min(trace["wall_start_ns"] for trace in self.traces) * 1e-9)
+
+    def ended(self):
+        return self.started() + datetime.timedelta(seconds=self.seconds)
+
+    def title(self):
+        """What tells it from another run."""
+        job = f", job {self.run['job']}" if "job" in self.run else ""
+        return f"{self.program}, {self.ranks} ranks, {self.started():%Y-%m-%d %H:%M}{job}"
+
+    def provenance(self):
+        """(name, value): what is asked first when a page is found months later."""
+        names = self.host_names if len(self.host_names) <= 8 else [*self.host_names[:7], f"... {self.host_names[-1]} ({len(self.host_names)})"]
+        yield from ((name, self.run[key]) for name, key in (("job", "job"), ("user", "user"), ("command", "command"), ("directory", "directory")) if key in self.run)
+        yield "hosts", ", ".join(names)
+        yield "start", f"{self.started():%Y-%m-%d %H:%M:%S}"
+        yield "end", f"{self.ended():%Y-%m-%d %H:%M:%S}"
+        yield from ((name, self.run[key]) for name, key in (("MPI", "mpi"), ("Mercutio", "mercutio")) if key in self.run)

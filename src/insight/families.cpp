@@ -15,12 +15,17 @@ void add_texts(std::vector<TraceText>& mine, const std::vector<TraceText>& other
   }
 }
 
-// The span of a sum is the sum of the spans: between the files the program did something else.
-void add(FileTotals& mine, const FileTotals& other) {
-  const i64 span = mine.last_ns - mine.first_ns + other.last_ns - other.first_ns;
-  mine.add(other);
-  mine.first_ns = 1;
-  mine.last_ns = 1 + span;
+// The time with all of them is the sum of the times with each: between them the program did something else. It is no longer than from
+// the first to the last, where they were used in turns.
+FileTotals sum_of(const std::vector<const FileTotals*>& parts) {
+  FileTotals sum = *parts.front();
+  i64 spans = sum.last_ns - sum.first_ns;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    sum.add(*parts[i]);
+    spans += parts[i]->last_ns - parts[i]->first_ns;
+  }
+  sum.last_ns = std::min(sum.last_ns, sum.first_ns + spans);
+  return sum;
 }
 
 }  // namespace
@@ -33,9 +38,15 @@ JobFile united(const std::vector<const JobFile*>& files) {
     const bool alike = pattern_key(all.name) == pattern_key(one.name);
     all.name = alike ? widened_pattern(all.name, one.name) : all.name;
     all.is_pattern = all.is_pattern || one.is_pattern;
-    add(all.all, one.all);
-    for (std::size_t rank = 0; rank < all.by_rank.size(); ++rank) add(all.by_rank[rank], one.by_rank[rank]);
     add_texts(all.texts, one.texts);
+  }
+  std::vector<const FileTotals*> parts(files.size());
+  const auto each = [&](auto totals) { std::transform(files.begin(), files.end(), parts.begin(), totals); };
+  each([](const JobFile* one) { return &one->all; });
+  all.all = sum_of(parts);
+  for (std::size_t rank = 0; rank < all.by_rank.size(); ++rank) {
+    each([rank](const JobFile* one) { return &one->by_rank[rank]; });
+    all.by_rank[rank] = sum_of(parts);
   }
   return all;
 }

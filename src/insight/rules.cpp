@@ -321,10 +321,10 @@ std::optional<Looked> reopened(const Job& job, const JobFile& file) {
 }
 
 std::optional<Looked> many_files(const Job& job, const JobFile& file) {
-  const double opens = worst(file, opens_of), different = worst(file, different_of);
+  const double different = worst(file, different_of);
   if (different < kManyTimes) return {};
   return Looked{number(static_cast<i64>(different)) + " different files, " + seconds_text(worst(file, opening_of)) + " for opening and closing them",
-                {{advice(Advice::kFewerFiles, main_direction(file), file.library), opening_seconds(job, file) * (different - 1) / opens}}};
+                {{advice(Advice::kFewerFiles, main_direction(file), file.library), opening_seconds(job, file) * (1 - 1 / different)}}};
 }
 
 bool synced_often(const JobFile& file) {

@@ -144,12 +144,12 @@ COMMANDS = (
      "that is set already is kept, ahead of ours. --print shows the resulting line. --hint gives a hint to every file. --report says at the "
      "end, on stderr or in a file, where the time of the I/O went and what to do about it. --trace records the I/O for mercutio report; "
      "without a file name it is called after the program."),
-    ("report trace [-o|--output page.html] [--compare other] [--perfetto file] [--json] [--csv] [--events n]",
+    ("report trace [-o|--output page.html] [--compare other] [--perfetto file] [--stats] [--json] [--csv] [--events n]",
      "Prints the verdict on a traced job: how long the I/O held the ranks, what that time was spent on, and what costs most with the "
      "remedy. The trace may be one that was cut short by MPI_Abort, a signal or a time limit: its pieces are then in a directory beside "
      "it. -o makes a page of charts instead, one file that needs no network, with another run beside it if asked. --perfetto writes "
-     "single events for ui.perfetto.dev. --json prints everything (docs/report.schema.json), --csv a line for each rank and file. At "
-     "most so many single events are used (20000)."),
+     "single events for ui.perfetto.dev. --stats prints the counts of each file, as MPICH_MPIIO_STATS has them. --json prints everything (docs/report.schema.json), --csv a line for each rank and file. At "
+     "most so many single events are used (20000): of whole calls, the same on all ranks."),
     ("place trace | --matrix file [--use exchange|neighbours] [--hosts file | --machine file] [--costs file] [--topology file|here] "
      "[--method auto|setmatch|mpipp|scotch] [--restarts n] [--seed n] [--rankfile file] [--machinefile file] [--slurm file] [--write-matrix file]",
      "Says on which node each rank of a traced job should run, so that little of what its collective I/O exchanges crosses the "

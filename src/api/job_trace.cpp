@@ -12,7 +12,9 @@
 #include <cstring>
 #include <thread>
 
+#include "api/run_facts.h"
 #include "insight/findings.h"
+#include "insight/recorder.h"
 #include "mpi/mpi_header.h"
 
 namespace mercutio {
@@ -72,6 +74,9 @@ bool write_file(const std::string& path, const void* data, std::size_t bytes) {
 
 }  // namespace
 
+JobTrace::JobTrace() = default;
+JobTrace::~JobTrace() = default;
+
 std::string JobTrace::piece_path() const {
   char name[48];
   std::snprintf(name, sizeof name, ".pieces/rank-%07d.piece", rank_);
@@ -89,11 +94,12 @@ void JobTrace::begin(bool together) {
   RecorderOptions options;
   options.rank = rank_;
   options.ranks = ranks_;
+  options.opened_by = opening_library;
   if (!trace_path_.empty()) {
     ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
     options.piece_path = piece_path();
   } else {
-    options.events = options.steps = options.shape_bytes = 0;  // nobody will look at them
+    options.events = options.steps = options.shape_bytes = options.maps = 0;  // nobody will look at them
   }
   auto made = Recorder::make(options);
   if (!made) {
@@ -101,7 +107,9 @@ void JobTrace::begin(bool together) {
     options.piece_path.clear();  // the others count on this rank at the end
     made = Recorder::make(options);
   }
-  if (made) recorder_ = std::move(*made);
+  if (!made) return;
+  recorder_ = std::move(*made);
+  if (rank_ == 0) recorder_->note_run(run_facts());
 }
 
 Tracer* JobTrace::tracer() {
@@ -113,6 +121,7 @@ bool JobTrace::collect(std::vector<std::byte>& pieces) const {
   limits.files = std::max<i64>(8, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(FileRecord)));
   limits.events =
       trace_path_.empty() ? 0 : std::max<i64>(64, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(EventRecord)));
+  limits.maps = trace_path_.empty() ? 0 : std::max<i64>(1, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(MapRecord)));
   limits.steps = trace_path_.empty() ? 0 : std::max<i64>(64, kGatheredSteps / ranks_ / static_cast<i64>(sizeof(StepRecord)));
   limits.shape_bytes = std::max<i64>(4 * KiB, kGatheredSteps / ranks_);
   const std::vector<std::byte> mine = recorder_->snapshot(limits);

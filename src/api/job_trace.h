@@ -6,12 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "insight/recorder.h"
+#include "base/trace.h"
 
 namespace mercutio {
 
+class Recorder;
+
 class JobTrace {
  public:
+  JobTrace();
+  ~JobTrace();
   // Once. `together`: all ranks of MPI_COMM_WORLD come here (they are in MPI_Init), so that they can also end together.
   void begin(bool together);
   bool on() const { return recorder_ != nullptr; }

@@ -8,7 +8,7 @@ namespace {
 
 // What moving data costs where the job itself doesn't tell: through the page cache of a node; a piece of it in an exchange; a small
 // request to a page cache; to meet, with a core for each rank, and how often ranks then wait for a turn on one that others use.
-constexpr double kLocalBytesPerSecond = 4e9, kPieceSeconds = 10e-9, kLocalRequestSeconds = 2e-6, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
+constexpr double kLocalBytesPerSecond = 4e9, kPieceSeconds = 10e-9, kLocalRequestSeconds = 4e-6, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
 constexpr i64 kTellingBytes = MiB;  // so many have to be moved before their rate tells anything
 constexpr double kTellingCalls = 4;  // so many collective calls an open, for the first of them is a slow one
 constexpr double kUsualCrowd = 1.5;  // ranks that share a core may wait for it so many times as long as that explains: locks, the kernel
@@ -67,6 +67,19 @@ double waits_for_late(const FileTotals& one) {
 bool is_local(const JobFile& file) {
   const char* const local[] = {"tmpfs", "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "overlay"};
   return std::find(std::begin(local), std::end(local), file.file_system) != std::end(local);
+}
+
+double io_rate(const Job& job, Direction direction) {
+  i64 bytes = 0, longest = 0;
+  std::vector<i64> ns(job.traces.size());
+  for (const JobFile& file : job.files) {
+    for (const bool collective : {false, true}) {
+      bytes += of(file.all, direction, collective).bytes;
+      for (std::size_t rank = 0; rank < ns.size(); ++rank) ns[rank] += of(file.by_rank[rank], direction, collective).ns;
+    }
+  }
+  for (const i64 one : ns) longest = std::max(longest, one);
+  return longest > 0 ? static_cast<double>(bytes) / seconds_of(longest) : 0;
 }
 
 double rate_of(const Job& job, const JobFile& file, Direction direction) {
@@ -187,11 +200,11 @@ double seconds_held(const JobFile& file, const std::function<double(const FileTo
   return worst(file, [&](const FileTotals& one) { return with_waits(file, one, seconds(one)); });
 }
 
-double seconds_in_pieces(const Job& job, const JobFile& file, double bytes) {
-  const ClassTotals &alone = of(file.all, Direction::kWrite, false), &together = of(file.all, Direction::kWrite, true);
+double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction) {
+  const ClassTotals &alone = of(file.all, direction, false), &together = of(file.all, direction, true);
   const double calls = static_cast<double>(std::max<i64>(1, alone.calls + together.calls));
   const double piece = std::max(1.0, static_cast<double>(alone.piece_bytes + together.piece_bytes) / calls);
-  return bytes / piece * kLocalRequestSeconds * crowding(job) / static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
+  return static_cast<double>(alone.bytes + together.bytes) / piece * kLocalRequestSeconds * crowding(job) / static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
 }
 
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction) {

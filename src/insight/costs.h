@@ -24,6 +24,8 @@ double collective_seconds(const FileTotals& one);
 double waits_for_late(const FileTotals& one);
 // Whether a node's page cache takes what is written.
 bool is_local(const JobFile& file);
+// Bytes that the program moved, a second of the rank that was longest in calls that did it; 0 without such calls.
+double io_rate(const Job& job, Direction direction);
 // Bytes a second of a rank, as the job's own large requests to this kind of file system had them.
 double rate_of(const Job& job, const JobFile& file, Direction direction);
 // By how much work on a core takes longer than it is, because ranks wait for one: 1 where there are as many as ranks,
@@ -50,8 +52,8 @@ double seconds_together(const Job& job, const JobFile& file, const Moved& moved)
 double collectives_well_made(const Job& job, const JobFile& file);
 // What they take longer because most are the first of an open. 0 if they aren't.
 double first_collectives_seconds(const Job& job, const JobFile& file);
-// A rank's part of what so many bytes in pieces like the file's cost, each a request of its own.
-double seconds_in_pieces(const Job& job, const JobFile& file, double bytes);
+// A rank's part of what the pieces that are read or written cost, each a request of its own.
+double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction);
 // What ranks wait for each other in turns, one being late now and then another, because what went before took them different
 // times: as much as even the rank waits that waits least, and not longer than what went before took, `seconds`.
 double waits_in_turns(const JobFile& file, double seconds);

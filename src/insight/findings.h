@@ -1,6 +1,5 @@
-// Findings: what slows a job's I/O down, and what to do about it. One table of rules (findings.def); each looks at one
-// file of a job and says how many seconds of the job the thing costs, if it is there at all. The ideas and several
-// thresholds are those of Drishti (Bez et al., 2022), on counters only the MPI-IO layer has.
+// Findings: what slows a job's I/O down, and what to do about it: what the rules (rules.h) see, summed over the files that have the
+// same fault.
 #pragma once
 
 #include <string>
@@ -10,16 +9,30 @@
 
 namespace mercutio {
 
+// One of several.
+struct Remedy {
+  std::string text;    // a line to paste, or what to change
+  double seconds = 0;  // of the job that it would save
+  double factor = 1;   // the job would be so many times as fast
+};
+
 struct Finding {
   std::string id;  // of its rule
   std::string title;
-  std::string file;
-  double seconds = 0;    // of the job that would be saved
-  double factor = 1;     // the job would be so many times faster
+  std::string file;   // or the pattern of the names, or the names of what was most expensive
+  i64 files = 1;      // that have this fault
+  std::vector<std::pair<std::string, double>> worst;  // of several files the most expensive: name, and how long they held a rank
+  double seconds = 0;    // of the job that the best remedy would save
+  double factor = 1;     // the job would be so many times as fast
   bool worth = true;     // saying: it costs a hundredth of the job, or costs nothing by its nature
   std::string evidence;  // the numbers behind it
-  std::string remedy;    // a line to paste, or what to change
+  std::vector<Remedy> remedies;  // the best first; none that would make the job slower
 };
+
+// Where I/O holds no rank for longer than this part of the run, there is nothing to gain.
+inline constexpr double kLittleIo = 0.05;
+// The part of the run that I/O held the rank that it held longest.
+double io_share(const Job& job);
 
 // All that is there, the most expensive first.
 std::vector<Finding> all_findings(const Job& job);
@@ -29,8 +42,12 @@ std::vector<Finding> find_causes(const Job& job);
 // At most twenty lines for people.
 std::string verdict(const Job& job);
 
-// "1.5 GiB", "12.3 s" for the texts above.
+// For each file a box of its counts, in the manner of MPICH_MPIIO_STATS (HPE Cray MPI).
+std::string file_counts(const Job& job);
+
+// "1.5 GiB", "230 MB/s", "12.3 s" for the texts above.
 std::string bytes_text(double bytes);
+std::string rate_text(double bytes_per_second);
 std::string seconds_text(double seconds);
 
 }  // namespace mercutio

@@ -2,25 +2,58 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <unordered_map>
+
+#include "insight/name_patterns.h"
 
 namespace mercutio {
 namespace {
 
-// Appends every `step`-th of the records at `from`.
 template <class Record>
-void append(std::vector<std::byte>& out, const Record* from, i64 count, i64 step) {
-  for (i64 i = 0; i < count; i += step) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(from + i);
-    out.insert(out.end(), bytes, bytes + sizeof(Record));
-  }
+void append(std::vector<std::byte>& out, const Record* from, i64 count) {
+  const std::size_t at = out.size(), size = static_cast<std::size_t>(count) * sizeof(Record);
+  out.resize(at + size);
+  if (size > 0) std::memcpy(out.data() + at, from, size);
 }
 
-std::vector<FileRecord> fewer_files(const FileRecord* files, i64 count, i64 most) {
-  std::vector<FileRecord> kept(files, files + std::min(count, most));
-  for (i64 i = most; i < count; ++i) kept.back().totals.add(files[i].totals);
-  constexpr char kOthers[] = "(other files)";
-  kept.back().name.fill('\0');
-  std::copy(std::begin(kOthers), std::end(kOthers), kept.back().name.begin());
+// The events of so few calls that no more than `most` are left.
+std::vector<EventRecord> fewer_events(std::span<const EventRecord> events, i64 most, i64& calls_per_kept) {
+  std::vector<EventRecord> kept(events.begin(), events.end());
+  while (static_cast<i64>(kept.size()) > most && calls_per_kept < kMostCallsPerKept) {
+    calls_per_kept *= 2;
+    std::erase_if(kept, [&](const EventRecord& one) { return !kept_of(one.group, calls_per_kept); });
+  }
+  if (static_cast<i64>(kept.size()) > most) kept.resize(static_cast<std::size_t>(std::max<i64>(0, most)));
+  return kept;
+}
+
+// The first of the files, and the patterns of the others' names. `places`: where each file is now.
+std::vector<FileRecord> fewer_files(std::span<const FileRecord> files, i64 most, std::vector<i64>& places) {
+  std::vector<FileRecord> kept;
+  std::unordered_map<std::string, i64> patterns;
+  const i64 singles = std::max<i64>(0, most - pattern_records(most));
+  for (const FileRecord& file : files) {
+    const auto count = static_cast<i64>(kept.size());
+    if (count < singles) {
+      places.push_back(count);
+      kept.push_back(file);
+      continue;
+    }
+    const std::string_view name = text_in(file.name);
+    const auto [known, fresh] = patterns.emplace(pattern_key(name), std::min(count, most - 1));
+    const i64 place = known->second;
+    places.push_back(place);
+    if (place == count) {
+      kept.push_back(file);
+    } else {
+      FileRecord& pattern = kept[static_cast<std::size_t>(place)];
+      pattern.totals.add(file.totals);
+      const bool mixed = fresh || text_in(pattern.name) == kOtherFiles;   // different patterns share the last record
+      put_text(pattern.name, mixed ? kOtherFiles : widened_pattern(text_in(pattern.name), name));
+      pattern.is_pattern = 1;
+    }
+  }
   return kept;
 }
 
@@ -44,17 +77,78 @@ void cut_steps(ConstBytes piece, PieceHeader& header, const PieceLimits& limits,
   steps.count = steps.capacity = std::min(all, std::max<i64>(0, limits.steps));
   for (i64 i = steps.count; i < all; ++i) header.steps_left_out += step[i].repeats;
   steps.offset = static_cast<i64>(out.size());
-  append(out, step, steps.count, 1);
+  append(out, step, steps.count);
   Section& shapes = header.sections[kShapesSection];
   const std::byte* heap = piece.data() + shapes.offset;
   const i64 kept = whole_texts(heap, shapes.count, limits.shape_bytes);
   header.shapes_left_out += kept < shapes.count ? 1 : 0;
   shapes.offset = static_cast<i64>(out.size());
   shapes.count = shapes.capacity = kept;
-  append(out, heap, kept, 1);
+  append(out, heap, kept);
+}
+
+// Records of files that were put elsewhere in the table say so: texts, events and steps have the number of their file.
+void renumber_texts(std::byte* heap, i64 bytes, const std::vector<i64>& places) {
+  for (i64 at = 0; at < bytes;) {
+    TextRecord record;
+    std::memcpy(&record, heap + at, sizeof record);
+    if (record.file >= 0) record.file = static_cast<std::int32_t>(places[static_cast<std::size_t>(record.file)]);
+    std::memcpy(heap + at, &record, sizeof record);
+    at += static_cast<i64>(sizeof record) + (record.bytes + 7) / 8 * 8;
+  }
+}
+
+template <class Record>
+void renumber(std::byte* at, i64 count, const std::vector<i64>& places) {
+  auto* records = reinterpret_cast<Record*>(at);
+  for (i64 i = 0; i < count; ++i) {
+    using Number = decltype(records[i].file);
+    if (records[i].file >= 0) records[i].file = static_cast<Number>(places[static_cast<std::size_t>(records[i].file)]);
+  }
 }
 
 }  // namespace
+
+void put_text(std::span<char> target, std::string_view text) {
+  if (text.size() >= target.size()) text.remove_prefix(text.size() - (target.size() - 1));
+  std::fill(target.begin(), target.end(), '\0');
+  std::copy(text.begin(), text.end(), target.begin());
+}
+
+std::string_view text_in(std::span<const char> text) {
+  return {text.data(), ::strnlen(text.data(), text.size())};
+}
+
+void MapRecord::enlarge_cells() {
+  for (auto& lane : bytes) {
+    for (std::size_t i = 0; i < kCells / 2; ++i) lane[i] = lane[2 * i] + lane[2 * i + 1];
+    std::fill(lane.begin() + kCells / 2, lane.end(), 0);
+  }
+  cell_bytes *= 2;
+}
+
+void MapRecord::add(std::size_t lane, i64 added, i64 begin, i64 end) {
+  if (begin < 0 || end <= begin) return;
+  while ((end - 1) / cell_bytes >= static_cast<i64>(kCells)) enlarge_cells();
+  const i64 last = (end - 1) / cell_bytes;
+  i64 left = added;
+  for (i64 cell = begin / cell_bytes; cell < last; ++cell) {
+    const i64 inside = (cell + 1) * cell_bytes - std::max(begin, cell * cell_bytes);
+    const auto share = static_cast<i64>(static_cast<double>(added) * static_cast<double>(inside) / static_cast<double>(end - begin));
+    bytes[lane][static_cast<std::size_t>(cell)] += share;
+    left -= share;
+  }
+  bytes[lane][static_cast<std::size_t>(last)] += left;
+}
+
+void MapRecord::add(const MapRecord& other) {
+  MapRecord theirs = other;
+  while (cell_bytes < theirs.cell_bytes) enlarge_cells();
+  while (theirs.cell_bytes < cell_bytes) theirs.enlarge_cells();
+  for (std::size_t lane = 0; lane < bytes.size(); ++lane) {
+    for (std::size_t i = 0; i < kCells; ++i) bytes[lane][i] += theirs.bytes[lane][i];
+  }
+}
 
 std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits) {
   PieceHeader header;
@@ -68,26 +162,36 @@ std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits) {
     return from;
   };
   Section& files = header.sections[kFilesSection];
-  const i64 all_files = files.count, most_files = std::max<i64>(1, limits.files);
-  const auto* file = reinterpret_cast<const FileRecord*>(begin(files, std::min(all_files, most_files)));
-  if (all_files > most_files) header.files_left_out += all_files - most_files + 1;
-  if (all_files > most_files)
-    append(out, fewer_files(file, all_files, most_files).data(), most_files, 1);
-  else
-    append(out, file, all_files, 1);
+  const bool too_many = files.count > limits.files;
+  std::vector<i64> places;
+  if (too_many) {
+    const auto* all = reinterpret_cast<const FileRecord*>(piece.data() + files.offset);
+    const std::vector<FileRecord> kept = fewer_files({all, static_cast<std::size_t>(files.count)}, std::max<i64>(1, limits.files), places);
+    begin(files, static_cast<i64>(kept.size()));
+    append(out, kept.data(), static_cast<i64>(kept.size()));
+  } else {
+    const i64 count = files.count;
+    append(out, reinterpret_cast<const FileRecord*>(begin(files, count)), count);
+  }
   Section& texts = header.sections[kTextsSection];
-  append(out, begin(texts, texts.count), texts.count, 1);
+  append(out, begin(texts, texts.count), texts.count);
   Section& bins = header.sections[kBinsSection];
-  append(out, reinterpret_cast<const TimeBin*>(begin(bins, bins.count)), bins.count, 1);
+  append(out, reinterpret_cast<const TimeBin*>(begin(bins, bins.count)), bins.count);
   Section& events = header.sections[kEventsSection];
-  i64 step = 1;
-  const i64 all_events = events.count;
-  while ((all_events + step - 1) / step > std::max<i64>(0, limits.events) && step < 2 * all_events) step *= 2;
-  const i64 kept = limits.events <= 0 ? 0 : (all_events + step - 1) / step;
-  header.event_stride *= step;
-  const auto* event = reinterpret_cast<const EventRecord*>(begin(events, kept));
-  append(out, event, kept == 0 ? 0 : all_events, step);
+  const auto* event = reinterpret_cast<const EventRecord*>(piece.data() + events.offset);
+  const std::vector<EventRecord> kept = fewer_events({event, static_cast<std::size_t>(events.count)}, limits.events, header.calls_per_kept);
+  begin(events, static_cast<i64>(kept.size()));
+  append(out, kept.data(), static_cast<i64>(kept.size()));
+  Section& maps = header.sections[kMapsSection];
+  const i64 maps_kept = std::min(maps.count, limits.maps);
+  append(out, reinterpret_cast<const MapRecord*>(begin(maps, maps_kept)), maps_kept);
   cut_steps(piece, header, limits, out);
+  if (too_many) {
+    renumber_texts(out.data() + texts.offset, texts.count, places);
+    renumber<EventRecord>(out.data() + events.offset, events.count, places);
+    renumber<MapRecord>(out.data() + maps.offset, maps.count, places);
+    renumber<StepRecord>(out.data() + header.sections[kStepsSection].offset, header.sections[kStepsSection].count, places);
+  }
   out.resize((out.size() + 7) / 8 * 8);
   header.piece_bytes = static_cast<i64>(out.size());
   std::memcpy(out.data(), &header, sizeof header);

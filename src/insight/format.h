@@ -3,7 +3,10 @@
 // it ends. A finished trace is a container: pieces one after the other, each cut down to what is used.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <span>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -13,9 +16,9 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 6;
+inline constexpr i64 kTraceVersion = 9;
 
-enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kSections };
+enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kMapsSection, kSections };
 
 struct Section {
   i64 offset = 0;        // in the piece
@@ -31,10 +34,10 @@ struct PieceHeader {
   i64 wall_start_ns = 0;  // since 1970; the steady times of all else are relative to the same moment
   i64 end_ns = 0;         // 0: the process has not reached its end
   i64 last_ns = 0;        // of the last thing that was recorded
-  i64 events_seen = 0;    // of these every `event_stride`-th is kept
-  i64 event_stride = 1;
+  i64 events_seen = 0;
+  i64 calls_per_kept = 1;  // of so many calls, the events of one are kept (kept_of)
   i64 bin_ns = 0;          // width of a time bin
-  i64 files_left_out = 0;  // opened beyond the table's capacity; their totals are in the last entry
+  i64 files_left_out = 0;  // opens of files beyond the table's capacity; their totals are in entries of name patterns
   i64 texts_left_out = 0;
   i64 steps_left_out = 0;  // calls after the last step: once one finds no room, none is kept any more
   i64 shapes_left_out = 0;
@@ -46,14 +49,17 @@ struct PieceHeader {
   std::array<char, 192> program{};
 };
 
+// A file, or all files beyond the table whose names have the same pattern (name_patterns.h).
 struct FileRecord {
   std::array<char, 256> name{};  // its end, where it is longer
   std::array<char, 64> amode{};
   std::array<char, 32> file_system{};
+  std::array<char, 32> library{};  // above MPI-IO
+  i64 is_pattern = 0;
   FileTotals totals;
 };
 
-enum class TextKind : std::int32_t { kCall, kPlan, kHints, kNotes, kSketch, kShape };
+enum class TextKind : std::int32_t { kCall, kPlan, kHints, kNotes, kSketch, kShape, kRun };
 
 // Followed by its characters, filled up to a multiple of 8 bytes.
 struct TextRecord {
@@ -65,6 +71,8 @@ struct TextRecord {
 
 struct TimeBin {
   std::array<i64, 2> bytes{}, ns{};  // read, write: of accesses
+  std::array<i64, 2> storage_ns{};   // of storage requests
+  i64 files_ns = 0;                  // opening, closing, synchronising
   bool operator==(const TimeBin&) const = default;
 };
 
@@ -72,11 +80,38 @@ struct EventRecord {
   i64 start_ns = 0, ns = 0;
   i64 bytes = 0, offset = -1, span = 0;
   std::uint32_t pieces = 1;
-  std::int16_t file = -1;
+  std::uint32_t group = 0;  // the same for a call and all that belongs to it
+  std::int32_t file = -1;
   std::uint8_t kind = 0;  // TraceKind
   std::uint8_t call = 0;  // index of its name among the texts of kind kCall
+  std::uint16_t unused = 0;
 };
-static_assert(sizeof(EventRecord) == 48);
+static_assert(sizeof(EventRecord) == 56);
+
+// Where there are too many events, whole calls are left out. Those of a file are numbered in their order, which is the same on all
+// ranks that make the same calls; multiples of the golden ratio (Knuth, 6.4) spread any run of consecutive numbers evenly, so that
+// what is kept has no period in common with what the program does.
+inline constexpr std::uint32_t kGoldenRatio = 0x9E3779B9;
+inline constexpr i64 kMostCallsPerKept = i64{1} << 32;
+// `calls_per_kept` is a power of two.
+inline constexpr bool kept_of(std::uint32_t group, i64 calls_per_kept) {
+  return i64{group} < kMostCallsPerKept / calls_per_kept;
+}
+inline constexpr i64 kMostOfCall = 4096;  // events of a call that are kept; of more, fewer and fewer
+
+// Which part of a file a rank accessed: bytes by place. A file that outgrows the cells gets them twice as large.
+inline constexpr std::size_t kCells = 256;
+inline constexpr i64 kLeastCellBytes = 256;
+struct MapRecord {
+  i64 file = -1;
+  i64 cell_bytes = kLeastCellBytes;
+  std::array<std::array<i64, kCells>, 2> bytes{};  // asked for by the program's accesses; carried by requests to the storage
+
+  // `bytes` evenly from `begin` to `end`.
+  void add(std::size_t lane, i64 bytes, i64 begin, i64 end);
+  void add(const MapRecord& other);
+  void enlarge_cells();
+};
 
 // Calls of one kind on one open file, each `stride` behind the one before. Shapes are texts of a section of their own.
 struct StepRecord {
@@ -91,13 +126,21 @@ struct StepRecord {
 };
 static_assert(sizeof(StepRecord) == 48);
 static_assert(std::is_trivially_copyable_v<PieceHeader> && std::is_trivially_copyable_v<EventRecord> &&
-              std::is_trivially_copyable_v<StepRecord>);   // in files as they are
+              std::is_trivially_copyable_v<StepRecord> && std::is_trivially_copyable_v<MapRecord>);   // in files as they are
 inline constexpr std::uint8_t kStepWrite = 1, kStepCollective = 2;
 
-// A sound piece, cut down to what is used: files beyond the limit become one, events are thinned out,
-// of the steps the first are kept.
+// What takes the files for which a table has no room left, not even for their patterns.
+inline constexpr const char* kOtherFiles = "(other files)";
+// Of a table of so many records, those for patterns.
+inline constexpr i64 pattern_records(i64 records) { return std::max<i64>(2, records / 5); }
+// The text in `target`, or the end of it: the end of a path says more.
+void put_text(std::span<char> target, std::string_view text);
+std::string_view text_in(std::span<const char> text);
+
+// A sound piece, cut down to what is used: files beyond the limit become patterns, of the events whole calls are left
+// out, of the steps and maps the first are kept.
 struct PieceLimits {
-  i64 files = 128, events = 131072, steps = 65536, shape_bytes = 512 * KiB;
+  i64 files = 160, events = 131072, steps = 65536, shape_bytes = 512 * KiB, maps = 64;
 };
 std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits);
 

@@ -69,10 +69,17 @@ bool believable(const StepRecord& step) {
          !__builtin_add_overflow(step.offset, way, &last) && step.offset >= 0 && last - step.stride >= 0;
 }
 
+bool believable(const MapRecord& map) {
+  const auto cell = static_cast<std::uint64_t>(map.cell_bytes);
+  const auto fine = [](i64 value) { return value >= 0 && value <= kMostNumber; };
+  return map.cell_bytes >= kLeastCellBytes && map.cell_bytes <= kMostNumber && std::has_single_bit(cell) &&
+         std::all_of(map.bytes[0].begin(), map.bytes[0].end(), fine) && std::all_of(map.bytes[1].begin(), map.bytes[1].end(), fine);
+}
+
 bool believable(const PieceHeader& header) {
   const auto time = [](i64 ns) { return ns >= 0 && ns <= kMostNumber; };
   return header.ranks > 0 && header.rank >= 0 && header.rank < header.ranks && header.bin_ns > 0 &&
-         header.event_stride > 0 && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns) &&
+         header.calls_per_kept > 0 && header.calls_per_kept <= kMostCallsPerKept && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns) &&
          time(header.cores.ran_ns) && time(header.cores.queued_ns) && time(header.cores.turns) && time(header.host_cores);
 }
 
@@ -92,6 +99,10 @@ Result<RankTrace> parse_piece(ConstBytes piece) {
   MERCUTIO_TRY(take(piece, header.sections[kEventsSection], trace.events));
   MERCUTIO_TRY(take(piece, header.sections[kStepsSection], trace.steps));
   MERCUTIO_TRY(take_texts(piece, header.sections[kShapesSection], trace.shapes));
+  MERCUTIO_TRY(take(piece, header.sections[kMapsSection], trace.maps));
+  for (const MapRecord& map : trace.maps) {
+    if (!believable(map)) return damaged("a map that can't be");
+  }
   for (const StepRecord& step : trace.steps) {
     if (!believable(step)) return damaged("a step that can't be");
   }
@@ -187,6 +198,12 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path) {
   return traces;
 }
 
+i64 JobFile::files() const {
+  i64 sum = 0;
+  for (const JobFile* one : members) sum += one->files();
+  return !members.empty() ? sum : is_pattern ? std::max<i64>(1, all.files) : 1;
+}
+
 double JobFile::seconds() const {
   i64 longest = 0;
   for (const FileTotals& one : by_rank) longest = std::max(longest, one.held_ns());
@@ -199,6 +216,36 @@ double Job::held_seconds(std::size_t trace) const {
   return static_cast<double>(held) * 1e-9;
 }
 
+// Of a rank's trace, into its files.
+static void add_maps(Job& job, std::size_t rank, const std::vector<std::size_t>& places) {
+  for (const MapRecord& map : job.traces[rank].maps) {
+    if (map.file < 0 || map.file >= static_cast<i64>(places.size())) continue;
+    JobFile& file = job.files[places[static_cast<std::size_t>(map.file)]];
+    file.maps.resize(job.traces.size());
+    file.maps[rank].add(map);
+  }
+}
+
+static void make_cells_alike(JobFile& file) {
+  i64 largest = 0;
+  for (const MapRecord& map : file.maps) largest = std::max(largest, map.cell_bytes);
+  for (MapRecord& map : file.maps) {
+    while (map.cell_bytes < largest) map.enlarge_cells();
+  }
+}
+
+static std::vector<std::pair<std::string, std::string>> run_of(const RankTrace& trace) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  for (const TraceText& text : trace.texts) {
+    for (std::size_t at = 0, end = 0; text.kind == TextKind::kRun && at < text.text.size(); at = end + 1) {
+      end = std::min(text.text.find('\n', at), text.text.size());
+      const std::size_t equals = std::min(text.text.find('=', at), end);
+      facts.emplace_back(text.text.substr(at, equals - at), equals < end ? text.text.substr(equals + 1, end - equals - 1) : "");
+    }
+  }
+  return facts;
+}
+
 Job job_of(std::vector<RankTrace> traces) {
   Job job;
   job.traces = std::move(traces);
@@ -207,6 +254,7 @@ Job job_of(std::vector<RankTrace> traces) {
   for (std::size_t rank = 0; rank < job.traces.size(); ++rank) {
     const RankTrace& trace = job.traces[rank];
     job.program = text_of(trace.header.program);
+    if (job.run.empty()) job.run = run_of(trace);
     job.ranks = trace.header.ranks;
     job.finished = job.finished && trace.header.end_ns > 0;
     if (const double seconds = static_cast<double>(trace.end_ns()) * 1e-9; seconds > job.seconds) {
@@ -218,24 +266,30 @@ Job job_of(std::vector<RankTrace> traces) {
     job.cores.queued_ns += trace.header.cores.queued_ns;
     job.cores.turns += trace.header.cores.turns;
     job.host_cores = std::max(job.host_cores, trace.header.host_cores);
+    std::vector<std::size_t> slots;
     for (std::size_t slot = 0; slot < trace.files.size(); ++slot) {
       const FileRecord& record = trace.files[slot];
       const auto [found, added] = places.emplace(text_of(record.name), job.files.size());
       if (added) {
-        job.files.push_back(JobFile{found->first, text_of(record.amode), text_of(record.file_system), {}, {}, {}});
+        job.files.push_back(JobFile{found->first, text_of(record.amode), text_of(record.file_system), text_of(record.library)});
         job.files.back().by_rank.resize(job.traces.size());
       }
+      slots.push_back(found->second);
       JobFile& file = job.files[found->second];
+      file.is_pattern = file.is_pattern || record.is_pattern != 0;
       file.all.add(record.totals);
       file.by_rank[rank] = record.totals;
       for (const TraceText& text : trace.texts) {
-        if (text.file != static_cast<i64>(slot) || text.kind == TextKind::kCall || text.kind == TextKind::kSketch) continue;
+        if (text.file != static_cast<i64>(slot) || text.kind == TextKind::kCall || text.kind == TextKind::kSketch || text.kind == TextKind::kRun) continue;
         const auto same = [&](const TraceText& known) { return known.kind == text.kind && known.text == text.text; };
         const auto known = std::find_if(file.texts.begin(), file.texts.end(), same);
         known == file.texts.end() ? file.texts.push_back(text) : void(known->count += text.count);
       }
     }
+    add_maps(job, rank, slots);
   }
+  for (JobFile& file : job.files) make_cells_alike(file);
+  job.host_names.assign(hosts.begin(), hosts.end());
   job.hosts = static_cast<i64>(hosts.size());
   job.finished = job.finished && static_cast<i64>(job.traces.size()) == job.ranks;
   std::stable_sort(job.files.begin(), job.files.end(),

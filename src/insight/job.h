@@ -25,6 +25,7 @@ struct RankTrace {
   std::vector<TimeBin> bins;
   std::vector<EventRecord> events;
   std::vector<StepRecord> steps;
+  std::vector<MapRecord> maps;
   std::vector<TraceText> shapes;
   i64 end_ns() const { return header.end_ns > 0 ? header.end_ns : header.last_ns; }
 };
@@ -37,14 +38,21 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path);
 
 struct JobFile {
   std::string name, amode, file_system;
+  std::string library;      // above MPI-IO, that opened it: "hdf5"; empty: none that is known
+  bool is_pattern = false;  // all files beyond the trace's table whose names are like this one
   FileTotals all;
   std::vector<FileTotals> by_rank;  // as Job::ranks; nothing where a rank had nothing to do with it
   std::vector<TraceText> texts;     // plans, hints and notes; counts of all ranks
+  std::vector<MapRecord> maps;      // as by_rank, with cells of the same size; empty: the traces have none
+  std::vector<const JobFile*> members;  // of several files as one (families.h)
+  i64 files() const;                // different ones
   double seconds() const;           // the program was held by it, on the rank where that was longest
 };
 
 struct Job {
   std::string program;
+  std::vector<std::pair<std::string, std::string>> run;  // what it was: job, user, command, versions, ...
+  std::vector<std::string> host_names;
   i64 ranks = 0;                  // of the job; traces.size() of them are known
   std::vector<RankTrace> traces;  // by rank
   std::vector<JobFile> files;     // the one that took longest first

@@ -10,10 +10,14 @@
 #include <optional>
 #include <utility>
 
+#include "insight/name_patterns.h"
+#include "insight/recorder_time.h"
+
 namespace mercutio {
 namespace {
 
-constexpr i64 kPlansKept = 256;  // distinct ones; those beyond are counted only
+constexpr i64 kPlansKept = 256;    // distinct ones; those beyond are counted only
+constexpr i64 kNamesKept = 65536;  // hashes of them, of files beyond the table
 
 class FileSink final : public TraceSink {
  public:
@@ -33,15 +37,20 @@ class FileSink final : public TraceSink {
   i64 file_, open_;
 };
 
+class NoSink final : public TraceSink {
+ public:
+  void record(const TraceEvent&) override {}
+};
+
 i64 padded(i64 bytes) {
   return (bytes + 7) / 8 * 8;
 }
 
-template <std::size_t N>
-void put(std::array<char, N>& target, std::string_view text) {
-  if (text.size() >= N) text.remove_prefix(text.size() - (N - 1));  // the end of a path says more
-  target.fill('\0');
-  std::copy(text.begin(), text.end(), target.begin());
+// The same on all ranks (FNV-1a).
+std::uint32_t hash_of_name(std::string_view name) {
+  std::uint32_t hash = 2166136261;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
+  return hash;
 }
 
 i64 wall_ns() {
@@ -56,7 +65,8 @@ std::array<Section, kSections> sections_of(const RecorderOptions& options, i64& 
                                                              {sizeof(TimeBin), options.bins},
                                                              {sizeof(EventRecord), options.events},
                                                              {sizeof(StepRecord), options.steps},
-                                                             {1, options.shape_bytes}}};
+                                                             {1, options.shape_bytes},
+                                                             {sizeof(MapRecord), options.maps}}};
   bytes = padded(sizeof(PieceHeader));
   for (std::size_t i = 0; i < kSections; ++i) {
     sections[i] = Section{bytes, sizes[i].first, 0, sizes[i].second};
@@ -95,7 +105,7 @@ Result<std::unique_ptr<Recorder>> Recorder::make(const RecorderOptions& options)
 }
 
 Recorder::Recorder(std::byte* base, i64 bytes, const RecorderOptions& options)
-    : base_(base), bytes_(bytes), header_(new (base) PieceHeader), steady_start_ns_(now_ns()), core_time_at_start_(core_time_of_this_thread()) {
+    : base_(base), bytes_(bytes), header_(new (base) PieceHeader), steady_start_ns_(now_ns()), opened_by_(options.opened_by), core_time_at_start_(core_time_of_this_thread()) {
   i64 needed = 0;
   header_->sections = sections_of(options, needed);
   header_->piece_bytes = bytes;
@@ -106,12 +116,14 @@ Recorder::Recorder(std::byte* base, i64 bytes, const RecorderOptions& options)
   header_->bin_ns = 1'000'000;
   char host[64] = "";
   ::gethostname(host, sizeof host - 1);
-  put(header_->host, host);
-  put(header_->program, program_name());
+  put_text(header_->host, host);
+  put_text(header_->program, program_name());
   next_offset_.resize(static_cast<std::size_t>(options.files), -1);
   last_end_ns_.resize(static_cast<std::size_t>(options.files), 0);
   changed_.resize(static_cast<std::size_t>(options.files), false);
   sketches_.resize(static_cast<std::size_t>(options.files), 0);
+  maps_.resize(static_cast<std::size_t>(options.files), -1);
+  calls_of_.resize(static_cast<std::size_t>(options.files));
 }
 
 Recorder::~Recorder() {
@@ -125,22 +137,25 @@ void Recorder::finish() {
   header_->host_cores = std::max<i64>(0, ::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-// Files beyond the table share its last entry.
-i64 Recorder::slot_of(const FileFacts& facts) {
-  if (const auto found = slots_.find(facts.name); found != slots_.end()) return found->second;
+i64 Recorder::singles() const {
+  const i64 capacity = header_->sections[kFilesSection].capacity;
+  return capacity - pattern_records(capacity);
+}
+
+i64 Recorder::slot_of(const FileFacts& facts, const std::string& library) {
   Section& section = header_->sections[kFilesSection];
-  const bool full = section.count >= section.capacity - 1;
-  const i64 slot = full ? section.capacity - 1 : section.count;
+  const auto known = slots_.find(facts.name);
+  const bool single = known != slots_.end() || static_cast<i64>(slots_.size()) < singles();
+  const i64 slot = known != slots_.end() ? known->second : single ? static_cast<i64>(slots_.size()) : pattern_slot(facts);
   FileRecord& record = records<FileRecord>(kFilesSection)[slot];
-  if (full) {
-    ++header_->files_left_out;
-    put(record.name, "(other files)");
-  } else {
-    put(record.name, facts.name);
+  if (section.count <= slot) calls_of_[static_cast<std::size_t>(slot)].first = hash_of_name(facts.name);
+  if (single) {
+    put_text(record.name, facts.name);
     slots_.emplace(facts.name, slot);
   }
-  put(record.amode, facts.amode);
-  put(record.file_system, facts.file_system);
+  put_text(record.amode, facts.amode);
+  put_text(record.file_system, facts.file_system);
+  put_text(record.library, library);
   FileTotals& totals = record.totals;
   totals.block_bytes = facts.block_bytes;
   totals.stripe_bytes = facts.stripe_bytes;
@@ -150,15 +165,49 @@ i64 Recorder::slot_of(const FileFacts& facts) {
   return slot;
 }
 
+// Patterns for which there is no room left share the last record.
+i64 Recorder::pattern_slot(const FileFacts& facts) {
+  const Section& section = header_->sections[kFilesSection];
+  ++header_->files_left_out;
+  const std::string key = pattern_key(facts.name);
+  const auto known = patterns_.find(key);
+  const bool fresh = known == patterns_.end(), room = section.count < section.capacity;
+  const i64 slot = !fresh ? known->second : room ? section.count : section.capacity - 1;
+  if (fresh && room) patterns_.emplace(key, slot);
+  FileRecord& record = records<FileRecord>(kFilesSection)[slot];
+  const bool mixed = (fresh && !room) || text_in(record.name) == kOtherFiles;
+  put_text(record.name, mixed ? kOtherFiles : fresh ? facts.name : widened_pattern(text_in(record.name), facts.name));
+  record.is_pattern = 1;
+  return slot;
+}
+
+// Beyond so many files nothing is known to be opened again.
+bool Recorder::opened_before(const FileFacts& facts) {
+  if (slots_.count(facts.name) > 0) return true;
+  if (static_cast<i64>(slots_.size()) < singles()) return false;
+  const std::size_t hash = std::hash<std::string>()(facts.name);
+  return static_cast<i64>(others_.size()) < kNamesKept ? !others_.insert(hash).second : others_.count(hash) > 0;
+}
+
 std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
+  const std::string library = opened_by_ ? opened_by_() : std::string();
+  if (library == kTool) return std::make_unique<NoSink>();
   std::lock_guard lock(mutex_);
-  const i64 slot = slot_of(facts);
+  const bool again = opened_before(facts);
+  const i64 slot = slot_of(facts, library);
   FileTotals& totals = records<FileRecord>(kFilesSection)[slot].totals;
+  totals.reopens += again ? 1 : 0;
+  totals.files += !again && facts.rank == 0 ? 1 : 0;
   totals.ranks = std::max(totals.ranks, facts.ranks);
   totals.nodes = std::max(totals.nodes, facts.nodes);
   next_offset_[static_cast<std::size_t>(slot)] = -1;
   last_end_ns_[static_cast<std::size_t>(slot)] = 0;
   return std::make_unique<FileSink>(*this, slot, opens_++);
+}
+
+void Recorder::note_run(std::string_view facts) {
+  std::lock_guard lock(mutex_);
+  add_text(-1, TextKind::kRun, facts);
 }
 
 void Recorder::note(i64 file, TextKind kind, std::string_view text) {
@@ -205,200 +254,6 @@ i64 Recorder::call_number(i64 file, std::string_view name) {
   if (fresh && add_text(file, TextKind::kCall, name)) named->second = ++calls_named_;
   calls_.emplace(name.data(), named->second);
   return named->second;
-}
-
-// Every so many times the clock is read before and after: what recording costs the program between its calls, which is no
-// time of the run without it.
-class Recorder::OwnTime {
- public:
-  explicit OwnTime(Recorder& recorder) : recorder_(recorder), start_ns_(recorder.samples_++ % kEvery == 0 ? now_ns() : 0) {}
-  ~OwnTime() {
-    if (start_ns_ > 0) recorder_.header_->own_ns += kEvery * (now_ns() - start_ns_);
-  }
-  OwnTime(const OwnTime&) = delete;
-  OwnTime& operator=(const OwnTime&) = delete;
-
- private:
-  static constexpr i64 kEvery = 61;
-  Recorder& recorder_;
-  const i64 start_ns_;
-};
-
-void Recorder::record(i64 file, const TraceEvent& event) {
-  std::lock_guard lock(mutex_);
-  std::optional<OwnTime> own;
-  if (event.kind == TraceKind::kAccess) own.emplace(*this);
-  FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
-  const i64 ns = event.end_ns - event.start_ns;
-  const i64 at = event.start_ns - steady_start_ns_;
-  header_->last_ns = std::max(header_->last_ns, event.end_ns - steady_start_ns_);
-  if (totals.first_ns == 0) totals.first_ns = std::max<i64>(1, at);
-  totals.last_ns = std::max(totals.last_ns, event.end_ns - steady_start_ns_);
-  const auto place = static_cast<std::size_t>(file);
-  switch (event.kind) {
-    case TraceKind::kOpen:
-      ++totals.opens, totals.open_ns += ns;
-      break;
-    case TraceKind::kClose:
-      ++totals.closes, totals.close_ns += ns;
-      totals.shortest_close_ns = std::min(totals.closes == 1 ? ns : totals.shortest_close_ns, std::max<i64>(1, ns));
-      break;
-    case TraceKind::kSync:
-      ++totals.syncs, totals.sync_ns += ns;
-      totals.idle_syncs += changed_[place] ? 0 : 1;
-      changed_[place] = false;
-      break;
-    case TraceKind::kBlocked:
-      totals.blocked_ns += ns;
-      break;
-    case TraceKind::kLock:
-      ++totals.locks, totals.lock_ns += ns;
-      break;
-    case TraceKind::kPlan:
-      ++totals.plans, totals.plans_reused += event.detail.empty() ? 1 : 0;
-      if (!event.detail.empty()) add_text(file, TextKind::kPlan, event.detail);
-      return;
-    case TraceKind::kStorageRead:
-    case TraceKind::kStorageWrite:
-      add_storage(totals, event);
-      break;
-    case TraceKind::kAbsorbedRead:
-    case TraceKind::kAbsorbedWrite:
-      totals.storage[event.kind == TraceKind::kAbsorbedWrite ? 1 : 0].absorbed_calls += event.pieces;
-      totals.storage[event.kind == TraceKind::kAbsorbedWrite ? 1 : 0].unused_bytes += event.bytes;
-      return;
-    case TraceKind::kAccess:
-      add_access(file, event);
-      break;
-    case TraceKind::kCollective:
-      return;  // its access says it
-    default:
-      break;
-  }
-  keep(file, event);
-}
-
-void Recorder::add_storage(FileTotals& totals, const TraceEvent& event) {
-  StorageTotals& part = totals.storage[event.kind == TraceKind::kStorageWrite ? 1 : 0];
-  const i64 ns = event.end_ns - event.start_ns;
-  const i64 unit = totals.stripe_bytes > 0 ? totals.stripe_bytes : totals.block_bytes;
-  ++part.calls;
-  part.bytes += event.bytes;
-  part.span_bytes += event.span;
-  part.pieces += event.pieces;
-  part.ns += ns;
-  if (event.bytes < kSmallBytes) ++part.small_calls;
-  if (event.bytes >= kSmallBytes * std::max<i64>(1, event.pieces)) part.large_bytes += event.bytes, part.large_ns += ns;
-  part.misaligned_calls += unit > 0 && event.offset % unit != 0 ? 1 : 0;
-  part.longest_ns = std::max(part.longest_ns, ns);
-  ++part.sizes[static_cast<std::size_t>(size_bucket(event.bytes))];
-}
-
-void Recorder::add_access(i64 file, const TraceEvent& event) {
-  FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
-  const AccessFacts& facts = *event.access;
-  ClassTotals& part = totals.of(facts.direction, facts.collective);
-  const Counters& counters = *event.counters;
-  const i64 ns = event.end_ns - event.start_ns;
-  const auto place = static_cast<std::size_t>(file);
-  const bool strided = event.offset >= 0 && facts.end_offset - event.offset > facts.piece_bytes;
-  ++part.calls;
-  part.bytes += event.bytes;
-  part.ns += ns;
-  part.small_calls += event.bytes > 0 && event.bytes < kSmallBytes ? 1 : 0;
-  part.strided_calls += strided ? 1 : 0;
-  part.piece_bytes += facts.piece_bytes;
-  part.jumping_calls += event.offset >= 0 && next_offset_[place] >= 0 && event.offset != next_offset_[place] ? 1 : 0;
-  part.failed_calls += facts.failed ? 1 : 0;
-  part.longest_ns = std::max(part.longest_ns, ns);
-  for (std::size_t i = 0; i < kPhases; ++i) part.phase_ns[i] += counters.clock.spent()[i];
-  ++part.sizes[static_cast<std::size_t>(size_bucket(event.bytes))];
-  totals.messages += counters.messages;
-  totals.message_bytes += counters.message_bytes;
-  totals.metadata_bytes += counters.metadata_bytes;
-  totals.copied_bytes += counters.copied_bytes;
-  totals.merged_bytes += counters.merged_bytes;
-  totals.hole_bytes += counters.hole_bytes;
-  const i64 between = event.start_ns - last_end_ns_[place];
-  if (between > 0 && between < kBetweenNs) totals.between_ns += between;
-  last_end_ns_[place] = event.end_ns;
-  if (!facts.waited) ++totals.unwaited_calls, totals.unwaited_ns += ns;
-  if (event.offset >= 0) {
-    next_offset_[place] = facts.end_offset;
-    part.begin_place = part.begin_place == 0 ? event.offset + 1 : std::min(part.begin_place, event.offset + 1);
-    part.end_place = std::max(part.end_place, facts.end_offset + 1);
-  }
-  totals.end_offset = std::max(totals.end_offset, facts.end_offset);
-  if (facts.direction == Direction::kWrite && event.bytes > 0) changed_[place] = true;
-  add_to_bins(event);
-}
-
-// Bytes and time of an access are spread evenly over the bins it touches. A run that outlasts the bins gets them twice
-// as wide.
-void Recorder::add_to_bins(const TraceEvent& event) {
-  Section& section = header_->sections[kBinsSection];
-  TimeBin* bins = records<TimeBin>(kBinsSection);
-  const i64 begin = std::max<i64>(0, event.start_ns - steady_start_ns_);
-  const i64 end = std::max(begin + 1, event.end_ns - steady_start_ns_);
-  i64 final_bin = (end - 1) / header_->bin_ns;
-  for (; final_bin >= section.capacity; final_bin /= 2) {
-    for (i64 i = 0; i < section.capacity; ++i) {
-      TimeBin sum;
-      for (i64 from = 2 * i; from < std::min(2 * i + 2, section.count); ++from) {
-        for (std::size_t way = 0; way < 2; ++way) {
-          sum.bytes[way] += bins[from].bytes[way];
-          sum.ns[way] += bins[from].ns[way];
-        }
-      }
-      bins[i] = sum;
-    }
-    section.count = (section.count + 1) / 2;
-    header_->bin_ns *= 2;
-  }
-  const std::size_t way = event.access->direction == Direction::kWrite ? 1 : 0;
-  const i64 width = header_->bin_ns;
-  i64 left = event.bytes;
-  for (i64 bin = begin / width; bin <= final_bin; ++bin) {
-    const i64 inside = std::min(end, (bin + 1) * width) - std::max(begin, bin * width);
-    const bool last = bin == final_bin;
-    const i64 share = last ? left
-                           : static_cast<i64>(static_cast<double>(event.bytes) * static_cast<double>(inside) /
-                                              static_cast<double>(end - begin));
-    bins[bin].bytes[way] += share;
-    bins[bin].ns[way] += inside;
-    left -= share;
-  }
-  section.count = std::max(section.count, final_bin + 1);
-}
-
-void Recorder::thin_out() {
-  Section& section = header_->sections[kEventsSection];
-  EventRecord* events = records<EventRecord>(kEventsSection);
-  for (i64 i = 0; 2 * i < section.count; ++i) events[i] = events[2 * i];
-  section.count = (section.count + 1) / 2;
-  header_->event_stride *= 2;
-}
-
-void Recorder::keep(i64 file, const TraceEvent& event) {
-  const i64 number = header_->events_seen++;
-  if (number % header_->event_stride != 0) return;
-  Section& section = header_->sections[kEventsSection];
-  if (section.capacity == 0) return;
-  if (section.count == section.capacity) {
-    thin_out();
-    if (number % header_->event_stride != 0) return;
-  }
-  EventRecord record;
-  record.start_ns = event.start_ns - steady_start_ns_;
-  record.ns = event.end_ns - event.start_ns;
-  record.bytes = event.bytes;
-  record.offset = event.offset;
-  record.span = event.access && event.offset >= 0 ? event.access->end_offset - event.offset : event.span;
-  record.pieces = static_cast<std::uint32_t>(std::min<i64>(event.pieces, UINT32_MAX));
-  record.file = static_cast<std::int16_t>(file);
-  record.kind = static_cast<std::uint8_t>(event.kind);
-  if (event.kind == TraceKind::kAccess) record.call = static_cast<std::uint8_t>(call_number(file, event.detail));
-  records<EventRecord>(kEventsSection)[section.count++] = record;
 }
 
 i64 Recorder::shape(const std::string& key, const TraceSink::ShapeMaker& make) {

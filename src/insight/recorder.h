@@ -1,12 +1,14 @@
 // Recorder: the Tracer of a process. One mapped area of kPieceBytes, in a file of its own or nowhere; nothing else
-// grows. Totals, histograms and time bins are exact; of single events every n-th is kept, n doubling whenever the room
-// is full. An event costs a lock nobody else wants, some additions and a store of 48 bytes.
+// grows. Totals, histograms, time bins and maps are exact; single events are kept of one call in n, n doubling whenever the room
+// is full. An event costs a lock nobody else wants, some additions and a store of 56 bytes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/program.h"
 #include "base/result.h"
@@ -19,8 +21,11 @@ namespace mercutio {
 struct RecorderOptions {
   std::string piece_path;  // empty: kept in memory only
   i64 rank = 0, ranks = 1;
-  i64 files = 128, text_bytes = 256 * KiB, bins = 1024, events = 131072, steps = 65536, shape_bytes = 512 * KiB;
+  i64 files = 160, text_bytes = 256 * KiB, bins = 1024, events = 131072, steps = 65536, shape_bytes = 512 * KiB, maps = 64;
+  std::function<std::string()> opened_by;  // the library that opens a file just now; kTool: a tool that watches the program
 };
+inline constexpr const char* kTool = "(tool)";  // what it opens is no file of the program
+
 
 class Recorder final : public Tracer {
  public:
@@ -30,6 +35,7 @@ class Recorder final : public Tracer {
   std::unique_ptr<TraceSink> file(const FileFacts& facts) override;
   void waited() override;
 
+  void note_run(std::string_view facts);  // lines "key=value": job, command, versions
   void finish();  // the process has reached its end
   std::vector<std::byte> snapshot(const PieceLimits& limits) const;
   i64 bytes() const { return bytes_; }  // mapped
@@ -46,15 +52,21 @@ class Recorder final : public Tracer {
   Record* records(SectionKind kind) const {
     return reinterpret_cast<Record*>(base_ + header_->sections[kind].offset);
   }
-  i64 slot_of(const FileFacts& facts);
+  i64 singles() const;  // records for a file each
+  i64 slot_of(const FileFacts& facts, const std::string& library);
+  i64 pattern_slot(const FileFacts& facts);
+  bool opened_before(const FileFacts& facts);
   i64 call_number(i64 file, std::string_view name);
   bool add_text(i64 file, TextKind kind, std::string_view text);
   void add_sketch(i64 file, std::string_view text);
   void add_access(i64 file, const TraceEvent& event);
   void add_storage(FileTotals& totals, const TraceEvent& event);
   void add_to_bins(const TraceEvent& event);
+  void make_room_in_bins(i64 end_ns);
+  void add_to_map(i64 file, const TraceEvent& event);
   void keep(i64 file, const TraceEvent& event);
   void thin_out();
+  std::uint32_t group_for(i64 file, const TraceEvent& event);
   bool continues(const StepRecord& last, const StepRecord& next) const;
 
   class OwnTime;
@@ -65,8 +77,11 @@ class Recorder final : public Tracer {
   i64 bytes_;
   PieceHeader* header_;
   i64 steady_start_ns_;
+  const std::function<std::string()> opened_by_;
   CoreTime core_time_at_start_;
-  std::unordered_map<std::string, i64> slots_;  // file name -> record
+  std::unordered_map<std::string, i64> slots_;     // file name -> record
+  std::unordered_map<std::string, i64> patterns_;  // key of a pattern -> record, for files beyond the table
+  std::unordered_set<std::size_t> others_;         // hashes of the names of these files
   std::unordered_map<std::string, i64> texts_;  // kind, file and text -> place
   std::unordered_map<const char*, i64> calls_;   // by address: names are literals; their numbers in the file
   std::unordered_map<std::string, i64> call_names_;
@@ -77,6 +92,14 @@ class Recorder final : public Tracer {
   std::vector<i64> next_offset_;                // per file: where the last access ended
   std::vector<i64> last_end_ns_;                // and when
   std::vector<i64> sketches_;                   // per file: kept
+  std::vector<i64> maps_;                       // per file: its map; -1: none yet
+  struct Numbering {
+    std::uint32_t first = 0;  // from its name
+    std::uint32_t calls = 0;
+    i64 events = 0;           // of the present call
+  };
+  std::vector<Numbering> calls_of_;             // per file
+  i64 openings_ = 0;
   std::vector<bool> changed_;                   // per file: written since the last sync
 };
 

@@ -69,8 +69,8 @@ TEST(Recorder, CountsAMillionAccessesInSixteenMebibytes) {
   EXPECT_EQ(trace.header.events_seen, kCalls);
   const auto& events = trace.events;
   ASSERT_GT(events.size(), 60'000u);
-  EXPECT_EQ(trace.header.event_stride, 8);  // 131,072 fit
-  for (std::size_t i = 0; i < events.size(); ++i) ASSERT_EQ(events[i].offset, static_cast<i64>(i) * 8 * 100);
+  EXPECT_EQ(trace.header.calls_per_kept, 8);  // 131,072 fit
+  for (std::size_t i = 1; i < events.size(); ++i) ASSERT_LE(events[i].offset - events[i - 1].offset, 2 * 8 * 100) << "evenly spread";
   i64 bytes = 0;
   for (const TimeBin& bin : trace.bins) bytes += bin.bytes[1];
   EXPECT_EQ(bytes, kCalls * 100);  // ten seconds in bins that began with a millisecond
@@ -111,19 +111,72 @@ TEST(Recorder, KnowsTheShortestCloseAndTheTimeOnACore) {
   EXPECT_LE(trace.header.cores.ran_ns, trace.header.end_ns + 1'000'000'000) << "the kernel counts at ticks";
 }
 
-TEST(Recorder, FilesBeyondTheTableAreCountedTogether) {
+TEST(Recorder, FilesBeyondTheTableAreCountedByPattern) {
   RecorderOptions options;
-  options.files = 4;
+  options.files = 4;   // two files, and two patterns
   auto recorder = make(options);
-  for (i64 i = 0; i < 10; ++i) access(*recorder->file(facts_of("file" + std::to_string(i))), now_ns(), 1, 0, 10);
+  for (i64 i = 0; i < 10; ++i) access(*recorder->file(facts_of("out." + std::to_string(i))), now_ns(), 1, 0, 10);
+  access(*recorder->file(facts_of("out.9")), now_ns(), 1, 0, 10);
   const RankTrace trace = read_back(*recorder);
-  ASSERT_EQ(trace.files.size(), 4u);
-  EXPECT_STREQ(trace.files[3].name.data(), "(other files)");
-  EXPECT_EQ(trace.files[3].totals.bytes(), 70);
-  const RankTrace fewer = read_back(*recorder, PieceLimits{2, 0});
-  ASSERT_EQ(fewer.files.size(), 2u);
-  EXPECT_EQ(fewer.files[1].totals.bytes(), 90);
-  EXPECT_TRUE(fewer.events.empty());
+  ASSERT_EQ(trace.files.size(), 3u);
+  EXPECT_STREQ(trace.files[1].name.data(), "out.1");
+  EXPECT_STREQ(trace.files[2].name.data(), "out.###");
+  EXPECT_EQ(trace.files[0].is_pattern, 0);
+  EXPECT_EQ(trace.files[2].is_pattern, 1);
+  EXPECT_EQ(trace.files[2].totals.bytes(), 90);
+  EXPECT_EQ(trace.files[2].totals.files, 8);
+  EXPECT_EQ(trace.files[2].totals.reopens, 1);
+  for (const char* name : {"a", "b", "c"}) access(*recorder->file(facts_of(name)), now_ns(), 1, 0, 10);
+  const RankTrace full = read_back(*recorder);
+  ASSERT_EQ(full.files.size(), 4u);
+  EXPECT_STREQ(full.files[2].name.data(), "out.###");
+  EXPECT_STREQ(full.files[3].name.data(), kOtherFiles);
+  EXPECT_EQ(full.files[3].totals.files, 3);
+  EXPECT_EQ(full.header.files_left_out, 12);
+}
+
+TEST(Recorder, KnowsWhoOpenedAFileAndLeavesOutWhatToolsOpen) {
+  RecorderOptions options;
+  std::string library = "hdf5";
+  options.opened_by = [&library] { return library; };
+  auto recorder = make(options);
+  access(*recorder->file(facts_of("data.h5")), now_ns(), 1, 0, 10);
+  library = kTool;
+  access(*recorder->file(facts_of("tool.log")), now_ns(), 1, 0, 10);
+  recorder->note_run("job=12\ncommand=./a \"b=c\"\nempty\n");
+  auto traces = parse_trace(recorder->snapshot({}));
+  ASSERT_TRUE(traces.ok());
+  const Job job = job_of(std::move(*traces));
+  ASSERT_EQ(job.files.size(), 1u);
+  EXPECT_EQ(job.files[0].library, "hdf5");
+  const std::vector<std::pair<std::string, std::string>> run = {{"job", "12"}, {"command", "./a \"b=c\""}, {"empty", ""}};
+  EXPECT_EQ(job.run, run);
+}
+
+TEST(Recorder, APieceIsCutDownByPattern) {
+  auto recorder = make();
+  for (i64 i = 0; i < 10; ++i) {
+    auto sink = recorder->file(facts_of((i % 2 == 0 ? "even" : "odd") + std::to_string(i)));
+    sink->note("hints", "file " + std::to_string(i));
+    access(*sink, now_ns(), 1, 0, 10 + i);
+  }
+  const RankTrace fewer = read_back(*recorder, PieceLimits{4, 100});
+  ASSERT_EQ(fewer.files.size(), 4u);
+  EXPECT_STREQ(fewer.files[0].name.data(), "even0");
+  EXPECT_STREQ(fewer.files[2].name.data(), "even###");
+  EXPECT_STREQ(fewer.files[3].name.data(), "odd###");
+  EXPECT_EQ(fewer.files[2].totals.files, 4);
+  EXPECT_EQ(fewer.files[3].totals.bytes(), 13 + 15 + 17 + 19);
+  for (const TraceText& text : fewer.texts) {
+    EXPECT_TRUE(text.text != "file 9" || text.file == 3) << text.file;
+  }
+  for (const EventRecord& event : fewer.events) {
+    EXPECT_TRUE(event.bytes != 14 || event.file == 2) << event.file;
+  }
+  const RankTrace fewest = read_back(*recorder, PieceLimits{2, 0});
+  ASSERT_EQ(fewest.files.size(), 2u);
+  EXPECT_STREQ(fewest.files[1].name.data(), "odd###");
+  EXPECT_TRUE(fewest.events.empty());
 }
 
 TEST(Recorder, DamagedPiecesAreErrors) {

@@ -20,7 +20,7 @@ inline constexpr i64 kBetweenNs = 5'000;      // what is shorter is no work of t
 
 // F(name, how values of two ranks make one)
 #define MERCUTIO_FILE_TOTALS(F)                                                                                   \
-  F(opens, kSum)                                                                                                  \
+  F(files, kSum) F(reopens, kSum) F(opens, kSum)                                                                                                  \
   F(open_ns, kSum) F(closes, kSum) F(close_ns, kSum) F(shortest_close_ns, kMin) F(syncs, kSum) F(sync_ns, kSum) F(idle_syncs, kSum)          \
       F(blocked_ns, kSum) F(locks, kSum) F(lock_ns, kSum) F(plans, kSum) F(plans_reused, kSum) F(messages, kSum)  \
           F(message_bytes, kSum) F(metadata_bytes, kSum) F(copied_bytes, kSum) F(merged_bytes, kSum)              \
@@ -35,7 +35,8 @@ inline constexpr i64 kBetweenNs = 5'000;      // what is shorter is no work of t
   F(calls, kSum)                                                                                                \
   F(bytes, kSum) F(span_bytes, kSum) F(pieces, kSum) F(ns, kSum) F(small_calls, kSum) F(misaligned_calls, kSum) \
       F(longest_ns, kMax) F(absorbed_calls, kSum) F(unused_bytes, kSum) F(large_bytes, kSum) F(large_ns, kSum)
-// between_ns: between accesses that follow each other at once, so that no work can lie between them but the calls' own.
+// files: distinct ones that were opened, counted by the first rank of those that opened them together; reopens: opens of a file that
+// this rank had opened before. between_ns: between accesses that follow each other at once, so that no work can lie between them but the calls' own.
 // absorbed_calls: accesses that a buffer took or served; unused_bytes: read in advance and never asked for; large_*: of requests
 // whose pieces are not small.
 #define MERCUTIO_TOTAL_FIELD(name, fold) i64 name = 0;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "insight/costs.h"
 #include "insight/findings.h"
 
 namespace mercutio {
@@ -73,6 +74,40 @@ std::string split_of(const Sums& sums) {
   return text.empty() ? "nothing worth mentioning" : text;
 }
 
+std::string factor_text(double factor) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", factor);
+  return text;
+}
+
+// At most four lines.
+std::string text_of(const Finding& one, bool with_cost) {
+  std::string out = one.title + " [" + one.id + "]";
+  if (one.seconds > 0 && with_cost)
+    out += ": costs about " + seconds_text(one.seconds) + "; without it the run is " + factor_text(one.factor) + " times as fast";
+  const std::string files = one.files > 1 ? " (" + count_of(one.files, "file") + ")" : "";
+  out += "\n   " + on_one_line(one.file + files + ": " + one.evidence) + "\n";
+  std::string worst;
+  for (const auto& [name, seconds] : one.worst) worst += (worst.empty() ? "" : ", ") + name + " " + seconds_text(seconds);
+  if (!worst.empty()) out += "   longest: " + on_one_line(worst) + "\n";
+  std::string remedies;
+  for (const Remedy& remedy : one.remedies) {
+    if (!remedies.empty()) remedies += "; or (" + factor_text(remedy.factor) + " times as fast) ";
+    remedies += remedy.text;
+  }
+  return out + "   to do: " + on_one_line(remedies) + "\n";
+}
+
+// While the program wrote, and while it read.
+std::string rates_of(const Job& job) {
+  std::string text;
+  const std::pair<Direction, const char*> ways[] = {{Direction::kWrite, "writing "}, {Direction::kRead, "reading "}};
+  for (const auto& [way, word] : ways) {
+    if (const double rate = io_rate(job, way); rate > 0) text += (text.empty() ? "; " : ", ") + (word + rate_text(rate));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string verdict(const Job& job) {
@@ -92,8 +127,11 @@ std::string verdict(const Job& job) {
   out += "  I/O held a rank for " + seconds_text(sums.held / ranks) + " on average (" +
          percent(sums.held / ranks, job.seconds) + " of the run), rank " + std::to_string(slowest) +
          " longest: " + seconds_text(worst) + "\n";
-  out += "  " + count_of(static_cast<i64>(job.files.size()), "file") + ", " + bytes_text(sums.written) + " written, " +
-         bytes_text(sums.read) + " read\n";
+  i64 files = 0;
+  for (const JobFile& file : job.files) files += file.files();
+  out += "  " + count_of(files, "file") + ", " + bytes_text(sums.written) + " written, " +
+         bytes_text(sums.read) + " read" +
+         rates_of(job) + "\n";
   if (sums.absorbed > 0) {
     out += "  of " + count_of(sums.calls, "access", "accesses") + ", " + std::to_string(sums.absorbed) + " only went as far as a buffer; storage had " +
            count_of(sums.requests, "request") + "\n";
@@ -102,16 +140,11 @@ std::string verdict(const Job& job) {
   if (const double queued = static_cast<double>(job.cores.queued_ns) * 1e-9 / ranks; queued >= 0.1 * job.seconds)
     out += "  a rank was ready to run but had no core for " + seconds_text(queued) + " on average (" + percent(queued, job.seconds) + " of the run)\n";
   const std::vector<Finding> found = find_causes(job);
-  if (found.empty()) out += "  nothing stands out\n";
-  for (std::size_t i = 0; i < std::min(found.size(), kFindingsShown); ++i) {
-    const Finding& one = found[i];
-    char factor[32];
-    std::snprintf(factor, sizeof factor, "%.2g", one.factor);
-    out += std::to_string(i + 1) + ". " + one.title + " [" + one.id + "]";
-    if (one.seconds > 0)
-      out += ": costs about " + seconds_text(one.seconds) + "; without it the run is " + factor + " times as fast";
-    out += "\n   " + on_one_line(one.file + ": " + one.evidence) + "\n   to do: " + on_one_line(one.remedy) + "\n";
-  }
+  const bool little = io_share(job) < kLittleIo;
+  if (little) out += "  I/O is " + (io_share(job) < 0.005 ? "less than 1 %" : percent(io_share(job), 1)) + " of the run: nothing to gain here\n";
+  if (found.empty() && !little) out += "  nothing stands out\n";
+  for (std::size_t i = 0; i < std::min(found.size(), kFindingsShown); ++i)
+    out += std::to_string(i + 1) + ". " + text_of(found[i], !little);
   if (found.size() > kFindingsShown)
     out += "  and " + count_of(static_cast<i64>(found.size() - kFindingsShown), "smaller finding") + "\n";
   return out;

@@ -12,6 +12,7 @@
 
 #include "find_mpi.h"
 #include "names.h"
+#include "next_tool.h"
 
 extern _Atomic(uintptr_t) mercutio_table[MERCUTIO_NAME_COUNT];
 uintptr_t mercutio_resolve(uintptr_t index);
@@ -60,7 +61,8 @@ static int missing_function(void) {
 uintptr_t mercutio_resolve(uintptr_t index) {
   pthread_once(&once, start);
   const char* name = mercutio_names[index];
-  void* found = backend ? dlsym(backend, name) : NULL;
+  void* found = backend ? mercutio_next_tool(name, mpi.path) : NULL;
+  if (!found && backend) found = dlsym(backend, name);
   if (!found && mpi.handle) found = dlsym(mpi.handle, name);
   if (!found && !backend) found = dlsym(RTLD_NEXT, name); /* Fortran names are in the MPI's Fortran library */
   uintptr_t target = found ? (uintptr_t)found : (uintptr_t)&missing_function;

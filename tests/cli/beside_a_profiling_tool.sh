@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A tool that wraps MPI_File_* and MPI_Finalize (as Darshan does) sees the program's calls, its forwarding to PMPI_File_* ends
 # in the library, and the log it writes through MPI-IO inside MPI_Finalize arrives: preloaded with dlsym(RTLD_NEXT), and
-# linked with direct PMPI calls.
+# linked with direct PMPI calls, into the program or as a library of its own.
 . "$(dirname "$0")/lib.sh"
 folder="$(dirname "$("$MERCUTIO" preload)")"
 cat >"$scratch/tool.c" <<'C'
@@ -85,5 +85,14 @@ for flavour in mpich openmpi; do
   "mpicc.$flavour" "$scratch/main.c" "$scratch/tool.c" -o "$scratch/linked" -ldl
   run "$flavour" env LD_PRELOAD="$scratch/libtool.so" "$MERCUTIO" run -- "$launcher" "${flags[@]}" ./app
   run "$flavour" "$MERCUTIO" run -- "$launcher" "${flags[@]}" ./linked
+  # Linked as a library, behind ours.
+  "mpicc.$flavour" -shared -fPIC "$scratch/tool.c" -o "$scratch/liblinked.so" -ldl
+  "mpicc.$flavour" "$scratch/main.c" -o "$scratch/app_of_tool" "$scratch/liblinked.so" -Wl,-rpath,"$scratch"
+  run "$flavour" "$MERCUTIO" run -- "$launcher" "${flags[@]}" ./app_of_tool
+  # Its log is none of the program's files.
+  run "$flavour" env LD_PRELOAD="$scratch/libtool.so" "$MERCUTIO" run --trace="$scratch/trace" -- "$launcher" "${flags[@]}" ./app
+  table="$("$MERCUTIO" report "$scratch/trace" --csv)"
+  contains "$table" '"data"'
+  lacks "$table" '"log"'
 done
 [ "$tried" = 1 ] || skip "no compiler wrapper with a backend here"

@@ -13,3 +13,9 @@ code=0
 text="$(MERCUTIO_LIBDIR="$scratch" "$MERCUTIO" doctor --dir "$scratch" -- "$scratch/none")" || code=$?
 equals "$code" 1
 contains "$text" "$scratch/none was not found"
+code=0
+text="$(LD_PRELOAD="/none/libmercutio.so:/none/libdarshan.so:/none/libscorep_mpi.so" "$MERCUTIO" doctor --dir "$scratch" 2>/dev/null)" || code=$?
+equals "$code" 1
+contains "$text" "Darshan comes after Mercutio in LD_PRELOAD and sees none of the program's MPI-IO"
+contains "$text" "Score-P, after Mercutio"
+contains "$(LD_PRELOAD="/none/libdarshan.so:/none/libmercutio.so" "$MERCUTIO" doctor --dir "$scratch" 2>/dev/null)" "Darshan, before Mercutio"

@@ -15,8 +15,9 @@ if "$python" -c 'import jsonschema' 2>/dev/null; then
 fi
 "$python" "$TEST_BUILD/share/mercutio/report/report.py" job.json --html page.html --compare other.json --perfetto job.perfetto
 page="$(cat page.html)"
-for part in "the other ranks wait for a late one" "Where the time went" "Bytes over time and ranks" "The busiest ranks" "Load" "Sizes of accesses" \
-            "Compared with the other run" "out/field.nc" "<svg" "data:image/png;base64,"; do
+for part in "the other ranks wait for a late one" "Where the time went" "Rates over time and ranks" "The busiest ranks" "Load" "Sizes of accesses" \
+            'href="#where-the-time-went"' 'id="where-the-time-went"' "job 4711" "./synthetic input" "2500 MB/s" "node000" \
+            "runs of different numbers of ranks: 200 and 64" "synthetic, 64 ranks, 20" "out/field.nc" "<svg" "data:image/png;base64,"; do
   contains "$page" "$part"
 done
 lacks "$page" 'src="http'

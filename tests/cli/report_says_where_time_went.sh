@@ -42,6 +42,10 @@ options=(--trace=here.mtrace --report=here.txt)
 run strided_reads data >out 2>err
 equals "$(cat here.txt)" "$("$MERCUTIO" report here.mtrace)"
 equals "$("$MERCUTIO" report here.mtrace --csv | wc -l)" 3
+stats="$("$MERCUTIO" report here.mtrace --stats)"
+contains "$stats" "| MPI-IO access counts for data"
+contains "$stats" "independent reads          = 20"
+contains "$stats" "collective writes          = 2"
 "$MERCUTIO" report here.mtrace --json >here.json
 if /usr/bin/python3 -c 'import jsonschema' 2>/dev/null; then
   /usr/bin/python3 -c 'import json, jsonschema, sys; jsonschema.validate(*(json.load(open(name)) for name in sys.argv[1:]))' here.json "$root/docs/report.schema.json"
@@ -50,6 +54,9 @@ python3 - here.json <<'END' || fail "the JSON is not what it should be"
 import json, sys
 job = json.load(open(sys.argv[1]))
 totals = job["files"][0]["totals"]
+assert job["run"]["command"].endswith("strided_reads data") and job["run"]["mercutio"] and job["run"]["mpi"], job["run"]
+assert job["run"]["user"] and job["run"]["directory"], job["run"]
+assert job["rates"]["read"] > 0 and len(job["host_names"]) == 1
 assert job["ranks"] == 2 and job["finished"] and len(job["rank_traces"]) == 2
 assert totals["independent_read.calls"] == 20, totals
 assert any(text["kind"] == "hints" and "romio_ds_read" in text["text"] for text in job["files"][0]["texts"])

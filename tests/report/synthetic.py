@@ -22,20 +22,32 @@ def rank_totals(rank, ranks, late):
 
 
 def rank_trace(rank, ranks, events):
-    bins = [[0, 0, 0, 0] for _ in range(1024)]
+    bins = [[0] * 7 for _ in range(1024)]
     rows, step_ns = [], 2_000_000_000
     for step in range(STEPS):
         start = step * step_ns + random.randint(0, 100_000_000) + (600_000_000 if rank == 617 % ranks else 0)
         for at in range(start // 62_500_000, start // 62_500_000 + 18):
             bins[at % 1024][2] += PIECE // 18
-        rows.append(["access", "MPI_File_write_at_all", "out/field.nc", start, 1_100_000_000, PIECE, (step * ranks + rank) * PIECE, PIECE, 1])
+            bins[at % 1024][3] += 1_100_000_000 // 18
+            bins[at % 1024][5] += 720_000_000 // 18 if rank % 32 == 0 else 0
+        rows.append(["access", "MPI_File_write_at_all", "out/field.nc", start, 1_100_000_000, PIECE, (step * ranks + rank) * PIECE, PIECE, 1, step])
         if rank % 32 == 0:
             for part in range(8):
                 rows.append(["storage_write", "", "out/field.nc", start + 200_000_000 + part * 100_000_000, 90_000_000, 4 * PIECE,
-                             (step * ranks + rank + part * 4) * PIECE, 4 * PIECE, 1])
-    stride = 1 if rank % 32 == 0 else -(-len(rows) // max(1, events // ranks))
+                             (step * ranks + rank + part * 4) * PIECE, 4 * PIECE, 1, step])
+    kept = max(1, events * len(rows) // (ranks * STEPS * 3) // len(rows) * STEPS)
     return {"rank": rank, "host": f"node{rank // 32:03d}", "wall_start_ns": 1_760_000_000_000_000_000 + rank * 1000, "seconds": STEPS * step_ns * 1e-9 + 2,
-            "held_seconds": 24.0, "ran_seconds": 6.0, "queued_seconds": 0.5, "finished": True, "bin_ns": 62_500_000, "bins": bins, "event_stride": stride, "events": rows[::stride]}
+            "held_seconds": 24.0, "ran_seconds": 6.0, "queued_seconds": 0.5, "finished": True, "bin_ns": 62_500_000, "bins": bins, "events": [row for row in rows if row[-1] < kept]}
+
+
+def map_of(ranks):
+    """Each rank its piece of every step; every 32nd carries what 32 ranks ask for."""
+    cell = 1 << 18
+    while STEPS * ranks * PIECE > 256 * cell:
+        cell *= 2
+    cells = STEPS * ranks * PIECE // cell
+    return {"cell_bytes": cell, "asked": [[0] + [STEPS * PIECE // cells] * cells for _ in range(ranks)],
+            "carried": [[0] + [32 * STEPS * PIECE // cells] * cells if rank % 32 == 0 else [] for rank in range(ranks)]}
 
 
 def add_up(parts):
@@ -51,12 +63,15 @@ def job(ranks, events=20000):
     random.seed(7)
     parts = [rank_totals(rank, ranks, rank == 617 % ranks) for rank in range(ranks)]
     finding = {"id": "straggler", "title": "the other ranks wait for a late one", "file": "out/field.nc", "seconds": 3.9, "factor": 1.1, "worth": True,
-               "evidence": "the others wait 4.0 s each for rank 617 on node019", "remedy": "see what rank 617 does between accesses"}
-    file = {"name": "out/field.nc", "amode": "wronly|create", "file_system": "lustre", "seconds": 30.0, "totals": add_up(parts), "by_rank": parts,
+               "evidence": "the others wait 4.0 s each for rank 617 on node019", "files": 1, "worst": [],
+               "remedies": [{"text": "see what rank 617 does between accesses", "seconds": 3.9, "factor": 1.1}]}
+    file = {"name": "out/field.nc", "amode": "wronly|create", "file_system": "lustre", "library": "", "files": 1, "seconds": 30.0, "totals": add_up(parts), "map": map_of(ranks), "by_rank": parts,
             "texts": [{"kind": "hints", "count": 1, "text": "cb_buffer_size=16777216\ncb_nodes=32\n"},
                       {"kind": "plan", "count": 1, "text": "strategy:  two_phase   # interleaved\naggregators: 32\n"}]}
-    return {"version": 4, "pattern": "", "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True,
-            "verdict": "", "findings": [finding], "files": [file], "rank_traces": [rank_trace(rank, ranks, events) for rank in range(ranks)]}
+    return {"version": 9, "pattern": "", "host_names": [f"node{i:03d}" for i in range(ranks // 32 + 1)],
+            "run": {"job": "4711", "user": "somebody", "command": "./synthetic input", "mpi": "an MPI", "mercutio": "0.1.0"},
+            "rates": {"read": 0, "written": 2.5e9}, "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True, "io_share": 0.6,
+            "verdict": "", "findings": [finding], "files": [file], "calls_per_kept": 1, "rank_traces": [rank_trace(rank, ranks, events) for rank in range(ranks)]}
 
 
 if __name__ == "__main__":

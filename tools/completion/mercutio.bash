@@ -40,7 +40,7 @@ _mercutio() {
         *) mapfile -t COMPREPLY < <(compgen -W "--matrix --use --hosts --machine --costs --topology --method --restarts --seed --rankfile --machinefile --slurm --write-matrix" -- "$current"; compgen -f -- "$current") ;;
       esac
       ;;
-    report) mapfile -t COMPREPLY < <(compgen -W "--output --compare --perfetto --json --csv --events" -- "$current"; compgen -f -- "$current") ;;
+    report) mapfile -t COMPREPLY < <(compgen -W "--output --compare --perfetto --stats --json --csv --events" -- "$current"; compgen -f -- "$current") ;;
     replay)
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --to | --scratch) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;

@@ -2,6 +2,7 @@
 // changes the picture, what does the machine offer, and does a real run work.
 #include "doctor.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "locate.h"
 #include "machine.h"
+#include "mercutio_revision.h"
 #include "mpi_library.h"
 #include "process.h"
 
@@ -41,7 +43,7 @@ class Report {
 };
 
 void check_installation(Report& report) {
-  std::printf("Mercutio %s\n", MERCUTIO_VERSION_TEXT);
+  std::puts("Mercutio " MERCUTIO_REVISION);
   const std::string library = find_library(kTrampoline);
   if (library.empty())
     report.problem("library", "libmercutio.so was not found in " + library_directories().front());
@@ -78,6 +80,33 @@ void check_environment(Report& report) {
     }
   }
   if (!any) report.ok("environment", "no MERCUTIO_*, ROMIO_HINTS or LD_PRELOAD is set");
+}
+
+// Tools that watch a program's calls, by their libraries. One that looks for MPI's functions behind itself has to come before Mercutio.
+struct Tool {
+  const char* library;
+  const char* name;
+  bool looks_behind;
+};
+constexpr Tool kTools[] = {{"libdarshan", "Darshan", true}, {"libscorep", "Score-P", false}, {"libTAU", "TAU", false},
+                           {"libmpitrace", "Extrae", false}, {"libipm", "IPM", false},       {"libmpiP", "mpiP", false}};
+
+void check_tools(Report& report) {
+  std::string preloads = environment("LD_PRELOAD");
+  std::replace(preloads.begin(), preloads.end(), ':', ' ');
+  std::istringstream words(preloads);
+  bool behind = false;
+  for (std::string word; words >> word;) {
+    const std::string file = word.substr(word.rfind('/') + 1);
+    behind = behind || file.rfind("libmercutio", 0) == 0;
+    for (const Tool& tool : kTools) {
+      if (file.rfind(tool.library, 0) != 0) continue;
+      if (behind && tool.looks_behind)
+        report.problem("tool", std::string(tool.name) + " comes after Mercutio in LD_PRELOAD and sees none of the program's MPI-IO: put Mercutio last");
+      else
+        report.ok("tool", std::string(tool.name) + (behind ? ", after Mercutio" : ", before Mercutio") + " (" + word + ")");
+    }
+  }
 }
 
 LauncherKind kind_of(const std::string& launcher) {
@@ -223,6 +252,7 @@ int doctor(const DoctorOptions& options) {
   Report report;
   check_installation(report);
   check_environment(report);
+  check_tools(report);
   check_launchers(report);
   check_machine(report, options.directory);
   if (!options.command.empty()) check_run(report, options);

@@ -16,6 +16,7 @@
 #include "process.h"
 #include "python.h"
 #include "replay.h"
+#include "mercutio_revision.h"
 #include "report.h"
 #include "run.h"
 
@@ -214,6 +215,7 @@ CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   CLI::App* report_command = app.add_subcommand("report", "Say where the time of a traced job's I/O went, and what to do about it");
   report_command->add_option("trace", options.trace, "What MERCUTIO_TRACE or mercutio run --trace recorded")->required();
   report_command->add_flag("--json", options.json, "All of it, for programs (docs/report.schema.json)");
+  report_command->add_flag("--stats", options.stats, "Counts of each file as text, as MPICH_MPIIO_STATS has them");
   report_command->add_flag("--csv", options.csv, "A line for each rank and file");
   CLI::Option* page = report_command->add_option("-o,--output", options.page, "A page of charts: one HTML file (needs Python's matplotlib and Jinja2)");
   report_command->add_option("--compare", options.compare, "With -o: the trace of another run, beside this one")->needs(page);
@@ -251,7 +253,7 @@ int command_line(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "tune") == 0) return tune(argc, argv);
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "mercutio " MERCUTIO_VERSION_TEXT);
+  app.set_version_flag("--version", "mercutio " MERCUTIO_REVISION);
   RunOptions run_options;
   DoctorOptions doctor_options;
   BenchOptions bench_options;
@@ -302,7 +304,7 @@ int command_line(int argc, char** argv) {
   if (*report_command) return report(report_options);
   if (*place_command) return place_ranks(place_options);
   if (*replay_command) return replay(replay_options);
-  if (*version_command) std::printf("mercutio %s\n", MERCUTIO_VERSION_TEXT);
+  if (*version_command) std::puts("mercutio " MERCUTIO_REVISION);
   return 0;
 }
 

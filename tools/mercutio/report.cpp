@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/trace.h"
+#include "insight/costs.h"
 #include "insight/findings.h"
 #include "insight/replay.h"
 #include "process.h"
@@ -16,6 +17,8 @@
 
 namespace mercutio::tool {
 namespace {
+
+constexpr std::size_t kMapsShown = 8;  // of the files that took longest
 
 // JSON, written as it comes: the caller opens and closes what it begins.
 class Json {
@@ -82,6 +85,8 @@ const char* name_of(TextKind kind) {
       return "notes";
     case TextKind::kSketch:
       return "sketch";
+    case TextKind::kRun:
+      return "run";
     case TextKind::kShape:
     case TextKind::kCall:
       break;
@@ -140,15 +145,39 @@ void put_totals(Json& json, const FileTotals& totals) {
   json.close('}');
 }
 
+// For every rank the first cell with something in it, and the bytes from there on.
+void put_map(Json& json, const JobFile& file) {
+  json.key("map").open('{');
+  json.key("cell_bytes").value(file.maps.front().cell_bytes);
+  for (std::size_t lane = 0; lane < 2; ++lane) {
+    json.key(lane == 0 ? "asked" : "carried").open('[');
+    for (const MapRecord& map : file.maps) {
+      const auto& cells = map.bytes[lane];
+      const auto first = std::find_if(cells.begin(), cells.end(), [](i64 bytes) { return bytes > 0; });
+      const auto last = std::find_if(cells.rbegin(), cells.rend(), [](i64 bytes) { return bytes > 0; });
+      json.open('[');
+      if (first != cells.end()) json.value(static_cast<i64>(first - cells.begin()));
+      for (auto cell = first; cell < last.base(); ++cell) json.value(*cell);
+      json.close(']');
+    }
+    json.close(']');
+  }
+  json.close('}');
+}
+
 void put_files(Json& json, const Job& job) {
   json.key("files").open('[');
-  for (const JobFile& file : job.files) {
+  for (std::size_t i = 0; i < job.files.size(); ++i) {
+    const JobFile& file = job.files[i];
     json.open('{');
     json.key("name").value(file.name);
     json.key("amode").value(file.amode);
     json.key("file_system").value(file.file_system);
+    json.key("library").value(file.library);
+    json.key("files").value(file.files());
     json.key("seconds").value(file.seconds());
     put_totals(json.key("totals"), file.all);
+    if (i < kMapsShown && !file.maps.empty()) put_map(json, file);
     json.key("by_rank").open('[');
     for (const FileTotals& totals : file.by_rank) put_totals(json, totals);
     json.close(']');
@@ -173,11 +202,28 @@ void put_findings(Json& json, const Job& job) {
     json.key("id").value(finding.id);
     json.key("title").value(finding.title);
     json.key("file").value(finding.file);
+    json.key("files").value(finding.files);
+    json.key("worst").open('[');
+    for (const auto& [name, seconds] : finding.worst) {
+      json.open('{');
+      json.key("name").value(name);
+      json.key("seconds").value(seconds);
+      json.close('}');
+    }
+    json.close(']');
     json.key("seconds").value(finding.seconds);
     json.key("factor").value(finding.factor);
     json.key("worth").value(finding.worth);
     json.key("evidence").value(finding.evidence);
-    json.key("remedy").value(finding.remedy);
+    json.key("remedies").open('[');
+    for (const Remedy& remedy : finding.remedies) {
+      json.open('{');
+      json.key("text").value(remedy.text);
+      json.key("seconds").value(remedy.seconds);
+      json.key("factor").value(remedy.factor);
+      json.close('}');
+    }
+    json.close(']');
     json.close('}');
   }
   json.close(']');
@@ -188,29 +234,40 @@ void put_bins(Json& json, const RankTrace& trace) {
   json.key("bins").open('[');
   for (const TimeBin& bin : trace.bins) {
     json.open('[');
-    for (const i64 value : {bin.bytes[0], bin.ns[0], bin.bytes[1], bin.ns[1]}) json.value(value);
+    for (const i64 value : {bin.bytes[0], bin.ns[0], bin.bytes[1], bin.ns[1], bin.storage_ns[0], bin.storage_ns[1], bin.files_ns}) json.value(value);
     json.close(']');
   }
   json.close(']');
 }
 
-void put_events(Json& json, const RankTrace& trace, i64 most) {
+// The calls of which the events are shown are the same on all ranks: one of so many, so that there are at most `most` events.
+i64 calls_per_shown(const Job& job, i64 most) {
+  i64 rate = 1;
+  for (const RankTrace& trace : job.traces) rate = std::max(rate, trace.header.calls_per_kept);
+  const auto shown = [&] {
+    i64 count = 0;
+    for (const RankTrace& trace : job.traces)
+      count += std::count_if(trace.events.begin(), trace.events.end(), [&](const EventRecord& one) { return kept_of(one.group, rate); });
+    return count;
+  };
+  while (rate < kMostCallsPerKept && shown() > most) rate *= 2;
+  return rate;
+}
+
+void put_events(Json& json, const RankTrace& trace, i64 rate) {
   std::vector<std::string> calls = {""};
   for (const TraceText& text : trace.texts) {
     if (text.kind == TextKind::kCall) calls.push_back(text.text);
   }
-  const i64 count = static_cast<i64>(trace.events.size()),
-            step = most > 0 ? std::max<i64>(1, (count + most - 1) / most) : count + 1;
-  json.key("event_stride").value(trace.header.event_stride * step);
   json.key("events").open('[');
-  for (i64 i = 0; most > 0 && i < count; i += step) {
-    const EventRecord& event = trace.events[static_cast<std::size_t>(i)];
+  for (const EventRecord& event : trace.events) {
+    if (rate == 0 || !kept_of(event.group, rate)) continue;
     const auto file = static_cast<std::size_t>(event.file);
     json.open('[');
     json.value(std::string(name_of(static_cast<TraceKind>(event.kind))));
     json.value(event.call < calls.size() ? calls[event.call] : "");
     json.value(file < trace.files.size() ? text_of(trace.files[file].name) : "");
-    for (const i64 value : {event.start_ns, event.ns, event.bytes, event.offset, event.span, i64{event.pieces}})
+    for (const i64 value : {event.start_ns, event.ns, event.bytes, event.offset, event.span, i64{event.pieces}, i64{event.group}})
       json.value(value);
     json.close(']');
   }
@@ -218,8 +275,8 @@ void put_events(Json& json, const RankTrace& trace, i64 most) {
 }
 
 void put_ranks(Json& json, const Job& job, i64 events) {
-  double all = 1;
-  for (const RankTrace& trace : job.traces) all += static_cast<double>(trace.events.size());
+  const i64 rate = events > 0 ? calls_per_shown(job, events) : 0;
+  json.key("calls_per_kept").value(std::max<i64>(1, rate));
   json.key("rank_traces").open('[');
   for (std::size_t i = 0; i < job.traces.size(); ++i) {
     const RankTrace& trace = job.traces[i];
@@ -233,12 +290,23 @@ void put_ranks(Json& json, const Job& job, i64 events) {
     json.key("queued_seconds").value(static_cast<double>(trace.header.cores.queued_ns) * 1e-9);
     json.key("finished").value(trace.header.end_ns > 0);
     put_bins(json, trace);
-    put_events(json, trace,
-               static_cast<i64>(static_cast<double>(events) * static_cast<double>(trace.events.size()) / all) +
-                   (events > 0 ? 1 : 0));  // who did more is shown more
+    put_events(json, trace, rate);
     json.close('}');
   }
   json.close(']');
+}
+
+void put_run(Json& json, const Job& job) {
+  json.key("run").open('{');
+  for (const auto& [key, value] : job.run) json.key(key).value(value);
+  json.close('}');
+  json.key("host_names").open('[');
+  for (const std::string& name : job.host_names) json.value(name);
+  json.close(']');
+  json.key("rates").open('{');
+  json.key("read").value(io_rate(job, Direction::kRead));
+  json.key("written").value(io_rate(job, Direction::kWrite));
+  json.close('}');
 }
 
 void print_json(std::FILE* out, const Job& job, i64 events) {
@@ -250,7 +318,9 @@ void print_json(std::FILE* out, const Job& job, i64 events) {
   json.key("hosts").value(job.hosts);
   json.key("seconds").value(job.seconds);
   json.key("finished").value(job.finished);
+  json.key("io_share").value(io_share(job));
   json.key("pattern").value(pattern_hash(job));
+  put_run(json, job);
   json.key("verdict").value(verdict(job));
   put_findings(json, job);
   put_files(json, job);
@@ -332,7 +402,8 @@ int report(const ReportOptions& options) {
   if (options.json) print_json(stdout, job, options.events);
   if (options.csv) print_csv(job);
   if (!options.page.empty() || !options.perfetto.empty()) return draw(options, job);
-  if (!options.json && !options.csv) std::fputs(verdict(job).c_str(), stdout);
+  if (options.stats) std::fputs(file_counts(job).c_str(), stdout);
+  if (!options.json && !options.csv && !options.stats) std::fputs(verdict(job).c_str(), stdout);
   return 0;
 }
 

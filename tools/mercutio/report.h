@@ -8,7 +8,7 @@ namespace mercutio::tool {
 
 struct ReportOptions {
   std::string trace;
-  bool json = false, csv = false;
+  bool json = false, csv = false, stats = false;
   std::string page, perfetto, compare;  // files
   std::int64_t events = 20000;
 };

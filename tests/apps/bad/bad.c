@@ -1,5 +1,5 @@
-/* Programs that do their I/O badly, each in one way, for the verdict to find out: bad NAME FILE [fixed]. With `fixed` the
-   advice of the verdict has been followed. BAD_SCALE=n does everything n times, for times that tell something. Prints the seconds
+/* Programs that do their I/O badly, each in one way, for the verdict to find out: bad NAME FILE [fixed [NUMBER]]. With `fixed` the
+   advice of the verdict has been followed, or one of its alternatives. BAD_SCALE=n does everything n times, for times that tell something. Prints the seconds
    between MPI_Init and MPI_Finalize, of the rank where they are most: what the verdict calls the run. Four ranks. */
 #include <mpi.h>
 #include <stdio.h>
@@ -201,6 +201,78 @@ static void ignored_hints(void) {
   free(data);
 }
 
+/* A file for each step, as simulations write them. */
+static MPI_File open_step(int step) {
+  static char name[4096];
+  const char* const all = path;
+  snprintf(name, sizeof name, "%s.%03d", all, step);
+  path = name;
+  MPI_File file = open_all(MPI_INFO_NULL);
+  path = all;
+  return file;
+}
+static void steps(void) {
+  enum { kSteps = 60, kCount = 4000, kBytes = 128 };
+  char* data = filled(kCount * kBytes);
+  for (int step = 0; step < kSteps; ++step) {
+    MPI_File file = open_step(step);
+    const MPI_Offset begin = (MPI_Offset)rank * kCount * kBytes;
+    if (fixed) MPI_File_write_at_all(file, begin, data, kCount * kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    for (int i = 0; i < kCount && !fixed; ++i)
+      MPI_File_write_at(file, begin + (MPI_Offset)i * kBytes, data + i * kBytes, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+  }
+  free(data);
+}
+static void many_files(void) {
+  enum { kSteps = 300, kBytes = 16384 };
+  char* data = filled(kBytes);
+  MPI_File file = fixed ? open_all(MPI_INFO_NULL) : MPI_FILE_NULL;
+  for (int step = 0; step < kSteps; ++step) {
+    if (!fixed) file = open_step(step);
+    MPI_File_write_at_all(file, ((MPI_Offset)(fixed ? step : 0) * ranks + rank) * kBytes, data, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (!fixed) MPI_File_close(&file);
+  }
+  if (fixed) MPI_File_close(&file);
+  free(data);
+}
+
+/* Each rank a column of records, so that each write has holes and the ranks' are interleaved; nobody set a hint. */
+static void columns(void) {
+  enum { kPieces = 4096, kBytes = 512, kTimes = 10 };
+  const int bytes = kPieces * kBytes;
+  char* data = filled(bytes);
+  MPI_File file = open_all(fixed == 2 ? info_of("romio_ds_write", "disable", NULL, NULL) : MPI_INFO_NULL);
+  interleave(file, kPieces, kBytes, ranks);
+  for (int i = 0; i < kTimes; ++i) {
+    MPI_File_seek(file, 0, MPI_SEEK_SET);
+    if (fixed == 1) MPI_File_write_all(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    else MPI_File_write(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
+
+/* Nothing is wrong with these: large collective writes, a file for each of a few steps, and much work beside little I/O. */
+static void good_collective(void) { collective(MPI_INFO_NULL, 256, 65536, 8); }
+static void good_steps(void) {
+  char* data = filled(16 * MEBI);
+  for (int step = 0; step < 5; ++step) {
+    MPI_File file = open_step(step);
+    MPI_File_write_at_all(file, (MPI_Offset)rank * 16 * MEBI, data, 16 * MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+  }
+  free(data);
+}
+static void good_little(void) {
+  char record[64];
+  memset(record, 'a' + rank, sizeof record);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < 2000; ++i) MPI_File_write_at(file, ((MPI_Offset)rank * 2000 + i) * 64, record, 64, MPI_BYTE, MPI_STATUS_IGNORE);
+  MPI_File_close(&file);
+  usleep(4000000);
+}
+
 static const struct {
   const char* name;
   void (*run)(void);
@@ -208,7 +280,9 @@ static const struct {
                  {"strided_writes", strided_writes}, {"amplified_reads", amplified_reads}, {"merged_writes", merged_writes}, {"one_aggregator", one_aggregator},
                  {"straggler", straggler},           {"serial", serial},               {"reopened", reopened},
                  {"many_syncs", many_syncs},         {"same_data_read", same_data_read}, {"small_stripes", small_stripes},
-                 {"misaligned", misaligned},         {"ignored_hints", ignored_hints}};
+                 {"misaligned", misaligned},         {"ignored_hints", ignored_hints}, {"steps", steps},
+                 {"many_files", many_files},         {"columns", columns},             {"good_collective", good_collective},
+                 {"good_steps", good_steps},         {"good_little", good_little}};
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -221,7 +295,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   path = argv[2];
-  fixed = argc > 3;
+  fixed = argc > 4 ? atoi(argv[4]) : argc > 3;
   const int scale = getenv("BAD_SCALE") ? atoi(getenv("BAD_SCALE")) : 1;
   for (size_t i = 0; i < sizeof kPrograms / sizeof *kPrograms; ++i) {
     for (int time = 0; time < scale && strcmp(argv[1], kPrograms[i].name) == 0; ++time) kPrograms[i].run();

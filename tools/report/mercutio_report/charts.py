@@ -13,16 +13,20 @@ from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.colors import LogNorm  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter  # noqa: E402
 
+from . import lanes  # noqa: E402
 from .job import BUCKETS, PHASE_LABELS, PHASES, bytes_text, phases_of, seconds_text  # noqa: E402
 
 # Okabe and Ito's colours, told apart by all kinds of eyes.
 COLOURS = {"storage": "#0072B2", "exchange": "#E69F00", "copy": "#F0E442", "arrive": "#D55E00", "wait": "#E8A37C", "agree": "#F3CDB5",
            "lock": "#000000", "sieve": "#CC79A7", "own": "#BBBBBB", "files": "#009E73"}
-READ, WRITE = "#56B4E9", "#0072B2"
-MOST_ROWS, MOST_COLUMNS, MOST_AGGREGATORS, MOST_MARKS = 256, 400, 12, 4000
+# And in grey, by their patterns.
+HATCHES = {"exchange": "////", "arrive": "xxxx", "wait": "....", "agree": "oo", "sieve": "----", "files": "\\\\\\\\", "own": "||"}
+READ, WRITE = "#8CCBEF", "#0072B2"
+MOST_ROWS, MOST_COLUMNS, MOST_LANES = 256, 400, 12
 
 plt.rcParams.update({"font.family": "sans-serif", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none",
-                     "axes.titlesize": 10, "axes.titlelocation": "left", "figure.constrained_layout.use": True, "svg.hashsalt": "mercutio"})
+                     "axes.titlesize": 10, "axes.titlelocation": "left", "figure.constrained_layout.use": True, "svg.hashsalt": "mercutio",
+                     "hatch.linewidth": 0.6, "hatch.color": "white"})
 
 
 def as_svg(figure):
@@ -60,14 +64,14 @@ def waterfall(job):
     inside = sum(seconds for _, seconds in parts)
     if not inside:
         return None
-    bars = [("run", 0, job.seconds, "#DDDDDD"), ("MPI-IO", 0, inside, "#999999")]
+    bars = [("run", 0, job.seconds, "#DDDDDD", None), ("MPI-IO", 0, inside, "#999999", None)]
     at = 0
     for name, seconds in parts:
-        bars.append((PHASE_LABELS[name], at, seconds, COLOURS[name]))
+        bars.append((PHASE_LABELS[name], at, seconds, COLOURS[name], HATCHES.get(name)))
         at += seconds
     figure, axis = plt.subplots(figsize=(9, 0.6 + 0.27 * len(bars)))
-    for row, (name, left, width, colour) in enumerate(bars):
-        axis.barh(row, width, left=left, color=colour, height=0.72)
+    for row, (name, left, width, colour, hatch) in enumerate(bars):
+        axis.barh(row, width, left=left, color=colour, hatch=hatch, height=0.72, linewidth=0)
         axis.text(left + width, row, f"  {seconds_text(width)} ({100 * width / max(job.seconds, 1e-9):.0f} %)", va="center", fontsize=8)
     axis.set_yticks(range(len(bars)), [bar[0] for bar in bars])
     axis.invert_yaxis()
@@ -103,7 +107,7 @@ def heat_map(job):
     start = min(trace["wall_start_ns"] for trace in job.traces)
     shift = [trace["wall_start_ns"] - start for trace in job.traces]
     maps = [(title, heat_matrix(job, column, width, shift)) for title, column in (("reading", 0), ("writing", 2))]
-    maps = [(title, matrix) for title, matrix in maps if matrix.max() > 0]
+    maps = [(title, matrix / (job.seconds / matrix.shape[1]) * 1e-6) for title, matrix in maps if matrix.max() > 0]
     if not maps:
         return None
     figure, axes = plt.subplots(len(maps), 1, figsize=(9, 0.8 + 1.7 * len(maps)), squeeze=False, sharex=True)
@@ -117,39 +121,82 @@ def heat_map(job):
         axis.set_ylabel("rank")
         axis.yaxis.get_major_locator().set_params(integer=True)
         bar = figure.colorbar(image, ax=axis, pad=0.01)
-        byte_axis(bar.ax.yaxis)
-    axes[-1, 0].set_xlabel("seconds since MPI_Init; colour: bytes of a cell")
+        bar.set_label("MB/s")
+        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+        bar.ax.yaxis.set_minor_formatter(NullFormatter())
+    rows = -(-len(job.traces) // MOST_ROWS)
+    axes[-1, 0].set_xlabel("seconds since MPI_Init; colour: MB/s" + (f" of {rows} ranks" if rows > 1 else " of a rank"))
     return as_png(figure, "Bytes over time and ranks")
 
 
+TIME_PARTS = (("storage_read", "reading from storage"), ("storage_write", "writing to storage"), ("calls", "in MPI_File calls otherwise"),
+              ("files", "open, close, sync"))
+TIME_COLOURS = {"storage_read": READ, "storage_write": WRITE, "calls": "#CCCCCC", "files": COLOURS["files"]}
+LANE = 24
+
+
+def time_parts(job, rows):
+    """For these rows of rank_traces, the parts of each span of time that went into what: (name, matrix of rows and columns)."""
+    width = max(trace["bin_ns"] for trace in job.traces)
+    start = min(trace["wall_start_ns"] for trace in job.traces)
+    columns = min(MOST_COLUMNS, int(np.ceil(job.seconds * 1e9 / width)))
+    span = job.seconds * 1e9 / max(1, columns)
+    spent = {name: np.zeros((len(rows), columns)) for name, _ in TIME_PARTS}
+    for row, trace in enumerate(job.traces[i] for i in rows):
+        bins = np.array(trace["bins"], dtype=float).reshape(-1, 7)
+        begin = np.arange(len(bins)) * trace["bin_ns"] + trace["wall_start_ns"] - start
+        spread = spread_over(begin, trace["bin_ns"], span, columns)
+        reads, writes, files = (bins[:, column] @ spread for column in (4, 5, 6))
+        spent["storage_read"][row], spent["storage_write"][row], spent["files"][row] = reads, writes, files
+        spent["calls"][row] = np.maximum(0, (bins[:, 1] + bins[:, 3]) @ spread - reads - writes)
+    parts, left = [], np.ones((len(rows), columns))
+    for name, _ in TIME_PARTS:   # accesses that overlap take no more than all of the time
+        parts.append((name, np.minimum(left, spent[name] / span)))
+        left = left - parts[-1][1]
+    return parts
+
+
+def spread_over(begin, width, span, columns):
+    """The parts of bins that begin there and have that width, in columns of that span of time: a matrix of bins and columns."""
+    edges = np.arange(columns + 1) * span
+    inside = np.clip((edges[None, 1:] - begin[:, None]) / width, 0, 1) - np.clip((edges[None, :-1] - begin[:, None]) / width, 0, 1)
+    return inside
+
+
 def timeline(job):
-    """What the ranks with the most storage time did, event by event."""
-    weight = {}
-    rows = list(job.events({"storage_read", "storage_write", "lock", "access", "sync", "open", "close"}))
-    for rank, event in rows:
-        if event["kind"].startswith("storage"):
-            weight[rank] = weight.get(rank, 0) + event["ns"]
-    busiest = sorted(sorted(weight, key=lambda rank: -weight[rank])[:MOST_AGGREGATORS])
-    if not busiest:
+    """What the ranks with the most storage time did."""
+    weight = [sum(row[4] + row[5] for row in trace["bins"]) for trace in job.traces]
+    busiest = sorted(sorted(range(len(weight)), key=lambda row: -weight[row])[:MOST_LANES])
+    if not any(weight):
         return None
-    styles = {"access": ("#DDDDDD", 0.8, "in MPI_File calls"), "open": (COLOURS["files"], 0.8, "open, close, sync"), "close": (COLOURS["files"], 0.8, None),
-              "sync": (COLOURS["files"], 0.8, None), "storage_read": (READ, 0.5, "storage read"), "storage_write": (WRITE, 0.5, "storage write"),
-              "lock": (COLOURS["lock"], 0.3, "lock")}
+    parts = time_parts(job, busiest)
+    picture = lanes.stacked(parts, TIME_COLOURS, LANE)
     figure, axis = plt.subplots(figsize=(9, 1.0 + 0.3 * len(busiest)))
-    labelled = set()
-    for kind, (colour, height, label) in styles.items():
-        for place, rank in enumerate(busiest):
-            spans = [(event["start"], max(event["seconds"], job.seconds / 2000)) for who, event in rows if who == rank and event["kind"] == kind]
-            spans = spans[::-(-len(spans) // (MOST_MARKS // len(busiest)))] if spans else []
-            if spans:
-                axis.broken_barh(spans, (place - height / 2, height), color=colour, linewidth=0, label=None if label in labelled else label, rasterized=True)
-                labelled.add(label)
-    axis.set_yticks(range(len(busiest)), [f"rank {rank}" for rank in busiest])
-    axis.invert_yaxis()
-    axis.set_xlim(0, job.seconds)
-    axis.set_xlabel("seconds since MPI_Init")
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, 1.0 + 0.9 / (len(busiest) + 1)), ncols=5, frameon=False, fontsize=8)
+    axis.imshow(picture, aspect="auto", interpolation="nearest", extent=(0, job.seconds, len(busiest) - 0.5, -0.5))
+    axis.set_yticks(range(len(busiest)), [f"rank {job.traces[row]['rank']}" for row in busiest])
+    for place in range(1, len(busiest)):
+        axis.axhline(place - 0.5, color="white", linewidth=2)
+    axis.set_xlabel("seconds since MPI_Init; height of a colour: part of the time")
+    for (name, matrix), (_, label) in zip(parts, TIME_PARTS):
+        if matrix.any():
+            axis.plot([], [], "s", color=TIME_COLOURS[name], label=label)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, 1.0 + 0.9 / (len(busiest) + 1)), ncols=4, frameon=False, fontsize=8)
     return as_png(figure, "What the busiest ranks did over time")
+
+
+def server_bytes(job):
+    """Bytes of each server, from which part of striped files the storage carried."""
+    servers = {}
+    for file in job.files:
+        unit, count = file.total("stripe_bytes"), file.total("stripe_count")
+        if not file.map or unit <= 0 or count <= 0:
+            continue
+        cell = file.map["cell_bytes"]
+        for place, value in enumerate(map_shares(job, file, "carried").sum(axis=0)):
+            touched = range(place * cell // unit, min((place * cell + cell - 1) // unit, place * cell // unit + count - 1) + 1)
+            for stripe in touched if value else ():
+                servers[stripe % count] = servers.get(stripe % count, 0) + value / len(touched)
+    return servers
 
 
 def load(job):
@@ -159,15 +206,7 @@ def load(job):
     if ranks.max(initial=0) == 0:
         return None
     ranks = shrink(ranks, 2, MOST_ROWS)
-    servers = {}
-    for _, event in job.events({"storage_read", "storage_write"}):
-        file = next((file for file in job.files if file.name == event["file"]), None)
-        unit, count = (file.total("stripe_bytes"), file.total("stripe_count")) if file else (0, 0)
-        if unit > 0 and count > 0 and event["offset"] >= 0:
-            first, last = event["offset"] // unit, (event["offset"] + max(1, event["span"], event["bytes"]) - 1) // unit
-            touched = range(first, min(last, first + count - 1) + 1)
-            for stripe in touched:
-                servers[stripe % count] = servers.get(stripe % count, 0) + event["bytes"] / len(touched)
+    servers = server_bytes(job)
     figure, axes = plt.subplots(1, 2 if servers else 1, figsize=(9, 2.4), squeeze=False)
     axis = axes[0, 0]
     places = np.arange(ranks.shape[1])
@@ -209,37 +248,50 @@ def sizes(job):
     return as_svg(figure)
 
 
+LANES = (("asked", "asked for by"), ("carried", "carried by"))
+MAP_LANE = 48
+
+
+def map_shares(job, file, lane):
+    """Bytes of every rank in every cell of the file: a matrix."""
+    rows = file.map[lane]
+    cells = max((row[0] + len(row) - 1 for rows in (file.map["asked"], file.map["carried"]) for row in rows if row), default=0)
+    shares = np.zeros((len(job.traces), cells))
+    for rank, row in enumerate(rows):
+        if row:
+            shares[rank, row[0]:row[0] + len(row) - 1] = row[1:]
+    return shares
+
+
+def map_picture(job, file):
+    """The lanes below each other, as pixels."""
+    colours = lanes.rank_colours(len(job.traces))
+    return np.concatenate([lanes.striped(map_shares(job, file, lane), colours, MAP_LANE) for lane, _ in LANES])
+
+
 def layout_strip(job, file):
     """Which rank asks for which part of the file, and which rank's storage calls carry it."""
-    lanes = {"asked for by": {"access"}, "carried by": {"storage_read", "storage_write"}}
-    rows = [(rank, event) for rank, event in job.events() if event["file"] == file.name and event["offset"] >= 0 and event["bytes"] > 0]
-    end = max((event["offset"] + max(event["span"], event["bytes"]) for _, event in rows), default=0)
+    if not file.map:
+        return None
+    picture = map_picture(job, file)
+    end = picture.shape[1] * file.map["cell_bytes"]
     if end == 0:
         return None
-    cells = 600
-    strips = np.full((len(lanes), cells), np.nan)
-    for lane, kinds in enumerate(lanes.values()):
-        best = np.zeros(cells)
-        for rank, event in rows:
-            if event["kind"] not in kinds:
-                continue
-            first, last = int(event["offset"] / end * cells), int(min(cells - 1, (event["offset"] + max(event["span"], event["bytes"]) - 1) / end * cells))
-            density = event["bytes"] / max(event["span"], event["bytes"], 1)
-            part = slice(first, last + 1)
-            better = density > best[part]
-            strips[lane, part] = np.where(better, rank, strips[lane, part])
-            best[part] = np.maximum(best[part], density)
-    figure, axis = plt.subplots(figsize=(9, 1.3))
-    image = axis.imshow(strips, aspect="auto", interpolation="nearest", cmap="turbo" if len(job.traces) > 20 else "tab20", vmin=0,
-                        vmax=max(19 if len(job.traces) <= 20 else 1, len(job.traces) - 1), extent=(0, end, len(lanes) - 0.5, -0.5))
-    axis.set_yticks(range(len(lanes)), list(lanes))
+    figure, axis = plt.subplots(figsize=(9, 1.5))
+    axis.imshow(np.repeat(picture, -(-768 // picture.shape[1]), axis=1), aspect="auto", interpolation="nearest", extent=(0, end, len(LANES) - 0.5, -0.5))
+    axis.set_yticks(range(len(LANES)), [label for _, label in LANES])
+    axis.axhline(0.5, color="white", linewidth=2)
+    axis.set_xlim(0, end)
     byte_axis(axis.xaxis)
-    axis.set_xlabel("place in the file; colour: rank")
+    shared = lanes.owners(map_shares(job, file, "asked"))
+    axis.set_xlabel("place in the file; colour: rank" + (f"; stripes: {shared:.0f} ranks in turns" if shared > 1.1 else ""))
+    colours = lanes.rank_colours(len(job.traces))
     if len(job.traces) > 20:
-        figure.colorbar(image, ax=axis, pad=0.01)
+        colour_map = matplotlib.colors.ListedColormap(colours)
+        figure.colorbar(matplotlib.cm.ScalarMappable(matplotlib.colors.Normalize(0, len(job.traces) - 1), colour_map), ax=axis, pad=0.01)
     else:
-        for rank in range(len(job.traces)):
-            axis.plot([], [], "s", color=image.cmap(image.norm(rank)), label=str(rank))
+        for rank, colour in enumerate(colours):
+            axis.plot([], [], "s", color=colour, label=str(rank))
         axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + len(job.traces) // 6, frameon=False, fontsize=7, handletextpad=0.1)
     return as_png(figure, "Which rank owns which bytes")
 
@@ -260,7 +312,7 @@ def by_rank(job):
         if values.sum() <= 0:
             continue
         values = shrink(values[None, :], 1, MOST_ROWS)[0] / (-(-ranks // MOST_ROWS))
-        axis.bar(np.arange(values.size), values, 1.0 if values.size > 32 else 0.8, bottom=bottom, color=COLOURS[name], label=PHASE_LABELS[name], linewidth=0)
+        axis.bar(np.arange(values.size), values, 1.0 if values.size > 32 else 0.8, bottom=bottom, color=COLOURS[name], hatch=HATCHES.get(name), label=PHASE_LABELS[name], linewidth=0)
         bottom = bottom + values
     axis.set_xlabel("rank" if ranks <= MOST_ROWS else f"ranks, {-(-ranks // MOST_ROWS)} a bar")
     axis.set_ylabel("seconds")
@@ -274,7 +326,7 @@ def comparison(job, other):
     names = [name for name in (*PHASES, "files") if job.phases().get(name) or other.phases().get(name)]
     figure, axis = plt.subplots(figsize=(9, 0.8 + 0.35 * len(names)))
     places = np.arange(len(names))
-    for one, shift, colour, label in ((job, -0.2, "#0072B2", "this run"), (other, 0.2, "#E69F00", "the other run")):
+    for one, shift, colour, label in ((job, -0.2, "#0072B2", job.title()), (other, 0.2, "#E69F00", other.title())):
         values = [one.phases().get(name, 0) / max(1, len(one.traces)) for name in names]
         axis.barh(places + shift, values, 0.38, color=colour, label=f"{label}: {seconds_text(one.seconds)}")
     axis.set_yticks(places, [PHASE_LABELS[name] for name in names])

@@ -1,4 +1,5 @@
 """A job as `mercutio report --json` prints it, with the sums that several charts need."""
+import datetime
 import json
 
 PHASES = ("storage", "exchange", "copy", "arrive", "wait", "agree", "lock", "sieve", "own")
@@ -6,7 +7,7 @@ PHASE_LABELS = {"storage": "storage", "exchange": "exchange", "copy": "copies", 
                 "agree": "waiting at the end", "lock": "locks", "sieve": "sieving", "own": "planning and the rest", "files": "open, close, sync"}
 CLASSES = ("independent_read", "independent_write", "collective_read", "collective_write")
 BUCKETS = ("256 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB", "64 MiB", "256 MiB", "more")
-EVENT = ("kind", "call", "file", "start_ns", "ns", "bytes", "offset", "span", "pieces")
+EVENT = ("kind", "call", "file", "start_ns", "ns", "bytes", "offset", "span", "pieces", "group")
 
 
 def bytes_text(number):
@@ -15,6 +16,17 @@ def bytes_text(number):
             return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
         number /= 1024
     return ""
+
+
+def rate_text(number):
+    number *= 1e-6
+    if number >= 10000:
+        return f"{number / 1000:.1f} GB/s"
+    return f"{number:.2g} MB/s" if number < 10 else f"{number:.0f} MB/s"
+
+
+def count_text(number, what):
+    return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
 def seconds_text(number):
@@ -27,6 +39,7 @@ class File:
     def __init__(self, data):
         self.name, self.amode, self.file_system = data["name"], data["amode"], data["file_system"]
         self.seconds, self.totals, self.by_rank, self.texts = data["seconds"], data["totals"], data["by_rank"], data["texts"]
+        self.library, self.files, self.map = data["library"], data["files"], data.get("map")
 
     def total(self, name):
         return self.totals.get(name, 0)
@@ -96,5 +109,22 @@ class Job:
                     event["seconds"] = event["ns"] * 1e-9
                     yield trace["rank"], event
 
-    def complete_events(self):
-        return all(trace["event_stride"] == 1 for trace in self.traces)
+    def started(self):
+        return datetime.datetime.fromtimestamp(min(trace["wall_start_ns"] for trace in self.traces) * 1e-9)
+
+    def ended(self):
+        return self.started() + datetime.timedelta(seconds=self.seconds)
+
+    def title(self):
+        """What tells it from another run."""
+        job = f", job {self.run['job']}" if "job" in self.run else ""
+        return f"{self.program}, {self.ranks} ranks, {self.started():%Y-%m-%d %H:%M}{job}"
+
+    def provenance(self):
+        """(name, value): what is asked first when a page is found months later."""
+        names = self.host_names if len(self.host_names) <= 8 else [*self.host_names[:7], f"... {self.host_names[-1]} ({len(self.host_names)})"]
+        yield from ((name, self.run[key]) for name, key in (("job", "job"), ("user", "user"), ("command", "command"), ("directory", "directory")) if key in self.run)
+        yield "hosts", ", ".join(names)
+        yield "start", f"{self.started():%Y-%m-%d %H:%M:%S}"
+        yield "end", f"{self.ended():%Y-%m-%d %H:%M:%S}"
+        yield from ((name, self.run[key]) for name, key in (("MPI", "mpi"), ("Mercutio", "mercutio")) if key in self.run)

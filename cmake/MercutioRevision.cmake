@@ -1,0 +1,18 @@
+# mercutio_revision.h: the version, and the commit that is built where this is a git checkout. Included, it adds the target that keeps the
+# header; run by that target (cmake -P), it writes the header if something changed.
+if(CMAKE_SCRIPT_MODE_FILE)
+  execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude=* OUTPUT_VARIABLE commit
+    ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+  set(revision ${VERSION})
+  if(NOT failed AND commit)
+    set(revision "${VERSION} (${commit})")
+  endif()
+  file(CONFIGURE OUTPUT ${HEADER} CONTENT "#pragma once\n#define MERCUTIO_REVISION \"${revision}\"\n")
+  return()
+endif()
+
+set(MERCUTIO_REVISION_DIR ${CMAKE_BINARY_DIR}/revision)
+add_custom_target(mercutio_revision
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DVERSION=${PROJECT_VERSION} -DHEADER=${MERCUTIO_REVISION_DIR}/mercutio_revision.h
+          -P ${CMAKE_CURRENT_LIST_FILE}
+  BYPRODUCTS ${MERCUTIO_REVISION_DIR}/mercutio_revision.h VERBATIM)

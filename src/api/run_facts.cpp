@@ -1,0 +1,105 @@
+#include "api/run_facts.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+#include "insight/recorder.h"
+#include "mercutio_revision.h"
+#include "mpi/mpi_header.h"
+
+namespace mercutio {
+namespace {
+
+constexpr std::size_t kMostCommand = 2000;
+
+std::string first_set(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const char* value = std::getenv(name);
+    if (value && *value) return value;
+  }
+  return "";
+}
+
+// The process's words, in quotes where they have blanks; nothing that would end a line.
+std::string command_line() {
+  std::string words(kMostCommand, '\0');
+  const int file = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  const ssize_t got = file >= 0 ? ::read(file, words.data(), words.size()) : 0;
+  if (file >= 0) ::close(file);
+  words.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+  std::string text;
+  for (std::size_t at = 0, end = 0; at < words.size(); at = end + 1) {
+    end = std::min(words.find('\0', at), words.size());
+    const std::string word = words.substr(at, end - at);
+    const bool plain = !word.empty() && word.find_first_of(" \t'\"") == std::string::npos;
+    text += (text.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
+  }
+  return text;
+}
+
+std::string mpi_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  if (PMPI_Get_library_version(text, &length) != MPI_SUCCESS) return "";
+  std::string line;
+  for (const char* at = text; *at && (*at != '\n' || line.empty()) && line.size() < 120; ++at) line += *at;
+  return line;
+}
+
+void add_fact(std::string& facts, const char* key, std::string value) {
+  std::replace_if(value.begin(), value.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  if (!value.empty()) facts += std::string(key) + "=" + value + "\n";
+}
+
+struct Known {
+  const char* part;  // of the path of a library
+  const char* name;
+};
+constexpr Known kLibraries[] = {{"/h5py/", "h5py"},          {"/netCDF4/", "netcdf4-python"}, {"libhdf5", "hdf5"},   {"libnetcdf", "netcdf"},
+                                {"libpnetcdf", "pnetcdf"}, {"libpetsc", "petsc"},           {"libadios", "adios"}};
+
+// From the innermost frame outwards: the last one that is known is next to the program.
+_Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* found) {
+  std::string& library = *static_cast<std::string*>(found);
+  Dl_info info;
+  const auto place = _Unwind_GetIP(context);
+  if (place == 0 || dladdr(reinterpret_cast<void*>(place - 1), &info) == 0) return _URC_NO_REASON;
+  if (info.dli_sname && (std::strcmp(info.dli_sname, "MPI_Finalize") == 0 || std::strcmp(info.dli_sname, "PMPI_Finalize") == 0)) {
+    library = kTool;
+    return _URC_END_OF_STACK;
+  }
+  for (const Known& one : kLibraries) {
+    if (info.dli_fname && std::strstr(info.dli_fname, one.part)) library = one.name;
+  }
+  return _URC_NO_REASON;
+}
+
+}  // namespace
+
+std::string run_facts() {
+  std::string facts;
+  char here[PATH_MAX] = "";
+  add_fact(facts, "job", first_set({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "PJM_JOBID", "COBALT_JOBID", "JOB_ID"}));
+  const std::string user = first_set({"USER", "LOGNAME"});
+  add_fact(facts, "user", user.empty() ? "uid " + std::to_string(::getuid()) : user);
+  add_fact(facts, "command", command_line());
+  add_fact(facts, "directory", ::getcwd(here, sizeof here) ? here : "");
+  add_fact(facts, "mpi", mpi_version());
+  add_fact(facts, "mercutio", MERCUTIO_REVISION);
+  return facts;
+}
+
+std::string opening_library() {
+  std::string library;
+  _Unwind_Backtrace(look_at_frame, &library);
+  return library;
+}
+
+}  // namespace mercutio

@@ -1,0 +1,229 @@
+// What the recorder makes of an event: totals, time bins, and the event itself as long as there is room.
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "insight/recorder.h"
+#include "insight/recorder_time.h"
+
+namespace mercutio {
+
+constexpr i64 kOpeningsKept = 1024;  // opens, closes and syncs whose events are kept in any case
+
+void Recorder::record(i64 file, const TraceEvent& event) {
+  std::lock_guard lock(mutex_);
+  std::optional<OwnTime> own;
+  if (event.kind == TraceKind::kAccess) own.emplace(*this);
+  FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
+  const i64 ns = event.end_ns - event.start_ns;
+  const i64 at = event.start_ns - steady_start_ns_;
+  header_->last_ns = std::max(header_->last_ns, event.end_ns - steady_start_ns_);
+  if (totals.first_ns == 0) totals.first_ns = std::max<i64>(1, at);
+  totals.last_ns = std::max(totals.last_ns, event.end_ns - steady_start_ns_);
+  const auto place = static_cast<std::size_t>(file);
+  switch (event.kind) {
+    case TraceKind::kOpen:
+      ++totals.opens, totals.open_ns += ns;
+      break;
+    case TraceKind::kClose:
+      ++totals.closes, totals.close_ns += ns;
+      totals.shortest_close_ns = std::min(totals.closes == 1 ? ns : totals.shortest_close_ns, std::max<i64>(1, ns));
+      break;
+    case TraceKind::kSync:
+      ++totals.syncs, totals.sync_ns += ns;
+      totals.idle_syncs += changed_[place] ? 0 : 1;
+      changed_[place] = false;
+      break;
+    case TraceKind::kBlocked:
+      totals.blocked_ns += ns;
+      break;
+    case TraceKind::kLock:
+      ++totals.locks, totals.lock_ns += ns;
+      break;
+    case TraceKind::kPlan:
+      ++totals.plans, totals.plans_reused += event.detail.empty() ? 1 : 0;
+      if (!event.detail.empty()) add_text(file, TextKind::kPlan, event.detail);
+      return;
+    case TraceKind::kStorageRead:
+    case TraceKind::kStorageWrite:
+      add_storage(totals, event);
+      add_to_map(file, event);
+      break;
+    case TraceKind::kAbsorbedRead:
+    case TraceKind::kAbsorbedWrite:
+      totals.storage[event.kind == TraceKind::kAbsorbedWrite ? 1 : 0].absorbed_calls += event.pieces;
+      totals.storage[event.kind == TraceKind::kAbsorbedWrite ? 1 : 0].unused_bytes += event.bytes;
+      return;
+    case TraceKind::kAccess:
+      add_access(file, event);
+      break;
+    case TraceKind::kCollective:
+      return;  // its access says it
+    default:
+      break;
+  }
+  add_to_bins(event);
+  keep(file, event);
+}
+
+void Recorder::add_storage(FileTotals& totals, const TraceEvent& event) {
+  StorageTotals& part = totals.storage[event.kind == TraceKind::kStorageWrite ? 1 : 0];
+  const i64 ns = event.end_ns - event.start_ns;
+  const i64 unit = totals.stripe_bytes > 0 ? totals.stripe_bytes : totals.block_bytes;
+  ++part.calls;
+  part.bytes += event.bytes;
+  part.span_bytes += event.span;
+  part.pieces += event.pieces;
+  part.ns += ns;
+  if (event.bytes < kSmallBytes) ++part.small_calls;
+  if (event.bytes >= kSmallBytes * std::max<i64>(1, event.pieces)) part.large_bytes += event.bytes, part.large_ns += ns;
+  part.misaligned_calls += unit > 0 && event.offset % unit != 0 ? 1 : 0;
+  part.longest_ns = std::max(part.longest_ns, ns);
+  ++part.sizes[static_cast<std::size_t>(size_bucket(event.bytes))];
+}
+
+void Recorder::add_access(i64 file, const TraceEvent& event) {
+  FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
+  const AccessFacts& facts = *event.access;
+  ClassTotals& part = totals.of(facts.direction, facts.collective);
+  const Counters& counters = *event.counters;
+  const i64 ns = event.end_ns - event.start_ns;
+  const auto place = static_cast<std::size_t>(file);
+  const bool strided = event.offset >= 0 && facts.end_offset - event.offset > facts.piece_bytes;
+  ++part.calls;
+  part.bytes += event.bytes;
+  part.ns += ns;
+  part.small_calls += event.bytes > 0 && event.bytes < kSmallBytes ? 1 : 0;
+  part.strided_calls += strided ? 1 : 0;
+  part.piece_bytes += facts.piece_bytes;
+  part.jumping_calls += event.offset >= 0 && next_offset_[place] >= 0 && event.offset != next_offset_[place] ? 1 : 0;
+  part.failed_calls += facts.failed ? 1 : 0;
+  part.longest_ns = std::max(part.longest_ns, ns);
+  for (std::size_t i = 0; i < kPhases; ++i) part.phase_ns[i] += counters.clock.spent()[i];
+  ++part.sizes[static_cast<std::size_t>(size_bucket(event.bytes))];
+  totals.messages += counters.messages;
+  totals.message_bytes += counters.message_bytes;
+  totals.metadata_bytes += counters.metadata_bytes;
+  totals.copied_bytes += counters.copied_bytes;
+  totals.merged_bytes += counters.merged_bytes;
+  totals.hole_bytes += counters.hole_bytes;
+  const i64 between = event.start_ns - last_end_ns_[place];
+  if (between > 0 && between < kBetweenNs) totals.between_ns += between;
+  last_end_ns_[place] = event.end_ns;
+  if (!facts.waited) ++totals.unwaited_calls, totals.unwaited_ns += ns;
+  if (event.offset >= 0) {
+    next_offset_[place] = facts.end_offset;
+    part.begin_place = part.begin_place == 0 ? event.offset + 1 : std::min(part.begin_place, event.offset + 1);
+    part.end_place = std::max(part.end_place, facts.end_offset + 1);
+  }
+  totals.end_offset = std::max(totals.end_offset, facts.end_offset);
+  if (facts.direction == Direction::kWrite && event.bytes > 0) changed_[place] = true;
+  add_to_map(file, event);
+}
+
+// A run that outlasts the bins gets them twice as wide.
+void Recorder::make_room_in_bins(i64 end_ns) {
+  Section& section = header_->sections[kBinsSection];
+  TimeBin* bins = records<TimeBin>(kBinsSection);
+  for (; (end_ns - 1) / header_->bin_ns >= section.capacity; header_->bin_ns *= 2) {
+    for (i64 i = 0; i < section.capacity; ++i) {
+      TimeBin sum;
+      for (i64 from = 2 * i; from < std::min(2 * i + 2, section.count); ++from) {
+        for (std::size_t way = 0; way < 2; ++way) {
+          sum.bytes[way] += bins[from].bytes[way];
+          sum.ns[way] += bins[from].ns[way];
+          sum.storage_ns[way] += bins[from].storage_ns[way];
+        }
+        sum.files_ns += bins[from].files_ns;
+      }
+      bins[i] = sum;
+    }
+    section.count = (section.count + 1) / 2;
+  }
+}
+
+// The time of accesses, storage requests, opens, closes and syncs, and the bytes of accesses, are spread evenly over the bins that
+// they touch.
+void Recorder::add_to_bins(const TraceEvent& event) {
+  const bool access = event.kind == TraceKind::kAccess, read = event.kind == TraceKind::kStorageRead, write = event.kind == TraceKind::kStorageWrite;
+  if (!access && !read && !write && event.kind != TraceKind::kOpen && event.kind != TraceKind::kClose && event.kind != TraceKind::kSync) return;
+  const std::size_t way = access ? (event.access->direction == Direction::kWrite ? 1 : 0) : write ? 1 : 0;
+  const i64 begin = std::max<i64>(0, event.start_ns - steady_start_ns_);
+  const i64 end = std::max(begin + 1, event.end_ns - steady_start_ns_);
+  make_room_in_bins(end);
+  Section& section = header_->sections[kBinsSection];
+  TimeBin* bins = records<TimeBin>(kBinsSection);
+  const i64 width = header_->bin_ns, final_bin = (end - 1) / width;
+  i64 left = access ? event.bytes : 0;
+  for (i64 bin = begin / width; bin <= final_bin; ++bin) {
+    const i64 inside = std::min(end, (bin + 1) * width) - std::max(begin, bin * width);
+    (access ? bins[bin].ns[way] : read || write ? bins[bin].storage_ns[way] : bins[bin].files_ns) += inside;
+    if (!access) continue;
+    const i64 share = bin == final_bin ? left
+                                       : static_cast<i64>(static_cast<double>(event.bytes) * static_cast<double>(inside) /
+                                                          static_cast<double>(end - begin));
+    bins[bin].bytes[way] += share;
+    left -= share;
+  }
+  section.count = std::max(section.count, final_bin + 1);
+}
+
+// The first files that are accessed have maps, as many as there is room for.
+void Recorder::add_to_map(i64 file, const TraceEvent& event) {
+  if (event.offset < 0 || event.bytes <= 0) return;
+  Section& section = header_->sections[kMapsSection];
+  i64& map = maps_[static_cast<std::size_t>(file)];
+  if (map < 0 && section.count == section.capacity) return;
+  MapRecord* maps = records<MapRecord>(kMapsSection);
+  if (map < 0) {
+    map = section.count++;
+    maps[map] = MapRecord{};
+    maps[map].file = file;
+  }
+  const bool access = event.kind == TraceKind::kAccess;
+  const i64 end = access ? event.access->end_offset : event.offset + std::max(event.span, event.bytes);
+  maps[map].add(access ? 0 : 1, event.bytes, event.offset, end);
+}
+
+void Recorder::thin_out() {
+  Section& section = header_->sections[kEventsSection];
+  EventRecord* events = records<EventRecord>(kEventsSection);
+  header_->calls_per_kept *= 2;
+  const EventRecord* end = std::remove_if(events, events + section.count, [&](const EventRecord& one) { return !kept_of(one.group, header_->calls_per_kept); });
+  section.count = end - events;
+}
+
+// An event belongs to the call that ends next on its file: what a call makes the storage do ends before it. Group 0 is always kept.
+std::uint32_t Recorder::group_for(i64 file, const TraceEvent& event) {
+  Numbering& numbering = calls_of_[static_cast<std::size_t>(file)];
+  const bool opening = event.kind == TraceKind::kOpen || event.kind == TraceKind::kClose || event.kind == TraceKind::kSync;
+  if (opening && openings_ < kOpeningsKept) return ++openings_, 0;
+  const std::uint32_t group = numbering.first + numbering.calls * kGoldenRatio;
+  if (event.kind == TraceKind::kAccess) ++numbering.calls, numbering.events = 0;
+  return group;
+}
+
+void Recorder::keep(i64 file, const TraceEvent& event) {
+  ++header_->events_seen;
+  const i64 number = calls_of_[static_cast<std::size_t>(file)].events++;
+  const std::uint32_t group = group_for(file, event);
+  const bool one_of_many = event.kind != TraceKind::kAccess && number >= kMostOfCall &&
+                           !kept_of(static_cast<std::uint32_t>(number) * kGoldenRatio, static_cast<i64>(std::bit_floor(static_cast<std::uint64_t>(number / kMostOfCall))) * 2);
+  Section& section = header_->sections[kEventsSection];
+  if (section.capacity == 0 || one_of_many || !kept_of(group, header_->calls_per_kept)) return;
+  while (section.count == section.capacity && header_->calls_per_kept < kMostCallsPerKept) thin_out();
+  if (section.count == section.capacity || !kept_of(group, header_->calls_per_kept)) return;
+  EventRecord record;
+  record.start_ns = event.start_ns - steady_start_ns_;
+  record.ns = event.end_ns - event.start_ns;
+  record.bytes = event.bytes;
+  record.offset = event.offset;
+  record.span = event.access && event.offset >= 0 ? event.access->end_offset - event.offset : event.span;
+  record.pieces = static_cast<std::uint32_t>(std::min<i64>(event.pieces, UINT32_MAX));
+  record.group = group;
+  record.file = static_cast<std::int32_t>(file);
+  record.kind = static_cast<std::uint8_t>(event.kind);
+  if (event.kind == TraceKind::kAccess) record.call = static_cast<std::uint8_t>(call_number(file, event.detail));
+  records<EventRecord>(kEventsSection)[section.count++] = record;
+}
+}  // namespace mercutio

@@ -1,0 +1,167 @@
+// What is kept of more events than there is room for stands for all of them: whole calls, evenly over ranks, files and time, whatever
+// the program's rhythm; maps of files are exact.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "insight/job.h"
+#include "insight/recorder.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kRanks = 4, kCalls = 40'000, kCallNs = 10'000;
+
+// One call of a rank.
+struct Call {
+  i64 offset = 0, bytes = 512, end = 0;  // end: 0: contiguous
+  i64 requests = 1;                      // that the storage gets for it
+  i64 file = 0;
+};
+using Pattern = Call(i64 rank, i64 step);
+
+Call blocks(i64 rank, i64 step) { return {(rank * kCalls + step) * 512}; }
+Call in_turns(i64 rank, i64 step) { return {(step * kRanks + rank) * 512}; }
+Call backwards(i64 rank, i64 step) { return {((kCalls - step) * kRanks - rank - 1) * 512}; }
+Call powers_of_two(i64 rank, i64 step) { return {(step * kRanks + rank) * 4096, i64{256} << rank}; }
+Call many_requests(i64 rank, i64 step) { return {(step * kRanks + rank) * 512, 512, 0, 1 + step % 4}; }
+Call aggregator(i64 rank, i64 step) { return {(step * kRanks + rank) * 512, 512, 0, rank == 0 ? 4 : 0}; }
+Call every_other_large(i64 rank, i64 step) { return {(step * kRanks + rank) * 4096, step % 2 == 0 ? 64 : 4096}; }
+Call every_eighth_large(i64 rank, i64 step) { return {(step * kRanks + rank) * 4096, step % 8 == 7 ? 4096 : 64}; }
+Call two_files(i64 rank, i64 step) { return {(step / 2 * kRanks + rank) * 512, 512, 0, 1, step % 2}; }
+Call spread_out(i64 rank, i64 step) { return {step * 4096 + rank * 64, 512, step * 4096 + rank * 64 + 7 * 256 + 64}; }
+
+Job job_that_makes(Pattern* pattern) {
+  std::vector<RankTrace> traces;
+  for (i64 rank = 0; rank < kRanks; ++rank) {
+    RecorderOptions options;
+    options.rank = rank, options.ranks = kRanks, options.events = 10'000;
+    auto recorder = std::move(*Recorder::make(options));
+    std::vector<std::unique_ptr<TraceSink>> sinks;
+    for (const char* name : {"first", "second"}) {
+      FileFacts facts;
+      facts.name = name;
+      sinks.push_back(recorder->file(facts));
+    }
+    const i64 start = now_ns();
+    for (i64 step = 0; step < kCalls; ++step) {
+      const Call call = pattern(rank, step);
+      TraceSink& sink = *sinks[static_cast<std::size_t>(call.file)];
+      const i64 from = start + step * kCallNs;
+      for (i64 i = 0; i < call.requests; ++i) {
+        TraceEvent request{TraceKind::kStorageWrite, from + i * 1000, from + i * 1000 + 500, call.bytes, call.offset};
+        request.span = call.end > 0 ? call.end - call.offset : call.bytes;
+        sink.record(request);
+      }
+      Counters counters;
+      AccessFacts facts;
+      facts.direction = Direction::kWrite;
+      facts.end_offset = call.end > 0 ? call.end : call.offset + call.bytes;
+      facts.piece_bytes = call.bytes;
+      TraceEvent access{TraceKind::kAccess, from, from + 8000, call.bytes, call.offset, "MPI_File_write_at"};
+      access.counters = &counters, access.access = &facts;
+      sink.record(access);
+    }
+    recorder->finish();
+    traces.push_back(std::move(parse_trace(recorder->snapshot({}))->front()));
+  }
+  return job_of(std::move(traces));
+}
+
+// Bytes by what is to be told apart, each as a part of all.
+using Shares = std::map<i64, double>;
+void expect_alike(Shares kept, Shares truth, const char* what) {
+  double all_kept = 0, all = 0;
+  for (const auto& [key, value] : kept) all_kept += value;
+  for (const auto& [key, value] : truth) all += value;
+  for (const auto& [key, value] : truth) EXPECT_NEAR(kept[key] / all_kept, value / all, 0.02) << what << " " << key;
+}
+
+class KeptEvents : public ::testing::TestWithParam<Pattern*> {};
+
+TEST_P(KeptEvents, StandForAll) {
+  const Job job = job_that_makes(GetParam());
+  i64 rate = 1;
+  for (const RankTrace& trace : job.traces) rate = std::max(rate, trace.header.calls_per_kept);
+  EXPECT_GE(rate, 4);
+  Shares kept[2], truth[2], times_kept, times, files_kept, files;
+  for (i64 rank = 0; rank < kRanks; ++rank) {
+    const RankTrace& trace = job.traces[static_cast<std::size_t>(rank)];
+    std::map<std::pair<std::uint32_t, std::int32_t>, std::pair<i64, i64>> calls;   // accesses and requests of each
+    for (const EventRecord& event : trace.events) {
+      if (!kept_of(event.group, rate)) continue;
+      const bool access = event.kind == static_cast<int>(TraceKind::kAccess);
+      kept[access ? 0 : 1][rank] += static_cast<double>(event.bytes);
+      ++(access ? calls[{event.group, event.file}].first : calls[{event.group, event.file}].second);
+      if (access) times_kept[event.start_ns / (kCalls * kCallNs / 4)] += 1, files_kept[event.file] += 1;
+    }
+    for (i64 step = 0; step < kCalls; ++step) {
+      const Call call = GetParam()(rank, step);
+      truth[0][rank] += static_cast<double>(call.bytes);
+      truth[1][rank] += static_cast<double>(call.bytes * call.requests);
+      times[step / (kCalls / 4)] += 1, files[call.file] += 1;
+    }
+    for (const auto& [call, parts] : calls) EXPECT_EQ(parts.first, 1) << "a call is whole";
+  }
+  expect_alike(kept[0], truth[0], "bytes asked for by rank");
+  expect_alike(kept[1], truth[1], "bytes carried by rank");
+  expect_alike(times_kept, times, "calls in the quarter");
+  expect_alike(files_kept, files, "calls on file");
+}
+
+TEST_P(KeptEvents, MapsAreExact) {
+  const Job job = job_that_makes(GetParam());
+  for (const JobFile& file : job.files) {
+    for (std::size_t rank = 0; rank < kRanks && !file.maps.empty(); ++rank) {
+      i64 sums[2] = {};
+      for (std::size_t lane = 0; lane < 2; ++lane) {
+        for (const i64 bytes : file.maps[rank].bytes[lane]) sums[lane] += bytes;
+      }
+      FileTotals totals = file.by_rank[rank];
+      EXPECT_EQ(sums[0], totals.of(Direction::kWrite, false).bytes);
+      EXPECT_EQ(sums[1], totals.storage[1].bytes);
+      EXPECT_EQ(file.maps[rank].cell_bytes, file.maps[0].cell_bytes);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Patterns, KeptEvents,
+                         ::testing::Values(blocks, in_turns, backwards, powers_of_two, many_requests, aggregator, every_other_large,
+                                           every_eighth_large, two_files, spread_out));
+
+TEST(Maps, SpreadBytesOverPlaces) {
+  MapRecord map;
+  map.add(0, 1000, 0, 1000);
+  EXPECT_EQ(map.bytes[0][0], 256);
+  EXPECT_EQ(map.bytes[0][3], 1000 - 3 * 256);
+  map.add(0, 64, i64{255} * 256, 256 * 256);
+  EXPECT_EQ(map.cell_bytes, 256);
+  map.add(1, 10, 256 * 256, 256 * 256 + 10);
+  EXPECT_EQ(map.cell_bytes, 512);
+  EXPECT_EQ(map.bytes[0][0], 512);
+  EXPECT_EQ(map.bytes[0][127], 64);
+  EXPECT_EQ(map.bytes[1][128], 10);
+  MapRecord other;
+  other.add(0, 7, 0, 7);
+  other.add(map);
+  EXPECT_EQ(other.cell_bytes, 512);
+  EXPECT_EQ(other.bytes[0][0], 519);
+}
+
+TEST(KeptEventsOf, OneHugeCallAreFewAndCoverAllOfIt) {
+  RecorderOptions options;
+  options.events = 100'000;
+  auto recorder = std::move(*Recorder::make(options));
+  auto sink = recorder->file(FileFacts{});
+  const i64 start = now_ns();
+  for (i64 i = 0; i < 1'000'000; ++i) sink->record(TraceEvent{TraceKind::kStorageWrite, start + i, start + i + 1, 1, i});
+  auto traces = parse_trace(recorder->snapshot({}));
+  const auto& events = traces->front().events;
+  EXPECT_GT(events.size(), 10'000u);
+  EXPECT_LT(events.size(), 60'000u);
+  EXPECT_GT(events.back().offset, 950'000);
+}
+
+}  // namespace
+}  // namespace mercutio

@@ -51,6 +51,7 @@ REPLACED = {
     "station": "node buffer", "gapless": "dense", "undertaking": "request body", "habit": "wait predictor", "relay": "node stream or leader",
     "settle": "flush, finish, resolve or complete", "settled": "flushed, finished or resolved", "distrust": "malformed message",
     "absorbing": "cache statistics", "flights": "pending I/O", "landed": "completed", "brief": "inline",
+    "lane": "stream",
 }
 REPLACED_NAMES = {
     "KnownForms": "RunListCache", "StreamForms": "RunListCaches", "AccessForm": "AccessSignature", "StepOrder": "ExchangeSchedule",

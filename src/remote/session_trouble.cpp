@@ -24,39 +24,39 @@ bool changes_something(Kind kind) {
 
 // A stream is down: what was under way on it goes out again on another one, or on this one when it is back.
 void Session::broken(i64 index, const Error& error) {
-  Lane& lane = lanes_[static_cast<size_t>(index)];
-  lane.link.drop();
+  Stream& stream = streams_[static_cast<size_t>(index)];
+  stream.link.drop();
   std::lock_guard guard(mutex_);
-  const bool was_ready = std::exchange(lane.ready, false);
-  lane.asleep = false;
-  lane.in_flight_bytes = 0;
-  lane.trees.clear();
-  lane.forgotten = 0;
+  const bool was_ready = std::exchange(stream.ready, false);
+  stream.asleep = false;
+  stream.in_flight_bytes = 0;
+  stream.trees.clear();
+  stream.forgotten = 0;
   for (auto& [id, request] : requests_)
-    if (request.lane == index) request.lane = -1;
+    if (request.stream == index) request.stream = -1;
   returned_ = true;
   last_trouble_ = error;
   // A damaged handshake looks like another key; whose key was right before asks again.
-  const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || ++lane.link.doubts > kMostDoubts);
+  const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || ++stream.link.doubts > kMostDoubts);
   const bool refused_for_good = other_key || error.sys_errno == ESTALE;
   const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT && error.sys_errno != EBUSY;
-  const bool others = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& other) { return other.ready; });
-  const bool gone = is_gone(lane);
+  const bool others = std::any_of(streams_.begin(), streams_.end(), [](const Stream& other) { return other.ready; });
+  const bool gone = is_gone(stream);
   if (!others && (refused_for_good || nobody_there || gone)) return die(explain(error));
   if (!others && !needed()) {
     left_idle_ = true;
     return die(Error{ErrorClass::kIo, "the server closed an idle connection"});
   }
   counts_.reconnects += was_ready ? 1 : 0;
-  const i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(lane.link.retries++, 6));
-  lane.link.retry_at_ns = driven_ ? now_ns() + wait_ms * kMs : 0;
+  const i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(stream.link.retries++, 6));
+  stream.link.retry_at_ns = driven_ ? now_ns() + wait_ms * kMs : 0;
   wake_all();
 }
 
 // A server's end is the end of its sessions: it need not be waited for as a link is, or a router. But whatever passes ports on may
 // be started anew.
-bool Session::is_gone(const Lane& lane) {
-  if (!lane.link.server_refused) {
+bool Session::is_gone(const Stream& stream) {
+  if (!stream.link.server_refused) {
     refused_since_ns_ = 0;
     return false;
   }
@@ -67,7 +67,7 @@ bool Session::is_gone(const Lane& lane) {
 void Session::check_times(i64 now) {
   std::lock_guard guard(mutex_);
   if (dead_) return;
-  const bool contact = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.ready; });
+  const bool contact = std::any_of(streams_.begin(), streams_.end(), [](const Stream& stream) { return stream.ready; });
   if (!contact && needed() && now - last_contact_ns_ > connection_.patience_ms * kMs) return die(explain(last_trouble_));
   if (needed()) last_needed_ns_ = now;
   if (!contact && !needed()) last_contact_ns_ = now;
@@ -102,7 +102,7 @@ void Session::check_deadlines(i64 now) {
 }
 
 void Session::check_silence(i64 index) {
-  Link& link = lanes_[static_cast<size_t>(index)].link;
+  Link& link = streams_[static_cast<size_t>(index)].link;
   if (link.state() == Link::State::kDown) return;
   const i64 silent_ms = (now_ns() - link.last_heard_ns) / kMs;
   const i64 limit_ms = link.ready() ? connection_.silence_ms : std::min(kConnectMs, connection_.silence_ms);

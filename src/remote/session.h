@@ -132,7 +132,7 @@ class Session {
   std::set<u64> known_trees_;           // the server has acknowledged requests with them
   std::set<u64> forgotten_;             // given up, and not acknowledged: so that the server doesn't carry them out late
   i64 forgotten_ever_ = 0;
-  Error last_trouble_;
+  Error last_failure_;
   std::optional<Error> dead_;
   bool stopping_ = false;
   i64 refused_since_ns_ = 0;            // since when every attempt finds nobody at the server's port

@@ -1,5 +1,5 @@
-// What a session does when something goes wrong: streams that break or fall silent, requests that take too long, a server that is
-// gone; and when it ends.
+// Recovery of a session: streams that break or fall silent, requests that take too long, a server that does not come back, and the
+// end of the session.
 #include <algorithm>
 #include <cerrno>
 
@@ -35,7 +35,7 @@ void Session::broken(i64 index, const Error& error) {
   for (auto& [id, request] : requests_)
     if (request.stream == index) request.stream = -1;
   returned_ = true;
-  last_trouble_ = error;
+  last_failure_ = error;
   // A damaged handshake looks like another key; whose key was right before asks again.
   const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || ++stream.link.doubts > kMostDoubts);
   const bool refused_for_good = other_key || error.sys_errno == ESTALE;
@@ -68,7 +68,7 @@ void Session::check_times(i64 now) {
   std::lock_guard guard(mutex_);
   if (dead_) return;
   const bool contact = std::any_of(streams_.begin(), streams_.end(), [](const Stream& stream) { return stream.ready; });
-  if (!contact && needed() && now - last_contact_ns_ > connection_.patience_ms * kMs) return die(explain(last_trouble_));
+  if (!contact && needed() && now - last_contact_ns_ > connection_.patience_ms * kMs) return die(explain(last_failure_));
   if (needed()) last_needed_ns_ = now;
   if (!contact && !needed()) last_contact_ns_ = now;
   if (now - last_needed_ns_ > kIdleMs * kMs) {

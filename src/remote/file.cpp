@@ -8,7 +8,7 @@
 #include <shared_mutex>
 
 #include "base/thread_annotations.h"
-#include "remote/behind.h"
+#include "remote/cache.h"
 #include "storage/finished_transfer.h"
 
 namespace mercutio::remote {

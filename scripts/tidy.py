@@ -58,6 +58,7 @@ REPLACED_NAMES = {
     "WaitWatch": "BlockingDetector", "TurnRef": "TicketRef", "ViewWords": "ViewHeader", "least_size": "known_size", "my_place": "my_index",
     "place_bits": "alignment_bits", "kAtOnce": "kPollGap or kImmediate", "kLookIn": "kBusyWindow",
     "session_trouble": "session_recovery", "last_trouble_": "last_failure_",
+    "BodyWriter": "RemoteEncoder", "BodyReader": "RemoteDecoder",
 }
 IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 WORD_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

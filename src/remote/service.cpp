@@ -186,7 +186,7 @@ Status Service::serve_frames(const std::shared_ptr<Channel>& channel, const std:
 Status Service::forget(ServedSession& session, ConstBytes body) {
   if (body.size() % sizeof(u64) != 0) return wrong_protocol("what is to be forgotten is no list of requests");
   std::vector<u64> ids(body.size() / sizeof(u64));
-  BodyReader reader(body);
+  RemoteDecoder reader(body);
   for (u64& id : ids) reader(id);
   return session.forget(ids) ? ok_status() : Status(wrong_protocol("too many requests without an acknowledgement"));
 }
@@ -197,7 +197,7 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   const u64 id = frame->header.id;
   if (frame->body().size() < kAcknowledgedBytes) return wrong_protocol("a request is too short");
   u64 acknowledged = 0;
-  BodyReader(frame->body().first(kAcknowledgedBytes))(acknowledged);
+  RemoteDecoder(frame->body().first(kAcknowledgedBytes))(acknowledged);
   if (acknowledged > id) return wrong_protocol("a request acknowledges itself");
   session->acknowledge(acknowledged);
   const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);

@@ -303,14 +303,14 @@ void Session::encode(Stream& stream, const Sending& sending) {
   Buffer& out = stream.link.outgoing();
   if (!sending.forgotten.empty()) {
     Buffer ids;
-    BodyWriter ids_writer(ids);
-    for (const u64 id : sending.forgotten) ids_writer(id);
+    RemoteEncoder encoder(ids);
+    for (const u64 id : sending.forgotten) encoder(id);
     const Buffer frame = frame_of(Kind::kForget, 0, ids);
     out.insert(out.end(), frame.begin(), frame.end());
   }
   const size_t start = out.size();
   out.resize(start + static_cast<size_t>(kHeaderBytes));
-  BodyWriter writer(out);
+  RemoteEncoder writer(out);
   writer(sending.acknowledged);
   sending.job->put_message(sending.part, sending.define, out);
   FrameMade made{sending.job->kind(), sending.id, static_cast<i64>(out.size() - start) - kHeaderBytes};

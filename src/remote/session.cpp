@@ -355,7 +355,7 @@ void Session::advance(i64 index) {
   if (was_ready) return;
   std::lock_guard guard(mutex_);
   stream.ready = true;
-  refused_since_ns_ = 0;
+  refused_since_ns_ = full_since_ns_ = 0;
   stream.credit_bytes = stream.link.welcome().credit_bytes;
   stream.block_bytes = granted_block_bytes_;
 }

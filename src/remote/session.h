@@ -106,7 +106,9 @@ class Session {
   void die(const Error& error);       // mutex_ is held
   void give_up(const Error& error);
   void fail_everything();
+  bool may_be_busy(const Error& error) const;
   Error explain(const Error& error) const;
+  Error server_full(const Error& error) const;
   Error too_late(const Request& request) const;
 
   const Connection connection_;
@@ -136,6 +138,7 @@ class Session {
   std::optional<Error> dead_;
   bool stopping_ = false;
   i64 refused_since_ns_ = 0;            // since when every attempt finds nobody at the server's port
+  i64 full_since_ns_ = 0;               // since when a server that was not reached yet says that it is full
   i64 granted_block_bytes_ = 0;         // by the first welcome
   bool returned_ = false;               // there may be requests to be sent again
 };

@@ -11,6 +11,7 @@ namespace {
 
 constexpr i64 kConnectMs = 10'000;           // TCP, TLS and hello together
 constexpr i64 kFirstRetryMs = 50, kLongestRetryMs = 2'000;
+constexpr i64 kSpareRetryMs = 10'000;        // of a stream that a full server refused, where there are others
 constexpr i64 kGonePart = 6;                 // of the patience: so long nobody listens at the server's port, and it has ended
 constexpr i64 kIdleMs = 10'000;              // without open files for so long, the streams are closed
 constexpr i64 kCheckMs = 10;                 // between two looks at every request
@@ -39,7 +40,13 @@ void Session::broken(i64 index, const Error& error) {
   // A damaged handshake looks like another key; whose key was right before asks again.
   const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || ++stream.link.doubts > kMostDoubts);
   const bool refused_for_good = other_key || error.sys_errno == ESTALE;
-  const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT && error.sys_errno != EBUSY;
+  const bool full = error.sys_errno == EUSERS;
+  if (full) {   // it is there, and waited for as long as a request may take
+    last_contact_ns_ = now_ns();
+    if (full_since_ns_ == 0) full_since_ns_ = last_contact_ns_;
+    if (!established_ && last_contact_ns_ - full_since_ns_ > connection_.timeout_ms * kMs) return die(server_full(error));
+  }
+  const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT && error.sys_errno != EBUSY && !full && !may_be_busy(error);
   const bool others = std::any_of(streams_.begin(), streams_.end(), [](const Stream& other) { return other.ready; });
   const bool gone = is_gone(stream);
   if (!others && (refused_for_good || nobody_there || gone)) return die(explain(error));
@@ -48,9 +55,17 @@ void Session::broken(i64 index, const Error& error) {
     return die(Error{ErrorClass::kIo, "the server closed an idle connection"});
   }
   counts_.reconnects += was_ready ? 1 : 0;
-  const i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(stream.link.retries++, 6));
+  i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(stream.link.retries++, 6));
+  if (full && others) wait_ms = kSpareRetryMs;
+  wait_ms -= wait_ms * static_cast<i64>(hello_.session_low % 256) / 512;   // not all processes of a job at once
   stream.link.retry_at_ns = driven_ ? now_ns() + wait_ms * kMs : 0;
   wake_all();
+}
+
+// A server or router that has no thread or descriptor left closes connections before a word. Its clients come again for a while.
+bool Session::may_be_busy(const Error& error) const {
+  const bool closed = error.sys_errno == ECONNRESET || error.sys_errno == EPIPE;
+  return driven_ && closed && now_ns() - last_contact_ns_ < connection_.patience_ms * kMs / kGonePart;
 }
 
 // A server's end is the end of its sessions: it need not be waited for as a link is, or a router. But whatever passes ports on may
@@ -118,11 +133,18 @@ void Session::check_silence(i64 index) {
 Error Session::explain(const Error& error) const {
   Error result = error;
   result.cls = error.cls == ErrorClass::kAccess ? ErrorClass::kAccess : ErrorClass::kIo;
-  const char* const advice = established_ ? " is lost, and with it perhaps what was not synced; run 'mercutio connect' again: "
-                                          : " can't be made; see whether mercutiod runs there, or run 'mercutio connect' again: ";
+  const char* advice = " can't be made; see whether mercutiod runs there, or run 'mercutio connect' again: ";
+  if (established_) advice = " is lost, and with it perhaps what was not synced; run 'mercutio connect' again: ";
+  if (!established_ && (error.sys_errno == ECONNRESET || error.sys_errno == EPIPE))
+    advice = " can't be made; the server or router there has no room ('ulimit -u', 'ulimit -n', --connections), or has ended: ";
   result.what = "the connection to " + connection_.host + advice + error.what + " (" + server_.address + " port " + std::to_string(server_.port) + ")";
   result.offset = result.bytes = -1;
   return result;
+}
+
+Error Session::server_full(const Error& error) const {
+  return Error{ErrorClass::kIo, connection_.host + " is full: wait for other programs to end, or run 'mercutio connect' with fewer --streams or more --connections: " +
+                                    error.what, EUSERS};
 }
 
 Error Session::too_late(const Request& request) const {

@@ -51,11 +51,14 @@ REPLACED = {
     "station": "node buffer", "gapless": "dense", "undertaking": "request body", "habit": "wait predictor", "relay": "node stream or leader",
     "settle": "flush, finish, resolve or complete", "settled": "flushed, finished or resolved", "distrust": "malformed message",
     "absorbing": "cache statistics", "flights": "pending I/O", "landed": "completed", "brief": "inline",
+    "lane": "stream",
 }
 REPLACED_NAMES = {
     "KnownForms": "RunListCache", "StreamForms": "RunListCaches", "AccessForm": "AccessSignature", "StepOrder": "ExchangeSchedule",
     "WaitWatch": "BlockingDetector", "TurnRef": "TicketRef", "ViewWords": "ViewHeader", "least_size": "known_size", "my_place": "my_index",
     "place_bits": "alignment_bits", "kAtOnce": "kPollGap or kImmediate", "kLookIn": "kBusyWindow",
+    "session_trouble": "session_recovery", "last_trouble_": "last_failure_",
+    "BodyWriter": "RemoteEncoder", "BodyReader": "RemoteDecoder",
 }
 IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 WORD_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "remote/printable.h"
 #include "remote/wire.h"
 
 namespace mercutio::remote {
@@ -39,12 +40,12 @@ Result<Announced> read_announcements(const std::string& output) {
     for (std::string word; rest >> word;) words.push_back(word);
     if (words.size() < 4 || words[0] != "mercutiod") continue;
     if (words[1] != std::to_string(kProtocolVersion))
-      return Error{ErrorClass::kOther, "mercutiod there speaks version " + words[1] + " of the protocol, this is version " +
+      return Error{ErrorClass::kOther, "mercutiod there speaks version " + printable(words[1], 20) + " of the protocol, this is version " +
                                            std::to_string(kProtocolVersion) + ": install the same Mercutio on both sides"};
     const i64 port = number_in(words[3], 65535);
     const i64 process = words.size() > 4 ? number_in(words[4], INT32_MAX) : -1;
     if (port == 0 || process == 0 || !is_address(words[2]))
-      return Error{ErrorClass::kOther, "mercutiod there does not say where it listens: '" + line.substr(0, 200) + "'; install the same Mercutio on both sides"};
+      return Error{ErrorClass::kOther, "mercutiod there does not say where it listens: '" + printable(line, 200) + "'; install the same Mercutio on both sides"};
     announced.servers.push_back({words[2], static_cast<int>(port)});
     if (process > 0) announced.processes.push_back(process);
   }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "storage/drivers.h"
 #include "storage/posix/file_system.h"
@@ -83,7 +84,7 @@ Result<Exports> Exports::open(const std::vector<Export>& wanted) {
     const int fd = ::open(one.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
       Error error = error_from_errno("open", errno);
-      error.what = one.directory + ": " + error.what;
+      error.what = one.directory + ": " + strerrordesc_np(error.sys_errno) + "; --root needs a directory that is there";
       return error;
     }
     Root root{std::shared_ptr<const int>(new int(fd), [](const int* p) { ::close(*p), delete p; }), one.writable};

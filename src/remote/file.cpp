@@ -8,7 +8,7 @@
 #include <shared_mutex>
 
 #include "base/thread_annotations.h"
-#include "remote/behind.h"
+#include "remote/cache.h"
 #include "storage/finished_transfer.h"
 
 namespace mercutio::remote {
@@ -24,6 +24,13 @@ i64 bytes_of(std::span<const IoPiece> pieces) {
   i64 bytes = 0;
   for (const IoPiece& piece : pieces) bytes += std::max<i64>(0, piece.bytes);
   return bytes;
+}
+
+// Of what a server says, as much as a file can have.
+Result<i64> believable_size(i64 bytes) {
+  constexpr i64 kMost = i64{1} << 61;
+  if (bytes >= 0 && bytes <= kMost) return bytes;
+  return Error{ErrorClass::kIo, "the server says a size that no file has, " + std::to_string(bytes) + " bytes", EPROTO};
 }
 
 class JobTransfer final : public Transfer {
@@ -162,8 +169,8 @@ class RemoteFile final : public RemoteStorage {
   Result<i64> size() override {
     state_->behind.finish_quietly();
     MERCUTIO_LET(const Reply reply, state_->session->call(Kind::kSize, message_of(request())));
-    known_size_ = reply.value;
-    return reply.value;
+    MERCUTIO_LET(known_size_, believable_size(reply.value));
+    return known_size_.load();
   }
   i64 known_size() const override { return known_size_; }
   Status set_size(i64 bytes) override {
@@ -206,7 +213,7 @@ class RemoteFile final : public RemoteStorage {
     PlainRequest wanted = request();
     wanted.value = begin;
     wanted.end = end;
-    wanted.exclusive = exclusive;
+    wanted.exclusive = exclusive && writable_;   // as on a local file
     MERCUTIO_LET(const Reply reply, state_->session->call(Kind::kLock, message_of(wanted)));
     return std::unique_ptr<HeldLock>(std::make_unique<RemoteLock>(state_, static_cast<u64>(reply.value)));
   }
@@ -352,7 +359,8 @@ Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& ses
   MERCUTIO_LET(const Reply reply, session->call(Kind::kOpen, std::move(message)));
   MERCUTIO_LET(const OpenReply opened, get_message<OpenReply>(reply.more));
   auto state = std::make_shared<FileState>(session, opened.handle);
-  return std::unique_ptr<Storage>(std::make_unique<RemoteFile>(std::move(state), opened, reply.value, options));
+  MERCUTIO_LET(const i64 size, believable_size(reply.value));
+  return std::unique_ptr<Storage>(std::make_unique<RemoteFile>(std::move(state), opened, size, options));
 }
 
 std::unique_ptr<Driver> make_driver() {

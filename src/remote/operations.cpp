@@ -19,6 +19,12 @@ Reply done(i64 value) {
   return reply;
 }
 
+// Who may not write would keep those who may from it.
+Status may_lock(const ServedFile& file, const PlainRequest& request) {
+  if (!request.exclusive || file.writable) return ok_status();
+  return Error{ErrorClass::kReadOnly, "an exclusive lock needs a file that is open for writing", EBADF};
+}
+
 // The view that a transfer means; null: its tree is not known here.
 Result<ViewRef> view_of(ServedSession& session, const TransferRequest& request) {
   FlatTypeRef type = contiguous_bytes();
@@ -62,7 +68,11 @@ Buffer Operations::carry_out(ServedSession& session, const Frame& request, Const
   const Kind kind = request.header.kind;
   if (kind == Kind::kRead || kind == Kind::kWrite) return transfer(session, request, message);
   const Result<Reply> reply = kind == Kind::kOpen ? open(session, message) : plain(session, kind, message);
-  return frame_with(Kind::kReply, request.header.id, reply ? *reply : reply_of(reply.error(), host));
+  return answer_of(request.header.id, reply);
+}
+
+Buffer Operations::answer_of(u64 id, const Result<Reply>& reply) const {
+  return frame_with(Kind::kReply, id, reply ? *reply : reply_of(reply.error(), host));
 }
 
 Buffer Operations::too_early(u64 id) const {
@@ -86,6 +96,7 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   if (around) file->storage = around(std::move(file->storage));
   file->path = request.path;
   file->readable = options.read;
+  file->writable = options.write;
   OpenReply opened;
   const Traits& traits = file->storage->traits();
   opened.file_system = traits.file_system;
@@ -107,7 +118,9 @@ Result<Reply> Operations::plain(ServedSession& session, Kind kind, ConstBytes me
     return done(0);
   }
   if (kind == Kind::kUnlock) {
-    if (!session.release_lock(request.target)) return Error{ErrorClass::kArg, "no such lock", EINVAL};
+    const std::optional<std::string> path = session.release_lock(request.target);
+    if (!path) return Error{ErrorClass::kArg, "no such lock", EINVAL};
+    released(*path);
     return done(0);
   }
   if (kind == Kind::kClose) {
@@ -141,11 +154,29 @@ Result<Reply> Operations::on_file(ServedSession& session, Kind kind, const Plain
     MERCUTIO_LET(const u64 sum, checksum_of_range(*file->storage, request.value, request.end));
     return done(static_cast<i64>(sum));
   } else if (kind == Kind::kLock) {
+    MERCUTIO_TRY(may_lock(*file, request));
     MERCUTIO_LET(auto lock, file->storage->lock(request.value, request.end, request.exclusive));
-    MERCUTIO_LET(const u64 handle, session.add_lock(std::move(lock)));
+    MERCUTIO_LET(const u64 handle, session.add_lock(std::move(lock), file->path));
     return done(static_cast<i64>(handle));
   }
   return done(0);
+}
+
+Result<LockRequest> Operations::wanted_lock(const std::shared_ptr<ServedSession>& session, ConstBytes message) const {
+  MERCUTIO_LET(const PlainRequest request, get_message<PlainRequest>(message));
+  std::shared_ptr<ServedFile> file = session->file(request.target);
+  if (!file) return no_such_file();
+  MERCUTIO_TRY(may_lock(*file, request));
+  return LockRequest{session, std::move(file), request.value, request.end, request.exclusive};
+}
+
+Buffer Operations::answer_lock(const LockRequest& wanted, u64 id, Result<std::unique_ptr<HeldLock>> lock) const {
+  const auto answer = [&]() -> Result<Reply> {
+    if (!lock) return lock.error();
+    MERCUTIO_LET(const u64 handle, wanted.session->add_lock(std::move(*lock), wanted.file->path));
+    return done(static_cast<i64>(handle));
+  };
+  return answer_of(id, answer());
 }
 
 // Reads lie behind the message of their reply in the frame that is sent: no byte is copied.

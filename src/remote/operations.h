@@ -5,7 +5,7 @@
 
 #include "model/hints.h"
 #include "remote/exports.h"
-#include "remote/served_session.h"
+#include "remote/lock_queue.h"
 
 namespace mercutio::remote {
 
@@ -15,10 +15,14 @@ struct Operations {
   const i64 block_bytes;
   const Hints hints;
   const std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> around;
+  const std::function<void(const std::string& path)> released;   // a lock of a file
 
   // The whole reply to `request`, whose message begins at `message` in its body. Any thread.
   Buffer carry_out(ServedSession& session, const Frame& request, ConstBytes message) const;
   Buffer too_early(u64 id) const;   // the reply to what can't be done yet
+  Buffer answer_of(u64 id, const Result<Reply>& reply) const;
+  Result<LockRequest> wanted_lock(const std::shared_ptr<ServedSession>& session, ConstBytes message) const;
+  Buffer answer_lock(const LockRequest& wanted, u64 id, Result<std::unique_ptr<HeldLock>> lock) const;
 
  private:
   Result<Reply> plain(ServedSession& session, Kind kind, ConstBytes message) const;

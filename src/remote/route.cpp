@@ -1,26 +1,18 @@
-// Cost: a byte is moved by splice(2) from socket to socket, through a pipe, and never seen by this process.
+// What a client and a router say to each other before bytes are passed on.
 #include "remote/route.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netdb.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <list>
-#include <mutex>
 
 #include "base/trace.h"
-#include "remote/sockets.h"
-#include "base/threads.h"
+#include "remote/printable.h"
 
 namespace mercutio::remote {
 namespace {
@@ -29,9 +21,8 @@ constexpr char kMagic[8] = {'m', 'e', 'r', 'c', 'r', 't', '0', '1'};
 constexpr size_t kNonceBytes = 32, kProofBytes = 32, kLengthBytes = 4;
 constexpr size_t kMostTextBytes = 512;
 constexpr char kOfClient[] = "mercutio route 1 client", kOfRouter[] = "mercutio route 1 router";
-constexpr int kPipeBytes = 1 << 20;
 
-enum class Verdict : unsigned char { kConnected = 0, kWrongKey = 1, kNotAllowed = 2, kUnreachable = 3, kRefused = 4 };
+enum class Verdict : unsigned char { kConnected = 0, kWrongKey = 1, kNotAllowed = 2, kUnreachable = 3, kRefused = 4, kFull = 5 };
 
 void append(Buffer& out, const void* data, size_t bytes) {
   const auto* const from = static_cast<const std::byte*>(data);
@@ -126,7 +117,9 @@ Status RouteRequest::take_verdict() {
     return Error{ErrorClass::kAccess, name + " has another key: give 'mercutio connect --router' the key file it was started with"};
   if (verdict == Verdict::kNotAllowed)
     return Error{ErrorClass::kAccess, name + " may not connect to " + target_ + ": start it with --to for that address"};
-  if (verdict != Verdict::kConnected) return Error{ErrorClass::kIo, name + " can't reach " + target_ + ": " + text, verdict == Verdict::kRefused ? ECONNREFUSED : EHOSTUNREACH};
+  if (verdict == Verdict::kFull) return Error{ErrorClass::kIo, name + " has as many connections as it may have (--connections)", EUSERS};
+  if (verdict != Verdict::kConnected)
+    return Error{ErrorClass::kIo, name + " can't reach " + target_ + ": " + printable(text), verdict == Verdict::kRefused ? ECONNREFUSED : EHOSTUNREACH};
   stage_ = Stage::kDone;
   return ok_status();
 }
@@ -155,47 +148,6 @@ Result<Wants> RouteRequest::advance(int fd) {
   return Wants::kNothing;
 }
 
-Result<int> listen_at(const std::string& address, int& port) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  const int wrong = ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (wrong != 0)
-    return Error{ErrorClass::kArg, "can't listen on '" + address + "': " + ::gai_strerror(wrong) +
-                                       "; write a numeric address of this machine, for example 127.0.0.1:0"};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, &::freeaddrinfo);
-  const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return error_from_errno("socket", errno);
-  const int one = 1;
-  sockaddr_storage bound{};
-  socklen_t bytes = sizeof bound;
-  (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (::bind(fd, found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd, 64) != 0 ||
-      ::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &bytes) != 0) {
-    const Error error = error_from_errno("bind", errno);
-    ::close(fd);
-    return error;
-  }
-  port = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
-                                           : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
-  return fd;
-}
-
-// A client's connection and its thread.
-struct Router::Worker {
-  int fd = -1, target = -1;   // target: guarded by the mutex
-  std::string peer;
-  std::thread thread;
-  std::atomic<bool> finished{false};
-};
-
-struct Router::Shared {
-  std::mutex mutex;
-  std::list<Worker> workers;
-  std::thread accepting;
-  std::atomic<bool> stopping{false};
-};
-
 namespace {
 
 // Blocking calls with an end, for the short talk before the copying.
@@ -203,6 +155,13 @@ bool talk(int fd, short events, i64 end_ns) {
   pollfd ready{fd, events, 0};
   const i64 left_ms = (end_ns - now_ns()) / 1'000'000;
   return left_ms > 0 && ::poll(&ready, 1, static_cast<int>(left_ms)) > 0;
+}
+
+Buffer challenge_of(const Key& nonce) {
+  Buffer challenge;
+  append(challenge, kMagic, sizeof kMagic);
+  append(challenge, nonce.data(), nonce.size());
+  return challenge;
 }
 
 bool receive_all(int fd, void* into, size_t bytes, i64 end_ns) {
@@ -225,172 +184,6 @@ bool send_all(int fd, const Buffer& bytes, i64 end_ns) {
   return true;
 }
 
-Result<int> connect_to_target(const std::string& target, i64 end_ns) {
-  const size_t space = target.rfind(' ');
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  const int wrong = ::getaddrinfo(target.substr(0, space).c_str(), target.substr(space + 1).c_str(), &hints, &found);
-  if (wrong != 0) return Error{ErrorClass::kIo, ::gai_strerror(wrong), EHOSTUNREACH};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, &::freeaddrinfo);
-  const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return error_from_errno("socket", errno);
-  int failed = ::connect(fd, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
-  socklen_t bytes = sizeof failed;
-  if (failed == EINPROGRESS && !talk(fd, POLLOUT, end_ns)) failed = ETIMEDOUT;
-  if (failed == EINPROGRESS && ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &bytes) != 0) failed = errno;
-  if (failed == 0) return fd;
-  ::close(fd);
-  return error_from_errno("connect", failed);
-}
-
-// One direction: socket -> pipe -> socket.
-class Pump {
- public:
-  Pump(int from, int to) : from_(from), to_(to) {
-    if (::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) pipe_[0] = pipe_[1] = -1;
-    if (pipe_[1] >= 0) (void)::fcntl(pipe_[1], F_SETPIPE_SZ, kPipeBytes);
-  }
-  ~Pump() {
-    for (const int fd : pipe_)
-      if (fd >= 0) ::close(fd);
-  }
-  Pump(const Pump&) = delete;
-  Pump& operator=(const Pump&) = delete;
-
-  bool wants_input() const { return !ended_ && !full_; }
-  bool wants_output() const { return held_ > 0; }
-  bool over() const { return broken_ || (ended_ && held_ == 0); }
-  bool broken() const { return broken_; }
-  void advance() {
-    constexpr unsigned kFlags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
-    for (int turns = 0; turns < 8 && !broken_; ++turns) {
-      const bool got = !ended_ && take(::splice(from_, nullptr, pipe_[1], nullptr, kPipeBytes, kFlags));
-      const ssize_t out = held_ > 0 ? ::splice(pipe_[0], nullptr, to_, nullptr, static_cast<size_t>(held_), kFlags) : 0;
-      if (out < 0 && errno != EAGAIN && errno != EINTR) broken_ = true;
-      held_ -= std::max<ssize_t>(out, 0);
-      full_ = full_ && out <= 0;
-      if (!got && out <= 0) break;
-    }
-    if (ended_ && held_ == 0) (void)::shutdown(to_, SHUT_WR);
-  }
-
- private:
-  bool take(ssize_t bytes) {
-    if (bytes > 0) held_ += bytes;
-    ended_ = ended_ || bytes == 0;
-    full_ = bytes < 0 && errno == EAGAIN && held_ > 0;
-    if (bytes < 0 && errno != EAGAIN && errno != EINTR) broken_ = true;
-    return bytes > 0;
-  }
-  const int from_, to_;
-  int pipe_[2] = {-1, -1};
-  ssize_t held_ = 0;
-  bool ended_ = false, full_ = false, broken_ = false;
-};
-
-void pump_both(int client, int target) {
-  Pump there(client, target), back(target, client);
-  while (!(there.over() && back.over()) && !there.broken() && !back.broken()) {
-    pollfd ready[] = {{client, 0, 0}, {target, 0, 0}};
-    if (there.wants_input()) ready[0].events |= POLLIN;
-    if (back.wants_output()) ready[0].events |= POLLOUT;
-    if (back.wants_input()) ready[1].events |= POLLIN;
-    if (there.wants_output()) ready[1].events |= POLLOUT;
-    for (pollfd& one : ready)
-      if (one.events == 0) one.fd = -1;   // only an end would show, again and again
-    if (::poll(ready, 2, -1) < 0 && errno != EINTR) return;
-    there.advance();
-    back.advance();
-  }
-}
-
-std::string peer_of(const sockaddr_storage& address, socklen_t bytes) {
-  char host[128] = "?", port[16] = "?";
-  (void)::getnameinfo(reinterpret_cast<const sockaddr*>(&address), bytes, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
-  return std::string(host) + " " + port;
-}
-
-}  // namespace
-
-Router::Router(const RouterOptions& options) : options_(options), shared_(std::make_unique<Shared>()) {}
-
-Result<std::unique_ptr<Router>> Router::start(const RouterOptions& options) {
-  std::unique_ptr<Router> router(new Router(options));
-  router->port_ = options.port;
-  MERCUTIO_LET(router->listener_, listen_at(options.address, router->port_));
-  router->wake_ = ::eventfd(0, EFD_CLOEXEC);
-  if (router->wake_ < 0) return error_from_errno("eventfd", errno);
-  MERCUTIO_LET(router->shared_->accepting, start_thread([r = router.get()] { r->accept_clients(); }));
-  return router;
-}
-
-Router::~Router() {
-  shared_->stopping = true;
-  if (wake_ >= 0) (void)::eventfd_write(wake_, 1);
-  if (shared_->accepting.joinable()) shared_->accepting.join();
-  {
-    std::lock_guard guard(shared_->mutex);
-    for (Worker& worker : shared_->workers)
-      for (const int fd : {worker.fd, worker.target})
-        if (fd >= 0) (void)::shutdown(fd, SHUT_RDWR);
-  }
-  for (Worker& worker : shared_->workers) worker.thread.join();
-  for (Worker& worker : shared_->workers) ::close(worker.fd);
-  for (const int fd : {listener_, wake_})
-    if (fd >= 0) ::close(fd);
-}
-
-void Router::log(const std::string& text) const {
-  if (!options_.log) return;
-  std::string line = text;
-  std::replace_if(line.begin(), line.end(), [](char c) { return (c >= 0 && c < ' ') || c == 127; }, '?');
-  options_.log(line);
-}
-
-void Router::accept_clients() {
-  constexpr int kHousePeriodMs = 500;
-  while (!shared_->stopping) {
-    pollfd ready[] = {{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};
-    (void)::poll(ready, 2, kHousePeriodMs);
-    std::list<Worker>& workers = shared_->workers;   // this thread's until it has ended
-    for (auto at = workers.begin(); at != workers.end();) {
-      if (!at->finished) {
-        ++at;
-        continue;
-      }
-      at->thread.join();
-      ::close(at->fd);
-      at = workers.erase(at);
-    }
-    if (shared_->stopping || (ready[0].revents & POLLIN) == 0) continue;
-    sockaddr_storage address{};
-    socklen_t bytes = sizeof address;
-    const int fd = ::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) (void)::poll(&ready[1], 1, kHousePeriodMs);
-      continue;
-    }
-    if (static_cast<i64>(workers.size()) >= options_.most_connections) {
-      log(peer_of(address, bytes) + " refused: too many connections");
-      ::close(fd);
-      continue;
-    }
-    Worker& worker = workers.emplace_back();
-    worker.fd = fd;
-    worker.peer = peer_of(address, bytes);
-    auto thread = start_thread([this, &worker] { serve(worker); });
-    if (thread) {
-      worker.thread = std::move(*thread);
-      continue;
-    }
-    log(worker.peer + " refused: " + thread.error().what);
-    ::close(worker.fd);
-    workers.pop_back();
-  }
-}
-
-namespace {
-
 bool allowed(const RouterOptions& options, const std::string& target) {
   const size_t space = target.rfind(' ');
   if (space == std::string::npos) return false;
@@ -401,14 +194,15 @@ bool allowed(const RouterOptions& options, const std::string& target) {
 
 }  // namespace
 
+bool challenge(int fd, const Key& nonce) {
+  return send_all(fd, challenge_of(nonce), now_ns() + 1'000'000'000);
+}
+
 Result<int> admit(int client, const Admission& by, std::string& target) {
   const i64 end_ns = now_ns() + by.options.handshake_ms * 1'000'000;
   const Key& mine = by.nonce;
-  Buffer challenge;
-  append(challenge, kMagic, sizeof kMagic);
-  append(challenge, mine.data(), mine.size());
   Buffer head(sizeof kMagic + kNonceBytes + kLengthBytes);
-  if (!send_all(client, challenge, end_ns) || !receive_all(client, head.data(), head.size(), end_ns) ||
+  if ((!by.challenged && !send_all(client, challenge_of(mine), end_ns)) || !receive_all(client, head.data(), head.size(), end_ns) ||
       std::memcmp(head.data(), kMagic, sizeof kMagic) != 0)
     return Error{ErrorClass::kIo, "it does not ask for a route"};
   const size_t text = length_at(head, sizeof kMagic + kNonceBytes);
@@ -427,6 +221,7 @@ Result<int> admit(int client, const Admission& by, std::string& target) {
     if (verdict == Verdict::kUnreachable) fd = by.connect(target, end_ns);
     if (fd) verdict = Verdict::kConnected;
     if (verdict == Verdict::kUnreachable && fd.error().sys_errno == ECONNREFUSED) verdict = Verdict::kRefused;
+    if (verdict == Verdict::kUnreachable && fd.error().sys_errno == EUSERS) verdict = Verdict::kFull;
   }
   Buffer answer{static_cast<std::byte>(verdict)};
   append_text(answer, fd ? "" : fd.error().what.substr(0, kMostTextBytes));
@@ -437,30 +232,6 @@ Result<int> admit(int client, const Admission& by, std::string& target) {
     return Error{ErrorClass::kIo, "it left", ECONNRESET};
   }
   return fd;
-}
-
-void Router::serve(Worker& worker) {
-  std::string target;
-  const Result<Key> nonce = make_key();
-  const Result<int> there = nonce ? admit(worker.fd, {options_, *nonce, connect_to_target}, target) : Result<int>(nonce.error());
-  if (!there) {
-    log(worker.peer + " refused: " + there.error().what);
-  } else {
-    const auto set_target = [&](int fd) {
-      std::lock_guard guard(shared_->mutex);
-      worker.target = fd;
-    };
-    set_target(*there);
-    set_up(worker.fd);
-    set_up(*there);
-    log(worker.peer + " connected to " + target);
-    if (!shared_->stopping) pump_both(worker.fd, *there);
-    set_target(-1);
-    ::close(*there);
-    log(worker.peer + " left");
-  }
-  (void)::shutdown(worker.fd, SHUT_RDWR);
-  worker.finished = true;
 }
 
 }  // namespace mercutio::remote

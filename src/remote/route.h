@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "remote/connection_file.h"
+#include "remote/reception.h"
 #include "remote/wire.h"
 
 namespace mercutio::remote {
@@ -43,6 +44,7 @@ struct RouterOptions {
   std::vector<std::string> targets;
   i64 most_connections = 1024;
   i64 handshake_ms = 10'000;
+  Reception::Limits reception;
   std::function<void(const std::string&)> log;
 };
 
@@ -50,8 +52,10 @@ struct RouterOptions {
 struct Admission {
   const RouterOptions& options;
   Key nonce;                                                                    // a random number
-  std::function<Result<int>(const std::string& target, i64 end_ns)> connect;   // "address port"
+  std::function<Result<int>(const std::string& target, i64 end_ns)> connect;   // "address port"; EUSERS: the router is full
+  bool challenged = false;                                                      // the client has the random number
 };
+bool challenge(int fd, const Key& nonce);   // sends the random number; false: it can't be sent
 Result<int> admit(int fd, const Admission& by, std::string& target);
 
 class Router {
@@ -64,10 +68,16 @@ class Router {
   struct Worker;
   explicit Router(const RouterOptions& options);
   void accept_clients();
+  void receive();
+  void talk_to(const Newcomer& newcomer);
+  void reap();
+  Result<int> connect(const std::string& target, i64 end_ns);
   void serve(Worker& worker);
   void log(const std::string& text) const;
 
   const RouterOptions options_;
+  RefusalLog refusals_;
+  Reception reception_;   // the accepting thread's
   int listener_ = -1, wake_ = -1, port_ = 0;
   struct Shared;
   std::unique_ptr<Shared> shared_;

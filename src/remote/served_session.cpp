@@ -30,7 +30,10 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
       working_ += is_work(kind) ? 1 : 0;
       return Admission::kExecute;
     }
-    known->second.routes.push_back(channel);
+    auto& routes = known->second.routes;   // one each, however often it asks
+    const auto is_known = [&](const std::weak_ptr<Channel>& route) { return route.expired() || route.lock() == channel; };
+    std::erase_if(routes, is_known);
+    routes.push_back(channel);
     again = known->second.reply;
   }
   if (!again.empty()) (void)channel->send(again, send_limit_ms);
@@ -119,22 +122,25 @@ std::shared_ptr<ServedFile> ServedSession::take_file(u64 handle) {
   return file;
 }
 
-Result<u64> ServedSession::add_lock(std::unique_ptr<HeldLock> lock) {
+Result<u64> ServedSession::add_lock(std::unique_ptr<HeldLock> lock, const std::string& path) {
   std::lock_guard guard(mutex_);
   if (ended_ || static_cast<i64>(locks_.size()) >= limits_.locks)
     return Error{ErrorClass::kIo, "too many locks of one client", ENOLCK};
-  locks_.emplace(next_handle_, std::move(lock));
+  locks_.emplace(next_handle_, Lock{std::move(lock), path});
   return next_handle_++;
 }
 
-bool ServedSession::release_lock(u64 handle) {
-  std::unique_ptr<HeldLock> lock;
-  std::lock_guard guard(mutex_);
-  const auto known = locks_.find(handle);
-  if (known == locks_.end()) return false;
-  lock = std::move(known->second);
-  locks_.erase(known);
-  return true;
+std::optional<std::string> ServedSession::release_lock(u64 handle) {
+  Lock lock;
+  {
+    std::lock_guard guard(mutex_);
+    const auto known = locks_.find(handle);
+    if (known == locks_.end()) return std::nullopt;
+    lock = std::move(known->second);
+    locks_.erase(known);
+  }
+  lock.held.reset();
+  return lock.path;
 }
 
 FlatTypeRef ServedSession::tree(u64 hash) {
@@ -170,6 +176,19 @@ void ServedSession::detach(const Channel* channel, i64 now) {
     return !held || held.get() == channel;
   });
   if (channels_.empty()) idle_since_ns_ = now;
+}
+
+i64 ServedSession::streams() {
+  std::lock_guard guard(mutex_);
+  return static_cast<i64>(channels_.size());
+}
+
+bool ServedSession::cut_one() {
+  std::lock_guard guard(mutex_);
+  if (channels_.size() < 2) return false;
+  if (const std::shared_ptr<Channel> channel = channels_.back().lock()) channel->cut();
+  channels_.pop_back();
+  return true;
 }
 
 i64 ServedSession::idle_since() {

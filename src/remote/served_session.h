@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <shared_mutex>
 
@@ -19,7 +20,7 @@ namespace mercutio::remote {
 struct ServedFile {
   std::unique_ptr<Storage> storage;
   std::string path;
-  bool readable = true;
+  bool readable = true, writable = false;
   std::shared_mutex closing;   // shared: in use
   bool closed = false;
 };
@@ -51,8 +52,8 @@ class ServedSession {
   Result<u64> add_file(std::shared_ptr<ServedFile> file);
   std::shared_ptr<ServedFile> file(u64 handle);        // null: there is none
   std::shared_ptr<ServedFile> take_file(u64 handle);
-  Result<u64> add_lock(std::unique_ptr<HeldLock> lock);
-  bool release_lock(u64 handle);
+  Result<u64> add_lock(std::unique_ptr<HeldLock> lock, const std::string& path);
+  std::optional<std::string> release_lock(u64 handle);   // the path of its file; nothing: there is no such lock
 
   FlatTypeRef tree(u64 hash);                          // null: not known, or not any more
   void learn(u64 hash, FlatTypeRef tree);
@@ -60,6 +61,8 @@ class ServedSession {
   // Channels come and go; the session outlives the last one for a while.
   bool attach(const std::shared_ptr<Channel>& channel);   // false: it has ended
   void detach(const Channel* channel, i64 now);
+  i64 streams();
+  bool cut_one();                                      // the latest of several channels
   i64 idle_since();                                    // ns; -1: it has a channel, or carries out what may change a file yet
   bool holds_files();
   void end();                                          // gives back locks, closes files
@@ -73,12 +76,16 @@ class ServedSession {
     Buffer reply;        // empty: being carried out
     bool work = true;    // may change a file
   };
+  struct Lock {
+    std::unique_ptr<HeldLock> held;
+    std::string path;   // of its file
+  };
   Status room() const MERCUTIO_REQUIRES(mutex_);
   const SessionLimits limits_;
   std::mutex mutex_;
   std::map<u64, Entry> entries_ MERCUTIO_GUARDED_BY(mutex_);
   std::map<u64, std::shared_ptr<ServedFile>> files_ MERCUTIO_GUARDED_BY(mutex_);
-  std::map<u64, std::unique_ptr<HeldLock>> locks_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<u64, Lock> locks_ MERCUTIO_GUARDED_BY(mutex_);
   std::map<u64, FlatTypeRef> trees_ MERCUTIO_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<Channel>> channels_ MERCUTIO_GUARDED_BY(mutex_);
   i64 tree_bytes_ = 0, idle_since_ns_ = 0;

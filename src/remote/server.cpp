@@ -1,6 +1,5 @@
 #include "remote/server.h"
 
-#include <netdb.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -16,19 +15,13 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr int kHousePeriodMs = 250;
-
-std::string text_of(const sockaddr_storage& address, socklen_t bytes) {
-  char host[128] = "?", port[16] = "?";
-  (void)::getnameinfo(reinterpret_cast<const sockaddr*>(&address), bytes, host, sizeof host, port, sizeof port,
-                      NI_NUMERICHOST | NI_NUMERICSERV);
-  return std::string(host) + " " + port;
-}
+constexpr int kHousePeriodMs = 250, kTurnMs = 20;
+constexpr int kAcceptedAtOnce = 64;
 
 }  // namespace
 
 Server::Server(const ServerOptions& options, Exports exports, std::shared_ptr<TlsContext> tls)
-    : options_(options), tls_(std::move(tls)), service_(options, std::move(exports)), last_seen_ns_(now_ns()) {}
+    : options_(options), tls_(std::move(tls)), service_(options, std::move(exports)), reception_(options.reception, service_.refusals()), last_seen_ns_(now_ns()) {}
 
 Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
   MERCUTIO_LET(Exports exports, Exports::open(options.exports));
@@ -58,52 +51,73 @@ Status Server::listen() {
 
 void Server::accept_streams() {
   while (!stopping_) {
-    pollfd ready[] = {{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};
-    (void)::poll(ready, 2, kHousePeriodMs);
+    std::vector<pollfd> ready = {{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};
+    (void)attempt([&] {
+      reception_.add_to(ready);
+      return ok_status();
+    });
+    (void)::poll(ready.data(), ready.size(), reception_.has_waiting() ? kTurnMs : kHousePeriodMs);
     if (stopping_) return;
-    keep_house();
-    if ((ready[0].revents & POLLIN) == 0) continue;
-    sockaddr_storage address{};
-    socklen_t bytes = sizeof address;
-    const int fd = ::accept4(listener_, reinterpret_cast<sockaddr*>(&address), &bytes, SOCK_CLOEXEC);
-    if (fd >= 0)
-      accept_one(fd, text_of(address, bytes));
-    else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
-      (void)::poll(&ready[1], 1, kHousePeriodMs);   // somebody has to leave first
+    (void)attempt([&] {
+      const i64 now = now_ns();
+      if (now - kept_house_ns_ > i64{kHousePeriodMs} * 1'000'000) keep_house();
+      reception_.heard(ready, now);
+      if ((ready[0].revents & POLLIN) != 0) receive();
+      for (Newcomer next = reception_.next(now); next.fd >= 0; next = reception_.next(now)) talk_to(std::move(next));
+      return ok_status();
+    });
   }
 }
 
-void Server::accept_one(int fd, const std::string& peer) {
-  std::lock_guard guard(mutex_);
-  if (static_cast<i64>(streams_.size()) >= options_.most_connections) {
-    ::close(fd);
-    if (options_.log) options_.log(peer + " refused: too many connections");
+void Server::receive() {
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+    Newcomer newcomer = accept_from(listener_, now_ns());
+    if (newcomer.fd >= 0) {
+      reception_.receive(std::move(newcomer));
+      continue;
+    }
+    const bool no_room = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+    if (!no_room || reception_.close_oldest(now_ns())) return;
+    service_.refusals().say("somebody", "no descriptors are left: raise 'ulimit -n'", now_ns());
+    if (service_.cut_spare_stream()) return;
+    pollfd wake{wake_, POLLIN, 0};
+    (void)::poll(&wake, 1, kHousePeriodMs);   // somebody has to leave first
     return;
   }
-  auto stream = tls_->wrap(fd);
-  if (!stream) return;
+}
+
+void Server::talk_to(Newcomer newcomer) {
+  auto stream = tls_->wrap(newcomer.fd);
+  if (!stream) return service_.refusals().say(newcomer.peer, stream.error().what, now_ns());
+  std::lock_guard guard(mutex_);
   Worker& worker = streams_.emplace_back();
-  worker.channel = std::make_shared<Channel>(std::move(*stream), peer);
-  auto thread = start_thread([this, &worker] {
+  worker.channel = std::make_shared<Channel>(std::move(*stream), newcomer.peer);
+  const auto talk = reception_.begin(newcomer, [channel = worker.channel] { channel->cut(); });
+  auto thread = start_thread([this, &worker, talk] {
     const Status served = attempt([&] {
-      service_.serve(worker.channel);
+      service_.serve(worker.channel, [&] { talk->over = true; });
       return ok_status();
     });
     if (!served) worker.channel->cut();
+    talk->over = true;
     worker.finished = true;
   });
   if (thread) {
     worker.thread = std::move(*thread);
-  } else {
-    streams_.pop_back();   // cuts it: the client tries again
+    return;
   }
+  talk->over = true;
+  service_.refusals().say(newcomer.peer, thread.error().what, now_ns());
+  streams_.pop_back();   // closes it: the client tries again
+  (void)service_.cut_spare_stream();
 }
 
 // Threads that are done are joined, and sessions whose clients have been gone for too long end.
 void Server::keep_house() {
   std::list<Worker> finished;   // joined when the lock is free again
   const JoinAtEnd join{finished};
-  const i64 now = now_ns();
+  const i64 now = kept_house_ns_ = now_ns();
+  service_.refusals().end_period(now);
   bool used = service_.keep_house(now);
   {
     std::lock_guard guard(mutex_);

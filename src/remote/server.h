@@ -1,7 +1,9 @@
-// The server: accepts streams and hands each, in a thread of its own, to the service. One thread accepts and keeps house.
+// The server: accepts streams and hands each, in a thread of its own, to the service. One thread accepts and keeps house. Where no
+// thread or descriptor is to be had, a connection ends, never the server.
 #pragma once
 
 #include "base/thread_annotations.h"
+#include "remote/reception.h"
 #include "remote/service.h"
 
 namespace mercutio::remote {
@@ -11,7 +13,7 @@ struct ServerOptions : ServiceOptions {
   int port = 0;                          // 0: any
   Key key{};
   std::vector<Export> exports;
-  i64 most_connections = 256;
+  Reception::Limits reception;
 };
 
 class Server {
@@ -27,12 +29,15 @@ class Server {
   Server(const ServerOptions& options, Exports exports, std::shared_ptr<TlsContext> tls);
   Status listen();
   void accept_streams();
+  void receive();
   void keep_house();
-  void accept_one(int fd, const std::string& peer);
+  void talk_to(Newcomer newcomer);
 
   const ServerOptions options_;
   const std::shared_ptr<TlsContext> tls_;
   Service service_;
+  Reception reception_;                  // the accepting thread's
+  i64 kept_house_ns_ = 0;
   int listener_ = -1, wake_ = -1, port_ = 0;
   std::mutex mutex_;
   std::list<Worker> streams_ MERCUTIO_GUARDED_BY(mutex_);

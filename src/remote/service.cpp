@@ -8,6 +8,7 @@
 #include "base/attempt.h"
 #include "base/threads.h"
 #include "base/trace.h"
+#include "remote/printable.h"
 
 namespace mercutio::remote {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 // Acknowledged ids stand before every request's message.
 constexpr size_t kAcknowledgedBytes = 8;
 constexpr i64 kLateMs = 2'000;     // for what a client has given up, before it may change anything else
+constexpr size_t kMostLogged = 8192;
 constexpr i64 kRetireMs = 2'000;   // for what a client's earlier session has under way; then the client asks again
 
 Error wrong_protocol(const char* why) {
@@ -49,7 +51,10 @@ JoinAtEnd::~JoinAtEnd() {
 }
 
 Service::Service(const ServiceOptions& options, Exports exports)
-    : options_(options), exports_(std::move(exports)), operations_{exports_, host_name(), options.block_bytes, Hints{}, options.around} {}
+    : options_(options),
+      exports_(std::move(exports)),
+      refusals_(options.log),
+      operations_{exports_, host_name(), options.block_bytes, Hints{}, options.around, [this](const std::string& path) { locks_.released(path); }} {}
 
 Service::~Service() {
   std::map<SessionId, std::shared_ptr<ServedSession>> sessions;
@@ -58,7 +63,8 @@ Service::~Service() {
     stopping_ = true;
     sessions.swap(sessions_);
   }
-  for (auto& [id, session] : sessions) session->end();   // whoever waits for a lock gets it now
+  for (auto& [id, session] : sessions) end(session);
+  locks_.stop();
   for (Worker& slow : slow_) slow.thread.join();
 }
 
@@ -80,22 +86,28 @@ bool Service::keep_house(i64 now) {
     }
     used = !sessions_.empty();
   }
-  for (auto& session : over) session->end();
+  for (auto& session : over) end(session);
+  locks_.step(now);
   return used;
 }
 
-void Service::serve(const std::shared_ptr<Channel>& channel) {
-  if (const Status hands = channel->shake_hands(options_.handshake_ms); !hands) {
-    log(*channel, "refused: " + hands.error().what);
-    return;
-  }
+void Service::end(const std::shared_ptr<ServedSession>& session) {
+  session->end();
+  locks_.drop(session.get());
+}
+
+void Service::serve(const std::shared_ptr<Channel>& channel, const std::function<void()>& welcomed) {
+  if (const Status hands = channel->shake_hands(options_.handshake_ms); !hands)
+    return refusals_.say(channel->peer(), hands.error().what, now_ns());
   const auto session = greet(channel);
   if (!session) {
-    log(*channel, "refused: " + session.error().what);
+    refusals_.say(channel->peer(), session.error().what, now_ns());
     return channel->cut();
   }
-  const Status end = serve_frames(channel, *session);
+  welcomed();
+  const Status end = attempt([&] { return serve_frames(channel, *session); });
   (*session)->detach(channel.get(), now_ns());
+  --streams_;
   log(*channel, end ? "left" : "cut: " + end.error().what);
   channel->cut();
 }
@@ -121,6 +133,7 @@ Result<std::shared_ptr<ServedSession>> Service::greet(const std::shared_ptr<Chan
   log(*channel, std::string(hello.fresh ? "joined: " : "joined again: ") + hello.client);
   if (const Status sent = channel->send(frame_with(Kind::kWelcome, 0, welcome), options_.handshake_ms); !sent) {
     (*session)->detach(channel.get(), now_ns());
+    --streams_;
     return sent.error();
   }
   return session;
@@ -138,6 +151,7 @@ Status Service::end_earlier(const Hello& hello, const Channel& channel) {
   }
   if (!earlier->retire(std::min(options_.handshake_ms, kRetireMs)))
     return Error{ErrorClass::kIo, "what this program asked for before it lost its connection is still being done", EBUSY};
+  locks_.drop(earlier.get());
   log(channel, "its session before this one has ended");
   std::lock_guard guard(mutex_);
   if (const auto known = sessions_.find(id); known != sessions_.end() && known->second == earlier) sessions_.erase(known);
@@ -151,18 +165,46 @@ Result<std::shared_ptr<ServedSession>> Service::session_of(const Hello& hello, c
                                       std::to_string(kProtocolVersion) + "): install the same Mercutio on both sides",
                  EPROTO};
   MERCUTIO_TRY(end_earlier(hello, *channel));
-  std::lock_guard guard(mutex_);
+  auto session = admit(hello, channel);
+  if (session) ++streams_;
+  return session;
+}
+
+// Where the server is full, who has no stream yet gets one of somebody who has several.
+bool Service::has_room(bool is_first) {
+  if (streams_ < options_.most_connections) return true;
+  return is_first && cut_spare_stream();
+}
+
+Result<std::shared_ptr<ServedSession>> Service::admit(const Hello& hello, const std::shared_ptr<Channel>& channel) {
   const SessionId id{hello.session_high, hello.session_low};
+  const auto is_first = [&] {
+    std::lock_guard guard(mutex_);
+    const auto known = sessions_.find(id);
+    return known == sessions_.end() || known->second->streams() == 0;
+  };
+  if (!has_room(is_first()))
+    return Error{ErrorClass::kOther, "the server has as many connections as it may have, " + std::to_string(options_.most_connections), EUSERS};
+  std::lock_guard guard(mutex_);
   const auto known = sessions_.find(id);
   if (known != sessions_.end() && known->second->attach(channel)) return known->second;
   if (known != sessions_.end() || !hello.fresh)
     return Error{ErrorClass::kIo, "the server was started anew or has given this program up: open the file again", ESTALE};
   if (static_cast<i64>(sessions_.size()) >= options_.most_sessions)
-    return Error{ErrorClass::kOther, "the server has as many clients as it may have", EUSERS};
+    return Error{ErrorClass::kOther, "the server has as many clients as it may have, " + std::to_string(options_.most_sessions), EUSERS};
   auto session = std::make_shared<ServedSession>(options_.limits);
   (void)session->attach(channel);
   sessions_.emplace(id, session);
   return session;
+}
+
+bool Service::cut_spare_stream() {
+  std::lock_guard guard(mutex_);
+  std::shared_ptr<ServedSession> most;
+  i64 streams = 1;
+  for (const auto& [id, session] : sessions_)
+    if (const i64 count = session->streams(); count > streams) streams = count, most = session;
+  return most && most->cut_one();
 }
 
 Status Service::serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session) {
@@ -186,7 +228,7 @@ Status Service::serve_frames(const std::shared_ptr<Channel>& channel, const std:
 Status Service::forget(ServedSession& session, ConstBytes body) {
   if (body.size() % sizeof(u64) != 0) return wrong_protocol("what is to be forgotten is no list of requests");
   std::vector<u64> ids(body.size() / sizeof(u64));
-  BodyReader reader(body);
+  RemoteDecoder reader(body);
   for (u64& id : ids) reader(id);
   return session.forget(ids) ? ok_status() : Status(wrong_protocol("too many requests without an acknowledgement"));
 }
@@ -197,7 +239,7 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   const u64 id = frame->header.id;
   if (frame->body().size() < kAcknowledgedBytes) return wrong_protocol("a request is too short");
   u64 acknowledged = 0;
-  BodyReader(frame->body().first(kAcknowledgedBytes))(acknowledged);
+  RemoteDecoder(frame->body().first(kAcknowledgedBytes))(acknowledged);
   if (acknowledged > id) return wrong_protocol("a request acknowledges itself");
   session->acknowledge(acknowledged);
   const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);
@@ -213,6 +255,7 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
     case ServedSession::Admission::kExecute:
       break;
   }
+  if (kind == Kind::kLock && !options_.in_turn) return take_lock(session, *frame), ok_status();
   const auto work = [this, channel, session, frame, message, id, kind] {
     const bool in_order = !is_ordered(kind) || session->await_forgotten(kind == Kind::kUnlock ? options_.grace_ms : kLateMs);
     Buffer reply = in_order || kind == Kind::kUnlock ? operations_.carry_out(*session, *frame, message) : operations_.too_early(id);
@@ -221,13 +264,23 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   };
   const bool slow = is_slow(kind) || (kind == Kind::kUnlock && !session->await_forgotten(0));
   if (slow && !options_.in_turn && run_beside(work)) return ok_status();
-  if (kind == Kind::kLock && !options_.in_turn) {   // it must not keep its stream from the one that ends the wait
-    const Error busy{ErrorClass::kIo, "too many clients wait for locks on this server", ENOLCK};
-    session->complete(id, kind, frame_with(Kind::kReply, id, reply_of(busy, operations_.host)), options_.silence_ms);
-    return ok_status();
-  }
   work();
   return ok_status();
+}
+
+// At once if it is free. Else nobody here waits for it: the queue's thread hands it on, or one beside that.
+void Service::take_lock(const std::shared_ptr<ServedSession>& session, const Frame& frame) {
+  const u64 id = frame.header.id;
+  const auto wanted = operations_.wanted_lock(session, frame.body().subspan(kAcknowledgedBytes));
+  if (!wanted) return session->complete(id, Kind::kLock, operations_.answer_of(id, wanted.error()), options_.silence_ms);
+  const auto granted = [this, wanted = *wanted, id](Result<std::unique_ptr<HeldLock>> lock) {
+    const auto reply = std::make_shared<Buffer>(operations_.answer_lock(wanted, id, std::move(lock)));
+    const auto tell = [this, session = wanted.session, id, reply](i64 limit_ms) { session->complete(id, Kind::kLock, *reply, limit_ms); };
+    if (!run_beside([this, tell] { tell(options_.silence_ms); })) tell(kLateMs);
+  };
+  auto lock = locks_.request(*wanted, granted);
+  if (lock && !*lock) return;
+  session->complete(id, Kind::kLock, operations_.answer_lock(*wanted, id, std::move(lock)), options_.silence_ms);
 }
 
 // The audit log: who opened and deleted what, and what was refused.
@@ -248,9 +301,7 @@ void Service::log_request(const Channel& channel, const Frame& frame, ConstBytes
 
 void Service::log(const Channel& channel, const std::string& text) {
   if (!options_.log) return;
-  std::string line = channel.peer() + " " + text;   // a line, whatever a path holds
-  std::replace_if(line.begin(), line.end(), [](char c) { return (c >= 0 && c < ' ') || c == 127; }, '?');
-  options_.log(line);
+  options_.log(printable(channel.peer() + " " + text, kMostLogged));   // a line, whatever a path holds
 }
 
 bool Service::run_beside(std::function<void()> work) {

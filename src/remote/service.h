@@ -1,6 +1,7 @@
 // What the server does with a stream, from its handshake to its end: it holds the sessions that streams belong to and carries
-// requests out. The thread that serves a stream reads and writes file data; what may take long (locks, sync) gets a thread of its
-// own. Everything has a limit: handshake time, frame sizes, sessions, files, trees, threads.
+// requests out. The thread that serves a stream reads and writes file data; what may take long (sync, close) gets a thread of its
+// own, and locks that are held by others wait in a queue. Everything has a limit: handshake time, frame sizes, sessions, files,
+// trees, threads.
 #pragma once
 
 #include <atomic>
@@ -10,11 +11,13 @@
 
 #include "base/thread_annotations.h"
 #include "remote/operations.h"
+#include "remote/reception.h"
 
 namespace mercutio::remote {
 
 struct ServiceOptions {
-  i64 most_sessions = 1024;
+  i64 most_connections = 4096;           // streams that have shown the key
+  i64 most_sessions = 4096;
   i64 most_slow = 64;                    // requests that run beside their streams
   SessionLimits limits;
   i64 block_bytes = 1 * MiB;
@@ -44,7 +47,11 @@ class Service {
   Service(const ServiceOptions& options, Exports exports);
   ~Service();   // nobody is in serve() any more; ends every session
 
-  void serve(const std::shared_ptr<Channel>& channel);   // in the caller's thread
+  // In the caller's thread, which is told when the client has shown the key and is let in.
+  void serve(const std::shared_ptr<Channel>& channel, const std::function<void()>& welcomed = [] {});
+  // Ends a stream of the session that has the most of them, which goes on with fewer; false: each has one.
+  bool cut_spare_stream();
+  RefusalLog& refusals() { return refusals_; }
   bool keep_house(i64 now);   // false: there is no session
 
  private:
@@ -52,17 +59,24 @@ class Service {
 
   Result<std::shared_ptr<ServedSession>> greet(const std::shared_ptr<Channel>& channel);
   Status end_earlier(const Hello& hello, const Channel& channel);
+  Result<std::shared_ptr<ServedSession>> admit(const Hello& hello, const std::shared_ptr<Channel>& channel);
+  bool has_room(bool is_first);
   Result<std::shared_ptr<ServedSession>> session_of(const Hello& hello, const std::shared_ptr<Channel>& channel);
   Status serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session);
   Status handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
                 const std::shared_ptr<Frame>& frame);
   Status forget(ServedSession& session, ConstBytes body);
+  void take_lock(const std::shared_ptr<ServedSession>& session, const Frame& frame);
+  void end(const std::shared_ptr<ServedSession>& session);
   bool run_beside(std::function<void()> work);
   void log(const Channel& channel, const std::string& text);
   void log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply);
 
   const ServiceOptions options_;
   const Exports exports_;
+  RefusalLog refusals_;
+  std::atomic<i64> streams_{0};   // that were let in
+  LockQueue locks_;
   const Operations operations_;
   std::mutex mutex_;
   std::list<Worker> slow_ MERCUTIO_GUARDED_BY(mutex_);

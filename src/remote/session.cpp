@@ -38,14 +38,14 @@ Session::Session(const Connection& connection, i64 server, std::shared_ptr<TlsCo
       server_(connection.servers[static_cast<size_t>(server) % connection.servers.size()]),
       tls_(std::move(tls)),
       owner_pid_(::getpid()),
-      lanes_(static_cast<size_t>(connection.streams)) {}
+      streams_(static_cast<size_t>(connection.streams)) {}
 
 Result<std::shared_ptr<Session>> Session::make(const Connection& connection, i64 server, const std::shared_ptr<Session>& earlier) {
   MERCUTIO_LET(auto tls, make_tls(TlsSide::kClient, connection.key));
   std::shared_ptr<Session> session(new Session(connection, server, std::move(tls)));
   if (earlier) session->replace(*earlier);
   MERCUTIO_TRY(session->begin());
-  MERCUTIO_LET(session->lanes_[0].thread, start_thread([s = session.get()] { s->run(); }));
+  MERCUTIO_LET(session->streams_[0].thread, start_thread([s = session.get()] { s->run(); }));
   return session;
 }
 
@@ -79,9 +79,9 @@ void Session::replace(Session& earlier) {
 }
 
 Status Session::open_wakes() {
-  for (Lane& lane : lanes_) {
-    lane.wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (lane.wake < 0) return error_from_errno("eventfd", errno);
+  for (Stream& stream : streams_) {
+    stream.wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (stream.wake < 0) return error_from_errno("eventfd", errno);
   }
   return ok_status();
 }
@@ -93,11 +93,11 @@ Session::~Session() {
     stopping_ = true;
     wake_all();
   }
-  if (!forked && lanes_[0].thread.joinable()) lanes_[0].thread.join();
+  if (!forked && streams_[0].thread.joinable()) streams_[0].thread.join();
   if (!driven_) fail_everything();
-  for (Lane& lane : lanes_) {
-    if (forked && lane.thread.joinable()) lane.thread.detach();
-    if (!forked && lane.wake >= 0) ::close(lane.wake);
+  for (Stream& stream : streams_) {
+    if (forked && stream.thread.joinable()) stream.thread.detach();
+    if (!forked && stream.wake >= 0) ::close(stream.wake);
   }
 }
 
@@ -118,19 +118,19 @@ void Session::submit(std::shared_ptr<Job> job) {
   }
   if (jobs_.empty() && requests_.empty()) last_contact_ns_ = std::max<i64>(last_contact_ns_, now_ns());
   const i64 bytes = job->bytes();
-  if (bytes > kOneStreamBytes) wanted_lanes_ = static_cast<i64>(lanes_.size());
+  if (bytes > kOneStreamBytes) wanted_streams_ = static_cast<i64>(streams_.size());
   jobs_.push_back(std::move(job));
   wake_for(bytes);
 }
 
-// As many of the sleeping lanes as the job has work for, those with the least under way first. Who is awake looks for work
+// As many of the sleeping streams as the job has work for, those with the least under way first. Who is awake looks for work
 // before it sleeps.
 void Session::wake_for(i64 bytes) {
-  if (!established_ || wanted_lanes_ > started_lanes_) (void)::eventfd_write(lanes_[0].wake, 1);
+  if (!established_ || wanted_streams_ > started_streams_) (void)::eventfd_write(streams_[0].wake, 1);
   for (i64 wanted = 1 + bytes / kOneStreamBytes; wanted > 0; --wanted) {
-    Lane* best = nullptr;
-    for (Lane& lane : lanes_)
-      if (lane.asleep && (!best || lane.in_flight_bytes < best->in_flight_bytes)) best = &lane;
+    Stream* best = nullptr;
+    for (Stream& stream : streams_)
+      if (stream.asleep && (!best || stream.in_flight_bytes < best->in_flight_bytes)) best = &stream;
     if (!best) return;
     best->asleep = false;
     (void)::eventfd_write(best->wake, 1);
@@ -138,8 +138,8 @@ void Session::wake_for(i64 bytes) {
 }
 
 void Session::wake_all() {
-  for (const Lane& lane : lanes_)
-    if (lane.wake >= 0) (void)::eventfd_write(lane.wake, 1);
+  for (const Stream& stream : streams_)
+    if (stream.wake >= 0) (void)::eventfd_write(stream.wake, 1);
 }
 
 Result<Reply> Session::call(Kind kind, Buffer message) {
@@ -157,18 +157,18 @@ void Session::run() {
   while (!over()) {
     const Status stepped = attempt([this] {
       step(0);
-      start_lanes();
+      start_streams();
       check_times(now_ns());
       return ok_status();
     });
     if (!stepped) give_up(stepped.error());
   }
-  for (i64 i = 1; i < started_lanes_; ++i) lanes_[static_cast<size_t>(i)].thread.join();
+  for (i64 i = 1; i < started_streams_; ++i) streams_[static_cast<size_t>(i)].thread.join();
   fail_everything();
-  lanes_[0].link.drop();
+  streams_[0].link.drop();
 }
 
-void Session::run_lane(i64 index) {
+void Session::run_stream(i64 index) {
   while (!over()) {
     const Status stepped = attempt([&] {
       step(index);
@@ -176,36 +176,36 @@ void Session::run_lane(i64 index) {
     });
     if (!stepped) give_up(stepped.error());
   }
-  lanes_[static_cast<size_t>(index)].link.drop();
+  streams_[static_cast<size_t>(index)].link.drop();
 }
 
 void Session::step() {
-  for (i64 i = 0; i < started_lanes_ && !over(); ++i) step(i);
-  start_lanes();
+  for (i64 i = 0; i < started_streams_ && !over(); ++i) step(i);
+  start_streams();
   check_times(now_ns());
   if (over()) fail_everything();
 }
 
 // The first stream alone until it is welcomed: it makes the session that the others join.
-void Session::start_lanes() {
-  if (!established_ || started_lanes_ >= wanted_lanes_) return;
+void Session::start_streams() {
+  if (!established_ || started_streams_ >= wanted_streams_) return;
   std::lock_guard guard(mutex_);
-  for (; started_lanes_ < wanted_lanes_; ++started_lanes_) {
-    const i64 index = started_lanes_;
+  for (; started_streams_ < wanted_streams_; ++started_streams_) {
+    const i64 index = started_streams_;
     if (!driven_) continue;
-    auto thread = start_thread([this, index] { run_lane(index); });
+    auto thread = start_thread([this, index] { run_stream(index); });
     if (!thread) {   // the streams that there are do
-      wanted_lanes_ = started_lanes_.load();
+      wanted_streams_ = started_streams_.load();
       return;
     }
-    lanes_[static_cast<size_t>(index)].thread = std::move(*thread);
+    streams_[static_cast<size_t>(index)].thread = std::move(*thread);
   }
 }
 
 void Session::step(i64 index) {
   connect(index);
   send_requests(index);
-  poll_lane(lanes_[static_cast<size_t>(index)]);
+  poll_stream(streams_[static_cast<size_t>(index)]);
   advance(index);
   check_silence(index);
 }
@@ -216,7 +216,7 @@ bool Session::needed() const {
 }
 
 void Session::connect(i64 index) {
-  Link& link = lanes_[static_cast<size_t>(index)].link;
+  Link& link = streams_[static_cast<size_t>(index)].link;
   if (link.state() != Link::State::kDown || link.retry_at_ns > now_ns()) return;
   {
     std::lock_guard guard(mutex_);
@@ -228,17 +228,17 @@ void Session::connect(i64 index) {
 }
 
 void Session::send_requests(i64 index) {
-  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Stream& stream = streams_[static_cast<size_t>(index)];
   Sending sending;
-  while (lane.link.can_take()) {
-    while (lane.link.can_take() && take_request(lane, index, sending)) encode(lane, sending);
-    if (const Status sent = lane.link.flush(); !sent) return broken(index, sent.error());
+  while (stream.link.can_take()) {
+    while (stream.link.can_take() && take_request(stream, index, sending)) encode(stream, sending);
+    if (const Status sent = stream.link.flush(); !sent) return broken(index, sent.error());
     if (sending.id == 0) return;
   }
 }
 
-bool Session::fits(const Lane& lane, i64 cost) {
-  return lane.in_flight_bytes == 0 || lane.in_flight_bytes + cost <= lane.credit_bytes;
+bool Session::fits(const Stream& stream, i64 cost) {
+  return stream.in_flight_bytes == 0 || stream.in_flight_bytes + cost <= stream.credit_bytes;
 }
 
 u64 Session::new_request(Request request) {
@@ -246,18 +246,19 @@ u64 Session::new_request(Request request) {
   return next_id_++;
 }
 
-// The request to send next on a lane: one whose stream was cut, or a job's next part. 0: none, or no credit for it.
-u64 Session::next_request(const Lane& lane) {
+// The request to send next on a stream: one that was on another stream when that was cut, or the next part of a job. 0: none, or
+// the stream has no credit for it.
+u64 Session::next_request(const Stream& stream) {
   if (returned_) {
     for (auto& [id, request] : requests_)
-      if (request.lane < 0 && !request.busy) return fits(lane, request.cost) ? id : 0;
+      if (request.stream < 0 && !request.busy) return fits(stream, request.cost) ? id : 0;
     returned_ = false;
   }
-  if (!fits(lane, lane.block_bytes) || requests_.size() >= kMostRequests) return 0;
+  if (!fits(stream, stream.block_bytes) || requests_.size() >= kMostRequests) return 0;
   for (size_t i = 0; i < jobs_.size();) {
     Request request;
     request.job = jobs_[i];
-    const Job::Next next = request.job->next(lane.block_bytes, connection_.streams, request.part);
+    const Job::Next next = request.job->next(stream.block_bytes, connection_.streams, request.part);
     if (next == Job::Next::kFinished) {
       jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
     } else if (next == Job::Next::kLater) {
@@ -271,51 +272,51 @@ u64 Session::next_request(const Lane& lane) {
   return 0;
 }
 
-bool Session::take_request(Lane& lane, i64 index, Sending& sending) {
+bool Session::take_request(Stream& stream, i64 index, Sending& sending) {
   std::lock_guard guard(mutex_);
-  const u64 id = dead_ ? 0 : next_request(lane);
-  lane.asleep = id == 0;
+  const u64 id = dead_ ? 0 : next_request(stream);
+  stream.asleep = id == 0;
   sending.id = id;
   if (id == 0) return false;
   Request& request = requests_.at(id);
   const u64 tree = request.job->tree();
-  sending.define = tree != 0 && !known_trees_.count(tree) && !lane.trees.count(tree);
-  if (sending.define) lane.trees.insert(tree);
+  sending.define = tree != 0 && !known_trees_.count(tree) && !stream.trees.count(tree);
+  if (sending.define) stream.trees.insert(tree);
   sending.acknowledged = requests_.begin()->first;   // all before it have their replies
-  sending.forgotten = forgotten_for(lane, sending.acknowledged);
+  sending.forgotten = forgotten_for(stream, sending.acknowledged);
   sending.job = request.job;
   sending.part = request.part;
   request.busy = true;
-  request.lane = index;
-  lane.in_flight_bytes += request.cost;
+  request.stream = index;
+  stream.in_flight_bytes += request.cost;
   return true;
 }
 
 // Said on each stream before anything that could be done too early. What is acknowledged need not be said.
-std::vector<u64> Session::forgotten_for(Lane& lane, u64 acknowledged) {
+std::vector<u64> Session::forgotten_for(Stream& stream, u64 acknowledged) {
   forgotten_.erase(forgotten_.begin(), forgotten_.lower_bound(acknowledged));
-  if (std::exchange(lane.forgotten, forgotten_ever_) == forgotten_ever_) return {};
+  if (std::exchange(stream.forgotten, forgotten_ever_) == forgotten_ever_) return {};
   return {forgotten_.begin(), forgotten_.end()};
 }
 
-void Session::encode(Lane& lane, const Sending& sending) {
-  Buffer& out = lane.link.outgoing();
+void Session::encode(Stream& stream, const Sending& sending) {
+  Buffer& out = stream.link.outgoing();
   if (!sending.forgotten.empty()) {
     Buffer ids;
-    BodyWriter ids_writer(ids);
-    for (const u64 id : sending.forgotten) ids_writer(id);
+    RemoteEncoder encoder(ids);
+    for (const u64 id : sending.forgotten) encoder(id);
     const Buffer frame = frame_of(Kind::kForget, 0, ids);
     out.insert(out.end(), frame.begin(), frame.end());
   }
   const size_t start = out.size();
   out.resize(start + static_cast<size_t>(kHeaderBytes));
-  BodyWriter writer(out);
+  RemoteEncoder writer(out);
   writer(sending.acknowledged);
   sending.job->put_message(sending.part, sending.define, out);
   FrameMade made{sending.job->kind(), sending.id, static_cast<i64>(out.size() - start) - kHeaderBytes};
   made.elsewhere = sending.job->put_data(sending.part, out);
-  made.lz4 = lane.link.uses(kLz4);
-  if (const ConstBytes rest = seal(out, start, made); !rest.empty()) lane.link.send_from(rest, sending.job);
+  made.lz4 = stream.link.uses(kLz4);
+  if (const ConstBytes rest = seal(out, start, made); !rest.empty()) stream.link.send_from(rest, sending.job);
   ++counts_.requests;
   counts_.definitions += sending.define ? 1 : 0;
   counts_.request_bytes += kHeaderBytes + made.body_bytes;
@@ -324,39 +325,39 @@ void Session::encode(Lane& lane, const Sending& sending) {
 }
 
 // Work, replies and new jobs wake the thread; the rest is clocks.
-i64 Session::patience_of_poll(const Lane& lane) {
+i64 Session::patience_of_poll(const Stream& stream) {
   if (!driven_) return 0;
   const i64 longest = std::clamp<i64>(connection_.silence_ms / 6, 1, 500);
   std::lock_guard guard(mutex_);
-  return std::min<i64>(longest, !lane.ready ? 20 : requests_.empty() ? longest : 50);
+  return std::min<i64>(longest, !stream.ready ? 20 : requests_.empty() ? longest : 50);
 }
 
-void Session::poll_lane(Lane& lane) {
-  const bool up = lane.link.state() != Link::State::kDown;
-  pollfd ready[] = {{lane.wake, POLLIN, 0}, {lane.link.fd(), up ? lane.link.events() : short{0}, 0}};
-  (void)::poll(ready, up ? 2 : 1, up && lane.link.has_more() ? 0 : static_cast<int>(patience_of_poll(lane)));
+void Session::poll_stream(Stream& stream) {
+  const bool up = stream.link.state() != Link::State::kDown;
+  pollfd ready[] = {{stream.wake, POLLIN, 0}, {stream.link.fd(), up ? stream.link.events() : short{0}, 0}};
+  (void)::poll(ready, up ? 2 : 1, up && stream.link.has_more() ? 0 : static_cast<int>(patience_of_poll(stream)));
   eventfd_t count = 0;
-  if ((ready[0].revents & POLLIN) != 0) (void)::eventfd_read(lane.wake, &count);
+  if ((ready[0].revents & POLLIN) != 0) (void)::eventfd_read(stream.wake, &count);
 }
 
 void Session::advance(i64 index) {
-  Lane& lane = lanes_[static_cast<size_t>(index)];
-  if (lane.link.state() == Link::State::kDown) return;
-  const bool was_ready = lane.link.ready();
+  Stream& stream = streams_[static_cast<size_t>(index)];
+  if (stream.link.state() == Link::State::kDown) return;
+  const bool was_ready = stream.link.ready();
   const Status done =
-      lane.link.advance([&](const FrameHeader& header, ConstBytes payload) { return take_reply(lane, header, payload); });
+      stream.link.advance([&](const FrameHeader& header, ConstBytes payload) { return take_reply(stream, header, payload); });
   if (!done) broken(index, done.error());
-  if (!lane.link.ready()) return;
-  if (!was_ready && !as_before(lane.link.welcome()))
+  if (!stream.link.ready()) return;
+  if (!was_ready && !as_before(stream.link.welcome()))
     return broken(index, Error{ErrorClass::kIo, "the server grants shorter frames than before: open the file again", ESTALE});
   last_contact_ns_ = now_ns();
   established_ = true;
   if (was_ready) return;
   std::lock_guard guard(mutex_);
-  lane.ready = true;
-  refused_since_ns_ = 0;
-  lane.credit_bytes = lane.link.welcome().credit_bytes;
-  lane.block_bytes = granted_block_bytes_;
+  stream.ready = true;
+  refused_since_ns_ = full_since_ns_ = 0;
+  stream.credit_bytes = stream.link.welcome().credit_bytes;
+  stream.block_bytes = granted_block_bytes_;
 }
 
 // Requests are cut to what the first stream was granted, and may be sent again on any other one.
@@ -367,8 +368,8 @@ bool Session::as_before(const Welcome& welcome) {
 }
 
 void Session::give_back_credit(const Request& request) {
-  if (request.lane < 0) return;
-  Lane& sender = lanes_[static_cast<size_t>(request.lane)];
+  if (request.stream < 0) return;
+  Stream& sender = streams_[static_cast<size_t>(request.stream)];
   sender.in_flight_bytes = std::max<i64>(0, sender.in_flight_bytes - request.cost);
 }
 
@@ -377,16 +378,16 @@ bool Session::send_again(Requests::iterator known) {
   if (++known->second.tries >= kMostTries) return false;
   const u64 tree = known->second.job->tree();
   known_trees_.erase(tree);
-  for (Lane& lane : lanes_) lane.trees.erase(tree);
+  for (Stream& stream : streams_) stream.trees.erase(tree);
   Request again = std::move(known->second);
-  again.lane = -1;
+  again.stream = -1;
   returned_ = true;
   requests_.erase(known);
   new_request(std::move(again));
   return true;
 }
 
-Status Session::take_reply(Lane& lane, const FrameHeader& header, ConstBytes payload) {
+Status Session::take_reply(Stream& stream, const FrameHeader& header, ConstBytes payload) {
   MERCUTIO_LET(const Reply reply, get_message<Reply>(payload.first(static_cast<size_t>(header.body_bytes))));
   std::unique_lock guard(mutex_);
   const auto known = requests_.find(header.id);
@@ -394,13 +395,13 @@ Status Session::take_reply(Lane& lane, const FrameHeader& header, ConstBytes pay
   if (known == requests_.end() || known->second.busy) return ok_status();
   Request& request = known->second;
   give_back_credit(request);
-  request.lane = -1;
+  request.stream = -1;
   if (reply.outcome == static_cast<std::uint32_t>(Outcome::kTreeUnknown) && send_again(known)) return ok_status();
   const u64 tree = request.job->tree();
   if (tree != 0 && reply.outcome == 0) {
     if (known_trees_.size() >= kMostKnownTrees) known_trees_.clear();
     known_trees_.insert(tree);
-    lane.trees.erase(tree);
+    stream.trees.erase(tree);
   }
   request.busy = true;
   const std::shared_ptr<Job> job = request.job;

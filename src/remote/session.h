@@ -45,16 +45,16 @@ class Session {
   struct Request {
     std::shared_ptr<Job> job;
     Part part;
-    i64 lane = -1;            // -1: to be sent, or sent again
-    i64 cost = 0;             // of its lane's credit
+    i64 stream = -1;          // -1: to be sent, or sent again
+    i64 cost = 0;             // of the credit of its stream
     i64 deadline_ns = 0;
     i64 tries = 0;
     bool busy = false;        // a thread reads or writes the program's memory for it
   };
   using Requests = std::map<u64, Request>;
 
-  // A stream and its thread. Lane 0's is the session's: it also keeps the clocks, and starts and ends the others.
-  struct Lane {
+  // A stream and its thread. The thread of stream 0 also checks the times of the session, and starts and joins the others.
+  struct Stream {
     Link link;                          // its thread's own
     int wake = -1;
     std::thread thread;
@@ -76,37 +76,39 @@ class Session {
   void replace(Session& earlier);
   Status open_wakes();
   void run();
-  void run_lane(i64 index);
-  void start_lanes();
+  void run_stream(i64 index);
+  void start_streams();
   bool over();
   void step(i64 index);
   bool needed() const;
   void connect(i64 index);
   void send_requests(i64 index);
-  bool take_request(Lane& lane, i64 index, Sending& sending);
-  u64 next_request(const Lane& lane);
+  bool take_request(Stream& stream, i64 index, Sending& sending);
+  u64 next_request(const Stream& stream);
   u64 new_request(Request request);
-  static bool fits(const Lane& lane, i64 cost);
-  std::vector<u64> forgotten_for(Lane& lane, u64 acknowledged);
-  void encode(Lane& lane, const Sending& sending);
-  i64 patience_of_poll(const Lane& lane);
-  void poll_lane(Lane& lane);
+  static bool fits(const Stream& stream, i64 cost);
+  std::vector<u64> forgotten_for(Stream& stream, u64 acknowledged);
+  void encode(Stream& stream, const Sending& sending);
+  i64 patience_of_poll(const Stream& stream);
+  void poll_stream(Stream& stream);
   void advance(i64 index);
   bool as_before(const Welcome& welcome);
   void wake_for(i64 bytes);
   void wake_all();
   void broken(i64 index, const Error& error);
   void give_back_credit(const Request& request);
-  Status take_reply(Lane& lane, const FrameHeader& header, ConstBytes payload);
+  Status take_reply(Stream& stream, const FrameHeader& header, ConstBytes payload);
   bool send_again(Requests::iterator known);
   void check_times(i64 now);
   void check_deadlines(i64 now);
   void check_silence(i64 index);
-  bool is_gone(const Lane& lane);     // mutex_ is held
+  bool is_gone(const Stream& stream);     // mutex_ is held
   void die(const Error& error);       // mutex_ is held
   void give_up(const Error& error);
   void fail_everything();
+  bool may_be_busy(const Error& error) const;
   Error explain(const Error& error) const;
+  Error server_full(const Error& error) const;
   Error too_late(const Request& request) const;
 
   const Connection connection_;
@@ -120,22 +122,23 @@ class Session {
   std::atomic<i64> open_files_{0};
   std::atomic<bool> left_idle_{false}, established_{false};
   std::atomic<i64> last_contact_ns_{0};
-  std::atomic<i64> started_lanes_{1};
-  i64 last_needed_ns_ = 0, checked_ns_ = 0;   // lane 0's thread only
-  std::vector<Lane> lanes_;
+  std::atomic<i64> started_streams_{1};
+  i64 last_needed_ns_ = 0, checked_ns_ = 0;   // stream 0's thread only
+  std::vector<Stream> streams_;
 
   std::mutex mutex_;   // guards what follows
-  std::atomic<i64> wanted_lanes_{1};
+  std::atomic<i64> wanted_streams_{1};
   std::deque<std::shared_ptr<Job>> jobs_;
   Requests requests_;
   u64 next_id_ = 1;
   std::set<u64> known_trees_;           // the server has acknowledged requests with them
   std::set<u64> forgotten_;             // given up, and not acknowledged: so that the server doesn't carry them out late
   i64 forgotten_ever_ = 0;
-  Error last_trouble_;
+  Error last_failure_;
   std::optional<Error> dead_;
   bool stopping_ = false;
   i64 refused_since_ns_ = 0;            // since when every attempt finds nobody at the server's port
+  i64 full_since_ns_ = 0;               // since when a server that was not reached yet says that it is full
   i64 granted_block_bytes_ = 0;         // by the first welcome
   bool returned_ = false;               // there may be requests to be sent again
 };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "remote/printable.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -13,6 +15,9 @@ namespace {
 
 // Where the fields of a header stand.
 constexpr size_t kBodyAt = 0, kDataAt = 4, kKindAt = 8, kEncodingAt = 10, kCheckAt = 12, kIdAt = 16, kChecksumAt = 24;
+
+constexpr size_t kMostName = 255;
+constexpr i64 kMostErrno = 4095;   // Linux's own limit
 
 struct KindName {
   Kind kind;
@@ -191,8 +196,8 @@ Error error_of(const Reply& reply) {
   Error error;
   for (int cls = 1; cls <= static_cast<int>(ErrorClass::kOther); ++cls)
     if (reply.error_class == error_class_name(static_cast<ErrorClass>(cls))) error.cls = static_cast<ErrorClass>(cls);
-  error.what = reply.text + " (on " + reply.host + ")";
-  error.sys_errno = static_cast<int>(reply.sys_errno);
+  error.what = printable(reply.text) + " (on " + printable(reply.host, kMostName) + ")";
+  error.sys_errno = static_cast<int>(std::clamp<i64>(reply.sys_errno, 0, kMostErrno));
   error.offset = reply.offset;
   error.bytes = reply.bytes;
   return error;

@@ -86,9 +86,9 @@ u64 checksum_of(ConstBytes bytes);                                   // XXH3, 64
 Status unseal(FrameHeader& header, Buffer& payload, i64 most_decoded);
 
 // One message's fields in order: the same list writes and reads them.
-class BodyWriter {
+class RemoteEncoder {
  public:
-  explicit BodyWriter(Buffer& out) : out_(out) {}
+  explicit RemoteEncoder(Buffer& out) : out_(out) {}
   void operator()(const bool& v) { out_.push_back(static_cast<std::byte>(v ? 1 : 0)); }
   void operator()(const std::uint32_t& v) { append_number(htole32(v)); }
   void operator()(const u64& v) { append_number(htole64(v)); }
@@ -114,9 +114,9 @@ class BodyWriter {
 };
 
 // Past the end everything is zero and empty, and failed() says so.
-class BodyReader {
+class RemoteDecoder {
  public:
-  explicit BodyReader(ConstBytes bytes) : rest_(bytes) {}
+  explicit RemoteDecoder(ConstBytes bytes) : rest_(bytes) {}
   void operator()(bool& v) {
     unsigned char byte = 0;
     take(&byte, 1);
@@ -263,14 +263,14 @@ struct Reply {
 
 template <class Message>
 void put_message(Buffer& out, const Message& message) {
-  BodyWriter writer(out);
+  RemoteEncoder writer(out);
   Message::fields(writer, message);
 }
 // The message fills `bytes` exactly, or kIo.
 template <class Message>
 Result<Message> get_message(ConstBytes bytes) {
   Message message;
-  BodyReader reader(bytes);
+  RemoteDecoder reader(bytes);
   Message::fields(reader, message);
   if (!reader.finished()) return Error{ErrorClass::kIo, "a message of the remote protocol is damaged"};
   return message;

@@ -29,6 +29,7 @@ class Forwarding : public Storage {
   const CacheStats* cache_stats() const override { return inner_->cache_stats(); }
   void trace_to(TraceSink* sink) override { inner_->trace_to(sink); }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override { return inner_->lock(begin, end, exclusive); }
+  Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override { return inner_->try_lock(begin, end, exclusive); }
   std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }

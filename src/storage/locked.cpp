@@ -116,12 +116,19 @@ class LockedStorage final : public Forwarding {
 
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     MERCUTIO_LET(auto inner, inner_->lock(begin, end, exclusive));
-    const auto ticket = ranges_->add(Span{begin, end});
-    return std::unique_ptr<HeldLock>(std::make_unique<CoveringLock>(ranges_, ticket, std::move(inner)));
+    return covering({begin, end}, std::move(inner));
+  }
+  Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
+    MERCUTIO_LET(auto inner, inner_->try_lock(begin, end, exclusive));
+    return inner ? covering({begin, end}, std::move(inner)) : nullptr;
   }
   const Traits& traits() const override { return traits_; }
 
  private:
+  std::unique_ptr<HeldLock> covering(Span span, std::unique_ptr<HeldLock> inner) {
+    const auto ticket = ranges_->add(span);
+    return std::make_unique<CoveringLock>(ranges_, ticket, std::move(inner));
+  }
   template <class Move>
   Result<i64> covered(std::span<const IoPiece> pieces, bool exclusive, Move move) {
     const Span span = span_of(pieces);

@@ -129,6 +129,8 @@ class Storage {
   // Blocks until [begin, end) is locked against other processes and other Storage objects of this process.
   // Fails with kUnsupportedOperation where traits().can_lock is false.
   virtual Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) = 0;
+  // The same, but null where it would have to wait. Default: waits.
+  virtual Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) { return lock(begin, end, exclusive); }
 
   // While the result is held, only the ranks of this open (OpenOptions::group) have the file open for writing: an open by others
   // waits. Null where others have it open now, and where that can't be known. Never waits.

@@ -222,6 +222,25 @@ TEST_P(StorageContract, AnExclusionLetsTheOwnGroupIn) {
   EXPECT_TRUE(second->exclude_other_writers());
 }
 
+TEST_P(StorageContract, ATriedLockIsNotWaitedFor) {
+  auto first = open();
+  auto second = open(false);
+  if (!first->traits().can_lock || first->traits().remote_cluster || !GetParam().keeps_bytes) GTEST_SKIP() << "waits";
+  auto held = first->try_lock(0, 100, true);
+  ASSERT_TRUE(held.ok() && *held);
+  for (Storage* const storage : {first.get(), second.get()}) {
+    const auto taken = storage->try_lock(50, 60, true);
+    ASSERT_TRUE(taken.ok());
+    EXPECT_EQ(*taken, nullptr);
+    const auto free = storage->try_lock(100, 110, true);
+    ASSERT_TRUE(free.ok());
+    EXPECT_NE(*free, nullptr);
+  }
+  EXPECT_TRUE(release(std::move(*held)).ok());
+  const auto again = second->try_lock(50, 60, true);
+  EXPECT_TRUE(again.ok() && *again);
+}
+
 TEST_P(StorageContract, SharedLocksOverlapAndEndOneByOne) {
   auto first = open();
   auto second = open(false);

@@ -98,7 +98,7 @@ void FakeServer::take_request(const FrameReader::Heard& heard) {
   FUZZ_CHECK(block_ > 0, "a request before the welcome");
   FUZZ_CHECK(is_request(heard.header.kind) && heard.body().size() >= 8, "no request");
   u64 acknowledged = 0;
-  BodyReader(heard.body().first(8))(acknowledged);
+  RemoteDecoder(heard.body().first(8))(acknowledged);
   FUZZ_CHECK(acknowledged <= heard.header.id, "it acknowledges itself");
   for (u64 id = 1; id < acknowledged; ++id) FUZZ_CHECK(world_.answered.count(id), "a request is acknowledged that has no answer");
   world_.highest = std::max(world_.highest, heard.header.id);

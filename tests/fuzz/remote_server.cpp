@@ -342,7 +342,7 @@ void Client::say_forget(Buffer& out) {
   }
   for (i64 count = taker.pick(0, 5); count > 0; --count) {
     const u64 id = static_cast<u64>(taker.pick(0, 3)) + case_.last_ids[id_];
-    BodyWriter writer(ids);
+    RemoteEncoder writer(ids);
     writer(id);
     if (ends_ || id < mine.acknowledged || mine.replies.count(id)) continue;
     if (mine.replies.size() >= static_cast<size_t>(kMostUnsettled)) ends_ = true;
@@ -355,7 +355,7 @@ void Client::ask(Buffer& out, u64 id, Kind kind, Buffer message, Buffer data) {
   const i64 form = case_.taker.byte();
   const u64 acknowledged = form < 128 ? id : form < 232 ? session().acknowledged : static_cast<u64>(case_.taker.pick(0, static_cast<i64>(id % 1000) + 1));
   Buffer frame(static_cast<size_t>(kHeaderBytes));
-  BodyWriter writer(frame);
+  RemoteEncoder writer(frame);
   writer(acknowledged);
   frame.insert(frame.end(), message.begin(), message.end());
   const FrameMade made{kind, id, static_cast<i64>(frame.size()) - kHeaderBytes, data, lz4_};

@@ -130,6 +130,59 @@ def routes():
     run("cp", source, "mercutio://routed/data/x", fails="can't be made")
 
 
+def survives_shortage():
+    """Without threads or descriptors to be had, silent peers without a key end neither program."""
+    if os.getuid() != 0 or not shutil.which("setpriv") or not shutil.which("prlimit"):
+        print("not root here: limits of an account are not tested")
+        return
+    away = pathlib.Path(tempfile.mkdtemp(prefix="mercutio-shortage-", dir="/tmp"))
+    away.chmod(0o777)
+    key = away / "key"
+    key.write_text("0" * 64 + "\n")
+    shutil.chown(key, 54321, 54321)
+    key.chmod(0o600)
+    for name in ("mercutiod", "mercutio-route"):
+        shutil.copy(programs / name, away / name)
+    limited = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "prlimit", "--nproc=12", "--nofile=64:64"]
+    listen = ["--listen", "127.0.0.1:0", "--key-file", key]
+    try:
+        for words in ([away / "mercutiod", *listen, "--root", f"data={away}"], [away / "mercutio-route", *listen, "--to", "127.0.0.1:*"]):
+            program = subprocess.Popen([*limited, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            servers.append(program)
+            port = int(program.stdout.readline().split()[3])
+            peers = []
+            for byte in (b"", b"\x16", b"m") * 40:
+                peer = socket.create_connection(("127.0.0.1", port), timeout=5)
+                peer.sendall(byte)
+                peers.append(peer)
+            time.sleep(0.5)
+            assert program.poll() is None, f"{words[0]} ended"
+            for peer in peers:
+                peer.close()
+            program.terminate()
+            assert program.wait(timeout=10) == 0
+            servers.remove(program)
+    finally:
+        shutil.rmtree(away, ignore_errors=True)
+
+
+def quotes():
+    """What ssh hands to a shell arrives as it was said, through --via, too."""
+    fake = folder / "fake"
+    fake.mkdir()
+    (fake / "ssh").write_text('#!/bin/sh\nshift\nSSH_CONNECTION="127.0.0.1 1 127.0.0.1 22" exec sh -c "$*"\n')
+    (fake / "ssh").chmod(0o755)
+    odd = folder / "a b$(touch PWNED)"
+    odd.mkdir()
+    (odd / "x").write_text("x")
+    for via in (f"{fake}/ssh far", f"{fake}/ssh gateway {fake}/ssh far"):
+        run("connect", "--name", "odd", "--root", f"data={odd}:rw", "--idle", "5", "--daemon", programs / "mercutiod", "--via", via, cwd=folder)
+        run("cp", "mercutio://odd/data/x", folder / "odd-x")
+        assert (folder / "odd-x").read_text() == "x"
+        (folder / "odd-x").unlink()
+    assert not (folder / "PWNED").exists()
+
+
 def forwards():
     sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin")
     if not sshd or not shutil.which("ssh"):
@@ -166,6 +219,8 @@ try:
     copies()
     resumes()
     routes()
+    survives_shortage()
+    quotes()
     forwards()
     print("all copies are right")
 finally:

@@ -131,7 +131,7 @@ struct TwoStreams {
   }
   void forget(u64 id) {
     Buffer ids;
-    BodyWriter writer(ids);
+    RemoteEncoder writer(ids);
     writer(id);
     EXPECT_TRUE(second.channel->send(frame_of(Kind::kForget, 0, ids), 5000).ok());
   }

@@ -30,7 +30,7 @@ class Rogue {
   template <class Message>
   void ask(Kind kind, u64 id, const Message& message, ConstBytes data = {}) {
     Buffer frame(static_cast<size_t>(kHeaderBytes));
-    BodyWriter writer(frame);
+    RemoteEncoder writer(frame);
     writer(u64{0});
     put_message(frame, message);
     frame.insert(frame.end(), data.begin(), data.end());

@@ -55,7 +55,7 @@ _mercutio() {
         *) mapfile -t COMPREPLY < <(compgen -W "--pattern --trials --pairs --time-limit --search --output --fresh --anew --file --objective --factor --profile --verify --to --force --seed --json --quiet --verbose -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
       esac
       ;;
-    connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --forward --forward-at --router --idle --grace --audit --streams --compress --write-behind --read-ahead --help" -- "$current") ;;
+    connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --forward --forward-at --router --idle --grace --connections --audit --streams --compress --write-behind --read-ahead --help" -- "$current") ;;
     cp) mapfile -t COMPREPLY < <(compgen -W "--resume --no-verify --parallel --quiet --help mercutio://" -- "$current"; compgen -f -- "$current") ;;
     route)
       case "${COMP_WORDS[COMP_CWORD - 1]}" in

@@ -1,5 +1,7 @@
 #include "arguments.h"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -61,6 +63,7 @@ static std::string help_text(const std::string& usage, const std::vector<Option>
 }
 
 int run_command(const Command& command, int argc, char** argv, const std::function<Status(const Arguments&)>& body) {
+  (void)::prctl(PR_SET_DUMPABLE, 0);   // its memory holds keys: no core, and no other process of the user's looks at it
   const auto arguments = Arguments::parse(argc, argv, command.options);
   if (arguments && arguments->has("help")) {
     std::printf("%s", help_text(command.usage, command.options).c_str());

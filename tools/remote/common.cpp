@@ -1,11 +1,13 @@
 #include "common.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 namespace mercutio::remote {
@@ -43,7 +45,7 @@ Result<Key> key_from_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     Error error = error_from_errno("open", errno);
-    error.what = "the key file " + path + ": " + error.what;
+    error.what = "the key file " + path + ": " + strerrordesc_np(error.sys_errno);
     return error;
   }
   struct stat status {};
@@ -80,6 +82,13 @@ sigset_t block_ends() {
   sigprocmask(SIG_BLOCK, &ends, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return ends;
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 Status detach(const Arguments& arguments) {

@@ -22,6 +22,9 @@ Result<std::function<void(const std::string&)>> audit_log(const Arguments& argum
 // SIGINT, SIGTERM and SIGHUP, from now on for whoever waits for them; SIGPIPE is ignored.
 sigset_t block_ends();
 
+// As many descriptors as the hard limit allows.
+void raise_descriptor_limit();
+
 // With --detach this goes on in a child, which says what is wrong: whoever reads its output waits for the end of it.
 Status detach(const Arguments& arguments);
 void leave_terminal(const Arguments& arguments);     // the child's, when it is ready

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +34,7 @@ const std::vector<Option> kOptions = {
     {"router", "ADDRESS:PORT=FILE", "a router on the way (mercutio route) and the file of its key; more of them in the order of the way"},
     {"idle", "SECONDS", "mercutiod ends when it had no client for so long (3600)"},
     {"grace", "SECONDS", "a program that broke off keeps its files and locks there for so long (120)"},
+    {"connections", "N", "the most connections that mercutiod serves at once (4096); those of a program are its processes times --streams"},
     {"audit", "FILE", "a file there for mercutiod's audit log"},
     {"streams", "N", "the most connections of a process to its server, 1 to 16 (4)"},
     {"compress", "lz4", "file data goes compressed where it shrinks, for links slower than a core compresses (off)"},
@@ -53,6 +55,14 @@ std::string quoted(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
+}
+
+// The shells that take the words of --via apart: each ssh hands them to one as a line.
+i64 shells_of(const std::vector<std::string>& words) {
+  return std::count_if(words.begin(), words.end(), [](const std::string& word) {
+    const std::string program = word.substr(word.rfind('/') + 1);
+    return program == "ssh" || program == "rsh" || program == "gsissh";
+  });
 }
 
 // Runs at the other side, as one line for whatever shell is there: $1 is the number of servers, then what starts them, and the
@@ -82,9 +92,10 @@ std::vector<std::string> daemon_words(const Arguments& arguments) {
     words.push_back(value);
   };
   if (!launches) add("key-fd", "0");
-  add("listen", arguments.text("listen", via || arguments.has("forward") ? "127.0.0.1:0" : "ssh"));
+  const bool by_ssh = via ? shells_of(split(arguments.text("via"))) > 0 : !arguments.has("forward");
+  add("listen", arguments.text("listen", by_ssh ? "ssh" : "127.0.0.1:0"));
   for (const std::string& root : arguments.all("root")) add("root", root);
-  for (const char* name : {"idle", "grace", "audit"})
+  for (const char* name : {"idle", "grace", "connections", "audit"})
     if (arguments.has(name)) add(name, arguments.text(name));
   if (launches && !arguments.has("audit")) add("audit", "/dev/null");
   if (!launches) words.push_back("--detach");
@@ -94,14 +105,17 @@ std::vector<std::string> daemon_words(const Arguments& arguments) {
 std::vector<std::string> starter_words(const Arguments& arguments) {
   const std::vector<std::string> daemon = daemon_words(arguments);
   std::vector<std::string> words;
-  if (arguments.has("via")) {
-    words = split(arguments.text("via"));
-    words.insert(words.end(), daemon.begin(), daemon.end());
-    return words;
-  }
   std::string line;
   for (const std::string& word : daemon) line += (line.empty() ? "" : " ") + quoted(word);
-  return {"ssh", "--", arguments.words()[0], line};
+  if (!arguments.has("via")) return {"ssh", "--", arguments.words()[0], line};
+  words = split(arguments.text("via"));
+  const i64 shells = shells_of(words);
+  for (i64 i = 1; i < shells; ++i) line = quoted(line);
+  if (shells == 0)
+    words.insert(words.end(), daemon.begin(), daemon.end());
+  else
+    words.push_back(line);
+  return words;
 }
 
 // Runs `words` with `input` as its standard input; what it writes to standard output. One that `stays` goes to the

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +24,7 @@ const std::vector<Option> kOptions = {
     {"key-file", "FILE", "or the file that holds it, readable by its owner only"},
     {"idle", "SECONDS", "without a client for so long, it ends (3600; 0: never)"},
     {"grace", "SECONDS", "a client whose connection broke is waited for so long (120)"},
-    {"connections", "N", "the most connections at once (256)"},
+    {"connections", "N", "the most connections at once (4096)"},
     {"audit", "FILE", "append to this file who opened and deleted what, and what was refused (stderr)"},
     {"detach", nullptr, "go to the background when listening"},
     {"help", nullptr, "print this"},
@@ -64,7 +65,9 @@ Result<ServerOptions> options_from(const Arguments& arguments) {
     options.exports.push_back(std::move(one));
   }
   MERCUTIO_LET(const i64 grace_s, arguments.number("grace", 120));
-  MERCUTIO_LET(options.most_connections, arguments.number("connections", 256));
+  MERCUTIO_LET(options.most_connections, arguments.number("connections", options.most_connections));
+  options.most_sessions = std::max(options.most_sessions, options.most_connections);
+  if (options.most_connections < 1) return Error{ErrorClass::kArg, "--connections: at least 1"};
   options.grace_ms = grace_s * 1000;
   MERCUTIO_LET(options.key, key_from(arguments));
   return options;
@@ -74,6 +77,7 @@ Status serve(const Arguments& arguments) {
   MERCUTIO_LET(ServerOptions options, options_from(arguments));
   MERCUTIO_LET(const i64 idle_s, arguments.number("idle", 3600));
   MERCUTIO_LET(options.log, audit_log(arguments));
+  raise_descriptor_limit();
   MERCUTIO_TRY(detach(arguments));
   const sigset_t ends = block_ends();
   MERCUTIO_LET(const auto server, Server::start(options));

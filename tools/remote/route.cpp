@@ -58,6 +58,7 @@ Result<RouterOptions> options_from(const Arguments& arguments) {
 Status route(const Arguments& arguments) {
   MERCUTIO_LET(RouterOptions options, options_from(arguments));
   MERCUTIO_LET(options.log, audit_log(arguments));
+  raise_descriptor_limit();
   MERCUTIO_TRY(detach(arguments));
   const sigset_t ends = block_ends();
   MERCUTIO_LET(const auto router, Router::start(options));

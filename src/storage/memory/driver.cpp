@@ -137,6 +137,11 @@ class MemoryStorage final : public Storage {
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     return std::unique_ptr<HeldLock>(std::make_unique<MemoryLock>(file_, file_->locks, file_->locks.acquire(begin, end, exclusive)));
   }
+  Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
+    const auto ticket = file_->locks.try_acquire(begin, end, exclusive);
+    if (!ticket) return std::unique_ptr<HeldLock>();
+    return std::unique_ptr<HeldLock>(std::make_unique<MemoryLock>(file_, file_->locks, *ticket));
+  }
   std::unique_ptr<HeldLock> exclude_other_writers() override {
     auto held = std::make_unique<HeldLocks>();
     for (const MarkRange& others : marks_of_others(group_)) {

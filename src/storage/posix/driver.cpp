@@ -278,28 +278,10 @@ class PosixStorage final : public Storage {
     return closed && failed != 0 ? Status(failed_unlock(failed)) : closed;
   }
 
-  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
-    if (!traits_.can_lock) return no_locks();
-    if (begin < 0 || begin > end)
-      return Error{ErrorClass::kArg, "a lock outside of what a file can hold", EINVAL, begin};
-    if (begin == end) return std::unique_ptr<HeldLock>(std::make_unique<NoLock>());
-    exclusive = (exclusive || !options_.read) && options_.write;
-    const RangeLocks::Ticket ticket = locks_->ranges.acquire(begin, end, exclusive);
-    const short type = exclusive ? F_WRLCK : F_RDLCK;
-    int failed = set_lock(fd_->get(), F_OFD_SETLK, type, begin, end);
-    if (failed == EAGAIN || failed == EACCES) {
-      const bool own = is_locked_by_this_process(fd_->get(), type, begin, end);
-      failed = own ? EDEADLK : set_lock(fd_->get(), F_OFD_SETLKW, type, begin, end);
-    }
-    if (failed == 0) return std::unique_ptr<HeldLock>(std::make_unique<PosixLock>(locks_, ticket));
-    locks_->ranges.release(ticket);
-    if (lock_refused(failed)) return no_locks();
-    if (failed == EDEADLK)
-      return Error{ErrorClass::kIo, "a lock would wait for itself: the program has locked these bytes by fcntl, or two processes wait for each other's ranges", failed,
-                   begin, end - begin};
-    return error_from_errno("fcntl(F_OFD_SETLKW)", failed, begin, end - begin);
+  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override { return lock_range(begin, end, exclusive, true); }
+  Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
+    return lock_range(begin, end, exclusive, false);
   }
-
   std::unique_ptr<HeldLock> exclude_other_writers() override {
     const bool possible = marks() && options_.read;
     return possible && marks_->exclude(group_) ? std::make_unique<Exclusion>(marks_, group_) : nullptr;
@@ -321,6 +303,31 @@ class PosixStorage final : public Storage {
   }
 
  private:
+  Result<std::unique_ptr<HeldLock>> lock_range(i64 begin, i64 end, bool exclusive, bool waits) {
+    if (!traits_.can_lock) return no_locks();
+    if (begin < 0 || begin > end)
+      return Error{ErrorClass::kArg, "a lock outside of what a file can hold", EINVAL, begin};
+    if (begin == end) return std::unique_ptr<HeldLock>(std::make_unique<NoLock>());
+    exclusive = (exclusive || !options_.read) && options_.write;
+    const auto ticket = waits ? std::optional(locks_->ranges.acquire(begin, end, exclusive)) : locks_->ranges.try_acquire(begin, end, exclusive);
+    if (!ticket) return std::unique_ptr<HeldLock>();
+    const short type = exclusive ? F_WRLCK : F_RDLCK;
+    int failed = set_lock(fd_->get(), F_OFD_SETLK, type, begin, end);
+    const bool taken = failed == EAGAIN || failed == EACCES;
+    if (taken && is_locked_by_this_process(fd_->get(), type, begin, end))
+      failed = EDEADLK;
+    else if (taken && waits)
+      failed = set_lock(fd_->get(), F_OFD_SETLKW, type, begin, end);
+    if (failed == 0) return std::unique_ptr<HeldLock>(std::make_unique<PosixLock>(locks_, *ticket));
+    locks_->ranges.release(*ticket);
+    if (taken && !waits && failed != EDEADLK) return std::unique_ptr<HeldLock>();
+    if (lock_refused(failed)) return no_locks();
+    if (failed == EDEADLK)
+      return Error{ErrorClass::kIo, "a lock would wait for itself: the program has locked these bytes by fcntl, or two processes wait for each other's ranges", failed,
+                   begin, end - begin};
+    return error_from_errno("fcntl(F_OFD_SETLKW)", failed, begin, end - begin);
+  }
+
   bool marks() const { return options_.write && traits_.can_lock && !traits_.metadata_is_remote; }
   Error no_locks() const {
     return Error{ErrorClass::kUnsupportedOperation,

@@ -1,5 +1,5 @@
-// What a session does when something goes wrong: streams that break or fall silent, requests that take too long, a server that is
-// gone; and when it ends.
+// Recovery of a session: streams that break or fall silent, requests that take too long, a server that does not come back, and the
+// end of the session.
 #include <algorithm>
 #include <cerrno>
 
@@ -11,6 +11,7 @@ namespace {
 
 constexpr i64 kConnectMs = 10'000;           // TCP, TLS and hello together
 constexpr i64 kFirstRetryMs = 50, kLongestRetryMs = 2'000;
+constexpr i64 kSpareRetryMs = 10'000;        // of a stream that a full server refused, where there are others
 constexpr i64 kGonePart = 6;                 // of the patience: so long nobody listens at the server's port, and it has ended
 constexpr i64 kIdleMs = 10'000;              // without open files for so long, the streams are closed
 constexpr i64 kCheckMs = 10;                 // between two looks at every request
@@ -24,39 +25,53 @@ bool changes_something(Kind kind) {
 
 // A stream is down: what was under way on it goes out again on another one, or on this one when it is back.
 void Session::broken(i64 index, const Error& error) {
-  Lane& lane = lanes_[static_cast<size_t>(index)];
-  lane.link.drop();
+  Stream& stream = streams_[static_cast<size_t>(index)];
+  stream.link.drop();
   std::lock_guard guard(mutex_);
-  const bool was_ready = std::exchange(lane.ready, false);
-  lane.asleep = false;
-  lane.in_flight_bytes = 0;
-  lane.trees.clear();
-  lane.forgotten = 0;
+  const bool was_ready = std::exchange(stream.ready, false);
+  stream.asleep = false;
+  stream.in_flight_bytes = 0;
+  stream.trees.clear();
+  stream.forgotten = 0;
   for (auto& [id, request] : requests_)
-    if (request.lane == index) request.lane = -1;
+    if (request.stream == index) request.stream = -1;
   returned_ = true;
-  last_trouble_ = error;
+  last_failure_ = error;
   // A damaged handshake looks like another key; whose key was right before asks again.
-  const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || ++lane.link.doubts > kMostDoubts);
+  const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || ++stream.link.doubts > kMostDoubts);
   const bool refused_for_good = other_key || error.sys_errno == ESTALE;
-  const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT && error.sys_errno != EBUSY;
-  const bool others = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& other) { return other.ready; });
-  const bool gone = is_gone(lane);
+  const bool full = error.sys_errno == EUSERS;
+  if (full) {   // it is there, and waited for as long as a request may take
+    last_contact_ns_ = now_ns();
+    if (full_since_ns_ == 0) full_since_ns_ = last_contact_ns_;
+    if (!established_ && last_contact_ns_ - full_since_ns_ > connection_.timeout_ms * kMs) return die(server_full(error));
+  }
+  const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT && error.sys_errno != EBUSY && !full && !may_be_busy(error);
+  const bool others = std::any_of(streams_.begin(), streams_.end(), [](const Stream& other) { return other.ready; });
+  const bool gone = is_gone(stream);
   if (!others && (refused_for_good || nobody_there || gone)) return die(explain(error));
   if (!others && !needed()) {
     left_idle_ = true;
     return die(Error{ErrorClass::kIo, "the server closed an idle connection"});
   }
   counts_.reconnects += was_ready ? 1 : 0;
-  const i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(lane.link.retries++, 6));
-  lane.link.retry_at_ns = driven_ ? now_ns() + wait_ms * kMs : 0;
+  i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(stream.link.retries++, 6));
+  if (full && others) wait_ms = kSpareRetryMs;
+  wait_ms -= wait_ms * static_cast<i64>(hello_.session_low % 256) / 512;   // not all processes of a job at once
+  stream.link.retry_at_ns = driven_ ? now_ns() + wait_ms * kMs : 0;
   wake_all();
+}
+
+// A server or router that has no thread or descriptor left closes connections before a word. Its clients come again for a while.
+bool Session::may_be_busy(const Error& error) const {
+  const bool closed = error.sys_errno == ECONNRESET || error.sys_errno == EPIPE;
+  return driven_ && closed && now_ns() - last_contact_ns_ < connection_.patience_ms * kMs / kGonePart;
 }
 
 // A server's end is the end of its sessions: it need not be waited for as a link is, or a router. But whatever passes ports on may
 // be started anew.
-bool Session::is_gone(const Lane& lane) {
-  if (!lane.link.server_refused) {
+bool Session::is_gone(const Stream& stream) {
+  if (!stream.link.server_refused) {
     refused_since_ns_ = 0;
     return false;
   }
@@ -67,8 +82,8 @@ bool Session::is_gone(const Lane& lane) {
 void Session::check_times(i64 now) {
   std::lock_guard guard(mutex_);
   if (dead_) return;
-  const bool contact = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.ready; });
-  if (!contact && needed() && now - last_contact_ns_ > connection_.patience_ms * kMs) return die(explain(last_trouble_));
+  const bool contact = std::any_of(streams_.begin(), streams_.end(), [](const Stream& stream) { return stream.ready; });
+  if (!contact && needed() && now - last_contact_ns_ > connection_.patience_ms * kMs) return die(explain(last_failure_));
   if (needed()) last_needed_ns_ = now;
   if (!contact && !needed()) last_contact_ns_ = now;
   if (now - last_needed_ns_ > kIdleMs * kMs) {
@@ -102,7 +117,7 @@ void Session::check_deadlines(i64 now) {
 }
 
 void Session::check_silence(i64 index) {
-  Link& link = lanes_[static_cast<size_t>(index)].link;
+  Link& link = streams_[static_cast<size_t>(index)].link;
   if (link.state() == Link::State::kDown) return;
   const i64 silent_ms = (now_ns() - link.last_heard_ns) / kMs;
   const i64 limit_ms = link.ready() ? connection_.silence_ms : std::min(kConnectMs, connection_.silence_ms);
@@ -118,11 +133,18 @@ void Session::check_silence(i64 index) {
 Error Session::explain(const Error& error) const {
   Error result = error;
   result.cls = error.cls == ErrorClass::kAccess ? ErrorClass::kAccess : ErrorClass::kIo;
-  const char* const advice = established_ ? " is lost, and with it perhaps what was not synced; run 'mercutio connect' again: "
-                                          : " can't be made; see whether mercutiod runs there, or run 'mercutio connect' again: ";
+  const char* advice = " can't be made; see whether mercutiod runs there, or run 'mercutio connect' again: ";
+  if (established_) advice = " is lost, and with it perhaps what was not synced; run 'mercutio connect' again: ";
+  if (!established_ && (error.sys_errno == ECONNRESET || error.sys_errno == EPIPE))
+    advice = " can't be made; the server or router there has no room ('ulimit -u', 'ulimit -n', --connections), or has ended: ";
   result.what = "the connection to " + connection_.host + advice + error.what + " (" + server_.address + " port " + std::to_string(server_.port) + ")";
   result.offset = result.bytes = -1;
   return result;
+}
+
+Error Session::server_full(const Error& error) const {
+  return Error{ErrorClass::kIo, connection_.host + " is full: wait for other programs to end, or run 'mercutio connect' with fewer --streams or more --connections: " +
+                                    error.what, EUSERS};
 }
 
 Error Session::too_late(const Request& request) const {

@@ -1,6 +1,6 @@
-// What hides the way to the other side from a program that waits for each of its calls: writes that return before they are
-// carried out, and reads carried out before they are asked for (active buffering, Ma et al. 2003, without a second copy of the
-// data there). Who may use it, by MPI's rules of consistency, is for the file to know.
+// The client's cache of a remote file, so that a program does not wait for a round trip in each call: writes that return before
+// they are carried out, and reads that are carried out before they are requested (active buffering, Ma et al. 2003, without a
+// second copy of the data on the server). The file decides by MPI's rules of consistency when either is allowed.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-#include "remote/behind.h"
+#include "remote/cache.h"
 
 #include <algorithm>
 

@@ -1,0 +1,308 @@
+// Cost: a byte is moved by splice(2) from socket to socket, through a pipe, and never seen by this process.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <list>
+#include <mutex>
+
+#include "base/attempt.h"
+#include "base/threads.h"
+#include "base/trace.h"
+#include "remote/printable.h"
+#include "remote/route.h"
+#include "remote/sockets.h"
+
+namespace mercutio::remote {
+namespace {
+
+constexpr int kPipeBytes = 1 << 20;
+constexpr int kBacklog = 4096;                            // the kernel has a limit of its own
+constexpr i64 kDescriptors = 6, kOtherDescriptors = 64;   // of a connection; of the router itself
+
+}  // namespace
+
+Result<int> listen_at(const std::string& address, int& port) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  const int wrong = ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (wrong != 0)
+    return Error{ErrorClass::kArg, "can't listen on '" + address + "': " + ::gai_strerror(wrong) +
+                                       "; write a numeric address of this machine, for example 127.0.0.1:0"};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, &::freeaddrinfo);
+  const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return error_from_errno("socket", errno);
+  const int one = 1;
+  sockaddr_storage bound{};
+  socklen_t bytes = sizeof bound;
+  (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (::bind(fd, found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd, kBacklog) != 0 ||
+      ::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &bytes) != 0) {
+    const Error error = error_from_errno("bind", errno);
+    ::close(fd);
+    return error;
+  }
+  port = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                           : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+  return fd;
+}
+
+// A client's connection and its thread.
+struct Router::Worker {
+  int fd = -1, target = -1;   // target: guarded by the mutex
+  std::string peer;
+  Key challenge{};
+  std::shared_ptr<Talk> talk;
+  std::thread thread;
+  std::atomic<bool> finished{false};
+};
+
+struct Router::Shared {
+  std::mutex mutex;
+  std::list<Worker> workers;
+  std::thread accepting;
+  std::atomic<bool> stopping{false};
+  std::atomic<i64> carried{0};   // connections to a target
+  i64 most = 0;
+};
+
+namespace {
+
+Result<int> connect_to_target(const std::string& target, i64 end_ns) {
+  const size_t space = target.rfind(' ');
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  const int wrong = ::getaddrinfo(target.substr(0, space).c_str(), target.substr(space + 1).c_str(), &hints, &found);
+  if (wrong != 0) return Error{ErrorClass::kIo, ::gai_strerror(wrong), EHOSTUNREACH};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, &::freeaddrinfo);
+  const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return error_from_errno("socket", errno);
+  int failed = ::connect(fd, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
+  socklen_t bytes = sizeof failed;
+  pollfd ready{fd, POLLOUT, 0};
+  const i64 left_ms = std::max<i64>(0, (end_ns - now_ns()) / 1'000'000);
+  if (failed == EINPROGRESS && ::poll(&ready, 1, static_cast<int>(left_ms)) <= 0) failed = ETIMEDOUT;
+  if (failed == EINPROGRESS && ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &bytes) != 0) failed = errno;
+  if (failed == 0) return fd;
+  ::close(fd);
+  return error_from_errno("connect", failed);
+}
+
+// One direction: socket -> pipe -> socket.
+class Pump {
+ public:
+  Pump(int from, int to) : from_(from), to_(to) {
+    if (::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) pipe_[0] = pipe_[1] = -1;
+    if (pipe_[1] >= 0) (void)::fcntl(pipe_[1], F_SETPIPE_SZ, kPipeBytes);
+  }
+  ~Pump() {
+    for (const int fd : pipe_)
+      if (fd >= 0) ::close(fd);
+  }
+  Pump(const Pump&) = delete;
+  Pump& operator=(const Pump&) = delete;
+
+  bool wants_input() const { return !ended_ && !full_; }
+  bool wants_output() const { return held_ > 0; }
+  bool over() const { return broken_ || (ended_ && held_ == 0); }
+  bool broken() const { return broken_; }
+  void advance() {
+    constexpr unsigned kFlags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
+    for (int turns = 0; turns < 8 && !broken_; ++turns) {
+      const bool got = !ended_ && take(::splice(from_, nullptr, pipe_[1], nullptr, kPipeBytes, kFlags));
+      const ssize_t out = held_ > 0 ? ::splice(pipe_[0], nullptr, to_, nullptr, static_cast<size_t>(held_), kFlags) : 0;
+      if (out < 0 && errno != EAGAIN && errno != EINTR) broken_ = true;
+      held_ -= std::max<ssize_t>(out, 0);
+      full_ = full_ && out <= 0;
+      if (!got && out <= 0) break;
+    }
+    if (ended_ && held_ == 0) (void)::shutdown(to_, SHUT_WR);
+  }
+
+ private:
+  bool take(ssize_t bytes) {
+    if (bytes > 0) held_ += bytes;
+    ended_ = ended_ || bytes == 0;
+    full_ = bytes < 0 && errno == EAGAIN && held_ > 0;
+    if (bytes < 0 && errno != EAGAIN && errno != EINTR) broken_ = true;
+    return bytes > 0;
+  }
+  const int from_, to_;
+  int pipe_[2] = {-1, -1};
+  ssize_t held_ = 0;
+  bool ended_ = false, full_ = false, broken_ = false;
+};
+
+void pump_both(int client, int target) {
+  Pump there(client, target), back(target, client);
+  while (!(there.over() && back.over()) && !there.broken() && !back.broken()) {
+    pollfd ready[] = {{client, 0, 0}, {target, 0, 0}};
+    if (there.wants_input()) ready[0].events |= POLLIN;
+    if (back.wants_output()) ready[0].events |= POLLOUT;
+    if (back.wants_input()) ready[1].events |= POLLIN;
+    if (there.wants_output()) ready[1].events |= POLLOUT;
+    for (pollfd& one : ready)
+      if (one.events == 0) one.fd = -1;   // only an end would show, again and again
+    if (::poll(ready, 2, -1) < 0 && errno != EINTR) return;
+    there.advance();
+    back.advance();
+  }
+}
+
+}  // namespace
+
+// Connections beyond what descriptors there are for would wait for ever.
+Router::Router(const RouterOptions& options)
+    : options_(options), refusals_(options.log), reception_(options.reception, refusals_), shared_(std::make_unique<Shared>()) {
+  rlimit descriptors{};
+  (void)::getrlimit(RLIMIT_NOFILE, &descriptors);
+  const i64 left = static_cast<i64>(std::min<rlim_t>(descriptors.rlim_cur, INT32_MAX)) - kOtherDescriptors - options.reception.most;
+  shared_->most = std::clamp<i64>(left / kDescriptors, 1, options.most_connections);
+}
+
+Result<std::unique_ptr<Router>> Router::start(const RouterOptions& options) {
+  std::unique_ptr<Router> router(new Router(options));
+  router->port_ = options.port;
+  MERCUTIO_LET(router->listener_, listen_at(options.address, router->port_));
+  router->wake_ = ::eventfd(0, EFD_CLOEXEC);
+  if (router->wake_ < 0) return error_from_errno("eventfd", errno);
+  MERCUTIO_LET(router->shared_->accepting, start_thread([r = router.get()] { r->accept_clients(); }));
+  return router;
+}
+
+Router::~Router() {
+  shared_->stopping = true;
+  if (wake_ >= 0) (void)::eventfd_write(wake_, 1);
+  if (shared_->accepting.joinable()) shared_->accepting.join();
+  {
+    std::lock_guard guard(shared_->mutex);
+    for (Worker& worker : shared_->workers)
+      for (const int fd : {worker.fd, worker.target})
+        if (fd >= 0) (void)::shutdown(fd, SHUT_RDWR);
+  }
+  for (Worker& worker : shared_->workers) worker.thread.join();
+  for (Worker& worker : shared_->workers) ::close(worker.fd);
+  for (const int fd : {listener_, wake_})
+    if (fd >= 0) ::close(fd);
+}
+
+void Router::log(const std::string& text) const {
+  if (options_.log) options_.log(printable(text));
+}
+
+void Router::accept_clients() {
+  constexpr int kHousePeriodMs = 500, kTurnMs = 20;
+  while (!shared_->stopping) {
+    std::vector<pollfd> ready = {{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};
+    (void)attempt([&] {
+      reception_.add_to(ready);
+      return ok_status();
+    });
+    (void)::poll(ready.data(), ready.size(), reception_.has_waiting() ? kTurnMs : kHousePeriodMs);
+    if (shared_->stopping) return;
+    (void)attempt([&] {
+      const i64 now = now_ns();
+      reap();
+      refusals_.end_period(now);
+      reception_.heard(ready, now);
+      if ((ready[0].revents & POLLIN) != 0) receive();
+      for (Newcomer next = reception_.next(now); next.fd >= 0; next = reception_.next(now)) talk_to(next);
+      return ok_status();
+    });
+  }
+}
+
+void Router::reap() {
+  std::list<Worker>& workers = shared_->workers;   // this thread's until it has ended
+  for (auto at = workers.begin(); at != workers.end();) {
+    if (!at->finished) {
+      ++at;
+      continue;
+    }
+    at->thread.join();
+    ::close(at->fd);
+    at = workers.erase(at);
+  }
+}
+
+// It speaks first: what it says is short enough for any socket.
+void Router::receive() {
+  constexpr int kAcceptedAtOnce = 64, kWaitMs = 100;
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+    Newcomer newcomer = accept_from(listener_, now_ns());
+    if (newcomer.fd < 0) {
+      const bool no_room = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+      if (!no_room || reception_.close_oldest(now_ns())) return;
+      refusals_.say("somebody", "no descriptors are left: raise 'ulimit -n'", now_ns());
+      pollfd wake{wake_, POLLIN, 0};
+      (void)::poll(&wake, 1, kWaitMs);   // somebody has to leave first
+      return;
+    }
+    const Result<Key> nonce = make_key();
+    if (nonce) newcomer.challenge = *nonce;
+    if (nonce && challenge(newcomer.fd, *nonce))
+      reception_.receive(std::move(newcomer));
+    else
+      ::close(newcomer.fd);
+  }
+}
+
+void Router::talk_to(const Newcomer& newcomer) {
+  Worker& worker = shared_->workers.emplace_back();
+  worker.fd = newcomer.fd;
+  worker.peer = newcomer.peer;
+  worker.challenge = newcomer.challenge;
+  worker.talk = reception_.begin(newcomer, [fd = newcomer.fd] { (void)::shutdown(fd, SHUT_RDWR); });
+  auto thread = start_thread([this, &worker] { serve(worker); });
+  if (thread) {
+    worker.thread = std::move(*thread);
+    return;
+  }
+  worker.talk->over = true;
+  refusals_.say(worker.peer, thread.error().what, now_ns());
+  ::close(worker.fd);
+  shared_->workers.pop_back();
+}
+
+Result<int> Router::connect(const std::string& target, i64 end_ns) {
+  if (shared_->carried >= shared_->most) return Error{ErrorClass::kIo, "too many connections", EUSERS};
+  return connect_to_target(target, end_ns);
+}
+
+void Router::serve(Worker& worker) {
+  std::string target;
+  const auto reach = [this](const std::string& where, i64 end_ns) { return connect(where, end_ns); };
+  const Result<int> there = attempt([&] { return admit(worker.fd, {options_, worker.challenge, reach, true}, target); });
+  worker.talk->over = true;
+  if (!there) {
+    refusals_.say(worker.peer, there.error().what, now_ns());
+  } else {
+    const auto set_target = [&](int fd) {
+      std::lock_guard guard(shared_->mutex);
+      worker.target = fd;
+    };
+    set_target(*there);
+    ++shared_->carried;
+    set_up(worker.fd);
+    set_up(*there);
+    log(worker.peer + " connected to " + target);
+    if (!shared_->stopping) pump_both(worker.fd, *there);
+    set_target(-1);
+    ::close(*there);
+    --shared_->carried;
+    log(worker.peer + " left");
+  }
+  (void)::shutdown(worker.fd, SHUT_RDWR);
+  worker.finished = true;
+}
+
+}  // namespace mercutio::remote

@@ -1,0 +1,245 @@
+// What a server does at its limits: locks that many wait for, connections beyond those it may have, peers that never show a key.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "remote/printable.h"
+#include "rogue.h"
+
+namespace mercutio::remote {
+namespace {
+
+using RemoteLimits = RemoteTest;
+
+// A lock of another program on this machine.
+class ForeignLock {
+ public:
+  explicit ForeignLock(const std::string& path) : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) { set(F_WRLCK); }
+  ~ForeignLock() { ::close(fd_); }
+  void release() { set(F_UNLCK); }
+  ForeignLock(const ForeignLock&) = delete;
+  ForeignLock& operator=(const ForeignLock&) = delete;
+
+ private:
+  void set(short type) {
+    struct flock range {};
+    range.l_type = type;
+    range.l_whence = SEEK_SET;
+    range.l_len = 100;
+    EXPECT_EQ(::fcntl(fd_, F_OFD_SETLK, &range), 0);
+  }
+  const int fd_;
+};
+
+i64 threads_of_this_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
+PlainRequest lock_of(u64 handle) {
+  PlainRequest wanted;
+  wanted.target = handle;
+  wanted.end = 100;
+  wanted.exclusive = true;
+  return wanted;
+}
+
+// A client that asks for many locks of a file at once.
+class LockClient : public Rogue {
+ public:
+  LockClient(int port, const Key& key, const std::string& path) : Rogue(port, key) {
+    Hello said;
+    said.session_high = ::getpid();
+    said.session_low = static_cast<u64>(now_ns());
+    hello(said);
+    OpenRequest wanted;
+    wanted.path = path;
+    wanted.write = wanted.create = true;
+    ask(Kind::kOpen, 1, wanted);
+    handle = get_message<OpenReply>(reply_to(1).more)->handle;
+  }
+  void ask_for_locks(u64 first, u64 count) {
+    for (u64 id = first; id < first + count; ++id) ask(Kind::kLock, id, lock_of(handle));
+  }
+  u64 handle = 0;
+};
+
+TEST_F(RemoteLimits, AnyNumberOfLocksIsWaitedForWithoutAThreadEach) {
+  constexpr u64 kLocks = 200;
+  ForeignLock foreign(folder + "/busy");
+  LockClient client(server->port(), options.key, "data/busy");
+  const i64 before = threads_of_this_process();
+  client.ask_for_locks(2, kLocks);
+  auto other = std::move(*open_remote(session(), "data/free", writing()));
+  EXPECT_TRUE(other->lock(0, 10, true).ok()) << "another file";
+  EXPECT_LT(threads_of_this_process(), before + 10);
+  foreign.release();
+  for (u64 id = 2; id < 2 + kLocks; ++id) {
+    const Reply reply = client.reply_to(id);
+    ASSERT_EQ(reply.outcome, 0U) << reply.text;
+    PlainRequest held;
+    held.target = static_cast<u64>(reply.value);
+    client.ask(Kind::kUnlock, 1000 + id, held);
+  }
+}
+
+TEST_F(RemoteLimits, EveryClientThatWaitsForALockGetsIt) {
+  constexpr int kClients = 40, kTimes = 5;
+  std::atomic<i64> counter{0}, got{0};
+  std::vector<std::thread> clients;
+  for (int i = 0; i < kClients; ++i) {
+    clients.emplace_back([&] {
+      auto file = std::move(*open_remote(session(), "data/counter", writing()));
+      for (int n = 0; n < kTimes; ++n) {
+        const auto lock = file->lock(0, 8, true);
+        if (!lock) continue;
+        ++got;
+        const i64 seen = counter.load(std::memory_order_relaxed);
+        std::this_thread::yield();
+        counter.store(seen + 1, std::memory_order_relaxed);
+      }
+      EXPECT_TRUE(file->close().ok());   // the last unlock has arrived
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(got, kClients * kTimes);
+  EXPECT_EQ(counter, got);
+}
+
+TEST_F(RemoteLimits, AServerEndsThoughItsClientsWaitForLocks) {
+  ForeignLock foreign(folder + "/busy");
+  LockClient client(server->port(), options.key, "data/busy");
+  client.ask_for_locks(2, 3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const i64 start = now_ns();
+  server.reset();
+  EXPECT_LT(now_ns() - start, 3'000'000'000);
+}
+
+TEST_F(RemoteLimits, ARequestThatIsRepeatedOnOneStreamIsAnsweredOnce) {
+  ForeignLock foreign(folder + "/busy");
+  LockClient client(server->port(), options.key, "data/busy");
+  for (int i = 0; i < 500; ++i) client.ask(Kind::kLock, 2, lock_of(client.handle));
+  client.ask(Kind::kSize, 3, lock_of(client.handle));
+  EXPECT_EQ(client.reply_to(3).outcome, 0U);   // so all of them have been looked at
+  foreign.release();
+  EXPECT_EQ(client.reply_to(2).outcome, 0U);
+  Frame frame;
+  const auto more = client.channel->receive(frame, kMaxDataBytes, 300);
+  EXPECT_TRUE(!more && more.error().sys_errno == ETIMEDOUT);
+}
+
+TEST_F(RemoteLimits, WhoMayOnlyReadGetsNoExclusiveLock) {
+  std::ofstream(folder + "/x") << "x";
+  LockClient client(server->port(), options.key, "data/other");
+  OpenRequest wanted;
+  wanted.path = "seen/x";
+  client.ask(Kind::kOpen, 2, wanted);
+  const u64 handle = get_message<OpenReply>(client.reply_to(2).more)->handle;
+  client.ask(Kind::kLock, 3, lock_of(handle));
+  EXPECT_EQ(client.reply_to(3).outcome, 1U);
+  OpenOptions reading;
+  auto file = std::move(*open_remote(session(), "seen/x", reading));
+  EXPECT_TRUE(file->lock(0, 10, true).ok()) << "shared, as on a local file";
+}
+
+// More processes with more streams than the server may have connections: each gets one.
+TEST_F(RemoteLimits, AFullServerTakesSpareStreamsForNewClients) {
+  server.reset();
+  options.most_connections = 4;
+  start_server();
+  connection.streams = 4;
+  std::vector<std::shared_ptr<Session>> sessions;
+  for (int i = 0; i < 4; ++i) {
+    sessions.push_back(session());
+    auto file = open_remote(sessions.back(), "data/" + std::to_string(i), writing());
+    ASSERT_TRUE(file.ok()) << file.error().what;
+    auto data = filled(2 * MiB, i);
+    EXPECT_TRUE(write(**file, 0, data).ok());
+    EXPECT_TRUE((*file)->close().ok());
+    EXPECT_TRUE(same(content(std::to_string(i)), data));
+    sessions.back()->file_opened();   // it stays in use
+  }
+  for (auto& one : sessions) one->file_closed();
+}
+
+TEST_F(RemoteLimits, AClientWaitsItsTurnAtAFullServer) {
+  server.reset();
+  options.most_connections = 1;
+  start_server();
+  connection.streams = 1;
+  auto first = session();
+  auto held = std::move(*open_remote(first, "data/first", writing()));
+  std::thread leaves([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_TRUE(held->close().ok());
+    held.reset();
+    first.reset();
+  });
+  const auto second = open_remote(session(), "data/second", writing());
+  EXPECT_TRUE(second.ok()) << second.error().what;
+  leaves.join();
+}
+
+TEST_F(RemoteLimits, AFullServerSaysSo) {
+  server.reset();
+  options.most_connections = 1;
+  start_server();
+  connection.streams = 1;
+  auto held = std::move(*open_remote(session(), "data/first", writing()));
+  connection.timeout_ms = 500;
+  const auto second = open_remote(session(), "data/second", writing());
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().what.find("is full"), std::string::npos) << second.error().what;
+  EXPECT_NE(second.error().what.find("--connections"), std::string::npos) << second.error().what;
+}
+
+// Without a key: hundreds that say nothing, or begin and don't go on, from the address that the client has, too.
+TEST_F(RemoteLimits, SilentConnectionsKeepNobodyOut) {
+  for (const std::string said : {"", "\x16\x03\x01"}) {
+    std::vector<int> silent;
+    for (int i = 0; i < 600; ++i) {
+      silent.push_back(connect_to(server->port()));
+      if (!said.empty()) (void)!::send(silent.back(), said.data(), said.size(), MSG_NOSIGNAL);
+    }
+    const i64 start = now_ns();
+    const auto file = open_remote(session(), "data/beside", writing());
+    EXPECT_TRUE(file.ok()) << file.error().what;
+    EXPECT_LT(now_ns() - start, 5'000'000'000);
+    EXPECT_LT(threads_of_this_process(), 100);
+    for (const int fd : silent) ::close(fd);
+  }
+  const std::string text = log();
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 100) << "the log is limited";
+}
+
+TEST_F(RemoteLimits, ASilentConnectionEndsSoon) {
+  server.reset();
+  options.reception.first_byte_ms = 100;
+  start_server();
+  const int fd = connect_to(server->port());
+  pollfd ready{fd, POLLIN, 0};
+  EXPECT_EQ(::poll(&ready, 1, 5'000), 1);
+  char byte = 0;
+  EXPECT_LE(::recv(fd, &byte, 1, 0), 0);
+  ::close(fd);
+  EXPECT_TRUE(logged("it said nothing")) << log();
+}
+
+TEST(Printable, LeavesOutWhatATerminalActsOn) {
+  EXPECT_EQ(printable("plain \xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"), "plain \xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80");
+  EXPECT_EQ(printable("\x1b]0;pwned\a\x1b[2J\r\n\x7f"), "?]0;pwned??[2J???");
+  EXPECT_EQ(printable("\xC2\x9B" "1m \xE2\x80\xAE" "abc"), "?1m ?abc");
+  EXPECT_EQ(printable("\xFF\xC0\xAF\xED\xA0\x80\xE2\x82"), "????????");
+  EXPECT_EQ(printable(std::string(4'000'000, 'x')).size(), kMostShown + 3);
+  Reply reply;
+  reply.outcome = 1;
+  reply.text = "\x1b[2Jpassword:";
+  reply.host = "h\x1b";
+  EXPECT_EQ(error_of(reply).what, "?[2Jpassword: (on h?)");
+}
+
+}  // namespace
+}  // namespace mercutio::remote

@@ -16,9 +16,7 @@ constexpr i64 kMostRoomBytes = 8 * MiB;            // for the windows that a ran
 constexpr i64 kDepth = 2;
 constexpr i64 kLargestParcelBytes = 256 * KiB;
 constexpr i64 kParcelMemoryBytes = 4 * MiB;        // of an aggregator, which has a parcel of each stream; the reserve holds them
-// Of a rank that is a node of its own: what each of the others has in a window stays in a cache while it is packed and sent.
-constexpr i64 kMessagePartBytes = 256 * KiB;
-constexpr i64 kLowestMessageWindowBytes = 1 * MiB, kLargestMessageWindowBytes = 4 * MiB;   // a part fits a block of the reserve
+constexpr i64 kMessageWindowBytes = 4 * MiB;       // of a rank that is a node of its own; what a stream holds of one fits a block of the reserve
 
 struct NamedOrder {
   const char* name;
@@ -101,9 +99,7 @@ std::string schedule_rounds(Planner& p) {
   plan.depth = p.hints.mercutio_depth > 0 ? p.hints.mercutio_depth : kDepth;
   if (plan.exchange == ExchangeKind::kMessages) {
     plan.depth = std::min(plan.depth, kMostSlots);
-    const i64 parts = std::clamp(p.topology.ranks() * kMessagePartBytes, kLowestMessageWindowBytes, kLargestMessageWindowBytes);
-    const i64 stripe = std::min(p.layout.stripe_bytes, kLargestMessageWindowBytes);   // a request to a server is not to be cut up
-    plan.buffer_bytes = std::min({plan.buffer_bytes, std::max(parts, stripe), std::max(kPageBytes, align_down(kPrivateWindowRoom / plan.depth, kPageBytes))});
+    plan.buffer_bytes = std::min({plan.buffer_bytes, kMessageWindowBytes, std::max(kPageBytes, align_down(kPrivateWindowRoom / plan.depth, kPageBytes))});
   } else {
     plan.node_buffers = most_node_buffers(plan.aggregators, p.topology);
     const i64 all_room = room_of(p);

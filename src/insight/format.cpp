@@ -120,14 +120,14 @@ std::string_view text_in(std::span<const char> text) {
 }
 
 void MapRecord::enlarge_cells() {
-  for (auto& lane : bytes) {
-    for (std::size_t i = 0; i < kCells / 2; ++i) lane[i] = lane[2 * i] + lane[2 * i + 1];
-    std::fill(lane.begin() + kCells / 2, lane.end(), 0);
+  for (auto& map_kind : bytes) {
+    for (std::size_t i = 0; i < kCells / 2; ++i) map_kind[i] = map_kind[2 * i] + map_kind[2 * i + 1];
+    std::fill(map_kind.begin() + kCells / 2, map_kind.end(), 0);
   }
   cell_bytes *= 2;
 }
 
-void MapRecord::add(std::size_t lane, i64 added, i64 begin, i64 end) {
+void MapRecord::add(std::size_t map_kind, i64 added, i64 begin, i64 end) {
   if (begin < 0 || end <= begin) return;
   while ((end - 1) / cell_bytes >= static_cast<i64>(kCells)) enlarge_cells();
   const i64 last = (end - 1) / cell_bytes;
@@ -135,18 +135,18 @@ void MapRecord::add(std::size_t lane, i64 added, i64 begin, i64 end) {
   for (i64 cell = begin / cell_bytes; cell < last; ++cell) {
     const i64 inside = (cell + 1) * cell_bytes - std::max(begin, cell * cell_bytes);
     const auto share = static_cast<i64>(static_cast<double>(added) * static_cast<double>(inside) / static_cast<double>(end - begin));
-    bytes[lane][static_cast<std::size_t>(cell)] += share;
+    bytes[map_kind][static_cast<std::size_t>(cell)] += share;
     left -= share;
   }
-  bytes[lane][static_cast<std::size_t>(last)] += left;
+  bytes[map_kind][static_cast<std::size_t>(last)] += left;
 }
 
 void MapRecord::add(const MapRecord& other) {
   MapRecord theirs = other;
   while (cell_bytes < theirs.cell_bytes) enlarge_cells();
   while (theirs.cell_bytes < cell_bytes) theirs.enlarge_cells();
-  for (std::size_t lane = 0; lane < bytes.size(); ++lane) {
-    for (std::size_t i = 0; i < kCells; ++i) bytes[lane][i] += theirs.bytes[lane][i];
+  for (std::size_t map_kind = 0; map_kind < bytes.size(); ++map_kind) {
+    for (std::size_t i = 0; i < kCells; ++i) bytes[map_kind][i] += theirs.bytes[map_kind][i];
   }
 }
 

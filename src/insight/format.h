@@ -108,7 +108,7 @@ struct MapRecord {
   std::array<std::array<i64, kCells>, 2> bytes{};  // asked for by the program's accesses; carried by requests to the storage
 
   // `bytes` evenly from `begin` to `end`.
-  void add(std::size_t lane, i64 bytes, i64 begin, i64 end);
+  void add(std::size_t map_kind, i64 bytes, i64 begin, i64 end);
   void add(const MapRecord& other);
   void enlarge_cells();
 };

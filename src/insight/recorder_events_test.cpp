@@ -115,8 +115,8 @@ TEST_P(KeptEvents, MapsAreExact) {
   for (const JobFile& file : job.files) {
     for (std::size_t rank = 0; rank < kRanks && !file.maps.empty(); ++rank) {
       i64 sums[2] = {};
-      for (std::size_t lane = 0; lane < 2; ++lane) {
-        for (const i64 bytes : file.maps[rank].bytes[lane]) sums[lane] += bytes;
+      for (std::size_t map_kind = 0; map_kind < 2; ++map_kind) {
+        for (const i64 bytes : file.maps[rank].bytes[map_kind]) sums[map_kind] += bytes;
       }
       FileTotals totals = file.by_rank[rank];
       EXPECT_EQ(sums[0], totals.of(Direction::kWrite, false).bytes);

@@ -476,9 +476,10 @@ TEST(RangeCyclic, CachedPlansAreNotMovedIntoOtherStripes) {
   PlanCache cache;
   const auto ask = [&](i64 at) {
     const std::vector<RankSummary> ranks(4, RankSummary{MiB, at, at + 4 * MiB});
-    const PlanCache::Answer answer = cache.plan_for({Direction::kWrite, false, ranks, hints, topology, layout});
-    EXPECT_EQ(answer.plan->unit_bytes, make_plan(summarise(Direction::kWrite, false, ranks), hints, topology, layout).unit_bytes) << at;
-    EXPECT_TRUE(verify(*answer.plan, summarise(Direction::kWrite, false, ranks)).ok());
+    const Pattern pattern = summarise(Direction::kWrite, false, ranks);
+    const PlanCache::Answer answer = cache.plan_for({pattern, hints, topology, layout});
+    EXPECT_EQ(answer.plan->unit_bytes, make_plan(pattern, hints, topology, layout).unit_bytes) << at;
+    EXPECT_TRUE(verify(*answer.plan, pattern).ok());
     return answer.remembered;
   };
   EXPECT_FALSE(ask(8 * MiB));

@@ -24,7 +24,7 @@ SHORT = [
     (256, 4, 256 * KIB, 64, True, (512, 512), None),
 ]
 LONG = SHORT + [
-    (32, 4, KIB * KIB, 64, False, (128, 128), None),
+    (32, 4, KIB * KIB, 64, False, (192, 192), None),
     (256, 4, KIB * KIB, 64, False, (512, 512), None),
     (256, 4, KIB * KIB, 64, True, (512, 512), None),
     (512, 4, KIB * KIB, 64, False, (1024, 1024), None),

@@ -149,10 +149,10 @@ void put_totals(Json& json, const FileTotals& totals) {
 void put_map(Json& json, const JobFile& file) {
   json.key("map").open('{');
   json.key("cell_bytes").value(file.maps.front().cell_bytes);
-  for (std::size_t lane = 0; lane < 2; ++lane) {
-    json.key(lane == 0 ? "asked" : "carried").open('[');
+  for (std::size_t map_kind = 0; map_kind < 2; ++map_kind) {
+    json.key(map_kind == 0 ? "asked" : "carried").open('[');
     for (const MapRecord& map : file.maps) {
-      const auto& cells = map.bytes[lane];
+      const auto& cells = map.bytes[map_kind];
       const auto first = std::find_if(cells.begin(), cells.end(), [](i64 bytes) { return bytes > 0; });
       const auto last = std::find_if(cells.rbegin(), cells.rend(), [](i64 bytes) { return bytes > 0; });
       json.open('[');

@@ -133,7 +133,12 @@ class Buffered final : public Storage {
     Status closed = inner_->close();
     return flushed ? closed : flushed;
   }
-  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override;
+  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
+    return unbuffered([&] { return inner_->lock(begin, end, exclusive); });
+  }
+  Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
+    return unbuffered([&] { return inner_->try_lock(begin, end, exclusive); });
+  }
   std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }
@@ -146,6 +151,10 @@ class Buffered final : public Storage {
  private:
   class Unlocking;
   class Writing;
+
+  // A lock, while which nothing is kept.
+  template <class Take>
+  Result<std::unique_ptr<HeldLock>> unbuffered(Take take);
 
   // Nothing is read in advance that could be much compared to what was asked for.
   i64 ahead_bytes() const { return std::min(reads_.bytes / kAheadPart, buffering_.buffer_bytes); }
@@ -331,14 +340,15 @@ class Buffered::Unlocking final : public HeldLock {
   Buffered& owner_;
 };
 
-Result<std::unique_ptr<HeldLock>> Buffered::lock(i64 begin, i64 end, bool exclusive) {
+template <class Take>
+Result<std::unique_ptr<HeldLock>> Buffered::unbuffered(Take take) {
   {
     std::lock_guard guard(mutex_);
     ++locks_;
   }
   Status flushed = flush();
-  Result<std::unique_ptr<HeldLock>> held = flushed ? inner_->lock(begin, end, exclusive) : Result<std::unique_ptr<HeldLock>>(flushed.error());
-  if (held) return std::unique_ptr<HeldLock>(std::make_unique<Unlocking>(std::move(*held), *this));
+  Result<std::unique_ptr<HeldLock>> held = flushed ? take() : Result<std::unique_ptr<HeldLock>>(flushed.error());
+  if (held && *held) return std::unique_ptr<HeldLock>(std::make_unique<Unlocking>(std::move(*held), *this));
   std::lock_guard guard(mutex_);
   --locks_;
   return held;

@@ -65,6 +65,12 @@ class Faulty final : public Storage {
     MERCUTIO_LET(auto held, inner_->lock(begin, end, exclusive));
     return std::unique_ptr<HeldLock>(std::make_unique<FaultyLock>(std::move(held), *this));
   }
+  Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
+    if (fails(kFaultLock)) return plan_->error;
+    MERCUTIO_LET(auto held, inner_->try_lock(begin, end, exclusive));
+    if (!held) return std::unique_ptr<HeldLock>();
+    return std::unique_ptr<HeldLock>(std::make_unique<FaultyLock>(std::move(held), *this));
+  }
   std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }

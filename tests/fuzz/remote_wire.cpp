@@ -1,5 +1,6 @@
 // The frames between a client and mercutiod (src/remote/wire.h). Arbitrary bytes: a header or a message is refused or whole,
 // and costs no more memory than there are bytes. What is written is read back; a changed byte or a missing end is noticed.
+#include "remote/printable.h"
 #include "remote/wire.h"
 
 #include "fuzz.h"
@@ -47,7 +48,7 @@ void check_any_bytes(ConstBytes bytes) {
   FUZZ_CHECK(most_memory_used() <= kMostDecoded + 16 * KiB + 16 * size, std::to_string(most_memory_used()) + " bytes of memory for " + std::to_string(size));
 }
 
-// A server's error comes back as what it was, wherever it came from.
+// A server's error comes back as what it was, wherever it came from, but for characters that a terminal acts on.
 void check_error(Taker& taker) {
   Error error{static_cast<ErrorClass>(taker.pick(1, static_cast<i64>(ErrorClass::kOther))), taker.text(60),
               static_cast<int>(taker.pick(0, 200)), taker.number(), taker.number()};
@@ -57,7 +58,7 @@ void check_error(Taker& taker) {
   FUZZ_CHECK(reply.ok(), "a reply is not read back");
   const Error back = error_of(*reply);
   FUZZ_CHECK(back.cls == error.cls && back.sys_errno == error.sys_errno && back.offset == error.offset, "another error came back");
-  FUZZ_CHECK(back.what == error.what + " (on far)", back.what);
+  FUZZ_CHECK(back.what == printable(error.what) + " (on far)", back.what);
 }
 
 // Whether what follows a header is taken; `data`, whether it is what it was.

@@ -29,8 +29,8 @@ LONG = SHORT + [
     (256, 4, KIB * KIB, 64, True, (512, 512), None),
     (512, 4, KIB * KIB, 64, False, (1024, 1024), None),
     (512, 4, KIB * KIB, 64, True, (1024, 1024), None),
-    (1024, 4, 256 * KIB, 64, False, (2048, 2048), None),
-    (1024, 16, 256 * KIB, 1024, False, (512, 512), None),
+    (1024, 4, 256 * KIB, 64, False, None, None),
+    (1024, 16, 256 * KIB, 1024, False, None, None),
     (256, 1, 256 * KIB, 64, False, (1024, 1024), None),
 ]
 

@@ -149,7 +149,7 @@ COMMANDS = (
      "remedy. The trace may be one that was cut short by MPI_Abort, a signal or a time limit: its pieces are then in a directory beside "
      "it. -o makes a page of charts instead, one file that needs no network, with another run beside it if asked. --perfetto writes "
      "single events for ui.perfetto.dev. --stats prints the counts of each file, as MPICH_MPIIO_STATS has them. --json prints everything (docs/report.schema.json), --csv a line for each rank and file. At "
-     "most so many single events are used (20000): of whole calls, the same on all ranks."),
+     "most this number of single events (20000): of whole calls, the same on all ranks."),
     ("place trace | --matrix file [--use exchange|neighbours] [--hosts file | --machine file] [--costs file] [--topology file|here] "
      "[--method auto|setmatch|mpipp|scotch] [--restarts n] [--seed n] [--rankfile file] [--machinefile file] [--slurm file] [--write-matrix file]",
      "Says on which node each rank of a traced job should run, so that little of what its collective I/O exchanges crosses the "

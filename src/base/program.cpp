@@ -46,6 +46,9 @@ std::string program_name_in(const std::string& command_line, const std::string& 
   return name.empty() ? "program" : name;
 }
 
-std::string program_name() { return program_name_in(contents("/proc/self/cmdline"), contents("/proc/self/comm")); }
+const std::string& program_name() {
+  static const auto* const name = new std::string(program_name_in(contents("/proc/self/cmdline"), contents("/proc/self/comm")));   // also used at exit
+  return *name;
+}
 
 }  // namespace mercutio

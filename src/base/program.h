@@ -6,7 +6,7 @@
 
 namespace mercutio {
 
-std::string program_name();   // no / and no blanks in it
+const std::string& program_name();   // no / and no blanks in it; looked up once
 
 // Of the process's words, as /proc/self/cmdline has them, and the kernel's name for it.
 std::string program_name_in(const std::string& command_line, const std::string& kernels_name);

@@ -3,6 +3,7 @@
 // Every decision that ranks must share is computed from what they have gathered (engine/enter.h), the same on each. No rank
 // needs another one's view: each moves its own bytes.
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -18,11 +19,12 @@ namespace {
 
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
-// The hints for an access without exchange, where the plan decides about sieving.
-Hints hints_for(const Plan& plan, Hints hints) {
-  if (plan.strategy == Strategy::kList) hints.romio_ds_read = hints.romio_ds_write = Toggle::kDisable;
-  if (plan.strategy == Strategy::kSieve) hints.romio_ds_read = hints.romio_ds_write = Toggle::kEnable;
-  return hints;
+// The hints for an access without exchange, where the plan decides about sieving; none: those of the file.
+std::unique_ptr<const Hints> hints_for(const Plan& plan, const Hints& hints) {
+  if (plan.strategy != Strategy::kList && plan.strategy != Strategy::kSieve) return nullptr;
+  auto changed = std::make_unique<Hints>(hints);
+  changed->romio_ds_read = changed->romio_ds_write = plan.strategy == Strategy::kSieve ? Toggle::kEnable : Toggle::kDisable;
+  return changed;
 }
 
 // No data beyond the end of the file is requested or sent, so that part of the user's buffer is unchanged.
@@ -138,8 +140,8 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, Access access
     co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
   }
   if (!agreed->plan->exchanges()) {
-    const Hints hints = hints_for(*agreed->plan, *file.hints);
-    file.hints = &hints;
+    const std::unique_ptr<const Hints> hints = hints_for(*agreed->plan, *file.hints);
+    if (hints) file.hints = hints.get();
     options.atomic = agreed->atomic;
     co_return co_await run_individual(file, channel, access, std::move(options));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -101,7 +102,7 @@ struct NodeSum {
   }
 };
 
-// Whether a node does what it did in an earlier access, elsewhere in the file.
+// Whether a node does what it did in an earlier access, at another offset.
 bool repeats(const PatternMemory::Last& last, const NodeSum& now, i64& moved_by) {
   const Circumstances &then = last.mine.circumstances, &today = now.circumstances;
   if (!today.all_hold(last.all.choices.layout)) return false;
@@ -203,8 +204,8 @@ Task<Result<Gathered>> gather_entries(Channel channel, Peers peers, Direction di
     repeated = repeated && entry.repeats != 0 && (entry.totals.participants == 0 || moved_by.value_or(entry.moved_by) == entry.moved_by);
     if (entry.totals.participants > 0) moved_by = entry.moved_by;
   }
-  std::vector<OpenGroup> groups;
   if (!numbers_possible) co_return Error{ErrorClass::kIntern, "a node announced a wrong number of groups"};
+  std::vector<OpenGroup> groups;
   if (group_count > kMostGroups) groups.push_back(group_of_all(channel.comm->size(), totals, entries));
   if (group_count <= kMostGroups) MERCUTIO_CO_TRY(co_await gather_groups(channel, peers, entries, mine.sum.part.groups(), groups));
   all.pattern = join(direction, all.circumstances.atomic != 0, channel.comm->size(), totals, std::move(groups));
@@ -213,25 +214,25 @@ Task<Result<Gathered>> gather_entries(Channel channel, Peers peers, Direction di
 
 // Whether all nodes repeat their last access, moved by the same distance; then what they do is known.
 Task<Result<bool>> all_repeat(Channel channel, Peers peers, const NodeEntry& own, PatternMemory::Last& last) {
-  enum { kFailed, kChanged, kFarthest, kNearest, kMore, kUnknownSize, kFileBytes, kKnownBytes, kAlignment, kWords };
+  enum { kFailed, kChanged, kFarthest, kNearest, kMore, kUnknownSize, kFileBytes, kKnownBytes, kAlignment, kNumbers };
   const Circumstances& mine = own.circumstances;
   const bool takes_part = own.totals.participants > 0;
-  i64 words[kWords] = {mine.failed, own.repeats == 0, takes_part ? own.moved_by : INT64_MIN, takes_part ? -own.moved_by : INT64_MIN,
+  i64 numbers[kNumbers] = {mine.failed, own.repeats == 0, takes_part ? own.moved_by : INT64_MIN, takes_part ? -own.moved_by : INT64_MIN,
                        mine.more,   mine.unknown_size, mine.file_bytes, mine.known_bytes, -mine.alignment};
-  MERCUTIO_CO_TRY(co_await reduce_among(channel, peers, words, Reduce::kMax));
-  const bool any = words[kFarthest] != INT64_MIN;
-  if (words[kFailed] != 0 || words[kChanged] != 0 || (any && words[kFarthest] != -words[kNearest])) co_return false;
-  const i64 moved_by = any ? words[kFarthest] : 0;
+  MERCUTIO_CO_TRY(co_await reduce_among(channel, peers, numbers, Reduce::kMax));
+  const bool any = numbers[kFarthest] != INT64_MIN;
+  if (numbers[kFailed] != 0 || numbers[kChanged] != 0 || (any && numbers[kFarthest] != -numbers[kNearest])) co_return false;
+  const i64 moved_by = any ? numbers[kFarthest] : 0;
   Gathered& all = last.all;
   all.pattern = moved(std::move(all.pattern), moved_by);
   for (FileRange& range : all.ranges) {
     if (!range.empty()) range = FileRange{range.begin + moved_by, range.end + moved_by};
   }
-  all.circumstances.more = words[kMore];
-  all.circumstances.unknown_size = words[kUnknownSize];
-  all.circumstances.file_bytes = words[kFileBytes];
-  all.circumstances.known_bytes = words[kKnownBytes];
-  all.circumstances.alignment = -words[kAlignment];
+  all.circumstances.more = numbers[kMore];
+  all.circumstances.unknown_size = numbers[kUnknownSize];
+  all.circumstances.file_bytes = numbers[kFileBytes];
+  all.circumstances.known_bytes = numbers[kKnownBytes];
+  all.circumstances.alignment = -numbers[kAlignment];
   all.circumstances.lowest_layout = all.circumstances.highest_layout = all.choices.layout;
   co_return true;
 }
@@ -340,9 +341,9 @@ Task<Result<Gathered>> gather(const EngineFile& file, Channel channel, Direction
     co_return from_bytes(direction, channel.comm->size(), arena.result());
   }
   if (arena.whole()) {
-    const NodeSum sum = sum_of_node(arena);
+    NodeSum sum = sum_of_node(arena);
     Gathered all{sum.circumstances, sum.choices, {}, {range_of(sum.part.totals())}};
-    all.pattern = join(direction, sum.circumstances.atomic != 0, channel.comm->size(), sum.part.totals(), sum.part.groups());
+    all.pattern = join(direction, sum.circumstances.atomic != 0, channel.comm->size(), sum.part.totals(), std::move(sum.part).groups());
     if (file.dense && direction == Direction::kWrite) {
       agreed.dense_key = dense_key(arena, all.pattern);
       agreed.dense = all_know(arena, agreed.dense_key);
@@ -355,11 +356,8 @@ Task<Result<Gathered>> gather(const EngineFile& file, Channel channel, Direction
   co_return all;
 }
 
-// Rank 0's layout by range, where there is one: sent when some rank holds another one.
-Task<Status> learn_layout(const EngineFile& file, Channel channel, const Gathered& all, LayoutByRange& layout) {
-  const std::uint64_t key = all.choices.layout;
-  if (key == 0) layout = {};
-  if (key == 0 || all.circumstances.all_hold(key)) co_return ok_status();
+// Rank 0 has a layout by range, and some rank holds another one.
+Task<Status> learn_layout(const EngineFile& file, Channel channel, std::uint64_t key, LayoutByRange& layout) {
   std::vector<std::byte> message = bytes_of_ranges(layout.ranges);
   MERCUTIO_CO_TRY(co_await broadcast(channel, 0, message));
   layout = LayoutByRange{key, ranges_of_bytes(message)};
@@ -367,14 +365,24 @@ Task<Status> learn_layout(const EngineFile& file, Channel channel, const Gathere
   co_return ok_status();
 }
 
-std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& channel, const Gathered& all, const LayoutByRange& layout_by_range) {
-  Hints agreed = *file.hints;
-  agreed.romio_cb_read = agreed.romio_cb_write = static_cast<Toggle>(all.choices.buffering);
+// The hints that the plan is made from, where they aren't those of this rank.
+std::unique_ptr<const Hints> agreed_hints(const Hints& mine, const Gathered& all) {
   // Windows are found by counting the bytes below an offset, which needs a monotone view. Other views occur in reads
   // only.
-  if (all.circumstances.disorderly != 0) agreed.romio_cb_read = agreed.romio_cb_write = Toggle::kDisable;
-  agreed.cb_buffer_size = all.choices.buffer_bytes;
-  agreed.cb_nodes = all.choices.aggregators;
+  const Toggle buffering = all.circumstances.disorderly != 0 ? Toggle::kDisable : static_cast<Toggle>(all.choices.buffering);
+  const bool same = mine.romio_cb_read == buffering && mine.romio_cb_write == buffering && mine.cb_buffer_size == all.choices.buffer_bytes &&
+                    mine.cb_nodes == all.choices.aggregators;
+  if (same) return nullptr;
+  auto agreed = std::make_unique<Hints>(mine);
+  agreed->romio_cb_read = agreed->romio_cb_write = buffering;
+  agreed->cb_buffer_size = all.choices.buffer_bytes;
+  agreed->cb_nodes = all.choices.aggregators;
+  return agreed;
+}
+
+std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& channel, const Gathered& all, const LayoutByRange& layout_by_range) {
+  const std::unique_ptr<const Hints> changed = agreed_hints(*file.hints, all);
+  const Hints& agreed = changed ? *changed : *file.hints;
   Layout layout;
   layout.stripe_bytes = all.choices.stripe_bytes;
   layout.stripe_count = all.choices.stripe_count;
@@ -425,7 +433,9 @@ Task<Result<Agreed>> enter(const EngineFile& file, Channel channel, const Access
   agreed.more = circumstances.more != 0;
   agreed.atomic = circumstances.atomic != 0;
   if (agreed.failed) co_return agreed;
-  MERCUTIO_CO_TRY(co_await learn_layout(file, channel, *all, layout));
+  const std::uint64_t key = all->choices.layout;
+  if (key == 0) layout = {};
+  if (key != 0 && !circumstances.all_hold(key)) MERCUTIO_CO_TRY(co_await learn_layout(file, channel, key, layout));
   agreed.plan = plan_from(file, channel, *all, layout);
   agreed.borders.unit_bytes = circumstances.alignment;
   if (reads(access) && agreed.plan->exchanges()) {

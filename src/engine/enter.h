@@ -1,8 +1,8 @@
 // The first step of a collective access: what all ranks learn of each other before they move data. Inside engine/ only.
 //
 // Every rank contributes one entry. The entries of a node are added up in its memory, and the first ranks of the nodes gather the sums, so that
-// a node receives O(nodes) bytes whatever number of ranks it has; and, where ranks don't follow each other, up to kMostGroups groups of them. A pattern that was met before, moved in the file, needs an all-reduce of a few
-// words only. Every decision that ranks must share is computed from the result, the same on each.
+// a node receives O(nodes) bytes whatever number of ranks it has; and, where ranks don't follow each other, up to kMostGroups groups of
+// them. A pattern that was met before, moved in the file, needs an all-reduce of a few numbers only. Every decision that ranks must share is computed from the result, the same on each.
 #pragma once
 
 #include "engine/engine.h"

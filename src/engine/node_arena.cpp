@@ -9,6 +9,7 @@
 namespace mercutio {
 
 NodeArena::NodeArena(Segment& segment, const NodeLayout& layout, i64 ranks) : segment_(segment), all_ranks_(ranks) {
+  controls_ = reinterpret_cast<Control*>(segment_.data());
   result_ = reinterpret_cast<ResultHeader*>(segment_.data() + layout.result_at);
   window_counters_ = reinterpret_cast<WindowCounters*>(segment_.data() + layout.domains_at);
   finished_ = reinterpret_cast<i64*>(segment_.data() + layout.finished_at);

@@ -105,7 +105,7 @@ class NodeArena {
   NodeArena(Segment& segment, const NodeLayout& layout, i64 ranks);
   i64 count() const { return static_cast<i64>(members_.size()); }
   i64 local(i64 rank) const { return std::lower_bound(members_.begin(), members_.end(), rank) - members_.begin(); }
-  Control& control(i64 i) const { return reinterpret_cast<Control*>(segment_.data())[i]; }
+  Control& control(i64 i) const { return controls_[i]; }
 
   static_assert(sizeof(Control) == kControlBytes && sizeof(WindowCounters) == kDomainCounterBytes && sizeof(ResultHeader) <= kResultHeaderBytes);
 
@@ -117,6 +117,7 @@ class NodeArena {
   i64 room_bytes_ = 0;
   std::vector<i64> members_, first_ranks_;
   i64 me_ = 0, all_ranks_;
+  Control* controls_;   // one a rank of the node
   ResultHeader* result_;
   WindowCounters* window_counters_;
   i64* finished_;

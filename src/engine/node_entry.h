@@ -70,7 +70,7 @@ struct Gathered {
   std::vector<FileRange> ranges;
 };
 
-// The last collective access of each direction, kept on the nodes' first ranks, so that the same pattern elsewhere in the file needs no
+// The last collective access of each direction, kept on the nodes' first ranks, so that the same pattern at another offset needs no
 // gather. Accesses of one file come here one after the other, in the same order on all ranks.
 class PatternMemory {
  public:

@@ -43,7 +43,7 @@ struct Moved {
   Direction direction;
   i64 bytes, pieces, calls;
 };
-// How long the ranks take for them once they are collective and well made, and meet in so many seconds.
+// How long the ranks take for them once they are collective and well made, and each meeting takes `meeting` seconds.
 double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved, double meeting);
 // The same, as the job's own collective accesses to this kind of file system, if it has any, the same way or else the other.
 double seconds_together(const Job& job, const JobFile& file, const Moved& moved);

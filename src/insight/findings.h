@@ -13,7 +13,7 @@ namespace mercutio {
 struct Remedy {
   std::string text;    // a line to paste, or what to change
   double seconds = 0;  // of the job that it would save
-  double factor = 1;   // the job would be so many times as fast
+  double factor = 1;   // the job would be this many times as fast
 };
 
 struct Finding {
@@ -23,7 +23,7 @@ struct Finding {
   i64 files = 1;      // that have this fault
   std::vector<std::pair<std::string, double>> worst;  // of several files the most expensive: name, and how long they held a rank
   double seconds = 0;    // of the job that the best remedy would save
-  double factor = 1;     // the job would be so many times as fast
+  double factor = 1;     // the job would be this many times as fast
   bool worth = true;     // saying: it costs a hundredth of the job, or costs nothing by its nature
   std::string evidence;  // the numbers behind it
   std::vector<Remedy> remedies;  // the best first; none that would make the job slower

@@ -35,7 +35,7 @@ struct PieceHeader {
   i64 end_ns = 0;         // 0: the process has not reached its end
   i64 last_ns = 0;        // of the last thing that was recorded
   i64 events_seen = 0;
-  i64 calls_per_kept = 1;  // of so many calls, the events of one are kept (kept_of)
+  i64 calls_per_kept = 1;  // the events of one call in this many are kept (kept_of)
   i64 bin_ns = 0;          // width of a time bin
   i64 files_left_out = 0;  // opens of files beyond the table's capacity; their totals are in entries of name patterns
   i64 texts_left_out = 0;
@@ -131,7 +131,7 @@ inline constexpr std::uint8_t kStepWrite = 1, kStepCollective = 2;
 
 // What takes the files for which a table has no room left, not even for their patterns.
 inline constexpr const char* kOtherFiles = "(other files)";
-// Of a table of so many records, those for patterns.
+// How many records of a table are for patterns.
 inline constexpr i64 pattern_records(i64 records) { return std::max<i64>(2, records / 5); }
 // The text in `target`, or the end of it: the end of a path says more.
 void put_text(std::span<char> target, std::string_view text);

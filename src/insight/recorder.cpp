@@ -181,7 +181,7 @@ i64 Recorder::pattern_slot(const FileFacts& facts) {
   return slot;
 }
 
-// Beyond so many files nothing is known to be opened again.
+// Beyond this number of files nothing is known to be opened again.
 bool Recorder::opened_before(const FileFacts& facts) {
   if (slots_.count(facts.name) > 0) return true;
   if (static_cast<i64>(slots_.size()) < singles()) return false;

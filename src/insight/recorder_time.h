@@ -1,5 +1,5 @@
-// What recording costs the program between its calls, which is no time of the run without it: every so many times the clock is read
-// before and after.
+// What recording costs the program between its calls, which is no time of the run without it: in one of a number of times the clock is
+// read before and after.
 #pragma once
 
 #include "insight/recorder.h"

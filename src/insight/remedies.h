@@ -12,7 +12,7 @@ enum class Advice { kTogether, kFewerCalls, kAllRanks, kOpenOnce, kFewerFiles, k
 
 // `library`: as in JobFile; a library that has no words of its own is MPI-IO.
 std::string advice(Advice what, Direction direction, const std::string& library);
-// To begin accesses at multiples of so many bytes.
+// To begin accesses at multiples of a number of bytes.
 std::string alignment_advice(i64 bytes, const std::string& library);
 
 }  // namespace mercutio

@@ -109,7 +109,7 @@ struct RankSteps {
   std::vector<Opening> openings;
   std::unordered_map<i64, i64> together;    // open in the job -> collective calls
   std::size_t whole = 0;                    // steps that are repeated to their end
-  std::uint32_t rest = 0;                   // and so many calls of the next one
+  std::uint32_t rest = 0;                   // and the number of calls of the next one
   std::uint32_t calls(std::size_t step) const { return step < whole ? trace->steps[step].repeats : step == whole ? rest : 0; }
 };
 

@@ -54,7 +54,7 @@ class FlatType {
   std::uint64_t hash() const { return hash_; }     // of the structure; equal trees hash equal
   i64 memory_bytes() const { return memory_bytes_; }   // what this object holds
   i64 pieces() const;                              // of one copy; saturated
-  // Stream positions end here: so many tiled copies keep offsets and positions below 2^62 (at least one copy does).
+  // Stream positions end here: this many tiled copies keep offsets and positions below 2^62 (at least one copy does).
   i64 stream_bytes() const;
   // The largest power of two that divides where every piece of every copy begins and ends.
   i64 alignment() const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
@@ -73,7 +74,8 @@ class PatternPart {
  public:
   void add(i64 rank, const RankSummary& summary);
   const PatternTotals& totals() const { return totals_; }
-  const std::vector<OpenGroup>& groups() const { return groups_; }
+  const std::vector<OpenGroup>& groups() const& { return groups_; }
+  std::vector<OpenGroup> groups() && { return std::move(groups_); }
 
  private:
   PatternTotals totals_;

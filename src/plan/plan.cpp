@@ -147,18 +147,16 @@ i64 Plan::shift_unit() const {
   return cyclic() ? unit_bytes * period : unit_bytes;
 }
 
-Plan shift(const Plan& plan, i64 delta) {
-  Plan moved = plan;
-  if (!plan.exchanges()) return moved;
+void shift(Plan& plan, i64 delta) {
+  if (!plan.exchanges()) return;
   MERCUTIO_ASSERT(delta % plan.shift_unit() == 0);
-  moved.begin += delta;
-  moved.end += delta;
-  if (plan.domain_map != DomainMap::kSegments) moved.domain_origin += delta;
-  for (RankSegment& segment : moved.segments) {
+  plan.begin += delta;
+  plan.end += delta;
+  if (plan.domain_map != DomainMap::kSegments) plan.domain_origin += delta;
+  for (RankSegment& segment : plan.segments) {
     segment.range.begin += delta;
     segment.range.end += delta;
   }
-  return moved;
 }
 
 i64 most_aggregators(const Topology& topology, const Hints& hints) {

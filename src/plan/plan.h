@@ -125,8 +125,8 @@ struct Plan {
 std::optional<Strategy> strategy_named(const Hints& hints);
 
 Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topology, const Layout& layout);
-// `delta` must be a multiple of plan.shift_unit().
-Plan shift(const Plan& plan, i64 delta);
+// `delta` must be a multiple of plan.shift_unit(). A plan without exchange is the same everywhere.
+void shift(Plan& plan, i64 delta);
 
 // The most aggregators a plan takes where cb_nodes leaves the number to it and the file isn't on more servers; never more than there are ranks.
 i64 most_aggregators(const Topology& topology, const Hints& hints);

@@ -1,11 +1,12 @@
 #include "plan/plan_cache.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace mercutio {
 namespace {
 
-constexpr size_t kMostGroups = 65536;   // kept by one file
+constexpr size_t kMostKeptGroups = 65536;   // kept by one file
 
 // Whether the file has the same stripes, and only those, where the ranks' data is and `delta` further on.
 bool striped_alike(const Layout& layout, const Pattern& pattern, i64 delta) {
@@ -29,13 +30,16 @@ PlanCache::Answer PlanCache::plan_for(const PlanQuestion& question) {
     i64 moved_by = 0;
     if (!known.answers(question, moved_by)) continue;
     if (moved_by != 0) {
-      known.plan = std::make_shared<Plan>(shift(*known.plan, moved_by));
+      // An access under way may still use the plan.
+      if (known.plan->exchanges() && known.plan.use_count() > 1) known.plan = std::make_shared<Plan>(*known.plan);
+      std::atomic_thread_fence(std::memory_order_acquire);   // after the last use by another thread
+      shift(*known.plan, moved_by);
       known.pattern = question.pattern;
     }
     return Answer{known.plan, true};
   }
   auto plan = std::make_shared<Plan>(make_plan(question.pattern, question.hints, question.topology, question.layout));
-  const size_t slots = std::clamp<size_t>(kMostGroups / std::max<size_t>(1, question.pattern.groups.size()), 1, known_.size());
+  const size_t slots = std::clamp<size_t>(kMostKeptGroups / std::max<size_t>(1, question.pattern.groups.size()), 1, known_.size());
   Known& known = known_[next_];
   next_ = (next_ + 1) % slots;
   known = Known{question.pattern, question.topology.segment_bytes, question.layout, question.hints, plan};

@@ -18,7 +18,7 @@ inline constexpr i64 kAggregatorWorthBytes = 1 * MiB;   // an aggregator more mu
 inline constexpr i64 kMessageWorthBytes = 64 * KiB;     // between nodes: what a node has for an aggregator; one a node at least
 inline constexpr i64 kPageBytes = 4096;
 inline constexpr i64 kMostBlockBytes = 64 * MiB;
-inline constexpr i64 kGoodPart = 8;                     // one in so many bytes
+inline constexpr i64 kGoodPart = 8;                     // one in this many bytes
 
 inline i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 inline i64 align_down(i64 value, i64 unit) { return value / unit * unit; }

@@ -1,5 +1,5 @@
 // The pieces of one transfer as the remote protocol says them: a displacement and a type tree, so that a regular list costs
-// a few bytes whatever its length, and the same list elsewhere in the file is the same tree. O(pieces).
+// a few bytes whatever its length, and the same list at another offset is the same tree. O(pieces).
 #pragma once
 
 #include <span>

@@ -110,7 +110,7 @@ class Storage {
   virtual std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces);
 
   virtual Result<i64> size() = 0;
-  // The file has at least so many bytes, as far as this end knows without asking, and unless somebody else cuts it short.
+  // The file has at least this many bytes, as far as this end knows without asking, and unless somebody else cuts it short.
   virtual i64 known_size() const { return 0; }
   virtual Status set_size(i64 bytes) = 0;         // truncate or extend with a hole
   virtual Status preallocate(i64 bytes) = 0;      // size >= bytes afterwards, space allocated, content kept

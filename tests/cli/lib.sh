@@ -17,6 +17,17 @@ contains() { case "$1" in *"$2"*) ;; *) fail "'$2' is not in: $1" ;; esac; }
 lacks() { case "$1" in *"$2"*) fail "'$2' is in: $1" ;; esac; }
 equals() { [ "$1" = "$2" ] || fail "'$1' is not '$2'"; }
 
+# A Python that draws reports, if there is one.
+python_for_reports() {
+  local one
+  for one in python3 /usr/bin/python3 "$(dirname "${BASH_SOURCE[0]}")/../../.venv/bin/python"; do
+    if "$one" -c 'import jinja2, matplotlib' 2>/dev/null; then
+      printf '%s\n' "$one"
+      return
+    fi
+  done
+}
+
 # A launcher that says what it is asked: fake_launcher NAME VERSION-TEXT
 fake_launcher() {
   mkdir -p "$scratch/bin"

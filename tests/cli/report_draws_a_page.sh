@@ -2,10 +2,7 @@
 # A made-up job of 200 ranks becomes a page that needs no network, and a Perfetto trace; two jobs can be compared.
 . "$(dirname "$0")/lib.sh"
 root="$(cd "$(dirname "$0")/../.." && pwd)"
-python=""
-for one in python3 /usr/bin/python3 "$root/.venv/bin/python"; do
-  "$one" -c 'import jinja2, matplotlib' 2>/dev/null && python="$one" && break
-done
+python="$(python_for_reports)"
 [ -n "$python" ] || skip "there is no Python with matplotlib and Jinja2"
 cd "$scratch"
 "$python" "$root/tests/report/synthetic.py" 200 >job.json

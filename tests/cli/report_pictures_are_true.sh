@@ -3,10 +3,7 @@
 # the time within 2 %, though only some of the single events are shown.
 . "$(dirname "$0")/lib.sh"
 root="$(cd "$(dirname "$0")/../.." && pwd)"
-python=""
-for one in python3 /usr/bin/python3 "$root/.venv/bin/python"; do
-  "$one" -c 'import jinja2, matplotlib' 2>/dev/null && python="$one" && break
-done
+python="$(python_for_reports)"
 [ -n "$python" ] || skip "there is no Python with matplotlib and Jinja2"
 folder="$(dirname "$("$MERCUTIO" preload)")"
 launcher=""

@@ -32,25 +32,25 @@ def colours_of(picture, colours):
 def map_by_rank(job, file):
     """Pixels of a rank, each as much as its place of the file has bytes."""
     import numpy as np
-    from mercutio_report import charts, lanes
-    colours, found = lanes.rank_colours(len(job.traces)), {}
-    for lane, _ in charts.LANES:
-        places = charts.map_shares(job, file, lane).sum(axis=0)
-        picture = lanes.striped(charts.map_shares(job, file, lane), colours, charts.MAP_LANE)
+    from mercutio_report import charts, bands
+    colours, found = bands.rank_colours(len(job.traces)), {}
+    for band, _ in charts.BANDS:
+        places = charts.map_shares(job, file, band).sum(axis=0)
+        picture = bands.striped(charts.map_shares(job, file, band), colours, charts.MAP_BAND)
         pixels = [colours_of(picture[:, column:column + 1], colours) for column in range(picture.shape[1])]
-        found[lane] = {rank: float(np.sum([places[i] * pixels[i][rank] / charts.MAP_LANE for i in range(len(pixels))])) for rank in range(len(colours))}
+        found[band] = {rank: float(np.sum([places[i] * pixels[i][rank] / charts.MAP_BAND for i in range(len(pixels))])) for rank in range(len(colours))}
     return found
 
 
 def timeline_by_rank(job):
     """Pixels in which a rank was at the storage, and the time it was there by its totals."""
-    from mercutio_report import charts, lanes
+    from mercutio_report import charts, bands
     ranks = range(len(job.traces))
-    picture = lanes.stacked(charts.time_parts(job, list(ranks)), charts.TIME_COLOURS, charts.LANE)
+    picture = bands.stacked(charts.time_parts(job, list(ranks)), charts.TIME_COLOURS, charts.BAND)
     shown = {}
     for rank in ranks:
-        lane = picture[rank * charts.LANE:(rank + 1) * charts.LANE]
-        shown[rank] = colours_of(lane, [charts.matplotlib.colors.to_rgb(charts.WRITE)])[0]
+        band = picture[rank * charts.BAND:(rank + 1) * charts.BAND]
+        shown[rank] = colours_of(band, [charts.matplotlib.colors.to_rgb(charts.WRITE)])[0]
     truth = {rank: sum(file.by_rank[rank].get("storage_write.ns", 0) for file in job.files) for rank in ranks}
     return shown, truth
 
@@ -70,8 +70,8 @@ def main():
     good = True
     for file in job.files:
         truth = {rank: count for (rank, name), count in wrote.items() if file.name.endswith("." + name)}
-        for lane, found in map_by_rank(job, file).items():
-            good &= compare(f"map of {file.name}, {lane}", found, truth)
+        for band, found in map_by_rank(job, file).items():
+            good &= compare(f"map of {file.name}, {band}", found, truth)
         for kind in ("access", "storage_write"):
             found = Counter()
             for event in events:

@@ -1,18 +1,8 @@
 // 14.2.8: striping_factor, striping_unit and start_iodevice say how a file is made; get_info tells how it is. The file system's
 // default is 4 stripes of 1 MiB from server 0 on.
-#include "check.h"
+#include "open_with.h"
 
 enum { kBlock = 50000, kBlocks = 20 };
-
-static MPI_File open_with(const char *name, const char *const *hints) {
-  MPI_File fh = MPI_FILE_NULL;
-  MPI_Info info = MPI_INFO_NULL;
-  if (hints) MPI_Info_create(&info);
-  for (; hints && hints[0]; hints += 2) MPI_Info_set(info, (char *)hints[0], (char *)hints[1]);
-  if (!CHECK_OK(MPI_File_open(MPI_COMM_WORLD, (char *)name, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh))) MPI_Abort(MPI_COMM_WORLD, 1);
-  if (info != MPI_INFO_NULL) MPI_Info_free(&info);
-  return fh;
-}
 
 static void check_stripes(MPI_File fh, int factor, int unit, int first) {
   const char *const keys[] = {"striping_factor", "striping_unit", "start_iodevice"};

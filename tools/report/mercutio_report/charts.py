@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.colors import LogNorm  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter  # noqa: E402
 
-from . import lanes  # noqa: E402
+from . import bands  # noqa: E402
 from .job import BUCKETS, PHASE_LABELS, PHASES, bytes_text, phases_of, seconds_text  # noqa: E402
 
 # Okabe and Ito's colours, told apart by all kinds of eyes.
@@ -22,7 +22,7 @@ COLOURS = {"storage": "#0072B2", "exchange": "#E69F00", "copy": "#F0E442", "arri
 # And in grey, by their patterns.
 HATCHES = {"exchange": "////", "arrive": "xxxx", "wait": "....", "agree": "oo", "sieve": "----", "files": "\\\\\\\\", "own": "||"}
 READ, WRITE = "#8CCBEF", "#0072B2"
-MOST_ROWS, MOST_COLUMNS, MOST_LANES = 256, 400, 12
+MOST_ROWS, MOST_COLUMNS, MOST_BANDS = 256, 400, 12
 
 plt.rcParams.update({"font.family": "sans-serif", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none",
                      "axes.titlesize": 10, "axes.titlelocation": "left", "figure.constrained_layout.use": True, "svg.hashsalt": "mercutio",
@@ -132,7 +132,7 @@ def heat_map(job):
 TIME_PARTS = (("storage_read", "reading from storage"), ("storage_write", "writing to storage"), ("calls", "in MPI_File calls otherwise"),
               ("files", "open, close, sync"))
 TIME_COLOURS = {"storage_read": READ, "storage_write": WRITE, "calls": "#CCCCCC", "files": COLOURS["files"]}
-LANE = 24
+BAND = 24
 
 
 def time_parts(job, rows):
@@ -166,11 +166,11 @@ def spread_over(begin, width, span, columns):
 def timeline(job):
     """What the ranks with the most storage time did."""
     weight = [sum(row[4] + row[5] for row in trace["bins"]) for trace in job.traces]
-    busiest = sorted(sorted(range(len(weight)), key=lambda row: -weight[row])[:MOST_LANES])
+    busiest = sorted(sorted(range(len(weight)), key=lambda row: -weight[row])[:MOST_BANDS])
     if not any(weight):
         return None
     parts = time_parts(job, busiest)
-    picture = lanes.stacked(parts, TIME_COLOURS, LANE)
+    picture = bands.stacked(parts, TIME_COLOURS, BAND)
     figure, axis = plt.subplots(figsize=(9, 1.0 + 0.3 * len(busiest)))
     axis.imshow(picture, aspect="auto", interpolation="nearest", extent=(0, job.seconds, len(busiest) - 0.5, -0.5))
     axis.set_yticks(range(len(busiest)), [f"rank {job.traces[row]['rank']}" for row in busiest])
@@ -248,13 +248,13 @@ def sizes(job):
     return as_svg(figure)
 
 
-LANES = (("asked", "asked for by"), ("carried", "carried by"))
-MAP_LANE = 48
+BANDS = (("asked", "asked for by"), ("carried", "carried by"))
+MAP_BAND = 48
 
 
-def map_shares(job, file, lane):
+def map_shares(job, file, band):
     """Bytes of every rank in every cell of the file: a matrix."""
-    rows = file.map[lane]
+    rows = file.map[band]
     cells = max((row[0] + len(row) - 1 for rows in (file.map["asked"], file.map["carried"]) for row in rows if row), default=0)
     shares = np.zeros((len(job.traces), cells))
     for rank, row in enumerate(rows):
@@ -264,9 +264,9 @@ def map_shares(job, file, lane):
 
 
 def map_picture(job, file):
-    """The lanes below each other, as pixels."""
-    colours = lanes.rank_colours(len(job.traces))
-    return np.concatenate([lanes.striped(map_shares(job, file, lane), colours, MAP_LANE) for lane, _ in LANES])
+    """One band below the other, as pixels."""
+    colours = bands.rank_colours(len(job.traces))
+    return np.concatenate([bands.striped(map_shares(job, file, band), colours, MAP_BAND) for band, _ in BANDS])
 
 
 def layout_strip(job, file):
@@ -278,14 +278,14 @@ def layout_strip(job, file):
     if end == 0:
         return None
     figure, axis = plt.subplots(figsize=(9, 1.5))
-    axis.imshow(np.repeat(picture, -(-768 // picture.shape[1]), axis=1), aspect="auto", interpolation="nearest", extent=(0, end, len(LANES) - 0.5, -0.5))
-    axis.set_yticks(range(len(LANES)), [label for _, label in LANES])
+    axis.imshow(np.repeat(picture, -(-768 // picture.shape[1]), axis=1), aspect="auto", interpolation="nearest", extent=(0, end, len(BANDS) - 0.5, -0.5))
+    axis.set_yticks(range(len(BANDS)), [label for _, label in BANDS])
     axis.axhline(0.5, color="white", linewidth=2)
     axis.set_xlim(0, end)
     byte_axis(axis.xaxis)
-    shared = lanes.owners(map_shares(job, file, "asked"))
+    shared = bands.owners(map_shares(job, file, "asked"))
     axis.set_xlabel("place in the file; colour: rank" + (f"; stripes: {shared:.0f} ranks in turns" if shared > 1.1 else ""))
-    colours = lanes.rank_colours(len(job.traces))
+    colours = bands.rank_colours(len(job.traces))
     if len(job.traces) > 20:
         colour_map = matplotlib.colors.ListedColormap(colours)
         figure.colorbar(matplotlib.cm.ScalarMappable(matplotlib.colors.Normalize(0, len(job.traces) - 1), colour_map), ax=axis, pad=0.01)

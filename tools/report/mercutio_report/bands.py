@@ -13,7 +13,7 @@ def rank_colours(ranks):
 
 
 def stacked(parts, colours, height):
-    """For each row a lane: `parts` are (name, matrix of rows and columns from 0 to 1), drawn from the bottom of the lane up, white above."""
+    """A band for each row: `parts` are (name, matrix of rows and columns from 0 to 1), drawn from the bottom of the band up, white above."""
     rows, columns = parts[0][1].shape
     out = np.ones((rows, height, columns, 3))
     level = (height - np.arange(height) - 0.5)[None, :, None] / height
@@ -26,7 +26,7 @@ def stacked(parts, colours, height):
 
 
 def striped(shares, colours, height):
-    """A lane of columns, each divided among the rows of `shares`; stripes where several have a part of it, white where nobody has."""
+    """A band of columns, each divided among the rows of `shares`; stripes where several have a part of it, white where nobody has."""
     totals = shares.sum(axis=0)
     columns = shares.shape[1]
     ends = np.cumsum(shares, axis=0) / np.where(totals > 0, totals, 1)

@@ -51,6 +51,7 @@ class Service {
   void serve(const std::shared_ptr<Channel>& channel, const std::function<void()>& welcomed = [] {});
   // Ends a stream of the session that has the most of them, which goes on with fewer; false: each has one.
   bool cut_spare_stream();
+  bool asked_to_end() const { return asked_to_end_; }   // by a client, for whom it was started
   RefusalLog& refusals() { return refusals_; }
   bool keep_house(i64 now);   // false: there is no session
 
@@ -68,6 +69,7 @@ class Service {
   Status forget(ServedSession& session, ConstBytes body);
   void take_lock(const std::shared_ptr<ServedSession>& session, const Frame& frame);
   void end(const std::shared_ptr<ServedSession>& session);
+  Buffer end_server(const Channel& channel, const ServedSession& asking, const Frame& frame);
   bool run_beside(std::function<void()> work);
   void log(const Channel& channel, const std::string& text);
   void log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply);
@@ -75,6 +77,7 @@ class Service {
   const ServiceOptions options_;
   const Exports exports_;
   RefusalLog refusals_;
+  std::atomic<bool> asked_to_end_{false};
   std::atomic<i64> streams_{0};   // that were let in
   LockQueue locks_;
   const Operations operations_;

@@ -2,7 +2,7 @@
 _mercutio() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench connect cp route report replay tune place version --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench connect connections disconnect cp ls stat mkdir rm mv route report replay tune place version --help --version" -- "$current")
     return
   fi
   case "$command" in
@@ -27,7 +27,7 @@ _mercutio() {
     connect)
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --audit) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        *) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --idle --grace --audit --streams --write-behind" -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --ssh --daemon --servers --launcher --via --idle --grace --audit --streams --write-behind" -- "$current") ;;
       esac
       ;;
     place)
@@ -56,7 +56,14 @@ _mercutio() {
       esac
       ;;
     connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --forward --forward-at --router --idle --grace --connections --audit --streams --compress --write-behind --read-ahead --help" -- "$current") ;;
-    cp) mapfile -t COMPREPLY < <(compgen -W "--resume --no-verify --parallel --quiet --help mercutio://" -- "$current"; compgen -f -- "$current") ;;
+    connections) mapfile -t COMPREPLY < <(compgen -W "--quick --help" -- "$current") ;;
+    disconnect) mapfile -t COMPREPLY < <(compgen -W "--force --keep --help" -- "$current") ;;
+    ls) mapfile -t COMPREPLY < <(compgen -W "--long --help mercutio://" -- "$current") ;;
+    stat) mapfile -t COMPREPLY < <(compgen -W "--help mercutio://" -- "$current") ;;
+    mkdir) mapfile -t COMPREPLY < <(compgen -W "--parents --help mercutio://" -- "$current") ;;
+    rm) mapfile -t COMPREPLY < <(compgen -W "--recursive --help mercutio://" -- "$current") ;;
+    mv) mapfile -t COMPREPLY < <(compgen -W "--no-clobber --help mercutio://" -- "$current") ;;
+    cp) mapfile -t COMPREPLY < <(compgen -W "--recursive --resume --no-verify --parallel --quiet --help mercutio://" -- "$current"; compgen -f -- "$current") ;;
     route)
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --key-file | --audit) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;

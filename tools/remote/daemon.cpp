@@ -18,7 +18,7 @@ namespace mercutio::remote {
 namespace {
 
 const std::vector<Option> kOptions = {
-    {"listen", "ADDRESS[:PORT]", "where to listen: a numeric address of this machine, or 'ssh' for that the ssh session uses"},
+    {"listen", "ADDRESS[:PORT[-PORT]]", "where to listen: a numeric address of this machine, or 'ssh' for that the ssh session uses; of several ports the first that is free"},
     {"root", "NAME=/DIR[:rw]", "a directory to export as mercutio://host/NAME; read-only without :rw; may be repeated"},
     {"key-fd", "N", "the descriptor to read the connection's key from, 64 hexadecimal digits"},
     {"key-file", "FILE", "or the file that holds it, readable by its owner only"},
@@ -46,7 +46,9 @@ Result<Key> key_from(const Arguments& arguments) {
 
 // An address, or "ssh".
 Status listen_where(const std::string& text, ServerOptions& options) {
-  if (text != "ssh") return parse_address(text, options.address, options.port);
+  if (text != "ssh" && !text.starts_with("ssh:")) return parse_ports(text, options.address, options.port, options.last_port);
+  std::string unused;
+  MERCUTIO_TRY(parse_ports(text, unused, options.port, options.last_port));
   const char* connection = std::getenv("SSH_CONNECTION");   // "client port server port"
   char server[128] = "";
   if (!connection || std::sscanf(connection, "%*s %*s %127s", server) != 1)
@@ -85,8 +87,8 @@ Status serve(const Arguments& arguments) {
   std::fflush(stdout);
   leave_terminal(arguments);
   for (;;) {
-    const timespec second{1, 0};
-    if (sigtimedwait(&ends, nullptr, &second) > 0) return ok_status();
+    const timespec period{0, 200'000'000};
+    if (sigtimedwait(&ends, nullptr, &period) > 0 || server->asked_to_end()) return ok_status();
     if (idle_s > 0 && server->idle_ms() > idle_s * 1000) return ok_status();
   }
 }

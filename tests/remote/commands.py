@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """mercutio connect, cp and route as a user calls them, with mercutiod on this machine; through a real sshd where there is one.
-   commands.py DIRECTORY_OF_THE_PROGRAMS"""
+   commands.py DIRECTORY_OF_THE_PROGRAMS [--kills N]
+With --kills only copies that are killed, N each way."""
+import collections
 import filecmp
 import os
 import pathlib
@@ -100,26 +102,44 @@ def resumes():
     assert target.stat().st_ino == before.st_ino, "it is there already"
 
 
-def is_interrupted():
-    """Whenever cp is killed, the target is what it was before or the whole copy."""
-    source, target = folder / "source", export / "killed"
-    old = b"what was there before"
+def is_interrupted(times):
+    """Whenever cp is killed, the target is what it was before, or absent, or the whole copy; and --resume makes it whole."""
+    source, old = folder / "interrupted", b"what was there before"
+    source.write_bytes(content(20_000_003, 1))
     dice = random.Random(7)
-    outcomes = set()
-    for i in range(12):
-        target.write_bytes(old)
-        copy = subprocess.Popen([mercutio, "cp", source, "mercutio://here/data/killed"], env=environment, stderr=subprocess.DEVNULL)
-        time.sleep(dice.uniform(0, 0.25))
-        copy.kill()
-        copy.wait()
-        outcome = "old" if target.read_bytes() == old else "whole" if filecmp.cmp(source, target, shallow=False) else "wrong"
-        assert outcome != "wrong", i
-        outcomes.add(outcome)
-        if i % 4 == 0:
-            run("cp", "--resume", source, "mercutio://here/data/killed")
-            assert filecmp.cmp(source, target, shallow=False)
-            assert not part_of(target).exists()
-    print("a killed cp leaves:", ", ".join(sorted(outcomes)))
+    for way, path, name in (("there", export / "killed", "mercutio://here/data/killed"), ("back", folder / "killed", str(folder / "killed"))):
+        begin = str(source)
+        if way == "back":
+            shutil.copy(source, export / "begin")
+            begin = "mercutio://here/data/begin"
+        path.unlink(missing_ok=True)
+        start = time.monotonic()
+        run("cp", begin, name)
+        lasts = time.monotonic() - start
+        outcomes = collections.Counter()
+        for i in range(times):
+            path.unlink()
+            if dice.random() < 0.5:
+                path.write_bytes(old)
+            before = "old" if path.exists() else "absent"
+            copy = subprocess.Popen([mercutio, "cp", begin, name], env=environment, stderr=subprocess.DEVNULL)
+            time.sleep(dice.uniform(0, 1.1 * lasts))
+            copy.kill()
+            copy.wait()
+            began = part_of(path).exists()
+            if not path.exists():
+                outcome = "absent"
+            elif path.read_bytes() == old:
+                outcome = "old"
+            else:
+                outcome = "whole" if filecmp.cmp(source, path, shallow=False) else "wrong"
+            assert outcome in (before, "whole"), (way, i, before, outcome)
+            outcomes[outcome + (", a part beside it" if began else "")] += 1
+            run("cp", "--resume", begin, name)
+            assert filecmp.cmp(source, path, shallow=False), (way, i, "the resumed copy differs")
+            assert not part_of(path).exists()
+        print(f"{times} copies killed on their way {way}, within {1.1 * lasts:.2f} s:", ", ".join(f"{n} {what}" for what, n in sorted(outcomes.items())),
+              "; all resumed copies are identical")
 
 
 def keeps_what_a_file_is():
@@ -387,9 +407,13 @@ def forwards():
 
 
 try:
+    if sys.argv[2:3] == ["--kills"]:
+        local("here")
+        is_interrupted(int(sys.argv[3]))
+        sys.exit(0)
     copies()
     resumes()
-    is_interrupted()
+    is_interrupted(4)
     keeps_what_a_file_is()
     routes()
     survives_shortage()

@@ -182,6 +182,7 @@ Result<GetReply> Exports::get(const std::string& path) const {
   const Descriptor owned(fd);
   GetReply reply;
   MERCUTIO_LET(reply.status, status_of(fd));
+  if (reply.status.kind() == FileType::kDirectory) return error_from_errno("open", EISDIR);
   if (reply.status.kind() != FileType::kFile) return Error{ErrorClass::kBadFile, "not a regular file: nothing else is served", ENXIO};
   if (reply.status.bytes > kMostContent) return reply;
   MERCUTIO_LET(reply.content, read_all(fd, reply.status.bytes));

@@ -5,6 +5,7 @@ server answers. Data that is read in order is read ahead, and written data is on
 own buffer only gathers small accesses. What is written as a whole (pipe, put, cp, or in a transaction) has its name when it is whole.
 """
 import concurrent.futures
+import contextlib
 import datetime
 import errno
 import io
@@ -74,7 +75,8 @@ class Reader(_Described, io.BufferedReader):
     def read(self, size=-1, /):
         if size is None or size <= self.blocksize:
             return super().read(size)
-        data = memoryview(bytearray(size))     # at once, whatever the buffer holds
+        left = max(0, self.raw.size() - self.tell())
+        data = memoryview(bytearray(min(size, left)))     # at once, whatever the buffer holds
         return bytes(data[:self.readinto(data)])
 
 
@@ -190,7 +192,7 @@ class MercutioFileSystem(AbstractFileSystem):
         try:
             remote.mkdir(path)
         except FileNotFoundError:
-            if not create_parents:
+            if not create_parents or "/" not in self._parent(path):   # hosts and roots are not made
                 raise
             self.makedirs(self._parent(path), exist_ok=True)
             remote.mkdir(path)
@@ -279,7 +281,8 @@ class MercutioFileSystem(AbstractFileSystem):
                     content = source.read(_COPY_BYTES)
             remote.rename(part, path)
         except BaseException:
-            remote.unlink(part)
+            with contextlib.suppress(OSError):
+                remote.unlink(part)
             raise
 
     def pipe_file(self, path, value, mode="overwrite", **kwargs):

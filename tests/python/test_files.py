@@ -109,6 +109,8 @@ def test_failures_are_of_their_kind(place, fs):
     assert failed.value.errno == errno.EROFS
     with pytest.raises(IsADirectoryError):
         fs.rm(name)
+    with pytest.raises(FileNotFoundError, match="exports no root"):
+        fs.pipe_file("mercutio://here/nothing/x", b"")
     with pytest.raises(OSError, match="mercutio connect"):
         fs.exists("mercutio://nowhere/data/x")
     with pytest.raises(OSError, match="leaves the directory"):

@@ -206,7 +206,7 @@ COMMANDS = (
      "storage that a preload limits to --rate bytes a second of each of --servers servers. Every byte is checked. Also prints how "
      "long posting takes, and which of Mercutio's bars are met; with --check-bars a missed one is exit code 1."),
     ("connect --root name=/directory[:rw]... [--name host] [--listen address[:port[-port]]] [--ssh command] [--daemon command] [--servers n --launcher command] [--via command] [--idle seconds] "
-     "[--grace seconds] [--connections n] [--audit file] [--streams n] [--compress lz4] [--write-behind bytes] [--read-ahead bytes] [--forward] [--forward-at address] "
+     "[--expires seconds] [--grace seconds] [--connections n] [--audit file] [--streams n] [--compress lz4] [--write-behind bytes] [--read-ahead bytes] [--forward] [--forward-at address] "
      "[--router address:port=file]... user@host",
      "Starts mercutiod on another cluster through the user's own ssh, after which programs here open mercutio://host/name/file. A root is a "
      "directory there, read-only without :rw. The key of the connection is made for it and goes through ssh; it is kept in a file that "
@@ -215,7 +215,7 @@ COMMANDS = (
      "most TLS connections of a process. --write-behind and --read-ahead are how much of a file may be under way when a write returns, or asked "
      "for before it is read, where mercutio_write_behind and mercutio_read_ahead allow it. --forward sends the data through ssh, too, so that no "
      "port has to be open there; --forward-at is where this machine then listens. --router names a router on the way and the file of its key. "
-     "--launcher is what starts --servers of them there, on nodes of its choice, with -n n added. mercutiod ends when it had no client for an hour (--idle), and keeps files and locks "
+     "--launcher is what starts --servers of them there, on nodes of its choice, with -n n added. mercutiod ends when it had no client for an hour (--idle), lets nobody new in after --expires, and keeps files and locks "
      "of a program whose connection broke for two minutes (--grace). It serves 4096 connections at once (--connections). --compress sends data compressed where it shrinks."),
     ("cp [-r] [--resume] [--no-verify] [--parallel n] [--quiet] source... target",
      "Copies files; each side may be mercutio://host/root/path. Pieces of 8 MiB go at once (--parallel), and checksums made where the copy lies are "

@@ -201,6 +201,8 @@ Result<std::shared_ptr<ServedSession>> Service::admit(const Hello& hello, const 
     const auto known = sessions_.find(id);
     return known == sessions_.end() || known->second->streams() == 0;
   };
+  if (hello.fresh && now_ns() >= options_.expires_ns)
+    return Error{ErrorClass::kAccess, "the key of this connection has expired; run 'mercutio connect' for another one", EKEYEXPIRED};
   if (!has_room(is_first()))
     return Error{ErrorClass::kOther, "the server has as many connections as it may have, " + std::to_string(options_.most_connections), EUSERS};
   std::lock_guard guard(mutex_);

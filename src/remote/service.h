@@ -26,6 +26,7 @@ struct ServiceOptions {
   i64 silence_ms = 300'000;              // a stream that says nothing for so long is cut
   i64 grace_ms = 120'000;                // a session without streams is kept for so long if it has open files
   i64 short_grace_ms = 10'000;           // and if it has none
+  i64 expires_ns = INT64_MAX;            // by now_ns(): from then on nobody new is let in
   bool in_turn = false;                  // for tests: no request runs beside its stream
   std::function<void(const std::string&)> log;   // the audit log, a line a call; any thread
   std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> around;   // for tests: a file as its clients see it

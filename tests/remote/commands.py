@@ -112,10 +112,8 @@ def is_interrupted(times):
         if way == "back":
             shutil.copy(source, export / "begin")
             begin = "mercutio://here/data/begin"
-        path.unlink(missing_ok=True)
-        start = time.monotonic()
         run("cp", begin, name)
-        lasts = time.monotonic() - start
+        latest = 0.2   # seconds; as a busy machine is now slow and now quick, it follows what happens: a third of the copies are whole
         outcomes = collections.Counter()
         for i in range(times):
             path.unlink()
@@ -123,7 +121,7 @@ def is_interrupted(times):
                 path.write_bytes(old)
             before = "old" if path.exists() else "absent"
             copy = subprocess.Popen([mercutio, "cp", begin, name], env=environment, stderr=subprocess.DEVNULL)
-            time.sleep(dice.uniform(0, 1.1 * lasts))
+            time.sleep(dice.uniform(0, latest))
             copy.kill()
             copy.wait()
             began = part_of(path).exists()
@@ -134,11 +132,12 @@ def is_interrupted(times):
             else:
                 outcome = "whole" if filecmp.cmp(source, path, shallow=False) else "wrong"
             assert outcome in (before, "whole"), (way, i, before, outcome)
+            latest *= 0.8 if outcome == "whole" else 1.1
             outcomes[outcome + (", a part beside it" if began else "")] += 1
             run("cp", "--resume", begin, name)
             assert filecmp.cmp(source, path, shallow=False), (way, i, "the resumed copy differs")
             assert not part_of(path).exists()
-        print(f"{times} copies killed on their way {way}, within {1.1 * lasts:.2f} s:", ", ".join(f"{n} {what}" for what, n in sorted(outcomes.items())),
+        print(f"{times} copies killed on their way {way}:", ", ".join(f"{n} {what}" for what, n in sorted(outcomes.items())),
               "; all resumed copies are identical")
 
 
@@ -304,8 +303,8 @@ def processes():
     return found
 
 
-def ends(pids):
-    for _ in range(100):
+def ends(pids, seconds=5):
+    for _ in range(20 * seconds):
         if not pids & processes():
             return True
         time.sleep(0.05)
@@ -367,6 +366,10 @@ def lives_on():
     (folder / "odd-ssh").write_text('#!/bin/sh\n[ "$1 $2 $3 $4" = "-p 2222 -- far" ] || exit 9\nSSH_CONNECTION="127.0.0.1 1 127.0.0.1 22" exec sh -c "$5"\n')
     (folder / "odd-ssh").chmod(0o755)
     connect("called", "--ssh", f"{folder}/odd-ssh -p 2222", "far")
+
+    known = processes()
+    local("short", "--expires", "1")
+    assert ends(processes() - known, 20), "a server ends when its key has expired"
 
     run("disconnect", "life")
     assert ends(second) and not (folder / "connections" / "life").exists()

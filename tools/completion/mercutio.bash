@@ -27,7 +27,7 @@ _mercutio() {
     connect)
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --audit) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        *) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --ssh --daemon --servers --launcher --via --idle --grace --audit --streams --write-behind" -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --ssh --daemon --servers --launcher --via --idle --expires --grace --audit --streams --write-behind" -- "$current") ;;
       esac
       ;;
     place)
@@ -55,7 +55,7 @@ _mercutio() {
         *) mapfile -t COMPREPLY < <(compgen -W "--pattern --trials --pairs --time-limit --search --output --fresh --anew --file --objective --factor --profile --verify --to --force --seed --json --quiet --verbose -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
       esac
       ;;
-    connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --forward --forward-at --router --idle --grace --connections --audit --streams --compress --write-behind --read-ahead --help" -- "$current") ;;
+    connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --forward --forward-at --router --idle --expires --grace --connections --audit --streams --compress --write-behind --read-ahead --help" -- "$current") ;;
     connections) mapfile -t COMPREPLY < <(compgen -W "--quick --help" -- "$current") ;;
     disconnect) mapfile -t COMPREPLY < <(compgen -W "--force --keep --help" -- "$current") ;;
     ls) mapfile -t COMPREPLY < <(compgen -W "--long --help mercutio://" -- "$current") ;;
@@ -95,6 +95,6 @@ _mercutio() {
 complete -o default -F _mercutio mercutio
 
 _mercutiod() {
-  mapfile -t COMPREPLY < <(compgen -W "--listen --root --key-fd --key-file --idle --grace --connections --audit --detach --help" -- "${COMP_WORDS[COMP_CWORD]}")
+  mapfile -t COMPREPLY < <(compgen -W "--listen --root --key-fd --key-file --idle --expires --grace --connections --audit --detach --help" -- "${COMP_WORDS[COMP_CWORD]}")
 }
 complete -o default -F _mercutiod mercutiod

@@ -37,6 +37,7 @@ const std::vector<Option> kOptions = {
     {"forward-at", "ADDRESS", "where this machine listens for forwarded data (127.0.0.1: programs of this machine only)"},
     {"router", "ADDRESS:PORT=FILE", "a router on the way (mercutio route) and the file of its key; more of them in the order of the way"},
     {"idle", "SECONDS", "mercutiod ends when it had no client for so long (3600)"},
+    {"expires", "SECONDS", "the key is good for so long; then programs need another 'mercutio connect' (0: for ever)"},
     {"grace", "SECONDS", "a program that broke off keeps its files and locks there for so long (120)"},
     {"connections", "N", "the most connections that mercutiod serves at once (4096); those of a program are its processes times --streams"},
     {"audit", "FILE", "a file there for mercutiod's audit log"},
@@ -99,7 +100,7 @@ std::vector<std::string> daemon_words(const Arguments& arguments) {
   const bool by_ssh = via ? shells_of(split(arguments.text("via"))) > 0 : !arguments.has("forward");
   add("listen", arguments.text("listen", by_ssh ? "ssh" : "127.0.0.1:0"));
   for (const std::string& root : arguments.all("root")) add("root", root);
-  for (const char* name : {"idle", "grace", "connections", "audit"})
+  for (const char* name : {"idle", "expires", "grace", "connections", "audit"})
     if (arguments.has(name)) add(name, arguments.text(name));
   if (launches && !arguments.has("audit")) add("audit", "/dev/null");
   if (!launches) words.push_back("--detach");

@@ -264,8 +264,11 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   session->acknowledge(acknowledged);
   const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);
   if (kind == Kind::kEnd) return channel->send(end_server(*channel, *session, *frame), options_.silence_ms);
-  if (is_look(kind))   // done again as often as asked
-    return channel->send(operations_.carry_out(*session, *frame, message), options_.silence_ms);
+  if (is_look(kind)) {   // done again as often as asked
+    const Buffer reply = operations_.carry_out(*session, *frame, message);
+    log_request(*channel, *frame, message, reply);
+    return channel->send(reply, options_.silence_ms);
+  }
   switch (session->admit(id, kind, channel, options_.silence_ms)) {
     case ServedSession::Admission::kTooMany:
       return wrong_protocol("too many requests without an acknowledgement");
@@ -304,15 +307,18 @@ void Service::take_lock(const std::shared_ptr<ServedSession>& session, const Fra
   session->complete(id, Kind::kLock, operations_.answer_lock(*wanted, id, std::move(lock)), options_.silence_ms);
 }
 
-// The audit log: who opened and deleted what, and what was refused.
+// The audit log: who opened, read as a whole, changed and deleted what, and what was refused.
 void Service::log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply) {
   const Kind kind = frame.header.kind;
   const bool about_names = is_about_names(kind);
   if (!options_.log || (kind != Kind::kOpen && kind != Kind::kRemove && !about_names)) return;
+  const auto answer = get_message<Reply>(ConstBytes(reply).subspan(kHeaderBytes));
+  const bool refused = answer && answer->outcome != 0;
+  if (is_look(kind) && kind != Kind::kGet && !refused) return;   // nothing of a file was read
   std::string text = "deletes ";
   if (about_names) {
     const auto request = get_message<NameRequest>(message);
-    text = kind == Kind::kRename ? "renames " : kind == Kind::kMakeDirectory ? "makes directory " : kind == Kind::kPut ? "writes " : "deletes directory ";
+    text = kind == Kind::kRename ? "renames " : kind == Kind::kMakeDirectory ? "makes directory " : kind == Kind::kPut ? "writes " : kind == Kind::kGet ? "reads " : is_look(kind) ? "looks at " : "deletes directory ";
     if (request) text += request->path + (request->other.empty() ? "" : " to " + request->other);
   } else if (kind == Kind::kOpen) {
     const auto request = get_message<OpenRequest>(message);
@@ -320,8 +326,7 @@ void Service::log_request(const Channel& channel, const Frame& frame, ConstBytes
   } else if (const auto request = get_message<PlainRequest>(message); request) {
     text += request->path;
   }
-  const auto answer = get_message<Reply>(ConstBytes(reply).subspan(kHeaderBytes));
-  if (answer && answer->outcome != 0) text += ": refused: " + answer->text;
+  if (refused) text += ": refused: " + answer->text;
   log(channel, text);
 }
 

@@ -69,6 +69,9 @@ TEST_F(RemoteNames, ASmallFileIsPutAndGotInAMessageEach) {
   EXPECT_EQ(reply->content, request.content);
   EXPECT_EQ(reply->status.permissions, 0640U);
   EXPECT_EQ(reply->status.modified_ns, request.modified_ns);
+  EXPECT_TRUE(logged("reads seen/x")) << log();
+  EXPECT_FALSE(ask(Kind::kStatus, {"data/../out"}).ok());
+  EXPECT_TRUE(logged("looks at data/../out: refused")) << log();
   request.replace = false;
   EXPECT_FALSE(ask(Kind::kPut, request).ok());
   request.permissions = 06777;

@@ -205,21 +205,32 @@ COMMANDS = (
      "Measures how much of each nonblocking and split call hides behind computation, on the MPIs' own I/O and on Mercutio, with "
      "storage that a preload limits to --rate bytes a second of each of --servers servers. Every byte is checked. Also prints how "
      "long posting takes, and which of Mercutio's bars are met; with --check-bars a missed one is exit code 1."),
-    ("connect --root name=/directory[:rw]... [--name host] [--listen address[:port]] [--daemon command] [--servers n --launcher command] [--via command] [--idle seconds] "
-     "[--grace seconds] [--connections n] [--audit file] [--streams n] [--compress lz4] [--write-behind bytes] [--read-ahead bytes] [--forward] [--forward-at address] "
+    ("connect --root name=/directory[:rw]... [--name host] [--listen address[:port[-port]]] [--ssh command] [--daemon command] [--servers n --launcher command] [--via command] [--idle seconds] "
+     "[--expires seconds] [--grace seconds] [--connections n] [--audit file] [--streams n] [--compress lz4] [--write-behind bytes] [--read-ahead bytes] [--forward] [--forward-at address] "
      "[--router address:port=file]... user@host",
      "Starts mercutiod on another cluster through the user's own ssh, after which programs here open mercutio://host/name/file. A root is a "
      "directory there, read-only without :rw. The key of the connection is made for it and goes through ssh; it is kept in a file that "
-     "only its user can read (MERCUTIO_CONNECTIONS) and that jobs find. --via runs a command in place of ssh and the host. --streams is the "
+     "only its user can read (MERCUTIO_CONNECTIONS) and that jobs find. It takes the place of a former connection of that name, whose server ends if nobody uses it. "
+     "--ssh says how ssh is called, and --listen where mercutiod listens, at the first free of several ports. --via runs a command in place of ssh and the host. --streams is the "
      "most TLS connections of a process. --write-behind and --read-ahead are how much of a file may be under way when a write returns, or asked "
      "for before it is read, where mercutio_write_behind and mercutio_read_ahead allow it. --forward sends the data through ssh, too, so that no "
      "port has to be open there; --forward-at is where this machine then listens. --router names a router on the way and the file of its key. "
-     "--launcher is what starts --servers of them there, on nodes of its choice, with -n n added. mercutiod ends when it had no client for an hour (--idle), and keeps files and locks "
+     "--launcher is what starts --servers of them there, on nodes of its choice, with -n n added. mercutiod ends when it had no client for an hour (--idle), lets nobody new in after --expires, and keeps files and locks "
      "of a program whose connection broke for two minutes (--grace). It serves 4096 connections at once (--connections). --compress sends data compressed where it shrinks."),
-    ("cp [--resume] [--no-verify] [--parallel n] [--quiet] source... target",
+    ("cp [-r] [--resume] [--no-verify] [--parallel n] [--quiet] source... target",
      "Copies files; each side may be mercutio://host/root/path. Pieces of 8 MiB go at once (--parallel), and checksums made where the copy lies are "
-     "compared with what was read at the end. A target that ends with a slash is a directory. --resume leaves what is there already. There is a "
+     "compared with what was read at the end. A copy has its name when it is whole; permissions, times and holes are kept. -r (--recursive) copies "
+     "directories, and wildcards in remote names stand for what is there. --resume goes on with a copy that was interrupted. There is a "
      "progress bar where standard error is a terminal."),
+    ("connections [--quick] [host]...", "Lists the connections made here by mercutio connect, how old they are, whether their servers answer, and what they export. --quick doesn't ask them."),
+    ("disconnect [--force] [--keep] host...", "Ends the server of a connection and forgets it. --force also where programs use it, which lose it; --keep only forgets it: "
+     "the server ends when it is idle."),
+    ("ls [--long] mercutio://host/root/path...", "Lists files of another cluster (-l, --long: with permissions, size and time); mercutio://host lists the roots."),
+    ("stat mercutio://host/root/path...", "Says what a file of another cluster is."),
+    ("mkdir [--parents] mercutio://host/root/path...", "Makes directories on another cluster (-p, --parents: those above, too)."),
+    ("rm [--recursive] mercutio://host/root/path...", "Removes files of another cluster (-r, --recursive: directories with what is in them)."),
+    ("mv [--no-clobber] mercutio://host/root/path... mercutio://host/root/path", "Renames files of another cluster, or moves them into a directory there (-n, --no-clobber: not "
+     "where the name is taken)."),
     ("route --listen address[:port] --to address:port... --key-file file [--connections n] [--audit file] [--detach]",
      "Passes connections on, on a gateway between compute nodes and another cluster. It carries what it can't read, connects only who has its key "
      "(made if the file doesn't exist), and only to addresses given with --to; * as the port is any. Prints mercutio-route 1 ADDRESS PORT."),

@@ -171,6 +171,8 @@ setup_check() {
   wheel --prefix impi impi-rt==2021.19.0 impi-devel==2021.19.0
   wheel --target mpi4py mpi4py==4.1.2
   venv_modules numpy=numpy   # tests/apps: mpi4py
+  venv_modules fsspec=fsspec pytest=pytest   # tests/python, and the programs there
+  venv_modules h5py=h5py h5netcdf=h5netcdf xarray=xarray dask=dask pandas=pandas zarr=zarr
 }
 
 setup_fuzz() {

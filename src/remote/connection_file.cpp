@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -77,10 +78,6 @@ Status parse_line(const KeyedLine& line, Connection& connection) {
   return line.wrong("an unknown key; was the file written by a newer Mercutio?");
 }
 
-bool is_file_name(const std::string& host) {
-  return !host.empty() && host[0] != '.' && host.find('/') == std::string::npos && host.find('\0') == std::string::npos;
-}
-
 Error not_connected(const std::string& host, const std::string& why) {
   return Error{ErrorClass::kIo, "no connection to '" + host + "': " + why + "; run 'mercutio connect' for it first"};
 }
@@ -132,8 +129,28 @@ std::string connection_directory() {
   return (config.empty() ? text_of(std::getenv("HOME")) + "/.config" : config) + "/mercutio/connections";
 }
 
+bool is_connection_name(const std::string& host) {
+  return !host.empty() && host[0] != '.' && host.find('/') == std::string::npos && host.find('\0') == std::string::npos;
+}
+
+Result<std::vector<std::string>> list_connections() {
+  std::vector<std::string> hosts;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(connection_directory(), failed), end; !failed && at != end; at.increment(failed))
+    if (const std::string name = at->path().filename().string(); is_connection_name(name)) hosts.push_back(name);
+  if (failed && failed != std::errc::no_such_file_or_directory) return Error{ErrorClass::kIo, connection_directory() + ": " + failed.message()};
+  std::sort(hosts.begin(), hosts.end());
+  return hosts;
+}
+
+Status remove_connection(const std::string& host) {
+  if (!is_connection_name(host)) return Error{ErrorClass::kArg, "'" + host + "' can't be a host's name"};
+  const std::string path = connection_directory() + "/" + host;
+  return ::unlink(path.c_str()) == 0 ? ok_status() : Status(not_connected(host, path + ": " + strerrordesc_np(errno)));
+}
+
 Result<Connection> load_connection(const std::string& host) {
-  if (!is_file_name(host))
+  if (!is_connection_name(host))
     return Error{ErrorClass::kBadFile, "a remote file is called mercutio://host/root/path, where 'mercutio connect' made host known"};
   const std::string path = connection_directory() + "/" + host;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -145,7 +162,7 @@ Result<Connection> load_connection(const std::string& host) {
 }
 
 Status store_connection(const Connection& connection) {
-  if (!is_file_name(connection.host)) return Error{ErrorClass::kArg, "'" + connection.host + "' can't be a host's name"};
+  if (!is_connection_name(connection.host)) return Error{ErrorClass::kArg, "'" + connection.host + "' can't be a host's name"};
   const std::string directory = connection_directory(), path = directory + "/" + connection.host;
   std::error_code failed;
   std::filesystem::create_directories(directory, failed);

@@ -50,5 +50,8 @@ std::string connection_directory();
 // kIo: there is none, or others than its owner may read it.
 Result<Connection> load_connection(const std::string& host);
 Status store_connection(const Connection& connection);   // readable by its owner only
+bool is_connection_name(const std::string& host);         // that of a file
+Result<std::vector<std::string>> list_connections();      // by name
+Status remove_connection(const std::string& host);
 
 }  // namespace mercutio::remote

@@ -118,7 +118,7 @@ Result<Exports::Place> Exports::find(const std::string& path) const {
   return Place{root->second, inside};
 }
 
-Result<std::unique_ptr<Storage>> Exports::open_file(const std::string& path, const OpenOptions& options) const {
+Result<Exports::Opened> Exports::open_file(const std::string& path, const OpenOptions& options) const {
   MERCUTIO_LET(const Place place, find(path));
   if ((options.write || options.create) && !place.root.writable)
     return Error{ErrorClass::kReadOnly, "the server exports this root read-only: start it with name=/directory:rw", EROFS};
@@ -131,21 +131,36 @@ Result<std::unique_ptr<Storage>> Exports::open_file(const std::string& path, con
     ::close(fd);
     return open_error(known && S_ISDIR(status.st_mode) ? EISDIR : ENXIO);
   }
-  return adopt_descriptor(fd, options);
+  Opened opened;
+  MERCUTIO_LET(opened.storage, adopt_descriptor(fd, options));
+  opened.identity = {status.st_dev, status.st_ino};
+  return opened;
 }
 
-Status Exports::remove(const std::string& path) const {
+Result<Exports::Parent> Exports::parent_of(const std::string& path, const char* call) const {
   MERCUTIO_LET(const Place place, find(path));
   if (!place.root.writable)
     return Error{ErrorClass::kReadOnly, "the server exports this root read-only: start it with name=/directory:rw", EROFS};
-  const size_t slash = place.inside.rfind('/');
-  const std::string name = slash == std::string::npos ? place.inside : place.inside.substr(slash + 1);
-  if (name.empty() || name == "." || name == "..") return error_from_errno("unlink", EISDIR);
-  const int parent = open_folder(*place.root.fd, place.inside);
+  std::string inside = place.inside;
+  while (inside.size() > 1 && inside.back() == '/') inside.pop_back();
+  const size_t slash = inside.rfind('/');
+  const std::string name = slash == std::string::npos ? inside : inside.substr(slash + 1);
+  if (name.empty() || name == "." || name == "..") return error_from_errno(call, EISDIR);
+  const int parent = open_folder(*place.root.fd, inside);
   if (parent < 0) return open_error(errno);
-  const int failed = ::unlinkat(parent, name.c_str(), 0) == 0 ? 0 : errno;
-  ::close(parent);
-  return failed == 0 ? ok_status() : Status(error_from_errno("unlink", failed));
+  return Parent{std::shared_ptr<const int>(new int(parent), [](const int* p) { ::close(*p), delete p; }), name};
+}
+
+Result<int> Exports::open_for_look(const std::string& path, int flags) const {
+  MERCUTIO_LET(const Place place, find(path));
+  const int fd = open_beneath(*place.root.fd, place.inside, flags, 0);
+  if (fd < 0) return open_error(errno);
+  return fd;
+}
+
+Status Exports::remove(const std::string& path) const {
+  MERCUTIO_LET(const Parent parent, parent_of(path, "unlink"));
+  return ::unlinkat(*parent.fd, parent.name.c_str(), 0) == 0 ? ok_status() : Status(error_from_errno("unlink", errno));
 }
 
 }  // namespace mercutio::remote

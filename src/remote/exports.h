@@ -2,10 +2,14 @@
 // that neither `..` nor a symbolic link gets out, whatever changes meanwhile. Only regular files are served.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "remote/wire.h"
 #include "storage/storage.h"
 
 namespace mercutio::remote {
@@ -16,14 +20,39 @@ struct Export {
 };
 Result<Export> parse_export(const std::string& text);   // name=/directory, name=/directory:rw
 
+// Tells files apart as long as they exist.
+struct FileIdentity {
+  u64 device = 0, inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
 class Exports {
  public:
   static Result<Exports> open(const std::vector<Export>& wanted);
   Exports(Exports&&) = default;
 
   // `path` is root/name/in/it.
-  Result<std::unique_ptr<Storage>> open_file(const std::string& path, const OpenOptions& options) const;
+  struct Opened {
+    std::unique_ptr<Storage> storage;
+    FileIdentity identity;
+  };
+  Result<Opened> open_file(const std::string& path, const OpenOptions& options) const;
   Status remove(const std::string& path) const;
+
+  Result<FileStatus> status(const std::string& path) const;
+  // Entries by name, those after `after`, as many as fit into `most_bytes` of messages; the roots where `path` is empty.
+  struct Listed {
+    std::vector<ListEntry> entries;
+    bool whole = true;   // there are no more
+  };
+  Result<Listed> list(const std::string& path, const std::string& after, i64 most_bytes) const;
+  // `identity`, if any: of the file that has to have the name still, and gets permissions and time before.
+  Status rename(const NameRequest& request, const std::optional<FileIdentity>& identity) const;
+  Status make_directory(const std::string& path, int permissions) const;
+  Status remove_directory(const std::string& path) const;
+  Result<std::vector<Extent>> extents(const std::string& path, i64 begin, i64 most) const;
+  Result<GetReply> get(const std::string& path) const;
+  Result<u64> put(const NameRequest& request) const;   // the checksum of what is there then
 
  private:
   struct Root {
@@ -34,10 +63,21 @@ class Exports {
     Root root;
     std::string inside;
   };
+  struct Parent {           // a directory, and the name in it
+    std::shared_ptr<const int> fd;
+    std::string name;
+  };
   Exports() = default;
   Result<Place> find(const std::string& path) const;
+  Result<Parent> parent_of(const std::string& path, const char* call) const;   // of what is to be changed
+  Result<int> open_for_look(const std::string& path, int flags) const;
 
   std::map<std::string, Root> roots_;
 };
+
+FileStatus status_from(const struct stat& status);
+
+// The parts of an open file from `begin` on that are no holes, `most` of them.
+Result<std::vector<Extent>> extents_of(int fd, i64 begin, i64 most);
 
 }  // namespace mercutio::remote

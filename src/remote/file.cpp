@@ -9,6 +9,7 @@
 
 #include "base/thread_annotations.h"
 #include "remote/cache.h"
+#include "remote/host.h"
 #include "storage/finished_transfer.h"
 
 namespace mercutio::remote {
@@ -217,6 +218,7 @@ class RemoteFile final : public RemoteStorage {
     MERCUTIO_LET(const Reply reply, state_->session->call(Kind::kLock, message_of(wanted)));
     return std::unique_ptr<HeldLock>(std::make_unique<RemoteLock>(state_, static_cast<u64>(reply.value)));
   }
+  u64 handle() const override { return state_->handle; }
   const Traits& traits() const override { return traits_; }
   Layout layout() override { return layout_; }
 
@@ -290,21 +292,12 @@ class RemoteFile final : public RemoteStorage {
   bool closed_ = false;
 };
 
-struct RemoteName {
-  std::string host, path;
-};
-RemoteName split(const std::string& name) {
-  const size_t slash = name.find('/');
-  if (slash == std::string::npos) return {name, ""};
-  return {name.substr(0, slash), name.substr(slash + 1)};
-}
-
 class RemoteDriver final : public Driver {
  public:
   const char* name() const override { return "mercutio"; }
 
   Result<std::unique_ptr<Storage>> open(const std::string& name, const OpenOptions& options) override {
-    const RemoteName remote = split(name);
+    const RemoteName remote = split_name(name);
     for (int tries = 0;; ++tries) {
       MERCUTIO_LET(const auto session, session_for(remote.host));
       auto opened = open_remote(session, remote.path, options);
@@ -312,7 +305,7 @@ class RemoteDriver final : public Driver {
     }
   }
   Status remove(const std::string& name) override {
-    const RemoteName remote = split(name);
+    const RemoteName remote = split_name(name);
     PlainRequest request;
     request.path = remote.path;
     for (int tries = 0;; ++tries) {

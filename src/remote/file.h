@@ -12,6 +12,7 @@ std::unique_ptr<Driver> make_driver();
 class RemoteStorage : public Storage {
  public:
   virtual Result<u64> checksum(i64 begin, i64 end) = 0;   // XXH3 of what lies there, made there; 16 MiB at most
+  virtual u64 handle() const = 0;                         // the server's
 };
 
 Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& session, const std::string& path,

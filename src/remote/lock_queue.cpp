@@ -62,7 +62,7 @@ Result<std::unique_ptr<HeldLock>> LockQueue::request(const LockRequest& wanted, 
   return std::unique_ptr<HeldLock>();
 }
 
-// Without a thread step() is called by the server's own from time to time.
+// Without a thread the server's own does its work from time to time.
 void LockQueue::wake() {
   if (!thread_.joinable() && !stopping_) {
     if (auto thread = start_thread([this] { run(); })) thread_ = std::move(*thread);
@@ -96,13 +96,6 @@ void LockQueue::drop(const ServedSession* session) {
   if (!files_.empty()) wake();
 }
 
-i64 LockQueue::waiting() {
-  std::lock_guard guard(mutex_);
-  i64 count = 0;
-  for (const auto& [path, file] : files_) count += static_cast<i64>(file.waiters.size());
-  return count;
-}
-
 // Of the files whose time has come, the requests that no earlier one conflicts with.
 std::vector<std::shared_ptr<LockQueue::Waiter>> LockQueue::due(i64 now) {
   std::vector<std::shared_ptr<Waiter>> found;
@@ -124,6 +117,14 @@ bool LockQueue::take_out(const std::shared_ptr<Waiter>& waiter, i64 now) {
   if (known->second.turn_ns == 0) known->second.turn_ns = now;
   if (known->second.waiters.empty()) files_.erase(known);
   return true;
+}
+
+void LockQueue::step_without_thread(i64 now) {
+  {
+    std::lock_guard guard(mutex_);
+    if (files_.empty() || thread_.joinable()) return;
+  }
+  step(now);
 }
 
 void LockQueue::step(i64 now) {

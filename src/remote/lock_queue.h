@@ -37,8 +37,7 @@ class LockQueue {
   Result<std::unique_ptr<HeldLock>> request(const LockRequest& wanted, Granted granted);
   void released(const std::string& path);        // a client has released a lock of that file
   void drop(const ServedSession* session);       // its requests are not granted any more
-  void step(i64 now);                            // what the thread does; for whoever has no thread to spare
-  i64 waiting();
+  void step_without_thread(i64 now);             // from time to time: where there is no thread to be had
 
  private:
   static constexpr i64 kMs = 1'000'000;
@@ -58,6 +57,7 @@ class LockQueue {
   static bool conflicts(const LockRequest& one, const LockRequest& other);
   static Result<std::unique_ptr<HeldLock>> attempt_lock(const LockRequest& wanted);
   void run();
+  void step(i64 now);
   void wake() MERCUTIO_REQUIRES(mutex_);
   std::vector<std::shared_ptr<Waiter>> due(i64 now) MERCUTIO_REQUIRES(mutex_);
   bool take_out(const std::shared_ptr<Waiter>& waiter, i64 now) MERCUTIO_REQUIRES(mutex_);

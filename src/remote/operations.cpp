@@ -59,6 +59,10 @@ Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end) {
   return checksum_of(ConstBytes(data).first(static_cast<size_t>(got)));
 }
 
+bool is_look(Kind kind) {
+  return kind == Kind::kRead || kind == Kind::kSize || kind == Kind::kStatus || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kGet;
+}
+
 bool is_slow(Kind kind) {
   return kind == Kind::kSync || kind == Kind::kClose || kind == Kind::kLock || kind == Kind::kPreallocate ||
          kind == Kind::kSetSize || kind == Kind::kChecksum;
@@ -67,7 +71,9 @@ bool is_slow(Kind kind) {
 Buffer Operations::carry_out(ServedSession& session, const Frame& request, ConstBytes message) const {
   const Kind kind = request.header.kind;
   if (kind == Kind::kRead || kind == Kind::kWrite) return transfer(session, request, message);
-  const Result<Reply> reply = kind == Kind::kOpen ? open(session, message) : plain(session, kind, message);
+  const Result<Reply> reply = kind == Kind::kOpen       ? open(session, message)
+                              : is_about_names(kind) ? about_names(session, kind, message)
+                                                     : plain(session, kind, message);
   return answer_of(request.header.id, reply);
 }
 
@@ -92,7 +98,9 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   options.permissions = static_cast<int>(request.permissions & 0777);
   options.wanted_layout = request.wanted;
   auto file = std::make_shared<ServedFile>();
-  MERCUTIO_LET(file->storage, exports.open_file(request.path, options));
+  MERCUTIO_LET(Exports::Opened found, exports.open_file(request.path, options));
+  file->storage = std::move(found.storage);
+  file->identity = found.identity;
   if (around) file->storage = around(std::move(file->storage));
   file->path = request.path;
   file->readable = options.read;
@@ -132,6 +140,39 @@ Result<Reply> Operations::plain(ServedSession& session, Kind kind, ConstBytes me
     return done(0);
   }
   return on_file(session, kind, request);
+}
+
+Result<Reply> Operations::about_names(ServedSession& session, Kind kind, ConstBytes message) const {
+  constexpr i64 kMostListed = 1 * MiB, kMostExtents = 16 * 1024;
+  MERCUTIO_LET(const NameRequest request, get_message<NameRequest>(message));
+  Reply reply;
+  if (kind == Kind::kStatus) {
+    MERCUTIO_LET(const FileStatus status, exports.status(request.path));
+    put_message(reply.more, status);
+  } else if (kind == Kind::kList) {
+    MERCUTIO_LET(const Exports::Listed listed, exports.list(request.path, request.other, kMostListed));
+    for (const ListEntry& entry : listed.entries) put_message(reply.more, entry);
+    reply.value = listed.whole ? 0 : 1;
+  } else if (kind == Kind::kExtents) {
+    MERCUTIO_LET(const std::vector<Extent> extents, exports.extents(request.path, request.position, kMostExtents));
+    for (const Extent& extent : extents) put_message(reply.more, extent);
+    reply.value = static_cast<i64>(extents.size()) < kMostExtents ? 0 : 1;
+  } else if (kind == Kind::kRename) {
+    const std::shared_ptr<ServedFile> file = request.handle == 0 ? nullptr : session.file(request.handle);
+    if (request.handle != 0 && !file) return no_such_file();
+    MERCUTIO_TRY(exports.rename(request, file ? std::optional(file->identity) : std::nullopt));
+  } else if (kind == Kind::kMakeDirectory) {
+    MERCUTIO_TRY(exports.make_directory(request.path, static_cast<int>(request.permissions)));
+  } else if (kind == Kind::kRemoveDirectory) {
+    MERCUTIO_TRY(exports.remove_directory(request.path));
+  } else if (kind == Kind::kPut) {
+    MERCUTIO_LET(const u64 sum, exports.put(request));
+    reply.value = static_cast<i64>(sum);
+  } else {
+    MERCUTIO_LET(const GetReply got, exports.get(request.path));
+    put_message(reply.more, got);
+  }
+  return reply;
 }
 
 Result<Reply> Operations::on_file(ServedSession& session, Kind kind, const PlainRequest& request) const {

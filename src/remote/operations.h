@@ -26,6 +26,7 @@ struct Operations {
 
  private:
   Result<Reply> plain(ServedSession& session, Kind kind, ConstBytes message) const;
+  Result<Reply> about_names(ServedSession& session, Kind kind, ConstBytes message) const;
   Result<Reply> open(ServedSession& session, ConstBytes message) const;
   Result<Reply> on_file(ServedSession& session, Kind kind, const PlainRequest& request) const;
   Buffer transfer(ServedSession& session, const Frame& request, ConstBytes message) const;
@@ -34,6 +35,9 @@ struct Operations {
 // XXH3 of bytes [begin, end) of a file, as far as there are any; at most kMostChecked of them.
 inline constexpr i64 kMostChecked = 16 * MiB;
 Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end);
+
+// Whether it changes nothing, so that it is carried out as often as it is asked for.
+bool is_look(Kind kind);
 
 // Whether it may take so long that the stream it came on must not wait for it.
 bool is_slow(Kind kind);

@@ -13,6 +13,7 @@
 #include "base/thread_annotations.h"
 #include "model/flat_type.h"
 #include "remote/channel.h"
+#include "remote/exports.h"
 #include "storage/storage.h"
 
 namespace mercutio::remote {
@@ -20,6 +21,7 @@ namespace mercutio::remote {
 struct ServedFile {
   std::unique_ptr<Storage> storage;
   std::string path;
+  FileIdentity identity;
   bool readable = true, writable = false;
   std::shared_mutex closing;   // shared: in use
   bool closed = false;

@@ -43,8 +43,12 @@ Server::~Server() {
 }
 
 Status Server::listen() {
-  port_ = options_.port;
-  MERCUTIO_LET(listener_, listen_at(options_.address, port_));
+  for (int port = options_.port; listener_ < 0; ++port) {
+    port_ = port;
+    const Result<int> listener = listen_at(options_.address, port_);
+    if (!listener && (listener.error().sys_errno != EADDRINUSE || port >= options_.last_port)) return listener.error();
+    if (listener) listener_ = *listener;
+  }
   wake_ = ::eventfd(0, EFD_CLOEXEC);
   return wake_ >= 0 ? ok_status() : Status(error_from_errno("eventfd", errno));
 }

@@ -10,7 +10,7 @@ namespace mercutio::remote {
 
 struct ServerOptions : ServiceOptions {
   std::string address = "127.0.0.1";
-  int port = 0;                          // 0: any
+  int port = 0, last_port = 0;           // 0: any; with a last one: the first of them that is free
   Key key{};
   std::vector<Export> exports;
   Reception::Limits reception;
@@ -23,6 +23,7 @@ class Server {
 
   int port() const { return port_; }
   i64 idle_ms();          // for how long there has been no client; 0: there is one
+  bool asked_to_end() const { return service_.asked_to_end(); }
   void cut_streams();     // for tests: what a broken link does
 
  private:

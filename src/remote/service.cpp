@@ -27,7 +27,7 @@ Error wrong_protocol(const char* why) {
 // would let others see it come. Closing waits by itself.
 bool is_ordered(Kind kind) {
   return kind == Kind::kWrite || kind == Kind::kSetSize || kind == Kind::kPreallocate || kind == Kind::kOpen || kind == Kind::kRemove ||
-         kind == Kind::kUnlock;
+         kind == Kind::kUnlock || (is_about_names(kind) && !is_look(kind));
 }
 
 std::string host_name() {
@@ -87,8 +87,26 @@ bool Service::keep_house(i64 now) {
     used = !sessions_.empty();
   }
   for (auto& session : over) end(session);
-  locks_.step(now);
+  locks_.step_without_thread(now);
   return used;
+}
+
+// Whoever has the key started it. Programs that use it are told of, not cut off, unless that is asked for.
+Buffer Service::end_server(const Channel& channel, const ServedSession& asking, const Frame& frame) {
+  const auto request = get_message<NameRequest>(frame.body().subspan(kAcknowledgedBytes));
+  i64 others = 0;
+  {
+    std::lock_guard guard(mutex_);
+    for (const auto& [id, session] : sessions_) others += session.get() != &asking && (session->streams() > 0 || session->holds_files()) ? 1 : 0;
+  }
+  if (!request) return operations_.answer_of(frame.header.id, request.error());
+  if (others > 0 && !request->replace)
+    return operations_.answer_of(frame.header.id, Error{ErrorClass::kFileInUse, "programs use the server: " + std::to_string(others), EBUSY});
+  asked_to_end_ = true;
+  log(channel, "ends the server");
+  Reply reply;
+  reply.value = others;
+  return operations_.answer_of(frame.header.id, reply);
 }
 
 void Service::end(const std::shared_ptr<ServedSession>& session) {
@@ -125,7 +143,7 @@ Result<std::shared_ptr<ServedSession>> Service::greet(const std::shared_ptr<Chan
     return session.error();
   }
   Welcome welcome;
-  welcome.capabilities = hello.capabilities & kLz4;
+  welcome.capabilities = hello.capabilities & (kLz4 | kNames);
   if (welcome.capabilities & kLz4) channel->allow_lz4();
   welcome.block_bytes = options_.block_bytes;
   welcome.credit_bytes = options_.credit_bytes;
@@ -183,6 +201,8 @@ Result<std::shared_ptr<ServedSession>> Service::admit(const Hello& hello, const 
     const auto known = sessions_.find(id);
     return known == sessions_.end() || known->second->streams() == 0;
   };
+  if (hello.fresh && now_ns() >= options_.expires_ns)
+    return Error{ErrorClass::kAccess, "the key of this connection has expired; run 'mercutio connect' for another one", EKEYEXPIRED};
   if (!has_room(is_first()))
     return Error{ErrorClass::kOther, "the server has as many connections as it may have, " + std::to_string(options_.most_connections), EUSERS};
   std::lock_guard guard(mutex_);
@@ -243,8 +263,12 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   if (acknowledged > id) return wrong_protocol("a request acknowledges itself");
   session->acknowledge(acknowledged);
   const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);
-  if (kind == Kind::kRead || kind == Kind::kSize)   // done again as often as asked
-    return channel->send(operations_.carry_out(*session, *frame, message), options_.silence_ms);
+  if (kind == Kind::kEnd) return channel->send(end_server(*channel, *session, *frame), options_.silence_ms);
+  if (is_look(kind)) {   // done again as often as asked
+    const Buffer reply = operations_.carry_out(*session, *frame, message);
+    log_request(*channel, *frame, message, reply);
+    return channel->send(reply, options_.silence_ms);
+  }
   switch (session->admit(id, kind, channel, options_.silence_ms)) {
     case ServedSession::Admission::kTooMany:
       return wrong_protocol("too many requests without an acknowledgement");
@@ -283,19 +307,26 @@ void Service::take_lock(const std::shared_ptr<ServedSession>& session, const Fra
   session->complete(id, Kind::kLock, operations_.answer_lock(*wanted, id, std::move(lock)), options_.silence_ms);
 }
 
-// The audit log: who opened and deleted what, and what was refused.
+// The audit log: who opened, read as a whole, changed and deleted what, and what was refused.
 void Service::log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply) {
   const Kind kind = frame.header.kind;
-  if (!options_.log || (kind != Kind::kOpen && kind != Kind::kRemove)) return;
+  const bool about_names = is_about_names(kind);
+  if (!options_.log || (kind != Kind::kOpen && kind != Kind::kRemove && !about_names)) return;
+  const auto answer = get_message<Reply>(ConstBytes(reply).subspan(kHeaderBytes));
+  const bool refused = answer && answer->outcome != 0;
+  if (is_look(kind) && kind != Kind::kGet && !refused) return;   // nothing of a file was read
   std::string text = "deletes ";
-  if (kind == Kind::kOpen) {
+  if (about_names) {
+    const auto request = get_message<NameRequest>(message);
+    text = kind == Kind::kRename ? "renames " : kind == Kind::kMakeDirectory ? "makes directory " : kind == Kind::kPut ? "writes " : kind == Kind::kGet ? "reads " : is_look(kind) ? "looks at " : "deletes directory ";
+    if (request) text += request->path + (request->other.empty() ? "" : " to " + request->other);
+  } else if (kind == Kind::kOpen) {
     const auto request = get_message<OpenRequest>(message);
     if (request) text = std::string(request->write ? "opens to write " : "opens to read ") + request->path;
   } else if (const auto request = get_message<PlainRequest>(message); request) {
     text += request->path;
   }
-  const auto answer = get_message<Reply>(ConstBytes(reply).subspan(kHeaderBytes));
-  if (answer && answer->outcome != 0) text += ": refused: " + answer->text;
+  if (refused) text += ": refused: " + answer->text;
   log(channel, text);
 }
 

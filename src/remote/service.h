@@ -26,6 +26,7 @@ struct ServiceOptions {
   i64 silence_ms = 300'000;              // a stream that says nothing for so long is cut
   i64 grace_ms = 120'000;                // a session without streams is kept for so long if it has open files
   i64 short_grace_ms = 10'000;           // and if it has none
+  i64 expires_ns = INT64_MAX;            // by now_ns(): from then on nobody new is let in
   bool in_turn = false;                  // for tests: no request runs beside its stream
   std::function<void(const std::string&)> log;   // the audit log, a line a call; any thread
   std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> around;   // for tests: a file as its clients see it
@@ -51,6 +52,7 @@ class Service {
   void serve(const std::shared_ptr<Channel>& channel, const std::function<void()>& welcomed = [] {});
   // Ends a stream of the session that has the most of them, which goes on with fewer; false: each has one.
   bool cut_spare_stream();
+  bool asked_to_end() const { return asked_to_end_; }   // by a client, for whom it was started
   RefusalLog& refusals() { return refusals_; }
   bool keep_house(i64 now);   // false: there is no session
 
@@ -68,6 +70,7 @@ class Service {
   Status forget(ServedSession& session, ConstBytes body);
   void take_lock(const std::shared_ptr<ServedSession>& session, const Frame& frame);
   void end(const std::shared_ptr<ServedSession>& session);
+  Buffer end_server(const Channel& channel, const ServedSession& asking, const Frame& frame);
   bool run_beside(std::function<void()> work);
   void log(const Channel& channel, const std::string& text);
   void log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply);
@@ -75,6 +78,7 @@ class Service {
   const ServiceOptions options_;
   const Exports exports_;
   RefusalLog refusals_;
+  std::atomic<bool> asked_to_end_{false};
   std::atomic<i64> streams_{0};   // that were let in
   LockQueue locks_;
   const Operations operations_;

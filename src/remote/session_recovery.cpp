@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/trace.h"
+#include "remote/operations.h"
 #include "remote/session.h"
 
 namespace mercutio::remote {
@@ -18,7 +19,7 @@ constexpr i64 kCheckMs = 10;                 // between two looks at every reque
 constexpr i64 kMostDoubts = 2;               // handshakes that fail, before a client that was welcomed believes it
 
 bool changes_something(Kind kind) {
-  return kind != Kind::kRead && kind != Kind::kSize && kind != Kind::kChecksum;
+  return !is_look(kind) && kind != Kind::kChecksum;
 }
 
 }  // namespace

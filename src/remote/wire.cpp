@@ -31,6 +31,11 @@ constexpr KindName kKinds[] = {
     {Kind::kSync, "sync"},       {Kind::kRead, "read"},               {Kind::kWrite, "write"},
     {Kind::kLock, "lock"},       {Kind::kUnlock, "unlock"},
     {Kind::kChecksum, "checksum"},
+    {Kind::kStatus, "get status"},           {Kind::kList, "list"},
+    {Kind::kRename, "rename"},               {Kind::kMakeDirectory, "make directory"},
+    {Kind::kRemoveDirectory, "remove directory"}, {Kind::kExtents, "get extents"},
+    {Kind::kPut, "put"},                     {Kind::kGet, "get"},
+    {Kind::kEnd, "end"},
 };
 
 template <class T>
@@ -108,7 +113,7 @@ const char* kind_name(Kind kind) {
 }
 
 bool is_request(Kind kind) {
-  return kind >= Kind::kOpen && kind <= Kind::kChecksum;
+  return kind >= Kind::kOpen && kind <= Kind::kEnd;
 }
 
 u64 checksum_of(ConstBytes bytes) {

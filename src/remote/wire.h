@@ -41,7 +41,9 @@ inline constexpr i64 kHeaderBytes = 32;
 inline constexpr i64 kMaxBodyBytes = 4 * MiB;
 inline constexpr i64 kMaxDataBytes = 16 * MiB;
 inline constexpr i64 kMinBlockBytes = 512;           // a server that grants less makes no sense: a transfer would be thousands of requests
-inline constexpr u64 kLz4 = 1;   // a capability: file data may be an LZ4 block
+// Capabilities: file data may be an LZ4 block; requests about names (kStatus and those after it).
+inline constexpr u64 kLz4 = 1, kNames = 2;
+inline constexpr i64 kMostContent = 256 * KiB;       // of a file that travels inside a message
 
 enum class Kind : std::uint16_t {
   kHello = 1,
@@ -62,7 +64,19 @@ enum class Kind : std::uint16_t {
   kLock = 25,
   kUnlock = 26,
   kChecksum = 27,
+  kStatus = 28,            // requests about names: they need kNames
+  kList = 29,
+  kRename = 30,
+  kMakeDirectory = 31,
+  kRemoveDirectory = 32,
+  kExtents = 33,
+  kPut = 34,
+  kGet = 35,
+  kEnd = 36,               // of the server
 };
+inline bool is_about_names(Kind kind) {
+  return kind >= Kind::kStatus && kind <= Kind::kEnd;
+}
 bool is_request(Kind kind);
 const char* kind_name(Kind kind);
 
@@ -232,6 +246,67 @@ struct PlainRequest {
   }
 };
 
+// What a name stands for. Symbolic links inside the root are followed, but not the last one of a list.
+enum class FileType : std::uint32_t { kFile = 1, kDirectory = 2, kLink = 3, kOther = 4 };
+struct FileStatus {
+  std::uint32_t type = 0, permissions = 0;
+  i64 bytes = 0, allocated = 0, modified_ns = 0;   // since 1970
+  u64 device = 0, inode = 0;
+  bool operator==(const FileStatus&) const = default;
+  FileType kind() const { return static_cast<FileType>(type); }
+  template <class Io, class Self>
+  static void fields(Io& io, Self& m) {
+    io(m.type), io(m.permissions), io(m.bytes), io(m.allocated), io(m.modified_ns), io(m.device), io(m.inode);
+  }
+};
+
+struct ListEntry {
+  std::string name;
+  FileStatus status;
+  template <class Io, class Self>
+  static void fields(Io& io, Self& m) {
+    io(m.name);
+    FileStatus::fields(io, m.status);
+  }
+};
+
+// A range of a file that is no hole.
+struct Extent {
+  i64 begin = 0, end = 0;
+  bool operator==(const Extent&) const = default;
+  template <class Io, class Self>
+  static void fields(Io& io, Self& m) {
+    io(m.begin), io(m.end);
+  }
+};
+
+// Status, remove directory, get: `path`. List: `path`, and `other`, the name after which it goes on. Make directory: `path`,
+// `permissions`. Extents: `path`, and `position`, from where on. Rename: `path` becomes `other`; with a handle only if it is still
+// that file, which gets permissions and time before. End: `replace`, also where others use the server. Put: `content` becomes the file `path`, with permissions and time.
+struct NameRequest {
+  std::string path, other;
+  u64 handle = 0;
+  bool replace = true;               // rename, put: what has that name already
+  std::uint32_t permissions = 0;
+  i64 modified_ns = -1;              // -1: as it is
+  i64 position = 0;
+  Buffer content;
+  template <class Io, class Self>
+  static void fields(Io& io, Self& m) {
+    io(m.path), io(m.other), io(m.handle), io(m.replace), io(m.permissions), io(m.modified_ns), io(m.position), io(m.content);
+  }
+};
+
+struct GetReply {
+  FileStatus status;
+  Buffer content;   // empty if the file is longer than kMostContent
+  template <class Io, class Self>
+  static void fields(Io& io, Self& m) {
+    FileStatus::fields(io, m.status);
+    io(m.content);
+  }
+};
+
 // Which bytes of a file a read or write means: stream bytes [begin, end) of tiled copies of a type tree, whose origin lies
 // at `displacement`. Tree 0: one run from `displacement` on.
 struct TransferRequest {
@@ -274,6 +349,18 @@ Result<Message> get_message(ConstBytes bytes) {
   Message::fields(reader, message);
   if (!reader.finished()) return Error{ErrorClass::kIo, "a message of the remote protocol is damaged"};
   return message;
+}
+
+// Messages of one kind up to the end of `bytes`, at least one byte each, or kIo.
+template <class Message>
+Result<std::vector<Message>> get_messages(ConstBytes bytes) {
+  std::vector<Message> messages;
+  RemoteDecoder reader(bytes);
+  while (!reader.finished()) {
+    Message::fields(reader, messages.emplace_back());
+    if (reader.failed()) return Error{ErrorClass::kIo, "a message of the remote protocol is damaged"};
+  }
+  return messages;
 }
 
 Reply reply_of(const Error& error, const std::string& host);

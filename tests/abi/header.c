@@ -3,6 +3,8 @@
 #include <mercutio/omp_file.h>
 #include <mercutio/mercutio.h>
 #include <mercutio/mercutio.h>
+#include <mercutio/remote.h>
+#include <mercutio/remote.h>
 
 const char* header_test_version(void) { return mercutio_version(); }
 

@@ -1,4 +1,5 @@
 #include "remote_model.h"
+#include "remote/operations.h"
 
 #include <algorithm>
 
@@ -59,6 +60,10 @@ Expected Model::expect(const ModelSession& session, Kind kind, ConstBytes messag
     const auto request = get_message<TransferRequest>(message);
     return request ? expect_transfer(session, kind == Kind::kRead, *request, data) : Expected::kFailure;
   }
+  if (is_about_names(kind)) {
+    const auto request = get_message<NameRequest>(message);
+    return request ? expect_name(kind, *request) : Expected::kFailure;
+  }
   const auto request = get_message<PlainRequest>(message);
   return request ? expect_plain(session, kind, *request) : Expected::kFailure;
 }
@@ -73,6 +78,15 @@ Expected Model::expect_open(const ModelSession& session, const OpenRequest& requ
   const bool exists = names.count(request.path) != 0;
   if (exists ? request.exclusive : !request.create) return Expected::kFailure;
   return Expected::kSuccess;
+}
+
+// Links out of the roots may have been deleted.
+Expected Model::expect_name(Kind kind, const NameRequest& request) const {
+  const auto refused = [&](const std::string& path) {
+    const bool leads_out = contains(kOutside, path) && (!names_unsure || path.find("/out/") == std::string::npos);
+    return leads_out || (!is_look(kind) && (path.rfind("data/", 0) != 0 || path.size() <= 5));
+  };
+  return refused(request.path) || (kind == Kind::kRename && refused(request.other)) ? Expected::kFailure : Expected::kEither;
 }
 
 Expected Model::expect_transfer(const ModelSession& session, bool reading, const TransferRequest& request, ConstBytes data) const {
@@ -122,6 +136,7 @@ Expected Model::expect_plain(const ModelSession& session, Kind kind, const Plain
 }
 
 void Model::unsure_of_all() {
+  put.clear();
   const auto fixed = names.find("seen/fixed");
   const auto doubt = [&](const std::shared_ptr<ModelFile>& file) {
     if (file && (fixed == names.end() || file != fixed->second)) file->unsure = true;
@@ -129,6 +144,34 @@ void Model::unsure_of_all() {
   for (auto& [name, file] : names) doubt(file);
   for (auto& [id, session] : sessions)
     for (auto& [handle, open] : session.files) doubt(open.file);
+}
+
+void Model::apply_name(Kind kind, const NameRequest& request, const Reply& reply) {
+  if (kind == Kind::kGet) {
+    const auto got = get_message<GetReply>(reply.more);
+    FUZZ_CHECK(got.ok(), "what was got can't be read");
+    if (const auto known = put.find(request.path); known != put.end() && !names_unsure)
+      FUZZ_CHECK(got->content == known->second && got->status.bytes == static_cast<i64>(known->second.size()), "another file than was put");
+  } else if (kind == Kind::kStatus) {
+    FUZZ_CHECK(get_message<FileStatus>(reply.more).ok(), "a status that can't be read");
+  } else if (kind == Kind::kList) {
+    const auto entries = get_messages<ListEntry>(reply.more);
+    FUZZ_CHECK(entries.ok(), "a list that can't be read");
+    for (size_t i = 0; i < entries->size(); ++i)
+      FUZZ_CHECK((*entries)[i].name > (i == 0 ? request.other : (*entries)[i - 1].name), "a list that is not sorted, or not of what was asked for");
+  } else if (kind == Kind::kExtents) {
+    FUZZ_CHECK(get_messages<Extent>(reply.more).ok(), "extents that can't be read");
+  }
+  if (is_look(kind)) return;
+  if (!contains(kNamed, request.path) || (kind == Kind::kRename && !contains(kNamed, request.other))) return unsure_of_all(), void(names_unsure = true);
+  if (kind == Kind::kPut) {
+    FUZZ_CHECK(static_cast<u64>(reply.value) == checksum_of(request.content), "another checksum than of what was put");
+    put[request.path] = request.content;
+  } else if (kind == Kind::kRename && request.path != request.other) {
+    put.erase(request.other);
+    if (const auto moved = put.extract(request.path); !moved.empty()) put[request.other] = moved.mapped();
+    else put.clear();   // a directory, perhaps, with what is in it
+  }
 }
 
 void Model::apply(ModelSession& session, Kind kind, ConstBytes message, ConstBytes data, const Reply& reply, ConstBytes got) {
@@ -152,6 +195,8 @@ void Model::apply(ModelSession& session, Kind kind, ConstBytes message, ConstByt
     } else if (expect_transfer(session, false, *request, data) != Expected::kFailure) {
       file ? void(file->unsure = true) : unsure_of_all();
     }
+  } else if (is_about_names(kind)) {
+    if (done) apply_name(kind, *get_message<NameRequest>(message), reply);
   } else if (const auto request = get_message<PlainRequest>(message); request) {
     if (done || kind == Kind::kClose) apply_plain(session, kind, *request, reply);
     if (!done && (kind == Kind::kPreallocate || kind == Kind::kSetSize) && session.files.count(request->target))

@@ -62,13 +62,16 @@ class Model {
   Expected expect(const ModelSession& session, remote::Kind kind, ConstBytes message, ConstBytes data) const;
   void apply(ModelSession& session, remote::Kind kind, ConstBytes message, ConstBytes data, const remote::Reply& reply, ConstBytes got);
   void unsure_of_all();
+  std::map<std::string, remote::Buffer> put;   // of kNamed: what was put there last
   bool names_unsure = false;   // something was made or deleted under a name that the model does not know
 
  private:
   Expected expect_open(const ModelSession& session, const remote::OpenRequest& request) const;
+  Expected expect_name(remote::Kind kind, const remote::NameRequest& request) const;
   Expected expect_transfer(const ModelSession& session, bool reading, const remote::TransferRequest& request, ConstBytes data) const;
   Expected expect_plain(const ModelSession& session, remote::Kind kind, const remote::PlainRequest& request) const;
   void apply_open(ModelSession& session, const remote::OpenRequest& request, const remote::Reply& reply);
+  void apply_name(remote::Kind kind, const remote::NameRequest& request, const remote::Reply& reply);
   void apply_write(ModelFile& file, const remote::TransferRequest& request, ConstBytes data);
   void check_read(const ModelFile& file, const remote::TransferRequest& request, ConstBytes got);
   void apply_plain(ModelSession& session, remote::Kind kind, const remote::PlainRequest& request, const remote::Reply& reply);
@@ -77,6 +80,9 @@ class Model {
 // Names that mean no file that is served, and one of the root that may only be read.
 inline constexpr const char* kRefused[] = {"data/../outside/secret", "data/folder/../../outside/secret", "seen/../data/a", "data/", "data", "nothing/a", ""};
 inline constexpr const char* kLinks[] = {"data/link", "data/folder/out/secret", "data/absolute", "data/fifo", "data/loop"};   // as long as nobody deletes them
+// What requests about names make, which no open does.
+inline constexpr const char* kNamed[] = {"data/n0", "data/n1", "data/n2", "data/n2/x"};
+inline constexpr const char* kOutside[] = {"data/../outside/secret", "data/folder/../../outside/secret", "seen/../data/a", "nothing/a", "data/folder/out/secret", "data/folder/out/new"};
 inline constexpr const char* kServed[] = {"data/a", "data/b", "data/folder/c", "data/new", "seen/fixed"};
 
 }  // namespace mercutio::fuzz

@@ -1,6 +1,7 @@
 // The folders that remote_server's server exports, and what must stay as it is beside them.
 #pragma once
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -24,6 +25,14 @@ inline constexpr char kBegin[] = "abcdefghijklmnopqrstuvwxyz";   // of data/a
 inline std::vector<std::byte> bytes_of(const char* text) {
   const auto bytes = std::as_bytes(std::span(text, std::strlen(text)));
   return {bytes.begin(), bytes.end()};
+}
+
+inline i64 open_descriptors() {
+  i64 count = 0;
+  DIR* const folder = ::opendir("/proc/self/fd");
+  while (::readdir(folder)) ++count;
+  ::closedir(folder);
+  return count;
 }
 
 // data and seen are exported; outside is not.

@@ -2,10 +2,10 @@
 // that make valid requests, requests with any numbers, frames that come again, damaged ones and bytes. One thread, no network, a
 // folder in memory. What holds: each answer is what the model says, read data included; what comes again is answered again and not
 // done again; nothing outside of the exported folders is read, made or changed; no descriptor stays open; memory has a bound.
-#include <dirent.h>
 #include <signal.h>
 
 #include "base/trace.h"
+#include "remote/operations.h"
 #include "remote/service.h"
 #include "remote_model.h"
 #include "remote_playground.h"
@@ -19,14 +19,6 @@ using namespace remote;
 
 constexpr i64 kMostSessions = 3, kMostUnsettled = 8;
 constexpr i64 kMostServerMemory = 48 * MiB;   // a check of 16 MiB, a message of 4 MiB, a sieve of 4 MiB, and copies
-
-i64 open_descriptors() {
-  i64 count = 0;
-  DIR* const folder = ::opendir("/proc/self/fd");
-  while (::readdir(folder)) ++count;
-  ::closedir(folder);
-  return count;
-}
 
 class Case;
 
@@ -51,6 +43,7 @@ class Client final : public Peer {
   void say_open(Buffer& out);
   void say_transfer(Buffer& out, Kind kind);
   void say_plain(Buffer& out, Kind kind);
+  void say_name(Buffer& out);
   bool say_odd(Buffer& out);
   void say_forget(Buffer& out);
   bool let_others_in(Buffer& out);
@@ -145,6 +138,8 @@ bool Client::step(Buffer& out) {
     say_transfer(out, Kind::kWrite);
   } else if (what < 7) {
     say_transfer(out, Kind::kRead);
+  } else if (what == 11) {
+    say_name(out);
   } else if (what < 12) {
     say_plain(out, kPlain[static_cast<size_t>(case_.taker.pick(0, std::size(kPlain) - 1))]);
   } else if (what == 12 && before_) {   // as after a cut
@@ -272,6 +267,33 @@ void Client::say_plain(Buffer& out, Kind kind) {
   ask(out, next_id(), kind, std::move(message));
 }
 
+void Client::say_name(Buffer& out) {
+  Taker& taker = case_.taker;
+  NameRequest request;
+  const auto some_name = [&]() -> std::string {
+    const i64 which = taker.byte();
+    const auto index = static_cast<size_t>(which);
+    if (which < 176) return kNamed[index % std::size(kNamed)];
+    if (which < 208) return kOutside[index % std::size(kOutside)];
+    if (which < 240) return which < 224 ? kServed[index % std::size(kServed)] : kLinks[index % std::size(kLinks)];
+    return "data/" + taker.text(100);
+  };
+  const Kind kind = static_cast<Kind>(taker.pick(static_cast<i64>(Kind::kStatus), static_cast<i64>(Kind::kGet)));
+  const i64 form = taker.byte();
+  request.path = some_name();
+  if (kind == Kind::kRename) request.other = some_name();
+  if (kind == Kind::kList && (form & 8) != 0) request.other = taker.text(20);
+  if ((form & 48) == 48) request.handle = some_handle();
+  request.replace = (form & 1) == 0;
+  request.permissions = (form & 2) == 0 ? 0600 : static_cast<std::uint32_t>(taker.number());
+  request.modified_ns = (form & 4) == 0 ? -1 : taker.number();
+  request.position = (form & 64) == 0 ? 0 : taker.number();
+  if (kind == Kind::kPut) request.content.resize(static_cast<size_t>(taker.pick(0, 400)), static_cast<std::byte>(form));
+  Buffer message;
+  put_message(message, request);
+  ask(out, next_id(), kind, std::move(message));
+}
+
 // Another stream comes and goes meanwhile; it may end this one's session.
 bool Client::let_others_in(Buffer& out) {
   case_.serve();
@@ -295,7 +317,7 @@ bool Client::say_odd(Buffer& out) {
   } else if (what <= 2) {   // any message under any kind of request, under any number
     const std::string text = taker.text(200);
     const auto bytes = std::as_bytes(std::span(text));
-    ask(out, taker.flag() ? next_id() : static_cast<u64>(taker.pick(0, 20)), static_cast<Kind>(taker.pick(16, 27)), Buffer(bytes.begin(), bytes.end()));
+    ask(out, taker.flag() ? next_id() : static_cast<u64>(taker.pick(0, 20)), static_cast<Kind>(taker.pick(16, 35)), Buffer(bytes.begin(), bytes.end()));
   } else if (what == 3) {   // damage: the server learns nothing from it
     const ModelSession before = session();
     say_plain(out, Kind::kSize);
@@ -377,7 +399,7 @@ void Client::expect_answer(Asked asked, u64 acknowledged) {
     mine.acknowledged = acknowledged;
     mine.replies.erase(mine.replies.begin(), mine.replies.lower_bound(acknowledged));
   }
-  const bool changes = asked.kind != Kind::kRead && asked.kind != Kind::kSize;
+  const bool changes = !is_look(asked.kind);
   asked.again = changes && mine.replies.count(asked.id) != 0;
   if (changes && asked.id < mine.acknowledged) return;   // its client has the reply: it says nothing more
   if (changes && !asked.again && mine.replies.size() >= static_cast<size_t>(kMostUnsettled)) {
@@ -436,7 +458,7 @@ void Client::take_reply(const FrameReader::Heard& heard) {
   FUZZ_CHECK(done || asked.expected != Expected::kSuccess, "refused, " + what);
   const i64 got = static_cast<i64>(heard.data().size());
   FUZZ_CHECK(got == (asked.kind == Kind::kRead && done ? reply->value : 0), "another number of bytes than it says");
-  if (asked.kind != Kind::kRead && asked.kind != Kind::kSize) mine.replies[asked.id] = heard.payload;
+  if (!is_look(asked.kind)) mine.replies[asked.id] = heard.payload;
   case_.model.apply(mine, asked.kind, asked.message, asked.data, *reply, heard.data());
   if (!done && case_.may_fail()) case_.model.unsure_of_all();
 }
@@ -455,6 +477,7 @@ Input example(Random& random) {
       const i64 what = pick(random, 0, 15);
       if (what < 2) put({what, pick(random, 0, 255), pick(random, 0, 255), pick(random, 0, 255)});
       else if (what < 7) put({what, pick(random, 0, 20), pick(random, 0, 9), pick(random, 0, 255), pick(random, 0, 255), pick(random, 0, 255), 1, 31, pick(random, 0, 255)});
+      else if (what == 11) put({what, pick(random, 0, 7), pick(random, 0, 3) * 8, pick(random, 0, 255), pick(random, 0, 255), pick(random, 0, 200), pick(random, 0, 255)});
       else if (what < 12) put({what, pick(random, 0, 8), pick(random, 0, 223), pick(random, 0, 20), pick(random, 0, 255), 0, 0, 0, 0, 0, 0, 0, pick(random, 0, 255), 0, 0, 0, 0, 0, 0, 0, 0});
       else put({what, pick(random, 0, 255), pick(random, 0, 255)});
     }

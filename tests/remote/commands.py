@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """mercutio connect, cp and route as a user calls them, with mercutiod on this machine; through a real sshd where there is one.
-   commands.py DIRECTORY_OF_THE_PROGRAMS"""
+   commands.py DIRECTORY_OF_THE_PROGRAMS [--kills N]
+With --kills only copies that are killed, N each way."""
+import collections
 import filecmp
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -60,7 +63,13 @@ def copies():
     run("cp", empty, "mercutio://here/data/third")
     assert (export / "third").stat().st_size == 0, "what is longer is cut"
     run("cp", source, empty, "mercutio://here/data/", fails=None)
-    run("cp", source, empty, "mercutio://here/data/x", fails="slash")
+    run("cp", source, empty, "mercutio://here/data/x", fails="go into a directory")
+    run("cp", source, "mercutio://here/data/nowhere/", fails="no such directory")
+    run("cp", "-x", source, "mercutio://here/data/", fails="no option -x")
+    os.mkfifo(folder / "fifo")
+    run("cp", folder / "fifo", "mercutio://here/data/x", fails="not a regular file")
+    run("cp", "/dev/zero", "mercutio://here/data/x", fails="not a regular file")
+    run("cp", source, folder / "fifo", fails="not a regular file")
     run("cp", source, source, fails="same file")
     local("squeezed", "--compress", "lz4")
     assert "compress lz4" in (folder / "connections" / "squeezed").read_text()
@@ -72,17 +81,115 @@ def copies():
     run("cp", source, "mercutio://nowhere/data/x", fails="mercutio connect")
 
 
+def part_of(target):
+    return target.parent / f".{target.name}.mercutio-part"
+
+
 def resumes():
     source = folder / "source"
     whole = source.read_bytes()
-    (export / "part").write_bytes(whole[:17_000_000])       # two pieces of 8 MiB, and some of the third
-    with open(export / "part", "r+b") as part:
+    target = export / "part"
+    part_of(target).write_bytes(whole[:17_000_000])       # two pieces of 8 MiB, and some of the third
+    with open(part_of(target), "r+b") as part:
         part.seek(9_000_000)
         part.write(b"not what it should be")
-    before = (export / "part").stat()
+    before = part_of(target).stat()
     run("cp", "--resume", source, "mercutio://here/data/part")
-    assert filecmp.cmp(source, export / "part", shallow=False)
-    assert (export / "part").stat().st_ino == before.st_ino
+    assert filecmp.cmp(source, target, shallow=False)
+    assert target.stat().st_ino == before.st_ino
+    assert not part_of(target).exists()
+    run("cp", "--resume", source, "mercutio://here/data/part")
+    assert target.stat().st_ino == before.st_ino, "it is there already"
+
+
+def is_interrupted(times):
+    """Whenever cp is killed, the target is what it was before, or absent, or the whole copy; and --resume makes it whole."""
+    source, old = folder / "interrupted", b"what was there before"
+    source.write_bytes(content(20_000_003, 1))
+    dice = random.Random(7)
+    for way, path, name in (("there", export / "killed", "mercutio://here/data/killed"), ("back", folder / "killed", str(folder / "killed"))):
+        begin = str(source)
+        if way == "back":
+            shutil.copy(source, export / "begin")
+            begin = "mercutio://here/data/begin"
+        run("cp", begin, name)
+        latest = 0.2   # seconds; as a busy machine is now slow and now quick, it follows what happens: a third of the copies are whole
+        outcomes = collections.Counter()
+        for i in range(times):
+            path.unlink()
+            if dice.random() < 0.5:
+                path.write_bytes(old)
+            before = "old" if path.exists() else "absent"
+            copy = subprocess.Popen([mercutio, "cp", begin, name], env=environment, stderr=subprocess.DEVNULL)
+            time.sleep(dice.uniform(0, latest))
+            copy.kill()
+            copy.wait()
+            began = part_of(path).exists()
+            if not path.exists():
+                outcome = "absent"
+            elif path.read_bytes() == old:
+                outcome = "old"
+            else:
+                outcome = "whole" if filecmp.cmp(source, path, shallow=False) else "wrong"
+            assert outcome in (before, "whole"), (way, i, before, outcome)
+            latest *= 0.8 if outcome == "whole" else 1.1
+            outcomes[outcome + (", a part beside it" if began else "")] += 1
+            run("cp", "--resume", begin, name)
+            assert filecmp.cmp(source, path, shallow=False), (way, i, "the resumed copy differs")
+            assert not part_of(path).exists()
+        print(f"{times} copies killed on their way {way}:", ", ".join(f"{n} {what}" for what, n in sorted(outcomes.items())),
+              "; all resumed copies are identical")
+
+
+def keeps_what_a_file_is():
+    tree = folder / "tree"
+    (tree / "deep" / "er").mkdir(parents=True)
+    private = tree / "private"
+    private.write_bytes(b"secret")
+    private.chmod(0o600)
+    program = tree / "deep" / "program"
+    program.write_bytes(content(400_000, 3))
+    program.chmod(0o750)
+    for i in range(150):
+        (tree / "deep" / "er" / f"{i}.nc").write_bytes(content(10_000 + i, i))
+    (tree / "deep" / "link").symlink_to("program")
+    sparse = tree / "sparse"
+    with open(sparse, "wb") as file:
+        file.truncate(60_000_000)
+        file.seek(30_000_000)
+        file.write(b"in the middle")
+    for path in tree.rglob("*"):
+        if path.is_file():
+            os.utime(path, (1_577_836_800, 1_577_836_800))
+
+    def same(one, other):
+        assert one.is_file() and filecmp.cmp(one, other, shallow=False), other
+        assert one.stat().st_mode == other.stat().st_mode, other
+        assert one.stat().st_mtime_ns == other.stat().st_mtime_ns, other
+
+    def check(copied):
+        names = {path.relative_to(tree) for path in tree.rglob("*")}
+        assert {path.relative_to(copied) for path in copied.rglob("*")} == names
+        for name in names:
+            if (tree / name).is_file():
+                same(tree / name, copied / name)
+        assert (copied / "sparse").stat().st_blocks * 512 < 4_000_000 or sparse.stat().st_blocks * 512 > 4_000_000, "holes stay holes"
+
+    run("cp", tree, "mercutio://here/data/", fails="-r copies it")
+    run("cp", "-r", tree, "mercutio://here/data/")
+    check(export / "tree")
+    run("cp", "-r", "mercutio://here/data/tree", folder / "tree-back")
+    check(folder / "tree-back")
+    run("cp", "-r", "mercutio://here/data/tree", "mercutio://here/data/tree-there")
+    check(export / "tree-there")
+    (folder / "some").mkdir()
+    run("cp", "mercutio://here/data/tree/*/er/1?.nc", folder / "some")
+    assert sorted(path.name for path in (folder / "some").iterdir()) == [f"1{i}.nc" for i in range(10)]
+    run("cp", "mercutio://here/data/tree/*.zip", folder / "some", fails="nothing there has such a name")
+    (tree / "deep" / "er" / "7.nc").chmod(0)
+    if os.getuid() != 0:
+        run("cp", "-r", tree, folder / "some", fails="7.nc")
+    assert not list(export.rglob(".*mercutio*")), "nothing is left of a copy"
 
 
 def free_port():
@@ -108,7 +215,7 @@ def routes():
     source = folder / "long"
     source.write_bytes(content(120_000_000, 5))
     copy = subprocess.Popen([mercutio, "cp", source, "mercutio://routed/data/long"], env=environment, stderr=subprocess.PIPE, text=True)
-    while not (export / "long").exists() and copy.poll() is None:   # a first connection that fails is not tried again
+    while not part_of(export / "long").exists() and copy.poll() is None:
         time.sleep(0.01)
     for _ in range(2):
         time.sleep(0.1)
@@ -183,6 +290,93 @@ def quotes():
     assert not (folder / "PWNED").exists()
 
 
+def processes():
+    """The servers that export the folder of this test."""
+    found = set()
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else [b""]
+        except OSError:
+            continue
+        if words[0].endswith(b"mercutiod") and f"data={export}:rw".encode() in words:
+            found.add(int(entry.name))
+    return found
+
+
+def ends(pids, seconds=5):
+    for _ in range(20 * seconds):
+        if not pids & processes():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def lives_on():
+    """What can be done with a connection, and how it ends."""
+    before = processes()
+    local("life")
+    first = processes() - before
+    assert len(first) == 1, first
+    local("life")   # in place of the former
+    assert ends(first)
+    second = processes() - before
+    assert len(second) == 1, second
+    assert "mercutio://life" in run("connections") and "answers, exports data" in run("connections", "life")
+    run("mkdir", "-p", "mercutio://life/data/a/b/c")
+    run("mkdir", "mercutio://life/data/a", fails="exists")
+    (export / "a" / "x.nc").write_bytes(b"12345")
+    assert run("ls", "mercutio://life/data/a").split() == ["b/", "x.nc"]
+    assert run("ls", "mercutio://life").split() == ["data/"]
+    assert " 5 " in run("ls", "-l", "mercutio://life/data/a/x.nc")
+    assert "5 bytes" in run("stat", "mercutio://life/data/a/x.nc")
+    run("mv", "mercutio://life/data/a/x.nc", "mercutio://life/data/a/b")
+    assert (export / "a" / "b" / "x.nc").read_bytes() == b"12345"
+    (export / "a" / "y.nc").write_bytes(b"y")
+    run("mv", "-n", "mercutio://life/data/a/y.nc", "mercutio://life/data/a/b/x.nc", fails="exists")
+    (export / "out").mkdir()
+    (export / "out" / "kept").write_bytes(b"kept")
+    (export / "a" / "to-out").symlink_to(export / "out")
+    run("rm", "mercutio://life/data/a", fails="-r removes it")
+    run("rm", "-r", "mercutio://life/data/a")
+    assert not (export / "a").exists() and (export / "out" / "kept").exists()
+    run("ls", "mercutio://life/data/a", fails="No such file")
+
+    # A server that can't be used doesn't stay.
+    (folder / "none.key").write_text("0" * 64 + "\n")
+    (folder / "none.key").chmod(0o600)
+    port = free_port()
+    known = processes()
+    run("connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--router",
+        f"127.0.0.1:{port}={folder}/none.key", fails="unreached")
+    assert ends(processes() - known)
+    run("connect", "--name", "../x", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", fails="can't be a host's name")
+    assert processes() == known
+
+    # Of several ports the first that is free.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        low = taken.getsockname()[1]
+        local("ports", "--listen", f"127.0.0.1:{low}-{low + 20}")
+        at = int((folder / "connections" / "ports").read_text().split("server 127.0.0.1 ")[1].split()[0])
+        assert low < at <= low + 20, (low, at)
+        assert "does not answer" not in run("connections", "ports")
+
+    # Another way to call ssh.
+    (folder / "odd-ssh").write_text('#!/bin/sh\n[ "$1 $2 $3 $4" = "-p 2222 -- far" ] || exit 9\nSSH_CONNECTION="127.0.0.1 1 127.0.0.1 22" exec sh -c "$5"\n')
+    (folder / "odd-ssh").chmod(0o755)
+    connect("called", "--ssh", f"{folder}/odd-ssh -p 2222", "far")
+
+    known = processes()
+    local("short", "--expires", "1")
+    assert ends(processes() - known, 20), "a server ends when its key has expired"
+
+    run("disconnect", "life")
+    assert ends(second) and not (folder / "connections" / "life").exists()
+    run("disconnect", "life", fails="no connection to 'life'")
+    run("disconnect", "ports", "called")
+
+
 def forwards():
     sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin")
     if not sshd or not shutil.which("ssh"):
@@ -216,24 +410,24 @@ def forwards():
 
 
 try:
+    if sys.argv[2:3] == ["--kills"]:
+        local("here")
+        is_interrupted(int(sys.argv[3]))
+        sys.exit(0)
     copies()
     resumes()
+    is_interrupted(4)
+    keeps_what_a_file_is()
     routes()
     survives_shortage()
     quotes()
+    lives_on()
     forwards()
     print("all copies are right")
 finally:
     for server in servers:
         server.kill()
         server.wait()
-    for entry in pathlib.Path("/proc").iterdir():   # mercutiod went to the background
-        if not entry.name.isdigit():
-            continue
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[0].endswith(b"mercutiod") and f"data={export}:rw".encode() in words:
-            os.kill(int(entry.name), signal.SIGTERM)
+    for pid in processes():   # they went to the background
+        os.kill(pid, signal.SIGTERM)
     shutil.rmtree(folder, ignore_errors=True)

@@ -196,6 +196,26 @@ TEST_F(RemoteLimits, AFullServerSaysSo) {
   EXPECT_NE(second.error().what.find("--connections"), std::string::npos) << second.error().what;
 }
 
+TEST_F(RemoteLimits, AfterItsTimeAKeyLetsNobodyNewIn) {
+  server.reset();
+  options.expires_ns = now_ns() + 1'500'000'000;
+  start_server();
+  connection.streams = 2;
+  const auto early = session();
+  auto held = std::move(*open_remote(early, "data/early", writing()));
+  std::this_thread::sleep_for(std::chrono::nanoseconds(std::max<i64>(0, options.expires_ns - now_ns())));
+  const auto late = open_remote(session(), "data/late", writing());
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().cls, ErrorClass::kAccess);
+  EXPECT_NE(late.error().what.find("has expired"), std::string::npos) << late.error().what;
+  server->cut_streams();
+  auto data = filled(2 * MiB, 4);
+  EXPECT_TRUE(write(*held, 0, data).ok()) << "who was there goes on, also after a cut and with another stream";
+  EXPECT_TRUE(open_remote(early, "data/another", writing()).ok());
+  EXPECT_TRUE(held->close().ok());
+  EXPECT_TRUE(same(content("early"), data));
+}
+
 // Without a key: hundreds that say nothing, or begin and don't go on, from the address that the client has, too.
 TEST_F(RemoteLimits, SilentConnectionsKeepNobodyOut) {
   for (const std::string said : {"", "\x16\x03\x01"}) {

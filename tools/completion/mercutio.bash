@@ -2,7 +2,7 @@
 _mercutio() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench connect cp route report replay tune place version --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench connect connections disconnect cp ls stat mkdir rm mv route report replay tune place version --help --version" -- "$current")
     return
   fi
   case "$command" in
@@ -27,7 +27,7 @@ _mercutio() {
     connect)
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --audit) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        *) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --idle --grace --audit --streams --write-behind" -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --ssh --daemon --servers --launcher --via --idle --expires --grace --audit --streams --write-behind" -- "$current") ;;
       esac
       ;;
     place)
@@ -55,8 +55,15 @@ _mercutio() {
         *) mapfile -t COMPREPLY < <(compgen -W "--pattern --trials --pairs --time-limit --search --output --fresh --anew --file --objective --factor --profile --verify --to --force --seed --json --quiet --verbose -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
       esac
       ;;
-    connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --forward --forward-at --router --idle --grace --connections --audit --streams --compress --write-behind --read-ahead --help" -- "$current") ;;
-    cp) mapfile -t COMPREPLY < <(compgen -W "--resume --no-verify --parallel --quiet --help mercutio://" -- "$current"; compgen -f -- "$current") ;;
+    connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --forward --forward-at --router --idle --expires --grace --connections --audit --streams --compress --write-behind --read-ahead --help" -- "$current") ;;
+    connections) mapfile -t COMPREPLY < <(compgen -W "--quick --help" -- "$current") ;;
+    disconnect) mapfile -t COMPREPLY < <(compgen -W "--force --keep --help" -- "$current") ;;
+    ls) mapfile -t COMPREPLY < <(compgen -W "--long --help mercutio://" -- "$current") ;;
+    stat) mapfile -t COMPREPLY < <(compgen -W "--help mercutio://" -- "$current") ;;
+    mkdir) mapfile -t COMPREPLY < <(compgen -W "--parents --help mercutio://" -- "$current") ;;
+    rm) mapfile -t COMPREPLY < <(compgen -W "--recursive --help mercutio://" -- "$current") ;;
+    mv) mapfile -t COMPREPLY < <(compgen -W "--no-clobber --help mercutio://" -- "$current") ;;
+    cp) mapfile -t COMPREPLY < <(compgen -W "--recursive --resume --no-verify --parallel --quiet --help mercutio://" -- "$current"; compgen -f -- "$current") ;;
     route)
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --key-file | --audit) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
@@ -88,6 +95,6 @@ _mercutio() {
 complete -o default -F _mercutio mercutio
 
 _mercutiod() {
-  mapfile -t COMPREPLY < <(compgen -W "--listen --root --key-fd --key-file --idle --grace --connections --audit --detach --help" -- "${COMP_WORDS[COMP_CWORD]}")
+  mapfile -t COMPREPLY < <(compgen -W "--listen --root --key-fd --key-file --idle --expires --grace --connections --audit --detach --help" -- "${COMP_WORDS[COMP_CWORD]}")
 }
 complete -o default -F _mercutiod mercutiod

@@ -154,15 +154,23 @@ CLI::App* add_hints(CLI::App& app, HintsOptions& options) {
   return hints_command;
 }
 
-// Programs of their own: they need OpenSSL, which nothing else does.
-bool is_remote_command(const std::string& name) {
-  return name == "connect" || name == "cp" || name == "route";
+// Programs of their own: they need OpenSSL, which nothing else does. Null: another command; some have several.
+const char* remote_program(const std::string& name) {
+  struct Known {
+    const char *command, *program;
+  };
+  constexpr Known kKnown[] = {{"connect", "connect"}, {"connections", "connections"}, {"disconnect", "connections"}, {"cp", "cp"}, {"route", "route"},
+                              {"ls", "files"}, {"stat", "files"}, {"mkdir", "files"}, {"rm", "files"}, {"mv", "files"}};
+  for (const Known& known : kKnown)
+    if (name == known.command) return known.program;
+  return nullptr;
 }
 
-int remote_command(int argc, char** argv) {
-  const std::string program = own_directory() + "/mercutio-" + argv[1];
-  Words words(argv + 1, argv + argc);
-  words[0] = program;
+int remote_command(const std::string& name, int argc, char** argv) {
+  const std::string program = own_directory() + "/mercutio-" + name;
+  Words words = {program};
+  const bool has_several = name == "files" || name == "connections";
+  words.insert(words.end(), argv + (has_several ? 1 : 2), argv + argc);   // which of them
   const int error = become(words);
   std::fprintf(stderr, "mercutio %s: %s: %s (it is built where OpenSSL 3, xxhash and lz4 are)\n", argv[1], program.c_str(), std::strerror(error));
   return 1;
@@ -248,8 +256,22 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
   return command;
 }
 
+// For --help: they are programs of their own.
+void add_remote(CLI::App& app) {
+  app.add_subcommand("connect", "Start a server on another cluster by ssh, for files called mercutio://host/...");
+  app.add_subcommand("cp", "Copy files between here and other clusters: mercutio cp a.nc mercutio://host/data/");
+  app.add_subcommand("connections", "List the connections to other clusters, and whether their servers answer");
+  app.add_subcommand("disconnect", "End the server of a connection: mercutio disconnect far.example");
+  app.add_subcommand("ls", "List files of another cluster: mercutio ls mercutio://host/data/");
+  app.add_subcommand("stat", "Say what a file of another cluster is");
+  app.add_subcommand("mkdir", "Make directories on another cluster");
+  app.add_subcommand("rm", "Remove files of another cluster");
+  app.add_subcommand("mv", "Rename files of another cluster");
+  app.add_subcommand("route", "Pass connections on, on a gateway between compute nodes and another cluster");
+}
+
 int command_line(int argc, char** argv) {
-  if (argc > 1 && is_remote_command(argv[1])) return remote_command(argc, argv);
+  if (const char* const program = argc > 1 ? remote_program(argv[1]) : nullptr) return remote_command(program, argc, argv);
   if (argc > 1 && std::strcmp(argv[1], "tune") == 0) return tune(argc, argv);
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
   app.require_subcommand(1);
@@ -276,10 +298,8 @@ int command_line(int argc, char** argv) {
   CLI::App* overlap_command = add_overlap(*bench_command, overlap_options);
   CLI::App* explain_command = add_explain(app, explain_options);
   CLI::App* probe_command = add_probe(app, probe_options);
-  app.add_subcommand("connect", "Start a server on another cluster by ssh, for files called mercutio://host/...");
+  add_remote(app);
   app.add_subcommand("tune", "Search the hints with which a command's I/O is fastest, and keep them: mercutio tune -- mpirun -n 4 ./app");
-  app.add_subcommand("cp", "Copy files between here and other clusters: mercutio cp a.nc mercutio://host/data/");
-  app.add_subcommand("route", "Pass connections on, on a gateway between compute nodes and another cluster");
   CLI::App* report_command = add_report(app, report_options);
   CLI::App* place_command = add_place(app, place_options);
   CLI::App* replay_command = add_replay(app, replay_options);

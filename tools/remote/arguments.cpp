@@ -6,13 +6,24 @@
 #include <cstdio>
 
 #include "model/size_text.h"
+#include "remote/printable.h"
 
 namespace mercutio::remote {
+
+static constexpr size_t kMostSaid = 16 * 1024;
 
 Result<Arguments> Arguments::parse(int argc, char** argv, const std::vector<Option>& known) {
   Arguments arguments;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
+    if (word == "--") {   // what follows are words, whatever they begin with
+      arguments.words_.insert(arguments.words_.end(), argv + i + 1, argv + argc);
+      break;
+    }
+    if (word.starts_with("-") && word.size() > 1 && word[1] != '-') {
+      MERCUTIO_TRY(arguments.take_letters(word, known));
+      continue;
+    }
     if (!word.starts_with("--")) {
       arguments.words_.push_back(word);
       continue;
@@ -31,6 +42,15 @@ Result<Arguments> Arguments::parse(int argc, char** argv, const std::vector<Opti
     arguments.given_.emplace_back(name, value);
   }
   return arguments;
+}
+
+Status Arguments::take_letters(const std::string& word, const std::vector<Option>& known) {
+  for (const char letter : word.substr(1)) {
+    const auto option = std::find_if(known.begin(), known.end(), [&](const Option& o) { return o.letter == letter; });
+    if (option == known.end()) return Error{ErrorClass::kArg, "there is no option -" + std::string(1, letter) + "; --help lists them, and ./" + word + " is a file of that name"};
+    given_.emplace_back(option->name, "yes");
+  }
+  return ok_status();
 }
 
 std::vector<std::string> Arguments::all(const std::string& name) const {
@@ -55,7 +75,7 @@ Result<i64> Arguments::number(const std::string& name, i64 otherwise) const {
 static std::string help_text(const std::string& usage, const std::vector<Option>& known) {
   std::string text = usage + "\n\n";
   for (const Option& option : known) {
-    std::string left = std::string("  --") + option.name + (option.value ? std::string(" ") + option.value : "");
+    std::string left = (option.letter ? std::string("  -") + option.letter + ",--" : "  --") + std::string(option.name) + (option.value ? std::string(" ") + option.value : "");
     left.resize(std::max<size_t>(left.size() + 2, 30), ' ');
     text += left + option.help + "\n";
   }
@@ -71,7 +91,7 @@ int run_command(const Command& command, int argc, char** argv, const std::functi
   }
   const Status done = arguments ? body(*arguments) : Status(arguments.error());
   if (done) return 0;
-  std::fprintf(stderr, "%s: %s\n", command.name, done.error().what.c_str());
+  std::fprintf(stderr, "%s: %s\n", command.name, printable(done.error().what, kMostSaid).c_str());
   return done.error().cls == ErrorClass::kArg ? 2 : 1;
 }
 

@@ -1,4 +1,4 @@
-// Command lines of mercutiod, mercutio-connect, -cp and -route: long options with a value, flags, and words.
+// Command lines of mercutiod, mercutio-connect, -cp and -route: long options with a value, flags (some with a letter), and words.
 #pragma once
 
 #include <functional>
@@ -13,6 +13,7 @@ struct Option {
   const char* name;              // without the dashes
   const char* value;             // what to write there; null: a flag
   const char* help;
+  char letter = 0;               // a flag's short name, -r; 0: it has none
 };
 
 class Arguments {
@@ -27,6 +28,7 @@ class Arguments {
   const std::vector<std::string>& words() const { return words_; }
 
  private:
+  Status take_letters(const std::string& word, const std::vector<Option>& known);
   std::vector<std::pair<std::string, std::string>> given_;
   std::vector<std::string> words_;
 };

@@ -28,6 +28,17 @@ Status parse_address(const std::string& text, std::string& address, int& port) {
   return ok_status();
 }
 
+Status parse_ports(const std::string& text, std::string& address, int& port, int& last_port) {
+  const size_t dash = text.rfind('-'), colon = text.rfind(':');
+  last_port = 0;
+  if (dash == std::string::npos || colon == std::string::npos || dash < colon) return parse_address(text, address, port);
+  std::string unused;
+  MERCUTIO_TRY(parse_address(text.substr(0, dash), address, port));
+  MERCUTIO_TRY(parse_address("x:" + text.substr(dash + 1), unused, last_port));
+  if (port >= 1 && last_port >= port) return ok_status();
+  return Error{ErrorClass::kArg, text + ": ports are written from the lowest to the highest, as in 10.0.0.1:40000-40100"};
+}
+
 Result<std::string> read_line(int fd) {
   std::string line;
   char c = 0;

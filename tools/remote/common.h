@@ -12,6 +12,8 @@ namespace mercutio::remote {
 
 // ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT; without a port, `port` stays.
 Status parse_address(const std::string& text, std::string& address, int& port);
+// The same with PORT-PORT as the port: the last of them; 0 without one.
+Status parse_ports(const std::string& text, std::string& address, int& port, int& last_port);
 
 Result<std::string> read_line(int fd);
 Result<Key> key_from_file(const std::string& path);   // kAccess: others may read it

@@ -16,15 +16,19 @@
 #include "remote/connection_file.h"
 #include "remote/exports.h"
 #include "remote/route.h"
+#include "server_end.h"
 #include "remote/session.h"
 
 namespace mercutio::remote {
 namespace {
 
+constexpr i64 kFormerMs = 3'000;   // for the answer of a server that is to be replaced
+
 const std::vector<Option> kOptions = {
     {"root", "NAME=/DIR[:rw]", "a directory there to use as mercutio://host/NAME; read-only without :rw; may be repeated"},
     {"name", "HOST", "the host in mercutio://HOST/... (the one given to ssh)"},
-    {"listen", "ADDRESS[:PORT]", "where mercutiod listens there (the address that ssh reached)"},
+    {"listen", "ADDRESS[:PORT[-PORT]]", "where mercutiod listens there ('ssh', the address that ssh reached); of several ports the first that is free"},
+    {"ssh", "COMMAND", "how ssh is called: 'ssh -p 2222' (ssh)"},
     {"daemon", "COMMAND", "how mercutiod is called there (mercutiod)"},
     {"servers", "N", "so many of them, programs spread over them (1)"},
     {"launcher", "COMMAND", "what starts them there, on nodes of its choice: 'mpirun', 'srun -N 4'; -n N is added"},
@@ -33,6 +37,7 @@ const std::vector<Option> kOptions = {
     {"forward-at", "ADDRESS", "where this machine listens for forwarded data (127.0.0.1: programs of this machine only)"},
     {"router", "ADDRESS:PORT=FILE", "a router on the way (mercutio route) and the file of its key; more of them in the order of the way"},
     {"idle", "SECONDS", "mercutiod ends when it had no client for so long (3600)"},
+    {"expires", "SECONDS", "the key is good for so long; then programs need another 'mercutio connect' (0: for ever)"},
     {"grace", "SECONDS", "a program that broke off keeps its files and locks there for so long (120)"},
     {"connections", "N", "the most connections that mercutiod serves at once (4096); those of a program are its processes times --streams"},
     {"audit", "FILE", "a file there for mercutiod's audit log"},
@@ -95,24 +100,26 @@ std::vector<std::string> daemon_words(const Arguments& arguments) {
   const bool by_ssh = via ? shells_of(split(arguments.text("via"))) > 0 : !arguments.has("forward");
   add("listen", arguments.text("listen", by_ssh ? "ssh" : "127.0.0.1:0"));
   for (const std::string& root : arguments.all("root")) add("root", root);
-  for (const char* name : {"idle", "grace", "connections", "audit"})
+  for (const char* name : {"idle", "expires", "grace", "connections", "audit"})
     if (arguments.has(name)) add(name, arguments.text(name));
   if (launches && !arguments.has("audit")) add("audit", "/dev/null");
   if (!launches) words.push_back("--detach");
   return words;
 }
 
-std::vector<std::string> starter_words(const Arguments& arguments) {
-  const std::vector<std::string> daemon = daemon_words(arguments);
-  std::vector<std::string> words;
-  std::string line;
-  for (const std::string& word : daemon) line += (line.empty() ? "" : " ") + quoted(word);
-  if (!arguments.has("via")) return {"ssh", "--", arguments.words()[0], line};
-  words = split(arguments.text("via"));
+// What runs a command there.
+std::vector<std::string> words_there(const Arguments& arguments, const std::vector<std::string>& command) {
+  std::string line;   // for the shell that ssh hands it to
+  for (const std::string& word : command) line += (line.empty() ? "" : " ") + quoted(word);
+  std::vector<std::string> words = split(arguments.has("via") ? arguments.text("via") : arguments.text("ssh", "ssh"));
+  if (!arguments.has("via")) {
+    words.insert(words.end(), {"--", arguments.words()[0], line});
+    return words;
+  }
   const i64 shells = shells_of(words);
   for (i64 i = 1; i < shells; ++i) line = quoted(line);
   if (shells == 0)
-    words.insert(words.end(), daemon.begin(), daemon.end());
+    words.insert(words.end(), command.begin(), command.end());
   else
     words.push_back(line);
   return words;
@@ -182,9 +189,10 @@ Result<Endpoint> forward(const Arguments& arguments, const Announced& announced)
   for (int tries = 0;; ++tries) {   // somebody else may take the port
     MERCUTIO_LET(const int port, free_port(here));
     const std::string ports = bracketed(here) + ":" + std::to_string(port) + ":" + bracketed(there.address) + ":" + std::to_string(there.port);
-    const Result<std::string> started = run({"ssh", "-f", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=15", "-o", "ControlMaster=no",
-                                             "-o", "ControlPath=none", "-L", ports, "--", arguments.words()[0], wait},
-                                            "", true);
+    std::vector<std::string> words = split(arguments.text("ssh", "ssh"));
+    words.insert(words.end(), {"-f", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=15", "-o", "ControlMaster=no", "-o", "ControlPath=none", "-L", ports,
+                               "--", arguments.words()[0], wait});
+    const Result<std::string> started = run(words, "", true);
     if (started) return Endpoint{here, port};
     if (tries == 2)
       return Error{ErrorClass::kOther, "ssh could not forward a port; what it said stands above. Where the site forbids it (AllowTcpForwarding), let "
@@ -220,6 +228,36 @@ std::string host_of(const Arguments& arguments) {
   return target.substr(target.find('@') == std::string::npos ? 0 : target.find('@') + 1);
 }
 
+// The server of an earlier connection of this name goes where nobody uses it; else it ends by itself when it is idle.
+void end_former(const std::string& host) {
+  Result<Connection> former = load_connection(host);
+  if (!former) return;
+  former->patience_ms = kFormerMs;
+  former->timeout_ms = kFormerMs;
+  const Result<i64> others = end_server(*former, /*even_if_used=*/false);
+  if (!others && others.error().sys_errno == EBUSY)
+    std::fprintf(stderr, "mercutio connect: programs still use the former server of %s; it ends when nobody has used it for a while\n", host.c_str());
+}
+
+// What has been started and can't be used would keep its port, and its key would stay good. A server on another node than the one that
+// was logged in to ends by itself when it is idle.
+void stop_started(const Arguments& arguments, const Announced& announced) {
+  if (arguments.has("launcher") || announced.processes.empty()) return;
+  std::vector<std::string> command = {"kill"};
+  for (const i64 process : announced.processes) command.push_back(std::to_string(process));
+  (void)run(words_there(arguments, command), "");
+}
+
+Status make_usable(const Arguments& arguments, const Announced& announced, Connection& connection) {
+  connection.servers = announced.servers;
+  if (arguments.has("forward")) {
+    MERCUTIO_LET(const Endpoint here, forward(arguments, announced));
+    connection.servers = {here};
+  }
+  MERCUTIO_TRY(try_out(connection));
+  return store_connection(connection);
+}
+
 Status connect(const Arguments& arguments) {
   if (arguments.words().size() != (arguments.has("via") ? 0U : 1U) || host_of(arguments).empty() || !arguments.has("root"))
     return Error{ErrorClass::kArg, "for example: mercutio connect --root data=/scratch/me:rw me@far.example (with --via, --name in place "
@@ -245,16 +283,15 @@ Status connect(const Arguments& arguments) {
     MERCUTIO_LET(Hop hop, parse_router(router));
     connection.hops.push_back(std::move(hop));
   }
+  if (!is_connection_name(connection.host)) return Error{ErrorClass::kArg, "'" + connection.host + "' can't be a host's name: --name gives it another one"};
+  end_former(connection.host);
   MERCUTIO_LET(connection.key, make_key());
-  MERCUTIO_LET(const std::string output, run(starter_words(arguments), key_text(connection.key) + "\n"));
+  MERCUTIO_LET(const std::string output, run(words_there(arguments, daemon_words(arguments)), key_text(connection.key) + "\n"));
   MERCUTIO_LET(const Announced announced, read_announcements(output));
-  connection.servers = announced.servers;
-  if (arguments.has("forward")) {
-    MERCUTIO_LET(const Endpoint here, forward(arguments, announced));
-    connection.servers = {here};
+  if (const Status usable = make_usable(arguments, announced, connection); !usable) {
+    stop_started(arguments, announced);
+    return usable;
   }
-  MERCUTIO_TRY(try_out(connection));
-  MERCUTIO_TRY(store_connection(connection));
   for (const std::string& root : arguments.all("root"))
     std::printf("mercutio://%s/%s\n", connection.host.c_str(), root.substr(0, root.find('=')).c_str());
   std::fprintf(stderr, "connected; programs find it in %s/%s\n", connection_directory().c_str(), connection.host.c_str());

@@ -17,12 +17,15 @@
 namespace mercutio::remote {
 namespace {
 
+constexpr i64 kLastWordMs = 5'000;   // in which clients that come too late are told why
+
 const std::vector<Option> kOptions = {
-    {"listen", "ADDRESS[:PORT]", "where to listen: a numeric address of this machine, or 'ssh' for that the ssh session uses"},
+    {"listen", "ADDRESS[:PORT[-PORT]]", "where to listen: a numeric address of this machine, or 'ssh' for that the ssh session uses; of several ports the first that is free"},
     {"root", "NAME=/DIR[:rw]", "a directory to export as mercutio://host/NAME; read-only without :rw; may be repeated"},
     {"key-fd", "N", "the descriptor to read the connection's key from, 64 hexadecimal digits"},
     {"key-file", "FILE", "or the file that holds it, readable by its owner only"},
     {"idle", "SECONDS", "without a client for so long, it ends (3600; 0: never)"},
+    {"expires", "SECONDS", "the key is good for so long: then no further client is let in, and mercutiod ends after the last one (0: for ever)"},
     {"grace", "SECONDS", "a client whose connection broke is waited for so long (120)"},
     {"connections", "N", "the most connections at once (4096)"},
     {"audit", "FILE", "append to this file who opened and deleted what, and what was refused (stderr)"},
@@ -46,7 +49,9 @@ Result<Key> key_from(const Arguments& arguments) {
 
 // An address, or "ssh".
 Status listen_where(const std::string& text, ServerOptions& options) {
-  if (text != "ssh") return parse_address(text, options.address, options.port);
+  if (text != "ssh" && !text.starts_with("ssh:")) return parse_ports(text, options.address, options.port, options.last_port);
+  std::string unused;
+  MERCUTIO_TRY(parse_ports(text, unused, options.port, options.last_port));
   const char* connection = std::getenv("SSH_CONNECTION");   // "client port server port"
   char server[128] = "";
   if (!connection || std::sscanf(connection, "%*s %*s %127s", server) != 1)
@@ -69,6 +74,8 @@ Result<ServerOptions> options_from(const Arguments& arguments) {
   options.most_sessions = std::max(options.most_sessions, options.most_connections);
   if (options.most_connections < 1) return Error{ErrorClass::kArg, "--connections: at least 1"};
   options.grace_ms = grace_s * 1000;
+  MERCUTIO_LET(const i64 expires_s, arguments.number("expires", 0));
+  if (expires_s > 0) options.expires_ns = now_ns() + expires_s * 1'000'000'000;
   MERCUTIO_LET(options.key, key_from(arguments));
   return options;
 }
@@ -85,9 +92,10 @@ Status serve(const Arguments& arguments) {
   std::fflush(stdout);
   leave_terminal(arguments);
   for (;;) {
-    const timespec second{1, 0};
-    if (sigtimedwait(&ends, nullptr, &second) > 0) return ok_status();
+    const timespec period{0, 200'000'000};
+    if (sigtimedwait(&ends, nullptr, &period) > 0 || server->asked_to_end()) return ok_status();
     if (idle_s > 0 && server->idle_ms() > idle_s * 1000) return ok_status();
+    if (now_ns() >= options.expires_ns && server->idle_ms() > kLastWordMs) return ok_status();
   }
 }
 

@@ -1,0 +1,374 @@
+"""Remote files for fsspec: `fsspec.open("mercutio://host/root/path")`, and so for xarray, dask, pandas, zarr and others.
+
+A path is host/root/name/in/it: one file system has all hosts that `mercutio connect` made known. Nothing is listed from memory: the
+server answers. Data that is read in order is read ahead, and written data is on its way when a write returns, by the library; a file's
+own buffer only gathers small accesses. What is written as a whole (pipe, put, cp, or in a transaction) has its name when it is whole.
+"""
+import concurrent.futures
+import contextlib
+import datetime
+import errno
+import io
+import os
+import stat as modes
+import uuid
+
+from fsspec.callbacks import DEFAULT_CALLBACK
+from fsspec.spec import AbstractFileSystem
+
+from mercutio import remote
+
+_BUFFER_BYTES = 64 * 1024          # about what a connection carries in the time of a request to the next town
+_COPY_BYTES = 4 * 1024 * 1024
+_AT_ONCE = 16                      # requests for different files
+_TYPES = {remote.REGULAR: "file", remote.DIRECTORY: "directory", remote.LINK: "link", remote.OTHER: "other"}
+_FORMATS = {remote.REGULAR: modes.S_IFREG, remote.DIRECTORY: modes.S_IFDIR, remote.LINK: modes.S_IFLNK, remote.OTHER: 0}
+_umask = os.umask(0o077)
+os.umask(_umask)
+
+
+class _Described:
+    """What fsspec and those who use it ask of a file beyond io's own."""
+
+    def __init__(self, fs, path, raw, block_size, target=None):
+        super().__init__(raw, block_size)
+        self.fs, self.path, self.blocksize, self._target = fs, path, block_size, target
+
+    @property
+    def size(self):
+        if self.writable() and not self.closed:
+            self.flush()
+        return self.raw.size()
+
+    def flush(self):
+        super().flush()      # to the library, which has it on its way
+        self.raw.flush()
+
+    @property
+    def full_name(self):
+        return self.fs.unstrip_protocol(self.path)
+
+    @property
+    def details(self):
+        return self.fs.info(self.path)
+
+    def info(self):
+        return self.details
+
+    def commit(self):
+        self.close()
+        remote.rename(self._target, self.path)
+
+    def discard(self):
+        try:
+            self.close()
+        finally:
+            remote.unlink(self._target)
+
+    def __reduce__(self):
+        if self.writable():
+            raise TypeError(f"{self.path} is open for writing: such a file can't be pickled")
+        return _opened_again, (self.fs, self.path, self.blocksize, self.tell())
+
+
+class Reader(_Described, io.BufferedReader):
+    def read(self, size=-1, /):
+        if size is None or size <= self.blocksize:
+            return super().read(size)
+        left = max(0, self.raw.size() - self.tell())
+        data = memoryview(bytearray(min(size, left)))     # at once, whatever the buffer holds
+        return bytes(data[:self.readinto(data)])
+
+
+class Writer(_Described, io.BufferedWriter):
+    pass
+
+
+class Random(_Described, io.BufferedRandom):
+    pass
+
+
+def _opened_again(fs, path, block_size, position):
+    file = fs.open(path, "rb", block_size=block_size)
+    file.seek(position)
+    return file
+
+
+def _many(work, items):
+    """What `work` returns for each of the items, or the exception."""
+    def attempt(item):
+        try:
+            return work(item)
+        except Exception as error:
+            return error
+
+    items = list(items)
+    if len(items) < 2:
+        return [attempt(item) for item in items]
+    with concurrent.futures.ThreadPoolExecutor(min(_AT_ONCE, len(items))) as pool:
+        return list(pool.map(attempt, items))
+
+
+def _raise_first(results):
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    return results
+
+
+class MercutioFileSystem(AbstractFileSystem):
+    """
+    Parameters
+    ----------
+    auto_mkdir: bool
+        Whether writing a file makes the directories above it that are not there.
+    """
+
+    protocol = "mercutio"
+    root_marker = ""
+    blocksize = _COPY_BYTES
+
+    def __init__(self, auto_mkdir=True, **storage_options):
+        super().__init__(auto_mkdir=auto_mkdir, **storage_options)
+        self.auto_mkdir = auto_mkdir
+
+    def _in_directory(self, path, write):
+        """write(), after making the directories above `path` where they are missing."""
+        try:
+            return write()
+        except FileNotFoundError:
+            if not self.auto_mkdir:
+                raise
+        self.makedirs(self._parent(path), exist_ok=True)
+        return write()
+
+    # What is there.
+
+    @staticmethod
+    def _described(path, status):
+        return {"name": path, "size": status.bytes if status.type == remote.REGULAR else 0, "type": _TYPES.get(status.type, "other"),
+                "mode": status.permissions | _FORMATS.get(status.type, 0), "mtime": status.modified_ns / 1e9, "ino": status.inode,
+                "islink": status.type == remote.LINK}
+
+    def info(self, path, **kwargs):
+        path = self._strip_protocol(path)
+        return self._described(path, remote.stat(path))
+
+    def _resolved(self, entry):
+        """Links to files are files; walk() would follow others for ever, and rm() into what is elsewhere."""
+        try:
+            found = self.info(entry["name"])
+        except OSError:
+            return entry
+        return dict(found if found["type"] == "file" else entry, islink=True)
+
+    def ls(self, path, detail=True, **kwargs):
+        path = self._strip_protocol(path)
+        try:
+            listed = remote.list_directory(path)
+        except NotADirectoryError:
+            entries = [self.info(path)]
+        else:
+            entries = [self._described(f"{path}/{name}" if path else name, status) for name, status in listed]
+            links = [i for i, entry in enumerate(entries) if entry["islink"]]
+            for i, entry in zip(links, _raise_first(_many(self._resolved, [entries[i] for i in links]))):
+                entries[i] = entry
+        return entries if detail else [entry["name"] for entry in entries]
+
+    def exists(self, path, **kwargs):
+        try:
+            self.info(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True     # and whoever can't be reached has not said that it is not there
+
+    def modified(self, path):
+        return datetime.datetime.fromtimestamp(self.info(path)["mtime"], tz=datetime.timezone.utc)
+
+    # Directories, names.
+
+    def mkdir(self, path, create_parents=True, **kwargs):
+        path = self._strip_protocol(path)
+        try:
+            remote.mkdir(path)
+        except FileNotFoundError:
+            if not create_parents or "/" not in self._parent(path):   # hosts and roots are not made
+                raise
+            self.makedirs(self._parent(path), exist_ok=True)
+            remote.mkdir(path)
+
+    def makedirs(self, path, exist_ok=False):
+        path = self._strip_protocol(path)
+        try:
+            self.mkdir(path)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.EISDIR, errno.EROFS) or not exist_ok or not self.isdir(path):
+                raise
+
+    def rmdir(self, path):
+        remote.rmdir(self._strip_protocol(path))
+
+    def rm_file(self, path):
+        remote.unlink(self._strip_protocol(path))
+
+    _rm = rm_file
+
+    def _remove_tree(self, path):
+        inside = [(f"{path}/{name}", status.type) for name, status in remote.list_directory(path)]
+        _raise_first(_many(remote.unlink, [name for name, type_ in inside if type_ != remote.DIRECTORY]))
+        for name, type_ in inside:
+            if type_ == remote.DIRECTORY:
+                self._remove_tree(name)
+        remote.rmdir(path)
+
+    def rm(self, path, recursive=False, maxdepth=None):
+        if maxdepth is not None:
+            raise NotImplementedError("rm takes all of a tree or nothing: leave maxdepth out")
+        for one in self.expand_path(path):
+            try:
+                remote.unlink(one)
+            except IsADirectoryError:
+                if not recursive:
+                    raise
+                self._remove_tree(one)
+
+    def mv(self, path1, path2, recursive=False, maxdepth=None, **kwargs):
+        if isinstance(path1, (list, tuple)) or maxdepth is not None or any(c in str(path1) for c in "*?["):
+            return super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **kwargs)
+        source, target = self._strip_protocol(path1), self._strip_protocol(path2)
+        if str(path2).endswith("/") or self.isdir(target):
+            target = f"{target}/{source.rsplit('/', 1)[-1]}"
+        try:
+            self._in_directory(target, lambda: remote.rename(source, target))
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            super().mv(source, target, recursive=recursive, **kwargs)
+
+    # Files.
+
+    def _open(self, path, mode="rb", block_size=None, autocommit=True, cache_options=None, **kwargs):
+        block_size = block_size if isinstance(block_size, int) else _BUFFER_BYTES
+        target = None if autocommit or mode[0] not in "wx" else self._part(path)
+        if target and mode[0] == "x" and self.exists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+
+        def begin():
+            return remote.RawFile(target or path, mode)
+
+        raw = begin() if mode[0] == "r" else self._in_directory(path, begin)
+        kind = Random if raw.readable() and raw.writable() else Writer if raw.writable() else Reader
+        return kind(self, path, raw, block_size, target)
+
+    @staticmethod
+    def _part(path):
+        folder, _, name = path.rpartition("/")
+        return f"{folder}/.{name[:100]}.{uuid.uuid4().hex[:12]}.mercutio-part"
+
+    def _publish(self, path, source, mode):
+        """Makes `path` the file with what `source`, which is open, has from here on."""
+        if mode == "create" and self.exists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        content = source.read(remote.SMALL + 1)
+        if len(content) <= remote.SMALL:
+            return self._in_directory(path, lambda: remote.put(path, content, 0o666 & ~_umask))
+        part = self._part(path)
+        raw = self._in_directory(path, lambda: remote.RawFile(part, "xb"))
+        try:
+            with raw:
+                while content:
+                    raw.write(content)
+                    content = source.read(_COPY_BYTES)
+            remote.rename(part, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                remote.unlink(part)
+            raise
+
+    def pipe_file(self, path, value, mode="overwrite", **kwargs):
+        self._publish(self._strip_protocol(path), io.BytesIO(value), mode)
+
+    def pipe(self, path, value=None, **kwargs):
+        if isinstance(path, str):
+            return self.pipe_file(path, value, **kwargs)
+        _raise_first(_many(lambda pair: self.pipe_file(*pair, **kwargs), path.items()))
+
+    def put_file(self, lpath, rpath, callback=DEFAULT_CALLBACK, mode="overwrite", **kwargs):
+        path = self._strip_protocol(rpath)
+        if os.path.isdir(lpath):
+            return self.makedirs(path, exist_ok=True)
+        with open(lpath, "rb") as source:
+            size = os.fstat(source.fileno()).st_size
+            callback.set_size(size)
+            self._publish(path, source, mode)
+            callback.absolute_update(size)
+
+    def cp_file(self, path1, path2, **kwargs):
+        path1, path2 = self._strip_protocol(path1), self._strip_protocol(path2)
+        if self.isdir(path1):
+            return self.makedirs(path2, exist_ok=True)
+        with self.open(path1, "rb") as source:
+            self._publish(path2, source, "overwrite")
+
+    def touch(self, path, truncate=True, **kwargs):
+        path = self._strip_protocol(path)
+        if truncate or not self.exists(path):
+            return self.pipe_file(path, b"")
+        raise NotImplementedError("the time of a remote file can't be changed without its content")
+
+    # Many at once, so that not each waits for the one before.
+
+    @staticmethod
+    def _range(raw, start, end):
+        size = raw.size()
+        start = 0 if start is None else max(0, size + start) if start < 0 else min(start, size)
+        end = size if end is None else size + end if end < 0 else min(end, size)
+        data = bytearray(max(0, end - start))
+        return bytes(memoryview(data)[:raw.read_at(data, start)])
+
+    def cat_file(self, path, start=None, end=None, **kwargs):
+        path = self._strip_protocol(path)
+        if start is None and end is None:
+            try:
+                return remote.get(path)
+            except OSError as error:
+                if error.errno != errno.EFBIG:
+                    raise
+        with remote.RawFile(path) as raw:
+            return self._range(raw, start, end)
+
+    def cat(self, path, recursive=False, on_error="raise", **kwargs):
+        paths = self.expand_path(path, recursive=recursive)
+        if recursive:
+            paths = [one for one in paths if not self.isdir(one)]
+        if len(paths) == 1 and not isinstance(path, (list, tuple)) and paths[0] == self._strip_protocol(path):
+            return self.cat_file(paths[0], **kwargs)
+        results = _many(lambda one: self.cat_file(one, **kwargs), paths)
+        if on_error == "raise":
+            _raise_first(results)
+        return {one: result for one, result in zip(paths, results) if on_error != "omit" or not isinstance(result, Exception)}
+
+    def cat_ranges(self, paths, starts, ends, max_gap=None, on_error="return", **kwargs):
+        if not isinstance(starts, list):
+            starts = [starts] * len(paths)
+        if not isinstance(ends, list):
+            ends = [ends] * len(paths)
+        if len(starts) != len(paths) or len(ends) != len(paths):
+            raise ValueError("paths, starts and ends are of different lengths")
+        wanted = [self._strip_protocol(path) for path in paths]
+        names = list(dict.fromkeys(wanted))
+        files = dict(zip(names, _many(remote.RawFile, names)))
+
+        def read(which):
+            path, start, end = which
+            if isinstance(files[path], Exception):
+                raise files[path]
+            return self._range(files[path], start, end)
+
+        try:
+            results = _many(read, zip(wanted, starts, ends))
+        finally:
+            for file in files.values():
+                if not isinstance(file, Exception):
+                    file.close()
+        return _raise_first(results) if on_error == "raise" else results

@@ -1,0 +1,113 @@
+#include "remote/host.h"
+
+#include <unistd.h>
+
+#include "remote/file.h"
+
+namespace mercutio::remote {
+namespace {
+
+constexpr size_t kMostListed = 10'000'000;   // names that a server is believed
+
+// All of a list that comes in parts; `next` says where the following part begins.
+template <class Message, class Next>
+Result<std::vector<Message>> all_of(RemoteHost& host, Kind kind, NameRequest request, Next next) {
+  std::vector<Message> found;
+  for (;;) {
+    MERCUTIO_LET(const Reply reply, host.call(kind, request));
+    MERCUTIO_LET(std::vector<Message> part, get_messages<Message>(reply.more));
+    found.insert(found.end(), part.begin(), part.end());
+    if (reply.value == 0) return found;
+    if (part.empty() || found.size() > kMostListed) return Error{ErrorClass::kIo, "the server's list makes no sense", EPROTO};
+    next(request, found.back());
+  }
+}
+
+}  // namespace
+
+bool is_remote(const std::string& name) {
+  return name.starts_with(kScheme);
+}
+
+RemoteName split_name(const std::string& name) {
+  const std::string rest = is_remote(name) ? name.substr(sizeof kScheme - 1) : name;
+  const size_t slash = rest.find('/');
+  if (slash == std::string::npos) return {rest, ""};
+  return {rest.substr(0, slash), rest.substr(slash + 1)};
+}
+
+Result<std::shared_ptr<Session>> RemoteHost::session() {
+  std::lock_guard guard(mutex_);
+  if (session_ && session_->alive()) return session_;
+  MERCUTIO_LET(const Connection connection, load_connection(host_));
+  MERCUTIO_LET(session_, Session::make(connection, ::getpid() % static_cast<i64>(connection.servers.size()), session_));
+  return session_;
+}
+
+Result<std::shared_ptr<CallJob>> RemoteHost::begin(Kind kind, const NameRequest& request) {
+  MERCUTIO_LET(const auto at, session());
+  Buffer message;
+  put_message(message, request);
+  auto job = std::make_shared<CallJob>(kind, std::move(message));
+  at->submit(job);
+  return job;
+}
+
+Result<Reply> RemoteHost::call(Kind kind, const NameRequest& request) {
+  for (int tries = 0;; ++tries) {
+    MERCUTIO_LET(const auto at, session());
+    MERCUTIO_LET(const auto job, begin(kind, request));
+    Result<Reply> reply = job->wait();
+    if (reply || tries > 0 || !at->left_idle()) return reply;
+  }
+}
+
+Result<std::unique_ptr<Storage>> RemoteHost::open(const std::string& path, const OpenOptions& options) {
+  for (int tries = 0;; ++tries) {
+    MERCUTIO_LET(const auto at, session());
+    auto opened = open_remote(at, path, options);
+    if (opened || tries > 0 || !at->left_idle()) return opened;
+  }
+}
+
+Status RemoteHost::remove(const std::string& path) {
+  MERCUTIO_LET(const auto at, session());
+  PlainRequest request;
+  request.path = path;
+  Buffer message;
+  put_message(message, request);
+  MERCUTIO_TRY(at->call(Kind::kRemove, std::move(message)));
+  return ok_status();
+}
+
+Result<FileStatus> RemoteHost::status(const std::string& path) {
+  NameRequest request;
+  request.path = path;
+  MERCUTIO_LET(const Reply reply, call(Kind::kStatus, request));
+  return get_message<FileStatus>(reply.more);
+}
+
+// A name that holds a slash, or leads upwards, would put a copy elsewhere.
+Result<std::vector<ListEntry>> RemoteHost::list(const std::string& path) {
+  NameRequest request;
+  request.path = path;
+  MERCUTIO_LET(std::vector<ListEntry> entries, all_of<ListEntry>(*this, Kind::kList, request, [](NameRequest& next, const ListEntry& last) { next.other = last.name; }));
+  for (const ListEntry& entry : entries)
+    if (entry.name.empty() || entry.name == "." || entry.name == ".." || entry.name.find('/') != std::string::npos || entry.name.find('\0') != std::string::npos)
+      return Error{ErrorClass::kIo, "the server lists a name that no file has", EPROTO};
+  return entries;
+}
+
+Result<std::vector<Extent>> RemoteHost::extents(const std::string& path) {
+  NameRequest request;
+  request.path = path;
+  MERCUTIO_LET(std::vector<Extent> extents, all_of<Extent>(*this, Kind::kExtents, request, [](NameRequest& next, const Extent& last) { next.position = last.end; }));
+  i64 end = 0;
+  for (const Extent& extent : extents) {
+    if (extent.begin < end || extent.end <= extent.begin) return Error{ErrorClass::kIo, "the server's extents make no sense", EPROTO};
+    end = extent.end;
+  }
+  return extents;
+}
+
+}  // namespace mercutio::remote

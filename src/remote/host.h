@@ -1,0 +1,36 @@
+// The files of a server by their names, for the commands: list, rename, small files as a whole. What begins with begin_ is under way
+// when it returns, so that many of them take one round trip.
+#pragma once
+
+#include "remote/session.h"
+
+namespace mercutio::remote {
+
+class RemoteHost {
+ public:
+  explicit RemoteHost(const std::string& host) : host_(host) {}
+
+  Result<std::shared_ptr<Session>> session();   // another one where the last has ended because nothing used it
+  Result<std::shared_ptr<CallJob>> begin(Kind kind, const NameRequest& request);
+  Result<Reply> call(Kind kind, const NameRequest& request);
+
+  Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options);
+  Status remove(const std::string& path);
+  Result<FileStatus> status(const std::string& path);
+  Result<std::vector<ListEntry>> list(const std::string& path);
+  Result<std::vector<Extent>> extents(const std::string& path);
+
+ private:
+  const std::string host_;
+  std::mutex mutex_;
+  std::shared_ptr<Session> session_ MERCUTIO_GUARDED_BY(mutex_);
+};
+
+struct RemoteName {
+  std::string host, path;   // of mercutio://host/path
+};
+inline constexpr char kScheme[] = "mercutio://";
+bool is_remote(const std::string& name);
+RemoteName split_name(const std::string& name);   // with the scheme or without it
+
+}  // namespace mercutio::remote

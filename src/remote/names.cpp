@@ -1,0 +1,227 @@
+// What clients ask about names: what lies where, and changes of it. Nothing leaves its root, as for opens.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+#include "base/trace.h"
+#include "remote/exports.h"
+
+namespace mercutio::remote {
+namespace {
+
+constexpr i64 kNs = 1'000'000'000;
+constexpr int kAllowed = 0777;   // of permissions: nothing that gives another user's rights
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+Result<FileStatus> status_of(int fd) {
+  struct stat status {};
+  if (::fstatat(fd, "", &status, AT_EMPTY_PATH) != 0) return error_from_errno("stat", errno);
+  return status_from(status);
+}
+
+Status set_attributes(int fd, std::uint32_t permissions, i64 modified_ns) {
+  if (::fchmod(fd, permissions & kAllowed) != 0) return error_from_errno("chmod", errno);
+  if (modified_ns < 0) return ok_status();
+  const timespec times[2] = {{0, UTIME_OMIT}, {modified_ns / kNs, modified_ns % kNs}};
+  return ::futimens(fd, times) == 0 ? ok_status() : Status(error_from_errno("utimensat", errno));
+}
+
+Status write_all(int fd, ConstBytes content) {
+  while (!content.empty()) {
+    const ssize_t done = ::write(fd, content.data(), content.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return error_from_errno("write", errno);
+    content = content.subspan(static_cast<size_t>(done));
+  }
+  return ok_status();
+}
+
+Result<Buffer> read_all(int fd, i64 most) {
+  Buffer content(static_cast<size_t>(most));
+  size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t got = ::pread(fd, content.data() + done, content.size() - done, static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return error_from_errno("read", errno);
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  content.resize(done);
+  return content;
+}
+
+struct Listing {
+  explicit Listing(int fd) : directory(::fdopendir(fd)) {
+    if (!directory) ::close(fd);
+  }
+  ~Listing() {
+    if (directory) ::closedir(directory);
+  }
+  Listing(const Listing&) = delete;
+  Listing& operator=(const Listing&) = delete;
+  DIR* const directory;
+};
+
+// The names after `after`, sorted.
+Result<std::vector<std::string>> names_in(DIR* directory, const std::string& after) {
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* const entry = ::readdir(directory)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != ".." && name > after) names.push_back(name);
+    errno = 0;
+  }
+  if (errno != 0) return error_from_errno("readdir", errno);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+FileStatus status_from(const struct stat& status) {
+  FileStatus result;
+  const FileType type = S_ISREG(status.st_mode)   ? FileType::kFile
+                        : S_ISDIR(status.st_mode) ? FileType::kDirectory
+                        : S_ISLNK(status.st_mode) ? FileType::kLink
+                                                  : FileType::kOther;
+  result.type = static_cast<std::uint32_t>(type);
+  result.permissions = status.st_mode & 07777;
+  result.bytes = status.st_size;
+  result.allocated = static_cast<i64>(status.st_blocks) * 512;
+  result.modified_ns = status.st_mtim.tv_sec * kNs + status.st_mtim.tv_nsec;
+  result.device = status.st_dev;
+  result.inode = status.st_ino;
+  return result;
+}
+
+Result<FileStatus> Exports::status(const std::string& path) const {
+  MERCUTIO_LET(const int fd, open_for_look(path, O_PATH));
+  const Descriptor owned(fd);
+  return status_of(fd);
+}
+
+Result<Exports::Listed> Exports::list(const std::string& path, const std::string& after, i64 most_bytes) const {
+  constexpr i64 kEntryBytes = 64;   // beside the name
+  Listed listed;
+  std::vector<ListEntry>& entries = listed.entries;
+  if (path.empty()) {
+    for (const auto& [name, root] : roots_) {
+      if (name <= after) continue;
+      MERCUTIO_LET(const FileStatus status, status_of(*root.fd));
+      entries.push_back({name, status});
+    }
+    return listed;
+  }
+  MERCUTIO_LET(const int fd, open_for_look(path, O_RDONLY | O_DIRECTORY));
+  const Listing listing(fd);
+  if (!listing.directory) return error_from_errno("opendir", errno);
+  MERCUTIO_LET(const std::vector<std::string> names, names_in(listing.directory, after));
+  for (const std::string& name : names) {
+    most_bytes -= kEntryBytes + static_cast<i64>(name.size());
+    listed.whole = most_bytes >= 0 || entries.empty();
+    if (!listed.whole) break;
+    struct stat status {};
+    if (::fstatat(::dirfd(listing.directory), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;   // gone meanwhile
+    entries.push_back({name, status_from(status)});
+  }
+  return listed;
+}
+
+Status Exports::rename(const NameRequest& request, const std::optional<FileIdentity>& identity) const {
+  MERCUTIO_LET(const Parent from, parent_of(request.path, "rename"));
+  MERCUTIO_LET(const Parent to, parent_of(request.other, "rename"));
+  if (identity) {
+    const Descriptor file(::openat(*from.fd, from.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (file.get() < 0) return error_from_errno("open", errno);
+    MERCUTIO_LET(const FileStatus status, status_of(file.get()));
+    if (FileIdentity{status.device, status.inode} != *identity || status.kind() != FileType::kFile)
+      return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", ESTALE};
+    MERCUTIO_TRY(set_attributes(file.get(), request.permissions, request.modified_ns));
+  }
+  const unsigned flags = request.replace ? 0 : RENAME_NOREPLACE;
+  if (::renameat2(*from.fd, from.name.c_str(), *to.fd, to.name.c_str(), flags) == 0) return ok_status();
+  return error_from_errno("rename", errno);
+}
+
+Status Exports::make_directory(const std::string& path, int permissions) const {
+  MERCUTIO_LET(const Parent parent, parent_of(path, "mkdir"));
+  return ::mkdirat(*parent.fd, parent.name.c_str(), static_cast<mode_t>(permissions & kAllowed)) == 0 ? ok_status() : Status(error_from_errno("mkdir", errno));
+}
+
+Status Exports::remove_directory(const std::string& path) const {
+  MERCUTIO_LET(const Parent parent, parent_of(path, "rmdir"));
+  return ::unlinkat(*parent.fd, parent.name.c_str(), AT_REMOVEDIR) == 0 ? ok_status() : Status(error_from_errno("rmdir", errno));
+}
+
+Result<std::vector<Extent>> Exports::extents(const std::string& path, i64 begin, i64 most) const {
+  MERCUTIO_LET(const int fd, open_for_look(path, O_RDONLY | O_NONBLOCK));
+  const Descriptor owned(fd);
+  return extents_of(fd, begin, most);
+}
+
+Result<GetReply> Exports::get(const std::string& path) const {
+  MERCUTIO_LET(const int fd, open_for_look(path, O_RDONLY | O_NONBLOCK));
+  const Descriptor owned(fd);
+  GetReply reply;
+  MERCUTIO_LET(reply.status, status_of(fd));
+  if (reply.status.kind() == FileType::kDirectory) return error_from_errno("open", EISDIR);
+  if (reply.status.kind() != FileType::kFile) return Error{ErrorClass::kBadFile, "not a regular file: nothing else is served", ENXIO};
+  if (reply.status.bytes > kMostContent) return reply;
+  MERCUTIO_LET(reply.content, read_all(fd, reply.status.bytes));
+  return reply;
+}
+
+// Under another name until it is whole.
+Result<u64> Exports::put(const NameRequest& request) const {
+  static std::atomic<i64> number{0};
+  if (static_cast<i64>(request.content.size()) > kMostContent) return Error{ErrorClass::kArg, "too long for one message", EMSGSIZE};
+  MERCUTIO_LET(const Parent parent, parent_of(request.path, "open"));
+  const std::string part = ".mercutio-put-" + std::to_string(::getpid()) + "-" + std::to_string(++number) + "-" + std::to_string(now_ns());
+  const Descriptor file(::openat(*parent.fd, part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (file.get() < 0) return error_from_errno("open", errno);
+  const auto fill = [&]() -> Result<u64> {
+    MERCUTIO_TRY(write_all(file.get(), request.content));
+    MERCUTIO_LET(const Buffer there, read_all(file.get(), static_cast<i64>(request.content.size())));
+    MERCUTIO_TRY(set_attributes(file.get(), request.permissions, request.modified_ns));
+    const unsigned flags = request.replace ? 0 : RENAME_NOREPLACE;
+    if (::renameat2(*parent.fd, part.c_str(), *parent.fd, parent.name.c_str(), flags) != 0) return error_from_errno("rename", errno);
+    return checksum_of(there);
+  };
+  Result<u64> filled = fill();
+  if (!filled) (void)::unlinkat(*parent.fd, part.c_str(), 0);
+  return filled;
+}
+
+Result<std::vector<Extent>> extents_of(int fd, i64 begin, i64 most) {
+  std::vector<Extent> found;
+  while (static_cast<i64>(found.size()) < most) {
+    const off_t data = ::lseek(fd, begin, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;   // a hole up to the end
+    if (data < 0) return error_from_errno("lseek", errno);
+    const off_t hole = ::lseek(fd, data, SEEK_HOLE);
+    if (hole < 0) return error_from_errno("lseek", errno);
+    found.push_back({data, hole});
+    begin = hole;
+  }
+  return found;
+}
+
+}  // namespace mercutio::remote

@@ -1,0 +1,29 @@
+"""A server on this machine that exports a fresh folder as mercutio://here/data. MERCUTIO_BUILD names the build to test."""
+import os
+import pathlib
+import subprocess
+import uuid
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("MERCUTIO_BUILD", ROOT / "build")).resolve()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def export(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export")
+    os.environ["MERCUTIO_CONNECTIONS"] = str(tmp_path_factory.mktemp("connections"))
+    command = str(BUILD / "bin" / "mercutio")
+    words = ["--name", "here", "--root", f"data={folder}:rw", "--root", f"seen={folder}", "--via", "env", "--idle", "120"]
+    subprocess.run([command, "connect", *words, "--daemon", str(BUILD / "bin" / "mercutiod")], check=True, timeout=60)
+    yield folder
+    subprocess.run([command, "disconnect", "--force", "here"], check=True, timeout=60)
+
+
+@pytest.fixture
+def place(export):
+    """A fresh folder there: its path on this machine, and its name as a remote one."""
+    folder = export / uuid.uuid4().hex
+    folder.mkdir()
+    return folder, f"mercutio://here/data/{folder.name}"

@@ -1,0 +1,255 @@
+"""Files and names through mercutio.filesystem."""
+import errno
+import multiprocessing
+import os
+import pickle
+import random
+import threading
+
+import fsspec
+import pytest
+
+from mercutio import remote
+from mercutio.filesystem import MercutioFileSystem
+
+
+def content(length, seed=1):
+    return random.Random(seed).randbytes(length)
+
+
+@pytest.fixture
+def fs():
+    return MercutioFileSystem()
+
+
+def test_fsspec_knows_the_name(place):
+    folder, name = place
+    with fsspec.open(name + "/a/b/x", "wb") as file:
+        file.write(b"12345")
+    assert (folder / "a/b/x").read_bytes() == b"12345"
+    with fsspec.open(name + "/a/b/x", "rt") as file:
+        assert file.read() == "12345"
+    assert isinstance(fsspec.filesystem("mercutio"), MercutioFileSystem)
+
+
+@pytest.mark.parametrize("block_size", [None, 512])
+def test_random_access_is_that_of_a_local_file(place, fs, block_size):
+    """The same calls on a remote and on a local file say the same, and leave the same."""
+    folder, name = place
+    dice = random.Random(block_size)
+    start = content(300_000)
+    (folder / "there").write_bytes(start)
+    (folder / "here").write_bytes(start)
+    with fs.open(name + "/there", "r+b", block_size=block_size) as there, open(folder / "here", "r+b") as here:
+        for _ in range(600):
+            action = dice.choice(["read", "readinto", "write", "seek", "tell", "end", "line", "truncate", "flush"])
+            at, length = dice.randrange(400_000), int(2 ** dice.uniform(0, 17))
+            if action == "read":
+                assert there.read(length) == here.read(length)
+            elif action == "readinto":
+                one, other = bytearray(length), bytearray(length)
+                assert there.readinto(one) == here.readinto(other) and one == other
+            elif action == "write":
+                data = content(length, at)
+                assert there.write(data) == here.write(data)
+            elif action == "line":
+                assert there.readline(1000) == here.readline(1000)
+            elif action == "truncate" and dice.random() < 0.2:
+                assert there.truncate(at) == here.truncate(at)
+            elif action == "flush":
+                there.flush()
+                here.flush()
+                assert (folder / "there").read_bytes() == (folder / "here").read_bytes()
+            elif action == "end":
+                back = dice.randrange(1000)
+                assert there.seek(0, 2) == here.seek(0, 2)
+                assert there.seek(-min(back, here.tell()), 1) == here.seek(-min(back, here.tell()), 1)
+            else:
+                assert there.seek(at) == here.seek(at)
+            assert there.tell() == here.tell(), action
+    assert (folder / "there").read_bytes() == (folder / "here").read_bytes()
+
+
+def test_modes(place, fs):
+    folder, name = place
+    with fs.open(name + "/x", "xb") as file:
+        file.write(b"one")
+    with pytest.raises(FileExistsError):
+        fs.open(name + "/x", "xb")
+    with fs.open(name + "/x", "ab") as file:
+        file.write(b" two")
+    assert fs.cat_file(name + "/x") == b"one two"
+    with fs.open(name + "/x", "w+b") as file:
+        file.write(b"three")
+        file.seek(1)
+        assert file.read() == b"hree" and file.size == 5
+    with fs.open(name + "/x", "rb") as file:
+        with pytest.raises(OSError):
+            file.write(b"x")
+    with pytest.raises(ValueError):
+        fs.open(name + "/x", "qb")
+    with fs.open(name + "/lines", "wb") as file:
+        file.write(b"".join(b"%d\n" % i for i in range(50_000)))
+    with fs.open(name + "/lines", "rt") as file:
+        assert [int(line) for line in file] == list(range(50_000))
+
+
+def test_failures_are_of_their_kind(place, fs):
+    folder, name = place
+    with pytest.raises(FileNotFoundError, match="No such file"):
+        fs.open(name + "/nothing")
+    with pytest.raises(FileNotFoundError):
+        fs.info(name + "/nothing")
+    with pytest.raises(FileNotFoundError):
+        fs.rm(name + "/nothing")
+    assert not fs.exists(name + "/nothing")
+    (folder / "x").write_bytes(b"x")
+    with pytest.raises(OSError) as failed:
+        fs.open("mercutio://here/seen/x", "r+b")
+    assert failed.value.errno == errno.EROFS
+    with pytest.raises(IsADirectoryError):
+        fs.rm(name)
+    with pytest.raises(FileNotFoundError, match="exports no root"):
+        fs.pipe_file("mercutio://here/nothing/x", b"")
+    with pytest.raises(OSError, match="mercutio connect"):
+        fs.exists("mercutio://nowhere/data/x")
+    with pytest.raises(OSError, match="leaves the directory"):
+        fs.cat_file(name + "/../../etc/passwd")
+    with pytest.raises(IsADirectoryError):
+        fs.cat_file(name)
+    file = fs.open(name + "/x")
+    file.close()
+    with pytest.raises(ValueError):
+        file.read()
+    assert [entry["name"] for entry in fs.ls("")] == ["here"] and fs.isdir("here")
+    assert fs.ls("mercutio://here", detail=False) == ["here/data", "here/seen"]
+
+
+def test_trees(place, fs):
+    folder, name = place
+    fs.makedirs(name + "/a/b/c")
+    with pytest.raises(FileExistsError):
+        fs.makedirs(name + "/a/b/c")
+    fs.makedirs(name + "/a/b/c", exist_ok=True)
+    fs.pipe({f"{name}/a/b/{i}": content(i * 1000, i) for i in range(30)})
+    assert len(fs.find(name)) == 30 and len(fs.glob(name + "/a/*/1?")) == 10
+    got = fs.cat(name + "/a/b/[0-9]*")
+    assert len(got) == 30 and all(value == content(int(key.rsplit("/", 1)[1]) * 1000, int(key.rsplit("/", 1)[1])) for key, value in got.items())
+    outside = folder / "outside"
+    outside.mkdir()
+    (outside / "kept").write_bytes(b"kept")
+    (folder / "a" / "to-outside").symlink_to("../outside")
+    (folder / "a" / "to-file").symlink_to("../outside/kept")
+    types = {entry["name"].rsplit("/", 1)[1]: entry["type"] for entry in fs.ls(name + "/a")}
+    assert types == {"b": "directory", "to-outside": "link", "to-file": "file"}
+    assert fs.isdir(name + "/a/to-outside") and fs.size(name + "/a/to-file") == 4
+    fs.mv(name + "/a/b/1", name + "/moved")
+    fs.mv(name + "/moved", name + "/a/b/c/")
+    assert (folder / "a/b/c/moved").read_bytes() == content(1000, 1)
+    fs.rm(name + "/a", recursive=True)
+    assert not (folder / "a").exists() and (outside / "kept").exists()
+
+
+def test_ranges(place, fs):
+    folder, name = place
+    whole = content(3_000_000)
+    (folder / "x").write_bytes(whole)
+    assert fs.cat_file(name + "/x") == whole
+    assert fs.cat_file(name + "/x", -10, None) == whole[-10:] and fs.cat_file(name + "/x", 5, -5) == whole[5:-5]
+    starts = [dice * 1000 for dice in range(100)]
+    got = fs.cat_ranges([name + "/x"] * 100, starts, [start + 700 for start in starts])
+    assert got == [whole[start:start + 700] for start in starts]
+    got = fs.cat_ranges([name + "/x", name + "/nothing"], [0, 0], [5, 5])
+    assert got[0] == whole[:5] and isinstance(got[1], FileNotFoundError)
+    with fs.open(name + "/x") as file:
+        assert file.read() == whole and file.read(5) == b"" and file.seek(-7, 2) == len(whole) - 7 and file.read() == whole[-7:]
+        file.seek(100)
+        again = pickle.loads(pickle.dumps(file))
+        assert again.read(10) == file.read(10) == whole[100:110]
+        again.close()
+
+
+def test_whole_or_not_at_all(place, fs, tmp_path):
+    folder, name = place
+    (folder / "x").write_bytes(b"before")
+    local = tmp_path / "local"
+    local.write_bytes(content(3_000_000))
+    fs.put_file(str(local), name + "/new/x")
+    assert (folder / "new/x").read_bytes() == local.read_bytes()
+    fs.get_file(name + "/new/x", str(tmp_path / "back"))
+    assert (tmp_path / "back").read_bytes() == local.read_bytes()
+    fs.cp_file(name + "/new/x", name + "/copy")
+    assert (folder / "copy").read_bytes() == local.read_bytes()
+
+    class Broken:
+        def read(self, length):
+            if self.times == 2:
+                raise RuntimeError("the source is broken")
+            self.times += 1
+            return b"x" * length
+        times = 0
+
+    with pytest.raises(RuntimeError):
+        fs._publish(f"here/data/{folder.name}/x", Broken(), "overwrite")
+    with pytest.raises(FileExistsError):
+        fs.pipe_file(name + "/x", b"y", mode="create")
+    with pytest.raises(RuntimeError):
+        with fs.transaction:
+            with fs.open(name + "/x", "wb") as file:
+                file.write(b"after")
+            raise RuntimeError
+    assert (folder / "x").read_bytes() == b"before"
+    with fs.transaction:
+        with fs.open(name + "/x", "wb") as file:
+            file.write(b"after")
+        assert (folder / "x").read_bytes() == b"before"
+    assert (folder / "x").read_bytes() == b"after"
+    assert not list(folder.rglob("*mercutio-part")), "nothing is left"
+
+
+def test_threads_share_a_connection(place, fs):
+    folder, name = place
+    wrong = []
+
+    def work(number):
+        data = content(200_000, number)
+        for _ in range(5):
+            fs.pipe_file(f"{name}/{number}", data)
+            with fs.open(f"{name}/{number}", "r+b") as file:
+                if file.read() != data:
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def _in_child(name, pipe):
+    try:
+        before = fsspec.filesystem("mercutio").cat_file(name)
+        pipe.send(before)
+    except BaseException as error:
+        pipe.send(repr(error))
+
+
+def test_a_forked_child_has_its_own_connection(place, fs):
+    folder, name = place
+    fs.pipe_file(name + "/x", b"before the fork")
+    parent, child = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=_in_child, args=(name + "/x", child))
+    process.start()
+    assert parent.poll(60) and parent.recv() == b"before the fork"
+    process.join(60)
+    assert process.exitcode == 0
+    assert fs.cat_file(name + "/x") == b"before the fork"
+
+
+def test_the_library_says_what_failed(place):
+    folder, name = place
+    with pytest.raises(OSError) as failed:
+        remote.get(name + "/nothing")
+    assert failed.value.errno == errno.ENOENT and failed.value.filename == name + "/nothing"
+    assert os.uname().nodename in failed.value.strerror

@@ -1,0 +1,141 @@
+// Requests about names: what lies where, and changes of it, never outside of the roots.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "remote/host.h"
+
+namespace mercutio::remote {
+namespace {
+
+class RemoteNames : public RemoteTest {
+ protected:
+  Result<Reply> ask(Kind kind, const NameRequest& request) {
+    if (!at) at = session();
+    Buffer message;
+    put_message(message, request);
+    return at->call(kind, std::move(message));
+  }
+  void TearDown() override {
+    at.reset();
+    RemoteTest::TearDown();
+  }
+  static Buffer buffer_of(const std::string& text) {
+    Buffer bytes(text.size());
+    std::memcpy(bytes.data(), text.data(), text.size());
+    return bytes;
+  }
+  std::shared_ptr<Session> at;
+};
+
+TEST_F(RemoteNames, ListsComeInPartsAndByName) {
+  const std::string tail(200, 'x');
+  constexpr int kFiles = 6000;   // more than one reply holds
+  for (int i = 0; i < kFiles; ++i) std::ofstream(folder + "/" + std::to_string(100'000 + i) + tail);
+  std::filesystem::create_symlink("nowhere", folder + "/link");
+  NameRequest request;
+  request.path = "data";
+  std::vector<ListEntry> all;
+  int parts = 0;
+  for (bool more = true; more; ++parts) {
+    const auto reply = ask(Kind::kList, request);
+    ASSERT_TRUE(reply.ok()) << reply.error().what;
+    const auto part = get_messages<ListEntry>(reply->more);
+    ASSERT_TRUE(part.ok() && !part->empty());
+    all.insert(all.end(), part->begin(), part->end());
+    request.other = all.back().name;
+    more = reply->value != 0;
+  }
+  EXPECT_GT(parts, 1);
+  ASSERT_EQ(all.size(), size_t{kFiles + 1});
+  EXPECT_EQ(all.front().name, "100000" + tail);
+  EXPECT_EQ(all.back().name, "link");
+  EXPECT_EQ(all.back().status.kind(), FileType::kLink);
+  const auto roots = ask(Kind::kList, {});
+  ASSERT_TRUE(roots.ok());
+  EXPECT_EQ(get_messages<ListEntry>(roots->more)->size(), 2U);
+}
+
+TEST_F(RemoteNames, ASmallFileIsPutAndGotInAMessageEach) {
+  std::ofstream(folder + "/x") << "before";
+  NameRequest request{"data/x", "", 0, true, 0640, 1'577'836'800'123'456'789, 0, buffer_of("after")};
+  const auto put = ask(Kind::kPut, request);
+  ASSERT_TRUE(put.ok()) << put.error().what;
+  EXPECT_EQ(static_cast<u64>(put->value), checksum_of(buffer_of("after")));
+  EXPECT_EQ(content("x"), "after");
+  const auto got = ask(Kind::kGet, {"seen/x"});
+  ASSERT_TRUE(got.ok());
+  const auto reply = get_message<GetReply>(got->more);
+  EXPECT_EQ(reply->content, request.content);
+  EXPECT_EQ(reply->status.permissions, 0640U);
+  EXPECT_EQ(reply->status.modified_ns, request.modified_ns);
+  EXPECT_TRUE(logged("reads seen/x")) << log();
+  EXPECT_FALSE(ask(Kind::kStatus, {"data/../out"}).ok());
+  EXPECT_TRUE(logged("looks at data/../out: refused")) << log();
+  request.replace = false;
+  EXPECT_FALSE(ask(Kind::kPut, request).ok());
+  request.permissions = 06777;
+  request.replace = true;
+  EXPECT_TRUE(ask(Kind::kPut, request).ok());
+  EXPECT_EQ(std::filesystem::status(folder + "/x").permissions(), std::filesystem::perms(0777)) << "nothing that gives another user's rights";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "nothing is left of it";
+}
+
+TEST_F(RemoteNames, NothingLeavesItsRootOrChangesWhatIsReadOnly) {
+  std::ofstream(folder + "/x") << "x";
+  std::filesystem::create_directory(folder + "/sub");
+  std::filesystem::create_symlink("/tmp", folder + "/out");
+  const std::vector<std::string> outside = {"data/../x", "data/sub/../../x", "data/out/x", "nowhere/x", "data/..", "/etc/passwd", std::string("data/x\0y", 8)};
+  for (const std::string& path : outside) {
+    for (const Kind kind : {Kind::kStatus, Kind::kGet, Kind::kExtents, Kind::kList}) EXPECT_FALSE(ask(kind, {path}).ok()) << kind_name(kind) << " " << path;
+    for (const Kind kind : {Kind::kPut, Kind::kMakeDirectory, Kind::kRemoveDirectory}) EXPECT_FALSE(ask(kind, {path}).ok()) << kind_name(kind) << " " << path;
+    EXPECT_FALSE(ask(Kind::kRename, {path, "data/y"}).ok()) << path;
+    EXPECT_FALSE(ask(Kind::kRename, {"data/x", path}).ok()) << path;
+  }
+  EXPECT_FALSE(ask(Kind::kPut, {"seen/y"}).ok());
+  EXPECT_FALSE(ask(Kind::kMakeDirectory, {"seen/y"}).ok());
+  EXPECT_FALSE(ask(Kind::kRemoveDirectory, {"seen/sub"}).ok());
+  EXPECT_FALSE(ask(Kind::kRename, {"seen/x", "data/y"}).ok());
+  EXPECT_FALSE(ask(Kind::kRename, {"data/x", "seen/y"}).ok());
+  EXPECT_EQ(content("x"), "x");
+}
+
+TEST_F(RemoteNames, ARenameKnowsTheFileItIsAbout) {
+  at = session();
+  auto file = std::move(*open_remote(at, "data/part", writing()));
+  auto data = filled(1000, 1);
+  ASSERT_TRUE(write(*file, 0, data).ok());
+  const u64 handle = dynamic_cast<RemoteStorage&>(*file).handle();
+  NameRequest request{"data/part", "data/whole", handle, true, 0600, 1'577'836'800'000'000'000};
+  std::filesystem::rename(folder + "/part", folder + "/kept");
+  std::ofstream(folder + "/part") << "of somebody else";
+  const auto refused = ask(Kind::kRename, request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().sys_errno, ESTALE);
+  std::filesystem::rename(folder + "/kept", folder + "/part");
+  ASSERT_TRUE(ask(Kind::kRename, request).ok());
+  EXPECT_TRUE(same(content("whole"), data));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/part"));
+  struct stat status {};
+  ASSERT_EQ(::stat((folder + "/whole").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600U);
+  EXPECT_EQ(status.st_mtim.tv_sec, 1'577'836'800);
+  EXPECT_TRUE(file->close().ok());
+}
+
+TEST_F(RemoteNames, HolesAreTold) {
+  const int fd = ::open((folder + "/sparse").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::ftruncate(fd, 64 * MiB), 0);
+  ASSERT_EQ(::pwrite(fd, "x", 1, 32 * MiB), 1);
+  ::close(fd);
+  const auto reply = ask(Kind::kExtents, {"data/sparse"});
+  ASSERT_TRUE(reply.ok());
+  const auto extents = get_messages<Extent>(reply->more);
+  ASSERT_TRUE(extents.ok() && !extents->empty());
+  i64 bytes = 0;
+  for (const Extent& extent : *extents) bytes += extent.end - extent.begin;
+  EXPECT_TRUE(bytes < MiB || bytes == 64 * MiB) << bytes;   // or the file system knows no holes
+}
+
+}  // namespace
+}  // namespace mercutio::remote

@@ -1,0 +1,98 @@
+// mercutio-connections, behind `mercutio connections` and `mercutio disconnect`: what `mercutio connect` has left here.
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "arguments.h"
+#include "remote/host.h"
+#include "remote/printable.h"
+#include "server_end.h"
+
+namespace mercutio::remote {
+namespace {
+
+constexpr i64 kAnswerMs = 3'000;
+
+const std::vector<Option> kListOptions = {{"quick", nullptr, "don't ask the servers", 'q'}, {"help", nullptr, "print this"}};
+const std::vector<Option> kEndOptions = {{"force", nullptr, "also where programs use the server, which lose it", 'f'},
+                                         {"keep", nullptr, "only forget the connection: the server ends when it is idle"},
+                                         {"help", nullptr, "print this"}};
+
+std::string age_of(const std::string& host) {
+  struct stat status {};
+  if (::stat((connection_directory() + "/" + host).c_str(), &status) != 0) return "?";
+  const i64 seconds = std::max<i64>(0, ::time(nullptr) - status.st_mtim.tv_sec);
+  if (seconds < 120) return std::to_string(seconds) + " s";
+  if (seconds < 2 * 3600) return std::to_string(seconds / 60) + " min";
+  return seconds < 2 * 86400 ? std::to_string(seconds / 3600) + " h" : std::to_string(seconds / 86400) + " d";
+}
+
+// Which roots one of the servers exports, or why none answers.
+std::string state_of(Connection connection, i64 server) {
+  connection.patience_ms = connection.timeout_ms = connection.silence_ms = kAnswerMs;
+  const auto session = Session::make(connection, server);
+  if (!session) return session.error().what;
+  Buffer message;
+  put_message(message, NameRequest{});
+  const Result<Reply> reply = (*session)->call(Kind::kList, std::move(message));
+  if (!reply) return "does not answer: " + reply.error().what;
+  const auto entries = get_messages<ListEntry>(reply->more);
+  if (!entries) return entries.error().what;
+  std::string roots;
+  for (const ListEntry& entry : *entries) roots += " " + printable(entry.name);
+  return "answers, exports" + (roots.empty() ? " nothing" : roots);
+}
+
+Status show(const Arguments& arguments) {
+  std::vector<std::string> hosts = arguments.words();
+  if (hosts.empty()) {
+    MERCUTIO_LET(hosts, list_connections());
+  }
+  for (const std::string& host : hosts) {
+    const Result<Connection> connection = load_connection(host);
+    std::printf("mercutio://%s  since %s\n", printable(host).c_str(), age_of(host).c_str());
+    if (!connection) std::printf("  %s\n", connection.error().what.c_str());
+    for (size_t i = 0; connection && i < connection->servers.size(); ++i) {
+      const Endpoint& at = connection->servers[i];
+      std::printf("  %s port %d", at.address.c_str(), at.port);
+      if (!arguments.has("quick")) std::printf("  %s", state_of(*connection, static_cast<i64>(i)).c_str());
+      std::printf("\n");
+    }
+  }
+  return ok_status();
+}
+
+Status end(const Arguments& arguments) {
+  if (arguments.words().empty()) return Error{ErrorClass::kArg, "for example: mercutio disconnect far.example"};
+  for (const std::string& host : arguments.words()) {
+    MERCUTIO_LET(Connection connection, load_connection(host));
+    connection.patience_ms = connection.timeout_ms = kAnswerMs;
+    if (!arguments.has("keep")) {
+      const Result<i64> ended = end_server(connection, arguments.has("force"));
+      if (!ended && ended.error().sys_errno == EBUSY)
+        return Error{ErrorClass::kFileInUse, host + ": " + ended.error().what + "; --force ends it nevertheless", EBUSY};
+      if (!ended) std::fprintf(stderr, "mercutio disconnect: %s: the server could not be told, and ends when it is idle: %s\n", host.c_str(), ended.error().what.c_str());
+    }
+    MERCUTIO_TRY(remove_connection(host));
+  }
+  return ok_status();
+}
+
+const Command kShow{"mercutio connections", "mercutio connections [HOST...]\nLists the connections made here by 'mercutio connect', and whether their servers answer.", kListOptions};
+const Command kEnd{"mercutio disconnect", "mercutio disconnect [--force] HOST...\nEnds the servers of connections and forgets them.", kEndOptions};
+
+}  // namespace
+}  // namespace mercutio::remote
+
+int main(int argc, char** argv) {
+  using namespace mercutio::remote;
+  signal(SIGPIPE, SIG_IGN);
+  if (argc > 1 && std::strcmp(argv[1], "connections") == 0) return run_command(kShow, argc - 1, argv + 1, show);
+  if (argc > 1 && std::strcmp(argv[1], "disconnect") == 0) return run_command(kEnd, argc - 1, argv + 1, end);
+  std::fprintf(stderr, "mercutio-connections: connections or disconnect is wanted\n");
+  return 2;
+}

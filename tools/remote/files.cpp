@@ -1,0 +1,205 @@
+// mercutio-files, behind `mercutio ls`, `stat`, `mkdir`, `rm` and `mv`: what one does with names of another cluster.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "arguments.h"
+#include "remote/printable.h"
+#include "tree.h"
+
+namespace mercutio::remote {
+namespace {
+
+std::string permissions_text(const FileStatus& status) {
+  std::string text = status.kind() == FileType::kDirectory ? "d" : status.kind() == FileType::kLink ? "l" : status.kind() == FileType::kFile ? "-" : "?";
+  for (int shift = 6; shift >= 0; shift -= 3)
+    for (int bit = 2; bit >= 0; --bit) text += (status.permissions >> (shift + bit)) & 1U ? "xwr"[bit] : '-';
+  return text;
+}
+
+std::string time_text(i64 ns) {
+  char text[32] = "";
+  const time_t seconds = ns / 1'000'000'000;
+  struct tm parts {};
+  strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", localtime_r(&seconds, &parts));
+  return text;
+}
+
+std::string shown_name(const ListEntry& entry) {
+  return printable(entry.name) + (entry.status.kind() == FileType::kDirectory ? "/" : "");
+}
+
+void print_entry(const ListEntry& entry, bool lengthy) {
+  if (!lengthy)
+    std::printf("%s\n", shown_name(entry).c_str());
+  else
+    std::printf("%s %15lld %s %s\n", permissions_text(entry.status).c_str(), static_cast<long long>(entry.status.bytes), time_text(entry.status.modified_ns).c_str(),
+                shown_name(entry).c_str());
+}
+
+Result<std::vector<Trees::Place>> places_of(Trees& trees, const Arguments& arguments, size_t least) {
+  if (arguments.words().size() < least) return Error{ErrorClass::kArg, "a name is wanted, for example mercutio://far.example/data/run1"};
+  std::vector<Trees::Place> places;
+  for (const std::string& word : arguments.words()) {
+    MERCUTIO_LET(const std::vector<Trees::Place> found, expand(trees, word));
+    places.insert(places.end(), found.begin(), found.end());
+  }
+  return places;
+}
+
+Status list_one(const Trees::Place& place, bool lengthy) {
+  if (!place.path.empty()) {
+    const auto status = place.tree->status(place.path);
+    if (!status) return named(status.error(), place.name);
+    if (status->kind() != FileType::kDirectory) return print_entry({last_name(place.name), *status}, lengthy), ok_status();
+  }
+  const auto entries = place.tree->list(place.path);
+  if (!entries) return named(entries.error(), place.name);
+  for (const ListEntry& entry : *entries)
+    if (entry.name[0] != '.') print_entry(entry, lengthy);
+  return ok_status();
+}
+
+Status list(const Arguments& arguments) {
+  Trees trees;
+  MERCUTIO_LET(const auto places, places_of(trees, arguments, 1));
+  for (const Trees::Place& place : places) {
+    if (places.size() > 1) std::printf("%s:\n", printable(place.name).c_str());
+    MERCUTIO_TRY(list_one(place, arguments.has("long")));
+  }
+  return ok_status();
+}
+
+Status show_status(const Arguments& arguments) {
+  Trees trees;
+  MERCUTIO_LET(const auto places, places_of(trees, arguments, 1));
+  for (const Trees::Place& place : places) {
+    const auto status = place.tree->status(place.path);
+    if (!status) return named(status.error(), place.name);
+    std::printf("%s\n  %s  %lld bytes, %lld allocated  changed %s\n", printable(place.name).c_str(), permissions_text(*status).c_str(),
+                static_cast<long long>(status->bytes), static_cast<long long>(status->allocated), time_text(status->modified_ns).c_str());
+  }
+  return ok_status();
+}
+
+Status make_directory(const Trees::Place& place, bool parents) {
+  if (parents) {
+    const auto there = place.tree->status(place.path);
+    if (there && there->kind() == FileType::kDirectory) return ok_status();
+  }
+  auto made = place.tree->begin_make_directory(place.path, 0777)->wait();
+  const size_t slash = place.path.find_last_of('/');
+  if (!made && parents && made.error().sys_errno == ENOENT && slash != std::string::npos && slash > 0) {
+    const size_t cut = place.path.size() - slash;
+    MERCUTIO_TRY(make_directory({place.tree, place.path.substr(0, slash), place.name.substr(0, place.name.size() - cut)}, true));
+    made = place.tree->begin_make_directory(place.path, 0777)->wait();
+  }
+  if (made) return ok_status();
+  return named(made.error(), place.name);
+}
+
+Status make_directories(const Arguments& arguments) {
+  Trees trees;
+  if (arguments.words().empty()) return Error{ErrorClass::kArg, "a name is wanted, for example mercutio://far.example/data/run1"};
+  for (const std::string& word : arguments.words()) {
+    Trees::Place place = trees.place(word);
+    while (place.path.size() > 1 && place.path.back() == '/') place.path.pop_back(), place.name.pop_back();
+    MERCUTIO_TRY(make_directory(place, arguments.has("parents")));
+  }
+  return ok_status();
+}
+
+// A link is removed, not what it leads to.
+Status remove(const Trees::Place& place, const FileStatus& status, bool recursive) {
+  if (status.kind() != FileType::kDirectory) {
+    const Status removed = place.tree->remove(place.path);
+    return removed ? removed : Status(named(removed.error(), place.name));
+  }
+  if (!recursive) return Error{ErrorClass::kBadFile, place.name + ": a directory; -r removes it with all that is in it", EISDIR};
+  const auto entries = place.tree->list(place.path);
+  if (!entries) return named(entries.error(), place.name);
+  for (const ListEntry& entry : *entries) MERCUTIO_TRY(remove(place.in(entry.name), entry.status, true));
+  const Status removed = place.tree->remove_directory(place.path);
+  return removed ? removed : Status(named(removed.error(), place.name));
+}
+
+// What the name itself is, as its directory lists it: a symbolic link is one.
+Result<FileStatus> own_status(const Trees::Place& place) {
+  std::string path = place.path;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  const size_t slash = path.rfind('/');
+  const auto followed = place.tree->status(path);
+  if (followed && followed->kind() != FileType::kDirectory) return followed;
+  const auto entries = place.tree->list(slash == std::string::npos ? (is_remote(place.name) ? "" : ".") : path.substr(0, std::max<size_t>(slash, 1)));
+  if (!entries) return named(followed ? entries.error() : followed.error(), place.name);
+  const auto known = std::find_if(entries->begin(), entries->end(), [&](const ListEntry& entry) { return entry.name == path.substr(slash + 1); });
+  if (known == entries->end()) return named(followed ? error_from_errno("stat", ENOENT) : followed.error(), place.name);
+  return known->status;
+}
+
+Status remove_all(const Arguments& arguments) {
+  Trees trees;
+  MERCUTIO_LET(const auto places, places_of(trees, arguments, 1));
+  for (const Trees::Place& place : places) {
+    MERCUTIO_LET(const FileStatus status, own_status(place));
+    MERCUTIO_TRY(remove(place, status, arguments.has("recursive")));
+  }
+  return ok_status();
+}
+
+Status move(const Arguments& arguments) {
+  Trees trees;
+  if (arguments.words().size() < 2) return Error{ErrorClass::kArg, "for example: mercutio mv mercutio://far.example/data/a mercutio://far.example/data/b"};
+  const Trees::Place target = trees.place(arguments.words().back());
+  const auto status = target.tree->status(target.path);
+  const bool into = status && status->kind() == FileType::kDirectory;
+  std::vector<Trees::Place> sources;
+  for (size_t i = 0; i + 1 < arguments.words().size(); ++i) {
+    MERCUTIO_LET(const std::vector<Trees::Place> found, expand(trees, arguments.words()[i]));
+    sources.insert(sources.end(), found.begin(), found.end());
+  }
+  if (!into && sources.size() > 1) return Error{ErrorClass::kArg, "several files go into a directory: " + arguments.words().back() + " is none"};
+  for (const Trees::Place& source : sources) {
+    const Trees::Place place = into ? target.in(last_name(source.name)) : target;
+    if (source.tree != place.tree) return Error{ErrorClass::kArg, source.name + ": mv stays on one server; use cp, then rm"};
+    const Status moved = source.tree->rename(source.path, place.path, !arguments.has("no-clobber"));
+    if (!moved) return named(moved.error(), source.name + " to " + place.name);
+  }
+  return ok_status();
+}
+
+const std::vector<Option> kListOptions = {{"long", nullptr, "with permissions, size and time", 'l'}, {"help", nullptr, "print this"}};
+const std::vector<Option> kStatOptions = {{"help", nullptr, "print this"}};
+const std::vector<Option> kMakeOptions = {{"parents", nullptr, "make the directories above, too; one that is there already is fine", 'p'}, {"help", nullptr, "print this"}};
+const std::vector<Option> kRemoveOptions = {{"recursive", nullptr, "directories with all that is in them", 'r'}, {"help", nullptr, "print this"}};
+const std::vector<Option> kMoveOptions = {{"no-clobber", nullptr, "fail where the new name is taken", 'n'}, {"help", nullptr, "print this"}};
+
+struct Known {
+  const char* word;
+  Command command;
+  Status (*body)(const Arguments&);
+};
+const Known kKnown[] = {
+    {"ls", {"mercutio ls", "mercutio ls [-l] NAME...\nLists directories of another cluster, mercutio://host or mercutio://host/root/path.", kListOptions}, list},
+    {"stat", {"mercutio stat", "mercutio stat NAME...\nSays what a file of another cluster is.", kStatOptions}, show_status},
+    {"mkdir", {"mercutio mkdir", "mercutio mkdir [-p] NAME...\nMakes directories on another cluster.", kMakeOptions}, make_directories},
+    {"rm", {"mercutio rm", "mercutio rm [-r] NAME...\nRemoves files of another cluster.", kRemoveOptions}, remove_all},
+    {"mv", {"mercutio mv", "mercutio mv [-n] NAME... NAME\nRenames files of another cluster, or moves them into a directory there.", kMoveOptions}, move},
+};
+
+}  // namespace
+}  // namespace mercutio::remote
+
+int main(int argc, char** argv) {
+  using namespace mercutio::remote;
+  signal(SIGPIPE, SIG_IGN);
+  for (const Known& known : kKnown)
+    if (argc > 1 && std::strcmp(argv[1], known.word) == 0) return run_command(known.command, argc - 1, argv + 1, known.body);
+  std::fprintf(stderr, "mercutio-files: ls, stat, mkdir, rm or mv is wanted\n");
+  return 2;
+}

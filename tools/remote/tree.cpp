@@ -1,0 +1,249 @@
+#include "tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <utility>
+
+#include "remote/exports.h"
+#include "remote/file.h"
+
+namespace mercutio::remote {
+namespace {
+
+constexpr i64 kNs = 1'000'000'000;
+
+class Done final : public Pending {
+ public:
+  explicit Done(Result<GetReply> result) : result_(std::move(result)) {}
+  bool done() override { return true; }
+  Result<GetReply> wait() override { return std::move(result_); }
+
+ private:
+  Result<GetReply> result_;
+};
+
+std::unique_ptr<Pending> done_with(const Status& status) {
+  return std::make_unique<Done>(status ? Result<GetReply>(GetReply{}) : Result<GetReply>(status.error()));
+}
+
+Status failed(const char* call) {
+  return error_from_errno(call, errno);
+}
+
+class LocalTree final : public Tree {
+ public:
+  Result<FileStatus> status(const std::string& path) override {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return error_from_errno("stat", errno);
+    return status_from(status);
+  }
+  Result<std::vector<ListEntry>> list(const std::string& path) override {
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
+    if (!directory) return error_from_errno("opendir", errno);
+    std::vector<ListEntry> entries;
+    while (const dirent* const entry = ::readdir(directory.get())) {
+      const std::string name = entry->d_name;
+      struct stat status {};
+      if (name == "." || name == ".." || ::fstatat(::dirfd(directory.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      entries.push_back({name, status_from(status)});
+    }
+    std::sort(entries.begin(), entries.end(), [](const ListEntry& one, const ListEntry& other) { return one.name < other.name; });
+    return entries;
+  }
+  Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
+    const Resolved local = resolve("ufs:" + path);   // no prefix in it means anything
+    return local.driver->open(local.path, options);
+  }
+  Result<std::vector<Extent>> extents(const std::string& path) override {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return error_from_errno("open", errno);
+    auto found = extents_of(fd, 0, INT64_MAX);
+    ::close(fd);
+    return found;
+  }
+  Status remove(const std::string& path) override { return ::unlink(path.c_str()) == 0 ? ok_status() : failed("unlink"); }
+  Status remove_directory(const std::string& path) override { return ::rmdir(path.c_str()) == 0 ? ok_status() : failed("rmdir"); }
+  Status rename(const std::string& path, const std::string& other, bool replace) override {
+    const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
+    return ::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, other.c_str(), flags) == 0 ? ok_status() : failed("rename");
+  }
+  Status publish(Storage&, const std::string& part, const std::string& target, const Attributes& attributes) override {
+    MERCUTIO_TRY(set_attributes(part, attributes));
+    return rename(part, target, true);
+  }
+  std::unique_ptr<Pending> begin_get(const std::string& path) override { return std::make_unique<Done>(get(path)); }
+  std::unique_ptr<Pending> begin_put(const std::string& path, Buffer content, const Attributes& attributes) override {
+    return done_with(put(path, content, attributes));
+  }
+  std::unique_ptr<Pending> begin_make_directory(const std::string& path, int permissions) override {
+    return done_with(::mkdir(path.c_str(), static_cast<mode_t>(permissions)) == 0 ? ok_status() : failed("mkdir"));
+  }
+
+ private:
+  static Status set_attributes(const std::string& path, const Attributes& attributes) {
+    const timespec times[2] = {{0, UTIME_OMIT}, {attributes.modified_ns / kNs, attributes.modified_ns % kNs}};
+    if (::chmod(path.c_str(), attributes.permissions & 0777) != 0) return failed("chmod");
+    if (attributes.modified_ns >= 0 && ::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return failed("utimensat");
+    return ok_status();
+  }
+  Result<GetReply> get(const std::string& path) {
+    OpenOptions reading;
+    GetReply reply;
+    MERCUTIO_LET(reply.status, status(path));
+    if (reply.status.bytes > kMostContent) return reply;
+    MERCUTIO_LET(const auto file, open(path, reading));
+    reply.content.resize(static_cast<size_t>(reply.status.bytes));
+    const IoPiece piece{0, reply.content.data(), reply.status.bytes};
+    MERCUTIO_LET(const i64 got, file->read(std::span(&piece, 1)));
+    reply.content.resize(static_cast<size_t>(got));
+    MERCUTIO_TRY(file->close());
+    return reply;
+  }
+  Status put(const std::string& path, Buffer& content, const Attributes& attributes) {
+    const size_t slash = path.rfind('/');
+    const std::string part = path.substr(0, slash == std::string::npos ? 0 : slash + 1) + ".mercutio-put-" + std::to_string(::getpid());
+    OpenOptions writing;
+    writing.write = writing.create = writing.exclusive = true;
+    writing.permissions = 0600;
+    (void)::unlink(part.c_str());   // of an earlier process with this number
+    MERCUTIO_LET(const auto file, open(part, writing));
+    const auto fill = [&]() -> Status {
+      const IoPiece piece{0, content.data(), static_cast<i64>(content.size())};
+      MERCUTIO_TRY(file->write(std::span(&piece, 1)));
+      MERCUTIO_TRY(file->close());
+      return publish(*file, part, path, attributes);
+    };
+    Status filled = fill();
+    if (!filled) (void)::unlink(part.c_str());
+    return filled;
+  }
+};
+
+class Waited final : public Pending {
+ public:
+  using Take = std::function<Result<GetReply>(const Reply&)>;
+  Waited(Result<std::shared_ptr<CallJob>> job, Take take) : job_(std::move(job)), take_(std::move(take)) {}
+  bool done() override { return !job_ || (*job_)->done(); }
+  Result<GetReply> wait() override {
+    if (!job_) return job_.error();
+    MERCUTIO_LET(const Reply reply, (*job_)->wait());
+    return take_(reply);
+  }
+
+ private:
+  Result<std::shared_ptr<CallJob>> job_;
+  Take take_;
+};
+
+class RemoteTree final : public Tree {
+ public:
+  explicit RemoteTree(const std::string& host) : host_(host) {}
+  Result<FileStatus> status(const std::string& path) override { return host_.status(path); }
+  Result<std::vector<ListEntry>> list(const std::string& path) override { return host_.list(path); }
+  Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override { return host_.open(path, options); }
+  Result<std::vector<Extent>> extents(const std::string& path) override { return host_.extents(path); }
+  Status remove(const std::string& path) override { return host_.remove(path); }
+  Status remove_directory(const std::string& path) override { return change(Kind::kRemoveDirectory, {path}); }
+  Status rename(const std::string& path, const std::string& other, bool replace) override {
+    return change(Kind::kRename, {path, other, 0, replace});
+  }
+  Status publish(Storage& file, const std::string& part, const std::string& target, const Attributes& attributes) override {
+    const auto& remote = dynamic_cast<const RemoteStorage&>(file);
+    return change(Kind::kRename, {part, target, remote.handle(), true, attributes.permissions, attributes.modified_ns});
+  }
+  std::unique_ptr<Pending> begin_get(const std::string& path) override {
+    return std::make_unique<Waited>(host_.begin(Kind::kGet, {path}), [](const Reply& reply) { return get_message<GetReply>(reply.more); });
+  }
+  std::unique_ptr<Pending> begin_put(const std::string& path, Buffer content, const Attributes& attributes) override {
+    const u64 sum = checksum_of(content);
+    auto job = host_.begin(Kind::kPut, {path, "", 0, true, attributes.permissions, attributes.modified_ns, 0, std::move(content)});
+    return std::make_unique<Waited>(std::move(job), [sum](const Reply& reply) -> Result<GetReply> {
+      if (static_cast<u64>(reply.value) == sum) return GetReply{};
+      return Error{ErrorClass::kIo, "the copy differs from what was read: a disk or memory there is faulty"};
+    });
+  }
+  std::unique_ptr<Pending> begin_make_directory(const std::string& path, int permissions) override {
+    return std::make_unique<Waited>(host_.begin(Kind::kMakeDirectory, {path, "", 0, true, static_cast<std::uint32_t>(permissions)}),
+                                    [](const Reply&) { return Result<GetReply>(GetReply{}); });
+  }
+
+ private:
+  Status change(Kind kind, const NameRequest& request) {
+    MERCUTIO_TRY(host_.call(kind, request));
+    return ok_status();
+  }
+  RemoteHost host_;
+};
+
+bool has_wildcard(const std::string& name) {
+  return name.find_first_of("*?[") != std::string::npos;
+}
+
+}  // namespace
+
+Trees::Trees() : local_(std::make_unique<LocalTree>()) {}
+Trees::~Trees() = default;
+
+Trees::Place Trees::Place::in(const std::string& entry) const {
+  const auto joined = [&](const std::string& directory) { return directory.empty() || directory.ends_with('/') ? directory + entry : directory + "/" + entry; };
+  return {tree, joined(path), joined(name)};
+}
+
+Trees::Place Trees::place(const std::string& name) {
+  if (!is_remote(name)) return {local_.get(), name, name};
+  const RemoteName remote = split_name(name);
+  std::unique_ptr<Tree>& tree = hosts_[remote.host];
+  if (!tree) tree = std::make_unique<RemoteTree>(remote.host);
+  return {tree.get(), remote.path, name};
+}
+
+// Component by component: a directory is listed only where its entries have to fit something.
+Result<std::vector<Trees::Place>> expand(Trees& trees, const std::string& name) {
+  const size_t begin = is_remote(name) ? name.find('/', sizeof kScheme - 1) : 0;
+  if (begin == std::string::npos || !is_remote(name) || !has_wildcard(name.substr(begin))) return std::vector<Trees::Place>{trees.place(name)};
+  std::vector<Trees::Place> found = {trees.place(name.substr(0, begin + 1))};
+  bool wild = false;   // what comes first had wildcards: it may not have what comes next
+  for (size_t at = begin + 1; at < name.size();) {
+    const size_t end = std::min(name.find('/', at), name.size());
+    const std::string pattern = name.substr(at, end - at);
+    at = end + 1;
+    if (pattern.empty()) continue;
+    std::vector<Trees::Place> next;
+    const bool fits_already = std::exchange(wild, wild || has_wildcard(pattern));
+    for (const Trees::Place& place : found) {
+      if (!has_wildcard(pattern)) {
+        const Trees::Place one = place.in(pattern);
+        if (!fits_already || one.tree->status(one.path)) next.push_back(one);
+        continue;
+      }
+      const auto entries = place.tree->list(place.path);
+      if (!entries && entries.error().sys_errno != ENOTDIR && entries.error().sys_errno != ENOENT) return named(entries.error(), place.name);
+      if (!entries) continue;
+      for (const ListEntry& entry : *entries)
+        if (::fnmatch(pattern.c_str(), entry.name.c_str(), FNM_PERIOD) == 0) next.push_back(place.in(entry.name));
+    }
+    found = std::move(next);
+  }
+  if (found.empty()) return Error{ErrorClass::kNoSuchFile, name + ": nothing there has such a name", ENOENT};
+  return found;
+}
+
+Error named(Error error, const std::string& name) {
+  error.what = name + ": " + error.what;
+  return error;
+}
+
+std::string last_name(const std::string& path) {
+  std::string name = path;
+  while (name.size() > 1 && name.back() == '/') name.pop_back();
+  return name.substr(name.rfind('/') + 1);
+}
+
+}  // namespace mercutio::remote

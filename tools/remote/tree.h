@@ -1,0 +1,68 @@
+// The files of this machine and those of a server behind the same calls, for cp, ls and the other commands on names.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "remote/host.h"
+#include "storage/storage.h"
+
+namespace mercutio::remote {
+
+// How a file that has been copied is to look.
+struct Attributes {
+  std::uint32_t permissions = 0644;
+  i64 modified_ns = -1;
+};
+
+// A small file under way. wait() is called once.
+class Pending {
+ public:
+  virtual ~Pending() = default;
+  virtual bool done() = 0;
+  virtual Result<GetReply> wait() = 0;   // of a put: nothing of use
+};
+
+class Tree {
+ public:
+  virtual ~Tree() = default;
+  virtual Result<FileStatus> status(const std::string& path) = 0;
+  virtual Result<std::vector<ListEntry>> list(const std::string& path) = 0;
+  virtual Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) = 0;
+  virtual Result<std::vector<Extent>> extents(const std::string& path) = 0;   // what is no hole
+  virtual Status remove(const std::string& path) = 0;
+  virtual Status remove_directory(const std::string& path) = 0;
+  virtual Status rename(const std::string& path, const std::string& other, bool replace) = 0;
+  // `part`, which is open as `file`, gets these attributes and the name `target`; kFile: `part` is another file by now.
+  virtual Status publish(Storage& file, const std::string& part, const std::string& target, const Attributes& attributes) = 0;
+  virtual std::unique_ptr<Pending> begin_get(const std::string& path) = 0;
+  virtual std::unique_ptr<Pending> begin_put(const std::string& path, Buffer content, const Attributes& attributes) = 0;
+  virtual std::unique_ptr<Pending> begin_make_directory(const std::string& path, int permissions) = 0;
+};
+
+// The trees that names of a command line lie in.
+class Trees {
+ public:
+  Trees();
+  ~Trees();
+  struct Place {
+    Tree* tree = nullptr;
+    std::string path;      // in it
+    std::string name;      // as people know it
+    Place in(const std::string& entry) const;
+  };
+  Place place(const std::string& name);
+
+ private:
+  std::unique_ptr<Tree> local_;
+  std::map<std::string, std::unique_ptr<Tree>> hosts_;
+};
+
+// A name with *, ? or [...]: what fits, sorted; an Error if nothing does. Others are themselves.
+Result<std::vector<Trees::Place>> expand(Trees& trees, const std::string& name);
+
+Error named(Error error, const std::string& name);
+std::string last_name(const std::string& path);
+
+}  // namespace mercutio::remote

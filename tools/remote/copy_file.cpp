@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/attempt.h"
 #include "base/threads.h"
 #include "base/trace.h"
 #include "remote/file.h"
@@ -89,14 +90,15 @@ class Copy {
     std::optional<Error> wrong;
     const auto take = [&] {
       for (i64 begin = 0; (begin = next.fetch_add(kPiece)) < ends_.bytes;) {
-        const Status done = work(begin, std::min(begin + kPiece, ends_.bytes));
+        Status done = attempt([&] { return work(begin, std::min(begin + kPiece, ends_.bytes)); });
         if (done) continue;
         std::lock_guard guard(mutex);
-        if (!wrong) wrong = done.error();
+        if (!wrong) wrong = std::move(done).error();
         next = ends_.bytes;
       }
     };
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<size_t>(settings_.parallel));   // none may be left running
     for (i64 i = 1; i < settings_.parallel && i * kPiece < ends_.bytes; ++i) {
       auto started = start_thread(take);
       if (!started) break;   // those that there are do all of it

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/trace.h"
+#include "remote/descriptor.h"
 #include "remote/exports.h"
 
 namespace mercutio::remote {
@@ -16,20 +17,6 @@ namespace {
 
 constexpr i64 kNs = 1'000'000'000;
 constexpr int kAllowed = 0777;   // of permissions: nothing that gives another user's rights
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 Result<FileStatus> status_of(int fd) {
   struct stat status {};
@@ -139,7 +126,10 @@ Result<Exports::Listed> Exports::list(const std::string& path, const std::string
     listed.whole = most_bytes >= 0 || entries.empty();
     if (!listed.whole) break;
     struct stat status {};
-    if (::fstatat(::dirfd(listing.directory), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;   // gone meanwhile
+    if (::fstatat(::dirfd(listing.directory), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) continue;   // gone meanwhile
+      return error_from_errno("stat", errno);
+    }
     entries.push_back({name, status_from(status)});
   }
   return listed;

@@ -2,7 +2,7 @@
  * makes a host known. The library is libmercutio-remote.so; what calls it for you is Python's package mercutio. C11 and C++.
  *
  * A function that returns a number returns a negative errno where it fails; mercutio_remote_error() has the text then. Any thread may
- * call any function at any time. After fork() the child needs a mercutio_remote, and files, of its own. */
+ * call any function at any time, but for mercutio_remote_close(). After fork() the child needs a mercutio_remote, and files, of its own. */
 #ifndef MERCUTIO_REMOTE_H
 #define MERCUTIO_REMOTE_H
 
@@ -28,7 +28,8 @@ MERCUTIO_REMOTE_API void mercutio_remote_delete(mercutio_remote* remote);
  * told by flush, sync or close, after which others see what was written. */
 typedef struct mercutio_remote_file mercutio_remote_file;
 MERCUTIO_REMOTE_API int mercutio_remote_open(mercutio_remote* remote, const char* name, int flags, unsigned permissions, mercutio_remote_file** file);
-MERCUTIO_REMOTE_API int mercutio_remote_close(mercutio_remote_file* file);   /* frees it, also where it fails */
+/* Frees it, also where it fails: once, when no other call on the file is under way, and none follows. */
+MERCUTIO_REMOTE_API int mercutio_remote_close(mercutio_remote_file* file);
 MERCUTIO_REMOTE_API int64_t mercutio_remote_read(mercutio_remote_file* file, void* data, int64_t bytes, int64_t offset);   /* less: the file ends */
 MERCUTIO_REMOTE_API int64_t mercutio_remote_write(mercutio_remote_file* file, const void* data, int64_t bytes, int64_t offset);
 MERCUTIO_REMOTE_API int64_t mercutio_remote_size(mercutio_remote_file* file);
@@ -56,8 +57,8 @@ MERCUTIO_REMOTE_API void mercutio_remote_free(mercutio_remote_entry* entries);
 MERCUTIO_REMOTE_API int mercutio_remote_mkdir(mercutio_remote* remote, const char* name, unsigned permissions);
 MERCUTIO_REMOTE_API int mercutio_remote_rmdir(mercutio_remote* remote, const char* name);
 MERCUTIO_REMOTE_API int mercutio_remote_unlink(mercutio_remote* remote, const char* name);
-/* In place of a file that has the name `other`. EXDEV: the names are of two hosts. */
-MERCUTIO_REMOTE_API int mercutio_remote_rename(mercutio_remote* remote, const char* name, const char* other);
+/* With `replace` in place of a file that has the name `other`, else EEXIST. EXDEV: the names are of two hosts. */
+MERCUTIO_REMOTE_API int mercutio_remote_rename(mercutio_remote* remote, const char* name, const char* other, int replace);
 
 /* A small file in one message: what it holds, or -EFBIG where that is more than `bytes` or MERCUTIO_REMOTE_SMALL. A file that is put
  * has its name when it is whole, in place of what had it. */

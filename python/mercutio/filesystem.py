@@ -21,6 +21,7 @@ from mercutio import remote
 _BUFFER_BYTES = 64 * 1024          # about what a connection carries in the time of a request to the next town
 _COPY_BYTES = 4 * 1024 * 1024
 _AT_ONCE = 16                      # requests for different files
+_OPEN_AT_ONCE = 64                 # files
 _TYPES = {remote.REGULAR: "file", remote.DIRECTORY: "directory", remote.LINK: "link", remote.OTHER: "other"}
 _FORMATS = {remote.REGULAR: modes.S_IFREG, remote.DIRECTORY: modes.S_IFDIR, remote.LINK: modes.S_IFLNK, remote.OTHER: 0}
 _umask = os.umask(0o077)
@@ -30,9 +31,9 @@ os.umask(_umask)
 class _Described:
     """What fsspec and those who use it ask of a file beyond io's own."""
 
-    def __init__(self, fs, path, raw, block_size, target=None):
+    def __init__(self, fs, path, raw, block_size, part=None):
         super().__init__(raw, block_size)
-        self.fs, self.path, self.blocksize, self._target = fs, path, block_size, target
+        self.fs, self.path, self.blocksize, self._part = fs, path, block_size, part
 
     @property
     def size(self):
@@ -57,18 +58,33 @@ class _Described:
 
     def commit(self):
         self.close()
-        remote.rename(self._target, self.path)
+        self._part.commit()
 
     def discard(self):
         try:
             self.close()
         finally:
-            remote.unlink(self._target)
+            self._part.discard()
 
     def __reduce__(self):
         if self.writable():
             raise TypeError(f"{self.path} is open for writing: such a file can't be pickled")
         return _opened_again, (self.fs, self.path, self.blocksize, self.tell())
+
+
+class _Part:
+    """A whole file, under a name of its own until commit()."""
+
+    def __init__(self, path, replace):
+        folder, _, name = path.rpartition("/")
+        shown = os.fsencode(name)[:100].decode(errors="ignore")
+        self.path, self._target, self._replace = f"{folder}/.{shown}.{uuid.uuid4().hex[:12]}.mercutio-part", path, replace
+
+    def commit(self):
+        remote.rename(self.path, self._target, self._replace)
+
+    def discard(self):
+        remote.unlink(self.path)
 
 
 class Reader(_Described, io.BufferedReader):
@@ -192,7 +208,7 @@ class MercutioFileSystem(AbstractFileSystem):
         try:
             remote.mkdir(path)
         except FileNotFoundError:
-            if not create_parents or "/" not in self._parent(path):   # hosts and roots are not made
+            if not create_parents or path.count("/") < 2:   # hosts and roots are the server's
                 raise
             self.makedirs(self._parent(path), exist_ok=True)
             remote.mkdir(path)
@@ -233,57 +249,90 @@ class MercutioFileSystem(AbstractFileSystem):
                 self._remove_tree(one)
 
     def mv(self, path1, path2, recursive=False, maxdepth=None, **kwargs):
-        if isinstance(path1, (list, tuple)) or maxdepth is not None or any(c in str(path1) for c in "*?["):
-            return super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **kwargs)
+        """Renames. From one host to another only files go: copied, and removed when the copy is whole."""
+        if maxdepth is not None:
+            raise NotImplementedError("mv takes all of a tree or nothing: leave maxdepth out")
+        if isinstance(path1, (list, tuple)) or any(c in str(path1) for c in "*?["):
+            sources = self.expand_path(path1)
+            targets = path2 if isinstance(path2, (list, tuple)) else [f"{self._strip_protocol(path2)}/{one.rsplit('/', 1)[-1]}" for one in sources]
+            if len(set(targets)) != len(sources):
+                raise ValueError("each of the names needs a new one of its own")
+            for source, target in zip(sources, targets):
+                self._move(source, self._strip_protocol(target))
+            return
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
         if str(path2).endswith("/") or self.isdir(target):
             target = f"{target}/{source.rsplit('/', 1)[-1]}"
+        self._move(source, target)
+
+    def _move(self, source, target):
         try:
             self._in_directory(target, lambda: remote.rename(source, target))
         except OSError as error:
-            if error.errno != errno.EXDEV:
+            if error.errno != errno.EXDEV or self.isdir(source):
                 raise
-            super().mv(source, target, recursive=recursive, **kwargs)
+            with self.open(source, "rb") as file:
+                self._write_whole(target, file, replace=True)
+            remote.unlink(source)
 
     # Files.
 
     def _open(self, path, mode="rb", block_size=None, autocommit=True, cache_options=None, **kwargs):
         block_size = block_size if isinstance(block_size, int) else _BUFFER_BYTES
-        target = None if autocommit or mode[0] not in "wx" else self._part(path)
-        if target and mode[0] == "x" and self.exists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        part = None
+        if not autocommit and mode[0] == "a":
+            raise io.UnsupportedOperation("a file can't be appended to in a transaction: others would see it before the end")
+        if not autocommit and mode[0] in "wx":
+            part = _Part(path, replace=mode[0] == "w")
+            if mode[0] == "x":
+                self._refuse_existing(path)
 
         def begin():
-            return remote.RawFile(target or path, mode)
+            return remote.RawFile(part.path if part else path, mode)
 
         raw = begin() if mode[0] == "r" else self._in_directory(path, begin)
         kind = Random if raw.readable() and raw.writable() else Writer if raw.writable() else Reader
-        return kind(self, path, raw, block_size, target)
+        return kind(self, path, raw, block_size, part)
 
-    @staticmethod
-    def _part(path):
-        folder, _, name = path.rpartition("/")
-        return f"{folder}/.{name[:100]}.{uuid.uuid4().hex[:12]}.mercutio-part"
+    def _refuse_existing(self, path):
+        """Early; that nobody else makes it meanwhile is for the server to see."""
+        if self.exists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
 
     def _publish(self, path, source, mode):
-        """Makes `path` the file with what `source`, which is open, has from here on."""
-        if mode == "create" and self.exists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        """Makes `path` the file with what `source`, which is open, has from here on; in a transaction at its end."""
+        if mode == "create":
+            self._refuse_existing(path)
+        if self._intrans:
+            self.transaction.files.append(self._prepared(path, source, mode != "create"))
+        else:
+            self._write_whole(path, source, mode != "create")
+
+    def _write_whole(self, path, source, replace):
         content = source.read(remote.SMALL + 1)
-        if len(content) <= remote.SMALL:
+        if replace and len(content) <= remote.SMALL:
             return self._in_directory(path, lambda: remote.put(path, content, 0o666 & ~_umask))
-        part = self._part(path)
-        raw = self._in_directory(path, lambda: remote.RawFile(part, "xb"))
+        part = self._prepared(path, source, replace, content)
+        try:
+            part.commit()
+        except BaseException:
+            part.discard()
+            raise
+
+    def _prepared(self, path, source, replace, content=None):
+        """A part with `content` and the rest of `source`."""
+        part = _Part(path, replace)
+        raw = self._in_directory(path, lambda: remote.RawFile(part.path, "xb"))
         try:
             with raw:
+                content = content or source.read(_COPY_BYTES)
                 while content:
                     raw.write(content)
                     content = source.read(_COPY_BYTES)
-            remote.rename(part, path)
         except BaseException:
-            with contextlib.suppress(OSError):
-                remote.unlink(part)
+            part.discard()
             raise
+        return part
 
     def pipe_file(self, path, value, mode="overwrite", **kwargs):
         self._publish(self._strip_protocol(path), io.BytesIO(value), mode)
@@ -326,6 +375,23 @@ class MercutioFileSystem(AbstractFileSystem):
         data = bytearray(max(0, end - start))
         return bytes(memoryview(data)[:raw.read_at(data, start)])
 
+    def _ranges(self, names, wanted):
+        """Of these files the ranges that are wanted, or exceptions."""
+        files = dict(zip(names, _many(remote.RawFile, names)))
+
+        def read(which):
+            path, start, end = which
+            if isinstance(files[path], Exception):
+                raise files[path]
+            return self._range(files[path], start, end)
+
+        try:
+            return _many(read, wanted)
+        finally:
+            for file in files.values():
+                if not isinstance(file, Exception):
+                    file.close()
+
     def cat_file(self, path, start=None, end=None, **kwargs):
         path = self._strip_protocol(path)
         if start is None and end is None:
@@ -356,19 +422,13 @@ class MercutioFileSystem(AbstractFileSystem):
         if len(starts) != len(paths) or len(ends) != len(paths):
             raise ValueError("paths, starts and ends are of different lengths")
         wanted = [self._strip_protocol(path) for path in paths]
-        names = list(dict.fromkeys(wanted))
-        files = dict(zip(names, _many(remote.RawFile, names)))
-
-        def read(which):
-            path, start, end = which
-            if isinstance(files[path], Exception):
-                raise files[path]
-            return self._range(files[path], start, end)
-
-        try:
-            results = _many(read, zip(wanted, starts, ends))
-        finally:
-            for file in files.values():
-                if not isinstance(file, Exception):
-                    file.close()
+        by_name = {}
+        for i, path in enumerate(wanted):
+            by_name.setdefault(path, []).append(i)
+        names, results = list(by_name), [None] * len(wanted)
+        for first in range(0, len(names), _OPEN_AT_ONCE):
+            some = names[first:first + _OPEN_AT_ONCE]
+            which = [i for name in some for i in by_name[name]]
+            for i, result in zip(which, self._ranges(some, [(wanted[i], starts[i], ends[i]) for i in which])):
+                results[i] = result
         return _raise_first(results) if on_error == "raise" else results

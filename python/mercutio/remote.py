@@ -40,7 +40,7 @@ _FUNCTIONS = {
     "mkdir": (_INT, [_REMOTE, _NAME, ctypes.c_uint]),
     "rmdir": (_INT, [_REMOTE, _NAME]),
     "unlink": (_INT, [_REMOTE, _NAME]),
-    "rename": (_INT, [_REMOTE, _NAME, _NAME]),
+    "rename": (_INT, [_REMOTE, _NAME, _NAME, _INT]),
     "get": (_I64, [_REMOTE, _NAME, _DATA, _I64]),
     "put": (_INT, [_REMOTE, _NAME, _DATA, _I64, ctypes.c_uint]),
 }
@@ -107,9 +107,16 @@ def _this_process():
         return _process
 
 
+def _encoded(name):
+    name = os.fsencode(name)
+    if b"\0" in name:
+        raise ValueError("a file name can't hold a zero byte")
+    return name
+
+
 def _on_name(function, name, *arguments, other=None):
     process = _this_process()
-    return process.call(function, process.connections, os.fsencode(name), *arguments, name=name, other=other)
+    return process.call(function, process.connections, _encoded(name), *arguments, name=name, other=other)
 
 
 def stat(name):
@@ -140,8 +147,8 @@ def unlink(name):
     _on_name("unlink", name)
 
 
-def rename(name, other):
-    _on_name("rename", name, os.fsencode(other), other=other)
+def rename(name, other, replace=True):
+    _on_name("rename", name, _encoded(other), replace, other=other)
 
 
 def get(name):
@@ -170,27 +177,42 @@ def _flags(mode):
 class RawFile(io.RawIOBase):
     """Each read and write is a call of the library, which reads ahead and writes behind."""
 
+    _handle = None
+
     def __init__(self, name, mode="rb"):
         flags = _flags(mode)
-        self._handle = None
+        self._users, self._used = set(), threading.Condition()   # the threads that are in a call of the library on the handle
         self.name, self.mode = name, mode
         self._readable, self._writable = flags & os.O_ACCMODE != os.O_WRONLY, flags & os.O_ACCMODE != os.O_RDONLY
         self._process = _this_process()
         handle = _FILE()
-        self._call("open", self._process.connections, os.fsencode(name), flags, 0o666, ctypes.byref(handle))
+        self._process.call("open", self._process.connections, _encoded(name), flags, 0o666, ctypes.byref(handle), name=name)
         self._handle = handle
         self._position = self.size() if mode[0] == "a" else 0
         self._appends = mode[0] == "a"
 
-    def _call(self, function, *arguments):
-        return self._process.call(function, *arguments, name=self.name)
-
-    def _file(self):
-        if self.closed:
+    def _check(self):
+        if self.closed or self._handle is None:
             raise ValueError("I/O operation on closed file")
         if self._process.pid != os.getpid():
             raise OSError(f"{self.name} was opened before a fork: open it again")
-        return self._handle
+
+    def _call(self, function, *arguments):
+        """close() waits for it: other threads may make it meanwhile, and the library frees the file there."""
+        self._check()
+        me = threading.get_ident()
+        nested = me in self._users     # of a signal handler
+        try:
+            with self._used:
+                self._check()
+                self._users.add(me)
+                handle = self._handle
+            return self._process.call(function, handle, *arguments, name=self.name)
+        finally:
+            if not nested:
+                with self._used:
+                    self._users.discard(me)
+                    self._used.notify_all()
 
     def readable(self):
         return self._readable
@@ -203,7 +225,7 @@ class RawFile(io.RawIOBase):
 
     def size(self):
         """Of a file that is only read, what it was when it was opened: nobody is asked again."""
-        return self._call("size" if self._writable else "known_size", self._file())
+        return self._call("size" if self._writable else "known_size")
 
     def read_at(self, buffer, offset):
         """The number of bytes read; less than the buffer has only where the file ends."""
@@ -212,7 +234,7 @@ class RawFile(io.RawIOBase):
             raise io.UnsupportedOperation("not readable")
         if len(view) == 0:
             return 0
-        return self._call("read", self._file(), (ctypes.c_char * len(view)).from_buffer(view), len(view), offset)
+        return self._call("read", (ctypes.c_char * len(view)).from_buffer(view), len(view), offset)
 
     def readinto(self, buffer):
         done = self.read_at(buffer, self._position)
@@ -228,7 +250,7 @@ class RawFile(io.RawIOBase):
         source = bytes(view) if view.readonly else (ctypes.c_char * len(view)).from_buffer(view)
         if self._appends:
             self._position = self.size()
-        done = self._call("write", self._file(), source, len(view), self._position)
+        done = self._call("write", source, len(view), self._position)
         self._position += done
         return done
 
@@ -242,29 +264,29 @@ class RawFile(io.RawIOBase):
         start = 0 if whence == os.SEEK_SET else self._position if whence == os.SEEK_CUR else self.size()
         if start + offset < 0:
             raise OSError(22, "a seek to before the file's begin", self.name)
-        self._file()
+        self._check()
         self._position = start + offset
         return self._position
 
     def tell(self):
-        self._file()
+        self._check()
         return self._position
 
     def truncate(self, size=None):
         if not self._writable:
             raise io.UnsupportedOperation("not writable")
         size = self._position if size is None else size
-        self._call("truncate", self._file(), size)
+        self._call("truncate", size)
         return size
 
     def flush(self):
         super().flush()
         if self._writable and self._handle is not None and self._process.pid == os.getpid():
-            self._call("flush", self._handle)
+            self._call("flush")
 
     def sync(self):
         """To stable storage."""
-        self._call("sync", self._file())
+        self._call("sync")
 
     def close(self):
         if self.closed:
@@ -272,6 +294,9 @@ class RawFile(io.RawIOBase):
         try:
             super().close()
         finally:
-            handle, self._handle = self._handle, None
-            if handle is not None and self._process.pid == os.getpid():
-                self._call("close", handle)
+            if self._handle is not None and self._process.pid == os.getpid():   # in a child of a fork the lock may be another thread's for ever
+                with self._used:
+                    handle, self._handle = self._handle, None
+                    self._used.wait_for(lambda: self._users <= {threading.get_ident()})
+                if handle is not None:
+                    self._process.call("close", handle, name=self.name)

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/trace.h"
+#include "remote/descriptor.h"
 #include "remote/exports.h"
 
 namespace mercutio::remote {
@@ -16,20 +17,6 @@ namespace {
 
 constexpr i64 kNs = 1'000'000'000;
 constexpr int kAllowed = 0777;   // of permissions: nothing that gives another user's rights
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 Result<FileStatus> status_of(int fd) {
   struct stat status {};
@@ -52,6 +39,13 @@ Status write_all(int fd, ConstBytes content) {
     content = content.subspan(static_cast<size_t>(done));
   }
   return ok_status();
+}
+
+// Lustre and NFS have no RENAME_NOREPLACE; a link never takes the place of anything either.
+Status rename_at(int from, const std::string& name, int to, const std::string& other, bool replace) {
+  if (::renameat2(from, name.c_str(), to, other.c_str(), replace ? 0 : RENAME_NOREPLACE) == 0) return ok_status();
+  if (replace || errno != EINVAL || ::linkat(from, name.c_str(), to, other.c_str(), 0) != 0) return error_from_errno("rename", errno);
+  return ::unlinkat(from, name.c_str(), 0) == 0 ? ok_status() : Status(error_from_errno("rename", errno));
 }
 
 Result<Buffer> read_all(int fd, i64 most) {
@@ -139,7 +133,10 @@ Result<Exports::Listed> Exports::list(const std::string& path, const std::string
     listed.whole = most_bytes >= 0 || entries.empty();
     if (!listed.whole) break;
     struct stat status {};
-    if (::fstatat(::dirfd(listing.directory), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;   // gone meanwhile
+    if (::fstatat(::dirfd(listing.directory), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) continue;   // gone meanwhile
+      return error_from_errno("stat", errno);
+    }
     entries.push_back({name, status_from(status)});
   }
   return listed;
@@ -156,9 +153,7 @@ Status Exports::rename(const NameRequest& request, const std::optional<FileIdent
       return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", ESTALE};
     MERCUTIO_TRY(set_attributes(file.get(), request.permissions, request.modified_ns));
   }
-  const unsigned flags = request.replace ? 0 : RENAME_NOREPLACE;
-  if (::renameat2(*from.fd, from.name.c_str(), *to.fd, to.name.c_str(), flags) == 0) return ok_status();
-  return error_from_errno("rename", errno);
+  return rename_at(*from.fd, from.name, *to.fd, to.name, request.replace);
 }
 
 Status Exports::make_directory(const std::string& path, int permissions) const {
@@ -201,8 +196,7 @@ Result<u64> Exports::put(const NameRequest& request) const {
     MERCUTIO_TRY(write_all(file.get(), request.content));
     MERCUTIO_LET(const Buffer there, read_all(file.get(), static_cast<i64>(request.content.size())));
     MERCUTIO_TRY(set_attributes(file.get(), request.permissions, request.modified_ns));
-    const unsigned flags = request.replace ? 0 : RENAME_NOREPLACE;
-    if (::renameat2(*parent.fd, part.c_str(), *parent.fd, parent.name.c_str(), flags) != 0) return error_from_errno("rename", errno);
+    MERCUTIO_TRY(rename_at(*parent.fd, part, *parent.fd, parent.name, request.replace));
     return checksum_of(there);
   };
   Result<u64> filled = fill();

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/attempt.h"
 #include "base/threads.h"
 #include "base/trace.h"
 #include "remote/file.h"
@@ -89,14 +90,15 @@ class Copy {
     std::optional<Error> wrong;
     const auto take = [&] {
       for (i64 begin = 0; (begin = next.fetch_add(kPiece)) < ends_.bytes;) {
-        const Status done = work(begin, std::min(begin + kPiece, ends_.bytes));
+        Status done = attempt([&] { return work(begin, std::min(begin + kPiece, ends_.bytes)); });
         if (done) continue;
         std::lock_guard guard(mutex);
-        if (!wrong) wrong = done.error();
+        if (!wrong) wrong = std::move(done).error();
         next = ends_.bytes;
       }
     };
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<size_t>(settings_.parallel));   // none may be left running
     for (i64 i = 1; i < settings_.parallel && i * kPiece < ends_.bytes; ++i) {
       auto started = start_thread(take);
       if (!started) break;   // those that there are do all of it
@@ -154,26 +156,9 @@ class Copy {
   std::map<i64, u64> sums_;
 };
 
-bool same_file(const FileStatus& one, const FileStatus& other) {
-  return one.device == other.device && one.inode == other.inode;
-}
-
 // A file as long and as old as the source was copied before.
 bool is_there(const FileStatus& source, const FileStatus& target) {
   return target.kind() == FileType::kFile && source.bytes == target.bytes && source.modified_ns == target.modified_ns;
-}
-
-// The file that the copy is made in. Without `resume` what an earlier copy left goes away: one that is still under way will find
-// that its file has lost its name, and say so.
-Result<std::unique_ptr<Storage>> open_part(const Trees::Place& target, const std::string& part, bool resume) {
-  OpenOptions options;
-  options.write = options.create = true;
-  options.exclusive = !resume;
-  options.permissions = 0600;
-  auto opened = target.tree->open(part, options);
-  if (opened || resume || opened.error().sys_errno != EEXIST) return opened;
-  MERCUTIO_TRY(target.tree->remove(part));
-  return target.tree->open(part, options);
 }
 
 }  // namespace
@@ -195,13 +180,13 @@ Status copy_file(const Trees::Place& source, const Trees::Place& target, const F
   if (before && settings.resume && is_there(status, *before)) return ok_status();
   OpenOptions reading;
   MERCUTIO_LET(const auto from, source.tree->open(source.path, reading));
-  MERCUTIO_LET(const auto to, open_part(target, part, settings.resume));
+  MERCUTIO_LET(const auto to, target.tree->open_part(part, settings.resume));
   const auto work = [&]() -> Status {
     MERCUTIO_LET(const i64 bytes, from->size());
     MERCUTIO_LET(const i64 there, to->size());
     Ends ends{*from, *to, bytes, there, {{0, bytes}}};
     if (status.allocated < bytes) {
-      MERCUTIO_LET(ends.extents, source.tree->extents(source.path));
+      MERCUTIO_LET(ends.extents, source.tree->extents(*from, source.path, status));
     }
     MERCUTIO_TRY(Copy(ends, settings).run());
     return target.tree->publish(*to, part, target.path, {status.permissions, status.modified_ns});

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <deque>
+#include <set>
 
 #include "arguments.h"
 #include "copy_file.h"
@@ -36,7 +37,7 @@ class Failures {
  public:
   void add(const Error& error) {
     if (!first_) first_ = error;
-    if (++count_ > 1) std::fprintf(stderr, "mercutio cp: %s\n", error.what.c_str());
+    if (++count_ > 1) std::fprintf(stderr, "mercutio cp: %s\n", printable(error.what).c_str());
   }
   Status result() const {
     if (!first_) return ok_status();
@@ -54,6 +55,14 @@ class Failures {
 struct Plan {
   std::vector<Item> files;
   std::vector<std::vector<Item>> directories;   // by depth
+
+  // Two files never go to one name: the first would be lost.
+  void add_file(Item item, Failures& failures) {
+    if (targets_.insert(item.target.path).second)
+      files.push_back(std::move(item));
+    else
+      failures.add(Error{ErrorClass::kFileExists, item.source.name + ": another file is copied to " + item.target.name + " already", EEXIST});
+  }
 
   void walk(const Item& top, Failures& failures) {
     std::deque<std::pair<Item, size_t>> left = {{top, 0}};
@@ -81,11 +90,17 @@ struct Plan {
     if (item.status.kind() == FileType::kDirectory)
       left.emplace_back(std::move(item), depth);
     else if (item.status.kind() == FileType::kFile)
-      files.push_back(std::move(item));
+      add_file(std::move(item), failures);
     else
       failures.add(Error{ErrorClass::kBadFile, item.source.name + ": not a regular file", ENXIO});
   }
+  std::set<std::string> targets_;   // all are in one tree
 };
+
+bool is_directory(const Trees::Place& place) {
+  const auto status = place.tree->status(place.path);
+  return status && status->kind() == FileType::kDirectory;
+}
 
 void make_directories(const Plan& plan, Failures& failures) {
   for (const std::vector<Item>& level : plan.directories) {
@@ -94,7 +109,7 @@ void make_directories(const Plan& plan, Failures& failures) {
       pending.push_back(item.target.tree->begin_make_directory(item.target.path, static_cast<int>((item.status.permissions & 0777) | 0700)));
     for (size_t i = 0; i < level.size(); ++i) {
       const auto made = pending[i]->wait();
-      if (!made && made.error().sys_errno != EEXIST) failures.add(named(made.error(), level[i].target.name));
+      if (!made && made.error().sys_errno != EEXIST && !is_directory(level[i].target)) failures.add(named(made.error(), level[i].target.name));
     }
   }
 }
@@ -146,9 +161,10 @@ class SmallCopies {
   std::deque<One> under_way_;
 };
 
-bool is_directory(const Trees::Place& place) {
-  const auto status = place.tree->status(place.path);
-  return status && status->kind() == FileType::kDirectory;
+// What has no name of its own (/, . and ..) is copied into the directory itself.
+Trees::Place place_in(const Trees::Place& directory, const Trees::Place& source) {
+  const std::string name = last_name(source.name);
+  return name.empty() || name == "." || name == ".." ? directory : directory.in(name);
 }
 
 Status plan_sources(Trees& trees, const std::vector<std::string>& words, const Arguments& arguments, Plan& plan, Failures& failures) {
@@ -168,9 +184,9 @@ Status plan_sources(Trees& trees, const std::vector<std::string>& words, const A
       failures.add(named(status.error(), source.name));
       continue;
     }
-    const Item item{source, into ? target.in(last_name(source.name)) : target, *status};
+    const Item item{source, into ? place_in(target, source) : target, *status};
     if (status->kind() == FileType::kFile)
-      plan.files.push_back(item);
+      plan.add_file(item, failures);
     else if (status->kind() != FileType::kDirectory)
       failures.add(Error{ErrorClass::kBadFile, source.name + ": not a regular file", ENXIO});
     else if (!arguments.has("recursive"))

@@ -3,16 +3,21 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 
+#include "remote/descriptor.h"
 #include "remote/exports.h"
 #include "remote/file.h"
+#include "storage/drivers.h"
+#include "storage/forwarding.h"
 
 namespace mercutio::remote {
 namespace {
@@ -37,6 +42,60 @@ Status failed(const char* call) {
   return error_from_errno(call, errno);
 }
 
+// Its descriptor says what it is, whatever has its name; a lock on the part of a copy goes with it.
+class LocalFile final : public Forwarding {
+ public:
+  LocalFile(std::unique_ptr<Storage> inner, int fd) : Forwarding(std::move(inner)), fd_(fd) {}
+  int fd() const { return fd_.get(); }
+
+ private:
+  const Descriptor fd_;
+};
+
+Result<FileStatus> status_of(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
+  return status_from(status);
+}
+
+Result<std::unique_ptr<LocalFile>> adopt(Descriptor& fd, const OpenOptions& options) {
+  MERCUTIO_LET(const FileStatus status, status_of(fd.get()));
+  if (status.kind() == FileType::kDirectory) return error_from_errno("open", EISDIR);
+  if (status.kind() != FileType::kFile) return Error{ErrorClass::kBadFile, "not a regular file", ENXIO};
+  Descriptor own(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (own.get() < 0) return error_from_errno("dup", errno);
+  MERCUTIO_LET(auto storage, adopt_descriptor(fd.release(), options));
+  auto file = std::make_unique<LocalFile>(std::move(storage), own.get());
+  (void)own.release();
+  return file;
+}
+
+bool has_name(int fd, const std::string& path) {
+  struct stat status {};
+  const auto open = status_of(fd);
+  return open && ::lstat(path.c_str(), &status) == 0 && same_file(*open, status_from(status));
+}
+
+Error another_copy(int sys_errno) {
+  return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", sys_errno};
+}
+
+// Where files can't be locked, publish() finds out.
+Status lock_part(int fd) {
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return ok_status();
+  return Error{ErrorClass::kFileInUse, "another copy to the same place is under way", EBUSY};
+}
+
+// What an earlier copy left, or somebody else put there.
+Status remove_part(const std::string& part) {
+  const Descriptor left(::open(part.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (left.get() >= 0) {
+    MERCUTIO_TRY(lock_part(left.get()));
+    if (!has_name(left.get(), part)) return ok_status();   // another one by now
+  }
+  return ::unlink(part.c_str()) == 0 || errno == ENOENT ? ok_status() : failed("unlink");
+}
+
 class LocalTree final : public Tree {
  public:
   Result<FileStatus> status(const std::string& path) override {
@@ -48,25 +107,46 @@ class LocalTree final : public Tree {
     const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
     if (!directory) return error_from_errno("opendir", errno);
     std::vector<ListEntry> entries;
-    while (const dirent* const entry = ::readdir(directory.get())) {
+    for (errno = 0; const dirent* const entry = ::readdir(directory.get()); errno = 0) {
       const std::string name = entry->d_name;
       struct stat status {};
-      if (name == "." || name == ".." || ::fstatat(::dirfd(directory.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
-      entries.push_back({name, status_from(status)});
+      if (name == "." || name == "..") continue;
+      if (::fstatat(::dirfd(directory.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+        entries.push_back({name, status_from(status)});
+      else if (errno != ENOENT)   // not gone meanwhile
+        return error_from_errno("stat", errno);
     }
+    if (errno != 0) return error_from_errno("readdir", errno);
     std::sort(entries.begin(), entries.end(), [](const ListEntry& one, const ListEntry& other) { return one.name < other.name; });
     return entries;
   }
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
-    const Resolved local = resolve("ufs:" + path);   // no prefix in it means anything
-    return local.driver->open(local.path, options);
+    const int flags = (options.write ? O_RDWR : O_RDONLY) | (options.create ? O_CREAT : 0) | (options.exclusive ? O_EXCL : 0);
+    Descriptor fd(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, options.permissions));
+    if (fd.get() < 0) return error_from_errno("open", errno);
+    MERCUTIO_LET(auto file, adopt(fd, options));
+    return std::unique_ptr<Storage>(std::move(file));
   }
-  Result<std::vector<Extent>> extents(const std::string& path) override {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return error_from_errno("open", errno);
-    auto found = extents_of(fd, 0, INT64_MAX);
-    ::close(fd);
-    return found;
+  Result<std::unique_ptr<Storage>> open_part(const std::string& part, bool resume) override {
+    OpenOptions options;
+    options.write = true;
+    for (int tries = 0; tries < 10; ++tries) {
+      Descriptor fd(::open(part.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (resume ? 0 : O_EXCL), 0600));
+      if (fd.get() < 0 && errno == EEXIST && !resume) {
+        MERCUTIO_TRY(remove_part(part));
+        continue;
+      }
+      if (fd.get() < 0 && errno == ELOOP) return Error{ErrorClass::kBadFile, part + " is a symbolic link and no part of a copy: remove it", ELOOP};
+      if (fd.get() < 0) return error_from_errno("open", errno);
+      MERCUTIO_TRY(lock_part(fd.get()));
+      if (!has_name(fd.get(), part)) continue;   // published or removed before it was locked
+      MERCUTIO_LET(auto file, adopt(fd, options));
+      return std::unique_ptr<Storage>(std::move(file));
+    }
+    return another_copy(EBUSY);
+  }
+  Result<std::vector<Extent>> extents(const Storage& file, const std::string&, const FileStatus&) override {
+    return extents_of(dynamic_cast<const LocalFile&>(file).fd(), 0, INT64_MAX);
   }
   Status remove(const std::string& path) override { return ::unlink(path.c_str()) == 0 ? ok_status() : failed("unlink"); }
   Status remove_directory(const std::string& path) override { return ::rmdir(path.c_str()) == 0 ? ok_status() : failed("rmdir"); }
@@ -74,8 +154,10 @@ class LocalTree final : public Tree {
     const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
     return ::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, other.c_str(), flags) == 0 ? ok_status() : failed("rename");
   }
-  Status publish(Storage&, const std::string& part, const std::string& target, const Attributes& attributes) override {
-    MERCUTIO_TRY(set_attributes(part, attributes));
+  Status publish(Storage& file, const std::string& part, const std::string& target, const Attributes& attributes) override {
+    const int fd = dynamic_cast<const LocalFile&>(file).fd();
+    if (!has_name(fd, part)) return another_copy(ESTALE);
+    MERCUTIO_TRY(set_attributes(fd, attributes));
     return rename(part, target, true);
   }
   std::unique_ptr<Pending> begin_get(const std::string& path) override { return std::make_unique<Done>(get(path)); }
@@ -87,18 +169,18 @@ class LocalTree final : public Tree {
   }
 
  private:
-  static Status set_attributes(const std::string& path, const Attributes& attributes) {
+  static Status set_attributes(int fd, const Attributes& attributes) {
     const timespec times[2] = {{0, UTIME_OMIT}, {attributes.modified_ns / kNs, attributes.modified_ns % kNs}};
-    if (::chmod(path.c_str(), attributes.permissions & 0777) != 0) return failed("chmod");
-    if (attributes.modified_ns >= 0 && ::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return failed("utimensat");
+    if (::fchmod(fd, attributes.permissions & 0777) != 0) return failed("chmod");
+    if (attributes.modified_ns >= 0 && ::futimens(fd, times) != 0) return failed("utimensat");
     return ok_status();
   }
   Result<GetReply> get(const std::string& path) {
     OpenOptions reading;
     GetReply reply;
-    MERCUTIO_LET(reply.status, status(path));
-    if (reply.status.bytes > kMostContent) return reply;
     MERCUTIO_LET(const auto file, open(path, reading));
+    MERCUTIO_LET(reply.status, status_of(dynamic_cast<const LocalFile&>(*file).fd()));
+    if (reply.status.bytes > kMostContent) return reply;
     reply.content.resize(static_cast<size_t>(reply.status.bytes));
     const IoPiece piece{0, reply.content.data(), reply.status.bytes};
     MERCUTIO_LET(const i64 got, file->read(std::span(&piece, 1)));
@@ -108,13 +190,13 @@ class LocalTree final : public Tree {
   }
   Status put(const std::string& path, Buffer& content, const Attributes& attributes) {
     const size_t slash = path.rfind('/');
-    const std::string part = path.substr(0, slash == std::string::npos ? 0 : slash + 1) + ".mercutio-put-" + std::to_string(::getpid());
+    std::string part = path.substr(0, slash == std::string::npos ? 0 : slash + 1) + ".mercutio-put-XXXXXX";
     OpenOptions writing;
-    writing.write = writing.create = writing.exclusive = true;
-    writing.permissions = 0600;
-    (void)::unlink(part.c_str());   // of an earlier process with this number
-    MERCUTIO_LET(const auto file, open(part, writing));
+    writing.write = true;
+    Descriptor fd(::mkostemp(part.data(), O_CLOEXEC));
+    if (fd.get() < 0) return failed("open");
     const auto fill = [&]() -> Status {
+      MERCUTIO_LET(const auto file, adopt(fd, writing));
       const IoPiece piece{0, content.data(), static_cast<i64>(content.size())};
       MERCUTIO_TRY(file->write(std::span(&piece, 1)));
       MERCUTIO_TRY(file->close());
@@ -148,7 +230,24 @@ class RemoteTree final : public Tree {
   Result<FileStatus> status(const std::string& path) override { return host_.status(path); }
   Result<std::vector<ListEntry>> list(const std::string& path) override { return host_.list(path); }
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override { return host_.open(path, options); }
-  Result<std::vector<Extent>> extents(const std::string& path) override { return host_.extents(path); }
+  // One that is still under way will find that its file has lost its name, and say so.
+  Result<std::unique_ptr<Storage>> open_part(const std::string& part, bool resume) override {
+    OpenOptions options;
+    options.write = options.create = true;
+    options.exclusive = !resume;
+    options.permissions = 0600;
+    auto opened = open(part, options);
+    if (opened || resume || opened.error().sys_errno != EEXIST) return opened;
+    MERCUTIO_TRY(remove(part));
+    return open(part, options);
+  }
+  // The server looks at what has the name: that is the open file if the name stood for `known` before and after.
+  Result<std::vector<Extent>> extents(const Storage&, const std::string& path, const FileStatus& known) override {
+    auto found = host_.extents(path);
+    const auto now = host_.status(path);
+    if (now && same_file(*now, known)) return found;
+    return std::vector<Extent>{{0, INT64_MAX}};
+  }
   Status remove(const std::string& path) override { return host_.remove(path); }
   Status remove_directory(const std::string& path) override { return change(Kind::kRemoveDirectory, {path}); }
   Status rename(const std::string& path, const std::string& other, bool replace) override {
@@ -244,6 +343,10 @@ std::string last_name(const std::string& path) {
   std::string name = path;
   while (name.size() > 1 && name.back() == '/') name.pop_back();
   return name.substr(name.rfind('/') + 1);
+}
+
+bool same_file(const FileStatus& one, const FileStatus& other) {
+  return one.device == other.device && one.inode == other.inode;
 }
 
 }  // namespace mercutio::remote

@@ -287,12 +287,13 @@ int mercutio_remote_unlink(mercutio_remote* all, const char* name) {
   });
 }
 
-int mercutio_remote_rename(mercutio_remote* all, const char* name, const char* other) {
+int mercutio_remote_rename(mercutio_remote* all, const char* name, const char* other, int replace) {
   return outcome([&]() -> Status {
     const remote::RemoteName from = remote::split_name(name), to = remote::split_name(other);
     if (from.host != to.host) return mercutio::error_from_errno("rename", EXDEV);
     remote::NameRequest request;
     request.other = to.path;
+    request.replace = replace != 0;
     return call(all, name, remote::Kind::kRename, request);
   });
 }

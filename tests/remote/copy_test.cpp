@@ -1,0 +1,231 @@
+// A copy's steps where something else happens in between, and listings that can't be had.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <thread>
+
+#include "copy_file.h"
+#include "remote/exports.h"
+#include "storage/forwarding.h"
+
+namespace mercutio::remote {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Copies : public testing::Test {
+ protected:
+  Copies() {
+    std::string name = testing::TempDir() + "mercutio-copies-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+    fs::permissions(folder_, fs::perms::all);
+  }
+  ~Copies() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string make(const std::string& name, const std::string& content) const {
+    std::ofstream(path(name), std::ios::binary) << content;
+    return path(name);
+  }
+  std::string content(const std::string& name) const {
+    std::ifstream file(path(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  Tree& local() { return *trees_.place("/").tree; }
+  Trees::Place place(const std::string& name) { return trees_.place(path(name)); }
+  static void write(Storage& file, std::string text) {
+    const IoPiece piece{0, reinterpret_cast<std::byte*>(text.data()), static_cast<i64>(text.size())};
+    ASSERT_TRUE(file.write(std::span(&piece, 1)));
+  }
+
+  fs::path folder_;
+  Trees trees_;
+};
+
+// The rights of somebody who isn't root.
+class Nobody {
+ public:
+  Nobody() : was_root_(::geteuid() == 0 && ::seteuid(65534) == 0) {}
+  ~Nobody() {
+    if (was_root_ && ::seteuid(0) != 0) std::abort();
+  }
+  Nobody(const Nobody&) = delete;
+  Nobody& operator=(const Nobody&) = delete;
+
+ private:
+  const bool was_root_;
+};
+
+TEST_F(Copies, APartThatIsAnotherFileByNowIsNotPublished) {
+  make("x", "before");
+  auto part = local().open_part(path("part"), false);
+  ASSERT_TRUE(part);
+  write(**part, "mine");
+  fs::remove(path("part"));
+  make("part", "half of another");
+  const Status published = local().publish(**part, path("part"), path("x"), {0640, 0});
+  ASSERT_FALSE(published);
+  EXPECT_EQ(published.error().sys_errno, ESTALE);
+  EXPECT_EQ(content("x"), "before");
+  EXPECT_EQ(content("part"), "half of another");
+}
+
+TEST_F(Copies, AttributesDontFollowALinkInThePartsPlace) {
+  make("victim", "");
+  ASSERT_EQ(::chmod(path("victim").c_str(), 0600), 0);
+  auto part = local().open_part(path("part"), false);
+  ASSERT_TRUE(part);
+  fs::remove(path("part"));
+  fs::create_symlink("victim", path("part"));
+  EXPECT_FALSE(local().publish(**part, path("part"), path("x"), {0666, 0}));
+  struct stat status {};
+  ASSERT_EQ(::stat(path("victim").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+}
+
+TEST_F(Copies, OnlyOneCopyAtATimeHasThePart) {
+  for (const bool resume : {false, true}) {
+    auto first = local().open_part(path("part"), resume);
+    ASSERT_TRUE(first);
+    for (const bool second : {false, true}) {
+      const auto refused = local().open_part(path("part"), second);
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error().sys_errno, EBUSY) << refused.error().what;
+    }
+    write(**first, "kept");
+  }
+  ASSERT_TRUE(local().open_part(path("part"), true));
+  EXPECT_EQ(content("part"), "kept");
+  ASSERT_TRUE(local().open_part(path("part"), false));
+  EXPECT_EQ(content("part"), "");
+}
+
+TEST_F(Copies, APartIsNoLink) {
+  make("victim", "kept");
+  fs::create_symlink("victim", path("part"));
+  const auto resumed = local().open_part(path("part"), true);
+  ASSERT_FALSE(resumed);
+  EXPECT_EQ(resumed.error().sys_errno, ELOOP);
+  ASSERT_TRUE(local().open_part(path("part"), false));
+  EXPECT_FALSE(fs::is_symlink(path("part")));
+  EXPECT_EQ(content("victim"), "kept");
+}
+
+TEST_F(Copies, ExtentsAreThoseOfTheOpenFile) {
+  make("x", std::string(100'000, 'x'));
+  const auto known = local().status(path("x"));
+  const auto file = local().open(path("x"), {});
+  ASSERT_TRUE(known && file);
+  fs::remove(path("x"));
+  make("x", "");
+  fs::resize_file(path("x"), 100'000);   // all of it a hole
+  const auto extents = local().extents(**file, path("x"), *known);
+  ASSERT_TRUE(extents);
+  ASSERT_EQ(extents->size(), 1U);
+  EXPECT_EQ((*extents)[0].begin, 0);
+  EXPECT_GE((*extents)[0].end, 100'000);
+}
+
+TEST_F(Copies, AnotherFilesTemporaryNameIsNotTaken) {
+  const std::string other = ".mercutio-put-" + std::to_string(::getpid());   // of a process on another node
+  make(other, "half");
+  ASSERT_TRUE(local().begin_put(path("x"), Buffer(3, std::byte{'y'}), {})->wait());
+  EXPECT_EQ(content("x"), "yyy");
+  EXPECT_EQ(content(other), "half");
+}
+
+// A tree whose files throw when a thread other than the first reads them.
+class Short final : public Forwarding {
+ public:
+  Short(std::unique_ptr<Storage> inner, std::atomic<i64>& helped) : Forwarding(std::move(inner)), helped_(helped) {}
+  Result<i64> read(std::span<const IoPiece> pieces) override {
+    if (std::this_thread::get_id() != main_) {
+      ++helped_;
+      throw std::bad_alloc();
+    }
+    while (helped_ == 0) std::this_thread::yield();   // the others have their turn
+    return inner_->read(pieces);
+  }
+
+ private:
+  const std::thread::id main_ = std::this_thread::get_id();
+  std::atomic<i64>& helped_;
+};
+
+class ShortTree final : public Tree {
+ public:
+  explicit ShortTree(Tree& tree) : tree_(tree) {}
+  Result<FileStatus> status(const std::string& path) override { return tree_.status(path); }
+  Result<std::vector<ListEntry>> list(const std::string& path) override { return tree_.list(path); }
+  Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
+    MERCUTIO_LET(auto file, tree_.open(path, options));
+    return std::unique_ptr<Storage>(std::make_unique<Short>(std::move(file), helped_));
+  }
+  Result<std::unique_ptr<Storage>> open_part(const std::string& part, bool resume) override { return tree_.open_part(part, resume); }
+  Result<std::vector<Extent>> extents(const Storage&, const std::string&, const FileStatus& known) override {
+    return std::vector<Extent>{{0, known.bytes}};
+  }
+  Status remove(const std::string& path) override { return tree_.remove(path); }
+  Status remove_directory(const std::string& path) override { return tree_.remove_directory(path); }
+  Status rename(const std::string& path, const std::string& other, bool replace) override { return tree_.rename(path, other, replace); }
+  Status publish(Storage& file, const std::string& part, const std::string& target, const Attributes& attributes) override {
+    return tree_.publish(file, part, target, attributes);
+  }
+  std::unique_ptr<Pending> begin_get(const std::string& path) override { return tree_.begin_get(path); }
+  std::unique_ptr<Pending> begin_put(const std::string& path, Buffer content, const Attributes& attributes) override {
+    return tree_.begin_put(path, std::move(content), attributes);
+  }
+  std::unique_ptr<Pending> begin_make_directory(const std::string& path, int permissions) override {
+    return tree_.begin_make_directory(path, permissions);
+  }
+
+ private:
+  Tree& tree_;
+  std::atomic<i64> helped_{0};
+};
+
+TEST_F(Copies, AThreadWithoutMemoryEndsTheCopy) {
+  make("source", std::string(40'000'000, 's'));
+  ShortTree tree(local());
+  Trees::Place source = place("source");
+  source.tree = &tree;
+  const auto status = tree.status(source.path);
+  ASSERT_TRUE(status);
+  CopySettings settings;
+  settings.verify = false;
+  const Status copied = copy_file(source, place("target"), *status, settings);
+  ASSERT_FALSE(copied);
+  EXPECT_EQ(copied.error().cls, ErrorClass::kNoMem) << copied.error().what;
+  EXPECT_FALSE(fs::exists(path("target")));
+}
+
+TEST_F(Copies, AListWithoutTheRightToItsEntriesFails) {
+  fs::create_directory(path("closed"));
+  make("closed/x", "x");
+  fs::permissions(path("closed"), fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
+  const auto exports = Exports::open({{"data", folder_.string(), false}});
+  ASSERT_TRUE(exports);
+  Error here, there;
+  {
+    const Nobody nobody;
+    const auto local_list = local().list(path("closed"));
+    const auto served = exports->list("data/closed", "", 1 << 20);
+    EXPECT_FALSE(local_list);
+    EXPECT_FALSE(served);
+    if (!local_list) here = local_list.error();
+    if (!served) there = served.error();
+  }
+  fs::permissions(path("closed"), fs::perms::all);
+  EXPECT_EQ(here.sys_errno, EACCES);
+  EXPECT_EQ(there.sys_errno, EACCES);
+}
+
+}  // namespace
+}  // namespace mercutio::remote

@@ -34,7 +34,7 @@ test: build
 
 # Set-up, build, and every test, on Debian's MPICH and Open MPI. Under 40 minutes on two cores.
 check: setup-check
-	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test CMAKE_ARGS="-DMERCUTIO_WERROR=ON $(CMAKE_ARGS)"
 
 # The ocean transport program on the host's own MPI-IO and through Mercutio; no test is built, no second MPI needed.
 demo: setup-demo

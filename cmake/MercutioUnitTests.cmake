@@ -1,7 +1,15 @@
 # mercutio_unit_tests(folder): every *_test.cpp of src/<folder> in one program, registered as unit.<folder>.
-find_package(GTest REQUIRED)
+if(BUILD_TESTING)
+  find_package(GTest)
+  if(NOT GTest_FOUND)
+    message(FATAL_ERROR "GoogleTest was not found (Debian: libgtest-dev). -DBUILD_TESTING=OFF builds without tests")
+  endif()
+endif()
 
 function(mercutio_unit_tests folder)
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*_test.cpp)
   if(NOT sources)
     return()

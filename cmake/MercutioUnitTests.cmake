@@ -1,5 +1,8 @@
 # mercutio_unit_tests(folder): every *_test.cpp of src/<folder> in one program, registered as unit.<folder>.
-if(BUILD_TESTING)
+set(MERCUTIO_GOOGLETEST_SOURCE "" CACHE PATH "GoogleTest's sources, for processors that the system has no GoogleTest of")
+if(BUILD_TESTING AND MERCUTIO_GOOGLETEST_SOURCE)
+  add_subdirectory(${MERCUTIO_GOOGLETEST_SOURCE} googletest EXCLUDE_FROM_ALL)
+elseif(BUILD_TESTING)
   find_package(GTest)
   if(NOT GTest_FOUND)
     message(FATAL_ERROR "GoogleTest was not found (Debian: libgtest-dev). -DBUILD_TESTING=OFF builds without tests")

@@ -20,9 +20,14 @@ include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_LINK_OPTIONS -static-libstdc++)
 check_cxx_source_compiles("#include <string>\nint main(int, char** words) { return std::string(words[0]).empty(); }" MERCUTIO_STATIC_LIBSTDCXX_WORKS)
 unset(CMAKE_REQUIRED_LINK_OPTIONS)
-mercutio_part(STATIC_LIBSTDCXX "C++ library inside" MERCUTIO_STATIC_LIBSTDCXX_WORKS "libstdc++.a" "programs with an older libstdc++ can't load the backends")
+set(MERCUTIO_NO_SANITIZER ON)
+if(MERCUTIO_SANITIZE)
+  set(MERCUTIO_NO_SANITIZER OFF)
+endif()
+mercutio_part(STATIC_LIBSTDCXX "C++ library inside" "MERCUTIO_STATIC_LIBSTDCXX_WORKS;MERCUTIO_NO_SANITIZER" "libstdc++.a, without a sanitizer,"
+  "programs with an older libstdc++ can't load the backends")
 set(MERCUTIO_STATIC_LIBSTDCXX_FLAG "")
-if(MERCUTIO_HAS_STATIC_LIBSTDCXX AND NOT MERCUTIO_SANITIZE)
+if(MERCUTIO_HAS_STATIC_LIBSTDCXX)
   set(MERCUTIO_STATIC_LIBSTDCXX_FLAG -static-libstdc++)
 endif()
 
@@ -36,9 +41,9 @@ if(MERCUTIO_ASSERTS)
   target_compile_definitions(mercutio_options INTERFACE MERCUTIO_ASSERTS)
 endif()
 
-# mercutio_time_limit(test seconds): what it may take; sanitizers make everything slower.
+# mercutio_time_limit(test seconds): what it may take; sanitizers and emulators make everything slower.
 function(mercutio_time_limit test seconds)
-  if(MERCUTIO_SANITIZE)
+  if(MERCUTIO_SANITIZE OR CMAKE_CROSSCOMPILING)
     math(EXPR seconds "6 * ${seconds}")
   endif()
   set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds})

@@ -2,9 +2,13 @@
 # `found` (a list of variables that must be true); MERCUTIO_HAS_<NAME> says what became of it. Asked for by ON and not to be had, it is
 # an error. mercutio_print_parts() prints the table of all parts.
 function(mercutio_part name title found needs without)
+  get_property(kind CACHE MERCUTIO_${name} PROPERTY TYPE)
+  if(kind STREQUAL "BOOL" AND MERCUTIO_${name})   # an option of an older build tree, where ON was the default
+    set(MERCUTIO_${name} AUTO CACHE STRING "" FORCE)
+  endif()
   set(MERCUTIO_${name} AUTO CACHE STRING "${title}: AUTO, ON or OFF")
   set_property(CACHE MERCUTIO_${name} PROPERTY STRINGS AUTO ON OFF)
-  set(wanted "${MERCUTIO_${name}}")
+  string(TOUPPER "${MERCUTIO_${name}}" wanted)
   set(has ON)
   foreach(variable IN LISTS found)
     if(NOT ${variable})

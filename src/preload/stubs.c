@@ -4,7 +4,8 @@
    All arguments are integers and pointers, in C as in Fortran, and each has a register or 8 bytes of the stack to itself on all 64-bit
    systems that are known here: words hand them on as they are, handles that are int and handles that are pointers alike. Five words are in
    registers everywhere, so a function may have fewer parameters than its stub; more than five are exact, as those on the stack would
-   be the caller's variables. Compilers make a jump of the call. */
+   be the caller's variables. On most processors an optimising compiler makes a jump of the call; where it doesn't, exceptions and the end of
+   a thread pass through (-fexceptions). */
 #include "stubs.h"
 
 #define FIVE (word a, word b, word c, word d, word e), (a, b, c, d, e)

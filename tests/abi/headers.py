@@ -153,6 +153,8 @@ class Checker:
             for name in ("PMPI_" + word for word in words):
                 if name in names:
                     lines += ["#ifndef " + name, 'static_assert(parameters(&%s) %s, "%s");' % (name, wanted, name), "#endif"]
+        if "MPI_Fint" in names:
+            lines.append('static_assert(sizeof(MPI_Fint) == sizeof(mercutio::Fint), "MPI_Fint");')
         file = self.folder / "parameters.cpp"
         file.write_text('#include "mpi/mpi_header.h"\n' + "\n".join(lines) + "\n")
         out = self.run(self.compiler, "-fsyntax-only", *self.defines(header), file)

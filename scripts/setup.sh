@@ -8,6 +8,7 @@
 #   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF
 #   scripts/setup.sh storage  user-mode Linux and NFS for it; GlusterFS, MooseFS, CephFS, JuiceFS, sshfs, bindfs, xfs, btrfs
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
+#   scripts/setup.sh cross    compilers for other processors, qemu-user to run what they make, GoogleTest's sources
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
 #                             ADIOS, Code_Saturne, ABINIT
 #
@@ -207,6 +208,11 @@ setup_slurm() {
   apt_packages required slurmctld slurmd slurm-client
 }
 
+setup_cross() {
+  setup_build
+  apt_packages required googletest qemu-user-static g++-aarch64-linux-gnu g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu g++-s390x-linux-gnu
+}
+
 setup_apps() {
   setup_check
   apt_packages required lammps python3-petsc4py python3-petsc4py-real libp4est-dev cp2k abinit abinit-data code-saturne \
@@ -221,9 +227,10 @@ case "$set_name" in
   suites) setup_suites ;;
   storage) setup_storage ;;
   slurm) setup_slurm ;;
+  cross) setup_cross ;;
   apps) setup_apps ;;
   *)
-    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm or apps" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm, cross or apps" >&2
     exit 2
     ;;
 esac

@@ -84,7 +84,8 @@ class _Part:
         remote.rename(self.path, self._target, self._replace)
 
     def discard(self):
-        remote.unlink(self.path)
+        with contextlib.suppress(OSError):   # what led here is told
+            remote.unlink(self.path)
 
 
 class Reader(_Described, io.BufferedReader):

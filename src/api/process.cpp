@@ -134,7 +134,7 @@ static i64 processes_of_job() {
 }
 
 Context Process::context() {
-#ifdef OPEN_MPI
+#ifdef MERCUTIO_ABI_OPENMPI
   constexpr bool kTakesPartialEtypes = true;   // PETSc's binary viewer needs it
 #else
   constexpr bool kTakesPartialEtypes = false;

@@ -2,52 +2,56 @@
 #include "base/result.h"
 
 #include <cerrno>
-#include <cstring>
+
+#include "base/errno_text.h"
 
 namespace mercutio {
 namespace {
 
 struct ErrnoEntry {
   int number;
+  const char* name;
   ErrorClass cls;
   const char* advice;  // what to do; empty where the text of errno says it all
 };
 
+#define ERRNO(number) number, #number
 constexpr ErrnoEntry kErrnos[] = {
-    {ENOENT, ErrorClass::kNoSuchFile, "check the path, or open with MPI_MODE_CREATE"},
-    {ENXIO, ErrorClass::kNoSuchFile, "the device or the other end of the pipe is not there"},
-    {ENODEV, ErrorClass::kNoSuchFile, "the device is not there"},
-    {EEXIST, ErrorClass::kFileExists, "remove the file, or open without MPI_MODE_EXCL"},
-    {EACCES, ErrorClass::kAccess, "check the permissions of the file and of the directories above it"},
-    {EPERM, ErrorClass::kAccess, "check the permissions, the owner and the attributes of the file"},
-    {EROFS, ErrorClass::kReadOnly, "the file system is mounted read-only: write elsewhere"},
-    {ENOSPC, ErrorClass::kNoSpace, "the file system is full: free space or write elsewhere"},
-    {EDQUOT, ErrorClass::kQuota, "the quota is used up: remove files or ask for more"},
-    {EFBIG, ErrorClass::kNoSpace, "larger than the file system or 'ulimit -f' allows"},
-    {ENAMETOOLONG, ErrorClass::kBadFile, "the path is too long"},
-    {ENOTDIR, ErrorClass::kBadFile, "a part of the path is not a directory"},
-    {EISDIR, ErrorClass::kBadFile, "the path is a directory"},
-    {ELOOP, ErrorClass::kBadFile, "too many symbolic links in the path"},
-    {EBADF, ErrorClass::kFile, "the file is not open for this access"},
-    {ESTALE, ErrorClass::kIo, "the file was removed or replaced on its server: open it again"},
-    {ETXTBSY, ErrorClass::kFileInUse, "the file is a program that is running"},
-    {EBUSY, ErrorClass::kFileInUse, "the file is in use"},
-    {ENOMEM, ErrorClass::kNoMem, "out of memory: use smaller buffers or fewer ranks a node"},
-    {EMFILE, ErrorClass::kOther, "too many open files in this process: raise 'ulimit -n' or close files"},
-    {ENFILE, ErrorClass::kOther, "too many open files on this node"},
-    {ENOLCK, ErrorClass::kIo, "no locks left, or the file system has no lock service: mount it with locking"},
-    {ENOSYS, ErrorClass::kUnsupportedOperation, "the file system or kernel does not support this"},
-    {EOPNOTSUPP, ErrorClass::kUnsupportedOperation, "the file system does not support this"},
-    {EINVAL, ErrorClass::kArg, "the file system refuses this argument"},
-    {EFAULT, ErrorClass::kBuffer, "the buffer does not lie in valid memory"},
-    {EIO, ErrorClass::kIo, "the storage failed: see the system log"},
-    {ETIMEDOUT, ErrorClass::kIo, "the storage does not answer"},
-    {EHOSTDOWN, ErrorClass::kIo, "the storage server is down"},
-    {EHOSTUNREACH, ErrorClass::kIo, "the storage server cannot be reached"},
-    {ECONNREFUSED, ErrorClass::kIo, "the storage server refuses connections: is it running?"},
-    {ECONNRESET, ErrorClass::kIo, "the storage server closed the connection"},
-    {ENOTCONN, ErrorClass::kIo, "the connection to the storage server is lost"},
+    {ERRNO(ENOENT), ErrorClass::kNoSuchFile, "check the path, or open with MPI_MODE_CREATE"},
+    {ERRNO(ENXIO), ErrorClass::kNoSuchFile, "the device or the other end of the pipe is not there"},
+    {ERRNO(ENODEV), ErrorClass::kNoSuchFile, "the device is not there"},
+    {ERRNO(EEXIST), ErrorClass::kFileExists, "remove the file, or open without MPI_MODE_EXCL"},
+    {ERRNO(EACCES), ErrorClass::kAccess, "check the permissions of the file and of the directories above it"},
+    {ERRNO(EPERM), ErrorClass::kAccess, "check the permissions, the owner and the attributes of the file"},
+    {ERRNO(EROFS), ErrorClass::kReadOnly, "the file system is mounted read-only: write elsewhere"},
+    {ERRNO(ENOSPC), ErrorClass::kNoSpace, "the file system is full: free space or write elsewhere"},
+    {ERRNO(EDQUOT), ErrorClass::kQuota, "the quota is used up: remove files or ask for more"},
+    {ERRNO(EFBIG), ErrorClass::kNoSpace, "larger than the file system or 'ulimit -f' allows"},
+    {ERRNO(ENAMETOOLONG), ErrorClass::kBadFile, "the path is too long"},
+    {ERRNO(ENOTDIR), ErrorClass::kBadFile, "a part of the path is not a directory"},
+    {ERRNO(EISDIR), ErrorClass::kBadFile, "the path is a directory"},
+    {ERRNO(ELOOP), ErrorClass::kBadFile, "too many symbolic links in the path"},
+    {ERRNO(EBADF), ErrorClass::kFile, "the file is not open for this access"},
+    {ERRNO(ESTALE), ErrorClass::kIo, "the file was removed or replaced on its server: open it again"},
+    {ERRNO(ETXTBSY), ErrorClass::kFileInUse, "the file is a program that is running"},
+    {ERRNO(EBUSY), ErrorClass::kFileInUse, "the file is in use"},
+    {ERRNO(ENOMEM), ErrorClass::kNoMem, "out of memory: use smaller buffers or fewer ranks a node"},
+    {ERRNO(EMFILE), ErrorClass::kOther, "too many open files in this process: raise 'ulimit -n' or close files"},
+    {ERRNO(ENFILE), ErrorClass::kOther, "too many open files on this node"},
+    {ERRNO(ENOLCK), ErrorClass::kIo, "no locks left, or the file system has no lock service: mount it with locking"},
+    {ERRNO(ENOSYS), ErrorClass::kUnsupportedOperation, "the file system or kernel does not support this"},
+    {ERRNO(EOPNOTSUPP), ErrorClass::kUnsupportedOperation, "the file system does not support this"},
+    {ERRNO(EINVAL), ErrorClass::kArg, "the file system refuses this argument"},
+    {ERRNO(EFAULT), ErrorClass::kBuffer, "the buffer does not lie in valid memory"},
+    {ERRNO(EIO), ErrorClass::kIo, "the storage failed: see the system log"},
+    {ERRNO(ETIMEDOUT), ErrorClass::kIo, "the storage does not answer"},
+    {ERRNO(EHOSTDOWN), ErrorClass::kIo, "the storage server is down"},
+    {ERRNO(EHOSTUNREACH), ErrorClass::kIo, "the storage server cannot be reached"},
+    {ERRNO(ECONNREFUSED), ErrorClass::kIo, "the storage server refuses connections: is it running?"},
+    {ERRNO(ECONNRESET), ErrorClass::kIo, "the storage server closed the connection"},
+    {ERRNO(ENOTCONN), ErrorClass::kIo, "the connection to the storage server is lost"},
 };
+#undef ERRNO
 
 const ErrnoEntry* find_errno(int number) {
   for (const ErrnoEntry& entry : kErrnos)
@@ -64,14 +68,12 @@ ErrorClass class_from_errno(int sys_errno) {
 }
 
 Error error_from_errno(const char* call, int sys_errno, i64 offset, i64 bytes) {
-  const char* text = strerrordesc_np(sys_errno);  // unlike strerror(): thread-safe
-  const char* name = strerrorname_np(sys_errno);
+  const ErrnoEntry* const known = find_errno(sys_errno);
   Error error;
   error.cls = class_from_errno(sys_errno);
   if (error.cls == ErrorClass::kNone) error.cls = ErrorClass::kIo;  // a failure without a reason is still one
-  error.what = std::string(call) + ": " + (text ? text : "unknown error") + " (" +
-               (name ? name : "errno " + std::to_string(sys_errno)) + ")";
-  if (const ErrnoEntry* entry = find_errno(sys_errno); entry) error.what += std::string("; ") + entry->advice;
+  error.what = std::string(call) + ": " + errno_text(sys_errno) + " (" + (known ? known->name : "errno " + std::to_string(sys_errno)) + ")";
+  if (known) error.what += std::string("; ") + known->advice;
   error.sys_errno = sys_errno;
   error.offset = offset;
   error.bytes = bytes;

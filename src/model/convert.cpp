@@ -160,10 +160,31 @@ void quad_to_x87(const std::byte* in, std::byte* out, i64 out_bytes) {
   store(out + 8, 2, false, sign << 15 | exponent);
 }
 
+#if LDBL_MANT_DIG == 106
+// Power's pair of doubles <-> binary128, as the compiler converts them.
+Status pairs_of_doubles(const Job& j) {
+  __extension__ using Quad = __float128;
+  for (i64 i = 0; i < j.count; ++i) {
+    long double pair;
+    Quad quad;
+    const Job swap{reinterpret_cast<const std::byte*>(&quad), reinterpret_cast<std::byte*>(&quad), 16, 16, 1, j.to_external};
+    std::memcpy(j.to_external ? static_cast<void*>(&pair) : &quad, j.in + i * 16, 16);
+    if (j.to_external) quad = pair;
+    MERCUTIO_TRY(same_size(swap));
+    if (!j.to_external) pair = static_cast<long double>(quad);
+    std::memcpy(j.out + i * 16, j.to_external ? static_cast<void*>(&quad) : &pair, 16);
+  }
+  return ok_status();
+}
+#endif
+
 Status long_doubles(const Job& j) {
   const i64 native = j.to_external ? j.in_bytes : j.out_bytes;
   if ((j.to_external ? j.out_bytes : j.in_bytes) != 16) return unsupported(j);
   if constexpr (LDBL_MANT_DIG == 113) return same_size(j);
+#if LDBL_MANT_DIG == 106
+  return pairs_of_doubles(j);
+#endif
   if (native != 10 && native != 12 && native != 16) return unsupported(j);
   for (i64 i = 0; i < j.count; ++i) {
     const std::byte* in = j.in + i * j.in_bytes;

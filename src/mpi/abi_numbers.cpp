@@ -26,7 +26,7 @@ bool has_draft_numbers(const AbiNumbers& draft) {
 }  // namespace
 
 const AbiNumbers& abi_numbers() {
-  static const AbiNumbers standard{403, 401, 402, errhandler(0x143), errhandler(0x142)};
+  static const AbiNumbers standard{MPI_SEEK_SET, MPI_SEEK_CUR, MPI_SEEK_END, MPI_ERRORS_RETURN, MPI_ERRORS_ABORT};
   static const AbiNumbers draft{401, 402, 403, errhandler(0x142), errhandler(0x143)};
   int initialised = 0;
   if (PMPI_Initialized(&initialised) != MPI_SUCCESS || !initialised) return standard;
@@ -38,17 +38,14 @@ const AbiNumbers& abi_numbers() {
 
 namespace {
 
-// The header this is built with may be older than the MPI it meets.
 MPI_Errhandler errors_abort() {
-#ifdef MPI_ERRORS_ABORT
-  return MPI_ERRORS_ABORT;
-#elif defined(OPEN_MPI)
-  // A program that names it has a copy of it, whose address counts; one that was loaded later has not.
+#ifdef MERCUTIO_ABI_OPENMPI
+  // Open MPI 4 has none. A program that names it has a copy of it, whose address counts; one that was loaded later has not.
   void* const copied = ::dlsym(RTLD_DEFAULT, "ompi_mpi_errors_abort");
   void* const there = copied ? copied : real_symbol("ompi_mpi_errors_abort");
   return there ? static_cast<MPI_Errhandler>(there) : MPI_ERRHANDLER_NULL;
 #else
-  return MPI_ERRHANDLER_NULL;
+  return MPI_ERRORS_ABORT;
 #endif
 }
 

@@ -1,5 +1,5 @@
-// Constants that the header this was built with doesn't tell. The MPIs of the standard ABI disagree on some: libmpi_abi of Intel
-// MPI 2021.19 has the numbers of a draft. A program is built with its MPI's header, so the MPI that is there at run time counts.
+// Constants that src/mpi/abi can't tell. The MPIs of the standard ABI disagree on some: libmpi_abi of Intel MPI 2021.19 has the numbers of a
+// draft. A program is built with its MPI's header, so the MPI that is there at run time counts.
 #pragma once
 
 #include "mpi/mpi_header.h"

@@ -44,7 +44,7 @@ Result<Slots::Range> range_over(MPI_Comm comm, i64 mine) {
 // MPICH 5 raises the errors of requests on MPI_COMM_SELF once that has had a handler set, and on MPI_COMM_WORLD before: setting
 // the program's again would change what its handlers see.
 ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {
-#ifndef OPEN_MPI
+#ifndef MERCUTIO_ABI_OPENMPI
   if (comm_ == MPI_COMM_SELF) comm_ = MPI_COMM_NULL;
 #endif
   if (comm_ == MPI_COMM_NULL) return;

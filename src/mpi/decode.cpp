@@ -280,7 +280,7 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
 
 // Of the world where errors can be returned there; a communicator of our own would cost a context, of which there may be none left.
 MPI_Comm asking_comm() {
-#ifdef OPEN_MPI
+#ifdef MERCUTIO_ABI_OPENMPI
   return MPI_COMM_SELF;   // nobody dies there
 #else
   int initialised = 0;

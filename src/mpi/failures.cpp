@@ -15,7 +15,7 @@ using IsRevoked = int(MPI_Comm, int*);
 
 // MPICH has functions of these names, too, but its launcher ends the job.
 bool reports_failures() {
-#ifdef OPEN_MPI
+#ifdef MERCUTIO_ABI_OPENMPI
   static const bool has = real_symbol("PMPIX_Comm_revoke") != nullptr;
   return has;
 #else

@@ -1,21 +1,23 @@
-// The one place that includes the MPI's header. MERCUTIO_ABI_STANDARD: the MPI-5 standard ABI; otherwise MPICH's or Open
-// MPI's own. Calls go to PMPI_*: a tool that wraps MPI_* sees the program's calls only.
+// The MPI that a backend is built for, by one of MERCUTIO_ABI_MPICH, MERCUTIO_ABI_OPENMPI and MERCUTIO_ABI_STANDARD: types, constants and
+// prototypes are ours (mpi/abi), so that no MPI is needed to build. tests/abi compares them with each mpi.h that is installed, which
+// takes their place there. Calls go to PMPI_*: a tool that wraps MPI_* sees the program's calls only.
 #pragma once
 
-#define MPICH_SKIP_MPICXX 1
-#define OMPI_SKIP_MPICXX 1
-#ifdef MERCUTIO_ABI_STANDARD
-#include <mpi_abi.h>
+#if defined(MERCUTIO_MPI_HEADER)
+#include MERCUTIO_MPI_HEADER
+#elif defined(MERCUTIO_ABI_MPICH)
+#include "mpi/abi/mpich.h"
+#elif defined(MERCUTIO_ABI_OPENMPI)
+#include "mpi/abi/openmpi.h"
+#elif defined(MERCUTIO_ABI_STANDARD)
+#include "mpi/abi/standard.h"
 #else
-#include <mpi.h>
+#error "no ABI: the sources of src/mpi and src/api are built by src/api/CMakeLists.txt"
 #endif
 
 namespace mercutio {
 using Fint = int;   // MPI_Fint of every MPI this is built for
 }
 
-#ifndef MPI_CONVERSION_FN_NULL_C
-// MPI-4 names that an MPI-3.1 header lacks.
-typedef int(MPI_Datarep_conversion_function_c)(void*, MPI_Datatype, MPI_Count, void*, MPI_Offset, void*);
-#define MPI_CONVERSION_FN_NULL_C ((MPI_Datarep_conversion_function_c*)nullptr)
-#endif
+static_assert(sizeof(void*) == 8 && sizeof(long) == 8, "the ABIs of src/mpi/abi are those of 64-bit systems");
+static_assert(sizeof(MPI_Aint) == 8 && sizeof(MPI_Count) == 8 && sizeof(MPI_Offset) == 8);

@@ -130,7 +130,7 @@ MPI_Datatype predefined_like(const TypeSpec& named) {
 }
 
 bool is_bounds_marker(MPI_Datatype type) {
-#if defined(MPICH_NAME) || defined(I_MPI_VERSION)
+#ifdef MERCUTIO_ABI_MPICH
   return type == MPI_LB || type == MPI_UB;
 #else
   return type != MPI_DATATYPE_NULL && native_size(type) == 0;

@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <random>
 #include <string>
+
+#include "base/random.h"
 
 namespace mercutio {
 namespace {
@@ -43,9 +44,8 @@ Place make_anonymous(int& fd, i64 bytes) {
 
 // The space is taken at once: a full /dev/shm must be an error here, not a signal later.
 Place make_named(int& fd, i64 bytes) {
-  std::random_device seed;
   char name[64];
-  std::snprintf(name, sizeof name, "/mercutio-%lx-%08x%08x", static_cast<long>(getpid()), seed(), seed());
+  std::snprintf(name, sizeof name, "/mercutio-%lx-%016llx", static_cast<long>(getpid()), static_cast<unsigned long long>(random_number()));
   for (const char* folder : {"/dev/shm", "/tmp"}) {
     const std::string path = std::string(folder) + name;
     fd = size_allowed(bytes) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
-#include <random>
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "mpi/abi_numbers.h"
 #include "mpi/calls.h"
 #include "mpi/environment.h"
@@ -179,9 +179,8 @@ class FileSlots final : public SharedSlots {
 };
 
 std::string random_name() {
-  std::random_device seed;
   char name[64];
-  std::snprintf(name, sizeof name, "/mercutio-%lx-%08x%08x", static_cast<long>(getpid()), seed(), seed());
+  std::snprintf(name, sizeof name, "/mercutio-%lx-%016llx", static_cast<long>(getpid()), static_cast<unsigned long long>(random_number()));
   return name;
 }
 

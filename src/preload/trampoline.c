@@ -4,8 +4,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +11,7 @@
 #include "find_mpi.h"
 #include "names.h"
 #include "next_tool.h"
-
-extern _Atomic(uintptr_t) mercutio_table[MERCUTIO_NAME_COUNT];
-uintptr_t mercutio_resolve(uintptr_t index);
+#include "stubs.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct found_mpi mpi;
@@ -58,14 +54,14 @@ static int missing_function(void) {
   return 16; /* MPI_ERR_OTHER in Open MPI, MPI_ERR_INTERN or OTHER elsewhere: an error in all */
 }
 
-uintptr_t mercutio_resolve(uintptr_t index) {
+void* mercutio_resolve(word index) {
   pthread_once(&once, start);
   const char* name = mercutio_names[index];
   void* found = backend ? mercutio_next_tool(name, mpi.path) : NULL;
   if (!found && backend) found = dlsym(backend, name);
   if (!found && mpi.handle) found = dlsym(mpi.handle, name);
   if (!found && !backend) found = dlsym(RTLD_NEXT, name); /* Fortran names are in the MPI's Fortran library */
-  uintptr_t target = found ? (uintptr_t)found : (uintptr_t)&missing_function;
-  atomic_store_explicit(&mercutio_table[index], target, memory_order_release);
-  return target;
+  if (!found) found = (void*)&missing_function;
+  atomic_store_explicit(&mercutio_table[index], found, memory_order_release);
+  return found;
 }

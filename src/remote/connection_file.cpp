@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/errno_text.h"
 #include "model/keyed_lines.h"
 
 namespace mercutio::remote {
@@ -154,7 +155,7 @@ Result<Connection> load_connection(const std::string& host) {
     return Error{ErrorClass::kBadFile, "a remote file is called mercutio://host/root/path, where 'mercutio connect' made host known"};
   const std::string path = connection_directory() + "/" + host;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return not_connected(host, path + ": " + strerrordesc_np(errno));
+  if (fd < 0) return not_connected(host, path + ": " + errno_text(errno));
   Result<std::string> text = private_text(fd);
   ::close(fd);
   MERCUTIO_TRY(text);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/errno_text.h"
 #include "storage/drivers.h"
 #include "storage/posix/file_system.h"
 
@@ -84,7 +85,7 @@ Result<Exports> Exports::open(const std::vector<Export>& wanted) {
     const int fd = ::open(one.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
       Error error = error_from_errno("open", errno);
-      error.what = one.directory + ": " + strerrordesc_np(error.sys_errno) + "; --root needs a directory that is there";
+      error.what = one.directory + ": " + errno_text(error.sys_errno) + "; --root needs a directory that is there";
       return error;
     }
     Root root{std::shared_ptr<const int>(new int(fd), [](const int* p) { ::close(*p), delete p; }), one.writable};

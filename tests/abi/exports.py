@@ -81,7 +81,7 @@ def main():
     p.add_argument("--trampoline", required=True)
     p.add_argument("--omp", required=True)
     p.add_argument("--omp-symbols", required=True)
-    p.add_argument("--sanitized", action="store_true", help="a sanitizer's build may need libstdc++")
+    p.add_argument("--sanitized", action="store_true", help="a build of a sanitizer, or without a static libstdc++, may need libstdc++")
     p.add_argument("backends", nargs="+")
     args = p.parse_args()
     with open(args.symbols) as f:

@@ -9,7 +9,7 @@ function(mercutio_c_programs folder result)
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     add_custom_command(OUTPUT ${folder}/${name}
-      COMMAND ${words_COMPILE} -std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-deprecated-declarations -I${CMAKE_SOURCE_DIR}/tests/conformance
+      COMMAND ${words_COMPILE} -std=gnu11 -g -O1 -Wall -Wextra ${MERCUTIO_WERROR_FLAG} -Wno-deprecated-declarations -I${CMAKE_SOURCE_DIR}/tests/conformance
               ${source} -o ${folder}/${name} ${words_LINK} -ldl -lpthread
       DEPENDS ${source} ${headers} VERBATIM)
     list(APPEND programs ${folder}/${name})

@@ -1,6 +1,7 @@
 #include "oracle.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 
@@ -39,13 +40,16 @@ Typemap expand_for_file(const TypeSpecRef& spec, Form form) {
   return expand(*with_sizes(spec, form), Sizes::kExternal32);
 }
 
-// One element between memory and file, per representation; little-endian machines.
+// Where an element of memory has its n-th byte, from the one that counts least.
+i64 place_of(i64 n, i64 size) { return std::endian::native == std::endian::little ? n : size - 1 - n; }
+
+// One element between memory and file, per representation.
 void element_to_file(const BasicType& basic, Form form, const std::byte* native, std::byte* file) {
   const i64 size = basic.native_bytes, in_file = bytes_in_file(basic, form);
   for (i64 i = 0; i < in_file; ++i) {
     if (form == Form::kNative) file[i] = native[i];
     if (form == Form::kTwice) file[i] = ~native[i % size];
-    if (form == Form::kExternal32) file[i] = native[in_file - 1 - i];
+    if (form == Form::kExternal32) file[i] = native[place_of(in_file - 1 - i, size)];
   }
 }
 
@@ -57,7 +61,7 @@ void element_from_file(const BasicType& basic, Form form, const std::byte* file,
   for (i64 i = 0; i < size; ++i) {
     if (form == Form::kNative) native[i] = file[i];
     if (form == Form::kTwice) native[i] = ~file[i];
-    if (form == Form::kExternal32) native[i] = i < in_file ? file[in_file - 1 - i] : fill;
+    if (form == Form::kExternal32) native[place_of(i, size)] = i < in_file ? file[in_file - 1 - i] : fill;
   }
 }
 

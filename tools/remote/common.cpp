@@ -10,6 +10,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/errno_text.h"
+
 namespace mercutio::remote {
 
 Status parse_address(const std::string& text, std::string& address, int& port) {
@@ -56,7 +58,7 @@ Result<Key> key_from_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     Error error = error_from_errno("open", errno);
-    error.what = "the key file " + path + ": " + strerrordesc_np(error.sys_errno);
+    error.what = "the key file " + path + ": " + errno_text(error.sys_errno);
     return error;
   }
   struct stat status {};

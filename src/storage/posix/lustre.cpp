@@ -18,8 +18,6 @@
 namespace mercutio::posix {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the attribute is read in place");
-
 constexpr std::uint32_t kVersion1 = 0x0BD10BD0;
 constexpr std::uint32_t kVersion3 = 0x0BD30BD0;
 constexpr std::uint32_t kSpecific = 0x0BD50BD0;
@@ -33,11 +31,19 @@ constexpr int kDelayObjects = O_NOCTTY | FASYNC;  // Lustre's O_LOV_DELAY_CREATE
 constexpr size_t kMaxAttributeBytes = 65536;      // Linux's limit
 constexpr const char* kAttribute = "lustre.lov";
 
+// There and back: the attribute is little endian on every processor.
+template <class T>
+T little_endian(T value) {
+  auto* const bytes = reinterpret_cast<std::byte*>(&value);
+  if (std::endian::native == std::endian::big) std::reverse(bytes, bytes + sizeof value);
+  return value;
+}
+
 template <class T>
 T field(ConstBytes bytes, size_t at) {
   T value{};
   if (at <= bytes.size() && bytes.size() - at >= sizeof value) std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
+  return little_endian(value);
 }
 
 // The servers of the objects that are there; none where some are missing.
@@ -179,6 +185,7 @@ namespace {
 template <class T>
 void put(std::vector<std::byte>& bytes, size_t at, T value) {
   if (bytes.size() < at + sizeof value) bytes.resize(at + sizeof value);
+  value = little_endian(value);
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 

@@ -12,7 +12,7 @@ function(mercutio_fortran_programs mpi)
   file(MAKE_DIRECTORY ${folder})
   file(GLOB parts CONFIGURE_DEPENDS ${source}/*.inc)
   add_custom_command(OUTPUT ${folder}/support.o
-    COMMAND ${MPICC_${mpi}} -std=gnu11 -g -O1 -Wall -Wextra -Werror -I${CMAKE_CURRENT_SOURCE_DIR} -c ${source}/support.c
+    COMMAND ${MPICC_${mpi}} -std=gnu11 -g -O1 -Wall -Wextra ${MERCUTIO_WERROR_FLAG} -I${CMAKE_CURRENT_SOURCE_DIR} -c ${source}/support.c
             -o ${folder}/support.o
     DEPENDS ${source}/support.c ${CMAKE_CURRENT_SOURCE_DIR}/check.h VERBATIM)
   set(programs)

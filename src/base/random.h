@@ -1,0 +1,10 @@
+// Numbers that processes draw alone and that must not meet: marks, names of files. Not for secrets.
+#pragma once
+
+#include <cstdint>
+
+namespace mercutio {
+
+std::uint64_t random_number();
+
+}  // namespace mercutio

@@ -15,8 +15,12 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names mounts wire plans files trace peers remote_wire remote_server remote_client remote_handshake remote_texts
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
+VERSION = $(shell awk '/^project/ { print $$3 }' CMakeLists.txt)
+DIST ?= dist
+TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
+
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
+.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist tidy thread-safety format clean \
         setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps: setup-%:
@@ -146,6 +150,12 @@ bench-tracing: build
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+# The release tarball of the last commit: the same commit gives the same file.
+dist:
+	@mkdir -p $(DIST)
+	@git archive --format=tar --prefix=mercutio-$(VERSION)/ HEAD | gzip -9n > $(TARBALL)
+	@echo $(TARBALL)
 
 tidy:
 	@python3 scripts/tidy.py

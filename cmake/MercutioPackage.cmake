@@ -25,7 +25,7 @@ foreach(file folder name component IN ZIP_LISTS mercutio_late_files mercutio_lat
     set(CMAKE_INSTALL_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR})
     set(CMAKE_INSTALL_DATADIR ${CMAKE_INSTALL_DATADIR})
     configure_file(\"${CMAKE_SOURCE_DIR}/${file}\" \"${CMAKE_BINARY_DIR}/install/${name}\" @ONLY)
-    file(INSTALL \"${CMAKE_BINARY_DIR}/install/${name}\" DESTINATION \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}\")"
+    file(INSTALL \"${CMAKE_BINARY_DIR}/install/${name}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${folder}\")"
     COMPONENT ${component})
 endforeach()
 

@@ -154,7 +154,7 @@ install: build
 # The release tarball of the last commit: the same commit gives the same file.
 dist:
 	@mkdir -p $(DIST)
-	@git archive --format=tar --prefix=mercutio-$(VERSION)/ HEAD | gzip -9n > $(TARBALL)
+	@git archive --format=tar --prefix=mercutio-$(VERSION)/ -o $(TARBALL:.gz=) HEAD && gzip -9nf $(TARBALL:.gz=)
 	@echo $(TARBALL)
 
 tidy:

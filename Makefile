@@ -16,8 +16,12 @@ PROCESSORS ?= aarch64 riscv64 ppc64le s390x
 FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names mounts wire plans files trace peers remote_wire remote_server remote_client remote_handshake remote_texts
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
+VERSION = $(shell awk '/^project/ { print $$3 }' CMakeLists.txt)
+DIST ?= dist
+TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
+
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
+.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist tidy thread-safety format clean \
         cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross: setup-%:
@@ -159,6 +163,12 @@ bench-tracing: build
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+# The release tarball of the last commit: the same commit gives the same file.
+dist:
+	@mkdir -p $(DIST)
+	@git archive --format=tar --prefix=mercutio-$(VERSION)/ -o $(TARBALL:.gz=) HEAD && gzip -9nf $(TARBALL:.gz=)
+	@echo $(TARBALL)
 
 tidy:
 	@python3 scripts/tidy.py

@@ -1,10 +1,15 @@
-# mercutio_revision.h: the version, and the commit that is built where this is a git checkout. Included, it adds the target that keeps the
+# mercutio_revision.h: the version, and the commit that is built where this is a git checkout or an archive of one (`make dist`). Included, it adds the target that keeps the
 # header; run by that target (cmake -P), it writes the header if something changed.
 if(CMAKE_SCRIPT_MODE_FILE)
-  execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude=* OUTPUT_VARIABLE commit
-    ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+  file(STRINGS ${SOURCE}/cmake/commit.txt commit LIMIT_COUNT 1)   # git archive writes the commit into it
+  if(commit MATCHES "^[0-9a-f]+$")
+    string(SUBSTRING ${commit} 0 12 commit)
+  else()
+    execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude=* OUTPUT_VARIABLE commit
+      ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
   set(revision ${VERSION})
-  if(NOT failed AND commit)
+  if(commit)
     set(revision "${VERSION} (${commit})")
   endif()
   file(CONFIGURE OUTPUT ${HEADER} CONTENT "#pragma once\n#define MERCUTIO_REVISION \"${revision}\"\n")

@@ -9,7 +9,8 @@ std::string find_python(const std::string& modules) {
   if (!named.empty()) return named;
   const std::string first = find_on_path("python3");
   const std::string look = "import importlib.util, sys; sys.exit(not all(importlib.util.find_spec(m) for m in '" + modules + "'.split(', ')))";
-  for (const std::string& python : {first, std::string("/usr/bin/python3")}) {
+  // Beside this command: the environment that it was installed into, activated or not.
+  for (const std::string& python : {own_directory() + "/python3", first, std::string("/usr/bin/python3")}) {
     if (!python.empty() && capture({python, "-c", look}, 60).exit_code == 0) return python;
   }
   return first;

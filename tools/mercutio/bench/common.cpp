@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "../process.h"
+#include "../python.h"
 
 namespace mercutio::tool {
 
@@ -43,7 +44,7 @@ Scratch::~Scratch() {
 
 int plot(const std::string& json, const std::string& picture) {
   const std::string script = resolved(own_directory() + "/../share/mercutio/bench/plot.py");
-  const std::string python = find_on_path("python3");
+  const std::string python = find_python("matplotlib");
   if (python.empty() || script.empty()) {
     std::fprintf(stderr, "mercutio bench: %s; no plot was made\n",
                  python.empty() ? "python3 was not found" : "plot.py is not installed");

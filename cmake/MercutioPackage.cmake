@@ -41,5 +41,5 @@ foreach(name IN LISTS mercutio_omp_names)
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/tools/completion/mercutio.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME mercutio)
-install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/hints.md
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/reference/hints.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -214,7 +214,7 @@ CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
 CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   CLI::App* report_command = app.add_subcommand("report", "Say where the time of a traced job's I/O went, and what to do about it");
   report_command->add_option("trace", options.trace, "What MERCUTIO_TRACE or mercutio run --trace recorded")->required();
-  report_command->add_flag("--json", options.json, "All of it, for programs (docs/report.schema.json)");
+  report_command->add_flag("--json", options.json, "All of it, for programs (docs/reference/report.schema.json)");
   report_command->add_flag("--stats", options.stats, "Counts of each file as text, as MPICH_MPIIO_STATS has them");
   report_command->add_flag("--csv", options.csv, "A line for each rank and file");
   CLI::Option* page = report_command->add_option("-o,--output", options.page, "A page of charts: one HTML file (needs Python's matplotlib and Jinja2)");

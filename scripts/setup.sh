@@ -10,6 +10,7 @@
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
 #                             ADIOS, Code_Saturne, ABINIT
+#   scripts/setup.sh docs     MkDocs for the site, in .venv-docs; mandoc for its manual pages, aspell for its spelling
 #
 # Distribution packages come from apt (root or sudo), wheels from PyPI into third_party/wheels/<name>, Python modules into
 # .venv. A wheel that can't be had is reported and its tests are left out; nothing else fails because of it.
@@ -211,6 +212,18 @@ setup_apps() {
     libadios-openmpi-dev libnetcdf-mpi-dev libhdf5-openmpi-dev libaec-dev libbz2-dev liblz4-dev libblosc-dev
 }
 
+setup_docs() {
+  local wanted=scripts/docs_requirements.txt
+  apt_packages required python3 python3-venv ca-certificates mandoc aspell aspell-en
+  if ! cmp -s "$wanted" .venv-docs/.complete; then
+    say "making .venv-docs"
+    rm -rf .venv-docs
+    /usr/bin/python3 -m venv .venv-docs >>"$log_dir/pip.log" 2>&1
+    .venv-docs/bin/pip --disable-pip-version-check -q install -r "$wanted" >>"$log_dir/pip.log" 2>&1
+    cp "$wanted" .venv-docs/.complete
+  fi
+}
+
 case "$set_name" in
   demo) setup_demo ;;
   segmentation) setup_segmentation ;;
@@ -220,8 +233,9 @@ case "$set_name" in
   storage) setup_storage ;;
   slurm) setup_slurm ;;
   apps) setup_apps ;;
+  docs) setup_docs ;;
   *)
-    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm or apps" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm, apps or docs" >&2
     exit 2
     ;;
 esac

@@ -22,7 +22,7 @@ from tidy import REPLACED  # noqa: E402
 LONGEST, MEAN = 25, 15
 BANNED = {
     "so many": "a number, or 'as many'", "beside it": "next to it, or what is meant", "comes out": "results", "come out": "result",
-    "of its own will": "voluntarily", "makes of": "does with", "stands in": "is in", "goes its way": "what is meant", "lies on": "is on",
+    "of its own will": "voluntarily", "stands in": "is in", "goes its way": "what is meant", "lies on": "is on",
     "lie on": "are on", "lies in": "is in", "for good": "permanently", "by hand of": "by", "it is said": "who says it", "foretold": "predicted",
     "in due course": "when", "at the end of the day": "-", "out of the box": "without set-up", "under the hood": "inside", "leverage": "use",
     "utilize": "use", "simply": "-", "obviously": "-", "of course": "-", "there is one to": "-", "may not read": "cannot read",

@@ -162,6 +162,7 @@ setup_check() {
   apt_packages required libfftw3-dev python3-numpy   # examples/segmentation
   apt_packages optional python3-jsonschema python3-jinja2 python3-matplotlib   # mercutio report
   apt_packages optional python3-optuna        # mercutio tune
+  apt_packages optional aspell aspell-en      # scripts/prose.py
   apt_packages optional libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev python3-h5py-mpi
   apt_packages optional libomp5-14            # tests/omp: LLVM's OpenMP runtime
   apt_packages optional clang-19 libc++-19-dev   # make thread-safety

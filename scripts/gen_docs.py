@@ -73,12 +73,14 @@ def hints_page():
     out = [f"<!-- {NOTICE} -->", "# Hints and environment variables", "",
            "Hints come from the program's `MPI_Info`, from `MERCUTIO_HINTS` and other variables, or from files of the site, the user and",
            "the job. [Giving hints](../users/hints.md) says who wins. Sizes take units: `65536`, `64k`, `16MiB`. A value out of range or an",
-           "unknown key changes nothing and never fails a call. `MPI_File_get_info` returns every hint in effect.", "",
-           "| Hint | Default | Values | Set at | Whose value counts | Meaning |", "|---|---|---|---|---|---|"]
+           "unknown key changes nothing and never fails a call. `MPI_File_get_info` returns every hint in effect. The third column says when",
+           "a hint may be set, and whose value counts.", "",
+           "| Hint | Default and values | Set | Meaning |", "|---|---|---|---|"]
     for hint in hints():
         name = f"`{hint.name}`" + "".join(f", `{a}`" for a in hint.aliases.split())
-        agree = "rank 0's" if hint.agree else "each rank's"
-        out.append(f"| {name} | {hint.default} | {hint.range} | {hint.when} | {agree} | {hint.doc} |")
+        values = f"{hint.default} ({hint.range})" if hint.range else hint.default
+        agree = "by rank 0" if hint.agree else "by each rank"
+        out.append(f"| {name} | {values} | {hint.when}, {agree} | {hint.doc} |")
     out += ["", "## Names of other MPI-IOs", "", "| Name | Here | |", "|---|---|---|"]
     for name, ours, why in elsewhere():
         out.append(f"| `{name}` | {f'`{ours}`' if ours else 'no effect'} | {why} |")

@@ -52,9 +52,9 @@ segmentation: setup-segmentation
 	@$(MAKE) --no-print-directory build
 	@MERCUTIO_BUILD=$(BUILD) examples/segmentation/run.sh
 
-# Third-party suites through Mercutio and on the host's own I/O; writes docs/conformance.md.
+# Third-party suites through Mercutio and on the host's own I/O; writes docs/centres/conformance.md.
 suites: setup-suites build
-	@.venv/bin/python scripts/suites.py --lib $(BUILD)/lib/libmercutio.so --write docs/conformance.md $(SUITES)
+	@.venv/bin/python scripts/suites.py --lib $(BUILD)/lib/libmercutio.so --write docs/centres/conformance.md $(SUITES)
 
 # Applications as Debian ships them, on Open MPI's own I/O and through Mercutio: their files must be the same.
 apps: setup-apps build
@@ -126,10 +126,11 @@ bench-storage: setup-storage build
 
 # What a collective access costs between nodes, counted on up to 1,024 nodes of simulated ranks.
 scale: setup-check build
-	@python3 tests/scale/run.py --scale $(BUILD)/bin/scale --long --markdown docs/results/scale.md
+	@python3 tests/scale/run.py --scale $(BUILD)/bin/scale --long --json $(BUILD)/scale.json
+	@python3 scripts/results.py add scale $(BUILD)/scale.json --command "make scale"
 
 # ASan + UBSan, then TSan, over unit, model, fault, contract and simulation tests and conformance programs; ten minutes each
-# with two cores. What was measured stands in docs/internals/testing.md.
+# with two cores. What was measured stands in docs/engineers/testing.md.
 sanitize: asan tsan
 
 asan:
@@ -142,22 +143,28 @@ tsan:
 	@cmake --build --preset tsan -- --quiet
 	ctest --preset tsan $(CTEST_ARGS)
 
+# The generated pages and pictures, then the site: build/site/index.html, to be read without a network.
 docs:
+	@scripts/setup.sh docs
 	@python3 scripts/gen_docs.py
+	@python3 scripts/pictures.py
+	@python3 scripts/results.py
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --site-dir $(abspath $(BUILD))/site
+	@echo "the site is $(BUILD)/site/index.html"
 
-# docs/report.png: the page of a made-up job of 1,000 ranks, as a browser shows it. Needs chromium, matplotlib and Jinja2.
+# docs/pictures/report.png: the page of a made-up job of 1,000 ranks, as a browser shows it. Needs chromium, matplotlib and Jinja2.
 report-picture:
 	@mkdir -p $(BUILD)/picture
 	@python3 tests/report/synthetic.py 1000 > $(BUILD)/picture/job.json
 	@/usr/bin/python3 tools/report/report.py $(BUILD)/picture/job.json --html $(BUILD)/picture/report.html
-	@chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,3300 --screenshot=docs/report.png \
+	@chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,3300 --screenshot=docs/pictures/report.png \
 	  $(BUILD)/picture/report.html 2> $(BUILD)/picture/chromium.log
 
-# How long a browser needs for that page, and how large it is; a figure for docs/insight.md. Needs chromium, too.
+# How long a browser needs for that page, and how large it is; a figure for docs/users/report.md. Needs chromium, too.
 report-opens:
 	@python3 tests/report/opens.py --check
 
-# What a trace costs, in time and memory. Half an hour; figures for docs/insight.md.
+# What a trace costs, in time and memory. Half an hour; figures for docs/users/report.md.
 bench-tracing: build
 	@python3 bench/tracing.py --build $(BUILD) --dir $(or $(DIR),.) --check
 

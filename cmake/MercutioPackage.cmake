@@ -43,5 +43,5 @@ foreach(name IN LISTS mercutio_omp_names)
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/tools/completion/mercutio.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools RENAME mercutio)
-install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/hints.md
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/reference/hints.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT lib)

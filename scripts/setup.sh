@@ -2,6 +2,7 @@
 # Installs what building and testing Mercutio needs on Debian 12, and only what is missing. Safe to run again.
 #
 #   scripts/setup.sh demo     compiler, CMake, an MPI if there is none, the demo's data and Python modules
+#   scripts/setup.sh docs     MkDocs for the site, in .venv-docs; mandoc for its manual pages, aspell for its spelling
 #   scripts/setup.sh segmentation   the demo's and FFTW, and the micrograph
 #   scripts/setup.sh check    both of Debian's MPIs, Fortran, test libraries, PyPI's MPICH 5, Open MPI 5 and Intel MPI, mpi4py
 #   scripts/setup.sh fuzz     clang with libFuzzer and its sanitizers, for `make fuzz`
@@ -138,6 +139,18 @@ setup_build() {
   apt_packages required libssl-dev libxxhash-dev liblz4-dev   # for remote files only
 }
 
+setup_docs() {
+  local wanted=scripts/docs_requirements.txt
+  apt_packages required python3 python3-venv ca-certificates mandoc aspell aspell-en
+  if ! cmp -s "$wanted" .venv-docs/.complete; then
+    say "making .venv-docs"
+    rm -rf .venv-docs
+    /usr/bin/python3 -m venv .venv-docs >>"$log_dir/pip.log" 2>&1
+    .venv-docs/bin/pip --disable-pip-version-check -q install -r "$wanted" >>"$log_dir/pip.log" 2>&1
+    cp "$wanted" .venv-docs/.complete
+  fi
+}
+
 setup_demo() {
   setup_build
   if ! have mpicc && ! have mpicc.mpich && ! have mpicc.openmpi; then
@@ -162,6 +175,7 @@ setup_check() {
   apt_packages required libfftw3-dev python3-numpy   # examples/segmentation
   apt_packages optional python3-jsonschema python3-jinja2 python3-matplotlib   # mercutio report
   apt_packages optional python3-optuna        # mercutio tune
+  apt_packages optional aspell aspell-en      # scripts/prose.py
   apt_packages optional libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev python3-h5py-mpi
   apt_packages optional libomp5-14            # tests/omp: LLVM's OpenMP runtime
   apt_packages optional clang-19 libc++-19-dev   # make thread-safety
@@ -221,6 +235,7 @@ setup_apps() {
 
 case "$set_name" in
   demo) setup_demo ;;
+  docs) setup_docs ;;
   segmentation) setup_segmentation ;;
   check) setup_check ;;
   fuzz) setup_fuzz ;;

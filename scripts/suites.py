@@ -2,9 +2,9 @@
 """Third-party MPI-IO suites, on the host MPI's own I/O and through Mercutio, side by side.
 
 Fetches the suites' sources (Debian's mpich, pnetcdf, hdf5 and netcdf through apt, mpi4py through pip), builds each once per MPI against
-the plain MPI, runs every test twice (host, Mercutio), and writes docs/conformance.md. `make suites` does all of it.
+the plain MPI, runs every test twice (host, Mercutio), and writes docs/centres/conformance.md. `make suites` does all of it.
 
-    scripts/suites.py [--mpi mpich,openmpi] [--suite romio,mpi4py] [--only REGEX] [--reuse-host] [--merge] [--write docs/conformance.md]
+    scripts/suites.py [--mpi mpich,openmpi] [--suite romio,mpi4py] [--only REGEX] [--reuse-host] [--merge] [--write docs/centres/conformance.md]
     scripts/suites.py --remote [--mpi mpich,openmpi] [--suite romio,mpi4py,pnetcdf] [--only REGEX]
 
 Results are kept in build/suites/results.json after every test: --reuse-host takes the host's side from there, --merge writes the

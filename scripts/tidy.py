@@ -9,7 +9,7 @@
   coroutines  co_await and co_return only in engine/, file/ and remote/
   guards      a thread of the library is started by base/threads.h, and a C function of it lets no exception out
   tests       every *_test.cpp is where CMake registers it
-  glossary    src/ and tools/ don't use words that docs/internals/glossary.md replaces
+  glossary    src/ and tools/ don't use words that docs/engineers/glossary.md replaces
 
 `scripts/tidy.py --ratchet` rewrites the exceptions with what is there now, but never raises a limit.
 `scripts/tidy.py --admit` adds entries for what is over the limits today.
@@ -46,7 +46,7 @@ LIBRARY_WORDS_ALLOWED = {
     "abort": ("src/base/assert.cpp", "src/preload/", "src/mpi/errors", "src/mpi/errhandler", "src/api/"),
     "exit": ("src/preload/",),
 }
-# Words that docs/internals/glossary.md replaces: as a word of its own or as a part of an identifier.
+# Words that docs/engineers/glossary.md replaces: as a word of its own or as a part of an identifier.
 REPLACED = {
     "station": "node buffer", "gapless": "dense", "undertaking": "request body", "habit": "wait predictor", "relay": "node stream or leader",
     "settle": "flush, finish, resolve or complete", "settled": "flushed, finished or resolved", "distrust": "malformed message",
@@ -191,7 +191,7 @@ class Tidy:
                 words = {word.lower() for word in WORD_OF_NAME.findall(name)}
                 known = [REPLACED_NAMES.get(name)] + [REPLACED.get(word, REPLACED.get(word[:-1]) if word.endswith("s") else None) for word in words]
                 for new in filter(None, known):
-                    self.add(path, max(number, 1), f"{name}: docs/internals/glossary.md has {new} for it")
+                    self.add(path, max(number, 1), f"{name}: docs/engineers/glossary.md has {new} for it")
 
     def check_threads(self, path, code):
         name = str(path.relative_to(ROOT))

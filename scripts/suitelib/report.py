@@ -1,4 +1,4 @@
-"""Writes docs/conformance.md from the results."""
+"""Writes docs/centres/conformance.md from the results."""
 import os
 import platform
 import re

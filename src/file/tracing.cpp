@@ -19,7 +19,7 @@ std::string text_of(const Amode& amode) {
   return text;
 }
 
-// Who opens, how, what, and the program's hints, a line each: docs/internals/trace.md.
+// Who opens, how, what, and the program's hints, a line each: docs/engineers/trace.md.
 std::string text_of_opening(const OpenCall& call, const std::string& name, const std::string& amode) {
   std::string text = call.members + "\n" + amode + "\n" + name + "\n";
   for (const auto& [key, value] : call.info) text += key + "=" + value + "\n";

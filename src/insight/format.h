@@ -1,4 +1,4 @@
-// What a trace file holds (docs/internals/trace.md): for every rank a piece, which is a header and sections of records
+// What a trace file holds (docs/engineers/trace.md): for every rank a piece, which is a header and sections of records
 // of fixed sizes. A running process has its piece mapped and changes it in place, so what it did is in the file however
 // it ends. A finished trace is a container: pieces one after the other, each cut down to what is used.
 #pragma once

@@ -1,5 +1,5 @@
 // Where hints come from besides the program. Weakest first: what `mercutio probe` measured (model/hints_measured.h, added by
-// the caller); /etc/romio-hints and the site's file; the tuner's profiles (docs/tuning.md); the user's file; the job's file; the environment
+// the caller); /etc/romio-hints and the site's file; the tuner's profiles (docs/users/tuning.md); the user's file; the job's file; the environment
 // (MPICH_MPIIO_HINTS, OMPIO's parameters, the file named by ROMIO_HINTS, MERCUTIO_HINTS). The program's MPI_Info wins over
 // all of them, as the standard makes its user expect, except over what the site forces: that is applied first and stays.
 // Read on rank 0 at open, and broadcast. Cost: a stat for each of six files, which are read again only when they changed.

@@ -1,5 +1,5 @@
 // A machine as a file tells it: which rank sits where, what links and memory can do, how a file lies on its servers. For
-// tests and for `mercutio explain`, on machines that are not at hand. The keys: docs/internals/planning.md.
+// tests and for `mercutio explain`, on machines that are not at hand. The keys: docs/engineers/planning.md.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // An access of all ranks as a file tells it: for tests and for `mercutio explain`. The shapes become real views, and the
-// ranks' summaries are made as for a real access. The keys: docs/internals/planning.md.
+// ranks' summaries are made as for a real access. The keys: docs/engineers/planning.md.
 #pragma once
 
 #include <string>

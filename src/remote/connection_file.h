@@ -5,7 +5,7 @@
 //   via address port key          a router on the way, 'mercutio route'; more of them in the order of the way
 //   streams 4                     the most connections of a process to its server, 1 to 16
 //   compress lz4                  file data goes compressed where it shrinks; none: never
-//   timeout_ms, silence_ms, patience_ms, write_behind, read_ahead    see docs/internals/remote.md
+//   timeout_ms, silence_ms, patience_ms, write_behind, read_ahead    see docs/engineers/remote.md
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // Routers: a program on a gateway that passes bytes on between clients that have no route to a server and the server, or the
 // next router. TLS is from client to server: a router carries what it can't read. What it does check is who asks, and where to:
 // both ends prove that they have the router's key (HMAC-SHA256 over both sides' random numbers) before anything is connected.
-// docs/internals/remote.md has the bytes.
+// docs/engineers/remote.md has the bytes.
 #pragma once
 
 #include <functional>

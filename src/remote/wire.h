@@ -1,4 +1,4 @@
-// The frames of the protocol between a client and mercutiod, as docs/internals/remote.md specifies them: pure functions
+// The frames of the protocol between a client and mercutiod, as docs/engineers/remote.md specifies them: pure functions
 // over bytes. Everything is little-endian. Nothing that is read is trusted: lengths are bounded before anything is
 // allocated, and each message is complete or refused.
 #pragma once

@@ -8,7 +8,7 @@ cd "$scratch"
 "$python" "$root/tests/report/synthetic.py" 200 >job.json
 "$python" "$root/tests/report/synthetic.py" 64 >other.json
 if "$python" -c 'import jsonschema' 2>/dev/null; then
-  "$python" -c 'import json, jsonschema, sys; jsonschema.validate(*(json.load(open(name)) for name in sys.argv[1:]))' job.json "$root/docs/report.schema.json"
+  "$python" -c 'import json, jsonschema, sys; jsonschema.validate(*(json.load(open(name)) for name in sys.argv[1:]))' job.json "$root/docs/reference/report.schema.json"
 fi
 "$python" "$TEST_BUILD/share/mercutio/report/report.py" job.json --html page.html --compare other.json --perfetto job.perfetto
 page="$(cat page.html)"

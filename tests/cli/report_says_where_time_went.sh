@@ -48,7 +48,7 @@ contains "$stats" "independent reads          = 20"
 contains "$stats" "collective writes          = 2"
 "$MERCUTIO" report here.mtrace --json >here.json
 if /usr/bin/python3 -c 'import jsonschema' 2>/dev/null; then
-  /usr/bin/python3 -c 'import json, jsonschema, sys; jsonschema.validate(*(json.load(open(name)) for name in sys.argv[1:]))' here.json "$root/docs/report.schema.json"
+  /usr/bin/python3 -c 'import json, jsonschema, sys; jsonschema.validate(*(json.load(open(name)) for name in sys.argv[1:]))' here.json "$root/docs/reference/report.schema.json"
 fi
 python3 - here.json <<'END' || fail "the JSON is not what it should be"
 import json, sys

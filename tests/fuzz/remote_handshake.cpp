@@ -26,7 +26,7 @@ Key key_of(i64 from) {
   return key;
 }
 
-// As docs/internals/remote.md has it, written down a second time.
+// As docs/engineers/remote.md has it, written down a second time.
 std::string proof(const Key& key, const std::string& who, const Key& router, const Key& client, const std::string& said) {
   const auto text = [](const Key& number) { return std::string(reinterpret_cast<const char*>(number.data()), number.size()); };
   const std::string all = who + text(router) + text(client) + said;

@@ -179,7 +179,7 @@ void judge_coherence(Report& report, std::map<std::string, std::string>& values)
     report.note("locks of nodes", "are not respected by others: no atomic mode between nodes");
   if (values["sizes"] != "seen") report.note("sizes", "that another node has changed are not seen");
   if (writes != "at once" && values["direct"] != "seen" && writes != "after a lock")
-    report.problem("coherence", "nothing makes nodes see each other's writes here: write from the ranks of one node (docs/storage.md)");
+    report.problem("coherence", "nothing makes nodes see each other's writes here: write from the ranks of one node (docs/centres/storage.md)");
 }
 
 void judge_probe(Report& report, const Output& output, const std::string& library) {

@@ -53,22 +53,22 @@ void add_common_bench(CLI::App& command, BenchOptions& options) {
   const auto several = [&](const char* name, Words& words, const char* text) {
     command.add_option(name, words, text)->expected(1)->take_all();
   };
-  command.add_option("--dir", options.directory, "The directory the data will be in")->check(CLI::ExistingDirectory);
-  command.add_option("-n,--ranks", options.ranks, "Ranks of each run (" + std::to_string(options.ranks) + ")")
+  command.add_option("--dir", options.directory, "Directory for the data (default: the current one)")->check(CLI::ExistingDirectory);
+  command.add_option("-n,--ranks", options.ranks, "Number of ranks (default " + std::to_string(options.ranks) + ")")
       ->check(CLI::PositiveNumber);
-  command.add_option("--repetitions", options.repetitions, "Medians are taken over so many runs (3)")
+  command.add_option("--repetitions", options.repetitions, "Number of repetitions (default 3)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--time-limit", options.limit_seconds, "Seconds an access may take (60)")
+  command.add_option("--time-limit", options.limit_seconds, "Longest time of one access in seconds (default 60)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--seed", options.seed, "Of contents and order (1)");
-  several("--mpi", options.launchers, "The launcher of an MPI to measure; may be repeated (those on PATH)");
-  several("--io", options.io, "host, romio or mercutio (all of them), or traced, Mercutio while it records a trace; may be repeated");
-  several("--hint", options.hints, "A hint for Mercutio, key=value; may be repeated");
-  several("--host-hint", options.host_hints, "A hint for the others, key=value; may be repeated");
-  command.add_option("--shim", options.shim, "Against busy polling: auto, none or a library to preload");
-  command.add_option("--json", options.json_file, "Write the table here, too");
-  CLI::Option* plot = command.add_option("--plot", options.plot_file, "Draw the table (needs Python's matplotlib)");
-  command.add_option("--from", options.from_file, "Measure nothing: draw this earlier --json")
+  command.add_option("--seed", options.seed, "Random seed (default 1)");
+  several("--mpi", options.launchers, "Launcher of an MPI to measure; may be repeated (default: those on PATH)");
+  several("--io", options.io, "MPI-IO to measure: host, romio, mercutio, or traced (Mercutio with a trace); may be repeated (default: the first three)");
+  several("--hint", options.hints, "Hint for Mercutio, key=value; may be repeated (default: none)");
+  several("--host-hint", options.host_hints, "Hint for the other MPI-IOs, key=value; may be repeated (default: none)");
+  command.add_option("--shim", options.shim, "Library to preload against busy polling: auto, none or a path (default auto)");
+  command.add_option("--json", options.json_file, "Also write the table to this file (default: none)");
+  CLI::Option* plot = command.add_option("--plot", options.plot_file, "Draw the table into this picture; needs matplotlib (default: none)");
+  command.add_option("--from", options.from_file, "Measure nothing and draw the table of this --json file (default: none)")
       ->check(CLI::ExistingFile)
       ->needs(plot);
 }
@@ -76,12 +76,12 @@ void add_common_bench(CLI::App& command, BenchOptions& options) {
 CLI::App* add_bench(CLI::App& app, BenchOptions& options) {
   CLI::App* command =
       app.add_subcommand("bench", "Measure the I/O of the MPIs found here and Mercutio on them, pattern by pattern");
-  command->add_option("--bytes", options.bytes, "Bytes for each rank and case, with a unit if you like (64MiB)")
+  command->add_option("--bytes", options.bytes, "Bytes for each rank and case (default 64MiB)")
       ->transform(CLI::AsSizeValue(false));
-  command->add_flag("--quick", options.quick, "4 MiB instead");
-  command->add_flag("--full", options.full, "All bytes also for cases whose hosts are very slow");
-  command->add_option("--patterns", options.patterns, "Cases, or beginnings of their names: vector,tile-64");
-  command->add_option("--against", options.against, "Another libmercutio.so, in turns with this one: what has become slower?")
+  command->add_flag("--quick", options.quick, "Use 4 MiB for each rank and case (default: off)");
+  command->add_flag("--full", options.full, "Use all bytes also where hosts are very slow (default: off)");
+  command->add_option("--patterns", options.patterns, "Cases, or beginnings of their names, such as vector,tile-64 (default: all)");
+  command->add_option("--against", options.against, "Another libmercutio.so to compare this one with (default: none)")
       ->check(CLI::ExistingFile);
   add_common_bench(*command, options);
   return command;
@@ -93,17 +93,17 @@ CLI::App* add_overlap(CLI::App& bench_command, OverlapOptions& options) {
   const auto size = [&](const char* name, std::uint64_t& value, const char* text) {
     return command->add_option(name, value, text)->transform(CLI::AsSizeValue(false));
   };
-  command->add_option("--calls", options.common.patterns, "Names: iwrite_all,write_all_begin (all of them)");
-  size("--bytes", options.common.bytes, "Bytes for each rank and access (8MiB)");
-  command->add_flag("--quick", options.common.quick, "1 MiB instead");
-  command->add_option("--servers", options.servers, "Servers that the storage is made of (2)")
+  command->add_option("--calls", options.common.patterns, "Calls to measure, such as iwrite_all,write_all_begin (default: all)");
+  size("--bytes", options.common.bytes, "Bytes for each rank and access (default 8MiB)");
+  command->add_flag("--quick", options.common.quick, "Use 1 MiB for each rank and access (default: off)");
+  command->add_option("--servers", options.servers, "Number of emulated servers (default 2)")
       ->check(CLI::Range(1, 16));
-  command->add_option("--rate", options.rate, "Bytes a second of each server (32MB)")
+  command->add_option("--rate", options.rate, "Bytes a second of each server (default 32MB)")
       ->transform(CLI::AsSizeValue(true));
-  size("--stripe", options.stripe, "Bytes of a stripe (1MiB)");
-  command->add_option("--posting-ranks", options.posting_ranks, "Ranks that time posting (4); 0: none")
+  size("--stripe", options.stripe, "Bytes of a stripe (default 1MiB)");
+  command->add_option("--posting-ranks", options.posting_ranks, "Ranks that measure the time of posting; 0: none (default 4)")
       ->check(CLI::NonNegativeNumber);
-  command->add_flag("--check-bars", options.check_bars, "End with code 1 if Mercutio misses one of its bars");
+  command->add_flag("--check-bars", options.check_bars, "Exit with code 1 if Mercutio misses one of its bars (default: off)");
   add_common_bench(*command, options.common);
   return command;
 }
@@ -111,46 +111,46 @@ CLI::App* add_overlap(CLI::App& bench_command, OverlapOptions& options) {
 CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
   CLI::App* explain_command =
       app.add_subcommand("explain", "Print how a collective access would be carried out on a machine, and why");
-  CLI::Option* trace = explain_command->add_option("--trace", options.trace_file, "Print the plans of this recorded run instead, file by file");
+  CLI::Option* trace = explain_command->add_option("--trace", options.trace_file, "Print the plans of this trace, file by file (default: none)");
   CLI::Option* machine =
-      explain_command->add_option("--machine", options.machine_file, "Which rank sits where, and how files are striped")
+      explain_command->add_option("--machine", options.machine_file, "Machine file: which rank is on which node, and how files are striped (required without --trace)")
           ->check(CLI::ExistingFile);
-  explain_command->add_option("--pattern", options.pattern_file, "What the ranks access")
+  explain_command->add_option("--pattern", options.pattern_file, "Pattern file: what the ranks access (required with --machine)")
       ->check(CLI::ExistingFile)
       ->needs(machine);
   machine->excludes(trace);
-  explain_command->add_option("--hint", options.hints, "A hint, key=value; may be repeated")->expected(1)->take_all();
+  explain_command->add_option("--hint", options.hints, "Hint, key=value; may be repeated (default: none)")->expected(1)->take_all();
   explain_command->add_flag("--ranks", options.ranks,
-                            "Also what each aggregator owns and in which order ranks turn to them");
+                            "Also print what each aggregator owns, and each rank's order of aggregators (default: off)");
   return explain_command;
 }
 
 CLI::App* add_probe(CLI::App& app, ProbeOptions& options) {
   CLI::App* probe_command =
       app.add_subcommand("probe", "Measure what a process and a node need to saturate a file system, and keep it");
-  probe_command->add_option("--dir", options.directory, "The directory the data will be in")
+  probe_command->add_option("--dir", options.directory, "Directory for the data (default: the current one)")
       ->check(CLI::ExistingDirectory);
-  probe_command->add_option("--bytes", options.volume_bytes, "Bytes of each measurement and process (64MiB)")
+  probe_command->add_option("--bytes", options.volume_bytes, "Bytes of each measurement and process (default 64MiB)")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(i64{4096}, i64{1} << 40));
   probe_command
-      ->add_option("--processes", options.most_processes, "At most so many at once (the processors, 16 at most)")
+      ->add_option("--processes", options.most_processes, "Maximum number of processes (default: the processors, at most 16)")
       ->check(CLI::Range(1, 1024));
-  probe_command->add_flag("!--print", options.keep, "Store nothing");
+  probe_command->add_flag_callback("--print", [&] { options.keep = false; }, "Print the result and store nothing (default: off)");
   return probe_command;
 }
 
 CLI::App* add_hints(CLI::App& app, HintsOptions& options) {
   CLI::App* hints_command =
       app.add_subcommand("hints", "List the hints, explain one, show those in effect for a file, or check a file of hints");
-  hints_command->add_option("name", options.name, "The hint to explain, by any of its names");
-  hints_command->add_option("--file", options.file, "Show what would be in effect for this file, where it comes from, and what is ignored");
-  hints_command->add_option("--info", options.info, "With --file: a key=value of the program's MPI_Info; may be repeated")
+  hints_command->add_option("name", options.name, "Hint to explain, by any of its names (default: list all)");
+  hints_command->add_option("--file", options.file, "Show the hints in effect for this file, their origins, and what is ignored (default: none)");
+  hints_command->add_option("--info", options.info, "With --file: key=value of the program's MPI_Info; may be repeated (default: none)")
       ->expected(1)
       ->take_all();
-  hints_command->add_option("--program", options.program, "With --file: the program that opens it, by its name: what the tuner found for it counts");
-  hints_command->add_option("--ranks", options.ranks, "With --file: the ranks of the job")->check(CLI::PositiveNumber);
-  hints_command->add_option("--check", options.check, "Look for mistakes in a file such as hints.toml");
+  hints_command->add_option("--program", options.program, "With --file: name of the program, for the tuner's profile (default: none)");
+  hints_command->add_option("--ranks", options.ranks, "With --file: number of ranks of the job (default: any)")->check(CLI::PositiveNumber);
+  hints_command->add_option("--check", options.check, "Check a hint file such as hints.toml for mistakes (default: none)");
   return hints_command;
 }
 
@@ -193,66 +193,66 @@ int tune(int argc, char** argv) {
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   CLI::App* run_command =
       app.add_subcommand("run", "Run a program under Mercutio: mercutio run [--] mpirun -n 4 ./app");
-  run_command->add_flag("--print", options.print, "Print the command line instead of running it");
-  run_command->add_option("--hint", options.hints, "A hint for every file, key=value; may be repeated")
+  run_command->add_flag("--print", options.print, "Print the command line instead of running it (default: off)");
+  run_command->add_option("--hint", options.hints, "Hint for every file, key=value; may be repeated (default: none)")
       ->expected(1)
       ->take_all();
-  run_command->add_flag("--report{1}", options.report, "At the end, where the time of the I/O went; --report=FILE: into a file");
-  run_command->add_flag("--trace{1}", options.trace, "Record the I/O for mercutio report; --trace=FILE: where");
+  run_command->add_flag("--report{1}", options.report, "Report at the end where the time of the I/O went, on stderr or with --report=FILE in a file (default: off)");
+  run_command->add_flag("--trace{1}", options.trace, "Record a trace for mercutio report; --trace=FILE names it (default: off)");
   return run_command;
 }
 
 CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
   CLI::App* command = app.add_subcommand(
       "replay", "Repeat the file accesses of a recorded job without its program: mercutio replay app.mtrace [-- mpirun -n 4]");
-  command->add_option("trace", options.trace, "What MERCUTIO_TRACE or mercutio run --trace recorded")->required();
-  command->add_option("--hint", options.hints, "A hint for every file, over all others; key=value; may be repeated")
+  command->add_option("trace", options.trace, "Trace that mercutio run --trace recorded")->required();
+  command->add_option("--hint", options.hints, "Hint for every file that wins over all others, key=value; may be repeated (default: none)")
       ->expected(1)
       ->take_all();
-  command->add_option("--to", options.target, "The directory, or the file, to write to and keep; else NAME.replay, which goes away");
-  command->add_flag("--think", options.think, "Pause where the program did");
-  command->add_flag("!--no-verify", options.verify, "Don't look at what is read");
-  command->add_flag("--host", options.host, "On the MPI's own MPI-IO instead of Mercutio's");
-  command->add_flag("--json", options.json, "Print the result for programs");
-  command->add_option("--scratch", options.scratch, "A directory that all nodes see, for the script and the program, and to keep them")
+  command->add_option("--to", options.target, "Directory or file to write to and keep (default: NAME.replay, which is removed)");
+  command->add_flag("--think", options.think, "Pause where the program did (default: off)");
+  command->add_flag_callback("--no-verify", [&] { options.verify = false; }, "Do not check what is read (default: check)");
+  command->add_flag("--host", options.host, "Replay on the MPI's own MPI-IO (default: Mercutio)");
+  command->add_flag("--json", options.json, "Print the result as JSON (default: off)");
+  command->add_option("--scratch", options.scratch, "Directory of all nodes in which the script and the program are kept (default: a temporary one)")
       ->check(CLI::ExistingDirectory);
   return command;
 }
 
 CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   CLI::App* report_command = app.add_subcommand("report", "Say where the time of a traced job's I/O went, and what to do about it");
-  report_command->add_option("trace", options.trace, "What MERCUTIO_TRACE or mercutio run --trace recorded")->required();
-  report_command->add_flag("--json", options.json, "All of it, for programs (docs/report.schema.json)");
-  report_command->add_flag("--stats", options.stats, "Counts of each file as text, as MPICH_MPIIO_STATS has them");
-  report_command->add_flag("--csv", options.csv, "A line for each rank and file");
-  CLI::Option* page = report_command->add_option("-o,--output", options.page, "A page of charts: one HTML file (needs Python's matplotlib and Jinja2)");
-  report_command->add_option("--compare", options.compare, "With -o: the trace of another run, beside this one")->needs(page);
-  report_command->add_option("--perfetto", options.perfetto, "Single events for ui.perfetto.dev, into this file");
-  report_command->add_option("--events", options.events, "Single events of the job at most (20000)")->check(CLI::NonNegativeNumber);
+  report_command->add_option("trace", options.trace, "Trace that mercutio run --trace recorded")->required();
+  report_command->add_flag("--json", options.json, "Print everything as JSON, as docs/reference/report.schema.json describes it (default: off)");
+  report_command->add_flag("--stats", options.stats, "Print counts of each file, in the manner of MPICH_MPIIO_STATS (default: off)");
+  report_command->add_flag("--csv", options.csv, "Print a line of CSV for each rank and file (default: off)");
+  CLI::Option* page = report_command->add_option("-o,--output", options.page, "Write a page of charts to this HTML file; needs matplotlib and Jinja2 (default: none)");
+  report_command->add_option("--compare", options.compare, "With -o: trace of another run to compare with (default: none)")->needs(page);
+  report_command->add_option("--perfetto", options.perfetto, "Write single events for ui.perfetto.dev to this file (default: none)");
+  report_command->add_option("--events", options.events, "Maximum number of single events (default 20000)")->check(CLI::NonNegativeNumber);
   return report_command;
 }
 
 CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
   CLI::App* command = app.add_subcommand("place", "Say on which node each rank should run, for the collective I/O of a traced job");
-  command->add_option("trace", options.trace, "What MERCUTIO_TRACE or mercutio run --trace recorded");
+  command->add_option("trace", options.trace, "Trace that mercutio run --trace recorded");
   const auto file = [&](const char* name, std::string& value, const char* text) {
     command->add_option(name, value, text)->check(CLI::ExistingFile);
   };
-  file("--matrix", options.matrix_file, "Instead: how much each pair of ranks exchanges, lines of numbers (CSV)");
-  command->add_option("--use", options.use, "Of the trace: exchange (what meets at aggregators), or neighbours in the file")
+  file("--matrix", options.matrix_file, "Matrix of what each pair of ranks exchanges, as CSV (default: from the trace)");
+  command->add_option("--use", options.use, "What to take from the trace: exchange, or neighbours in the file (default exchange)")
       ->check(CLI::IsMember({"exchange", "neighbours"}));
-  file("--hosts", options.hosts_file, "Where ranks may run: a host file of Open MPI or MPICH (where they ran)");
-  file("--machine", options.machine_file, "The same, as a machine file of mercutio explain");
-  file("--costs", options.costs_file, "What a byte costs between each pair of nodes, lines of numbers (0 inside, 1 between)");
-  command->add_option("--topology", options.topology, "What is inside a node: a file of lstopo --of xml, or here");
-  command->add_option("--method", options.search.method, "auto, setmatch, mpipp or scotch")
+  file("--hosts", options.hosts_file, "Host file of Open MPI or MPICH: where ranks may run (default: where they ran)");
+  file("--machine", options.machine_file, "The same as a machine file of mercutio explain (default: none)");
+  file("--costs", options.costs_file, "Cost of a byte between each pair of nodes, as CSV (default: 0 inside, 1 between)");
+  command->add_option("--topology", options.topology, "Topology of a node: a file of lstopo --of xml, or here (default: none)");
+  command->add_option("--method", options.search.method, "Method: auto, setmatch, mpipp or scotch (default auto)")
       ->check(CLI::IsMember({"auto", "setmatch", "mpipp", "scotch"}));
-  command->add_option("--restarts", options.search.restarts, "MPIPP from so many random mappings (10; 1 for many ranks)")->check(CLI::PositiveNumber);
-  command->add_option("--seed", options.search.seed, "Of them (1)");
-  command->add_option("--rankfile", options.rankfile, "Write a rankfile for Open MPI");
-  command->add_option("--machinefile", options.hydra_file, "Write a machine file for MPICH and Intel MPI");
-  command->add_option("--slurm", options.slurm_file, "Write a host file for srun --distribution=arbitrary");
-  command->add_option("--write-matrix", options.matrix_output, "Write the matrix of the ranks, as --matrix reads it");
+  command->add_option("--restarts", options.search.restarts, "Number of random starts of MPIPP (default 10; 1 above 512 ranks)")->check(CLI::PositiveNumber);
+  command->add_option("--seed", options.search.seed, "Random seed (default 1)");
+  command->add_option("--rankfile", options.rankfile, "Write a rankfile for Open MPI (default: none)");
+  command->add_option("--machinefile", options.hydra_file, "Write a machine file for MPICH and Intel MPI (default: none)");
+  command->add_option("--slurm", options.slurm_file, "Write a host file for srun --distribution=arbitrary (default: none)");
+  command->add_option("--write-matrix", options.matrix_output, "Write the matrix of the ranks, as --matrix reads it (default: none)");
   return command;
 }
 
@@ -291,7 +291,7 @@ int command_line(int argc, char** argv) {
   CLI::App* preload_command = app.add_subcommand("preload", "Print the value for LD_PRELOAD");
   CLI::App* doctor_command = app.add_subcommand(
       "doctor", "Say what is found here, what works, and why not: mercutio doctor [-- mpirun -n 2 ./app]");
-  doctor_command->add_option("--dir", doctor_options.directory, "The directory the data will be in")
+  doctor_command->add_option("--dir", doctor_options.directory, "Directory for the data (default: the current one)")
       ->check(CLI::ExistingDirectory);
   CLI::App* hints_command = add_hints(app, hints_options);
   CLI::App* bench_command = add_bench(app, bench_options);

@@ -14,12 +14,12 @@ namespace mercutio::remote {
 namespace {
 
 const std::vector<Option> kOptions = {
-    {"listen", "ADDRESS[:PORT]", "where to listen: a numeric address of this machine"},
-    {"to", "ADDRESS:PORT", "where it may connect to: mercutiod or the next router; * as the port is any; may be repeated"},
-    {"key-file", "FILE", "its key, readable by its owner only; made if there is none"},
-    {"connections", "N", "the most connections at once (1024)"},
-    {"audit", "FILE", "append to this file who was connected where, and who was refused (stderr)"},
-    {"detach", nullptr, "go to the background when listening"},
+    {"listen", "ADDRESS[:PORT]", "numeric address of this machine to listen on (required)"},
+    {"to", "ADDRESS:PORT", "address to which it may connect: mercutiod or the next router; * is any port; may be repeated (required)"},
+    {"key-file", "FILE", "file of its key, readable by its owner only; made if there is none (required)"},
+    {"connections", "N", "maximum number of connections (default 1024)"},
+    {"audit", "FILE", "file to append connections and refusals to (default: stderr)"},
+    {"detach", nullptr, "go to the background when listening (default: off)"},
     {"help", nullptr, "print this"},
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `mercutio tune` runs: tune.py MERCUTIO [options] [-- command]. See docs/tuning.md."""
+"""What `mercutio tune` runs: tune.py MERCUTIO [options] [-- command]. See docs/users/tuning.md."""
 import sys
 from pathlib import Path
 

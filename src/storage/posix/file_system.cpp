@@ -1,5 +1,5 @@
 // File systems by the magic number of statfs(2), FUSE's by the type of their mount. What is known of each, and how it was
-// found, is in docs/storage.md.
+// found, is in docs/centres/storage.md.
 #include "storage/posix/file_system.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // `mercutio bench`: the program of bench/programs, run in turn on the I/O of each MPI as it is installed and on
-// Mercutio, and the table of what came out. See docs/bench.md.
+// Mercutio, and the table of what came out. See docs/users/bench.md.
 #pragma once
 
 #include <cstdint>

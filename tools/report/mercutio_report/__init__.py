@@ -1,1 +1,1 @@
-"""The report on a traced job: `mercutio report` hands its JSON (docs/report.schema.json) to this package."""
+"""The report on a traced job: `mercutio report` hands its JSON (docs/reference/report.schema.json) to this package."""

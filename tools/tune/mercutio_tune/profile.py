@@ -1,4 +1,4 @@
-"""The profile: hints for later runs, whom they are for, and the evidence. docs/tuning.md describes it."""
+"""The profile: hints for later runs, whom they are for, and the evidence. docs/users/tuning.md describes it."""
 import json
 import os
 import re

@@ -1,0 +1,28 @@
+"""Hooks of MkDocs: the manual pages, CONTRIBUTING and CHANGELOG become pages of the site without a copy in docs/."""
+import re
+import subprocess
+from pathlib import Path
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = {"engineers/contributing.md": "CONTRIBUTING.md", "engineers/changelog.md": "CHANGELOG.md"}
+
+
+def manual(path):
+    """A manual page as HTML inside Markdown; its sections get headings that search and contents find."""
+    html = subprocess.run(["mandoc", "-T", "html", "-O", "fragment", str(path)], check=True, capture_output=True, text=True).stdout
+    html = re.sub(r'(?s)<table class="head">.*?</table>|<table class="foot">.*?</table>', "", html)
+    html = re.sub(r'(?s)<h1 class="Sh".*?>(?:<a[^>]*>)?(.*?)(?:</a>)?</h1>',
+                  lambda heading: f"\n\n## {' '.join(heading.group(1).split()).capitalize()}\n\n", html)
+    html = re.sub(r"</?section[^>]*>|<div class=\"manual-text\">|</div>", "", html)
+    html = re.sub(r"\n{3,}", "\n\n", html)
+    return f"# {path.stem}({path.suffix[1:]})\n\n{html}"
+
+
+def on_files(files, config):
+    for path in sorted((ROOT / "docs/man").glob("*.[0-9]")):
+        files.append(File.generated(config, f"reference/{path.name}.md", content=manual(path)))
+    for page, source in PAGES.items():
+        files.append(File.generated(config, page, content=(ROOT / source).read_text()))
+    return files

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/attempt.h"
@@ -263,16 +264,18 @@ std::shared_ptr<MpiSegment> take_segment(Duplicate& dup) {
 constexpr i64 kLooks = 16, kYields = 24;   // from then on a yield, and a sleep
 constexpr i64 kMoreYields = 16;            // of who waits for a started access, whose steps take each rank longer
 
-// What a rank does where nothing moved: it looks again, yields, and sleeps until others of the node ring.
+// What a rank does where nothing moved: it looks again, yields, and sleeps until others of the node ring. Sleeps grow slowly, as messages and
+// the ends of storage requests ring no bell.
 class Backoff {
  public:
   Backoff(std::shared_ptr<MpiSegment> segment, const Duplicate& dup)
-      : segment_(std::move(segment)), node_rank_(dup.node_rank), longest_ns_(dup.topology.nodes() > 1 ? 50000 : 500000) {}
+      : segment_(std::move(segment)), node_rank_(dup.node_rank), longest_ns_(dup.topology.nodes() > 1 ? 50'000 : 500'000) {}
 
   void operator()(i64 spins) {
+    static thread_local RingsSeen seen;   // a thread looks at what it waits for after each change of it
     if (segment_) {
-      const std::uint32_t rings = segment_->rings(node_rank_);
-      if (rings_seen_.exchange(rings, std::memory_order_relaxed) != rings) return;
+      const RingsSeen now{segment_.get(), segment_->rings(node_rank_)};
+      if (std::exchange(seen, now) != now) return;
     }
     if (spins < kLooks) return;
     if (spins == kLooks) yields_ = yielding.worth_trying();
@@ -280,15 +283,20 @@ class Backoff {
       yields_ = yielding.yield();
       return;
     }
-    if (segment_) return segment_->sleep(node_rank_, rings_seen_, std::clamp<i64>(10000 * (spins - kYields + 1), 10000, longest_ns_));
+    if (segment_) return segment_->sleep(node_rank_, seen.rings, std::clamp(kShortestNs * (spins - kYields + 1), kShortestNs, longest_ns_));
     timespec pause{0, std::clamp<long>(1000 * (static_cast<long>(spins) - 63), 1000, 50000)};
     nanosleep(&pause, nullptr);
   }
 
  private:
+  static constexpr i64 kShortestNs = 10'000;
+  struct RingsSeen {
+    const MpiSegment* segment = nullptr;
+    std::uint32_t rings = 0;
+    bool operator==(const RingsSeen&) const = default;
+  };
   const std::shared_ptr<MpiSegment> segment_;   // null: nobody rings
   const i64 node_rank_, longest_ns_;            // a message from another node rings no bell
-  std::atomic<std::uint32_t> rings_seen_{0};
   std::atomic<bool> yields_{true};   // in the wait that is under way
 };
 

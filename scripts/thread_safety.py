@@ -6,7 +6,6 @@ Every source of the library is looked at that has a mutex, or includes a header 
 import concurrent.futures
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -18,15 +17,7 @@ MUTEX = re.compile(r"\bstd::(shared_)?mutex\b|MERCUTIO_(GUARDED_BY|REQUIRES)")
 SKIPPED = 77
 
 
-def mpi_flags():
-    for compiler in ("mpicxx.mpich", "mpicxx.openmpi", "mpicxx"):
-        if shutil.which(compiler):
-            shown = subprocess.run([compiler, "-show"], capture_output=True, text=True, check=False).stdout
-            return [word for word in shlex.split(shown) if word.startswith("-I")]
-    return None
-
-
-def sources(with_mpi):
+def sources():
     has_mutex = {}
 
     def look(path):
@@ -35,8 +26,7 @@ def sources(with_mpi):
         return has_mutex[path]
 
     for path in sorted((ROOT / "src").rglob("*.cpp")):
-        parts = path.relative_to(ROOT / "src").parts
-        if path.name.endswith("_test.cpp") or (parts[0] in ("mpi", "api") and not with_mpi):
+        if path.name.endswith("_test.cpp"):
             continue
         included = re.findall(r'#include "([^"]+)"', path.read_text(errors="replace"))
         if look(path) or any(look(ROOT / "src" / name) for name in included):
@@ -46,7 +36,7 @@ def sources(with_mpi):
 def main():
     clang = next((c for c in ("clang++-19", "clang++") if shutil.which(c)), None)
     flags = ["-std=c++20", "-stdlib=libc++", "-D_LIBCPP_ENABLE_THREAD_SAFETY_ANNOTATIONS", "-fsyntax-only", "-Wno-everything",
-             "-Wthread-safety", "-Werror=thread-safety", f"-I{ROOT}/src", f"-I{ROOT}/include"]
+             "-DMERCUTIO_ABI_MPICH", "-Wthread-safety", "-Werror=thread-safety", f"-I{ROOT}/src", f"-I{ROOT}/include"]
     probe = clang and subprocess.run([clang, *flags, "-x", "c++", "-"], input="#include <mutex>\n", text=True, capture_output=True)
     if not clang or probe.returncode != 0:
         print("left out: needs clang++ (clang-19) and libc++ (libc++-19-dev)")
@@ -54,11 +44,10 @@ def main():
     generated = tempfile.TemporaryDirectory()   # what a build generates
     (Path(generated.name) / "mercutio_revision.h").write_text('#define MERCUTIO_REVISION ""\n')
     flags.append(f"-I{generated.name}")
-    mpi = mpi_flags()
-    wanted = [Path(name).resolve() for name in sys.argv[1:]] or list(sources(mpi is not None))
+    wanted = [Path(name).resolve() for name in sys.argv[1:]] or list(sources())
 
     def check(path):
-        return path, subprocess.run([clang, *flags, *(mpi or []), str(path)], capture_output=True, text=True)
+        return path, subprocess.run([clang, *flags, str(path)], capture_output=True, text=True)
 
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
@@ -66,7 +55,7 @@ def main():
             if outcome.returncode != 0:
                 failed += 1
                 print(outcome.stderr.strip())
-    print(f"{len(wanted)} sources, {failed} with findings" + ("" if mpi is not None else "; without an MPI src/mpi and src/api are left out"))
+    print(f"{len(wanted)} sources, {failed} with findings")
     return 1 if failed else 0
 
 

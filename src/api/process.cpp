@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "api/call.h"
+#include "mpi/calls.h"
 #include "mpi/environment.h"
 #include "mpi/mpi_comm.h"
 #include "mpi/numa.h"
@@ -183,6 +184,7 @@ void begin_trace(bool in_init) {
 }
 
 void hook_finalize() {
+  if (!world_initialised()) return;
   std::call_once(process().finalize_hook, [] {
     int keyval = MPI_KEYVAL_INVALID;
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &keyval, nullptr) != MPI_SUCCESS) return;

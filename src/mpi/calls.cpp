@@ -34,6 +34,11 @@ Error mpi_error(const char* call, int code) {
   return Error{is_failure(code) ? ErrorClass::kProcFailed : ErrorClass::kOther, std::string(call) + ": " + text};
 }
 
+bool world_initialised() {
+  int initialised = 0;
+  return PMPI_Initialized(&initialised) == MPI_SUCCESS && initialised;
+}
+
 Result<Slots::Range> range_over(MPI_Comm comm, i64 mine) {
   std::int64_t both[] = {mine, -mine}, all[2] = {};
   const int code = PMPI_Allreduce(both, all, 2, MPI_INT64_T, MPI_MAX, comm);

@@ -10,6 +10,9 @@ namespace mercutio {
 // The MPI's own text.
 Error mpi_error(const char* call, int code);
 
+// Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used: a program of sessions only has none.
+bool world_initialised();
+
 // Collective.
 Result<Slots::Range> range_over(MPI_Comm comm, i64 mine);
 

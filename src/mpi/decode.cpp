@@ -283,8 +283,7 @@ MPI_Comm asking_comm() {
 #ifdef MERCUTIO_ABI_OPENMPI
   return MPI_COMM_SELF;   // nobody dies there
 #else
-  int initialised = 0;
-  return PMPI_Initialized(&initialised) == MPI_SUCCESS && initialised ? MPI_COMM_WORLD : MPI_COMM_SELF;
+  return world_initialised() ? MPI_COMM_WORLD : MPI_COMM_SELF;
 #endif
 }
 

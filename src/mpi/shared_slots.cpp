@@ -71,11 +71,16 @@ class WindowSlots final : public SharedSlots {
   // A window must go before MPI_Finalize takes RMA away. The attributes of MPI_COMM_SELF are the first to be deleted there;
   // those of MPI_COMM_WORLD come too late (Open MPI crashes). Last in, first out, so the ranks agree on the order.
   WindowSlots(MPI_Comm comm, MPI_Win window) : comm_(comm), window_(window) {
+    if (!world_initialised()) return;   // sessions only
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_window, &keyval_, nullptr);
     PMPI_Comm_set_attr(MPI_COMM_SELF, keyval_, this);
   }
   ~WindowSlots() override {
     if (window_ == MPI_WIN_NULL) return;
+    if (keyval_ == MPI_KEYVAL_INVALID) {
+      free_window(MPI_COMM_NULL, 0, this, nullptr);
+      return;
+    }
     PMPI_Comm_delete_attr(MPI_COMM_SELF, keyval_);
     PMPI_Comm_free_keyval(&keyval_);
   }

@@ -278,19 +278,19 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
   return spec;
 }
 
-// Of the world where errors can be returned there; a communicator of our own would cost a context, of which there may be none left.
-MPI_Comm asking_comm() {
+// Where an error ends nothing; a communicator of our own would cost a context, of which there may be none left.
 #ifdef MERCUTIO_ABI_OPENMPI
-  return MPI_COMM_SELF;   // nobody dies there
+MPI_Comm asking_comm() { return MPI_COMM_SELF; }
 #else
-  return world_initialised() ? MPI_COMM_WORLD : MPI_COMM_SELF;
+MPI_Comm asking_comm() { return world_initialised() ? MPI_COMM_WORLD : MPI_COMM_NULL; }
 #endif
-}
 
-// MPI has no query for this, but every MPI refuses to send an uncommitted type, also to MPI_PROC_NULL.
+// MPI has no query for this, but every MPI refuses to send an uncommitted type, also to MPI_PROC_NULL. In a program of sessions only there
+// may be no communicator to ask on: types are taken to be committed there.
 bool is_committed(MPI_Datatype type) {
   if (is_named(type)) return true;
   const MPI_Comm comm = asking_comm();
+  if (comm == MPI_COMM_NULL) return true;
   const ErrorsReturned returned(comm);
   char nothing = 0;   // never read: nobody receives
   return PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, comm) == MPI_SUCCESS;

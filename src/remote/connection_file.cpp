@@ -147,7 +147,7 @@ Result<std::vector<std::string>> list_connections() {
 Status remove_connection(const std::string& host) {
   if (!is_connection_name(host)) return Error{ErrorClass::kArg, "'" + host + "' can't be a host's name"};
   const std::string path = connection_directory() + "/" + host;
-  return ::unlink(path.c_str()) == 0 ? ok_status() : Status(not_connected(host, path + ": " + strerrordesc_np(errno)));
+  return ::unlink(path.c_str()) == 0 ? ok_status() : Status(not_connected(host, path + ": " + std::strerror(errno)));
 }
 
 Result<Connection> load_connection(const std::string& host) {

@@ -7,6 +7,7 @@
 #include "api/access_table.h"
 #include "api/call.h"
 #include "api/export.h"
+#include "mpi/calls.h"
 #include "mpi/decode.h"
 #include "mpi/mpi_comm.h"
 #include "mpi/real.h"
@@ -162,7 +163,7 @@ constexpr auto kPollGap = std::chrono::microseconds(100), kNap = std::chrono::mi
 bool nap(PendingAccess& pending) {
   if (pending.access->wait_for(kNap)) return true;
   int found = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+  if (world_initialised()) PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
   return pending.access->done();
 }
 

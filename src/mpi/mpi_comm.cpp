@@ -67,7 +67,7 @@ int comm_keyval() {
 void divide_tags(Duplicate& dup) {
   int* upper = nullptr;
   int found = 0;
-  PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &upper, &found);
+  if (world_initialised()) PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &upper, &found);
   i64 tags = found ? static_cast<i64>(*upper) + 1 : 32768;
   dup.tags_per_file = tags >= (1 << 24) ? 1024 : 64;
   dup.slots.emplace(tags / dup.tags_per_file);

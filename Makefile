@@ -22,9 +22,9 @@ TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
 .PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist tidy thread-safety format clean \
-        cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross
+        cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs
 
-setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross: setup-%:
+setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -144,8 +144,7 @@ tsan:
 	ctest --preset tsan $(CTEST_ARGS)
 
 # The generated pages and pictures, then the site: build/site/index.html, to be read without a network.
-docs:
-	@scripts/setup.sh docs
+docs: setup-docs
 	@python3 scripts/gen_docs.py
 	@python3 scripts/pictures.py
 	@python3 scripts/results.py

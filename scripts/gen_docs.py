@@ -5,9 +5,9 @@
 """
 import re
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from generated import ROOT, checking, write_or_check
+
 HINTS = ROOT / "src/model/hints.def"
 ELSEWHERE = ROOT / "src/model/hints_elsewhere.def"
 ENVIRONMENT = ROOT / "src/model/environment.def"
@@ -278,15 +278,7 @@ def unread():
 
 def main():
     pages = {ROOT / "docs/reference/hints.md": hints_page(), ROOT / "docs/reference/findings.md": findings_page(), ROOT / "docs/man/mercutio.1": page_one(), ROOT / "docs/man/mercutio.7": page_seven()}
-    troubles = [*undocumented(), *unread()] if "--check" in sys.argv else []
-    for path, text in pages.items():
-        if "--check" not in sys.argv:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        elif not path.is_file() or path.read_text() != text:
-            troubles.append(f"{path.relative_to(ROOT)} is not what the tables say: run `make docs`")
-    print("\n".join(troubles) if troubles else "documentation is fresh")
-    return 1 if troubles else 0
+    return write_or_check(pages, "scripts/gen_docs.py", [*undocumented(), *unread()] if checking() else [])
 
 
 if __name__ == "__main__":

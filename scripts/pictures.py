@@ -6,9 +6,10 @@ they can be told apart in grey.
 """
 import sys
 from html import escape
-from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs/pictures"
+from generated import ROOT, write_or_check
+
+FOLDER = ROOT / "docs/pictures"
 STYLE = """
   .ground { fill: #ffffff; stroke: #b8bcc4 }
   .frame { fill: none; stroke: #6b7280; stroke-dasharray: 5 4 }
@@ -175,15 +176,8 @@ def clusters():
 
 
 def main():
-    troubles = []
-    for picture in (walk(), windows(), agreement(), clusters()):
-        path = FOLDER / f"{picture.name}.svg"
-        if "--check" not in sys.argv:
-            path.write_text(picture.done())
-        elif not path.is_file() or path.read_text() != picture.done():
-            troubles.append(f"docs/pictures/{path.name} is not what scripts/pictures.py draws: run `make docs`")
-    print("\n".join(troubles) if troubles else "pictures are fresh")
-    return 1 if troubles else 0
+    drawn = (walk(), windows(), agreement(), clusters())
+    return write_or_check({FOLDER / f"{picture.name}.svg": picture.done() for picture in drawn}, "scripts/pictures.py")
 
 
 if __name__ == "__main__":

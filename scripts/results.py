@@ -21,7 +21,8 @@ import sys
 from html import escape
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from generated import ROOT, write_or_check
+
 FOLDER = ROOT / "docs/results"
 PICTURES = ROOT / "docs/pictures"
 # Written by their programs: tests/storage/run.py --write, bench/ylib.py --write.
@@ -151,14 +152,7 @@ def main():
         parser.add_argument("file")
         parser.add_argument("--command", required=True)
         return add(parser.parse_args(sys.argv[2:]))
-    troubles = []
-    for path, text in pages():
-        if "--check" not in sys.argv:
-            path.write_text(text)
-        elif not path.is_file() or path.read_text() != text:
-            troubles.append(f"{path.relative_to(ROOT)} is not what scripts/results.py makes: run `make docs`")
-    print("\n".join(troubles) if troubles else "results are fresh")
-    return 1 if troubles else 0
+    return write_or_check(dict(pages()), "scripts/results.py")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "api/run_facts.h"
+#include "base/errno_text.h"
 #include "insight/findings.h"
 #include "insight/recorder.h"
 #include "mpi/mpi_header.h"
@@ -68,7 +69,7 @@ bool write_file(const std::string& path, const void* data, std::size_t bytes) {
   bool good = file != nullptr && std::fwrite(data, 1, bytes, file) == bytes;
   if (file) good = std::fclose(file) == 0 && good;
   good = good && std::rename(fresh.c_str(), path.c_str()) == 0;
-  if (!good) complain(path, std::strerror(errno));
+  if (!good) complain(path, errno_text(errno));
   return good;
 }
 

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include "base/errno_text.h"
 #include "base/program.h"
 #include "model/hints_environment.h"
 
@@ -40,7 +40,7 @@ std::string read_file(const std::string& path, const struct stat& status, std::s
   if (status.st_size > kLargestFile) return "is larger than 1 MiB, so it can't be a file of hints";
   errno = 0;
   std::ifstream in(path, std::ios::binary);
-  if (!in) return std::string("can't be read: ") + std::strerror(errno ? errno : EIO);
+  if (!in) return std::string("can't be read: ") + errno_text(errno ? errno : EIO);
   std::ostringstream all;
   all << in.rdbuf();
   text = all.str();
@@ -209,7 +209,7 @@ std::shared_ptr<const HintSources::Kept> HintSources::read(const HintFilePlace& 
 void HintSources::add_file(AskedHints& asked, const HintFilePlace& place, const Opener& opener) {
   const std::shared_ptr<const Kept> kept = read(place);
   if (!kept) {
-    if (place.named) asked.problems.push_back(place.path + ": " + hint_source_name(place.source) + ": " + std::strerror(errno));
+    if (place.named) asked.problems.push_back(place.path + ": " + hint_source_name(place.source) + ": " + errno_text(errno));
     return;
   }
   if (place.keyed && !is_for(kept->file.profile, opener.program, opener.path, opener.ranks)) return;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/errno_text.h"
 #include "base/random.h"
 #include "mpi/abi_numbers.h"
 #include "mpi/calls.h"
@@ -157,7 +158,7 @@ class FileSlots final : public SharedSlots {
       ::close(std::exchange(fd_, -1));
     }
     if (done) return value;
-    return Error{ErrorClass::kIo, std::string("shared file pointer: its file can't be used: ") + std::strerror(cause)};
+    return Error{ErrorClass::kIo, std::string("shared file pointer: its file can't be used: ") + errno_text(cause)};
   }
   bool set_lock(short type, i64 offset) {
     struct flock range{};

@@ -30,10 +30,11 @@ PlanCache::Answer PlanCache::plan_for(const PlanQuestion& question) {
     i64 moved_by = 0;
     if (!known.answers(question, moved_by)) continue;
     if (moved_by != 0) {
-      // An access under way may still use the plan.
-      if (known.plan->exchanges() && known.plan.use_count() > 1) known.plan = std::make_shared<Plan>(*known.plan);
-      std::atomic_thread_fence(std::memory_order_acquire);   // after the last use by another thread
-      shift(*known.plan, moved_by);
+      if (known.plan->exchanges()) {
+        if (known.plan.use_count() > 1) known.plan = std::make_shared<Plan>(*known.plan);   // an access under way uses it
+        std::atomic_thread_fence(std::memory_order_acquire);   // after the last use by another thread
+        shift(*known.plan, moved_by);
+      }
       known.pattern = question.pattern;
     }
     return Answer{known.plan, true};

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "base/errno_text.h"
@@ -147,7 +146,7 @@ Result<std::vector<std::string>> list_connections() {
 Status remove_connection(const std::string& host) {
   if (!is_connection_name(host)) return Error{ErrorClass::kArg, "'" + host + "' can't be a host's name"};
   const std::string path = connection_directory() + "/" + host;
-  return ::unlink(path.c_str()) == 0 ? ok_status() : Status(not_connected(host, path + ": " + std::strerror(errno)));
+  return ::unlink(path.c_str()) == 0 ? ok_status() : Status(not_connected(host, path + ": " + errno_text(errno)));
 }
 
 Result<Connection> load_connection(const std::string& host) {

@@ -6,6 +6,7 @@
 #include "api/handles.h"
 #include "api/process.h"
 #include "mpi/abi_numbers.h"
+#include "mpi/calls.h"
 #include "mpi/real.h"
 
 namespace mercutio {
@@ -89,7 +90,7 @@ bool Errhandlers::has_thrown() { return in_handler; }
 
 int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const {
   if (code == MPI_SUCCESS || handle == abi_numbers().errors_return) return code;
-  if (handle == MPI_ERRORS_ARE_FATAL) return die(MPI_COMM_WORLD, code);
+  if (handle == MPI_ERRORS_ARE_FATAL) return die(world_initialised() ? MPI_COMM_WORLD : comm, code);
   if (is_errors_abort(handle)) return die(comm, code);
   Entry entry{};
   {

@@ -3,6 +3,7 @@
 
 #include "api/call.h"
 #include "api/export.h"
+#include "mpi/calls.h"
 #include "mpi/decode.h"
 #include "mpi/info.h"
 #include "mpi/mpi_comm.h"
@@ -38,11 +39,11 @@ OpenCall open_call(const char* file_name, int amode, MPI_Info info) {
   return call;
 }
 
-// The ranks of MPI_COMM_WORLD in `comm`, in its order; "" where there are others.
+// The ranks of MPI_COMM_WORLD in `comm`, in its order; "" where there are others, or no MPI_COMM_WORLD.
 std::string members_of(MPI_Comm comm) {
   MPI_Group mine = MPI_GROUP_NULL, all = MPI_GROUP_NULL;
   int size = 0, ranks = 0, inter = 0;
-  if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) return "";
+  if (comm == MPI_COMM_NULL || !world_initialised() || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) return "";
   PMPI_Comm_size(comm, &size);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   PMPI_Comm_group(comm, &mine);

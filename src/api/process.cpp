@@ -119,15 +119,15 @@ Process::Process() : hints{HintSources(), HintVoice(say)} {}
 
 // A program may have no MPI_COMM_WORLD, but sessions alone; then every process leads.
 static bool leads_world() {
-  int initialised = 0, rank = 0;
-  if (PMPI_Initialized(&initialised) == MPI_SUCCESS && initialised) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int rank = 0;
+  if (world_initialised()) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank == 0;
 }
 
 // A program that was spawned shares the job with its parents.
 static i64 processes_of_job() {
-  int initialised = 0, size = 0;
-  if (PMPI_Initialized(&initialised) != MPI_SUCCESS || !initialised) return 0;
+  int size = 0;
+  if (!world_initialised()) return 0;
   MPI_Comm parent = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parent);
   PMPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -279,11 +279,14 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
 }
 
 // Where an error ends nothing; a communicator of our own would cost a context, of which there may be none left.
+MPI_Comm asking_comm() {
+  if (!world_initialised()) return MPI_COMM_NULL;
 #ifdef MERCUTIO_ABI_OPENMPI
-MPI_Comm asking_comm() { return MPI_COMM_SELF; }
+  return MPI_COMM_SELF;
 #else
-MPI_Comm asking_comm() { return world_initialised() ? MPI_COMM_WORLD : MPI_COMM_NULL; }
+  return MPI_COMM_WORLD;
 #endif
+}
 
 // MPI has no query for this, but every MPI refuses to send an uncommitted type, also to MPI_PROC_NULL. In a program of sessions only there
 // may be no communicator to ask on: types are taken to be committed there.

@@ -1,4 +1,4 @@
-// Named checks for plain MPI programs. A case is a function that every rank of MPI_COMM_WORLD runs; CHECK collects failures
+// Named checks for plain MPI programs. A case is a function that every rank of ck_comm runs; CHECK collects failures
 // on each rank, and the end of the case adds them up over the ranks. Rank 0 prints one line a case:
 //   run NAME / ok NAME / FAILED NAME n
 // Options of every program: --dir D (where files go), --only NAME, --after NAME (continue behind a case that died).
@@ -26,6 +26,7 @@
 #define CK_NAME_BYTES 512
 #define CK_INITIALISED (-2)   // ck_init_level: the program has called MPI_Init itself
 
+static MPI_Comm ck_comm CK_UNUSED = MPI_COMM_WORLD;   // a program of sessions has its own
 static int ck_rank CK_UNUSED, ck_size CK_UNUSED;
 static int ck_failures;        // of this case, on this rank
 static int ck_failed_cases;
@@ -92,8 +93,8 @@ CK_UNUSED static long long ck_count(const MPI_Status *status, MPI_Datatype type)
 // The same error class on every rank.
 CK_UNUSED static int ck_report_same(int code, const char *file, int line) {
   int class = ck_class(code), low = 0, high = 0;
-  MPI_Allreduce(&class, &low, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  MPI_Allreduce(&class, &high, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(&class, &low, 1, MPI_INT, MPI_MIN, ck_comm);
+  MPI_Allreduce(&class, &high, 1, MPI_INT, MPI_MAX, ck_comm);
   return ck_report_ints(low, high, file, line, "error classes of the ranks");
 }
 
@@ -106,8 +107,8 @@ CK_UNUSED static void ck_init_level(int *argc, char ***argv, int wanted, int *pr
     MPI_Init(argc, argv);
   else if (wanted != CK_INITIALISED)
     MPI_Init_thread(argc, argv, wanted, provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &ck_rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ck_size);
+  MPI_Comm_rank(ck_comm, &ck_rank);
+  MPI_Comm_size(ck_comm, &ck_size);
   const char *slash = strrchr((*argv)[0], '/');
   ck_program = slash ? slash + 1 : (*argv)[0];
   for (int i = 1; i + 1 < *argc; i += 2) {
@@ -152,7 +153,7 @@ CK_UNUSED static int ck_begin(const char *name) {
 
 CK_UNUSED static void ck_end(void) {
   int sum = 0;
-  MPI_Allreduce(&ck_failures, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(&ck_failures, &sum, 1, MPI_INT, MPI_SUM, ck_comm);
   if (sum) ck_failed_cases++;
   if (ck_rank == 0) {
     if (sum)
@@ -215,9 +216,9 @@ CK_UNUSED static const char *ck_on_disk(const char *name) {
 // The name again, sure that no file is there.
 CK_UNUSED static const char *ck_fresh(const char *tag) {
   const char *name = ck_path(tag);
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(ck_comm);
   if (ck_rank == 0) unlink(ck_on_disk(name));
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(ck_comm);
   return name;
 }
 
@@ -231,15 +232,15 @@ CK_UNUSED static const char *ck_filled(const char *tag, long long bytes) {
     for (long long i = 0; f && i < bytes; i++) fputc(ck_byte_at(i), f);
     if (!CHECK(f != NULL && fclose(f) == 0)) return name;
   }
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(ck_comm);
   return name;
 }
 
 CK_UNUSED static MPI_File ck_open(const char *name, int amode) {
   MPI_File fh = MPI_FILE_NULL;
-  if (!CHECK_OK(MPI_File_open(MPI_COMM_WORLD, (char *)name, amode, MPI_INFO_NULL, &fh))) {
+  if (!CHECK_OK(MPI_File_open(ck_comm, (char *)name, amode, MPI_INFO_NULL, &fh))) {
     fprintf(stderr, "cannot open %s: the rest of the program would not make sense\n", name);
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Abort(ck_comm, 1);
   }
   return fh;
 }

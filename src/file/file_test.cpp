@@ -113,6 +113,19 @@ TEST(File, DeleteOnClose) {
   EXPECT_EQ(class_of(delete_file(name, {})), ErrorClass::kNoSuchFile);
 }
 
+TEST(File, DeleteOnCloseAcceptsThatTheFileIsGone) {
+  const std::string name = unique_name();
+  on_ranks(2, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const bool first = comm->rank() == 0;
+    auto file = open(rank, std::move(comm), name, mode({&Amode::read_write, &Amode::create, &Amode::delete_on_close}));
+    ASSERT_TRUE(file);
+    if (first) {
+      EXPECT_TRUE(delete_file(name, {}));
+    }
+    EXPECT_TRUE((*file)->close());
+  });
+}
+
 TEST(File, HintNotesSayWhatBecameOfEachHint) {
   const std::string name = unique_name();
   on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {

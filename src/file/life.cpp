@@ -105,7 +105,11 @@ Status OpenFile::close() {
   counter_.reset();  // collective
   Status all = agreed(std::move(mine));
   if (amode_.delete_on_close) {
-    Status removed = run_on_rank_zero([this] { return resolved_.driver->remove(resolved_.path); });
+    Status removed = run_on_rank_zero([this] {
+      Status done = resolved_.driver->remove(resolved_.path);
+      const bool gone = !done && done.error().cls == ErrorClass::kNoSuchFile;   // the program or its user was first
+      return gone ? ok_status() : done;
+    });
     if (all) all = std::move(removed);
   }
   trace_step(StepKind::kClose, start_ns);

@@ -15,7 +15,7 @@ install(FILES ${CMAKE_BINARY_DIR}/mercutioConfig.cmake ${CMAKE_BINARY_DIR}/mercu
 set(mercutio_late_files cmake/mercutio.pc.in cmake/mercutio-omp.pc.in tools/modulefile/mercutio.lua.in)
 set(mercutio_late_folders ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_DATADIR}/modulefiles/mercutio)
 set(mercutio_late_names mercutio.pc mercutio-omp.pc ${PROJECT_VERSION}.lua)
-set(mercutio_late_components dev dev tools)
+set(mercutio_late_components dev dev modulefile)   # a wheel and a distribution have no use for the modulefile
 foreach(file folder name component IN ZIP_LISTS mercutio_late_files mercutio_late_folders mercutio_late_names mercutio_late_components)
   install(CODE "
     set(PROJECT_VERSION ${PROJECT_VERSION})

@@ -5,6 +5,13 @@
 #include "plan/schedule.h"
 
 namespace mercutio {
+namespace {
+
+// To look at a stream for progress takes about as long as to copy so many bytes. A rank that copies looks at all its streams when it has copied
+// as much as that costs: after each window it would be most of what it does where it has few bytes in many windows.
+constexpr i64 kBytesWorthALook = 1 * KiB;
+
+}  // namespace
 
 Exchange::Exchange(const EngineFile& file, Channel channel, NodeArena& arena, const AgreedAccess& agreed, const RankAccess& mine)
     : file_(file),
@@ -29,6 +36,7 @@ Exchange::Exchange(const EngineFile& file, Channel channel, NodeArena& arena, co
   }
   routes_.resize(buffers_.size());
   requests_.resize(buffers_.size());
+  led_.resize(buffers_.size());
   make_endpoints();
   begin();
 }
@@ -64,6 +72,12 @@ std::vector<i64> Exchange::leaders_of(i64 domain) const {
   return leaders;
 }
 
+void Exchange::add_endpoint(i64 domain, std::unique_ptr<WindowEndpoint> endpoint) {
+  led_[static_cast<size_t>(domain)] = endpoint.get();
+  if (buffers_[static_cast<size_t>(domain)].has_stream()) ++streams_;
+  endpoints_.push_back(std::move(endpoint));
+}
+
 // The endpoints of the windows and streams that this rank leads.
 void Exchange::make_endpoints() {
   const Topology& topology = file_.comm->topology();
@@ -76,12 +90,16 @@ void Exchange::make_endpoints() {
     const WindowBuffer& buffer = buffers_[static_cast<size_t>(domain)];
     const bool leads = buffer.leader() == me_;
     if (!apart_ || leads) visited_.push_back(domain);
-    if (leads && !buffer.has_stream()) endpoints_.push_back(make_aggregator_endpoint(buffer, context, leaders_of(domain)));
+    if (leads && !buffer.has_stream()) {
+      const std::vector<i64> leaders = leaders_of(domain);
+      streams_ += std::ssize(leaders);
+      add_endpoint(domain, make_aggregator_endpoint(buffer, context, leaders));
+    }
     if (apart_ && !leads && may_have_data(domain, me_)) streams.push_back(domain);
     if (!leads || !buffer.has_stream()) continue;
     const std::span<const i64> members = arena_.members();
     const bool needed = std::any_of(members.begin(), members.end(), [&](i64 rank) { return may_have_data(domain, rank); });
-    if (needed) endpoints_.push_back(make_node_leader(buffer, context, plan_.aggregators[static_cast<size_t>(domain)]));
+    if (needed) add_endpoint(domain, make_node_leader(buffer, context, plan_.aggregators[static_cast<size_t>(domain)]));
   }
   if (!streams.empty()) endpoints_.push_back(make_rank_streams(buffers_, context, mine_, streams));
 }
@@ -124,6 +142,7 @@ void Exchange::move(i64 domain, const WindowPart& route) {
   const i64 bytes = route.end - route.begin;
   const PhaseScope phase(channel_.counters, Phase::kCopy);
   channel_.copied(bytes);
+  copied_ += bytes;
   Cursor memory = mine_.memory->cursor();
   memory.seek(route.begin - mine_.memory_begin);
   Cursor in_window = in_slot(domain, route);
@@ -160,6 +179,7 @@ bool Exchange::visit(i64 domain) {
 
 bool Exchange::advance_endpoints() {
   bool moved = false;
+  copied_ = 0;
   for (const auto& endpoint : endpoints_) moved |= endpoint->advance();
   return moved;
 }
@@ -173,7 +193,10 @@ bool Exchange::advance() {
     for (const i64 domain : visited_) {
       if (visit(domain)) {
         moved = true;
-        while (advance_endpoints()) {
+        WindowEndpoint* led = led_[static_cast<size_t>(domain)];
+        while (led && led->advance()) {
+        }
+        while (copied_ >= streams_ * kBytesWorthALook && advance_endpoints()) {
         }
       }
       rest = rest || routes_[static_cast<size_t>(domain)].window < plan_.windows(domain);

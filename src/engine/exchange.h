@@ -46,6 +46,7 @@ class Exchange {
 
  private:
   void make_endpoints();
+  void add_endpoint(i64 domain, std::unique_ptr<WindowEndpoint> endpoint);
   std::vector<i64> leaders_of(i64 domain) const;
   void begin();
   bool may_have_data(i64 domain, i64 rank) const;
@@ -71,6 +72,9 @@ class Exchange {
   std::vector<WindowPart> routes_, requests_;   // by domain: the next one with bytes of this rank
   Outcome outcome_;
   std::vector<std::unique_ptr<WindowEndpoint>> endpoints_;
+  std::vector<WindowEndpoint*> led_;      // by domain: the one of its window buffer, if this rank leads that
+  i64 streams_ = 0;                       // of all endpoints
+  i64 copied_ = 0;                        // bytes since all endpoints were advanced
   bool over_ = false;
 };
 

@@ -7,9 +7,9 @@
 namespace mercutio {
 namespace {
 
-// To look at a stream for progress takes about as long as to copy so many bytes. A rank that copies looks at all its streams when it has copied
-// as much as that costs: after each window it would be most of what it does where it has few bytes in many windows.
-constexpr i64 kBytesWorthALook = 1 * KiB;
+// To poll a stream for progress takes about as long as to copy so many bytes. A rank polls all its streams when it has copied as many bytes as
+// that costs. After each window, polls would be most of what a rank does that has few bytes in many windows.
+constexpr i64 kPollCostBytes = 1 * KiB;
 
 }  // namespace
 
@@ -72,9 +72,10 @@ std::vector<i64> Exchange::leaders_of(i64 domain) const {
   return leaders;
 }
 
-void Exchange::add_endpoint(i64 domain, std::unique_ptr<WindowEndpoint> endpoint) {
+// Of the window buffer of a domain that this rank leads.
+void Exchange::add_endpoint(i64 domain, std::unique_ptr<WindowEndpoint> endpoint, i64 streams) {
   led_[static_cast<size_t>(domain)] = endpoint.get();
-  if (buffers_[static_cast<size_t>(domain)].has_stream()) ++streams_;
+  streams_ += streams;
   endpoints_.push_back(std::move(endpoint));
 }
 
@@ -92,14 +93,13 @@ void Exchange::make_endpoints() {
     if (!apart_ || leads) visited_.push_back(domain);
     if (leads && !buffer.has_stream()) {
       const std::vector<i64> leaders = leaders_of(domain);
-      streams_ += std::ssize(leaders);
-      add_endpoint(domain, make_aggregator_endpoint(buffer, context, leaders));
+      add_endpoint(domain, make_aggregator_endpoint(buffer, context, leaders), std::ssize(leaders));
     }
     if (apart_ && !leads && may_have_data(domain, me_)) streams.push_back(domain);
     if (!leads || !buffer.has_stream()) continue;
     const std::span<const i64> members = arena_.members();
     const bool needed = std::any_of(members.begin(), members.end(), [&](i64 rank) { return may_have_data(domain, rank); });
-    if (needed) add_endpoint(domain, make_node_leader(buffer, context, plan_.aggregators[static_cast<size_t>(domain)]));
+    if (needed) add_endpoint(domain, make_node_leader(buffer, context, plan_.aggregators[static_cast<size_t>(domain)]), 1);
   }
   if (!streams.empty()) endpoints_.push_back(make_rank_streams(buffers_, context, mine_, streams));
 }
@@ -196,7 +196,7 @@ bool Exchange::advance() {
         WindowEndpoint* led = led_[static_cast<size_t>(domain)];
         while (led && led->advance()) {
         }
-        while (copied_ >= streams_ * kBytesWorthALook && advance_endpoints()) {
+        while (copied_ >= streams_ * kPollCostBytes && advance_endpoints()) {
         }
       }
       rest = rest || routes_[static_cast<size_t>(domain)].window < plan_.windows(domain);

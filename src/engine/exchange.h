@@ -46,7 +46,7 @@ class Exchange {
 
  private:
   void make_endpoints();
-  void add_endpoint(i64 domain, std::unique_ptr<WindowEndpoint> endpoint);
+  void add_endpoint(i64 domain, std::unique_ptr<WindowEndpoint> endpoint, i64 streams);
   std::vector<i64> leaders_of(i64 domain) const;
   void begin();
   bool may_have_data(i64 domain, i64 rank) const;
@@ -73,7 +73,7 @@ class Exchange {
   Outcome outcome_;
   std::vector<std::unique_ptr<WindowEndpoint>> endpoints_;
   std::vector<WindowEndpoint*> led_;      // by domain: the one of its window buffer, if this rank leads that
-  i64 streams_ = 0;                       // of all endpoints
+  i64 streams_ = 0;                       // of the endpoints in led_
   i64 copied_ = 0;                        // bytes since all endpoints were advanced
   bool over_ = false;
 };

@@ -325,10 +325,11 @@ Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key) {
   // Threads may still be inside OpenSSL when the process runs its exit handlers. An OpenSSL linked in is of another version than the
   // machine's openssl.cnf and has none of the modules that it may name. A shared one is the program's as well, and the program's TLS needs that file.
 #ifdef MERCUTIO_OWN_OPENSSL
-  OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  constexpr uint64_t kConfiguration = OPENSSL_INIT_NO_LOAD_CONFIG;
 #else
-  OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
+  constexpr uint64_t kConfiguration = 0;
 #endif
+  OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT | kConfiguration, nullptr);
   SSL_CTX* context = SSL_CTX_new(side == TlsSide::kClient ? TLS_client_method() : TLS_server_method());
   if (!context || SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
       SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") != 1) {

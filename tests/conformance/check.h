@@ -24,7 +24,7 @@
 
 #define CK_UNUSED __attribute__((unused))
 #define CK_NAME_BYTES 512
-#define CK_INITIALISED (-2)   // ck_init_level: the program has called MPI_Init itself
+#define CK_INITIALISED (-2)   // ck_init_level: the program has called MPI_Init or has sessions
 
 static MPI_Comm ck_comm CK_UNUSED = MPI_COMM_WORLD;   // a program of sessions has its own
 static int ck_rank CK_UNUSED, ck_size CK_UNUSED;

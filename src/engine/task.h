@@ -14,6 +14,7 @@
 
 #include "base/attempt.h"
 #include "base/reserve.h"
+#include "engine/frames.h"
 
 namespace mercutio {
 
@@ -29,6 +30,8 @@ struct TaskPromiseBase {
   TaskDriver* driver = nullptr;
   std::coroutine_handle<> continuation;
 
+  static void* operator new(std::size_t bytes) { return take_frame(bytes); }
+  static void operator delete(void* frame, std::size_t bytes) noexcept { free_frame(frame, bytes); }
   std::suspend_always initial_suspend() noexcept { return {}; }
   struct Final {
     bool await_ready() noexcept { return false; }

@@ -110,7 +110,7 @@ class Run:
 
     def options(self, program):
         class Options:
-            nodes, remote, runtime, above, preload, only, compare, mpirun = True, "", None, "", "", None, False, None
+            nodes, remote, driver, runtime, above, preload, only, compare, mpirun = True, "", "", None, "", "", None, False, None
         options = Options()
         options.mpi, options.io, options.tools, options.alarm = self.mpi, self.args.io, self.args.tools, self.args.alarm
         options.cluster, options.map = self.nodes, [rank * self.system.nodes // self.ranks for rank in range(self.ranks)]

@@ -161,8 +161,8 @@ typedef struct mercutio_driver_host {
   const char* version;   /* "0.2.0" */
 } mercutio_driver_host;
 
-/* Sets *driver, or returns an errno value: then the open or deletion fails that wanted it, with explain's text if *driver was set
- * all the same, and the next one calls it again. */
+/* Sets *driver, or returns an errno value, ENOSYS where something that the driver needs is not installed: then the open or deletion
+ * fails that wanted it, with explain's text if *driver was set all the same, and the next one calls it again. */
 __attribute__((__visibility__("default"))) int mercutio_driver_init(const mercutio_driver_host* host, const mercutio_driver** driver);
 
 #ifdef __cplusplus

@@ -3,6 +3,7 @@
 
     bench/storage.py [--system nfs42] [--mpi mpich,openmpi] [--io build/lib/libmercutio.so] [--ranks 2] [--rounds 5]
 
+Where a system has a driver, Mercutio's files are the driver's, and the MPI's own are where the system is mounted.
 Printed: the medians in MB/s and the ratio, for writing (synced) and reading. One processor serves both nodes and the server in
 user-mode Linux, so that only ratios mean something. The exit code is 1 where a byte was wrong.
 """
@@ -48,6 +49,7 @@ def one_run(nodes, mpi, ranks, io, words):
 def measure(args):
     system = SYSTEMS[args.system]
     system.before_nodes(args.inside)
+    os.environ.update(system.environment)
     bad = False
     with cluster.Cluster(NODES + 1) as nodes:
         shared = system.start(nodes, nodes.names[:NODES])
@@ -55,7 +57,8 @@ def measure(args):
             results = {"host": [], "mercutio": []}
             for number in range(args.rounds + 1):
                 for name in results:
-                    words = [os.path.join(args.inside, mpi), "%s/%s-%d" % (shared, name, number)]
+                    prefix = system.driver + ":" if system.driver and name == "mercutio" else ""
+                    words = [os.path.join(args.inside, mpi), "%s%s/%s-%d" % (prefix, shared, name, number)]
                     found, wrong = one_run(nodes, mpi, args.ranks, os.path.abspath(args.io) if name == "mercutio" else "", words)
                     bad |= wrong and name == "mercutio"
                     if number > 0:   # the first one warms up

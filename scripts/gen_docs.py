@@ -185,6 +185,10 @@ COMMANDS = (
      "that the program or the user sets are left alone. The default and the best setting are compared in pairs of runs in the end; a "
      "one-sided sign test at 5 % and a gain of 2 % decide. Exit code 0 when a profile was written, 3 when nothing is better than the "
      "default, 130 when it was stopped: the best until then is then in a file called .unverified. Needs Python's optuna."),
+    ("driver check [--processes n] NAME:path",
+     "Checks a storage driver: runs the contract that Mercutio's own drivers keep on new files called NAME:path.check1 and so on, in "
+     "threads and in several processes, and deletes them. A line for each check; what does not hold is named. Exit code 1 if anything "
+     "failed, or if the driver can't be loaded. Works for every prefix, and for names without one."),
     ("probe [--dir directory] [--bytes n] [--processes n] [--print]",
      "Measures on the directory's file system with which size of a write one process comes close to full speed, and how many "
      "processes of a node do. The result is stored in $XDG_CONFIG_HOME/mercutio/measured (else ~/.config/mercutio/measured), and "

@@ -35,6 +35,7 @@ LOOKS_AT = {
     "mpi": {"base", "model", "plan", "comm", "storage", "engine", "file", "insight"},
     "api": {"base", "model", "plan", "comm", "storage", "engine", "file", "insight", "mpi"},
     "preload": set(),
+    "drivers": set(),
     "omp": {"base", "model", "storage"},
 }
 SUFFIXES = {".h", ".cpp", ".c", ".def", ".inc"}

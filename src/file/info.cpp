@@ -70,7 +70,7 @@ void OpenFile::tell_of_hints() {
   voice.warn(*resolved);
   const Traits& traits = storage_->traits();
   const bool unsure = traits.coherence == Coherence::kUnknown && resolved->values.mercutio_coherence != "none";
-  if (unsure && amode_.writable() && comm_->topology().nodes() > 1)
+  if (unsure && amode_.writable() && caches() > 1)
     voice.warn({"'" + name_ + "' is on " + traits.file_system + ": " + traits.coherence_advice + " (mercutio_coherence=none: no such message)"});
   if (voice.shows_tables())
     voice.show("hints of '" + name_ + "', " + std::to_string(comm_->size()) + (comm_->size() == 1 ? " rank" : " ranks"), *resolved, info());

@@ -183,8 +183,9 @@ Status OpenFile::check_atomicity() const {
   const Traits& traits = storage_->traits();
   if (!traits.can_lock)
     return Error{ErrorClass::kUnsupportedOperation, "atomic mode needs byte-range locks, which this file system doesn't offer: " + traits.file_system};
-  const bool holds = traits.locks_between_nodes && traits.coherence == Coherence::kImmediate;
-  if (holds || traits.remote_cluster || comm_->topology().nodes() == 1) return ok_status();
+  const bool seen = traits.coherence == Coherence::kImmediate || caches() == 1;
+  const bool locked = traits.locks_between_nodes || comm_->topology().nodes() == 1;
+  if ((seen && locked) || traits.remote_cluster) return ok_status();
   return Error{ErrorClass::kUnsupportedOperation, "atomic mode can't hold between nodes on this file system (" + traits.file_system +
                                                       "). " + traits.coherence_advice};
 }

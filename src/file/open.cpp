@@ -9,6 +9,7 @@
 #include "plan/new_file.h"
 #include "storage/buffered.h"
 #include "storage/dry.h"
+#include "storage/library/library.h"
 
 namespace mercutio {
 namespace {
@@ -92,6 +93,7 @@ Status OpenFile::exchange_open(const OpenCall& call) {
       WireWriter writer;
       writer.put(bits_of(amode_));
       writer.put(draw_first_mark(comm_->size()));
+      writer.put(driver_library_of(name_));
       writer.put(hints_from_outside());
       writer.put(call.info);
       message = writer.take();
@@ -108,6 +110,7 @@ Status OpenFile::take_open(ConstBytes message, const OpenCall& call) {
   WireReader reader(message);
   const i64 amode_bits = reader.number();
   first_mark_ = reader.number();
+  library_ = reader.text();
   const std::vector<AskedHint> from_outside = reader.asked();
   const InfoItems from_rank_zero = reader.items();
   MERCUTIO_TRY(check_amode(amode_));
@@ -117,7 +120,10 @@ Status OpenFile::take_open(ConstBytes message, const OpenCall& call) {
   apply_hints(*hints, from_outside, HintTime::kOpen);
   apply_agreed_hints(*hints, from_rank_zero, call.info, HintTime::kOpen);
   hints_ = std::move(hints);
-  return ok_status();
+  if (!library_.empty() && library_name_of(name_).driver != library_)
+    return Error{ErrorClass::kNotSame, "the file name begins otherwise than that of rank 0, whose driver is '" + library_ + "'"};
+  resolved_ = resolve(name_, hints_->values.mercutio_remote, library_);
+  return resolved_.driver->load();   // before any rank makes the file
 }
 
 Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive, bool& readable) {
@@ -133,6 +139,7 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
   options.async_backend = hints.mercutio_async_backend;
   options.io_threads = hints.mercutio_io_threads;
   options.group = WriterGroup{first_mark_, comm_->rank(), comm_->size()};
+  options.handle = handle_;
   options.coherence = way_named(hints.mercutio_coherence);
   if (options.coherence == CoherenceWay::kAuto) options.coherence = resolved_.coherence;
   allow_buffering(options);
@@ -171,12 +178,14 @@ void OpenFile::allow_buffering(OpenOptions& options) const {
 }
 
 Status OpenFile::open_storage() {
-  resolved_ = resolve(name_, hints_->values.mercutio_remote);
-  const bool first = comm_->rank() == 0;
+  const bool first = comm_->rank() == 0, hands_on = !library_.empty();
   Status mine = ok_status();
-  auto open_it = [&](bool create, bool exclusive) {
+  auto open_it = [&](bool create, bool exclusive) -> Status {
     auto opened = open_here(create, exclusive, readable_);
-    if (!opened) return Status(opened.error());
+    if (!opened) return opened.error();
+    if (first && hands_on) {
+      MERCUTIO_LET(handle_, (*opened)->shared_handle());
+    }
     storage_ = hints_->values.mercutio_dry_run ? make_dry(std::move(*opened)) : std::move(*opened);
     direct_ = storage_.get();
     const Buffering wanted = buffering();
@@ -185,12 +194,14 @@ Status OpenFile::open_storage() {
     keeps_writes_ = wanted.write_behind;
     return ok_status();
   };
-  if (amode_.create || amode_.exclusive) {
+  const bool makes = amode_.create || amode_.exclusive;
+  if (makes || hands_on) {
     if (first) mine = attempt([&] { return open_it(amode_.create, amode_.exclusive); });
     MERCUTIO_TRY(agreed(mine));
+    if (hands_on) MERCUTIO_TRY(wait_for(broadcast(next_channel(), 0, handle_)));
     if (!first) mine = attempt([&] { return open_it(false, false); });
     // A node that has looked for the file before it was made may still hold that there is none.
-    if (!mine && mine.error().cls == ErrorClass::kNoSuchFile) mine = attempt([&] { return open_it(true, false); });
+    if (makes && !mine && mine.error().cls == ErrorClass::kNoSuchFile) mine = attempt([&] { return open_it(true, false); });
   } else {
     mine = attempt([&] { return open_it(false, false); });
   }
@@ -198,15 +209,21 @@ Status OpenFile::open_storage() {
   return agreed(std::move(mine));
 }
 
+// The nodes, or the ranks, each of which may keep parts of the file to itself.
+i64 OpenFile::caches() const {
+  return storage_->traits().caches_per_rank ? comm_->size() : comm_->topology().nodes();
+}
+
 // Nodes that don't see each other's writes would give wrong bytes without an error, so such a file isn't opened for writing on
 // several of them, unless a hint says that the program knows better.
 Status OpenFile::check_coherence() const {
   const Traits& traits = storage_->traits();
   const bool known_wrong = traits.coherence == Coherence::kAfterOpen && !traits.remote_cluster && hints_->values.mercutio_coherence != "none";
-  if (!known_wrong || !amode_.writable() || comm_->topology().nodes() == 1) return ok_status();
+  if (!known_wrong || !amode_.writable() || caches() == 1) return ok_status();
+  const std::string who = traits.caches_per_rank ? "ranks" : "nodes";
   return Error{ErrorClass::kUnsupportedOperation,
-               "nodes don't see each other's writes on this file system (" + traits.file_system + "). " + traits.coherence_advice +
-                   ". Where no two nodes write or read near each other, the hint mercutio_coherence=none opens it all the same"};
+               who + " don't see each other's writes on this file system (" + traits.file_system + "). " + traits.coherence_advice +
+                   ". Where no two " + who + " write or read near each other, the hint mercutio_coherence=none opens it all the same"};
 }
 
 // The same name may stand for a file of each node: in a folder of the node's own, or where one follows a symbolic link as it was
@@ -225,7 +242,7 @@ Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
 Status OpenFile::finish_open() {
   any_sieves_ = hints_allow_sieving(hints_->values, storage_->traits());
   const std::string folder = std::filesystem::path(resolved_.path).parent_path();
-  auto counter = comm_->make_shared_counter(storage_->traits().remote_cluster ? "" : folder);
+  auto counter = comm_->make_shared_counter(storage_->traits().remote_cluster || !library_.empty() ? "" : folder);
   if (counter) counter_ = std::move(*counter);
   if (!counter) counter_status_ = counter.error();
   Result<i64> end = amode_.append ? storage_->size() : Result<i64>(i64{0});

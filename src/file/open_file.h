@@ -84,6 +84,7 @@ class OpenFile final : public File {
   Status exchange_open(const OpenCall& call);
   Status take_open(ConstBytes message, const OpenCall& call);
   Status open_storage();
+  i64 caches() const;
   Status check_coherence() const;
   Status check_same_file(i64 lowest, i64 highest) const;
   Status check_atomicity() const;
@@ -152,7 +153,9 @@ class OpenFile final : public File {
   bool any_sieves_ = false;  // by the hints of the open: accesses under other hints may be under way at any time
   std::shared_ptr<NodeArena> arena_;   // of the node, or where not all ranks share memory, of this rank; null: there is only one
   Status arena_status_ = ok_status();
+  std::string library_;   // of the driver, as rank 0 has found it; empty: it is one of ours
   Resolved resolved_{};
+  std::vector<std::byte> handle_;   // what rank 0's storage hands on
   std::shared_ptr<TraceSink> trace_;   // null: nobody listens, or not open yet; outlives the storage, which tells it things
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<SharedCounter> counter_;

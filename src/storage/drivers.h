@@ -14,6 +14,8 @@ std::unique_ptr<Driver> make_memory_driver();  // "memory:": named files inside 
 std::unique_ptr<Driver> make_null_driver();    // "null:": keeps the size, drops the bytes
 // "mercutio://": files of another cluster. Its code is libmercutio-remote.so, loaded when the first such file is opened.
 std::unique_ptr<Driver> make_remote_driver();
+// Somebody else's, in libmercutio-driver-NAME.so (include/mercutio/driver.h), which is loaded when the first such file is opened.
+std::unique_ptr<Driver> make_library_driver(const std::string& name);
 
 // How a file of the operating system is opened by whoever knows its path.
 struct OpenCalls {

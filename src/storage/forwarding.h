@@ -33,6 +33,7 @@ class Forwarding : public Storage {
   std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }
+  Result<std::vector<std::byte>> shared_handle() override { return inner_->shared_handle(); }
 
  protected:
   const std::unique_ptr<Storage> inner_;

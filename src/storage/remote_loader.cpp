@@ -2,10 +2,10 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <mutex>
 
 #include "storage/drivers.h"
+#include "storage/library_folder.h"
 
 namespace mercutio {
 namespace {
@@ -13,25 +13,14 @@ namespace {
 constexpr char kLibrary[] = "libmercutio-remote.so";
 using MakeDriver = Driver* (*)(const char* build);
 
-// The directory of the library or program that this code is in.
-std::string own_directory() {
-  Dl_info self{};
-  if (::dladdr(reinterpret_cast<const void*>(&make_remote_driver), &self) == 0 || !self.dli_fname) return ".";
-  char* real = ::realpath(self.dli_fname, nullptr);
-  const std::string path = real ? real : self.dli_fname;
-  std::free(real);
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
-
 struct Loaded {
   std::unique_ptr<Driver> driver;
   std::string why_not;
 };
 
-Loaded load() {
+Loaded load_library() {
   Loaded loaded;
-  for (const std::string& directory : {own_directory(), own_directory() + "/../lib"}) {
+  for (const std::string& directory : {library_folder(), library_folder() + "/../lib"}) {
     void* const library = ::dlopen((directory + "/" + kLibrary).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
       const char* const why = ::dlerror();
@@ -61,7 +50,7 @@ class RemoteDriver final : public Driver {
 
  private:
   Loaded& there() {
-    std::call_once(once_, [this] { loaded_ = load(); });
+    std::call_once(once_, [this] { loaded_ = load_library(); });
     return loaded_;
   }
   static Error not_there(const Loaded& loaded) {

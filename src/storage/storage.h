@@ -56,6 +56,7 @@ struct Traits {
   bool sparse_files = true;             // unwritten ranges read as zero and take no space
   bool metadata_is_remote = false;      // to ask for the size or for a lock is a message to a server
   bool remote_cluster = false;          // on another cluster: each message takes a round trip there
+  bool caches_per_rank = false;         // what keeps parts of files is in each process; otherwise all ranks of a node share it
   i64 block_bytes = 4096;               // preferred alignment
   i64 file_number = 0;                  // tells this file from others, on every node alike; 0: this file system can't
   std::string transfers = {};           // how `start` moves data: "threads", "io_uring"; empty: at once
@@ -138,6 +139,8 @@ class Storage {
 
   virtual const Traits& traits() const = 0;
   virtual Layout layout() = 0;
+  // Bytes with which other ranks open the same file more cheaply (OpenOptions::handle); empty: there are none.
+  virtual Result<std::vector<std::byte>> shared_handle() { return std::vector<std::byte>(); }
 };
 
 struct OpenOptions {
@@ -149,6 +152,7 @@ struct OpenOptions {
   Layout wanted_layout;          // at create, where the file system has stripes
   Layout suggested_layout;       // the same, where none is wanted and the folder's default is one stripe
   WriterGroup group;             // of the collective open; not drawn: this open is a group of its own
+  std::span<const std::byte> handle;   // what shared_handle() of rank 0 gave
   // What MPI's rules of consistency allow here: writes that return before others see them, reads of what was read in advance,
   // until flush(), sync(), close() or a lock.
   bool keeps_writes = false, reads_ahead = false;
@@ -162,20 +166,26 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual const char* name() const = 0;                          // "posix"; also the whole-prefix "name:"
+  virtual Status load() { return ok_status(); }                  // what it needs, ahead of open and remove
   virtual Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) = 0;
   virtual Status remove(const std::string& path) = 0;
 };
 
 // The one registry table (storage/registry.cpp). Prefixes "ufs:", "nfs:", "lustre:" (and other ROMIO ones for POSIX file
-// systems), "memory:", "null:" are taken only when whole; any other name, colons included, is a path for posix.
+// systems), "memory:", "null:" are taken only when whole. Then come the drivers in libraries of their own (include/mercutio/driver.h):
+// "name:" where there is such a library, and "name://" always. Any other name, colons included, is a path for posix.
 // Returns the driver and the path without its prefix.
 struct Resolved {
   Driver* driver;
   std::string path;
   CoherenceWay coherence = CoherenceWay::kAuto;   // what the prefix asks for
 };
+// The library that the name asks for, as it is found here: "name", or "" for none.
+std::string driver_library_of(const std::string& file_name);
 Resolved resolve(const std::string& file_name);
 // The same, but plain paths may live on another cluster (model/elsewhere.h): `mercutio_remote` is that hint.
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote);
+// The same with what driver_library_of() says on another rank.
+Resolved resolve(const std::string& file_name, const std::string& mercutio_remote, const std::string& library);
 
 }  // namespace mercutio

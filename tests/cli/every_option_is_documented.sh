@@ -12,7 +12,7 @@ complete_line() {   # complete_line WORD...: what may follow
 }
 commands="$("$MERCUTIO" --help | sed -n '/^Subcommands:/,$p' | sed -n 's/^  \([a-z]*\) .*/\1/p')"
 contains "$commands" place
-for command in $commands "bench overlap"; do
+for command in $commands "bench overlap" "driver check"; do
   last="${command##* }"
   first="${command%% *}"
   [ "$command" = "$last" ] && contains " $(complete_line | tr '\n' ' ')" " $command "

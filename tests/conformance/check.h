@@ -207,17 +207,61 @@ CK_UNUSED static const char *ck_path(const char *tag) {
   return name;
 }
 
-// Where the file is for POSIX: run.py --remote names the whole file system mercutio://here/top.
+// Where the file is for POSIX: run.py puts a prefix before all names (--remote, --driver).
 CK_UNUSED static const char *ck_on_disk(const char *name) {
-  static const char remote[] = "mercutio://here/top";
-  return strncmp(name, remote, sizeof remote - 1) ? name : name + sizeof remote - 1;
+  const char *prefix = getenv("MERCUTIO_TEST_PREFIX");
+  const size_t length = prefix ? strlen(prefix) : 0;
+  return length && !strncmp(name, prefix, length) ? name + length : name;
+}
+
+// Whether what lies on the disk is not what the file holds (run.py --opaque): then the files are looked at by MPI, too.
+CK_UNUSED static int ck_opaque(void) { return getenv("MERCUTIO_TEST_OPAQUE") != NULL; }
+
+CK_UNUSED static void ck_remove(const char *name) {
+  if (ck_opaque())
+    MPI_File_delete((char *)name, MPI_INFO_NULL);
+  else
+    unlink(ck_on_disk(name));
+}
+
+// The bytes of the file from `offset` on, at most `bytes` of them; -1: it can't be opened.
+CK_UNUSED static long long ck_read_alone(const char *name, long long offset, void *buffer, size_t bytes) {
+  MPI_File fh;
+  MPI_Status status;
+  if (MPI_File_open(MPI_COMM_SELF, (char *)name, MPI_MODE_RDONLY, MPI_INFO_NULL, &fh) != MPI_SUCCESS) return -1;
+  MPI_File_read_at(fh, offset, buffer, (int)bytes, MPI_BYTE, &status);
+  MPI_File_close(&fh);
+  return ck_count(&status, MPI_BYTE);
+}
+
+CK_UNUSED static long long ck_disk_size(const char *name) {
+  struct stat s;
+  MPI_File fh;
+  MPI_Offset bytes = -1;
+  if (!ck_opaque()) return stat(ck_on_disk(name), &s) == 0 ? (long long)s.st_size : -1;
+  if (MPI_File_open(MPI_COMM_SELF, (char *)name, MPI_MODE_RDONLY, MPI_INFO_NULL, &fh) != MPI_SUCCESS) return -1;
+  MPI_File_get_size(fh, &bytes);
+  MPI_File_close(&fh);
+  return bytes;
+}
+
+// The file as a stream of the C library, to be closed; NULL: there is none.
+CK_UNUSED static FILE *ck_look(const char *name) {
+  if (!ck_opaque()) return fopen(ck_on_disk(name), "rb");
+  const long long bytes = ck_disk_size(name);
+  char *content = bytes > 0 ? malloc((size_t)bytes) : NULL;
+  FILE *f = content && ck_read_alone(name, 0, content, (size_t)bytes) == bytes ? tmpfile() : NULL;
+  if (f) fwrite(content, 1, (size_t)bytes, f);
+  if (f) rewind(f);
+  free(content);
+  return f;
 }
 
 // The name again, sure that no file is there.
 CK_UNUSED static const char *ck_fresh(const char *tag) {
   const char *name = ck_path(tag);
   MPI_Barrier(ck_comm);
-  if (ck_rank == 0) unlink(ck_on_disk(name));
+  if (ck_rank == 0) ck_remove(name);
   MPI_Barrier(ck_comm);
   return name;
 }
@@ -225,9 +269,21 @@ CK_UNUSED static const char *ck_fresh(const char *tag) {
 // The name again, with a file of `bytes` bytes f(i), written by rank 0 through POSIX.
 CK_UNUSED static unsigned char ck_byte_at(long long i) { return (unsigned char)(i * 7 + (i >> 8) * 13 + 3); }
 
+CK_UNUSED static int ck_write_alone(const char *name, long long bytes) {
+  MPI_File fh;
+  unsigned char *content = malloc((size_t)bytes + 1);
+  for (long long i = 0; i < bytes; i++) content[i] = ck_byte_at(i);
+  int code = MPI_File_open(MPI_COMM_SELF, (char *)name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &fh);
+  if (code == MPI_SUCCESS) code = MPI_File_write_at(fh, 0, content, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE) | MPI_File_close(&fh);
+  free(content);
+  return code;
+}
+
 CK_UNUSED static const char *ck_filled(const char *tag, long long bytes) {
   const char *name = ck_fresh(tag);
-  if (ck_rank == 0) {
+  if (ck_rank == 0 && ck_opaque()) {
+    CHECK_OK(ck_write_alone(name, bytes));
+  } else if (ck_rank == 0) {
     FILE *f = fopen(ck_on_disk(name), "wb");
     for (long long i = 0; f && i < bytes; i++) fputc(ck_byte_at(i), f);
     if (!CHECK(f != NULL && fclose(f) == 0)) return name;
@@ -249,16 +305,11 @@ CK_UNUSED static MPI_File ck_create(const char *tag) {
   return ck_open(ck_fresh(tag), MPI_MODE_CREATE | MPI_MODE_RDWR);
 }
 
-CK_UNUSED static long long ck_disk_size(const char *name) {
-  struct stat s;
-  return stat(ck_on_disk(name), &s) == 0 ? (long long)s.st_size : -1;
-}
-
 CK_UNUSED static int ck_report_bytes(const char *name, long long offset, const void *want, size_t bytes, const char *file,
                                      int line) {
   unsigned char *got = malloc(bytes + 1);
-  int fd = open(ck_on_disk(name), O_RDONLY);
-  long long n = fd < 0 ? -1 : (long long)pread(fd, got, bytes, (off_t)offset);
+  int fd = ck_opaque() ? -1 : open(ck_on_disk(name), O_RDONLY);
+  long long n = ck_opaque() ? ck_read_alone(name, offset, got, bytes) : fd < 0 ? -1 : (long long)pread(fd, got, bytes, (off_t)offset);
   int good = n == (long long)bytes && memcmp(got, want, bytes) == 0;
   if (!good) {
     char text[200];

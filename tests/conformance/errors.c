@@ -42,7 +42,7 @@ static void open_bad_file(void) {
 static void open_access(void) {
   const char *name = ck_filled("f", 10);
   int root = geteuid() == 0, code;
-  if (ck_rank == 0) CHECK_INT(chmod(name, 0), 0);
+  if (ck_rank == 0) CHECK_INT(chmod(ck_on_disk(name), 0), 0);
   MPI_Barrier(MPI_COMM_WORLD);
   if (root) CHECK_INT(seteuid(65534), 0);
   code = code_of_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR);

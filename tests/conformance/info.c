@@ -290,7 +290,7 @@ static void permissions(void) {
   MPI_Info_free(&info);
   CHECK_OK(MPI_File_close(&fh));
   umask(mask);
-  CHECK(stat(name, &s) == 0 && (s.st_mode & 0777) == 0640);
+  CHECK(stat(ck_on_disk(name), &s) == 0 && (s.st_mode & 0777) == 0640);
 }
 
 int main(int argc, char **argv) {

@@ -133,7 +133,7 @@ static void offsets(int kind) {
   CHECK_INT(size, 2 * TI + 400LL * ck_size);
   CHECK_OK(MPI_File_close(&fh));
   MPI_Barrier(MPI_COMM_WORLD);
-  if (ck_rank == 0) unlink(name);   // sparse, but a comparison would read it all
+  if (ck_rank == 0) ck_remove(name);   // sparse, but a comparison would read it all
 }
 
 // A filetype whose copies lie 3 GiB apart, the ranks' blocks in turn, behind a displacement of 2^40.
@@ -166,7 +166,7 @@ static void far_apart(int collective) {
   CHECK_OK(MPI_File_close(&fh));
   for (int c = 0; c < kCopies; c++) CHECK_BYTES(name, TI + 16 * ck_rank + c * 3 * GI, data + 4 * c, 16);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (ck_rank == 0) unlink(name);
+  if (ck_rank == 0) ck_remove(name);
   MPI_Type_free(&block);
   MPI_Type_free(&type);
 }
@@ -183,7 +183,7 @@ static void shared_pointer(void) {
   CHECK_OK(MPI_File_close(&fh));
   CHECK_BYTES(name, 3 * TI + 4 * ck_rank, &ck_rank, 4);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (ck_rank == 0) unlink(name);
+  if (ck_rank == 0) ck_remove(name);
 }
 
 static void sizes(void) {

@@ -47,6 +47,8 @@ def parse_arguments():
     p.add_argument("--nodes", metavar="MAP", help="on four emulated nodes instead: block, cyclic, or the node of each rank")
     p.add_argument("--remote", metavar="MERCUTIOD", help="the files are remote ones: this server is started, and exports everything")
     p.add_argument("--remote-preload", default="", help="libraries to preload into that server, separated by colons")
+    p.add_argument("--driver", metavar="NAME", help="the files are moved by libmercutio-driver-NAME.so, found by MERCUTIO_DRIVERS")
+    p.add_argument("--opaque", action="store_true", help="what lies on the disk is not what the files hold: look at them by MPI, too")
     p.add_argument("--alarm", type=int, default=50, help="seconds a case may take")
     p.add_argument("--tools", default="", help="folder of the test preloads")
     p.add_argument("--preload", default="", help="further libraries to preload into the ranks, separated by colons")
@@ -63,6 +65,10 @@ def parse_arguments():
     return p.parse_args()
 
 
+def prefix(args):
+    return "mercutio://here/top" if args.remote else args.driver + ":" if args.driver else ""
+
+
 def command(args, io, ranks, program, directory, after):
     runtime = args.runtime if args.runtime and io != "host" else None
     above = [x for x in args.above.split(":") if x]
@@ -76,7 +82,7 @@ def command(args, io, ranks, program, directory, after):
     line = []
     if preload:
         line += ["env"] + (SANITIZER_OPTIONS if runtime else []) + ["LD_PRELOAD=" + ":".join(preload)]
-    line += [program, "--dir", ("mercutio://here/top" if args.remote else "") + directory]
+    line += [program, "--dir", prefix(args) + directory]
     line += ["--only", args.only] if args.only else []
     line += ["--after", after] if after else []
     mpirun = args.mpirun or "mpirun." + args.mpi
@@ -225,6 +231,9 @@ class Server:
 
 def main():
     args = parse_arguments()
+    os.environ["MERCUTIO_TEST_PREFIX"] = prefix(args)
+    if args.opaque:
+        os.environ["MERCUTIO_TEST_OPAQUE"] = "1"
     if args.remote:
         with Server(args.remote, args.remote_preload):
             return run_all(args)

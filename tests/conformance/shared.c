@@ -27,7 +27,7 @@ static int record_length(int rank, int call) { return (rank * 5 + call * 3) % 7 
 // The file must be made of whole records, each there once, those of one rank in the order of its calls.
 static void check_records(const char *name, int calls) {
   int next[64] = {0}, word, total = 0, records = 0;
-  FILE *f = fopen(name, "rb");
+  FILE *f = ck_look(name);
   if (!CHECK(f != NULL)) return;
   while (fread(&word, 4, 1, f) == 1) {
     int rank = word >> 20, call = word >> 8 & 0xfff, n = word & 0xff, again = word;
@@ -424,7 +424,7 @@ static void again_and_again(void) {
 
 static int entries(const char *folder) {
   int n = 0;
-  DIR *d = opendir(folder);
+  DIR *d = opendir(ck_on_disk(folder));
   for (struct dirent *e; d && (e = readdir(d));)
     if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) n++;
   if (d) closedir(d);
@@ -436,7 +436,7 @@ static void no_litter(void) {
   char folder[CK_NAME_BYTES], name[CK_NAME_BYTES + 8], c = 'x';
   snprintf(folder, sizeof folder, "%s", ck_path("folder"));
   snprintf(name, sizeof name, "%s/file", folder);
-  if (ck_rank == 0) mkdir(folder, 0777);
+  if (ck_rank == 0) mkdir(ck_on_disk(folder), 0777);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
   CHECK_OK(MPI_File_write_shared(fh, &c, 1, MPI_CHAR, MPI_STATUS_IGNORE));
@@ -447,7 +447,7 @@ static void no_litter(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK_INT(entries(folder), 1);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (ck_rank == 0) CHECK(unlink(name) == 0 && rmdir(folder) == 0);
+  if (ck_rank == 0) CHECK(unlink(ck_on_disk(name)) == 0 && rmdir(ck_on_disk(folder)) == 0);
 }
 
 // Where the pointer is kept in a file (MERCUTIO_SHARED_POINTER=file, a test of its own), that file is in the directory which

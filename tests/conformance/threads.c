@@ -48,7 +48,7 @@ static void dispose(void) {
 static void check_records(const char *name, int ranks) {
   int total = ranks * kThreads * kRecords, next[8][kThreads];
   int *all = malloc(sizeof(int) * (size_t)total * kRecordInts);
-  FILE *f = fopen(name, "rb");
+  FILE *f = ck_look(name);
   memset(next, 0, sizeof next);
   CHECK_INT(ck_disk_size(name), (long long)total * kRecordInts * 4);
   CHECK(f && (int)fread(all, 4 * kRecordInts, (size_t)total, f) == total);
@@ -148,7 +148,7 @@ static void same_file_by_pointer(void) {
   MPI_File fh;
   MPI_Offset at = -1;
   snprintf(name, sizeof name, "%s%d", ck_fresh("any_order"), ck_rank);
-  unlink(name);
+  ck_remove(name);
   CHECK_OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
   CHECK_OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   prepare(fh);

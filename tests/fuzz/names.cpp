@@ -1,5 +1,6 @@
 // File names (src/storage/registry.cpp): which driver a name goes to, and what is left of it. The table stands here a second
-// time. Names inside the process are used as well: what was made under a name is found under it, and gone when removed.
+// time, and so does what names a driver in a library; there is none here. Names inside the process are used as well: what was made
+// under a name is found under it, and gone when removed.
 #include <map>
 
 #include "fuzz.h"
@@ -12,6 +13,13 @@ const std::map<std::string, std::string>& drivers_by_prefix() {
   static const std::map<std::string, std::string> drivers = {{"posix", "posix"}, {"ufs", "posix"},   {"nfs", "posix"},     {"lustre", "posix"},  {"xfs", "posix"},
                                                              {"gpfs", "posix"},  {"panfs", "posix"}, {"testfs", "posix"}, {"memory", "memory"}, {"null", "null"}};
   return drivers;
+}
+
+// "name://path" in any case.
+bool names_library(const std::string& name, std::size_t colon) {
+  const std::string_view letters = "abcdefghijklmnopqrstuvwxyz", more = "abcdefghijklmnopqrstuvwxyz0123456789";
+  const std::string prefix = name.substr(0, colon);
+  return colon >= 2 && name.substr(colon).starts_with("://") && letters.find(prefix[0]) != letters.npos && prefix.find_first_not_of(more) == prefix.npos;
 }
 
 void check_use(const Resolved& resolved) {
@@ -38,9 +46,9 @@ void check_use(const Resolved& resolved) {
 
 Input example(Random& random) {
   static const char* const kParts[] = {"posix:", "ufs:", "nfs:", "lustre:", "xfs:", "gpfs:", "panfs:", "testfs:", "memory:", "null:",
-                                       "a",      "/",    ":",    "..",      "UFS:", "pvfs2:", "./",    "c:\\"};
+                                       "a",      "/",    ":",    "..",      "UFS:", "pvfs2:", "./",    "c:\\",  "s3",  "://", "mercutio://"};
   std::string text;
-  for (i64 i = pick(random, 0, 4); i > 0; --i) text += kParts[pick(random, 0, 17)];
+  for (i64 i = pick(random, 0, 4); i > 0; --i) text += kParts[pick(random, 0, 20)];
   return input_of(text);
 }
 
@@ -55,7 +63,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t colon = name.find(':');
   if (colon != std::string::npos) {
     const auto known = drivers_by_prefix().find(name.substr(0, colon));
-    if (known != drivers_by_prefix().end()) driver = known->second, path = name.substr(colon + 1);
+    if (known != drivers_by_prefix().end()) {
+      driver = known->second, path = name.substr(colon + 1);
+    } else if (names_library(name, colon)) {
+      driver = name.substr(0, colon), path = name.substr(colon + 3);
+    }
   }
   FUZZ_CHECK(resolved.driver != nullptr && resolved.driver->name() == driver, name + " went to another driver than " + driver);
   FUZZ_CHECK(resolved.path == path, name + " became " + resolved.path);

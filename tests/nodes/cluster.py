@@ -257,7 +257,7 @@ class Cluster:
                                    btl_vader_single_copy_mechanism="none").items():
                 words += ["--mca", key, value]
             for name in os.environ:   # hydra takes all of them to the ranks
-                words += ["-x", name] if name.startswith("MERCUTIO_") else []
+                words += ["-x", name] if name.startswith(("MERCUTIO_", "CEPH_")) else []
         return words
 
 

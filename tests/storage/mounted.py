@@ -16,11 +16,13 @@ class LeftOut(Exception):
 
 class Mounted:
     """A system under test (systems.py). `commands`: what has to be installed. `refuses`: what an error must say in place of a result (a pattern), where
-    right results can't be had. `nodes`: on how many the ranks are."""
+    right results can't be had. `nodes`: on how many the ranks are. `driver`: whose prefix the names of MPI's files have; what is mounted is then for
+    POSIX only."""
     needs_uml, programs, environment = False, None, {}
 
-    def __init__(self, script, describe, commands="", options="", refuses=None, nodes=2):
+    def __init__(self, script, describe, commands="", options="", refuses=None, nodes=2, driver=""):
         self.script_name, self.describe, self.commands, self.options, self.refuses, self.nodes = script, describe, commands.split(), options, refuses, nodes
+        self.driver = driver
 
     def before_nodes(self, folder):
         self.folder = folder
@@ -29,6 +31,7 @@ class Mounted:
             raise LeftOut("not installed: %s (scripts/setup.sh storage)" % " ".join(missing))
         if os.environ.get("MERCUTIO_TEST_USER_NAMESPACE"):
             raise LeftOut("needs root")
+        self.environment = {"CEPH_CONF": os.path.join(folder, "ceph.conf")}
 
     def start(self, cluster, clients):
         self.cluster = cluster

@@ -48,7 +48,7 @@ static void looked_for_before(int exclusive) {
   for (int round = 0; round < kRounds; round++) {
     snprintf(tag, sizeof tag, "f%d", round);
     const char *name = ck_path(tag);
-    CHECK(stat(name, &s) != 0);
+    CHECK(stat(ck_on_disk(name), &s) != 0);
     CHECK_CLASS(MPI_File_open(MPI_COMM_SELF, (char *)name, MPI_MODE_RDONLY, MPI_INFO_NULL, &fh), MPI_ERR_NO_SUCH_FILE);
     CHECK_CLASS(MPI_File_open(MPI_COMM_WORLD, (char *)name, MPI_MODE_RDONLY, MPI_INFO_NULL, &fh), MPI_ERR_NO_SUCH_FILE);
     MPI_Barrier(MPI_COMM_WORLD);

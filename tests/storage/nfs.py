@@ -33,7 +33,7 @@ USER = 1234
 
 class Nfs:
     """A system under test (systems.py). `options` are the mount's; with a quota all files belong to one user, who may have so much."""
-    needs_uml, nodes, refuses = True, 2, None
+    needs_uml, nodes, refuses, driver = True, 2, None, ""
 
     def __init__(self, options, image_mib=700, quota_mib=0, programs=None, what=""):
         self.options, self.image_mib, self.quota_mib, self.programs = options, image_mib, quota_mib, programs

@@ -15,7 +15,7 @@ static void put_generation(St_Model *model, int generation) {
 
 static void posix_reads(const char *name, const St_Model *model) {
   unsigned char *got = calloc(1, (size_t)model->size + 1);
-  int fd = open(name, O_RDONLY);
+  int fd = open(ck_on_disk(name), O_RDONLY);
   if (CHECK(fd >= 0)) {
     CHECK_INT(pread(fd, got, (size_t)model->size + 1, 0), model->size);
     st_report(model, 0, got, model->size, __LINE__, "read by POSIX");
@@ -55,7 +55,7 @@ static void written_by_posix(void) {
   for (int generation = 1; generation <= kGenerations; generation++) {
     put_generation(&model, generation);
     if (ck_rank == generation % ck_size) {
-      int fd = open(name, O_WRONLY);
+      int fd = open(ck_on_disk(name), O_WRONLY);
       CHECK_INT(fd < 0 ? -1 : pwrite(fd, model.bytes, (size_t)model.size, 0), model.size);
       CHECK(fd >= 0 && close(fd) == 0);
     }

@@ -113,6 +113,7 @@ class Run:
             nodes, remote, runtime, above, preload, only, compare, mpirun = True, "", None, "", "", None, False, None
         options = Options()
         options.mpi, options.io, options.tools, options.alarm = self.mpi, self.args.io, self.args.tools, self.args.alarm
+        options.driver = self.system.driver
         options.cluster, options.map = self.nodes, [rank * self.system.nodes // self.ranks for rank in range(self.ranks)]
         return options
 
@@ -124,7 +125,8 @@ class Run:
         folder = "%s/%s-%s-%d-%d" % (self.shared, program, self.mpi, self.ranks, os.getpid())
         self.nodes.run(self.nodes.names[0], ["mkdir", "-p", "-m", "777", folder], check=True)
         expected = tempfile.mkdtemp(prefix="mercutio-expected-")
-        os.environ.update(self.system.environment, MERCUTIO_TEST_EXPECTED=expected, MERCUTIO_TEST_ONLY=" ".join(wanted))
+        os.environ.update(self.system.environment, MERCUTIO_TEST_EXPECTED=expected, MERCUTIO_TEST_ONLY=" ".join(wanted),
+                          MERCUTIO_TEST_PREFIX=self.runner.prefix(self.options(program)))
         path = os.path.join(self.args.programs, self.mpi, program)
         ended = threading.Event()
         beside = threading.Thread(target=self.system.while_running, args=(expected, ended))
@@ -169,11 +171,17 @@ def run_here(args, name, rows):
 
 def run_in_folder(args, name, rows, folder):
     system = SYSTEMS[name]
+    if system.driver and args.io == "host":
+        raise LeftOut("it has no driver for it")
     system.before_nodes(folder)
     with cluster.Cluster(system.nodes + 1) as nodes:
         begun = time.time()
         shared = system.start(nodes, nodes.names[:system.nodes])
         print("# %s: %s; mounted in %.0f s" % (name, system.describe, time.time() - begun), flush=True)
+        if system.driver:
+            os.environ.update(system.environment)
+            results = contract(args, system, nodes, shared)
+            report(args, (name, "", 1, "contract"), results, rows)
         for mpi in args.mpi.split(","):
             for ranks in (int(word) for word in args.ranks.split(",")):
                 one = Run(args, system, mpi, ranks, nodes, shared)
@@ -183,6 +191,16 @@ def run_in_folder(args, name, rows, folder):
                     report(args, (name, mpi, ranks, program), results, rows)
                     if results:
                         print("%s %s np=%d %s: %d cases, %.0f s" % (name, mpi, ranks, program, len(results), time.time() - begun), flush=True)
+
+
+def contract(args, system, nodes, shared):
+    """`mercutio driver check` on the first node, as a case."""
+    command = os.path.join(os.path.dirname(args.io), "..", "bin", "mercutio")
+    if not os.path.exists(command):
+        return {}
+    done = nodes.run(nodes.names[0], [command, "driver", "check", "%s:%s/contract" % (system.driver, shared)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                     text=True, timeout=300)
+    return {"check": ["FAILED" if done.returncode else "ok", done.stdout.splitlines()]}
 
 
 def report(args, key, results, rows):

@@ -2,7 +2,7 @@
 _mercutio() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run preload doctor hints explain probe bench connect connections disconnect cp ls stat mkdir rm mv route report replay tune place version --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run preload doctor driver hints explain probe bench connect connections disconnect cp ls stat mkdir rm mv route report replay tune place version --help --version" -- "$current")
     return
   fi
   case "$command" in
@@ -12,6 +12,13 @@ _mercutio() {
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -W "--dir -- mpirun mpiexec srun" -- "$current")
+      fi
+      ;;
+    driver)
+      if [ "$COMP_CWORD" -eq 2 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "check" -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -W "--processes" -- "$current"; compgen -f -- "$current")
       fi
       ;;
     bench)

@@ -3,6 +3,7 @@
 #include "doctor.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -13,6 +14,7 @@
 #include "mercutio_revision.h"
 #include "mpi_library.h"
 #include "process.h"
+#include "storage/library/library.h"
 
 extern char** environ;
 
@@ -246,6 +248,22 @@ void check_run(Report& report, const DoctorOptions& options) {
   judge_probe(report, capture(line, 60), trampoline);
 }
 
+// Drivers in libraries of their own: they are loaded, as an open would do.
+void check_drivers(Report& report) {
+  const std::vector<std::string> names = installed_drivers();
+  if (names.empty()) return;
+  std::printf("Storage drivers\n");
+  for (const std::string& name : names) {
+    const Result<mercutio_driver> driver = load_driver(name);
+    if (driver)
+      report.ok(name + ":", find_driver_library(name));
+    else if (driver.error().sys_errno == ENOSYS)   // what it needs isn't installed: only who uses it wants that
+      report.note(name + ":", driver.error().what);
+    else
+      report.problem(name + ":", driver.error().what);
+  }
+}
+
 }  // namespace
 
 int doctor(const DoctorOptions& options) {
@@ -255,6 +273,7 @@ int doctor(const DoctorOptions& options) {
   check_tools(report);
   check_launchers(report);
   check_machine(report, options.directory);
+  check_drivers(report);
   if (!options.command.empty()) check_run(report, options);
   return report.finish();
 }

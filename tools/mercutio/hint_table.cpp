@@ -87,7 +87,7 @@ int explain_hint(const std::string& name) {
 InfoItems in_effect(const HintsOptions& options, Hints hints, bool& there) {
   const Resolved resolved = resolve(options.file, hints.mercutio_remote);
   there = false;
-  if (std::string_view(resolved.driver->name()) == "posix") {
+  if (std::string_view(resolved.driver->name()) == "posix" || !driver_library_of(options.file).empty()) {
     auto opened = resolved.driver->open(resolved.path, OpenOptions{});
     there = opened.ok();
     if (opened) {

@@ -7,6 +7,7 @@
 
 #include "bench/bench.h"
 #include "doctor.h"
+#include "driver.h"
 #include "explain.h"
 #include "hint_table.h"
 #include "launcher.h"
@@ -138,6 +139,15 @@ CLI::App* add_probe(CLI::App& app, ProbeOptions& options) {
       ->check(CLI::Range(1, 1024));
   probe_command->add_flag_callback("--print", [&] { options.keep = false; }, "Print the result and store nothing (default: off)");
   return probe_command;
+}
+
+CLI::App* add_driver(CLI::App& app, DriverOptions& options) {
+  CLI::App* driver_command = app.add_subcommand("driver", "Check a storage driver: mercutio driver check NAME:path");
+  driver_command->require_subcommand(1);
+  CLI::App* check_command = driver_command->add_subcommand("check", "Run the contract of storage drivers on files called NAME:path.check1 and so on, which are deleted");
+  check_command->add_option("file", options.file, "Where files may be made, with the prefix of the driver")->required();
+  check_command->add_option("--processes", options.processes, "Number of processes that write side by side (default 3)")->check(CLI::Range(1, 64));
+  return check_command;
 }
 
 CLI::App* add_hints(CLI::App& app, HintsOptions& options) {
@@ -283,6 +293,7 @@ int command_line(int argc, char** argv) {
   ExplainOptions explain_options;
   ProbeOptions probe_options;
   HintsOptions hints_options;
+  DriverOptions driver_options;
   ReportOptions report_options;
   PlaceOptions place_options;
   ReplayOptions replay_options;
@@ -294,6 +305,7 @@ int command_line(int argc, char** argv) {
   doctor_command->add_option("--dir", doctor_options.directory, "Directory for the data (default: the current one)")
       ->check(CLI::ExistingDirectory);
   CLI::App* hints_command = add_hints(app, hints_options);
+  CLI::App* check_command = add_driver(app, driver_options);
   CLI::App* bench_command = add_bench(app, bench_options);
   CLI::App* overlap_command = add_overlap(*bench_command, overlap_options);
   CLI::App* explain_command = add_explain(app, explain_options);
@@ -317,6 +329,7 @@ int command_line(int argc, char** argv) {
   if (*preload_command) return preload();
   if (*doctor_command) return doctor(doctor_options);
   if (*hints_command) return hints(hints_options);
+  if (*check_command) return check_driver(driver_options);
   if (*overlap_command) return bench_overlap(overlap_options);
   if (*bench_command) return bench(bench_options);
   if (*explain_command) return explain(explain_options);

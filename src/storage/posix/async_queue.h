@@ -1,11 +1,11 @@
 // Where started transfers of the posix driver run, and the descriptor they share with the file.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "storage/storage.h"
+#include "storage/transfer_pool.h"
 
 namespace mercutio::posix {
 
@@ -20,14 +20,14 @@ class OpenFd {
   // Whether transfers go by O_DIRECT. Set before the first one.
   bool direct() const { return direct_; }
   void set_direct(bool direct) { direct_ = direct; }
-  void begin() { users_.fetch_add(1); }
-  void end();
+  void begin() { transfers_.begin(); }
+  void end() { transfers_.end(); }
   Status close();  // waits for the transfers
 
  private:
   int fd_;
   bool direct_ = false;
-  std::atomic<i64> users_{0};
+  TransferCount transfers_;
 };
 
 class AsyncQueue {
@@ -38,9 +38,7 @@ class AsyncQueue {
                                           std::vector<IoPiece> pieces) = 0;
 };
 
-// A pool of threads, each running whole transfers. Threads start with the first transfer. A transfer that no thread
-// took yet is run by whoever waits for it. After a fork the child, which has no threads, runs its transfers at once.
-std::shared_ptr<AsyncQueue> make_thread_queue(i64 threads);
+std::shared_ptr<AsyncQueue> make_thread_queue(std::shared_ptr<TransferPool> pool);
 
 // One io_uring for the process; null where the kernel has or allows none, or the library was built without. Runs of one
 // transfer overlap: when end of file cuts one short, later ones may have been read all the same. After a fork the child

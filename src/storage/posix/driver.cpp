@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <utility>
 
@@ -406,15 +405,12 @@ class PosixDriver final : public Driver {
       if (!queue) ring_ = queue = make_uring_queue();
       if (queue) return queue;
     }
-    std::weak_ptr<AsyncQueue>& known = pools_[options.io_threads];
-    std::shared_ptr<AsyncQueue> queue = known.lock();
-    if (!queue) known = queue = make_thread_queue(options.io_threads);
-    return queue;
+    return make_thread_queue(pools_.of(options.io_threads));
   }
 
   std::mutex mutex_;
   std::weak_ptr<AsyncQueue> ring_ MERCUTIO_GUARDED_BY(mutex_);
-  std::map<i64, std::weak_ptr<AsyncQueue>> pools_ MERCUTIO_GUARDED_BY(mutex_);
+  TransferPools pools_;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 class Queues : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    queue_ = std::string(GetParam()) == "io_uring" ? make_uring_queue() : make_thread_queue(2);
+    queue_ = std::string(GetParam()) == "io_uring" ? make_uring_queue() : make_thread_queue(std::make_shared<TransferPool>(2));
     if (!queue_) GTEST_SKIP() << "no io_uring here";
     const int fd = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
     ASSERT_GE(fd, 0);

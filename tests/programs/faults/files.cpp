@@ -187,5 +187,7 @@ Mounted::~Mounted() { mounted = nullptr; }
 
 Resolved resolve(const std::string& file_name) { return {programs::mounted, file_name}; }
 Resolved resolve(const std::string& file_name, const std::string&) { return resolve(file_name); }
+Resolved resolve(const std::string& file_name, const std::string&, const std::string&) { return resolve(file_name); }
+std::string driver_library_of(const std::string&) { return ""; }
 
 }  // namespace mercutio

@@ -1,4 +1,5 @@
-# CephFS: a monitor, a storage daemon that keeps all in memory, and a metadata server. The server's view is a mount of its own.
+# CephFS: a monitor, a storage daemon that keeps all in memory, and a metadata server. The server's view is a mount of its own. The folder is called
+# the same in the file system and where it is mounted, so that names of libcephfs are those of POSIX.
 server() {
   local id=$(cat /proc/sys/kernel/random/uuid)
   export CEPH_CONF=$FOLDER/ceph.conf
@@ -44,9 +45,11 @@ CONF
   ceph fs new shared metadata data
   ceph-mds -i m
   until_it_works sh -c 'ceph mds stat | grep up:active'
+  ceph-fuse -c "$FOLDER/ceph.conf" -n client.admin /mnt/shared
+  mkdir -p -m 777 /mnt/shared/mnt/shared
+  umount /mnt/shared
   client
-  chmod 777 /mnt/shared
 }
 client() {
-  ceph-fuse -c "$FOLDER/ceph.conf" -n client.admin /mnt/shared
+  ceph-fuse -c "$FOLDER/ceph.conf" -n client.admin -r /mnt/shared /mnt/shared
 }

@@ -1,0 +1,211 @@
+/* Test drivers: files of the operating system, through include/mercutio/driver.h, in several forms.
+ *   plain     every function; moves a few bytes at a time, is interrupted again and again, and fails when told to
+ *   least     the required functions only
+ *   future    of another version of the interface
+ *   partial   without `write`
+ *   unwilling its initialisation fails
+ * MERCUTIO_TEST_FAIL=CALL:ERRNO[:RANK] makes a call of `plain` fail; CALL:wild gives a result that can't be. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mercutio/driver.h"
+
+struct mercutio_driver_file {
+  int fd;
+  int64_t rank;
+  char path[4096];
+};
+
+static _Thread_local char why[256];
+static _Thread_local int interrupted;
+
+/* 0, an errno value, or -1 for a wild result. EINTR every third time. */
+static int told(const char *call, int64_t rank) {
+  const char *plan = getenv("MERCUTIO_TEST_FAIL");
+  char name[32], value[32];
+  long long of = -1;
+  why[0] = 0;
+  if (plan && sscanf(plan, "%31[^:]:%31[^:]:%lld", name, value, &of) >= 2 && !strcmp(name, call) && (of < 0 || of == rank)) {
+    snprintf(why, sizeof why, "%s was told to fail on rank %lld", call, (long long)rank);
+    return strcmp(value, "wild") ? atoi(value) : -1;
+  }
+  return ++interrupted % 3 ? 0 : EINTR;
+}
+
+static int plain_open(const char *path, const mercutio_driver_options *options, mercutio_driver_file **file) {
+  const int failed = told("open", options->rank);
+  if (failed == -1) return 0;   /* without a file */
+  if (failed) return failed;
+  const unsigned flags = options->flags;
+  int wanted = O_CLOEXEC | (flags & MERCUTIO_DRIVER_WRITE ? flags & MERCUTIO_DRIVER_READ ? O_RDWR : O_WRONLY : O_RDONLY);
+  if (flags & MERCUTIO_DRIVER_CREATE) wanted |= O_CREAT;
+  if (flags & MERCUTIO_DRIVER_EXCLUSIVE) wanted |= O_EXCL;
+  mercutio_driver_file *opened = calloc(1, sizeof *opened);
+  if (!opened) return ENOMEM;
+  opened->rank = options->rank;
+  snprintf(opened->path, sizeof opened->path, "%s", path);
+  opened->fd = open(path, wanted, options->permissions);
+  int error = opened->fd < 0 ? errno : 0;
+  /* The handle is the path once more: it must be what rank 0 gave. */
+  if (options->handle && (options->handle_bytes != strlen(path) || memcmp(options->handle, path, strlen(path))) && !error) error = EBADMSG;
+  if (options->rank > 0 && !options->handle && getenv("MERCUTIO_TEST_NEEDS_HANDLE")) error = EBADMSG;
+  if (error) {
+    if (opened->fd >= 0) close(opened->fd);
+    free(opened);
+    return error;
+  }
+  *file = opened;
+  return 0;
+}
+
+static int plain_close(mercutio_driver_file *file) {
+  const int failed = told("close", file->rank);
+  close(file->fd);
+  free(file);
+  return failed == EINTR ? 0 : failed;
+}
+
+enum { kMost = 4097 };   /* bytes of a call */
+
+static int move(mercutio_driver_file *file, int writing, const mercutio_driver_extent *extents, size_t count, int64_t *moved) {
+  const int failed = told(writing ? "write" : "read", file->rank);
+  if (failed == -1) return *moved = INT64_MAX, 0;
+  if (failed) return *moved = 17, failed;   /* what is set with an error doesn't count */
+  int64_t left = kMost;
+  *moved = 0;
+  for (size_t i = 0; i < count && left > 0; i++) {
+    const size_t bytes = extents[i].bytes < left ? (size_t)extents[i].bytes : (size_t)left;
+    const ssize_t n = writing ? pwrite(file->fd, extents[i].data, bytes, extents[i].offset) : pread(file->fd, extents[i].data, bytes, extents[i].offset);
+    if (n < 0) return errno;
+    *moved += n;
+    left -= n;
+    if (n < extents[i].bytes) break;
+  }
+  return 0;
+}
+static int plain_read(mercutio_driver_file *file, const mercutio_driver_extent *extents, size_t count, int64_t *moved) {
+  return move(file, 0, extents, count, moved);
+}
+#ifndef PARTIAL
+static int plain_write(mercutio_driver_file *file, const mercutio_driver_extent *extents, size_t count, int64_t *moved) {
+  return move(file, 1, extents, count, moved);
+}
+#endif
+
+static int plain_get_size(mercutio_driver_file *file, int64_t *bytes) {
+  const int failed = told("get_size", file->rank);
+  struct stat status;
+  if (failed == -1) return *bytes = -3, 0;
+  if (failed) return failed;
+  if (fstat(file->fd, &status)) return errno;
+  *bytes = status.st_size;
+  return 0;
+}
+
+#if !defined LEAST
+static int plain_set_size(mercutio_driver_file *file, int64_t bytes) {
+  const int failed = told("set_size", file->rank);
+  return failed ? failed : ftruncate(file->fd, bytes) ? errno : 0;
+}
+static int plain_preallocate(mercutio_driver_file *file, int64_t bytes) {
+  const int failed = told("preallocate", file->rank);
+  return failed ? failed : bytes ? posix_fallocate(file->fd, 0, bytes) : 0;
+}
+static int plain_sync(mercutio_driver_file *file) {
+  const int failed = told("sync", file->rank);
+  return failed ? failed : fsync(file->fd) ? errno : 0;
+}
+static int plain_refresh(mercutio_driver_file *file) { return told("refresh", file->rank); }
+static int plain_remove(const char *path) {
+  const int failed = told("remove", 0);
+  return failed ? failed : unlink(path) ? errno : 0;
+}
+static int plain_get_traits(mercutio_driver_file *file, mercutio_driver_traits *traits) {
+  const char *seen = getenv("MERCUTIO_TEST_SEEN"), *locks = getenv("MERCUTIO_TEST_LOCKS");
+  const int failed = told("get_traits", file->rank);
+  if (failed == -1) return -22;
+  if (failed) return failed;
+  traits->extents_per_call = 3;
+  traits->block_bytes = 8192;
+  traits->stripe_bytes = 65536;
+  traits->stripe_count = 4;
+  traits->first_server = 2;
+  traits->advice = "Ask whoever wrote the driver";
+  if (seen) traits->seen = atoi(seen);
+  if (locks) traits->locks = atoi(locks);
+  return 0;
+}
+
+/* Each lock has an open of its own, so that the kernel keeps those of the threads apart, too. */
+static int plain_lock(mercutio_driver_file *file, const mercutio_driver_range *wanted, void **lock) {
+  const int failed = told("lock", file->rank);
+  if (failed) return failed;
+  struct flock range = {.l_type = wanted->exclusive ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET, .l_start = wanted->begin};
+  if (wanted->end != INT64_MAX) range.l_len = wanted->end - wanted->begin;
+  const int fd = open(file->path, (wanted->exclusive ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  if (fd < 0) return errno;
+  if (fcntl(fd, wanted->wait ? F_OFD_SETLKW : F_OFD_SETLK, &range) == 0) return *lock = (void *)(intptr_t)fd, 0;
+  const int error = errno == EACCES ? EAGAIN : errno;
+  close(fd);
+  return error;
+}
+static int plain_unlock(mercutio_driver_file *file, void *lock) {
+  const int failed = told("unlock", file->rank);
+  if (failed == EINTR) return failed;
+  close((int)(intptr_t)lock);
+  return failed;
+}
+static int plain_get_handle(mercutio_driver_file *file, void *bytes, size_t room, size_t *count) {
+  const int failed = told("get_handle", file->rank);
+  if (failed == -1) return *count = room + 1, 0;
+  if (failed) return failed;
+  *count = strlen(file->path);
+  if (*count > room) return ERANGE;
+  memcpy(bytes, file->path, *count);
+  return 0;
+}
+#endif
+static const char *plain_explain(void) { return why; }
+
+#ifndef ABI
+#define ABI MERCUTIO_DRIVER_ABI
+#endif
+
+int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver **driver) {
+  static const mercutio_driver ours = {
+      .abi = ABI,
+      .size = sizeof ours,
+      .open = plain_open,
+      .close = plain_close,
+      .read = plain_read,
+#ifndef PARTIAL
+      .write = plain_write,
+#endif
+      .get_size = plain_get_size,
+#ifndef LEAST
+      .set_size = plain_set_size,
+      .preallocate = plain_preallocate,
+      .sync = plain_sync,
+      .refresh = plain_refresh,
+      .remove = plain_remove,
+      .get_traits = plain_get_traits,
+      .lock = plain_lock,
+      .unlock = plain_unlock,
+      .get_handle = plain_get_handle,
+#endif
+      .explain = plain_explain,
+  };
+  *driver = &ours;
+#ifdef UNWILLING
+  snprintf(why, sizeof why, "the server of this driver is asleep");
+  return EHOSTDOWN;
+#endif
+  return host->abi == MERCUTIO_DRIVER_ABI && host->size >= sizeof *host && host->version[0] ? 0 : EPROTO;
+}

@@ -37,7 +37,7 @@ Task<Status> agree_with_minimum(Channel channel, Status mine, i64& lowest) {
   i64 words[2] = {mine.ok() ? ranks : me, lowest};
   MERCUTIO_CO_TRY(co_await all_reduce(channel, words, Reduce::kMin));
   lowest = words[1];
-  if (words[0] == ranks) co_return ok_status();
+  if (words[0] == ranks) co_return mine;   // an error only if what came is damaged
   if (words[0] < 0 || words[0] > ranks) co_return Error{ErrorClass::kIntern, "a rank that isn't there reported a failure"};
   std::vector<std::byte> report;
   if (words[0] == me) {

@@ -31,21 +31,22 @@ Job job_of(i64 seed, const std::string& folder) {
   static const std::vector<int> kRanks = {1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6};
   job.ranks = draw.one_of(kRanks);
   if (draw.percent(30)) job.environment = draw_environment(draw, folder);
+  if (job.ranks > 1 && draw.percent(8)) job.jobs = 2;
   return job;
 }
 
 Program generate(i64 seed) {
-  const Job job = job_of(seed, "");
-  return Generator(seed, job.ranks, !job.environment.empty()).run();
+  return Generator(seed, job_of(seed, "")).run();
 }
 
-Generator::Generator(i64 seed, int ranks, bool hints_in_environment) : draw_(static_cast<std::uint64_t>(seed)) {
+Generator::Generator(i64 seed, const Job& job) : draw_(static_cast<std::uint64_t>(seed)) {
   program_.seed = static_cast<std::uint64_t>(seed);
-  program_.ranks = ranks;
+  program_.ranks = job.ranks;
+  program_.jobs = job.jobs;
   handles_.reserve(64);  // scenarios keep references
   static_cast<void>(basic_type(program_, Basic::kByte));
   hints_ = draw_.percent(50);
-  program_.posix_order = !hints_ && !hints_in_environment;
+  program_.posix_order = !hints_ && job.environment.empty();
   const bool dense = draw_.percent(50);
   for (int i = 0; hints_ && i < 3; ++i) program_.infos.push_back(draw_hints(draw_, dense));
 }
@@ -53,7 +54,7 @@ Generator::Generator(i64 seed, int ranks, bool hints_in_environment) : draw_(sta
 Program Generator::run() {
   choose_files();
   if (draw_.percent(10)) file_bytes_ = draw_.percent(50) ? 8000 : 500000;
-  if (!hints_ && draw_.percent(4)) metered();
+  if (!hints_ && draw_.percent(4) && program_.jobs == 1) metered();
   for (i64 left = draw_.between(2, 5); left > 0; --left) {
     const i64 kind = draw_.between(0, 99);
     Handle& handle = some_handle();
@@ -121,6 +122,7 @@ void Generator::delay(Step& step) {
 }
 
 Generator::Handle& Generator::open(int file, Group group, unsigned mode) {
+  if (program_.jobs == 2 && group != Group::kSelf) group = Group::kHalves;   // a file is opened by ranks of one job
   Step& step = add(Op::kOpen, static_cast<int>(handles_.size()));
   step.file = file;
   step.group = group;

@@ -1,5 +1,5 @@
 // The program of a seed. Seeds come in blocks: all programs of a block have the same ranks and environment, so that one
-// job runs them.
+// job, or two jobs at a time, run them.
 #pragma once
 
 #include "program.h"
@@ -10,6 +10,7 @@ inline constexpr i64 kBlock = 100;
 
 struct Job {
   int ranks = 1;
+  int jobs = 1;
   Info environment;  // empty for most
 };
 

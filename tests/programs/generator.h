@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "draw.h"
+#include "generate.h"
 #include "shapes.h"
 
 namespace mercutio::programs {
 
 class Generator {
  public:
-  explicit Generator(i64 seed, int ranks, bool hints_in_environment);
+  Generator(i64 seed, const Job& job);
   [[nodiscard]] Program run();
 
  private:

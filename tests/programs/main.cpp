@@ -1,7 +1,7 @@
 // mpirun -n RANKS programs --first SEED --count N --dir FOLDER: runs the programs of these seeds and prints what is
-// wrong, a line "WRONG seed S step I rank R: ..." each. Without MPI: --job SEED prints the ranks and the environment of
-// a seed's block, --show SEED its program, --c SEED a C program that does the same. --edits changes a program
-// (edits.h).
+// wrong, a line "WRONG seed S step I rank R: ..." each. Without MPI: --job SEED prints the ranks, the jobs and the
+// environment of a seed's block, --show SEED its program, --c SEED a C program that does the same. --edits changes a program
+// (edits.h). Where two jobs run a program, each gets --of-two-jobs 0 or 1 and --ranks, those of both. The first has the larger half.
 #include <malloc.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -24,6 +24,7 @@ using namespace mercutio::programs;
 
 struct Options {
   i64 first = 0, count = 1, repeat = 1, seconds = 20;
+  Place place;
   std::string dir = ".", edits, mode;
 };
 
@@ -50,6 +51,8 @@ Options parse(int argc, char** argv) {
     if (name == "--repeat") options.repeat = std::atoll(value.c_str());
     if (name == "--seconds") options.seconds = std::atoll(value.c_str());
     if (name == "--dir") options.dir = value;
+    if (name == "--of-two-jobs") options.place.jobs = 2, options.place.job = std::atoi(value.c_str());
+    if (name == "--ranks") options.place.ranks = std::atoi(value.c_str());
     if (name == "--edits") options.edits = value;
     if (name == "--job" || name == "--show" || name == "--c") {
       options.mode = name;
@@ -62,7 +65,7 @@ Options parse(int argc, char** argv) {
 int print_only(const Options& options) {
   if (options.mode == "--job") {
     const Job job = job_of(options.first, options.dir);
-    std::printf("%d\n", job.ranks);
+    std::printf("%d %d\n", job.ranks, job.jobs);
     for (const auto& [name, value] : job.environment) std::printf("%s=%s\n", name.c_str(), value.c_str());
     return 0;
   }
@@ -83,7 +86,7 @@ void write_progress(const std::string& path, i64 seed) {
 
 int run(const Options& options) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  const Communicators communicators(MPI_COMM_WORLD);
+  const Communicators communicators(options.place, options.dir);
   my_rank = communicators.rank();
   MpiExecutor executor(communicators, options.dir + "/f");
   int wrong = 0;
@@ -107,8 +110,10 @@ int run(const Options& options) {
     wrong += !findings.empty();
   }
   int all = 0;
-  MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, communicators.all());
-  if (communicators.rank() == 0) std::printf("done\n");
+  MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, communicators.job());
+  int rank_in_job = 0;
+  MPI_Comm_rank(communicators.job(), &rank_in_job);
+  if (rank_in_job == 0) std::printf("done\n");
   return all == 0 ? 0 : 1;
 }
 

@@ -1,6 +1,8 @@
 #include "mpi_executor.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +29,21 @@ long long bytes_read() {
   return bytes;
 }
 
+// How often each of two jobs has come to a barrier. Whoever comes first makes the file.
+std::atomic<long>* map_arrivals(const std::string& path) {
+  static_assert(std::atomic<long>::is_always_lock_free);
+  constexpr size_t kBytes = 2 * sizeof(std::atomic<long>);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  void* const memory =
+      fd >= 0 && ftruncate(fd, kBytes) == 0 ? mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  if (fd >= 0) ::close(fd);
+  if (memory == MAP_FAILED) {
+    std::perror(path.c_str());
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+  return static_cast<std::atomic<long>*>(memory);
+}
+
 int mpi_mode(unsigned mode) {
   int result = (mode & kRead) && (mode & kWrite) ? MPI_MODE_RDWR : mode & kWrite ? MPI_MODE_WRONLY : MPI_MODE_RDONLY;
   if (mode & kCreate) result |= MPI_MODE_CREATE;
@@ -42,25 +59,47 @@ int mpi_mode(unsigned mode) {
 
 volatile std::sig_atomic_t MpiExecutor::current_step = -1;
 
-Communicators::Communicators(MPI_Comm all) {
-  MPI_Comm_dup(all, &all_);
-  MPI_Comm_rank(all_, &rank_);
-  MPI_Comm_size(all_, &size_);
-  MPI_Comm_split(all_, colour_of(Group::kHalves, rank_, size_), rank_, &halves_);
-  MPI_Comm_split(all_, colour_of(Group::kParity, rank_, size_), rank_, &parity_);
+Communicators::Communicators(const Place& place, const std::string& dir) : place_(place) {
+  MPI_Comm_dup(MPI_COMM_WORLD, &job_);
+  MPI_Comm_rank(job_, &rank_);
+  MPI_Comm_size(job_, &size_);
+  if (place_.jobs == 2) {
+    if (place_.job == 1) rank_ += place_.ranks - size_;
+    size_ = place_.ranks;
+    arrivals_ = map_arrivals(dir + "/arrivals");
+  }
+  MPI_Comm_split(job_, colour_of(Group::kHalves, rank_, size_), rank_, &halves_);
+  MPI_Comm_split(job_, colour_of(Group::kParity, rank_, size_), rank_, &parity_);
 }
 
 Communicators::~Communicators() {
   MPI_Comm_free(&halves_);
   MPI_Comm_free(&parity_);
-  MPI_Comm_free(&all_);
+  MPI_Comm_free(&job_);
 }
 
 MPI_Comm Communicators::of(Group group) const {
   return group == Group::kSelf     ? MPI_COMM_SELF
          : group == Group::kHalves ? halves_
          : group == Group::kParity ? parity_
-                                   : all_;
+                                   : job_;
+}
+
+// The ranks that wait do so inside MPI, for what others in their job want of them.
+void Communicators::barrier() const {
+  MPI_Barrier(job_);
+  if (place_.jobs == 1) return;
+  int rank = 0;
+  MPI_Comm_rank(job_, &rank);
+  if (rank == 0) {
+    const long turn = ++arrivals_[place_.job];
+    while (arrivals_[1 - place_.job] < turn) {
+      int there = 0;
+      MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, job_, &there, MPI_STATUS_IGNORE);
+      sched_yield();
+    }
+  }
+  MPI_Barrier(job_);
 }
 
 MpiExecutor::MpiExecutor(const Communicators& communicators, std::string prefix)
@@ -103,7 +142,7 @@ std::vector<Finding> MpiExecutor::run(const Program& program, const std::vector<
     }
     std::fclose(out);
   }
-  MPI_Barrier(communicators_.all());
+  communicators_.barrier();
   for (index_ = 0; index_ < static_cast<int>(program.steps.size()); ++index_) {
     current_step = index_;
     take(program.steps[static_cast<size_t>(index_)], expected[static_cast<size_t>(index_)]);
@@ -129,7 +168,7 @@ void MpiExecutor::take(const Step& step, const Planned& planned) {
   wait_us(part(step).delay_us);
   switch (step.op) {
     case Op::kBarrier:
-      MPI_Barrier(communicators_.all());
+      communicators_.barrier();
       return;
     case Op::kMeterBegin:
     case Op::kMeterEnd:
@@ -337,13 +376,13 @@ void MpiExecutor::verify(const Step& step, const Expected& expected) {
 // Reads of neighbours may be served by one larger read, but not by many times the bytes; unless hints of the job ask for it, as
 // romio_cb_read=enable does.
 void MpiExecutor::meter(const Planned& planned, bool ends) {
-  MPI_Barrier(communicators_.all());
+  communicators_.barrier();
   const long long now = bytes_read();
   const double mine = static_cast<double>(now - read_before_);
   read_before_ = now;
   double all = 0;
   constexpr double kAtMost = 1.1, kAllowance = 192 * 1024;
-  MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, communicators_.all());
+  MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, communicators_.job());
   const double limit = static_cast<double>(planned.asked_bytes) * kAtMost + kAllowance;
   if (ends && communicators_.rank() == 0 && all > limit && !std::getenv("MERCUTIO_HINTS")) {
     complain("the ranks asked for " + std::to_string(planned.asked_bytes) + " bytes and " +

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <csignal>
 #include <map>
 #include <memory>
@@ -14,21 +15,31 @@
 
 namespace mercutio::programs {
 
-// The communicators of all programs of a job.
+// Which of two jobs this process belongs to.
+struct Place {
+  int job = 0, jobs = 1;
+  int ranks = 0;   // of both
+};
+
+// The communicators of all programs of a job. Where two jobs run the programs, ranks and sizes are those of both together, and the
+// jobs meet at a file that both map.
 class Communicators {
  public:
-  explicit Communicators(MPI_Comm all);
+  Communicators(const Place& place, const std::string& dir);
   ~Communicators();
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
   [[nodiscard]] MPI_Comm of(Group group) const;
-  [[nodiscard]] MPI_Comm all() const { return all_; }
+  [[nodiscard]] MPI_Comm job() const { return job_; }
+  void barrier() const;
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
 
  private:
-  MPI_Comm all_, halves_ = MPI_COMM_NULL, parity_ = MPI_COMM_NULL;
+  MPI_Comm job_ = MPI_COMM_NULL, halves_ = MPI_COMM_NULL, parity_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
+  const Place place_;
+  std::atomic<long>* arrivals_ = nullptr;   // of each job; null: there is one job
 };
 
 class MpiExecutor final : public Executor {

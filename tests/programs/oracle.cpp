@@ -89,7 +89,7 @@ class Pass : public Order {
     if (to.rank == from && to.opening == effect.opening) return true;
     const Clock& clock = clocks_[index(to.rank)];
     const bool before = clock[index(from)] >= effect.done;
-    if (program_.posix_order && before) return true;
+    if (program_.posix_order && before && program_.same_job(from, to.rank)) return true;
     if (to.opening >= 0 && to.opening == effect.opening && effect.atomic && opening(to.opening).atomic &&
         colour(to.opening, to.rank) == effect.colour) {
       return before;

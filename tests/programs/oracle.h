@@ -6,7 +6,7 @@
 //   - on the same handle of the same process (program order),
 //   - in atomic mode, to handles of the same open, in order of the clock,
 //   - after the writer's sync or close, then the reader's sync or open, in order of the clock,
-//   - with `posix_order`, in order of the clock.
+//   - with `posix_order`, in order of the clock within a job.
 // A byte whose writes are not ordered so is undetermined, until a write comes that is ordered after all of them.
 #pragma once
 

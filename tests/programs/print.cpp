@@ -84,7 +84,7 @@ std::string describe(const Program&, const Step& step) {
 
 std::string shown(const Program& program, const std::vector<Planned>& planned) {
   std::string text = "seed " + std::to_string(program.seed) + ", " + std::to_string(program.ranks) + " ranks" +
-                     (program.posix_order ? ", POSIX order" : "") + "\n";
+                     (program.jobs == 2 ? ", two jobs" : "") + (program.posix_order ? ", POSIX order" : "") + "\n";
   for (size_t i = 0; i < program.infos.size(); ++i) {
     text += "info " + std::to_string(i) + ":";
     for (const auto& [key, value] : program.infos[i]) text += " " + key + "=" + value;

@@ -103,7 +103,8 @@ struct File {
 struct Program {
   std::uint64_t seed = 0;
   int ranks = 1;
-  bool posix_order = true;  // what is ordered by messages is determined without MPI_File_sync, too
+  int jobs = 1;             // 2: each half of the ranks is a job of its own, with kHalves as its world
+  bool posix_order = true;  // what is ordered by messages in a job is determined without MPI_File_sync, too
   std::vector<Info> infos;
   std::vector<Type> types;
   std::vector<Map> maps;  // of the types
@@ -112,6 +113,7 @@ struct Program {
   int handles = 0;
 
   int add(const Type& type);
+  [[nodiscard]] bool same_job(int rank, int other) const;
   [[nodiscard]] const Map& map(int type) const { return maps[static_cast<size_t>(type)]; }
 };
 
@@ -128,6 +130,10 @@ struct Program {
       break;
   }
   return 0;
+}
+
+inline bool Program::same_job(int rank, int other) const {
+  return jobs == 1 || colour_of(Group::kHalves, rank, ranks) == colour_of(Group::kHalves, other, ranks);
 }
 
 // Byte k of what a rank writes in a step, and what is around data in a buffer. Never 0: that is a hole.

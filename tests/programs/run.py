@@ -6,7 +6,8 @@
     run.py ... --io host                              # the oracle is tested: hosts have defects of their own
     run.py ... --until-wrong --count 5000             # for tests of the test: 0 if something is wrong
 
-Seeds come in blocks of 100, which have the number of ranks and the environment in common and are run by one job.
+Seeds come in blocks of 100, which have the number of ranks and the environment in common. One job runs them, or two at a time,
+each with half of the ranks.
 """
 import argparse
 import concurrent.futures
@@ -68,10 +69,11 @@ class Runner:
         shutil.rmtree(self.base, ignore_errors=True)
 
     def job(self, seed, folder):
-        """The ranks and the environment of a seed's block."""
+        """The ranks, the jobs and the environment of a seed's block."""
         lines = subprocess.run([self.args.program, "--job", str(seed), "--dir", folder], capture_output=True, text=True, check=True,
                                env=dict(os.environ, LD_PRELOAD="")).stdout.split("\n")
-        return int(lines[0]), dict(line.split("=", 1) for line in lines[1:] if line)
+        ranks, jobs = map(int, lines[0].split())
+        return ranks, jobs, dict(line.split("=", 1) for line in lines[1:] if line)
 
     def command(self, ranks, environment, arguments):
         args = self.args
@@ -80,7 +82,7 @@ class Runner:
         path = os.path.join(args.tools, "libmpich_yield.so")
         preload += [os.path.abspath(path)] if args.mpi == "mpich" and args.tools and os.path.exists(path) else []
         line = [args.mpirun or "mpirun." + args.mpi]
-        line += ["--allow-run-as-root", "--oversubscribe"] if args.mpi == "openmpi" else []
+        line += ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"] if args.mpi == "openmpi" else []
         line += ["-n", str(ranks), "env"]
         if args.io != "host":
             line += ["%s=%s" % item for item in environment.items()]
@@ -90,43 +92,59 @@ class Runner:
             line += ["LD_PRELOAD=" + ":".join(preload)]
         return line + [os.path.abspath(args.program)] + arguments
 
+    def commands(self, ranks, jobs, environment, arguments):
+        """One of each job. A rank alone is one job."""
+        if min(ranks, jobs) == 1:
+            return [self.command(ranks, environment, arguments)]
+        first = (ranks + 1) // 2
+        return [self.command(share, environment, arguments + ["--of-two-jobs", str(job), "--ranks", str(ranks)])
+                for job, share in enumerate((first, ranks - first))]
+
     def launch(self, seed, count, edits="", repeat=1, ranks=None, seconds=None):
         """Runs the seeds in one job: {seed: what was wrong}, and the seed of one that ended the job."""
         folder = tempfile.mkdtemp(dir=self.base)
-        of_job, environment = self.job(seed, folder)
+        of_job, jobs, environment = self.job(seed, folder)
+        ranks = ranks or of_job
         seconds = seconds or self.args.seconds
         arguments = ["--first", str(seed), "--count", str(count), "--repeat", str(repeat), "--seconds", str(seconds), "--dir", folder]
         edits = " ".join(x for x in (self.args.edits, edits) if x)
         arguments += ["--edits", edits] if edits else []
         env = dict(os.environ, XDG_CONFIG_HOME=folder, MERCUTIO_SITE_HINTS="/dev/null", OMPI_ALLOW_RUN_AS_ROOT="1",
                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
-        process = subprocess.Popen(self.command(ranks or of_job, environment, arguments), stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, env=env, text=True, errors="replace", start_new_session=True)
-        with self.lock:
-            self.running.add(process)
-        try:
-            out, _ = process.communicate(timeout=count * repeat * seconds + 60)
-        except subprocess.TimeoutExpired:
-            kill(process)
-            out = process.communicate()[0] + "\nthe launcher had to be killed\n"
-        with self.lock:
-            self.running.discard(process)
+        commands = self.commands(ranks, jobs, environment, arguments)
+        with open(os.path.join(folder, "out"), "a+", errors="replace") as out:
+            processes = [subprocess.Popen(x, stdout=out, stderr=subprocess.STDOUT, env=env, start_new_session=True) for x in commands]
+            with self.lock:
+                self.running.update(processes)
+            end, late = time.time() + count * repeat * seconds + 60, ""
+            for process in processes:
+                try:
+                    process.wait(max(end - time.time(), 0))
+                except subprocess.TimeoutExpired:
+                    kill(process)
+                    process.wait()
+                    late = "\nthe launcher had to be killed\n"
+            with self.lock:
+                self.running.difference_update(processes)
+            out.seek(0)
+            text = out.read() + late
         last = seed
         if os.path.exists(os.path.join(folder, "progress")):
             last = int(open(os.path.join(folder, "progress")).read() or seed)
         shutil.rmtree(folder, ignore_errors=True)
-        return self.judge(out, process.returncode, last)
+        return self.judge(text, [process.returncode for process in processes], last)
 
-    def judge(self, out, code, last):
+    def judge(self, out, codes, last):
         wrong = {}
         for match in re.finditer(r"(WRONG|HANG|CRASH) seed (\d+)\b.*", out):
             wrong.setdefault(int(match.group(2)), []).append(match.group(0))
         ended = None
-        if code not in (0, 1) or "done" not in out:   # 1: something is wrong. What ranks print may stand on the same line
+        # 1: something is wrong. What ranks print may stand on the same line.
+        if not set(codes) <= {0, 1} or out.count("done") < len(codes):
             cut = [seed for seed, lines in wrong.items() if not lines[-1].startswith("WRONG")]
             ended = max(cut, default=last)   # a rank may have gone on to the next one
             if not cut:
-                wrong.setdefault(last, []).append("CRASH seed %d: the job ended with %s" % (last, code))
+                wrong.setdefault(last, []).append("CRASH seed %d: the job ended with %s" % (last, " and ".join(map(str, codes))))
                 wrong[last] += out.strip().split("\n")[-12:]
         report = SANITIZER_REPORT.search(out)
         if self.args.runtime and report:

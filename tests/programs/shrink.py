@@ -87,9 +87,9 @@ def artifact(runner, seed, lines):
     words = shrinker.run() if args.shrink_seconds else None
     note = "" if words is not None else "It did not fail again when it ran alone.\n" if args.shrink_seconds else ""
     words = words or []
-    ranks, environment = runner.job(seed, args.artifacts)
-    command = " ".join(runner.command(shrinker.ranks or ranks, environment, [])) + " --first %d --repeat %d --dir . --edits '%s'" % (
-        seed, shrinker.repeat, " ".join(words))
+    ranks, jobs, environment = runner.job(seed, args.artifacts)
+    arguments = ["--first", str(seed), "--repeat", str(shrinker.repeat), "--dir", ".", "--edits", "'%s'" % " ".join(words)]
+    command = " & ".join(" ".join(x) for x in runner.commands(shrinker.ranks or ranks, jobs, environment, arguments))
     with open(base + ".txt", "w") as out:
         out.write("\n".join(lines) + "\n\n" + note + command + "\n\n" + shrinker.text(words))
     with open(base + ".c", "w") as out:

@@ -59,20 +59,22 @@ int mpi_mode(unsigned mode) {
 
 volatile std::sig_atomic_t MpiExecutor::current_step = -1;
 
-Communicators::Communicators(const Place& place, const std::string& dir) : place_(place) {
+Communicators::Communicators(const Place& place, const std::string& dir)
+    : place_(place), arrivals_path_(dir + "/arrivals") {
   MPI_Comm_dup(MPI_COMM_WORLD, &job_);
   MPI_Comm_rank(job_, &rank_);
   MPI_Comm_size(job_, &size_);
   if (place_.jobs == 2) {
     if (place_.job == 1) rank_ += place_.ranks - size_;
     size_ = place_.ranks;
-    arrivals_ = map_arrivals(dir + "/arrivals");
+    arrivals_ = map_arrivals(arrivals_path_);
   }
   MPI_Comm_split(job_, colour_of(Group::kHalves, rank_, size_), rank_, &halves_);
   MPI_Comm_split(job_, colour_of(Group::kParity, rank_, size_), rank_, &parity_);
 }
 
 Communicators::~Communicators() {
+  if (arrivals_ && rank_ == 0) ::unlink(arrivals_path_.c_str());   // the next run in this folder begins anew
   MPI_Comm_free(&halves_);
   MPI_Comm_free(&parity_);
   MPI_Comm_free(&job_);

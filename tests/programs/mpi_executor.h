@@ -39,6 +39,7 @@ class Communicators {
   MPI_Comm job_ = MPI_COMM_NULL, halves_ = MPI_COMM_NULL, parity_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
   const Place place_;
+  const std::string arrivals_path_;
   std::atomic<long>* arrivals_ = nullptr;   // of each job; null: there is one job
 };
 

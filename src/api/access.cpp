@@ -157,13 +157,13 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
 
 // Where the MPI can be told how to wait for a generalized request (MPICH's extension), a rank that waits moves the data
 // itself, or sleeps until the progress thread has; otherwise it spins on the core that thread needs. A look that follows the one
-// before, or the start, at once is taken for waiting: MPI_Wait and MPI_Test are not told apart. The probe keeps other communication going.
+// before, or the start, at once is taken for waiting: MPI_Wait and MPI_Test are not told apart. Meanwhile MPI is looked after, on the
+// file's communicator: MPICH makes no progress in a probe of MPI_COMM_SELF.
 constexpr auto kPollGap = std::chrono::microseconds(100), kNap = std::chrono::microseconds(100);
 
 bool nap(PendingAccess& pending) {
   if (pending.access->wait_for(kNap)) return true;
-  int found = 0;
-  if (world_initialised()) PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+  if (!pending.access->done()) pending.handle->file->comm().poll_mpi();
   return pending.access->done();
 }
 

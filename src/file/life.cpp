@@ -153,6 +153,7 @@ Status OpenFile::set_size(i64 bytes) {
   Status mine = check_resize(amode_, bytes);
   if (mine) mine = no_split("set_size");
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
+  if (mine) mine = attempt([this] { return storage_->flush(); });   // what a rank keeps of its writes must not come after the change
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
   trace_step(StepKind::kSetSize, 0, bytes);
   MERCUTIO_TRY(run_on_rank_zero([&] {

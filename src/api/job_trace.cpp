@@ -14,6 +14,7 @@
 
 #include "api/run_facts.h"
 #include "base/errno_text.h"
+#include "base/random.h"
 #include "insight/findings.h"
 #include "insight/recorder.h"
 #include "mpi/mpi_header.h"
@@ -64,7 +65,7 @@ bool wait_for(MPI_Request& request) {
 }
 
 bool write_file(const std::string& path, const void* data, std::size_t bytes) {
-  const std::string fresh = path + ".new";
+  const std::string fresh = path + ".new-" + std::to_string(random_number() % 1000000000);   // other jobs may write the same file
   std::FILE* file = std::fopen(fresh.c_str(), "wb");
   bool good = file != nullptr && std::fwrite(data, 1, bytes, file) == bytes;
   if (file) good = std::fclose(file) == 0 && good;

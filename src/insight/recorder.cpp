@@ -75,11 +75,23 @@ std::array<Section, kSections> sections_of(const RecorderOptions& options, i64& 
   return sections;
 }
 
+// A new file, also where there is one: another job with the same name for its trace may have that mapped, and would be killed when it
+// is cut.
+int make_anew(const std::string& path) {
+  constexpr int kAttempts = 100;   // such jobs may begin at the same time
+  for (int i = 0; i < kAttempts; ++i) {
+    ::unlink(path.c_str());
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
+}
+
 // Space is taken at once: a mapped file without it would kill the program when the disk is full.
 Result<std::byte*> map_piece(const std::string& path, i64 bytes) {
   int file = -1;
   if (!path.empty()) {
-    file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    file = make_anew(path);
     if (file < 0) return error_from_errno("open", errno);
     if (const int failed = ::posix_fallocate(file, 0, bytes); failed != 0) {
       ::close(file);

@@ -48,6 +48,23 @@ RankTrace read_back(const Recorder& recorder, const PieceLimits& limits = {}) {
   return std::move(traces->front());
 }
 
+// Two jobs with one name for their traces: each writes to a piece of its own.
+TEST(Recorder, LeavesThePieceOfAnotherJobAlone) {
+  RecorderOptions options;
+  options.piece_path = ::testing::TempDir() + "recorder-test-twice.piece";
+  options.rank = 1, options.ranks = 8;
+  auto first = make(options);
+  auto sink = first->file(facts_of("first"));
+  options.rank = 2;
+  auto second = make(options);
+  access(*sink, now_ns(), 5'000, 0, 100);
+  first->finish();
+  const RankTrace trace = read_back(*first);
+  EXPECT_EQ(trace.header.rank, 1);
+  EXPECT_EQ(trace.files.size(), 1u);
+  ::unlink(options.piece_path.c_str());
+}
+
 TEST(Recorder, CountsAMillionAccessesInSixteenMebibytes) {
   auto recorder = make();
   EXPECT_LE(recorder->bytes(), 16 * MiB);

@@ -5,8 +5,13 @@ if(CMAKE_SCRIPT_MODE_FILE)
   if(commit MATCHES "^[0-9a-f]+$")
     string(SUBSTRING ${commit} 0 12 commit)
   else()
-    execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude=* OUTPUT_VARIABLE commit
+    set(commit)
+    execute_process(COMMAND git -C ${SOURCE} rev-parse --show-prefix OUTPUT_VARIABLE inside RESULT_VARIABLE failed
       ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(failed STREQUAL "0" AND inside STREQUAL "")   # else the repository is somebody else's, around this tree
+      execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude=* OUTPUT_VARIABLE commit
+        ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+    endif()
   endif()
   set(revision ${VERSION})
   if(commit)

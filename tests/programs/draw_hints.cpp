@@ -112,7 +112,7 @@ std::string variable(Draw& draw, const VariableRow& row, const std::string& fold
   if (row.name == "MERCUTIO_TRACE") return folder + "/trace";
   // Files and folders of hints, profiles and connections: what they say comes by MERCUTIO_HINTS as well.
   if (row.holds.find("file") == 0 || row.holds.find("TOML") != std::string_view::npos ||
-      row.holds.find("directory") != std::string_view::npos || row.holds == "a file name") {
+      row.holds.find("director") != std::string_view::npos || row.holds == "a file name") {
     return "";
   }
   const std::vector<std::string> words = values_in(row.holds);

@@ -115,8 +115,13 @@ static int plain_set_size(mercutio_driver_file *file, int64_t bytes) {
   return failed ? failed : ftruncate(file->fd, bytes) ? errno : 0;
 }
 static int plain_preallocate(mercutio_driver_file *file, int64_t bytes) {
+  struct stat status;
   const int failed = told("preallocate", file->rank);
-  return failed ? failed : bytes ? posix_fallocate(file->fd, 0, bytes) : 0;
+  if (failed || bytes == 0) return failed;
+  const int refused = posix_fallocate(file->fd, 0, bytes);
+  if (refused != ENOSYS && refused != EOPNOTSUPP) return refused;   // kernels and file systems without it: longer, at least
+  if (fstat(file->fd, &status)) return errno;
+  return status.st_size < bytes && ftruncate(file->fd, bytes) ? errno : 0;
 }
 static int plain_sync(mercutio_driver_file *file) {
   const int failed = told("sync", file->rank);

@@ -28,9 +28,9 @@ def rows(path, macro):
             yield [a[1:-1].replace('\\"', '"') if a.startswith('"') else a for a in split_arguments(match.group(1))]
 
 
-def default_text(kind, value):
-    value = value.replace("Toggle::k", "").lower() if kind == "Toggle" else value
-    return value if value else "none"
+def default_text(value):
+    choice = re.fullmatch(r"\w+::k(\w+)", value)   # of an enumeration
+    return choice.group(1).lower() if choice else value or "none"
 
 
 def size_text(number):
@@ -42,8 +42,8 @@ def size_text(number):
 
 class Hint:
     def __init__(self, row):
-        kind, self.name, initial, self.aliases, low, high, unit, when, agree, self.doc = row
-        self.default = default_text(kind, initial)
+        _, self.name, initial, self.aliases, low, high, unit, when, agree, self.doc = row
+        self.default = default_text(initial)
         if unit == "bytes" and self.default.isdigit():
             self.default = size_text(int(self.default))
         self.range = ""

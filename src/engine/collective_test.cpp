@@ -25,10 +25,10 @@ Hints random_hints(Random& random, i64 ranks) {
   hints.romio_ds_write = pick(random, 0, 3) == 0 ? Toggle::kDisable : Toggle::kAutomatic;
   hints.cb_buffer_size = kBuffers[pick(random, 0, 4)];
   hints.cb_nodes = pick(random, 0, ranks + 1);
-  hints.mercutio_exchange = pick(random, 0, 1) ? "auto" : "two_layer";
+  hints.mercutio_exchange = pick(random, 0, 1) ? WantedExchange::kAuto : WantedExchange::kTwoLayer;
   hints.mercutio_throttle = pick(random, 0, 2);
   hints.mercutio_depth = pick(random, 0, 3);
-  if (pick(random, 0, 2) == 0) hints.mercutio_domains = "stripe_cyclic";
+  if (pick(random, 0, 2) == 0) hints.mercutio_domains = WantedDomains::kStripeCyclic;
   return hints;
 }
 
@@ -317,7 +317,7 @@ TEST_P(Collective, SeveralInFlightOnOneFile) {
 TEST_P(Collective, SparseReadsLeaveHolesOut) {
   constexpr i64 kPiece = 128, kPitch = 64 * KiB, kPieces = 40;
   const i64 ranks = GetParam();
-  for (const char* exchange : {"auto", "messages", "two_layer"}) {
+  for (const WantedExchange exchange : {WantedExchange::kAuto, WantedExchange::kMessages, WantedExchange::kTwoLayer}) {
     Random shared(7);
     SharedFile file;
     file.bytes = random_bytes(shared, kPieces * ranks * kPitch);
@@ -326,7 +326,7 @@ TEST_P(Collective, SparseReadsLeaveHolesOut) {
     hints.mercutio_exchange = exchange;
     hints.cb_buffer_size = 300 * KiB;
     std::atomic<i64> read{0};
-    const bool nodes = std::string(exchange) == "two_layer" && ranks > 1;
+    const bool nodes = exchange == WantedExchange::kTwoLayer && ranks > 1;
     Topology topology{std::vector<i64>(static_cast<size_t>(ranks), 0), {"a"}};
     for (i64 rank = 0; nodes && rank < ranks; ++rank) topology.node_of_rank[static_cast<size_t>(rank)] = rank % 2;
     if (nodes) topology.node_names.push_back("b");
@@ -337,10 +337,10 @@ TEST_P(Collective, SparseReadsLeaveHolesOut) {
       OwnedAccess owned = make_access(Direction::kRead, view, 0, kPiece * kPieces, make_contiguous(kPiece * kPieces, byte_type()));
       auto moved = drive(comm, collective(engine_file, channel_of(comm, 5, true), owned.access, {}));
       ASSERT_EQ(moved.value(), kPiece * kPieces);
-      ASSERT_TRUE(read_is_right(owned, file.bytes, *moved)) << exchange << " rank " << comm.rank();
+      ASSERT_TRUE(read_is_right(owned, file.bytes, *moved)) << word_of(exchange) << " rank " << comm.rank();
       read += storage.counts.bytes_read;
     }, topology);
-    EXPECT_EQ(read, ranks * kPiece * kPieces) << exchange;
+    EXPECT_EQ(read, ranks * kPiece * kPieces) << word_of(exchange);
   }
 }
 
@@ -351,7 +351,7 @@ TEST(TwoLayer, ManyNodesShareOneAggregatorsMemory) {
   SharedFile file;
   Hints hints;
   hints.romio_cb_read = hints.romio_cb_write = Toggle::kEnable;
-  hints.mercutio_exchange = "two_layer";
+  hints.mercutio_exchange = WantedExchange::kTwoLayer;
   hints.cb_nodes = 1;
   const auto value_at = [](i64 offset) { return static_cast<std::byte>(offset / kBlock * 7 + offset % 251); };
   run_ranks(kRanks, [&](Comm& comm) {

@@ -43,7 +43,7 @@ ViewRef map_of(i64 rank, bool holes) {
 }
 
 struct Course {
-  std::string exchange;
+  WantedExchange exchange;
   std::vector<i64> node_of_rank;
   bool holes = false;
   Direction direction = Direction::kWrite;
@@ -90,7 +90,7 @@ std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
 }
 
 TEST(Counters, OneNodeNeedsNoMessageAndOneCopyAByte) {
-  for (const Totals& output : run_outputs({"auto", {0, 0, 0, 0}}, 3)) {
+  for (const Totals& output : run_outputs({WantedExchange::kAuto, {0, 0, 0, 0}}, 3)) {
     EXPECT_EQ(output.moved, kPieces * kPiece);
     EXPECT_EQ(output.sum.messages, 0);
     EXPECT_EQ(output.sum.metadata_bytes, 0);
@@ -100,7 +100,7 @@ TEST(Counters, OneNodeNeedsNoMessageAndOneCopyAByte) {
 }
 
 TEST(Counters, ByMessagesRunListsGoOnceAndPlansAreMadeOnce) {
-  const auto outputs = run_outputs({"messages", {0, 0, 0, 0}}, 3);
+  const auto outputs = run_outputs({WantedExchange::kMessages, {0, 0, 0, 0}}, 3);
   EXPECT_GT(outputs[0].sum.metadata_bytes, 0);
   EXPECT_LE(outputs[0].sum.metadata_bytes, kRanks * kPieces / 8) << "a bit a piece at most, in each of the streams";
   EXPECT_EQ(outputs[0].sum.plans_reused, 0);
@@ -114,7 +114,7 @@ TEST(Counters, ByMessagesRunListsGoOnceAndPlansAreMadeOnce) {
 }
 
 TEST(Counters, BetweenNodesOneStreamEach) {
-  const auto outputs = run_outputs({"two_layer", {0, 0, 1, 1}}, 2);
+  const auto outputs = run_outputs({WantedExchange::kTwoLayer, {0, 0, 1, 1}}, 2);
   EXPECT_GT(outputs[0].sum.metadata_bytes, 0);
   EXPECT_LE(outputs[0].sum.metadata_bytes, kPieces / 8) << "a bit a piece at most, of half of them";
   EXPECT_EQ(outputs[1].sum.metadata_bytes, 0);
@@ -125,7 +125,7 @@ TEST(Counters, BetweenNodesOneStreamEach) {
 }
 
 TEST(Counters, HolesAreReadToBeWrittenBack) {
-  for (const char* exchange : {"auto", "messages"}) {
+  for (const WantedExchange exchange : {WantedExchange::kAuto, WantedExchange::kMessages}) {
     const Totals output = run_outputs({exchange, {0, 0, 0, 0}, true}, 1)[0];
     const i64 holes = kPieces * kPiece - output.moved;
     EXPECT_GT(holes, 0);

@@ -46,7 +46,7 @@ BlockingDetector::Reads reads_of(const EngineFile& file) {
 // Whether reads get the file size first and are clipped to it. A rank alone reads without an exchange unless a hint
 // asks for it.
 bool should_know_size(const EngineFile& file) {
-  const bool may_exchange = file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != "auto";
+  const bool may_exchange = file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != WantedStrategy::kAuto;
   return may_exchange && file.storage->traits().coherence == Coherence::kImmediate;
 }
 

@@ -50,7 +50,7 @@ class Watched final : public TestStorage {
   Servers& servers_;
 };
 
-class ThrottleTurns : public ::testing::TestWithParam<std::tuple<const char*, i64>> {};
+class ThrottleTurns : public ::testing::TestWithParam<std::tuple<WantedExchange, i64>> {};
 
 TEST_P(ThrottleTurns, AServerSeesNoMoreThanItShould) {
   const auto& [exchange, limit] = GetParam();
@@ -72,7 +72,7 @@ TEST_P(ThrottleTurns, AServerSeesNoMoreThanItShould) {
       const i64 bytes = kStripe * kStripes / kRanks;
       OwnedAccess owned = make_access(direction, make_view(8 * comm.rank(), type), 0, bytes, make_contiguous(bytes, byte_type()));
       Channel channel{&comm, 0};
-      if (auto arena = std::string(exchange) == "messages" ? nullptr : NodeArena::of(comm)) channel.ticket = std::make_shared<Ticket>(arena);
+      if (auto arena = exchange == WantedExchange::kMessages ? nullptr : NodeArena::of(comm)) channel.ticket = std::make_shared<Ticket>(arena);
       auto moved = run(collective(engine_file, channel, owned.access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_TRUE(moved.ok()) << moved.error().what;
       ASSERT_EQ(*moved, bytes);
@@ -85,9 +85,9 @@ TEST_P(ThrottleTurns, AServerSeesNoMoreThanItShould) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Exchanges, ThrottleTurns, ::testing::Combine(::testing::Values("messages", "two_layer"), ::testing::Values(1, 2)),
+INSTANTIATE_TEST_SUITE_P(Exchanges, ThrottleTurns, ::testing::Combine(::testing::Values(WantedExchange::kMessages, WantedExchange::kTwoLayer), ::testing::Values(1, 2)),
                          [](const auto& info) {
-                           return std::string(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));
+                           return word_of(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));
                          });
 
 }  // namespace

@@ -151,7 +151,7 @@ Result<i64> OpenFile::access(const AccessCall& call) {
 // Collective accesses of ranks that all share memory do without messages, unless a hint asks for what needs them.
 bool OpenFile::sends_messages(const Hints& hints) const {
   if (comm_->size() == 1) return false;
-  return !arena_ || !arena_->whole() || hints.mercutio_exchange == "messages" || hints.mercutio_throttle > 0;
+  return !arena_ || !arena_->whole() || hints.mercutio_exchange == WantedExchange::kMessages || hints.mercutio_throttle > 0;
 }
 
 Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {

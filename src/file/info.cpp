@@ -69,7 +69,7 @@ void OpenFile::tell_of_hints() {
   HintVoice& voice = context_.hints->voice;
   voice.warn(*resolved);
   const Traits& traits = storage_->traits();
-  const bool unsure = traits.coherence == Coherence::kUnknown && resolved->values.mercutio_coherence != "none";
+  const bool unsure = traits.coherence == Coherence::kUnknown && resolved->values.mercutio_coherence != CoherenceWay::kNone;
   if (unsure && amode_.writable() && caches() > 1)
     voice.warn({"'" + name_ + "' is on " + traits.file_system + ": " + traits.coherence_advice + " (mercutio_coherence=none: no such message)"});
   if (voice.shows_tables())
@@ -139,8 +139,8 @@ InfoItems OpenFile::in_effect(Hints hints) const {
   const Traits& traits = storage_->traits();
   hints.romio_visibility_immediate = traits.coherence == Coherence::kImmediate && (!keeps_writes_ || comm_->size() == 1);
   hints.romio_filesystem_type = traits.file_system;
-  if (hints.mercutio_async_backend == "io_uring" && !traits.transfers.empty()) hints.mercutio_async_backend = traits.transfers;
-  hints.mercutio_coherence = kCoherenceWays[static_cast<size_t>(traits.way)];
+  if (hints.mercutio_async_backend == AsyncBackend::kUring) hints.mercutio_async_backend = choice_named<AsyncBackend>(traits.transfers).value_or(AsyncBackend::kUring);
+  hints.mercutio_coherence = traits.way;
   Layout layout = storage_->layout();
   if (layout.stripe_bytes <= 0) layout = Layout{hints.striping_unit, hints.striping_factor, -1};   // as file domains take them
   const std::string kinds = comm_->memory_kinds();

@@ -53,10 +53,6 @@ Layout wanted_layout(const Hints& hints) {
   return layout;
 }
 
-CoherenceWay way_named(const std::string& name) {   // one of the hint's words
-  return static_cast<CoherenceWay>(std::find(std::begin(kCoherenceWays), std::end(kCoherenceWays), name) - std::begin(kCoherenceWays));
-}
-
 }  // namespace
 
 OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context)
@@ -134,13 +130,13 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
   options.exclusive = exclusive;
   options.permissions = permissions_from(hints);
   options.wanted_layout = wanted_layout(hints);
-  if (create && options.wanted_layout == Layout{} && hints.mercutio_striping == "auto")
+  if (create && options.wanted_layout == Layout{} && hints.mercutio_striping == WantedStriping::kAuto)
     options.suggested_layout = layout_of_new_file(comm_->topology().nodes(), comm_->size());
   options.async_backend = hints.mercutio_async_backend;
   options.io_threads = hints.mercutio_io_threads;
   options.group = WriterGroup{first_mark_, comm_->rank(), comm_->size()};
   options.handle = handle_;
-  options.coherence = way_named(hints.mercutio_coherence);
+  options.coherence = hints.mercutio_coherence;
   if (options.coherence == CoherenceWay::kAuto) options.coherence = resolved_.coherence;
   allow_buffering(options);
   readable = true;
@@ -218,7 +214,7 @@ i64 OpenFile::caches() const {
 // several of them, unless a hint says that the program knows better.
 Status OpenFile::check_coherence() const {
   const Traits& traits = storage_->traits();
-  const bool known_wrong = traits.coherence == Coherence::kAfterOpen && !traits.remote_cluster && hints_->values.mercutio_coherence != "none";
+  const bool known_wrong = traits.coherence == Coherence::kAfterOpen && !traits.remote_cluster && hints_->values.mercutio_coherence != CoherenceWay::kNone;
   if (!known_wrong || !amode_.writable() || caches() == 1) return ok_status();
   const std::string who = traits.caches_per_rank ? "ranks" : "nodes";
   return Error{ErrorClass::kUnsupportedOperation,
@@ -230,7 +226,7 @@ Status OpenFile::check_coherence() const {
 // before. Copies on each node may be read; what is written would be spread over them.
 Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
   const Traits& traits = storage_->traits();
-  const bool known = lowest != 0 && comm_->topology().nodes() > 1 && hints_->values.mercutio_coherence != "none";
+  const bool known = lowest != 0 && comm_->topology().nodes() > 1 && hints_->values.mercutio_coherence != CoherenceWay::kNone;
   const bool copies = !amode_.writable() && !traits.metadata_is_remote;
   if (!known || lowest == highest || copies) return ok_status();
   return Error{ErrorClass::kNotSame,

@@ -31,7 +31,7 @@ OrderedShare share_of(const Operation& operation) {
   const FileView& view = *operation.view;
   const bool near = view.etype_bytes() <= kPlainEtypeBytes && view.view->displacement <= kPlainDisplacement;
   const bool plain = near && view.view->contiguous() && !operation.staged() && !operation.atomic &&
-                     buffering != Toggle::kEnable && hints.mercutio_strategy == "auto";
+                     buffering != Toggle::kEnable && hints.mercutio_strategy == WantedStrategy::kAuto;
   return {operation.etypes, plain ? 1 : 0};
 }
 

@@ -130,34 +130,20 @@ std::string check_config_list(const std::string& text) {
   return text.empty() ? "must not be empty" : "";
 }
 
-struct Choice {
-  std::string_view name;
-  std::vector<std::string_view> words;
-};
-
-std::string check_choice(std::string_view name, const std::string& text) {
-  const Choice choices[] = {
-      {"mercutio_async_backend", {"auto", "threads", "io_uring"}},
-      {"mercutio_strategy",
-       {"auto", "individual", "list", "sieve", "two_phase", "dynamic", "static", "transpose", "vulcan", "dynamic_gen2"}},
-      {"mercutio_domains", {"auto", "even", "aligned", "stripe_cyclic", "group_cyclic"}},
-      {"mercutio_placement", {"auto", "rank_order", "round_robin", "stripe_aware", "cost"}},
-      {"mercutio_exchange", {"auto", "messages", "shared_memory", "two_layer"}},
-      {"mercutio_coherence", {"auto", "direct", "locks", "none"}},
-      {"mercutio_striping", {"auto", "directory"}},
-      {"mercutio_order", {"auto", "normal", "ring", "nd_shift", "nd_rank_shift"}},
-  };
-  for (const Choice& choice : choices) {
-    if (choice.name != name) continue;
-    std::string all;
-    for (size_t i = 0; i < choice.words.size(); ++i) {
-      if (choice.words[i] == text) return "";
-      if (i > 0) all += i + 1 == choice.words.size() ? " or " : ", ";
-      all += choice.words[i];
-    }
-    return "must be " + all;
+template <Choice T>
+std::string set_value(const Row&, T& target, const std::string& text) {
+  const auto named = choice_named<T>(text);
+  if (named) {
+    target = *named;
+    return "";
   }
-  return "";
+  std::string all;
+  const auto words = words_of(T{});
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) all += i + 1 == words.size() ? " or " : ", ";
+    all += words[i];
+  }
+  return "must be " + all;
 }
 
 // As Lustre has them.
@@ -174,7 +160,6 @@ std::string set_value(const Row& row, std::string& target, const std::string& te
   if (row.name == "cb_config_list") why = check_config_list(text);
   if (row.name == "mercutio_pool") why = check_pool(text);
   if (row.name == "mercutio_remote") why = check_elsewhere(text);
-  if (row.name.substr(0, 9) == "mercutio_" && why.empty()) why = check_choice(row.name, text);
   if (why.empty()) target = text;
   return why;
 }
@@ -188,8 +173,9 @@ std::string text_of(const Row&, bool value) {
 std::string text_of(const Row&, const std::string& value) {
   return value;
 }
-std::string text_of(const Row&, Toggle value) {
-  return value == Toggle::kEnable ? "enable" : value == Toggle::kDisable ? "disable" : "automatic";
+template <Choice T>
+std::string text_of(const Row&, T value) {
+  return word_of(value);
 }
 
 constexpr auto kOpen = HintTime::kOpen;

@@ -10,12 +10,11 @@
 
 #include "base/result.h"
 #include "base/types.h"
+#include "model/choices.h"
 
 namespace mercutio {
 
 using InfoItems = std::vector<std::pair<std::string, std::string>>;   // key, value; in order
-
-enum class Toggle { kAutomatic, kEnable, kDisable };
 
 // Where a value came from, weakest first.
 enum class HintSource { kDefault, kMeasured, kSiteFile, kTuner, kUserFile, kJobFile, kEnvironment, kInfo };

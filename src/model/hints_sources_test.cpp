@@ -176,7 +176,7 @@ TEST_F(HintSourcesTest, OmpiosParameters) {
   set("OMPI_MCA_fbtl_posix_read_datasieving", "0");
   const HintSet all = set_for("f");
   EXPECT_EQ(all.values.cb_nodes, 0);
-  EXPECT_EQ(all.values.mercutio_strategy, "vulcan");
+  EXPECT_EQ(all.values.mercutio_strategy, WantedStrategy::kVulcan);
   EXPECT_EQ(all.values.romio_ds_read, Toggle::kDisable);
   EXPECT_EQ(note_of(all, "OMPI_MCA_sharedfp", "sm").fate, HintFate::kElsewhere);
 }

@@ -73,7 +73,7 @@ i64 count_aggregators(Planner& p, i64 most, std::string& why) {
   i64 wanted = p.hints.cb_nodes;
   if (wanted > 0) {
     why = "cb_nodes=" + std::to_string(wanted);
-  } else if (p.hints.mercutio_placement == "cost") {
+  } else if (p.hints.mercutio_placement == WantedPlacement::kCost) {
     wanted = cheapest_count(p, most);
     why = "cheapest in the cost model: " + cost_text(cost_of(p, wanted));
   } else if (p.hints.mercutio_saturation_bytes > 0) {
@@ -161,14 +161,14 @@ std::vector<i64> least_cost(const Planner& p, const NodeLists& lists, i64 wanted
 }
 
 std::vector<i64> place(Planner& p, const NodeLists& lists, i64 wanted, std::string& why) {
-  const std::string& wish = p.hints.mercutio_placement;
+  const WantedPlacement wish = p.hints.mercutio_placement;
   Placement& placement = p.plan.placement;
   placement = p.plan.cyclic() ? Placement::kStripeAware : Placement::kRoundRobin;
-  if (wish == "rank_order") placement = Placement::kRankOrder;
-  if (wish == "round_robin") placement = Placement::kRoundRobin;
-  if (wish == "stripe_aware") placement = Placement::kStripeAware;
+  if (wish == WantedPlacement::kRankOrder) placement = Placement::kRankOrder;
+  if (wish == WantedPlacement::kRoundRobin) placement = Placement::kRoundRobin;
+  if (wish == WantedPlacement::kStripeAware) placement = Placement::kStripeAware;
   const i64 comparisons = wanted * static_cast<i64>(p.pattern.groups.size() + lists.size());
-  if (wish == "cost" && comparisons <= kMostComparisons) placement = Placement::kCost;
+  if (wish == WantedPlacement::kCost && comparisons <= kMostComparisons) placement = Placement::kCost;
   switch (placement) {
     case Placement::kRankOrder: why = ", rank order"; return rank_order(lists, wanted);
     case Placement::kStripeAware: why = ", each server from one node"; return stripe_aware(lists, wanted, p.servers());
@@ -178,7 +178,7 @@ std::vector<i64> place(Planner& p, const NodeLists& lists, i64 wanted, std::stri
   why = ", round robin over nodes";
   std::vector<i64> out = round_robin(lists, wanted);
   // Neighbouring domains on neighbouring ranks: data that already lies in rank order moves least.
-  if (wish != "round_robin") std::sort(out.begin(), out.end());
+  if (wish != WantedPlacement::kRoundRobin) std::sort(out.begin(), out.end());
   return out;
 }
 

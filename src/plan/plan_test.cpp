@@ -83,7 +83,7 @@ TEST(Plan, DomainsAndWindowsTileTheRangeForAnyNumbers) {
           hints.cb_nodes = aggregators;
           hints.cb_buffer_size = 10000;
           hints.romio_cb_write = Toggle::kEnable;
-          hints.mercutio_domains = "aligned";
+          hints.mercutio_domains = WantedDomains::kAligned;
           Pattern p = summarise(Direction::kWrite, false, std::vector<RankSummary>(5, RankSummary{bytes, begin, begin + bytes}));
           Plan plan = make_plan(p, hints, nodes_of({0, 0, 0, 0, 0}), Layout{stripe, 4, 0});
           ASSERT_EQ(plan.strategy, Strategy::kTwoPhase);
@@ -150,7 +150,7 @@ TEST(Plan, WindowsFitIntoTheMemoryOfTheNodes) {
       p.ranks = p.participants = nodes * per_node;
       p.bytes = p.end = i64{1} << 40;
       p.disjoint = false;
-      for (const char* exchange : {"auto", "two_layer"}) {
+      for (const WantedExchange exchange : {WantedExchange::kAuto, WantedExchange::kTwoLayer}) {
         for (i64 depth : {0, 64}) {
           SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(per_node) + " a node, depth " + std::to_string(depth));
           Hints hints;
@@ -214,7 +214,12 @@ class Numbers {
     state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
     return low + static_cast<i64>((state_ >> 33) % static_cast<std::uint64_t>(high - low + 1));
   }
-  const char* word(std::initializer_list<const char*> words) { return words.begin()[pick(0, static_cast<i64>(words.size()) - 1)]; }
+  template <class T>
+  T one_of(std::initializer_list<T> values) { return values.begin()[pick(0, static_cast<i64>(values.size()) - 1)]; }
+  template <Choice T>
+  void choose(T& hint) {
+    hint = static_cast<T>(pick(0, static_cast<i64>(words_of(hint).size()) - 1));
+  }
 
  private:
   std::uint64_t state_;
@@ -241,10 +246,11 @@ Case random_case(Numbers& numbers) {
   if (numbers.pick(0, 1) == 1) c.topology.segment_bytes = 20 * MiB;
   c.layout.stripe_bytes = numbers.pick(0, 3) * 4096;
   c.layout.stripe_count = numbers.pick(0, 6);
-  c.hints.mercutio_strategy = numbers.word({"auto", "two_phase", "dynamic", "static", "transpose", "dynamic_gen2"});
-  c.hints.mercutio_domains = numbers.word({"auto", "even", "aligned", "stripe_cyclic", "group_cyclic"});
-  c.hints.mercutio_placement = numbers.word({"auto", "rank_order", "round_robin", "stripe_aware", "cost"});
-  c.hints.mercutio_exchange = numbers.word({"auto", "messages", "shared_memory", "two_layer"});
+  c.hints.mercutio_strategy = numbers.one_of({WantedStrategy::kAuto, WantedStrategy::kTwoPhase, WantedStrategy::kDynamic,
+                                              WantedStrategy::kStatic, WantedStrategy::kTranspose, WantedStrategy::kDynamicGen2});
+  numbers.choose(c.hints.mercutio_domains);
+  numbers.choose(c.hints.mercutio_placement);
+  numbers.choose(c.hints.mercutio_exchange);
   c.hints.romio_cb_write = Toggle::kEnable;
   c.hints.cb_nodes = numbers.pick(0, 1) * numbers.pick(1, 14);
   c.hints.cb_buffer_size = numbers.pick(500, 9000);

@@ -51,7 +51,7 @@ class Planner {
   i64 per_node() const { return hints.mercutio_aggregators_per_node > 0 ? hints.mercutio_aggregators_per_node : kAggregatorsPerNode; }
   // What one process needs to reach the full speed of the storage; where not measured, that of any parallel file system.
   i64 saturation_bytes() const { return hints.mercutio_saturation_bytes > 0 ? hints.mercutio_saturation_bytes : kSaturationBytes; }
-  bool shares_memory() const { return nodes() == 1 && topology.segment_bytes > 0 && hints.mercutio_exchange != "messages"; }
+  bool shares_memory() const { return nodes() == 1 && topology.segment_bytes > 0 && hints.mercutio_exchange != WantedExchange::kMessages; }
   bool segmented() const { return plan.strategy > Strategy::kTwoPhase; }
   bool striped() const { return layout.stripe_bytes > 0 && layout.stripe_count > 0; }
   // What domains are cut at where there are no stripes: whole pages.

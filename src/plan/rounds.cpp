@@ -18,33 +18,36 @@ constexpr i64 kLargestParcelBytes = 256 * KiB;
 constexpr i64 kParcelMemoryBytes = 4 * MiB;        // of an aggregator, which has a parcel of each stream; the reserve holds them
 constexpr i64 kMessageWindowBytes = 4 * MiB;       // of a rank that is a node of its own; what a stream holds of one fits a block of the reserve
 
-struct NamedOrder {
-  const char* name;
-  ExchangeOrder order;
-};
-constexpr NamedOrder kOrders[] = {{"normal", ExchangeOrder::kNormal},
-                                  {"ring", ExchangeOrder::kRing},
-                                  {"nd_shift", ExchangeOrder::kNodeShift},
-                                  {"nd_rank_shift", ExchangeOrder::kNodeRankShift}};
+ExchangeOrder order_for(WantedOrder wanted, i64 nodes) {
+  switch (wanted) {
+    case WantedOrder::kAuto: break;
+    case WantedOrder::kNormal: return ExchangeOrder::kNormal;
+    case WantedOrder::kRing: return ExchangeOrder::kRing;
+    case WantedOrder::kNodeShift: return ExchangeOrder::kNodeShift;
+    case WantedOrder::kNodeRankShift: return ExchangeOrder::kNodeRankShift;
+  }
+  return nodes > 1 ? ExchangeOrder::kNodeRankShift : ExchangeOrder::kRing;
+}
 
 i64 room_of(const Planner& p) { return std::min(kMostRoomBytes, window_room(p.topology)); }
 
 // Through the memory of the nodes, where ranks share one and windows of a useful size fit; the hint can forbid it, and
 // with several nodes ask for it where it would not pay: with hardly more ranks than nodes nothing is merged.
 std::string choose_kind(Planner& p) {
-  const std::string& wish = p.hints.mercutio_exchange;
+  const WantedExchange wish = p.hints.mercutio_exchange;
+  const bool asked = wish != WantedExchange::kAuto;
   const bool one_node = p.nodes() == 1, shared = p.topology.segment_bytes > 0;
   const ExchangeKind best = one_node ? ExchangeKind::kSharedMemory : ExchangeKind::kTwoLayer;
   const bool fits = room_of(p) / (kDepth * most_node_buffers(p.plan.aggregators, p.topology)) >= kLowestWindowBytes;
   const bool pays = one_node || p.topology.ranks() >= 2 * p.nodes();
-  if (wish == "messages") return "mercutio_exchange=messages";
-  if (wish != "auto" && !shared) return "mercutio_exchange=" + wish + ", but there is no memory to share";
-  if (wish != "auto" && !fits) return "mercutio_exchange=" + wish + ", but windows would be too small in the memory of the nodes";
+  if (wish == WantedExchange::kMessages) return "mercutio_exchange=messages";
+  if (asked && !shared) return "mercutio_exchange=" + word_of(wish) + ", but there is no memory to share";
+  if (asked && !fits) return "mercutio_exchange=" + word_of(wish) + ", but windows would be too small in the memory of the nodes";
   if (!shared) return "no ranks share memory";
   if (!fits) return "windows would be too small in the memory of the nodes";
-  if (wish == "auto" && !pays) return "hardly more ranks than nodes";
+  if (!asked && !pays) return "hardly more ranks than nodes";
   p.plan.exchange = best;
-  return wish != "auto" ? "mercutio_exchange=" + wish : one_node ? "all ranks share memory" : "the ranks of each node share memory";
+  return asked ? "mercutio_exchange=" + word_of(wish) : one_node ? "all ranks share memory" : "the ranks of each node share memory";
 }
 
 // Runs so far apart that holes between them are better left out: that a page or more is read for nothing with each. To say first what
@@ -62,12 +65,8 @@ std::string choose_exchange(Planner& p) {
   if (!plan.exchanges()) return "none needed";
   std::string why = choose_kind(p);
   plan.sparse = reads_sparsely(p);
-  plan.order = p.nodes() > 1 ? ExchangeOrder::kNodeRankShift : ExchangeOrder::kRing;
-  for (const NamedOrder& named : kOrders) {
-    if (p.hints.mercutio_order != named.name) continue;
-    plan.order = named.order;
-    why += ", mercutio_order=" + p.hints.mercutio_order;
-  }
+  plan.order = order_for(p.hints.mercutio_order, p.nodes());
+  if (p.hints.mercutio_order != WantedOrder::kAuto) why += ", mercutio_order=" + word_of(p.hints.mercutio_order);
   return why;
 }
 

@@ -14,15 +14,15 @@ constexpr i64 kUnknownStripeBytes = 1 * MiB;
 constexpr i64 kStraightReadBytes = 8 * KiB;   // a system call each costs less than a second copy through an aggregator's window
 
 struct Named {
-  const char* name;
+  WantedStrategy wanted;
   Strategy strategy;
 };
 constexpr Named kForced[] = {
-    {"individual", Strategy::kIndividual}, {"list", Strategy::kList},
-    {"sieve", Strategy::kSieve},           {"two_phase", Strategy::kTwoPhase},
-    {"vulcan", Strategy::kTwoPhase},       {"dynamic_gen2", Strategy::kTwoPhase},
-    {"dynamic", Strategy::kDynamicSegmentation}, {"static", Strategy::kStaticSegmentation},
-    {"transpose", Strategy::kRowTransposition},
+    {WantedStrategy::kIndividual, Strategy::kIndividual},       {WantedStrategy::kList, Strategy::kList},
+    {WantedStrategy::kSieve, Strategy::kSieve},                 {WantedStrategy::kTwoPhase, Strategy::kTwoPhase},
+    {WantedStrategy::kVulcan, Strategy::kTwoPhase},             {WantedStrategy::kDynamicGen2, Strategy::kTwoPhase},
+    {WantedStrategy::kDynamic, Strategy::kDynamicSegmentation}, {WantedStrategy::kStatic, Strategy::kStaticSegmentation},
+    {WantedStrategy::kTranspose, Strategy::kRowTransposition},
 };
 
 // Groups keep data off the network and need no exchange among all, as long as a group's bytes lie together in the file, or
@@ -95,7 +95,7 @@ std::string choose_strategy(Planner& p) {
   if (wish == Toggle::kDisable) return hint + "=disable";
   if (const auto forced = strategy_named(p.hints)) {
     p.plan.strategy = *forced;
-    return "mercutio_strategy=" + p.hints.mercutio_strategy;
+    return "mercutio_strategy=" + word_of(p.hints.mercutio_strategy);
   }
   if (pattern.ranks == 1 && wish != Toggle::kEnable) return "one rank only";
   const bool plain = pattern.disjoint && pattern.contiguous == pattern.participants;
@@ -107,7 +107,7 @@ std::string choose_strategy(Planner& p) {
 
 std::string choose_map(Planner& p) {
   Plan& plan = p.plan;
-  const std::string& wish = p.hints.mercutio_domains;
+  const WantedDomains wish = p.hints.mercutio_domains;
   if (!plan.exchanges()) return "none needed";
   plan.unit_bytes = p.layout.stripe_bytes > 0 ? p.layout.stripe_bytes : p.block_bytes();
   if (p.segmented()) {
@@ -115,18 +115,18 @@ std::string choose_map(Planner& p) {
     return "each group's own range";
   }
   plan.domain_map = DomainMap::kAligned;
-  if (wish == "even") plan.domain_map = DomainMap::kEven;
-  if (wish == "stripe_cyclic") plan.domain_map = DomainMap::kStripeCyclic;
-  if (wish == "group_cyclic") plan.domain_map = DomainMap::kGroupCyclic;
-  const bool by_strategy = wish == "auto" && p.hints.mercutio_strategy == "dynamic_gen2";
-  const bool by_layout = wish == "auto" && p.striped() && p.servers() > 1;
+  if (wish == WantedDomains::kEven) plan.domain_map = DomainMap::kEven;
+  if (wish == WantedDomains::kStripeCyclic) plan.domain_map = DomainMap::kStripeCyclic;
+  if (wish == WantedDomains::kGroupCyclic) plan.domain_map = DomainMap::kGroupCyclic;
+  const bool by_strategy = wish == WantedDomains::kAuto && p.hints.mercutio_strategy == WantedStrategy::kDynamicGen2;
+  const bool by_layout = wish == WantedDomains::kAuto && p.striped() && p.servers() > 1;
   if (by_strategy || by_layout) plan.domain_map = DomainMap::kStripeCyclic;
   if (plan.domain_map == DomainMap::kStripeCyclic && !p.layout.components.empty()) plan.domain_map = DomainMap::kRangeCyclic;
   if (plan.domain_map == DomainMap::kRangeCyclic) {
     for (const LayoutComponent& part : p.layout.components) plan.unit_bytes = std::max(plan.unit_bytes, part.stripe_bytes);
   }
   if (plan.cyclic() && p.layout.stripe_bytes == 0) plan.unit_bytes = kUnknownStripeBytes;
-  if (wish != "auto") return "mercutio_domains=" + wish;
+  if (wish != WantedDomains::kAuto) return "mercutio_domains=" + word_of(wish);
   if (by_layout) {
     const size_t ranges = p.layout.components.size();
     return "the file is striped over " + std::to_string(p.servers()) + " servers" + (ranges > 0 ? ", in " + std::to_string(ranges) + " ways by range" : "");
@@ -141,7 +141,7 @@ namespace mercutio {
 
 std::optional<Strategy> strategy_named(const Hints& hints) {
   for (const auto& forced : planning::kForced) {
-    if (hints.mercutio_strategy == forced.name) return forced.strategy;
+    if (hints.mercutio_strategy == forced.wanted) return forced.strategy;
   }
   return std::nullopt;
 }

@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "base/trace.h"
+#include "model/choices.h"
 #include "model/layout.h"
 #include "storage/writer_group.h"
 
@@ -35,15 +36,6 @@ enum class Coherence {
   kAfterOpen,   // when the writer has closed the file and the reader has opened it afterwards (close-to-open)
   kUnknown,
 };
-
-// How a storage is made coherent where nodes keep parts of a file in caches of their own.
-enum class CoherenceWay {
-  kAuto,     // what is right and fastest on this file system
-  kDirect,   // past the caches of the node
-  kLocks,    // a byte-range lock around each transfer: taking it forgets cached data, giving it back writes them
-  kNone,     // as the file system does it
-};
-inline constexpr std::string_view kCoherenceWays[] = {"auto", "direct", "locks", "none"};   // the hint's words, by CoherenceWay
 
 struct Traits {
   std::string file_system;              // "ext4", "tmpfs", "nfs", "lustre", "fuse.glusterfs", "memory", ...
@@ -158,7 +150,7 @@ struct OpenOptions {
   bool keeps_writes = false, reads_ahead = false;
   CoherenceWay coherence = CoherenceWay::kAuto;
   // How `start` moves data: "auto", "threads" or "io_uring"; number of threads of the pool (shared by all files).
-  std::string async_backend = "auto";
+  AsyncBackend async_backend = AsyncBackend::kAuto;
   i64 io_threads = 2;
 };
 

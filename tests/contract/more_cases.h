@@ -14,7 +14,7 @@ struct ContractCase {
   const char* prefix;
   bool keeps_bytes;
   std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap;
-  const char* backend = "auto";
+  AsyncBackend backend = AsyncBackend::kAuto;
   bool keeps = false;   // writes that return early, and reads in advance
 };
 

@@ -52,8 +52,8 @@ std::vector<ContractCase> more_cases() {
   static const auto* const server = ::testing::AddGlobalTestEnvironment(new ServerHere);
   (void)server;
   return {{"remote", "mercutio://here/top", true, nullptr},
-          {"remote_write_behind", "mercutio://behind/top", true, nullptr, "auto", true},
-          {"remote_compressed", "mercutio://compressed/top", true, nullptr, "auto", true}};
+          {"remote_write_behind", "mercutio://behind/top", true, nullptr, AsyncBackend::kAuto, true},
+          {"remote_compressed", "mercutio://compressed/top", true, nullptr, AsyncBackend::kAuto, true}};
 }
 
 }  // namespace mercutio

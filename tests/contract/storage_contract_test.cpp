@@ -69,8 +69,8 @@ std::vector<Case> all_cases() {
   ::setenv("MERCUTIO_DRIVERS", MERCUTIO_TEST_DRIVERS, 1);
   std::vector<Case> cases{
     {"posix", "", true, nullptr},
-    {"posix_threads", "", true, nullptr, "threads"},
-    {"posix_io_uring", "", true, nullptr, "io_uring"},
+    {"posix_threads", "", true, nullptr, AsyncBackend::kThreads},
+    {"posix_io_uring", "", true, nullptr, AsyncBackend::kUring},
     {"memory", "memory:", true, nullptr},
     {"null", "null:", false, nullptr},
     {"forwarding_posix", "ufs:", true, forwarding},

@@ -61,7 +61,7 @@ Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
   hints.cb_buffer_size = 100;
   hints.cb_nodes = 2;
   hints.mercutio_throttle = shape.slow ? 1 : 0;
-  if (shape.nodes > 1) hints.mercutio_exchange = "two_layer";
+  if (shape.nodes > 1) hints.mercutio_exchange = WantedExchange::kTwoLayer;
   hints.ind_rd_buffer_size = hints.ind_wr_buffer_size = 64;
   Outcome outcome;
   outcome.results.assign(static_cast<size_t>(ranks), Result<i64>(i64{-1}));

@@ -93,7 +93,7 @@ struct Shape {
   const char* name;
   Direction direction;
   Toggle buffering;
-  const char* exchange;
+  WantedExchange exchange;
   bool shares_memory;
   i64 nodes;
   bool holes;
@@ -176,16 +176,16 @@ void expect_same(const Results& results) {
 
 constexpr Toggle kOn = Toggle::kEnable, kOff = Toggle::kDisable;
 const Shape kShapes[] = {
-    {"write_messages", Direction::kWrite, kOn, "messages", false, 1, false, 1000},
-    {"write_messages_holes", Direction::kWrite, kOn, "messages", false, 1, true, 1000},
-    {"read_messages", Direction::kRead, kOn, "messages", false, 1, true, 1000},
-    {"write_shared", Direction::kWrite, kOn, "auto", true, 1, false, 1000},
-    {"write_shared_holes", Direction::kWrite, kOn, "auto", true, 1, true, 1000},
-    {"read_shared", Direction::kRead, kOn, "auto", true, 1, true, 1000},
-    {"write_two_layer", Direction::kWrite, kOn, "two_layer", true, 2, true, 1000},
-    {"read_two_layer", Direction::kRead, kOn, "two_layer", true, 2, true, 1000},
-    {"write_alone", Direction::kWrite, kOff, "auto", true, 1, true, 1000},
-    {"read_alone", Direction::kRead, kOff, "auto", true, 1, true, 1000},
+    {"write_messages", Direction::kWrite, kOn, WantedExchange::kMessages, false, 1, false, 1000},
+    {"write_messages_holes", Direction::kWrite, kOn, WantedExchange::kMessages, false, 1, true, 1000},
+    {"read_messages", Direction::kRead, kOn, WantedExchange::kMessages, false, 1, true, 1000},
+    {"write_shared", Direction::kWrite, kOn, WantedExchange::kAuto, true, 1, false, 1000},
+    {"write_shared_holes", Direction::kWrite, kOn, WantedExchange::kAuto, true, 1, true, 1000},
+    {"read_shared", Direction::kRead, kOn, WantedExchange::kAuto, true, 1, true, 1000},
+    {"write_two_layer", Direction::kWrite, kOn, WantedExchange::kTwoLayer, true, 2, true, 1000},
+    {"read_two_layer", Direction::kRead, kOn, WantedExchange::kTwoLayer, true, 2, true, 1000},
+    {"write_alone", Direction::kWrite, kOff, WantedExchange::kAuto, true, 1, true, 1000},
+    {"read_alone", Direction::kRead, kOff, WantedExchange::kAuto, true, 1, true, 1000},
 };
 
 class MemoryFault : public ::testing::TestWithParam<Shape> {};

@@ -59,7 +59,7 @@ std::optional<i64> read_number(const std::string& text, bool bytes) {
   std::size_t at = !word.empty() && word[0] == '-' ? 1 : 0;
   const std::size_t digits = at;
   Wide value = 0;
-  for (; at < word.size() && word[at] >= '0' && word[at] <= '9'; ++at) value = std::min<Wide>(value * 10 + (word[at] - '0'), Wide{1} << 100);
+  for (; at < word.size() && word[at] >= '0' && word[at] <= '9'; ++at) value = std::min<Wide>(value * 10 + (word[at] - '0'), Wide{1} << 80);
   if (at == digits) return std::nullopt;
   const std::string unit = plain(word.substr(at));
   static const std::map<std::string, int> kShifts = {{"", 0},    {"b", 0},    {"k", 10},  {"kb", 10}, {"kib", 10}, {"m", 20},  {"mb", 20},
@@ -87,6 +87,10 @@ std::string shown(i64 value) { return std::to_string(value); }
 std::string shown(bool value) { return value ? "1" : "0"; }
 std::string shown(Toggle value) { return value == Toggle::kEnable ? "1" : value == Toggle::kDisable ? "0" : "2"; }
 std::string shown(const std::string& value) { return value; }
+template <Choice T>
+std::string shown(T value) {
+  return word_of(value);
+}
 
 Fields fields_of(const Hints& hints) {
   return {

@@ -203,7 +203,7 @@ RecordedRun tiles(i64 rows, i64 columns, i64 lines, i64 line_bytes) {
 TEST(Placement, OfRecordedTilesKeepsRowsTogether) {
   EXPECT_EQ(volume_text(neighbours(tiles(2, 2, 4, 4))), "0,7,0,0\n7,0,1,0\n0,1,0,7\n0,0,7,0\n");
   RecordedRun run = tiles(4, 8, 64, 64 * KiB);
-  run.files[0].hints.mercutio_strategy = "two_phase";
+  run.files[0].hints.mercutio_strategy = WantedStrategy::kTwoPhase;
   run.files[0].hints.cb_nodes = 4;
   run.files[0].scale = 3;
   const Volume volume = exchanged(run, Mapping(32, 0));

@@ -24,7 +24,7 @@ using namespace mercutio::testing;
 struct Options {
   i64 ranks = 64, per_node = 4, bytes = 65536, block = 1024, accesses = 3;
   bool read = false;
-  std::string exchange = "auto";
+  WantedExchange exchange = WantedExchange::kAuto;
 };
 
 Options options_from(int argc, char** argv) {
@@ -38,7 +38,7 @@ Options options_from(int argc, char** argv) {
     if (name == "--block") options.block = value;
     if (name == "--accesses") options.accesses = value;
     if (name == "--read") options.read = value != 0;
-    if (name == "--exchange") options.exchange = argv[i + 1];
+    if (name == "--exchange") options.exchange = choice_named<WantedExchange>(argv[i + 1]).value_or(WantedExchange::kAuto);
   }
   return options;
 }

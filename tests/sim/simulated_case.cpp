@@ -117,7 +117,7 @@ class FileCase {
     hints_.mercutio_throttle = pick(random_, 0, 2);
     static constexpr i64 kParcels[] = {0, 1, 300, 400, 700};
     hints_.mercutio_parcel_bytes = kParcels[pick(random_, 0, 4)];
-    if (pick(random_, 0, 3) == 0) hints_.mercutio_exchange = "messages";
+    if (pick(random_, 0, 3) == 0) hints_.mercutio_exchange = WantedExchange::kMessages;
     tickets_ = pick(random_, 0, 1) == 1;
   }
 

@@ -400,7 +400,7 @@ class PosixDriver final : public Driver {
   // pool: in the page cache io_uring was measured to be slower. Where there is no io_uring it is the pool, too.
   std::shared_ptr<AsyncQueue> queue(const OpenOptions& options) {
     std::lock_guard guard(mutex_);
-    if (options.async_backend == "io_uring") {
+    if (options.async_backend == AsyncBackend::kUring) {
       std::shared_ptr<AsyncQueue> queue = ring_.lock();
       if (!queue) ring_ = queue = make_uring_queue();
       if (queue) return queue;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <iterator>
+#include <set>
 
 #include "base/trace.h"
 #include "remote/descriptor.h"
@@ -74,18 +76,30 @@ struct Listing {
   DIR* const directory;
 };
 
-// The names after `after`, sorted.
-Result<std::vector<std::string>> names_in(DIR* directory, const std::string& after) {
-  std::vector<std::string> names;
+constexpr i64 kEntryBytes = 64;   // of a message, beside the name
+
+// The first names after `after`, sorted, as many as fit, one at least: memory for no more than those, however many there are.
+struct Names {
+  std::set<std::string> names;
+  bool whole = true;   // there are no more
+};
+Result<Names> names_in(DIR* directory, const std::string& after, i64 most_bytes) {
+  Names found;
   errno = 0;
   while (const dirent* const entry = ::readdir(directory)) {
     const std::string name = entry->d_name;
-    if (name != "." && name != ".." && name > after) names.push_back(name);
+    const bool wanted = name != "." && name != ".." && name > after && (found.whole || name < *found.names.rbegin());
+    if (wanted && found.names.insert(name).second) most_bytes -= kEntryBytes + static_cast<i64>(name.size());
+    while (most_bytes < 0 && found.names.size() > 1) {
+      const auto last = std::prev(found.names.end());
+      most_bytes += kEntryBytes + static_cast<i64>(last->size());
+      found.names.erase(last);
+      found.whole = false;
+    }
     errno = 0;
   }
   if (errno != 0) return error_from_errno("readdir", errno);
-  std::sort(names.begin(), names.end());
-  return names;
+  return found;
 }
 
 }  // namespace
@@ -113,7 +127,6 @@ Result<FileStatus> Exports::status(const std::string& path) const {
 }
 
 Result<Exports::Listed> Exports::list(const std::string& path, const std::string& after, i64 most_bytes) const {
-  constexpr i64 kEntryBytes = 64;   // beside the name
   Listed listed;
   std::vector<ListEntry>& entries = listed.entries;
   if (path.empty()) {
@@ -127,18 +140,20 @@ Result<Exports::Listed> Exports::list(const std::string& path, const std::string
   MERCUTIO_LET(const int fd, open_for_look(path, O_RDONLY | O_DIRECTORY));
   const Listing listing(fd);
   if (!listing.directory) return error_from_errno("opendir", errno);
-  MERCUTIO_LET(const std::vector<std::string> names, names_in(listing.directory, after));
-  for (const std::string& name : names) {
-    most_bytes -= kEntryBytes + static_cast<i64>(name.size());
-    listed.whole = most_bytes >= 0 || entries.empty();
-    if (!listed.whole) break;
-    struct stat status {};
-    if (::fstatat(::dirfd(listing.directory), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) continue;   // gone meanwhile
-      return error_from_errno("stat", errno);
+  std::string last = after;
+  do {   // again where all that were found are gone meanwhile
+    ::rewinddir(listing.directory);
+    MERCUTIO_LET(const Names found, names_in(listing.directory, last, most_bytes));
+    listed.whole = found.whole;
+    if (!found.whole) last = *found.names.rbegin();
+    for (const std::string& name : found.names) {
+      struct stat status {};
+      if (::fstatat(::dirfd(listing.directory), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+        entries.push_back({name, status_from(status)});
+      else if (errno != ENOENT)
+        return error_from_errno("stat", errno);
     }
-    entries.push_back({name, status_from(status)});
-  }
+  } while (entries.empty() && !listed.whole);
   return listed;
 }
 

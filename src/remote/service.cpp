@@ -265,9 +265,15 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);
   if (kind == Kind::kEnd) return channel->send(end_server(*channel, *session, *frame), options_.silence_ms);
   if (is_look(kind)) {   // done again as often as asked
-    const Buffer reply = operations_.carry_out(*session, *frame, message);
-    log_request(*channel, *frame, message, reply);
-    return channel->send(reply, options_.silence_ms);
+    const auto look = [this, channel, session, frame, message] {
+      const Buffer reply = operations_.carry_out(*session, *frame, message);
+      log_request(*channel, *frame, message, reply);
+      return channel->send(reply, options_.silence_ms);
+    };
+    const auto look_beside = [channel, look] {
+      if (!attempt(look)) channel->cut();   // the client asks again on another one
+    };
+    return is_slow(kind) && !options_.in_turn && run_beside(look_beside) ? ok_status() : look();
   }
   switch (session->admit(id, kind, channel, options_.silence_ms)) {
     case ServedSession::Admission::kTooMany:

@@ -1,5 +1,5 @@
 // What the server does with a stream, from its handshake to its end: it holds the sessions that streams belong to and carries
-// requests out. The thread that serves a stream reads and writes file data; what may take long (sync, close) gets a thread of its
+// requests out. The thread that serves a stream reads and writes file data; what may take long (sync, close, lists) gets a thread of its
 // own, and locks that are held by others wait in a queue. Everything has a limit: handshake time, frame sizes, sessions, files,
 // trees, threads.
 #pragma once

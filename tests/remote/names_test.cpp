@@ -1,9 +1,31 @@
 // Requests about names: what lies where, and changes of it, never outside of the roots.
+#include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "fixture.h"
+#include "remote/exports.h"
 #include "remote/host.h"
+
+namespace {
+
+std::atomic<bool> listing_waits{false};      // as in a directory whose server is slow
+std::atomic<long> names_more{0};             // that a directory has in appearance
+
+}  // namespace
+
+extern "C" dirent* readdir(DIR* directory) {
+  static const auto real = reinterpret_cast<dirent* (*)(DIR*)>(::dlsym(RTLD_NEXT, "readdir"));
+  while (listing_waits) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (names_more > 0) {
+    thread_local dirent entry;
+    std::snprintf(entry.d_name, sizeof entry.d_name, "z%0150ld", names_more--);
+    return &entry;
+  }
+  return real(directory);
+}
 
 namespace mercutio::remote {
 namespace {
@@ -54,6 +76,43 @@ TEST_F(RemoteNames, ListsComeInPartsAndByName) {
   const auto roots = ask(Kind::kList, {});
   ASSERT_TRUE(roots.ok());
   EXPECT_EQ(get_messages<ListEntry>(roots->more)->size(), 2U);
+}
+
+TEST_F(RemoteNames, ASlowListHoldsUpNothing) {
+  connection.streams = 1;
+  connection.timeout_ms = 5'000;
+  at = session();
+  Buffer message;
+  put_message(message, NameRequest{"data"});
+  const auto list = std::make_shared<CallJob>(Kind::kList, std::move(message));
+  listing_waits = true;
+  at->submit(list);
+  const auto status = ask(Kind::kStatus, {"data"});   // on the same stream
+  const bool waited = !list->done();
+  listing_waits = false;
+  EXPECT_TRUE(status.ok()) << status.error().what;
+  EXPECT_TRUE(waited);
+  EXPECT_TRUE(list->wait().ok());
+}
+
+TEST_F(RemoteNames, APartOfAHugeListNeedsLittleMemory) {
+  for (const char* name : {"b", "a", "c"}) std::ofstream(folder + "/" + name);
+  const auto exports = Exports::open({{"data", folder, false}});
+  ASSERT_TRUE(exports.ok());
+  const auto peak_bytes = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return i64{usage.ru_maxrss} * 1024;
+  };
+  const i64 before = peak_bytes();
+  names_more = 1'000'000;   // of 151 bytes each, after the others
+  const auto listed = exports->list("data", "", 8 * KiB);
+  ASSERT_TRUE(listed.ok());
+  EXPECT_LT(peak_bytes() - before, 32 * MiB);
+  ASSERT_EQ(listed->entries.size(), 3U);
+  EXPECT_EQ(listed->entries[0].name, "a");
+  EXPECT_EQ(listed->entries[2].name, "c");
+  EXPECT_FALSE(listed->whole);
 }
 
 TEST_F(RemoteNames, ASmallFileIsPutAndGotInAMessageEach) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 
 #include "base/trace.h"
 #include "remote/route.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int kHousePeriodMs = 250, kTurnMs = 20;
 constexpr int kAcceptedAtOnce = 64;
+constexpr i64 kLeavesNs = 2'000'000'000;   // for a server at the same port that has been told to end
 
 }  // namespace
 
@@ -43,11 +45,19 @@ Server::~Server() {
 }
 
 Status Server::listen() {
-  for (int port = options_.port; listener_ < 0; ++port) {
+  const i64 begin = now_ns();
+  for (int port = options_.port; listener_ < 0;) {
     port_ = port;
     const Result<int> listener = listen_at(options_.address, port_);
-    if (!listener && (listener.error().sys_errno != EADDRINUSE || port >= options_.last_port)) return listener.error();
-    if (listener) listener_ = *listener;
+    if (listener) {
+      listener_ = *listener;
+    } else if (listener.error().sys_errno == EADDRINUSE && port < options_.last_port) {
+      ++port;
+    } else if (listener.error().sys_errno == EADDRINUSE && now_ns() - begin < kLeavesNs) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(kTurnMs));
+    } else {
+      return listener.error();
+    }
   }
   wake_ = ::eventfd(0, EFD_CLOEXEC);
   return wake_ >= 0 ? ok_status() : Status(error_from_errno("eventfd", errno));

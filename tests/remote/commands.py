@@ -352,6 +352,62 @@ def lives_on():
     run("connect", "--name", "../x", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", fails="can't be a host's name")
     assert processes() == known
 
+    # Nor does it cost the connection that there was.
+    run("connect", "--name", "life", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--router",
+        f"127.0.0.1:{port}={folder}/none.key", fails="life")
+    assert second <= processes() and "answers, exports data" in run("connections", "life")
+    fixed = free_port()
+    for _ in range(2):   # a port passes from the former server to the next
+        local("fixed", "--listen", f"127.0.0.1:{fixed}")
+    assert "answers, exports data" in run("connections", "fixed")
+    run("disconnect", "fixed")
+
+    # It ends by itself: the process that has the number it gives may be another one.
+    bystander = subprocess.Popen(["sleep", "1000"])
+    servers.append(bystander)
+    other_number = folder / "other-number"
+    other_number.write_text(f'#!/bin/sh\n{programs}/mercutiod "$@" | sed -u "s/ [0-9]*$/ {bystander.pid}/"\n')
+    other_number.chmod(0o755)
+    known = processes()
+    run("connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon", other_number, "--router",
+        f"127.0.0.1:{port}={folder}/none.key", fails="unreached")
+    assert ends(processes() - known)
+    assert bystander.poll() is None, "a process that connect did not start"
+
+    # So do those that a launcher has started; others stay.
+    launcher = folder / "launcher"
+    launcher.write_text('#!/bin/sh\ntrap \'kill $ranks\' TERM\nn=$2; shift 2\nfor i in $(seq $n); do "$@" & ranks="$ranks $!"; done; wait\n')
+    launcher.chmod(0o755)
+    run("connect", "--name", "several", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--launcher", launcher, "--servers", "3",
+        "--router", f"127.0.0.1:{port}={folder}/none.key", fails="several")
+    assert ends(processes() - known)
+    local("several", "--launcher", str(launcher), "--servers", "3")
+    several = processes() - known
+    assert len(several) == 3 and run("connections", "several").count("answers, exports data") == 3
+    run("disconnect", "several")
+    assert ends(several)
+
+    # Servers that don't answer are waited for at the same time; connect that is killed leaves no server.
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(64)
+        at = silent.getsockname()
+        (folder / "connections" / "silent").write_text(f"host silent\nkey {'0' * 64}\n" + f"server 127.0.0.1 {at[1]}\n" * 8)
+        (folder / "connections" / "silent").chmod(0o600)
+        begin = time.monotonic()
+        run("disconnect", "silent")
+        assert time.monotonic() - begin < 12, "eight servers, 3 s each"
+        trying = subprocess.Popen([mercutio, "connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon",
+                                   programs / "mercutiod", "--router", f"127.0.0.1:{at[1]}={folder}/none.key"], env=environment, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if processes() - known:
+                break
+            time.sleep(0.05)
+        assert processes() - known
+        trying.kill()
+        trying.wait()
+        assert ends(processes() - known)
+
     # Of several ports the first that is free.
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -104,19 +104,29 @@ void raise_descriptor_limit() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Status detach(const Arguments& arguments) {
-  const pid_t child = arguments.has("detach") ? ::fork() : 0;
+Result<int> detach(const Arguments& arguments) {
+  if (!arguments.has("detach")) return -1;
+  int ready[2];
+  if (::pipe2(ready, O_CLOEXEC) != 0) return error_from_errno("pipe", errno);
+  const pid_t child = ::fork();
   if (child < 0) return error_from_errno("fork", errno);
-  if (child > 0) ::_exit(0);
-  return ok_status();
+  ::close(ready[child > 0 ? 1 : 0]);
+  if (child == 0) return ready[1];
+  char byte = 0;
+  ssize_t got = 0;
+  while ((got = ::read(ready[0], &byte, 1)) < 0 && errno == EINTR) {
+  }
+  ::_exit(got == 1 ? 0 : 1);
 }
 
-void leave_terminal(const Arguments& arguments) {
-  if (!arguments.has("detach")) return;
+void leave_terminal(int ready) {
+  if (ready < 0) return;
   ::setsid();
   const int null_fd = ::open("/dev/null", O_RDWR);
   for (int fd = 0; fd <= 2; ++fd) ::dup2(null_fd, fd);
   if (null_fd > 2) ::close(null_fd);
+  (void)!::write(ready, "", 1);
+  ::close(ready);
 }
 
 std::string announced(const std::string& address) {

@@ -27,9 +27,9 @@ sigset_t block_ends();
 // As many descriptors as the hard limit allows.
 void raise_descriptor_limit();
 
-// With --detach this goes on in a child, which says what is wrong: whoever reads its output waits for the end of it.
-Status detach(const Arguments& arguments);
-void leave_terminal(const Arguments& arguments);     // the child's, when it is ready
+// With --detach this goes on in a child, and its parent ends when the child leaves the terminal, or fails. What leave_terminal() takes.
+Result<int> detach(const Arguments& arguments);
+void leave_terminal(int ready);                      // the child's, when it is ready
 std::string announced(const std::string& address);   // what clients should use: this host's name for a wildcard
 
 }  // namespace mercutio::remote

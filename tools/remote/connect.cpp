@@ -1,6 +1,7 @@
 // mercutio-connect, behind `mercutio connect`: starts mercutiod on another cluster through the user's own ssh, hands it a key
 // made for this one connection, and keeps how to reach it in a file that only the user can read and jobs find.
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,11 +10,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <sstream>
+#include <utility>
 
 #include "common.h"
 #include "remote/announcement.h"
 #include "remote/connection_file.h"
+#include "remote/descriptor.h"
 #include "remote/exports.h"
 #include "remote/route.h"
 #include "server_end.h"
@@ -71,13 +75,14 @@ i64 shells_of(const std::vector<std::string>& words) {
 }
 
 // Runs at the other side, as one line for whatever shell is there: $1 is the number of servers, then what starts them, and the
-// key comes in. They read it from a file that only their user can read, and that is gone when all of them listen.
+// key comes in. They read it from a file that only their user can read, and that is gone when all of them listen. They stay if
+// the line "keep" follows.
 constexpr const char* kLaunch =
-    "umask 077; d=$(mktemp -d \"${HOME:-/tmp}/.mercutiod.XXXXXX\") || exit 1; cat >\"$d/key\"; n=$1; shift; : >\"$d/out\"; "
+    "umask 077; d=$(mktemp -d \"${HOME:-/tmp}/.mercutiod.XXXXXX\") || exit 1; read -r key; echo \"$key\" >\"$d/key\"; n=$1; shift; : >\"$d/out\"; "
     "setsid \"$@\" --key-file \"$d/key\" </dev/null >\"$d/out\" 2>\"$d/err\" & launcher=$!; tries=0; "
     "while [ $(grep -c '^mercutiod ' \"$d/out\") -lt $n ] && kill -0 $launcher 2>/dev/null && [ $tries -lt 600 ]; "
     "do sleep 0.1; tries=$((tries+1)); done; cat \"$d/err\" >&2; cat \"$d/out\"; [ $(grep -c '^mercutiod ' \"$d/out\") -ge $n ]; "
-    "failed=$?; [ $failed = 0 ] || kill $launcher 2>/dev/null; rm -rf \"$d\"; exit $failed";
+    "failed=$?; rm -rf \"$d\"; word=; [ $failed != 0 ] || read -r word; [ \"$word\" = keep ] || { kill $launcher 2>/dev/null; exit 1; }";
 
 std::vector<std::string> launcher_words(const Arguments& arguments) {
   const std::string servers = arguments.text("servers", "1");
@@ -96,7 +101,10 @@ std::vector<std::string> daemon_words(const Arguments& arguments) {
     words.push_back("--" + name);
     words.push_back(value);
   };
-  if (!launches) add("key-fd", "0");
+  if (!launches) {
+    add("key-fd", "0");
+    words.push_back("--await-keep");
+  }
   const bool by_ssh = via ? shells_of(split(arguments.text("via"))) > 0 : !arguments.has("forward");
   add("listen", arguments.text("listen", by_ssh ? "ssh" : "127.0.0.1:0"));
   for (const std::string& root : arguments.all("root")) add("root", root);
@@ -125,50 +133,111 @@ std::vector<std::string> words_there(const Arguments& arguments, const std::vect
   return words;
 }
 
-// Runs `words` with `input` as its standard input; what it writes to standard output. One that `stays` goes to the
-// background by itself: its end is not waited for, and it keeps none of our descriptors.
-Result<std::string> run(const std::vector<std::string>& words, const std::string& input, bool stays = false) {
-  int to[2], from[2];
-  if (::pipe(to) != 0 || ::pipe(from) != 0) return error_from_errno("pipe", errno);
+// Starts `words` with these descriptors as its standard input, output and error.
+Result<pid_t> start(const std::vector<std::string>& words, int in, int out, int err) {
   const pid_t child = ::fork();
   if (child < 0) return error_from_errno("fork", errno);
-  if (child == 0) {
-    ::dup2(to[0], 0);
-    ::dup2(from[1], 1);
-    if (stays) ::dup2(from[1], 2);
-    for (const int fd : {to[0], to[1], from[0], from[1]}) ::close(fd);
-    std::vector<char*> pointers;
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    ::execvp(pointers[0], pointers.data());
-    std::fprintf(stderr, "mercutio connect: %s can't be run\n", pointers[0]);
-    ::_exit(127);
-  }
-  ::close(to[0]);
-  ::close(from[1]);
-  signal(SIGPIPE, SIG_IGN);
-  (void)!::write(to[1], input.data(), input.size());
-  ::close(to[1]);
-  std::string output;
-  char buffer[4096];
+  if (child > 0) return child;
+  ::dup2(in, 0);
+  ::dup2(out, 1);
+  ::dup2(err, 2);
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  ::execvp(pointers[0], pointers.data());
+  std::fprintf(stderr, "mercutio connect: %s can't be run\n", pointers[0]);
+  ::_exit(127);
+}
+
+bool ends_well(pid_t child) {
   int status = 0;
-  if (stays) {
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+struct Pipe {
+  Pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    out = std::make_unique<Descriptor>(ends[0]);
+    in = std::make_unique<Descriptor>(ends[1]);
+  }
+  std::unique_ptr<Descriptor> out, in;   // null: none is to be had, or it is closed
+};
+
+// What starts the servers there. They stay when they are told to; else they end with the end of their starter's input, also where
+// this program is killed or the link breaks. So a server is never ended by a number that may be another process by then.
+class Starter {
+ public:
+  static Result<std::unique_ptr<Starter>> make(const std::vector<std::string>& words, const std::string& key) {
+    Pipe to, from;
+    if (!to.in || !from.in) return error_from_errno("pipe", errno);
+    std::unique_ptr<Starter> starter(new Starter(words[0]));
+    MERCUTIO_LET(starter->child_, start(words, to.out->get(), from.in->get(), STDERR_FILENO));
+    starter->to_ = std::move(to.in);
+    starter->from_ = std::move(from.out);
+    starter->say(key);
+    return starter;
+  }
+  ~Starter() {
+    if (child_ > 0) (void)end();
+  }
+  Starter(const Starter&) = delete;
+  Starter& operator=(const Starter&) = delete;
+
+  // What it says up to the announcement of so many servers.
+  Result<std::string> announcements(i64 servers) {
+    std::string output;
+    for (i64 found = 0; found < servers;) {
+      const Result<std::string> line = read_line(from_->get());
+      if (!line || (line->empty() && at_end())) return end() ? Result<std::string>(output) : Result<std::string>(failed());
+      output += *line + "\n";
+      if (line->starts_with("mercutiod ")) ++found;
     }
-    (void)::fcntl(from[0], F_SETFL, O_NONBLOCK);
+    return output;
   }
-  for (ssize_t got = 0; (got = ::read(from[0], buffer, sizeof buffer)) != 0;) {
-    if (got > 0) output.append(buffer, static_cast<size_t>(got));
-    if (got < 0 && errno != EINTR) break;
+  Status keep() {
+    say("keep");
+    return end() ? ok_status() : Status(failed());
   }
-  ::close(from[0]);
-  if (stays) std::fputs(output.c_str(), stderr);
-  while (!stays && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+
+ private:
+  explicit Starter(const std::string& name) : name_(name) {}
+  void say(const std::string& word) {
+    const std::string line = word + "\n";
+    (void)!::write(to_->get(), line.data(), line.size());
   }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return Error{ErrorClass::kOther, words[0] + " could not start mercutiod there; what it said stands above. Is Mercutio installed "
-                                                "there, and mercutiod on the PATH of a command run by ssh? --daemon /full/path/mercutiod"};
-  return output;
+  bool at_end() const {
+    pollfd there{from_->get(), POLLIN, 0};
+    return ::poll(&there, 1, -1) == 1 && (there.revents & POLLIN) == 0;
+  }
+  bool end() {
+    to_.reset();
+    char rest[4096];
+    while (::read(from_->get(), rest, sizeof rest) > 0) {
+    }
+    return ends_well(std::exchange(child_, -1));
+  }
+  Error failed() const {
+    return Error{ErrorClass::kOther, name_ + " could not start mercutiod there; what it said stands above. Is Mercutio installed "
+                                             "there, and mercutiod on the PATH of a command run by ssh? --daemon /full/path/mercutiod"};
+  }
+  const std::string name_;
+  pid_t child_ = -1;
+  std::unique_ptr<Descriptor> to_, from_;
+};
+
+// One that goes to the background by itself, and keeps none of our descriptors.
+bool starts_in_background(const std::vector<std::string>& words) {
+  const Pipe nothing, said;
+  if (!nothing.in || !said.in) return false;
+  const Result<pid_t> child = start(words, nothing.out->get(), said.in->get(), said.in->get());
+  const bool started = child && ends_well(*child);
+  (void)::fcntl(said.out->get(), F_SETFL, O_NONBLOCK);
+  char text[4096];
+  for (ssize_t got = 0; (got = ::read(said.out->get(), text, sizeof text)) > 0;) std::fwrite(text, 1, static_cast<size_t>(got), stderr);
+  return started;
 }
 
 // A port that nobody listens at just now.
@@ -192,8 +261,7 @@ Result<Endpoint> forward(const Arguments& arguments, const Announced& announced)
     std::vector<std::string> words = split(arguments.text("ssh", "ssh"));
     words.insert(words.end(), {"-f", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=15", "-o", "ControlMaster=no", "-o", "ControlPath=none", "-L", ports,
                                "--", arguments.words()[0], wait});
-    const Result<std::string> started = run(words, "", true);
-    if (started) return Endpoint{here, port};
+    if (starts_in_background(words)) return Endpoint{here, port};
     if (tries == 2)
       return Error{ErrorClass::kOther, "ssh could not forward a port; what it said stands above. Where the site forbids it (AllowTcpForwarding), let "
                                        "mercutiod listen on a port (--listen), or use a router (mercutio route)"};
@@ -229,33 +297,48 @@ std::string host_of(const Arguments& arguments) {
 }
 
 // The server of an earlier connection of this name goes where nobody uses it; else it ends by itself when it is idle.
-void end_former(const std::string& host) {
-  Result<Connection> former = load_connection(host);
-  if (!former) return;
-  former->patience_ms = kFormerMs;
-  former->timeout_ms = kFormerMs;
-  const Result<i64> others = end_server(*former, /*even_if_used=*/false);
+void end_former(Connection former) {
+  former.patience_ms = kFormerMs;
+  former.timeout_ms = kFormerMs;
+  const Result<i64> others = end_servers(former, /*even_if_used=*/false);
   if (!others && others.error().sys_errno == EBUSY)
-    std::fprintf(stderr, "mercutio connect: programs still use the former server of %s; it ends when nobody has used it for a while\n", host.c_str());
+    std::fprintf(stderr, "mercutio connect: programs still use the former server of %s; it ends when nobody has used it for a while\n", former.host.c_str());
 }
 
-// What has been started and can't be used would keep its port, and its key would stay good. A server on another node than the one that
-// was logged in to ends by itself when it is idle.
-void stop_started(const Arguments& arguments, const Announced& announced) {
-  if (arguments.has("launcher") || announced.processes.empty()) return;
-  std::vector<std::string> command = {"kill"};
-  for (const i64 process : announced.processes) command.push_back(std::to_string(process));
-  (void)run(words_there(arguments, command), "");
+// A server that is to listen at one port and no other can't start beside the one that has it.
+bool wants_port_of(const Arguments& arguments, const Connection& former) {
+  std::string address;
+  int port = 0, last_port = 0;
+  if (!parse_ports(arguments.text("listen"), address, port, last_port) || port == 0 || last_port > port) return false;
+  return std::any_of(former.servers.begin(), former.servers.end(), [&](const Endpoint& at) { return at.port == port; });
 }
 
-Status make_usable(const Arguments& arguments, const Announced& announced, Connection& connection) {
+Status start_servers(const Arguments& arguments, i64 servers, Connection& connection) {
+  MERCUTIO_LET(connection.key, make_key());
+  MERCUTIO_LET(const auto starter, Starter::make(words_there(arguments, daemon_words(arguments)), key_text(connection.key)));
+  MERCUTIO_LET(const std::string output, starter->announcements(servers));
+  MERCUTIO_LET(const Announced announced, read_announcements(output));
   connection.servers = announced.servers;
   if (arguments.has("forward")) {
     MERCUTIO_LET(const Endpoint here, forward(arguments, announced));
     connection.servers = {here};
   }
   MERCUTIO_TRY(try_out(connection));
-  return store_connection(connection);
+  return starter->keep();
+}
+
+// The former server goes when another one has shown that it is of use.
+Status replace_former(const Arguments& arguments, i64 servers, Connection& connection) {
+  const Result<Connection> former = load_connection(connection.host);
+  const bool first = former && wants_port_of(arguments, *former);
+  if (first) end_former(*former);
+  MERCUTIO_TRY(start_servers(arguments, servers, connection));
+  if (const Status stored = store_connection(connection); !stored) {
+    (void)end_servers(connection, /*even_if_used=*/true);   // nobody else knows of them
+    return stored;
+  }
+  if (former && !first) end_former(*former);
+  return ok_status();
 }
 
 Status connect(const Arguments& arguments) {
@@ -284,14 +367,8 @@ Status connect(const Arguments& arguments) {
     connection.hops.push_back(std::move(hop));
   }
   if (!is_connection_name(connection.host)) return Error{ErrorClass::kArg, "'" + connection.host + "' can't be a host's name: --name gives it another one"};
-  end_former(connection.host);
-  MERCUTIO_LET(connection.key, make_key());
-  MERCUTIO_LET(const std::string output, run(words_there(arguments, daemon_words(arguments)), key_text(connection.key) + "\n"));
-  MERCUTIO_LET(const Announced announced, read_announcements(output));
-  if (const Status usable = make_usable(arguments, announced, connection); !usable) {
-    stop_started(arguments, announced);
-    return usable;
-  }
+  signal(SIGPIPE, SIG_IGN);
+  MERCUTIO_TRY(replace_former(arguments, servers, connection));
   for (const std::string& root : arguments.all("root"))
     std::printf("mercutio://%s/%s\n", connection.host.c_str(), root.substr(0, root.find('=')).c_str());
   std::fprintf(stderr, "connected; programs find it in %s/%s\n", connection_directory().c_str(), connection.host.c_str());

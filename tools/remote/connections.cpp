@@ -72,7 +72,7 @@ Status end(const Arguments& arguments) {
     MERCUTIO_LET(Connection connection, load_connection(host));
     connection.patience_ms = connection.timeout_ms = kAnswerMs;
     if (!arguments.has("keep")) {
-      const Result<i64> ended = end_server(connection, arguments.has("force"));
+      const Result<i64> ended = end_servers(connection, arguments.has("force"));
       if (!ended && ended.error().sys_errno == EBUSY)
         return Error{ErrorClass::kFileInUse, host + ": " + ended.error().what + "; --force ends it nevertheless", EBUSY};
       if (!ended) std::fprintf(stderr, "mercutio disconnect: %s: the server could not be told, and ends when it is idle: %s\n", host.c_str(), ended.error().what.c_str());

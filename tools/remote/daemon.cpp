@@ -1,6 +1,7 @@
 // mercutiod: serves files of this cluster to Mercutio programs on another one. A plain program of the user's own: no root,
 // no configuration, nothing is listened on or exported that its command line doesn't name. `mercutio connect` starts it;
 // several may run side by side, alone or as the ranks of any mpirun, each with a port of its own.
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ const std::vector<Option> kOptions = {
     {"root", "NAME=/DIR[:rw]", "a directory to export as mercutio://host/NAME; read-only without :rw; may be repeated"},
     {"key-fd", "N", "the descriptor to read the connection's key from, 64 hexadecimal digits"},
     {"key-file", "FILE", "or the file that holds it, readable by its owner only"},
+    {"await-keep", nullptr, "after the key, wait for the line 'keep' at --key-fd, and end where its input ends without it"},
     {"idle", "SECONDS", "without a client for so long, it ends (3600; 0: never)"},
     {"expires", "SECONDS", "the key is good for so long: then no further client is let in, and mercutiod ends after the last one (0: for ever)"},
     {"grace", "SECONDS", "a client whose connection broke is waited for so long (120)"},
@@ -80,17 +82,33 @@ Result<ServerOptions> options_from(const Arguments& arguments) {
   return options;
 }
 
+// Its starter tries it out, then says that it is to stay. Whatever happens to the starter before ends the input.
+Status await_keep(int fd, const sigset_t& ends) {
+  for (;;) {
+    const timespec none{};
+    pollfd input{fd, POLLIN, 0};
+    const int ready = ::poll(&input, 1, 200);
+    if (sigtimedwait(&ends, nullptr, &none) > 0) return Error{ErrorClass::kOther, "ended by a signal before it was to stay"};
+    if (ready <= 0) continue;
+    MERCUTIO_LET(const std::string line, read_line(fd));
+    if (line == "keep") return ok_status();
+    return Error{ErrorClass::kOther, "its starter ended before it said that the server is to stay (--await-keep)"};
+  }
+}
+
 Status serve(const Arguments& arguments) {
   MERCUTIO_LET(ServerOptions options, options_from(arguments));
+  MERCUTIO_LET(const i64 key_fd, arguments.number("key-fd", 0));
   MERCUTIO_LET(const i64 idle_s, arguments.number("idle", 3600));
   MERCUTIO_LET(options.log, audit_log(arguments));
   raise_descriptor_limit();
-  MERCUTIO_TRY(detach(arguments));
+  MERCUTIO_LET(const int ready, detach(arguments));
   const sigset_t ends = block_ends();
   MERCUTIO_LET(const auto server, Server::start(options));
   std::printf("%s\n", announcement({announced(options.address), server->port()}, ::getpid()).c_str());
   std::fflush(stdout);
-  leave_terminal(arguments);
+  if (arguments.has("await-keep")) MERCUTIO_TRY(await_keep(static_cast<int>(key_fd), ends));
+  leave_terminal(ready);
   for (;;) {
     const timespec period{0, 200'000'000};
     if (sigtimedwait(&ends, nullptr, &period) > 0 || server->asked_to_end()) return ok_status();

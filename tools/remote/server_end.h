@@ -5,7 +5,8 @@
 
 namespace mercutio::remote {
 
-// How many other programs used them; EBUSY: some do, and `even_if_used` is not set. Servers that are gone already count as ended.
-Result<i64> end_server(const Connection& connection, bool even_if_used);
+// All at the same time. How many other programs used them; EBUSY: some do, and `even_if_used` is not set. Servers that are gone
+// already count as ended.
+Result<i64> end_servers(const Connection& connection, bool even_if_used);
 
 }  // namespace mercutio::remote

@@ -207,6 +207,11 @@ class RemoteFile final : public RemoteStorage {
     return static_cast<u64>(reply.value);
   }
 
+  Status claim() override {
+    MERCUTIO_TRY(state_->session->call(Kind::kClaim, message_of(request())));
+    return ok_status();
+  }
+
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     if (!traits_.can_lock)
       return Error{ErrorClass::kUnsupportedOperation, "no byte-range locks on the file system there (" + traits_.file_system +

@@ -12,6 +12,8 @@ std::unique_ptr<Driver> make_driver();
 class RemoteStorage : public Storage {
  public:
   virtual Result<u64> checksum(i64 begin, i64 end) = 0;   // XXH3 of what lies there, made there; 16 MiB at most
+  // Nobody else makes a copy in this file from now on until it is closed. EBUSY: somebody does; ESTALE: it has lost its name.
+  virtual Status claim() = 0;
   virtual u64 handle() const = 0;                         // the server's
 };
 

@@ -65,7 +65,7 @@ bool is_look(Kind kind) {
 
 bool is_slow(Kind kind) {
   return kind == Kind::kSync || kind == Kind::kClose || kind == Kind::kLock || kind == Kind::kPreallocate ||
-         kind == Kind::kSetSize || kind == Kind::kChecksum || kind == Kind::kList || kind == Kind::kExtents;
+         kind == Kind::kSetSize || kind == Kind::kChecksum || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kClaim;
 }
 
 Buffer Operations::carry_out(ServedSession& session, const Frame& request, ConstBytes message) const {
@@ -135,8 +135,7 @@ Result<Reply> Operations::plain(ServedSession& session, Kind kind, ConstBytes me
     const std::shared_ptr<ServedFile> file = session.take_file(request.target);
     if (!file) return no_such_file();
     std::unique_lock alone(file->closing);
-    file->closed = true;
-    MERCUTIO_TRY(file->storage->close());
+    MERCUTIO_TRY(file->close());
     return done(0);
   }
   return on_file(session, kind, request);

@@ -16,6 +16,12 @@ bool is_work(Kind kind) {
 
 }  // namespace
 
+Status ServedFile::close() {
+  closed = true;
+  claim.reset();
+  return storage->close();
+}
+
 ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel,
                                             i64 send_limit_ms) {
   Buffer again;
@@ -194,6 +200,13 @@ bool ServedSession::cut_one() {
 i64 ServedSession::idle_since() {
   std::lock_guard guard(mutex_);
   return working_ > 0 ? -1 : idle_since_ns_;
+}
+
+u64 ServedSession::claim_on(const FileIdentity& identity) {
+  std::lock_guard guard(mutex_);
+  for (const auto& [handle, file] : files_)
+    if (file->claimed && file->identity == identity) return handle;
+  return 0;
 }
 
 bool ServedSession::holds_files() {

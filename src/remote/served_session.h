@@ -2,6 +2,7 @@
 // client may not have got. A request that arrives again after a cut is answered from here instead of being done again.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -25,6 +26,9 @@ struct ServedFile {
   bool readable = true, writable = false;
   std::shared_mutex closing;   // shared: in use
   bool closed = false;
+  std::atomic<bool> claimed{false};
+  std::unique_ptr<HeldLock> claim;   // for other servers and programs there; null: files can't be locked there
+  Status close();              // nobody uses it
 };
 
 struct SessionLimits {
@@ -67,6 +71,7 @@ class ServedSession {
   bool cut_one();                                      // the latest of several channels
   i64 idle_since();                                    // ns; -1: it has a channel, or carries out what may change a file yet
   bool holds_files();
+  u64 claim_on(const FileIdentity& identity);          // the handle of that file, if it is claimed here; 0: it isn't
   void end();                                          // gives back locks, closes files
   // Its client has another session: its streams are cut, nothing more is carried out, and when what may change a file is done,
   // it ends. False: that took longer than the limit; ask again.

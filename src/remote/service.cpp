@@ -109,6 +109,48 @@ Buffer Service::end_server(const Channel& channel, const ServedSession& asking, 
   return operations_.answer_of(frame.header.id, reply);
 }
 
+// A client that is gone, or whose link is broken, keeps nobody from going on with its copy: it loses the file, so that nothing of it
+// comes later.
+Status Service::end_claim_of_others(const ServedSession& asking, const FileIdentity& identity) {
+  std::vector<std::shared_ptr<ServedSession>> sessions;
+  {
+    std::lock_guard guard(mutex_);
+    for (const auto& [id, session] : sessions_) sessions.push_back(session);
+  }
+  for (const auto& session : sessions) {
+    const u64 handle = session->claim_on(identity);
+    if (handle == 0) continue;
+    if (session.get() == &asking || session->streams() > 0) return Error{ErrorClass::kFileInUse, "another copy to the same place is under way", EBUSY};
+    const std::shared_ptr<ServedFile> file = session->take_file(handle);
+    if (!file) continue;
+    std::unique_lock alone(file->closing);
+    if (!file->closed) (void)file->close();
+  }
+  return ok_status();
+}
+
+Result<Reply> Service::claim(const std::shared_ptr<ServedSession>& session, ConstBytes message) {
+  constexpr i64 kWhole = i64{1} << 61;
+  MERCUTIO_LET(const PlainRequest request, get_message<PlainRequest>(message));
+  std::lock_guard one_at_a_time(claims_);
+  const std::shared_ptr<ServedFile> file = session->file(request.target);
+  if (!file) return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};
+  if (file->claimed) return Reply();
+  if (!file->writable) return Error{ErrorClass::kReadOnly, "a copy is made in a file that is open for writing", EBADF};
+  MERCUTIO_TRY(end_claim_of_others(*session, file->identity));
+  std::shared_lock in_use(file->closing);
+  if (file->closed) return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};
+  auto lock = file->storage->try_lock(0, kWhole, true);
+  if (lock && !*lock) return Error{ErrorClass::kFileInUse, "another copy to the same place is under way", EBUSY};
+  if (lock) file->claim = std::move(*lock);
+  const auto named = exports_.status(file->path);
+  const bool has_name = named && FileIdentity{named->device, named->inode} == file->identity;
+  file->claimed = has_name;
+  if (has_name) return Reply();
+  file->claim.reset();
+  return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", ESTALE};
+}
+
 void Service::end(const std::shared_ptr<ServedSession>& session) {
   session->end();
   locks_.drop(session.get());
@@ -143,7 +185,7 @@ Result<std::shared_ptr<ServedSession>> Service::greet(const std::shared_ptr<Chan
     return session.error();
   }
   Welcome welcome;
-  welcome.capabilities = hello.capabilities & (kLz4 | kNames);
+  welcome.capabilities = hello.capabilities & (kLz4 | kNames | kClaims);
   if (welcome.capabilities & kLz4) channel->allow_lz4();
   welcome.block_bytes = options_.block_bytes;
   welcome.credit_bytes = options_.credit_bytes;
@@ -288,7 +330,8 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   if (kind == Kind::kLock && !options_.in_turn) return take_lock(session, *frame), ok_status();
   const auto work = [this, channel, session, frame, message, id, kind] {
     const bool in_order = !is_ordered(kind) || session->await_forgotten(kind == Kind::kUnlock ? options_.grace_ms : kLateMs);
-    Buffer reply = in_order || kind == Kind::kUnlock ? operations_.carry_out(*session, *frame, message) : operations_.too_early(id);
+    Buffer reply = kind == Kind::kClaim ? operations_.answer_of(id, claim(session, message))
+                   : in_order || kind == Kind::kUnlock ? operations_.carry_out(*session, *frame, message) : operations_.too_early(id);
     log_request(*channel, *frame, message, reply);
     session->complete(id, kind, std::move(reply), options_.silence_ms);
   };

@@ -70,6 +70,8 @@ class Service {
   Status forget(ServedSession& session, ConstBytes body);
   void take_lock(const std::shared_ptr<ServedSession>& session, const Frame& frame);
   void end(const std::shared_ptr<ServedSession>& session);
+  Result<Reply> claim(const std::shared_ptr<ServedSession>& session, ConstBytes message);
+  Status end_claim_of_others(const ServedSession& asking, const FileIdentity& identity);
   Buffer end_server(const Channel& channel, const ServedSession& asking, const Frame& frame);
   bool run_beside(std::function<void()> work);
   void log(const Channel& channel, const std::string& text);
@@ -82,6 +84,7 @@ class Service {
   std::atomic<i64> streams_{0};   // that were let in
   LockQueue locks_;
   const Operations operations_;
+  std::mutex claims_;   // taken before mutex_
   std::mutex mutex_;
   std::list<Worker> slow_ MERCUTIO_GUARDED_BY(mutex_);
   std::map<SessionId, std::shared_ptr<ServedSession>> sessions_ MERCUTIO_GUARDED_BY(mutex_);

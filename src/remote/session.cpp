@@ -63,7 +63,7 @@ Status Session::begin() {
   hello_.session_high = id[0];
   hello_.session_low = id[1];
   hello_.client = process_name();
-  hello_.capabilities = kNames | (connection_.lz4 ? kLz4 : 0);
+  hello_.capabilities = kNames | kClaims | (connection_.lz4 ? kLz4 : 0);
   MERCUTIO_TRY(open_wakes());
   last_contact_ns_ = last_needed_ns_ = now_ns();
   return ok_status();
@@ -258,7 +258,8 @@ u64 Session::next_request(const Stream& stream) {
   for (size_t i = 0; i < jobs_.size();) {
     Request request;
     request.job = jobs_[i];
-    if (is_about_names(request.job->kind()) && !stream.link.uses(kNames)) {
+    const u64 needed = is_about_names(request.job->kind()) ? kNames : request.job->kind() == Kind::kClaim ? kClaims : 0;
+    if (needed != 0 && !stream.link.uses(needed)) {
       request.job->give_up(Error{ErrorClass::kUnsupportedOperation, "the server is too old for this: install the same Mercutio on both sides"});
       jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
       continue;

@@ -36,6 +36,7 @@ constexpr KindName kKinds[] = {
     {Kind::kRemoveDirectory, "remove directory"}, {Kind::kExtents, "get extents"},
     {Kind::kPut, "put"},                     {Kind::kGet, "get"},
     {Kind::kEnd, "end"},
+    {Kind::kClaim, "claim"},
 };
 
 template <class T>
@@ -113,7 +114,7 @@ const char* kind_name(Kind kind) {
 }
 
 bool is_request(Kind kind) {
-  return kind >= Kind::kOpen && kind <= Kind::kEnd;
+  return kind >= Kind::kOpen && kind <= Kind::kClaim;
 }
 
 u64 checksum_of(ConstBytes bytes) {

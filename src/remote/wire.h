@@ -41,8 +41,8 @@ inline constexpr i64 kHeaderBytes = 32;
 inline constexpr i64 kMaxBodyBytes = 4 * MiB;
 inline constexpr i64 kMaxDataBytes = 16 * MiB;
 inline constexpr i64 kMinBlockBytes = 512;           // a server that grants less makes no sense: a transfer would be thousands of requests
-// Capabilities: file data may be an LZ4 block; requests about names (kStatus and those after it).
-inline constexpr u64 kLz4 = 1, kNames = 2;
+// Capabilities: file data may be an LZ4 block; requests about names (kStatus to kEnd); kClaim.
+inline constexpr u64 kLz4 = 1, kNames = 2, kClaims = 4;
 inline constexpr i64 kMostContent = 256 * KiB;       // of a file that travels inside a message
 
 enum class Kind : std::uint16_t {
@@ -73,6 +73,7 @@ enum class Kind : std::uint16_t {
   kPut = 34,
   kGet = 35,
   kEnd = 36,               // of the server
+  kClaim = 37,             // of a file, by who makes a copy in it; needs kClaims
 };
 inline bool is_about_names(Kind kind) {
   return kind >= Kind::kStatus && kind <= Kind::kEnd;
@@ -232,7 +233,7 @@ struct OpenReply {
   }
 };
 
-// Remove: `path`. Close, size, sync, unlock: `target`. Set size, preallocate: `target`, `value`. Checksum: `target`, `value`,
+// Remove: `path`. Close, size, sync, unlock, claim: `target`. Set size, preallocate: `target`, `value`. Checksum: `target`, `value`,
 // `end`. A lock: all but `path`.
 struct PlainRequest {
   u64 target = 0;   // a file's handle; unlock: a lock's

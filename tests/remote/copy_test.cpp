@@ -13,7 +13,9 @@
 #include <thread>
 
 #include "copy_file.h"
+#include "remote/connection_file.h"
 #include "remote/exports.h"
+#include "remote/server.h"
 #include "storage/forwarding.h"
 
 namespace mercutio::remote {
@@ -105,6 +107,47 @@ TEST_F(Copies, OnlyOneCopyAtATimeHasThePart) {
   EXPECT_EQ(content("part"), "kept");
   ASSERT_TRUE(local().open_part(path("part"), false));
   EXPECT_EQ(content("part"), "");
+}
+
+TEST_F(Copies, ARemotePartHasOneCopyOnly) {
+  ServerOptions options;
+  options.key = *make_key();
+  options.exports = {{"data", folder_.string(), true}};
+  const auto server = Server::start(options);
+  ASSERT_TRUE(server);
+  Connection connection;
+  connection.host = "far";
+  connection.key = options.key;
+  connection.servers = {{"127.0.0.1", (*server)->port()}};
+  ::setenv("MERCUTIO_CONNECTIONS", path("connections").c_str(), 1);
+  ASSERT_TRUE(store_connection(connection));
+  Trees one, other;   // with a session each
+  Tree& mine = *one.place("mercutio://far/data").tree;
+  Tree& another = *other.place("mercutio://far/data").tree;
+  {
+    const auto first = mine.open_part("data/part", true);
+    ASSERT_TRUE(first) << first.error().what;
+    write(**first, "kept");
+    for (const bool resume : {true, false}) {
+      const auto refused = another.open_part("data/part", resume);
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error().sys_errno, EBUSY) << refused.error().what;
+    }
+    const auto here = local().open_part(path("part"), true);   // by a program there
+    ASSERT_FALSE(here);
+    EXPECT_EQ(here.error().sys_errno, EBUSY);
+    EXPECT_EQ(content("part"), "kept");
+    ASSERT_TRUE((*first)->close());
+  }
+  const auto second = another.open_part("data/part", true);
+  ASSERT_TRUE(second) << second.error().what;
+  EXPECT_EQ(content("part"), "kept");
+  ASSERT_TRUE((*second)->close());
+  const auto anew = mine.open_part("data/part", false);
+  ASSERT_TRUE(anew) << anew.error().what;
+  EXPECT_EQ(content("part"), "");
+  ASSERT_TRUE((*anew)->close());
+  ::unsetenv("MERCUTIO_CONNECTIONS");
 }
 
 TEST_F(Copies, APartIsNoLink) {

@@ -3,16 +3,18 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <thread>
 #include <utility>
 
+#include "base/trace.h"
 #include "remote/descriptor.h"
 #include "remote/exports.h"
 #include "remote/file.h"
@@ -23,6 +25,7 @@ namespace mercutio::remote {
 namespace {
 
 constexpr i64 kNs = 1'000'000'000;
+constexpr i64 kTakeOverNs = 3 * kNs;   // the name of a part, from a copy that has ended
 
 class Done final : public Pending {
  public:
@@ -82,7 +85,10 @@ Error another_copy(int sys_errno) {
 
 // Where files can't be locked, publish() finds out.
 Status lock_part(int fd) {
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return ok_status();
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_len = i64{1} << 61;   // as a server's claim
+  if (::fcntl(fd, F_OFD_SETLK, &whole) == 0 || (errno != EAGAIN && errno != EACCES)) return ok_status();
   return Error{ErrorClass::kFileInUse, "another copy to the same place is under way", EBUSY};
 }
 
@@ -230,16 +236,24 @@ class RemoteTree final : public Tree {
   Result<FileStatus> status(const std::string& path) override { return host_.status(path); }
   Result<std::vector<ListEntry>> list(const std::string& path) override { return host_.list(path); }
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override { return host_.open(path, options); }
-  // One that is still under way will find that its file has lost its name, and say so.
   Result<std::unique_ptr<Storage>> open_part(const std::string& part, bool resume) override {
     OpenOptions options;
     options.write = options.create = true;
     options.exclusive = !resume;
     options.permissions = 0600;
-    auto opened = open(part, options);
-    if (opened || resume || opened.error().sys_errno != EEXIST) return opened;
-    MERCUTIO_TRY(remove(part));
-    return open(part, options);
+    for (const i64 end = now_ns() + kTakeOverNs; now_ns() < end;) {
+      auto opened = open(part, options);
+      if (!opened && !resume && opened.error().sys_errno == EEXIST) {
+        MERCUTIO_TRY(remove_left(part, end));
+        continue;
+      }
+      if (!opened) return opened;
+      const Status claimed = claim(**opened, end);
+      if (claimed) return opened;
+      (void)(*opened)->close();
+      if (claimed.error().sys_errno != ESTALE) return claimed.error();   // else published or removed before it was claimed
+    }
+    return another_copy(EBUSY);
   }
   // The server looks at what has the name: that is the open file if the name stood for `known` before and after.
   Result<std::vector<Extent>> extents(const Storage&, const std::string& path, const FileStatus& known) override {
@@ -274,6 +288,26 @@ class RemoteTree final : public Tree {
   }
 
  private:
+  // A server needs a moment to see that the client of an earlier copy is gone.
+  static Status claim(Storage& file, i64 end) {
+    for (;;) {
+      Status claimed = dynamic_cast<RemoteStorage&>(file).claim();
+      if (claimed || claimed.error().sys_errno != EBUSY || now_ns() > end) return claimed;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+  // What an earlier copy left; not while that is under way.
+  Status remove_left(const std::string& part, i64 end) {
+    OpenOptions options;
+    options.write = true;
+    const auto left = open(part, options);
+    if (!left) return left.error().sys_errno == ENOENT ? ok_status() : remove(part);   // a directory says so
+    Status done = claim(**left, end);
+    if (done) done = remove(part);
+    (void)(*left)->close();
+    const bool gone = !done && (done.error().sys_errno == ESTALE || done.error().sys_errno == ENOENT);
+    return gone ? ok_status() : done;
+  }
   Status change(Kind kind, const NameRequest& request) {
     MERCUTIO_TRY(host_.call(kind, request));
     return ok_status();

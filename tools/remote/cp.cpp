@@ -16,7 +16,8 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr size_t kUnderWay = 64;   // small files; each may be kMostContent long
+constexpr size_t kUnderWay = 512;            // small files
+constexpr i64 kMostUnderWay = 16 * MiB;      // bytes of them
 
 const std::vector<Option> kOptions = {
     {"recursive", nullptr, "copy directories with what is in them", 'r'},
@@ -120,7 +121,8 @@ class SmallCopies {
   explicit SmallCopies(Failures& failures) : failures_(failures) {}
 
   void add(const Item& item) {
-    while (under_way_.size() >= kUnderWay) finish();
+    while (!under_way_.empty() && (under_way_.size() >= kUnderWay || bytes_ + item.status.bytes > kMostUnderWay)) finish();
+    bytes_ += item.status.bytes;
     under_way_.push_back({item, item.source.tree->begin_get(item.source.path), nullptr});
     for (One& one : under_way_)
       if (one.get && one.get->done()) put(one);
@@ -147,6 +149,7 @@ class SmallCopies {
   void finish() {
     One one = std::move(under_way_.front());
     under_way_.pop_front();
+    bytes_ -= one.item.status.bytes;
     if (one.get) put(one);
     for (One& other : under_way_)
       if (other.get && other.get->done()) put(other);
@@ -159,6 +162,7 @@ class SmallCopies {
   }
   Failures& failures_;
   std::deque<One> under_way_;
+  i64 bytes_ = 0;   // of what is under way, as it was listed
 };
 
 // What has no name of its own (/, . and ..) is copied into the directory itself.

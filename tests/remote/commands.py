@@ -355,6 +355,7 @@ def lives_on():
     # Nor does it cost the connection that there was.
     run("connect", "--name", "life", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--router",
         f"127.0.0.1:{port}={folder}/none.key", fails="life")
+    time.sleep(0.5)   # in which one that was told to end is gone
     assert second <= processes() and "answers, exports data" in run("connections", "life")
     fixed = free_port()
     for _ in range(2):   # a port passes from the former server to the next

@@ -18,10 +18,11 @@ BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 VERSION = $(shell awk '/^project/ { print $$3 }' CMakeLists.txt)
 DIST ?= dist
+PACKAGES ?= build-packages
 TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist tidy thread-safety format clean \
+.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel packages tidy thread-safety format clean \
         cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs: setup-%:
@@ -175,6 +176,14 @@ dist:
 	@mkdir -p $(DIST)
 	@git archive --format=tar --prefix=mercutio-$(VERSION)/ -o $(TARBALL:.gz=) HEAD && gzip -9nf $(TARBALL:.gz=)
 	@echo $(TARBALL)
+
+# The wheel for x86-64 and glibc 2.28 or newer, in $(PACKAGES).
+wheel: dist
+	@packaging/wheel/build.sh $(TARBALL) $(PACKAGES)
+
+# The wheel, tried under PyPI's MPICH, Open MPI and Intel MPI in fresh environments.
+packages: wheel
+	@packaging/wheel/try.sh $(PACKAGES)/mercutio_mpi-$(VERSION)-py3-none-manylinux_2_28_x86_64.whl $(PACKAGES)
 
 tidy:
 	@python3 scripts/tidy.py

@@ -1,0 +1,3 @@
+#include <stdlib.h>
+
+unsigned newer_libc(void) { return arc4random(); }

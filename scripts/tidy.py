@@ -10,11 +10,13 @@
   guards      a thread of the library is started by base/threads.h, and a C function of it lets no exception out
   tests       every *_test.cpp is where CMake registers it
   glossary    src/ and tools/ don't use words that docs/engineers/glossary.md replaces
+  binaries    git holds pictures and the fuzzers' inputs, and no other binary file
 
 `scripts/tidy.py --ratchet` rewrites the exceptions with what is there now, but never raises a limit.
 `scripts/tidy.py --admit` adds entries for what is over the limits today.
 """
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -38,6 +40,7 @@ LOOKS_AT = {
     "drivers": set(),
     "omp": {"base", "model", "storage"},
 }
+BINARY_FILES = re.compile(r"docs/.*\.png|tests/fuzz/corpus/.*")
 SUFFIXES = {".h", ".cpp", ".c", ".def", ".inc"}
 NOTES = re.compile(r"\b(FIX" + r"ME|TO" + r"DO|XXX|HACK)\b|^\s*#\s*if\s+0\b")
 LIBRARY_WORDS = re.compile(r"(?<![\w.>:])(?:std::)?(printf|puts|exit|_exit|abort|getenv|setenv)\s*\(|std::cout|std::cerr")
@@ -250,6 +253,15 @@ class Tidy:
             if not any(path.name in text or path.stem in text or "_test.cpp" in text or "*.cpp" in text for text in texts):
                 self.add(path, 1, "this test is not registered by a CMakeLists.txt")
 
+    def check_binaries(self):
+        try:
+            listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=True).stdout.decode()
+        except (OSError, subprocess.CalledProcessError):
+            return   # a tarball
+        for path in (ROOT / name for name in listed.split("\0") if name):
+            if path.is_file() and not BINARY_FILES.fullmatch(str(path.relative_to(ROOT))) and b"\0" in path.read_bytes()[:8192]:
+                self.add(path, 1, "a binary file: left behind by a test?")
+
     # A decorator that leaves a call out would answer for what it wraps.
     def check_forwarding(self):
         def calls(name, begin, pattern):
@@ -272,6 +284,7 @@ class Tidy:
             self.check_guards(path, code)
             self.check_sizes(path, text, code)
         self.check_registration()
+        self.check_binaries()
 
 
 def read_exceptions():

@@ -148,6 +148,10 @@ MPI_File open_file(const Run* run, const char* path, int mode);
 int run_latency(const char* name, const Run* run);
 extern const char* const kLatencies[];
 
+// ior.c
+int ior_name(int index, char* to);   // 0: there are no more
+int run_ior(int index, const Run* run, Halves halves);
+
 // moved.c
 int moved_name(int index, char* to);   // 0: there are no more
 int run_moved(int index, const Run* run);

@@ -23,6 +23,7 @@ static void list_cases(void) {
   for (const Case* self = kCases; self->name; ++self) puts(self->name);
   for (const char* const* name = kLatencies; *name; ++name) puts(*name);
   char name[kNameBytes];
+  for (int i = 0; ior_name(i, name); ++i) puts(name);
   for (int i = 0; moved_name(i, name); ++i) puts(name);
 }
 
@@ -121,11 +122,11 @@ static void limit_for(const Case* self, const Run* run) {
   if (run->rank == 0) print_limit(bytes * run->ranks, limit);
 }
 
-// Whether a case without halves is to be run; `after` is where the last program ended, until it is reached.
+// Whether this operation of a case is to be run. `after` is where the last program ended, until it is reached.
 static int due(const Options* options, const char* name, const char* operation, const char** after) {
   const size_t length = *after ? strcspn(*after, ":") : 0;
   const int skipping = *after != NULL;
-  if (skipping && strlen(name) == length && strncmp(name, *after, length) == 0) *after = NULL;
+  if (skipping && strlen(name) == length && strncmp(name, *after, length) == 0 && strcmp(operation, *after + length + 1) == 0) *after = NULL;
   return !skipping && !skipped(options, name, operation) && wanted(options->patterns, name);
 }
 
@@ -154,6 +155,11 @@ static int run_all(const Run* world, const char* after) {
     if (due(world->options, *name, "latency", &after)) bad += run_latency(*name, world);
   }
   char name[kNameBytes];
+  for (int i = 0; ior_name(i, name); ++i) {
+    Halves halves = {!due(world->options, name, "write", &after), 0};
+    halves.skip_read = !due(world->options, name, "read", &after);
+    if (!halves.skip_write || !halves.skip_read) bad += run_ior(i, world, halves);
+  }
   for (int i = 0; moved_name(i, name); ++i) {
     if (due(world->options, name, "moved", &after)) bad += run_moved(i, world);
   }

@@ -26,14 +26,14 @@ std::string remark_of(const Row& row) {
 }
 
 void print_bandwidths(const Field& field, const Report& report) {
-  std::printf("%-22s %-5s %-23s %11s %8s %8s %8s %8s %9s %6s %7s %7s\n", "case", "op", "MPI/io", "bw(MiB/s)", "open(s)",
+  std::printf("%-27s %-5s %-23s %11s %8s %8s %8s %8s %9s %6s %7s %7s\n", "case", "op", "MPI/io", "bw(MiB/s)", "open(s)",
               "view(s)", "wr/rd(s)", "close(s)", "total(s)", "limit", "x host", "x best");
   for (const Row& row : report.rows) {
     if (row.point.operation == "latency" || row.point.operation == "moved") continue;
     const Sample& median = row.median;
     const std::string total = (row.timed_out ? ">" : "") + fixed(median.seconds, row.timed_out && median.seconds >= 1 ? 0 : 4);
     const std::string bandwidth = row.timed_out || row.died ? "-" : fixed(row.bandwidth, 2);
-    std::printf("%-22s %-5s %-23s %11s %8.4f %8.4f %8.4f %8.4f %9s %6s %7s %7s%s\n", row.point.name.c_str(),
+    std::printf("%-27s %-5s %-23s %11s %8.4f %8.4f %8.4f %8.4f %9s %6s %7s %7s%s\n", row.point.name.c_str(),
                 row.point.operation.c_str(), field.contenders[row.contender].name().c_str(), bandwidth.c_str(),
                 median.open, median.view, std::max(0.0, median.access - median.view), median.close, total.c_str(),
                 ratio(row.of_limit).c_str(), ratio(row.of_host).c_str(), ratio(row.of_best).c_str(),
@@ -130,7 +130,7 @@ void print_report(const Field& field, const Report& report, const Measurements& 
   print_moved(field, report);
   print_worst(field, report);
   print_against(field, report);
-  if (!report.means.empty()) std::printf("\ngeometric means over the noncontiguous collective cases\n");
+  if (!report.means.empty()) std::printf("\ngeometric means: of the noncontiguous collective cases, and of the calls of IOR\n");
   for (const Mean& mean : report.means) std::printf("  %-44s %7.2f  (%d)\n", mean.what.c_str(), mean.value, mean.cases);
   for (const std::string& trouble : measurements.troubles) std::printf("note: %s\n", trouble.c_str());
   std::printf("%d failure%s of Mercutio\n", report.failures, report.failures == 1 ? "" : "s");

@@ -36,9 +36,14 @@ std::byte* address_of(const Buffer& buffer) {
   return is_bottom ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer.base));
 }
 
-Error count_error() { return Error{ErrorClass::kCount, "the count is negative"}; }
+// Arguments that are wrong: nothing to move.
+void refuse(AccessCall& call, Error error) {
+  call.memory = Memory{nullptr, contiguous_bytes(), 0};
+  call.memory_spec = byte_type();
+  call.argument_error = std::move(error);
+}
 
-// Arguments -> AccessCall. What is wrong with them is left in argument_error, with nothing to move.
+// Arguments -> AccessCall. What is wrong with them is left in argument_error.
 AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
   AccessCall call;
   call.name = row.name;
@@ -46,19 +51,13 @@ AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
   call.positioning = row.positioning;
   call.collective = row.collective;
   call.offset = offset;
-  call.memory = Memory{nullptr, contiguous_bytes(), 0};
-  call.memory_spec = byte_type();
-  if (buffer.count < 0) {
-    call.argument_error = count_error();
-    return call;
-  }
-  Result<MemoryType> type = attempt([&] { return decode_memory(buffer.type); });
+  Result<MemoryType> type = buffer.count < 0 ? Error{ErrorClass::kCount, "the count is negative"} : attempt([&] { return decode_memory(buffer.type); });
   if (!type) {
-    call.argument_error = std::move(type).error();
+    refuse(call, std::move(type).error());
     return call;
   }
-  call.memory = Memory{address_of(buffer), type->flat, buffer.count};
-  call.memory_spec = type->spec;
+  call.memory = Memory{address_of(buffer), std::move(type->flat), buffer.count};
+  call.memory_spec = std::move(type->spec);
   return call;
 }
 

@@ -20,9 +20,9 @@ inline int finish(OpenHandle* handle, const char* operation, const Status& statu
 // In a handler for any exception: the code to return. What a handler of the program has thrown goes on to the program.
 int fail_after_throw(OpenHandle* handle, const char* operation);
 
-// Runs body() -> int of `operation` on `handle` (null: no file).
+// Runs body() -> int of `operation` on `handle` (null: no file), which `body` may set.
 template <class Body>
-int guarded(OpenHandle* handle, const char* operation, Body body) {
+int guarded(OpenHandle* const& handle, const char* operation, Body body) {
   const UsesReserve uses;
   Errhandlers::CallScope scope;
   int code = MPI_SUCCESS;
@@ -44,9 +44,10 @@ T guarded_or(T otherwise, Body body) {
 // Runs body(OpenHandle&) -> int on a live handle.
 template <class Body>
 int with_file(MPI_File file, const char* operation, Body body) {
-  return guarded(nullptr, operation, [&] {
-    OpenHandle* handle = process().handles.find(file);
-    return guarded(handle, operation, [&] { return handle ? body(*handle) : fail_bad_handle(operation); });
+  OpenHandle* handle = nullptr;
+  return guarded(handle, operation, [&] {
+    handle = process().handles.find(file);
+    return handle ? body(*handle) : fail_bad_handle(operation);
   });
 }
 // The same for bodies that return Status.

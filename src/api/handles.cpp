@@ -20,8 +20,11 @@ MPI_File Handles::add(std::unique_ptr<OpenHandle> handle) {
 }
 
 OpenHandle* Handles::find(MPI_File file) const {
+  if (recent(file).load(std::memory_order_acquire) == file) return reinterpret_cast<OpenHandle*>(file);
   std::lock_guard lock(mutex_);
-  return number_of_.count(file) ? reinterpret_cast<OpenHandle*>(file) : nullptr;
+  if (number_of_.count(file) == 0) return nullptr;
+  recent(file).store(file, std::memory_order_release);
+  return reinterpret_cast<OpenHandle*>(file);
 }
 
 std::unique_ptr<OpenHandle> Handles::remove(MPI_File file) {
@@ -30,6 +33,7 @@ std::unique_ptr<OpenHandle> Handles::remove(MPI_File file) {
   if (it == number_of_.end()) return nullptr;
   by_number_[static_cast<std::size_t>(it->second)] = MPI_FILE_NULL;
   number_of_.erase(it);
+  if (recent(file).load(std::memory_order_relaxed) == file) recent(file).store(nullptr, std::memory_order_relaxed);
   return std::unique_ptr<OpenHandle>(reinterpret_cast<OpenHandle*>(file));
 }
 

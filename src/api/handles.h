@@ -1,6 +1,8 @@
 // MPI_File handles: which are live, what each stands for, and their Fortran numbers.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -41,6 +43,10 @@ class Handles {
   void set_default_errhandler(MPI_Errhandler handler);   // takes over one reference
 
  private:
+  // Handles that were found lately: their files are found again without the lock. A handle comes and goes under the lock.
+  std::atomic<MPI_File>& recent(MPI_File file) const { return recent_[reinterpret_cast<std::uintptr_t>(file) / alignof(OpenHandle) % std::size(recent_)]; }
+
+  mutable std::array<std::atomic<MPI_File>, 16> recent_{};
   mutable std::mutex mutex_;
   std::unordered_map<MPI_File, Fint> number_of_;
   std::vector<MPI_File> by_number_;   // index = Fortran number

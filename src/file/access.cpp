@@ -31,16 +31,16 @@ Status OpenFile::check_mode(const AccessCall& call) const {
 Status OpenFile::check_call(const AccessCall& call, Operation& operation) const {
   MERCUTIO_TRY(call.argument_error);
   const FileView& view = *operation.view;
-  if (call.memory.count < 0)
-    return Error{ErrorClass::kCount, "the count is negative: " + std::to_string(call.memory.count)};
-  const FlatTypeRef& type = call.memory.type;
-  if (type && type->size() > 0 && call.memory.count > type->stream_bytes() / type->size())
-    return Error{ErrorClass::kCount, "the buffer is larger than any memory: " + std::to_string(call.memory.count) + " elements"};
-  i64 bytes = call.memory.bytes();
+  if (operation.memory.count < 0)
+    return Error{ErrorClass::kCount, "the count is negative: " + std::to_string(operation.memory.count)};
+  const FlatTypeRef& type = operation.memory.type;
+  if (type && type->size() > 0 && operation.memory.count > type->stream_bytes() / type->size())
+    return Error{ErrorClass::kCount, "the buffer is larger than any memory: " + std::to_string(operation.memory.count) + " elements"};
+  i64 bytes = operation.memory.bytes();
   if (view.converts() && bytes > 0) {
-    if (!call.memory_spec) return Error{ErrorClass::kConversion, "the memory type's elements are not known"};
-    MERCUTIO_LET(const i64 one, bytes_in_file(view, call.memory_spec));
-    if (__builtin_mul_overflow(one, call.memory.count, &bytes))
+    if (!operation.memory_spec) return Error{ErrorClass::kConversion, "the memory type's elements are not known"};
+    MERCUTIO_LET(const i64 one, bytes_in_file(view, operation.memory_spec));
+    if (__builtin_mul_overflow(one, operation.memory.count, &bytes))
       return Error{ErrorClass::kCount, "the access is too large"};
   }
   const bool partial = context_.takes_partial_etypes && call.positioning == Positioning::kExplicit && !view.converts();
@@ -52,15 +52,15 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
     return Error{ErrorClass::kIo, "the view's filetype holds no data, so nothing can be accessed through it"};
   if (call.positioning == Positioning::kExplicit && call.offset < 0)
     return Error{ErrorClass::kArg, "the offset is negative: " + std::to_string(call.offset)};
-  if (context_.buffers && call.memory.bytes() > 0) {
-    MERCUTIO_LET(operation.device, context_.buffers->find(call.memory, call.direction));
+  if (context_.buffers && operation.memory.bytes() > 0) {
+    MERCUTIO_LET(operation.device, context_.buffers->find(operation.memory, call.direction));
   }
   operation.file_bytes = bytes;
   operation.etypes = bytes / view.etype_bytes();
   return ok_status();
 }
 
-void OpenFile::prepare(const AccessCall& call, Operation& operation) {
+void OpenFile::prepare(AccessCall& call, Operation& operation) {
   if (trace_) begin_trace(call, operation);
   {
     std::lock_guard lock(mutex_);
@@ -88,8 +88,8 @@ void OpenFile::prepare(const AccessCall& call, Operation& operation) {
   operation.collective = call.collective;
   operation.ordered = call.collective && call.positioning == Positioning::kShared;
   operation.atomic = atomic_;
-  operation.memory = call.memory;
-  operation.memory_spec = call.memory_spec;
+  operation.memory = std::move(call.memory);
+  operation.memory_spec = std::move(call.memory_spec);
   operation.entry = attempt([&] { return check_call(call, operation); });
   if (operation.entry && call.collective && comm_->size() > 1) operation.entry = hold_reserve();
   if (operation.entry) operation.entry = attempt([&] { return take_position(call, operation); });
@@ -126,8 +126,14 @@ void OpenFile::finish_pointer(const AccessCall& call, const Operation& operation
     pointer_ = operation.first_etype + accessed;
 }
 
-Result<i64> OpenFile::access(const AccessCall& call) {
+// A collective access of one rank through a view without holes: there is nobody to agree with and nothing to plan.
+bool OpenFile::is_alone(const AccessCall& call) const {
+  return comm_->size() == 1 && call.positioning != Positioning::kShared && storage_.get() == direct_ && !trace_ && current_view()->view->contiguous();
+}
+
+Result<i64> OpenFile::access(AccessCall call) {
   MERCUTIO_TRY(check_mode(call));
+  if (call.collective && is_alone(call)) call.collective = false;
   if (!call.collective) {
     Operation alone;
     prepare(call, alone);
@@ -191,8 +197,9 @@ bool OpenFile::may_run_inline(const Operation& operation) const {
 // to wait for the message-passing library's lock (seconds under MPICH 4.0 with busy cores), unless the storage makes its callers
 // wait. Its errors come from the call itself, through the file's error handler.
 // An Error returned here means that there is no request and on_done is never called.
-Result<RequestRef> OpenFile::start(const AccessCall& call, std::function<void(const Result<i64>&)> on_done) {
+Result<RequestRef> OpenFile::start(AccessCall call, std::function<void(const Result<i64>&)> on_done) {
   MERCUTIO_TRY(check_mode(call));
+  if (call.collective && is_alone(call)) call.collective = false;
   auto operation = std::make_shared<Operation>();
   prepare(call, *operation);
   if (trace_ && (call.collective || operation->entry)) trace_step(*operation, StepForm::kStarted);

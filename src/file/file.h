@@ -107,9 +107,9 @@ class File {
   virtual Result<i64> position_shared() = 0;
 
   // Data. Results are bytes moved, counted in the memory type's native bytes.
-  virtual Result<i64> access(const AccessCall& call) = 0;                        // blocking
-  virtual Result<RequestRef> start(const AccessCall& call, std::function<void(const Result<i64>&)> on_done) = 0;
-  virtual Status begin(const AccessCall& call) = 0;                              // split collective, one at a time
+  virtual Result<i64> access(AccessCall call) = 0;                        // blocking
+  virtual Result<RequestRef> start(AccessCall call, std::function<void(const Result<i64>&)> on_done) = 0;
+  virtual Status begin(AccessCall call) = 0;                              // split collective, one at a time
   virtual Result<i64> end(const char* name, Direction direction, Positioning positioning, const void* buffer) = 0;
 
   // Completes an Error for the user: operation, file, offset, bytes, rank, host, errno name and advice, one line.

@@ -65,9 +65,9 @@ class OpenFile final : public File {
   Result<i64> byte_offset(i64 offset) override;
   Status seek_shared(i64 offset, Whence whence) override;
   Result<i64> position_shared() override;
-  Result<i64> access(const AccessCall& call) override;
-  Result<RequestRef> start(const AccessCall& call, std::function<void(const Result<i64>&)> on_done) override;
-  Status begin(const AccessCall& call) override;
+  Result<i64> access(AccessCall call) override;
+  Result<RequestRef> start(AccessCall call, std::function<void(const Result<i64>&)> on_done) override;
+  Status begin(AccessCall call) override;
   Result<i64> end(const char* name, Direction direction, Positioning positioning, const void* buffer) override;
   std::string describe(const char* operation, const Error& error) const override;
 
@@ -126,8 +126,9 @@ class OpenFile final : public File {
 
   // access.cpp
   Status check_mode(const AccessCall& call) const;  // what fails on all ranks alike
+  bool is_alone(const AccessCall& call) const;
   Status check_call(const AccessCall& call, Operation& operation) const;
-  void prepare(const AccessCall& call, Operation& operation);
+  void prepare(AccessCall& call, Operation& operation);   // takes the memory over
   Status take_position(const AccessCall& call, Operation& operation);
   void finish_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   bool sends_messages(const Hints& hints) const;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "base/borrowed.h"
 #include "engine/messages.h"
 #include "file/wire.h"
 
@@ -82,11 +83,11 @@ Status check_reach(Operation& operation) {
 Access access_of(const Operation& operation) {
   Access access;
   access.direction = operation.direction;
-  access.view = operation.view->view;
+  access.view = borrowed(operation.view->view);
   access.position = operation.first_etype * operation.view->etype_bytes();
   if (operation.entry) {
     access.bytes = operation.file_bytes;
-    access.memory = operation.memory;
+    access.memory = Memory{operation.memory.base, borrowed(operation.memory.type), operation.memory.count};
   }
   return access;
 }

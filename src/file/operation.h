@@ -16,10 +16,11 @@ namespace mercutio {
 struct FileView {
   ViewRef view;
   std::shared_ptr<const RegisteredDatarep> registered;  // null: one of the standard's
+  bool external32 = false;  // view->datarep is
   bool scattered = false;   // some rank's view has holes
   i64 etype_bytes() const { return view->etype->size() > 0 ? view->etype->size() : 1; }
   // Without conversion functions the file holds what memory holds.
-  bool converts() const { return registered ? registered->converts() : view->datarep == "external32"; }
+  bool converts() const { return registered ? registered->converts() : external32; }
 };
 
 struct Operation {
@@ -61,7 +62,7 @@ Result<i64> stage_alone(Operation& operation);
 
 // Whether the view has bytes there at all: what lies beyond 2^62 is no place in a file. If not, the place is forgotten.
 Status check_reach(Operation& operation);
-// Where the data lies in the file and in memory; nothing to move where the entry failed.
+// Where the data lies in the file and in memory; nothing to move where the entry failed. To be used while the operation lasts.
 Access access_of(const Operation& operation);
 
 // What one copy of a memory type takes in the file's representation.

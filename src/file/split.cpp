@@ -4,7 +4,7 @@
 
 namespace mercutio {
 
-Status OpenFile::begin(const AccessCall& call) {
+Status OpenFile::begin(AccessCall call) {
   MERCUTIO_TRY(check_mode(call));
   auto operation = std::make_shared<Operation>();
   prepare(call, *operation);

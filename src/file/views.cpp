@@ -85,6 +85,7 @@ Result<std::shared_ptr<FileView>> OpenFile::make_view(i64 displacement, TypeSpec
   view->etype_spec = std::move(etype);
   view->filetype_spec = std::move(filetype);
   view->datarep = datarep;
+  made->external32 = datarep == "external32";
   if (view->etype->size() == 0 && view->filetype->size() > 0) return Error{ErrorClass::kArg, "the etype holds no data"};
   MERCUTIO_TRY(check_view(*view, amode_.writable()));
   made->view = std::move(view);

@@ -73,9 +73,11 @@ class LoweredOnce {
   LoweredOnce& operator=(const LoweredOnce&) = delete;
   ~LoweredOnce() { delete kept_.load(std::memory_order_relaxed); }
   std::shared_ptr<const FlatType> get() const {
-    const Kept* kept = kept_.load(std::memory_order_acquire);
+    const auto* kept = look();
     return kept ? *kept : nullptr;
   }
+  // The same as it is kept, which is for as long as the spec lives; null: not yet.
+  const std::shared_ptr<const FlatType>* look() const { return kept_.load(std::memory_order_acquire); }
   // The first one counts.
   void set(std::shared_ptr<const FlatType> flat) const {
     auto mine = std::make_unique<const Kept>(std::move(flat));

@@ -1,8 +1,12 @@
 #include "mpi/decode.h"
 
+#include <array>
+#include <atomic>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
+#include "base/borrowed.h"
 #include "base/page_allocator.h"
 #include "mpi/calls.h"
 #include "mpi/named_types.h"
@@ -228,7 +232,30 @@ struct TypeCache {
   int keyval = MPI_KEYVAL_INVALID;
   std::mutex mutex;        // guards `keyval` and what follows
   std::unordered_map<const TypeSpec*, MPI_Datatype> live;
+  std::atomic<std::uint64_t> freed{0};   // types, so far
 };
+
+// A type that this thread has looked up. Until any type is freed, its handle stands for the same type.
+struct RecentType {
+  MPI_Datatype type{};
+  std::uint64_t freed = 0;
+  const TypeSpecRef* spec = nullptr;     // the attribute; null: none
+  const FlatTypeRef* flat = nullptr;     // null: not asked for yet
+  bool named = false;                    // where `flat` is set: it is never freed
+};
+thread_local constinit std::array<RecentType, 4> recent_types{};
+
+// A handle is a pointer or an integer.
+std::uint64_t handle_number(MPI_Datatype type) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, &type, sizeof type);
+  return number;
+}
+
+RecentType& recent(MPI_Datatype type) {
+  const auto number = handle_number(type);
+  return recent_types[(number ^ number >> 6) % recent_types.size()];
+}
 
 TypeCache& cache() {
   static TypeCache* const the_cache = new TypeCache;
@@ -237,6 +264,7 @@ TypeCache& cache() {
 
 int forget_type(MPI_Datatype, int, void* value, void*) {
   auto* entry = static_cast<TypeSpecRef*>(value);
+  cache().freed.fetch_add(1, std::memory_order_release);
   {
     std::lock_guard lock(cache().mutex);
     cache().live.erase(entry->get());
@@ -254,21 +282,25 @@ int type_keyval() {
 }
 
 // Null: none.
-TypeSpecRef find_attribute(MPI_Datatype type) {
+const TypeSpecRef* find_attribute(MPI_Datatype type) {
   TypeSpecRef* known = nullptr;
   int found = 0;
-  return PMPI_Type_get_attr(type, type_keyval(), &known, &found) == MPI_SUCCESS && found ? *known : nullptr;
+  return PMPI_Type_get_attr(type, type_keyval(), &known, &found) == MPI_SUCCESS && found ? known : nullptr;
 }
 
-TypeSpecRef find_cached(MPI_Datatype type) {
+RecentType& find_cached(MPI_Datatype type) {
+  RecentType& known = recent(type);
+  const std::uint64_t freed = cache().freed.load(std::memory_order_acquire);
+  if (known.spec && known.type == type && known.freed == freed) return known;
   std::lock_guard lock(cache().attributes);
-  return find_attribute(type);
+  known = RecentType{type, freed, find_attribute(type)};
+  return known;
 }
 
 // The one that is cached from then on: another thread's, if that came first.
 TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
   std::lock_guard lock(cache().attributes);
-  if (TypeSpecRef known = find_attribute(type)) return known;
+  if (const TypeSpecRef* known = find_attribute(type)) return *known;
   auto entry = std::make_unique<TypeSpecRef>(spec);
   if (PMPI_Type_set_attr(type, type_keyval(), entry.get()) == MPI_SUCCESS) {
     std::lock_guard live(cache().mutex);
@@ -315,7 +347,7 @@ bool is_named(MPI_Datatype type) {
 
 Result<DecodedType> decode(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return type_error("the datatype is MPI_DATATYPE_NULL");
-  if (TypeSpecRef known = find_cached(type)) return DecodedType{std::move(known)};
+  if (const TypeSpecRef* known = find_cached(type).spec) return DecodedType{*known};
   MERCUTIO_LET(TypeSpecRef spec, build_spec(type, 0));
   if (!is_committed(type)) return DecodedType{std::move(spec), false};   // not cached: it may be committed later
   return DecodedType{cached(type, std::move(spec))};
@@ -327,9 +359,16 @@ Result<TypeSpecRef> decode_committed(MPI_Datatype type) {
   return std::move(decoded.spec);
 }
 
+// The program may free a type of its own during the call, if another thread does.
 Result<MemoryType> decode_memory(MPI_Datatype type) {
+  if (type != MPI_DATATYPE_NULL) {
+    const RecentType& known = find_cached(type);
+    if (known.flat && known.named) return MemoryType{borrowed(*known.spec), borrowed(*known.flat)};
+    if (known.flat) return MemoryType{*known.spec, *known.flat};
+  }
   MERCUTIO_LET(TypeSpecRef spec, decode_committed(type));
   MERCUTIO_LET(FlatTypeRef flat, FlatType::of(*spec));
+  if (RecentType& known = find_cached(type); known.spec) known.flat = (*known.spec)->lowered.look(), known.named = is_named(type);
   return MemoryType{std::move(spec), std::move(flat)};
 }
 

@@ -34,7 +34,7 @@ i64 WindowBuffer::lowest(i64* counts) const {
 
 bool WindowBuffer::all_above(i64* counts, i64 count) const {
   for (size_t i = 0; i < arena_->members().size(); ++i) {
-    if (load(counts[i]) <= count) return false;
+    if (load(counts[i], std::memory_order_seq_cst) <= count) return false;
   }
   return true;
 }
@@ -43,8 +43,7 @@ bool WindowBuffer::all_above(i64* counts, i64 count) const {
 void WindowBuffer::raise(i64* counts, i64 count) const {
   i64& mine = counts[arena_->my_index()];
   const i64 before = load(mine);
-  store(mine, count);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  store(mine, count, std::memory_order_seq_cst);
   const bool leads = node_buffer_.leader == arena_->members()[static_cast<size_t>(arena_->my_index())];
   if (!leads && all_above(counts, before)) arena_->wake(node_buffer_.leader);
 }

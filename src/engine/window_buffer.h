@@ -71,8 +71,10 @@ class WindowBuffer {
 
  private:
   NodeArena::WindowCounters& counters() const { return arena_->window_counters(domain_); }
-  i64 load(i64& counter) const { return std::atomic_ref(counter).load(std::memory_order_acquire) - arena_->base(domain_); }
-  void store(i64& counter, i64 count) const { std::atomic_ref(counter).store(arena_->base(domain_) + count, std::memory_order_release); }
+  i64 load(i64& counter, std::memory_order order = std::memory_order_acquire) const { return std::atomic_ref(counter).load(order) - arena_->base(domain_); }
+  void store(i64& counter, i64 count, std::memory_order order = std::memory_order_release) const {
+    std::atomic_ref(counter).store(arena_->base(domain_) + count, order);
+  }
   i64 lowest(i64* counts) const;
   bool all_above(i64* counts, i64 count) const;
   void raise(i64* counts, i64 count) const;

@@ -32,7 +32,7 @@ PlanCache::Answer PlanCache::plan_for(const PlanQuestion& question) {
     if (moved_by != 0) {
       if (known.plan->exchanges()) {
         if (known.plan.use_count() > 1) known.plan = std::make_shared<Plan>(*known.plan);   // an access under way uses it
-        std::atomic_thread_fence(std::memory_order_acquire);   // after the last use by another thread
+        std::shared_ptr<Plan>(known.plan).reset();   // one more reference given back: what follows comes after another thread's last use
         shift(*known.plan, moved_by);
       }
       known.pattern = question.pattern;

@@ -214,7 +214,7 @@ Result<Lowered> Lowering::lower_child(const TypeSpec& spec, i64 depth) {
 }
 
 Result<Lowered> Lowering::lower(const TypeSpec& spec, i64 depth) {
-  if (depth >= kMaxTypeDepth) return Error{ErrorClass::kType, "a datatype nested too deeply"};
+  if (depth >= kMaxTypeDepth) return Error{ErrorClass::kType, "the datatype is nested more than " + std::to_string(kMaxTypeDepth) + " deep"};
   if (spec.combiner == Combiner::kNamed) return named(spec.basic);
   if (spec.combiner == Combiner::kStruct) return structure(spec, depth);
   if (spec.children.size() != 1 || !spec.children[0]) return bad(ErrorClass::kType, spec, "a null datatype");

@@ -207,7 +207,7 @@ Result<TypeSpecRef> with_bounds_of(MPI_Datatype type, TypeSpecRef spec) {
 }
 
 Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth) {
-  if (depth > kMaxTypeDepth) return type_error("the datatype is nested too deeply");
+  if (depth > kMaxTypeDepth) return Error{ErrorClass::kType, "the datatype is nested more than " + std::to_string(kMaxTypeDepth) + " deep"};
   Contents c;
   MERCUTIO_TRY(read_contents(type, c));
   if (c.combiner == MPI_COMBINER_NAMED) {

@@ -55,6 +55,7 @@ Status allocate(int fd, i64 bytes) {
   } while (failed == EINTR);
   if (failed == 0) return ok_status();
   if (failed == EOPNOTSUPP || failed == ENOSYS) return allocate_by_writing(fd, bytes);
+  if (failed == ENODEV) return Error{ErrorClass::kUnsupportedOperation, "fallocate: not a regular file (ENODEV): there is nothing to allocate", ENODEV, 0, bytes};
   return error_from_errno("fallocate", failed, 0, bytes);
 }
 

@@ -84,6 +84,26 @@ TEST_F(Posix, AFullDevice) {
   EXPECT_EQ((*full)->start(Direction::kWrite, {piece(0, 100)})->wait().error().cls, ErrorClass::kNoSpace);
 }
 
+TEST_F(Posix, RefusesWhatHasNoOffsets) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  OpenOptions options;
+  options.read = options.write = true;
+  const auto opened = driver_->open(path_, options);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().cls, ErrorClass::kUnsupportedOperation);
+  EXPECT_EQ(opened.error().sys_errno, ESPIPE);
+}
+
+TEST_F(Posix, RefusesToAllocateWhereNothingCanBe) {
+  OpenOptions options;
+  options.read = options.write = true;
+  const auto device = driver_->open("/dev/null", options);
+  ASSERT_TRUE(device.ok());
+  const Status allocated = (*device)->preallocate(4096);
+  ASSERT_FALSE(allocated.ok());
+  EXPECT_EQ(allocated.error().cls, ErrorClass::kUnsupportedOperation);
+}
+
 TEST_F(Posix, PiecesThatNoFileCanHold) {
   auto storage = open();
   EXPECT_EQ(storage->write(one(piece(-1, 10))).error().cls, ErrorClass::kArg);

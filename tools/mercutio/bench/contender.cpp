@@ -107,7 +107,7 @@ Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& s
 
 MeasuringProgram pattern_program() {
   return {
-      "mercutio-bench", {"main", "common", "side", "patterns", "irregular", "timing", "latency", "moved", "output"}, {}, {}};
+      "mercutio-bench", {"main", "common", "side", "patterns", "irregular", "timing", "latency", "ior", "moved", "output"}, {}, {}};
 }
 
 std::string find_rank_library(const std::string& file_name) {

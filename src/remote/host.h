@@ -10,6 +10,7 @@ class RemoteHost {
  public:
   explicit RemoteHost(const std::string& host) : host_(host) {}
 
+  const std::string& name() const { return host_; }
   Result<std::shared_ptr<Session>> session();   // another one where the last has ended because nothing used it
   Result<std::shared_ptr<CallJob>> begin(Kind kind, const NameRequest& request);
   Result<Reply> call(Kind kind, const NameRequest& request);

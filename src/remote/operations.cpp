@@ -60,12 +60,13 @@ Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end) {
 }
 
 bool is_look(Kind kind) {
-  return kind == Kind::kRead || kind == Kind::kSize || kind == Kind::kStatus || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kGet;
+  return kind == Kind::kRead || kind == Kind::kSize || kind == Kind::kStatus || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kGet ||
+         kind == Kind::kSent || kind == Kind::kUsers;
 }
 
 bool is_slow(Kind kind) {
   return kind == Kind::kSync || kind == Kind::kClose || kind == Kind::kLock || kind == Kind::kPreallocate ||
-         kind == Kind::kSetSize || kind == Kind::kChecksum || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kClaim;
+         kind == Kind::kSetSize || kind == Kind::kChecksum || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kClaim || kind == Kind::kSend;
 }
 
 Buffer Operations::carry_out(ServedSession& session, const Frame& request, ConstBytes message) const {
@@ -89,6 +90,10 @@ Buffer Operations::too_early(u64 id) const {
 Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const {
   MERCUTIO_LET(const OpenRequest request, get_message<OpenRequest>(message));
   if (!request.read && !request.write) return Error{ErrorClass::kAmode, "a file is opened to be read, written or both", EINVAL};
+  if (const auto& borrowed = session.borrowed()) {
+    if (request.path == borrowed->path) return opened(session, borrowed);
+    return Error{ErrorClass::kAccess, "the key of a copy is good for writing its file alone", EACCES};
+  }
   MERCUTIO_TRY(session.room_for_file());   // before the file is made
   OpenOptions options;
   options.read = request.read;
@@ -105,6 +110,12 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   file->path = request.path;
   file->readable = options.read;
   file->writable = options.write;
+  return opened(session, file);
+}
+
+Result<Reply> Operations::opened(ServedSession& session, const std::shared_ptr<ServedFile>& file) const {
+  std::shared_lock in_use(file->closing);
+  if (file->closed) return no_such_file();
   OpenReply opened;
   const Traits& traits = file->storage->traits();
   opened.file_system = traits.file_system;
@@ -117,6 +128,24 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   if (const Result<i64> bytes = file->storage->size()) reply.value = *bytes;
   put_message(reply.more, opened);
   return reply;
+}
+
+// The list of what is no hole is of what has the name: that is the open file if it had the name before and after.
+Result<OutgoingCopy::Source> Operations::open_source(const std::string& path) const {
+  OutgoingCopy::Source source;
+  MERCUTIO_LET(Exports::Opened found, exports.open_file(path, OpenOptions()));
+  source.file = around ? around(std::move(found.storage)) : std::move(found.storage);
+  MERCUTIO_LET(source.bytes, source.file->size());
+  source.extents = {{0, source.bytes}};
+  const auto has_name = [&] {
+    const auto status = exports.status(path);
+    return status && FileIdentity{status->device, status->inode} == found.identity ? std::optional(*status) : std::nullopt;
+  };
+  const auto before = has_name();
+  if (!before || before->allocated >= source.bytes) return source;
+  MERCUTIO_LET(auto extents, exports.extents(path, 0, INT64_MAX));
+  if (has_name()) source.extents = std::move(extents);
+  return source;
 }
 
 Result<Reply> Operations::plain(ServedSession& session, Kind kind, ConstBytes message) const {
@@ -134,7 +163,9 @@ Result<Reply> Operations::plain(ServedSession& session, Kind kind, ConstBytes me
   if (kind == Kind::kClose) {
     const std::shared_ptr<ServedFile> file = session.take_file(request.target);
     if (!file) return no_such_file();
+    if (file == session.borrowed()) return done(0);   // its owner closes it
     std::unique_lock alone(file->closing);
+    if (file->closed) return no_such_file();
     MERCUTIO_TRY(file->close());
     return done(0);
   }

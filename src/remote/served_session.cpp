@@ -211,13 +211,38 @@ u64 ServedSession::claim_on(const FileIdentity& identity) {
 
 bool ServedSession::holds_files() {
   std::lock_guard guard(mutex_);
-  return !files_.empty();
+  return (!files_.empty() && !borrowed_) || std::any_of(copies_.begin(), copies_.end(), [](const auto& known) { return !known.second->over(); });
 }
 
-// Under the lock: who ends it, too, comes back when it has ended.
-void ServedSession::end() {
+Result<u64> ServedSession::add_copy(std::shared_ptr<OutgoingCopy> copy) {
   std::lock_guard guard(mutex_);
-  ended_ = true;
+  if (copies_.size() >= kMostCopies) std::erase_if(copies_, [](const auto& known) { return known.second->over(); });
+  if (ended_ || copies_.size() >= kMostCopies) return Error{ErrorClass::kOther, "too many copies of one client at once", EUSERS};
+  copies_.emplace(next_handle_, std::move(copy));
+  return next_handle_++;
+}
+
+std::shared_ptr<OutgoingCopy> ServedSession::copy(u64 handle) {
+  std::lock_guard guard(mutex_);
+  const auto known = copies_.find(handle);
+  return known == copies_.end() ? nullptr : known->second;
+}
+
+// Under the lock: who ends it, too, comes back when it has ended. What is lent is closed before: who borrows it is still writing.
+void ServedSession::end() {
+  std::vector<std::shared_ptr<ServedFile>> lent;
+  {
+    std::lock_guard guard(mutex_);
+    ended_ = true;
+    for (const auto& [handle, copy] : copies_) copy->cancel();
+    for (const auto& [handle, file] : files_)
+      if (file->lent && file != borrowed_) lent.push_back(file);
+  }
+  for (const auto& file : lent) {
+    std::unique_lock alone(file->closing);
+    if (!file->closed) (void)file->close();
+  }
+  std::lock_guard guard(mutex_);
   locks_.clear();
   files_.clear();
 }

@@ -25,6 +25,12 @@ bool has_deadline(Kind kind) {
   return kind != Kind::kLock && kind != Kind::kUnlock;
 }
 
+u64 capability_of(Kind kind) {
+  if (is_about_names(kind)) return kNames;
+  if (is_about_servers(kind)) return kServers;
+  return kind == Kind::kClaim ? kClaims : 0;
+}
+
 std::string process_name() {
   char host[256] = "";
   (void)::gethostname(host, sizeof host - 1);
@@ -41,7 +47,7 @@ Session::Session(const Connection& connection, i64 server, std::shared_ptr<TlsCo
       streams_(static_cast<size_t>(connection.streams)) {}
 
 Result<std::shared_ptr<Session>> Session::make(const Connection& connection, i64 server, const std::shared_ptr<Session>& earlier) {
-  MERCUTIO_LET(auto tls, make_tls(TlsSide::kClient, connection.key));
+  MERCUTIO_LET(auto tls, make_tls(TlsSide::kClient, connection.key, {connection.identity, {}}));
   std::shared_ptr<Session> session(new Session(connection, server, std::move(tls)));
   if (earlier) session->replace(*earlier);
   MERCUTIO_TRY(session->begin());
@@ -63,7 +69,7 @@ Status Session::begin() {
   hello_.session_high = id[0];
   hello_.session_low = id[1];
   hello_.client = process_name();
-  hello_.capabilities = kNames | kClaims | (connection_.lz4 ? kLz4 : 0);
+  hello_.capabilities = kNames | kClaims | kServers | (connection_.lz4 ? kLz4 : 0);
   MERCUTIO_TRY(open_wakes());
   last_contact_ns_ = last_needed_ns_ = now_ns();
   return ok_status();
@@ -258,7 +264,7 @@ u64 Session::next_request(const Stream& stream) {
   for (size_t i = 0; i < jobs_.size();) {
     Request request;
     request.job = jobs_[i];
-    const u64 needed = is_about_names(request.job->kind()) ? kNames : request.job->kind() == Kind::kClaim ? kClaims : 0;
+    const u64 needed = capability_of(request.job->kind());
     if (needed != 0 && !stream.link.uses(needed)) {
       request.job->give_up(Error{ErrorClass::kUnsupportedOperation, "the server is too old for this: install the same Mercutio on both sides"});
       jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));

@@ -35,6 +35,8 @@ class Session {
   void file_opened() { ++open_files_; }
   void file_closed() { --open_files_; }
   const Connection& connection() const { return connection_; }
+  const Endpoint& server() const { return server_; }
+  void give_up(const Error& error);   // ends it: whatever waits fails, and whatever comes
   struct Counts {
     std::atomic<i64> requests{0}, definitions{0}, reconnects{0}, request_bytes{0};   // request_bytes: beside file data
   };
@@ -104,7 +106,6 @@ class Session {
   void check_silence(i64 index);
   bool is_gone(const Stream& stream);     // mutex_ is held
   void die(const Error& error);       // mutex_ is held
-  void give_up(const Error& error);
   void fail_everything();
   bool may_be_busy(const Error& error) const;
   Error explain(const Error& error) const;

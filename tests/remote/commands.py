@@ -81,6 +81,21 @@ def copies():
     run("cp", source, "mercutio://nowhere/data/x", fails="mercutio connect")
 
 
+def between():
+    """Copies from one server to another one don't pass through here where they may."""
+    local("far", "--copy-to", "*")
+    local("farther")
+    source = export / "from-far"
+    source.write_bytes(content(20_000_003, 9))
+    source.chmod(0o640)
+    assert run("cp", "mercutio://far/data/from-far", "mercutio://farther/data/arrived") == ""
+    assert filecmp.cmp(source, export / "arrived", shallow=False)
+    assert (export / "arrived").stat().st_mode == source.stat().st_mode
+    said = run("cp", "mercutio://farther/data/from-far", "mercutio://far/data/back-again")
+    assert "farther can't copy to far by itself, the data goes through this machine" in said and "--copy-to" in said, said
+    assert filecmp.cmp(source, export / "back-again", shallow=False)
+
+
 def part_of(target):
     return target.parent / f".{target.name}.mercutio-part"
 
@@ -107,11 +122,12 @@ def is_interrupted(times):
     source, old = folder / "interrupted", b"what was there before"
     source.write_bytes(content(20_000_003, 1))
     dice = random.Random(7)
-    for way, path, name in (("there", export / "killed", "mercutio://here/data/killed"), ("back", folder / "killed", str(folder / "killed"))):
+    for way, path, name in (("there", export / "killed", "mercutio://here/data/killed"), ("back", folder / "killed", str(folder / "killed")),
+                            ("between", export / "between", "mercutio://farther/data/between")):
         begin = str(source)
-        if way == "back":
+        if way != "there":
             shutil.copy(source, export / "begin")
-            begin = "mercutio://here/data/begin"
+            begin = f"mercutio://{'here' if way == 'back' else 'far'}/data/begin"
         run("cp", begin, name)
         latest = 0.2   # seconds; as a busy machine is now slow and now quick, it follows what happens: a third of the copies are whole
         outcomes = collections.Counter()
@@ -488,3 +504,6 @@ finally:
     for pid in processes():   # they went to the background
         os.kill(pid, signal.SIGTERM)
     shutil.rmtree(folder, ignore_errors=True)
+        local("far", "--copy-to", "*")
+        local("farther")
+    between()

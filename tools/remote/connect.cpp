@@ -44,6 +44,7 @@ const std::vector<Option> kOptions = {
     {"expires", "SECONDS", "the key is good for so long; then programs need another 'mercutio connect' (0: for ever)"},
     {"grace", "SECONDS", "a program that broke off keeps its files and locks there for so long (120)"},
     {"connections", "N", "the most connections that mercutiod serves at once (4096); those of a program are its processes times --streams"},
+    {"copy-to", "ADDRESS:PORT", "a mercutiod of another cluster that the one there may copy files to by itself; '*': any; may be repeated (none)"},
     {"audit", "FILE", "a file there for mercutiod's audit log"},
     {"streams", "N", "the most connections of a process to its server, 1 to 16 (4)"},
     {"compress", "lz4", "file data goes compressed where it shrinks, for links slower than a core compresses (off)"},
@@ -110,6 +111,7 @@ std::vector<std::string> daemon_words(const Arguments& arguments) {
   for (const std::string& root : arguments.all("root")) add("root", root);
   for (const char* name : {"idle", "expires", "grace", "connections", "audit"})
     if (arguments.has(name)) add(name, arguments.text(name));
+  for (const std::string& other : arguments.all("copy-to")) add("copy-to", other);
   if (launches && !arguments.has("audit")) add("audit", "/dev/null");
   if (!launches) words.push_back("--detach");
   return words;

@@ -233,6 +233,7 @@ class Waited final : public Pending {
 class RemoteTree final : public Tree {
  public:
   explicit RemoteTree(const std::string& host) : host_(host) {}
+  RemoteHost* host() override { return &host_; }
   Result<FileStatus> status(const std::string& path) override { return host_.status(path); }
   Result<std::vector<ListEntry>> list(const std::string& path) override { return host_.list(path); }
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override { return host_.open(path, options); }

@@ -401,7 +401,8 @@ def lives_on():
     local("several", "--launcher", str(launcher), "--servers", "3")
     several = processes() - known
     assert len(several) == 3 and run("connections", "several").count("answers, exports data") == 3
-    run("disconnect", "several")
+    several_of_one_connection(several)
+    run("disconnect", "--force", "several")
     assert ends(several)
 
     # Servers that don't answer are waited for at the same time; connect that is killed leaves no server.
@@ -414,6 +415,12 @@ def lives_on():
         begin = time.monotonic()
         run("disconnect", "silent")
         assert time.monotonic() - begin < 12, "eight servers, 3 s each"
+        (folder / "connections" / "silent").write_text(f"host silent\nkey {'0' * 64}\n" + f"server 127.0.0.1 {at[1]}\n" * 8)
+        (folder / "connections" / "silent").chmod(0o600)
+        begin = time.monotonic()
+        assert run("connections", "silent", "life").count("\n  127.0.0.1 port") == 9
+        assert time.monotonic() - begin < 12, "eight servers, 3 s each"
+        run("disconnect", "--keep", "silent")
         trying = subprocess.Popen([mercutio, "connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon",
                                    programs / "mercutiod", "--router", f"127.0.0.1:{at[1]}={folder}/none.key"], env=environment, stderr=subprocess.DEVNULL)
         for _ in range(100):
@@ -450,6 +457,61 @@ def lives_on():
     run("disconnect", "ports", "called")
 
 
+def several_of_one_connection(several):
+    """Programs spread over the servers of a connection by their process numbers."""
+    source, target = folder / "spread", export / "spread"
+    source.write_bytes(content(120_000_000, 5))
+    for _ in range(20):
+        copy = subprocess.Popen([mercutio, "cp", source, "mercutio://several/data/spread"], env=environment, stderr=subprocess.DEVNULL)
+        while not part_of(target).exists() and copy.poll() is None:
+            time.sleep(0.01)
+        copy.send_signal(signal.SIGSTOP)
+        run("disconnect", "several", fails="programs use")
+        time.sleep(0.3)
+        assert several <= processes(), "none ends where one is used"
+        copy.kill()
+        copy.wait()
+        begin = time.monotonic()
+        again = subprocess.Popen([mercutio, "cp", "--resume", source, "mercutio://several/data/spread"], env=environment, stderr=subprocess.PIPE, text=True)
+        _, errors = again.communicate(timeout=60)
+        assert again.returncode == 0, errors
+        assert time.monotonic() - begin < 20 and filecmp.cmp(source, target, shallow=False)
+        target.unlink()
+        if copy.pid % len(several) != again.pid % len(several):
+            return
+    raise AssertionError("both copies went to the same server each time")
+
+
+def takes_number(pid):
+    """A process that has the number of one that has ended; None where that can't be had."""
+    last = pathlib.Path("/proc/sys/kernel/ns_last_pid")
+    for _ in range(200):
+        try:
+            last.write_text(str(pid - 1))
+        except OSError:
+            return None
+        other = subprocess.Popen(["sleep", "1000"])
+        servers.append(other)
+        if other.pid == pid:
+            return other
+        other.kill()
+        other.wait()
+        servers.remove(other)
+    return None
+
+
+def runs(text):
+    """The processes with this text in their command lines."""
+    found = set()
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and text.encode() in (entry / "cmdline").read_bytes():
+                found.add(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
 def forwards():
     sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin")
     if not sshd or not shutil.which("ssh"):
@@ -476,18 +538,34 @@ def forwards():
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 break
         time.sleep(0.05)
+    known = processes()
     connect("forwarded", "--forward", "127.0.0.1")
+    server = (processes() - known).pop()
     source = folder / "source"
     run("cp", source, "mercutio://forwarded/data/through-ssh")
     assert filecmp.cmp(source, export / "through-ssh", shallow=False)
+    way = f"/proc/{server}/stat"
+    assert runs(way), "ssh carries data as long as the server lives"
+    os.kill(server, signal.SIGTERM)
+    assert ends({server})
+    if not takes_number(server):
+        print("no process can be given a number here: a number that is used again is not tested")
+    for _ in range(200):
+        if not runs(way):
+            return
+        time.sleep(0.05)
+    raise AssertionError("ssh waits for another process with the number of its server")
 
 
 try:
     if sys.argv[2:3] == ["--kills"]:
         local("here")
+        local("far", "--copy-to", "*")
+        local("farther")
         is_interrupted(int(sys.argv[3]))
         sys.exit(0)
     copies()
+    between()
     resumes()
     is_interrupted(4)
     keeps_what_a_file_is()
@@ -504,6 +582,3 @@ finally:
     for pid in processes():   # they went to the background
         os.kill(pid, signal.SIGTERM)
     shutil.rmtree(folder, ignore_errors=True)
-        local("far", "--copy-to", "*")
-        local("farther")
-    between()

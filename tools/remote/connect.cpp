@@ -255,7 +255,9 @@ Result<Endpoint> forward(const Arguments& arguments, const Announced& announced)
   const std::string here = arguments.text("forward-at", "127.0.0.1");
   const Endpoint& there = announced.servers[0];
   if (announced.processes.empty()) return Error{ErrorClass::kOther, "mercutiod there doesn't say its process number: install the same Mercutio on both sides"};
-  const std::string wait = "while kill -0 " + std::to_string(announced.processes[0]) + " 2>/dev/null; do sleep 5; done";
+  // Until it ends: a process that gets its number later began at another time.
+  const std::string wait = "sh -c " + quoted("b() { sed 's/.*) //' /proc/" + std::to_string(announced.processes[0]) +
+                                             "/stat 2>/dev/null | cut -d' ' -f20; }; t=$(b); while [ \"$(b)\" = \"${t:-none}\" ]; do sleep 5; done");
   const auto bracketed = [](const std::string& address) { return address.find(':') == std::string::npos ? address : "[" + address + "]"; };
   for (int tries = 0;; ++tries) {   // somebody else may take the port
     MERCUTIO_LET(const int port, free_port(here));

@@ -20,9 +20,15 @@ Reply done(i64 value) {
 }
 
 // Who may not write would keep those who may from it.
-Status may_lock(const ServedFile& file, const PlainRequest& request) {
-  if (!request.exclusive || file.writable) return ok_status();
+Status may_lock(const ServedFile& file, bool exclusive) {
+  if (!exclusive || file.writable) return ok_status();
   return Error{ErrorClass::kReadOnly, "an exclusive lock needs a file that is open for writing", EBADF};
+}
+
+Result<TransferRequest> transfer_in(Kind kind, ConstBytes message) {
+  if (!is_locked(kind)) return get_message<TransferRequest>(message);
+  MERCUTIO_LET(LockedRequest request, get_message<LockedRequest>(message));
+  return std::move(request.transfer);
 }
 
 // The view that a transfer means; null: its tree is not known here.
@@ -71,7 +77,7 @@ bool is_slow(Kind kind) {
 
 Buffer Operations::carry_out(ServedSession& session, const Frame& request, ConstBytes message) const {
   const Kind kind = request.header.kind;
-  if (kind == Kind::kRead || kind == Kind::kWrite) return transfer(session, request, message);
+  if (kind == Kind::kRead || kind == Kind::kWrite || is_locked(kind)) return transfer(session, request, message);
   const Result<Reply> reply = kind == Kind::kOpen       ? open(session, message)
                               : is_about_names(kind) ? about_names(session, kind, message)
                                                      : plain(session, kind, message);
@@ -224,21 +230,30 @@ Result<Reply> Operations::on_file(ServedSession& session, Kind kind, const Plain
     if (!file->readable) return error_from_errno("checksum", EBADF);
     MERCUTIO_LET(const u64 sum, checksum_of_range(*file->storage, request.value, request.end));
     return done(static_cast<i64>(sum));
-  } else if (kind == Kind::kLock) {
-    MERCUTIO_TRY(may_lock(*file, request));
-    MERCUTIO_LET(auto lock, file->storage->lock(request.value, request.end, request.exclusive));
-    MERCUTIO_LET(const u64 handle, session.add_lock(std::move(lock), file->path));
-    return done(static_cast<i64>(handle));
   }
   return done(0);
 }
 
-Result<LockRequest> Operations::wanted_lock(const std::shared_ptr<ServedSession>& session, ConstBytes message) const {
-  MERCUTIO_LET(const PlainRequest request, get_message<PlainRequest>(message));
-  std::shared_ptr<ServedFile> file = session->file(request.target);
-  if (!file) return no_such_file();
-  MERCUTIO_TRY(may_lock(*file, request));
-  return LockRequest{session, std::move(file), request.value, request.end, request.exclusive};
+Result<LockRequest> Operations::wanted_lock(const std::shared_ptr<ServedSession>& session, Kind kind, ConstBytes message) const {
+  LockRequest wanted{session, nullptr};
+  u64 handle = 0;
+  if (is_locked(kind)) {
+    MERCUTIO_LET(const LockedRequest request, get_message<LockedRequest>(message));
+    handle = request.transfer.handle;
+    wanted.begin = request.lock_begin;
+    wanted.end = request.lock_end;
+    wanted.exclusive = kind == Kind::kLockedWrite;
+  } else {
+    MERCUTIO_LET(const PlainRequest request, get_message<PlainRequest>(message));
+    handle = request.target;
+    wanted.begin = request.value;
+    wanted.end = request.end;
+    wanted.exclusive = request.exclusive;
+  }
+  wanted.file = session->file(handle);
+  if (!wanted.file) return no_such_file();
+  MERCUTIO_TRY(may_lock(*wanted.file, wanted.exclusive));
+  return wanted;
 }
 
 Buffer Operations::answer_lock(const LockRequest& wanted, u64 id, Result<std::unique_ptr<HeldLock>> lock) const {
@@ -250,15 +265,15 @@ Buffer Operations::answer_lock(const LockRequest& wanted, u64 id, Result<std::un
   return answer_of(id, answer());
 }
 
-// Reads lie behind the message of their reply in the frame that is sent: no byte is copied.
+// Reads lie behind the message of their reply in the frame that is sent: no byte is copied. A lock is its caller's.
 Buffer Operations::transfer(ServedSession& session, const Frame& frame, ConstBytes message) const {
-  const bool reading = frame.header.kind == Kind::kRead;
+  const bool reading = frame.header.kind == Kind::kRead || frame.header.kind == Kind::kLockedRead;
   const u64 id = frame.header.id;
   Buffer answer(kHeaderBytes);
   put_message(answer, done(0));
   const size_t data_at = answer.size();
   const auto move = [&]() -> Result<i64> {
-    MERCUTIO_LET(const TransferRequest request, get_message<TransferRequest>(message));
+    MERCUTIO_LET(const TransferRequest request, transfer_in(frame.header.kind, message));
     MERCUTIO_LET(const ViewRef view, view_of(session, request));
     if (!view) return i64{-1};
     const i64 bytes = request.end - request.begin;

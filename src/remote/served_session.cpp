@@ -9,9 +9,9 @@ namespace {
 
 constexpr i64 kSharedLimitMs = 2'000;   // for a channel, where others wait for the same reply
 
-// A lock changes nothing, and may be waited for as long as others hold it.
+// A lock changes nothing, and may be waited for as long as others hold it. An access under one is work when it has the lock.
 bool is_work(Kind kind) {
-  return kind != Kind::kLock;
+  return kind != Kind::kLock && !is_locked(kind);
 }
 
 }  // namespace
@@ -62,6 +62,15 @@ void ServedSession::complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms)
     const std::shared_ptr<Channel> route = at->lock();
     if (route && !route->send(reply, send_limit_ms)) route->cut();   // the client asks again on another one
   }
+}
+
+bool ServedSession::begin_work(u64 id) {
+  std::lock_guard guard(mutex_);
+  const auto known = entries_.find(id);
+  if (ended_ || known == entries_.end()) return false;
+  known->second.work = true;
+  ++working_;
+  return true;
 }
 
 void ServedSession::acknowledge(u64 below) {

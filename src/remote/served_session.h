@@ -54,6 +54,8 @@ class ServedSession {
   // be read after what was sent again.
   Admission admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel, i64 send_limit_ms);
   void complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);   // of an admitted request
+  // An admitted request that has waited for a lock may change something from now on. False: it is to be carried out no more.
+  bool begin_work(u64 id);
   void acknowledge(u64 below);                         // the client has the replies to all requests before this one, or gave them up
   bool forget(const std::vector<u64>& ids);            // the client gave these up: they are not begun any more. False: too many
   // Whether nothing that may change a file is carried out for which the client does not wait any more. Waits for that; false:

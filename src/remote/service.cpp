@@ -151,7 +151,7 @@ Result<std::shared_ptr<ServedSession>> Service::greet(const std::shared_ptr<Chan
     return session.error();
   }
   Welcome welcome;
-  welcome.capabilities = hello.capabilities & (kLz4 | kNames | kClaims | kServers);
+  welcome.capabilities = hello.capabilities & (kLz4 | kNames | kClaims | kServers | kLockedAccesses);
   if (welcome.capabilities & kLz4) channel->allow_lz4();
   welcome.block_bytes = options_.block_bytes;
   welcome.credit_bytes = options_.credit_bytes;
@@ -303,7 +303,7 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
     case ServedSession::Admission::kExecute:
       break;
   }
-  if (kind == Kind::kLock && !options_.in_turn) return take_lock(session, *frame), ok_status();
+  if (kind == Kind::kLock || is_locked(kind)) return take_lock(session, frame), ok_status();
   const auto work = [this, channel, session, frame, message, id, kind] {
     const bool in_order = !is_ordered(kind) || session->await_forgotten(kind == Kind::kUnlock ? options_.grace_ms : kLateMs);
     Buffer reply = kind == Kind::kClaim || is_about_servers(kind) ? operations_.answer_of(id, carry_out(session, kind, message))
@@ -318,18 +318,32 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
 }
 
 // At once if it is free. Else nobody here waits for it: the queue's thread hands it on, or one beside that.
-void Service::take_lock(const std::shared_ptr<ServedSession>& session, const Frame& frame) {
-  const u64 id = frame.header.id;
-  const auto wanted = operations_.wanted_lock(session, frame.body().subspan(kAcknowledgedBytes));
+void Service::take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame) {
+  const u64 id = frame->header.id;
+  const auto wanted = operations_.wanted_lock(session, frame->header.kind, frame->body().subspan(kAcknowledgedBytes));
   if (!wanted) return session->complete(id, Kind::kLock, operations_.answer_of(id, wanted.error()), options_.silence_ms);
-  const auto granted = [this, wanted = *wanted, id](Result<std::unique_ptr<HeldLock>> lock) {
-    const auto reply = std::make_shared<Buffer>(operations_.answer_lock(wanted, id, std::move(lock)));
-    const auto tell = [this, session = wanted.session, id, reply](i64 limit_ms) { session->complete(id, Kind::kLock, *reply, limit_ms); };
-    if (!run_beside([this, tell] { tell(options_.silence_ms); })) tell(kLateMs);
+  const auto granted = [this, wanted = *wanted, frame](Result<std::unique_ptr<HeldLock>> lock) {
+    const auto held = std::make_shared<Result<std::unique_ptr<HeldLock>>>(std::move(lock));
+    const auto use = [this, wanted, frame, held](i64 limit_ms) { use_lock(wanted, *frame, std::move(*held), limit_ms); };
+    if (!run_beside([this, use] { use(options_.silence_ms); })) use(kLateMs);
   };
-  auto lock = locks_.request(*wanted, granted);
-  if (lock && !*lock) return;
-  session->complete(id, Kind::kLock, operations_.answer_lock(*wanted, id, std::move(lock)), options_.silence_ms);
+  auto lock = options_.in_turn ? wanted->file->storage->lock(wanted->begin, wanted->end, wanted->exclusive) : locks_.request(*wanted, granted);
+  if (!lock || *lock) use_lock(*wanted, *frame, std::move(lock), options_.silence_ms);
+}
+
+// Tells that it is held, or does what is to be done under it and gives it back.
+void Service::use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms) {
+  const u64 id = frame.header.id;
+  ServedSession& session = *wanted.session;
+  if (!is_locked(frame.header.kind) || !lock) return session.complete(id, Kind::kLock, operations_.answer_lock(wanted, id, std::move(lock)), limit_ms);
+  Buffer reply;
+  const bool begun = session.begin_work(id);
+  if (begun && !session.await_forgotten(kLateMs)) reply = operations_.too_early(id);
+  if (begun && reply.empty()) reply = operations_.carry_out(session, frame, frame.body().subspan(kAcknowledgedBytes));
+  const Status given_back = release(std::move(*lock));
+  locks_.released(wanted.file->path);
+  if (!given_back) reply = operations_.answer_of(id, given_back.error());
+  if (begun) session.complete(id, Kind::kWrite, std::move(reply), limit_ms);
 }
 
 void Service::log(const Channel& channel, const std::string& text) {

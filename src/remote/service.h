@@ -73,7 +73,8 @@ class Service {
   Status handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
                 const std::shared_ptr<Frame>& frame);
   Status forget(ServedSession& session, ConstBytes body);
-  void take_lock(const std::shared_ptr<ServedSession>& session, const Frame& frame);
+  void take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame);
+  void use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms);
   void end(const std::shared_ptr<ServedSession>& session);
   Result<Reply> claim(const std::shared_ptr<ServedSession>& session, ConstBytes message);
   Status end_claim_of_others(const ServedSession& asking, const FileIdentity& identity);

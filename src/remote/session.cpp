@@ -16,18 +16,20 @@ namespace mercutio::remote {
 namespace {
 
 constexpr i64 kOneStreamBytes = 128 * KiB;   // transfers up to this size don't make more streams
+constexpr i64 kMostLockedBytes = 64 * KiB;   // an access under a lock is one request
 constexpr size_t kMostKnownTrees = 4096;
 constexpr i64 kMostTries = 3;                // of a request whose tree the server has forgotten
 constexpr size_t kMostRequests = 4096;       // under way; the server keeps their replies
 
 // A lock may have to be waited for. Nobody waits for an unlock, and one that never arrives would leave others waiting for ever.
 bool has_deadline(Kind kind) {
-  return kind != Kind::kLock && kind != Kind::kUnlock;
+  return kind != Kind::kLock && kind != Kind::kUnlock && !is_locked(kind);
 }
 
 u64 capability_of(Kind kind) {
   if (is_about_names(kind)) return kNames;
   if (is_about_servers(kind)) return kServers;
+  if (is_locked(kind)) return kLockedAccesses;
   return kind == Kind::kClaim ? kClaims : 0;
 }
 
@@ -69,7 +71,7 @@ Status Session::begin() {
   hello_.session_high = id[0];
   hello_.session_low = id[1];
   hello_.client = process_name();
-  hello_.capabilities = kNames | kClaims | kServers | (connection_.lz4 ? kLz4 : 0);
+  hello_.capabilities = kNames | kClaims | kServers | kLockedAccesses | (connection_.lz4 ? kLz4 : 0);
   MERCUTIO_TRY(open_wakes());
   last_contact_ns_ = last_needed_ns_ = now_ns();
   return ok_status();
@@ -375,7 +377,10 @@ void Session::advance(i64 index) {
 // Requests are cut to what the first stream was granted, and may be sent again on any other one.
 bool Session::as_before(const Welcome& welcome) {
   std::lock_guard guard(mutex_);
-  if (granted_block_bytes_ == 0) granted_block_bytes_ = welcome.block_bytes;
+  if (granted_block_bytes_ == 0) {
+    granted_block_bytes_ = welcome.block_bytes;
+    locked_bytes_ = (welcome.capabilities & kLockedAccesses) != 0 ? std::min(welcome.block_bytes, kMostLockedBytes) : 0;
+  }
   return welcome.block_bytes >= granted_block_bytes_;
 }
 

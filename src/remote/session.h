@@ -32,6 +32,7 @@ class Session {
   Result<Reply> call(Kind kind, Buffer message);
   bool alive();
   bool left_idle() const { return left_idle_; }   // it ended only because nobody used it: make another one
+  i64 locked_bytes() const { return locked_bytes_; }   // the longest access under a lock in one request; 0: the server has none
   void file_opened() { ++open_files_; }
   void file_closed() { --open_files_; }
   const Connection& connection() const { return connection_; }
@@ -122,7 +123,7 @@ class Session {
   Counts counts_;
   std::atomic<i64> open_files_{0};
   std::atomic<bool> left_idle_{false}, established_{false};
-  std::atomic<i64> last_contact_ns_{0};
+  std::atomic<i64> last_contact_ns_{0}, locked_bytes_{0};
   std::atomic<i64> started_streams_{1};
   i64 last_needed_ns_ = 0, checked_ns_ = 0;   // stream 0's thread only
   std::vector<Stream> streams_;

@@ -39,6 +39,7 @@ constexpr KindName kKinds[] = {
     {Kind::kClaim, "claim"},
     {Kind::kGrant, "grant"},                 {Kind::kSend, "send"},
     {Kind::kSent, "get what was sent"},      {Kind::kUsers, "count users"},
+    {Kind::kLockedRead, "read under a lock"}, {Kind::kLockedWrite, "write under a lock"},
 };
 
 template <class T>
@@ -116,7 +117,7 @@ const char* kind_name(Kind kind) {
 }
 
 bool is_request(Kind kind) {
-  return kind >= Kind::kOpen && kind <= Kind::kUsers;
+  return kind >= Kind::kOpen && kind <= Kind::kLockedWrite;
 }
 
 u64 checksum_of(ConstBytes bytes) {

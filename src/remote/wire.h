@@ -41,8 +41,9 @@ inline constexpr i64 kHeaderBytes = 32;
 inline constexpr i64 kMaxBodyBytes = 4 * MiB;
 inline constexpr i64 kMaxDataBytes = 16 * MiB;
 inline constexpr i64 kMinBlockBytes = 512;           // a server that grants less makes no sense: a transfer would be thousands of requests
-// Capabilities: file data may be an LZ4 block; requests about names (kStatus to kEnd); kClaim; requests about servers (kGrant to kUsers).
-inline constexpr u64 kLz4 = 1, kNames = 2, kClaims = 4, kServers = 8;
+// Capabilities: file data may be an LZ4 block; requests about names (kStatus to kEnd); kClaim; requests about servers (kGrant to kUsers);
+// accesses under a lock (kLockedRead, kLockedWrite).
+inline constexpr u64 kLz4 = 1, kNames = 2, kClaims = 4, kServers = 8, kLockedAccesses = 16;
 inline constexpr i64 kMostContent = 256 * KiB;       // of a file that travels inside a message
 
 enum class Kind : std::uint16_t {
@@ -78,12 +79,17 @@ enum class Kind : std::uint16_t {
   kSend = 39,
   kSent = 40,
   kUsers = 41,
+  kLockedRead = 42,        // these need kLockedAccesses
+  kLockedWrite = 43,
 };
 inline bool is_about_names(Kind kind) {
   return kind >= Kind::kStatus && kind <= Kind::kEnd;
 }
 inline bool is_about_servers(Kind kind) {
   return kind >= Kind::kGrant && kind <= Kind::kUsers;
+}
+inline bool is_locked(Kind kind) {
+  return kind == Kind::kLockedRead || kind == Kind::kLockedWrite;
 }
 bool is_request(Kind kind);
 const char* kind_name(Kind kind);
@@ -362,6 +368,17 @@ struct TransferRequest {
   template <class Io, class Self>
   static void fields(Io& io, Self& m) {
     io(m.handle), io(m.displacement), io(m.begin), io(m.end), io(m.tree), io(m.definition);
+  }
+};
+
+// The same, while [lock_begin, lock_end) of the file is locked; for writing: exclusively.
+struct LockedRequest {
+  i64 lock_begin = 0, lock_end = 0;
+  TransferRequest transfer;
+  template <class Io, class Self>
+  static void fields(Io& io, Self& m) {
+    io(m.lock_begin), io(m.lock_end);
+    TransferRequest::fields(io, m.transfer);
   }
 };
 

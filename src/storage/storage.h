@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -124,6 +125,12 @@ class Storage {
   virtual Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) = 0;
   // The same, but null where it would have to wait. Default: waits.
   virtual Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) { return lock(begin, end, exclusive); }
+
+  // Moves the pieces, which lie in [begin, end), while that is locked (for writing: exclusively), where a lock of its own would cost as
+  // much as the access. Nothing: it can't, and nothing was moved.
+  virtual std::optional<Result<i64>> move_locked(Direction /*direction*/, std::span<const IoPiece> /*pieces*/, i64 /*begin*/, i64 /*end*/) {
+    return std::nullopt;
+  }
 
   // While the result is held, only the ranks of this open (OpenOptions::group) have the file open for writing: an open by others
   // waits. Null where others have it open now, and where that can't be known. Never waits.

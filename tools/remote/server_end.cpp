@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <optional>
 
 #include "base/attempt.h"
@@ -12,6 +13,7 @@
 namespace mercutio::remote {
 namespace {
 
+constexpr int kTries = 5, kPauseMs = 100;
 constexpr size_t kMostThreads = 32;   // each a session, with its threads
 
 Result<i64> ask(const Connection& connection, i64 server, Kind kind, Buffer message) {
@@ -23,18 +25,36 @@ Result<i64> ask(const Connection& connection, i64 server, Kind kind, Buffer mess
 }
 
 // What all of them say together. That a server is used says more than that another one doesn't answer.
-Result<i64> ask_all(const Connection& connection, Kind kind, const Buffer& message) {
-  std::vector<std::optional<Result<i64>>> answers(connection.servers.size());
-  each_at_once(answers.size(), [&](size_t i) { answers[i] = ask(connection, static_cast<i64>(i), kind, message); });
+struct Answers {
   i64 others = 0;
   std::optional<Error> wrong;
+};
+Answers ask_all(const Connection& connection, Kind kind, const Buffer& message) {
+  std::vector<std::optional<Result<i64>>> answers(connection.servers.size());
+  each_at_once(answers.size(), [&](size_t i) { answers[i] = ask(connection, static_cast<i64>(i), kind, message); });
+  Answers all;
   for (const auto& one : answers) {
     if (one && *one)
-      others += **one;
-    else if (!wrong || (one && one->error().sys_errno == EBUSY))
-      wrong = one ? one->error() : Error{ErrorClass::kNoMem, "a server could not be asked", ENOMEM};
+      all.others += **one;
+    else if (!all.wrong || (one && one->error().sys_errno == EBUSY))
+      all.wrong = one ? one->error() : Error{ErrorClass::kNoMem, "a server could not be asked", ENOMEM};
   }
-  return wrong ? Result<i64>(*wrong) : Result<i64>(others);
+  return all;
+}
+
+// None ends where one is used: a program that uses the connection has ranks at all of them.
+Result<i64> end_if_unused(const Connection& connection, bool even_if_used) {
+  Buffer users, end;
+  put_message(users, PlainRequest{});
+  NameRequest request;
+  request.replace = even_if_used;
+  put_message(end, request);
+  if (!even_if_used && connection.servers.size() > 1) {
+    const i64 used = ask_all(connection, Kind::kUsers, users).others;
+    if (used > 0) return Error{ErrorClass::kFileInUse, "programs use its servers: " + std::to_string(used), EBUSY};
+  }
+  const Answers ended = ask_all(connection, Kind::kEnd, end);
+  return ended.wrong ? Result<i64>(*ended.wrong) : Result<i64>(ended.others);
 }
 
 }  // namespace
@@ -60,18 +80,13 @@ void each_at_once(size_t count, const std::function<void(size_t)>& work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// None ends where one is used: a program that uses the connection has ranks at all of them.
+// A server takes a moment to see that the command before this one has left.
 Result<i64> end_servers(const Connection& connection, bool even_if_used) {
-  Buffer users, end;
-  put_message(users, PlainRequest{});
-  NameRequest request;
-  request.replace = even_if_used;
-  put_message(end, request);
-  if (!even_if_used && connection.servers.size() > 1) {
-    const Result<i64> used = ask_all(connection, Kind::kUsers, users);
-    if (used && *used > 0) return Error{ErrorClass::kFileInUse, "programs use its servers: " + std::to_string(*used), EBUSY};
+  for (int tries = 1;; ++tries) {
+    const Result<i64> ended = end_if_unused(connection, even_if_used);
+    if (ended || ended.error().sys_errno != EBUSY || tries == kTries) return ended;
+    std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
   }
-  return ask_all(connection, Kind::kEnd, end);
 }
 
 }  // namespace mercutio::remote

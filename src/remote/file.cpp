@@ -316,6 +316,10 @@ class RemoteDriver final : public Driver {
  public:
   const char* name() const override { return "mercutio"; }
 
+  // The rank that makes a file and those that wait for it connect at the same time. What is wrong is told by the open.
+  void prepare(const std::string& name) override {
+    if (const auto session = session_for(split_name(name).host)) (*session)->prepare();
+  }
   Result<std::unique_ptr<Storage>> open(const std::string& name, const OpenOptions& options) override {
     const RemoteName remote = split_name(name);
     for (int tries = 0;; ++tries) {

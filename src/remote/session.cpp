@@ -16,6 +16,7 @@ namespace mercutio::remote {
 namespace {
 
 constexpr i64 kOneStreamBytes = 128 * KiB;   // transfers up to this size don't make more streams
+constexpr i64 kPreparedMs = 5'000;           // for what was announced
 constexpr i64 kMostLockedBytes = 64 * KiB;   // an access under a lock is one request
 constexpr size_t kMostKnownTrees = 4096;
 constexpr i64 kMostTries = 3;                // of a request whose tree the server has forgotten
@@ -220,7 +221,14 @@ void Session::step(i64 index) {
 
 // mutex_ is held.
 bool Session::needed() const {
-  return !jobs_.empty() || !requests_.empty() || open_files_ > 0;
+  return !jobs_.empty() || !requests_.empty() || open_files_ > 0 || now_ns() < prepared_until_ns_;
+}
+
+void Session::prepare() {
+  if (::getpid() != owner_pid_) return;
+  std::lock_guard guard(mutex_);
+  prepared_until_ns_ = now_ns() + kPreparedMs * kMs;
+  if (!dead_ && streams_[0].wake >= 0) (void)::eventfd_write(streams_[0].wake, 1);
 }
 
 void Session::connect(i64 index) {

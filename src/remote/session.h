@@ -30,6 +30,7 @@ class Session {
   // Takes a job; its parts are completed, or it is given up, in bounded time. After a fork the child's jobs fail.
   void submit(std::shared_ptr<Job> job);
   Result<Reply> call(Kind kind, Buffer message);
+  void prepare();         // connects, though there is nothing to ask for yet
   bool alive();
   bool left_idle() const { return left_idle_; }   // it ended only because nobody used it: make another one
   i64 locked_bytes() const { return locked_bytes_; }   // the longest access under a lock in one request; 0: the server has none
@@ -139,6 +140,7 @@ class Session {
   Error last_failure_;
   std::optional<Error> dead_;
   bool stopping_ = false;
+  i64 prepared_until_ns_ = 0;
   i64 refused_since_ns_ = 0;            // since when every attempt finds nobody at the server's port
   i64 full_since_ns_ = 0;               // since when a server that was not reached yet says that it is full
   i64 granted_block_bytes_ = 0;         // by the first welcome

@@ -166,6 +166,7 @@ class Driver {
   virtual ~Driver() = default;
   virtual const char* name() const = 0;                          // "posix"; also the whole-prefix "name:"
   virtual Status load() { return ok_status(); }                  // what it needs, ahead of open and remove
+  virtual void prepare(const std::string& /*path*/) {}           // it is about to be opened: what an open waits for may begin
   virtual Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) = 0;
   virtual Status remove(const std::string& path) = 0;
 };

@@ -220,11 +220,12 @@ COMMANDS = (
      "for before it is read, where mercutio_write_behind and mercutio_read_ahead allow it. --forward sends the data through ssh, too, so that no "
      "port has to be open there; --forward-at is where this machine then listens. --router names a router on the way and the file of its key. "
      "--launcher is what starts --servers of them there, on nodes of its choice, with -n n added. mercutiod ends when it had no client for an hour (--idle), lets nobody new in after --expires, and keeps files and locks "
-     "of a program whose connection broke for two minutes (--grace). It serves 4096 connections at once (--connections). --compress sends data compressed where it shrinks."),
+     "of a program whose connection broke for two minutes (--grace). It serves 4096 connections at once (--connections). It connects to no other server but those of --copy-to, for copies between clusters ('*': any). --compress sends data compressed where it shrinks."),
     ("cp [-r] [--resume] [--no-verify] [--parallel n] [--quiet] source... target",
      "Copies files; each side may be mercutio://host/root/path. Pieces of 8 MiB go at once (--parallel), and checksums made where the copy lies are "
      "compared with what was read at the end. A copy has its name when it is whole; permissions, times and holes are kept. -r (--recursive) copies "
-     "directories, and wildcards in remote names stand for what is there. --resume goes on with a copy that was interrupted. There is a "
+     "directories, and wildcards in remote names stand for what is there. --resume goes on with a copy that was interrupted. Between two clusters a file goes straight from one server to the other where --copy-to of "
+     "mercutio connect allows it, else through this machine. There is a "
      "progress bar where standard error is a terminal."),
     ("connections [--quick] [host]...", "Lists the connections made here by mercutio connect, how old they are, whether their servers answer, and what they export. --quick doesn't ask them."),
     ("disconnect [--force] [--keep] host...", "Ends the server of a connection and forgets it. --force also where programs use it, which lose it; --keep only forgets it: "

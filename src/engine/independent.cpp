@@ -173,6 +173,7 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
   const Shape shape = look_at(access);
   std::unique_ptr<HeldLock> lock;
   if (options.atomic && !options.locked) {
+    if (auto moved = move_short_locked(file, access, shape.first, shape.last)) return *std::move(moved);
     MERCUTIO_LET(lock, lock_extent(file, access));
   }
   std::unique_ptr<HeldLock> leave;

@@ -143,6 +143,27 @@ Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces)
   return transfer(file, Direction::kRead, pieces);
 }
 
+std::optional<Result<i64>> move_short_locked(const EngineFile& file, const Access& access, i64 begin, i64 end) {
+  constexpr i64 kMostBytes = 64 * KiB, kMostPieces = 64;
+  if (!file.storage->traits().remote_cluster || access.bytes > kMostBytes) return std::nullopt;
+  PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes)), in_memory(access.memory.cursor());
+  std::vector<IoPiece> pieces;
+  while (!in_file.done() && !in_memory.done()) {
+    const i64 bytes = std::min(in_file.left(), in_memory.left());
+    if (std::ssize(pieces) == kMostPieces) return std::nullopt;
+    pieces.push_back({in_file.offset(), reinterpret_cast<std::byte*>(in_memory.offset()), bytes});
+    in_file.advance(bytes);
+    in_memory.advance(bytes);
+  }
+  TracedPhase phase(file, Phase::kStorage);
+  auto moved = file.storage->move_locked(access.direction, pieces, begin, end);
+  const i64 end_ns = phase.end();
+  if (!moved) return moved;
+  if (access.direction == Direction::kWrite && file.dirty) file.dirty->store(true);
+  if (access.direction == Direction::kRead || moved->ok()) record_pieces(file, access.direction, {phase.start_ns(), end_ns}, pieces, moved->ok() ? **moved : 0);
+  return moved;
+}
+
 Result<i64> read_to_merge(const EngineFile& file, IoPiece piece) {
   constexpr int kTries = 4;
   i64 got = 0;

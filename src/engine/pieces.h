@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,9 @@ class PieceReader {
   i64 index_ = 0;                             // piece of run_
   i64 offset_ = 0, left_ = 0;
 };
+
+// A short access under a lock of [begin, end), in one request of the storage. Nothing: it can't do that.
+std::optional<Result<i64>> move_short_locked(const EngineFile& file, const Access& access, i64 begin, i64 end);
 
 // A phase whose begin and end are also traced, with one clock reading each.
 class TracedPhase {

@@ -119,7 +119,9 @@ Status OpenFile::take_open(ConstBytes message, const OpenCall& call) {
   if (!library_.empty() && library_name_of(name_).driver != library_)
     return Error{ErrorClass::kNotSame, "the file name begins otherwise than that of rank 0, whose driver is '" + library_ + "'"};
   resolved_ = resolve(name_, hints_->values.mercutio_remote, library_);
-  return resolved_.driver->load();   // before any rank makes the file
+  MERCUTIO_TRY(resolved_.driver->load());   // before any rank makes the file
+  resolved_.driver->prepare(resolved_.path);
+  return ok_status();
 }
 
 Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive, bool& readable) {

@@ -30,6 +30,7 @@ class Channel {
   Status send(ConstBytes frame, i64 limit_ms);
   void cut();   // any thread; who waits gets an error
   const std::string& peer() const { return peer_; }
+  std::string identity() const { return stream_->identity(); }   // of the key that it has shown; after the handshake
 
  private:
   Status send_whole(ConstBytes frame, i64 end_ns);

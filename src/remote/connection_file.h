@@ -30,6 +30,7 @@ struct Hop {
 struct Connection {
   std::string host;
   Key key{};
+  std::string identity = kOwnIdentity;   // the key's; not in the file
   std::vector<Endpoint> servers;
   std::vector<Hop> hops;
   i64 streams = 4;

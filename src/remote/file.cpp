@@ -223,6 +223,21 @@ class RemoteFile final : public RemoteStorage {
     MERCUTIO_LET(const Reply reply, state_->session->call(Kind::kLock, message_of(wanted)));
     return std::unique_ptr<HeldLock>(std::make_unique<RemoteLock>(state_, static_cast<u64>(reply.value)));
   }
+  std::optional<Result<i64>> move_locked(Direction direction, std::span<const IoPiece> pieces, i64 begin, i64 end) override {
+    const i64 bytes = bytes_of(pieces);
+    if (!traits_.can_lock || bytes == 0 || bytes > state_->session->locked_bytes() || !(direction == Direction::kRead ? readable_ : writable_)) return std::nullopt;
+    Result<Shape> shape = Shape::of({pieces.begin(), pieces.end()});
+    if (!shape) return Result<i64>(shape.error());
+    state_->behind.finish_quietly();
+    const auto job = std::make_shared<TransferJob>(direction, state_->handle, std::move(*shape), TransferJob::LockedRange{begin, end});
+    {
+      const auto guard = state_->changing();
+      if (direction == Direction::kWrite) state_->add_direct(job);
+      state_->forget_reads();
+    }
+    state_->session->submit(job);
+    return job->wait();
+  }
   u64 handle() const override { return state_->handle; }
   const Traits& traits() const override { return traits_; }
   Layout layout() override { return layout_; }
@@ -301,6 +316,10 @@ class RemoteDriver final : public Driver {
  public:
   const char* name() const override { return "mercutio"; }
 
+  // The rank that makes a file and those that wait for it connect at the same time. What is wrong is told by the open.
+  void prepare(const std::string& name) override {
+    if (const auto session = session_for(split_name(name).host)) (*session)->prepare();
+  }
   Result<std::unique_ptr<Storage>> open(const std::string& name, const OpenOptions& options) override {
     const RemoteName remote = split_name(name);
     for (int tries = 0;; ++tries) {

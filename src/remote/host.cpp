@@ -2,11 +2,12 @@
 
 #include <unistd.h>
 
-#include "remote/file.h"
+#include <cerrno>
 
 namespace mercutio::remote {
 namespace {
 
+constexpr i64 kOtherMs = 2'000;   // for another server of the connection
 constexpr size_t kMostListed = 10'000'000;   // names that a server is believed
 
 // All of a list that comes in parts; `next` says where the following part begins.
@@ -68,6 +69,27 @@ Result<std::unique_ptr<Storage>> RemoteHost::open(const std::string& path, const
     auto opened = open_remote(at, path, options);
     if (opened || tries > 0 || !at->left_idle()) return opened;
   }
+}
+
+Status RemoteHost::claim(RemoteStorage& file, const std::string& path) {
+  Status claimed = file.claim();
+  if (claimed || claimed.error().sys_errno != EBUSY) return claimed;
+  MERCUTIO_LET(const auto here, session());
+  OpenOptions writing;
+  writing.write = true;
+  const Connection& connection = here->connection();
+  for (size_t i = 0; i < connection.servers.size(); ++i) {
+    if (connection.servers[i] == here->server()) continue;
+    Connection impatient = connection;
+    impatient.patience_ms = kOtherMs;
+    const auto there = Session::make(impatient, static_cast<i64>(i));
+    const auto same = there ? open_remote(*there, path, writing) : Result<std::unique_ptr<Storage>>(there.error());
+    if (!same) continue;
+    claimed = dynamic_cast<RemoteStorage&>(**same).claim();
+    (void)(*same)->close();
+    if (claimed) return file.claim();
+  }
+  return file.claim();
 }
 
 Status RemoteHost::remove(const std::string& path) {

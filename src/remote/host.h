@@ -2,6 +2,7 @@
 // when it returns, so that many of them take one round trip.
 #pragma once
 
+#include "remote/file.h"
 #include "remote/session.h"
 
 namespace mercutio::remote {
@@ -9,6 +10,7 @@ namespace mercutio::remote {
 class RemoteHost {
  public:
   explicit RemoteHost(const std::string& host) : host_(host) {}
+  const std::string& name() const { return host_; }
 
   Result<std::shared_ptr<Session>> session();   // another one where the last has ended because nothing used it
   Result<std::shared_ptr<CallJob>> begin(Kind kind, const NameRequest& request);
@@ -16,6 +18,9 @@ class RemoteHost {
 
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options);
   Status remove(const std::string& path);
+  // Nobody else makes a copy in `file`, which is open as `path`, until it is closed. A copy that was begun at another server of the
+  // connection, by a program that is gone, loses the file. EBUSY: another copy is under way.
+  Status claim(RemoteStorage& file, const std::string& path);
   Result<FileStatus> status(const std::string& path);
   Result<std::vector<ListEntry>> list(const std::string& path);
   Result<std::vector<Extent>> extents(const std::string& path);

@@ -48,11 +48,12 @@ void CallJob::finish(Result<Reply> result) {
   changed_.notify_all();
 }
 
-TransferJob::TransferJob(Direction direction, u64 handle, Shape shape)
-    : Job(direction == Direction::kRead ? Kind::kRead : Kind::kWrite),
+TransferJob::TransferJob(Direction direction, u64 handle, Shape shape, std::optional<LockedRange> locked)
+    : Job(direction == Direction::kRead ? (locked ? Kind::kLockedRead : Kind::kRead) : (locked ? Kind::kLockedWrite : Kind::kWrite)),
       direction_(direction),
       handle_(handle),
-      shape_(std::move(shape)) {}
+      shape_(std::move(shape)),
+      locked_(locked) {}
 
 void TransferJob::own_data(Buffer memory) {
   owned_ = std::move(memory);
@@ -81,6 +82,7 @@ Result<i64> TransferJob::wait() {
 }
 
 Job::Next TransferJob::next(i64 block_bytes, i64 streams, Part& part) {
+  if (block_bytes_ == 0 && locked_) block_bytes_ = shape_.bytes();
   if (block_bytes_ == 0) {
     const i64 even = (shape_.bytes() / streams + kBlockUnit) / kBlockUnit * kBlockUnit;
     block_bytes_ = std::min({block_bytes, kLargestBlock, std::max(kSmallestBlock, even)});
@@ -105,7 +107,10 @@ void TransferJob::put_message(const Part& part, bool with_definition, Buffer& ou
   request.end = part.end;
   request.tree = shape_.tree();
   if (with_definition) request.definition = shape_.definition();
-  remote::put_message(out, request);
+  if (locked_)
+    remote::put_message(out, LockedRequest{locked_->begin, locked_->end, std::move(request)});
+  else
+    remote::put_message(out, request);
 }
 
 ConstBytes TransferJob::put_data(const Part& part, Buffer& out) {

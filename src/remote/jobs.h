@@ -62,7 +62,11 @@ class CallJob final : public Job {
 
 class TransferJob final : public Job {
  public:
-  TransferJob(Direction direction, u64 handle, Shape shape);
+  struct LockedRange {
+    i64 begin = 0, end = 0;
+  };
+  // With a range: while that is locked, in one request.
+  TransferJob(Direction direction, u64 handle, Shape shape, std::optional<LockedRange> locked = std::nullopt);
   // Its bytes lie here, in `memory` made long enough: a write copies them now; the pieces of a read need no memory.
   void own_data(Buffer memory);
   const Buffer& data() const { return owned_; }   // when done
@@ -87,6 +91,7 @@ class TransferJob final : public Job {
   const Direction direction_;
   const u64 handle_;
   const Shape shape_;
+  const std::optional<LockedRange> locked_;
   Buffer owned_;
   bool owns_ = false;
   i64 block_bytes_ = 0, position_ = 0, next_index_ = 0;

@@ -20,9 +20,15 @@ Reply done(i64 value) {
 }
 
 // Who may not write would keep those who may from it.
-Status may_lock(const ServedFile& file, const PlainRequest& request) {
-  if (!request.exclusive || file.writable) return ok_status();
+Status may_lock(const ServedFile& file, bool exclusive) {
+  if (!exclusive || file.writable) return ok_status();
   return Error{ErrorClass::kReadOnly, "an exclusive lock needs a file that is open for writing", EBADF};
+}
+
+Result<TransferRequest> transfer_in(Kind kind, ConstBytes message) {
+  if (!is_locked(kind)) return get_message<TransferRequest>(message);
+  MERCUTIO_LET(LockedRequest request, get_message<LockedRequest>(message));
+  return std::move(request.transfer);
 }
 
 // The view that a transfer means; null: its tree is not known here.
@@ -60,17 +66,18 @@ Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end) {
 }
 
 bool is_look(Kind kind) {
-  return kind == Kind::kRead || kind == Kind::kSize || kind == Kind::kStatus || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kGet;
+  return kind == Kind::kRead || kind == Kind::kSize || kind == Kind::kStatus || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kGet ||
+         kind == Kind::kSent || kind == Kind::kUsers;
 }
 
 bool is_slow(Kind kind) {
   return kind == Kind::kSync || kind == Kind::kClose || kind == Kind::kLock || kind == Kind::kPreallocate ||
-         kind == Kind::kSetSize || kind == Kind::kChecksum || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kClaim;
+         kind == Kind::kSetSize || kind == Kind::kChecksum || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kClaim || kind == Kind::kSend;
 }
 
 Buffer Operations::carry_out(ServedSession& session, const Frame& request, ConstBytes message) const {
   const Kind kind = request.header.kind;
-  if (kind == Kind::kRead || kind == Kind::kWrite) return transfer(session, request, message);
+  if (kind == Kind::kRead || kind == Kind::kWrite || is_locked(kind)) return transfer(session, request, message);
   const Result<Reply> reply = kind == Kind::kOpen       ? open(session, message)
                               : is_about_names(kind) ? about_names(session, kind, message)
                                                      : plain(session, kind, message);
@@ -89,6 +96,10 @@ Buffer Operations::too_early(u64 id) const {
 Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const {
   MERCUTIO_LET(const OpenRequest request, get_message<OpenRequest>(message));
   if (!request.read && !request.write) return Error{ErrorClass::kAmode, "a file is opened to be read, written or both", EINVAL};
+  if (const auto& borrowed = session.borrowed()) {
+    if (request.path == borrowed->path) return opened(session, borrowed);
+    return Error{ErrorClass::kAccess, "the key of a copy is good for writing its file alone", EACCES};
+  }
   MERCUTIO_TRY(session.room_for_file());   // before the file is made
   OpenOptions options;
   options.read = request.read;
@@ -105,6 +116,12 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   file->path = request.path;
   file->readable = options.read;
   file->writable = options.write;
+  return opened(session, file);
+}
+
+Result<Reply> Operations::opened(ServedSession& session, const std::shared_ptr<ServedFile>& file) const {
+  std::shared_lock in_use(file->closing);
+  if (file->closed) return no_such_file();
   OpenReply opened;
   const Traits& traits = file->storage->traits();
   opened.file_system = traits.file_system;
@@ -117,6 +134,24 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   if (const Result<i64> bytes = file->storage->size()) reply.value = *bytes;
   put_message(reply.more, opened);
   return reply;
+}
+
+// The list of what is no hole is of what has the name: that is the open file if it had the name before and after.
+Result<OutgoingCopy::Source> Operations::open_source(const std::string& path) const {
+  OutgoingCopy::Source source;
+  MERCUTIO_LET(Exports::Opened found, exports.open_file(path, OpenOptions()));
+  source.file = around ? around(std::move(found.storage)) : std::move(found.storage);
+  MERCUTIO_LET(source.bytes, source.file->size());
+  source.extents = {{0, source.bytes}};
+  const auto has_name = [&] {
+    const auto status = exports.status(path);
+    return status && FileIdentity{status->device, status->inode} == found.identity ? std::optional(*status) : std::nullopt;
+  };
+  const auto before = has_name();
+  if (!before || before->allocated >= source.bytes) return source;
+  MERCUTIO_LET(auto extents, exports.extents(path, 0, INT64_MAX));
+  if (has_name()) source.extents = std::move(extents);
+  return source;
 }
 
 Result<Reply> Operations::plain(ServedSession& session, Kind kind, ConstBytes message) const {
@@ -134,7 +169,9 @@ Result<Reply> Operations::plain(ServedSession& session, Kind kind, ConstBytes me
   if (kind == Kind::kClose) {
     const std::shared_ptr<ServedFile> file = session.take_file(request.target);
     if (!file) return no_such_file();
+    if (file == session.borrowed()) return done(0);   // its owner closes it
     std::unique_lock alone(file->closing);
+    if (file->closed) return no_such_file();
     MERCUTIO_TRY(file->close());
     return done(0);
   }
@@ -193,21 +230,30 @@ Result<Reply> Operations::on_file(ServedSession& session, Kind kind, const Plain
     if (!file->readable) return error_from_errno("checksum", EBADF);
     MERCUTIO_LET(const u64 sum, checksum_of_range(*file->storage, request.value, request.end));
     return done(static_cast<i64>(sum));
-  } else if (kind == Kind::kLock) {
-    MERCUTIO_TRY(may_lock(*file, request));
-    MERCUTIO_LET(auto lock, file->storage->lock(request.value, request.end, request.exclusive));
-    MERCUTIO_LET(const u64 handle, session.add_lock(std::move(lock), file->path));
-    return done(static_cast<i64>(handle));
   }
   return done(0);
 }
 
-Result<LockRequest> Operations::wanted_lock(const std::shared_ptr<ServedSession>& session, ConstBytes message) const {
-  MERCUTIO_LET(const PlainRequest request, get_message<PlainRequest>(message));
-  std::shared_ptr<ServedFile> file = session->file(request.target);
-  if (!file) return no_such_file();
-  MERCUTIO_TRY(may_lock(*file, request));
-  return LockRequest{session, std::move(file), request.value, request.end, request.exclusive};
+Result<LockRequest> Operations::wanted_lock(const std::shared_ptr<ServedSession>& session, Kind kind, ConstBytes message) const {
+  LockRequest wanted{session, nullptr};
+  u64 handle = 0;
+  if (is_locked(kind)) {
+    MERCUTIO_LET(const LockedRequest request, get_message<LockedRequest>(message));
+    handle = request.transfer.handle;
+    wanted.begin = request.lock_begin;
+    wanted.end = request.lock_end;
+    wanted.exclusive = kind == Kind::kLockedWrite;
+  } else {
+    MERCUTIO_LET(const PlainRequest request, get_message<PlainRequest>(message));
+    handle = request.target;
+    wanted.begin = request.value;
+    wanted.end = request.end;
+    wanted.exclusive = request.exclusive;
+  }
+  wanted.file = session->file(handle);
+  if (!wanted.file) return no_such_file();
+  MERCUTIO_TRY(may_lock(*wanted.file, wanted.exclusive));
+  return wanted;
 }
 
 Buffer Operations::answer_lock(const LockRequest& wanted, u64 id, Result<std::unique_ptr<HeldLock>> lock) const {
@@ -219,15 +265,15 @@ Buffer Operations::answer_lock(const LockRequest& wanted, u64 id, Result<std::un
   return answer_of(id, answer());
 }
 
-// Reads lie behind the message of their reply in the frame that is sent: no byte is copied.
+// Reads lie behind the message of their reply in the frame that is sent: no byte is copied. A lock is its caller's.
 Buffer Operations::transfer(ServedSession& session, const Frame& frame, ConstBytes message) const {
-  const bool reading = frame.header.kind == Kind::kRead;
+  const bool reading = frame.header.kind == Kind::kRead || frame.header.kind == Kind::kLockedRead;
   const u64 id = frame.header.id;
   Buffer answer(kHeaderBytes);
   put_message(answer, done(0));
   const size_t data_at = answer.size();
   const auto move = [&]() -> Result<i64> {
-    MERCUTIO_LET(const TransferRequest request, get_message<TransferRequest>(message));
+    MERCUTIO_LET(const TransferRequest request, transfer_in(frame.header.kind, message));
     MERCUTIO_LET(const ViewRef view, view_of(session, request));
     if (!view) return i64{-1};
     const i64 bytes = request.end - request.begin;

@@ -21,13 +21,16 @@ struct Operations {
   Buffer carry_out(ServedSession& session, const Frame& request, ConstBytes message) const;
   Buffer too_early(u64 id) const;   // the reply to what can't be done yet
   Buffer answer_of(u64 id, const Result<Reply>& reply) const;
-  Result<LockRequest> wanted_lock(const std::shared_ptr<ServedSession>& session, ConstBytes message) const;
+  // Of a lock, or an access under one.
+  Result<LockRequest> wanted_lock(const std::shared_ptr<ServedSession>& session, Kind kind, ConstBytes message) const;
+  Result<OutgoingCopy::Source> open_source(const std::string& path) const;   // for a copy to another server
   Buffer answer_lock(const LockRequest& wanted, u64 id, Result<std::unique_ptr<HeldLock>> lock) const;
 
  private:
   Result<Reply> plain(ServedSession& session, Kind kind, ConstBytes message) const;
   Result<Reply> about_names(ServedSession& session, Kind kind, ConstBytes message) const;
   Result<Reply> open(ServedSession& session, ConstBytes message) const;
+  Result<Reply> opened(ServedSession& session, const std::shared_ptr<ServedFile>& file) const;
   Result<Reply> on_file(ServedSession& session, Kind kind, const PlainRequest& request) const;
   Buffer transfer(ServedSession& session, const Frame& request, ConstBytes message) const;
 };

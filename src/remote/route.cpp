@@ -188,11 +188,14 @@ bool allowed(const RouterOptions& options, const std::string& target) {
   const size_t space = target.rfind(' ');
   if (space == std::string::npos) return false;
   const std::string address = target.substr(0, space), port = target.substr(space + 1);
-  return std::any_of(options.targets.begin(), options.targets.end(),
-                     [&](const std::string& known) { return known == address + ":" + port || known == address + ":*"; });
+  return is_one_of(options.targets, address, port);
 }
 
 }  // namespace
+
+bool is_one_of(const std::vector<std::string>& targets, const std::string& address, const std::string& port) {
+  return std::any_of(targets.begin(), targets.end(), [&](const std::string& known) { return known == address + ":" + port || known == address + ":*"; });
+}
 
 bool challenge(int fd, const Key& nonce) {
   return send_all(fd, challenge_of(nonce), now_ns() + 1'000'000'000);

@@ -37,6 +37,8 @@ class RouteRequest {
 };
 
 // What the target of a request may be: ADDRESS:PORT as it is asked for, or ADDRESS:* for every port there.
+bool is_one_of(const std::vector<std::string>& targets, const std::string& address, const std::string& port);
+
 struct RouterOptions {
   std::string address = "127.0.0.1";
   int port = 0;

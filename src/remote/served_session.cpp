@@ -9,9 +9,9 @@ namespace {
 
 constexpr i64 kSharedLimitMs = 2'000;   // for a channel, where others wait for the same reply
 
-// A lock changes nothing, and may be waited for as long as others hold it.
+// A lock changes nothing, and may be waited for as long as others hold it. An access under one is work when it has the lock.
 bool is_work(Kind kind) {
-  return kind != Kind::kLock;
+  return kind != Kind::kLock && !is_locked(kind);
 }
 
 }  // namespace
@@ -62,6 +62,15 @@ void ServedSession::complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms)
     const std::shared_ptr<Channel> route = at->lock();
     if (route && !route->send(reply, send_limit_ms)) route->cut();   // the client asks again on another one
   }
+}
+
+bool ServedSession::begin_work(u64 id) {
+  std::lock_guard guard(mutex_);
+  const auto known = entries_.find(id);
+  if (ended_ || known == entries_.end()) return false;
+  known->second.work = true;
+  ++working_;
+  return true;
 }
 
 void ServedSession::acknowledge(u64 below) {
@@ -211,13 +220,38 @@ u64 ServedSession::claim_on(const FileIdentity& identity) {
 
 bool ServedSession::holds_files() {
   std::lock_guard guard(mutex_);
-  return !files_.empty();
+  return (!files_.empty() && !borrowed_) || std::any_of(copies_.begin(), copies_.end(), [](const auto& known) { return !known.second->over(); });
 }
 
-// Under the lock: who ends it, too, comes back when it has ended.
-void ServedSession::end() {
+Result<u64> ServedSession::add_copy(std::shared_ptr<OutgoingCopy> copy) {
   std::lock_guard guard(mutex_);
-  ended_ = true;
+  if (copies_.size() >= kMostCopies) std::erase_if(copies_, [](const auto& known) { return known.second->over(); });
+  if (ended_ || copies_.size() >= kMostCopies) return Error{ErrorClass::kOther, "too many copies of one client at once", EUSERS};
+  copies_.emplace(next_handle_, std::move(copy));
+  return next_handle_++;
+}
+
+std::shared_ptr<OutgoingCopy> ServedSession::copy(u64 handle) {
+  std::lock_guard guard(mutex_);
+  const auto known = copies_.find(handle);
+  return known == copies_.end() ? nullptr : known->second;
+}
+
+// Under the lock: who ends it, too, comes back when it has ended. What is lent is closed before: who borrows it is still writing.
+void ServedSession::end() {
+  std::vector<std::shared_ptr<ServedFile>> lent;
+  {
+    std::lock_guard guard(mutex_);
+    ended_ = true;
+    for (const auto& [handle, copy] : copies_) copy->cancel();
+    for (const auto& [handle, file] : files_)
+      if (file->lent && file != borrowed_) lent.push_back(file);
+  }
+  for (const auto& file : lent) {
+    std::unique_lock alone(file->closing);
+    if (!file->closed) (void)file->close();
+  }
+  std::lock_guard guard(mutex_);
   locks_.clear();
   files_.clear();
 }

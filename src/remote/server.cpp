@@ -22,13 +22,14 @@ constexpr i64 kLeavesNs = 2'000'000'000;   // for a server at the same port that
 
 }  // namespace
 
-Server::Server(const ServerOptions& options, Exports exports, std::shared_ptr<TlsContext> tls)
-    : options_(options), tls_(std::move(tls)), service_(options, std::move(exports)), reception_(options.reception, service_.refusals()), last_seen_ns_(now_ns()) {}
+Server::Server(const ServerOptions& options, Exports exports)
+    : options_(options), service_(options, std::move(exports)), reception_(options.reception, service_.refusals()), last_seen_ns_(now_ns()) {}
 
 Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
   MERCUTIO_LET(Exports exports, Exports::open(options.exports));
-  MERCUTIO_LET(auto tls, make_tls(TlsSide::kServer, options.key));
-  std::unique_ptr<Server> server(new Server(options, std::move(exports), std::move(tls)));
+  std::unique_ptr<Server> server(new Server(options, std::move(exports)));
+  const auto grants = server->service_.grants();
+  MERCUTIO_LET(server->tls_, make_tls(TlsSide::kServer, options.key, {kOwnIdentity, [grants](const std::string& identity) { return grants->key_of(identity); }}));
   MERCUTIO_TRY(server->listen());
   MERCUTIO_LET(server->accepting_, start_thread([s = server.get()] { s->accept_streams(); }));
   return server;

@@ -27,7 +27,7 @@ class Server {
   void cut_streams();     // for tests: what a broken link does
 
  private:
-  Server(const ServerOptions& options, Exports exports, std::shared_ptr<TlsContext> tls);
+  Server(const ServerOptions& options, Exports exports);
   Status listen();
   void accept_streams();
   void receive();
@@ -35,8 +35,8 @@ class Server {
   void talk_to(Newcomer newcomer);
 
   const ServerOptions options_;
-  const std::shared_ptr<TlsContext> tls_;
   Service service_;
+  std::shared_ptr<TlsContext> tls_;
   Reception reception_;                  // the accepting thread's
   i64 kept_house_ns_ = 0;
   int listener_ = -1, wake_ = -1, port_ = 0;

@@ -30,6 +30,12 @@ bool is_ordered(Kind kind) {
          kind == Kind::kUnlock || (is_about_names(kind) && !is_look(kind));
 }
 
+// What another server may ask for that writes to one file here.
+bool is_of_copy(Kind kind) {
+  return kind == Kind::kOpen || kind == Kind::kClose || kind == Kind::kWrite || kind == Kind::kSize || kind == Kind::kSetSize || kind == Kind::kSync ||
+         kind == Kind::kChecksum;
+}
+
 std::string host_name() {
   char name[256] = "";
   (void)::gethostname(name, sizeof name - 1);
@@ -54,7 +60,8 @@ Service::Service(const ServiceOptions& options, Exports exports)
     : options_(options),
       exports_(std::move(exports)),
       refusals_(options.log),
-      operations_{exports_, host_name(), options.block_bytes, Hints{}, options.around, [this](const std::string& path) { locks_.released(path); }} {}
+      operations_{exports_, host_name(), options.block_bytes, Hints{}, options.around, [this](const std::string& path) { locks_.released(path); }},
+      grants_(std::make_shared<Grants>(options.grant_ms)) {}
 
 Service::~Service() {
   std::map<SessionId, std::shared_ptr<ServedSession>> sessions;
@@ -80,7 +87,8 @@ bool Service::keep_house(i64 now) {
     for (auto at = sessions_.begin(); at != sessions_.end();) {
       const i64 since = at->second->idle_since();
       const i64 grace_ms = at->second->holds_files() ? options_.grace_ms : options_.short_grace_ms;
-      const bool expired = since >= 0 && now - since > grace_ms * 1'000'000;
+      const auto& borrowed = at->second->borrowed();
+      const bool expired = (since >= 0 && now - since > grace_ms * 1'000'000) || (borrowed && borrowed->closed && at->second->retire(0));
       if (expired) over.push_back(at->second);
       at = expired ? sessions_.erase(at) : std::next(at);
     }
@@ -91,64 +99,22 @@ bool Service::keep_house(i64 now) {
   return used;
 }
 
+i64 Service::users_beside(const ServedSession& asking) {
+  std::lock_guard guard(mutex_);
+  return std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& known) {
+    return known.second.get() != &asking && (known.second->streams() > 0 || known.second->holds_files());
+  });
+}
+
 // Whoever has the key started it. Programs that use it are told of, not cut off, unless that is asked for.
-Buffer Service::end_server(const Channel& channel, const ServedSession& asking, const Frame& frame) {
-  const auto request = get_message<NameRequest>(frame.body().subspan(kAcknowledgedBytes));
-  i64 others = 0;
-  {
-    std::lock_guard guard(mutex_);
-    for (const auto& [id, session] : sessions_) others += session.get() != &asking && (session->streams() > 0 || session->holds_files()) ? 1 : 0;
-  }
-  if (!request) return operations_.answer_of(frame.header.id, request.error());
-  if (others > 0 && !request->replace)
-    return operations_.answer_of(frame.header.id, Error{ErrorClass::kFileInUse, "programs use the server: " + std::to_string(others), EBUSY});
+Result<Reply> Service::end_server(const Channel& channel, const ServedSession& asking, ConstBytes message) {
+  MERCUTIO_LET(const NameRequest request, get_message<NameRequest>(message));
+  Reply reply;
+  reply.value = users_beside(asking);
+  if (reply.value > 0 && !request.replace) return Error{ErrorClass::kFileInUse, "programs use the server: " + std::to_string(reply.value), EBUSY};
   asked_to_end_ = true;
   log(channel, "ends the server");
-  Reply reply;
-  reply.value = others;
-  return operations_.answer_of(frame.header.id, reply);
-}
-
-// A client that is gone, or whose link is broken, keeps nobody from going on with its copy: it loses the file, so that nothing of it
-// comes later.
-Status Service::end_claim_of_others(const ServedSession& asking, const FileIdentity& identity) {
-  std::vector<std::shared_ptr<ServedSession>> sessions;
-  {
-    std::lock_guard guard(mutex_);
-    for (const auto& [id, session] : sessions_) sessions.push_back(session);
-  }
-  for (const auto& session : sessions) {
-    const u64 handle = session->claim_on(identity);
-    if (handle == 0) continue;
-    if (session.get() == &asking || session->streams() > 0) return Error{ErrorClass::kFileInUse, "another copy to the same place is under way", EBUSY};
-    const std::shared_ptr<ServedFile> file = session->take_file(handle);
-    if (!file) continue;
-    std::unique_lock alone(file->closing);
-    if (!file->closed) (void)file->close();
-  }
-  return ok_status();
-}
-
-Result<Reply> Service::claim(const std::shared_ptr<ServedSession>& session, ConstBytes message) {
-  constexpr i64 kWhole = i64{1} << 61;
-  MERCUTIO_LET(const PlainRequest request, get_message<PlainRequest>(message));
-  std::lock_guard one_at_a_time(claims_);
-  const std::shared_ptr<ServedFile> file = session->file(request.target);
-  if (!file) return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};
-  if (file->claimed) return Reply();
-  if (!file->writable) return Error{ErrorClass::kReadOnly, "a copy is made in a file that is open for writing", EBADF};
-  MERCUTIO_TRY(end_claim_of_others(*session, file->identity));
-  std::shared_lock in_use(file->closing);
-  if (file->closed) return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};
-  auto lock = file->storage->try_lock(0, kWhole, true);
-  if (lock && !*lock) return Error{ErrorClass::kFileInUse, "another copy to the same place is under way", EBUSY};
-  if (lock) file->claim = std::move(*lock);
-  const auto named = exports_.status(file->path);
-  const bool has_name = named && FileIdentity{named->device, named->inode} == file->identity;
-  file->claimed = has_name;
-  if (has_name) return Reply();
-  file->claim.reset();
-  return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", ESTALE};
+  return reply;
 }
 
 void Service::end(const std::shared_ptr<ServedSession>& session) {
@@ -185,7 +151,7 @@ Result<std::shared_ptr<ServedSession>> Service::greet(const std::shared_ptr<Chan
     return session.error();
   }
   Welcome welcome;
-  welcome.capabilities = hello.capabilities & (kLz4 | kNames | kClaims);
+  welcome.capabilities = hello.capabilities & (kLz4 | kNames | kClaims | kServers | kLockedAccesses);
   if (welcome.capabilities & kLz4) channel->allow_lz4();
   welcome.block_bytes = options_.block_bytes;
   welcome.credit_bytes = options_.credit_bytes;
@@ -224,7 +190,7 @@ Result<std::shared_ptr<ServedSession>> Service::session_of(const Hello& hello, c
     return Error{ErrorClass::kIo, "client and server have no protocol version in common (the server has " +
                                       std::to_string(kProtocolVersion) + "): install the same Mercutio on both sides",
                  EPROTO};
-  MERCUTIO_TRY(end_earlier(hello, *channel));
+  if (channel->identity() == kOwnIdentity) MERCUTIO_TRY(end_earlier(hello, *channel));
   auto session = admit(hello, channel);
   if (session) ++streams_;
   return session;
@@ -238,6 +204,7 @@ bool Service::has_room(bool is_first) {
 
 Result<std::shared_ptr<ServedSession>> Service::admit(const Hello& hello, const std::shared_ptr<Channel>& channel) {
   const SessionId id{hello.session_high, hello.session_low};
+  const std::string identity = channel->identity();
   const auto is_first = [&] {
     std::lock_guard guard(mutex_);
     const auto known = sessions_.find(id);
@@ -249,12 +216,18 @@ Result<std::shared_ptr<ServedSession>> Service::admit(const Hello& hello, const 
     return Error{ErrorClass::kOther, "the server has as many connections as it may have, " + std::to_string(options_.most_connections), EUSERS};
   std::lock_guard guard(mutex_);
   const auto known = sessions_.find(id);
+  if (known != sessions_.end() && known->second->identity() != identity)
+    return Error{ErrorClass::kAccess, "another key made the session that it names", EACCES};
   if (known != sessions_.end() && known->second->attach(channel)) return known->second;
   if (known != sessions_.end() || !hello.fresh)
     return Error{ErrorClass::kIo, "the server was started anew or has given this program up: open the file again", ESTALE};
   if (static_cast<i64>(sessions_.size()) >= options_.most_sessions)
     return Error{ErrorClass::kOther, "the server has as many clients as it may have, " + std::to_string(options_.most_sessions), EUSERS};
-  auto session = std::make_shared<ServedSession>(options_.limits);
+  std::shared_ptr<ServedFile> borrowed;
+  if (identity != kOwnIdentity) {
+    MERCUTIO_LET(borrowed, grants_->use(identity));
+  }
+  auto session = std::make_shared<ServedSession>(options_.limits, identity, std::move(borrowed));
   (void)session->attach(channel);
   sessions_.emplace(id, session);
   return session;
@@ -305,10 +278,13 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   if (acknowledged > id) return wrong_protocol("a request acknowledges itself");
   session->acknowledge(acknowledged);
   const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);
-  if (kind == Kind::kEnd) return channel->send(end_server(*channel, *session, *frame), options_.silence_ms);
+  if (session->borrowed() && !is_of_copy(kind))
+    return channel->send(operations_.answer_of(id, Error{ErrorClass::kAccess, "the key of a copy is good for writing its file alone", EACCES}), options_.silence_ms);
+  if (kind == Kind::kEnd) return channel->send(operations_.answer_of(id, end_server(*channel, *session, message)), options_.silence_ms);
   if (is_look(kind)) {   // done again as often as asked
     const auto look = [this, channel, session, frame, message] {
-      const Buffer reply = operations_.carry_out(*session, *frame, message);
+      const Buffer reply = is_about_servers(frame->header.kind) ? operations_.answer_of(frame->header.id, carry_out(session, frame->header.kind, message))
+                                                                : operations_.carry_out(*session, *frame, message);
       log_request(*channel, *frame, message, reply);
       return channel->send(reply, options_.silence_ms);
     };
@@ -327,10 +303,10 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
     case ServedSession::Admission::kExecute:
       break;
   }
-  if (kind == Kind::kLock && !options_.in_turn) return take_lock(session, *frame), ok_status();
+  if (kind == Kind::kLock || is_locked(kind)) return take_lock(session, frame), ok_status();
   const auto work = [this, channel, session, frame, message, id, kind] {
     const bool in_order = !is_ordered(kind) || session->await_forgotten(kind == Kind::kUnlock ? options_.grace_ms : kLateMs);
-    Buffer reply = kind == Kind::kClaim ? operations_.answer_of(id, claim(session, message))
+    Buffer reply = kind == Kind::kClaim || is_about_servers(kind) ? operations_.answer_of(id, carry_out(session, kind, message))
                    : in_order || kind == Kind::kUnlock ? operations_.carry_out(*session, *frame, message) : operations_.too_early(id);
     log_request(*channel, *frame, message, reply);
     session->complete(id, kind, std::move(reply), options_.silence_ms);
@@ -342,41 +318,32 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
 }
 
 // At once if it is free. Else nobody here waits for it: the queue's thread hands it on, or one beside that.
-void Service::take_lock(const std::shared_ptr<ServedSession>& session, const Frame& frame) {
-  const u64 id = frame.header.id;
-  const auto wanted = operations_.wanted_lock(session, frame.body().subspan(kAcknowledgedBytes));
+void Service::take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame) {
+  const u64 id = frame->header.id;
+  const auto wanted = operations_.wanted_lock(session, frame->header.kind, frame->body().subspan(kAcknowledgedBytes));
   if (!wanted) return session->complete(id, Kind::kLock, operations_.answer_of(id, wanted.error()), options_.silence_ms);
-  const auto granted = [this, wanted = *wanted, id](Result<std::unique_ptr<HeldLock>> lock) {
-    const auto reply = std::make_shared<Buffer>(operations_.answer_lock(wanted, id, std::move(lock)));
-    const auto tell = [this, session = wanted.session, id, reply](i64 limit_ms) { session->complete(id, Kind::kLock, *reply, limit_ms); };
-    if (!run_beside([this, tell] { tell(options_.silence_ms); })) tell(kLateMs);
+  const auto granted = [this, wanted = *wanted, frame](Result<std::unique_ptr<HeldLock>> lock) {
+    const auto held = std::make_shared<Result<std::unique_ptr<HeldLock>>>(std::move(lock));
+    const auto use = [this, wanted, frame, held](i64 limit_ms) { use_lock(wanted, *frame, std::move(*held), limit_ms); };
+    if (!run_beside([this, use] { use(options_.silence_ms); })) use(kLateMs);
   };
-  auto lock = locks_.request(*wanted, granted);
-  if (lock && !*lock) return;
-  session->complete(id, Kind::kLock, operations_.answer_lock(*wanted, id, std::move(lock)), options_.silence_ms);
+  auto lock = options_.in_turn ? wanted->file->storage->lock(wanted->begin, wanted->end, wanted->exclusive) : locks_.request(*wanted, granted);
+  if (!lock || *lock) use_lock(*wanted, *frame, std::move(lock), options_.silence_ms);
 }
 
-// The audit log: who opened, read as a whole, changed and deleted what, and what was refused.
-void Service::log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply) {
-  const Kind kind = frame.header.kind;
-  const bool about_names = is_about_names(kind);
-  if (!options_.log || (kind != Kind::kOpen && kind != Kind::kRemove && !about_names)) return;
-  const auto answer = get_message<Reply>(ConstBytes(reply).subspan(kHeaderBytes));
-  const bool refused = answer && answer->outcome != 0;
-  if (is_look(kind) && kind != Kind::kGet && !refused) return;   // nothing of a file was read
-  std::string text = "deletes ";
-  if (about_names) {
-    const auto request = get_message<NameRequest>(message);
-    text = kind == Kind::kRename ? "renames " : kind == Kind::kMakeDirectory ? "makes directory " : kind == Kind::kPut ? "writes " : kind == Kind::kGet ? "reads " : is_look(kind) ? "looks at " : "deletes directory ";
-    if (request) text += request->path + (request->other.empty() ? "" : " to " + request->other);
-  } else if (kind == Kind::kOpen) {
-    const auto request = get_message<OpenRequest>(message);
-    if (request) text = std::string(request->write ? "opens to write " : "opens to read ") + request->path;
-  } else if (const auto request = get_message<PlainRequest>(message); request) {
-    text += request->path;
-  }
-  if (refused) text += ": refused: " + answer->text;
-  log(channel, text);
+// Tells that it is held, or does what is to be done under it and gives it back.
+void Service::use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms) {
+  const u64 id = frame.header.id;
+  ServedSession& session = *wanted.session;
+  if (!is_locked(frame.header.kind) || !lock) return session.complete(id, Kind::kLock, operations_.answer_lock(wanted, id, std::move(lock)), limit_ms);
+  Buffer reply;
+  const bool begun = session.begin_work(id);
+  if (begun && !session.await_forgotten(kLateMs)) reply = operations_.too_early(id);
+  if (begun && reply.empty()) reply = operations_.carry_out(session, frame, frame.body().subspan(kAcknowledgedBytes));
+  const Status given_back = release(std::move(*lock));
+  locks_.released(wanted.file->path);
+  if (!given_back) reply = operations_.answer_of(id, given_back.error());
+  if (begun) session.complete(id, Kind::kWrite, std::move(reply), limit_ms);
 }
 
 void Service::log(const Channel& channel, const std::string& text) {

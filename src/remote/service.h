@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/thread_annotations.h"
+#include "remote/grants.h"
 #include "remote/operations.h"
 #include "remote/reception.h"
 
@@ -27,6 +28,9 @@ struct ServiceOptions {
   i64 grace_ms = 120'000;                // a session without streams is kept for so long if it has open files
   i64 short_grace_ms = 10'000;           // and if it has none
   i64 expires_ns = INT64_MAX;            // by now_ns(): from then on nobody new is let in
+  i64 grant_ms = 30'000;                 // a one-time key that nobody uses is good for so long
+  i64 most_outgoing = 16;                // files that go to other servers at once
+  std::vector<std::string> copy_to;      // servers that files may go to: ADDRESS:PORT, ADDRESS:*, or * for any
   bool in_turn = false;                  // for tests: no request runs beside its stream
   std::function<void(const std::string&)> log;   // the audit log, a line a call; any thread
   std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> around;   // for tests: a file as its clients see it
@@ -54,6 +58,7 @@ class Service {
   bool cut_spare_stream();
   bool asked_to_end() const { return asked_to_end_; }   // by a client, for whom it was started
   RefusalLog& refusals() { return refusals_; }
+  const std::shared_ptr<Grants>& grants() const { return grants_; }
   bool keep_house(i64 now);   // false: there is no session
 
  private:
@@ -68,11 +73,16 @@ class Service {
   Status handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
                 const std::shared_ptr<Frame>& frame);
   Status forget(ServedSession& session, ConstBytes body);
-  void take_lock(const std::shared_ptr<ServedSession>& session, const Frame& frame);
+  void take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame);
+  void use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms);
   void end(const std::shared_ptr<ServedSession>& session);
   Result<Reply> claim(const std::shared_ptr<ServedSession>& session, ConstBytes message);
   Status end_claim_of_others(const ServedSession& asking, const FileIdentity& identity);
-  Buffer end_server(const Channel& channel, const ServedSession& asking, const Frame& frame);
+  Result<Reply> grant(ServedSession& session, ConstBytes message);
+  Result<Reply> send_file(ServedSession& session, ConstBytes message);
+  Result<Reply> carry_out(const std::shared_ptr<ServedSession>& session, Kind kind, ConstBytes message);
+  i64 users_beside(const ServedSession& asking);
+  Result<Reply> end_server(const Channel& channel, const ServedSession& asking, ConstBytes message);
   bool run_beside(std::function<void()> work);
   void log(const Channel& channel, const std::string& text);
   void log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply);
@@ -84,6 +94,8 @@ class Service {
   std::atomic<i64> streams_{0};   // that were let in
   LockQueue locks_;
   const Operations operations_;
+  const std::shared_ptr<Grants> grants_;
+  std::atomic<i64> outgoing_{0};
   std::mutex claims_;   // taken before mutex_
   std::mutex mutex_;
   std::list<Worker> slow_ MERCUTIO_GUARDED_BY(mutex_);

@@ -16,13 +16,22 @@ namespace mercutio::remote {
 namespace {
 
 constexpr i64 kOneStreamBytes = 128 * KiB;   // transfers up to this size don't make more streams
+constexpr i64 kPreparedMs = 5'000;           // for what was announced
+constexpr i64 kMostLockedBytes = 64 * KiB;   // an access under a lock is one request
 constexpr size_t kMostKnownTrees = 4096;
 constexpr i64 kMostTries = 3;                // of a request whose tree the server has forgotten
 constexpr size_t kMostRequests = 4096;       // under way; the server keeps their replies
 
 // A lock may have to be waited for. Nobody waits for an unlock, and one that never arrives would leave others waiting for ever.
 bool has_deadline(Kind kind) {
-  return kind != Kind::kLock && kind != Kind::kUnlock;
+  return kind != Kind::kLock && kind != Kind::kUnlock && !is_locked(kind);
+}
+
+u64 capability_of(Kind kind) {
+  if (is_about_names(kind)) return kNames;
+  if (is_about_servers(kind)) return kServers;
+  if (is_locked(kind)) return kLockedAccesses;
+  return kind == Kind::kClaim ? kClaims : 0;
 }
 
 std::string process_name() {
@@ -41,7 +50,7 @@ Session::Session(const Connection& connection, i64 server, std::shared_ptr<TlsCo
       streams_(static_cast<size_t>(connection.streams)) {}
 
 Result<std::shared_ptr<Session>> Session::make(const Connection& connection, i64 server, const std::shared_ptr<Session>& earlier) {
-  MERCUTIO_LET(auto tls, make_tls(TlsSide::kClient, connection.key));
+  MERCUTIO_LET(auto tls, make_tls(TlsSide::kClient, connection.key, {connection.identity, {}}));
   std::shared_ptr<Session> session(new Session(connection, server, std::move(tls)));
   if (earlier) session->replace(*earlier);
   MERCUTIO_TRY(session->begin());
@@ -63,7 +72,7 @@ Status Session::begin() {
   hello_.session_high = id[0];
   hello_.session_low = id[1];
   hello_.client = process_name();
-  hello_.capabilities = kNames | kClaims | (connection_.lz4 ? kLz4 : 0);
+  hello_.capabilities = kNames | kClaims | kServers | kLockedAccesses | (connection_.lz4 ? kLz4 : 0);
   MERCUTIO_TRY(open_wakes());
   last_contact_ns_ = last_needed_ns_ = now_ns();
   return ok_status();
@@ -212,7 +221,14 @@ void Session::step(i64 index) {
 
 // mutex_ is held.
 bool Session::needed() const {
-  return !jobs_.empty() || !requests_.empty() || open_files_ > 0;
+  return !jobs_.empty() || !requests_.empty() || open_files_ > 0 || now_ns() < prepared_until_ns_;
+}
+
+void Session::prepare() {
+  if (::getpid() != owner_pid_) return;
+  std::lock_guard guard(mutex_);
+  prepared_until_ns_ = now_ns() + kPreparedMs * kMs;
+  if (!dead_ && streams_[0].wake >= 0) (void)::eventfd_write(streams_[0].wake, 1);
 }
 
 void Session::connect(i64 index) {
@@ -258,7 +274,7 @@ u64 Session::next_request(const Stream& stream) {
   for (size_t i = 0; i < jobs_.size();) {
     Request request;
     request.job = jobs_[i];
-    const u64 needed = is_about_names(request.job->kind()) ? kNames : request.job->kind() == Kind::kClaim ? kClaims : 0;
+    const u64 needed = capability_of(request.job->kind());
     if (needed != 0 && !stream.link.uses(needed)) {
       request.job->give_up(Error{ErrorClass::kUnsupportedOperation, "the server is too old for this: install the same Mercutio on both sides"});
       jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -369,7 +385,10 @@ void Session::advance(i64 index) {
 // Requests are cut to what the first stream was granted, and may be sent again on any other one.
 bool Session::as_before(const Welcome& welcome) {
   std::lock_guard guard(mutex_);
-  if (granted_block_bytes_ == 0) granted_block_bytes_ = welcome.block_bytes;
+  if (granted_block_bytes_ == 0) {
+    granted_block_bytes_ = welcome.block_bytes;
+    locked_bytes_ = (welcome.capabilities & kLockedAccesses) != 0 ? std::min(welcome.block_bytes, kMostLockedBytes) : 0;
+  }
   return welcome.block_bytes >= granted_block_bytes_;
 }
 

@@ -30,11 +30,15 @@ class Session {
   // Takes a job; its parts are completed, or it is given up, in bounded time. After a fork the child's jobs fail.
   void submit(std::shared_ptr<Job> job);
   Result<Reply> call(Kind kind, Buffer message);
+  void prepare();         // connects, though there is nothing to ask for yet
   bool alive();
   bool left_idle() const { return left_idle_; }   // it ended only because nobody used it: make another one
+  i64 locked_bytes() const { return locked_bytes_; }   // the longest access under a lock in one request; 0: the server has none
   void file_opened() { ++open_files_; }
   void file_closed() { --open_files_; }
   const Connection& connection() const { return connection_; }
+  const Endpoint& server() const { return server_; }
+  void give_up(const Error& error);   // ends it: whatever waits fails, and whatever comes
   struct Counts {
     std::atomic<i64> requests{0}, definitions{0}, reconnects{0}, request_bytes{0};   // request_bytes: beside file data
   };
@@ -104,7 +108,6 @@ class Session {
   void check_silence(i64 index);
   bool is_gone(const Stream& stream);     // mutex_ is held
   void die(const Error& error);       // mutex_ is held
-  void give_up(const Error& error);
   void fail_everything();
   bool may_be_busy(const Error& error) const;
   Error explain(const Error& error) const;
@@ -121,7 +124,7 @@ class Session {
   Counts counts_;
   std::atomic<i64> open_files_{0};
   std::atomic<bool> left_idle_{false}, established_{false};
-  std::atomic<i64> last_contact_ns_{0};
+  std::atomic<i64> last_contact_ns_{0}, locked_bytes_{0};
   std::atomic<i64> started_streams_{1};
   i64 last_needed_ns_ = 0, checked_ns_ = 0;   // stream 0's thread only
   std::vector<Stream> streams_;
@@ -137,6 +140,7 @@ class Session {
   Error last_failure_;
   std::optional<Error> dead_;
   bool stopping_ = false;
+  i64 prepared_until_ns_ = 0;
   i64 refused_since_ns_ = 0;            // since when every attempt finds nobody at the server's port
   i64 full_since_ns_ = 0;               // since when a server that was not reached yet says that it is full
   i64 granted_block_bytes_ = 0;         // by the first welcome

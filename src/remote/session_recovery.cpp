@@ -161,7 +161,7 @@ void Session::die(const Error& error) {
   wake_all();
 }
 
-// A thread of the session could not go on: what it was about is in no known state.
+// Also where a thread of the session could not go on: what it was about is in no known state.
 void Session::give_up(const Error& error) {
   std::lock_guard guard(mutex_);
   die(error);

@@ -14,12 +14,12 @@
 #include <cstring>
 #include <vector>
 
+#include "base/attempt.h"
 #include "remote/sockets.h"
 
 namespace mercutio::remote {
 namespace {
 
-constexpr char kIdentity[] = "mercutio";
 constexpr unsigned char kCipher[] = {0x13, 0x01};   // TLS_AES_128_GCM_SHA256
 constexpr size_t kSendBytes = 128 * KiB;   // in one call: OpenSSL alone makes a call of each record of 16 KiB
 constexpr size_t kRecordHeader = 5;
@@ -42,30 +42,53 @@ SSL_SESSION* session_with(SSL* ssl, const Key& key) {
   return nullptr;
 }
 
-const Key& key_of(SSL* ssl) {
-  return *static_cast<const Key*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+// What the callbacks of a handshake know: of the context, and of the stream.
+struct Keys {
+  Key own{};
+  TlsNames names;
+};
+
+const Keys& keys_of(SSL* ssl) {
+  return *static_cast<const Keys*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+}
+
+std::string& used_identity(SSL* ssl) {
+  return *static_cast<std::string*>(SSL_get_app_data(ssl));
 }
 
 int offer_key(SSL* ssl, const EVP_MD* digest, const unsigned char** identity, size_t* identity_bytes,
               SSL_SESSION** session) {
   *session = nullptr;
   if (digest && EVP_MD_get_type(digest) != NID_sha256) return 1;
-  *session = session_with(ssl, key_of(ssl));
-  *identity = reinterpret_cast<const unsigned char*>(kIdentity);
-  *identity_bytes = sizeof kIdentity - 1;
+  const Keys& keys = keys_of(ssl);
+  *session = session_with(ssl, keys.own);
+  *identity = reinterpret_cast<const unsigned char*>(keys.names.identity.data());
+  *identity_bytes = keys.names.identity.size();
+  used_identity(ssl) = keys.names.identity;
   return *session != nullptr;
 }
 
 int find_key(SSL* ssl, const unsigned char* identity, size_t identity_bytes, SSL_SESSION** session) {
   *session = nullptr;
-  if (identity_bytes == sizeof kIdentity - 1 && std::memcmp(identity, kIdentity, identity_bytes) == 0)
-    *session = session_with(ssl, key_of(ssl));
+  (void)attempt([&] {
+    const Keys& keys = keys_of(ssl);
+    const std::string name(reinterpret_cast<const char*>(identity), identity_bytes);
+    std::optional<Key> key;
+    if (name == kOwnIdentity)
+      key = keys.own;
+    else if (keys.names.other_keys)
+      key = keys.names.other_keys(name);
+    if (key) *session = session_with(ssl, *key);
+    used_identity(ssl) = name;
+    return ok_status();
+  });
   return 1;   // without a session the handshake ends: there are no certificates
 }
 
 // Records on their way to and from a socket.
 struct Records {
   int fd = -1;
+  std::string identity;   // of the key
   std::vector<char> out;
   size_t sent = 0;
   // The header of the record that comes next, which is fetched with the body of the one before: a call to the kernel a record,
@@ -170,6 +193,7 @@ class Stream final : public TlsStream {
   }
   int fd() const override { return records_->fd; }
   bool has_unsent() const override { return !records_->empty(); }
+  std::string identity() const override { return records_->identity; }
 
   Result<Wants> shake_hands() override {
     ERR_clear_error();
@@ -250,12 +274,12 @@ class Stream final : public TlsStream {
 
 class Context final : public TlsContext {
  public:
-  Context(SSL_CTX* context, TlsSide side, const Key& key) : context_(context), side_(side), key_(key) {
-    SSL_CTX_set_app_data(context_, &key_);
+  Context(SSL_CTX* context, TlsSide side, Keys keys) : context_(context), side_(side), keys_(std::move(keys)) {
+    SSL_CTX_set_app_data(context_, &keys_);
   }
   ~Context() override {
     SSL_CTX_free(context_);
-    OPENSSL_cleanse(key_.data(), key_.size());
+    OPENSSL_cleanse(keys_.own.data(), keys_.own.size());
   }
   void* native() override { return context_; }
   Result<std::unique_ptr<TlsStream>> wrap(int fd) override {
@@ -272,6 +296,7 @@ class Context final : public TlsContext {
     records->fd = fd;
     records->out.reserve(kSendBytes + 32 * KiB);
     BIO_set_data(bio, records.get());
+    SSL_set_app_data(ssl, &records->identity);
     SSL_set_bio(ssl, bio, bio);
     if (side_ == TlsSide::kClient)
       SSL_set_connect_state(ssl);
@@ -283,7 +308,7 @@ class Context final : public TlsContext {
  private:
   SSL_CTX* context_;
   const TlsSide side_;
-  Key key_;
+  Keys keys_;
   const std::shared_ptr<RecordsMethod> method_ = std::make_shared<RecordsMethod>();
 };
 
@@ -321,7 +346,7 @@ Result<Key> parse_key(const std::string& text) {
   return key;
 }
 
-Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key) {
+Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key, const TlsNames& names) {
   // Threads may still be inside OpenSSL when the process runs its exit handlers. An OpenSSL linked in is of another version than the
   // machine's openssl.cnf and has none of the modules that it may name. A shared one is the program's as well, and the program's TLS needs that file.
 #ifdef MERCUTIO_OWN_OPENSSL
@@ -345,7 +370,7 @@ Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key) {
   } else {
     SSL_CTX_set_psk_find_session_callback(context, find_key);
   }
-  return std::shared_ptr<TlsContext>(std::make_shared<Context>(context, side, key));
+  return std::shared_ptr<TlsContext>(std::make_shared<Context>(context, side, Keys{key, names}));
 }
 
 }  // namespace mercutio::remote

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "base/result.h"
 
@@ -13,6 +16,9 @@ using Key = std::array<unsigned char, 32>;
 Result<Key> make_key();                                // from the system's random numbers
 std::string key_text(const Key& key);                  // 64 hexadecimal digits
 Result<Key> parse_key(const std::string& text);
+
+// The name in a handshake of the key that `mercutio connect` made. Other keys have other names.
+inline constexpr char kOwnIdentity[] = "mercutio";
 
 enum class Wants { kNothing, kRead, kWrite };
 
@@ -32,6 +38,7 @@ class TlsStream {
   // there is nothing more to say. With `more`, what follows at once may go together with it.
   virtual Result<TlsStep> write(ConstBytes from, bool more = false) = 0;
   virtual bool has_unsent() const = 0;
+  virtual std::string identity() const = 0;     // of the key that the handshake used
 };
 
 class TlsContext {
@@ -42,6 +49,10 @@ class TlsContext {
   virtual Result<std::unique_ptr<TlsStream>> wrap(int fd) = 0;
 };
 enum class TlsSide { kClient, kServer };
-Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key);
+struct TlsNames {
+  std::string identity = kOwnIdentity;                                        // a client's: that of its key
+  std::function<std::optional<Key>(const std::string& identity)> other_keys;   // a server's, beside its own; any thread
+};
+Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key, const TlsNames& names = {});
 
 }  // namespace mercutio::remote

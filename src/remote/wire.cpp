@@ -37,6 +37,9 @@ constexpr KindName kKinds[] = {
     {Kind::kPut, "put"},                     {Kind::kGet, "get"},
     {Kind::kEnd, "end"},
     {Kind::kClaim, "claim"},
+    {Kind::kGrant, "grant"},                 {Kind::kSend, "send"},
+    {Kind::kSent, "get what was sent"},      {Kind::kUsers, "count users"},
+    {Kind::kLockedRead, "read under a lock"}, {Kind::kLockedWrite, "write under a lock"},
 };
 
 template <class T>
@@ -114,7 +117,7 @@ const char* kind_name(Kind kind) {
 }
 
 bool is_request(Kind kind) {
-  return kind >= Kind::kOpen && kind <= Kind::kClaim;
+  return kind >= Kind::kOpen && kind <= Kind::kLockedWrite;
 }
 
 u64 checksum_of(ConstBytes bytes) {

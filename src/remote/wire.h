@@ -41,8 +41,9 @@ inline constexpr i64 kHeaderBytes = 32;
 inline constexpr i64 kMaxBodyBytes = 4 * MiB;
 inline constexpr i64 kMaxDataBytes = 16 * MiB;
 inline constexpr i64 kMinBlockBytes = 512;           // a server that grants less makes no sense: a transfer would be thousands of requests
-// Capabilities: file data may be an LZ4 block; requests about names (kStatus to kEnd); kClaim.
-inline constexpr u64 kLz4 = 1, kNames = 2, kClaims = 4;
+// Capabilities: file data may be an LZ4 block; requests about names (kStatus to kEnd); kClaim; requests about servers (kGrant to kUsers);
+// accesses under a lock (kLockedRead, kLockedWrite).
+inline constexpr u64 kLz4 = 1, kNames = 2, kClaims = 4, kServers = 8, kLockedAccesses = 16;
 inline constexpr i64 kMostContent = 256 * KiB;       // of a file that travels inside a message
 
 enum class Kind : std::uint16_t {
@@ -74,9 +75,21 @@ enum class Kind : std::uint16_t {
   kGet = 35,
   kEnd = 36,               // of the server
   kClaim = 37,             // of a file, by who makes a copy in it; needs kClaims
+  kGrant = 38,             // requests about servers, for copies between two of them: they need kServers
+  kSend = 39,
+  kSent = 40,
+  kUsers = 41,
+  kLockedRead = 42,        // these need kLockedAccesses
+  kLockedWrite = 43,
 };
 inline bool is_about_names(Kind kind) {
   return kind >= Kind::kStatus && kind <= Kind::kEnd;
+}
+inline bool is_about_servers(Kind kind) {
+  return kind >= Kind::kGrant && kind <= Kind::kUsers;
+}
+inline bool is_locked(Kind kind) {
+  return kind == Kind::kLockedRead || kind == Kind::kLockedWrite;
 }
 bool is_request(Kind kind);
 const char* kind_name(Kind kind);
@@ -233,10 +246,10 @@ struct OpenReply {
   }
 };
 
-// Remove: `path`. Close, size, sync, unlock, claim: `target`. Set size, preallocate: `target`, `value`. Checksum: `target`, `value`,
+// Remove: `path`. Close, size, sync, unlock, claim, grant, sent: `target`. Set size, preallocate: `target`, `value`. Checksum: `target`, `value`,
 // `end`. A lock: all but `path`.
 struct PlainRequest {
-  u64 target = 0;   // a file's handle; unlock: a lock's
+  u64 target = 0;   // a file's handle; unlock: a lock's; sent: that of what is sent; users: none
   i64 value = 0;    // lock, checksum: where it begins
   i64 end = 0;
   bool exclusive = false;
@@ -308,6 +321,43 @@ struct GetReply {
   }
 };
 
+// A key that lets one session of another server write to one file, and the name that it has in a handshake.
+struct GrantReply {
+  std::string identity;
+  Buffer key;
+  template <class Io, class Self>
+  static void fields(Io& io, Self& m) {
+    io(m.identity), io(m.key);
+  }
+};
+
+// The file `path` goes into the file `other` of another server, by what that one has granted.
+struct SendRequest {
+  std::string path, other;
+  std::string host, address;         // the other server: what messages call it, and where it listens
+  i64 port = 0;
+  std::string identity;
+  Buffer key;
+  i64 streams = 1, parallel = 1;
+  bool lz4 = false, resume = false, verify = true;
+  template <class Io, class Self>
+  static void fields(Io& io, Self& m) {
+    io(m.path), io(m.other), io(m.host), io(m.address), io(m.port), io(m.identity), io(m.key), io(m.streams), io(m.parallel);
+    io(m.lz4), io(m.resume), io(m.verify);
+  }
+};
+
+enum class SendPhase : std::uint32_t { kUnderWay = 0, kDone = 1, kFailed = 2, kNotReached = 3 };   // not reached: nothing was written there
+struct SentReply {
+  std::uint32_t phase = 0;
+  i64 bytes = 0;                     // of the whole file
+  Buffer error;                      // a Reply
+  template <class Io, class Self>
+  static void fields(Io& io, Self& m) {
+    io(m.phase), io(m.bytes), io(m.error);
+  }
+};
+
 // Which bytes of a file a read or write means: stream bytes [begin, end) of tiled copies of a type tree, whose origin lies
 // at `displacement`. Tree 0: one run from `displacement` on.
 struct TransferRequest {
@@ -318,6 +368,17 @@ struct TransferRequest {
   template <class Io, class Self>
   static void fields(Io& io, Self& m) {
     io(m.handle), io(m.displacement), io(m.begin), io(m.end), io(m.tree), io(m.definition);
+  }
+};
+
+// The same, while [lock_begin, lock_end) of the file is locked; for writing: exclusively.
+struct LockedRequest {
+  i64 lock_begin = 0, lock_end = 0;
+  TransferRequest transfer;
+  template <class Io, class Self>
+  static void fields(Io& io, Self& m) {
+    io(m.lock_begin), io(m.lock_end);
+    TransferRequest::fields(io, m.transfer);
   }
 };
 

@@ -1,5 +1,5 @@
 // A storage that hands every call on to another one: what a decorator that changes a few of them begins with. One that
-// changes read() or write() changes start(), too. scripts/tidy.py checks that no call is missing here.
+// changes read() or write() changes start() and move_locked(), too. scripts/tidy.py checks that no call is missing here.
 #pragma once
 
 #include <memory>
@@ -30,6 +30,9 @@ class Forwarding : public Storage {
   void trace_to(TraceSink* sink) override { inner_->trace_to(sink); }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override { return inner_->lock(begin, end, exclusive); }
   Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override { return inner_->try_lock(begin, end, exclusive); }
+  std::optional<Result<i64>> move_locked(Direction direction, std::span<const IoPiece> pieces, i64 begin, i64 end) override {
+    return inner_->move_locked(direction, pieces, begin, end);
+  }
   std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }

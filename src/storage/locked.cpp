@@ -122,6 +122,7 @@ class LockedStorage final : public Forwarding {
     MERCUTIO_LET(auto inner, inner_->try_lock(begin, end, exclusive));
     return inner ? covering({begin, end}, std::move(inner)) : nullptr;
   }
+  std::optional<Result<i64>> move_locked(Direction, std::span<const IoPiece>, i64, i64) override { return std::nullopt; }
   const Traits& traits() const override { return traits_; }
 
  private:

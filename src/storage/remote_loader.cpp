@@ -39,6 +39,9 @@ Loaded load_library() {
 class RemoteDriver final : public Driver {
  public:
   const char* name() const override { return "mercutio"; }
+  void prepare(const std::string& path) override {
+    if (const Loaded& loaded = there(); loaded.driver) loaded.driver->prepare(path);
+  }
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
     Loaded& loaded = there();
     return loaded.driver ? loaded.driver->open(path, options) : Result<std::unique_ptr<Storage>>(not_there(loaded));

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -125,6 +126,12 @@ class Storage {
   // The same, but null where it would have to wait. Default: waits.
   virtual Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) { return lock(begin, end, exclusive); }
 
+  // Moves the pieces, which lie in [begin, end), while that is locked (for writing: exclusively), where a lock of its own would cost as
+  // much as the access. Nothing: it can't, and nothing was moved.
+  virtual std::optional<Result<i64>> move_locked(Direction /*direction*/, std::span<const IoPiece> /*pieces*/, i64 /*begin*/, i64 /*end*/) {
+    return std::nullopt;
+  }
+
   // While the result is held, only the ranks of this open (OpenOptions::group) have the file open for writing: an open by others
   // waits. Null where others have it open now, and where that can't be known. Never waits.
   virtual std::unique_ptr<HeldLock> exclude_other_writers() { return nullptr; }
@@ -159,6 +166,7 @@ class Driver {
   virtual ~Driver() = default;
   virtual const char* name() const = 0;                          // "posix"; also the whole-prefix "name:"
   virtual Status load() { return ok_status(); }                  // what it needs, ahead of open and remove
+  virtual void prepare(const std::string& /*path*/) {}           // it is about to be opened: what an open waits for may begin
   virtual Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) = 0;
   virtual Status remove(const std::string& path) = 0;
 };

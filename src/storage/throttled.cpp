@@ -54,6 +54,7 @@ class Throttled final : public Forwarding {
     const i64 ready = reserve(pieces);
     return std::make_unique<ThrottledTransfer>(inner_->start(direction, std::move(pieces)), ready);
   }
+  std::optional<Result<i64>> move_locked(Direction, std::span<const IoPiece>, i64, i64) override { return std::nullopt; }
 
  private:
   // When a transfer of these pieces may end.

@@ -44,6 +44,10 @@ void check_any_bytes(ConstBytes bytes) {
   check_message<PlainRequest>(bytes);
   check_message<TransferRequest>(bytes);
   check_message<Reply>(bytes);
+  check_message<NameRequest>(bytes);
+  check_message<GrantReply>(bytes);
+  check_message<SendRequest>(bytes);
+  check_message<SentReply>(bytes);
   const auto size = static_cast<i64>(bytes.size());
   FUZZ_CHECK(most_memory_used() <= kMostDecoded + 16 * KiB + 16 * size, std::to_string(most_memory_used()) + " bytes of memory for " + std::to_string(size));
 }

@@ -52,6 +52,7 @@ class ScriptedStream final : public remote::TlsStream {
     return remote::TlsStep{static_cast<i64>(from.size())};
   }
   bool has_unsent() const override { return false; }
+  std::string identity() const override { return remote::kOwnIdentity; }
 
  private:
   bool was_cut() const {

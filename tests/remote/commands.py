@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mercutio connect, cp and route as a user calls them, with mercutiod on this machine; through a real sshd where there is one.
+"""mercutio cp and route as a user calls them, with mercutiod on this machine.
    commands.py DIRECTORY_OF_THE_PROGRAMS [--kills N]
 With --kills only copies that are killed, N each way."""
 import collections
@@ -15,36 +15,7 @@ import sys
 import tempfile
 import time
 
-programs = pathlib.Path(sys.argv[1]).resolve()
-mercutio = str(programs / "mercutio")
-folder = pathlib.Path(tempfile.mkdtemp(prefix="mercutio-commands-"))
-export = folder / "export"
-export.mkdir()
-environment = dict(os.environ, MERCUTIO_CONNECTIONS=str(folder / "connections"), HOME=str(folder))
-servers = []
-
-
-def run(*words, fails=None, **more):
-    done = subprocess.run([mercutio, *map(str, words)], env=environment, capture_output=True, text=True, timeout=60, **more)
-    text = done.stdout + done.stderr
-    if fails is None:
-        assert done.returncode == 0, (words, text)
-    else:
-        assert done.returncode != 0 and fails in text, (words, text)
-    return text
-
-
-def connect(name, *options, **more):
-    run("connect", "--name", name, "--root", f"data={export}:rw", "--idle", "60", "--grace", "60", "--daemon", programs / "mercutiod", *options, **more)
-
-
-def local(name, *options):
-    connect(name, "--via", "env", *options)
-
-
-def content(bytes_, seed):
-    block = bytes((i * 7 + seed) & 255 for i in range(65537))
-    return (block * (bytes_ // len(block) + 1))[:bytes_]
+from command_world import connect, content, environment, export, folder, local, mercutio, part_of, programs, run, servers, world
 
 
 def copies():
@@ -81,8 +52,19 @@ def copies():
     run("cp", source, "mercutio://nowhere/data/x", fails="mercutio connect")
 
 
-def part_of(target):
-    return target.parent / f".{target.name}.mercutio-part"
+def between():
+    """Copies from one server to another one don't pass through here where they may."""
+    local("far", "--copy-to", "*")
+    local("farther")
+    source = export / "from-far"
+    source.write_bytes(content(20_000_003, 9))
+    source.chmod(0o640)
+    assert run("cp", "mercutio://far/data/from-far", "mercutio://farther/data/arrived") == ""
+    assert filecmp.cmp(source, export / "arrived", shallow=False)
+    assert (export / "arrived").stat().st_mode == source.stat().st_mode
+    said = run("cp", "mercutio://farther/data/from-far", "mercutio://far/data/back-again")
+    assert "farther can't copy to far by itself, the data goes through this machine" in said and "--copy-to" in said, said
+    assert filecmp.cmp(source, export / "back-again", shallow=False)
 
 
 def resumes():
@@ -107,11 +89,12 @@ def is_interrupted(times):
     source, old = folder / "interrupted", b"what was there before"
     source.write_bytes(content(20_000_003, 1))
     dice = random.Random(7)
-    for way, path, name in (("there", export / "killed", "mercutio://here/data/killed"), ("back", folder / "killed", str(folder / "killed"))):
+    for way, path, name in (("there", export / "killed", "mercutio://here/data/killed"), ("back", folder / "killed", str(folder / "killed")),
+                            ("between", export / "between", "mercutio://farther/data/between")):
         begin = str(source)
-        if way == "back":
+        if way != "there":
             shutil.copy(source, export / "begin")
-            begin = "mercutio://here/data/begin"
+            begin = f"mercutio://{'here' if way == 'back' else 'far'}/data/begin"
         run("cp", begin, name)
         latest = 0.2   # seconds; as a busy machine is now slow and now quick, it follows what happens: a third of the copies are whole
         outcomes = collections.Counter()
@@ -190,12 +173,6 @@ def keeps_what_a_file_is():
     if os.getuid() != 0:
         run("cp", "-r", tree, folder / "some", fails="7.nc")
     assert not list(export.rglob(".*mercutio*")), "nothing is left of a copy"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def start_router(port):
@@ -290,201 +267,19 @@ def quotes():
     assert not (folder / "PWNED").exists()
 
 
-def processes():
-    """The servers that export the folder of this test."""
-    found = set()
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else [b""]
-        except OSError:
-            continue
-        if words[0].endswith(b"mercutiod") and f"data={export}:rw".encode() in words:
-            found.add(int(entry.name))
-    return found
-
-
-def ends(pids, seconds=5):
-    for _ in range(20 * seconds):
-        if not pids & processes():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def lives_on():
-    """What can be done with a connection, and how it ends."""
-    before = processes()
-    local("life")
-    first = processes() - before
-    assert len(first) == 1, first
-    local("life")   # in place of the former
-    assert ends(first)
-    second = processes() - before
-    assert len(second) == 1, second
-    assert "mercutio://life" in run("connections") and "answers, exports data" in run("connections", "life")
-    run("mkdir", "-p", "mercutio://life/data/a/b/c")
-    run("mkdir", "mercutio://life/data/a", fails="exists")
-    (export / "a" / "x.nc").write_bytes(b"12345")
-    assert run("ls", "mercutio://life/data/a").split() == ["b/", "x.nc"]
-    assert run("ls", "mercutio://life").split() == ["data/"]
-    assert " 5 " in run("ls", "-l", "mercutio://life/data/a/x.nc")
-    assert "5 bytes" in run("stat", "mercutio://life/data/a/x.nc")
-    run("mv", "mercutio://life/data/a/x.nc", "mercutio://life/data/a/b")
-    assert (export / "a" / "b" / "x.nc").read_bytes() == b"12345"
-    (export / "a" / "y.nc").write_bytes(b"y")
-    run("mv", "-n", "mercutio://life/data/a/y.nc", "mercutio://life/data/a/b/x.nc", fails="exists")
-    (export / "out").mkdir()
-    (export / "out" / "kept").write_bytes(b"kept")
-    (export / "a" / "to-out").symlink_to(export / "out")
-    run("rm", "mercutio://life/data/a", fails="-r removes it")
-    run("rm", "-r", "mercutio://life/data/a")
-    assert not (export / "a").exists() and (export / "out" / "kept").exists()
-    run("ls", "mercutio://life/data/a", fails="No such file")
-
-    # A server that can't be used doesn't stay.
-    (folder / "none.key").write_text("0" * 64 + "\n")
-    (folder / "none.key").chmod(0o600)
-    port = free_port()
-    known = processes()
-    run("connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--router",
-        f"127.0.0.1:{port}={folder}/none.key", fails="unreached")
-    assert ends(processes() - known)
-    run("connect", "--name", "../x", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", fails="can't be a host's name")
-    assert processes() == known
-
-    # Nor does it cost the connection that there was.
-    run("connect", "--name", "life", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--router",
-        f"127.0.0.1:{port}={folder}/none.key", fails="life")
-    time.sleep(0.5)   # in which one that was told to end is gone
-    assert second <= processes() and "answers, exports data" in run("connections", "life")
-    fixed = free_port()
-    for _ in range(2):   # a port passes from the former server to the next
-        local("fixed", "--listen", f"127.0.0.1:{fixed}")
-    assert "answers, exports data" in run("connections", "fixed")
-    run("disconnect", "fixed")
-
-    # It ends by itself: the process that has the number it gives may be another one.
-    bystander = subprocess.Popen(["sleep", "1000"])
-    servers.append(bystander)
-    other_number = folder / "other-number"
-    other_number.write_text(f'#!/bin/sh\n{programs}/mercutiod "$@" | sed -u "s/ [0-9]*$/ {bystander.pid}/"\n')
-    other_number.chmod(0o755)
-    known = processes()
-    run("connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon", other_number, "--router",
-        f"127.0.0.1:{port}={folder}/none.key", fails="unreached")
-    assert ends(processes() - known)
-    assert bystander.poll() is None, "a process that connect did not start"
-
-    # So do those that a launcher has started; others stay.
-    launcher = folder / "launcher"
-    launcher.write_text('#!/bin/sh\ntrap \'kill $ranks\' TERM\nn=$2; shift 2\nfor i in $(seq $n); do "$@" & ranks="$ranks $!"; done; wait\n')
-    launcher.chmod(0o755)
-    run("connect", "--name", "several", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--launcher", launcher, "--servers", "3",
-        "--router", f"127.0.0.1:{port}={folder}/none.key", fails="several")
-    assert ends(processes() - known)
-    local("several", "--launcher", str(launcher), "--servers", "3")
-    several = processes() - known
-    assert len(several) == 3 and run("connections", "several").count("answers, exports data") == 3
-    run("disconnect", "several")
-    assert ends(several)
-
-    # Servers that don't answer are waited for at the same time; connect that is killed leaves no server.
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen(64)
-        at = silent.getsockname()
-        (folder / "connections" / "silent").write_text(f"host silent\nkey {'0' * 64}\n" + f"server 127.0.0.1 {at[1]}\n" * 8)
-        (folder / "connections" / "silent").chmod(0o600)
-        begin = time.monotonic()
-        run("disconnect", "silent")
-        assert time.monotonic() - begin < 12, "eight servers, 3 s each"
-        trying = subprocess.Popen([mercutio, "connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon",
-                                   programs / "mercutiod", "--router", f"127.0.0.1:{at[1]}={folder}/none.key"], env=environment, stderr=subprocess.DEVNULL)
-        for _ in range(100):
-            if processes() - known:
-                break
-            time.sleep(0.05)
-        assert processes() - known
-        trying.kill()
-        trying.wait()
-        assert ends(processes() - known)
-
-    # Of several ports the first that is free.
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        low = taken.getsockname()[1]
-        local("ports", "--listen", f"127.0.0.1:{low}-{low + 20}")
-        at = int((folder / "connections" / "ports").read_text().split("server 127.0.0.1 ")[1].split()[0])
-        assert low < at <= low + 20, (low, at)
-        assert "does not answer" not in run("connections", "ports")
-
-    # Another way to call ssh.
-    (folder / "odd-ssh").write_text('#!/bin/sh\n[ "$1 $2 $3 $4" = "-p 2222 -- far" ] || exit 9\nSSH_CONNECTION="127.0.0.1 1 127.0.0.1 22" exec sh -c "$5"\n')
-    (folder / "odd-ssh").chmod(0o755)
-    connect("called", "--ssh", f"{folder}/odd-ssh -p 2222", "far")
-
-    known = processes()
-    local("short", "--expires", "1")
-    assert ends(processes() - known, 20), "a server ends when its key has expired"
-
-    run("disconnect", "life")
-    assert ends(second) and not (folder / "connections" / "life").exists()
-    run("disconnect", "life", fails="no connection to 'life'")
-    run("disconnect", "ports", "called")
-
-
-def forwards():
-    sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin")
-    if not sshd or not shutil.which("ssh"):
-        print("no sshd here: --forward is not tested")
-        return
-    for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
-    port = free_port()
-    (folder / "authorized").write_text((folder / "user.pub").read_text())
-    (folder / "sshd_config").write_text(
-        f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\n"
-        f"PidFile none\nPasswordAuthentication no\nPermitRootLogin yes\n")
-    pathlib.Path("/run/sshd").mkdir(exist_ok=True) if os.getuid() == 0 else None
-    servers.append(subprocess.Popen([sshd, "-D", "-e", "-f", folder / "sshd_config"], stderr=subprocess.DEVNULL))
-    real = shutil.which("ssh")
-    binaries = folder / "bin"
-    binaries.mkdir()
-    (binaries / "ssh").write_text(f"#!/bin/sh\nexec {real} -p {port} -i {folder}/user -o StrictHostKeyChecking=no -o UserKnownHostsFile={folder}/known "
-                                  f'-o LogLevel=ERROR -F none "$@"\n')
-    (binaries / "ssh").chmod(0o755)
-    environment["PATH"] = f"{binaries}:{environment['PATH']}"
-    for _ in range(100):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
-    connect("forwarded", "--forward", "127.0.0.1")
-    source = folder / "source"
-    run("cp", source, "mercutio://forwarded/data/through-ssh")
-    assert filecmp.cmp(source, export / "through-ssh", shallow=False)
-
-
-try:
+with world():
     if sys.argv[2:3] == ["--kills"]:
         local("here")
+        local("far", "--copy-to", "*")
+        local("farther")
         is_interrupted(int(sys.argv[3]))
         sys.exit(0)
     copies()
+    between()
     resumes()
     is_interrupted(4)
     keeps_what_a_file_is()
     routes()
     survives_shortage()
     quotes()
-    lives_on()
-    forwards()
     print("all copies are right")
-finally:
-    for server in servers:
-        server.kill()
-        server.wait()
-    for pid in processes():   # they went to the background
-        os.kill(pid, signal.SIGTERM)
-    shutil.rmtree(folder, ignore_errors=True)

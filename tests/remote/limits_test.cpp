@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
+#include "foreign_lock.h"
 #include "remote/printable.h"
 #include "rogue.h"
 
@@ -12,26 +13,6 @@ namespace mercutio::remote {
 namespace {
 
 using RemoteLimits = RemoteTest;
-
-// A lock of another program on this machine.
-class ForeignLock {
- public:
-  explicit ForeignLock(const std::string& path) : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) { set(F_WRLCK); }
-  ~ForeignLock() { ::close(fd_); }
-  void release() { set(F_UNLCK); }
-  ForeignLock(const ForeignLock&) = delete;
-  ForeignLock& operator=(const ForeignLock&) = delete;
-
- private:
-  void set(short type) {
-    struct flock range {};
-    range.l_type = type;
-    range.l_whence = SEEK_SET;
-    range.l_len = 100;
-    EXPECT_EQ(::fcntl(fd_, F_OFD_SETLK, &range), 0);
-  }
-  const int fd_;
-};
 
 i64 threads_of_this_process() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");

@@ -10,6 +10,21 @@ namespace {
 
 using RemoteFiles = RemoteTest;
 
+// Ranks that wait until another one has made the file connect meanwhile.
+TEST_F(RemoteFiles, ConnectsBeforeAnythingIsOpened) {
+  ::setenv("MERCUTIO_CONNECTIONS", folder.c_str(), 1);
+  ASSERT_TRUE(store_connection(connection).ok());
+  const auto driver = make_driver();
+  driver->prepare("far/data/file");
+  EXPECT_TRUE(logged("joined"));
+  EXPECT_EQ(log().find("opens"), std::string::npos);
+  EXPECT_TRUE(driver->open("far/data/file", writing()).ok());
+  EXPECT_EQ(log().find("joined"), log().rfind("joined")) << "over that connection";
+  driver->prepare("nowhere/data/file");
+  EXPECT_FALSE(driver->open("nowhere/data/file", writing()).ok());
+  ::unsetenv("MERCUTIO_CONNECTIONS");
+}
+
 TEST_F(RemoteFiles, PathsStayInTheirRoot) {
   std::filesystem::create_directory(folder + "/in");
   std::ofstream(folder + "/in/file") << "inside";

@@ -10,10 +10,11 @@ namespace mercutio::remote {
 
 class Rogue {
  public:
-  Rogue(int port, const Key& key) {
-    auto tls = make_tls(TlsSide::kClient, key);
+  Rogue(int port, const Key& key) : Rogue(port, key, kOwnIdentity) { EXPECT_TRUE(let_in); }
+  Rogue(int port, const Key& key, const std::string& identity) {
+    auto tls = make_tls(TlsSide::kClient, key, {identity, {}});
     channel = std::make_unique<Channel>(std::move(*(*tls)->wrap(connect_to(port))), "rogue");
-    EXPECT_TRUE(channel->shake_hands(5000).ok());
+    let_in = channel->shake_hands(5000).ok();
   }
   void hello(Hello hello = {}) { (void)channel->send(frame_with(Kind::kHello, 0, hello), 5000); }
   // Whether the server ends the stream, after whatever it has to say.
@@ -44,7 +45,14 @@ class Rogue {
     ADD_FAILURE() << "no reply to " << id;
     return {};
   }
+  // The reply to hello, if it isn't a welcome.
+  Reply refusal() {
+    Frame frame;
+    const auto got = channel->receive(frame, kMaxDataBytes, 5000);
+    return got && *got && frame.header.kind == Kind::kReply ? *get_message<Reply>(frame.body()) : Reply{};
+  }
   std::unique_ptr<Channel> channel;
+  bool let_in = false;   // the key was right
 };
 
 }  // namespace mercutio::remote

@@ -44,6 +44,7 @@ const std::vector<Option> kOptions = {
     {"expires", "SECONDS", "the key is good for so long; then programs need another 'mercutio connect' (0: for ever)"},
     {"grace", "SECONDS", "a program that broke off keeps its files and locks there for so long (120)"},
     {"connections", "N", "the most connections that mercutiod serves at once (4096); those of a program are its processes times --streams"},
+    {"copy-to", "ADDRESS:PORT", "a mercutiod of another cluster that the one there may copy files to by itself; '*': any; may be repeated (none)"},
     {"audit", "FILE", "a file there for mercutiod's audit log"},
     {"streams", "N", "the most connections of a process to its server, 1 to 16 (4)"},
     {"compress", "lz4", "file data goes compressed where it shrinks, for links slower than a core compresses (off)"},
@@ -110,6 +111,7 @@ std::vector<std::string> daemon_words(const Arguments& arguments) {
   for (const std::string& root : arguments.all("root")) add("root", root);
   for (const char* name : {"idle", "expires", "grace", "connections", "audit"})
     if (arguments.has(name)) add(name, arguments.text(name));
+  for (const std::string& other : arguments.all("copy-to")) add("copy-to", other);
   if (launches && !arguments.has("audit")) add("audit", "/dev/null");
   if (!launches) words.push_back("--detach");
   return words;
@@ -253,7 +255,9 @@ Result<Endpoint> forward(const Arguments& arguments, const Announced& announced)
   const std::string here = arguments.text("forward-at", "127.0.0.1");
   const Endpoint& there = announced.servers[0];
   if (announced.processes.empty()) return Error{ErrorClass::kOther, "mercutiod there doesn't say its process number: install the same Mercutio on both sides"};
-  const std::string wait = "while kill -0 " + std::to_string(announced.processes[0]) + " 2>/dev/null; do sleep 5; done";
+  // Until it ends: a process that gets its number later began at another time.
+  const std::string wait = "sh -c " + quoted("b() { sed 's/.*) //' /proc/" + std::to_string(announced.processes[0]) +
+                                             "/stat 2>/dev/null | cut -d' ' -f20; }; t=$(b); while [ \"$(b)\" = \"${t:-none}\" ]; do sleep 5; done");
   const auto bracketed = [](const std::string& address) { return address.find(':') == std::string::npos ? address : "[" + address + "]"; };
   for (int tries = 0;; ++tries) {   // somebody else may take the port
     MERCUTIO_LET(const int port, free_port(here));

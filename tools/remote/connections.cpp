@@ -52,15 +52,25 @@ Status show(const Arguments& arguments) {
   if (hosts.empty()) {
     MERCUTIO_LET(hosts, list_connections());
   }
+  struct Asked {
+    Connection connection;
+    i64 server = 0;
+    std::string state = "could not be asked";
+  };
+  std::vector<Asked> asked;   // of all connections, in the order in which they are shown
+  std::vector<Result<Connection>> connections;
   for (const std::string& host : hosts) {
-    const Result<Connection> connection = load_connection(host);
-    std::printf("mercutio://%s  since %s\n", printable(host).c_str(), age_of(host).c_str());
-    if (!connection) std::printf("  %s\n", connection.error().what.c_str());
-    for (size_t i = 0; connection && i < connection->servers.size(); ++i) {
-      const Endpoint& at = connection->servers[i];
-      std::printf("  %s port %d", at.address.c_str(), at.port);
-      if (!arguments.has("quick")) std::printf("  %s", state_of(*connection, static_cast<i64>(i)).c_str());
-      std::printf("\n");
+    const Result<Connection>& connection = connections.emplace_back(load_connection(host));
+    for (size_t i = 0; connection && i < connection->servers.size(); ++i) asked.push_back({*connection, static_cast<i64>(i)});
+  }
+  if (!arguments.has("quick")) each_at_once(asked.size(), [&](size_t i) { asked[i].state = state_of(asked[i].connection, asked[i].server); });
+  auto next = asked.begin();
+  for (size_t h = 0; h < hosts.size(); ++h) {
+    std::printf("mercutio://%s  since %s\n", printable(hosts[h]).c_str(), age_of(hosts[h]).c_str());
+    if (!connections[h]) std::printf("  %s\n", connections[h].error().what.c_str());
+    for (size_t i = 0; connections[h] && i < connections[h]->servers.size(); ++i, ++next) {
+      const Endpoint& at = connections[h]->servers[i];
+      std::printf("  %s port %d%s%s\n", at.address.c_str(), at.port, arguments.has("quick") ? "" : "  ", arguments.has("quick") ? "" : next->state.c_str());
     }
   }
   return ok_status();

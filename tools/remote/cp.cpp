@@ -214,7 +214,12 @@ Status copy(const Arguments& arguments) {
   CopySettings settings;
   settings.resume = arguments.has("resume");
   settings.verify = !arguments.has("no-verify");
-  settings.shown = !arguments.has("quiet") && ::isatty(STDERR_FILENO) == 1;
+  CopyView view;
+  view.shown = !arguments.has("quiet") && ::isatty(STDERR_FILENO) == 1;
+  std::set<std::string> said;   // once, however many files there are
+  view.say = [&](const std::string& text) {
+    if (said.insert(text).second) std::fprintf(stderr, "mercutio cp: %s\n", printable(text).c_str());
+  };
   MERCUTIO_LET(settings.parallel, arguments.number("parallel", settings.parallel));
   if (settings.parallel < 1 || settings.parallel > 64) return Error{ErrorClass::kArg, "--parallel: 1 to 64"};
   Trees trees;
@@ -233,7 +238,7 @@ Status copy(const Arguments& arguments) {
   small.end();
   large.insert(large.end(), small.grown.begin(), small.grown.end());
   for (const Item& item : large)
-    if (const Status copied = copy_file(item.source, item.target, item.status, settings); !copied) failures.add(copied.error());
+    if (const Status copied = copy_file(item.source, item.target, item.status, settings, view); !copied) failures.add(copied.error());
   return failures.result();
 }
 

@@ -30,6 +30,7 @@ const std::vector<Option> kOptions = {
     {"expires", "SECONDS", "the key is good for so long: then no further client is let in, and mercutiod ends after the last one (0: for ever)"},
     {"grace", "SECONDS", "a client whose connection broke is waited for so long (120)"},
     {"connections", "N", "the most connections at once (4096)"},
+    {"copy-to", "ADDRESS:PORT", "another mercutiod that files may be copied to at a client's wish; * as the port, or as all of it: any; may be repeated (none)"},
     {"audit", "FILE", "append to this file who opened and deleted what, and what was refused (stderr)"},
     {"detach", nullptr, "go to the background when listening"},
     {"help", nullptr, "print this"},
@@ -76,6 +77,7 @@ Result<ServerOptions> options_from(const Arguments& arguments) {
   options.most_sessions = std::max(options.most_sessions, options.most_connections);
   if (options.most_connections < 1) return Error{ErrorClass::kArg, "--connections: at least 1"};
   options.grace_ms = grace_s * 1000;
+  options.copy_to = arguments.all("copy-to");
   MERCUTIO_LET(const i64 expires_s, arguments.number("expires", 0));
   if (expires_s > 0) options.expires_ns = now_ns() + expires_s * 1'000'000'000;
   MERCUTIO_LET(options.key, key_from(arguments));

@@ -233,6 +233,7 @@ class Waited final : public Pending {
 class RemoteTree final : public Tree {
  public:
   explicit RemoteTree(const std::string& host) : host_(host) {}
+  RemoteHost* host() override { return &host_; }
   Result<FileStatus> status(const std::string& path) override { return host_.status(path); }
   Result<std::vector<ListEntry>> list(const std::string& path) override { return host_.list(path); }
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override { return host_.open(path, options); }
@@ -248,7 +249,7 @@ class RemoteTree final : public Tree {
         continue;
       }
       if (!opened) return opened;
-      const Status claimed = claim(**opened, end);
+      const Status claimed = claim(**opened, part, end);
       if (claimed) return opened;
       (void)(*opened)->close();
       if (claimed.error().sys_errno != ESTALE) return claimed.error();   // else published or removed before it was claimed
@@ -289,9 +290,9 @@ class RemoteTree final : public Tree {
 
  private:
   // A server needs a moment to see that the client of an earlier copy is gone.
-  static Status claim(Storage& file, i64 end) {
+  Status claim(Storage& file, const std::string& part, i64 end) {
     for (;;) {
-      Status claimed = dynamic_cast<RemoteStorage&>(file).claim();
+      Status claimed = host_.claim(dynamic_cast<RemoteStorage&>(file), part);
       if (claimed || claimed.error().sys_errno != EBUSY || now_ns() > end) return claimed;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
@@ -302,7 +303,7 @@ class RemoteTree final : public Tree {
     options.write = true;
     const auto left = open(part, options);
     if (!left) return left.error().sys_errno == ENOENT ? ok_status() : remove(part);   // a directory says so
-    Status done = claim(**left, end);
+    Status done = claim(**left, part, end);
     if (done) done = remove(part);
     (void)(*left)->close();
     const bool gone = !done && (done.error().sys_errno == ESTALE || done.error().sys_errno == ENOENT);

@@ -39,6 +39,7 @@ class Tree {
   virtual Status rename(const std::string& path, const std::string& other, bool replace) = 0;
   // `part`, which is open as `file`, gets these attributes and the name `target`; ESTALE: `part` is another file by now.
   virtual Status publish(Storage& file, const std::string& part, const std::string& target, const Attributes& attributes) = 0;
+  virtual RemoteHost* host() { return nullptr; }   // null: the files of this machine
   virtual std::unique_ptr<Pending> begin_get(const std::string& path) = 0;
   virtual std::unique_ptr<Pending> begin_put(const std::string& path, Buffer content, const Attributes& attributes) = 0;
   virtual std::unique_ptr<Pending> begin_make_directory(const std::string& path, int permissions) = 0;

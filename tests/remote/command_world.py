@@ -1,0 +1,117 @@
+"""What the tests of the commands share: the programs, a folder with an export in it, and servers on this machine."""
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+programs = pathlib.Path(sys.argv[1]).resolve()
+mercutio = str(programs / "mercutio")
+folder = pathlib.Path(tempfile.mkdtemp(prefix="mercutio-commands-"))
+export = folder / "export"
+export.mkdir()
+environment = dict(os.environ, MERCUTIO_CONNECTIONS=str(folder / "connections"), HOME=str(folder))
+servers = []
+
+
+def run(*words, fails=None, **more):
+    done = subprocess.run([mercutio, *map(str, words)], env=environment, capture_output=True, text=True, timeout=60, **more)
+    text = done.stdout + done.stderr
+    if fails is None:
+        assert done.returncode == 0, (words, text)
+    else:
+        assert done.returncode != 0 and fails in text, (words, text)
+    return text
+
+
+def connect(name, *options, **more):
+    run("connect", "--name", name, "--root", f"data={export}:rw", "--idle", "60", "--grace", "60", "--daemon", programs / "mercutiod", *options, **more)
+
+
+def local(name, *options):
+    connect(name, "--via", "env", *options)
+
+
+def content(bytes_, seed):
+    block = bytes((i * 7 + seed) & 255 for i in range(65537))
+    return (block * (bytes_ // len(block) + 1))[:bytes_]
+
+
+def part_of(target):
+    return target.parent / f".{target.name}.mercutio-part"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def processes():
+    """The servers that export the folder of this test."""
+    found = set()
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else [b""]
+        except OSError:
+            continue
+        if words[0].endswith(b"mercutiod") and f"data={export}:rw".encode() in words:
+            found.add(int(entry.name))
+    return found
+
+
+def ends(pids, seconds=5):
+    for _ in range(20 * seconds):
+        if not pids & processes():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def runs(text):
+    """The processes with this text in their command lines."""
+    found = set()
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and text.encode() in (entry / "cmdline").read_bytes():
+                found.add(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def takes_number(pid):
+    """A process that has the number of one that has ended; None where that can't be had."""
+    last = pathlib.Path("/proc/sys/kernel/ns_last_pid")
+    for _ in range(200):
+        try:
+            last.write_text(str(pid - 1))
+        except OSError:
+            return None
+        other = subprocess.Popen(["sleep", "1000"])
+        servers.append(other)
+        if other.pid == pid:
+            return other
+        other.kill()
+        other.wait()
+        servers.remove(other)
+    return None
+
+
+@contextlib.contextmanager
+def world():
+    """Nothing of the servers and the folder stays."""
+    try:
+        yield
+    finally:
+        for server in servers:
+            server.kill()
+            server.wait()
+        for pid in processes():   # they went to the background
+            os.kill(pid, signal.SIGTERM)
+        shutil.rmtree(folder, ignore_errors=True)

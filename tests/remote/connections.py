@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""What can be done with connections, and how they end, with mercutiod on this machine; through a real sshd where there is one.
+   connections.py DIRECTORY_OF_THE_PROGRAMS"""
+import filecmp
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from command_world import (connect, content, ends, environment, export, folder, free_port, local, mercutio, part_of, processes,
+                           programs, run, runs, servers, takes_number, world)
+
+
+def lives_on():
+    """What can be done with a connection, and how it ends."""
+    before = processes()
+    local("life")
+    first = processes() - before
+    assert len(first) == 1, first
+    local("life")   # in place of the former
+    assert ends(first)
+    second = processes() - before
+    assert len(second) == 1, second
+    assert "mercutio://life" in run("connections") and "answers, exports data" in run("connections", "life")
+    run("mkdir", "-p", "mercutio://life/data/a/b/c")
+    run("mkdir", "mercutio://life/data/a", fails="exists")
+    (export / "a" / "x.nc").write_bytes(b"12345")
+    assert run("ls", "mercutio://life/data/a").split() == ["b/", "x.nc"]
+    assert run("ls", "mercutio://life").split() == ["data/"]
+    assert " 5 " in run("ls", "-l", "mercutio://life/data/a/x.nc")
+    assert "5 bytes" in run("stat", "mercutio://life/data/a/x.nc")
+    run("mv", "mercutio://life/data/a/x.nc", "mercutio://life/data/a/b")
+    assert (export / "a" / "b" / "x.nc").read_bytes() == b"12345"
+    (export / "a" / "y.nc").write_bytes(b"y")
+    run("mv", "-n", "mercutio://life/data/a/y.nc", "mercutio://life/data/a/b/x.nc", fails="exists")
+    (export / "out").mkdir()
+    (export / "out" / "kept").write_bytes(b"kept")
+    (export / "a" / "to-out").symlink_to(export / "out")
+    run("rm", "mercutio://life/data/a", fails="-r removes it")
+    run("rm", "-r", "mercutio://life/data/a")
+    assert not (export / "a").exists() and (export / "out" / "kept").exists()
+    run("ls", "mercutio://life/data/a", fails="No such file")
+
+    # A server that can't be used doesn't stay.
+    (folder / "none.key").write_text("0" * 64 + "\n")
+    (folder / "none.key").chmod(0o600)
+    port = free_port()
+    known = processes()
+    run("connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--router",
+        f"127.0.0.1:{port}={folder}/none.key", fails="unreached")
+    assert ends(processes() - known)
+    run("connect", "--name", "../x", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", fails="can't be a host's name")
+    assert processes() == known
+
+    # Nor does it cost the connection that there was.
+    run("connect", "--name", "life", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--router",
+        f"127.0.0.1:{port}={folder}/none.key", fails="life")
+    time.sleep(0.5)   # in which one that was told to end is gone
+    assert second <= processes() and "answers, exports data" in run("connections", "life")
+    fixed = free_port()
+    for _ in range(2):   # a port passes from the former server to the next
+        local("fixed", "--listen", f"127.0.0.1:{fixed}")
+    assert "answers, exports data" in run("connections", "fixed")
+    run("disconnect", "fixed")
+
+    # It ends by itself: the process that has the number it gives may be another one.
+    bystander = subprocess.Popen(["sleep", "1000"])
+    servers.append(bystander)
+    other_number = folder / "other-number"
+    other_number.write_text(f'#!/bin/sh\n{programs}/mercutiod "$@" | sed -u "s/ [0-9]*$/ {bystander.pid}/"\n')
+    other_number.chmod(0o755)
+    known = processes()
+    run("connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon", other_number, "--router",
+        f"127.0.0.1:{port}={folder}/none.key", fails="unreached")
+    assert ends(processes() - known)
+    assert bystander.poll() is None, "a process that connect did not start"
+
+    # So do those that a launcher has started; others stay.
+    launcher = folder / "launcher"
+    launcher.write_text('#!/bin/sh\ntrap \'kill $ranks\' TERM\nn=$2; shift 2\nfor i in $(seq $n); do "$@" & ranks="$ranks $!"; done; wait\n')
+    launcher.chmod(0o755)
+    run("connect", "--name", "several", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--launcher", launcher, "--servers", "3",
+        "--router", f"127.0.0.1:{port}={folder}/none.key", fails="several")
+    assert ends(processes() - known)
+    local("several", "--launcher", str(launcher), "--servers", "3")
+    several = processes() - known
+    assert len(several) == 3 and run("connections", "several").count("answers, exports data") == 3
+    several_of_one_connection(several)
+    run("disconnect", "--force", "several")
+    assert ends(several)
+
+    # Servers that don't answer are waited for at the same time; connect that is killed leaves no server.
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(64)
+        at = silent.getsockname()
+        (folder / "connections" / "silent").write_text(f"host silent\nkey {'0' * 64}\n" + f"server 127.0.0.1 {at[1]}\n" * 8)
+        (folder / "connections" / "silent").chmod(0o600)
+        begin = time.monotonic()
+        run("disconnect", "silent")
+        assert time.monotonic() - begin < 12, "eight servers, 3 s each"
+        (folder / "connections" / "silent").write_text(f"host silent\nkey {'0' * 64}\n" + f"server 127.0.0.1 {at[1]}\n" * 8)
+        (folder / "connections" / "silent").chmod(0o600)
+        begin = time.monotonic()
+        assert run("connections", "silent", "life").count("\n  127.0.0.1 port") == 9
+        assert time.monotonic() - begin < 12, "eight servers, 3 s each"
+        run("disconnect", "--keep", "silent")
+        trying = subprocess.Popen([mercutio, "connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon",
+                                   programs / "mercutiod", "--router", f"127.0.0.1:{at[1]}={folder}/none.key"], env=environment, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if processes() - known:
+                break
+            time.sleep(0.05)
+        assert processes() - known
+        trying.kill()
+        trying.wait()
+        assert ends(processes() - known)
+
+    # Of several ports the first that is free.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        low = taken.getsockname()[1]
+        local("ports", "--listen", f"127.0.0.1:{low}-{low + 20}")
+        at = int((folder / "connections" / "ports").read_text().split("server 127.0.0.1 ")[1].split()[0])
+        assert low < at <= low + 20, (low, at)
+        assert "does not answer" not in run("connections", "ports")
+
+    # Another way to call ssh.
+    (folder / "odd-ssh").write_text('#!/bin/sh\n[ "$1 $2 $3 $4" = "-p 2222 -- far" ] || exit 9\nSSH_CONNECTION="127.0.0.1 1 127.0.0.1 22" exec sh -c "$5"\n')
+    (folder / "odd-ssh").chmod(0o755)
+    connect("called", "--ssh", f"{folder}/odd-ssh -p 2222", "far")
+
+    known = processes()
+    local("short", "--expires", "1")
+    assert ends(processes() - known, 20), "a server ends when its key has expired"
+
+    run("disconnect", "life")
+    assert ends(second) and not (folder / "connections" / "life").exists()
+    run("disconnect", "life", fails="no connection to 'life'")
+    run("disconnect", "ports", "called")
+
+
+def several_of_one_connection(several):
+    """Programs spread over the servers of a connection by their process numbers."""
+    source, target = folder / "spread", export / "spread"
+    source.write_bytes(content(120_000_000, 5))
+    for _ in range(20):
+        copy = subprocess.Popen([mercutio, "cp", source, "mercutio://several/data/spread"], env=environment, stderr=subprocess.DEVNULL)
+        while not part_of(target).exists() and copy.poll() is None:
+            time.sleep(0.01)
+        copy.send_signal(signal.SIGSTOP)
+        run("disconnect", "several", fails="programs use")
+        time.sleep(0.3)
+        assert several <= processes(), "none ends where one is used"
+        copy.kill()
+        copy.wait()
+        begin = time.monotonic()
+        again = subprocess.Popen([mercutio, "cp", "--resume", source, "mercutio://several/data/spread"], env=environment, stderr=subprocess.PIPE, text=True)
+        _, errors = again.communicate(timeout=60)
+        assert again.returncode == 0, errors
+        assert time.monotonic() - begin < 20 and filecmp.cmp(source, target, shallow=False)
+        target.unlink()
+        if copy.pid % len(several) != again.pid % len(several):
+            return
+    raise AssertionError("both copies went to the same server each time")
+
+
+def forwards():
+    sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin")
+    if not sshd or not shutil.which("ssh"):
+        print("no sshd here: --forward is not tested")
+        return
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+    port = free_port()
+    (folder / "authorized").write_text((folder / "user.pub").read_text())
+    (folder / "sshd_config").write_text(
+        f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\n"
+        f"PidFile none\nPasswordAuthentication no\nPermitRootLogin yes\n")
+    pathlib.Path("/run/sshd").mkdir(exist_ok=True) if os.getuid() == 0 else None
+    servers.append(subprocess.Popen([sshd, "-D", "-e", "-f", folder / "sshd_config"], stderr=subprocess.DEVNULL))
+    real = shutil.which("ssh")
+    binaries = folder / "bin"
+    binaries.mkdir()
+    (binaries / "ssh").write_text(f"#!/bin/sh\nexec {real} -p {port} -i {folder}/user -o StrictHostKeyChecking=no -o UserKnownHostsFile={folder}/known "
+                                  f'-o LogLevel=ERROR -F none "$@"\n')
+    (binaries / "ssh").chmod(0o755)
+    environment["PATH"] = f"{binaries}:{environment['PATH']}"
+    for _ in range(100):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.05)
+    known = processes()
+    connect("forwarded", "--forward", "127.0.0.1")
+    server = (processes() - known).pop()
+    source = folder / "source"
+    source.write_bytes(content(20_000_003, 1))
+    run("cp", source, "mercutio://forwarded/data/through-ssh")
+    assert filecmp.cmp(source, export / "through-ssh", shallow=False)
+    way = f"/proc/{server}/stat"
+    assert runs(way), "ssh carries data as long as the server lives"
+    os.kill(server, signal.SIGTERM)
+    assert ends({server})
+    if not takes_number(server):
+        print("no process can be given a number here: a number that is used again is not tested")
+    for _ in range(200):
+        if not runs(way):
+            return
+        time.sleep(0.05)
+    raise AssertionError("ssh waits for another process with the number of its server")
+
+
+with world():
+    lives_on()
+    forwards()
+    print("connections live and end as they should")

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""How many round trips a job's small collective calls take, through a relay that holds every byte for half of one.
+   round_trips.py DIRECTORY_OF_THE_PROGRAMS MPIRUN PROGRAM [--ms 300] [--ranks 4]
+At most 1.2 a call and 6 for the first open. A busy machine only adds time, so one good run of three is enough."""
+import argparse
+import asyncio
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+CALLS, MOST_A_CALL, MOST_OPEN = 50, 1.2, 6
+
+
+class Relay:
+    """Between clients and a port of this machine, in a thread of its own."""
+
+    def __init__(self, target, delay):
+        self.target, self.delay = target, delay
+        self.listener = socket.socket()
+        self.listener.bind(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=lambda: asyncio.run(self.serve()), daemon=True).start()
+
+    async def serve(self):
+        server = await asyncio.start_server(self.connect, sock=self.listener)
+        await server.serve_forever()
+
+    async def connect(self, reader, writer):
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.target)
+        await asyncio.gather(self.carry(reader, far_writer), self.carry(far_reader, writer), return_exceptions=True)
+
+    async def carry(self, reader, writer):
+        loop, queue = asyncio.get_running_loop(), asyncio.Queue()
+
+        async def deliver():
+            while True:
+                due, piece = await queue.get()
+                await asyncio.sleep(max(0, due - loop.time()))
+                if not piece:
+                    return writer.close()
+                writer.write(piece)
+
+        delivering = asyncio.create_task(deliver())
+        piece = b"?"
+        while piece:
+            piece = await reader.read(1 << 18)
+            queue.put_nowait((loop.time() + self.delay, piece))
+        await delivering
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("programs", type=pathlib.Path)
+    parser.add_argument("mpirun")
+    parser.add_argument("program")
+    parser.add_argument("--ms", type=float, default=300)
+    parser.add_argument("--ranks", default="4")
+    args = parser.parse_args()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="mercutio-round-trips-", dir="/dev/shm"))
+    environment = dict(os.environ, MERCUTIO_CONNECTIONS=str(folder / "connections"), OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_rmaps_base_oversubscribe="1")
+    mercutio = str(args.programs / "mercutio")
+    try:
+        subprocess.run([mercutio, "connect", "--name", "far", "--via", "env", "--root", f"data={folder}:rw", "--daemon", args.programs / "mercutiod"],
+                       env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        way = folder / "connections" / "far"
+        line = re.search(r"^server 127\.0\.0\.1 (\d+)$", way.read_text(), re.M)
+        relay = Relay(int(line[1]), args.ms / 2000)
+        way.write_text(way.read_text().replace(line[0], f"server 127.0.0.1 {relay.port}"))
+        good = False
+        for run in range(3):
+            done = subprocess.run([mercutio, "run", "--", args.mpirun, "-n", args.ranks, args.program, f"mercutio://far/data/x{run}"], env=environment,
+                                  capture_output=True, text=True, timeout=120)
+            print(done.stdout, done.stderr, flush=True)
+            found = re.search(r"0 wrong, open ([\d.]+), calls ([\d.]+)", done.stdout)
+            if done.returncode != 0 or not found:
+                return 1
+            to_open, a_call = float(found[1]) * 1000 / args.ms, float(found[2]) * 1000 / args.ms / CALLS
+            print(f"{a_call:.2f} round trips a call, {to_open:.1f} for the first open")
+            good = a_call <= MOST_A_CALL and to_open <= MOST_OPEN
+            if good:
+                break
+        return 0 if good else 1
+    finally:
+        subprocess.run([mercutio, "disconnect", "--force", "far"], env=environment, stderr=subprocess.DEVNULL)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -19,7 +19,7 @@ cd "$name"
 version="$(dpkg-parsechangelog -S Version)"
 [ "mercutio-${version%-*}" = "$name" ] || { echo "build.sh: packaging/debian/changelog has $version, the tarball is $name" >&2; exit 1; }
 SOURCE_DATE_EPOCH="$(stat -c %Y CMakeLists.txt)"   # the commit's time
-export SOURCE_DATE_EPOCH DEB_BUILD_OPTIONS="parallel=${JOBS:-2}"
+export SOURCE_DATE_EPOCH DEB_BUILD_OPTIONS="terse parallel=${JOBS:-2}"
 net=(unshare --net)
 [ "$(id -u)" -eq 0 ] || net=(unshare --map-root-user --net)
 "${net[@]}" dpkg-buildpackage --no-sign >../build.log 2>&1 || { tail -n 40 ../build.log; exit 1; }

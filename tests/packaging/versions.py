@@ -15,7 +15,7 @@ TEMPLATES = ["packaging/spack/package.py", "packaging/easybuild/Mercutio.eb", "p
 def findings(texts):
     version = re.search(r"^project\(mercutio VERSION (\S+)", texts[CMAKE], re.M)[1]
     released, date = re.search(r"^## \[([0-9.]+)\] - (\S+)", texts[CHANGELOG], re.M).groups()
-    debian = re.match(r"mercutio \(([0-9.]+)-\d+\)", texts[DEBIAN])[1]
+    debian = re.match(r"mercutio \(([0-9.]+)-\w+\)", texts[DEBIAN])[1]
     day = parsedate_to_datetime(re.search(r"^ -- .*>  (.*)$", texts[DEBIAN], re.M)[1]).date().isoformat()
     said = {CHANGELOG: (released, date), DEBIAN: (debian, day),
             CITATION: (re.search(r"^version: (\S+)", texts[CITATION], re.M)[1], re.search(r"^date-released: (\S+)", texts[CITATION], re.M)[1])}

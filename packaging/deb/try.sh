@@ -10,7 +10,7 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 packages=(mercutio libmercutio1 libmercutio-dev python3-mercutio)
 ours="$(IFS='|'; echo "${packages[*]}")"
 
-files() { find / -xdev \( -path /tmp -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/log \) -prune -o -print | sort; }
+files() { find / -xdev \( -path /home -o -path /mnt -o -path /tmp -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/log \) -prune -o -print | sort; }
 
 depends() { awk -v test="$1" '/^Tests:/ { this = $2 } /^Depends:/ && this == test { sub("Depends:", ""); gsub(",", ""); print }' debian/tests/control; }
 
@@ -39,7 +39,7 @@ inside() {
   done
   "${apt[@]}" purge "${packages[@]}"
   "${apt[@]}" autoremove --purge
-  files | grep -v '^/home/user/' | diff /tmp/before - >/tmp/left || true
+  files | diff /tmp/before - >/tmp/left || true
   if [ -s /tmp/left ]; then
     result deb purge "$(wc -l </tmp/left) files differ" failed
     head -n 20 /tmp/left

@@ -22,10 +22,10 @@ PACKAGES ?= build-packages
 TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel packages tidy thread-safety format clean \
-        cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs
+.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean \
+        cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages
 
-setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs: setup-%:
+setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -181,9 +181,18 @@ dist:
 wheel: dist
 	@packaging/wheel/build.sh $(TARBALL) $(PACKAGES)
 
-# The wheel, tried under PyPI's MPICH, Open MPI and Intel MPI in fresh environments.
-packages: wheel
-	@packaging/wheel/try.sh $(PACKAGES)/mercutio_mpi-$(VERSION)-py3-none-manylinux_2_28_x86_64.whl $(PACKAGES)
+# Debian's packages, checked by lintian, in $(PACKAGES)/deb.
+deb: dist setup-packages
+	@packaging/deb/build.sh $(TARBALL) $(PACKAGES)
+
+# The recipes for Spack, EasyBuild, conda and Apptainer, in $(PACKAGES)/recipes. URL: where they are to fetch the release tarball.
+recipes: dist
+	@python3 packaging/recipes.py $(TARBALL) $(PACKAGES) $(if $(URL),--url $(URL))
+
+# Every package, tried: the wheel in fresh environments here and on Debian 11, Debian's packages in a new root of Debian 12, then the
+# recipes. A line each. Needs root. What was found is in $(PACKAGES)/results.json.
+packages: wheel deb
+	@packaging/try.sh $(TARBALL) $(PACKAGES)
 
 tidy:
 	@python3 scripts/tidy.py

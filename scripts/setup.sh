@@ -10,6 +10,7 @@
 #   scripts/setup.sh storage  user-mode Linux and NFS for it; GlusterFS, MooseFS, CephFS, JuiceFS, sshfs, bindfs, xfs, btrfs
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
 #   scripts/setup.sh cross    compilers for other processors, qemu-user to run what they make, GoogleTest's sources
+#   scripts/setup.sh packages what Debian's packages are built and checked with, debootstrap for new roots, Lmod for EasyBuild
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
 #                             ADIOS, Code_Saturne, ABINIT
 #
@@ -227,6 +228,11 @@ setup_cross() {
   apt_packages required googletest qemu-user-static g++-aarch64-linux-gnu g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu g++-s390x-linux-gnu
 }
 
+setup_packages() {
+  setup_build
+  apt_packages required gfortran debhelper dh-python dpkg-dev lintian debootstrap lmod
+}
+
 setup_apps() {
   setup_check
   apt_packages required lammps python3-petsc4py python3-petsc4py-real libp4est-dev cp2k abinit abinit-data code-saturne \
@@ -243,9 +249,10 @@ case "$set_name" in
   storage) setup_storage ;;
   slurm) setup_slurm ;;
   cross) setup_cross ;;
+  packages) setup_packages ;;
   apps) setup_apps ;;
   *)
-    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm, cross or apps" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm, cross, packages or apps" >&2
     exit 2
     ;;
 esac

@@ -4,7 +4,7 @@
 #
 #   packaging/wheel/try.sh WHEEL FOLDER [mpich|openmpi|impi]...
 #
-# PYTHON names the interpreter of the environments (python3).
+# PYTHON names the interpreter of the environments (python3), RESULTS a file for lines of JSON.
 set -euo pipefail
 wheel="$(realpath "$1")"
 rm -rf "$2/try"
@@ -12,6 +12,7 @@ mkdir -p "$2/try"
 folder="$(cd "$2/try" && pwd)"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 python="${PYTHON:-python3}"
+. "$here/../result.sh"
 shift 2
 [ $# -gt 0 ] || set -- mpich openmpi impi
 mpi4py=4.1.2
@@ -40,10 +41,10 @@ for mpi in "$@"; do
       && "$python" "$here/compare.py" "$folder/$mpi.data" \
       && timeout 900 mercutio run -- mpirun -n 2 python -m unittest test_io \
       && [ "$(grep -c '^OK' "$log")" = 2 ]) >"$log" 2>&1; then
-    echo "$mpi: mpi4py's tests of I/O passed on 2 ranks; $(grep '^through' "$log"); $(grep '^the file' "$log")"
+    result wheel "$mpi" "$(grep -E '^(Ran|through)' "$log" | sed 's/ in .*//' | sort -u | xargs)" passed
   else
     tail -n 30 "$log"
-    echo "$mpi: failed, see $log"
+    result wheel "$mpi" "see $log" failed
     failed=1
   fi
 done

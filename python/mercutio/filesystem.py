@@ -13,10 +13,12 @@ import os
 import stat as modes
 import uuid
 
-from fsspec.callbacks import DEFAULT_CALLBACK
+from fsspec.callbacks import NoOpCallback
 from fsspec.spec import AbstractFileSystem
 
 from mercutio import remote
+
+_NO_CALLBACK = NoOpCallback()   # fsspec has one of its own, under another name in 2022
 
 _BUFFER_BYTES = 64 * 1024          # about what a connection carries in the time of a request to the next town
 _COPY_BYTES = 4 * 1024 * 1024
@@ -343,7 +345,7 @@ class MercutioFileSystem(AbstractFileSystem):
             return self.pipe_file(path, value, **kwargs)
         _raise_first(_many(lambda pair: self.pipe_file(*pair, **kwargs), path.items()))
 
-    def put_file(self, lpath, rpath, callback=DEFAULT_CALLBACK, mode="overwrite", **kwargs):
+    def put_file(self, lpath, rpath, callback=_NO_CALLBACK, mode="overwrite", **kwargs):
         path = self._strip_protocol(rpath)
         if os.path.isdir(lpath):
             return self.makedirs(path, exist_ok=True)

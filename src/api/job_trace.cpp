@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <string_view>
 #include <thread>
 
 #include "api/run_facts.h"
@@ -25,6 +27,17 @@ namespace {
 constexpr i64 kGatheredBytes = 32 * MiB;  // of all ranks together, for files and for events each
 constexpr i64 kGatheredSteps = 64 * MiB;  // the same for steps and for shapes
 constexpr auto kPatience = std::chrono::minutes(2);
+
+constexpr std::string_view kSuffix = ".mtrace";
+
+i64 ns_of(const timespec& time) { return i64{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+// As files get their times.
+i64 clock_of_files() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return ns_of(now);
+}
 
 // "" and "0" say no.
 std::string wish(const char* name) {
@@ -42,7 +55,7 @@ std::string absolute(const std::string& path) {
 // 1: a file named after the program, here; a directory: the same in there; otherwise the file itself.
 std::string trace_path_from(const std::string& value) {
   if (value.empty()) return value;
-  const std::string name = program_name() + ".mtrace";
+  const std::string name = program_name() + std::string(kSuffix);
   if (value == "1") return absolute(name);
   struct stat state {};
   const bool folder = value.back() == '/' || (::stat(value.c_str(), &state) == 0 && S_ISDIR(state.st_mode));
@@ -91,6 +104,7 @@ void JobTrace::begin(bool together) {
   report_path_ = report == "1" ? "-" : absolute(report);
   if (trace_path_.empty() && report_path_.empty()) return;
   together_ = together;
+  begun_ns_ = clock_of_files();
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
   RecorderOptions options;
@@ -146,11 +160,23 @@ bool JobTrace::collect(std::vector<std::byte>& pieces) const {
          wait_for(request) && fits;
 }
 
+std::string JobTrace::free_trace_path() const {
+  const std::string stem = trace_path_.ends_with(kSuffix) ? trace_path_.substr(0, trace_path_.size() - kSuffix.size()) : trace_path_;
+  std::string path = trace_path_;
+  for (int number = 2; number < 1000; ++number) {
+    struct stat state {};
+    if (::stat(path.c_str(), &state) != 0 || ns_of(state.st_mtim) < begun_ns_) break;
+    path = stem + "." + std::to_string(number) + std::string(kSuffix);
+  }
+  if (path != trace_path_) std::fprintf(stderr, "mercutio: another job has written %s meanwhile: the trace of this one is %s\n", trace_path_.c_str(), path.c_str());
+  return path;
+}
+
 // On rank 0.
 void JobTrace::conclude(const std::vector<std::byte>& pieces) const {
   auto traces = parse_trace(pieces);
   if (!traces) return complain("the ranks' pieces", traces.error().what);
-  if (!trace_path_.empty()) write_file(trace_path_, pieces.data(), pieces.size());
+  if (!trace_path_.empty()) write_file(free_trace_path(), pieces.data(), pieces.size());
   if (report_path_.empty()) return;
   const std::string text = verdict(job_of(std::move(*traces)));
   if (report_path_ == "-") {

@@ -28,9 +28,11 @@ class JobTrace {
   std::string piece_path() const;
   bool collect(std::vector<std::byte>& pieces) const;  // on rank 0: those of all
   void conclude(const std::vector<std::byte>& pieces) const;
+  std::string free_trace_path() const;   // the one that is wished, unless another job has written it meanwhile
 
   bool together_ = false;
   int rank_ = 0, ranks_ = 1;
+  i64 begun_ns_ = 0;                      // when, by the clock of files
   std::string trace_path_, report_path_;  // empty: not wanted; report "-": on stderr
   std::unique_ptr<Recorder> recorder_;
 };

@@ -198,12 +198,34 @@ bool is_seen_by_all(int fd, const Topology& topology) {
   return traits.coherence != Coherence::kAfterOpen || traits.way == CoherenceWay::kLocks;
 }
 
-// Creates a file of kBytes zeros; -1 where that isn't possible.
+// Creates a file of kBytes zeros; -1 and errno where that isn't possible.
 int create_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0 || ftruncate(fd, kBytes) == 0) return fd;
+  const int failed = errno;
   ::close(fd);
   ::unlink(path.c_str());
+  errno = failed;
+  return -1;
+}
+
+// What rank 0 tells the others of its file: where it is; or no path, and why there is none.
+struct SlotsFile {
+  char path[4096] = "", why[512] = "";
+};
+
+int create_in_one_of(const std::vector<std::string>& directories, SlotsFile& made) {
+  for (const std::string& directory : directories) {
+    const std::string wanted = directory + random_name();
+    const bool fits = wanted.size() < sizeof made.path;
+    const int fd = fits ? create_file(wanted) : -1;
+    if (fd >= 0) {
+      std::snprintf(made.path, sizeof made.path, "%s", wanted.c_str());
+      return fd;
+    }
+    const std::string why = directory + ": " + errno_text(fits ? errno : ENAMETOOLONG);
+    if (!made.why[0]) std::snprintf(made.why, sizeof made.why, "%s", why.c_str());
+  }
   return -1;
 }
 
@@ -241,26 +263,19 @@ Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
 Result<std::unique_ptr<SharedSlots>> make_file_slots(MPI_Comm comm, const Topology& topology, const std::string& folder) {
   int rank = 0, fd = -1;
   PMPI_Comm_rank(comm, &rank);
-  char path[4096] = "";
-  if (rank == 0) {
-    for (const std::string& directory : shared_pointer_directories(folder)) {
-      const std::string wanted = directory + random_name();
-      fd = wanted.size() < sizeof path ? create_file(wanted) : -1;
-      if (fd < 0) continue;
-      std::snprintf(path, sizeof path, "%s", wanted.c_str());
-      break;
-    }
-  }
-  PMPI_Bcast(path, sizeof path, MPI_CHAR, 0, comm);
-  if (rank != 0 && path[0]) fd = ::open(path, O_RDWR | O_CLOEXEC);
+  SlotsFile made;
+  if (rank == 0) fd = create_in_one_of(shared_pointer_directories(folder), made);
+  PMPI_Bcast(&made, sizeof made, MPI_BYTE, 0, comm);
+  if (rank != 0 && made.path[0]) fd = ::open(made.path, O_RDWR | O_CLOEXEC);
   int mine = fd >= 0 && is_seen_by_all(fd, topology), all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
-  if (all) return std::unique_ptr<SharedSlots>(std::make_unique<FileSlots>(comm, fd, rank == 0 ? path : ""));
+  const bool needs_name = topology.nodes() > 1;   // a file server forgets a file without a name, though clients have it open
+  if (rank == 0 && made.path[0] && (!all || !needs_name)) ::unlink(made.path);
+  if (all) return std::unique_ptr<SharedSlots>(std::make_unique<FileSlots>(comm, fd, rank == 0 && needs_name ? made.path : ""));
   if (fd >= 0) ::close(fd);
-  if (rank == 0 && path[0]) ::unlink(path);
+  const std::string why = made.path[0] ? "not all ranks can open and see alike a file in the directory of " + std::string(made.path) : made.why;
   return Error{ErrorClass::kUnsupportedOperation,
-               "no shared file pointer: no shared memory, no RMA window, and no file that all ranks can open and see alike "
-               "(MERCUTIO_SHARED_POINTER_DIR names a directory for it)"};
+               "no shared file pointer: " + why + "; MERCUTIO_SHARED_POINTER_DIR names a directory for its file that all ranks share"};
 }
 
 }  // namespace

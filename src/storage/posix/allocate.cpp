@@ -49,13 +49,16 @@ Status allocate_by_writing(int fd, i64 bytes) {
 Status allocate(int fd, i64 bytes) {
   if (bytes < 0) return Error{ErrorClass::kArg, "a negative size", EINVAL};
   if (bytes == 0) return ok_status();
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
+  if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
+    return Error{ErrorClass::kUnsupportedOperation, "not a regular file: there is nothing to allocate", ENODEV, 0, bytes};
   int failed = 0;
   do {
     failed = ::fallocate(fd, 0, 0, bytes) == 0 ? 0 : errno;
   } while (failed == EINTR);
   if (failed == 0) return ok_status();
   if (failed == EOPNOTSUPP || failed == ENOSYS) return allocate_by_writing(fd, bytes);
-  if (failed == ENODEV) return Error{ErrorClass::kUnsupportedOperation, "fallocate: not a regular file (ENODEV): there is nothing to allocate", ENODEV, 0, bytes};
   return error_from_errno("fallocate", failed, 0, bytes);
 }
 

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Two jobs of one program at the same time, with one directory for their traces: each has its own. A later job replaces the first one's.
+. "$(dirname "$0")/lib.sh"
+cd "$scratch"
+cat >app.c <<'C'
+#include <mpi.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  MPI_File file;
+  MPI_Init(&argc, &argv);
+  MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+  MPI_File_write_at(file, 0, argv[1], 1, MPI_BYTE, MPI_STATUS_IGNORE);
+  MPI_File_close(&file);
+  for (int left = 600; argc > 2 && access(argv[2], F_OK) != 0 && left > 0; --left) usleep(50000);
+  MPI_Finalize();
+}
+C
+ran=0
+for mpi in mpich openmpi; do
+  command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null || continue
+  ran=$((ran + 1))
+  mapfile -t flags < <(launch_flags "mpirun.$mpi")
+  mkdir "$mpi" "$mpi/traces"
+  "mpicc.$mpi" -O1 -o "$mpi/app" app.c
+  cd "$mpi"
+  MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app first go 2>err &
+  for _ in $(seq 600); do [ ! -e first ] || break; sleep 0.05; done
+  MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app second
+  touch go
+  wait $!
+  contains "$("$MERCUTIO" report traces/app.mtrace --json)" second
+  contains "$("$MERCUTIO" report traces/app.2.mtrace --json)" first
+  contains "$(cat err)" "the trace of this one is $PWD/traces/app.2.mtrace"
+  MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app third
+  contains "$("$MERCUTIO" report traces/app.mtrace --json)" third
+  equals "$(ls traces | wc -l)" 2
+  cd ..
+done
+[ "$ran" -gt 0 ] || { echo "no MPI: left out"; exit 77; }

@@ -84,7 +84,7 @@ static void strided(int reading, MPI_Info info, int pieces, int every) {
 static void strided_reads(void) { strided(1, info_of("romio_ds_read", "disable", NULL, NULL), 32768, ranks); }
 static void strided_writes(void) { strided(0, info_of("romio_ds_write", "disable", NULL, NULL), 32768, ranks); }
 static void amplified_reads(void) {
-  enum { kPieces = 512, kBytes = 64, kEvery = 1024, kTimes = 10 };
+  enum { kPieces = 256, kBytes = 64, kEvery = 2048, kTimes = 10 };
   const int share = kPieces * kBytes * kEvery / ranks;
   char* data = filled(share);
   MPI_File file = open_all(info_of("romio_ds_read", fixed ? "automatic" : "enable", NULL, NULL));

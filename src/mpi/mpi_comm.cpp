@@ -269,7 +269,7 @@ constexpr i64 kMoreYields = 16;            // of who waits for a started access,
 class Backoff {
  public:
   Backoff(std::shared_ptr<MpiSegment> segment, const Duplicate& dup)
-      : segment_(std::move(segment)), node_rank_(dup.node_rank), longest_ns_(dup.topology.nodes() > 1 ? 50'000 : 500'000) {}
+      : segment_(std::move(segment)), node_rank_(dup.node_rank), longest_ns_(dup.topology.nodes() > 1 ? 50'000 : 500'000), all_ring_(dup.topology.nodes() == 1) {}
 
   void operator()(i64 spins) {
     static thread_local RingsSeen seen;   // a thread looks at what it waits for after each change of it
@@ -283,6 +283,7 @@ class Backoff {
       yields_ = yielding.yield();
       return;
     }
+    if (yields_ && spins == kYields && all_ring_ && rung_on_idle_core(seen.rings)) return;
     if (segment_) return segment_->sleep(node_rank_, seen.rings, std::clamp(kShortestNs * (spins - kYields + 1), kShortestNs, longest_ns_));
     timespec pause{0, std::clamp<long>(1000 * (static_cast<long>(spins) - 63), 1000, 50000)};
     nanosleep(&pause, nullptr);
@@ -295,8 +296,23 @@ class Backoff {
     std::uint32_t rings = 0;
     bool operator==(const RingsSeen&) const = default;
   };
+  // To be woken takes longer than most waits of ranks that have a core each. So a rank waits for the bell with its eyes open for as long as
+  // nobody else wants its core: as long as yields return at once.
+  bool rung_on_idle_core(std::uint32_t rings) const {
+    constexpr i64 kLongestNs = 100'000, kAtOnceNs = 2'000;
+    const i64 begin = now_ns();
+    for (i64 last = begin; last - begin < kLongestNs;) {
+      sched_yield();
+      if (segment_->rings(node_rank_) != rings) return true;
+      const i64 now = now_ns();
+      if (now - std::exchange(last, now) > kAtOnceNs) return false;
+    }
+    return false;
+  }
+
   const std::shared_ptr<MpiSegment> segment_;   // null: nobody rings
   const i64 node_rank_, longest_ns_;            // a message from another node rings no bell
+  const bool all_ring_;                         // there are no others
   std::atomic<bool> yields_{true};   // in the wait that is under way
 };
 

@@ -1,8 +1,8 @@
-// MERCUTIO_ASSERT(condition): an invariant of the code itself. What a program, a peer or a file may get wrong is an Error.
+// MERCUTIO_ASSERT(condition): an invariant of the code itself. Mistakes of a program, a peer or a file are Errors, not asserts.
 //
 // Checked where MERCUTIO_ASSERTS is defined: in the unit, simulation, model, fault, contract and plan tests, in debug builds
-// and under sanitizers. There a condition that does not hold ends the program, and stderr tells the place. Elsewhere, and in
-// what is installed, the condition is compiled but not evaluated: it must have no effect, and costs nothing.
+// and under sanitizers. There a false condition ends the program and prints its source line. Elsewhere, and in the installed
+// library, the condition is compiled but not evaluated: it must have no side effects, and it costs nothing.
 #pragma once
 
 namespace mercutio {

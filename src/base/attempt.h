@@ -1,4 +1,4 @@
-// No exception leaves the library or ends a thread of it: where one could, it becomes an Error here.
+// Exceptions never leave the library and never end one of its threads. These functions turn them into Errors.
 #pragma once
 
 #include <utility>
@@ -7,11 +7,11 @@
 
 namespace mercutio {
 
-// The Error of the exception that is being handled. Needs no memory where there is none. The cancellation of a thread
-// goes on.
+// The Error for the exception that is being handled. Allocates nothing if memory is exhausted. Rethrows the cancellation of a
+// thread.
 Error current_error();
 
-// What f() returns (a Result or Status), or the Error of the exception that it threw.
+// The result of f() (a Result or Status), or the Error of the exception that f() threw.
 template <class F>
 auto attempt(F&& f) -> decltype(f()) {
   try {
@@ -21,7 +21,7 @@ auto attempt(F&& f) -> decltype(f()) {
   }
 }
 
-// What f() returns; `otherwise` where it threw.
+// The result of f(), or `otherwise` if f() threw.
 template <class T, class F>
 T attempt_or(T otherwise, F&& f) {
   try {

@@ -1,4 +1,4 @@
-// A shared_ptr to what somebody else keeps for as long as it is used: copies of it count nothing.
+// A shared_ptr without a reference count, to an object that another owner keeps alive for as long as the pointer is used.
 #pragma once
 
 #include <memory>

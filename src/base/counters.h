@@ -1,4 +1,4 @@
-// Counters: what one access of one rank cost beyond moving its bytes, and where its time went. Part of the trace.
+// Counters: the cost of one access of one rank beyond moving its bytes, and where its time was spent. Part of the trace.
 #pragma once
 
 #include <algorithm>
@@ -9,20 +9,20 @@
 namespace mercutio {
 
 struct Counters {
-  i64 metadata_bytes = 0;   // sent to say which bytes are meant: filetypes, and lists or maps of pieces
-  i64 messages = 0;         // sent, those of the agreements among them
+  i64 metadata_bytes = 0;   // sent to describe the bytes of the access: filetypes, and lists or maps of pieces
+  i64 messages = 0;         // sent, including those of agreements
   i64 message_bytes = 0;
-  i64 in_degree = 0;        // others who sent to, or asked, this rank as an aggregator in one step; the most of all steps
+  i64 in_degree = 0;        // ranks that sent to this aggregator, or requested data from it, in one step: the maximum over all steps
   i64 copied_bytes = 0;     // between user's buffers, windows and messages
   i64 merged_bytes = 0;     // read from the file only to be written back around new data
-  i64 hole_bytes = 0;       // read from the file only because they lie between what was asked for
-  i64 plans_reused = 0;     // 1: nothing was planned
-  PhaseClock clock;         // stands still unless somebody traces
+  i64 hole_bytes = 0;       // read from the file only because they lie between requested bytes
+  i64 plans_reused = 0;     // 1: the plan came from the cache
+  PhaseClock clock;         // runs only while tracing
 
   void saw_in_degree(i64 others) { in_degree = std::max(in_degree, others); }
 };
 
-// While it lives, time is charged to a phase; then to the one before. `counters` may be null.
+// During its lifetime, time is charged to `phase`; afterwards to the previous phase again. `counters` may be null.
 class PhaseScope {
  public:
   PhaseScope(Counters* counters, Phase phase) : clock_(counters ? &counters->clock : nullptr) {
@@ -39,7 +39,7 @@ class PhaseScope {
   Phase before_ = Phase::kOwn;
 };
 
-// The time of one advance of an exchange: waiting, if nothing was moved or sent in it.
+// The time of one step of an exchange. It counts as waiting if the step moved and sent nothing.
 class ExchangePhaseScope {
  public:
   explicit ExchangePhaseScope(Counters& counters) : counters_(counters), scope_(&counters, Phase::kExchange), seen_(activity()) {}

@@ -1,4 +1,4 @@
-// A hash of numbers, one after the other.
+// Hashes a sequence of numbers.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@ inline std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t value) {
   return x ^ (x >> 31);
 }
 
-// Two numbers at once, for long lists: the halves of a product of 128 bits, as wyhash has it.
+// Two numbers at once, for long lists: both halves of a 128-bit product, as in wyhash.
 inline std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t a, std::uint64_t b) {
   __extension__ using Product = unsigned __int128;
   const Product product = static_cast<Product>(hash ^ a) * (b ^ 0x9e3779b97f4a7c15ULL);

@@ -1,6 +1,5 @@
-// An allocator for large lists, maps of millions of entries: their pages come at once, and go back to the
-// system at once. Page by page, memory costs more than all that is done with it; and Open MPI tells malloc to keep what is
-// freed.
+// An allocator for large lists (maps of millions of entries). It gets all pages in one system call and returns them in one.
+// Page faults one by one cost more than all work on the list, and Open MPI configures malloc to keep freed memory.
 #pragma once
 
 #include <sys/mman.h>
@@ -25,7 +24,7 @@ struct PageAllocator {
     if (bytes < kLargeBytes) return static_cast<T*>(::operator new(bytes));
     void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) throw std::bad_alloc();
-    // A wish: a kernel before 5.14 brings them one by one. No huge ones: clearing them takes longer where memory is virtual.
+    // Optional: kernels before 5.14 fault the pages in one by one. No huge pages: clearing them is slower in virtual machines.
     (void)madvise(at, bytes, MADV_POPULATE_WRITE);
     return static_cast<T*>(at);
   }
@@ -33,7 +32,7 @@ struct PageAllocator {
     if (count * sizeof(T) < kLargeBytes) return ::operator delete(at);
     munmap(at, count * sizeof(T));
   }
-  // resize() leaves what is new as it is.
+  // resize() leaves new elements uninitialised.
   template <class U>
   void construct(U* at) {
     ::new (static_cast<void*>(at)) U;

@@ -1,8 +1,7 @@
-// PhaseClock: how the time of one access divides among the things a rank does or waits for. Exactly one phase runs at a
-// time, so the phases add up to the time of the access. Entering a phase costs a clock reading, nothing while the clock
-// stands still: that is, unless somebody traces.
+// PhaseClock divides the time of one access into phases. Exactly one phase runs at a time, so the phases add up to the time of
+// the access. Entering a phase costs one clock reading while tracing, and nothing otherwise.
 //
-// One clock belongs to one operation, whoever drives it; it is never used by two threads at once.
+// A clock belongs to one operation, whichever thread drives it. Two threads never use it at the same time.
 #pragma once
 
 #include <array>
@@ -18,15 +17,15 @@ inline i64 now_ns() {
 }
 
 enum class Phase {
-  kOwn,        // checking, planning and whatever has no phase of its own
+  kOwn,        // checking, planning, and everything without a phase of its own
   kArrive,     // until all ranks have entered the access
-  kExchange,   // describing and sending data, and looking for data that came
+  kExchange,   // describing, sending and receiving data
   kWait,       // for other ranks in the middle of the exchange
   kCopy,       // between user's buffers, windows and messages
-  kStorage,    // reading and writing, or waiting for transfers that were started
-  kLock,       // getting byte-range locks
-  kSieve,      // reading what is only to be written back around new data
-  kAgree,      // until all ranks have said how they fared
+  kStorage,    // reading and writing, or waiting for started transfers
+  kLock,       // acquiring byte-range locks
+  kSieve,      // reading data only to write it back around new data
+  kAgree,      // until all ranks have reported their status
 };
 inline constexpr std::size_t kPhases = 9;
 inline constexpr std::array<const char*, kPhases> kPhaseNames = {"own", "arrive", "exchange", "wait", "copy", "storage", "lock", "sieve", "agree"};
@@ -44,7 +43,7 @@ class PhaseClock {
     running_ = false;
   }
   bool running() const { return running_; }
-  // The phase before. What is done in the course of sieving is sieving.
+  // Returns the previous phase. Everything inside kSieve counts as kSieve.
   Phase enter(Phase next) {
     const Phase before = current_;
     if (!running_ || before == Phase::kSieve) return before;
@@ -53,7 +52,7 @@ class PhaseClock {
     ++switches_;
     return before;
   }
-  // False: the clock stood still, or there was nothing to leave.
+  // False if the clock is not running, or `back_to` is the current phase.
   bool leave(Phase back_to) {
     if (!running_ || current_ == back_to) return false;
     charge();
@@ -61,10 +60,10 @@ class PhaseClock {
     return true;
   }
   i64 last_ns() const { return last_ns_; }  // of the last reading
-  // What was charged since the last switch turns out to have been `phase`.
+  // The time since the last switch is charged to `phase` after all.
   void call_it(Phase phase) { current_ = phase; }
   i64 switches() const { return switches_; }
-  // Transfers that go on beside the caller: who waits meanwhile waits for the storage.
+  // Number of transfers in flight. While there are any, waiting counts as kStorage.
   void transfers(i64 change) { transfers_ += change; }
   const Spent& spent() const { return spent_; }
 

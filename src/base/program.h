@@ -1,14 +1,13 @@
-// What a process calls itself: its program's name, or its script's where an interpreter runs one. One or two small reads of
-// /proc.
+// The name of the program of this process, or of the script if an interpreter runs one. Costs one or two small reads of /proc.
 #pragma once
 
 #include <string>
 
 namespace mercutio {
 
-const std::string& program_name();   // no / and no blanks in it; looked up once
+const std::string& program_name();   // without '/' and blanks; determined once
 
-// Of the process's words, as /proc/self/cmdline has them, and the kernel's name for it.
+// The same from the contents of /proc/self/cmdline and the kernel's name of the process (comm).
 std::string program_name_in(const std::string& command_line, const std::string& kernels_name);
 
 }  // namespace mercutio

@@ -1,4 +1,4 @@
-// Numbers that processes draw alone and that must not meet: marks, names of files. Not for secrets.
+// Random numbers that must differ between processes: marks, names of files. Not for secrets.
 #pragma once
 
 #include <cstdint>

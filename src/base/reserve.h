@@ -1,11 +1,11 @@
-// Reserve: memory kept back for the time when ranks wait for each other.
+// Reserve: memory held back for allocations that must not fail, because other ranks wait for this one.
 //
-// In the middle of a collective call a rank can't leave because memory can't be had: the others wait for its messages.
-// So a rank takes part only if the process holds the whole reserve; a rank that doesn't joins with an Error. From then
-// on an allocation that fails is tried again after a block of the reserve has been given back to the system. Buffers
-// larger than its largest block have ways of their own to do without.
+// A rank that runs out of memory in the middle of a collective call cannot leave it: the others wait for its messages. So a
+// rank takes part only if its process holds the whole reserve; otherwise it joins with an Error. If an allocation fails later,
+// one block of the reserve is returned to the system and the allocation is tried again. Code that needs buffers larger than
+// the largest block can do without them.
 //
-// Costs address space, no memory: the blocks are never written. Nothing on the way of an allocation that succeeds.
+// The reserve costs address space but no memory, as its blocks are never written. Successful allocations cost nothing extra.
 #pragma once
 
 #include <utility>
@@ -14,10 +14,10 @@
 
 namespace mercutio {
 
-// Takes what is missing of the process's reserve; an Error of class kNoMem: it can't be had now.
+// Completes the reserve of the process. An Error of class kNoMem if that is not possible now.
 Status hold_reserve();
 
-// While a thread has one of these, its allocations may use the reserve.
+// During its lifetime, allocations of this thread may use the reserve.
 class UsesReserve {
  public:
   UsesReserve() { ++uses_; }
@@ -31,7 +31,7 @@ class UsesReserve {
   static inline thread_local int uses_ = 0;
 };
 
-// The opposite, for memory that the caller can do without.
+// The opposite: for allocations whose failure the caller can handle.
 class SparesReserve {
  public:
   SparesReserve() : uses_(std::exchange(UsesReserve::uses_, 0)) {}

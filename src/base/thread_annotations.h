@@ -1,6 +1,6 @@
-// Which mutex guards what, in terms that clang checks (`make thread-safety`); for other compilers nothing. The check compiles
-// against libc++, whose std::mutex and std::lock_guard clang knows. It does not see std::unique_lock and std::shared_lock:
-// say MERCUTIO_HELD(mutex_) behind them, and MERCUTIO_REQUIRES for the predicate of a wait.
+// Annotations that say which mutex guards which data. Clang checks them (`make thread-safety`); other compilers ignore them.
+// The check compiles against libc++, whose std::mutex and std::lock_guard are annotated. std::unique_lock and
+// std::shared_lock are not: write MERCUTIO_HELD(mutex_) after them, and MERCUTIO_REQUIRES on the predicate of a wait.
 #pragma once
 
 #if defined(__clang__) && defined(_LIBCPP_ENABLE_THREAD_SAFETY_ANNOTATIONS)

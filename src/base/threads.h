@@ -1,4 +1,4 @@
-// The one way to start a thread of the library. Such threads take no signals: those are the program's.
+// All threads of the library are started here. They block all signals, which belong to the program.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace mercutio {
 
-// An Error where no thread can be had ('ulimit -u', a limit of the batch system): whoever asks must be able to go on
-// without. An exception that leaves `work` ends the thread, not the program.
+// An Error if no thread can be created ('ulimit -u', a limit of the batch system): the caller must be able to go on without
+// one. An exception that leaves `work` ends the thread, not the program.
 Result<std::thread> start_thread(std::function<void()> work);
 
 }  // namespace mercutio

@@ -1,6 +1,6 @@
 // The trace: typed events with times and bytes, and facts about files. A null sink costs one branch.
 //
-// A process has one Tracer or none (src/insight/recorder.h is the product's); every open file has a sink of it.
+// A process has at most one Tracer (the product's is src/insight/recorder.h). Every open file has a sink of it.
 #pragma once
 
 #include <functional>
@@ -17,11 +17,11 @@ namespace mercutio {
 
 enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective, kAccess, kBlocked, kAbsorbedRead, kAbsorbedWrite };
 
-// What was asked for in one call of a data access.
+// The arguments of one data-access call.
 struct AccessFacts {
   Direction direction = Direction::kRead;
   bool collective = false;
-  bool waited = true;      // the program was held until it was over
+  bool waited = true;      // the call blocked until the access was complete
   bool failed = false;
   i64 end_offset = 0;      // in the file, behind the last byte
   i64 piece_bytes = 0;     // the first contiguous piece in the file
@@ -31,18 +31,18 @@ struct TraceEvent {
   TraceKind kind;
   i64 start_ns = 0;   // steady clock
   i64 end_ns = 0;
-  i64 bytes = 0;      // kAbsorbedRead: of those read in advance, the ones that nobody asked for
+  i64 bytes = 0;      // kAbsorbedRead: bytes that were read ahead and never requested
   i64 offset = -1;
-  std::string_view detail;   // valid during the call only; kAccess: the call's name, kPlan: the plan, empty if it is known
+  std::string_view detail;   // valid during the call only; kAccess: the call's name, kPlan: the plan, empty if already recorded
   const Counters* counters = nullptr;   // kCollective, kAccess: of the access; valid during the call only
   const AccessFacts* access = nullptr;  // kAccess
-  i64 pieces = 1;     // kStorage*: in how many pieces; kAbsorbed*: how many accesses a buffer took or served without the file
-  i64 span = 0;       // kStorage*: from the first to the end of the last
+  i64 pieces = 1;     // kStorage*: number of pieces; kAbsorbed*: number of accesses served by a buffer without the file
+  i64 span = 0;       // kStorage*: from the begin of the first piece to the end of the last
 };
 
 inline constexpr i64 kSketchesKept = 8;
 
-// What a program did with a file, so that `mercutio replay` can do it again. Accesses by file pointers have their places here.
+// One step of a program with a file, for `mercutio replay`. Accesses by file pointers are recorded with their offsets.
 enum class StepKind : std::uint8_t { kOpen, kView, kAccess, kEnd, kWait, kSync, kSetSize, kPreallocate, kAtomicity, kClose };
 enum class StepForm : std::uint8_t { kBlocking, kStarted, kSplit };
 inline constexpr i64 kNoShape = -1;
@@ -53,33 +53,33 @@ struct TraceStep {
   bool write = false, collective = false;
   i64 offset = 0;        // access: in etypes; view: displacement; atomicity: 0 or 1
   i64 bytes = 0;         // access: in the file; view: of an etype; size, preallocate: the size
-  i64 shape = kNoShape;  // view: its filetype; open: what text_of_opening says
+  i64 shape = kNoShape;  // view: its filetype; open: the text of text_of_opening()
   i64 start_ns = 0;
 };
 
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  // In the order of the calls of this rank.
+  // Called in the order of this rank's calls.
   virtual void step(const TraceStep& /*step*/) {}
-  // Its number; kNoShape when there is no room. The bytes are asked for once for each key; null: they are more than there is
-  // room for.
+  // The number of the shape with this key, or kNoShape if there is no room. `make` is called once for each key; it returns
+  // nothing if the shape needs more than `room` bytes.
   using ShapeMaker = std::function<std::optional<std::vector<std::byte>>(i64 room)>;
   virtual i64 shape(const std::string& /*key*/, const ShapeMaker& /*make*/) { return kNoShape; }
   virtual void record(const TraceEvent& event) = 0;   // any thread
-  // What is worth knowing about the file as text: "hints" (key=value lines), "notes" (of hints that were asked for), "sketch" (of a
-  // collective access, model/access_sketch.h; more than kSketchesKept are not looked at).
+  // A fact about the file as text: "hints" (key=value lines), "notes" (on requested hints), "sketch" (of a collective access,
+  // model/access_sketch.h; only the first kSketchesKept are kept).
   virtual void note(std::string_view /*what*/, std::string_view /*text*/) {}
 };
 
-// What is known of a file once it is open.
+// Facts about a file that are known once it is open.
 struct FileFacts {
   std::string name;
   std::string amode;         // "rdwr|create"
   std::string file_system;
-  i64 ranks = 1, nodes = 1;  // that opened it together
-  i64 rank = 0;              // this one's among them
-  i64 block_bytes = 0;       // what transfers are best aligned to
+  i64 ranks = 1, nodes = 1;  // of the communicator that opened it
+  i64 rank = 0;              // of this process in that communicator
+  i64 block_bytes = 0;       // preferred alignment of transfers
   i64 stripe_bytes = 0, stripe_count = 0, first_server = -1;
 };
 
@@ -87,7 +87,7 @@ class Tracer {
  public:
   virtual ~Tracer() = default;
   virtual std::unique_ptr<TraceSink> file(const FileFacts& facts) = 0;   // never null
-  virtual void waited() {}   // the program has waited for a nonblocking access
+  virtual void waited() {}   // the program waited for a nonblocking access
 };
 
 }  // namespace mercutio

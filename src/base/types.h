@@ -1,4 +1,4 @@
-// The few words every layer shares: integer width, byte spans, direction.
+// Types that every layer shares: integer width, byte spans, direction.
 #pragma once
 
 #include <cstddef>

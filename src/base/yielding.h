@@ -1,6 +1,6 @@
-// Yielding: whether somebody who waits gives the core away for a moment before sleeping. Among ranks that wait for each other that is
-// quickest: the next one runs within a microsecond. Where others compute on the core, each such moment is a time slice of theirs,
-// while one who sleeps is woken in time. So a yield that took as long as a slice is not tried again for a while.
+// Yielding decides whether a waiting thread calls sched_yield() before it sleeps. Among ranks that wait for each other a yield is
+// fastest: the next rank runs within a microsecond. If other processes compute on the core, each yield costs one of their time
+// slices, while a sleeping thread is woken in time. So after a yield that took as long as a time slice, the next waits do without.
 #pragma once
 
 #include <sched.h>
@@ -16,19 +16,19 @@ class Yielding {
  public:
   static constexpr i64 kSliceNs = 500'000, kFewestWaits = 64, kMostWaits = 4096;
 
-  // Asked once a wait.
+  // Called once per wait.
   bool worth_trying() {
     if (left_out_.load(std::memory_order_relaxed) <= 0) return true;
     left_out_.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
-  // Whether another one is worth trying in this wait.
+  // Yields once. Returns whether another yield is worth trying in this wait.
   bool yield() {
     const i64 start = now_ns();
     sched_yield();
     return took(now_ns() - start);
   }
-  // What a yield took: whether another one is worth trying in this wait.
+  // Records the duration of a yield. Returns whether another yield is worth trying in this wait.
   bool took(i64 ns) {
     const i64 waits = waits_.load(std::memory_order_relaxed);
     if (ns < kSliceNs) {
@@ -42,10 +42,10 @@ class Yielding {
   }
 
  private:
-  std::atomic<i64> waits_{0};     // that are to do without when the next yield takes as long, too: half of them
-  std::atomic<i64> left_out_{0};  // that still are to do without
+  std::atomic<i64> waits_{0};     // number of waits that do without yields after a slow one; doubled by each slow yield
+  std::atomic<i64> left_out_{0};  // of these, the waits that are still to come
 };
 
-inline Yielding yielding;   // of this process, whatever it waits for
+inline Yielding yielding;   // one for the whole process
 
 }  // namespace mercutio

@@ -9,7 +9,7 @@ import sys
 from generated import ROOT, checking, write_or_check
 
 HINTS = ROOT / "src/model/hints.def"
-ELSEWHERE = ROOT / "src/model/hints_elsewhere.def"
+FOREIGN_HINTS = ROOT / "src/model/foreign_hints.def"
 ENVIRONMENT = ROOT / "src/model/environment.def"
 FINDINGS = ROOT / "src/insight/findings.def"
 TIMES = {"kOpen": "open", "kAnyTime": "any time", "kOutput": "reported"}
@@ -61,8 +61,8 @@ def hints():
     return [Hint(row) for row in rows(HINTS, "MERCUTIO_HINT")]
 
 
-def elsewhere():
-    return list(rows(ELSEWHERE, "MERCUTIO_ELSEWHERE"))
+def foreign_hints():
+    return list(rows(FOREIGN_HINTS, "MERCUTIO_FOREIGN_HINT"))
 
 
 def environment():
@@ -82,7 +82,7 @@ def hints_page():
         agree = "by rank 0" if hint.agree else "by each rank"
         out.append(f"| {name} | {values} | {hint.when}, {agree} | {hint.doc} |")
     out += ["", "## Names of other MPI-IOs", "", "| Name | Here | |", "|---|---|---|"]
-    for name, ours, why in elsewhere():
+    for name, ours, why in foreign_hints():
         out.append(f"| `{name}` | {f'`{ours}`' if ours else 'no effect'} | {why} |")
     out += ["", "## Environment", "", "| Variable | Read by | Value | Meaning |", "|---|---|---|---|"]
     out += [f"| `{name}` | the {reader} | {value} | {doc} |" for reader, name, value, doc in environment()]

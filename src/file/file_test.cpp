@@ -144,8 +144,8 @@ TEST(File, HintNotesSayWhatBecameOfEachHint) {
     };
     EXPECT_EQ(value_of("cb_nodes"), "3") << "no more than ranks";
     if (me == 0) {
-      EXPECT_EQ(note_of("cb_nodes", "64").fate, HintFate::kIneffective);
-      EXPECT_EQ(note_of("mystery", "1").fate, HintFate::kUnknown);
+      EXPECT_EQ(note_of("cb_nodes", "64").status, HintStatus::kIneffective);
+      EXPECT_EQ(note_of("mystery", "1").status, HintStatus::kUnknown);
     }
     if (me == 1) {
       EXPECT_EQ(note_of("cb_nodes", "2").why_not, "rank 0 decides, and gave another value");

@@ -23,7 +23,7 @@ void OpenFile::apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, cons
     if (!hint_must_agree(item.first) || std::find(common.begin(), common.end(), item) != common.end()) continue;
     const auto same_key = [&item](const auto& other) { return other.first == item.first; };
     const bool given = std::any_of(common.begin(), common.end(), same_key);
-    add_note(set, HintNote{item.first, item.second, HintOrigin{HintSource::kInfo, "of this rank", false, false}, HintFate::kOverruled,
+    add_note(set, HintNote{item.first, item.second, HintOrigin{HintSource::kInfo, "of this rank", false, false}, HintStatus::kOverruled,
                            given ? "rank 0 decides, and gave another value" : "rank 0 decides, and gave none"});
   }
 }

@@ -1,8 +1,8 @@
-// A small picture of what one rank accesses: enough to say which aggregator its bytes belong to under any plan. The trace
-// keeps a few of them, `mercutio place` reads them.
+// A short description of the bytes that one rank accesses, sufficient to find the aggregators of its bytes under any plan. The
+// trace keeps a few of them; `mercutio place` reads them.
 //
-// Up to kSketchRuns runs are listed; of more, as many places at equal distances in the data. As text, runs at equal
-// distances are one word, so that a regular access takes a hundred characters.
+// At most kSketchRuns runs are listed. If there are more, that many runs at equal distances in the data are sampled. In the text
+// form, equidistant runs are one word, so a regular access takes about a hundred characters.
 #pragma once
 
 #include <string>
@@ -22,10 +22,10 @@ struct SketchRun {
 };
 
 struct AccessSketch {
-  i64 tag = 0;   // the same on all ranks of a collective access, and of no other of that open file
+  i64 tag = 0;   // identifies the collective access among those of this open file; the same on all ranks
   Direction direction = Direction::kRead;
   RankSummary summary;
-  std::vector<SketchRun> runs;   // in the order of the data; sampled ones stand for their share of it
+  std::vector<SketchRun> runs;   // in the order of the data; each sampled run represents an equal share
   bool operator==(const AccessSketch&) const = default;
 };
 

@@ -1,4 +1,4 @@
-// Hints that choose one of several ways. A list of words makes the enumeration, the words that are understood, and what is printed.
+// Hints with a fixed set of values. One list of words for each of them makes the enumeration, the accepted words and the printed ones.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +30,9 @@ namespace mercutio {
 #define MERCUTIO_ORDERS(WORD) \
   WORD(kAuto, "auto") WORD(kNormal, "normal") WORD(kRing, "ring") WORD(kNodeShift, "nd_shift") WORD(kNodeRankShift, "nd_rank_shift")
 #define MERCUTIO_STRIPINGS(WORD) WORD(kAuto, "auto") WORD(kDirectory, "directory")
-// How a storage is made coherent where nodes keep parts of a file in caches of their own: by what is right and fastest on this file
-// system, past the caches of the node, by a byte-range lock around each transfer (taking it forgets cached data, giving it back writes
-// them), or as the file system does it.
+// How accesses are made coherent on file systems whose clients cache data: the fastest correct way for the file system (auto),
+// bypassing the client's cache (direct), a byte-range lock around each transfer (locks: locking invalidates cached data, unlocking
+// writes it back), or whatever the file system guarantees (none).
 #define MERCUTIO_COHERENCE_WAYS(WORD) WORD(kAuto, "auto") WORD(kDirect, "direct") WORD(kLocks, "locks") WORD(kNone, "none")
 
 MERCUTIO_CHOICE(Toggle, MERCUTIO_TOGGLES)

@@ -12,7 +12,7 @@ struct CursorImpl {
   static void advance(Cursor& c);
   static StridedRun next(Cursor& c, i64 max_bytes, i64 max_count);
 
-  // Where the next byte lies. Precondition: !done().
+  // The offset of the next byte. Precondition: !done().
   static i64 next_offset(const Cursor& c) {
     const Cursor::Level& l = c.stack_.back();
     const i64 offset = l.origin + l.sub_index;
@@ -20,7 +20,7 @@ struct CursorImpl {
     return l.node->kind == Kind::kRuns ? offset + l.node->offset_at(l.index) : offset;
   }
 
-  // The next pieces of the leaf on top, not coalesced with what follows.
+  // The next pieces of the leaf on top of the stack, not coalesced with the following ones.
   static StridedRun take(Cursor& c, i64 max_bytes, i64 max_count) {
     Cursor::Level& l = c.stack_.back();
     const FlatNode& n = *l.node;
@@ -55,17 +55,17 @@ struct CursorImpl {
     return run;
   }
 
-  // A list of runs of which many fit in a few KiB.
+  // Whether the leaf is a list of runs of at most 512 bytes on average.
   static bool small_runs(const Cursor& c) {
     const FlatNode& n = *c.stack_.back().node;
     return n.kind == Kind::kRuns && n.size / n.entries() <= 512;
   }
 
-  // All tiled copies are one run.
+  // Whether all tiled copies together are one run.
   static bool is_dense(const Cursor& c) { return c.stack_.size() == 1 && c.stack_.back().node->kind == Kind::kRun; }
 
-  // Where the leaf on top is a list of runs: hands the whole ones within `bytes` to the sink, and returns their bytes.
-  // For 8-byte pieces this is several times faster than a take() for each.
+  // If the leaf on top is a list of runs: passes the complete runs within `bytes` to the sink and returns their bytes.
+  // For 8-byte pieces this is several times faster than one take() per piece.
   template <class Sink>
   static i64 take_runs(Cursor& c, i64 bytes, Sink& sink) {
     Cursor::Level& l = c.stack_.back();
@@ -82,7 +82,7 @@ struct CursorImpl {
         return;
       }
       n.bytes.visit([&](auto bytes_of) {
-        Sink local = sink;   // what it moves may alias anything but what is in registers: this copy, and these
+        Sink local = sink;   // the moved bytes may alias memory: copies in local variables stay in registers
         const i64 origin = l.origin, end = n.entries();
         i64 i = l.index, left = bytes;
         for (i64 piece; i < end && (piece = bytes_of[i]) <= left; ++i, left -= piece) local.piece(origin + offsets[i], piece);

@@ -1,4 +1,4 @@
-// The one way to make a FlatType: from canonical data and bounds. Internal to src/model.
+// Makes FlatTypes from canonical data and bounds; nothing else does. Internal to src/model.
 #pragma once
 
 #include "model/flat_node.h"

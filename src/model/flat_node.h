@@ -1,8 +1,8 @@
 // The nodes of a FlatType, and the constructors that keep them normalised. Internal to src/model.
 //
-// A node describes data bytes only; lower and upper bounds live beside it. Canonical form: the first data byte (in
-// typemap order) lies at offset 0, no node is empty, what can be one run is one run, what is regular is Strided. The
-// place of that first byte is carried by the parent (or by FlatType). Derived values are computed once, by finish().
+// A node describes data bytes only; lower and upper bounds are stored elsewhere. Canonical form: the first data byte (in typemap
+// order) is at offset 0; no node is empty; adjacent bytes form one run; regular patterns are kStrided. The parent (or FlatType)
+// stores the offset of that first byte. Derived values are computed once, by finish().
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace mercutio {
 
 using FlatNodeRef = std::shared_ptr<const FlatNode>;
 
-// i64 arithmetic that remembers overflow; the result of an overflowed operation is 0.
+// i64 arithmetic that records overflow. The result of an overflowed operation is 0.
 struct SafeMath {
   bool overflow = false;
   i64 add(i64 a, i64 b) {
@@ -41,27 +41,27 @@ struct SafeMath {
 struct FlatNode {
   enum class Kind : unsigned char {
     kRun,      // `size` dense bytes
-    kStrided,  // `count` copies of child, `stride` apart
+    kStrided,  // `count` copies of child at distance `stride`
     kRuns,     // irregular runs of bytes: offsets, entry sizes
-    kBlocks,   // irregular: at each offset some copies of child, `stride` apart
+    kBlocks,   // irregular: at each offset one or more copies of child at distance `stride`
     kStruct,   // different children at offsets
   };
   static constexpr i64 kSumStep = 32;
 
   Kind kind = Kind::kRun;
-  bool monotone = true;      // start offsets of the pieces never go back
-  bool overlapping = false;  // some byte twice, or not proven otherwise
-  bool touches = false;      // pieces may touch across node boundaries: the cursor has to coalesce
-  bool in_order = true;      // the spans of the entries follow one another (irregular nodes)
+  bool monotone = true;      // start offsets of the pieces never decrease
+  bool overlapping = false;  // a byte occurs twice, or the opposite was not proven
+  bool touches = false;      // pieces may be adjacent across node boundaries: the cursor has to coalesce
+  bool in_order = true;      // the spans of the entries don't interleave (irregular nodes)
   bool leaf = true;          // a cursor stops here: kRun, kRuns, kStrided of kRun
   i64 size = 0;              // data bytes
   i64 lo = 0, hi = 0;        // smallest and one past the largest offset of a data byte
-  i64 last_start = 0;        // where the last piece starts
-  i64 last_end = 0;          // and ends
+  i64 last_start = 0;        // of the last piece
+  i64 last_end = 0;
   i64 pieces = 1;            // saturated
-  i64 alignment_bits = 0;        // every offset, size and stride of a piece, or-ed together: its lowest bit divides them all
+  i64 alignment_bits = 0;        // bitwise or of all offsets, sizes and strides: the lowest set bit divides them all
   i64 depth = 1;
-  i64 memory_bytes = 0;  // shared children count each time
+  i64 memory_bytes = 0;  // counts a shared child each time
   std::uint64_t hash = 0;
 
   i64 count = 0;
@@ -69,14 +69,14 @@ struct FlatNode {
   BasicType basic;           // kRun, kRuns
   FlatNodeRef child;         // kStrided, kBlocks
   NumberList offsets;        // kRuns, kBlocks, kStruct
-  NumberList bytes;          // data bytes of each entry; empty: every one has `unit`
-  Numbers sums;              // where there are `bytes`: those before each kSumStep-th entry
+  NumberList bytes;          // data bytes of each entry; empty: each has `unit` bytes
+  Numbers sums;              // if `bytes` is not empty: data bytes before each kSumStep-th entry
   std::vector<FlatNodeRef> children;  // kStruct
   i64 unit = 0;
 
   i64 entries() const { return offsets.size(); }
   i64 entry_bytes(i64 entry) const { return bytes.empty() ? unit : bytes[entry]; }
-  // Data bytes before an entry; that after the last, too.
+  // Data bytes before an entry; `entry` may be one past the last.
   i64 before(i64 entry) const {
     if (bytes.empty()) return entry * unit;
     i64 i = entry / kSumStep, sum = sums[static_cast<std::size_t>(i)];
@@ -85,7 +85,7 @@ struct FlatNode {
   }
   i64 offset_at(i64 entry) const { return offsets[entry]; }
   const FlatNode& child_at(i64 entry) const { return *children[static_cast<std::size_t>(entry)]; }
-  // work(offset_of, bytes_of), with the forms the lists of entries have.
+  // Calls work(offset_of, bytes_of) with accessors of the actual representation of the lists.
   template <class Work>
   void visit_entries(Work&& work) const {
     offsets.visit([&](auto offset_of) {
@@ -136,7 +136,7 @@ struct BlockList {
   };
   Outline outline(SafeMath& math) const;
 
-  // work(places, length_of), with the forms the lists have.
+  // Calls work(places, length_of) with accessors of the actual representation of the lists.
   template <class Work>
   void visit(Work&& work) const {
     places.visit([&](auto place_at) {
@@ -146,7 +146,7 @@ struct BlockList {
   }
 };
 
-// Builds normalised nodes. After an overflow everything it returns is meaningless: check overflow() at the end.
+// Builds normalised nodes. After an overflow all results are meaningless: check overflow() at the end.
 class NodeBuilder {
  public:
   explicit NodeBuilder(bool keep_kinds) : keep_kinds_(keep_kinds) {}
@@ -155,15 +155,15 @@ class NodeBuilder {
 
   Placed run(i64 bytes, const BasicType& basic);
   Placed strided(i64 count, i64 stride, const Placed& child);
-  // At each place of the list its copies of child. `outline`: of this list.
+  // Copies of child at each place of the list. `outline`: of this list.
   Placed blocks(const Placed& child, const BlockList& list, const BlockList::Outline& outline);
   Placed sequence(std::vector<Placed> parts);
-  // Completes a node whose shape is set: derived values, hash. Null on overflow or when it is too deep.
+  // Completes a node whose shape is set: derived values, hash. Null on overflow or if the node is too deep.
   FlatNodeRef finish(FlatNode node);
 
  private:
   Placed join_runs(const std::vector<Placed>& parts);
-  // Copies of `child`, `step` apart: the first of each entry at an offset, from that of the first entry.
+  // For each entry, copies of `child` at distance `step`. Offsets are relative to the first entry's.
   struct Entries {
     NumberList offsets;
     NumberList bytes;    // as in FlatNode
@@ -177,8 +177,8 @@ class NodeBuilder {
   i64 overlap_budget_ = kOverlapBudgetOfType;
 };
 
-// Does any byte occur twice in the node? Exact while interleaved pieces are within the budget, which it uses up; else
-// true when in doubt. Expects all but that and the hash to be set.
+// Whether any byte occurs twice in the node. Exact as long as the interleaved pieces fit the budget, which the call reduces; beyond
+// it the answer is true unless disproven. Requires all fields except `overlapping` and `hash`.
 bool node_overlaps(const FlatNode& node, i64& budget);
 // Data bytes of the node at offsets < `limit`.
 i64 node_bytes_below(const FlatNode& node, i64 limit);

@@ -1,5 +1,5 @@
 // Hints: parsing, ranges, and what is told about them. Every hint asked for is looked up in the tables hints.def and
-// hints_elsewhere.def; what can't be used becomes a note that says why. Cost: a linear walk of tables of some thirty rows,
+// foreign_hints.def; what can't be used becomes a note that says why. Cost: a linear walk of tables of some thirty rows,
 // and of the notes so far, an item.
 #include "model/hints.h"
 
@@ -13,7 +13,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "model/elsewhere.h"
+#include "model/path_mapping.h"
 #include "model/size_text.h"
 
 namespace mercutio {
@@ -159,7 +159,7 @@ std::string set_value(const Row& row, std::string& target, const std::string& te
   if (row.name == "access_style") why = check_access_style(text);
   if (row.name == "cb_config_list") why = check_config_list(text);
   if (row.name == "mercutio_pool") why = check_pool(text);
-  if (row.name == "mercutio_remote") why = check_elsewhere(text);
+  if (row.name == "mercutio_remote") why = check_path_mapping(text);
   if (why.empty()) target = text;
   return why;
 }
@@ -198,10 +198,10 @@ const Row kRows[] = {
 #undef MERCUTIO_HINT
 };
 
-constexpr HintElsewhere kElsewhere[] = {
-#define MERCUTIO_ELSEWHERE(name, ours, why) HintElsewhere{name, ours, why},
-#include "model/hints_elsewhere.def"
-#undef MERCUTIO_ELSEWHERE
+constexpr ForeignHint kForeignHints[] = {
+#define MERCUTIO_FOREIGN_HINT(name, ours, why) ForeignHint{name, ours, why},
+#include "model/foreign_hints.def"
+#undef MERCUTIO_FOREIGN_HINT
 };
 
 bool has_word(std::string_view words, std::string_view word) {
@@ -228,17 +228,17 @@ std::string set_collective_buffering(Hints& hints, const Row& row, const std::st
 }
 
 struct Outcome {
-  HintFate fate = HintFate::kApplied;
+  HintStatus status = HintStatus::kApplied;
   std::string why_not;
 };
 
 Outcome outcome_unknown(std::string_view key) {
-  if (const HintElsewhere* known = find_elsewhere(key)) {
-    if (known->ours.empty()) return {HintFate::kElsewhere, "has no effect here: " + std::string(known->why)};
-    return {HintFate::kElsewhere, "is an environment variable; the hint is called " + std::string(known->ours)};
+  if (const ForeignHint* known = find_foreign_hint(key)) {
+    if (known->ours.empty()) return {HintStatus::kForeign, "has no effect here: " + std::string(known->why)};
+    return {HintStatus::kForeign, "is an environment variable; the hint is called " + std::string(known->ours)};
   }
   const std::string meant = closest_hint(key);
-  return {HintFate::kUnknown, "unknown key" + (meant.empty() ? "" : "; did you mean " + meant + "?")};
+  return {HintStatus::kUnknown, "unknown key" + (meant.empty() ? "" : "; did you mean " + meant + "?")};
 }
 
 bool touches_any(const HintNote& note, const std::vector<std::string>& names) {
@@ -260,7 +260,7 @@ Outcome apply_one(HintSet& set, const AskedHint& asked, HintTime time) {
   if (row == nullptr) return outcome_unknown(asked.key);
   if (!asked.origin.forced) {
     if (const HintNote* forced = forced_note(set, asked.key))
-      return {HintFate::kForced, "the site keeps it at " + forced->value + " for everybody: " + forced->origin.where};
+      return {HintStatus::kForced, "the site keeps it at " + forced->value + " for everybody: " + forced->origin.where};
   }
   const std::string text(trim(asked.value));
   Hints wanted = set.values;
@@ -268,8 +268,8 @@ Outcome apply_one(HintSet& set, const AskedHint& asked, HintTime time) {
       asked.key == "collective_buffering" ? set_collective_buffering(wanted, *row, text) : row->set(*row, wanted, text);
   const bool too_late = row->time == kOpen && time != kOpen;
   if ((row->time == kOutput || too_late) && (!why.empty() || wanted != set.values))
-    return {HintFate::kNotNow, too_late ? "can be set only when the file is opened" : "only reports, can't be set"};
-  if (!why.empty()) return {HintFate::kBadValue, std::move(why)};
+    return {HintStatus::kNotNow, too_late ? "can be set only when the file is opened" : "only reports, can't be set"};
+  if (!why.empty()) return {HintStatus::kBadValue, std::move(why)};
   set.values = std::move(wanted);
   return {};
 }
@@ -278,13 +278,13 @@ Outcome apply_one(HintSet& set, const AskedHint& asked, HintTime time) {
 void overrule_earlier(HintSet& set, const HintNote& latest) {
   const std::vector<std::string> names = hint_names(latest.key);
   for (HintNote& note : set.notes) {
-    if (!note.applied() && note.fate != HintFate::kIneffective) continue;
+    if (!note.applied() && note.status != HintStatus::kIneffective) continue;
     const std::vector<std::string> old = hint_names(note.key);
     const bool covered = std::all_of(old.begin(), old.end(), [&](const std::string& name) {
       return std::find(names.begin(), names.end(), name) != names.end();
     });
     if (!covered) continue;
-    note.fate = HintFate::kOverruled;
+    note.status = HintStatus::kOverruled;
     note.why_not = origin_text(latest.origin) + " says " + latest.value;
   }
 }
@@ -366,12 +366,12 @@ std::vector<HintFacts> all_hints() {
   return out;
 }
 
-std::span<const HintElsewhere> hints_elsewhere() {
-  return kElsewhere;
+std::span<const ForeignHint> foreign_hints() {
+  return kForeignHints;
 }
 
-const HintElsewhere* find_elsewhere(std::string_view key) {
-  for (const HintElsewhere& known : kElsewhere) {
+const ForeignHint* find_foreign_hint(std::string_view key) {
+  for (const ForeignHint& known : kForeignHints) {
     const bool prefix = known.name.ends_with('*');
     if (prefix ? key.starts_with(known.name.substr(0, known.name.size() - 1)) : key == known.name) return &known;
   }
@@ -413,7 +413,7 @@ void add_note(HintSet& set, HintNote note) {
 void apply_hints(HintSet& set, const std::vector<AskedHint>& asked, HintTime time) {
   for (const AskedHint& hint : asked) {
     Outcome outcome = apply_one(set, hint, time);
-    HintNote note{hint.key, hint.value, hint.origin, outcome.fate, std::move(outcome.why_not)};
+    HintNote note{hint.key, hint.value, hint.origin, outcome.status, std::move(outcome.why_not)};
     if (note.applied()) overrule_earlier(set, note);
     add_note(set, std::move(note));
   }
@@ -430,7 +430,7 @@ void note_ineffective(HintSet& set, const InfoItems& in_effect, bool creates) {
     const Row* row = find_row(note.key);
     if (row == nullptr || !note.applied()) continue;
     note.why_not = why_ineffective(set, *row, in_effect, creates);
-    if (!note.why_not.empty()) note.fate = HintFate::kIneffective;
+    if (!note.why_not.empty()) note.status = HintStatus::kIneffective;
   }
 }
 

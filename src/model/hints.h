@@ -1,5 +1,5 @@
-// Hints: one table (hints.def) makes the struct, the parser, get_info and the documentation. A HintSet keeps, beside the
-// values, what was asked for, by whom, and what became of it.
+// Hints: the struct, the parser, MPI_File_get_info and the documentation are all generated from one table (hints.def). Besides
+// the values, a HintSet stores which hints were requested, where, and whether they took effect.
 #pragma once
 
 #include <span>
@@ -16,15 +16,15 @@ namespace mercutio {
 
 using InfoItems = std::vector<std::pair<std::string, std::string>>;   // key, value; in order
 
-// Where a value came from, weakest first.
+// Where a value comes from, weakest source first.
 enum class HintSource { kDefault, kMeasured, kSiteFile, kTuner, kUserFile, kJobFile, kEnvironment, kInfo };
 const char* hint_source_name(HintSource source);   // "user file"
 
 struct HintOrigin {
   HintSource source = HintSource::kInfo;
-  std::string where;     // "/etc/mercutio/hints.toml:12", "MERCUTIO_HINTS"; empty where the source says it all
-  bool ours = false;     // a place for Mercutio's hints alone: an unknown key there is a mistake
-  bool forced = false;   // the site's last word
+  std::string where;     // "/etc/mercutio/hints.toml:12", "MERCUTIO_HINTS"; empty if the source is enough
+  bool ours = false;     // a place for Mercutio's hints only: an unknown key there is a mistake
+  bool forced = false;   // by the site: nobody can change it
   bool operator==(const HintOrigin&) const = default;
 };
 
@@ -44,36 +44,36 @@ struct Hints {
   bool operator==(const Hints&) const = default;
 };
 
-// What each has where nobody asks for anything.
+// The defaults.
 namespace default_hints {
 #define MERCUTIO_HINT(type, name, initial, ...) inline constexpr auto name = initial;
 #include "model/hints.def"
 #undef MERCUTIO_HINT
 }  // namespace default_hints
 
-enum class HintFate {
+enum class HintStatus {
   kApplied,
   kOverruled,     // was applied; a stronger source gave another value
-  kIneffective,   // taken, but something else is in effect for this file, or nothing follows from it
+  kIneffective,   // accepted, but another value is in effect for this file, or the hint changes nothing here
   kBadValue,
   kNotNow,        // can be set only at open, or never
-  kForced,        // the site doesn't let it be changed
-  kElsewhere,     // means something to another MPI-IO or layer, and nothing here
+  kForced,        // the site forbids changes
+  kForeign,       // a hint of another MPI-IO or layer without a meaning here
   kUnknown,
 };
 
-// One line about a hint that was asked for and what became of it.
+// A requested hint and whether it took effect.
 struct HintNote {
   std::string key, value;
   HintOrigin origin;
-  HintFate fate = HintFate::kApplied;
+  HintStatus status = HintStatus::kApplied;
   std::string why_not;   // empty when applied
-  bool applied() const { return fate == HintFate::kApplied; }
+  bool applied() const { return status == HintStatus::kApplied; }
 };
 
 struct HintSet {
   Hints values;
-  std::vector<HintNote> notes;   // one a key and origin, latest last
+  std::vector<HintNote> notes;   // one per key and origin, latest last
 };
 
 // kOpen: only when the file is opened; kAnyTime: also later; kOutput: reported, never set.
@@ -84,36 +84,35 @@ struct HintFacts {
   std::string_view name, aliases, unit, doc;   // unit: "bytes", "count", "toggle", "bool", "text"
   i64 low = 0, high = 0;
   HintTime time = HintTime::kAnyTime;
-  bool agree = true;      // rank 0's value counts on all ranks; else each rank has its own
+  bool agree = true;      // all ranks use rank 0's value; otherwise each rank has its own
   std::string initial;    // the default
 };
 std::vector<HintFacts> all_hints();
-// What a key of another MPI-IO, or of a layer above, means: why it has no effect here, or the hint of ours that it sets.
-struct HintElsewhere {
-  std::string_view name, ours, why;   // a name that ends with * stands for all that begin so
+// A key of another MPI-IO or of a layer above: why it has no effect here, or which of our hints it sets.
+struct ForeignHint {
+  std::string_view name, ours, why;   // a final * in the name matches any rest
 };
-std::span<const HintElsewhere> hints_elsewhere();
-const HintElsewhere* find_elsewhere(std::string_view key);   // null: not known
+std::span<const ForeignHint> foreign_hints();
+const ForeignHint* find_foreign_hint(std::string_view key);   // null: unknown
 
-// The canonical names of the hints that a key sets, by any of its names; none: it sets nothing.
+// The canonical names of the hints that a key (a name or an alias) sets; empty if it sets none.
 std::vector<std::string> hint_names(std::string_view key);
-// What somebody who wrote `key` may have meant; "" when nothing is close.
+// The known hint whose name is closest to `key`, for "did you mean"; "" if none is close.
 std::string closest_hint(std::string_view key);
 
-// `time`: kOpen while the file is being opened, kAnyTime later.
-// Applies what is asked for in order, each over the one before; sizes take units ("16MiB", "4k"); never fails: what can't be
-// applied becomes a note.
+// Applies the requested hints in order; later ones override earlier ones. Sizes may have units ("16MiB", "4k"). Never fails: a
+// hint that can't be applied becomes a note. `time`: kOpen while the file is being opened, kAnyTime later.
 void apply_hints(HintSet& set, const std::vector<AskedHint>& asked, HintTime time);
 void apply_hints(HintSet& set, const InfoItems& items, HintSource source, HintTime time);
-// In the place of an earlier note of the same key and origin: a program that calls set_info in a loop must not grow the list.
+// Replaces an earlier note of the same key and origin, so that a program that calls set_info in a loop doesn't grow the list.
 void add_note(HintSet& set, HintNote note);
-// Marks what was applied and is not what `in_effect` (as of effective_hints) says; `creates`: open may have made the file.
+// Marks applied hints whose value differs from `in_effect` (from effective_hints). `creates`: the open may have created the file.
 void note_ineffective(HintSet& set, const InfoItems& in_effect, bool creates);
-// What applies on all ranks alike (rank 0's value), and what is each rank's own.
+// Whether all ranks use rank 0's value of this hint.
 bool hint_must_agree(const std::string& key);
 InfoItems parse_hint_string(const std::string& text);        // "k=v;k=v"
-// Every hint in effect as key/value text, canonical names and the aliases programs look for; unknown keys the user gave
-// are not returned, neither are values left to the system.
+// Every hint in effect as key/value text, under canonical names and the aliases that programs look for. Unknown keys of the user
+// and values that are left to the system are not included.
 InfoItems effective_hints(const Hints& hints);
 
 }  // namespace mercutio

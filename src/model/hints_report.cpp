@@ -33,7 +33,7 @@ std::string value_of(const InfoItems& items, const std::string& key) {
 
 std::string remark_on(const HintNote& note) {
   const std::string asked = origin_text(note.origin) + " asked " + printable(note.value);
-  return note.fate == HintFate::kOverruled ? asked : asked + ": " + note.why_not;
+  return note.status == HintStatus::kOverruled ? asked : asked + ": " + note.why_not;
 }
 
 HintRow row_of(const HintFacts& facts, const HintSet& set, const std::string& now) {
@@ -45,7 +45,7 @@ HintRow row_of(const HintFacts& facts, const HintSet& set, const std::string& no
   }
   for (const HintNote& note : set.notes) {
     if (!sets(note, name)) continue;
-    const bool kept = note.applied() || note.fate == HintFate::kIneffective;
+    const bool kept = note.applied() || note.status == HintStatus::kIneffective;
     if (kept && asked == now) row.from = origin_text(note.origin);
     if (!note.applied()) row.remark += (row.remark.empty() ? "" : "; ") + remark_on(note);
   }
@@ -56,14 +56,14 @@ HintRow row_of(const HintFacts& facts, const HintSet& set, const std::string& no
 }
 
 bool own_mistake(const HintNote& note) {
-  return note.fate != HintFate::kApplied && note.fate != HintFate::kOverruled;
+  return note.status != HintStatus::kApplied && note.status != HintStatus::kOverruled;
 }
 
 // Whether a key of somebody else's list is likely to be meant for us.
 bool looks_like_ours(const HintNote& note) {
-  switch (note.fate) {
-    case HintFate::kUnknown: return note.key.starts_with("mercutio_") || !closest_hint(note.key).empty();
-    case HintFate::kElsewhere: return false;
+  switch (note.status) {
+    case HintStatus::kUnknown: return note.key.starts_with("mercutio_") || !closest_hint(note.key).empty();
+    case HintStatus::kForeign: return false;
     default: return own_mistake(note);
   }
 }

@@ -55,7 +55,7 @@ std::string ompio_value(const std::string& ours, const std::string& value) {
 }
 
 void add_ompio(AskedHints& asked) {
-  for (const HintElsewhere& known : hints_elsewhere()) {
+  for (const ForeignHint& known : foreign_hints()) {
     if (!known.name.starts_with("OMPI_MCA_") || known.name.ends_with('*')) continue;
     const std::string name(known.name), ours(known.ours), value = environment(name.c_str());
     if (value.empty()) continue;

@@ -2,7 +2,7 @@
 // the caller); /etc/romio-hints and the site's file; the tuner's profiles (docs/users/tuning.md); the user's file; the job's file; the environment
 // (MPICH_MPIIO_HINTS, OMPIO's parameters, the file named by ROMIO_HINTS, MERCUTIO_HINTS). The program's MPI_Info wins over
 // all of them, as the standard makes its user expect, except over what the site forces: that is applied first and stays.
-// Read on rank 0 at open, and broadcast. Cost: a stat for each of six files, which are read again only when they changed.
+// Read on rank 0 at open, then broadcast. Cost: a stat for each of six files; they are read again only after a change.
 #pragma once
 
 #include <map>
@@ -18,36 +18,36 @@
 namespace mercutio {
 
 struct AskedHints {
-  std::vector<AskedHint> hints;        // weakest first; what is forced at the front
-  std::vector<std::string> problems;   // "FILE:3: why", for people
+  std::vector<AskedHint> hints;        // forced ones first, then weakest source first
+  std::vector<std::string> problems;   // "FILE:3: why", for messages
 };
 
-// A hint file that is read if it is there, for `mercutio hints` as well.
+// A hint file that is read if it exists. Also for `mercutio hints`.
 struct HintFilePlace {
   HintSource source;
-  std::string path;    // "" when there can't be one
-  bool named = false;  // somebody named it: that it is missing is a problem
-  bool romio = false;  // lines of "key value"
-  bool keyed = false;  // a profile that counts only for the runs it says
+  std::string path;    // "" if there can't be one
+  bool named = false;  // named by the user: a missing file is a problem
+  bool romio = false;  // has lines of "key value"
+  bool keyed = false;  // a profile that applies only to the runs it describes
 };
-// Weakest first. Profiles are those for programs of this name, the newest last.
+// Weakest source first. Of profiles, those for programs of this name, newest last.
 std::vector<HintFilePlace> hint_file_places(const std::string& program);
 
-// All profiles of the tuner that are for such files: who they are for, and their paths.
+// All profiles of the tuner for such files: the programs they are for, and their paths.
 struct KnownProfile {
   HintProfile profile;
   std::string path;
 };
 std::vector<KnownProfile> profiles_of_file(const std::string& path);
 
-// The kind of file system a path is, or will be, on: "0xef53"; "" unknown.
+// The type of the file system of a path that may not exist yet: "0xef53"; "": unknown.
 std::string file_system_key(const std::string& path);
 
-// One a process; any thread.
+// One per process. Any thread may call it.
 class HintSources {
  public:
-  // `path`: without the prefix of a driver. `ranks` of them open it; 0: unknown.
-  // `program`: whose profiles count; "": this one's.
+  // `path`: without a driver's prefix. `ranks`: number of ranks that open it; 0: unknown.
+  // `program`: the program whose profiles apply; "": this one.
   AskedHints asked_for(const std::string& path, i64 ranks = 0, const std::string& program = "");
  private:
   struct Kept;

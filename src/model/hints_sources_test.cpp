@@ -48,7 +48,7 @@ class HintSourcesTest : public ::testing::Test {
     return all;
   }
   static const HintNote& note_of(const HintSet& all, const std::string& key, const std::string& value) {
-    static const HintNote kNone{"none", "", {}, HintFate::kUnknown, "no such note"};
+    static const HintNote kNone{"none", "", {}, HintStatus::kUnknown, "no such note"};
     for (const HintNote& note : all.notes)
       if (note.key == key && note.value == value) return note;
     return kNone;
@@ -79,7 +79,7 @@ TEST_F(HintSourcesTest, EachSourceWinsOverTheWeakerOnes) {
   const HintSet all = set_for("f", {{"num_aggregators", "9"}});
   EXPECT_EQ(all.values.cb_nodes, 9);
   for (int weaker = 1; weaker <= 8; ++weaker) {
-    EXPECT_EQ(note_of(all, "cb_nodes", std::to_string(weaker)).fate, HintFate::kOverruled) << weaker;
+    EXPECT_EQ(note_of(all, "cb_nodes", std::to_string(weaker)).status, HintStatus::kOverruled) << weaker;
   }
   EXPECT_NE(note_of(all, "cb_nodes", "8").why_not.find("MPI_Info says 9"), std::string::npos) << note_of(all, "cb_nodes", "8").why_not;
   EXPECT_TRUE(note_of(all, "num_aggregators", "9").applied());
@@ -124,7 +124,7 @@ TEST_F(HintSourcesTest, WhatTheSiteForcesStays) {
   EXPECT_EQ(all.values.romio_ds_write, Toggle::kDisable);
   EXPECT_EQ(all.values.cb_nodes, 4);
   EXPECT_EQ(all.values.cb_buffer_size, 1 * MiB) << "not forced";
-  EXPECT_EQ(note_of(all, "cb_nodes", "2").fate, HintFate::kForced);
+  EXPECT_EQ(note_of(all, "cb_nodes", "2").status, HintStatus::kForced);
   EXPECT_NE(note_of(all, "cb_nodes", "2").why_not.find("site.toml:5"), std::string::npos) << note_of(all, "cb_nodes", "2").why_not;
   apply_hints(all, {{"cb_nodes", "1"}}, HintSource::kInfo, HintTime::kAnyTime);
   EXPECT_EQ(all.values.cb_nodes, 4) << "later, too";
@@ -178,7 +178,7 @@ TEST_F(HintSourcesTest, OmpiosParameters) {
   EXPECT_EQ(all.values.cb_nodes, 0);
   EXPECT_EQ(all.values.mercutio_strategy, WantedStrategy::kVulcan);
   EXPECT_EQ(all.values.romio_ds_read, Toggle::kDisable);
-  EXPECT_EQ(note_of(all, "OMPI_MCA_sharedfp", "sm").fate, HintFate::kElsewhere);
+  EXPECT_EQ(note_of(all, "OMPI_MCA_sharedfp", "sm").status, HintStatus::kForeign);
 }
 
 struct Said {

@@ -88,7 +88,7 @@ TEST(Hints, WhatIsKeptWithoutEffectIsSaidSo) {
   now.striping_factor = 1;
   note_ineffective(set, effective_hints(now), false);
   for (const HintNote& note : set.notes) {
-    EXPECT_EQ(note.fate, note.key == "cb_buffer_size" ? HintFate::kApplied : HintFate::kIneffective) << note.key;
+    EXPECT_EQ(note.status, note.key == "cb_buffer_size" ? HintStatus::kApplied : HintStatus::kIneffective) << note.key;
     EXPECT_EQ(note.why_not.empty(), note.applied()) << note.key;
   }
   HintSet fine = applied({{"cb_nodes", "2"}, {"file_perm", "640"}});
@@ -98,8 +98,8 @@ TEST(Hints, WhatIsKeptWithoutEffectIsSaidSo) {
 
 TEST(Hints, NamesOfOthersAreExplained) {
   const HintSet set = applied({{"romio_pvfs2_debugmask", "1"}, {"OMPI_MCA_fcoll", "vulcan"}, {"cray_cb_nodes_multiplier", "2"}});
-  EXPECT_EQ(set.notes[0].fate, HintFate::kElsewhere);
-  EXPECT_EQ(set.notes[1].fate, HintFate::kElsewhere);
+  EXPECT_EQ(set.notes[0].status, HintStatus::kForeign);
+  EXPECT_EQ(set.notes[1].status, HintStatus::kForeign);
   EXPECT_NE(set.notes[1].why_not.find("mercutio_strategy"), std::string::npos);
   EXPECT_EQ(set.values.romio_lustre_co_ratio, 2);
 }

@@ -1,6 +1,6 @@
-// A list of numbers that doesn't change: the places and lengths of a datatype's blocks, of which maps have millions. What is new
-// memory and what is read of it are what they cost. So the lists are shared, as MPI has filled them, by those who want the
-// same numbers, also scaled and moved; and those that are made take 32 bits a number where that holds them as multiples of a power of two.
+// An immutable list of numbers: the offsets and lengths of a datatype's blocks, of which irregular maps have millions. The cost is
+// dominated by new memory and by memory traffic. So lists are shared as MPI has filled them, also by scaled and shifted versions of
+// the same numbers. New lists use 32 bits per number if that is enough for multiples of a power of two.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 
 namespace mercutio {
 
-using Numbers = LargeVector<i64>;   // a list in the making
+using Numbers = LargeVector<i64>;   // a list under construction
 
 class NumberList {
  public:
-  // How one is read in a loop, without asking each time which form it has.
+  // An accessor for loops that has no branch on the representation.
   template <class Stored>
   struct Form {
     const Stored* numbers;
@@ -28,7 +28,7 @@ class NumberList {
   };
 
   NumberList() = default;
-  // `count` numbers from `first` on in a list that others may share.
+  // `count` numbers from index `first` on in a list that may be shared.
   NumberList(std::shared_ptr<const Numbers> from, i64 first, i64 count, int shift = 0)
       : count_(count), wide_(from->data() + first), shift_(shift), owner_(std::move(from)) {}
   NumberList(std::shared_ptr<const LargeVector<std::int32_t>> from, i64 first, i64 count, int shift = 0)
@@ -45,7 +45,7 @@ class NumberList {
   i64 operator[](i64 i) const { return ((narrow_ ? i64{narrow_[i]} : wide_[i]) << shift_) + base_; }
   i64 memory_bytes() const { return count_ * static_cast<i64>(narrow_ ? sizeof(std::int32_t) : sizeof(i64)); }
 
-  // Each number times `scale` plus `base`, of which none may overflow: the same list, where `scale` is a power of two.
+  // Each number times `scale` plus `base`; none may overflow. Shares the memory if `scale` is a power of two.
   std::optional<NumberList> scaled(i64 scale, i64 base) const {
     const int shift = shift_ + std::countr_zero(static_cast<std::uint64_t>(scale));
     if (scale <= 0 || (scale & (scale - 1)) != 0 || shift > 62) return std::nullopt;
@@ -76,7 +76,7 @@ class NumberList {
   std::shared_ptr<const void> owner_;
 };
 
-// What is known of numbers before they come: bounds, and bits that are or-ed of all of them (or of what they are sums of).
+// Facts about numbers before they are computed: bounds, and the bitwise or of all of them (or of their summands).
 struct NumberRange {
   i64 least = 0, greatest = 0;
   i64 bits = 0;
@@ -85,7 +85,7 @@ struct NumberRange {
   bool is_narrow() const { return least >> shift() >= INT32_MIN && greatest >> shift() <= INT32_MAX; }
 };
 
-// Makes a list of `count` numbers, all of them within the range. Each has to be set.
+// Makes a list of `count` numbers within the range. Each must be set.
 class NumberListMaker {
  public:
   struct Wide {
@@ -109,7 +109,7 @@ class NumberListMaker {
   void set(i64 i, i64 number) {
     fill([&](auto list) { list.set(i, number); });
   }
-  // work(list), with the form the list has.
+  // Calls work(list) with the actual representation.
   template <class Work>
   void fill(Work&& work) {
     narrow_ ? work(Narrow{narrow_->data(), shift_}) : work(Wide{wide_->data()});
@@ -125,7 +125,7 @@ class NumberListMaker {
   std::shared_ptr<Numbers> wide_;
 };
 
-// The same numbers, narrow if they can be.
+// The same numbers, in 32 bits each if possible.
 inline NumberList narrowed(const Numbers& numbers) {
   NumberRange range;
   for (const i64 number : numbers) {

@@ -1,5 +1,5 @@
-// Pattern: what all ranks together are about to do, in numbers that are the same on every rank. Made from one small
-// summary a rank; the only thing about an access that a plan may depend on.
+// Pattern: a summary of a collective access, the same on every rank. It is made from one small summary per rank. A plan depends on
+// nothing else about the access.
 #pragma once
 
 #include <span>
@@ -11,18 +11,18 @@
 
 namespace mercutio {
 
-// What one rank tells the others when it enters a collective access.
+// One rank's part of a collective access.
 struct RankSummary {
-  i64 bytes = 0;       // data bytes; 0: takes part without data
-  i64 first = 0;       // file range that holds them, where bytes > 0
-  i64 last = 0;        // one past the end
-  i64 run_bytes = 0;   // of a run in the file, on average; 0: not looked at
-  i64 first_run_bytes = 0;   // of the first one; 0: like the average
+  i64 bytes = 0;       // data bytes; 0: the rank takes part without data
+  i64 first = 0;       // begin of the file range that holds them, if bytes > 0
+  i64 last = 0;        // one past its end
+  i64 run_bytes = 0;   // average length of a contiguous run in the file; 0: not determined
+  i64 first_run_bytes = 0;   // length of the first run; 0: the average
   bool contiguous() const { return last - first == bytes; }
   bool operator==(const RankSummary&) const = default;
 };
 
-// Consecutive ranks whose first runs follow each other in the file without a gap: a row of a block-decomposed array.
+// Consecutive ranks whose first runs are adjacent in the file: a row of a block-decomposed array.
 struct RankGroup {
   i64 first_rank = 0, end_rank = 0;
   i64 bytes = 0;
@@ -40,18 +40,18 @@ struct Pattern {
   i64 bytes = 0;             // of all ranks
   i64 begin = 0, end = 0;    // file range over participants
   bool disjoint = true;      // no two participants' ranges overlap
-  i64 run_bytes = 0;         // average over participants; 0: some rank has not looked
-  std::vector<RankGroup> groups;   // those with data, by rank; at most one a participant
+  i64 run_bytes = 0;         // average over participants; 0: not determined by at least one rank
+  std::vector<RankGroup> groups;   // of ranks with data, in rank order; at most one per participant
   // Bytes of [begin, end) that no rank touches: the gap test of the strategy.
   i64 gap_bytes() const { return end - begin > bytes ? end - begin - bytes : 0; }
   bool operator==(const Pattern&) const = default;
 };
 
-// What a rank says about `bytes` of its view from stream position `position` on. The average run is that of the whole
-// filetype. List-free: O(depth log n), and nothing to look up in a contiguous view.
+// The summary of `bytes` of a view from stream position `position` on. The average run is that of the whole filetype. List-free:
+// O(depth log n), O(1) for a contiguous view.
 RankSummary summary_of(const View& view, i64 position, i64 bytes);
 
-// A group as far as some of the ranks make it up: another rank's may continue it.
+// A group within a part of the ranks. A following part may continue it.
 struct OpenGroup {
   RankGroup group;
   i64 run_end = 0;      // of the first run of its last rank with data
@@ -59,17 +59,17 @@ struct OpenGroup {
   bool operator==(const OpenGroup&) const = default;
 };
 
-// What disjoint sets of ranks do adds up to what all do. The groups are kept beside it.
+// The sum of the summaries of a set of ranks. Sums of disjoint sets add up to the pattern. Groups are stored separately.
 struct PatternTotals {
   i64 participants = 0, contiguous = 0, bytes = 0;
-  i64 begin = 0, end = 0;   // file range, where participants > 0
+  i64 begin = 0, end = 0;   // file range, if participants > 0
   i64 runs = 0;             // sum of the participants' average runs
-  i64 not_looked = 0;       // participants that have not looked at their runs
+  i64 not_looked = 0;       // participants that did not determine their runs
   void add(const PatternTotals& other);
   bool operator==(const PatternTotals&) const = default;
 };
 
-// Adds up ranks, in ascending order. Ranks that are left out belong to other sets.
+// Adds up ranks in ascending order. Ranks that are skipped belong to other sets.
 class PatternPart {
  public:
   void add(i64 rank, const RankSummary& summary);
@@ -81,17 +81,17 @@ class PatternPart {
   PatternTotals totals_;
   std::vector<OpenGroup> groups_;
   i64 next_rank_ = 0;
-  bool follows_ = true;   // no rank was left out since the last one with data
+  bool follows_ = true;   // no rank was skipped since the last one with data
 };
 
 // Whether no two ranks' ranges overlap.
 bool are_disjoint(std::vector<OpenGroup> groups);
-// The pattern of all ranks. `groups`: those of all parts, in any order. Costs a sort of them.
+// The pattern of all ranks. `groups`: the groups of all parts, in any order; they are sorted.
 Pattern join(Direction direction, bool atomic, i64 ranks, const PatternTotals& totals, std::vector<OpenGroup> groups);
-// The same from the ranks themselves.
+// The same from the summaries of all ranks.
 Pattern summarise(Direction direction, bool atomic, std::span<const RankSummary> ranks);
 
-// Whether b is a, `delta` bytes further on in the file.
+// Whether b is a, moved by `delta` bytes in the file.
 bool is_moved(const Pattern& a, const Pattern& b, i64& delta);
 Pattern moved(Pattern pattern, i64 delta);
 

@@ -16,7 +16,7 @@
 
 namespace mercutio {
 
-// Every predefined datatype that can stand in a file, by what has to be known to move and convert it.
+// Every predefined datatype that can be in a file, classified by what moving and converting it requires.
 enum class Basic : unsigned char {
   kByte,        // MPI_BYTE, MPI_PACKED: never converted
   kChar,        // char, signed/unsigned char, CHARACTER, 1-byte ints and logicals: 1 byte everywhere
@@ -56,15 +56,14 @@ enum class Combiner : unsigned char {
 enum class Distribution : unsigned char { kBlock, kCyclic, kNone };
 inline constexpr i64 kDefaultDistributionArg = -1;
 
-// Constructors on top of each other; what is deeper is refused. Whoever walks a tree may recurse: it fits in the stack of a
-// thread.
+// The maximum depth of nested constructors; deeper types are rejected. So recursion over a tree fits in the stack of a thread.
 inline constexpr i64 kMaxTypeDepth = 1024;
 
 struct TypeSpec;
 using TypeSpecRef = std::shared_ptr<const TypeSpec>;
 
-// The lowered form of a spec with native sizes (FlatType::of), kept with it from the first use on: a program that sets a view
-// with the same type at each output has its map lowered once. No part of the value: a copy begins without it.
+// The lowered form of a spec with native sizes (FlatType::of), cached from the first use on: a program that sets a view with the
+// same type for each output has its map lowered once. Not part of the value: a copy starts without it.
 class FlatType;
 class LoweredOnce {
  public:
@@ -76,9 +75,9 @@ class LoweredOnce {
     const auto* kept = look();
     return kept ? *kept : nullptr;
   }
-  // The same as it is kept, which is for as long as the spec lives; null: not yet.
+  // The cached form, valid for the lifetime of the spec; null: none yet.
   const std::shared_ptr<const FlatType>* look() const { return kept_.load(std::memory_order_acquire); }
-  // The first one counts.
+  // Keeps the first value that is set.
   void set(std::shared_ptr<const FlatType> flat) const {
     auto mine = std::make_unique<const Kept>(std::move(flat));
     const Kept* none = nullptr;
@@ -102,7 +101,7 @@ struct TypeSpec {
   NumberList sizes;                    // subarray: sizes; darray: gsizes
   std::vector<Distribution> distributions;   // darray
   bool c_order = true;                 // subarray, darray
-  std::vector<TypeSpecRef> children;   // one; kStruct: one an entry; kNamed: none
+  std::vector<TypeSpecRef> children;   // one; kStruct: one per entry; kNamed: none
   LoweredOnce lowered;
 };
 

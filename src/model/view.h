@@ -17,7 +17,7 @@ struct View {
   std::string datarep = "native";
 
   bool contiguous() const { return filetype->contiguous(); }
-  // File offset of stream byte `position`; stream bytes before file offset `offset`. O(depth log n).
+  // The file offset of stream byte `position`; the number of stream bytes before file offset `offset`. O(depth log n).
   i64 file_offset(i64 position) const { return displacement + filetype->offset_of(position); }
   i64 stream_position(i64 offset) const { return offset <= displacement ? 0 : filetype->bytes_below(offset - displacement); }
   Cursor cursor(i64 begin, i64 end) const { return Cursor(filetype, displacement, begin, end); }

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/thread_annotations.h"
-#include "model/elsewhere.h"
+#include "model/path_mapping.h"
 #include "storage/drivers.h"
 #include "storage/library/library.h"
 
@@ -93,7 +93,7 @@ Resolved resolve(const std::string& file_name, const std::string& mercutio_remot
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote, const std::string& library) {
   const Resolved here = resolve_here(file_name, library);
   if (mercutio_remote.empty() || here.driver != drivers()[kPosix].get()) return here;
-  const std::string there = place_elsewhere(mercutio_remote, here.path);
+  const std::string there = map_path(mercutio_remote, here.path);
   return there.empty() ? here : resolve_here(there, "");
 }
 

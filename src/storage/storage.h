@@ -183,7 +183,7 @@ struct Resolved {
 // The library that the name asks for, as it is found here: "name", or "" for none.
 std::string driver_library_of(const std::string& file_name);
 Resolved resolve(const std::string& file_name);
-// The same, but plain paths may live on another cluster (model/elsewhere.h): `mercutio_remote` is that hint.
+// The same, but plain paths may live on another cluster (model/path_mapping.h): `mercutio_remote` is that hint.
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote);
 // The same with what driver_library_of() says on another rank.
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote, const std::string& library);

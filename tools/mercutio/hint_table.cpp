@@ -46,7 +46,7 @@ void print_facts(const HintFacts& hint) {
   std::printf("%s\n  %s\n  default: %s\n", text_of(hint.name).c_str(), text_of(hint.doc).c_str(), initial.c_str());
   if (!range.empty()) std::printf("  range: %s\n", range.c_str());
   if (!hint.aliases.empty()) std::printf("  also accepted: %s\n", text_of(hint.aliases).c_str());
-  for (const HintElsewhere& other : hints_elsewhere()) {
+  for (const ForeignHint& other : foreign_hints()) {
     if (other.ours != hint.name) continue;
     std::printf("  set by the variable %s%s\n", text_of(other.name).c_str(), other.why.empty() ? "" : (" (" + text_of(other.why) + ")").c_str());
   }
@@ -72,7 +72,7 @@ int explain_hint(const std::string& name) {
     if (hint.time != HintTime::kOutput) print_sources(text_of(hint.name));
     return 0;
   }
-  if (const HintElsewhere* known = find_elsewhere(name)) {
+  if (const ForeignHint* known = find_foreign_hint(name)) {
     if (!known->ours.empty()) std::printf("%s\n  the environment variable that sets %s here\n", name.c_str(), text_of(known->ours).c_str());
     else std::printf("%s\n  has no effect here: %s\n", name.c_str(), text_of(known->why).c_str());
     return 0;

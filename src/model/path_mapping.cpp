@@ -1,4 +1,4 @@
-#include "model/elsewhere.h"
+#include "model/path_mapping.h"
 
 #include <filesystem>
 #include <string_view>
@@ -42,7 +42,7 @@ std::string plain(const std::string& path) {
 
 }  // namespace
 
-std::string check_elsewhere(const std::string& hint) {
+std::string check_path_mapping(const std::string& hint) {
   for (const Entry& entry : entries_of(hint)) {
     if (entry.below.size() > 1 && entry.below.front() == '/' && entry.place.starts_with(kRemote)) continue;
     return "must be /path=mercutio://host/root, several with commas between";
@@ -50,7 +50,7 @@ std::string check_elsewhere(const std::string& hint) {
   return "";
 }
 
-std::string place_elsewhere(const std::string& hint, const std::string& path) {
+std::string map_path(const std::string& hint, const std::string& path) {
   const std::string whole = plain(path);
   const std::vector<Entry> entries = entries_of(hint);
   const Entry* best = nullptr;

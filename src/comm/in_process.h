@@ -1,9 +1,9 @@
-// Comm for ranks that are threads of one process: what the core is tested with, and what a threaded program without a
-// message-passing library would use.
+// A Comm for ranks that are threads of one process, for tests of the core and for threaded programs without a message-passing
+// library.
 //
-// A message is numbered per (from, to, tag); receive number n takes message number n, so a cancelled receive never shifts
-// the ones behind it. Small messages are copied when sent; large ones are copied once, by the receiver, out of the
-// sender's buffer. Cost: one mutex per receiving rank, one map entry per (from, tag) that is in use.
+// Messages are numbered per (from, to, tag). Receive number n takes message number n, so a cancelled receive never shifts later
+// ones. Small messages are copied when sent. Large ones are copied once, by the receiver, from the sender's buffer. Cost: one mutex
+// per receiving rank, one map entry per (from, tag) in use.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace mercutio {
 
 inline constexpr i64 kInProcessEagerBytes = 4096;
 
-// The ranks of a new world, in order. An empty topology means: all on one node.
+// The ranks of a new world, in order. An empty topology: all ranks on one node.
 std::vector<std::unique_ptr<Comm>> make_in_process_world(i64 ranks, Topology topology = {});
 
 // Runs `body` once per rank, each in a thread of its own, and returns when all have returned.

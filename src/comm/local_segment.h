@@ -1,5 +1,5 @@
-// Memory of this process as a Segment: for ranks that are threads or tasks of it, and for a rank that is alone on its node. Nobody sleeps long
-// in backoff() there, so nobody has to be woken.
+// A Segment in private memory of the process, for ranks that are threads or tasks of it, and for a rank that is alone on its node.
+// Ranks sleep only briefly in backoff(), so wake-ups are not needed.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace mercutio {
 
-// Zero at first; pages come when they are touched. Null: there is no address space (errno).
+// Zeroed memory; pages are allocated when they are touched. Null and errno if there is no address space.
 std::shared_ptr<std::byte> map_memory(i64 bytes);
 
 class LocalSegment final : public Segment {
@@ -24,7 +24,7 @@ class LocalSegment final : public Segment {
   i64 bytes_;
 };
 
-// A Segment for each rank of a topology, and its segment_bytes; none where nodes have a rank each or there is no address space.
+// A Segment of segment_bytes for each rank of a topology. None if each node has one rank, or if there is no address space.
 std::vector<std::unique_ptr<Segment>> make_local_segments(Topology& topology);
 
 }  // namespace mercutio

@@ -1,12 +1,11 @@
-// Comm for ranks that are tasks of one thread, under a seeded scheduler: the same seed gives the same interleaving, so a
-// failure can be run again. Time is counted in steps of the scheduler. Messages of one (from, to, tag) arrive in the order
-// sent, all others in any order; a send is complete at once or only when it was received, as the seed decides.
+// A Comm for ranks that are tasks of one thread, under a seeded scheduler. The same seed gives the same interleaving, so a failure
+// can be reproduced. Time is counted in steps of the scheduler. Messages of one (from, to, tag) arrive in the order sent, all
+// others in any order. The seed decides whether a send completes at once or when it is received.
 //
-// The network fails on request: the n-th start or completion of a message reports an Error instead. A rank that is told so
-// stops taking part, and its partners may wait for ever, which run() reports like every deadlock: nobody can go on and
-// nothing is on its way.
+// The network fails on request: the n-th start or completion of a message reports an Error instead. The rank that gets this Error
+// stops, and its partners may wait for ever. run() reports that like every deadlock: no rank can go on and no message is in flight.
 //
-// Cost: a step is O(1) beyond what the rank does in it; not for several threads.
+// Cost: a step is O(1) beyond the work of the rank. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -20,10 +19,10 @@ namespace mercutio {
 
 struct SimulationOptions {
   std::uint64_t seed = 1;
-  i64 longest_delay = 40;     // steps a message may be on its way
+  i64 longest_delay = 40;     // of a message, in steps
   i64 fail_at = -1;           // the message operation that fails, from 0, counted over all ranks; -1: none
-  i64 most_steps = 1 << 24;   // after which run() gives up
-  bool shared_memory = false;   // the ranks of a node share memory, where any node has more than one
+  i64 most_steps = 1 << 24;   // run() gives up after them
+  bool shared_memory = false;   // ranks of a node share memory, if any node has more than one rank
 };
 
 struct SimulatedWorld;
@@ -34,8 +33,8 @@ std::unique_ptr<SharedCounter> make_simulated_counter(std::shared_ptr<i64> value
 class Simulation {
  public:
   enum class End {
-    kDone,       // every rank's work came to its end
-    kDeadlock,   // some wait and nothing can ever come
+    kDone,       // every rank finished its work
+    kDeadlock,   // ranks wait and no message is in flight
     kTooLong,    // more than most_steps
   };
 
@@ -44,13 +43,13 @@ class Simulation {
   ~Simulation();
   Comm& comm(i64 rank);
 
-  // One call of `step` advances a piece of work as far as it can; true when it is over. Any number of pieces may belong to a
-  // rank. Calls those that are not over in random order.
+  // `step` advances a task as far as possible and returns true when it is finished. A rank may have any number of tasks. Unfinished
+  // tasks are called in random order.
   End run(std::vector<std::function<bool()>> steps);
 
-  // To be called when something else than a message moved: storage that takes its time.
+  // Must be called after progress other than by a message, such as a transfer of slow storage.
   void something_moved();
-  bool failed() const;        // the operation to fail was met
+  bool failed() const;        // whether the injected failure has happened
   i64 steps() const;          // so far
 
  private:

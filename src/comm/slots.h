@@ -1,5 +1,5 @@
-// Slots: numbers that open files hold, given out in turn, the same on all ranks without a message as long as there are numbers that nobody
-// has had. After that the ranks agree on each: a thread of one rank may have closed a file that is still open on another.
+// Slots: numbers that open files hold, the same on all ranks. They are assigned in ascending order, without a message, as long as
+// there are unused numbers. After that the ranks agree on each: a thread of one rank may have closed a file that is open on another.
 #pragma once
 
 #include <set>
@@ -13,7 +13,7 @@ class Slots {
  public:
   struct Slot {
     i64 number = 0;
-    bool is_new = true;   // nobody has had it
+    bool is_new = true;   // never used before
   };
 
   struct Range {
@@ -22,7 +22,7 @@ class Slots {
 
   explicit Slots(i64 count) : count_(count) {}
 
-  // Collective. range_of(i64) -> Result<Range>: of what the ranks bring. kNoMem, on all ranks: none is free.
+  // Collective. range_of(i64) -> Result<Range>: the lowest and highest argument over all ranks. kNoMem, on all ranks: no free slot.
   template <class RangeOf>
   Result<Slot> take(RangeOf range_of) {
     if (given_ < count_) {

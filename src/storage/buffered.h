@@ -1,13 +1,13 @@
-// Write-behind and read-ahead: small accesses of one process that follow each other in the file are absorbed in a buffer and
-// move as one request (the local stage of two-stage write-behind, Liao et al. 2007; active buffering, Ma et al. 2003).
+// Write-behind and read-ahead: small sequential accesses of one process go to a buffer and reach the file as one request
+// (the local stage of two-stage write-behind, Liao et al. 2007; active buffering, Ma et al. 2003).
 //
-// What is kept is seen by everything that goes through this object, and by others after flush(), sync() or close(): where
-// that is enough, by MPI's rules of consistency (MPI 14.6.1), is for the file to know. An error of what was kept belongs to
-// the call that has to write it out, at the latest sync() or close(); the data stays until it is written.
+// All calls of this object see the buffered data. Others see it after flush(), sync() or close(). Whether MPI's rules of consistency
+// (MPI 14.6.1) permit that is decided by src/file. If buffered data can't be written, the call that has to write it out returns the
+// Error, at the latest sync() or close(). The data stays in the buffer until it is written.
 //
-// A trace has what reaches the file as requests of the storage, and the number of accesses that didn't, told when they have ended.
+// A trace has one storage event for each request that reaches the file, and the number of accesses that the buffer served.
 //
-// Cost: one copy of what is absorbed; memory: one buffer a direction, allocated when the first access is absorbed.
+// Cost: one copy of the buffered data. Memory: one buffer per direction, allocated at the first buffered access.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The contract of Storage (storage/storage.h) as checks that need no test program: tests/contract runs them over every driver and
-// decorator, `mercutio driver check` over anybody's.
+// The contract of Storage (storage/storage.h) as checks without a test framework. tests/contract runs them over every driver and
+// decorator, `mercutio driver check` over drivers of others.
 #pragma once
 
 #include <functional>
@@ -11,26 +11,26 @@
 
 namespace mercutio {
 
-// Opens the same file, a new one for each check. The options say how.
+// Opens the file of the current check with the given options. Each check has a new file.
 using OpenSubject = std::function<Result<std::unique_ptr<Storage>>(const OpenOptions&)>;
 
-// One check under way: what it has found.
+// The state and the findings of one check.
 class ContractRun {
  public:
   ContractRun(OpenSubject open, bool keeps_bytes) : open_(std::move(open)), keeps_bytes_(keeps_bytes) {}
 
-  // For reading and writing; null where that failed, which is noted.
+  // Opens for reading and writing; records a failure and returns null if that is impossible.
   std::unique_ptr<Storage> open(bool create = true, const WriterGroup& group = {});
   bool keeps_bytes() const { return keeps_bytes_; }   // false: what is read is zero
 
-  // Note what doesn't hold, in words; return whether it does.
+  // Each records a failure, with its text, if the condition is false, and returns the condition.
   bool expect(bool holds, const std::string& what);
   bool expect(const Status& status, const std::string& what);
   bool equals(const Result<i64>& got, i64 want, const std::string& what);
   void skip(const std::string& why) { skipped_ = why; }
 
   const std::vector<std::string>& failures() const { return failures_; }
-  const std::string& skipped() const { return skipped_; }   // why; empty: it wasn't
+  const std::string& skipped() const { return skipped_; }   // the reason; empty: the check was not skipped
 
  private:
   const OpenSubject open_;
@@ -41,7 +41,7 @@ class ContractRun {
 
 struct ContractCheck {
   const char* name;       // as an identifier
-  const char* sentence;   // what must hold
+  const char* sentence;   // the requirement
   void (*run)(ContractRun& run);
 };
 

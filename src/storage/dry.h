@@ -1,4 +1,4 @@
-// A storage of which only what it says of itself is real: to measure everything but the file access.
+// A storage that moves no data, to measure everything but the file access. Only its self-description is real.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace mercutio {
 
-// Writes are dropped, reads give zeros up to the file's size, nothing is locked. What was written or set as the size moves
-// the end that this object reports, not the file's.
+// Writes are discarded, reads return zeros up to the file's size, locks do nothing. Writes and set_size() change the size that this
+// object reports, not the file's.
 std::unique_ptr<Storage> make_dry(std::unique_ptr<Storage> inner);
 
 }  // namespace mercutio

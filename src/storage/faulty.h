@@ -1,4 +1,4 @@
-// A storage that fails when told to: for the tests of everything above.
+// A storage that injects failures, for the tests of everything above it.
 #pragma once
 
 #include <atomic>
@@ -21,16 +21,15 @@ enum FaultKind : unsigned {
   kFaultAll = 511,
 };
 
-// One plan may be shared by several storages, which then count together. Fields but `seen` are set before the first
-// use.
+// Several storages may share one plan and then count together. All fields except `seen` are set before the first use.
 struct FaultPlan {
   std::atomic<i64> seen{0};    // operations of the chosen kinds so far; a started transfer counts when it starts
   i64 fail_at = -1;            // the operation that fails, from 0; -1: none
-  bool from_then_on = false;   // and all that follow it
-  unsigned kinds = kFaultAll;  // those that count and may fail
+  bool from_then_on = false;   // all following ones fail, too
+  unsigned kinds = kFaultAll;  // the kinds that are counted and may fail
   Error error{ErrorClass::kIo, "failed on purpose", 5};
-  i64 short_read_bytes = -1;    // >= 0: a read moves this much, as if the file ended, instead of failing
-  i64 partial_write_bytes = 0;  // a write moves this much before it fails
+  i64 short_read_bytes = -1;    // >= 0: instead of failing, a read returns this many bytes, as at end of file
+  i64 partial_write_bytes = 0;  // a write moves this many bytes before it fails
 };
 
 std::unique_ptr<Storage> make_faulty(std::unique_ptr<Storage> inner, std::shared_ptr<FaultPlan> plan);

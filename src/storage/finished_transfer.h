@@ -1,4 +1,4 @@
-// A transfer that was over before it was handed out.
+// A transfer that is complete from the start.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// A storage that hands every call on to another one: what a decorator that changes a few of them begins with. One that
-// changes read() or write() changes start() and move_locked(), too. scripts/tidy.py checks that no call is missing here.
+// A storage that forwards every call to another one: the base of decorators that change a few calls. A decorator that changes read()
+// or write() must also change start() and move_locked(). scripts/tidy.py checks that no call is missing here.
 #pragma once
 
 #include <memory>

@@ -1,10 +1,10 @@
-// Where the library or program is that this code is in: what is installed beside it is loaded from there.
+// The folder of the library or program that contains this code. Libraries that are installed beside it are loaded from there.
 #pragma once
 
 #include <string>
 
 namespace mercutio {
 
-std::string library_folder();   // links resolved
+std::string library_folder();   // with symbolic links resolved
 
 }  // namespace mercutio

@@ -1,11 +1,11 @@
-// A byte-range lock around each transfer: the way to coherence where a node keeps parts of files in its cache, as NFS clients
-// do. Taking the lock forgets what is cached, giving it back writes what is dirty (RFC 7530, 10.3.2).
+// A byte-range lock around each transfer, for coherence on file systems whose clients cache data, such as NFS. Locking invalidates
+// cached data; unlocking writes dirty data (RFC 7530, 10.3.2).
 //
-// A transfer inside of a range that this process has locked already takes no lock of its own, and that range isn't given back
-// before the transfer has ended. Started transfers run at once.
+// A transfer within a range that this process has locked takes no lock of its own. That range is not unlocked before the transfer
+// has ended. Started transfers run synchronously.
 //
-// Cost: a round trip to the server for the lock, and one to give it back, for each transfer; a write ends when the server has it
-// on stable storage.
+// Cost: one round trip to the server for each lock and one for each unlock. A write ends when its data is on the server's stable
+// storage.
 #pragma once
 
 #include <memory>

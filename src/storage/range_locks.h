@@ -1,6 +1,5 @@
-// Byte-range locks between threads: many readers or one writer for each byte. A waiter that came first is served first
-// where ranges conflict, so nobody starves. Cost: O(held + waiting) per operation, which are as many as there are
-// threads.
+// Byte-range locks between threads: many readers or one writer for each byte. Conflicting requests are granted in the order of their
+// arrival, so no thread starves. Cost: O(held + waiting) per operation, at most one of each per thread.
 #pragma once
 
 #include <condition_variable>
@@ -26,13 +25,13 @@ class RangeLocks {
   };
   using Ticket = std::list<Range>::iterator;
 
-  // Blocks until no conflicting range is held or was asked for earlier.
+  // Blocks until no conflicting range is held or was requested earlier.
   Ticket acquire(i64 begin, i64 end, bool exclusive);
-  // The same without waiting: nothing where it would have to.
+  // The same, but returns nothing instead of waiting.
   std::optional<Ticket> try_acquire(i64 begin, i64 end, bool exclusive);
 
-  // Gives the range back. `give_back(begin, end)` is called, inside the critical section, for each part of it that no
-  // other granted range covers: what an outer lock shared by the threads must give back.
+  // Releases the range. Calls `give_back(begin, end)`, inside the critical section, for each part of it that no other granted range
+  // covers: the parts to release of a lock that the threads of the process share.
   template <class GiveBack>
   void release(Ticket ticket, GiveBack give_back) {
     {

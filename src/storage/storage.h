@@ -31,9 +31,9 @@ struct IoPiece {
   i64 bytes = 0;
 };
 
-// When processes on other nodes see what one has written. On one node all go through one kernel.
+// When processes on other nodes see a write. Processes of one node share the kernel's page cache.
 enum class Coherence {
-  kImmediate,   // when the write has returned
+  kImmediate,   // as soon as the write has returned
   kAfterOpen,   // when the writer has closed the file and the reader has opened it afterwards (close-to-open)
   kUnknown,
 };
@@ -41,29 +41,29 @@ enum class Coherence {
 struct Traits {
   std::string file_system;              // "ext4", "tmpfs", "nfs", "lustre", "fuse.glusterfs", "memory", ...
   bool can_lock = true;                 // byte-range locks between processes work here
-  bool locks_between_nodes = true;      // and those of other nodes respect them
+  bool locks_between_nodes = true;      // the locks are seen on other nodes, too
   Coherence coherence = Coherence::kImmediate;
-  CoherenceWay way = CoherenceWay::kNone;   // what makes it so
-  std::string coherence_advice = {};    // not coherent: what to change, for the administrator ("mount with ...")
-  bool can_merge = true;                // what was read under a lock may be written back: reads have what other nodes wrote before
+  CoherenceWay way = CoherenceWay::kNone;   // how that coherence is achieved
+  std::string coherence_advice = {};    // if not coherent: what an administrator can change ("mount with ...")
+  bool can_merge = true;                // a read under a lock returns earlier writes of other nodes, so its data may be written back
   bool sparse_files = true;             // unwritten ranges read as zero and take no space
-  bool metadata_is_remote = false;      // to ask for the size or for a lock is a message to a server
-  bool remote_cluster = false;          // on another cluster: each message takes a round trip there
-  bool caches_per_rank = false;         // what keeps parts of files is in each process; otherwise all ranks of a node share it
+  bool metadata_is_remote = false;      // size and locks need a message to a server
+  bool remote_cluster = false;          // on another cluster: each message takes a round trip to it
+  bool caches_per_rank = false;         // the client's cache is in each process; otherwise the ranks of a node share it
   i64 block_bytes = 4096;               // preferred alignment
-  i64 file_number = 0;                  // tells this file from others, on every node alike; 0: this file system can't
-  std::string transfers = {};           // how `start` moves data: "threads", "io_uring"; empty: at once
+  i64 file_number = 0;                  // identifies the file, the same on every node; 0: the file system has no such number
+  std::string transfers = {};           // how `start` moves data: "threads", "io_uring"; empty: synchronously
 };
 
-// A held byte-range lock. Destruction gives it back, silently.
+// A held byte-range lock. Destruction releases it and ignores errors.
 class HeldLock {
  public:
   virtual ~HeldLock() = default;
-  // Gives it back and says whether that worked. At most once, before destruction. After an Error nobody waits for the
-  // range, but the storage may be of no more use.
+  // Releases the lock and reports errors. Call it at most once, before destruction. After an Error no process waits for the range,
+  // but the storage may be unusable.
   virtual Status release() { return ok_status(); }
 };
-class NoLock final : public HeldLock {};   // where there is nothing to lock
+class NoLock final : public HeldLock {};   // for storage that needs no locks
 class HeldLocks final : public HeldLock {
  public:
   void add(std::unique_ptr<HeldLock> lock) { locks_.push_back(std::move(lock)); }
@@ -71,16 +71,16 @@ class HeldLocks final : public HeldLock {
  private:
   std::vector<std::unique_ptr<HeldLock>> locks_;
 };
-// Null: nothing to give back.
+// Releases `lock`, which may be null.
 [[nodiscard]] inline Status release(std::unique_ptr<HeldLock> lock) { return lock ? lock->release() : ok_status(); }
-// What was moved under the lock, or the first Error.
+// Releases the lock; returns `moved`, or the first Error.
 [[nodiscard]] inline Result<i64> release_after(Result<i64> moved, std::unique_ptr<HeldLock> lock) {
   Status released = release(std::move(lock));
   if (moved && !released) return std::move(released).error();
   return moved;
 }
 
-// A transfer in flight. `done` never blocks; `wait` blocks; `result` once done.
+// A transfer in flight. `done` never blocks; `wait` blocks and returns the bytes moved.
 class Transfer {
  public:
   virtual ~Transfer() = default;   // waits if not done
@@ -88,8 +88,8 @@ class Transfer {
   virtual Result<i64> wait() = 0;
 };
 
-// Of a storage that takes or serves small accesses from a buffer: how many calls of read and write stayed there, and how many
-// requests it made for them by itself.
+// Statistics of a storage with a buffer for small accesses: the number of read and write calls that the buffer served, and the
+// number of requests that the buffer made to the storage below it.
 struct CacheStats {
   std::atomic<i64> calls{0}, requests{0};
 };
@@ -100,45 +100,45 @@ class Storage {
 
   virtual Result<i64> read(std::span<const IoPiece> pieces) = 0;
   virtual Result<i64> write(std::span<const IoPiece> pieces) = 0;
-  // Starts the transfer and returns; the pieces' memory must live until it is done. Default: runs it at once.
+  // Starts the transfer and returns. The pieces' memory must live until it is done. Default: runs it synchronously.
   virtual std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces);
 
   virtual Result<i64> size() = 0;
-  // The file has at least this many bytes, as far as this end knows without asking, and unless somebody else cuts it short.
+  // A lower bound of the size that is known without asking a server, unless another process truncates the file.
   virtual i64 known_size() const { return 0; }
   virtual Status set_size(i64 bytes) = 0;         // truncate or extend with a hole
   virtual Status preallocate(i64 bytes) = 0;      // size >= bytes afterwards, space allocated, content kept
   virtual Status sync() = 0;
   virtual Status close() = 0;
-  // Hands on what it keeps of earlier writes, and forgets what it has read ahead; others see the data then as after write().
+  // Writes out buffered data and discards read-ahead data. Afterwards others see earlier writes as after an unbuffered write().
   virtual Status flush() { return ok_status(); }
-  // What other nodes have handed on before is seen by the reads and the sizes that follow, as far as the storage can do that.
+  // Following reads and sizes reflect what other nodes flushed before, as far as the storage can do that.
   virtual Status refresh() { return ok_status(); }
 
-  // Null: every call reaches the file.
+  // Null: there is no buffer; every call reaches the file.
   virtual const CacheStats* cache_stats() const { return nullptr; }
-  // From now on it tells the sink of the requests it makes by itself, and of what it absorbs. The sink must outlive it.
+  // From now on, records the buffer's own requests and the accesses it serves in the sink, which must outlive this object.
   virtual void trace_to(TraceSink* /*sink*/) {}
 
   // Blocks until [begin, end) is locked against other processes and other Storage objects of this process.
   // Fails with kUnsupportedOperation where traits().can_lock is false.
   virtual Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) = 0;
-  // The same, but null where it would have to wait. Default: waits.
+  // The same, but returns null instead of waiting. Default: waits.
   virtual Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) { return lock(begin, end, exclusive); }
 
-  // Moves the pieces, which lie in [begin, end), while that is locked (for writing: exclusively), where a lock of its own would cost as
-  // much as the access. Nothing: it can't, and nothing was moved.
+  // Locks [begin, end) (exclusively for writing), moves the pieces, which lie in it, and unlocks, all in one request: for storage where
+  // a lock costs as much as the access. Returns nothing, without moving data, if it is not supported.
   virtual std::optional<Result<i64>> move_locked(Direction /*direction*/, std::span<const IoPiece> /*pieces*/, i64 /*begin*/, i64 /*end*/) {
     return std::nullopt;
   }
 
-  // While the result is held, only the ranks of this open (OpenOptions::group) have the file open for writing: an open by others
-  // waits. Null where others have it open now, and where that can't be known. Never waits.
+  // While the result is held, only the ranks of this open (OpenOptions::group) have the file open for writing; other opens wait.
+  // Null if another open exists or if that is unknown. Never waits.
   virtual std::unique_ptr<HeldLock> exclude_other_writers() { return nullptr; }
 
   virtual const Traits& traits() const = 0;
   virtual Layout layout() = 0;
-  // Bytes with which other ranks open the same file more cheaply (OpenOptions::handle); empty: there are none.
+  // A handle with which other ranks open the same file at a lower cost (OpenOptions::handle); empty: not supported.
   virtual Result<std::vector<std::byte>> shared_handle() { return std::vector<std::byte>(); }
 };
 
@@ -148,12 +148,12 @@ struct OpenOptions {
   bool create = false;
   bool exclusive = false;        // with create: fail if it exists
   int permissions = 0666;        // before umask
-  Layout wanted_layout;          // at create, where the file system has stripes
-  Layout suggested_layout;       // the same, where none is wanted and the folder's default is one stripe
+  Layout wanted_layout;          // for new files on file systems with stripes: requested by hints
+  Layout suggested_layout;       // used if no hint requests a layout and the folder's default is one stripe
   WriterGroup group;             // of the collective open; not drawn: this open is a group of its own
-  std::span<const std::byte> handle;   // what shared_handle() of rank 0 gave
-  // What MPI's rules of consistency allow here: writes that return before others see them, reads of what was read in advance,
-  // until flush(), sync(), close() or a lock.
+  std::span<const std::byte> handle;   // from shared_handle() of rank 0
+  // What MPI's rules of consistency permit until flush(), sync(), close() or a lock: writes may return before others see them, and
+  // reads may return data that was read ahead.
   bool keeps_writes = false, reads_ahead = false;
   CoherenceWay coherence = CoherenceWay::kAuto;
   // How `start` moves data: "auto", "threads" or "io_uring"; number of threads of the pool (shared by all files).
@@ -165,27 +165,27 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual const char* name() const = 0;                          // "posix"; also the whole-prefix "name:"
-  virtual Status load() { return ok_status(); }                  // what it needs, ahead of open and remove
-  virtual void prepare(const std::string& /*path*/) {}           // it is about to be opened: what an open waits for may begin
+  virtual Status load() { return ok_status(); }                  // loads its libraries; called before open and remove
+  virtual void prepare(const std::string& /*path*/) {}           // the file will be opened soon: slow preparations may begin
   virtual Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) = 0;
   virtual Status remove(const std::string& path) = 0;
 };
 
-// The one registry table (storage/registry.cpp). Prefixes "ufs:", "nfs:", "lustre:" (and other ROMIO ones for POSIX file
-// systems), "memory:", "null:" are taken only when whole. Then come the drivers in libraries of their own (include/mercutio/driver.h):
-// "name:" where there is such a library, and "name://" always. Any other name, colons included, is a path for posix.
+// Finds the driver of a file name in the registry table (storage/registry.cpp). The prefixes "ufs:", "nfs:", "lustre:" (and ROMIO's
+// others for POSIX file systems), "memory:" and "null:" must match exactly. Driver libraries (include/mercutio/driver.h) follow:
+// "name:" if that library exists, and "name://" always. Any other name, with or without colons, is a path for posix.
 // Returns the driver and the path without its prefix.
 struct Resolved {
   Driver* driver;
   std::string path;
-  CoherenceWay coherence = CoherenceWay::kAuto;   // what the prefix asks for
+  CoherenceWay coherence = CoherenceWay::kAuto;   // requested by the prefix
 };
-// The library that the name asks for, as it is found here: "name", or "" for none.
+// The driver library that the file name requests and that exists on this node: "name", or "" for none.
 std::string driver_library_of(const std::string& file_name);
 Resolved resolve(const std::string& file_name);
-// The same, but plain paths may live on another cluster (model/path_mapping.h): `mercutio_remote` is that hint.
+// The same, but plain paths may be mapped to another cluster (model/path_mapping.h) by the hint `mercutio_remote`.
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote);
-// The same with what driver_library_of() says on another rank.
+// The same with the result of driver_library_of() on another rank.
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote, const std::string& library);
 
 }  // namespace mercutio

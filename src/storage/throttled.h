@@ -1,4 +1,4 @@
-// A storage as slow as told: a stand-in for servers that aren't there.
+// A storage with a given bandwidth and latency, in place of real servers.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@ namespace mercutio {
 
 struct ThrottleSpeed {
   i64 bytes_per_second = 0;  // 0: no limit
-  i64 latency_ns = 0;        // of each read or write, on top
+  i64 latency_ns = 0;        // added to each read or write
 };
 
-// A started transfer is slow too, but doesn't hold up who starts it.
+// A started transfer is equally slow, but its start returns at once.
 std::unique_ptr<Storage> make_throttled(std::unique_ptr<Storage> inner, const ThrottleSpeed& speed);
 
 }  // namespace mercutio

@@ -1,6 +1,6 @@
-// Where started transfers run that block: a pool of threads, each running whole transfers. Threads start with the first transfer.
-// A transfer that no thread took yet is run by whoever waits for it. After a fork the child, which has no threads, runs its
-// transfers at once.
+// A pool of threads for started transfers that block. Each thread runs one transfer at a time. The threads start with the first
+// transfer. A thread that waits for a transfer that has not begun runs it itself. After a fork the child has no pool threads and
+// runs its transfers synchronously.
 #pragma once
 
 #include <atomic>
@@ -14,12 +14,12 @@
 
 namespace mercutio {
 
-// How many transfers of a file are under way.
+// Counts the transfers of a file in flight.
 class TransferCount {
  public:
   void begin() { running_.fetch_add(1); }
   void end();
-  void wait();   // until there is none
+  void wait();   // until the count is zero
 
  private:
   std::atomic<i64> running_{0};
@@ -28,7 +28,7 @@ class TransferCount {
 class TransferPool {
  public:
   explicit TransferPool(i64 threads);
-  ~TransferPool();   // waits for what runs
+  ~TransferPool();   // waits for running transfers
   TransferPool(const TransferPool&) = delete;
   TransferPool& operator=(const TransferPool&) = delete;
 
@@ -40,8 +40,7 @@ class TransferPool {
   const std::unique_ptr<Threads> threads_;
 };
 
-// The pools of a driver, by their number of threads. A pool is shared by the files that want the same, and ends with the last of
-// them.
+// The pools of a driver, by number of threads. Files with the same number share a pool, which ends with the last of them.
 class TransferPools {
  public:
   std::shared_ptr<TransferPool> of(i64 threads);

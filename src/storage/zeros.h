@@ -1,4 +1,4 @@
-// What storages without data have in common.
+// Shared by storages without data.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace mercutio {
 
-// A read of a file of `end` bytes that are all zero.
+// Reads from a file of `end` zero bytes.
 inline Result<i64> read_zeros(i64 end, std::span<const IoPiece> pieces) {
   i64 total = 0;
   for (const IoPiece& piece : pieces) {
@@ -22,7 +22,7 @@ inline Result<i64> read_zeros(i64 end, std::span<const IoPiece> pieces) {
   return total;
 }
 
-// A write that goes nowhere: the bytes, and where the last of them would be.
+// A write that is discarded: the number of bytes, and one past the last offset.
 struct Dropped {
   i64 bytes = 0, end = 0;
 };

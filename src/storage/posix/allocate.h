@@ -1,15 +1,15 @@
-// Space for a file, without a byte of it changed.
+// Allocates space for a file without changing its contents.
 #pragma once
 
 #include "base/result.h"
 
 namespace mercutio::posix {
 
-// fallocate, or, where there is none, zeros written into holes and beyond the end. Data that is there is neither read
-// nor written: reading it and writing it back would undo what other processes write meanwhile.
+// Uses fallocate if supported, otherwise writes zeros into holes and beyond the end. Existing data is neither read nor written:
+// writing it back would undo concurrent writes of other processes.
 Status allocate(int fd, i64 bytes);
 
-// The fallback alone.
+// Only the fallback.
 Status allocate_by_writing(int fd, i64 bytes);
 
 }  // namespace mercutio::posix

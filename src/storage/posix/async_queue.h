@@ -1,4 +1,4 @@
-// Where started transfers of the posix driver run, and the descriptor they share with the file.
+// Runs the started transfers of the posix driver, on a descriptor that they share with the file.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace mercutio::posix {
 
-// A descriptor, closed once and after the last transfer on it.
+// A descriptor that is closed once, after the last transfer on it.
 class OpenFd {
  public:
   explicit OpenFd(int fd) : fd_(fd) {}
@@ -17,7 +17,7 @@ class OpenFd {
   OpenFd(const OpenFd&) = delete;
   OpenFd& operator=(const OpenFd&) = delete;
   int get() const { return fd_; }
-  // Whether transfers go by O_DIRECT. Set before the first one.
+  // Whether transfers use O_DIRECT. Set before the first one.
   bool direct() const { return direct_; }
   void set_direct(bool direct) { direct_ = direct; }
   void begin() { transfers_.begin(); }
@@ -32,17 +32,17 @@ class OpenFd {
 
 class AsyncQueue {
  public:
-  virtual ~AsyncQueue() = default;  // waits for what runs
-  virtual const char* name() const = 0;  // "threads", "io_uring": as the hint that asks for it
+  virtual ~AsyncQueue() = default;  // waits for running transfers
+  virtual const char* name() const = 0;  // "threads", "io_uring": the value of the hint
   virtual std::unique_ptr<Transfer> start(std::shared_ptr<OpenFd> fd, Direction direction,
                                           std::vector<IoPiece> pieces) = 0;
 };
 
 std::shared_ptr<AsyncQueue> make_thread_queue(std::shared_ptr<TransferPool> pool);
 
-// One io_uring for the process; null where the kernel has or allows none, or the library was built without. Runs of one
-// transfer overlap: when end of file cuts one short, later ones may have been read all the same. After a fork the child
-// runs its transfers at once.
+// One io_uring for the process; null if the kernel lacks or forbids it, or the library was built without it. The runs of a transfer
+// overlap: if end of file cuts one short, later ones may have been read nevertheless. After a fork the child runs its transfers
+// synchronously.
 std::shared_ptr<AsyncQueue> make_uring_queue();
 
 }  // namespace mercutio::posix

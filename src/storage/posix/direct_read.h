@@ -1,10 +1,10 @@
-// Reads by O_DIRECT that are under way in this process. A fork waits for them, and they wait for it: what arrives after a fork
-// would be in the pages of one of the two processes only (open(2), NOTES).
+// O_DIRECT reads in flight in this process. A fork waits for them, and new ones wait for the fork: data that arrives after a fork
+// would reach the pages of only one of the two processes (open(2), NOTES).
 #pragma once
 
 namespace mercutio::posix {
 
-// One such read, for as long as the object lives. Not direct: nothing is counted.
+// Registers one such read during the object's lifetime. Does nothing if the read is not direct.
 class DirectRead {
  public:
   explicit DirectRead(bool direct);

@@ -1,4 +1,4 @@
-// What kind of file system a descriptor lies on.
+// Determines the file system of a descriptor and its traits.
 #pragma once
 
 #include <sys/stat.h>
@@ -7,15 +7,15 @@
 
 namespace mercutio::posix {
 
-Traits traits_of(int fd);                    // asks statfs and the table of mounts, and tries a lock query
-bool is_on_lustre(const std::string& path);  // of the folder, for files that don't exist yet
+Traits traits_of(int fd);                    // uses statfs, the table of mounts, and one lock query
+bool is_on_lustre(const std::string& path);  // looks at the folder: the file may not exist yet
 bool is_on_lustre(int fd);
-// The folder of that file, or the whole file system, gives new files more than one stripe.
+// Whether the folder of that file, or the file system, gives new files more than one stripe.
 bool has_default_stripes(const std::string& path);
-bool lock_refused(int sys_errno);            // the file system has no locks, as opposed to: this lock failed
+bool lock_refused(int sys_errno);            // whether the file system has no locks (rather than: this lock failed)
 
-// Makes accesses through this descriptor coherent as `wish` says, or as is best here, where they aren't by themselves. Sets
-// `way` and `coherence`; kLocks is left to the caller (storage/locked.h).
+// Makes accesses through this descriptor coherent between nodes if they are not: in the way of `wish`, or in the best one here.
+// Sets `way` and `coherence`. The caller implements kLocks (storage/locked.h).
 void make_coherent(int fd, CoherenceWay wish, Traits& traits);
 
 }  // namespace mercutio::posix

@@ -1,5 +1,5 @@
-// From pieces to what one system call moves: runs that are contiguous in the file, as buffers in memory. Nothing is
-// allocated and no byte is copied.
+// Turns pieces into system calls: each call moves a run that is contiguous in the file, from or to several buffers. Allocates
+// nothing and copies no data.
 #pragma once
 
 #include <sys/uio.h>
@@ -18,8 +18,8 @@ inline constexpr size_t kMaxBuffers = 1024;       // IOV_MAX of Linux
 struct Run {
   i64 offset = 0;
   i64 bytes = 0;
-  size_t first = 0;  // of the buffers that are still to be moved
-  size_t count = 0;  // one after the last
+  size_t first = 0;  // first buffer that is not moved yet
+  size_t count = 0;  // one past the last buffer
   std::array<iovec, kMaxBuffers> buffers;
 
   bool append(const IoPiece& piece, i64 skip, i64 take) {
@@ -52,7 +52,7 @@ struct Run {
   }
 };
 
-// Takes the next run out of the pieces; false when there is none left.
+// Splits pieces into runs. next() returns false after the last one.
 class Gatherer {
  public:
   explicit Gatherer(std::span<const IoPiece> pieces) : pieces_(pieces) {}
@@ -76,13 +76,13 @@ class Gatherer {
  private:
   std::span<const IoPiece> pieces_;
   size_t index_ = 0;
-  i64 taken_ = 0;  // bytes of pieces_[index_] that went into earlier runs
+  i64 taken_ = 0;  // bytes of pieces_[index_] in earlier runs
 };
 
-// Moves the run; the value is what was moved, less than run.bytes only at end of file.
+// Moves the run. Returns the bytes moved, less than run.bytes only at end of file.
 Result<i64> move_run(int fd, Direction direction, Run& run);
 
-// That no piece is negative or reaches beyond what a file can hold.
+// Fails if a piece has a negative offset or length, or ends beyond the maximum file size.
 Status check_pieces(std::span<const IoPiece> pieces);
 
 }  // namespace mercutio::posix

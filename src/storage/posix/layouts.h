@@ -1,4 +1,4 @@
-// Layouts of the file systems that tell them in a few numbers: CephFS and BeeGFS. Lustre's are in lustre.h.
+// Layouts of CephFS and BeeGFS, which consist of a few numbers. For Lustre see lustre.h.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace mercutio::posix {
 
-// CephFS: the extended attribute "ceph.file.layout". Objects of one stripe each lie on servers that nobody can foresee: then the object counts as
-// the stripe, and the number of servers isn't known.
+// CephFS: the extended attribute "ceph.file.layout". If each object has one stripe, its server can't be predicted: then the object
+// size counts as the stripe size, and the number of servers is unknown.
 Layout parse_ceph_layout(std::string_view text);
 
-// That of an open file; zeros where the file system tells none.
+// The layout of an open file; zeros if the file system reports none.
 Layout told_layout(int fd, const std::string& file_system);
 
 }  // namespace mercutio::posix

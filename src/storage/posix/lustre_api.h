@@ -1,4 +1,4 @@
-// Creating files by Lustre's own library, liblustreapi, where it is installed: it is looked for when a file with stripes is created.
+// Creates files through Lustre's own library, liblustreapi, if it is installed. It is loaded when the first file with stripes is created.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace mercutio::posix {
 
-// Makes the file with these stripes, as open(2) with O_CREAT | O_EXCL: a descriptor, or -1 and errno. ENOSYS: there is no such library, or it lacks
-// what is needed.
+// Creates the file with these stripes, like open(2) with O_CREAT | O_EXCL: a descriptor, or -1 and errno. ENOSYS: the library is
+// missing or lacks a needed function.
 int create_by_library(const std::string& path, int flags, int permissions, const Layout& layout);
 
 }  // namespace mercutio::posix

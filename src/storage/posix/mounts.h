@@ -1,4 +1,4 @@
-// What /proc/self/mountinfo says of the file system that a file lies on (proc(5)).
+// The entry of /proc/self/mountinfo for the file system of a file (proc(5)).
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@ struct Mount {
   bool has_option(std::string_view option) const;
 };
 
-// The last mount of that device in the text of mountinfo; nothing: it isn't there.
+// The last mount of that device in the text of mountinfo, if there is one.
 std::optional<Mount> find_mount(std::string_view mountinfo, dev_t device);
-// The same of this process. Reads the whole table: a few microseconds for each mount.
+// The same for this process. Reads the whole table: a few microseconds per mount.
 std::optional<Mount> mount_of(dev_t device);
 
 }  // namespace mercutio::posix

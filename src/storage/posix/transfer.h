@@ -7,8 +7,8 @@
 
 namespace mercutio::posix {
 
-// The contract of Storage::read and Storage::write. Pieces that follow each other in the file become one system call of
-// up to IOV_MAX buffers and 1 GiB; pieces that also follow each other in memory become one buffer.
+// Implement the contract of Storage::read and Storage::write. Pieces that are adjacent in the file become one system call of up to
+// IOV_MAX buffers and 1 GiB. Pieces that are adjacent in memory, too, become one buffer.
 Result<i64> transfer(int fd, Direction direction, std::span<const IoPiece> pieces);
 
 }  // namespace mercutio::posix

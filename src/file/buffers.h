@@ -1,9 +1,8 @@
-// Buffers: who can touch a program's buffer, asked once for each data access: the processor, a device, or nobody.
+// Buffers determines, once per data access, what can access a program's buffer: the processor, a device, or nothing.
 //
-// Where the program has loaded no runtime of a device that is known here, asking costs a comparison of the counter that the
-// dynamic linker keeps of the libraries it has loaded (16 ns), and a look at the clock and at the pages found touchable before (7 ns).
-// A page that is new costs a system call, which reads 8 bytes of it, or writes 4 as they were (0.1 to 0.3 microseconds; in a virtual
-// machine without help of the processor 0.4 and 0.9).
+// If the program has loaded no known device runtime, a check compares the dynamic linker's counter of loaded libraries (16 ns), and
+// looks up the clock and the pages that were found accessible before (7 ns). A new page costs a system call that reads 8 bytes of it,
+// or rewrites 4 unchanged (0.1 to 0.3 microseconds; 0.4 and 0.9 in a virtual machine without nested paging).
 #pragma once
 
 #include <array>
@@ -19,10 +18,10 @@
 
 namespace mercutio {
 
-// What the processor has been found to be allowed on a page, in this tick of the kernel's clock (1 to 10 ms): the program may change it.
+// Access rights of pages that were found in this tick of the kernel's clock (1 to 10 ms). Later the program may have changed them.
 class TouchedPages {
  public:
-  // EFAULT, or 0. `anew`: whatever has been found before.
+  // EFAULT, or 0. `anew`: ignore earlier findings.
   int touch(i64 address, Direction direction, bool anew);
 
  private:
@@ -31,8 +30,8 @@ class TouchedPages {
 
 class Buffers {
  public:
-  // The device whose memory it is, null for memory of the processor; kBuffer where neither can move the data. Looks at the first and
-  // the last data byte: one buffer lies in one kind of memory.
+  // The device that owns the memory, or null for memory of the processor; an Error of class kBuffer if neither can move the data.
+  // Checks the first and the last data byte: a buffer is in one kind of memory.
   Result<DeviceMemoryRef> find(const Memory& memory, Direction direction);
 
  private:
@@ -40,9 +39,9 @@ class Buffers {
   void look_for_new_runtimes();
   void look_for_runtimes();
 
-  static constexpr i64 kLargeBytes = MiB;   // moving them takes so long that their pages are asked anew
+  static constexpr i64 kLargeBytes = MiB;   // above it, pages are always checked again, as moving the data takes much longer
   TouchedPages touched_;
-  std::atomic<std::uint64_t> looked_at_{~std::uint64_t{0}};   // the tick of the last look for runtimes
+  std::atomic<std::uint64_t> looked_at_{~std::uint64_t{0}};   // the tick of the last search for runtimes
   std::atomic<unsigned long long> libraries_seen_{0};          // the linker's counter
   std::atomic<bool> any_runtime_{false};
   std::mutex mutex_;   // guards what follows

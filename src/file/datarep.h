@@ -1,4 +1,4 @@
-// Data representations: native, internal (= native here), external32, and those the program registered.
+// Data representations: native, internal (native here), external32, and those that the program registered.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,10 @@
 
 namespace mercutio {
 
-// A registered representation, with the user's callbacks behind plain functions (src/api binds the MPI types and
-// extra_state). `type` is the datatype of the access; conversion of `count` of its elements from `position` on, as
-// MPI 14.5.3 says. A null function means the native representation. Where both are null, sizes and places in the file are
-// native too, whatever file_extent says; where one is, an access in its direction whose elements have other sizes in the file
-// than in memory is refused, as there is no place for native data then.
+// A registered representation. The user's callbacks are behind plain functions (src/api binds the MPI types and extra_state). `type`
+// is the datatype of the access; `count` of its elements are converted from `position` on (MPI 14.5.3). A null function means the
+// native representation. If both are null, sizes and offsets in the file are native, too, regardless of file_extent. If one is null,
+// an access in its direction is rejected if its elements have other sizes in the file than in memory.
 struct RegisteredDatarep {
   std::string name;
   std::function<Status(void* user_buffer, const TypeSpecRef& type, i64 count, void* file_buffer, i64 position)> read;
@@ -26,7 +25,7 @@ struct RegisteredDatarep {
   bool converts() const { return read || write; }
 };
 
-// ROMIO and OMPIO take the standard's names in capitals, too, and programs use them.
+// ROMIO and OMPIO also accept the standard's names in capitals, and programs use them.
 std::string plain_datarep_name(const std::string& name);
 
 class DatarepRegistry {

@@ -1,5 +1,5 @@
-// Elements: the predefined items of a memory type, walked in typemap order between the program's buffer and the
-// contiguous form they have in a file. Inside file/ only. Memory cursors come from types lowered with kinds kept.
+// Elements: the predefined items of a memory type, converted in typemap order between the program's buffer and their contiguous form
+// in a file. Internal to file/. Memory cursors must come from types lowered with keep_kinds.
 #pragma once
 
 #include "base/result.h"
@@ -7,19 +7,19 @@
 
 namespace mercutio {
 
-// Some elements in a row: what they take in memory (data bytes) and in the file.
+// Consecutive elements: their data bytes in memory and in the file.
 struct ElementChunk {
   i64 elements = 0;
   i64 native_bytes = 0;
   i64 file_bytes = 0;
 };
 
-enum class ElementForm { kNative, kExternal32 };  // what the file holds: the bytes as they are, or external32
+enum class ElementForm { kNative, kExternal32 };  // representation in the file
 
-// As many whole elements from the cursor on as fit into `file_bytes`. kConversion where one is larger than `largest`.
+// The whole elements from the cursor on that fit into `file_bytes`. kConversion if one is larger than `largest`.
 Result<ElementChunk> measure(Cursor memory, i64 file_bytes, i64 largest);
 
-// Moves the elements that fill `file` exactly, converting them; the cursor ends behind them.
+// Moves and converts the elements that fill `file` exactly, and advances the cursor past them.
 Status elements_to_file(Cursor& memory, Bytes file, ElementForm form);
 Status elements_from_file(Cursor& memory, ConstBytes file, ElementForm form);
 

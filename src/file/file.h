@@ -30,14 +30,14 @@ enum class Whence { kSet, kCurrent, kEnd };
 
 // One row of the chapter's table of data accesses, with its arguments. `ordered` is collective + shared.
 struct AccessCall {
-  const char* name = "";          // "MPI_File_write_at_all": for messages
+  const char* name = "";          // "MPI_File_write_at_all", for error texts
   Direction direction = Direction::kRead;
   Positioning positioning = Positioning::kExplicit;
   bool collective = false;
   i64 offset = 0;                 // explicit: in etypes
   Memory memory;                  // bytes laid out by the native type
   TypeSpecRef memory_spec;        // the same type as constructors: for data representations other than native
-  Status argument_error = ok_status();   // found by the caller; a collective call joins with it and agrees
+  Status argument_error = ok_status();   // found by the caller; a collective call takes part with it, and the ranks agree
 };
 
 struct OpenCall {
@@ -48,7 +48,7 @@ struct OpenCall {
   std::string members;            // for the trace: "world", "self", ranks of MPI_COMM_WORLD as 0-3,8, or ""
 };
 
-// Where hints come from, and what is told about them.
+// The source of hints, and the reporter of problems with them.
 struct HintDesk {
   HintSources sources;
   HintVoice voice;
@@ -56,16 +56,16 @@ struct HintDesk {
 
 class Buffers;
 
-// What a process has once and hands to every File.
+// Objects of the process that every File uses.
 struct Context {
   Progress* progress = nullptr;   // never null
   DatarepRegistry* datareps = nullptr;
-  Tracer* tracer = nullptr;       // null: nobody listens
-  HintDesk* hints = nullptr;      // null: files and the environment are read, and nothing is said
-  bool leads = true;              // speaks for the processes that open a file each
-  i64 job_processes = 0;          // 0: not known, as with MPI sessions
-  bool takes_partial_etypes = false;   // at explicit offsets, as OMPIO does; to the standard and ROMIO they are errors
-  Buffers* buffers = nullptr;     // null: all are the processor's
+  Tracer* tracer = nullptr;       // null: no tracing
+  HintDesk* hints = nullptr;      // null: files and the environment are read, and nothing is reported
+  bool leads = true;              // reports for all processes if each opens a file of its own
+  i64 job_processes = 0;          // 0: unknown, as with MPI sessions
+  bool takes_partial_etypes = false;   // at explicit offsets, as OMPIO does; errors in ROMIO and by the standard
+  Buffers* buffers = nullptr;     // null: all buffers are in the processor's memory
 };
 
 class File {
@@ -82,14 +82,14 @@ class File {
   virtual Status preallocate(i64 bytes) = 0;   // collective
   virtual Result<i64> size() = 0;
   virtual Status sync() = 0;                   // collective
-  virtual Status flush() = 0;                 // this rank hands on what it keeps of its writes; not collective
+  virtual Status flush() = 0;                 // writes out this rank's write-behind data; not collective
   virtual Status set_atomicity(bool atomic) = 0;   // collective
   virtual bool atomicity() const = 0;
 
   // Info. set is collective; differing or one-sided keys never hang. get returns every hint in effect.
   virtual Status set_info(const InfoItems& info) = 0;
   virtual InfoItems info() const = 0;
-  // Each hint that was asked for on this rank: by whom, and what became of it. What is in effect instead is known on rank 0.
+  // Each hint that was requested on this rank, its origin and its status. Only rank 0 knows what is in effect instead.
   virtual std::shared_ptr<const HintSet> hint_notes() const = 0;
 
   // Views. displacement kDisplacementCurrent as in the standard. Collective.
@@ -112,14 +112,14 @@ class File {
   virtual Status begin(AccessCall call) = 0;                              // split collective, one at a time
   virtual Result<i64> end(const char* name, Direction direction, Positioning positioning, const void* buffer) = 0;
 
-  // Completes an Error for the user: operation, file, offset, bytes, rank, host, errno name and advice, one line.
+  // The Error as one line for the user: operation, file, offset, bytes, rank, host, errno name and advice.
   virtual std::string describe(const char* operation, const Error& error) const = 0;
 };
 
 // Collective over `comm`, which the File keeps. On failure all ranks get an Error of the same class.
 Result<std::unique_ptr<File>> open_file(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context);
 Status delete_file(const std::string& file_name, const InfoItems& info);
-// Where a file is, before it is opened: that is a matter of hints, too.
+// The driver and path of a file that is not open, which may depend on hints.
 Resolved place_of(const std::string& file_name, const InfoItems& info);
 
 }  // namespace mercutio

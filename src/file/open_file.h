@@ -1,8 +1,8 @@
 // OpenFile: the one implementation of File. Its methods are spread over open.cpp, life.cpp, views.cpp, pointers.cpp,
 // access.cpp, split.cpp, info.cpp and describe.cpp. Inside file/ only.
 //
-// Threads: data accesses, pointers and queries may be called by several threads at once; collective calls on one file
-// come in the same order on all ranks, which is the program's duty.
+// Threads: data accesses, pointers and queries may be called by several threads at once. The program must make the collective calls
+// on a file in the same order on all ranks.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +19,7 @@
 
 namespace mercutio {
 
-// The accesses that were started and have not ended; outlives the file when a callback is late.
+// The accesses in flight. Outlives the file if a callback is late.
 class InFlight {
  public:
   void enter(i64 tag);

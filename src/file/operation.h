@@ -1,5 +1,5 @@
-// Operation: one data access after its arguments were checked: everything it needs until it ends, and nothing that can
-// change meanwhile. The same body serves blocking, nonblocking and split calls. Inside file/ only.
+// Operation: one data access after its arguments were checked. It holds everything that the access needs, and nothing that can change
+// before it ends. Blocking, nonblocking and split calls share one body. Internal to file/.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,20 @@
 
 namespace mercutio {
 
-// A view and how data is represented in it.
+// A view and its data representation.
 struct FileView {
   ViewRef view;
   std::shared_ptr<const RegisteredDatarep> registered;  // null: one of the standard's
   bool external32 = false;  // view->datarep is
-  bool scattered = false;   // some rank's view has holes
+  bool scattered = false;   // the view of some rank has holes
   i64 etype_bytes() const { return view->etype->size() > 0 ? view->etype->size() : 1; }
-  // Without conversion functions the file holds what memory holds.
+  // Without conversion functions, data in the file is the same as in memory.
   bool converts() const { return registered ? registered->converts() : external32; }
 };
 
 struct Operation {
   EngineFile engine;  // its hints point into `hints`
-  Storage* buffer = nullptr;  // the file as this rank's own accesses see it; collective ones go past what it keeps
+  Storage* buffer = nullptr;  // the file for independent accesses of this rank; collective ones bypass its write-behind and read-ahead
   std::shared_ptr<const HintSet> hints;
   std::shared_ptr<const FileView> view;
   SharedCounter* counter = nullptr;  // ordered accesses
@@ -39,11 +39,11 @@ struct Operation {
   TypeSpecRef memory_spec;
   DeviceMemoryRef device;    // whose memory it is; null: the processor's
   i64 first_etype = 0;
-  i64 etypes = 0;            // what the access covers
-  i64 file_bytes = 0;        // etypes * etype size: bytes in the file's representation; more only at an explicit offset
+  i64 etypes = 0;            // number of etypes that the access covers
+  i64 file_bytes = 0;        // etypes * etype size: bytes in the file's representation; larger only at an explicit offset
   i64 file_bytes_moved = 0;  // set by perform()
   Status entry = ok_status();
-  // What lies in memory is not what storage can take or give.
+  // Whether the data must be staged: converted, or copied from or to a device.
   bool staged() const { return device || view->converts(); }
   // For the trace.
   const char* name = "";
@@ -51,23 +51,23 @@ struct Operation {
   Counters counters;
 };
 
-// The body of every access: bytes moved, counted in native bytes of the memory type. Collective operations agree.
+// The body of every access. Returns the bytes moved, in native bytes of the memory type. Collective operations agree on errors.
 Task<Result<i64>> perform(std::shared_ptr<Operation> operation);
-// The same for an access that is not collective, which waits for no other rank.
+// The same for an independent access, which never waits for another rank.
 Result<i64> perform_alone(Operation& operation);
 
-// Their parts in file/staging.cpp. Collectively, whatever the ranks stage; and alone, what is staged.
+// Staged accesses (file/staging.cpp): collective, whichever ranks stage; and independent.
 Task<Result<i64>> move_together(std::shared_ptr<Operation> operation);
 Result<i64> stage_alone(Operation& operation);
 
-// Whether the view has bytes there at all: what lies beyond 2^62 is no place in a file. If not, the place is forgotten.
+// Checks that the access ends below file offset 2^62. If it does not, its position is discarded.
 Status check_reach(Operation& operation);
-// Where the data lies in the file and in memory; nothing to move where the entry failed. To be used while the operation lasts.
+// The data of the operation in the file and in memory; empty if its checks failed. Valid as long as the operation.
 Access access_of(const Operation& operation);
 
-// What one copy of a memory type takes in the file's representation.
+// The bytes of one copy of a memory type in the file's representation.
 Result<i64> bytes_in_file(const FileView& view, const TypeSpecRef& memory_spec);
-// The tree with the sizes a registered representation has in the file put where external32's stand.
+// The type tree with the file sizes of a registered representation in place of external32's.
 Result<TypeSpecRef> with_file_sizes(const TypeSpecRef& spec, const RegisteredDatarep& datarep);
 // The type with the sizes of the file's representation.
 Result<FlatTypeRef> lower_for_file(const TypeSpecRef& spec, const std::string& datarep,

@@ -1,5 +1,5 @@
-// What ranks tell each other when a file is opened or its hints change, as bytes: numbers and strings, one after the
-// other. Inside file/ only; both sides are the same build, so the byte order is the machine's.
+// Encodes the messages that ranks exchange when a file is opened or its hints change: a sequence of numbers and strings. Internal to
+// file/. Both sides are the same build, so the byte order is the machine's.
 #pragma once
 
 #include <cstring>
@@ -45,7 +45,7 @@ class WireWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Reads back; past the end everything is zero and empty, and failed() says so.
+// Decodes such a message. Beyond its end all values are zero or empty, and failed() is true.
 class WireReader {
  public:
   explicit WireReader(ConstBytes bytes) : rest_(bytes) {}
@@ -89,7 +89,7 @@ class WireReader {
     }
     return out;
   }
-  bool failed() const { return failed_; }   // the message ended too early, or a length in it can't be
+  bool failed() const { return failed_; }   // the message ended too early, or has an impossible length
 
  private:
   void fail() {

@@ -1,4 +1,4 @@
-// What the values of a plan are called, in hints, in `explain` and in documentation; by the value of the enumeration.
+// The names of a plan's values in hints, in `explain` and in the documentation, indexed by the enumerations.
 #pragma once
 
 namespace mercutio {

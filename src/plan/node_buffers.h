@@ -1,6 +1,6 @@
-// Node buffers: which rank of a node keeps the windows of a domain there. The aggregator on its own node; on every other node
-// one of its ranks, in turn, which exchanges them with the aggregator (two-layer aggregation: Kang et al., "Improving MPI
-// collective I/O for high volume non-contiguous requests with intra-node aggregation", TPDS 2020). O(aggregators).
+// Node buffers: which rank of each node keeps the windows of a domain. On the aggregator's node it is the aggregator. On every other
+// node one rank, in turn, exchanges the windows with the aggregator (two-layer aggregation: Kang et al., "Improving MPI collective
+// I/O for high volume non-contiguous requests with intra-node aggregation", TPDS 2020). O(aggregators).
 #pragma once
 
 #include <vector>
@@ -11,14 +11,14 @@ namespace mercutio {
 
 struct NodeBuffer {
   i64 leader = 0;    // rank
-  i64 index = 0;   // among those of its leader; 0: the leader is the aggregator
+  i64 index = 0;   // among the buffers of its leader; 0: the leader is the aggregator
 };
 
-// One a domain, as the ranks of `node` see them.
+// One per domain, as seen from `node`.
 std::vector<NodeBuffer> node_buffers_of(const std::vector<i64>& aggregators, const Topology& topology, i64 node);
-// Slots a leader has for its node buffers: buffers times plan.depth.
+// The slots of a leader for its node buffers: buffers times plan.depth.
 inline constexpr i64 kMostSlots = 64;
-// The most buffers any rank of any node needs. O(ranks).
+// The maximum number of buffers of a rank, over all nodes. O(ranks).
 i64 most_node_buffers(const std::vector<i64>& aggregators, const Topology& topology);
 
 }  // namespace mercutio

@@ -1,8 +1,8 @@
-// Plan: how a collective access is carried out. A value: the same on all ranks because its inputs are agreed, and holding
-// rules rather than per-rank lists (O(aggregators)). Every technique is a value of one of its fields.
+// Plan: how a collective access is carried out. It is a value, the same on all ranks because its inputs are agreed. It holds rules
+// rather than per-rank lists (O(aggregators)). Every technique is a value of one of its fields.
 //
-// make_plan runs named passes, in order: strategy, placement, domains, rounds, exchange. Each leaves a Reason. The engine
-// only looks things up in the result; it takes no decision of its own that ranks would have to agree on.
+// make_plan runs named passes in order: strategy, placement, domains, rounds, exchange. Each leaves a Reason. The engine only looks
+// values up in the plan. It makes no decision of its own that the ranks would have to agree on.
 #pragma once
 
 #include <optional>
@@ -22,23 +22,23 @@ enum class Strategy {
   kList,         // the same, a storage piece for each piece of the view
   kSieve,        // the same, in whole windows of the file
   kTwoPhase,     // aggregators own file domains; data is exchanged between ranks and aggregators in rounds
-  kDynamicSegmentation,   // groups of ranks with an aggregator each, which takes the group's bytes in file order
+  kDynamicSegmentation,   // groups of ranks with one aggregator each, which handles the group's bytes in file order
   kStaticSegmentation,    // the same groups, fixed by the view or the ranks' grid
   kRowTransposition,      // rows of a Cartesian decomposition; every member writes its share of the row's range
 };
 enum class Placement { kRankOrder, kRoundRobin, kStripeAware, kCost };
 enum class DomainMap {
   kEven,           // [begin, end) in equal shares
-  kAligned,        // equal shares whose inner borders fall on multiples of `unit_bytes`
-  kStripeCyclic,   // unit number s belongs to aggregator s mod A: the same in every access
-  kGroupCyclic,    // equal blocks of units; inside a block as above among `period` aggregators
-  kRangeCyclic,    // `ranges`, as the file's layout has them: inside each as above, with units of its own
+  kAligned,        // equal shares whose inner borders are multiples of `unit_bytes`
+  kStripeCyclic,   // unit number s belongs to aggregator s mod A, the same in every access
+  kGroupCyclic,    // equal blocks of units; within a block, cyclic over `period` aggregators
+  kRangeCyclic,    // the `ranges` of the file's layout; cyclic within each range, with the range's own unit
   kSegments,       // `segments`: ranges of groups of ranks
 };
 enum class ExchangeKind {
   kMessages,       // every rank is a node of its own, with a stream to each aggregator
-  kSharedMemory,   // every rank copies into and out of the aggregators' windows itself
-  kTwoLayer,       // the same inside each node; between nodes a stream for each domain and node (plan/node_buffers.h)
+  kSharedMemory,   // every rank copies its data into and out of the aggregators' windows
+  kTwoLayer,       // the same within each node; between nodes, one stream per domain and node (plan/node_buffers.h)
 };
 enum class ExchangeOrder { kNormal, kRing, kNodeShift, kNodeRankShift };   // plan/schedule.h
 
@@ -55,7 +55,7 @@ struct FileRange {
   bool operator==(const FileRange&) const = default;
 };
 
-// What an aggregator owns under kSegments: the bytes in `range` of the ranks [first_rank, end_rank). Ranges of one group of
+// The domain of an aggregator under kSegments: the bytes in `range` of the ranks [first_rank, end_rank). Ranges of one group of
 // ranks are disjoint; those of different groups may overlap.
 struct RankSegment {
   i64 first_rank = 0, end_rank = 0;
@@ -82,67 +82,68 @@ struct Plan {
   i64 domain_bytes = 0;
   i64 unit_bytes = 1;
   i64 period = 1;
-  std::vector<RankSegment> segments;  // kSegments: one an aggregator
-  std::vector<CyclicRange> ranges;    // kRangeCyclic: they tile [begin, end); unit_bytes is then the largest of theirs
-  // Rounds: a window of buffer_bytes at a time; `depth` windows in flight.
+  std::vector<RankSegment> segments;  // kSegments: one per aggregator
+  std::vector<CyclicRange> ranges;    // kRangeCyclic: they tile [begin, end); unit_bytes is the largest of their units
+  // Rounds: one window of buffer_bytes at a time; `depth` windows in flight.
   i64 buffer_bytes = 0;
   i64 depth = 1;
-  i64 node_buffers = 1;                 // through the memory of nodes: the most domains whose windows one rank keeps
-  i64 rounds = 0;                 // of the aggregator that has the most
-  // At most `throttle` windows at the storage at a time, of all aggregators whose numbers are equal modulo `token_rings`; 0: any.
+  i64 node_buffers = 1;                 // kSharedMemory, kTwoLayer: maximum number of domains whose windows one rank keeps
+  i64 rounds = 0;                 // maximum over the aggregators
+  // At most `throttle` windows access the storage at a time, of all aggregators whose numbers are equal modulo `token_rings`;
+  // 0: no limit.
   i64 throttle = 0;
   i64 token_rings = 1;
   ExchangeKind exchange = ExchangeKind::kMessages;
-  i64 parcel_bytes = 0;           // of windows that travel together, at most; larger ones travel alone
-  bool sparse = false;            // reading: aggregators read what is asked for, not whole windows
+  i64 parcel_bytes = 0;           // maximum size of a parcel; larger windows travel alone
+  bool sparse = false;            // reading: aggregators read requested bytes only, not whole windows
   ExchangeOrder order = ExchangeOrder::kNormal;
-  std::vector<Reason> reasons;    // one a pass
+  std::vector<Reason> reasons;    // one per pass
 
   bool operator==(const Plan&) const = default;
 
   i64 domains() const { return static_cast<i64>(aggregators.size()); }
   bool exchanges() const { return strategy >= Strategy::kTwoPhase; }
   bool cyclic() const { return domain_map >= DomainMap::kStripeCyclic && domain_map <= DomainMap::kRangeCyclic; }
-  // All O(1), under kRangeCyclic O(ranges). What aggregator i owns lies in domain(i), which may be empty; it is exactly the union of its windows, in
-  // ascending order. Under kSegments only the bytes of the ranks it serves.
+  // All O(1), under kRangeCyclic O(ranges). The bytes of aggregator i are within domain(i), which may be empty. They are exactly the
+  // union of its windows, in ascending order; under kSegments, only the bytes of the ranks that it serves.
   FileRange domain(i64 i) const;
   bool serves(i64 i, i64 rank) const;
   i64 windows(i64 i) const;
-  FileRange window(i64 i, i64 round) const;       // empty beyond its windows, not empty before
-  i64 largest_window(i64 i) const;                // no window of aggregator i has more bytes; any of them may have as many
+  FileRange window(i64 i, i64 round) const;       // empty after its last window, never empty before
+  i64 largest_window(i64 i) const;                // an upper bound of the bytes of any window of aggregator i
   i64 owner(i64 offset, i64 rank = 0) const;      // the aggregator (index) of a byte; O(log aggregators) under kSegments
-  i64 share_end(i64 offset, i64 rank = 0) const;  // one past the bytes behind `offset` that surely have the same owner
-  // The same pattern moved by a multiple of this many bytes has the same plan, moved.
+  i64 share_end(i64 offset, i64 rank = 0) const;  // the bytes from `offset` to this offset have the same owner
+  // If the pattern moves by a multiple of this many bytes, its plan is the same, moved.
   i64 shift_unit() const;
 
  private:
   FileRange block(i64 i) const;
-  i64 first_window(i64 i) const;                  // where the first window would start, before clipping
+  i64 first_window(i64 i) const;                  // the begin of the first window before clipping
   const CyclicRange& range_at(i64 offset) const;
 };
 
-// The strategy that a hint asks for by name, if any does.
+// The strategy that a hint requests, if any.
 std::optional<Strategy> strategy_named(const Hints& hints);
 
 Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topology, const Layout& layout);
-// `delta` must be a multiple of plan.shift_unit(). A plan without exchange is the same everywhere.
+// Moves a plan. `delta` must be a multiple of plan.shift_unit(). A plan without exchange does not depend on the offset.
 void shift(Plan& plan, i64 delta);
 
-// The most aggregators a plan takes where cb_nodes leaves the number to it and the file isn't on more servers; never more than there are ranks.
+// The maximum number of aggregators if cb_nodes doesn't set it and the file isn't on more servers; at most the number of ranks.
 i64 most_aggregators(const Topology& topology, const Hints& hints);
 
-// The ranks that aggregate a large interleaved write; none where no data is exchanged.
+// The aggregators of a large interleaved write; empty if no data is exchanged.
 std::vector<i64> usual_aggregators(const Hints& hints, const Topology& topology, const Layout& layout);
 
-// Whether `plan` may carry out `pattern`: every byte in exactly one domain, ranks that exist, sizes within bounds.
+// Checks that `plan` can carry out `pattern`: every byte is in exactly one domain, ranks exist, sizes are within bounds.
 Status verify(const Plan& plan, const Pattern& pattern);
-// Whether the windows that a rank keeps fit into what it has for them in the memory of its node (plan/node_layout.h). O(1).
+// Whether the windows that a rank keeps fit into its area of the node's memory (plan/node_layout.h). O(1).
 Status verify_room(const Plan& plan, i64 room_bytes);
 
-// A page for people: every field with its reason. Prints what is there and decides nothing.
+// The plan as text for people: every field with its reason. Only prints.
 std::string explain(const Plan& plan, const Pattern& pattern);
-// What that means for each aggregator (node, domain, servers) and the order in which each rank turns to them; of the first
-// of them, where there are many.
+// The node, domain and servers of each aggregator, and the order in which each rank exchanges data with them. If there are many, only
+// the first ones.
 std::string explain_ranks(const Plan& plan, const Topology& topology, const Layout& layout);
 
 }  // namespace mercutio

@@ -1,6 +1,6 @@
-// PlanCache: the plans of the patterns that a file has seen last. Equal questions have equal answers, and those that differ
-// only in where the pattern begins have the same plan, moved, provided that it is moved by a multiple of plan.shift_unit().
-// So it doesn't matter whether another rank remembers the same. O(groups of ranks) to ask, without planning.
+// PlanCache: the plans of the latest patterns of a file. Equal inputs have equal plans. Patterns that differ only by a distance in the
+// file have the same plan, moved, if the distance is a multiple of plan.shift_unit(). So ranks need not cache the same plans. A
+// lookup is O(groups of ranks).
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace mercutio {
 
-// Everything a plan is made from.
+// All inputs of a plan.
 struct PlanQuestion {
   const Pattern& pattern;
   const Hints& hints;
@@ -36,7 +36,7 @@ class PlanCache {
     Layout layout;
     Hints hints;
     std::shared_ptr<Plan> plan;
-    // How far the pattern has moved; nothing if it is another one, or the plan can't be moved so far.
+    // The distance by which the pattern has moved; nothing if the pattern differs, or the plan can't be moved by that distance.
     bool answers(const PlanQuestion& question, i64& moved_by) const;
   };
 

@@ -1,4 +1,4 @@
-// What the passes of make_plan share. Inside plan/ only.
+// Shared by the passes of make_plan. Internal to plan/.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@
 
 namespace mercutio::planning {
 
-inline constexpr i64 kAggregatorsPerNode = 4;              // where nobody has measured it
-inline constexpr i64 kSaturationBytes = 32 * MiB;          // the same
-inline constexpr i64 kAggregatorWorthBytes = 1 * MiB;   // an aggregator more must have at least this much to do
-inline constexpr i64 kMessageWorthBytes = 64 * KiB;     // between nodes: what a node has for an aggregator; one a node at least
+inline constexpr i64 kAggregatorsPerNode = 4;              // if it was not measured
+inline constexpr i64 kSaturationBytes = 32 * MiB;          // if it was not measured
+inline constexpr i64 kAggregatorWorthBytes = 1 * MiB;   // minimum bytes of an additional aggregator
+inline constexpr i64 kMessageWorthBytes = 64 * KiB;     // between nodes: minimum bytes of a node for an aggregator; at least one per node
 inline constexpr i64 kPageBytes = 4096;
 inline constexpr i64 kMostBlockBytes = 64 * MiB;
 inline constexpr i64 kGoodPart = 8;                     // one in this many bytes
@@ -37,7 +37,7 @@ class Planner {
   void run(const char* name, std::string (*pass)(Planner&)) { plan.reasons.push_back(Reason{name, pass(*this)}); }
   Plan finish() && {
     MERCUTIO_ASSERT(verify(plan, pattern).ok());
-    if (!verify(plan, pattern).ok() || !fits()) {   // a plan that does not hold is never carried out: the plain way always works
+    if (!verify(plan, pattern).ok() || !fits()) {   // an invalid plan is never carried out; kIndividual always works
       plan = Plan{};
       plan.reasons = {Reason{"strategy", "individual: the plan made did not pass verification"}};
     }
@@ -49,16 +49,16 @@ class Planner {
   i64 nodes() const { return topology.nodes() > 0 ? topology.nodes() : 1; }
   i64 node_of(i64 rank) const { return rank < topology.ranks() ? topology.node_of_rank[static_cast<size_t>(rank)] : 0; }
   i64 per_node() const { return hints.mercutio_aggregators_per_node > 0 ? hints.mercutio_aggregators_per_node : kAggregatorsPerNode; }
-  // What one process needs to reach the full speed of the storage; where not measured, that of any parallel file system.
+  // Bytes with which one process reaches the full speed of the storage; if not measured, a typical value of parallel file systems.
   i64 saturation_bytes() const { return hints.mercutio_saturation_bytes > 0 ? hints.mercutio_saturation_bytes : kSaturationBytes; }
   bool shares_memory() const { return nodes() == 1 && topology.segment_bytes > 0 && hints.mercutio_exchange != WantedExchange::kMessages; }
   bool segmented() const { return plan.strategy > Strategy::kTwoPhase; }
   bool striped() const { return layout.stripe_bytes > 0 && layout.stripe_count > 0; }
-  // What domains are cut at where there are no stripes: whole pages.
+  // The alignment of domains without stripes: whole pages.
   i64 block_bytes() const {
     return layout.block_bytes > kPageBytes && layout.block_bytes <= kMostBlockBytes && layout.block_bytes % kPageBytes == 0 ? layout.block_bytes : kPageBytes;
   }
-  // Where stripes differ by range, the most servers of a range that has a good part of the bytes.
+  // If stripes differ by range: the maximum number of servers of a range with at least 1/kGoodPart of the bytes.
   i64 servers() const {
     i64 most = layout.stripe_count;
     for (const LayoutComponent& part : layout.components) {
@@ -75,7 +75,7 @@ class Planner {
   std::vector<RankGroup> groups;   // of segmentation: all ranks, each with the range of its data
 };
 
-// The passes, in the order they run. Each returns its reason.
+// The passes, in the order in which they run. Each returns its reason.
 std::string choose_strategy(Planner& p);
 std::string choose_map(Planner& p);           // before placement: the number of aggregators depends on it
 std::string place_aggregators(Planner& p);
@@ -83,17 +83,17 @@ std::string divide_file(Planner& p);
 std::string choose_exchange(Planner& p);
 std::string schedule_rounds(Planner& p);
 
-// Groups of ranks with an aggregator each (plan/groups.cpp), into p.groups.
+// Sets p.groups: groups of ranks with one aggregator each (plan/groups.cpp).
 std::string form_groups(Planner& p);
-// Step 2 and 3 alone, for a two-phase access: how many aggregators they come to.
+// The number of aggregators of a two-phase access, by the passes `placement` and `domains` only.
 i64 count_groups(Planner& p, std::string& why);
-// Consecutive ranks that share all but the fastest dimensions of an array: as few as hold extents of 4 MiB together. Seen
-// in where the ranks' data begins, whatever their communicator; 0: no such rows but that of all ranks.
+// The number of consecutive ranks that share all but the fastest dimensions of an array: as few as have 4 MiB of the file together.
+// Detected by the begin of the ranks' data, for any communicator; 0: no such rows except that of all ranks.
 struct LongRows {
   i64 ranks = 0, extent = 0;
 };
 LongRows long_rows(const Pattern& pattern);
-// How much of the file the groups' ranges cover twice: the sum of their ranges over what they cover, 1 if none overlaps.
+// The overlap of the groups' ranges: the sum of their lengths divided by the bytes they cover; 1: no overlap.
 double overlap_of(const std::vector<RankGroup>& groups);
 
 // The cost model (plan/cost.cpp), in seconds.
@@ -106,10 +106,10 @@ struct Cost {
   double total() const;
 };
 Cost cost_of(const Planner& p, i64 aggregators);
-// Aggregators that cost least in it: at most `most`, and never more than are worth it.
+// The number of aggregators with the least cost, at most `most`, each with at least kAggregatorWorthBytes.
 i64 cheapest_count(const Planner& p, i64 most);
 std::string cost_text(const Cost& cost);
-// For each node, how many aggregators cb_config_list lets it have; `none` when it allows no rank at all.
+// For each node, the number of aggregators that cb_config_list permits; `none` is set if it permits no rank at all.
 std::vector<i64> aggregator_limits(const Planner& p, bool& none);
 
 }  // namespace mercutio::planning

@@ -1,7 +1,7 @@
-// In which order a rank turns to the aggregators, step by step. Source: Tsujita et al., "Improving collective MPI-IO using
-// topology-aware stepwise data aggregation" (ISC 2015): normal (all begin with the first: in-degree = ranks), ring, node
-// shift (begin on the next node), node and rank shift (and rotate inside each node: one rank a step and aggregator, where
-// every rank aggregates and nodes are even). Building it is O(aggregators), a step O(1).
+// The order in which a rank exchanges data with the aggregators, step by step. Source: Tsujita et al., "Improving collective MPI-IO
+// using topology-aware stepwise data aggregation" (ISC 2015): normal (all ranks start with the first aggregator: in-degree = ranks),
+// ring, node shift (start on the next node), node and rank shift (also rotate within each node: one rank per step and aggregator,
+// if every rank aggregates and all nodes have equally many). Construction is O(aggregators), a step O(1).
 #pragma once
 
 #include <vector>
@@ -20,9 +20,9 @@ class ExchangeSchedule {
  private:
   ExchangeOrder order_;
   i64 ranks_ = 0, count_ = 0;
-  std::vector<i64> by_node_;        // aggregators, those of a node together
+  std::vector<i64> by_node_;        // aggregators, grouped by node
   std::vector<i64> node_at_;        // node of each position in by_node_
-  std::vector<i64> node_begin_;     // first position of each node, and the end
+  std::vector<i64> node_begin_;     // first position of each node, and one past the last
   std::vector<i64> node_of_rank_, local_of_rank_;
 };
 

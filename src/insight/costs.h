@@ -1,6 +1,6 @@
-// Costs: how long a job's accesses took, and how long they would take if they were made otherwise. Estimates come from what the job
-// itself shows - the rates of its large requests and of its collective accesses, how long its ranks need to meet, how long they
-// wait for a core - and from a usual machine where it shows nothing.
+// Costs: how long a job's accesses took, and how long other ways of access would take. Estimates use what the job itself shows: the
+// rates of its large requests and of its collective accesses, how long its ranks need to synchronise, how long they wait for a core.
+// Where it shows nothing, typical values are used.
 #pragma once
 
 #include <functional>
@@ -9,59 +9,58 @@
 
 namespace mercutio {
 
-// What moving data costs over a network, where the job itself doesn't tell.
+// A typical cost of moving data over a network, if the job shows none.
 inline constexpr double kBytesPerSecond = 1e9;
-// At which a sync writes back what is in memory.
+// A typical rate at which a sync writes back cached data.
 inline constexpr double kSyncedBytesPerSecond = 2e9;
 
 const ClassTotals& of(const FileTotals& totals, Direction direction, bool collective);
 double seconds_of(i64 ns);
-// Of the rank where it is largest.
+// The maximum over the ranks.
 double worst(const JobFile& file, const std::function<double(const FileTotals&)>& value);
 double opens_of(const FileTotals& one);
-// A rank's time in collective accesses, and what of it is waiting for ranks that come late.
+// A rank's time in collective accesses, and the part of it spent waiting for late ranks.
 double collective_seconds(const FileTotals& one);
 double waits_for_late(const FileTotals& one);
-// Whether a node's page cache takes what is written.
+// Whether writes go to the node's page cache.
 bool is_local(const JobFile& file);
-// Bytes that the program moved, a second of the rank that was longest in calls that did it; 0 without such calls.
+// Bytes that the program moved, per second of the rank that spent most time in such calls; 0 without such calls.
 double io_rate(const Job& job, Direction direction);
-// Bytes a second of a rank, as the job's own large requests to this kind of file system had them.
+// Bytes per second and rank of the job's own large requests to this type of file system.
 double rate_of(const Job& job, const JobFile& file, Direction direction);
-// By how much work on a core takes longer than it is, because ranks wait for one: 1 where there are as many as ranks,
-// and nobody else is on them.
+// The factor by which computation takes longer because ranks wait for a core: 1 if each rank has a core of its own.
 double crowding(const Job& job);
-// What ranks need for a collective access that moves nothing: little, and a few turns on a core where others than the job's own
-// ranks are in the way. (Ranks that share a core let each other go on while they wait.)
+// The time of a collective access that moves no data: short, plus a few time slices if other processes use the cores. (Ranks that
+// share a core yield to each other while they wait.)
 double usual_meeting(const Job& job);
-// The same as the job's own collective accesses have it, if there are some in each open: as much as even the rank waits there that
-// waits least, late ones left out.
+// The same from the job's own collective accesses, if each open has some: the waiting time of the rank that waits least, without
+// waiting for late ranks.
 double own_meeting(const Job& job, const JobFile& file);
 
-// Accesses of all ranks together, in `calls` calls of each.
+// Accesses of all ranks together, in `calls` calls per rank.
 struct Moved {
   Direction direction;
   i64 bytes, pieces, calls;
 };
-// How long the ranks take for them once they are collective and well made, and each meeting takes `meeting` seconds.
+// The time of these accesses if they were collective and efficient, with `meeting` seconds for each synchronisation.
 double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved, double meeting);
-// The same, as the job's own collective accesses to this kind of file system, if it has any, the same way or else the other.
+// The same at the rate of the job's own collective accesses to this type of file system, in this direction or else in the other.
 double seconds_together(const Job& job, const JobFile& file, const Moved& moved);
-// What the file's collective accesses would take if they were well made, and met as usual: their own meetings may be made by what is
-// wrong.
+// The time of the file's collective accesses if they were efficient, with the usual time for synchronisation: their own may be a
+// consequence of the fault.
 double collectives_well_made(const Job& job, const JobFile& file);
-// What they take longer because most are the first of an open. 0 if they aren't.
+// Their additional time because most of them are the first of an open; 0 if they are not.
 double first_collectives_seconds(const Job& job, const JobFile& file);
-// A rank's part of what the pieces that are read or written cost, each a request of its own.
+// A rank's part of the cost of the pieces read or written, one request for each.
 double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction);
-// What ranks wait for each other in turns, one being late now and then another, because what went before took them different
-// times: as much as even the rank waits that waits least, and not longer than what went before took, `seconds`.
+// The time that ranks wait for each other in turns, because the preceding work took them different times: the waiting time of the
+// rank that waits least, at most the `seconds` of the preceding work.
 double waits_in_turns(const JobFile& file, double seconds);
-// What independent accesses that take a rank so long cost it together with the waits that are due to them, in the collective accesses
-// and in closing the file: of the rank where that is most.
+// The cost of independent accesses together with the waiting that they cause in collective accesses and in closing the file: the
+// maximum over the ranks.
 double seconds_held(const JobFile& file, const std::function<double(const FileTotals&)>& seconds);
-// What a rank's independent accesses take, with what lies between those that follow each other at once: it loses its core there as
-// often as elsewhere. What the trace takes is left out.
+// The time of a rank's independent accesses, including the gaps between accesses that follow each other at once, where the rank may
+// lose its core. Excludes the cost of tracing.
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction);
 
 }  // namespace mercutio

@@ -1,15 +1,15 @@
-// Families: files whose names differ in their numbers only, or that else belong together, looked at as one file.
+// Families: files that are analysed as one, because their names differ only in numbers, or because they belong together otherwise.
 #pragma once
 
 #include "insight/job.h"
 
 namespace mercutio {
 
-// As one file: totals are the sums of each rank, times of accesses as if they had followed each other; texts are those of all. What
-// comes first gives it the rest. `members` are the files; they must live as long.
+// Merges files into one: totals are summed for each rank, as if accesses had followed each other in time; texts are those of all
+// files; everything else is that of the first. `members` refers to the files, which must live as long as the result.
 JobFile united(const std::vector<const JobFile*>& files);
 
-// All files of a job, by the pattern of their names; the family that took longest first.
+// All files of a job, grouped by the pattern of their names, the most expensive family first.
 std::vector<JobFile> families_of(const Job& job);
 
 }  // namespace mercutio

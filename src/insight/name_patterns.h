@@ -1,4 +1,4 @@
-// Name patterns: what the names of a program's files of one kind have in common. "out.001.nc" and "out.017.nc" are "out.###.nc".
+// Name patterns: the common form of the names of similar files. "out.001.nc" and "out.017.nc" have the pattern "out.###.nc".
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace mercutio {
 
-// The same for all names that differ in their numbers only: each run of digits is "###".
+// The key of a name, equal for all names that differ only in their numbers: each run of digits is replaced by "###".
 std::string pattern_key(std::string_view name);
-// A pattern that covers `pattern` and `name`, which have the same key: the runs of digits in which they differ are "###".
+// The pattern that covers `pattern` and `name`, which have the same key: runs of digits that differ are replaced by "###".
 std::string widened_pattern(std::string_view pattern, std::string_view name);
 
 }  // namespace mercutio

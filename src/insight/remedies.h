@@ -1,5 +1,5 @@
-// Remedies in the words of the library that the program uses: what to do about MPI-IO calls that an HDF5 program never wrote is said
-// in calls of HDF5.
+// Remedies in terms of the library that the program uses. An HDF5 program makes no MPI-IO calls itself, so its remedies are calls of
+// HDF5.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace mercutio {
 
 enum class Advice { kTogether, kFewerCalls, kAllRanks, kOpenOnce, kFewerFiles, kSyncOnce, kReadOnce };
 
-// `library`: as in JobFile; a library that has no words of its own is MPI-IO.
+// `library`: as in JobFile. Libraries without remedies of their own get those for MPI-IO.
 std::string advice(Advice what, Direction direction, const std::string& library);
-// To begin accesses at multiples of a number of bytes.
+// The remedy that aligns accesses to multiples of `bytes`.
 std::string alignment_advice(i64 bytes, const std::string& library);
 
 }  // namespace mercutio

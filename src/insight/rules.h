@@ -1,6 +1,6 @@
-// Rules: each looks at a file, or at several whose names are alike as one (families.h), and says what it sees and which remedies there
-// are, with the seconds of the job that each would save. Their names are in findings.def. The ideas and several thresholds are those
-// of Drishti (Bez et al., 2022), on counters only the MPI-IO layer has.
+// Rules: each checks a file, or a family of files (families.h), for one fault. It returns the evidence and the remedies, with the
+// seconds that each would save. The rules' names are in findings.def. The ideas and several thresholds are those of Drishti (Bez et
+// al., 2022), applied to counters that only the MPI-IO layer has.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@ struct Rule {
   const char* id;
   const char* title;
   Look* look;
-  Applies* applies;  // of several files, those to look at; null: all of them
+  Applies* applies;  // selects files of a family; null: all
   bool whatever_it_costs;
 };
 

@@ -1,5 +1,5 @@
-// Totals: what a rank did with a file, exact however long the run was: sums, extremes and histograms, all of them i64,
-// so that a table of names is all it takes to fold, store and print them.
+// Totals: what a rank did with a file, exact for runs of any length. They are sums, extremes and histograms, all of them i64, so one
+// table of names serves to merge, store and print them.
 #pragma once
 
 #include <array>
@@ -10,15 +10,15 @@
 
 namespace mercutio {
 
-// Sizes: bucket 0 holds up to 256 bytes, each next one four times as much, the last all that is larger.
+// Buckets of sizes: bucket 0 has sizes up to 256 bytes, each following one up to four times as much, the last all larger sizes.
 inline constexpr i64 kSizeBuckets = 12;
 i64 size_bucket(i64 bytes);
 i64 bucket_bytes(i64 bucket);  // the largest size in it; INT64_MAX for the last
 
-inline constexpr i64 kSmallBytes = 64 * KiB;  // a call below costs more than moving its bytes
-inline constexpr i64 kBetweenNs = 5'000;      // what is shorter is no work of the program's
+inline constexpr i64 kSmallBytes = 64 * KiB;  // smaller accesses cost more for the call than for moving the bytes
+inline constexpr i64 kBetweenNs = 5'000;      // shorter gaps between accesses have no work of the program
 
-// F(name, how values of two ranks make one)
+// F(name, how to merge the values of two ranks)
 #define MERCUTIO_FILE_TOTALS(F)                                                                                   \
   F(files, kSum) F(reopens, kSum) F(opens, kSum)                                                                                                  \
   F(open_ns, kSum) F(closes, kSum) F(close_ns, kSum) F(shortest_close_ns, kMin) F(syncs, kSum) F(sync_ns, kSum) F(idle_syncs, kSum)          \
@@ -68,12 +68,12 @@ struct FileTotals {
   ClassTotals& of(Direction direction, bool collective) {
     return classes[static_cast<std::size_t>((collective ? 2 : 0) + (direction == Direction::kWrite ? 1 : 0))];
   }
-  void add(const FileTotals& other);  // of another rank, or of another time
+  void add(const FileTotals& other);  // of another rank or period
   // Over all classes.
   i64 calls() const;
   i64 bytes() const;
   i64 phase_ns(Phase phase) const;
-  // How long the program was held: in accesses it waited for, opens, closes and syncs.
+  // The time that the program spent blocked in I/O: accesses that it waited for, opens, closes and syncs.
   i64 held_ns() const;
 };
 

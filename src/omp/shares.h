@@ -1,16 +1,14 @@
-// Who moves which bytes of a collective call: a pure function of the requests, the same on all threads.
+// Divides the bytes of a collective call among the threads: a pure function of the requests, the same on all threads.
 //
-// All parts of all threads, one behind the other, are a sequence of bytes. A thread's share is
-// - its own part of the sequence, ordinarily;
-// - an equal part of it, cut where stripes or blocks of the file begin, if the arguments are common, or if one thread
-// has so much
-//   more than the others that they would wait for it;
-// - an equal range of the file, if the threads' lists have small parts, ascend, and interleave: the parts of all
-// threads, merged,
-//   are then moved in contiguous runs, by gathering system calls, out of and into the buffers of any thread (two-phase
-//   I/O without its first phase, as threads share their memory).
-// Nothing is copied, sorted or allocated. Cost: one look at each request; for common lists with offsets a pass over the
-// lengths; a merge of T lists compares T offsets a part.
+// The parts of all threads, in thread order, are a sequence of bytes. The share of a thread is
+// - normally its own part of the sequence;
+// - an equal part of the sequence, cut at stripes or blocks of the file, if all threads have the same arguments, or if one thread has
+//   so much more data than the others that they would wait for it;
+// - an equal range of the file, if the threads' lists are ascending, interleave and have small parts. The merged parts of all threads
+//   are then moved in contiguous runs by vectored system calls, from and to the buffers of any thread (two-phase I/O without the
+//   first phase, as threads share their memory).
+// Nothing is copied, sorted or allocated. Cost: one visit of each request; for common lists with offsets one pass over the lengths;
+// merging T lists compares T offsets per part.
 #pragma once
 
 #include <span>

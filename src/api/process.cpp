@@ -115,7 +115,7 @@ static void say(const std::string& text) {
   std::fflush(stderr);
 }
 
-Process::Process() : hints{HintSources(), HintVoice(say)} {}
+Process::Process() : hints{HintSources(), HintReporter(say)} {}
 
 // A program may have no MPI_COMM_WORLD, but sessions alone; then every process leads.
 static bool leads_world() {

@@ -67,7 +67,7 @@ struct Process {
   Errhandlers errhandlers;
   Handles handles;
   std::once_flag finalize_hook, trace_begun;
-  HintDesk hints;
+  HintService hints;
   JobTrace trace;
 
   Process();

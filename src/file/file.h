@@ -49,9 +49,9 @@ struct OpenCall {
 };
 
 // The source of hints, and the reporter of problems with them.
-struct HintDesk {
+struct HintService {
   HintSources sources;
-  HintVoice voice;
+  HintReporter reporter;
 };
 
 class Buffers;
@@ -61,7 +61,7 @@ struct Context {
   Progress* progress = nullptr;   // never null
   DatarepRegistry* datareps = nullptr;
   Tracer* tracer = nullptr;       // null: no tracing
-  HintDesk* hints = nullptr;      // null: files and the environment are read, and nothing is reported
+  HintService* hints = nullptr;      // null: files and the environment are read, and nothing is reported
   bool leads = true;              // reports for all processes if each opens a file of its own
   i64 job_processes = 0;          // 0: unknown, as with MPI sessions
   bool takes_partial_etypes = false;   // at explicit offsets, as OMPIO does; errors in ROMIO and by the standard

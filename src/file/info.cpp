@@ -42,7 +42,7 @@ std::vector<AskedHint> OpenFile::hints_from_outside() {
       all.push_back({key, value, HintOrigin{HintSource::kMeasured, measured_file(), false, false}});
   }
   std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
-  if (speaks_of_hints()) context_.hints->voice.warn(asked.problems);
+  if (speaks_of_hints()) context_.hints->reporter.warn(asked.problems);
   return all;
 }
 
@@ -66,14 +66,14 @@ void OpenFile::tell_of_hints() {
     hints_ = resolved;
   }
   if (!speaks_of_hints()) return;
-  HintVoice& voice = context_.hints->voice;
-  voice.warn(*resolved);
+  HintReporter& reporter = context_.hints->reporter;
+  reporter.warn(*resolved);
   const Traits& traits = storage_->traits();
   const bool unsure = traits.coherence == Coherence::kUnknown && resolved->values.mercutio_coherence != CoherenceWay::kNone;
   if (unsure && amode_.writable() && caches() > 1)
-    voice.warn({"'" + name_ + "' is on " + traits.file_system + ": " + traits.coherence_advice + " (mercutio_coherence=none: no such message)"});
-  if (voice.shows_tables())
-    voice.show("hints of '" + name_ + "', " + std::to_string(comm_->size()) + (comm_->size() == 1 ? " rank" : " ranks"), *resolved, info());
+    reporter.warn({"'" + name_ + "' is on " + traits.file_system + ": " + traits.coherence_advice + " (mercutio_coherence=none: no such message)"});
+  if (reporter.shows_tables())
+    reporter.show("hints of '" + name_ + "', " + std::to_string(comm_->size()) + (comm_->size() == 1 ? " rank" : " ranks"), *resolved, info());
 }
 
 Status OpenFile::set_info(const InfoItems& info) {
@@ -93,7 +93,7 @@ Status OpenFile::set_info(const InfoItems& info) {
     auto changed = std::make_shared<HintSet>(*hints_);
     apply_agreed_hints(*changed, from_rank_zero, info, HintTime::kAnyTime);
     if (comm_->rank() == 0) resolve_hints(*changed);
-    if (speaks_of_hints()) context_.hints->voice.warn(*changed);
+    if (speaks_of_hints()) context_.hints->reporter.warn(*changed);
     hints_ = std::move(changed);
   }
   if (trace_) trace_hints();

@@ -105,16 +105,16 @@ std::string note_text(const HintNote& note) {
   return printable(note.key) + "=" + printable(note.value) + " (" + origin_text(note.origin) + "): " + note.why_not;
 }
 
-bool HintVoice::shows_tables() const {
+bool HintReporter::shows_tables() const {
   return is_switched_on(environment("MERCUTIO_PRINT_HINTS")) || is_switched_on(environment("ROMIO_PRINT_HINTS")) ||
          is_switched_on(environment("MPICH_MPIIO_HINTS_DISPLAY"));
 }
 
-void HintVoice::show(const std::string& title, const HintSet& set, const InfoItems& in_effect) {
+void HintReporter::show(const std::string& title, const HintSet& set, const InfoItems& in_effect) {
   say_("mercutio: " + title + "\n" + hint_table(hint_rows(set, in_effect)));
 }
 
-void HintVoice::warn(const HintSet& set) {
+void HintReporter::warn(const HintSet& set) {
   const bool info_too = is_switched_on(environment("MERCUTIO_WARN")) || shows_tables();
   for (const HintNote& note : set.notes) {
     const bool info = note.origin.source == HintSource::kInfo;
@@ -124,11 +124,11 @@ void HintVoice::warn(const HintSet& set) {
   }
 }
 
-void HintVoice::warn(const std::vector<std::string>& problems) {
+void HintReporter::warn(const std::vector<std::string>& problems) {
   for (const std::string& problem : problems) once(problem, problem);
 }
 
-void HintVoice::once(const std::string& subject, const std::string& text) {
+void HintReporter::once(const std::string& subject, const std::string& text) {
   if (environment("MERCUTIO_WARN") == "0") return;
   bool first = false;
   {

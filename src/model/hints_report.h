@@ -30,9 +30,9 @@ std::string note_text(const HintNote& note);
 // warnings. Mistakes in what is written for Mercutio are warned of, unless MERCUTIO_WARN=0; what other libraries' variables
 // and files have, if it is a hint and can't be used; a program's Info only with MERCUTIO_WARN=1 or where tables are shown,
 // as MPI lets every layer put its own keys there. Any thread.
-class HintVoice {
+class HintReporter {
  public:
-  explicit HintVoice(std::function<void(const std::string&)> say) : say_(std::move(say)) {}
+  explicit HintReporter(std::function<void(const std::string&)> say) : say_(std::move(say)) {}
   bool shows_tables() const;
   void show(const std::string& title, const HintSet& set, const InfoItems& in_effect);
   void warn(const HintSet& set);

@@ -39,13 +39,6 @@ bool world_initialised() {
   return PMPI_Initialized(&initialised) == MPI_SUCCESS && initialised;
 }
 
-Result<Slots::Range> range_over(MPI_Comm comm, i64 mine) {
-  std::int64_t both[] = {mine, -mine}, all[2] = {};
-  const int code = PMPI_Allreduce(both, all, 2, MPI_INT64_T, MPI_MAX, comm);
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code);
-  return Slots::Range{-all[1], all[0]};
-}
-
 // MPICH 5 raises the errors of requests on MPI_COMM_SELF once that has had a handler set, and on MPI_COMM_WORLD before: setting
 // the program's again would change what its handlers see.
 ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {

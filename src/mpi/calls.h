@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/result.h"
-#include "comm/slots.h"
 #include "mpi/mpi_header.h"
 
 namespace mercutio {
@@ -12,9 +11,6 @@ Error mpi_error(const char* call, int code);
 
 // Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used: a program of sessions only has none.
 bool world_initialised();
-
-// Collective.
-Result<Slots::Range> range_over(MPI_Comm comm, i64 mine);
 
 // While it lives, a communicator of the program's returns errors, for calls whose failure is an error of a file and not the end of
 // the job. Not MPI_COMM_SELF, but under Open MPI. Calls of other threads on that communicator return theirs, too, so it lives no longer than such a call.

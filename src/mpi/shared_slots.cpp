@@ -23,37 +23,11 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kSlots = 4096;
-constexpr i64 kBytes = kSlots * static_cast<i64>(sizeof(i64));
-
-// The slots that files have; one that was used before is set back to 0 first.
-class SlotOrder {
- public:
-  template <class Clear>
-  Result<i64> take(MPI_Comm comm, Clear clear) {
-    MERCUTIO_LET(const Slots::Slot slot, slots_.take([comm](i64 mine) { return range_over(comm, mine); }));
-    if (slot.is_new) return slot.number;
-    int rank = 0;
-    PMPI_Comm_rank(comm, &rank);
-    Status cleared = rank == 0 ? clear(slot.number) : ok_status();
-    PMPI_Barrier(comm);
-    if (!cleared) return std::move(cleared).error();
-    return slot.number;
-  }
-  void give_back(i64 slot) { slots_.give_back(slot); }
-
- private:
-  Slots slots_{kSlots};
-};
+constexpr i64 kCounterBytes = static_cast<i64>(sizeof(i64));
 
 class MemorySlots final : public SharedSlots {
  public:
-  MemorySlots(MPI_Comm comm, std::shared_ptr<NodeMemory> memory)
-      : comm_(comm), memory_(std::move(memory)), slots_(reinterpret_cast<i64*>(memory_->data())) {}
-  Result<i64> take() override {
-    return order_.take(comm_, [this](i64 slot) { return store(slot, 0); });
-  }
-  void give_back(i64 slot) override { order_.give_back(slot); }
+  explicit MemorySlots(std::shared_ptr<NodeMemory> memory) : memory_(std::move(memory)), slots_(reinterpret_cast<i64*>(memory_->data())) {}
   Result<i64> fetch_add(i64 slot, i64 delta) override { return std::atomic_ref<i64>(slots_[slot]).fetch_add(delta); }
   Status store(i64 slot, i64 value) override {
     std::atomic_ref<i64>(slots_[slot]).store(value);
@@ -61,10 +35,8 @@ class MemorySlots final : public SharedSlots {
   }
 
  private:
-  MPI_Comm comm_;
   std::shared_ptr<NodeMemory> memory_;
   i64* slots_;
-  SlotOrder order_;
 };
 
 class WindowSlots final : public SharedSlots {
@@ -85,10 +57,6 @@ class WindowSlots final : public SharedSlots {
     PMPI_Comm_delete_attr(MPI_COMM_SELF, keyval_);
     PMPI_Comm_free_keyval(&keyval_);
   }
-  Result<i64> take() override {
-    return order_.take(comm_, [this](i64 slot) { return store(slot, 0); });
-  }
-  void give_back(i64 slot) override { order_.give_back(slot); }
   Result<i64> fetch_add(i64 slot, i64 delta) override { return exchange(slot, delta, MPI_SUM); }
   Status store(i64 slot, i64 value) override {
     MERCUTIO_TRY(exchange(slot, value, MPI_REPLACE));
@@ -116,24 +84,19 @@ class WindowSlots final : public SharedSlots {
   MPI_Comm comm_;
   MPI_Win window_;
   int keyval_ = MPI_KEYVAL_INVALID;
-  SlotOrder order_;
 };
 
-// Where neither memory nor a window can be shared: a small file that all ranks open, each update under a lock of the slot's
-// own bytes. Locks of an open file description (or of the process, where the system has no such) also make NFS
-// look again; where they don't, it is read and written past the caches of the node (is_seen_by_all). The file isn't the user's and isn't beside it; rank 0 removes it with the communicator. It can't be
+// Where neither memory nor a window can be shared: a small file that all ranks open, each update under a lock of the counter's
+// bytes. Locks of an open file description (or of the process, where the system has no such) also make NFS
+// look again; where they don't, it is read and written past the caches of the node (is_seen_by_all). Rank 0 removes it when the user's file is closed. It can't be
 // removed earlier, as a network file system would take it away from the other nodes.
 class FileSlots final : public SharedSlots {
  public:
-  FileSlots(MPI_Comm comm, int fd, std::string own_path) : comm_(comm), fd_(fd), own_path_(std::move(own_path)) {}
+  FileSlots(int fd, std::string own_path) : fd_(fd), own_path_(std::move(own_path)) {}
   ~FileSlots() override {
     ::close(fd_);
     if (!own_path_.empty()) ::unlink(own_path_.c_str());
   }
-  Result<i64> take() override {
-    return order_.take(comm_, [this](i64 slot) { return store(slot, 0); });
-  }
-  void give_back(i64 slot) override { order_.give_back(slot); }
   Result<i64> fetch_add(i64 slot, i64 delta) override {
     return update(slot, [delta](i64 before) { return before + delta; });
   }
@@ -176,12 +139,10 @@ class FileSlots final : public SharedSlots {
     }
   }
 
-  MPI_Comm comm_;
   int fd_;
   std::string own_path_;   // rank 0's
   int lock_call_ = F_OFD_SETLKW;
   std::mutex mutex_;
-  SlotOrder order_;
 };
 
 std::string random_name() {
@@ -198,10 +159,10 @@ bool is_seen_by_all(int fd, const Topology& topology) {
   return traits.coherence != Coherence::kAfterOpen || traits.way == CoherenceWay::kLocks;
 }
 
-// Creates a file of kBytes zeros; -1 and errno where that isn't possible.
+// Creates a file with a counter of 0; -1 and errno where that isn't possible.
 int create_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0 || ftruncate(fd, kBytes) == 0) return fd;
+  if (fd < 0 || ftruncate(fd, kCounterBytes) == 0) return fd;
   const int failed = errno;
   ::close(fd);
   ::unlink(path.c_str());
@@ -229,9 +190,10 @@ int create_in_one_of(const std::vector<std::string>& directories, SlotsFile& mad
   return -1;
 }
 
-Result<std::unique_ptr<SharedSlots>> make_memory_slots(MPI_Comm comm) {
-  MERCUTIO_LET(auto memory, make_node_memory(comm, kBytes));
-  return std::unique_ptr<SharedSlots>(std::make_unique<MemorySlots>(comm, std::move(memory)));
+std::unique_ptr<SharedSlots> make_memory_slots(MPI_Comm comm) {
+  auto memory = make_node_memory(comm, kCounters * kCounterBytes);
+  if (!memory) return nullptr;
+  return std::make_unique<MemorySlots>(std::move(*memory));
 }
 
 // Whether the MPI can have one more communicator, which a window costs: some MPIs end the job where a window finds none.
@@ -243,24 +205,36 @@ bool window_possible(MPI_Comm comm) {
   return all != 0;
 }
 
-Result<std::unique_ptr<SharedSlots>> make_window_slots(MPI_Comm comm) {
-  if (!window_possible(comm)) return Error{ErrorClass::kUnsupportedOperation, "no communicator for the RMA window of the shared file pointer"};
+std::unique_ptr<SharedSlots> make_window_slots(MPI_Comm comm) {
+  if (!window_possible(comm)) return nullptr;
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   void* base = nullptr;
   MPI_Win window = MPI_WIN_NULL;
-  MPI_Aint bytes = rank == 0 ? static_cast<MPI_Aint>(kBytes) : 0;
+  MPI_Aint bytes = rank == 0 ? static_cast<MPI_Aint>(kCounters * kCounterBytes) : 0;
   int mine = PMPI_Win_allocate(bytes, sizeof(i64), MPI_INFO_NULL, comm, &base, &window) == MPI_SUCCESS, all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
-  if (!all) return Error{ErrorClass::kUnsupportedOperation, "no RMA window for the shared file pointer (MPI_Win_allocate failed)"};
+  if (!all) return nullptr;
   PMPI_Win_set_errhandler(window, abi_numbers().errors_return);
-  if (rank == 0) std::memset(base, 0, static_cast<std::size_t>(kBytes));
+  if (rank == 0) std::memset(base, 0, static_cast<std::size_t>(bytes));
   PMPI_Win_lock_all(0, window);
   PMPI_Barrier(comm);
-  return std::unique_ptr<SharedSlots>(std::make_unique<WindowSlots>(comm, window));
+  return std::make_unique<WindowSlots>(comm, window);
 }
 
-Result<std::unique_ptr<SharedSlots>> make_file_slots(MPI_Comm comm, const Topology& topology, const std::string& folder) {
+}  // namespace
+
+std::unique_ptr<SharedSlots> make_shared_slots(MPI_Comm comm, const Topology& topology) {
+  int way = static_cast<int>(shared_pointer_way());
+  PMPI_Bcast(&way, 1, MPI_INT, 0, comm);
+  const auto first = static_cast<SharedPointerWay>(way);
+  std::unique_ptr<SharedSlots> slots;
+  if (first == SharedPointerWay::kMemory && topology.nodes() == 1) slots = make_memory_slots(comm);
+  if (!slots && first != SharedPointerWay::kFile) slots = make_window_slots(comm);
+  return slots;
+}
+
+Result<std::unique_ptr<SharedSlots>> make_counter_file(MPI_Comm comm, const Topology& topology, const std::string& folder) {
   int rank = 0, fd = -1;
   PMPI_Comm_rank(comm, &rank);
   SlotsFile made;
@@ -271,29 +245,11 @@ Result<std::unique_ptr<SharedSlots>> make_file_slots(MPI_Comm comm, const Topolo
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
   const bool needs_name = topology.nodes() > 1;   // a file server forgets a file without a name, though clients have it open
   if (rank == 0 && made.path[0] && (!all || !needs_name)) ::unlink(made.path);
-  if (all) return std::unique_ptr<SharedSlots>(std::make_unique<FileSlots>(comm, fd, rank == 0 && needs_name ? made.path : ""));
+  if (all) return std::unique_ptr<SharedSlots>(std::make_unique<FileSlots>(fd, rank == 0 && needs_name ? made.path : ""));
   if (fd >= 0) ::close(fd);
   const std::string why = made.path[0] ? "not all ranks can open and see alike a file in the directory of " + std::string(made.path) : made.why;
   return Error{ErrorClass::kUnsupportedOperation,
                "no shared file pointer: " + why + "; MERCUTIO_SHARED_POINTER_DIR names a directory for its file that all ranks share"};
-}
-
-}  // namespace
-
-// Rank 0's wish counts. What can't be had gives way to the next.
-Result<std::unique_ptr<SharedSlots>> make_shared_slots(MPI_Comm comm, const Topology& topology, const std::string& folder) {
-  int way = static_cast<int>(shared_pointer_way());
-  PMPI_Bcast(&way, 1, MPI_INT, 0, comm);
-  const auto first = static_cast<SharedPointerWay>(way);
-  if (first == SharedPointerWay::kMemory && topology.nodes() == 1) {
-    auto slots = make_memory_slots(comm);
-    if (slots) return slots;
-  }
-  if (first != SharedPointerWay::kFile) {
-    auto slots = make_window_slots(comm);
-    if (slots) return slots;
-  }
-  return make_file_slots(comm, topology, folder);
 }
 
 }  // namespace mercutio

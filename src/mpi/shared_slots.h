@@ -1,7 +1,6 @@
-// Counters all ranks of a communicator share: the shared file pointers of the files opened on it. On one node they lie in
-// shared memory (see node_memory.h); across nodes in an RMA window on rank 0, used by MPI_Fetch_and_op under passive target
-// locks; where there are no windows either, in a locked file that all nodes see, beside the data. MERCUTIO_SHARED_POINTER
-// chooses where to begin.
+// Counters that all ranks of a RankGroup share: the shared file pointers of the files opened on its ranks, one for each. On one node they are in
+// shared memory (node_memory.h). Between nodes they are in an RMA window on rank 0, accessed by MPI_Fetch_and_op under passive target locks.
+// Without windows, each file has a counter in a locked file beside the data. MERCUTIO_SHARED_POINTER selects the first way to try.
 #pragma once
 
 #include <memory>
@@ -12,17 +11,19 @@
 
 namespace mercutio {
 
+inline constexpr i64 kCounters = 65536;
+
 class SharedSlots {
  public:
   virtual ~SharedSlots() = default;
-  virtual Result<i64> take() = 0;   // collective: a slot nobody has, holding 0; the same on all ranks
-  virtual void give_back(i64 slot) = 0;   // in the same order on all ranks
   virtual Result<i64> fetch_add(i64 slot, i64 delta) = 0;
   virtual Status store(i64 slot, i64 value) = 0;
   virtual bool calls_mpi() const { return false; }   // to fetch and store
 };
 
-// Collective over `comm`. `folder` counts on rank 0: of a file that all ranks have open.
-Result<std::unique_ptr<SharedSlots>> make_shared_slots(MPI_Comm comm, const Topology& topology, const std::string& folder);
+// Collective over `comm`. Null, on all ranks: neither memory nor a window can be shared, or rank 0's environment asks for a file.
+std::unique_ptr<SharedSlots> make_shared_slots(MPI_Comm comm, const Topology& topology);
+// One counter, number 0, in a file. Collective over `comm`. `folder` of rank 0 counts: of a file that all ranks have open, or "".
+Result<std::unique_ptr<SharedSlots>> make_counter_file(MPI_Comm comm, const Topology& topology, const std::string& folder);
 
 }  // namespace mercutio

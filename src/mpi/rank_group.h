@@ -1,0 +1,87 @@
+// RankGroup: the ranks of a communicator, and what the files share that are opened on it: a communicator of ours, the topology, the memory of
+// the nodes, the counters of shared file pointers. Congruent communicators share one RankGroup. HDF5 and PnetCDF duplicate the program's communicator
+// for each file, so opening creates one communicator for all of these, and the topology is found once.
+//
+// Threads may open files on congruent communicators at the same time, and in another order on each rank. So after the group is made, each
+// collective call of MPI is made on the program's communicator, on which only one open is under way; and rank 0 draws the numbers of a file.
+//
+// Cost: the first open on a communicator one small all-reduce; each open a broadcast of three numbers, and an all-reduce where it uses numbers again.
+// A new group costs a split by nodes, a communicator, a gather of two numbers a rank, and the name of each node once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "comm/comm.h"
+#include "comm/file_numbers.h"
+#include "mpi/failures.h"
+#include "mpi/mpi_header.h"
+#include "mpi/mpi_segment.h"
+#include "mpi/shared_slots.h"
+
+namespace mercutio {
+
+// The numbers of an open file.
+struct FilePlace {
+  i64 tags = 0;     // of its range of tags
+  i64 memory = 0;   // of its segment and its counter
+};
+
+class RankGroup {
+ public:
+  // Collective over `user`. Tries no other way after an Error, which all ranks get.
+  static Result<std::shared_ptr<RankGroup>> make(MPI_Comm user);
+  RankGroup(const RankGroup&) = delete;
+  RankGroup& operator=(const RankGroup&) = delete;
+  ~RankGroup();
+
+  MPI_Comm comm() const { return comm_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  int node_rank() const { return node_rank_; }   // among the ranks of this node
+  int node_size() const { return node_size_; }
+  const Topology& topology() const { return topology_; }
+  const std::string& host() const { return host_; }
+  i64 tags_per_file() const { return tags_per_file_; }
+  SharedSlots* counters() const { return counters_.get(); }   // null: they need a file
+  Failures& failures() { return failures_; }
+  i64 id() const { return failures_.known() ? 0 : id_; }   // the same on all ranks; 0: a rank has died, so the group is of no more use
+
+  // Collective over `user`, a communicator of the same ranks. kNoMem, on all ranks: all numbers are in use.
+  Result<FilePlace> take_place(MPI_Comm user);
+  void give_back(const FilePlace& place);
+  // Collective over `user`. Null, on all ranks: the ranks of some node can't share memory.
+  std::shared_ptr<MpiSegment> segment(MPI_Comm user, const FilePlace& place);
+
+ private:
+  RankGroup() = default;
+  void divide_tags();
+  Status find_topology(const Result<int>& leader);
+  Status name_nodes(const std::vector<int>& leaders);
+  bool claim(const FilePlace& place);
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1, node_rank_ = 0, node_size_ = 1;
+  i64 id_ = 0, tags_per_file_ = 0;
+  Topology topology_;
+  std::string host_;
+  std::unique_ptr<SharedSlots> counters_;
+  Failures failures_;
+  std::unique_ptr<FileNumbers> tags_;
+  FileNumbers memories_{kCounters, FileNumbers::Order::kLowest};
+  std::mutex mutex_;
+  std::map<i64, std::shared_ptr<MpiSegment>> segments_ MERCUTIO_GUARDED_BY(mutex_);   // by number
+};
+using RankGroupRef = std::shared_ptr<RankGroup>;
+
+// The group of `user` and the program's grid on it. Collective over `user`.
+struct KnownRanks {
+  RankGroupRef group;
+  std::shared_ptr<const Topology> topology;
+};
+Result<KnownRanks> ranks_of(MPI_Comm user);
+
+}  // namespace mercutio

@@ -5,6 +5,7 @@
 
 #include "api/call.h"
 #include "api/export.h"
+#include "mpi/rank_group.h"
 #include "mpi/real.h"
 
 namespace {
@@ -14,10 +15,15 @@ bool may_raise_level() {
   return !wish || std::strcmp(wish, "0") != 0;
 }
 
+void after_init() {
+  mercutio::mark_world();
+  mercutio::begin_trace(/*in_init=*/true);
+}
+
 int real_init_thread(int* argc, char*** argv, int required, int* provided) {
   static auto* const real = mercutio::real_function<int(int*, char***, int, int*)>("PMPI_Init_thread");
   const int code = real(argc, argv, required, provided);
-  if (code == MPI_SUCCESS) mercutio::begin_trace(/*in_init=*/true);
+  if (code == MPI_SUCCESS) after_init();
   return code;
 }
 
@@ -26,7 +32,7 @@ int real_init(int* argc, char*** argv) {
   int provided = MPI_THREAD_SINGLE;
   if (may_raise_level()) return real_init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
   const int code = real(argc, argv);
-  if (code == MPI_SUCCESS) mercutio::begin_trace(/*in_init=*/true);
+  if (code == MPI_SUCCESS) after_init();
   return code;
 }
 

@@ -61,7 +61,7 @@ class KeptGroups {
   }
   bool has_room() {
     std::lock_guard guard(mutex_);
-    return groups_.size() < kKeptGroups && world_initialised();
+    return groups_.size() < kKeptGroups;
   }
   void keep(const RankGroupRef& group) {
     std::lock_guard guard(mutex_);
@@ -111,10 +111,38 @@ int comm_keyval() {
   return keyval;
 }
 
+// Marks MPI_COMM_WORLD and MPI_COMM_SELF; MPI_Comm_dup copies the mark. So communicators of a session have none: they must not use what belongs
+// to the World Model, nor be kept when their session ends.
+int world_keyval() {
+  static const int keyval = [] {
+    int made = MPI_KEYVAL_INVALID;
+    auto copy = [](MPI_Comm, int, void*, void* value, void* copied, int* flag) {
+      *static_cast<void**>(copied) = value;
+      *flag = 1;
+      return static_cast<int>(MPI_SUCCESS);
+    };
+    auto forget = [](MPI_Comm, int, void*, void*) { return static_cast<int>(MPI_SUCCESS); };
+    PMPI_Comm_create_keyval(+copy, +forget, &made, nullptr);
+    PMPI_Comm_set_attr(MPI_COMM_WORLD, made, nullptr);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, made, nullptr);
+    return made;
+  }();
+  return keyval;
+}
+
+bool is_of_world(MPI_Comm user) {
+  void* value = nullptr;
+  int found = 0;
+  if (!world_initialised()) return false;
+  PMPI_Comm_get_attr(user, world_keyval(), &value, &found);
+  return found != 0;
+}
+
 // A kept group that all ranks have found, or a new one. Ranks that found different ones make a new one, too.
 Result<RankGroupRef> find_or_make(MPI_Comm user, int size) {
-  RankGroupRef found = kept_groups().find(user);
-  bool all_found = found != nullptr, all_have_room = kept_groups().has_room();
+  const bool of_world = is_of_world(user);
+  RankGroupRef found = of_world ? kept_groups().find(user) : nullptr;
+  bool all_found = found != nullptr, all_have_room = of_world && kept_groups().has_room();
   if (size > 1) {
     const i64 id = found ? found->id() : 0;
     std::int64_t mine[] = {id, -id, all_have_room ? 0 : 1}, all[3] = {};
@@ -311,6 +339,8 @@ std::shared_ptr<MpiSegment> RankGroup::segment(MPI_Comm user, const FilePlace& p
   segments_[place.memory] = segment;
   return segment;
 }
+
+void mark_world() { (void)is_of_world(MPI_COMM_WORLD); }
 
 Result<KnownRanks> ranks_of(MPI_Comm user) {
   const int keyval = comm_keyval();

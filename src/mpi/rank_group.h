@@ -83,5 +83,7 @@ struct KnownRanks {
   std::shared_ptr<const Topology> topology;
 };
 Result<KnownRanks> ranks_of(MPI_Comm user);
+// To be called as soon as MPI is initialised: what is duplicated from MPI_COMM_WORLD before has a group of its own.
+void mark_world();
 
 }  // namespace mercutio

@@ -7,12 +7,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/errno_text.h"
 #include "base/random.h"
+#include "base/thread_annotations.h"
 #include "mpi/abi_numbers.h"
 #include "mpi/calls.h"
 #include "mpi/environment.h"
@@ -39,24 +41,71 @@ class MemorySlots final : public SharedSlots {
   i64* slots_;
 };
 
+// The windows of this process. Freeing one is collective. Those that are left in MPI_Finalize are freed in the order of their numbers,
+// which is the same on all ranks, even if threads made them in another order on each.
+class Windows {
+ public:
+  struct Window {
+    std::int64_t number;
+    MPI_Comm comm;
+    MPI_Win handle;
+  };
+  void add(const Window& window) {
+    std::lock_guard lock(mutex_);
+    open_.emplace(window.number, window);
+  }
+  void free(std::int64_t number) {
+    Window window{};
+    {
+      std::lock_guard lock(mutex_);
+      auto found = open_.extract(number);
+      if (!found) return;
+      window = found.mapped();
+    }
+    if (is_revoked(window.comm)) return;   // a rank has died
+    PMPI_Win_unlock_all(window.handle);
+    PMPI_Win_free(&window.handle);
+  }
+  void free_all() {
+    for (;;) {
+      std::int64_t lowest = 0;
+      {
+        std::lock_guard lock(mutex_);
+        if (open_.empty()) return;
+        lowest = open_.begin()->first;
+      }
+      free(lowest);
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::int64_t, Window> open_ MERCUTIO_GUARDED_BY(mutex_);
+};
+
+// A window must go before MPI_Finalize takes RMA away. The attributes of MPI_COMM_SELF are the first to be deleted there;
+// those of MPI_COMM_WORLD come too late (Open MPI crashes). A program of sessions only has neither, and closes its files.
+Windows& windows() {
+  static Windows* const all = new Windows;
+  static std::once_flag hooked;
+  if (!world_initialised()) return *all;
+  std::call_once(hooked, [] {
+    int keyval = MPI_KEYVAL_INVALID;
+    auto free_all = [](MPI_Comm, int, void* value, void*) {
+      static_cast<Windows*>(value)->free_all();
+      return static_cast<int>(MPI_SUCCESS);
+    };
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, +free_all, &keyval, nullptr);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, all);
+  });
+  return *all;
+}
+
 class WindowSlots final : public SharedSlots {
  public:
-  // A window must go before MPI_Finalize takes RMA away. The attributes of MPI_COMM_SELF are the first to be deleted there;
-  // those of MPI_COMM_WORLD come too late (Open MPI crashes). Last in, first out, so the ranks agree on the order.
-  WindowSlots(MPI_Comm comm, MPI_Win window) : comm_(comm), window_(window) {
-    if (!world_initialised()) return;   // sessions only
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_window, &keyval_, nullptr);
-    PMPI_Comm_set_attr(MPI_COMM_SELF, keyval_, this);
-  }
-  ~WindowSlots() override {
-    if (window_ == MPI_WIN_NULL) return;
-    if (keyval_ == MPI_KEYVAL_INVALID) {
-      free_window(MPI_COMM_NULL, 0, this, nullptr);
-      return;
-    }
-    PMPI_Comm_delete_attr(MPI_COMM_SELF, keyval_);
-    PMPI_Comm_free_keyval(&keyval_);
-  }
+  // `number`: drawn at random, the same on all ranks.
+  WindowSlots(MPI_Comm comm, MPI_Win window, std::int64_t number) : window_(window), number_(number) { windows().add({number, comm, window}); }
+  ~WindowSlots() override { windows().free(number_); }
   Result<i64> fetch_add(i64 slot, i64 delta) override { return exchange(slot, delta, MPI_SUM); }
   Status store(i64 slot, i64 value) override {
     MERCUTIO_TRY(exchange(slot, value, MPI_REPLACE));
@@ -72,18 +121,8 @@ class WindowSlots final : public SharedSlots {
     if (code != MPI_SUCCESS) return Error{ErrorClass::kOther, "shared file pointer: MPI_Fetch_and_op failed"};
     return before;
   }
-  static int free_window(MPI_Comm, int, void* value, void*) {
-    auto* slots = static_cast<WindowSlots*>(value);
-    if (is_revoked(slots->comm_)) {   // a rank has died, and to free the window is collective
-      slots->window_ = MPI_WIN_NULL;
-      return MPI_SUCCESS;
-    }
-    PMPI_Win_unlock_all(slots->window_);
-    return PMPI_Win_free(&slots->window_);
-  }
-  MPI_Comm comm_;
-  MPI_Win window_;
-  int keyval_ = MPI_KEYVAL_INVALID;
+  const MPI_Win window_;
+  const std::int64_t number_;
 };
 
 // Where neither memory nor a window can be shared: a small file that all ranks open, each update under a lock of the counter's
@@ -205,7 +244,7 @@ bool window_possible(MPI_Comm comm) {
   return all != 0;
 }
 
-std::unique_ptr<SharedSlots> make_window_slots(MPI_Comm comm) {
+std::unique_ptr<SharedSlots> make_window_slots(MPI_Comm comm, std::int64_t number) {
   if (!window_possible(comm)) return nullptr;
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
@@ -219,18 +258,18 @@ std::unique_ptr<SharedSlots> make_window_slots(MPI_Comm comm) {
   if (rank == 0) std::memset(base, 0, static_cast<std::size_t>(bytes));
   PMPI_Win_lock_all(0, window);
   PMPI_Barrier(comm);
-  return std::make_unique<WindowSlots>(comm, window);
+  return std::make_unique<WindowSlots>(comm, window, number);
 }
 
 }  // namespace
 
 std::unique_ptr<SharedSlots> make_shared_slots(MPI_Comm comm, const Topology& topology) {
-  int way = static_cast<int>(shared_pointer_way());
-  PMPI_Bcast(&way, 1, MPI_INT, 0, comm);
-  const auto first = static_cast<SharedPointerWay>(way);
+  std::int64_t of_rank_zero[] = {static_cast<std::int64_t>(shared_pointer_way()), static_cast<std::int64_t>(random_number() >> 1)};
+  PMPI_Bcast(of_rank_zero, 2, MPI_INT64_T, 0, comm);
+  const auto first = static_cast<SharedPointerWay>(of_rank_zero[0]);
   std::unique_ptr<SharedSlots> slots;
   if (first == SharedPointerWay::kMemory && topology.nodes() == 1) slots = make_memory_slots(comm);
-  if (!slots && first != SharedPointerWay::kFile) slots = make_window_slots(comm);
+  if (!slots && first != SharedPointerWay::kFile) slots = make_window_slots(comm, of_rank_zero[1]);
   return slots;
 }
 

@@ -1,4 +1,4 @@
-// P8: files on duplicates of a communicator, as HDF5 and PnetCDF open them. Once a file was open on the same ranks, opening makes no
+// P8: files on duplicates of a communicator, as HDF5 and PnetCDF open them. After the first open on the same ranks, opening makes no
 // communicator and no window. Files and communicators may go in any order, and threads may open files on several duplicates at once.
 #include "check.h"
 
@@ -49,13 +49,12 @@ static MPI_File open_on(MPI_Comm comm, const char *name) {
 static void opening_makes_nothing(void) {
   const char *name = ck_fresh("f");
   MPI_Comm dup[kDups];
-  MPI_File fh = open_on(MPI_COMM_WORLD, name);
-  CHECK_OK(MPI_File_close(&fh));
+  MPI_File fh;
   for (int i = 0; i < kDups; i++) {
     MPI_Comm_dup(MPI_COMM_WORLD, &dup[i]);
     made = 0;
     fh = open_on(dup[i], name);
-    CHECK_INT(made, 0);
+    if (i > 0) CHECK_INT(made, 0);
     if (i % 2) MPI_Comm_free(&dup[i]);   // before the file goes
     use(fh);
     CHECK_OK(MPI_File_close(&fh));

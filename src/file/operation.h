@@ -57,7 +57,7 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation);
 Result<i64> perform_alone(Operation& operation);
 
 // Their parts in file/staging.cpp. Collectively, whatever the ranks stage; and alone, what is staged.
-Task<Result<i64>> move_together(std::shared_ptr<Operation> operation);
+Task<Result<i64>> move_together(Operation& operation);
 Result<i64> stage_alone(Operation& operation);
 
 // Whether the view has bytes there at all: what lies beyond 2^62 is no place in a file. If not, the place is forgotten.

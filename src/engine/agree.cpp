@@ -1,5 +1,5 @@
 // Agreement: one all-reduce of the lowest failing rank; only if there is one, its Error is broadcast.
-#include "engine/agree.h"
+#include "engine/collectives.h"
 
 #include <cstring>
 
@@ -32,11 +32,16 @@ Error from_bytes(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-Task<Status> agree_with_minimum(Channel channel, Status mine, i64& lowest) {
+Task<Status> agree(const Channel& channel, Status mine, i64* lowest) {
   const i64 ranks = channel.comm->size(), me = channel.comm->rank();
-  i64 words[2] = {mine.ok() ? ranks : me, lowest};
-  MERCUTIO_CO_TRY(co_await all_reduce(channel, words, Reduce::kMin));
-  lowest = words[1];
+  i64 words[2] = {mine.ok() ? ranks : me, lowest ? *lowest : 0};
+  if (channel.ticket && channel.ticket->arena().whole()) {   // as all_reduce does, which every access would wait for
+    MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span<const i64>(words))));
+    reduce_node(channel.ticket->arena(), words, Reduce::kMin);
+  } else {
+    MERCUTIO_CO_TRY(co_await all_reduce(channel, words, Reduce::kMin));
+  }
+  if (lowest) *lowest = words[1];
   if (words[0] == ranks) co_return mine;   // an error only if what came is damaged
   if (words[0] < 0 || words[0] > ranks) co_return Error{ErrorClass::kIntern, "a rank that isn't there reported a failure"};
   std::vector<std::byte> report;
@@ -48,11 +53,6 @@ Task<Status> agree_with_minimum(Channel channel, Status mine, i64& lowest) {
   }
   MERCUTIO_CO_TRY(co_await broadcast(channel, words[0], report));
   co_return from_bytes(report);
-}
-
-Task<Status> agree(Channel channel, Status mine) {
-  i64 nothing = 0;
-  co_return co_await agree_with_minimum(channel, std::move(mine), nothing);
 }
 
 }  // namespace mercutio

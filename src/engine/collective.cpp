@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "base/attempt.h"
-#include "engine/agree.h"
 #include "engine/enter.h"
 #include "engine/messages.h"
 #include "engine/pieces.h"
@@ -43,14 +42,15 @@ Result<i64> move_alone(const EngineFile& file, const Access& access, bool atomic
   return moved;
 }
 
-Task<Result<i64>> run_individual(const EngineFile& file, Channel channel, const Access& access, CollectiveOptions options) {
-  Result<i64> moved = i64{0};
-  if (access.bytes > 0) moved = attempt([&] { return move_alone(file, access, options.atomic); });
-  Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
-  if (!moved) status = moved.error();
-  channel.counters->clock.enter(Phase::kAgree);
-  MERCUTIO_CO_TRY(co_await agree(channel, std::move(status)));
-  co_return moved;
+Result<i64> move_own(const EngineFile& file, const Access& access, bool atomic, const Plan* plan) {
+  if (access.bytes == 0) return i64{0};
+  return attempt([&] {
+    const std::unique_ptr<const Hints> hints = plan ? hints_for(*plan, *file.hints) : nullptr;
+    if (!hints) return move_alone(file, access, atomic);
+    EngineFile changed = file;
+    changed.hints = hints.get();
+    return move_alone(changed, access, atomic);
+  });
 }
 
 // An aggregator caches nothing of what it wrote for others: their own later writes of these bytes must come after it.
@@ -61,9 +61,9 @@ Status hand_on(const EngineFile& file, const Access& access, Status stored) {
 }
 
 // Returns the bytes moved by this rank after all ranks have agreed on the status and on the end of the file.
-Task<Result<i64>> finish(Channel channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
+Task<Result<i64>> finish(const Channel& channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
   channel.counters->clock.enter(Phase::kAgree);
-  MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, std::move(storage_status), end_of_file));
+  MERCUTIO_CO_TRY(co_await agree(channel, std::move(storage_status), &end_of_file));
   if (reads(access) && mine.last > end_of_file && mine.end > mine.begin) {
     mine.end = std::clamp(mine.stream_position(end_of_file), mine.begin, mine.end);
   }
@@ -103,7 +103,7 @@ PeerAccess part_of(const Access& access, const RankSummary& summary) {
   return PeerAccess{access.view->filetype, access.view->displacement, access.position, access.position + summary.bytes, summary.first, summary.last};
 }
 
-Task<Result<i64>> exchange_and_agree(const EngineFile& file, Channel channel, const Access& access, const Agreed& agreed) {
+Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& channel, const Access& access, const Agreed& agreed) {
   PeerAccess mine = part_of(access, agreed.mine);
   if (reads(access) && agreed.file_bytes >= 0) clip_to_file(mine, agreed.file_bytes);
   channel.counters->clock.enter(Phase::kWait);
@@ -122,31 +122,16 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, Channel channel, co
   if (reads(access)) co_return co_await finish(channel, access, outcome.storage, outcome.end_of_file, mine);
   channel.counters->clock.enter(Phase::kAgree);
   i64 dense = outcome.holes ? 0 : 1;
-  MERCUTIO_CO_TRY(co_await agree_with_minimum(channel, hand_on(file, access, outcome.storage), dense));
+  MERCUTIO_CO_TRY(co_await agree(channel, hand_on(file, access, outcome.storage), &dense));
   if (agreed.dense_key != 0 && dense == 1) file.dense->learn(agreed.dense_key);
   co_return mine.end - mine.begin;
 }
 
-Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, Access access, CollectiveOptions options) {
-  if (options.individual) co_return co_await run_individual(file, channel, access, std::move(options));
-  channel.counters->clock.enter(Phase::kArrive);
-  const Result<Agreed> agreed = co_await enter(file, channel, access, options);
-  if (!agreed) co_return agreed.error();
-  channel.counters->clock.enter(Phase::kOwn);
-  if (options.more) *options.more = agreed->more;
-  if (agreed->failed) {   // no rank moves data
-    Status why = co_await agree(channel, options.entry);
-    if (!why.ok()) co_return std::move(why).error();
-    co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
-  }
-  if (!agreed->plan->exchanges()) {
-    const std::unique_ptr<const Hints> hints = hints_for(*agreed->plan, *file.hints);
-    if (hints) file.hints = hints.get();
-    options.atomic = agreed->atomic;
-    co_return co_await run_individual(file, channel, access, std::move(options));
-  }
-  if (!channel.ticket) file.run_lists = nullptr;   // another operation may use a stream at the same time
-  co_return co_await exchange_and_agree(file, channel, access, *agreed);
+// Some rank takes part with an Error: no rank moves data.
+Task<Result<i64>> fail_together(const Channel& channel, Status mine) {
+  Status why = co_await agree(channel, std::move(mine));
+  if (!why.ok()) co_return std::move(why).error();
+  co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
 }
 
 }  // namespace
@@ -157,7 +142,29 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
   Counters& counters = *file.counters;
   channel.counters = &counters;
   const i64 start = file.trace ? now_ns() : 0;
-  Result<i64> moved = co_await enter_and_move(file, channel, std::move(access), std::move(options));
+  Agreed agreed;
+  agreed.atomic = options.atomic;
+  Result<i64> moved = i64{0};
+  if (!options.individual) {
+    counters.clock.enter(Phase::kArrive);
+    if (Status entered = co_await enter(file, channel, access, options, agreed); !entered) moved = std::move(entered).error();
+    counters.clock.enter(Phase::kOwn);
+    if (moved && options.more) *options.more = agreed.more;
+  }
+  if (!moved) {
+    // nobody can be told
+  } else if (agreed.failed) {
+    moved = co_await fail_together(channel, options.entry);
+  } else if (agreed.plan && agreed.plan->exchanges()) {
+    if (!channel.ticket) file.run_lists = nullptr;   // another operation may use a stream at the same time
+    moved = co_await exchange_and_agree(file, channel, access, agreed);
+  } else {
+    moved = move_own(file, access, agreed.atomic, agreed.plan.get());
+    Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
+    if (!moved) status = moved.error();
+    counters.clock.enter(Phase::kAgree);
+    if (Status all = co_await agree(channel, std::move(status)); !all) moved = std::move(all).error();
+  }
   if (file.trace) {
     file.trace->record(TraceEvent{TraceKind::kCollective, start, now_ns(), moved ? *moved : 0, -1, {}, &counters});
   }

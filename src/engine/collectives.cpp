@@ -13,34 +13,29 @@ namespace {
 
 bool fits(const Channel& channel, size_t bytes) { return channel.ticket && static_cast<i64>(bytes) <= NodeArena::kGatherBytes; }
 
-std::span<const i64> values_at(const std::byte* data, size_t count) { return {reinterpret_cast<const i64*>(data), count}; }
+}  // namespace
 
 void reduce_node(const NodeArena& arena, std::span<i64> values, Reduce op) {
   for (size_t i = 0; i < arena.members().size(); ++i) {
-    const auto theirs = values_at(arena.contribution(static_cast<i64>(i)), values.size());
+    const std::span<const i64> theirs(reinterpret_cast<const i64*>(arena.contribution(static_cast<i64>(i))), values.size());
     if (i == 0) std::copy(theirs.begin(), theirs.end(), values.begin());
     if (i > 0) combine(values, theirs, op);
   }
 }
 
-}  // namespace
-
-// Gathers are identified by their number. A rank that has abandoned one, because a rank died, must not be taken for one
-// that takes part in it.
-Task<Status> gather_on_node(Channel channel, ConstBytes mine) {
-  co_await until([&] { return channel.ticket->is_current(); });
-  NodeArena& arena = channel.ticket->arena();
-  if (channel.comm->failed(/*may_call=*/false)) co_return rank_died();
-  arena.post(mine);
-  if (arena.whole() || arena.is_first()) {
-    co_await until([&] { return arena.all_posted(); });
-  } else {
-    co_await until([&] { return arena.published(); });
+bool NodeGather::operator()() {
+  NodeArena& arena = channel->ticket->arena();
+  if (!posted) {
+    if (!channel->ticket->is_current()) return false;
+    died = channel->comm->failed(/*may_call=*/false);
+    if (died) return true;
+    arena.post(mine);
+    posted = true;
   }
-  co_return ok_status();
+  return arena.whole() || arena.is_first() ? arena.all_posted() : arena.published();
 }
 
-Task<Status> all_reduce(Channel channel, std::span<i64> values, Reduce op) {
+Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op) {
   if (!fits(channel, values.size_bytes())) co_return co_await reduce_among(channel, all_ranks(*channel.comm), values, op);
   MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(values)));
   NodeArena& arena = channel.ticket->arena();
@@ -74,7 +69,7 @@ void sort_by_rank(const Comm& comm, const Peers& peers, std::span<const i64> siz
   }
 }
 
-Task<Status> gather_between_nodes(Channel channel, size_t item, Bytes all) {
+Task<Status> gather_between_nodes(const Channel& channel, size_t item, Bytes all) {
   const NodeArena& arena = channel.ticket->arena();
   const Peers peers = first_ranks(*channel.comm, arena);
   std::vector<i64> sizes(static_cast<size_t>(peers.count), 0);
@@ -92,7 +87,7 @@ Task<Status> gather_between_nodes(Channel channel, size_t item, Bytes all) {
 
 }  // namespace
 
-Task<Status> all_gather(Channel channel, ConstBytes mine, Bytes all) {
+Task<Status> all_gather(const Channel& channel, ConstBytes mine, Bytes all) {
   if (mine.empty()) co_return ok_status();
   if (!fits(channel, mine.size()) || (!channel.ticket->arena().whole() && std::ssize(all) > channel.ticket->arena().result_room())) {
     const std::vector<i64> sizes(static_cast<size_t>(channel.comm->size()), std::ssize(mine));
@@ -128,7 +123,7 @@ struct BroadcastItem {
 };
 
 // Of first ranks; `item` is the root's where the root is on this node.
-Task<Status> broadcast_between_nodes(Channel channel, i64 root, bool is_here, BroadcastItem& item) {
+Task<Status> broadcast_between_nodes(const Channel& channel, i64 root, bool is_here, BroadcastItem& item) {
   std::vector<std::byte> sent;
   if (is_here) sent.assign(reinterpret_cast<std::byte*>(&item), reinterpret_cast<std::byte*>(&item + 1));
   const Peers peers = first_ranks(*channel.comm, channel.ticket->arena());
@@ -138,7 +133,7 @@ Task<Status> broadcast_between_nodes(Channel channel, i64 root, bool is_here, Br
   co_return ok_status();
 }
 
-Task<Status> broadcast_on_nodes(Channel channel, i64 root, std::vector<std::byte>& data, bool& fitted) {
+Task<Status> broadcast_on_nodes(const Channel& channel, i64 root, std::vector<std::byte>& data, bool& fitted) {
   BroadcastItem item;
   item.bytes = std::ssize(data);
   const size_t here = channel.comm->rank() == root ? std::min(data.size(), sizeof item.data) : 0;
@@ -165,14 +160,14 @@ Task<Status> broadcast_on_nodes(Channel channel, i64 root, std::vector<std::byte
 
 }  // namespace
 
-Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data) {
+Task<Status> broadcast(const Channel& channel, i64 root, std::vector<std::byte>& data) {
   bool fitted = false;
   if (channel.ticket && !channel.ticket->arena().is_private()) MERCUTIO_CO_TRY(co_await broadcast_on_nodes(channel, root, data, fitted));
   if (fitted) co_return ok_status();
   co_return co_await broadcast_among(channel, all_ranks(*channel.comm), root, data);
 }
 
-Task<Status> barrier(Channel channel) {
+Task<Status> barrier(const Channel& channel) {
   i64 nothing = 0;
   co_return co_await all_reduce(channel, std::span(&nothing, 1), Reduce::kMax);
 }

@@ -1,4 +1,4 @@
-// Small collectives as tasks: through the shared memory of each node and with messages between the nodes' first ranks, O(log nodes) of them;
+// Small collectives as tasks, whose channel must outlive them: through the shared memory of each node and with messages between the nodes' first ranks, O(log nodes) of them;
 // where no memory is shared or the items don't fit there, with O(log ranks) messages a rank. Any number may be in flight at once as long as
 // their tags differ.
 #pragma once
@@ -42,19 +42,36 @@ struct Channel {
 
 // Element-wise reduction over all ranks; every rank gets the result in `values`.
 enum class Reduce { kMax, kMin, kSum };
-Task<Status> all_reduce(Channel channel, std::span<i64> values, Reduce op);
+Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op);
 // Fixed-size items: `all` holds P * mine.size() bytes.
-Task<Status> all_gather(Channel channel, ConstBytes mine, Bytes all);
-Task<Status> broadcast(Channel channel, i64 root, std::vector<std::byte>& data);   // any size; afterwards every rank has the root's data
-Task<Status> barrier(Channel channel);
+Task<Status> all_gather(const Channel& channel, ConstBytes mine, Bytes all);
+Task<Status> broadcast(const Channel& channel, i64 root, std::vector<std::byte>& data);   // any size; afterwards every rank has the root's data
+Task<Status> barrier(const Channel& channel);
 
 // The first step of a collective in two levels, of a channel with a ticket: contributes `mine` to a gather of the node. It ends, where this node
 // holds all ranks, when all contributions are there; else, on the node's first rank, likewise, and on others when that one has published a
 // result.
-Task<Status> gather_on_node(Channel channel, ConstBytes mine);
+// Gathers are identified by their number. A rank that has abandoned one, because a rank died, must not be taken for one that takes part in it.
+class NodeGather {
+ public:
+  bool operator()();   // makes progress; true when it has ended
+  const Channel* channel;
+  ConstBytes mine;
+  bool posted = false, died = false;
+};
+struct NodeGatherAwaiter : Until<NodeGather> {   // no task: every agreement goes through here
+  Status await_resume() {
+    Until::await_resume();
+    return predicate.died ? rank_died() : ok_status();
+  }
+};
+inline NodeGatherAwaiter gather_on_node(const Channel& channel, ConstBytes mine) { return {{NodeGather{&channel, mine}}}; }
+
+// What the ranks of the node have gathered, reduced.
+void reduce_node(const NodeArena& arena, std::span<i64> values, Reduce op);
 
 // Agreement: ok only if every rank is ok; otherwise the Error of the lowest failing rank, with the same class on all
-// ranks and a text that names that rank and its host. One all_reduce when all are ok.
-Task<Status> agree(Channel channel, Status mine);
+// ranks and a text that names that rank and its host. One all_reduce when all are ok, which also finds the lowest of the ranks' values, if asked.
+Task<Status> agree(const Channel& channel, Status mine, i64* lowest = nullptr);
 
 }  // namespace mercutio

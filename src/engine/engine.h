@@ -45,6 +45,7 @@ struct EngineFile {
   RunListCaches* run_lists = nullptr;      // of the file; null: run lists are not cached
   Counters* counters = nullptr;      // of the access; null: nothing is counted
   BlockingDetector* blocking = nullptr;        // of the file; null: the storage is assumed not to block
+  i64 hints_edition = 0;             // of `hints`: equal ones of a file mean equal hints; 0: nothing is known
 };
 
 // Whether any write may be sieved under these hints on storage with these traits.

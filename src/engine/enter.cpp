@@ -11,19 +11,13 @@
 #include "engine/node_entry.h"
 #include "engine/peers.h"
 #include "engine/pieces.h"
+#include "engine/repeated_plan.h"
 
 namespace mercutio {
 namespace {
 
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
-struct Entry {
-  Circumstances circumstances;
-  Choices choices;          // rank 0
-  RankSummary summary;
-  AccessSignature signature;
-  DensePatterns::Keys dense{};   // the dense patterns that this rank knows
-};
 constexpr i64 kGatheredHeaderBytes = 256;   // of what a node's first rank publishes
 static_assert(sizeof(Entry) <= NodeArena::kGatherBytes && std::is_trivially_copyable_v<Entry>);
 
@@ -61,7 +55,9 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
   mine.failed = options.entry.ok() ? 0 : 1;
   mine.atomic = options.atomic;
   mine.more = options.more && *options.more;
-  if (file.dense) entry.dense = file.dense->known();
+  // Who moves its own data needs neither of two. If that was expected in vain, this access sets valid maps, and all ask for the size after all.
+  const bool exchanges = !file.patterns || !file.patterns->moves_alone(access.direction);
+  if (file.dense && exchanges && !reads(access)) entry.dense = file.dense->known();
   if (reads(access)) mine.reads = static_cast<i64>(reads_of(file));
   if (!mine.failed && access.bytes > 0) {
     const View& view = *access.view;
@@ -71,17 +67,21 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
     const i64 bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
     mine.alignment = bits & -bits;
   }
+  mine.unknown_size = Circumstances::kUnknown;
   if (reads(access) && should_know_size(file)) {
-    if (file.storage->traits().metadata_is_remote)
+    if (file.storage->traits().metadata_is_remote) {
       mine.known_bytes = file.storage->known_size();
-    else
+    } else if (exchanges) {
       mine.file_bytes = size_or_unknown(*file.storage);
+      mine.unknown_size = mine.file_bytes < 0 ? Circumstances::kUnknown : 0;
+    } else {
+      mine.unknown_size = Circumstances::kNotAsked;
+    }
   }
-  mine.unknown_size = mine.file_bytes < 0;
   if (file.layout) layout_by_range = file.layout->held();
   if (file.comm->rank() == 0) {
     const Layout layout = layout_of(file);
-    if (file.layout) layout_by_range = file.layout->hold(layout);
+    if (file.layout && (layout_by_range.key != 0 || !layout.components.empty())) layout_by_range = file.layout->hold(layout);
     const Toggle buffering = reads(access) ? file.hints->romio_cb_read : file.hints->romio_cb_write;
     entry.choices = Choices{layout.stripe_bytes, layout.stripe_count, file.storage->traits().block_bytes, layout_by_range.key,
                             static_cast<i64>(buffering), file.hints->cb_buffer_size, file.hints->cb_nodes};
@@ -104,9 +104,8 @@ struct NodeSum {
 
 // Whether a node does what it did in an earlier access, at another offset.
 bool repeats(const PatternMemory::Last& last, const NodeSum& now, i64& moved_by) {
-  const Circumstances &then = last.mine.circumstances, &today = now.circumstances;
-  if (!today.all_hold(last.all.choices.layout)) return false;
-  if (then.atomic != today.atomic || then.disorderly != today.disorderly || then.reads != today.reads || last.mine.choices != now.choices) return false;
+  if (!now.circumstances.all_hold(last.all.choices.layout)) return false;
+  if (!last.mine.circumstances.plans_like(now.circumstances) || last.mine.choices != now.choices) return false;
   const std::vector<OpenGroup>& groups = now.part.groups();
   PatternTotals totals = last.mine.totals;
   if (totals.participants > 0) {
@@ -154,7 +153,7 @@ OpenGroup group_of_all(i64 ranks, const PatternTotals& totals, std::span<const N
 }
 
 // The groups of all nodes, also of those that have more than their entries hold.
-Task<Status> gather_groups(Channel channel, Peers peers, std::span<const NodeEntry> entries, const std::vector<OpenGroup>& mine, std::vector<OpenGroup>& all) {
+Task<Status> gather_groups(const Channel& channel, Peers peers, std::span<const NodeEntry> entries, const std::vector<OpenGroup>& mine, std::vector<OpenGroup>& all) {
   std::vector<i64> sizes;
   i64 bytes = 0;
   for (const NodeEntry& entry : entries) {
@@ -182,7 +181,7 @@ struct NodePart {
   NodeEntry entry;
 };
 
-Task<Result<Gathered>> gather_entries(Channel channel, Peers peers, Direction direction, NodePart mine, bool& repeated) {
+Task<Result<Gathered>> gather_entries(const Channel& channel, Peers peers, Direction direction, NodePart mine, bool& repeated) {
   const std::vector<i64> sizes(static_cast<size_t>(peers.count), static_cast<i64>(sizeof(NodeEntry)));
   auto gathered = co_await gather_among(channel, peers, sizes, const_bytes_of(std::span(&mine.entry, 1)));
   if (!gathered) co_return std::move(gathered).error();
@@ -213,7 +212,7 @@ Task<Result<Gathered>> gather_entries(Channel channel, Peers peers, Direction di
 }
 
 // Whether all nodes repeat their last access, moved by the same distance; then what they do is known.
-Task<Result<bool>> all_repeat(Channel channel, Peers peers, const NodeEntry& own, PatternMemory::Last& last) {
+Task<Result<bool>> all_repeat(const Channel& channel, Peers peers, const NodeEntry& own, PatternMemory::Last& last) {
   enum { kFailed, kChanged, kFarthest, kNearest, kMore, kUnknownSize, kFileBytes, kKnownBytes, kAlignment, kNumbers };
   const Circumstances& mine = own.circumstances;
   const bool takes_part = own.totals.participants > 0;
@@ -238,7 +237,7 @@ Task<Result<bool>> all_repeat(Channel channel, Peers peers, const NodeEntry& own
 }
 
 // By messages between nodes. `last`: null where accesses of the file may overtake each other.
-Task<Result<Gathered>> gather_nodes(Channel channel, Peers peers, Direction direction, const NodeSum& mine, std::optional<PatternMemory::Last>* last) {
+Task<Result<Gathered>> gather_nodes(const Channel& channel, Peers peers, Direction direction, const NodeSum& mine, std::optional<PatternMemory::Last>* last) {
   const NodeEntry own = node_entry(mine, last && last->has_value() ? &**last : nullptr);
   const bool known = last && last->has_value();
   if (known && (*last)->expected) {
@@ -291,8 +290,6 @@ Gathered from_bytes(Direction direction, i64 ranks, ConstBytes bytes) {
   return all;
 }
 
-const Entry& entry_at(const NodeArena& arena, size_t member) { return *reinterpret_cast<const Entry*>(arena.contribution(static_cast<i64>(member))); }
-
 // Patterns of equal keys cover the same bytes of their range.
 std::uint64_t dense_key(const NodeArena& arena, const Pattern& pattern) {
   std::uint64_t key = static_cast<std::uint64_t>(pattern.end - pattern.begin);
@@ -319,7 +316,7 @@ NodeSum sum_of_node(const NodeArena& arena) {
 }
 
 // On the first rank of a node that isn't the only one. `bytes`: what the others of the node have to know.
-Task<Result<Gathered>> gather_for_node(const EngineFile& file, Channel channel, Direction direction, std::vector<std::byte>& bytes) {
+Task<Result<Gathered>> gather_for_node(const EngineFile& file, const Channel& channel, Direction direction, std::vector<std::byte>& bytes) {
   const NodeArena& arena = channel.ticket->arena();
   const NodeSum sum = sum_of_node(arena);
   std::optional<PatternMemory::Last>* last = file.patterns ? &file.patterns->last(direction) : nullptr;
@@ -328,13 +325,13 @@ Task<Result<Gathered>> gather_for_node(const EngineFile& file, Channel channel, 
   co_return all;
 }
 
-Task<Result<Gathered>> gather(const EngineFile& file, Channel channel, Direction direction, const Entry& mine, Agreed& agreed) {
+// After the gather of the node, if there is one.
+Task<Result<Gathered>> gather(const EngineFile& file, const Channel& channel, Direction direction, const Entry& mine, Agreed& agreed) {
   if (!channel.ticket) {
     NodeSum sum;
     sum.add(channel.comm->rank(), mine);
     co_return co_await gather_nodes(channel, all_ranks(*channel.comm), direction, sum, nullptr);
   }
-  MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine, 1))));
   NodeArena& arena = channel.ticket->arena();
   if (!arena.whole() && !arena.is_first()) {
     MERCUTIO_CO_TRY(arena.result_status());
@@ -357,7 +354,7 @@ Task<Result<Gathered>> gather(const EngineFile& file, Channel channel, Direction
 }
 
 // Rank 0 has a layout by range, and some rank holds another one.
-Task<Status> learn_layout(const EngineFile& file, Channel channel, std::uint64_t key, LayoutByRange& layout) {
+Task<Status> learn_layout(const EngineFile& file, const Channel& channel, std::uint64_t key, LayoutByRange& layout) {
   std::vector<std::byte> message = bytes_of_ranges(layout.ranges);
   MERCUTIO_CO_TRY(co_await broadcast(channel, 0, message));
   layout = LayoutByRange{key, ranges_of_bytes(message)};
@@ -412,8 +409,13 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
 // The file size to which reads are clipped. Ranks arrive at different times, and each must see its own writes, so it is
 // the maximum of their sizes. Where each would have to ask a server, rank 0 asks after all have arrived, if a read goes
 // beyond the known size.
-Task<Result<i64>> learn_size(const EngineFile& file, Channel channel, const Gathered& all) {
+Task<Result<i64>> learn_size(const EngineFile& file, const Channel& channel, const Gathered& all) {
   const Circumstances& known = all.circumstances;
+  if ((known.unknown_size & Circumstances::kNotAsked) != 0) {
+    i64 size = size_or_unknown(*file.storage), numbers[2] = {size, size < 0};
+    MERCUTIO_CO_TRY(co_await all_reduce(channel, numbers, Reduce::kMax));
+    co_return numbers[1] != 0 ? i64{-1} : numbers[0];
+  }
   if (known.known_bytes < 0 || all.pattern.end <= known.known_bytes) co_return known.unknown_size != 0 ? i64{-1} : known.file_bytes;
   i64 size = channel.comm->rank() == 0 ? size_or_unknown(*file.storage) : -1;
   MERCUTIO_CO_TRY(co_await all_reduce(channel, std::span(&size, 1), Reduce::kMax));
@@ -422,21 +424,24 @@ Task<Result<i64>> learn_size(const EngineFile& file, Channel channel, const Gath
 
 }  // namespace
 
-Task<Result<Agreed>> enter(const EngineFile& file, Channel channel, const Access& access, const CollectiveOptions& options) {
+Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access, const CollectiveOptions& options, Agreed& agreed) {
   LayoutByRange layout;
   const Entry mine = make_entry(file, access, options, layout);
-  Agreed agreed;
+  if (channel.ticket) MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine, 1))));
+  const bool remembers = file.patterns && channel.ticket && channel.ticket->arena().whole();
+  if (remembers && repeat_plan(file, channel.ticket->arena(), access.direction, agreed)) co_return ok_status();
   auto all = co_await gather(file, channel, access.direction, mine, agreed);
   if (!all) co_return std::move(all).error();
   const Circumstances& circumstances = all->circumstances;
   agreed.failed = circumstances.failed != 0;
   agreed.more = circumstances.more != 0;
   agreed.atomic = circumstances.atomic != 0;
-  if (agreed.failed) co_return agreed;
+  if (agreed.failed) co_return ok_status();
   const std::uint64_t key = all->choices.layout;
   if (key == 0) layout = {};
   if (key != 0 && !circumstances.all_hold(key)) MERCUTIO_CO_TRY(co_await learn_layout(file, channel, key, layout));
   agreed.plan = plan_from(file, channel, *all, layout);
+  if (remembers && key == 0) remember_plan(file, channel.ticket->arena(), *all, agreed.plan);
   agreed.borders.unit_bytes = circumstances.alignment;
   if (reads(access) && agreed.plan->exchanges()) {
     const Result<i64> size = co_await learn_size(file, channel, *all);
@@ -449,7 +454,7 @@ Task<Result<Agreed>> enter(const EngineFile& file, Channel channel, const Access
   if (!whole) agreed.dense_key = 0;
   agreed.ranges = std::move(all->ranges);
   agreed.mine = mine.summary;
-  co_return agreed;
+  co_return ok_status();
 }
 
 }  // namespace mercutio

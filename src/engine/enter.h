@@ -24,6 +24,6 @@ struct Agreed {
   RankSummary mine;          // of the calling rank; not the same on all ranks
 };
 
-Task<Result<Agreed>> enter(const EngineFile& file, Channel channel, const Access& access, const CollectiveOptions& options);
+Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access, const CollectiveOptions& options, Agreed& agreed);
 
 }  // namespace mercutio

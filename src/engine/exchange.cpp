@@ -13,9 +13,9 @@ constexpr i64 kPollCostBytes = 1 * KiB;
 
 }  // namespace
 
-Exchange::Exchange(const EngineFile& file, Channel channel, NodeArena& arena, const AgreedAccess& agreed, const RankAccess& mine)
+Exchange::Exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const AgreedAccess& agreed, const RankAccess& mine)
     : file_(file),
-      channel_(std::move(channel)),
+      channel_(channel),
       arena_(arena),
       plan_(agreed.plan),
       ranges_(agreed.ranges),

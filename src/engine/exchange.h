@@ -37,7 +37,7 @@ struct AgreedAccess {
 class Exchange {
  public:
   // `arena`: the node's, or where ranks are nodes of their own (ExchangeKind::kMessages), this rank's.
-  Exchange(const EngineFile& file, Channel channel, NodeArena& arena, const AgreedAccess& agreed, const RankAccess& mine);
+  Exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const AgreedAccess& agreed, const RankAccess& mine);
 
   // Makes progress without blocking. True when this rank has finished its part, or can't.
   bool advance();
@@ -60,7 +60,7 @@ class Exchange {
   bool advance_endpoints();
 
   const EngineFile& file_;
-  Channel channel_;
+  const Channel& channel_;
   NodeArena& arena_;
   const Plan& plan_;
   const std::span<const FileRange> ranges_;

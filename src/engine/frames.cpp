@@ -2,6 +2,7 @@
 
 #include <array>
 #include <new>
+#include <utility>
 
 namespace mercutio {
 namespace {
@@ -15,56 +16,50 @@ constexpr std::size_t kKept = 8;   // of a class
 
 struct Kept {
   Kept* next;
+  std::size_t others;   // in the same class, behind it
 };
 
-// Trivial, so that it outlives all objects of its thread.
-thread_local bool ended = false;
-
-class FrameCache {
- public:
-  constexpr FrameCache() = default;
-  ~FrameCache() {
-    ended = true;
-    for (std::size_t i = 0; i < kClasses; ++i)
-      while (void* frame = take(i)) ::operator delete(frame);
-  }
-  void* take(std::size_t size_class) {
-    Class& of = classes_[size_class];
-    Kept* const first = of.first;
-    if (!first) return nullptr;
-    of.first = first->next;
-    --of.count;
-    return first;
-  }
-  bool keep(void* frame, std::size_t size_class) {
-    Class& of = classes_[size_class];
-    if (of.count == kKept) return false;
-    of.first = new (frame) Kept{of.first};
-    ++of.count;
-    return true;
-  }
-
- private:
-  struct Class {
-    Kept* first = nullptr;
-    std::size_t count = 0;
-  };
-  std::array<Class, kClasses> classes_{};
+// Trivial, and found by one look-up of the thread's storage: with a destructor of its own each use would check that it is constructed.
+struct FrameCache {
+  std::array<Kept*, kClasses> classes{};
+  bool emptied_at_end = false, ended = false;
+  i64 taken = 0;
 };
 thread_local constinit FrameCache cache;
+
+struct EmptiesCache {
+  ~EmptiesCache() {
+    cache.ended = true;
+    for (Kept*& first : cache.classes)
+      while (first) ::operator delete(std::exchange(first, first->next));
+  }
+  void register_destructor() {}   // as any use does
+};
+thread_local EmptiesCache empties_cache;
 
 }  // namespace
 
 void* take_frame(std::size_t bytes) {
   const std::size_t size_class = (bytes - 1) / kClassBytes;
+  FrameCache& mine = cache;
+  ++mine.taken;
   if (size_class >= kClasses) return ::operator new(bytes);
-  void* const kept = ended ? nullptr : cache.take(size_class);
-  return kept ? kept : ::operator new((size_class + 1) * kClassBytes);
+  Kept*& first = mine.classes[size_class];
+  if (first) return std::exchange(first, first->next);
+  return ::operator new((size_class + 1) * kClassBytes);
 }
 
 void free_frame(void* frame, std::size_t bytes) noexcept {
   const std::size_t size_class = (bytes - 1) / kClassBytes;
-  if (size_class >= kClasses || ended || !cache.keep(frame, size_class)) ::operator delete(frame);
+  FrameCache& mine = cache;
+  if (size_class >= kClasses || mine.ended) return ::operator delete(frame);
+  if (!std::exchange(mine.emptied_at_end, true)) empties_cache.register_destructor();
+  Kept*& first = mine.classes[size_class];
+  const std::size_t others = first ? first->others + 1 : 0;
+  if (others >= kKept) return ::operator delete(frame);
+  first = new (frame) Kept{first, others};
 }
+
+i64 frames_taken() { return cache.taken; }
 
 }  // namespace mercutio

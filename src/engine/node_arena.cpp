@@ -73,8 +73,11 @@ void NodeArena::return_ticket(i64 ticket) {
   i64 current = current_ticket_.load(std::memory_order_relaxed);
   MERCUTIO_ASSERT(ticket >= current && ticket < next_ticket_);
   MERCUTIO_ASSERT(returned_early_.count(ticket) == 0);
-  returned_early_.insert(ticket);
-  while (returned_early_.erase(current) > 0) ++current;
+  if (ticket != current) {
+    returned_early_.insert(ticket);
+    return;
+  }
+  for (++current; returned_early_.erase(current) > 0;) ++current;
   current_ticket_.store(current, std::memory_order_release);
   segment_.wake(me_);   // another thread of this rank may have the next one
 }
@@ -93,10 +96,6 @@ void NodeArena::post(ConstBytes mine) {
   }
 }
 
-bool NodeArena::all_posted() const { return std::atomic_ref(result_->posted).load(std::memory_order_acquire) >= gathers_ * count(); }
-
-const std::byte* NodeArena::contribution(i64 member) const { return control(member).gathered[(gathers_ - 1) % 2]; }
-
 void NodeArena::publish(const Status& status, ConstBytes value) {
   MERCUTIO_ASSERT(is_first() && std::ssize(value) <= result_room());
   result_->error_class = status.ok() ? static_cast<i64>(ErrorClass::kNone) : static_cast<i64>(status.error().cls);
@@ -108,8 +107,6 @@ void NodeArena::publish(const Status& status, ConstBytes value) {
   std::atomic_ref(result_->published).store(gathers_, std::memory_order_release);
   wake_others();
 }
-
-bool NodeArena::published() const { return std::atomic_ref(result_->published).load(std::memory_order_acquire) >= gathers_; }
 
 Status NodeArena::result_status() const {
   if (result_->error_class == static_cast<i64>(ErrorClass::kNone)) return ok_status();

@@ -51,14 +51,17 @@ class NodeArena {
   // ---- gathers ----
   // Who posts last wakes those that wait: all ranks where there is no other node, else the node's first rank.
   void post(ConstBytes mine);                 // begins the next gather
-  bool all_posted() const;                    // whether all ranks of the node have contributed to it
-  const std::byte* contribution(i64 member) const;   // by index in members(); valid until the next post()
+  // Whether all ranks of the node have contributed to it.
+  bool all_posted() const { return std::atomic_ref(result_->posted).load(std::memory_order_acquire) >= gathers_ * count(); }
+  // By index in members(); valid until the next post().
+  const std::byte* contribution(i64 member) const { return control(member).gathered[(gathers_ - 1) & 1]; }
 
   // ---- results ----
   // After a gather the first rank may pass a result to the others. They have read it before they post again.
   bool is_first() const { return me_ == 0; }
   void publish(const Status& status, ConstBytes value);   // at most result_room() bytes
-  bool published() const;                                 // the result of the last gather is there
+  // The result of the last gather is there.
+  bool published() const { return std::atomic_ref(result_->published).load(std::memory_order_acquire) >= gathers_; }
   Status result_status() const;
   ConstBytes result() const;                              // where the status is ok
   i64 result_room() const { return result_bytes(all_ranks_); }

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <vector>
 
+#include "engine/dense.h"
+#include "engine/node_arena.h"
 #include "model/pattern.h"
 #include "plan/plan.h"
 
@@ -26,7 +30,8 @@ struct Circumstances {
   i64 failed = 0, more = 0, atomic = 0;
   i64 disorderly = 0;       // some view isn't monotone or has a byte twice
   i64 reads = 0;            // the highest BlockingDetector::Reads: whether reads of this file have blocked
-  i64 unknown_size = 0;     // reading: some rank doesn't know the file size after all its earlier writes
+  static constexpr i64 kUnknown = 1, kNotAsked = 2;
+  i64 unknown_size = 0;     // reading: whether some rank doesn't know the file size after all its earlier writes, or hasn't asked yet
   i64 file_bytes = -1;      // reading: the largest such size that is known
   i64 known_bytes = -1;     // the size that is known without asking, if rank 0 asks when it is needed; else -1
   std::uint64_t lowest_layout = UINT64_MAX, highest_layout = 0;   // of the keys of the layouts by range that ranks hold
@@ -45,8 +50,23 @@ struct Circumstances {
     highest_layout = std::max(highest_layout, other.highest_layout);
     alignment = std::min(alignment, other.alignment);
   }
+  bool plans_like(const Circumstances& other) const { return atomic == other.atomic && disorderly == other.disorderly && reads == other.reads; }
   bool all_hold(std::uint64_t layout) const { return lowest_layout == layout && highest_layout == layout; }
 };
+
+// What a rank says.
+struct Entry {
+  Circumstances circumstances;
+  Choices choices;          // rank 0
+  RankSummary summary;
+  AccessSignature signature;
+  DensePatterns::Keys dense{};   // the dense patterns that this rank knows
+};
+
+// Of a member of the node, by index, after a gather of entries.
+inline const Entry& entry_at(const NodeArena& arena, size_t member) {
+  return *reinterpret_cast<const Entry*>(arena.contribution(static_cast<i64>(member)));
+}
 
 // What a node says: the entries of its ranks, added up.
 constexpr size_t kGroupsInEntry = 2;
@@ -80,10 +100,24 @@ class PatternMemory {
     Gathered all;
     bool expected = true;            // the next access may repeat it: worth an all-reduce that says so
   };
-  std::optional<Last>& last(Direction direction) { return last_[direction == Direction::kRead ? 0 : 1]; }
+  std::optional<Last>& last(Direction direction) { return last_[index(direction)]; }
+
+  // The last access without exchange where one node holds all ranks: the same again, at another offset, has the same plan.
+  struct Alone {
+    std::vector<Entry> entries;
+    i64 hints_edition = 0;
+    std::shared_ptr<const Plan> plan;   // null: there was none
+  };
+  Alone& alone(Direction direction) { return alone_[index(direction)]; }
+  // Whether the last access of all ranks had none. Any thread.
+  bool moves_alone(Direction direction) const { return moves_alone_[index(direction)].load(std::memory_order_relaxed); }
+  void set_moves_alone(Direction direction, bool alone) { moves_alone_[index(direction)].store(alone, std::memory_order_relaxed); }
 
  private:
+  static size_t index(Direction direction) { return direction == Direction::kRead ? 0 : 1; }
   std::array<std::optional<Last>, 2> last_;
+  std::array<Alone, 2> alone_;
+  std::array<std::atomic<bool>, 2> moves_alone_{};
 };
 
 }  // namespace mercutio

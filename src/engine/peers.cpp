@@ -14,7 +14,7 @@ namespace {
 constexpr i64 kNobody = -1;
 
 // Sends `out` to one rank and fills `in` from another; either may be kNobody.
-Task<Status> swap_messages(Channel channel, i64 to, ConstBytes out, i64 from, Bytes in) {
+Task<Status> swap_messages(const Channel& channel, i64 to, ConstBytes out, i64 from, Bytes in) {
   MessageSet messages;
   if (from != kNobody) messages.add(channel.receive(from, in));
   if (to != kNobody) messages.add(channel.send(to, out));
@@ -60,7 +60,7 @@ void combine(std::span<i64> into, std::span<const i64> other, Reduce op) {
   }
 }
 
-Task<Status> reduce_among(Channel channel, Peers peers, std::span<i64> values, Reduce op) {
+Task<Status> reduce_among(const Channel& channel, Peers peers, std::span<i64> values, Reduce op) {
   const i64 me = peers.me, power = power_of_two_below(peers.count), extra = peers.count - power;
   std::vector<i64> other(values.size());
   Bytes mine = bytes_of(values), theirs = bytes_of(std::span(other));
@@ -82,7 +82,7 @@ Task<Status> reduce_among(Channel channel, Peers peers, std::span<i64> values, R
 }
 
 // The items of peers me, me + 1, ... (modulo their number) lie one after the other. After round k a peer holds min(2k, count) of them.
-Task<Result<std::vector<std::byte>>> gather_among(Channel channel, Peers peers, std::span<const i64> sizes, ConstBytes mine) {
+Task<Result<std::vector<std::byte>>> gather_among(const Channel& channel, Peers peers, std::span<const i64> sizes, ConstBytes mine) {
   const i64 count = peers.count, me = peers.me;
   std::vector<std::byte> items(mine.begin(), mine.end());
   items.reserve(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), i64{0})));
@@ -106,7 +106,7 @@ Task<Result<std::vector<std::byte>>> gather_among(Channel channel, Peers peers, 
   co_return items;
 }
 
-Task<Status> broadcast_among(Channel channel, Peers peers, i64 root, std::vector<std::byte>& data) {
+Task<Status> broadcast_among(const Channel& channel, Peers peers, i64 root, std::vector<std::byte>& data) {
   const i64 count = peers.count, relative = (peers.me - root + count) % count;
   i64 bytes = static_cast<i64>(data.size());
   i64 mask = 1;

@@ -27,11 +27,11 @@ inline Peers first_ranks(const Comm& comm, const NodeArena& arena) {
 void combine(std::span<i64> into, std::span<const i64> other, Reduce op);
 
 // Recursive doubling, with the peers beyond a power of two folded in.
-Task<Status> reduce_among(Channel channel, Peers peers, std::span<i64> values, Reduce op);
+Task<Status> reduce_among(const Channel& channel, Peers peers, std::span<i64> values, Reduce op);
 // Bruck et al. 1997, which works for any number of peers. `sizes`: bytes of each peer's item, the same on all peers. The result: all items,
 // by peer.
-Task<Result<std::vector<std::byte>>> gather_among(Channel channel, Peers peers, std::span<const i64> sizes, ConstBytes mine);
+Task<Result<std::vector<std::byte>>> gather_among(const Channel& channel, Peers peers, std::span<const i64> sizes, ConstBytes mine);
 // Binomial tree; `root` is an index.
-Task<Status> broadcast_among(Channel channel, Peers peers, i64 root, std::vector<std::byte>& data);
+Task<Status> broadcast_among(const Channel& channel, Peers peers, i64 root, std::vector<std::byte>& data);
 
 }  // namespace mercutio

@@ -28,7 +28,7 @@ class WindowEndpoint {
 
 struct EndpointContext {
   const EngineFile& file;
-  Channel channel;
+  const Channel& channel;
   bool writing;
   bool dense;   // writing: see AgreedAccess
   i64 cache_bytes;   // of a stream's run lists, at most

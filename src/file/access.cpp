@@ -65,6 +65,7 @@ void OpenFile::prepare(AccessCall& call, Operation& operation) {
   {
     std::lock_guard lock(mutex_);
     operation.hints = hints_;
+    operation.engine.hints_edition = hints_edition_;
     operation.view = view_;
   }
   EngineFile& engine = operation.engine;
@@ -144,13 +145,13 @@ Result<i64> OpenFile::access(AccessCall call) {
     finish_pointer(call, alone, moved);
     return moved;
   }
-  auto together = std::make_shared<Operation>();
-  prepare(call, *together);
-  if (trace_ && !together->ordered) trace_step(*together, StepForm::kBlocking);
-  Result<i64> moved = wait_for(perform(together));
-  if (trace_ && together->ordered) trace_step(*together, StepForm::kBlocking);
-  if (trace_) trace_access(*together, moved, /*waited=*/true);
-  finish_pointer(call, *together, moved);
+  Operation together;
+  prepare(call, together);
+  if (trace_ && !together.ordered) trace_step(together, StepForm::kBlocking);
+  Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
+  if (trace_ && together.ordered) trace_step(together, StepForm::kBlocking);
+  if (trace_) trace_access(together, moved, /*waited=*/true);
+  finish_pointer(call, together, moved);
   return moved;
 }
 

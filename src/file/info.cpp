@@ -64,6 +64,7 @@ void OpenFile::tell_of_hints() {
   {
     std::lock_guard lock(mutex_);
     hints_ = resolved;
+    ++hints_edition_;
   }
   if (!speaks_of_hints()) return;
   HintReporter& reporter = context_.hints->reporter;
@@ -95,6 +96,7 @@ Status OpenFile::set_info(const InfoItems& info) {
     if (comm_->rank() == 0) resolve_hints(*changed);
     if (speaks_of_hints()) context_.hints->reporter.warn(*changed);
     hints_ = std::move(changed);
+    ++hints_edition_;
   }
   if (trace_) trace_hints();
   return ok_status();

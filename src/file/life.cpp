@@ -41,6 +41,7 @@ void InFlight::wait_all(Progress& progress, Comm& comm) {
 }
 
 void InFlight::wait_tag(i64 tag, Progress& progress, Comm& comm) {
+  if (count_.load(std::memory_order_acquire) == 0) return;
   wait(progress, comm, [&]() MERCUTIO_REQUIRES(mutex_) {
     return std::find(tags_.begin(), tags_.end(), tag) == tags_.end();
   });
@@ -51,7 +52,7 @@ Channel OpenFile::next_channel() {
   TicketRef ticket;
   {
     std::lock_guard lock(mutex_);
-    if (arena_) ticket = std::make_shared<Ticket>(arena_);
+    if (arena_) ticket = std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), arena_);
     tag = next_tag_;
     next_tag_ = (next_tag_ + kTagsPerOperation) % std::max<i64>(kTagsPerOperation, comm_->tags());
   }

@@ -5,6 +5,7 @@
 // on a file in the same order on all ranks.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -32,7 +33,7 @@ class InFlight {
   void wait(Progress& progress, Comm& comm, Condition condition);
   std::mutex mutex_;
   std::condition_variable changed_;
-  i64 count_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  std::atomic<i64> count_{0};   // changed under the lock
   std::vector<i64> tags_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
@@ -179,6 +180,7 @@ class OpenFile final : public File {
 
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const HintSet> hints_ = std::make_shared<HintSet>();
+  i64 hints_edition_ = 1;   // of hints_
   std::shared_ptr<const FileView> view_;
   i64 pointer_ = 0;  // etypes
   i64 next_tag_ MERCUTIO_GUARDED_BY(mutex_) = 0;

@@ -103,20 +103,6 @@ Result<i64> perform_alone(Operation& operation) {
   return moved;
 }
 
-namespace {
-
-Task<Result<i64>> place_and_move(std::shared_ptr<Operation> operation) {
-  if (operation->ordered) {
-    operation->counters.clock.enter(Phase::kArrive);
-    Status placed = co_await place_ordered(*operation);
-    if (operation->entry) operation->entry = std::move(placed);
-  }
-  auto moving = move_together(operation);
-  co_return co_await moving;
-}
-
-}  // namespace
-
 // Aggregators move the bytes of all ranks. What this rank has kept of its own earlier writes must be in the file before them, and what
 // it has read in advance meanwhile is of no use behind them.
 Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
@@ -126,7 +112,12 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
     Status written = attempt([&] { return operation->buffer->flush(); });
     if (operation->entry) operation->entry = std::move(written);
   }
-  auto moving = place_and_move(operation);
+  if (operation->ordered) {
+    operation->counters.clock.enter(Phase::kArrive);
+    Status placed = co_await place_ordered(*operation);
+    if (operation->entry) operation->entry = std::move(placed);
+  }
+  auto moving = move_together(*operation);
   Result<i64> moved = co_await moving;
   if (past_buffer) (void)operation->buffer->flush();   // what could not be written is kept: the next sync or close says so
   co_return moved;

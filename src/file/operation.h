@@ -57,7 +57,7 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation);
 Result<i64> perform_alone(Operation& operation);
 
 // Staged accesses (file/staging.cpp): collective, whichever ranks stage; and independent.
-Task<Result<i64>> move_together(std::shared_ptr<Operation> operation);
+Task<Result<i64>> move_together(Operation& operation);
 Result<i64> stage_alone(Operation& operation);
 
 // Checks that the access ends below file offset 2^62. If it does not, its position is discarded.

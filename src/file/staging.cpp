@@ -266,13 +266,13 @@ class Staged {
 };
 
 // Nobody moves data if a rank failed before; all agree on the outcome.
-Task<Result<i64>> convert_atomically(std::shared_ptr<Operation> operation) {
-  Status entered = co_await agree(operation->channel, operation->entry);
+Task<Result<i64>> convert_atomically(Operation& operation) {
+  Status entered = co_await agree(operation.channel, operation.entry);
   if (!entered) co_return entered.error();
-  Result<i64> moved = attempt([&] { return stage_alone(*operation); });
+  Result<i64> moved = attempt([&] { return stage_alone(operation); });
   Status mine = ok_status();
   if (!moved) mine = moved.error();
-  Status all = co_await agree(operation->channel, std::move(mine));
+  Status all = co_await agree(operation.channel, std::move(mine));
   if (!all) co_return all.error();
   co_return moved;
 }
@@ -295,11 +295,11 @@ class Rounds {
 
   // Of a rank that has failed, or has nothing left: empty.
   Access next() {
+    if (entry_ && !staged_ && !entered_) return access_of(operation_);
     Access access;
     access.direction = operation_.direction;
     access.view = operation_.view->view;
-    if (!entry_ || (!staged_ && entered_)) return access;
-    if (!staged_) return access_of(operation_);
+    if (!entry_ || !staged_) return access;
     Result<Access> chunk = attempt([&] { return staged_->next(); });
     if (chunk) return std::move(*chunk);
     entry_ = std::move(chunk).error();
@@ -329,17 +329,17 @@ class Rounds {
 
 // A rank whose staging fails joins the next round with its Error. Only reads can fail after their round, and another one follows
 // theirs.
-Task<Result<i64>> move_in_rounds(std::shared_ptr<Operation> operation) {
-  Rounds rounds(*operation);
+Task<Result<i64>> move_in_rounds(Operation& operation) {
+  Rounds rounds(operation);
   for (bool more = true; more;) {
     Access access = rounds.next();
     more = rounds.more();
     CollectiveOptions options;
-    options.atomic = operation->atomic;
+    options.atomic = operation.atomic;
     options.entry = rounds.entry();
-    options.individual = operation->individual;
-    options.more = operation->individual ? nullptr : &more;
-    auto moving = collective(operation->engine, operation->channel, std::move(access), options);
+    options.individual = operation.individual;
+    options.more = operation.individual ? nullptr : &more;
+    auto moving = collective(operation.engine, operation.channel, std::move(access), std::move(options));
     Result<i64> moved = co_await moving;
     if (!moved) co_return moved.error();
     rounds.finish(*moved);
@@ -374,13 +374,8 @@ Result<i64> stage_alone(Operation& operation) {
   return staged.native_done();
 }
 
-Task<Result<i64>> move_together(std::shared_ptr<Operation> operation) {
-  if (operation->atomic && operation->view->converts()) {
-    auto atomically = convert_atomically(operation);
-    co_return co_await atomically;
-  }
-  auto rounds = move_in_rounds(operation);
-  co_return co_await rounds;
+Task<Result<i64>> move_together(Operation& operation) {
+  return operation.atomic && operation.view->converts() ? convert_atomically(operation) : move_in_rounds(operation);
 }
 
 }  // namespace mercutio

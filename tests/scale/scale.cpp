@@ -95,6 +95,7 @@ class Job {
       file.plans = &rank->plans;
       file.dense = &rank->dense;
       file.patterns = &rank->patterns;
+      file.hints_edition = 1;
       file.run_lists = &rank->run_lists;
       file.counters = &rank->counters;
       ranks_.push_back(std::move(rank));

@@ -186,6 +186,7 @@ class FileCase {
         if (!rank->arena) rank->arena = NodeArena::make_private(simulation_->comm(r)).value();
         rank->file.run_lists = &rank->run_lists;
         rank->file.patterns = &rank->patterns;
+        rank->file.hints_edition = 1;
       }
       ranks_.push_back(std::move(rank));
     }

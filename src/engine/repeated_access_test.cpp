@@ -1,0 +1,201 @@
+// What a collective access costs that was met before, moved in the file, and what must not be taken for one.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "comm/in_process.h"
+#include "engine/frames.h"
+#include "engine/node_entry.h"
+#include "engine/test_support.h"
+
+namespace {
+thread_local long allocations = 0;
+}  // namespace
+
+// Of the whole program.
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* const taken = std::malloc(bytes > 0 ? bytes : 1)) return taken;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace mercutio {
+namespace {
+
+using namespace mercutio::testing;
+
+constexpr i64 kRanks = 4, kBytes = 64;
+
+// One rank's file, and its accesses one after the other.
+class OneRank {
+ public:
+  OneRank(Comm& comm, SharedFile& file, Hints hints) : comm_(comm), storage_(file), hints_(std::move(hints)), arena_(NodeArena::of(comm)) {
+    file_ = EngineFile{&storage_, &comm, &hints_, nullptr, &dirty_, true};
+    file_.plans = &plans_;
+    file_.dense = &dense_;
+    file_.patterns = &patterns_;
+    file_.scattered = false;   // no rank's view has holes, so writes take no lock
+    file_.hints_edition = 1;
+  }
+
+  Result<i64> move(OwnedAccess& owned, Status entry = ok_status()) {
+    counters_ = Counters{};
+    file_.counters = &counters_;
+    const Channel channel{&comm_, 1, std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), arena_)};
+    CollectiveOptions options;
+    options.entry = std::move(entry);
+    const long allocated = allocations;
+    const i64 frames = frames_taken();
+    Result<i64> moved = run(collective(file_, channel, owned.access, options), [&](i64 spins) { comm_.backoff(spins); });
+    allocations_ = allocations - allocated;
+    frames_ = frames_taken() - frames;
+    return moved;
+  }
+
+  void change(Hints hints) {
+    hints_ = std::move(hints);
+    ++file_.hints_edition;
+  }
+  const Counters& counters() const { return counters_; }
+  i64 allocated() const { return allocations_; }
+  i64 frames() const { return frames_; }
+
+ private:
+  Comm& comm_;
+  TestStorage storage_;
+  Hints hints_;
+  const std::shared_ptr<NodeArena> arena_;
+  std::atomic<bool> dirty_{false};
+  PlanCache plans_;
+  DensePatterns dense_;
+  PatternMemory patterns_;
+  EngineFile file_;
+  Counters counters_;
+  i64 allocations_ = 0, frames_ = 0;
+};
+
+// A block a rank and access: all ranks' blocks of one access lie together.
+OwnedAccess block_of(Direction direction, i64 rank, i64 number) {
+  OwnedAccess owned = make_access(direction, make_view(0, byte_type()), (number * kRanks + rank) * kBytes, kBytes, make_contiguous(kBytes, byte_type()));
+  if (direction == Direction::kWrite) std::fill(owned.buffer.begin(), owned.buffer.end(), static_cast<std::byte>(number * kRanks + rank + 1));
+  return owned;
+}
+
+SharedFile& sized(SharedFile& file, i64 bytes) {
+  file.bytes.resize(static_cast<size_t>(bytes));
+  return file;
+}
+
+TEST(RepeatedAccess, TakesNoMemoryAndThreeTasks) {
+  for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
+    SharedFile file;
+    sized(file, 8 * kRanks * kBytes);
+    run_ranks(kRanks, [&](Comm& comm) {
+      OneRank rank(comm, file, {});
+      for (i64 number = 0; number < 8; ++number) {
+        OwnedAccess owned = block_of(direction, comm.rank(), number);
+        const Result<i64> moved = rank.move(owned);
+        ASSERT_EQ(moved ? *moved : -1, kBytes);
+        if (number < 2) continue;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)   // which see each frame's life
+        EXPECT_EQ(rank.allocated(), 0) << number;
+#endif
+        EXPECT_LE(rank.frames(), 3) << "collective, enter, agree";
+        EXPECT_EQ(rank.counters().plans_reused, 1);
+      }
+    });
+  }
+}
+
+TEST(RepeatedAccess, WritesWhereItHasMovedTo) {
+  SharedFile file;
+  run_ranks(kRanks, [&](Comm& comm) {
+    OneRank rank(comm, file, {});
+    for (const i64 number : {0, 1, 5, 3, 2, 4}) {
+      OwnedAccess owned = block_of(Direction::kWrite, comm.rank(), number);
+      ASSERT_TRUE(rank.move(owned).ok());
+    }
+  });
+  ASSERT_EQ(std::ssize(file.bytes), 6 * kRanks * kBytes);
+  for (i64 at = 0; at < std::ssize(file.bytes); ++at) ASSERT_EQ(static_cast<i64>(file.bytes[static_cast<size_t>(at)]), at / kBytes + 1);
+}
+
+// Rank 1 moves another way, on to rank 0's bytes: what all of them decide from must not be remembered.
+TEST(RepeatedAccess, IsNoneIfOneRankMovesAnotherWay) {
+  SharedFile file;
+  sized(file, 8 * kRanks * kBytes);
+  run_ranks(kRanks, [&](Comm& comm) {
+    OneRank rank(comm, file, {});
+    for (i64 number = 0; number < 3; ++number) {
+      OwnedAccess owned = block_of(Direction::kWrite, comm.rank(), number);
+      ASSERT_TRUE(rank.move(owned).ok());
+      EXPECT_EQ(rank.counters().copied_bytes, 0);
+    }
+    OwnedAccess owned = block_of(Direction::kWrite, comm.rank() == 1 ? 0 : comm.rank(), 3);
+    ASSERT_TRUE(rank.move(owned).ok());
+    EXPECT_EQ(rank.counters().plans_reused, 0);
+    EXPECT_EQ(rank.counters().copied_bytes, kBytes) << "ranges that overlap are exchanged";
+  });
+}
+
+TEST(RepeatedAccess, IsNoneUnderOtherHints) {
+  SharedFile file;
+  run_ranks(kRanks, [&](Comm& comm) {
+    OneRank rank(comm, file, {});
+    for (i64 number = 0; number < 6; ++number) {
+      Hints hints;
+      if (number >= 3) hints.mercutio_strategy = WantedStrategy::kTwoPhase;
+      if (number == 3) rank.change(hints);
+      OwnedAccess owned = block_of(Direction::kWrite, comm.rank(), number);
+      ASSERT_TRUE(rank.move(owned).ok());
+      EXPECT_EQ(rank.counters().copied_bytes, number >= 3 ? kBytes : 0) << number;
+    }
+  });
+}
+
+// One rank has failed before the access: nobody moves data, and all have its error. The next one is carried out.
+TEST(RepeatedAccess, FailsOnAllRanksIfOneHasFailed) {
+  SharedFile file;
+  run_ranks(kRanks, [&](Comm& comm) {
+    OneRank rank(comm, file, {});
+    for (i64 number = 0; number < 6; ++number) {
+      OwnedAccess owned = block_of(Direction::kWrite, comm.rank(), number);
+      const bool fails = number == 3;
+      Status entry = fails && comm.rank() == 2 ? Status(Error{ErrorClass::kArg, "failed on purpose"}) : ok_status();
+      const Result<i64> moved = rank.move(owned, std::move(entry));
+      ASSERT_EQ(moved.ok(), !fails) << number;
+      if (fails) ASSERT_EQ(moved.error().cls, ErrorClass::kArg);
+    }
+  });
+  ASSERT_EQ(std::ssize(file.bytes), 6 * kRanks * kBytes);
+  for (i64 at = 0; at < kRanks * kBytes; ++at) ASSERT_EQ(static_cast<i64>(file.bytes[static_cast<size_t>(3 * kRanks * kBytes + at)]), 0);
+}
+
+// Ranks that expect to read alone don't ask for the size of the file. An access that interleaves then finds its end.
+TEST(RepeatedAccess, FollowedByAnExchangeFindsTheEndOfTheFile) {
+  constexpr i64 kFileBytes = 3 * kRanks * kBytes + 10;
+  SharedFile file;
+  Random random(1);
+  file.bytes = random_bytes(random, kFileBytes);
+  Hints hints;
+  run_ranks(kRanks, [&](Comm& comm) {
+    OneRank rank(comm, file, hints);
+    for (i64 number = 0; number < 5; ++number) {
+      OwnedAccess owned = block_of(Direction::kRead, comm.rank(), number);
+      const Result<i64> moved = rank.move(owned);
+      ASSERT_TRUE(moved && read_is_right(owned, file.bytes, *moved)) << number;
+    }
+    for (int time = 0; time < 3; ++time) {
+      const auto type = make_resized(0, kRanks * 3, make_contiguous(3, byte_type()));
+      OwnedAccess owned = make_access(Direction::kRead, make_view(comm.rank() * 3, type), 0, kFileBytes, make_contiguous(kFileBytes, byte_type()));
+      const Result<i64> moved = rank.move(owned);
+      ASSERT_TRUE(moved && read_is_right(owned, file.bytes, *moved)) << time;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace mercutio

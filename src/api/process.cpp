@@ -1,9 +1,11 @@
 #include <sched.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 
 #include "api/call.h"
+#include "model/environment_check.h"
 #include "mpi/calls.h"
 #include "mpi/environment.h"
 #include "mpi/mpi_comm.h"
@@ -176,6 +178,7 @@ void begin_trace(bool in_init) {
   JobTrace& trace = process().trace;
   std::call_once(process().trace_begun, [&] {
     (void)attempt([&] {
+      if (leads_world()) process().hints.voice.warn(unknown_variables(environ));
       trace.begin(in_init);
       return ok_status();
     });

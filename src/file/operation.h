@@ -46,6 +46,8 @@ struct Operation {
   // What lies in memory is not what storage can take or give.
   bool staged() const { return device || view->converts(); }
   // For the trace.
+  TraceSink* trace = nullptr;    // null: nobody looks at this access
+  bool asked_together = false;   // by a collective call, though it may be carried out alone
   const char* name = "";
   i64 start_ns = 0;
   Counters counters;

@@ -6,13 +6,11 @@
 #include <string>
 
 #include "base/phases.h"
+#include "base/trace.h"
 #include "base/types.h"
 
 namespace mercutio {
 
-// Sizes: bucket 0 holds up to 256 bytes, each next one four times as much, the last all that is larger.
-inline constexpr i64 kSizeBuckets = 12;
-i64 size_bucket(i64 bytes);
 i64 bucket_bytes(i64 bucket);  // the largest size in it; INT64_MAX for the last
 
 inline constexpr i64 kSmallBytes = 64 * KiB;  // a call below costs more than moving its bytes
@@ -69,6 +67,7 @@ struct FileTotals {
     return classes[static_cast<std::size_t>((collective ? 2 : 0) + (direction == Direction::kWrite ? 1 : 0))];
   }
   void add(const FileTotals& other);  // of another rank, or of another time
+  void multiply(double times);        // what is summed up: as if it had happened so many times
   // Over all classes.
   i64 calls() const;
   i64 bytes() const;

@@ -31,6 +31,8 @@ struct HintFilePlace {
   bool keyed = false;  // a profile that counts only for the runs it says
 };
 // Weakest first. Profiles are those for programs of this name, the newest last.
+// The pattern of names for the records of all jobs (insight/site_file.h): from MERCUTIO_SITE, or else the site's file; empty: none.
+std::string job_records_of_site();
 std::vector<HintFilePlace> hint_file_places(const std::string& program);
 
 // All profiles of the tuner that are for such files: who they are for, and their paths.

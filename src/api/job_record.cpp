@@ -39,10 +39,8 @@ Result<RankTrace> recorded_by(const Recorder& recorder) {
   return traces.empty() ? Result<RankTrace>(Error{ErrorClass::kIntern, "nothing was recorded"}) : Result<RankTrace>(std::move(traces.front()));
 }
 
-// Ranks may be without this library, or never come. Who waits for them in vain loses no more than this part of the run.
-std::chrono::nanoseconds patience(i64 run_ns) {
-  return std::clamp(std::chrono::nanoseconds(run_ns / 200), std::chrono::nanoseconds(std::chrono::seconds(2)), std::chrono::nanoseconds(std::chrono::minutes(2)));
-}
+// All ranks are known to come; they may be late, and would be waited for in MPI_Finalize as well.
+constexpr auto kPatience = std::chrono::hours(24 * 365);
 
 // What `mine` of all ranks are together, into rank 0's `all`.
 bool merge_all(std::span<std::byte> mine, std::span<std::byte> all) {
@@ -52,14 +50,13 @@ bool merge_all(std::span<std::byte> mine, std::span<std::byte> all) {
   if (PMPI_Type_contiguous(static_cast<int>(mine.size()), MPI_BYTE, &whole) != MPI_SUCCESS || PMPI_Type_commit(&whole) != MPI_SUCCESS ||
       PMPI_Op_create(merge, /*commute=*/0, &operation) != MPI_SUCCESS)
     return false;
-  const bool good = PMPI_Ireduce(mine.data(), all.data(), 1, whole, operation, 0, MPI_COMM_WORLD, &request) == MPI_SUCCESS && wait_for(request);
+  const bool good = PMPI_Ireduce(mine.data(), all.data(), 1, whole, operation, 0, MPI_COMM_WORLD, &request) == MPI_SUCCESS && wait_for(request, kPatience);
   PMPI_Op_free(&operation);
   PMPI_Type_free(&whole);
   return good;
 }
 
-Status write_file(std::span<const std::byte> bytes, const RankTrace& first, const std::string& pattern) {
-  const JobSummary summary = JobSummary::decode(bytes);
+Status write_file(const JobSummary& summary, const RankTrace& first, const std::string& pattern) {
   const JobIdentity identity = job_identity();
   const SiteFacts facts{identity.user, identity.job, std::string(text_in(first.header.host)), std::string(text_in(first.header.program)), identity.uid,
                         first.header.wall_start_ns / 1'000'000'000};
@@ -71,17 +68,25 @@ Status write_file(std::span<const std::byte> bytes, const RankTrace& first, cons
 
 JobRecord::JobRecord(std::string pattern) : pattern_(std::move(pattern)), room_(2 * static_cast<std::size_t>(SummaryLimits{.files = 12, .groups = 16}.bytes())) {}
 
-Status JobRecord::write(const Recorder* recorder, i64 run_ns) {
+Status JobRecord::write(const Recorder* recorder) {
   int rank = 0, ranks = 1;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (all_record_) return write_together(recorder, rank, ranks);
+  if (rank != 0 || !recorder) return ok_status();
+  MERCUTIO_LET(const RankTrace mine, recorded_by(*recorder));
+  if (mine.files.empty()) return ok_status();
+  return write_file(JobSummary(mine, summary_limits(1, static_cast<i64>(mine.files.size()))), mine, pattern_);
+}
+
+Status JobRecord::write_together(const Recorder* recorder, int rank, int ranks) {
   const Error none{ErrorClass::kNoMem, "no memory to record anything"};
   const Result<RankTrace> mine = recorder ? attempt([&] { return recorded_by(*recorder); }) : Result<RankTrace>(none);
   const i64 known = mine ? static_cast<i64>(mine->files.size()) : 0;
   i64 most = known;
   MPI_Request request = MPI_REQUEST_NULL;
-  if (PMPI_Iallreduce(&known, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request, patience(run_ns)))
-    return Error{ErrorClass::kIntern, "not all ranks came to MPI_Finalize with this library at about the same time"};
+  if (PMPI_Iallreduce(&known, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request, kPatience))
+    return Error{ErrorClass::kIntern, "the ranks could not be asked"};
   if (most == 0) return ok_status();
   limits_of_merge = summary_limits(ranks, most);
   const auto size = static_cast<std::size_t>(limits_of_merge.bytes());
@@ -92,7 +97,7 @@ Status JobRecord::write(const Recorder* recorder, i64 run_ns) {
   });
   if (!merge_all(part, all)) return Error{ErrorClass::kIntern, "what the ranks did was not put together"};
   if (rank != 0 || !coded) return coded;
-  return mine ? write_file(all, *mine, pattern_) : Status(mine.error());
+  return mine ? write_file(JobSummary::decode(all), *mine, pattern_) : Status(mine.error());
 }
 
 }  // namespace mercutio

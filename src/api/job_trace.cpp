@@ -203,7 +203,7 @@ void JobTrace::conclude(const std::vector<std::byte>& pieces) const {
 void JobTrace::end() {
   if (recorder_) recorder_->finish();
   if (record_) {
-    const Status written = record_->write(recorder_.get(), clock_of_files() - begun_ns_);
+    const Status written = record_->write(recorder_.get());
     if (!written && rank_ == 0 && !report_path_.empty()) std::fprintf(stderr, "mercutio: no record for the site: %s\n", written.error().what.c_str());
   }
   if (recorder_ && (!trace_path_.empty() || !report_path_.empty())) end_trace();

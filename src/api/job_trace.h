@@ -23,6 +23,7 @@ class JobTrace {
   bool on() const { return recorder_ || record_; }
   bool keeps_steps() const { return !trace_path_.empty(); }
   Tracer* tracer();
+  std::atomic<bool>* all_record() { return record_ ? record_->all_record() : nullptr; }
   // Inside MPI_Finalize. Never waits for ever: after two minutes the pieces are left as they are, for `mercutio
   // report`.
   void end();

@@ -158,7 +158,8 @@ std::string job_line(const JobSummary& summary, const RankTrace& first, const Jo
   line.put("mercutio", fact(own, "mercutio"));
   line.put("start", first.header.wall_start_ns / 1'000'000'000);
   line.put("seconds", job.seconds);
-  line.put("ranks", summary.ranks());
+  line.put("ranks", first.header.ranks);
+  line.put("ranks_known", summary.ranks());
   line.put("nodes", nodes);
   line.put("io_seconds", held);
   line.put("io_share", io_share(job));

@@ -7,6 +7,7 @@ cat >app.c <<'C'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 int main(int argc, char **argv) {
   char name[64], data[512] = "";
   int rank, files = atoi(argv[1]), calls = atoi(argv[2]);
@@ -20,10 +21,18 @@ int main(int argc, char **argv) {
     MPI_File_write_at_all(file, 0, data, 512, MPI_BYTE, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
   }
+  if (argc > 3 && rank == 0) sleep(atoi(argv[3]));
   MPI_Finalize();
   return 3;
 }
 C
+# Only rank 0 has a record: nobody waits for the others.
+cat >some.sh <<'S'
+#!/bin/sh
+[ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ] || unset MERCUTIO_SITE
+exec "$@"
+S
+chmod +x some.sh
 ran=0
 for mpi in mpich openmpi; do
   command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null || continue
@@ -61,6 +70,16 @@ for mpi in mpich openmpi; do
   done
   MERCUTIO_DISABLE=1 go 1 2
   equals "$(find "$mpi" -name '*.mjob' | wc -l)" 2
+  # Ranks without a record, and one that is late.
+  code=0
+  MERCUTIO_SITE="$scratch/$mpi/some" "$MERCUTIO" run -- timeout 60 "mpirun.$mpi" "${flags[@]}" ./some.sh "./$mpi.app" 1 2 >out 2>err || code=$?
+  equals "$code" 3
+  lacks "$(cat out err)" mercutio
+  contains "$(cat "$mpi/some.mjob")" '"ranks":2,"ranks_known":1,'
+  MERCUTIO_SITE="$scratch/$mpi/late" go 1 2 3
+  contains "$(cat "$mpi/late.mjob")" '"ranks":2,"ranks_known":2,'
+  lacks "$(cat out err)" WARN
+  rm "$mpi/some.mjob" "$mpi/late.mjob"
   # From the site's file. Asked for a report, the user is told why there is no record.
   unset MERCUTIO_SITE
   printf 'jobs = "%s/%s/from-file-%%j"\n' "$scratch" "$mpi" >site.toml

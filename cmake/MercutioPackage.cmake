@@ -12,10 +12,11 @@ install(FILES ${CMAKE_BINARY_DIR}/mercutioConfig.cmake ${CMAKE_BINARY_DIR}/mercu
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/mercutio COMPONENT dev)
 
 # These hold the prefix, which `cmake --install --prefix` may change: they are written at install time.
-set(mercutio_late_files cmake/mercutio.pc.in cmake/mercutio-omp.pc.in tools/modulefile/mercutio.lua.in)
-set(mercutio_late_folders ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_DATADIR}/modulefiles/mercutio)
-set(mercutio_late_names mercutio.pc mercutio-omp.pc ${PROJECT_VERSION}.lua)
-set(mercutio_late_components dev dev modulefile)   # a wheel and a distribution have no use for the modulefile
+set(mercutio_late_files cmake/mercutio.pc.in cmake/mercutio-omp.pc.in tools/modulefile/mercutio.lua.in tools/modulefile/mercutio.tcl.in)
+set(mercutio_late_folders ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_DATADIR}/modulefiles/mercutio
+    ${CMAKE_INSTALL_DATADIR}/modulefiles/mercutio)
+set(mercutio_late_names mercutio.pc mercutio-omp.pc ${PROJECT_VERSION}.lua ${PROJECT_VERSION})
+set(mercutio_late_components dev dev modulefile modulefile)   # a wheel and a distribution have no use for modulefiles
 foreach(file folder name component IN ZIP_LISTS mercutio_late_files mercutio_late_folders mercutio_late_names mercutio_late_components)
   install(CODE "
     set(PROJECT_VERSION ${PROJECT_VERSION})

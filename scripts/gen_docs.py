@@ -138,18 +138,22 @@ def page_seven():
 
 COMMANDS = (
     ("run [--print] [--hint key=value]... [--report[=file]] [--trace[=file]] [--] command...",
-     "Runs a command under Mercutio. When it starts with mpirun, mpiexec, prterun or srun, the preload is handed to the ranks by "
+     "Runs a command under Mercutio. When it starts with mpirun, mpiexec, prterun, srun, flux run, jsrun, aprun or mpirun_rsh, the preload is handed to the ranks by "
      "the launcher's own option, and the launcher runs without it; srun hands on its own "
      "environment, so it is set there, and --export is extended if it leaves it out; otherwise the program gets it in its environment. A LD_PRELOAD "
      "that is set already is kept, ahead of ours. --print shows the resulting line. --hint gives a hint to every file. --report says at the "
      "end, on stderr or in a file, where the time of the I/O went and what to do about it. --trace records the I/O for mercutio report; "
-     "without a file name it is called after the program."),
+     "without a file name it is called after the program. Where neither comes, the command says why."),
     ("report trace [-o|--output page.html] [--compare other] [--perfetto file] [--stats] [--json] [--csv] [--events n]",
      "Prints the verdict on a traced job: how long the I/O held the ranks, what that time was spent on, and what costs most with the "
      "remedy. The trace may be one that was cut short by MPI_Abort, a signal or a time limit: its pieces are then in a directory beside "
      "it. -o makes a page of charts instead, one file that needs no network, with another run beside it if asked. --perfetto writes "
      "single events for ui.perfetto.dev. --stats prints the counts of each file, as MPICH_MPIIO_STATS has them. --json prints everything (docs/reference/report.schema.json), --csv a line for each rank and file. At "
      "most this number of single events (20000): of whole calls, the same on all ranks."),
+    ("jobs [--since time] [--until time] [--user name] [--program name] [--finding id] [--file-system name] [--top n] [--json] [--html page.html] [folder|file]...",
+     "Says which of a site's jobs lose most time in I/O, to what, on which file system, by program, user and day. It reads the records that jobs leave where "
+     "MERCUTIO_SITE or the site's hint file has them (docs/centres/jobs.md), or those in the folders and files given. Times are a date as 2026-11-25, or 24h, 7d, 4w ago. --top is "
+     "the number of rows of a table (10). --json prints the tables as JSON, --html writes a page that needs no network."),
     ("place trace | --matrix file [--use exchange|neighbours] [--hosts file | --machine file] [--costs file] [--topology file|here] "
      "[--method auto|setmatch|mpipp|scotch] [--restarts n] [--seed n] [--rankfile file] [--machinefile file] [--slurm file] [--write-matrix file]",
      "Says on which node each rank of a traced job should run, so that little of what its collective I/O exchanges crosses the "

@@ -109,6 +109,19 @@ wheel() {
   fi
 }
 
+# Environment Modules, for a test: unpacked only, because the package is not installed beside Lmod's.
+test_modules() {
+  local folder=third_party/modules
+  have apt-get && [ ! -d "$folder/usr" ] || return 0
+  apt_packages optional tcl lmod
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  if ! (cd "$folder" && apt-get -qq download environment-modules && dpkg -x environment-modules_*.deb . && rm environment-modules_*.deb) >>"$log_dir/apt.log" 2>&1; then
+    rm -rf "$folder"
+    say "left out (see $log_dir/apt.log): environment-modules"
+  fi
+}
+
 # An sshd for tests/clusters, which start it themselves: unpacked only, so that this machine doesn't become an ssh server.
 test_sshd() {
   local folder=third_party/sshd
@@ -173,6 +186,7 @@ setup_check() {
   apt_packages required gfortran mpich libmpich-dev openmpi-bin libopenmpi-dev
   apt_packages required iproute2 util-linux   # tests/nodes: ip, tc; unshare, nsenter
   test_sshd
+  test_modules
   apt_packages required libfftw3-dev python3-numpy   # examples/segmentation
   apt_packages optional python3-jsonschema python3-jinja2 python3-matplotlib   # mercutio report
   apt_packages optional python3-optuna        # mercutio tune

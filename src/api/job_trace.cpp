@@ -1,24 +1,25 @@
 #include "api/job_trace.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <string_view>
-#include <thread>
 
+#include "api/patient_wait.h"
 #include "api/run_facts.h"
 #include "base/errno_text.h"
 #include "base/random.h"
 #include "insight/findings.h"
 #include "insight/recorder.h"
+#include "model/hints_sources.h"
 #include "mpi/mpi_header.h"
 
 namespace mercutio {
@@ -26,7 +27,6 @@ namespace {
 
 constexpr i64 kGatheredBytes = 32 * MiB;  // of all ranks together, for files and for events each
 constexpr i64 kGatheredSteps = 64 * MiB;  // the same for steps and for shapes
-constexpr auto kPatience = std::chrono::minutes(2);
 
 constexpr std::string_view kSuffix = ".mtrace";
 
@@ -66,17 +66,6 @@ void complain(const std::string& what, const std::string& why) {
   std::fprintf(stderr, "mercutio: no trace: %s: %s\n", what.c_str(), why.c_str());
 }
 
-bool wait_for(MPI_Request& request) {
-  const auto give_up = std::chrono::steady_clock::now() + kPatience;
-  for (i64 looks = 0;; ++looks) {
-    int done = 0;
-    if (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-    if (done) return true;
-    if (std::chrono::steady_clock::now() > give_up) return false;
-    if (looks > 32) std::this_thread::sleep_for(std::chrono::microseconds(std::min<i64>(looks, 1000)));
-  }
-}
-
 bool write_file(const std::string& path, const void* data, std::size_t bytes) {
   const std::string fresh = path + ".new-" + std::to_string(random_number() % 1000000000);   // other jobs may write the same file
   std::FILE* file = std::fopen(fresh.c_str(), "wb");
@@ -98,33 +87,58 @@ std::string JobTrace::piece_path() const {
   return trace_path_ + name;
 }
 
-void JobTrace::begin(bool together) {
-  trace_path_ = trace_path_from(wish("MERCUTIO_TRACE"));
-  const std::string report = wish("MERCUTIO_REPORT");
-  report_path_ = report == "1" ? "-" : absolute(report);
-  if (trace_path_.empty() && report_path_.empty()) return;
-  together_ = together;
-  begun_ns_ = clock_of_files();
-  PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-  PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+RecorderOptions JobTrace::recorder_options() const {
   RecorderOptions options;
   options.rank = rank_;
   options.ranks = ranks_;
   options.opened_by = opening_library;
   if (!trace_path_.empty()) {
-    ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
     options.piece_path = piece_path();
   } else {
     options.events = options.steps = options.shape_bytes = options.maps = 0;  // nobody will look at them
   }
+  if (trace_path_.empty() && report_path_.empty()) {
+    options.sampled = true;
+    options.bins = 0;
+    options.files = 40;
+    options.text_bytes = 64 * KiB;
+  }
+  return options;
+}
+
+// `mercutio run` waits for these marks in a file of its own, to say why nothing came: 'b' for begun, 'e' for ended.
+void JobTrace::tell_command(char what) const {
+  const char* const path = std::getenv("MERCUTIO_MARKS");
+  if (rank_ != 0 || !path || path[0] != '/') return;
+  const int file = ::open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return;
+  (void)!::write(file, &what, 1);
+  ::close(file);
+}
+
+void JobTrace::begin(bool together) {
+  trace_path_ = trace_path_from(wish("MERCUTIO_TRACE"));
+  const std::string report = wish("MERCUTIO_REPORT");
+  report_path_ = report == "1" ? "-" : absolute(report);
+  together_ = together;
+  if (std::string site = together ? job_records_of_site() : ""; !site.empty()) record_ = std::make_unique<JobRecord>(std::move(site));
+  const bool asked = !trace_path_.empty() || !report_path_.empty();
+  if (!asked && !record_) return;
+  begun_ns_ = clock_of_files();
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+  if (!trace_path_.empty()) ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
+  RecorderOptions options = recorder_options();
   auto made = Recorder::make(options);
-  if (!made) {
-    complain(options.piece_path, made.error().what + "; the run goes on without");
+  if (!made && asked) {
+    const Error& error = made.error();   // of the others the same would be said
+    if (rank_ == 0) complain(options.piece_path, (error.sys_errno != 0 ? errno_text(error.sys_errno) : error.what) + "; the trace is in memory only until the end");
     options.piece_path.clear();  // the others count on this rank at the end
     made = Recorder::make(options);
   }
   if (!made) return;
   recorder_ = std::move(*made);
+  if (asked) tell_command('b');
   if (rank_ == 0) recorder_->note_run(run_facts());
 }
 
@@ -187,8 +201,15 @@ void JobTrace::conclude(const std::vector<std::byte>& pieces) const {
 }
 
 void JobTrace::end() {
-  if (!recorder_) return;
-  recorder_->finish();
+  if (recorder_) recorder_->finish();
+  if (record_) {
+    const Status written = record_->write(recorder_.get());
+    if (!written && rank_ == 0 && !report_path_.empty()) std::fprintf(stderr, "mercutio: no record for the site: %s\n", written.error().what.c_str());
+  }
+  if (recorder_ && (!trace_path_.empty() || !report_path_.empty())) end_trace();
+}
+
+void JobTrace::end_trace() {
   std::vector<std::byte> pieces;
   MPI_Request request = MPI_REQUEST_NULL;
   int collected = 0;
@@ -205,6 +226,7 @@ void JobTrace::end() {
     const std::string advice = trace_path_.empty() ? "set MERCUTIO_TRACE=FILE and run: mercutio report FILE" : "run: mercutio report " + trace_path_;
     std::fprintf(stderr, "mercutio: the ranks' traces were not put together; %s\n", advice.c_str());
   }
+  tell_command('e');
   // The recorder stays: files that are still open may be closed later.
 }
 

@@ -86,7 +86,7 @@ int open(MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_Fil
   });
   for (const Status* status : {&enough, &read})
     if (call.argument_error) call.argument_error = *status;
-  if (process().trace.on()) call.members = members_of(comm);
+  if (process().trace.keeps_steps()) call.members = members_of(comm);
   Result<std::unique_ptr<Comm>> made = make_mpi_comm(comm);
   if (!made) return fail_open(call.file_name, made.error());
   auto handle = std::make_unique<OpenHandle>();

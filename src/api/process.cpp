@@ -1,9 +1,11 @@
 #include <sched.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 
 #include "api/call.h"
+#include "model/environment_check.h"
 #include "mpi/calls.h"
 #include "mpi/environment.h"
 #include "mpi/mpi_comm.h"
@@ -140,7 +142,7 @@ Context Process::context() {
 #else
   constexpr bool kTakesPartialEtypes = false;
 #endif
-  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), processes_of_job(), kTakesPartialEtypes, &buffers};
+  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), processes_of_job(), kTakesPartialEtypes, &buffers, trace.all_record()};
 }
 
 Process& process() {
@@ -176,6 +178,7 @@ void begin_trace(bool in_init) {
   JobTrace& trace = process().trace;
   std::call_once(process().trace_begun, [&] {
     (void)attempt([&] {
+      if (leads_world()) process().hints.voice.warn(unknown_variables(environ));
       trace.begin(in_init);
       return ok_status();
     });

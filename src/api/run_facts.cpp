@@ -83,12 +83,21 @@ _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* found) {
 
 }  // namespace
 
+JobIdentity job_identity() {
+  JobIdentity identity;
+  identity.job = first_set({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "PJM_JOBID", "COBALT_JOBID", "JOB_ID"});
+  identity.user = first_set({"USER", "LOGNAME"});
+  identity.uid = static_cast<i64>(::getuid());
+  if (identity.user.empty()) identity.user = "uid " + std::to_string(identity.uid);
+  return identity;
+}
+
 std::string run_facts() {
   std::string facts;
   char here[PATH_MAX] = "";
-  add_fact(facts, "job", first_set({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "PJM_JOBID", "COBALT_JOBID", "JOB_ID"}));
-  const std::string user = first_set({"USER", "LOGNAME"});
-  add_fact(facts, "user", user.empty() ? "uid " + std::to_string(::getuid()) : user);
+  const JobIdentity identity = job_identity();
+  add_fact(facts, "job", identity.job);
+  add_fact(facts, "user", identity.user);
   add_fact(facts, "command", command_line());
   add_fact(facts, "directory", ::getcwd(here, sizeof here) ? here : "");
   add_fact(facts, "mpi", mpi_version());

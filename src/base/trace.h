@@ -3,6 +3,9 @@
 // A process has at most one Tracer (the product's is src/insight/recorder.h). Every open file has a sink of it.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <bit>
 #include <functional>
 #include <optional>
 #include <memory>
@@ -57,9 +60,44 @@ struct TraceStep {
   i64 start_ns = 0;
 };
 
+class TraceSink;
+
+// Accesses of one kind and about one size, of which a sink looks at some only. Two threads at a time may lose a count, no more.
+struct SampledAccesses {
+  std::atomic<i64> left{0};   // to be passed over before the next one is looked at
+  std::atomic<i64> bytes{0};  // of those since the last one that was, itself included
+  TraceSink* sink = nullptr;  // told of those that are looked at
+
+  TraceSink* next(i64 more) {
+    constexpr auto kAnyOrder = std::memory_order_relaxed;
+    bytes.store(bytes.load(kAnyOrder) + more, kAnyOrder);
+    const i64 passed_over = left.load(kAnyOrder);
+    if (passed_over == 0) return sink;
+    left.store(passed_over - 1, kAnyOrder);
+    return nullptr;
+  }
+};
+inline constexpr i64 kSizeBuckets = 12;
+// Bucket 0 holds up to 256 bytes, each next one four times as much, the last all that is larger.
+inline i64 size_bucket(i64 bytes) {
+  if (bytes <= 256) return 0;
+  const i64 bucket = (std::bit_width(static_cast<std::uint64_t>(bytes - 1)) - 7) / 2;
+  return bucket < kSizeBuckets ? bucket : kSizeBuckets - 1;
+}
+using SamplesOfAccesses = std::array<SampledAccesses, 4 * kSizeBuckets>;   // kinds: read, write; collective read, write
+
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
+  // The sink that records an access which begins, and the storage requests of it; null: the access is not recorded.
+  TraceSink* of_access(Direction direction, bool collective, i64 bytes_accessed) {
+    if (!samples_) return this;
+    const i64 kind = (collective ? 2 : 0) + (direction == Direction::kWrite ? 1 : 0);
+    return (*samples_)[static_cast<std::size_t>(kind * kSizeBuckets + size_bucket(bytes_accessed))].next(bytes_accessed);
+  }
+  // Whether steps, shapes and sketches are recorded; whether the hints are.
+  virtual bool keeps_steps() const { return true; }
+  virtual bool wants_hints() const { return true; }
   // Called in the order of this rank's calls.
   virtual void step(const TraceStep& /*step*/) {}
   // The number of the shape with this key, or kNoShape if there is no room. `make` is called once for each key; it returns
@@ -70,6 +108,9 @@ class TraceSink {
   // A fact about the file as text: "hints" (key=value lines), "notes" (on requested hints), "sketch" (of a collective access,
   // model/access_sketch.h; only the first kSketchesKept are kept).
   virtual void note(std::string_view /*what*/, std::string_view /*text*/) {}
+
+ protected:
+  SamplesOfAccesses* samples_ = nullptr;   // null: all are looked at
 };
 
 // Facts about a file that are known once it is open.

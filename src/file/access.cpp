@@ -28,6 +28,13 @@ Status OpenFile::check_mode(const AccessCall& call) const {
   return no_split("collective access");
 }
 
+// Nothing of the call has been checked.
+static TraceSink* sink_of(TraceSink& trace, const AccessCall& call, bool together) {
+  i64 bytes = 0;
+  if (call.memory.type && __builtin_mul_overflow(call.memory.type->size(), call.memory.count, &bytes)) bytes = 0;
+  return trace.of_access(call.direction, together, bytes);
+}
+
 Status OpenFile::check_call(const AccessCall& call, Operation& operation) const {
   MERCUTIO_TRY(call.argument_error);
   const FileView& view = *operation.view;
@@ -61,7 +68,8 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
 }
 
 void OpenFile::prepare(AccessCall& call, Operation& operation) {
-  if (trace_) begin_trace(call, operation);
+  if (trace_) operation.trace = sink_of(*trace_, call, operation.asked_together);
+  if (operation.trace) begin_trace(call, operation);
   {
     std::lock_guard lock(mutex_);
     operation.hints = hints_;
@@ -73,7 +81,7 @@ void OpenFile::prepare(AccessCall& call, Operation& operation) {
   operation.buffer = storage_.get();
   engine.comm = comm_.get();
   engine.hints = &operation.hints->values;
-  engine.trace = trace_.get();
+  engine.trace = operation.trace;
   engine.plans = &plans_;
   engine.dense = &dense_;
   engine.patterns = &patterns_;
@@ -129,28 +137,31 @@ void OpenFile::finish_pointer(const AccessCall& call, const Operation& operation
 
 // A collective access of one rank through a view without holes: there is nobody to agree with and nothing to plan.
 bool OpenFile::is_alone(const AccessCall& call) const {
-  return comm_->size() == 1 && call.positioning != Positioning::kShared && storage_.get() == direct_ && !trace_ && current_view()->view->contiguous();
+  return comm_->size() == 1 && call.positioning != Positioning::kShared && storage_.get() == direct_ && (!trace_ || !trace_->keeps_steps()) && current_view()->view->contiguous();
 }
 
 Result<i64> OpenFile::access(AccessCall call) {
   MERCUTIO_TRY(check_mode(call));
+  const bool together_asked = call.collective;
   if (call.collective && is_alone(call)) call.collective = false;
   if (!call.collective) {
     Operation alone;
+    alone.asked_together = together_asked;
     prepare(call, alone);
     MERCUTIO_TRY(alone.entry);
-    if (trace_) trace_step(alone, StepForm::kBlocking);
+    if (alone.trace) trace_step(alone, StepForm::kBlocking);
     Result<i64> moved = perform_alone(alone);
-    if (trace_) trace_access(alone, moved, /*waited=*/true);
+    if (alone.trace) trace_access(alone, moved, /*waited=*/true);
     finish_pointer(call, alone, moved);
     return moved;
   }
   Operation together;
+  together.asked_together = true;
   prepare(call, together);
-  if (trace_ && !together.ordered) trace_step(together, StepForm::kBlocking);
+  if (together.trace && !together.ordered) trace_step(together, StepForm::kBlocking);
   Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
-  if (trace_ && together.ordered) trace_step(together, StepForm::kBlocking);
-  if (trace_) trace_access(together, moved, /*waited=*/true);
+  if (together.trace && together.ordered) trace_step(together, StepForm::kBlocking);
+  if (together.trace) trace_access(together, moved, /*waited=*/true);
   finish_pointer(call, together, moved);
   return moved;
 }
@@ -165,7 +176,7 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   const i64 tag = operation->collective ? operation->channel.tag : -1;
   in_flight_->enter(tag);
   // Until `leave` the file waits for the callback before it goes.
-  auto ended = [this, in_flight = in_flight_, tag, traced = trace_ ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
+  auto ended = [this, in_flight = in_flight_, tag, traced = operation->trace ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
     (void)attempt([&] {
       if (traced) trace_access(*traced, result, /*waited=*/false);
       return ok_status();
@@ -178,13 +189,14 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   const bool sends = operation->collective && (ordered || sends_messages(operation->hints->values));
   std::function<bool(bool)> failed;   // until the access is over the Comm is there
   if (operation->collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
-  const i64 start_ns = trace_time();
+  TraceSink* const trace = operation->trace;
+  const i64 start_ns = trace ? now_ns() : 0;
   auto request = attempt([&] {
     RequestBody body{perform(std::move(operation)), sends, std::move(ended), comm_->backoff_no_mpi(), inline_ok, std::move(failed)};
     return Result<RequestRef>(context_.progress->start(std::move(body)));
   });
   if (!request) in_flight_->leave(tag);   // it was not started
-  trace_since(TraceKind::kBlocked, start_ns);
+  if (trace) trace->record(TraceEvent{TraceKind::kBlocked, start_ns, now_ns(), 0, -1, name_});
   return request;
 }
 
@@ -200,10 +212,11 @@ bool OpenFile::may_run_inline(const Operation& operation) const {
 // An Error returned here means that there is no request and on_done is never called.
 Result<RequestRef> OpenFile::start(AccessCall call, std::function<void(const Result<i64>&)> on_done) {
   MERCUTIO_TRY(check_mode(call));
-  if (call.collective && is_alone(call)) call.collective = false;
   auto operation = std::make_shared<Operation>();
+  operation->asked_together = call.collective;
+  if (call.collective && is_alone(call)) call.collective = false;
   prepare(call, *operation);
-  if (trace_ && (call.collective || operation->entry)) trace_step(*operation, StepForm::kStarted);
+  if (operation->trace && (call.collective || operation->entry)) trace_step(*operation, StepForm::kStarted);
   if (Status entry = operation->entry; !entry) {
     if (call.collective) (void)launch(std::move(operation), nullptr);
     return std::move(entry).error();
@@ -212,7 +225,7 @@ Result<RequestRef> OpenFile::start(AccessCall call, std::function<void(const Res
     const BlockingDetector::Probe probe = blocking_.before(/*closely=*/false);
     Result<i64> moved = call.collective ? wait_for(perform(operation)) : perform_alone(*operation);
     blocking_.after(probe);
-    if (trace_) trace_access(*operation, moved, /*waited=*/true);
+    if (operation->trace) trace_access(*operation, moved, /*waited=*/true);
     if (moved && on_done) on_done(moved);
     return moved ? Result<RequestRef>(finished_request(std::move(moved))) : Result<RequestRef>(std::move(moved).error());
   }

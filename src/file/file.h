@@ -2,6 +2,7 @@
 // MPI_File_* calls onto it one to one. All collective methods end in agreement: the same error class on every rank.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -66,6 +67,7 @@ struct Context {
   i64 job_processes = 0;          // 0: unknown, as with MPI sessions
   bool takes_partial_etypes = false;   // at explicit offsets, as OMPIO does; errors in ROMIO and by the standard
   Buffers* buffers = nullptr;     // null: all buffers are in the processor's memory
+  std::atomic<bool>* all_record = nullptr;   // set once all processes of the job are known to keep a record; null: this one keeps none
 };
 
 class File {

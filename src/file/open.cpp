@@ -244,9 +244,10 @@ Status OpenFile::finish_open() {
   if (counter) counter_ = std::move(*counter);
   if (!counter) counter_status_ = counter.error();
   Result<i64> end = amode_.append ? storage_->size() : Result<i64>(i64{0});
-  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, storage_->traits().file_number};
-  i64 highest[4] = {};
+  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, storage_->traits().file_number, context_.all_record ? 1 : 0};
+  i64 highest[5] = {};
   MERCUTIO_TRY(agreed_range(end ? ok_status() : Status(end.error()), lowest, highest));
+  if (lowest[4] == 1 && comm_->size() == context_.job_processes) *context_.all_record = true;
   readable_ = lowest[0] == 1;
   if (lowest[1] == 0 && counter_status_) {
     counter_status_ = Error{ErrorClass::kUnsupportedOperation, "another rank has no shared file pointer"};

@@ -46,6 +46,8 @@ struct Operation {
   // Whether the data must be staged: converted, or copied from or to a device.
   bool staged() const { return device || view->converts(); }
   // For the trace.
+  TraceSink* trace = nullptr;    // null: nobody looks at this access
+  bool asked_together = false;   // by a collective call, though it may be carried out alone
   const char* name = "";
   i64 start_ns = 0;
   Counters counters;

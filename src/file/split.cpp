@@ -7,14 +7,15 @@ namespace mercutio {
 Status OpenFile::begin(AccessCall call) {
   MERCUTIO_TRY(check_mode(call));
   auto operation = std::make_shared<Operation>();
+  operation->asked_together = true;
   prepare(call, *operation);
   if (Status entry = operation->entry; !entry) {
-    if (trace_) trace_step(*operation, StepForm::kBlocking);
+    if (operation->trace) trace_step(*operation, StepForm::kBlocking);
     (void)launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error
     return std::move(entry).error();
   }
-  if (trace_ && !operation->ordered) trace_step(*operation, StepForm::kSplit);
-  OperationRef ordered = trace_ && operation->ordered ? operation : nullptr;
+  if (operation->trace && !operation->ordered) trace_step(*operation, StepForm::kSplit);
+  OperationRef ordered = operation->trace && operation->ordered ? operation : nullptr;
   MERCUTIO_LET(RequestRef request, launch(std::move(operation), nullptr));
   std::lock_guard lock(mutex_);
   split_ = Split{std::move(request), call.direction, call.positioning, std::move(ordered)};

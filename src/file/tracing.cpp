@@ -51,20 +51,22 @@ void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
   facts.first_server = layout.first_server;
   trace_ = context_.tracer->file(facts);
   storage_->trace_to(trace_.get());
-  TraceStep step;
-  step.kind = StepKind::kOpen;
-  step.collective = true;
-  step.start_ns = start_ns;
-  const std::string opening = text_of_opening(call, name_, facts.amode);
-  step.shape = trace_->shape("open " + opening, [&](i64) { return bytes_of(opening); });
-  trace_->step(step);
+  if (trace_->keeps_steps()) {
+    TraceStep step;
+    step.kind = StepKind::kOpen;
+    step.collective = true;
+    step.start_ns = start_ns;
+    const std::string opening = text_of_opening(call, name_, facts.amode);
+    step.shape = trace_->shape("open " + opening, [&](i64) { return bytes_of(opening); });
+    trace_->step(step);
+  }
   trace_since(TraceKind::kOpen, start_ns);
   trace_hints();
 }
 
 // Of the first rank only: hints that matter are the same on all.
 void OpenFile::trace_hints() const {
-  if (comm_->rank() != 0) return;
+  if (comm_->rank() != 0 || !trace_->wants_hints()) return;
   std::string text;
   for (const auto& [key, value] : info()) text += key + "=" + value + "\n";
   trace_->note("hints", text);
@@ -84,6 +86,7 @@ void OpenFile::trace_hints() const {
 
 // The filetype goes into the trace as it goes to other ranks: a tree, whose irregular parts are compressed.
 void OpenFile::trace_view(i64 start_ns) const {
+  if (!trace_->keeps_steps()) return;
   const View& view = *view_->view;
   const FlatType& type = *view.filetype;
   TraceStep step;
@@ -102,6 +105,7 @@ void OpenFile::trace_view(i64 start_ns) const {
 }
 
 void OpenFile::trace_step(const Operation& operation, StepForm form) const {
+  if (!trace_->keeps_steps()) return;
   TraceStep step;
   step.form = form;
   step.write = operation.direction == Direction::kWrite;
@@ -113,7 +117,7 @@ void OpenFile::trace_step(const Operation& operation, StepForm form) const {
 }
 
 void OpenFile::trace_step(StepKind kind, i64 start_ns, i64 value) const {
-  if (!trace_) return;
+  if (!trace_ || !trace_->keeps_steps()) return;
   TraceStep step;
   step.kind = kind;
   step.collective = kind != StepKind::kEnd;
@@ -134,7 +138,7 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
   operation.counters.clock.stop();
   AccessFacts facts;
   facts.direction = operation.direction;
-  facts.collective = operation.collective;
+  facts.collective = operation.collective || operation.asked_together;
   facts.waited = waited;
   facts.failed = !result.ok();
   TraceEvent event{TraceKind::kAccess, operation.start_ns, operation.counters.clock.last_ns(), result ? *result : 0};
@@ -149,8 +153,8 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
     const bool whole = view.filetype->monotone() && facts.end_offset - event.offset == operation.file_bytes;
     facts.piece_bytes = whole ? operation.file_bytes : view.cursor(position, end).next().bytes;
   }
-  if (operation.collective && operation.entry) trace_sketch(operation);
-  trace_->record(event);
+  if (operation.collective && operation.entry && trace_->keeps_steps()) trace_sketch(operation);
+  operation.trace->record(event);
 }
 
 // Of the first collective accesses: who accesses what.

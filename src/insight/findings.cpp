@@ -67,6 +67,8 @@ Finding finding_of(const Rule& rule, const Job& job, const std::vector<Seen>& se
   finding.id = rule.id;
   finding.title = rule.title;
   finding.file = names_of(several);
+  finding.file_system = several.front().file.file_system;
+  finding.library = several.front().file.library;
   const std::vector<const JobFile*> members = members_of(several);
   const Looked looked = several.size() == 1 ? several.front().looked : *rule.look(job, united(members));
   finding.evidence = looked.evidence;

@@ -20,6 +20,7 @@ struct Finding {
   std::string id;  // of its rule
   std::string title;
   std::string file;   // or the pattern of the names, or the names of what was most expensive
+  std::string file_system, library;  // of these files
   i64 files = 1;      // with this fault
   std::vector<std::pair<std::string, double>> worst;  // of several files the most expensive: name, and how long they held a rank
   double seconds = 0;    // that the best remedy would save

@@ -27,7 +27,8 @@ class FileSink final : public TraceSink {
     recorder_.note(file_, what == "hints" ? TextKind::kHints : what == "sketch" ? TextKind::kSketch : TextKind::kNotes, text);
   }
 
- void step(const TraceStep& step) override { recorder_.step(file_, open_, step); }
+  bool keeps_steps() const override { return recorder_.keeps_steps(); }
+  void step(const TraceStep& step) override { recorder_.step(file_, open_, step); }
   i64 shape(const std::string& key, const ShapeMaker& make) override {
     return recorder_.shape(key, make);
   }
@@ -39,6 +40,8 @@ class FileSink final : public TraceSink {
 
 class NoSink final : public TraceSink {
  public:
+  bool keeps_steps() const override { return false; }
+  bool wants_hints() const override { return false; }
   void record(const TraceEvent&) override {}
 };
 
@@ -117,7 +120,7 @@ Result<std::unique_ptr<Recorder>> Recorder::make(const RecorderOptions& options)
 }
 
 Recorder::Recorder(std::byte* base, i64 bytes, const RecorderOptions& options)
-    : base_(base), bytes_(bytes), header_(new (base) PieceHeader), steady_start_ns_(now_ns()), opened_by_(options.opened_by), core_time_at_start_(core_time_of_this_thread()) {
+    : base_(base), bytes_(bytes), header_(new (base) PieceHeader), steady_start_ns_(now_ns()), opened_by_(options.opened_by), sampled_(options.sampled), core_time_at_start_(core_time_of_this_thread()) {
   i64 needed = 0;
   header_->sections = sections_of(options, needed);
   header_->piece_bytes = bytes;
@@ -201,8 +204,22 @@ bool Recorder::opened_before(const FileFacts& facts) {
   return static_cast<i64>(others_.size()) < kNamesKept ? !others_.insert(hash).second : others_.count(hash) > 0;
 }
 
+// To look at the stack takes as long as some opens do.
+std::string Recorder::library_of(const FileFacts& facts) {
+  constexpr std::size_t kPatternsKept = 256;
+  if (!opened_by_) return "";
+  if (!sampled_) return opened_by_();
+  const std::string pattern = pattern_key(facts.name);
+  std::lock_guard lock(mutex_);
+  const auto known = libraries_.find(pattern);
+  if (known != libraries_.end()) return known->second;
+  const std::string library = opened_by_();
+  if (libraries_.size() < kPatternsKept) libraries_.emplace(pattern, library);
+  return library;
+}
+
 std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
-  const std::string library = opened_by_ ? opened_by_() : std::string();
+  const std::string library = library_of(facts);
   if (library == kTool) return std::make_unique<NoSink>();
   std::lock_guard lock(mutex_);
   const bool again = opened_before(facts);
@@ -214,6 +231,7 @@ std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
   totals.nodes = std::max(totals.nodes, facts.nodes);
   next_offset_[static_cast<std::size_t>(slot)] = -1;
   last_end_ns_[static_cast<std::size_t>(slot)] = 0;
+  if (sampled_) return make_sampled_sink(*this, slot, !again && records<FileRecord>(kFilesSection)[slot].is_pattern == 0);
   return std::make_unique<FileSink>(*this, slot, opens_++);
 }
 
@@ -332,6 +350,7 @@ void Recorder::step(i64 file, i64 open, const TraceStep& step) {
 }
 
 void Recorder::waited() {
+  if (!keeps_steps()) return;
   TraceStep waited;
   waited.kind = StepKind::kWait;
   step(-1, 0, waited);

@@ -22,10 +22,15 @@ struct RecorderOptions {
   std::string piece_path;  // empty: kept in memory only
   i64 rank = 0, ranks = 1;
   i64 files = 160, text_bytes = 256 * KiB, bins = 1024, events = 131072, steps = 65536, shape_bytes = 512 * KiB, maps = 64;
+  bool sampled = false;    // few of many short accesses are looked at (recorder_samples.cpp), and of each name's hints the first
   std::function<std::string()> opened_by;  // the library that opens a file just now; kTool: a tool that watches the program
 };
 inline constexpr const char* kTool = "(tool)";  // what it opens is no file of the program
 
+
+class Recorder;
+// What an open file tells a recorder that samples. `first`: no file of this name was open before.
+std::unique_ptr<TraceSink> make_sampled_sink(Recorder& recorder, i64 file, bool first);
 
 class Recorder final : public Tracer {
  public:
@@ -45,6 +50,14 @@ class Recorder final : public Tracer {
   void note(i64 file, TextKind kind, std::string_view text);
   void step(i64 file, i64 open, const TraceStep& step);
   i64 shape(const std::string& key, const TraceSink::ShapeMaker& make);
+  bool keeps_steps() const { return header_->sections[kStepsSection].capacity > 0; }
+  // One access of `accesses` that were made; the last event is the access itself.
+  struct Sample {
+    FileTotals now, last;
+  };
+  void record_sampled(i64 file, Sample& sample, const TraceEvent& event, i64 accesses, i64 bytes);
+  // As the last one, but nobody has looked.
+  void count_unseen(i64 file, const Sample& sample, i64 accesses, i64 bytes);
 
  private:
   Recorder(std::byte* base, i64 bytes, const RecorderOptions& options);
@@ -56,10 +69,13 @@ class Recorder final : public Tracer {
   i64 slot_of(const FileFacts& facts, const std::string& library);
   i64 pattern_slot(const FileFacts& facts);
   bool opened_before(const FileFacts& facts);
+  std::string library_of(const FileFacts& facts);
+  bool count(FileTotals& totals, i64 file, const TraceEvent& event);
+  void add_many(i64 file, FileTotals once, i64 accesses, i64 bytes);
   i64 call_number(i64 file, std::string_view name);
   bool add_text(i64 file, TextKind kind, std::string_view text);
   void add_sketch(i64 file, std::string_view text);
-  void add_access(i64 file, const TraceEvent& event);
+  void add_access(FileTotals& totals, i64 file, const TraceEvent& event);
   void add_storage(FileTotals& totals, const TraceEvent& event);
   void add_to_bins(const TraceEvent& event);
   void make_room_in_bins(i64 end_ns);
@@ -78,6 +94,8 @@ class Recorder final : public Tracer {
   PieceHeader* header_;
   i64 steady_start_ns_;
   const std::function<std::string()> opened_by_;
+  const bool sampled_;
+  std::unordered_map<std::string, std::string> libraries_;   // pattern of a name -> who opens such files; of sampled ones
   CoreTime core_time_at_start_;
   std::unordered_map<std::string, i64> slots_;     // file name -> record
   std::unordered_map<std::string, i64> patterns_;  // key of a pattern -> record, for files beyond the table

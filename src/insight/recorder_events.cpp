@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include "insight/recorder.h"
 #include "insight/recorder_time.h"
@@ -14,7 +15,37 @@ void Recorder::record(i64 file, const TraceEvent& event) {
   std::lock_guard lock(mutex_);
   std::optional<OwnTime> own;
   if (event.kind == TraceKind::kAccess) own.emplace(*this);
+  if (!count(records<FileRecord>(kFilesSection)[file].totals, file, event)) return;
+  add_to_bins(event);
+  keep(file, event);
+}
+
+void Recorder::record_sampled(i64 file, Sample& sample, const TraceEvent& event, i64 accesses, i64 bytes) {
+  std::lock_guard lock(mutex_);
   FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
+  sample.now.block_bytes = totals.block_bytes;
+  sample.now.stripe_bytes = totals.stripe_bytes;
+  count(sample.now, file, event);
+  if (event.kind != TraceKind::kAccess) return;
+  sample.last = std::exchange(sample.now, FileTotals());
+  add_many(file, sample.last, accesses, event.bytes > 0 ? bytes : 0);
+}
+
+void Recorder::count_unseen(i64 file, const Sample& sample, i64 accesses, i64 bytes) {
+  std::lock_guard lock(mutex_);
+  add_many(file, sample.last, accesses, bytes);
+}
+
+void Recorder::add_many(i64 file, FileTotals once, i64 accesses, i64 bytes) {
+  if (accesses > 1) once.multiply(static_cast<double>(accesses));
+  for (ClassTotals& part : once.classes) {
+    if (part.calls > 0 && accesses > 1) part.bytes = bytes;
+  }
+  records<FileRecord>(kFilesSection)[file].totals.add(once);
+}
+
+// In the totals. False: that is all there is to it.
+bool Recorder::count(FileTotals& totals, i64 file, const TraceEvent& event) {
   const i64 ns = event.end_ns - event.start_ns;
   const i64 at = event.start_ns - steady_start_ns_;
   header_->last_ns = std::max(header_->last_ns, event.end_ns - steady_start_ns_);
@@ -43,7 +74,7 @@ void Recorder::record(i64 file, const TraceEvent& event) {
     case TraceKind::kPlan:
       ++totals.plans, totals.plans_reused += event.detail.empty() ? 1 : 0;
       if (!event.detail.empty()) add_text(file, TextKind::kPlan, event.detail);
-      return;
+      return false;
     case TraceKind::kStorageRead:
     case TraceKind::kStorageWrite:
       add_storage(totals, event);
@@ -53,17 +84,16 @@ void Recorder::record(i64 file, const TraceEvent& event) {
     case TraceKind::kAbsorbedWrite:
       totals.storage[event.kind == TraceKind::kAbsorbedWrite ? 1 : 0].absorbed_calls += event.pieces;
       totals.storage[event.kind == TraceKind::kAbsorbedWrite ? 1 : 0].unused_bytes += event.bytes;
-      return;
+      return false;
     case TraceKind::kAccess:
-      add_access(file, event);
+      add_access(totals, file, event);
       break;
     case TraceKind::kCollective:
-      return;  // its access says it
+      return false;  // its access says it
     default:
       break;
   }
-  add_to_bins(event);
-  keep(file, event);
+  return true;
 }
 
 void Recorder::add_storage(FileTotals& totals, const TraceEvent& event) {
@@ -82,8 +112,7 @@ void Recorder::add_storage(FileTotals& totals, const TraceEvent& event) {
   ++part.sizes[static_cast<std::size_t>(size_bucket(event.bytes))];
 }
 
-void Recorder::add_access(i64 file, const TraceEvent& event) {
-  FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
+void Recorder::add_access(FileTotals& totals, i64 file, const TraceEvent& event) {
   const AccessFacts& facts = *event.access;
   ClassTotals& part = totals.of(facts.direction, facts.collective);
   const Counters& counters = *event.counters;
@@ -118,7 +147,7 @@ void Recorder::add_access(i64 file, const TraceEvent& event) {
   }
   totals.end_offset = std::max(totals.end_offset, facts.end_offset);
   if (facts.direction == Direction::kWrite && event.bytes > 0) changed_[place] = true;
-  add_to_map(file, event);
+  if (!sampled_) add_to_map(file, event);
 }
 
 // A run that outlasts the bins gets them twice as wide.
@@ -145,6 +174,7 @@ void Recorder::make_room_in_bins(i64 end_ns) {
 // The time of accesses, storage requests, opens, closes and syncs, and the bytes of accesses, are spread evenly over the bins that
 // they touch.
 void Recorder::add_to_bins(const TraceEvent& event) {
+  if (header_->sections[kBinsSection].capacity == 0) return;
   const bool access = event.kind == TraceKind::kAccess, read = event.kind == TraceKind::kStorageRead, write = event.kind == TraceKind::kStorageWrite;
   if (!access && !read && !write && event.kind != TraceKind::kOpen && event.kind != TraceKind::kClose && event.kind != TraceKind::kSync) return;
   const std::size_t way = access ? (event.access->direction == Direction::kWrite ? 1 : 0) : write ? 1 : 0;

@@ -22,12 +22,6 @@ void fold(std::array<i64, N>& mine, const std::array<i64, N>& other) {
 
 }  // namespace
 
-i64 size_bucket(i64 bytes) {
-  i64 bucket = 0;
-  for (i64 limit = 256; bytes > limit && bucket < kSizeBuckets - 1; limit *= 4) ++bucket;
-  return bucket;
-}
-
 i64 bucket_bytes(i64 bucket) {
   return bucket >= kSizeBuckets - 1 ? INT64_MAX : i64{256} << (2 * bucket);
 }
@@ -56,6 +50,27 @@ void FileTotals::add(const FileTotals& other) {
 }
 
 #undef MERCUTIO_FOLD
+
+#define MERCUTIO_MULTIPLY(name, how) if (Fold::how == Fold::kSum) multiply_one(part.name);
+
+void FileTotals::multiply(double times) {
+  const auto multiply_one = [times](i64& value) { value = static_cast<i64>(static_cast<double>(value) * times + 0.5); };
+  {
+    FileTotals& part = *this;
+    MERCUTIO_FILE_TOTALS(MERCUTIO_MULTIPLY)
+  }
+  for (ClassTotals& part : classes) {
+    MERCUTIO_CLASS_TOTALS(MERCUTIO_MULTIPLY)
+    std::for_each(part.phase_ns.begin(), part.phase_ns.end(), multiply_one);
+    std::for_each(part.sizes.begin(), part.sizes.end(), multiply_one);
+  }
+  for (StorageTotals& part : storage) {
+    MERCUTIO_STORAGE_TOTALS(MERCUTIO_MULTIPLY)
+    std::for_each(part.sizes.begin(), part.sizes.end(), multiply_one);
+  }
+}
+
+#undef MERCUTIO_MULTIPLY
 
 i64 FileTotals::calls() const {
   i64 sum = 0;

@@ -6,13 +6,11 @@
 #include <string>
 
 #include "base/phases.h"
+#include "base/trace.h"
 #include "base/types.h"
 
 namespace mercutio {
 
-// Buckets of sizes: bucket 0 has sizes up to 256 bytes, each following one up to four times as much, the last all larger sizes.
-inline constexpr i64 kSizeBuckets = 12;
-i64 size_bucket(i64 bytes);
 i64 bucket_bytes(i64 bucket);  // the largest size in it; INT64_MAX for the last
 
 inline constexpr i64 kSmallBytes = 64 * KiB;  // smaller accesses cost more for the call than for moving the bytes
@@ -69,6 +67,7 @@ struct FileTotals {
     return classes[static_cast<std::size_t>((collective ? 2 : 0) + (direction == Direction::kWrite ? 1 : 0))];
   }
   void add(const FileTotals& other);  // of another rank or period
+  void multiply(double times);        // scales all sums
   // Over all classes.
   i64 calls() const;
   i64 bytes() const;

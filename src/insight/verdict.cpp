@@ -111,6 +111,8 @@ std::string rates_of(const Job& job) {
 }  // namespace
 
 std::string verdict(const Job& job) {
+  if (job.files.empty() && job.finished)
+    return "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + ", opened no file through MPI-IO: there is nothing to report\n";
   const Sums sums = sums_of(job);
   const auto ranks = static_cast<double>(std::max<std::size_t>(1, job.traces.size()));
   double worst = 0;

@@ -8,11 +8,11 @@
 #include <cctype>
 #include <charconv>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <sstream>
 #include <string_view>
 
+#include "base/edit_distance.h"
 #include "model/path_mapping.h"
 #include "model/size_text.h"
 
@@ -289,22 +289,6 @@ void overrule_earlier(HintSet& set, const HintNote& latest) {
   }
 }
 
-// The optimal string alignment distance: insertions, deletions, changes and swaps of neighbours.
-i64 edit_distance(std::string_view a, std::string_view b) {
-  std::vector<i64> before_last, last(b.size() + 1), now(b.size() + 1);
-  std::iota(last.begin(), last.end(), i64{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    now[0] = static_cast<i64>(i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = std::min(now[j], before_last[j - 2] + 1);
-    }
-    before_last = last;
-    last = now;
-  }
-  return last[b.size()];
-}
-
 bool left_to_system(const Row& row, const std::string& text) {
   return text.empty() || (row.unit == "count" && text == "-1") ||
          (is_one_of(row.name, {"cb_nodes", "striping_unit", "striping_factor"}) && text == "0");
@@ -390,7 +374,7 @@ std::string closest_hint(std::string_view key) {
   if (key.size() < 4 || key.size() > kLongest) return "";
   const std::string word = lower_case(key);
   std::string best;
-  i64 least = key.size() < 8 ? 2 : 3;   // one mistake in a short word, two in a long one
+  i64 least = believable_mistakes(key) + 1;
   const auto consider = [&](std::string_view name) {
     const i64 distance = name.empty() ? least : edit_distance(word, name);
     if (distance >= least) return;

@@ -46,6 +46,7 @@ struct HintFile {
   std::vector<HintLine> force;         // keys
   std::vector<HintProblem> problems;   // what was left out
   HintProfile profile;
+  std::string jobs;                    // the site's file: where a record of each job goes (MERCUTIO_SITE)
   bool operator==(const HintFile&) const = default;
 };
 

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "base/errno_text.h"
 #include "base/program.h"
@@ -158,6 +160,15 @@ std::vector<KnownProfile> profiles_of_file(const std::string& path) {
     if (named && is_for(file.profile, file.profile.application, path, 0)) known.push_back({file.profile, place.path});
   }
   return known;
+}
+
+std::string job_records_of_site() {
+  if (const char* const mine = std::getenv("MERCUTIO_SITE")) return std::string_view(mine) == "off" || std::string_view(mine) == "0" ? "" : mine;
+  const std::string named = environment("MERCUTIO_SITE_HINTS"), place = named.empty() ? site_file() : named;
+  struct stat status {};
+  std::string text;
+  if (::stat(place.c_str(), &status) != 0 || !read_file(place, status, text).empty()) return "";
+  return text.find("jobs") == std::string::npos ? "" : parse_hint_toml(text).jobs;
 }
 
 std::vector<HintFilePlace> hint_file_places(const std::string& program) {

@@ -30,6 +30,8 @@ struct HintFilePlace {
   bool romio = false;  // has lines of "key value"
   bool keyed = false;  // a profile that applies only to the runs it describes
 };
+// The pattern of names for the records of all jobs (insight/site_file.h): from MERCUTIO_SITE or the site's file; empty: none.
+std::string job_records_of_site();
 // Weakest source first. Of profiles, those for programs of this name, newest last.
 std::vector<HintFilePlace> hint_file_places(const std::string& program);
 

@@ -92,6 +92,10 @@ HintFile parse_hint_toml(const std::string& text) {
   for (const Entry& entry : as_written(parsed.table())) {
     if (entry.key == "force") {
       read_force(file, entry);
+    } else if (entry.key == "jobs" && !entry.node->is_table()) {
+      const auto* pattern = entry.node->as_string();
+      if (pattern) file.jobs = pattern->get();
+      if (!pattern) file.problems.push_back({entry.line, "jobs: must be a pattern of file names, as in jobs = \"/logs/%Y/%M/%u-%j\""});
     } else if (entry.key == "profile" && entry.node->is_table()) {
       read_profile(file, *entry.node->as_table());
     } else if (const toml::table* table = entry.node->as_table()) {

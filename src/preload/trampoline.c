@@ -22,6 +22,16 @@ static int is_disabled(void) {
   return value && *value && strcmp(value, "0") != 0;
 }
 
+/* One word a job: of the ranks as launchers number them, the first. */
+static int speaks(void) {
+  static const char* const kRanks[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "MPIRUN_RANK", "FLUX_TASK_RANK", "ALPS_APP_PE"};
+  for (size_t i = 0; i < sizeof kRanks / sizeof *kRanks; ++i) {
+    const char* value = getenv(kRanks[i]);
+    if (value && *value) return strcmp(value, "0") == 0;
+  }
+  return 1;
+}
+
 static void load_backend(void) {
   Dl_info self;
   char path[4352];
@@ -35,7 +45,7 @@ static void load_backend(void) {
   }
   if (!backend) {
     const char* why = dlerror();
-    fprintf(stderr, "mercutio: no backend for this MPI (%s): %s; its own I/O is used. Run 'mercutio doctor'.\n", mpi.path, why ? why : "not found");
+    if (speaks()) fprintf(stderr, "mercutio: no backend for this MPI (%s): %s; its own I/O is used. Run 'mercutio doctor'.\n", mpi.path, why ? why : "not found");
   }
   free(real);
 }

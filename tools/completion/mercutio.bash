@@ -2,11 +2,11 @@
 _mercutio() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run preload doctor driver hints explain probe bench connect connections disconnect cp ls stat mkdir rm mv route report replay tune place version --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run preload doctor driver hints explain probe bench connect connections disconnect cp ls stat mkdir rm mv route report jobs replay tune place version --help --version" -- "$current")
     return
   fi
   case "$command" in
-    run) mapfile -t COMPREPLY < <(compgen -W "--print --hint --report --trace -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
+    run) mapfile -t COMPREPLY < <(compgen -W "--print --hint --report --trace -- mpirun mpiexec srun flux jsrun aprun" -- "$current"; compgen -c -- "$current") ;;
     doctor)
       if [ "${COMP_WORDS[COMP_CWORD - 1]}" = "--dir" ]; then
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
@@ -48,6 +48,7 @@ _mercutio() {
       esac
       ;;
     report) mapfile -t COMPREPLY < <(compgen -W "--output --compare --perfetto --stats --json --csv --events" -- "$current"; compgen -f -- "$current") ;;
+    jobs) mapfile -t COMPREPLY < <(compgen -W "--since --until --user --program --finding --file-system --top --json --html" -- "$current"; compgen -f -- "$current") ;;
     replay)
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --to | --scratch) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
@@ -59,7 +60,7 @@ _mercutio() {
         --pattern | --output | --profile | --verify | --to | --json) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         --objective) mapfile -t COMPREPLY < <(compgen -W "io time" -- "$current") ;;
         --search) mapfile -t COMPREPLY < <(compgen -S = -W "$(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
-        *) mapfile -t COMPREPLY < <(compgen -W "--pattern --trials --pairs --time-limit --search --output --fresh --anew --file --objective --factor --profile --verify --to --force --seed --json --quiet --verbose -- mpirun mpiexec srun" -- "$current"; compgen -c -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--pattern --trials --pairs --time-limit --search --output --fresh --anew --file --objective --factor --profile --verify --to --force --seed --json --quiet --verbose -- mpirun mpiexec srun flux jsrun aprun" -- "$current"; compgen -c -- "$current") ;;
       esac
       ;;
     connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --forward --forward-at --router --idle --expires --grace --connections --audit --streams --compress --write-behind --read-ahead --help" -- "$current") ;;

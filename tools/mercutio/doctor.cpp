@@ -12,6 +12,7 @@
 #include "locate.h"
 #include "machine.h"
 #include "mercutio_revision.h"
+#include "model/environment_check.h"
 #include "mpi_library.h"
 #include "process.h"
 #include "storage/library/library.h"
@@ -77,10 +78,11 @@ void check_environment(Report& report) {
       report.note("environment", text + ": Mercutio stands aside, the MPI's own I/O is used");
     } else if (name == "ROMIO_HINTS" && resolved(value).empty()) {
       report.problem("environment", text + ": no such file");
-    } else {
+    } else if (const char* one[] = {*entry, nullptr}; unknown_variables(one).empty()) {
       report.ok("environment", text);
     }
   }
+  for (const std::string& unknown : unknown_variables(environ)) report.problem("environment", unknown);
   if (!any) report.ok("environment", "no MERCUTIO_*, ROMIO_HINTS or LD_PRELOAD is set");
 }
 
@@ -112,6 +114,7 @@ void check_tools(Report& report) {
 }
 
 LauncherKind kind_of(const std::string& launcher) {
+  if (const LauncherKind kind = known_by_name(launcher); kind != LauncherKind::kNone) return kind;
   return classify_launcher(launcher, capture({launcher, "--version"}, 20).text);
 }
 
@@ -119,13 +122,13 @@ void check_launchers(Report& report) {
   std::printf("MPI on PATH\n");
   std::set<std::string> seen;
   static constexpr const char* kNames[] = {"mpirun",         "mpiexec", "mpirun.mpich", "mpiexec.hydra",
-                                           "mpirun.openmpi", "prterun", "srun"};
+                                           "mpirun.openmpi", "prterun", "srun", "flux", "jsrun", "aprun", "mpirun_rsh"};
   for (const char* name : kNames) {
     const std::string path = find_on_path(name);
     if (path.empty() || !seen.insert(resolved(path)).second) continue;
     const LauncherKind kind = kind_of(path);
-    if (kind == LauncherKind::kNone || kind == LauncherKind::kSrun) {
-      report.note(name, path + " (" + (kind == LauncherKind::kSrun ? "Slurm" : "not a launcher we know") + ")");
+    if (kind != LauncherKind::kOpenMpi && kind != LauncherKind::kHydra) {
+      report.note(name, path + " (" + (kind == LauncherKind::kNone ? "not a launcher we know" : launcher_name(kind)) + ")");
       continue;
     }
     const MpiLibrary library = library_of_launcher(path, kind == LauncherKind::kOpenMpi);

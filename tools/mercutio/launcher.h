@@ -16,6 +16,10 @@ enum class LauncherKind {
   kOpenMpi,  // -x NAME=value, once per application context
   kHydra,    // MPICH, Intel MPI, MVAPICH: -genv NAME value
   kSrun,     // env NAME=value srun, and --export where it limits what srun hands on
+  kFlux,     // flux run --env=NAME=value
+  kJsrun,    // -E NAME=value (IBM's Job Step Manager)
+  kAprun,    // -e NAME=value (Cray ALPS)
+  kRsh,      // mpirun_rsh ... NAME=value ./app (MVAPICH)
 };
 
 const char* launcher_name(LauncherKind kind);
@@ -24,7 +28,8 @@ const char* launcher_name(LauncherKind kind);
 // none.
 int find_launcher(const Words& command);
 
-// What `launcher --version` printed decides; srun is known by its name.
+LauncherKind known_by_name(const std::string& program);
+// What `launcher --version` printed decides; some are known by their names.
 LauncherKind classify_launcher(const std::string& program, const std::string& version_text);
 
 // `command` with `variables` handed to the ranks. `at` is the launcher's index. A LD_PRELOAD that the line sets already
@@ -33,6 +38,13 @@ Words add_variables(LauncherKind kind, const Words& command, int at, const Varia
 
 // `mine` behind what is in `existing`, once: tools that wrap MPI_File_* forward to the next library.
 std::string append_preload(const std::string& mine, const std::string& existing);
+
+// Where ranks start in containers (apptainer or singularity exec or run): the folder of `library` is bound there, and what ranks are to
+// have in their environment becomes what containers get. Others are left as they are.
+void reach_into_containers(Words& command, Variables& variables, const std::string& library);
+
+// Why nothing that is handed on would come to ranks: it is a batch script's command. Empty: it is none.
+std::string submits_script(const Words& command);
 
 // The words of `command` up to the program of the first application context, and the program's index (size() if none).
 // Good enough for the common options of the launchers; used by `mercutio doctor` only.

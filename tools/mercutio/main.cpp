@@ -5,11 +5,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/edit_distance.h"
 #include "bench/bench.h"
 #include "doctor.h"
 #include "driver.h"
 #include "explain.h"
 #include "hint_table.h"
+#include "jobs/jobs.h"
 #include "launcher.h"
 #include "locate.h"
 #include "place.h"
@@ -212,6 +214,12 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   return run_command;
 }
 
+CLI::App* add_doctor(CLI::App& app, DoctorOptions& options) {
+  CLI::App* command = app.add_subcommand("doctor", "Say what is found here, what works, and why not: mercutio doctor [-- mpirun -n 2 ./app]");
+  command->add_option("--dir", options.directory, "Directory for the data (default: the current one)")->check(CLI::ExistingDirectory);
+  return command;
+}
+
 CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
   CLI::App* command = app.add_subcommand(
       "replay", "Repeat the file accesses of a recorded job without its program: mercutio replay app.mtrace [-- mpirun -n 4]");
@@ -242,6 +250,21 @@ CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   return report_command;
 }
 
+CLI::App* add_jobs(CLI::App& app, JobsOptions& options) {
+  CLI::App* command = app.add_subcommand("jobs", "Say which of a site's jobs lose most time in I/O, and why: mercutio jobs --since 7d /logs");
+  command->add_option("places", options.places, "Folders or files of records (default: where MERCUTIO_SITE or the site's hint file has them)");
+  command->add_option("--since", options.since, "Jobs that began on this day or later: 2026-11-25, or 24h, 7d, 4w ago (default: all)");
+  command->add_option("--until", options.until, "Jobs that began before (default: all)");
+  command->add_option("--user", options.user, "Jobs of this user (default: all)");
+  command->add_option("--program", options.program, "Jobs of this program (default: all)");
+  command->add_option("--finding", options.finding, "Jobs with this finding (default: all)");
+  command->add_option("--file-system", options.file_system, "Jobs with files there; with --finding, findings there (default: all)");
+  command->add_option("--top", options.top, "Number of rows of a table (default 10)")->check(CLI::PositiveNumber);
+  command->add_flag("--json", options.json, "Print the tables as JSON (default: off)");
+  command->add_option("--html", options.page, "Write the tables as a page to this file (default: none)");
+  return command;
+}
+
 CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
   CLI::App* command = app.add_subcommand("place", "Say on which node each rank should run, for the collective I/O of a traced job");
   command->add_option("trace", options.trace, "Trace that mercutio run --trace recorded");
@@ -267,7 +290,8 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
 }
 
 // For --help: they are programs of their own.
-void add_remote(CLI::App& app) {
+void add_programs(CLI::App& app) {
+  app.add_subcommand("tune", "Search the hints with which a command's I/O is fastest, and keep them: mercutio tune -- mpirun -n 4 ./app");
   app.add_subcommand("connect", "Start a server on another cluster by ssh, for files called mercutio://host/...");
   app.add_subcommand("cp", "Copy files between here and other clusters: mercutio cp a.nc mercutio://host/data/");
   app.add_subcommand("connections", "List the connections to other clusters, and whether their servers answer");
@@ -278,6 +302,22 @@ void add_remote(CLI::App& app) {
   app.add_subcommand("rm", "Remove files of another cluster");
   app.add_subcommand("mv", "Rename files of another cluster");
   app.add_subcommand("route", "Pass connections on, on a gateway between compute nodes and another cluster");
+}
+
+bool has_command(const CLI::App& app, const std::string& word) {
+  return !app.get_subcommands([&](const CLI::App* one) { return one->get_name() == word; }).empty();
+}
+
+int unknown_command(const CLI::App& app, const std::string& word) {
+  std::string meant;
+  i64 least = believable_mistakes(word) + 1;
+  for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const i64 distance = edit_distance(word, one->get_name());
+    if (distance < least) least = distance, meant = one->get_name();
+  }
+  const std::string advice = meant.empty() ? "; `mercutio --help` lists them" : "; did you mean " + meant + "?";
+  std::fprintf(stderr, "mercutio: there is no command '%s'%s\n", word.c_str(), advice.c_str());
+  return 2;
 }
 
 int command_line(int argc, char** argv) {
@@ -296,26 +336,25 @@ int command_line(int argc, char** argv) {
   DriverOptions driver_options;
   ReportOptions report_options;
   PlaceOptions place_options;
+  JobsOptions jobs_options;
   ReplayOptions replay_options;
 
   CLI::App* run_command = add_run(app, run_options);
   CLI::App* preload_command = app.add_subcommand("preload", "Print the value for LD_PRELOAD");
-  CLI::App* doctor_command = app.add_subcommand(
-      "doctor", "Say what is found here, what works, and why not: mercutio doctor [-- mpirun -n 2 ./app]");
-  doctor_command->add_option("--dir", doctor_options.directory, "Directory for the data (default: the current one)")
-      ->check(CLI::ExistingDirectory);
+  CLI::App* doctor_command = add_doctor(app, doctor_options);
   CLI::App* hints_command = add_hints(app, hints_options);
   CLI::App* check_command = add_driver(app, driver_options);
   CLI::App* bench_command = add_bench(app, bench_options);
   CLI::App* overlap_command = add_overlap(*bench_command, overlap_options);
   CLI::App* explain_command = add_explain(app, explain_options);
   CLI::App* probe_command = add_probe(app, probe_options);
-  add_remote(app);
-  app.add_subcommand("tune", "Search the hints with which a command's I/O is fastest, and keep them: mercutio tune -- mpirun -n 4 ./app");
+  add_programs(app);
   CLI::App* report_command = add_report(app, report_options);
+  CLI::App* jobs_command = add_jobs(app, jobs_options);
   CLI::App* place_command = add_place(app, place_options);
   CLI::App* replay_command = add_replay(app, replay_options);
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
+  if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1])) return unknown_command(app, argv[1]);
   const int start = command_start(argc, argv);
   try {
     app.parse(start, argv);
@@ -335,6 +374,7 @@ int command_line(int argc, char** argv) {
   if (*explain_command) return explain(explain_options);
   if (*probe_command) return probe(probe_options);
   if (*report_command) return report(report_options);
+  if (*jobs_command) return jobs(jobs_options);
   if (*place_command) return place_ranks(place_options);
   if (*replay_command) return replay(replay_options);
   if (*version_command) std::puts("mercutio " MERCUTIO_REVISION);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 
 namespace mercutio::tool {
 namespace {
@@ -131,6 +133,17 @@ std::string resolved(const std::string& path) {
   std::string result = real ? real : "";
   std::free(real);
   return result;
+}
+
+std::string why_not_writable(const std::string& path) {
+  if (path.empty()) return "";
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  struct stat state {};
+  if (stat(folder.c_str(), &state) != 0) return std::strerror(errno);
+  if (!S_ISDIR(state.st_mode)) return std::strerror(ENOTDIR);
+  if (access(folder.c_str(), W_OK) != 0) return std::strerror(errno);
+  return slash + 1 != path.size() && stat(path.c_str(), &state) == 0 && access(path.c_str(), W_OK) != 0 ? std::strerror(errno) : "";
 }
 
 std::string own_directory() {

@@ -23,6 +23,9 @@ int become(const std::vector<std::string>& words);
 // The full path of a command as the shell would find it; empty when there is none.
 std::string find_on_path(const std::string& command);
 
+// Why no file of this name can be written, as far as this node knows; empty: it can be.
+std::string why_not_writable(const std::string& path);
+
 std::string own_directory();                       // where this executable lies, links resolved
 std::string resolved(const std::string& path);     // empty when it does not exist
 std::string environment(const std::string& name);  // empty when unset

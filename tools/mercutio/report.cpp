@@ -367,6 +367,8 @@ bool write_json(const std::string& path, const Job& job, i64 events) {
 
 // A page or a Perfetto trace: made from the JSON by tools/report.
 int draw(const ReportOptions& options, const Job& job) {
+  for (const std::string* path : {&options.page, &options.perfetto})
+    if (const std::string why = why_not_writable(*path); !why.empty()) return complain(*path, "can't be written: " + why);
   const std::string script = resolved(own_directory() + "/../share/mercutio/report/report.py");
   const std::string python = find_python("matplotlib, jinja2");
   if (python.empty() || script.empty())

@@ -1,9 +1,15 @@
 #include "run.h"
 
+#include <elf.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
 
 #include "bench/common.h"
 #include "locate.h"
@@ -25,10 +31,78 @@ void ask_for_trace(const RunOptions& options) {
   if (!options.trace.empty()) setenv("MERCUTIO_TRACE", options.trace.c_str(), 1);
 }
 
+// A program that is linked without a loader takes no preload.
+bool is_static(const std::string& program) {
+  const std::string path = find_on_path(program);
+  std::FILE* const file = path.empty() ? nullptr : std::fopen(path.c_str(), "rb");
+  if (!file) return false;
+  Elf64_Ehdr header{};
+  bool elf = std::fread(&header, sizeof header, 1, file) == 1 && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_phentsize == sizeof(Elf64_Phdr);
+  bool interpreted = false;
+  elf = elf && std::fseek(file, static_cast<long>(header.e_phoff), SEEK_SET) == 0;
+  for (int i = 0; elf && i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    elf = std::fread(&segment, sizeof segment, 1, file) == 1;
+    interpreted = interpreted || segment.p_type == PT_INTERP;
+  }
+  std::fclose(file);
+  return elf && !interpreted;
+}
+
+// Where rank 0 leaves its marks: in the working directory, which the nodes of a job most likely share.
+class Marks {
+ public:
+  Marks() : path_(resolved(".") + "/.mercutio-run-XXXXXX") {
+    const int file = ::mkstemp(path_.data());
+    if (file < 0) return;
+    ::close(file);
+    made_ = true;
+    ::setenv("MERCUTIO_MARKS", path_.c_str(), 1);
+  }
+  ~Marks() {
+    if (made_) ::unlink(path_.c_str());
+  }
+  Marks(const Marks&) = delete;
+  Marks& operator=(const Marks&) = delete;
+  bool made() const { return made_; }
+  bool has(char what) const {
+    std::ifstream in(path_);
+    const std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    return all.find(what) != std::string::npos;
+  }
+
+ private:
+  std::string path_;
+  bool made_ = false;
+};
+
+// Why there is no report and no trace, for a run that has ended.
+std::string why_nothing(const RunOptions& options, int launcher_at, const Marks& marks) {
+  const std::string disabled = environment("MERCUTIO_DISABLE");
+  if (!disabled.empty() && disabled != "0") return "MERCUTIO_DISABLE=" + disabled + " is set, so the program used the I/O of its own MPI";
+  const std::string left = environment("MERCUTIO_TRACE");
+  if (marks.has('b')) return "the program ended before MPI_Finalize" + (left.empty() ? std::string() : "; what it did until then is in the trace's pieces: mercutio report " + left);
+  const auto at = static_cast<std::size_t>(find_program(options.command, launcher_at));
+  const std::string program = at < options.command.size() ? options.command[at] : "";
+  if (is_static(program)) return program + " is linked statically and takes no preload: link it again with -lmercutio in front of the MPI";
+  return "no rank called MPI_Init with Mercutio loaded. Does the program use MPI, and does the launcher hand LD_PRELOAD on? `mercutio doctor -- ...` looks into it";
+}
+
+// The program as a child, and a word if what was asked for did not come.
+int run_and_see(const RunOptions& options, const Words& line, int launcher_at, const Marks& marks) {
+  const int code = run_through(line);
+  if (code == 127 && find_on_path(line[0]).empty()) std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(ENOENT));
+  if (code == 126 || code == 127 || marks.has('e')) return code;
+  const char* const what = options.report.empty() ? "trace" : options.trace.empty() ? "report" : "report and no trace";
+  std::fprintf(stderr, "mercutio run: no %s: %s\n", what, why_nothing(options, launcher_at, marks).c_str());
+  return code;
+}
+
 }  // namespace
 
 LauncherKind launcher_kind(const Words& command, int at) {
   if (at < 0) return LauncherKind::kNone;
+  if (const LauncherKind kind = known_by_name(command[at]); kind != LauncherKind::kNone) return kind;
   return classify_launcher(command[at], capture({command[at], "--version"}, 20).text);
 }
 
@@ -54,16 +128,30 @@ int run(const RunOptions& options) {
     std::fprintf(stderr, "mercutio run: nothing to run; for example: mercutio run -- mpirun -n 4 ./app\n");
     return 2;
   }
+  if (const std::string why = submits_script(options.command); !why.empty()) {
+    std::fprintf(stderr, "mercutio run: %s\n", why.c_str());
+    return 2;
+  }
   const std::string library = find_library(kTrampoline);
   if (library.empty()) {
     std::fprintf(stderr, "mercutio: libmercutio.so was not found in %s\n", library_directories().front().c_str());
     return 1;
   }
+  for (const std::string* path : {&options.report, &options.trace}) {
+    if (const std::string why = *path == "1" ? "" : why_not_writable(*path); !why.empty()) {
+      std::fprintf(stderr, "mercutio run: %s can't be written: %s\n", path->c_str(), why.c_str());
+      return 2;
+    }
+  }
   ask_for_trace(options);
+  const bool asked = !options.report.empty() || !options.trace.empty();
+  const std::optional<Marks> marks = asked && !options.print ? std::optional<Marks>(std::in_place) : std::nullopt;
   const int at = find_launcher(options.command);
-  const Variables variables = variables_for_ranks(library, options.hints);
-  const LauncherKind kind = launcher_kind(options.command, at);
-  const Words line = add_variables(kind, options.command, at, variables);
+  Variables variables = variables_for_ranks(library, options.hints);
+  Words command = options.command;
+  reach_into_containers(command, variables, library);
+  const LauncherKind kind = launcher_kind(command, at);
+  const Words line = add_variables(kind, command, at, variables);
   if (options.print) {
     if (kind == LauncherKind::kNone) {
       for (const auto& [name, value] : variables) std::printf("%s=%s ", name.c_str(), value.c_str());
@@ -74,6 +162,7 @@ int run(const RunOptions& options) {
   if (kind == LauncherKind::kNone) {
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
   }
+  if (marks && marks->made()) return run_and_see(options, line, at, *marks);
   const int error = become(line);
   std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(error));
   return error == ENOENT ? 127 : 126;

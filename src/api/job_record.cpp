@@ -1,0 +1,103 @@
+#include "api/job_record.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include "api/patient_wait.h"
+#include "api/run_facts.h"
+#include "base/attempt.h"
+#include "insight/job_summary.h"
+#include "insight/recorder.h"
+#include "insight/site_file.h"
+#include "mpi/mpi_header.h"
+
+namespace mercutio {
+namespace {
+
+// For the operation of MPI, which gets no context: the same on all ranks, set before it is used.
+SummaryLimits limits_of_merge;
+
+void merge(void* in, void* inout, int* count, MPI_Datatype*) {
+  const auto size = static_cast<std::size_t>(limits_of_merge.bytes());
+  for (int i = 0; i < *count; ++i) {
+    const std::span<std::byte> theirs(static_cast<std::byte*>(in) + i * static_cast<i64>(size), size), mine(static_cast<std::byte*>(inout) + i * static_cast<i64>(size), size);
+    (void)attempt([&] {   // without memory the ranks of one side are missing
+      JobSummary sum = JobSummary::decode(theirs);
+      sum.add(JobSummary::decode(mine), limits_of_merge);
+      sum.encode(mine);
+      return ok_status();
+    });
+  }
+}
+
+// What has been recorded here, without what only a trace holds; nothing where there was no memory for it.
+Result<RankTrace> recorded_by(const Recorder& recorder) {
+  PieceLimits limits;
+  limits.events = limits.steps = limits.shape_bytes = limits.maps = 0;
+  MERCUTIO_LET(std::vector<RankTrace> traces, parse_trace(recorder.snapshot(limits)));
+  return traces.empty() ? Result<RankTrace>(Error{ErrorClass::kIntern, "nothing was recorded"}) : Result<RankTrace>(std::move(traces.front()));
+}
+
+// All ranks are known to come; they may be late, and would be waited for in MPI_Finalize as well.
+constexpr auto kPatience = std::chrono::hours(24 * 365);
+
+// What `mine` of all ranks are together, into rank 0's `all`.
+bool merge_all(std::span<std::byte> mine, std::span<std::byte> all) {
+  MPI_Datatype whole = MPI_DATATYPE_NULL;
+  MPI_Op operation;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (PMPI_Type_contiguous(static_cast<int>(mine.size()), MPI_BYTE, &whole) != MPI_SUCCESS || PMPI_Type_commit(&whole) != MPI_SUCCESS ||
+      PMPI_Op_create(merge, /*commute=*/0, &operation) != MPI_SUCCESS)
+    return false;
+  const bool good = PMPI_Ireduce(mine.data(), all.data(), 1, whole, operation, 0, MPI_COMM_WORLD, &request) == MPI_SUCCESS && wait_for(request, kPatience);
+  PMPI_Op_free(&operation);
+  PMPI_Type_free(&whole);
+  return good;
+}
+
+Status write_file(const JobSummary& summary, const RankTrace& first, const std::string& pattern) {
+  const JobIdentity identity = job_identity();
+  const SiteFacts facts{identity.user, identity.job, std::string(text_in(first.header.host)), std::string(text_in(first.header.program)), identity.uid,
+                        first.header.wall_start_ns / 1'000'000'000};
+  MERCUTIO_LET(const std::string path, site_path(pattern, facts));
+  return write_site_file(path, job_line(summary, first, identity));
+}
+
+}  // namespace
+
+JobRecord::JobRecord(std::string pattern) : pattern_(std::move(pattern)), room_(2 * static_cast<std::size_t>(SummaryLimits{.files = 12, .groups = 16}.bytes())) {}
+
+Status JobRecord::write(const Recorder* recorder) {
+  int rank = 0, ranks = 1;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (all_record_) return write_together(recorder, rank, ranks);
+  if (rank != 0 || !recorder) return ok_status();
+  MERCUTIO_LET(const RankTrace mine, recorded_by(*recorder));
+  if (mine.files.empty()) return ok_status();
+  return write_file(JobSummary(mine, summary_limits(1, static_cast<i64>(mine.files.size()))), mine, pattern_);
+}
+
+Status JobRecord::write_together(const Recorder* recorder, int rank, int ranks) {
+  const Error none{ErrorClass::kNoMem, "no memory to record anything"};
+  const Result<RankTrace> mine = recorder ? attempt([&] { return recorded_by(*recorder); }) : Result<RankTrace>(none);
+  const i64 known = mine ? static_cast<i64>(mine->files.size()) : 0;
+  i64 most = known;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (PMPI_Iallreduce(&known, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request, kPatience))
+    return Error{ErrorClass::kIntern, "the ranks could not be asked"};
+  if (most == 0) return ok_status();
+  limits_of_merge = summary_limits(ranks, most);
+  const auto size = static_cast<std::size_t>(limits_of_merge.bytes());
+  const std::span<std::byte> part(room_.data(), size), all(room_.data() + size, size);
+  const Status coded = attempt([&] {
+    if (mine) JobSummary(*mine, limits_of_merge).encode(part);
+    return ok_status();
+  });
+  if (!merge_all(part, all)) return Error{ErrorClass::kIntern, "what the ranks did was not put together"};
+  if (rank != 0 || !coded) return coded;
+  return mine ? write_file(JobSummary::decode(all), *mine, pattern_) : Status(mine.error());
+}
+
+}  // namespace mercutio

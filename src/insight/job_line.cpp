@@ -1,0 +1,177 @@
+// The summary of a job as one line of JSON: what docs/centres/jobs.md describes.
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "insight/costs.h"
+#include "insight/findings.h"
+#include "insight/job_summary.h"
+
+namespace mercutio {
+namespace {
+
+// How many bytes at the front are one character of UTF-8; 0: they are none.
+std::size_t character(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const std::size_t size = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+  if (size == 0 || size > text.size()) return 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
+  return size;
+}
+
+}  // namespace
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const auto c = static_cast<unsigned char>(text[0]);
+    const std::size_t size = character(text);
+    if (c == '"' || c == '\\') {
+      out += '\\', out += text[0];
+    } else if (c < 32 || c == 127 || size == 0) {
+      char code[8];
+      std::snprintf(code, sizeof code, "\\u%04x", c);
+      out += code;
+    } else {
+      out += text.substr(0, size);
+    }
+    text.remove_prefix(std::max<std::size_t>(1, size));
+  }
+  return out + "\"";
+}
+
+namespace {
+
+class Line {
+ public:
+  void open(char bracket) {
+    separate();
+    text_ += bracket;
+    fresh_ = true;
+  }
+  void close(char bracket) {
+    text_ += bracket;
+    fresh_ = false;
+  }
+  void key(const char* name) {
+    separate();
+    text_ += '"' + std::string(name) + "\":";
+    fresh_ = true;
+  }
+  void put(const char* name, std::string_view value) { add(name, json_text(value)); }
+  void put(const char* name, i64 value) { add(name, std::to_string(value)); }
+  void put(const char* name, double value) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.6g", std::isfinite(value) ? value : 0.0);
+    add(name, number);
+  }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  void separate() {
+    if (!fresh_) text_ += ',';
+    fresh_ = false;
+  }
+  void add(const char* name, const std::string& value) {
+    key(name);
+    text_ += value;
+    fresh_ = false;
+  }
+  std::string text_;
+  bool fresh_ = true;
+};
+
+i64 bytes_of(const FileTotals& totals, Direction way) {
+  return of(totals, way, false).bytes + of(totals, way, true).bytes;
+}
+
+void put_patterns(Line& line, const JobSummary& summary) {
+  line.key("files");
+  line.open('[');
+  for (std::size_t i = 0; i < summary.files().size(); ++i) {
+    const FileRecord& file = summary.files()[i];
+    const FileTotals all = summary.totals(i);
+    line.open('{');
+    line.put("name", text_in(file.name));
+    line.put("file_system", text_in(file.file_system));
+    if (!text_in(file.library).empty()) line.put("library", text_in(file.library));
+    line.put("files", file.is_pattern != 0 ? std::max<i64>(1, all.files) : 1);
+    line.put("opens", all.opens);
+    for (std::size_t k = 0; k < all.classes.size(); ++k)
+      if (all.classes[k].calls > 0) line.put((std::string(kClassNames[k]) + "s").c_str(), all.classes[k].calls);
+    line.put("read", bytes_of(all, Direction::kRead));
+    line.put("written", bytes_of(all, Direction::kWrite));
+    line.put("requests", all.storage[0].calls + all.storage[1].calls);
+    line.put("seconds", summary.held_seconds(i));
+    line.close('}');
+  }
+  line.close(']');
+}
+
+void put_findings(Line& line, const Job& job) {
+  line.key("findings");
+  line.open('[');
+  for (const Finding& one : find_causes(job)) {
+    line.open('{');
+    line.put("id", one.id);
+    line.put("seconds", one.seconds);
+    line.put("factor", one.factor);
+    line.put("file", one.file);
+    line.put("files", one.files);
+    line.put("file_system", one.file_system);
+    if (!one.library.empty()) line.put("library", one.library);
+    line.close('}');
+  }
+  line.close(']');
+}
+
+std::string fact(const Job& job, const std::string& key) {
+  const auto found = std::find_if(job.run.begin(), job.run.end(), [&](const auto& one) { return one.first == key; });
+  return found == job.run.end() ? "" : found->second;
+}
+
+}  // namespace
+
+std::string job_line(const JobSummary& summary, const RankTrace& first, const JobIdentity& identity) {
+  const Job own = job_of({first}), job = summary.job(first);
+  i64 files = 0, read = 0, written = 0, nodes = 1;
+  double held = 0;
+  for (std::size_t i = 0; i < summary.files().size(); ++i) {
+    const FileTotals all = summary.totals(i);
+    files += summary.files()[i].is_pattern != 0 ? std::max<i64>(1, all.files) : 1;
+    read += bytes_of(all, Direction::kRead), written += bytes_of(all, Direction::kWrite);
+    nodes = std::max(nodes, all.nodes);
+    held += summary.held_seconds(i);
+  }
+  Line line;
+  line.open('{');
+  line.put("format", "mercutio-job");
+  line.put("version", i64{1});
+  line.put("job", identity.job);
+  line.put("user", identity.user);
+  line.put("uid", identity.uid);
+  line.put("program", own.program);
+  line.put("mpi", fact(own, "mpi"));
+  line.put("mercutio", fact(own, "mercutio"));
+  line.put("start", first.header.wall_start_ns / 1'000'000'000);
+  line.put("seconds", job.seconds);
+  line.put("ranks", first.header.ranks);
+  line.put("ranks_known", summary.ranks());
+  line.put("nodes", nodes);
+  line.put("io_seconds", held);
+  line.put("io_share", io_share(job));
+  line.put("read", read);
+  line.put("written", written);
+  line.put("read_rate", io_rate(job, Direction::kRead));
+  line.put("write_rate", io_rate(job, Direction::kWrite));
+  line.put("file_count", files);
+  put_findings(line, job);
+  put_patterns(line, summary);
+  line.close('}');
+  return std::move(line).text() + "\n";
+}
+
+}  // namespace mercutio

@@ -1,0 +1,327 @@
+#include "insight/job_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "insight/name_patterns.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kRanksShown = 64;  // to the rules: as many as they need for averages and extremes
+
+struct CodedFile {
+  std::array<char, 256> name;
+  std::array<char, 64> amode;
+  std::array<char, 32> file_system, library;
+  i64 is_pattern;
+};
+struct CodedSizes {
+  i64 files, groups;
+};
+struct CodedTotals {
+  FileTotals totals;
+  std::array<i64, kClasses> ranges;
+};
+static_assert(std::is_trivially_copyable_v<CodedTotals> && std::is_trivially_copyable_v<PieceHeader>);
+
+template <class Value>
+void put(std::byte*& to, const Value& value) {
+  std::memcpy(to, &value, sizeof value);
+  to += sizeof value;
+}
+
+template <class Value>
+Value take(const std::byte*& from) {
+  Value value{};
+  std::memcpy(static_cast<void*>(&value), from, sizeof value);
+  from += sizeof value;
+  return value;
+}
+
+i64 held_ns(const RankGroup& group) {
+  i64 sum = 0;
+  for (const FileTotals& one : group.files) sum += one.held_ns();
+  return sum;
+}
+
+// What the rules tell ranks apart by, of an average rank of the group.
+std::array<double, 5> features(const RankGroup& group) {
+  double bytes = 0, requests = 0, waited = 0, opens = 0;
+  for (const FileTotals& one : group.files) {
+    bytes += static_cast<double>(one.bytes());
+    for (const StorageTotals& part : one.storage) requests += static_cast<double>(part.bytes);
+    waited += static_cast<double>(one.phase_ns(Phase::kArrive));
+    opens += static_cast<double>(one.opens);
+  }
+  const auto ranks = static_cast<double>(group.ranks);
+  const auto scaled = [ranks](double value, double unit) { return std::log2(1 + value / ranks / unit); };
+  return {scaled(static_cast<double>(held_ns(group)), 1e6), scaled(bytes, 4096), scaled(requests, 4096), scaled(waited, 1e6), scaled(opens, 1)};
+}
+
+// How much is lost when two groups become one: more if both are large.
+double distance(const std::array<double, 5>& a, const std::array<double, 5>& b, i64 ranks_a, i64 ranks_b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  const auto first = static_cast<double>(ranks_a), second = static_cast<double>(ranks_b);
+  return sum * first * second / (first + second);
+}
+
+void add_to(RankGroup& mine, const RankGroup& other) {
+  const PieceHeader larger = other.ranks > mine.ranks ? other.header : mine.header;
+  PieceHeader joined = larger;
+  joined.end_ns = std::max(mine.header.end_ns, other.header.end_ns);
+  joined.own_ns = std::max(mine.header.own_ns, other.header.own_ns);
+  joined.wall_start_ns = std::min(mine.header.wall_start_ns, other.header.wall_start_ns);
+  joined.cores.ran_ns = mine.header.cores.ran_ns + other.header.cores.ran_ns;
+  joined.cores.queued_ns = mine.header.cores.queued_ns + other.header.cores.queued_ns;
+  joined.cores.turns = mine.header.cores.turns + other.header.cores.turns;
+  mine.header = joined;
+  mine.ranks += other.ranks;
+  for (std::size_t file = 0; file < mine.files.size(); ++file) {
+    mine.files[file].add(other.files[file]);
+    for (std::size_t i = 0; i < kClasses; ++i) mine.ranges[file][i] += other.ranges[file][i];
+  }
+}
+
+// One of `ranks` alike, the `number`-th.
+FileTotals share_of(const RankGroup& group, std::size_t file, i64 number) {
+  FileTotals one = group.files[file];
+  const i64 files = one.files;
+  if (group.ranks == 1) return one;
+  const auto ranks = static_cast<double>(group.ranks);
+  one.multiply(1 / ranks);
+  one.files = number == 0 ? files : 0;
+  for (std::size_t i = 0; i < kClasses; ++i) {
+    ClassTotals& part = one.classes[i];
+    if (part.begin_place == 0) continue;
+    const i64 range = group.ranges[file][i] / group.ranks, room = part.end_place - part.begin_place - range;
+    part.begin_place += room * number / (group.ranks - 1);
+    part.end_place = part.begin_place + range;
+  }
+  return one;
+}
+
+i64 ranks_shown(const RankGroup& group, i64 all) {
+  return all <= kRanksShown ? group.ranks : std::max<i64>(1, (group.ranks * kRanksShown + all / 2) / all);
+}
+
+}  // namespace
+
+i64 SummaryLimits::bytes() const {
+  const auto of_group = static_cast<i64>(sizeof(PieceHeader) + sizeof(i64)) + files * static_cast<i64>(sizeof(CodedTotals));
+  return static_cast<i64>(sizeof(CodedSizes)) + files * static_cast<i64>(sizeof(CodedFile)) + groups * of_group;
+}
+
+SummaryLimits summary_limits(i64 ranks, i64 files) {
+  SummaryLimits limits;
+  limits.files = std::clamp<i64>(2 * files, 4, limits.files);
+  if (ranks <= 16) limits.groups = std::max<i64>(1, ranks);
+  return limits;
+}
+
+JobSummary::JobSummary(const RankTrace& trace, const SummaryLimits& limits) : files_(trace.files) {
+  RankGroup group;
+  group.header = trace.header;
+  for (FileRecord& file : files_) {
+    group.files.push_back(file.totals);
+    std::array<i64, kClasses> ranges{};
+    for (std::size_t i = 0; i < kClasses; ++i) ranges[i] = file.totals.classes[i].end_place - file.totals.classes[i].begin_place;
+    group.ranges.push_back(ranges);
+    file.totals = FileTotals();
+  }
+  groups_.push_back(std::move(group));
+  shrink(limits);
+}
+
+i64 JobSummary::ranks() const {
+  i64 sum = 0;
+  for (const RankGroup& group : groups_) sum += group.ranks;
+  return sum;
+}
+
+FileTotals JobSummary::totals(std::size_t file) const {
+  FileTotals all;
+  for (const RankGroup& group : groups_) all.add(group.files[file]);
+  return all;
+}
+
+double JobSummary::held_seconds(std::size_t file) const {
+  const auto all = static_cast<double>(std::max<i64>(1, ranks()));
+  return static_cast<double>(totals(file).held_ns()) * 1e-9 / all;
+}
+
+// The record of each file goes to its place in `files`.
+void JobSummary::renumber(std::vector<FileRecord> files, const std::vector<i64>& places) {
+  for (RankGroup& group : groups_) {
+    std::vector<FileTotals> totals(files.size());
+    std::vector<std::array<i64, kClasses>> ranges(files.size());
+    for (std::size_t i = 0; i < group.files.size(); ++i) {
+      const auto place = static_cast<std::size_t>(places[i]);
+      totals[place].add(group.files[i]);
+      for (std::size_t k = 0; k < kClasses; ++k) ranges[place][k] += group.ranges[i][k];
+    }
+    group.files = std::move(totals);
+    group.ranges = std::move(ranges);
+  }
+  files_ = std::move(files);
+}
+
+// First names that have a pattern in common become one, then what took least time becomes "(other files)".
+void JobSummary::shrink_files(i64 most) {
+  if (static_cast<i64>(files_.size()) <= most) return;
+  std::vector<FileRecord> kept;
+  std::vector<i64> places;
+  std::map<std::string, i64> patterns;
+  for (const FileRecord& file : files_) {
+    const std::string_view name = text_in(file.name);
+    const auto [known, fresh] = patterns.emplace(pattern_key(name), static_cast<i64>(kept.size()));
+    places.push_back(known->second);
+    if (fresh) {
+      kept.push_back(file);
+      continue;
+    }
+    FileRecord& pattern = kept[static_cast<std::size_t>(known->second)];
+    put_text(pattern.name, widened_pattern(text_in(pattern.name), name));
+    pattern.is_pattern = 1;
+  }
+  renumber(std::move(kept), places);
+  if (static_cast<i64>(files_.size()) <= most) return;
+  std::vector<std::pair<double, i64>> order;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const bool others = text_in(files_[i].name) == kOtherFiles;
+    order.emplace_back(others ? -1 : held_seconds(i), static_cast<i64>(i));
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  kept.clear();
+  places.assign(files_.size(), most - 1);
+  for (i64 i = 0; i < most; ++i) {
+    const auto from = order[static_cast<std::size_t>(i)].second;
+    kept.push_back(files_[static_cast<std::size_t>(from)]);
+    places[static_cast<std::size_t>(from)] = i;
+  }
+  put_text(kept.back().name, kOtherFiles);
+  kept.back().is_pattern = 1;
+  renumber(std::move(kept), places);
+}
+
+void JobSummary::join_likest() {
+  std::vector<std::array<double, 5>> all;
+  for (const RankGroup& group : groups_) all.push_back(features(group));
+  std::size_t first = 0, second = 1;
+  double least = -1;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    for (std::size_t k = i + 1; k < groups_.size(); ++k) {
+      const double one = distance(all[i], all[k], groups_[i].ranks, groups_[k].ranks);
+      if (least < 0 || one < least) least = one, first = i, second = k;
+    }
+  }
+  add_to(groups_[first], groups_[second]);
+  groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(second));
+}
+
+void JobSummary::shrink(const SummaryLimits& limits) {
+  shrink_files(limits.files);
+  while (static_cast<i64>(groups_.size()) > limits.groups) join_likest();
+}
+
+void JobSummary::add(const JobSummary& other, const SummaryLimits& limits) {
+  std::vector<FileRecord> files = files_;
+  std::map<std::string, i64> known;
+  for (std::size_t i = 0; i < files_.size(); ++i) known.emplace(text_in(files_[i].name), static_cast<i64>(i));
+  std::vector<i64> mine, theirs;
+  for (std::size_t i = 0; i < files_.size(); ++i) mine.push_back(static_cast<i64>(i));
+  for (const FileRecord& file : other.files_) {
+    const auto [place, fresh] = known.emplace(text_in(file.name), static_cast<i64>(files.size()));
+    theirs.push_back(place->second);
+    if (fresh) files.push_back(file);
+    FileRecord& record = files[static_cast<std::size_t>(place->second)];
+    record.is_pattern = std::max(record.is_pattern, file.is_pattern);
+  }
+  JobSummary copy = other;
+  copy.renumber(files, theirs);
+  renumber(std::move(files), mine);
+  std::move(copy.groups_.begin(), copy.groups_.end(), std::back_inserter(groups_));
+  shrink(limits);
+}
+
+void JobSummary::encode(std::span<std::byte> bytes) const {
+  std::byte* to = bytes.data();
+  put(to, CodedSizes{static_cast<i64>(files_.size()), static_cast<i64>(groups_.size())});
+  for (const FileRecord& file : files_) put(to, CodedFile{file.name, file.amode, file.file_system, file.library, file.is_pattern});
+  for (const RankGroup& group : groups_) {
+    put(to, group.header);
+    put(to, group.ranks);
+    for (std::size_t i = 0; i < group.files.size(); ++i) put(to, CodedTotals{group.files[i], group.ranges[i]});
+  }
+}
+
+JobSummary JobSummary::decode(std::span<const std::byte> bytes) {
+  const std::byte* from = bytes.data();
+  const auto sizes = take<CodedSizes>(from);
+  JobSummary summary;
+  for (i64 i = 0; i < sizes.files; ++i) {
+    const auto coded = take<CodedFile>(from);
+    summary.files_.push_back(FileRecord{coded.name, coded.amode, coded.file_system, coded.library, coded.is_pattern, {}});
+  }
+  for (i64 i = 0; i < sizes.groups; ++i) {
+    RankGroup group;
+    group.header = take<PieceHeader>(from);
+    group.ranks = take<i64>(from);
+    for (i64 file = 0; file < sizes.files; ++file) {
+      const auto coded = take<CodedTotals>(from);
+      group.files.push_back(coded.totals);
+      group.ranges.push_back(coded.ranges);
+    }
+    summary.groups_.push_back(std::move(group));
+  }
+  return summary;
+}
+
+// The texts of a file of `first`, where it is now.
+static std::vector<TraceText> texts_for(const std::vector<FileRecord>& files, const RankTrace& first) {
+  std::vector<TraceText> texts;
+  for (const TraceText& text : first.texts) {
+    if (text.file < 0 || text.file >= static_cast<i64>(first.files.size())) continue;
+    const std::string_view name = text_in(first.files[static_cast<std::size_t>(text.file)].name);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const std::string_view known = text_in(files[i].name);
+      const bool same = known == name || (files[i].is_pattern != 0 && pattern_key(known) == pattern_key(name));
+      if (same) texts.push_back(TraceText{text.kind, static_cast<i64>(i), text.count, text.text});
+    }
+  }
+  return texts;
+}
+
+Job JobSummary::job(const RankTrace& first) const {
+  std::vector<RankTrace> traces;
+  const i64 all = ranks();
+  i64 shown = 0, nodes = 1;
+  for (const RankGroup& group : groups_) shown += ranks_shown(group, all);
+  for (const RankGroup& group : groups_) {
+    const i64 of_group = ranks_shown(group, all);
+    for (i64 i = 0; i < of_group; ++i) {
+      RankTrace trace;
+      trace.header = group.header;
+      trace.header.rank = static_cast<i64>(traces.size());
+      trace.header.ranks = shown;
+      for (i64* const part : {&trace.header.cores.ran_ns, &trace.header.cores.queued_ns, &trace.header.cores.turns}) *part /= group.ranks;
+      trace.files = files_;
+      const i64 number = of_group < 2 ? 0 : i * (group.ranks - 1) / (of_group - 1);
+      for (std::size_t file = 0; file < files_.size(); ++file) {
+        trace.files[file].totals = share_of(group, file, number);
+        nodes = std::max(nodes, trace.files[file].totals.nodes);
+        trace.files[file].totals.ranks = std::min(trace.files[file].totals.ranks, shown);
+      }
+      if (traces.empty()) trace.texts = texts_for(files_, first);
+      traces.push_back(std::move(trace));
+    }
+  }
+  Job job = job_of(std::move(traces));
+  job.hosts = all <= kRanksShown ? nodes : std::max<i64>(1, nodes * shown / all);
+  return job;
+}
+
+}  // namespace mercutio

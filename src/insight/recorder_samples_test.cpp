@@ -1,0 +1,108 @@
+// Where few of many short accesses are looked at: counts and bytes are exact, times are near.
+#include <gtest/gtest.h>
+
+#include "insight/job.h"
+#include "insight/recorder.h"
+
+namespace mercutio {
+namespace {
+
+std::unique_ptr<Recorder> make() {
+  RecorderOptions options;
+  options.sampled = true;
+  options.bins = options.events = options.steps = options.shape_bytes = options.maps = 0;
+  options.files = 40, options.text_bytes = 64 * KiB;
+  return std::move(*Recorder::make(options));
+}
+
+FileFacts named(const std::string& name) {
+  FileFacts facts;
+  facts.name = name;
+  facts.block_bytes = 4096;
+  return facts;
+}
+
+// As an open file tells of it. True: it was looked at.
+bool access(TraceSink& file, i64 bytes, i64 ns, bool collective = false) {
+  TraceSink* const sink = file.of_access(Direction::kWrite, collective, bytes);
+  if (!sink) return false;
+  Counters counters;
+  AccessFacts facts;
+  facts.direction = Direction::kWrite;
+  facts.collective = collective;
+  facts.piece_bytes = bytes;
+  const i64 start = now_ns();
+  TraceEvent storage{TraceKind::kStorageWrite, start, start + ns / 2, bytes, 0, ""};
+  sink->record(storage);
+  TraceEvent event{TraceKind::kAccess, start, start + ns, bytes, -1, "MPI_File_write_at"};
+  event.counters = &counters;
+  event.access = &facts;
+  sink->record(event);
+  return true;
+}
+
+FileTotals totals_of(const Recorder& recorder) {
+  const auto traces = parse_trace(recorder.snapshot({}));
+  EXPECT_TRUE(traces.ok());
+  FileTotals all;
+  for (const FileRecord& file : traces->front().files) all.add(file.totals);
+  return all;
+}
+
+TEST(RecorderSamples, CountsAreExactAndTimesNear) {
+  const auto recorder = make();
+  i64 looked_at = 0;
+  {
+    auto file = recorder->file(named("data"));
+    for (i64 i = 0; i < 100'000; ++i) looked_at += access(*file, 64, 500 + 100 * (i % 7)) ? 1 : 0;
+  }
+  FileTotals totals = totals_of(*recorder);
+  const ClassTotals& writes = totals.of(Direction::kWrite, false);
+  EXPECT_EQ(writes.calls, 100'000);
+  EXPECT_EQ(writes.bytes, 6'400'000);
+  EXPECT_EQ(totals.storage[1].calls, 100'000);
+  EXPECT_NEAR(static_cast<double>(writes.ns), 80e6, 8e6);
+  EXPECT_NEAR(static_cast<double>(totals.storage[1].ns), 40e6, 4e6);
+  EXPECT_LT(looked_at, 1000);
+}
+
+// A long access among many short ones is not a matter of luck.
+TEST(RecorderSamples, EveryLongOrLargeOneCounts) {
+  const auto recorder = make();
+  {
+    auto file = recorder->file(named("data"));
+    for (i64 i = 0; i < 5'000; ++i) {
+      access(*file, 8, 300);
+      EXPECT_TRUE(i % 1000 != 500 || access(*file, 256 * MiB, 1'000'000'000));
+      EXPECT_TRUE(i % 1000 != 600 || access(*file, 8, 300'000, /*collective=*/true));
+    }
+  }
+  FileTotals totals = totals_of(*recorder);
+  EXPECT_EQ(totals.of(Direction::kWrite, false).calls, 5'005);
+  EXPECT_EQ(totals.of(Direction::kWrite, false).bytes, 5 * 256 * MiB + 40'000);
+  EXPECT_NEAR(static_cast<double>(totals.of(Direction::kWrite, false).ns), 5.0015e9, 0.01e9);
+  EXPECT_EQ(totals.of(Direction::kWrite, true).ns, 5 * 300'000);
+}
+
+TEST(RecorderSamples, ThousandsOfFilesTakeTheSameMemory) {
+  const auto recorder = make();
+  for (i64 i = 0; i < 5'000; ++i) {
+    auto file = recorder->file(named("out." + std::to_string(i)));
+    access(*file, 1000, 20'000);
+  }
+  EXPECT_LE(recorder->bytes(), 256 * KiB);
+  FileTotals totals = totals_of(*recorder);
+  EXPECT_EQ(totals.of(Direction::kWrite, false).calls, 5'000);
+  EXPECT_EQ(totals.files, 5'000);
+}
+
+TEST(RecorderSamples, NothingIsKeptForATrace) {
+  const auto recorder = make();
+  auto file = recorder->file(named("data"));
+  EXPECT_FALSE(file->keeps_steps());
+  EXPECT_TRUE(file->wants_hints());
+  EXPECT_FALSE(recorder->file(named("data"))->wants_hints()) << "opened again";
+}
+
+}  // namespace
+}  // namespace mercutio

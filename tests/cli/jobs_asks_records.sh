@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# mercutio jobs: sums over records, filters, JSON, a page; what is no record is left out and counted. Ten thousand are read at once.
+. "$(dirname "$0")/lib.sh"
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+python="$(command -v python3)" || skip "no python3"
+cd "$scratch"
+"$python" "$root/tests/tools/make_job_records.py" records 10000
+text="$(timeout 20 "$MERCUTIO" jobs records)"
+contains "$text" "10000 jobs of 50 users, 2025-11-24 to "
+contains "$text" "By finding"
+lacks "$text" "left out"
+
+cat >ask.py <<'P'
+import glob, json, sys
+jobs = [json.loads(line) for name in glob.glob("records/**/*.mjob", recursive=True) for line in open(name)]
+said = json.load(open("said.json"))
+lost = lambda job: max([one["seconds"] for one in job["findings"]], default=0) * job["ranks"] / 3600
+near = lambda a, b: abs(a - b) <= 1e-4 * abs(b)
+wanted = {}
+for job in jobs:
+    wanted.setdefault(job["user"], []).append(job)
+assert said["jobs"] == len(jobs) and said["users"] == 50, said["jobs"]
+assert near(said["all"]["lost_rank_hours"], sum(map(lost, jobs)))
+assert near(said["all"]["rank_hours"], sum(job["seconds"] * job["ranks"] / 3600 for job in jobs))
+rows = said["by_user"]
+assert len(rows) == 3 and [row["name"] for row in rows] == sorted(wanted, key=lambda user: -sum(map(lost, wanted[user])))[:3]
+assert near(rows[0]["lost_rank_hours"], sum(map(lost, wanted[rows[0]["name"]])))
+assert {row["name"] for row in said["by_file_system"]} == {"lustre", "nfs", "gpfs"}
+assert sum(row["jobs"] for row in said["by_day"]) == len(jobs)
+P
+"$MERCUTIO" jobs records --json --top 3 >said.json
+"$python" ask.py || fail "the sums are not those of the records"
+
+contains "$("$MERCUTIO" jobs records --user user7)" " of 1 user, "
+contains "$("$MERCUTIO" jobs records --user nobody)" "no job"
+lacks "$("$MERCUTIO" jobs records --program model3.exe)" "model2.exe"
+contains "$("$MERCUTIO" jobs records --since 2025-11-25 --until 2025-11-26)" "432 jobs of 50 users, 2025-11-25 to 2025-11-25"
+lacks "$("$MERCUTIO" jobs records --finding serial --json)" '"by_finding":[]'
+"$MERCUTIO" jobs records --html page.html
+contains "$(cat page.html)" "10000 jobs of 50 users"
+lacks "$(cat page.html)" "http"
+lacks "$(cat page.html)" "<script"
+
+# What is none, or somebody has put there.
+mkdir odd odd/folder.mjob
+echo '{"format":"mercutio-job"' >odd/cut.mjob
+echo hello >odd/notes.txt
+mkfifo odd/pipe.mjob
+ln -s /etc/passwd odd/link.mjob
+: >odd/empty.mjob
+printf '%s\n' '{"format":"mercutio-job","version":1,"user":"<b>x</b>","program":"p\u0000\n","ranks":2,"start":1,"seconds":10,"findings":[],"files":[],"uid":0}' 'x' >odd/two.mjob
+text="$(timeout 20 "$MERCUTIO" jobs odd)"
+contains "$text" "1 job of 1 user, 1970-01-01"
+contains "$text" "left out: 3 of another kind, 3 damaged"
+"$MERCUTIO" jobs odd --html page.html
+lacks "$(cat page.html)" "<b>x"
+
+for line in "--since yesterday records" "--finding nosuch records" "--top 0 records"; do
+  code=0
+  # shellcheck disable=SC2086
+  "$MERCUTIO" jobs $line >out 2>err || code=$?
+  equals "$code" 2
+  [ -s err ] || fail "nothing is said of $line"
+done
+code=0
+"$MERCUTIO" jobs 2>err || code=$?
+equals "$code" 2
+contains "$(cat err)" "MERCUTIO_SITE"
+contains "$(MERCUTIO_SITE="$scratch/records/%u-%j" "$MERCUTIO" jobs)" "10000 jobs"
+code=0
+"$MERCUTIO" jobs nowhere 2>err || code=$?
+equals "$code" 1
+code=0
+"$MERCUTIO" jobs records --html nowhere/page.html 2>err || code=$?
+equals "$code" 1
+contains "$(cat err)" "nowhere/page.html: can't be written"

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Mistakes and what comes of them are said: variables that do not exist, reports that do not come, places that can't be written. Once a job.
+. "$(dirname "$0")/lib.sh"
+cd "$scratch"
+code=0
+text="$("$MERCUTIO" reprot 2>&1)" || code=$?
+equals "$code" 2
+contains "$text" "there is no command 'reprot'; did you mean report?"
+contains "$("$MERCUTIO" frobnicate 2>&1 || true)" "there is no command 'frobnicate'; "
+contains "$(MERCUTIO_HINT=x MERCUTIO_DISABL=1 "$MERCUTIO" doctor 2>&1 || true)" "MERCUTIO_HINT is no variable of Mercutio; did you mean MERCUTIO_HINTS?"
+contains "$(MERCUTIO_HINT=x MERCUTIO_DISABL=1 "$MERCUTIO" doctor 2>&1 || true)" "did you mean MERCUTIO_DISABLE?"
+
+for option in --report --trace; do
+  code=0
+  text="$("$MERCUTIO" run $option=/nonexistent/file true 2>&1)" || code=$?
+  equals "$code" 2
+  contains "$text" "/nonexistent/file can't be written: No such file or directory"
+  text="$("$MERCUTIO" run $option true 2>&1)"
+  contains "$text" "mercutio run: no ${option#--}: no rank called MPI_Init with Mercutio loaded"
+  contains "$(MERCUTIO_DISABLE=1 "$MERCUTIO" run $option true 2>&1)" "MERCUTIO_DISABLE=1 is set"
+  code=0
+  text="$("$MERCUTIO" run $option nosuchcommand 2>&1)" || code=$?
+  equals "$code" 127
+  contains "$text" "nosuchcommand: No such file or directory"
+  code=0
+  "$MERCUTIO" run $option sh -c 'exit 7' 2>/dev/null || code=$?
+  equals "$code" 7
+done
+echo 'int main(void) { return 0; }' >main.c
+if cc -static main.c -o static 2>/dev/null; then
+  contains "$("$MERCUTIO" run --report ./static 2>&1)" "./static is linked statically"
+fi
+equals "$(find . -name '.mercutio-run*')" ""
+
+cat >app.c <<'C'
+#include <mpi.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  MPI_File file;
+  MPI_Init(&argc, &argv);
+  if (argc > 1) {
+    MPI_File_open(MPI_COMM_WORLD, "data", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+    MPI_File_close(&file);
+  }
+  if (argc > 2) _exit(0);
+  MPI_Finalize();
+  return 0;
+}
+C
+ran=0
+for mpi in mpich openmpi; do
+  command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null || continue
+  ran=$((ran + 1))
+  mapfile -t flags < <(launch_flags "mpirun.$mpi")
+  "mpicc.$mpi" app.c -o app
+  run() { timeout 60 "$MERCUTIO" run "$@" 2>err || true; }
+  MERCUTIO_HINT=x run -- "mpirun.$mpi" "${flags[@]}" ./app file
+  equals "$(grep -c 'MERCUTIO_HINT is no variable' err)" 1
+  MERCUTIO_HINT=x MERCUTIO_WARN=0 run -- "mpirun.$mpi" "${flags[@]}" ./app file
+  lacks "$(cat err)" MERCUTIO_HINT
+  run --report -- "mpirun.$mpi" "${flags[@]}" ./app
+  contains "$(cat err)" "opened no file through MPI-IO: there is nothing to report"
+  lacks "$(cat err)" "no report"
+  run --trace=app.mtrace -- "mpirun.$mpi" "${flags[@]}" ./app file
+  equals "$("$MERCUTIO" report app.mtrace -o /nonexistent/a.html 2>&1 || true)" "mercutio report: /nonexistent/a.html: can't be written: No such file or directory"
+  run --report -- "mpirun.$mpi" "${flags[@]}" ./app file early
+  contains "$(cat err)" "no report: the program ended before MPI_Finalize"
+  MERCUTIO_TRACE=/nonexistent/trace run -- "mpirun.$mpi" "${flags[@]}" ./app file
+  [ "$(grep -c 'No such file or directory' err)" -le 2 ] || fail "one message a rank: $(cat err)"
+  lacks "$(cat err)" MPI_MODE_CREATE
+done
+[ "$ran" -gt 0 ] || skip "no MPI"

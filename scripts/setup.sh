@@ -174,6 +174,7 @@ setup_check() {
   apt_packages required iproute2 util-linux   # tests/nodes: ip, tc; unshare, nsenter
   test_sshd
   apt_packages required libfftw3-dev python3-numpy   # examples/segmentation
+  apt_packages optional libfuse3-dev fuse3 rsync sqlite3 git   # mercutio mount, and programs on it
   apt_packages optional python3-jsonschema python3-jinja2 python3-matplotlib   # mercutio report
   apt_packages optional python3-optuna        # mercutio tune
   apt_packages optional aspell aspell-en      # scripts/prose.py

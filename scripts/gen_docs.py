@@ -240,6 +240,9 @@ COMMANDS = (
     ("rm [--recursive] mercutio://host/root/path...", "Removes files of another cluster (-r, --recursive: directories with what is in them)."),
     ("mv [--no-clobber] mercutio://host/root/path... mercutio://host/root/path", "Renames files of another cluster, or moves them into a directory there (-n, --no-clobber: not "
      "where the name is taken)."),
+    ("mount [--foreground] [--keep seconds] host[:root/path] folder", "Makes the files of another cluster a directory of this machine, by FUSE. It returns when the mount works. "
+     "--foreground (-f) stays in the terminal. --keep is for how long changes of names and attributes by other machines may stay unseen (1)."),
+    ("umount [--lazy] folder", "Ends what mercutio mount has begun (-z, --lazy: also while programs use it)."),
     ("route --listen address[:port] --to address:port... --key-file file [--connections n] [--audit file] [--detach]",
      "Passes connections on, on a gateway between compute nodes and another cluster. It carries what it can't read, connects only who has its key "
      "(made if the file doesn't exist), and only to addresses given with --to; * as the port is any. Prints mercutio-route 1 ADDRESS PORT."),

@@ -188,6 +188,7 @@ setup_check() {
   test_sshd
   test_modules
   apt_packages required libfftw3-dev python3-numpy   # examples/segmentation
+  apt_packages optional libfuse3-dev fuse3 rsync sqlite3 git   # mercutio mount, and programs on it
   apt_packages optional python3-jsonschema python3-jinja2 python3-matplotlib   # mercutio report
   apt_packages optional python3-optuna        # mercutio tune
   apt_packages optional aspell aspell-en      # scripts/prose.py

@@ -54,6 +54,13 @@ class Exports {
   Result<GetReply> get(const std::string& path) const;
   Result<u64> put(const NameRequest& request) const;   // the checksum of what is there then
 
+  // Of these a symbolic link at the end of the path is itself.
+  Result<FileStatus> own_status(const std::string& path) const;
+  Result<std::string> read_link(const std::string& path) const;
+  Status make_link(const std::string& path, const std::string& text) const;
+  Status change_attributes(const NameRequest& request) const;
+  Result<Space> space(const std::string& path) const;
+
  private:
   struct Root {
     std::shared_ptr<const int> fd;

@@ -26,6 +26,23 @@ Result<std::vector<Message>> all_of(RemoteHost& host, Kind kind, NameRequest req
 
 }  // namespace
 
+int errno_of(const Error& error) {
+  if (error.sys_errno > 0) return error.sys_errno;
+  switch (error.cls) {
+    case ErrorClass::kNoSuchFile: return ENOENT;
+    case ErrorClass::kFileExists: return EEXIST;
+    case ErrorClass::kAccess: return EACCES;
+    case ErrorClass::kReadOnly: return EROFS;
+    case ErrorClass::kNoSpace: return ENOSPC;
+    case ErrorClass::kQuota: return EDQUOT;
+    case ErrorClass::kBadFile:
+    case ErrorClass::kArg: return EINVAL;
+    case ErrorClass::kUnsupportedOperation: return EOPNOTSUPP;
+    case ErrorClass::kNoMem: return ENOMEM;
+    default: return EIO;
+  }
+}
+
 bool is_remote(const std::string& name) {
   return name.starts_with(kScheme);
 }
@@ -107,6 +124,31 @@ Result<FileStatus> RemoteHost::status(const std::string& path) {
   request.path = path;
   MERCUTIO_LET(const Reply reply, call(Kind::kStatus, request));
   return get_message<FileStatus>(reply.more);
+}
+
+Result<FileStatus> RemoteHost::own_status(const std::string& path) {
+  NameRequest request;
+  request.path = path;
+  MERCUTIO_LET(const Reply reply, call(Kind::kOwnStatus, request));
+  return get_message<FileStatus>(reply.more);
+}
+
+Result<std::string> RemoteHost::read_link(const std::string& path) {
+  NameRequest request;
+  request.path = path;
+  MERCUTIO_LET(const Reply reply, call(Kind::kReadLink, request));
+  std::string text;
+  RemoteDecoder reader(reply.more);
+  reader(text);
+  if (!reader.finished() || text.empty() || text.find('\0') != std::string::npos) return Error{ErrorClass::kIo, "the server's link leads nowhere", EPROTO};
+  return text;
+}
+
+Result<Space> RemoteHost::space(const std::string& path) {
+  NameRequest request;
+  request.path = path;
+  MERCUTIO_LET(const Reply reply, call(Kind::kSpace, request));
+  return get_message<Space>(reply.more);
 }
 
 // A name that holds a slash, or leads upwards, would put a copy elsewhere.

@@ -22,6 +22,9 @@ class RemoteHost {
   // connection, by a program that is gone, loses the file. EBUSY: another copy is under way.
   Status claim(RemoteStorage& file, const std::string& path);
   Result<FileStatus> status(const std::string& path);
+  Result<FileStatus> own_status(const std::string& path);   // of a symbolic link itself
+  Result<std::string> read_link(const std::string& path);
+  Result<Space> space(const std::string& path);
   Result<std::vector<ListEntry>> list(const std::string& path);
   Result<std::vector<Extent>> extents(const std::string& path);
 
@@ -30,6 +33,8 @@ class RemoteHost {
   std::mutex mutex_;
   std::shared_ptr<Session> session_ MERCUTIO_GUARDED_BY(mutex_);
 };
+
+int errno_of(const Error& error);   // for who knows no other errors: the system's own, or one that is nearest to the class
 
 struct RemoteName {
   std::string host, path;   // of mercutio://host/path

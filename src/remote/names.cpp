@@ -2,11 +2,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <iterator>
 #include <set>
 
@@ -217,6 +219,54 @@ Result<u64> Exports::put(const NameRequest& request) const {
   Result<u64> filled = fill();
   if (!filled) (void)::unlinkat(*parent.fd, part.c_str(), 0);
   return filled;
+}
+
+Result<FileStatus> Exports::own_status(const std::string& path) const {
+  MERCUTIO_LET(const int fd, open_for_look(path, O_PATH | O_NOFOLLOW));
+  const Descriptor owned(fd);
+  return status_of(fd);
+}
+
+Result<std::string> Exports::read_link(const std::string& path) const {
+  MERCUTIO_LET(const int fd, open_for_look(path, O_PATH | O_NOFOLLOW));
+  const Descriptor owned(fd);
+  std::string text(PATH_MAX, '\0');
+  const ssize_t bytes = ::readlinkat(fd, "", text.data(), text.size());
+  if (bytes < 0) return error_from_errno("readlink", errno == ENOENT ? EINVAL : errno);   // of what is no link Linux says ENOENT here
+  text.resize(static_cast<size_t>(bytes));
+  return text;
+}
+
+// Wherever it leads: nothing is served by a link that leaves its root.
+Status Exports::make_link(const std::string& path, const std::string& text) const {
+  MERCUTIO_LET(const Parent parent, parent_of(path, "symlink"));
+  if (text.find('\0') != std::string::npos) return error_from_errno("symlink", EINVAL);
+  return ::symlinkat(text.c_str(), *parent.fd, parent.name.c_str()) == 0 ? ok_status() : Status(error_from_errno("symlink", errno));
+}
+
+// chmod through a descriptor that is open for nothing: its owner may have no right to open the file, and no link is followed.
+Status Exports::change_attributes(const NameRequest& request) const {
+  MERCUTIO_LET(const Parent parent, parent_of(request.path, "chmod"));
+  if (request.permissions != kPermissionsStay) {
+    const Descriptor file(::openat(*parent.fd, parent.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (file.get() < 0) return error_from_errno("open", errno);
+    MERCUTIO_LET(const FileStatus status, status_of(file.get()));
+    if (status.kind() == FileType::kLink) return error_from_errno("chmod", EOPNOTSUPP);
+    const std::string itself = "/proc/self/fd/" + std::to_string(file.get());
+    if (::chmod(itself.c_str(), request.permissions & kAllowed) != 0) return error_from_errno("chmod", errno);
+  }
+  if (request.modified_ns < 0) return ok_status();
+  const timespec times[2] = {{0, UTIME_OMIT}, {request.modified_ns / kNs, request.modified_ns % kNs}};
+  return ::utimensat(*parent.fd, parent.name.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0 ? ok_status() : Status(error_from_errno("utimensat", errno));
+}
+
+Result<Space> Exports::space(const std::string& path) const {
+  MERCUTIO_LET(const int fd, open_for_look(path, O_PATH));
+  const Descriptor owned(fd);
+  struct statvfs found {};
+  if (::fstatvfs(fd, &found) != 0) return error_from_errno("statfs", errno);
+  const auto number = [](u64 value) { return static_cast<i64>(std::min<u64>(value, INT64_MAX)); };
+  return Space{number(found.f_frsize), number(found.f_blocks), number(found.f_bfree), number(found.f_bavail), number(found.f_files), number(found.f_ffree)};
 }
 
 Result<std::vector<Extent>> extents_of(int fd, i64 begin, i64 most) {

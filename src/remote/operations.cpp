@@ -67,7 +67,7 @@ Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end) {
 
 bool is_look(Kind kind) {
   return kind == Kind::kRead || kind == Kind::kSize || kind == Kind::kStatus || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kGet ||
-         kind == Kind::kSent || kind == Kind::kUsers;
+         kind == Kind::kSent || kind == Kind::kUsers || kind == Kind::kOwnStatus || kind == Kind::kReadLink || kind == Kind::kSpace;
 }
 
 bool is_slow(Kind kind) {
@@ -181,6 +181,7 @@ Result<Reply> Operations::plain(ServedSession& session, Kind kind, ConstBytes me
 Result<Reply> Operations::about_names(ServedSession& session, Kind kind, ConstBytes message) const {
   constexpr i64 kMostListed = 1 * MiB, kMostExtents = 16 * 1024;
   MERCUTIO_LET(const NameRequest request, get_message<NameRequest>(message));
+  if (is_about_attributes(kind)) return about_attributes(kind, request);
   Reply reply;
   if (kind == Kind::kStatus) {
     MERCUTIO_LET(const FileStatus status, exports.status(request.path));
@@ -207,6 +208,25 @@ Result<Reply> Operations::about_names(ServedSession& session, Kind kind, ConstBy
   } else {
     MERCUTIO_LET(const GetReply got, exports.get(request.path));
     put_message(reply.more, got);
+  }
+  return reply;
+}
+
+Result<Reply> Operations::about_attributes(Kind kind, const NameRequest& request) const {
+  Reply reply;
+  if (kind == Kind::kOwnStatus) {
+    MERCUTIO_LET(const FileStatus status, exports.own_status(request.path));
+    put_message(reply.more, status);
+  } else if (kind == Kind::kReadLink) {
+    MERCUTIO_LET(const std::string text, exports.read_link(request.path));
+    RemoteEncoder{reply.more}(text);
+  } else if (kind == Kind::kMakeLink) {
+    MERCUTIO_TRY(exports.make_link(request.path, request.other));
+  } else if (kind == Kind::kSetAttributes) {
+    MERCUTIO_TRY(exports.change_attributes(request));
+  } else {
+    MERCUTIO_LET(const Space space, exports.space(request.path));
+    put_message(reply.more, space);
   }
   return reply;
 }

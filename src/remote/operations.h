@@ -29,6 +29,7 @@ struct Operations {
  private:
   Result<Reply> plain(ServedSession& session, Kind kind, ConstBytes message) const;
   Result<Reply> about_names(ServedSession& session, Kind kind, ConstBytes message) const;
+  Result<Reply> about_attributes(Kind kind, const NameRequest& request) const;
   Result<Reply> open(ServedSession& session, ConstBytes message) const;
   Result<Reply> opened(ServedSession& session, const std::shared_ptr<ServedFile>& file) const;
   Result<Reply> on_file(ServedSession& session, Kind kind, const PlainRequest& request) const;

@@ -151,7 +151,7 @@ Result<std::shared_ptr<ServedSession>> Service::greet(const std::shared_ptr<Chan
     return session.error();
   }
   Welcome welcome;
-  welcome.capabilities = hello.capabilities & (kLz4 | kNames | kClaims | kServers | kLockedAccesses);
+  welcome.capabilities = hello.capabilities & (kLz4 | kNames | kClaims | kServers | kLockedAccesses | kAttributes);
   if (welcome.capabilities & kLz4) channel->allow_lz4();
   welcome.block_bytes = options_.block_bytes;
   welcome.credit_bytes = options_.credit_bytes;

@@ -106,7 +106,7 @@ void Service::log_request(const Channel& channel, const Frame& frame, ConstBytes
   std::string text = "deletes ";
   if (about_names) {
     const auto request = get_message<NameRequest>(message);
-    text = kind == Kind::kRename ? "renames " : kind == Kind::kMakeDirectory ? "makes directory " : kind == Kind::kPut ? "writes " : kind == Kind::kGet ? "reads " : is_look(kind) ? "looks at " : "deletes directory ";
+    text = kind == Kind::kRename ? "renames " : kind == Kind::kMakeDirectory ? "makes directory " : kind == Kind::kPut ? "writes " : kind == Kind::kMakeLink ? "makes link " : kind == Kind::kSetAttributes ? "sets attributes of " : kind == Kind::kGet ? "reads " : is_look(kind) ? "looks at " : "deletes directory ";
     if (request) text += request->path + (request->other.empty() ? "" : " to " + request->other);
   } else if (kind == Kind::kOpen) {
     const auto request = get_message<OpenRequest>(message);

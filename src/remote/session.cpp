@@ -28,6 +28,7 @@ bool has_deadline(Kind kind) {
 }
 
 u64 capability_of(Kind kind) {
+  if (is_about_attributes(kind)) return kAttributes;
   if (is_about_names(kind)) return kNames;
   if (is_about_servers(kind)) return kServers;
   if (is_locked(kind)) return kLockedAccesses;
@@ -72,7 +73,7 @@ Status Session::begin() {
   hello_.session_high = id[0];
   hello_.session_low = id[1];
   hello_.client = process_name();
-  hello_.capabilities = kNames | kClaims | kServers | kLockedAccesses | (connection_.lz4 ? kLz4 : 0);
+  hello_.capabilities = kNames | kClaims | kServers | kLockedAccesses | kAttributes | (connection_.lz4 ? kLz4 : 0);
   MERCUTIO_TRY(open_wakes());
   last_contact_ns_ = last_needed_ns_ = now_ns();
   return ok_status();

@@ -40,6 +40,9 @@ constexpr KindName kKinds[] = {
     {Kind::kGrant, "grant"},                 {Kind::kSend, "send"},
     {Kind::kSent, "get what was sent"},      {Kind::kUsers, "count users"},
     {Kind::kLockedRead, "read under a lock"}, {Kind::kLockedWrite, "write under a lock"},
+    {Kind::kOwnStatus, "get own status"},    {Kind::kReadLink, "read link"},
+    {Kind::kMakeLink, "make link"},          {Kind::kSetAttributes, "set attributes"},
+    {Kind::kSpace, "get space"},
 };
 
 template <class T>
@@ -117,7 +120,7 @@ const char* kind_name(Kind kind) {
 }
 
 bool is_request(Kind kind) {
-  return kind >= Kind::kOpen && kind <= Kind::kLockedWrite;
+  return kind >= Kind::kOpen && kind <= Kind::kSpace;
 }
 
 u64 checksum_of(ConstBytes bytes) {

@@ -43,7 +43,7 @@ inline constexpr i64 kMaxDataBytes = 16 * MiB;
 inline constexpr i64 kMinBlockBytes = 512;           // a server that grants less makes no sense: a transfer would be thousands of requests
 // Capabilities: file data may be an LZ4 block; requests about names (kStatus to kEnd); kClaim; requests about servers (kGrant to kUsers);
 // accesses under a lock (kLockedRead, kLockedWrite).
-inline constexpr u64 kLz4 = 1, kNames = 2, kClaims = 4, kServers = 8, kLockedAccesses = 16;
+inline constexpr u64 kLz4 = 1, kNames = 2, kClaims = 4, kServers = 8, kLockedAccesses = 16, kAttributes = 32;
 inline constexpr i64 kMostContent = 256 * KiB;       // of a file that travels inside a message
 
 enum class Kind : std::uint16_t {
@@ -81,9 +81,17 @@ enum class Kind : std::uint16_t {
   kUsers = 41,
   kLockedRead = 42,        // these need kLockedAccesses
   kLockedWrite = 43,
+  kOwnStatus = 44,         // more requests about names, for what mounts a root: they need kAttributes
+  kReadLink = 45,
+  kMakeLink = 46,
+  kSetAttributes = 47,
+  kSpace = 48,
 };
+inline bool is_about_attributes(Kind kind) {
+  return kind >= Kind::kOwnStatus && kind <= Kind::kSpace;
+}
 inline bool is_about_names(Kind kind) {
-  return kind >= Kind::kStatus && kind <= Kind::kEnd;
+  return (kind >= Kind::kStatus && kind <= Kind::kEnd) || is_about_attributes(kind);
 }
 inline bool is_about_servers(Kind kind) {
   return kind >= Kind::kGrant && kind <= Kind::kUsers;
@@ -296,7 +304,9 @@ struct Extent {
 
 // Status, remove directory, get: `path`. List: `path`, and `other`, the name after which it goes on. Make directory: `path`,
 // `permissions`. Extents: `path`, and `position`, from where on. Rename: `path` becomes `other`; with a handle only if it is still
-// that file, which gets permissions and time before. End: `replace`, also where others use the server. Put: `content` becomes the file `path`, with permissions and time.
+// that file, which gets permissions and time before. Own status, read link, space: `path`; a symbolic link is itself. Make link: `path` leads to the
+// text `other`. Set attributes: `path`, `permissions` (kPermissionsStay: as they are), `modified_ns`. End: `replace`, also where others use the server. Put: `content` becomes the file `path`, with permissions and time.
+inline constexpr std::uint32_t kPermissionsStay = UINT32_MAX;
 struct NameRequest {
   std::string path, other;
   u64 handle = 0;
@@ -318,6 +328,15 @@ struct GetReply {
   static void fields(Io& io, Self& m) {
     FileStatus::fields(io, m.status);
     io(m.content);
+  }
+};
+
+// Of the file system that a name is on.
+struct Space {
+  i64 block_bytes = 0, blocks = 0, free = 0, available = 0, files = 0, free_files = 0;   // available: to others than root
+  template <class Io, class Self>
+  static void fields(Io& io, Self& m) {
+    io(m.block_bytes), io(m.blocks), io(m.free), io(m.available), io(m.files), io(m.free_files);
   }
 };
 

@@ -147,7 +147,7 @@ TEST_F(RemoteNames, NothingLeavesItsRootOrChangesWhatIsReadOnly) {
   const std::vector<std::string> outside = {"data/../x", "data/sub/../../x", "data/out/x", "nowhere/x", "data/..", "/etc/passwd", std::string("data/x\0y", 8)};
   for (const std::string& path : outside) {
     for (const Kind kind : {Kind::kStatus, Kind::kGet, Kind::kExtents, Kind::kList}) EXPECT_FALSE(ask(kind, {path}).ok()) << kind_name(kind) << " " << path;
-    for (const Kind kind : {Kind::kPut, Kind::kMakeDirectory, Kind::kRemoveDirectory}) EXPECT_FALSE(ask(kind, {path}).ok()) << kind_name(kind) << " " << path;
+    for (const Kind kind : {Kind::kPut, Kind::kMakeDirectory, Kind::kRemoveDirectory, Kind::kMakeLink, Kind::kSetAttributes}) EXPECT_FALSE(ask(kind, {path}).ok()) << kind_name(kind) << " " << path;
     EXPECT_FALSE(ask(Kind::kRename, {path, "data/y"}).ok()) << path;
     EXPECT_FALSE(ask(Kind::kRename, {"data/x", path}).ok()) << path;
   }
@@ -180,6 +180,46 @@ TEST_F(RemoteNames, ARenameKnowsTheFileItIsAbout) {
   EXPECT_EQ(status.st_mode & 07777, 0600U);
   EXPECT_EQ(status.st_mtim.tv_sec, 1'577'836'800);
   EXPECT_TRUE(file->close().ok());
+}
+
+TEST_F(RemoteNames, AttributesAreOfTheNameItself) {
+  std::filesystem::create_directory(folder + "/sub");
+  std::ofstream(folder + "/sub/x") << "x";
+  const std::filesystem::path outside = folder + "-outside";
+  std::ofstream(outside) << "outside";
+  ASSERT_TRUE(ask(Kind::kMakeLink, {"data/inside", "sub/x"}).ok());
+  ASSERT_TRUE(ask(Kind::kMakeLink, {"data/out", outside.string()}).ok());
+  EXPECT_EQ(std::filesystem::read_symlink(folder + "/inside"), "sub/x");
+  EXPECT_EQ(ask(Kind::kMakeLink, {"data/inside", "sub"}).error().sys_errno, EEXIST);
+  EXPECT_EQ(ask(Kind::kMakeLink, {"seen/inside", "sub"}).error().sys_errno, EROFS);
+  const auto type = [&](const std::string& path) { return get_message<FileStatus>(ask(Kind::kOwnStatus, {path})->more)->kind(); };
+  EXPECT_EQ(type("data/inside"), FileType::kLink);
+  EXPECT_EQ(type("data/out"), FileType::kLink);
+  EXPECT_EQ(type("data/sub/x"), FileType::kFile);
+  EXPECT_EQ(type("data"), FileType::kDirectory);
+  EXPECT_EQ(ask(Kind::kOwnStatus, {"data/none"}).error().sys_errno, ENOENT);
+  EXPECT_EQ(ask(Kind::kReadLink, {"data/sub/x"}).error().sys_errno, EINVAL);
+  std::string text;
+  RemoteDecoder(ask(Kind::kReadLink, {"data/inside"})->more)(text);
+  EXPECT_EQ(text, "sub/x");
+  NameRequest change{"data/sub/x", "", 0, true, 04600, 1'577'836'800'000'000'000};
+  ASSERT_TRUE(ask(Kind::kSetAttributes, change).ok());
+  struct stat status {};
+  ASSERT_EQ(::stat((folder + "/sub/x").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600U);
+  EXPECT_EQ(status.st_mtim.tv_sec, 1'577'836'800);
+  change.path = "data/out";
+  EXPECT_EQ(ask(Kind::kSetAttributes, change).error().sys_errno, EOPNOTSUPP);
+  change.permissions = kPermissionsStay;
+  EXPECT_TRUE(ask(Kind::kSetAttributes, change).ok());
+  ASSERT_EQ(::stat(outside.c_str(), &status), 0);
+  EXPECT_NE(status.st_mtim.tv_sec, 1'577'836'800) << "the link's own time";
+  change.path = "seen/x";
+  EXPECT_EQ(ask(Kind::kSetAttributes, change).error().sys_errno, EROFS);
+  const auto space = ask(Kind::kSpace, {"data"});
+  ASSERT_TRUE(space.ok());
+  EXPECT_GT(get_message<Space>(space->more)->block_bytes, 0);
+  std::filesystem::remove(outside);
 }
 
 TEST_F(RemoteNames, HolesAreTold) {

@@ -172,7 +172,8 @@ const char* remote_program(const std::string& name) {
     const char *command, *program;
   };
   constexpr Known kKnown[] = {{"connect", "connect"}, {"connections", "connections"}, {"disconnect", "connections"}, {"cp", "cp"}, {"route", "route"},
-                              {"ls", "files"}, {"stat", "files"}, {"mkdir", "files"}, {"rm", "files"}, {"mv", "files"}};
+                              {"ls", "files"}, {"stat", "files"}, {"mkdir", "files"}, {"rm", "files"}, {"mv", "files"},
+                              {"mount", "mount"}, {"umount", "mount"}};
   for (const Known& known : kKnown)
     if (name == known.command) return known.program;
   return nullptr;
@@ -181,10 +182,11 @@ const char* remote_program(const std::string& name) {
 int remote_command(const std::string& name, int argc, char** argv) {
   const std::string program = own_directory() + "/mercutio-" + name;
   Words words = {program};
-  const bool has_several = name == "files" || name == "connections";
+  const bool has_several = name == "files" || name == "connections" || name == "mount";
   words.insert(words.end(), argv + (has_several ? 1 : 2), argv + argc);   // which of them
   const int error = become(words);
-  std::fprintf(stderr, "mercutio %s: %s: %s (it is built where OpenSSL 3, xxhash and lz4 are)\n", argv[1], program.c_str(), std::strerror(error));
+  std::fprintf(stderr, "mercutio %s: %s: %s (it is built where OpenSSL 3, xxhash and lz4%s are)\n", argv[1], program.c_str(), std::strerror(error),
+               name == "mount" ? ", and libfuse3" : "");
   return 1;
 }
 
@@ -301,6 +303,8 @@ void add_programs(CLI::App& app) {
   app.add_subcommand("mkdir", "Make directories on another cluster");
   app.add_subcommand("rm", "Remove files of another cluster");
   app.add_subcommand("mv", "Rename files of another cluster");
+  app.add_subcommand("mount", "Make the files of another cluster a directory of this machine: mercutio mount host:data /mnt/data");
+  app.add_subcommand("umount", "End what mercutio mount has begun");
   app.add_subcommand("route", "Pass connections on, on a gateway between compute nodes and another cluster");
 }
 

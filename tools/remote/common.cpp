@@ -104,8 +104,8 @@ void raise_descriptor_limit() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Result<int> detach(const Arguments& arguments) {
-  if (!arguments.has("detach")) return -1;
+Result<int> detach(bool wanted) {
+  if (!wanted) return -1;
   int ready[2];
   if (::pipe2(ready, O_CLOEXEC) != 0) return error_from_errno("pipe", errno);
   const pid_t child = ::fork();

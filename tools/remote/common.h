@@ -27,8 +27,8 @@ sigset_t block_ends();
 // As many descriptors as the hard limit allows.
 void raise_descriptor_limit();
 
-// With --detach this goes on in a child, and its parent ends when the child leaves the terminal, or fails. What leave_terminal() takes.
-Result<int> detach(const Arguments& arguments);
+// Where it is wanted this goes on in a child, and its parent ends when the child leaves the terminal, or fails. What leave_terminal() takes.
+Result<int> detach(bool wanted);
 void leave_terminal(int ready);                      // the child's, when it is ready
 std::string announced(const std::string& address);   // what clients should use: this host's name for a wildcard
 

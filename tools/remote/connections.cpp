@@ -1,4 +1,5 @@
 // mercutio-connections, behind `mercutio connections` and `mercutio disconnect`: what `mercutio connect` has left here.
+#include <mntent.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -47,6 +48,18 @@ std::string state_of(Connection connection, i64 server) {
   return "answers, exports" + (roots.empty() ? " nothing" : roots);
 }
 
+// Where this machine has mounted something of it ('mercutio mount').
+void show_mounts(const std::string& host) {
+  const auto close = [](FILE* file) { ::endmntent(file); };
+  const std::unique_ptr<FILE, decltype(close)> mounts(::setmntent("/proc/self/mounts", "r"), close);
+  const std::string source = kScheme + host;
+  while (const mntent* const one = mounts ? ::getmntent(mounts.get()) : nullptr) {
+    const std::string from = one->mnt_fsname;
+    if (std::strcmp(one->mnt_type, "fuse.mercutio") == 0 && (from == source || from.starts_with(source + "/")))
+      std::printf("  %s is mounted at %s\n", printable(from).c_str(), printable(one->mnt_dir).c_str());
+  }
+}
+
 Status show(const Arguments& arguments) {
   std::vector<std::string> hosts = arguments.words();
   if (hosts.empty()) {
@@ -68,6 +81,7 @@ Status show(const Arguments& arguments) {
   for (size_t h = 0; h < hosts.size(); ++h) {
     std::printf("mercutio://%s  since %s\n", printable(hosts[h]).c_str(), age_of(hosts[h]).c_str());
     if (!connections[h]) std::printf("  %s\n", connections[h].error().what.c_str());
+    show_mounts(hosts[h]);
     for (size_t i = 0; connections[h] && i < connections[h]->servers.size(); ++i, ++next) {
       const Endpoint& at = connections[h]->servers[i];
       std::printf("  %s port %d%s%s\n", at.address.c_str(), at.port, arguments.has("quick") ? "" : "  ", arguments.has("quick") ? "" : next->state.c_str());

@@ -104,7 +104,7 @@ Status serve(const Arguments& arguments) {
   MERCUTIO_LET(const i64 idle_s, arguments.number("idle", 3600));
   MERCUTIO_LET(options.log, audit_log(arguments));
   raise_descriptor_limit();
-  MERCUTIO_LET(const int ready, detach(arguments));
+  MERCUTIO_LET(const int ready, detach(arguments.has("detach")));
   const sigset_t ends = block_ends();
   MERCUTIO_LET(const auto server, Server::start(options));
   std::printf("%s\n", announcement({announced(options.address), server->port()}, ::getpid()).c_str());

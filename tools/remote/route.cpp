@@ -59,7 +59,7 @@ Status route(const Arguments& arguments) {
   MERCUTIO_LET(RouterOptions options, options_from(arguments));
   MERCUTIO_LET(options.log, audit_log(arguments));
   raise_descriptor_limit();
-  MERCUTIO_LET(const int ready, detach(arguments));
+  MERCUTIO_LET(const int ready, detach(arguments.has("detach")));
   const sigset_t ends = block_ends();
   MERCUTIO_LET(const auto router, Router::start(options));
   std::printf("mercutio-route 1 %s %d\n", announced(options.address).c_str(), router->port());

@@ -46,23 +46,6 @@ static_assert(MERCUTIO_REMOTE_DIRECTORY == static_cast<int>(remote::FileType::kD
 
 thread_local std::string failure;
 
-int errno_of(const Error& error) {
-  if (error.sys_errno > 0) return error.sys_errno;
-  switch (error.cls) {
-    case ErrorClass::kNoSuchFile: return ENOENT;
-    case ErrorClass::kFileExists: return EEXIST;
-    case ErrorClass::kAccess: return EACCES;
-    case ErrorClass::kReadOnly: return EROFS;
-    case ErrorClass::kNoSpace: return ENOSPC;
-    case ErrorClass::kQuota: return EDQUOT;
-    case ErrorClass::kBadFile:
-    case ErrorClass::kArg: return EINVAL;
-    case ErrorClass::kUnsupportedOperation: return EOPNOTSUPP;
-    case ErrorClass::kNoMem: return ENOMEM;
-    default: return EIO;
-  }
-}
-
 // The number that `work` has, or the negative errno.
 template <class Work>
 i64 number(Work work) {
@@ -72,7 +55,7 @@ i64 number(Work work) {
     failure = result.error().what;
     return mercutio::ok_status();
   });
-  return -errno_of(result.error());
+  return -remote::errno_of(result.error());
 }
 
 template <class Work>

@@ -1,0 +1,375 @@
+#include "mount_tree.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "base/trace.h"
+
+namespace mercutio::remote {
+namespace {
+
+constexpr size_t kMostKnown = 100'000;   // names whose attributes are kept
+
+FileStatus made_up_directory() {
+  FileStatus status;
+  status.type = static_cast<std::uint32_t>(FileType::kDirectory);
+  status.permissions = 0755;
+  status.inode = 1;
+  return status;
+}
+
+bool is_below(const std::string& name, const std::string& directory) {
+  return name.size() > directory.size() && name.starts_with(directory) && name[directory.size()] == '/';
+}
+
+}  // namespace
+
+struct MountTree::Node {   // the tree's mutex guards name and files
+  std::string name;             // empty: it has none any more
+  std::set<std::shared_ptr<File>> files;
+  std::atomic<i64> writes{0};   // by all of them
+};
+
+class MountTree::File {
+ public:
+  std::unique_ptr<Storage> storage;
+  std::shared_ptr<Node> node;
+  bool writable = false;
+  std::atomic<bool> dirty{false};
+  std::atomic<i64> seen{0};   // writes that its own cache takes into account
+  FileStatus status;          // when it was opened, in part
+
+  // What was written is at the server. An error is kept until it can be told.
+  void finish() {
+    std::lock_guard guard(mutex_);
+    if (!dirty.exchange(false)) return;
+    const Status done = storage->flush();
+    if (!done && !error_) error_ = done.error();
+  }
+  Status told() {
+    std::lock_guard guard(mutex_);
+    if (error_) return *std::exchange(error_, std::nullopt);
+    return ok_status();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<Error> error_ MERCUTIO_GUARDED_BY(mutex_);
+};
+
+MountTree::MountTree(const std::string& host, std::string directory, i64 kept_ns) : host_(host), directory_(std::move(directory)), kept_ns_(kept_ns) {}
+
+MountTree::~MountTree() {
+  std::lock_guard guard(mutex_);
+  if (held_) held_->file_closed();
+}
+
+std::string MountTree::at(const std::string& name) const {
+  if (directory_.empty()) return name.substr(1);
+  return name == "/" ? directory_ : directory_ + name;
+}
+
+Status MountTree::begin() {
+  MERCUTIO_TRY(hold_session());
+  MERCUTIO_LET(const FileStatus status, this->status("/", nullptr));
+  if (status.kind() != FileType::kDirectory) return error_from_errno("mount", ENOTDIR);
+  return ok_status();
+}
+
+// As an open file does, it keeps the server from ending, and from being ended by 'mercutio disconnect'.
+Status MountTree::hold_session() {
+  MERCUTIO_LET(auto session, host_.session());
+  std::lock_guard guard(mutex_);
+  if (session == held_) return ok_status();
+  if (held_) held_->file_closed();
+  held_ = std::move(session);
+  held_->file_opened();
+  known_.clear();
+  return ok_status();
+}
+
+void MountTree::keep(const std::string& name, const FileStatus& status) {
+  if (known_.size() >= kMostKnown) known_.clear();
+  known_[name] = {status, now_ns() + kept_ns_};
+}
+
+void MountTree::forget(const std::string& name) {
+  std::lock_guard guard(mutex_);
+  ++changes_;
+  known_.erase(name);
+  const size_t slash = name.rfind('/');
+  known_.erase(slash == 0 ? "/" : name.substr(0, slash));   // its directory's time
+}
+
+std::shared_ptr<MountTree::Node> MountTree::node_of(const std::string& name) {
+  std::lock_guard guard(mutex_);
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : found->second;
+}
+
+void MountTree::flush_opens(const Node& node, const File* but) {
+  std::vector<std::shared_ptr<File>> files;   // nobody else waits meanwhile
+  {
+    std::lock_guard guard(mutex_);
+    for (const auto& file : node.files)
+      if (file.get() != but && file->dirty) files.push_back(file);
+  }
+  for (const auto& file : files) file->finish();
+}
+
+Result<FileStatus> MountTree::status(const std::string& name, File* file) {
+  const std::shared_ptr<Node> node = file ? file->node : node_of(name);
+  if (node) flush_opens(*node, nullptr);
+  if (name.empty()) {   // an open file without a name
+    FileStatus status = file->status;
+    MERCUTIO_LET(status.bytes, file->storage->size());
+    return status;
+  }
+  if (name == "/" && directory_.empty()) {
+    MERCUTIO_TRY(host_.list(""));
+    return made_up_directory();
+  }
+  i64 changes = 0;
+  {
+    std::lock_guard guard(mutex_);
+    const auto known = known_.find(name);
+    if (known != known_.end() && known->second.until_ns > now_ns()) return known->second.status;
+    changes = changes_;
+  }
+  MERCUTIO_TRY(hold_session());
+  MERCUTIO_LET(const FileStatus status, host_.own_status(at(name)));
+  std::lock_guard guard(mutex_);
+  if (changes == changes_) keep(name, status);
+  return status;
+}
+
+Result<std::vector<ListEntry>> MountTree::list(const std::string& name) {
+  i64 changes = 0;
+  {
+    std::lock_guard guard(mutex_);
+    changes = changes_;
+  }
+  MERCUTIO_TRY(hold_session());
+  MERCUTIO_LET(auto entries, host_.list(at(name)));
+  std::lock_guard guard(mutex_);
+  for (const ListEntry& entry : entries) {
+    const std::string full = (name == "/" ? "" : name) + "/" + entry.name;
+    if (changes == changes_ && nodes_.count(full) == 0) keep(full, entry.status);
+  }
+  return entries;
+}
+
+Result<std::string> MountTree::read_link(const std::string& name) {
+  MERCUTIO_TRY(hold_session());
+  return host_.read_link(at(name));
+}
+
+Result<Space> MountTree::space(const std::string& name) {
+  MERCUTIO_TRY(hold_session());
+  if (directory_.empty() && name == "/") return Space{4096, 0, 0, 0, 0, 0};   // several file systems
+  return host_.space(at(name));
+}
+
+Result<std::shared_ptr<MountTree::File>> MountTree::open(const std::string& name, int flags, unsigned permissions) {
+  OpenOptions options;
+  const int access = flags & O_ACCMODE;
+  options.write = access != O_RDONLY;
+  options.read = access != O_WRONLY;
+  options.create = (flags & O_CREAT) != 0;
+  options.exclusive = (flags & O_EXCL) != 0;
+  options.permissions = static_cast<int>(permissions);
+  options.keeps_writes = options.reads_ahead = true;
+  MERCUTIO_TRY(hold_session());
+  if (const auto node = node_of(name)) flush_opens(*node, nullptr);
+  auto file = std::make_shared<File>();
+  MERCUTIO_LET(file->storage, host_.open(at(name), options));
+  file->writable = options.write;
+  file->status.type = static_cast<std::uint32_t>(FileType::kFile);
+  file->status.permissions = permissions & 0777;
+  forget(name);
+  {
+    std::lock_guard guard(mutex_);
+    std::shared_ptr<Node>& node = nodes_[name];
+    if (!node) node = std::make_shared<Node>();
+    node->name = name;
+    file->node = node;
+    node->files.insert(file);
+    file->seen = node->writes.load();
+  }
+  if (options.write && (flags & O_TRUNC) != 0 && file->storage->known_size() > 0) {
+    const Status emptied = set_size(name, file.get(), 0);
+    if (!emptied) return (void)close(file), emptied.error();
+  }
+  return file;
+}
+
+Result<i64> MountTree::read(File& file, std::byte* data, i64 bytes, i64 offset) {
+  const i64 writes = file.node->writes;
+  if (writes != file.seen) {   // others here have written since
+    flush_opens(*file.node, nullptr);
+    if (const Status calm = file.storage->flush(); !calm) return calm.error();
+    file.seen = writes;
+  }
+  const IoPiece piece{offset, data, bytes};
+  return file.storage->read(std::span(&piece, 1));
+}
+
+Result<i64> MountTree::write(File& file, const std::byte* data, i64 bytes, i64 offset) {
+  flush_opens(*file.node, &file);   // two opens may write to one place
+  const IoPiece piece{offset, const_cast<std::byte*>(data), bytes};
+  const Result<i64> written = file.storage->write(std::span(&piece, 1));
+  file.dirty = true;
+  const i64 before = file.node->writes.fetch_add(1);
+  i64 expected = before;
+  (void)file.seen.compare_exchange_strong(expected, before + 1);   // its own cache knows of it, and of those before
+  std::lock_guard guard(mutex_);
+  ++changes_;
+  known_.erase(file.node->name);
+  return written;
+}
+
+Status MountTree::flush(File& file) {
+  if (!file.writable) return ok_status();
+  file.finish();
+  return file.told();
+}
+
+Status MountTree::sync(File& file) {
+  flush_opens(*file.node, nullptr);
+  const Status synced = file.storage->sync();
+  const Status told = file.told();
+  return told ? synced : told;
+}
+
+Status MountTree::close(const std::shared_ptr<File>& file) {
+  file->finish();
+  {
+    std::lock_guard guard(mutex_);
+    Node& node = *file->node;
+    node.files.erase(file);
+    if (node.files.empty() && !node.name.empty()) nodes_.erase(std::string(node.name));
+  }
+  return file->told();
+}
+
+Status MountTree::set_size(const std::string& name, File* file, i64 bytes) {
+  std::shared_ptr<File> own;
+  if (!file || !file->writable) {
+    MERCUTIO_LET(own, open(name, O_WRONLY, 0));
+    file = own.get();
+  }
+  flush_opens(*file->node, nullptr);
+  Status done = file->storage->set_size(bytes);
+  ++file->node->writes;
+  if (!name.empty()) forget(name);
+  if (own) {
+    const Status closed = close(own);
+    if (done) done = closed;
+  }
+  return done;
+}
+
+Status MountTree::preallocate(File& file, i64 bytes) {
+  flush_opens(*file.node, nullptr);
+  const Status done = file.storage->preallocate(bytes);
+  ++file.node->writes;
+  std::lock_guard guard(mutex_);
+  ++changes_;
+  known_.clear();
+  return done;
+}
+
+Status MountTree::change(Kind kind, const std::string& name, NameRequest request) {
+  MERCUTIO_TRY(hold_session());
+  request.path = at(name);
+  const Result<Reply> reply = host_.call(kind, request);
+  forget(name);
+  return reply ? ok_status() : Status(reply.error());
+}
+
+Status MountTree::remove(const std::string& name) {
+  MERCUTIO_TRY(hold_session());
+  const Status removed = host_.remove(at(name));
+  forget(name);
+  if (!removed) return removed;
+  std::lock_guard guard(mutex_);
+  lose_name(name);
+  return ok_status();
+}
+
+Status MountTree::remove_directory(const std::string& name) {
+  return change(Kind::kRemoveDirectory, name, {});
+}
+
+Status MountTree::make_directory(const std::string& name, unsigned permissions) {
+  NameRequest request;
+  request.permissions = permissions;
+  return change(Kind::kMakeDirectory, name, request);
+}
+
+Status MountTree::make_link(const std::string& name, const std::string& text) {
+  NameRequest request;
+  request.other = text;
+  return change(Kind::kMakeLink, name, request);
+}
+
+Status MountTree::rename(const std::string& name, const std::string& other, bool replace) {
+  NameRequest request;
+  request.other = at(other);
+  request.replace = replace;
+  MERCUTIO_TRY(change(Kind::kRename, name, request));
+  renamed(name, other);
+  return ok_status();
+}
+
+// Its opens keep it.
+void MountTree::lose_name(const std::string& name) {
+  const auto node = nodes_.find(name);
+  if (node == nodes_.end()) return;
+  node->second->name.clear();
+  nodes_.erase(node);
+}
+
+// Open files go with their names, and what had the new one has none any more.
+void MountTree::renamed(const std::string& name, const std::string& other) {
+  std::lock_guard guard(mutex_);
+  ++changes_;
+  known_.clear();
+  if (name == other) return;
+  lose_name(other);
+  std::vector<std::pair<std::string, std::shared_ptr<Node>>> moved;
+  std::erase_if(nodes_, [&](const auto& entry) {
+    if (entry.first != name && !is_below(entry.first, name)) return false;
+    moved.emplace_back(other + entry.first.substr(name.size()), entry.second);
+    return true;
+  });
+  for (auto& [to, node] : moved) {
+    node->name = to;
+    nodes_[to] = std::move(node);
+  }
+}
+
+// What was written before has the time that is set, not that at which it arrives.
+Status MountTree::change_attributes(const std::string& name, std::uint32_t permissions, i64 modified_ns) {
+  if (const auto node = node_of(name)) flush_opens(*node, nullptr);
+  NameRequest request;
+  request.permissions = permissions;
+  request.modified_ns = modified_ns;
+  return change(Kind::kSetAttributes, name, request);
+}
+
+Status MountTree::finish() {
+  std::vector<std::shared_ptr<File>> files;
+  {
+    std::lock_guard guard(mutex_);
+    for (const auto& [name, node] : nodes_) files.insert(files.end(), node->files.begin(), node->files.end());
+  }
+  Status first = ok_status();
+  for (const auto& file : files) {
+    const Status flushed = flush(*file);
+    if (first && !flushed) first = flushed;
+  }
+  return first;
+}
+
+}  // namespace mercutio::remote

@@ -1,0 +1,72 @@
+// What a mount does with the files of a server, by names below the mounted directory. Rules: what one machine has closed another one
+// sees that opens the file afterwards; attributes are kept for a moment; programs on this machine see each other's writes at once.
+#pragma once
+
+#include <fcntl.h>
+
+#include <atomic>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "remote/host.h"
+
+namespace mercutio::remote {
+
+class MountTree {
+ public:
+  class File;
+  MountTree(const std::string& host, std::string directory, i64 kept_ns);
+  ~MountTree();
+
+  Status begin();   // the server answers, and it is a directory
+  // Of what is mounted, or of an open file, which may have no name any more.
+  Result<FileStatus> status(const std::string& name, File* file);
+  Result<std::vector<ListEntry>> list(const std::string& name);
+  Result<std::string> read_link(const std::string& name);
+  Result<Space> space(const std::string& name);
+
+  Result<std::shared_ptr<File>> open(const std::string& name, int flags, unsigned permissions);   // those of open(2)
+  Result<i64> read(File& file, std::byte* data, i64 bytes, i64 offset);
+  Result<i64> write(File& file, const std::byte* data, i64 bytes, i64 offset);
+  Status flush(File& file);   // what was written is at the server, or the first error since the last time
+  Status sync(File& file);
+  Status close(const std::shared_ptr<File>& file);
+  Status set_size(const std::string& name, File* file, i64 bytes);
+  Status preallocate(File& file, i64 bytes);
+
+  Status remove(const std::string& name);
+  Status remove_directory(const std::string& name);
+  Status make_directory(const std::string& name, unsigned permissions);
+  Status make_link(const std::string& name, const std::string& text);
+  Status rename(const std::string& name, const std::string& other, bool replace);
+  Status change_attributes(const std::string& name, std::uint32_t permissions, i64 modified_ns);
+  Status finish();   // all that is open is flushed; the first error
+
+ private:
+  struct Node;       // what the opens of one file have in common
+  struct Known {
+    FileStatus status;
+    i64 until_ns = 0;
+  };
+  std::string at(const std::string& name) const;
+  Status hold_session();
+  Status change(Kind kind, const std::string& name, NameRequest request);
+  void flush_opens(const Node& node, const File* but);   // writes of its other opens are at the server
+  std::shared_ptr<Node> node_of(const std::string& name);
+  void keep(const std::string& name, const FileStatus& status) MERCUTIO_REQUIRES(mutex_);
+  void forget(const std::string& name);
+  void lose_name(const std::string& name) MERCUTIO_REQUIRES(mutex_);
+  void renamed(const std::string& name, const std::string& other);
+
+  RemoteHost host_;
+  const std::string directory_;   // of the server; empty: all roots
+  const i64 kept_ns_;
+  std::mutex mutex_;
+  std::shared_ptr<Session> held_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<Node>> nodes_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<std::string, Known> known_ MERCUTIO_GUARDED_BY(mutex_);
+  i64 changes_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // of names and files by this mount
+};
+
+}  // namespace mercutio::remote

@@ -22,7 +22,7 @@ PACKAGES ?= build-packages
 TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean \
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean \
         cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages: setup-%:
@@ -37,6 +37,11 @@ build:
 
 test: build
 	ctest --test-dir $(BUILD) -j$(CTEST_JOBS) --output-on-failure --timeout $(TEST_TIMEOUT) $(CTEST_ARGS)
+
+# The tests of the core: no MPI is started, and no more is built than they need. For the work on one part.
+unit:
+	@$(MAKE) --no-print-directory build TARGETS=core_tests
+	ctest --test-dir $(BUILD) -j$(CTEST_JOBS) --output-on-failure --timeout $(TEST_TIMEOUT) -L '^(unit|model|plan|contract)$$' -E '^place$$' $(CTEST_ARGS)
 
 # Set-up, build, and every test, on Debian's MPICH and Open MPI. Under 40 minutes on two cores.
 check: setup-check

@@ -2,8 +2,8 @@
 # instrumented code compiles slowly.
 get_property(core DIRECTORY ${CMAKE_SOURCE_DIR}/src PROPERTY BUILDSYSTEM_TARGETS)
 list(FILTER core INCLUDE REGEX "^unit_")
-list(APPEND core unit_omp omp_threads model_oracle fault_engine storage_contract driver_libraries collective_simulation request_storm plan_golden program_faults mercutio)
-set(more unit_remote remote_files remote_schedules place_test fuzz_targets without mpich_yield programs_mpich programs_openmpi conformance_mpich conformance_openmpi)
+list(APPEND core unit_omp unit_remote stripes_library omp_threads model_oracle fault_engine storage_contract driver_libraries collective_simulation request_storm plan_golden program_faults mercutio)
+set(more remote_files remote_schedules place_test fuzz_targets without mpich_yield programs_mpich programs_openmpi conformance_mpich conformance_openmpi)
 foreach(kind core sanitized)
   if(kind STREQUAL "sanitized")
     list(APPEND core ${more})

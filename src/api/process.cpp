@@ -178,7 +178,7 @@ void begin_trace(bool in_init) {
   JobTrace& trace = process().trace;
   std::call_once(process().trace_begun, [&] {
     (void)attempt([&] {
-      if (leads_world()) process().hints.voice.warn(unknown_variables(environ));
+      if (leads_world()) process().hints.reporter.warn(unknown_variables(environ));
       trace.begin(in_init);
       return ok_status();
     });

@@ -14,13 +14,13 @@ thread_local long allocations = 0;
 }  // namespace
 
 // Of the whole program.
-void* operator new(std::size_t bytes) {
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* const taken = std::malloc(bytes > 0 ? bytes : 1)) return taken;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace mercutio {
 namespace {
@@ -167,7 +167,9 @@ TEST(RepeatedAccess, FailsOnAllRanksIfOneHasFailed) {
       Status entry = fails && comm.rank() == 2 ? Status(Error{ErrorClass::kArg, "failed on purpose"}) : ok_status();
       const Result<i64> moved = rank.move(owned, std::move(entry));
       ASSERT_EQ(moved.ok(), !fails) << number;
-      if (fails) ASSERT_EQ(moved.error().cls, ErrorClass::kArg);
+      if (fails) {
+        ASSERT_EQ(moved.error().cls, ErrorClass::kArg);
+      }
     }
   });
   ASSERT_EQ(std::ssize(file.bytes), 6 * kRanks * kBytes);

@@ -161,6 +161,14 @@ void Model::apply_name(Kind kind, const NameRequest& request, const Reply& reply
       FUZZ_CHECK((*entries)[i].name > (i == 0 ? request.other : (*entries)[i - 1].name), "a list that is not sorted, or not of what was asked for");
   } else if (kind == Kind::kExtents) {
     FUZZ_CHECK(get_messages<Extent>(reply.more).ok(), "extents that can't be read");
+  } else if (kind == Kind::kOwnStatus) {
+    FUZZ_CHECK(get_message<FileStatus>(reply.more).ok(), "a status that can't be read");
+  } else if (kind == Kind::kSpace) {
+    const auto space = get_message<Space>(reply.more);
+    FUZZ_CHECK(space.ok() && space->block_bytes > 0 && space->free <= space->blocks, "an impossible space");
+  } else if (kind == Kind::kMakeLink) {
+    unsure_of_all();
+    names_unsure = true;   // a name may stand for another one from now on
   }
   if (is_look(kind)) return;
   if (!contains(kNamed, request.path) || (kind == Kind::kRename && !contains(kNamed, request.other))) return unsure_of_all(), void(names_unsure = true);

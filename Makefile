@@ -22,7 +22,7 @@ PACKAGES ?= build-packages
 TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean \
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean \
         cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages: setup-%:
@@ -168,6 +168,10 @@ report-picture:
 # How long a browser needs for that page, and how large it is; a figure for docs/users/report.md. Needs chromium, too.
 report-opens:
 	@python3 tests/report/opens.py --check
+
+# What it costs to open and close files on duplicates of a communicator, beside the MPIs' own I/O. Some minutes.
+bench-opens: build
+	@python3 bench/opens.py --build $(BUILD)
 
 # What a trace costs, in time and memory. Half an hour; figures for docs/users/report.md.
 bench-tracing: build

@@ -84,5 +84,11 @@ inline constexpr const char* kLinks[] = {"data/link", "data/folder/out/secret", 
 inline constexpr const char* kNamed[] = {"data/n0", "data/n1", "data/n2", "data/n2/x"};
 inline constexpr const char* kOutside[] = {"data/../outside/secret", "data/folder/../../outside/secret", "seen/../data/a", "nothing/a", "data/folder/out/secret", "data/folder/out/new"};
 inline constexpr const char* kServed[] = {"data/a", "data/b", "data/folder/c", "data/new", "seen/fixed"};
+inline constexpr const char* kLinkTargets[] = {"n0", "../data/n1", "../../outside/secret", "/", "n2/x", ""};
+inline const char* known_name(size_t which) {
+  if (which < 176) return kNamed[which % std::size(kNamed)];
+  if (which < 208) return kOutside[which % std::size(kOutside)];
+  return which < 224 ? kServed[which % std::size(kServed)] : kLinks[which % std::size(kLinks)];
+}
 
 }  // namespace mercutio::fuzz

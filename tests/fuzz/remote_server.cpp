@@ -271,16 +271,11 @@ void Client::say_name(Buffer& out) {
   Taker& taker = case_.taker;
   NameRequest request;
   const auto some_name = [&]() -> std::string {
-    const i64 which = taker.byte();
-    const auto index = static_cast<size_t>(which);
-    if (which < 176) return kNamed[index % std::size(kNamed)];
-    if (which < 208) return kOutside[index % std::size(kOutside)];
-    if (which < 240) return which < 224 ? kServed[index % std::size(kServed)] : kLinks[index % std::size(kLinks)];
-    return "data/" + taker.text(100);
+    const auto which = static_cast<size_t>(taker.byte());
+    return which < 240 ? known_name(which) : "data/" + taker.text(100);
   };
-  const bool attributes = taker.pick(0, 3) == 0;
-  const Kind first = attributes ? Kind::kOwnStatus : Kind::kStatus, last = attributes ? Kind::kSpace : Kind::kGet;
-  const Kind kind = static_cast<Kind>(taker.pick(static_cast<i64>(first), static_cast<i64>(last)));
+  const auto one_of = [&](Kind first, Kind last) { return static_cast<Kind>(taker.pick(static_cast<i64>(first), static_cast<i64>(last))); };
+  const Kind kind = taker.pick(0, 3) == 0 ? one_of(Kind::kOwnStatus, Kind::kSpace) : one_of(Kind::kStatus, Kind::kGet);
   const i64 form = taker.byte();
   request.path = some_name();
   if (kind == Kind::kRename) request.other = some_name();
@@ -291,8 +286,7 @@ void Client::say_name(Buffer& out) {
   request.modified_ns = (form & 4) == 0 ? -1 : taker.number();
   request.position = (form & 64) == 0 ? 0 : taker.number();
   if (kind == Kind::kPut) request.content.resize(static_cast<size_t>(taker.pick(0, 400)), static_cast<std::byte>(form));
-  constexpr const char* kTargets[] = {"n0", "../data/n1", "../../outside/secret", "/", "n2/x", ""};
-  if (kind == Kind::kMakeLink) request.other = (form & 8) == 0 ? kTargets[static_cast<size_t>(form >> 4) % std::size(kTargets)] : taker.text(60);
+  if (kind == Kind::kMakeLink) request.other = (form & 8) == 0 ? kLinkTargets[static_cast<size_t>(form >> 4) % std::size(kLinkTargets)] : taker.text(60);
   if (kind == Kind::kSetAttributes) request.permissions = (form & 8) == 0 ? kPermissionsStay : request.permissions | 0700;   // others than root go on
   Buffer message;
   put_message(message, request);

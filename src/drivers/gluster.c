@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@
   CALL(int, set_xlator_option, (void *, const char *, const char *, const char *))   \
   CALL(int, init, (void *))                                                          \
   CALL(int, fini, (void *))                                                          \
+  CALL(ssize_t, get_volfile, (void *, void *, size_t))                               \
   CALL(void *, open, (void *, const char *, int))                                    \
   CALL(void *, creat, (void *, const char *, int, mode_t))                           \
   CALL(void *, dup, (void *))                                                        \
@@ -93,6 +95,7 @@ static int split_name(const char *text, Name *name) {
 typedef struct Client {
   struct Client *next;
   void *volume;
+  bool sharded, dispersed;
   pid_t process;   /* a child can't use its parent's: the threads aren't there */
   char key[];
 } Client;
@@ -127,10 +130,27 @@ static int connect_client(const Name *name, void **volume) {
   return error;
 }
 
+/* What the volume is made of: parts of its volfile, the graph of the client. */
+static int look_at_volume(Client *client) {
+  errno = 0;
+  const ssize_t lacking = glfs.get_volfile(client->volume, NULL, 0);
+  char *graph = lacking < 0 ? calloc(1, (size_t)-lacking + 1) : NULL;
+  if (!graph) return lacking < 0 ? ENOMEM : EIO;
+  const int error = plain(glfs.get_volfile(client->volume, graph, (size_t)-lacking));
+  client->sharded = strstr(graph, "type features/shard\n") != NULL;
+  client->dispersed = strstr(graph, "type cluster/disperse\n") != NULL;
+  free(graph);
+  return error;
+}
+
 static int make_client(const Name *name, Client **made) {
   Client *client = calloc(1, sizeof *client + strlen(name->key) + 1);
   if (!client) return ENOMEM;
-  const int error = connect_client(name, &client->volume);
+  int error = connect_client(name, &client->volume);
+  if (!error) {
+    error = look_at_volume(client);
+    if (error) glfs.fini(client->volume);
+  }
   if (error) return free(client), error;
   strcpy(client->key, name->key);
   client->process = getpid();
@@ -139,18 +159,19 @@ static int make_client(const Name *name, Client **made) {
   return 0;
 }
 
-static int find_volume(const Name *name, void **volume) {
+static int find_client(const Name *name, Client **found) {
   int error = 0;
   pthread_mutex_lock(&clients.mutex);
   Client *client = clients.first;
   while (client && (client->process != getpid() || strcmp(client->key, name->key) != 0)) client = client->next;
   if (!client) error = make_client(name, &client);
-  if (!error) *volume = client->volume;
+  *found = client;
   pthread_mutex_unlock(&clients.mutex);
   return error;
 }
 
 struct mercutio_driver_file {
+  const Client *client;
   void *fd;
   uint64_t number;
 };
@@ -175,13 +196,14 @@ static void *open_or_make(void *volume, const char *path, const mercutio_driver_
 
 static int gluster_open(const char *text, const mercutio_driver_options *options, mercutio_driver_file **file) {
   Name name;
-  void *volume;
+  Client *client;
   int error = split_name(text, &name);
-  if (!error) error = find_volume(&name, &volume);
+  if (!error) error = find_client(&name, &client);
   if (error) return error;
   mercutio_driver_file *f = calloc(1, sizeof *f);
   if (!f) return ENOMEM;
-  f->fd = open_or_make(volume, name.path, options);
+  f->client = client;
+  f->fd = open_or_make(client->volume, name.path, options);
   error = f->fd ? own_locks(f->fd) : last_error();
   struct stat status;
   if (!error) error = plain(glfs.fstat(f->fd, &status));
@@ -228,14 +250,19 @@ static int gluster_sync(mercutio_driver_file *f) { return why[0] = 0, plain(glfs
 
 static int gluster_remove(const char *text) {
   Name name;
-  void *volume;
+  Client *client;
   int error = split_name(text, &name);
-  if (!error) error = find_volume(&name, &volume);
-  return error ? error : plain(glfs.unlink(volume, name.path));
+  if (!error) error = find_client(&name, &client);
+  return error ? error : plain(glfs.unlink(client->volume, name.path));
 }
 
 static int gluster_get_traits(mercutio_driver_file *f, mercutio_driver_traits *traits) {
   traits->file_number = (int64_t)(f->number & INT64_MAX);
+  if (f->client->sharded) {   /* each client has a size of its own, which others' writes don't change */
+    traits->seen = MERCUTIO_DRIVER_SEEN_AFTER_OPEN;
+    traits->advice = "Use a volume without features.shard";
+  }
+  if (f->client->dispersed) traits->locks = MERCUTIO_DRIVER_LOCKS_NOBODY;   /* two that want one at once may both get EIO */
   return 0;
 }
 

@@ -110,6 +110,23 @@ TEST_F(Gluster, AVolumeThatIsNotThereIsNoMissingFile) {
   expect_asked("fini");
 }
 
+// What their servers can't do isn't promised.
+TEST_F(Gluster, ShardsAreSeenLateAndDispersedFilesHaveNoLocks) {
+  for (const std::string volume : {"plain", "sharded", "dispersed"}) {
+    mercutio_driver_file* const file = open("h/" + volume + "/a");
+    ASSERT_NE(file, nullptr);
+    mercutio_driver_traits traits = {};
+    traits.size = sizeof traits;
+    traits.locks = MERCUTIO_DRIVER_LOCKS_ALL;
+    EXPECT_EQ(driver->get_traits(file, &traits), 0);
+    EXPECT_EQ(traits.seen, volume == "sharded" ? MERCUTIO_DRIVER_SEEN_AFTER_OPEN : MERCUTIO_DRIVER_SEEN_AT_ONCE) << volume;
+    EXPECT_EQ(traits.locks, volume == "dispersed" ? MERCUTIO_DRIVER_LOCKS_NOBODY : MERCUTIO_DRIVER_LOCKS_ALL) << volume;
+    EXPECT_EQ(traits.advice != nullptr, volume == "sharded");
+    EXPECT_EQ(traits.file_number, 77);
+    EXPECT_EQ(driver->close(file), 0);
+  }
+}
+
 TEST_F(Gluster, FilesAreMadeOrFound) {
   const auto create = MERCUTIO_DRIVER_WRITE | MERCUTIO_DRIVER_CREATE;
   mercutio_driver_file* file = open("h/v/new", create);

@@ -29,6 +29,12 @@ int glfs_init(Volume *v) {
   errno = ENOENT;
   return strcmp(v->volume, "absent") ? 0 : -1;
 }
+ssize_t glfs_get_volfile(Volume *v, void *graph, size_t bytes) {
+  char made[200];
+  const int count = snprintf(made, sizeof made, "volume a\n    type %s\nend-volume\n", !strcmp(v->volume, "sharded") ? "features/shard" : !strcmp(v->volume, "dispersed") ? "cluster/disperse" : "protocol/client");
+  if (bytes < (size_t)count) return (ssize_t)bytes - count;
+  return memcpy(graph, made, (size_t)count), count;
+}
 int glfs_fini(Volume *v) { return NOTE("fini\n"), free(v), 0; }
 
 static Descriptor *descriptor(const char *path) {

@@ -225,7 +225,7 @@ setup_storage() {
   setup_check
   storage_packages required
   # Clients and servers that the tests start on emulated nodes; a system whose package is missing is left out.
-  without_starting apt_packages optional glusterfs-server glusterfs-client
+  without_starting apt_packages optional glusterfs-server glusterfs-client libgfapi0
   without_starting apt_packages optional moosefs-master moosefs-chunkserver moosefs-client
   without_starting apt_packages optional ceph-mon ceph-osd ceph-mds ceph-common ceph-fuse
   apt_packages optional sshfs openssh-sftp-server bindfs xfsprogs btrfs-progs

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "mercutio/driver.h"
+#include "umask.h"
 
 /* As in <cephfs/libcephfs.h>; struct ceph_statx only as far as it is needed. Results are 0 or more, or a negative errno. */
 typedef struct { uint32_t mask, blksize; uint32_t before[4]; uint64_t ino, size; unsigned char rest[448]; } Statx;
@@ -101,17 +102,6 @@ struct mercutio_driver_file {
   int fd, writable;
   char path[];
 };
-
-/* libcephfs doesn't know the process's umask, and umask(2) can't be asked without a change. */
-static mode_t with_umask(uint32_t permissions) {
-  unsigned mask = 022;
-  char line[128];
-  FILE *status = fopen("/proc/self/status", "re");
-  while (status && fgets(line, sizeof line, status))
-    if (sscanf(line, "Umask: %o", &mask) == 1) break;
-  if (status) fclose(status);
-  return permissions & ~mask & 07777;
-}
 
 static int bounded(int64_t value) { return value > INT_MAX ? INT_MAX : (int)value; }
 

@@ -66,7 +66,8 @@ def parse_arguments():
 
 
 def prefix(args):
-    return "mercutio://here/top" if args.remote else args.driver + ":" if args.driver else ""
+    driver = args.driver or ""
+    return "mercutio://here/top" if args.remote else driver if ":" in driver or not driver else driver + ":"
 
 
 def command(args, io, ranks, program, directory, after):

@@ -16,8 +16,8 @@ class LeftOut(Exception):
 
 class Mounted:
     """A system under test (systems.py). `commands`: what has to be installed. `refuses`: what an error must say in place of a result (a pattern), where
-    right results can't be had. `nodes`: on how many the ranks are. `driver`: whose prefix the names of MPI's files have; what is mounted is then for
-    POSIX only."""
+    right results can't be had. `nodes`: on how many the ranks are. `driver`: what the names of MPI's files begin with, with {server} for its
+    address; what is mounted is then for POSIX only."""
     needs_uml, programs, environment = False, None, {}
 
     def __init__(self, script, describe, commands="", options="", refuses=None, nodes=2, driver=""):
@@ -35,6 +35,7 @@ class Mounted:
 
     def start(self, cluster, clients):
         self.cluster = cluster
+        self.driver = self.driver.format(server=cluster.addresses[-1])
         for node in [cluster.names[-1]] + clients:
             self.script(node, "client" if node in clients else "server")
         return PLACE

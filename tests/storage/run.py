@@ -198,7 +198,7 @@ def contract(args, system, nodes, shared):
     command = os.path.join(os.path.dirname(args.io), "..", "bin", "mercutio")
     if not os.path.exists(command):
         return {}
-    done = nodes.run(nodes.names[0], [command, "driver", "check", "%s:%s/contract" % (system.driver, shared)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    done = nodes.run(nodes.names[0], [command, "driver", "check", "%s%s/contract" % (system.driver, shared)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                      text=True, timeout=300)
     return {"check": ["FAILED" if done.returncode else "ok", done.stdout.splitlines()]}
 

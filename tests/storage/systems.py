@@ -5,7 +5,7 @@
     refuses         what an error must say where right results can't be had (a pattern); None: they can
     programs        those that are for it; None: all that are for no system in particular
     environment     of the programs
-    driver          whose prefix the names of MPI's files have, or ""
+    driver          what the names of MPI's files begin with, or ""
     describe        for the table
     before_nodes(folder)      what has to be there before the nodes are made; the folder is its own
     start(cluster, clients)   mounts on each of the clients' nodes; returns the shared folder's name there. The last node serves.
@@ -30,9 +30,10 @@ SYSTEMS = {
     "gluster-node": Mounted("gluster.sh", "GlusterFS, FUSE, defaults, one node", GLUSTER, nodes=1),
     "gluster-uncached": Mounted("gluster.sh", "GlusterFS, FUSE, no caches in the client", GLUSTER, "uncached"),
     "gluster-direct": Mounted("gluster.sh", "GlusterFS, FUSE, no caches in the client, direct-io-mode=enable", GLUSTER, "direct"),
+    "gluster-driver": Mounted("gluster.sh", "GlusterFS, libgfapi, defaults", GLUSTER, "driver", driver="gluster://{server}/shared"),
     "moosefs": Mounted("moosefs.sh", "MooseFS, FUSE", "mfsmaster mfschunkserver mfsmount"),
     "ceph-fuse": Mounted("ceph.sh", "CephFS, FUSE", "ceph-mon ceph-osd ceph-mds ceph-fuse ceph"),
-    "cephfs": Mounted("ceph.sh", "CephFS, libcephfs", "ceph-mon ceph-osd ceph-mds ceph-fuse ceph", driver="cephfs"),
+    "cephfs": Mounted("ceph.sh", "CephFS, libcephfs", "ceph-mon ceph-osd ceph-mds ceph-fuse ceph", driver="cephfs:"),
     "juicefs": Mounted("juicefs.sh", "JuiceFS, defaults", "juicefs redis-check-rdb redis-cli", refuses="JuiceFS shows what other nodes wrote only after"),
     "juicefs-node": Mounted("juicefs.sh", "JuiceFS, defaults, one node", "juicefs redis-check-rdb redis-cli", nodes=1),
     "sshfs": Mounted("sshfs.sh", "sshfs, defaults", "sshfs", refuses="sshfs keeps data and sizes in each node"),

@@ -1,0 +1,75 @@
+// What tests/drivers/gluster_test.cpp has for GlusterFS's library: no server, one empty file of any name, and a text of what was asked of it.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct { char volume[64]; } Volume;
+typedef struct { char path[64]; unsigned long owner; } Descriptor;
+static char asked[8192];
+
+#define NOTE(...) snprintf(asked + strlen(asked), sizeof asked - strlen(asked), __VA_ARGS__)
+
+const char *glfs_asked(void) { return asked; }
+void glfs_forget(void) { asked[0] = 0; }
+
+Volume *glfs_new(const char *volume) {
+  Volume *made = calloc(1, sizeof *made);
+  snprintf(made->volume, sizeof made->volume, "%s", volume);
+  NOTE("new %s\n", volume);
+  return made;
+}
+int glfs_set_volfile_server(Volume *v, const char *transport, const char *host, int port) { return (void)v, NOTE("server %s %s %d\n", transport, host, port), 0; }
+int glfs_set_logging(Volume *v, const char *file, int level) { return (void)v, NOTE("log %s %d\n", file, level), 0; }
+int glfs_set_xlator_option(Volume *v, const char *who, const char *key, const char *value) { return (void)v, NOTE("option %s %s %s\n", who, key, value), 0; }
+int glfs_init(Volume *v) {
+  NOTE("init %s\n", v->volume);
+  errno = ENOENT;
+  return strcmp(v->volume, "absent") ? 0 : -1;
+}
+ssize_t glfs_get_volfile(Volume *v, void *graph, size_t bytes) {
+  char made[200];
+  const int count = snprintf(made, sizeof made, "volume a\n    type %s\nend-volume\n", !strcmp(v->volume, "sharded") ? "features/shard" : !strcmp(v->volume, "dispersed") ? "cluster/disperse" : "protocol/client");
+  if (bytes < (size_t)count) return (ssize_t)bytes - count;
+  return memcpy(graph, made, (size_t)count), count;
+}
+int glfs_fini(Volume *v) { return NOTE("fini\n"), free(v), 0; }
+
+static Descriptor *descriptor(const char *path) {
+  Descriptor *made = calloc(1, sizeof *made);
+  snprintf(made->path, sizeof made->path, "%s", path);
+  return made;
+}
+Descriptor *glfs_open(Volume *v, const char *path, int flags) { return (void)v, NOTE("open %s %d\n", path, flags), descriptor(path); }
+Descriptor *glfs_creat(Volume *v, const char *path, int flags, mode_t mode) {
+  (void)v;
+  NOTE("creat %s %d %o\n", path, flags & ~(O_CREAT | O_EXCL), mode);
+  errno = EEXIST;
+  return strcmp(path, "/made_meanwhile") ? descriptor(path) : NULL;
+}
+Descriptor *glfs_dup(Descriptor *d) { return descriptor(d->path); }
+int glfs_close(Descriptor *d) { return NOTE("close %s\n", d->path), free(d), 0; }
+ssize_t glfs_pread(Descriptor *d, void *data, size_t count, off_t offset, int flags, void *after) {
+  return (void)d, (void)data, (void)count, (void)offset, (void)flags, (void)after, 0;
+}
+ssize_t glfs_pwrite(Descriptor *d, const void *data, size_t count, off_t offset, int flags, void *before, void *after) {
+  return (void)d, (void)data, (void)offset, (void)flags, (void)before, (void)after, (ssize_t)count;
+}
+int glfs_ftruncate(Descriptor *d, off_t bytes, void *before, void *after) { return (void)d, (void)bytes, (void)before, (void)after, 0; }
+int glfs_fsync(Descriptor *d, void *before, void *after) { return (void)d, (void)before, (void)after, 0; }
+int glfs_fstat(Descriptor *d, struct stat *status) {
+  memset(status, 0, sizeof *status);
+  status->st_mode = strcmp(d->path, "/folder") ? S_IFREG : S_IFDIR;
+  status->st_ino = 77;
+  return 0;
+}
+int glfs_unlink(Volume *v, const char *path) { return NOTE("unlink %s %s\n", v->volume, path), 0; }
+int glfs_fd_set_lkowner(Descriptor *d, void *owner, int length) { return memcpy(&d->owner, owner, (size_t)length), 0; }
+int glfs_posix_lock(Descriptor *d, int how, struct flock *bytes) {
+  (void)how;
+  NOTE("lock %lu %d %ld+%ld\n", d->owner, bytes->l_type, (long)bytes->l_start, (long)bytes->l_len);
+  errno = EACCES;
+  return bytes->l_start == 1000 ? -1 : 0;
+}

@@ -80,9 +80,10 @@ TEST_P(Collectives, SeveralInFlightOnTheirOwnTags) {
   run_ranks(GetParam(), [](Comm& comm) {
     i64 a = 1, b = comm.rank(), mine = 2 * comm.rank();
     std::vector<i64> all(static_cast<size_t>(comm.size()));
-    auto first = all_reduce({&comm, 10}, std::span(&a, 1), Reduce::kSum);
-    auto second = all_reduce({&comm, 11}, std::span(&b, 1), Reduce::kMax);
-    auto third = all_gather({&comm, 12}, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(all)));
+    const Channel channels[] = {{&comm, 10}, {&comm, 11}, {&comm, 12}};   // they outlive the tasks
+    auto first = all_reduce(channels[0], std::span(&a, 1), Reduce::kSum);
+    auto second = all_reduce(channels[1], std::span(&b, 1), Reduce::kMax);
+    auto third = all_gather(channels[2], const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(all)));
     bool done = false;
     for (i64 spins = 0; !done; ++spins) {
       // Ranks poll in different orders.

@@ -2,9 +2,11 @@
 #include "insight/site_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -49,6 +51,20 @@ TEST(SiteFile, WhatIsPutInCannotLeadElsewhere) {
   EXPECT_EQ(path_of("/logs/%u-%j", {"../../etc", "a/b c\n;", "", "", 0, 0}), "/logs/_._.._etc-a_b_c__.mjob");
   EXPECT_EQ(path_of("/logs/%u", {"", "", "", "", 0, 0}), "/logs/none.mjob");
   EXPECT_LE(path_of("/logs/%u", {std::string(10'000, 'x'), "", "", "", 0, 0}).size(), 100u);
+}
+
+// Beyond the limit a write ends the program with SIGXFSZ.
+TEST(SiteFile, NoneWhereFilesMayNotBeSoLarge) {
+  const std::string folder = new_folder();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{4, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Status written = write_site_file(folder + "/a.mjob", "a record");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().sys_errno, EFBIG);
+  EXPECT_NE(::access((folder + "/a.mjob").c_str(), F_OK), 0);
 }
 
 TEST(SiteFile, NothingIsOverwritten) {

@@ -71,9 +71,8 @@ class MpiMessage final : public Message {
 
 class MpiCounter final : public SharedCounter {
  public:
-  // `own`: the counters, if the group has none.
-  MpiCounter(RankGroupRef group, i64 slot, std::unique_ptr<SharedSlots> own)
-      : group_(std::move(group)), own_(std::move(own)), counters_(own_ ? own_.get() : group_->counters()), slot_(own_ ? 0 : slot) {}
+  MpiCounter(RankGroupRef group, std::shared_ptr<SharedSlots> counters, i64 slot)
+      : group_(std::move(group)), counters_(std::move(counters)), slot_(slot) {}
   Result<i64> fetch_add(i64 delta) override { return counters_->fetch_add(slot_, delta); }
   Result<i64> load() override { return counters_->fetch_add(slot_, 0); }
   Status store(i64 value) override { return counters_->store(slot_, value); }
@@ -81,8 +80,7 @@ class MpiCounter final : public SharedCounter {
 
  private:
   const RankGroupRef group_;
-  const std::unique_ptr<SharedSlots> own_;
-  SharedSlots* const counters_;
+  const std::shared_ptr<SharedSlots> counters_;
   const i64 slot_;
 };
 
@@ -194,14 +192,10 @@ class MpiComm final : public Comm {
 
   Result<std::unique_ptr<SharedCounter>> make_shared_counter(const std::string& folder) override {
     if (failed(/*may_call=*/true)) return rank_died();
-    std::unique_ptr<SharedSlots> own;
-    if (!group_->counters()) {
-      const ErrorsReturned returned(user_);
-      MERCUTIO_LET(own, make_counter_file(user_, *topology_, folder));
-    } else if (group_->rank() == 0) {
-      MERCUTIO_TRY(group_->counters()->store(place_.memory, 0));   // before any rank leaves the open
-    }
-    return std::unique_ptr<SharedCounter>(std::make_unique<MpiCounter>(group_, place_.memory, std::move(own)));
+    const ErrorsReturned returned(user_);
+    MERCUTIO_LET(auto counters, group_->counters(user_, folder));
+    if (rank() == 0) MERCUTIO_TRY(counters->store(place_.memory, 0));   // before any rank leaves the open
+    return std::unique_ptr<SharedCounter>(std::make_unique<MpiCounter>(group_, std::move(counters), place_.memory));
   }
 
   Segment* segment() override { return segment_.get(); }

@@ -164,6 +164,7 @@ RankGroup::~RankGroup() {
   PMPI_Finalized(&finalized);
   if (finalized) return;
   counters_.reset();
+  counter_files_.clear();
   if (comm_ != MPI_COMM_NULL) PMPI_Comm_free(&comm_);
 }
 
@@ -310,6 +311,23 @@ void RankGroup::give_back(const FilePlace& place) {
   }
   memories_.give_back(place.memory);
   tags_->give_back(place.tags);
+}
+
+Result<std::shared_ptr<SharedSlots>> RankGroup::counters(MPI_Comm user, const std::string& folder) {
+  if (counters_) return counters_;
+  CounterFile file;
+  {
+    std::lock_guard guard(mutex_);
+    if (!counter_files_.empty()) file = CounterFile{counter_files_.begin()->first, counter_files_.begin()->second};
+  }
+  std::int64_t mine[] = {file.id, -file.id}, all[] = {mine[0], mine[1]};
+  const int code = size_ > 1 ? PMPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, user) : MPI_SUCCESS;
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code);
+  if (all[0] != 0 && all[0] == -all[1]) return file.counters;
+  MERCUTIO_LET(file, make_counter_file(user, topology_, folder));
+  std::lock_guard guard(mutex_);
+  counter_files_.emplace(file.id, file.counters);
+  return file.counters;
 }
 
 std::shared_ptr<MpiSegment> RankGroup::segment(MPI_Comm user, const FilePlace& place) {

@@ -46,13 +46,14 @@ class RankGroup {
   const Topology& topology() const { return topology_; }
   const std::string& host() const { return host_; }
   i64 tags_per_file() const { return tags_per_file_; }
-  SharedSlots* counters() const { return counters_.get(); }   // null: they need a file
   Failures& failures() { return failures_; }
   i64 id() const { return failures_.known() ? 0 : id_; }   // the same on all ranks; 0: a rank has died, so the group is of no more use
 
   // Collective over `user`, a communicator of the same ranks. kNoMem, on all ranks: all numbers are in use.
   Result<FilePlace> take_place(MPI_Comm user);
   void give_back(const FilePlace& place);
+  // The counters of shared file pointers. Collective over `user`. `folder`: as in make_counter_file(), which makes them if need be.
+  Result<std::shared_ptr<SharedSlots>> counters(MPI_Comm user, const std::string& folder);
   // Collective over `user`. Null, on all ranks: the ranks of some node can't share memory.
   std::shared_ptr<MpiSegment> segment(MPI_Comm user, const FilePlace& place);
 
@@ -68,12 +69,13 @@ class RankGroup {
   i64 id_ = 0, tags_per_file_ = 0;
   Topology topology_;
   std::string host_;
-  std::unique_ptr<SharedSlots> counters_;
+  std::shared_ptr<SharedSlots> counters_;   // null: they are in a file
   Failures failures_;
   std::unique_ptr<FileNumbers> tags_;
   FileNumbers memories_{kCounters, FileNumbers::Order::kLowest};
   std::mutex mutex_;
   std::map<i64, std::shared_ptr<MpiSegment>> segments_ MERCUTIO_GUARDED_BY(mutex_);   // by number
+  std::map<i64, std::shared_ptr<SharedSlots>> counter_files_ MERCUTIO_GUARDED_BY(mutex_);   // by id; several only if threads made them at once
 };
 using RankGroupRef = std::shared_ptr<RankGroup>;
 

@@ -127,7 +127,7 @@ class WindowSlots final : public SharedSlots {
 
 // Where neither memory nor a window can be shared: a small file that all ranks open, each update under a lock of the counter's
 // bytes. Locks of an open file description (or of the process, where the system has no such) also make NFS
-// look again; where they don't, it is read and written past the caches of the node (is_seen_by_all). Rank 0 removes it when the user's file is closed. It can't be
+// look again; where they don't, it is read and written past the caches of the node (is_seen_by_all). Rank 0 removes it with the RankGroup. It can't be
 // removed earlier, as a network file system would take it away from the other nodes.
 class FileSlots final : public SharedSlots {
  public:
@@ -198,10 +198,10 @@ bool is_seen_by_all(int fd, const Topology& topology) {
   return traits.coherence != Coherence::kAfterOpen || traits.way == CoherenceWay::kLocks;
 }
 
-// Creates a file with a counter of 0; -1 and errno where that isn't possible.
+// Creates a file of counters that are 0; -1 and errno where that isn't possible.
 int create_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0 || ftruncate(fd, kCounterBytes) == 0) return fd;
+  if (fd < 0 || ftruncate(fd, kCounters * kCounterBytes) == 0) return fd;
   const int failed = errno;
   ::close(fd);
   ::unlink(path.c_str());
@@ -211,6 +211,7 @@ int create_file(const std::string& path) {
 
 // What rank 0 tells the others of its file: where it is; or no path, and why there is none.
 struct SlotsFile {
+  std::int64_t id = 0;
   char path[4096] = "", why[512] = "";
 };
 
@@ -273,18 +274,19 @@ std::unique_ptr<SharedSlots> make_shared_slots(MPI_Comm comm, const Topology& to
   return slots;
 }
 
-Result<std::unique_ptr<SharedSlots>> make_counter_file(MPI_Comm comm, const Topology& topology, const std::string& folder) {
+Result<CounterFile> make_counter_file(MPI_Comm comm, const Topology& topology, const std::string& folder) {
   int rank = 0, fd = -1;
   PMPI_Comm_rank(comm, &rank);
   SlotsFile made;
   if (rank == 0) fd = create_in_one_of(shared_pointer_directories(folder), made);
+  if (rank == 0) made.id = static_cast<std::int64_t>(random_number() >> 1) | 1;
   PMPI_Bcast(&made, sizeof made, MPI_BYTE, 0, comm);
   if (rank != 0 && made.path[0]) fd = ::open(made.path, O_RDWR | O_CLOEXEC);
   int mine = fd >= 0 && is_seen_by_all(fd, topology), all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
   const bool needs_name = topology.nodes() > 1;   // a file server forgets a file without a name, though clients have it open
   if (rank == 0 && made.path[0] && (!all || !needs_name)) ::unlink(made.path);
-  if (all) return std::unique_ptr<SharedSlots>(std::make_unique<FileSlots>(fd, rank == 0 && needs_name ? made.path : ""));
+  if (all) return CounterFile{made.id, std::make_shared<FileSlots>(fd, rank == 0 && needs_name ? made.path : "")};
   if (fd >= 0) ::close(fd);
   const std::string why = made.path[0] ? "not all ranks can open and see alike a file in the directory of " + std::string(made.path) : made.why;
   return Error{ErrorClass::kUnsupportedOperation,

@@ -1,6 +1,6 @@
 // Counters that all ranks of a RankGroup share: the shared file pointers of the files opened on its ranks, one for each. On one node they are in
 // shared memory (node_memory.h). Between nodes they are in an RMA window on rank 0, accessed by MPI_Fetch_and_op under passive target locks.
-// Without windows, each file has a counter in a locked file beside the data. MERCUTIO_SHARED_POINTER selects the first way to try.
+// Without windows they are in a locked file beside the first data. MERCUTIO_SHARED_POINTER selects the first way to try.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,11 @@ class SharedSlots {
 
 // Collective over `comm`. Null, on all ranks: neither memory nor a window can be shared, or rank 0's environment asks for a file.
 std::unique_ptr<SharedSlots> make_shared_slots(MPI_Comm comm, const Topology& topology);
-// One counter, number 0, in a file. Collective over `comm`. `folder` of rank 0 counts: of a file that all ranks have open, or "".
-Result<std::unique_ptr<SharedSlots>> make_counter_file(MPI_Comm comm, const Topology& topology, const std::string& folder);
+// The same in a file. Collective over `comm`. `folder` of rank 0 counts: of a file that all ranks have open, or "".
+struct CounterFile {
+  std::int64_t id = 0;   // drawn at random, the same on all ranks
+  std::shared_ptr<SharedSlots> counters;
+};
+Result<CounterFile> make_counter_file(MPI_Comm comm, const Topology& topology, const std::string& folder);
 
 }  // namespace mercutio

@@ -2,7 +2,7 @@
 _mercutio() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "run preload doctor driver hints explain probe bench connect connections disconnect cp ls stat mkdir rm mv route report jobs replay tune place version --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run preload doctor driver hints explain probe bench connect connections disconnect cp ls stat mkdir rm mv mount umount route report jobs replay tune place version --help --version" -- "$current")
     return
   fi
   case "$command" in
@@ -66,6 +66,8 @@ _mercutio() {
     connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --forward --forward-at --router --idle --expires --grace --connections --audit --streams --compress --write-behind --read-ahead --help" -- "$current") ;;
     connections) mapfile -t COMPREPLY < <(compgen -W "--quick --help" -- "$current") ;;
     disconnect) mapfile -t COMPREPLY < <(compgen -W "--force --keep --help" -- "$current") ;;
+    mount) mapfile -t COMPREPLY < <(compgen -W "--foreground --keep --help" -- "$current"; compgen -d -- "$current") ;;
+    umount) mapfile -t COMPREPLY < <(compgen -W "--lazy --help" -- "$current"; compgen -d -- "$current") ;;
     ls) mapfile -t COMPREPLY < <(compgen -W "--long --help mercutio://" -- "$current") ;;
     stat) mapfile -t COMPREPLY < <(compgen -W "--help mercutio://" -- "$current") ;;
     mkdir) mapfile -t COMPREPLY < <(compgen -W "--parents --help mercutio://" -- "$current") ;;

@@ -3,6 +3,7 @@
 // whole do, and all honest ranks agree on it. A rank that is told of a failure tells the same one as all the others. And a rank
 // whose partner says whatever it likes, lengths included: it ends, with an error or without.
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <optional>
 
@@ -73,10 +74,11 @@ void report(Taker& taker) {
   const std::string any = taker.text(200);
   Input message(any.size());
   if (!any.empty()) std::memcpy(message.data(), any.data(), any.size());
+  std::deque<Channel> channels;   // they outlive the tasks
   Ranks<Status> tasks;
   i64 lowest = ranks;
   for (i64 rank = 0; rank < ranks; ++rank) {
-    const Channel channel{&simulation.comm(rank), 1, nullptr};
+    const Channel& channel = channels.emplace_back(Channel{&simulation.comm(rank), 1, nullptr});
     if (lies && rank == liar) {
       tasks.add(report_any(channel, claimed, message, ranks));
       continue;

@@ -1,7 +1,6 @@
 #include "insight/site_file.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "base/file_limit.h"
 #include "base/random.h"
 
 namespace mercutio {
@@ -81,12 +81,6 @@ int make_file(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
 }
 
-// A limit on file sizes would end the program with a signal.
-bool size_allowed(std::size_t bytes) {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes;
-}
-
 // Steps of one job have the same name.
 std::string numbered(const std::string& path, int number) {
   constexpr int kInOrder = 20;
@@ -117,7 +111,7 @@ Result<std::string> site_path(const std::string& pattern, const SiteFacts& facts
 
 Status write_site_file(const std::string& path, const std::string& text) {
   constexpr int kAttempts = 40;
-  if (!size_allowed(text.size())) return error_from_errno("write", EFBIG);
+  if (!file_size_allowed(static_cast<i64>(text.size()))) return error_from_errno("write", EFBIG);
   const std::string folder = path.substr(0, std::max<std::size_t>(1, path.find_last_of('/')));
   MERCUTIO_TRY(make_folder(folder));
   std::string name;

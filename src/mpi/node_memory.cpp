@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <string>
 
+#include "base/file_limit.h"
 #include "base/random.h"
 
 namespace mercutio {
@@ -19,12 +19,6 @@ struct Place {
   char path[256] = "";   // empty: it could not be made
   long long device = 0, inode = 0;
 };
-
-// A limit on file sizes would end the process with a signal.
-bool size_allowed(i64 bytes) {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= static_cast<rlim_t>(bytes);
-}
 
 Place place_of(int fd, const std::string& path) {
   Place place;
@@ -37,7 +31,7 @@ Place place_of(int fd, const std::string& path) {
 }
 
 Place make_anonymous(int& fd, i64 bytes) {
-  fd = size_allowed(bytes) ? memfd_create("mercutio", MFD_CLOEXEC) : -1;
+  fd = file_size_allowed(bytes) ? memfd_create("mercutio", MFD_CLOEXEC) : -1;
   if (fd < 0 || ftruncate(fd, bytes) != 0) return {};
   return place_of(fd, "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd));
 }
@@ -48,7 +42,7 @@ Place make_named(int& fd, i64 bytes) {
   std::snprintf(name, sizeof name, "/mercutio-%lx-%016llx", static_cast<long>(getpid()), static_cast<unsigned long long>(random_number()));
   for (const char* folder : {"/dev/shm", "/tmp"}) {
     const std::string path = std::string(folder) + name;
-    fd = size_allowed(bytes) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    fd = file_size_allowed(bytes) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
     if (fd < 0) continue;
     if (posix_fallocate(fd, 0, bytes) == 0) return place_of(fd, path);
     ::close(fd);

@@ -53,6 +53,14 @@ Error open_error(int failed) {
   return error;
 }
 
+Error no_change_allowed() {
+  return Error{ErrorClass::kReadOnly, "the server exports this root read-only: start it with name=/directory:rw", EROFS};
+}
+
+Error driver_has_none(const std::string& call) {
+  return Error{ErrorClass::kUnsupportedOperation, call + ": a root of a storage driver has no directories, links and renaming", EOPNOTSUPP};
+}
+
 bool has_zero(const std::string& path) {
   return path.find('\0') != std::string::npos;
 }
@@ -72,32 +80,42 @@ Result<Export> parse_export(const std::string& text) {
       break;
     }
   }
-  if (result.name.empty() || result.name.find('/') != std::string::npos || result.directory.empty() ||
-      result.directory[0] != '/')
-    return Error{ErrorClass::kArg, "'" + text + "' is no root: write name=/directory, or name=/directory:rw if files may be "
-                                                "written"};
+  const bool is_directory = result.directory.starts_with('/');
+  if (result.name.empty() || result.name.find('/') != std::string::npos || !(is_directory || DriverRoot::is_name(result.directory)))
+    return Error{ErrorClass::kArg, "'" + text + "' is no root: write name=/directory or name=driver:path, with :rw behind it if files may be written"};
   return result;
+}
+
+Result<Exports::Root> Exports::open_root(const Export& wanted) {
+  Root root{nullptr, nullptr, wanted.writable};
+  if (!wanted.directory.starts_with('/')) {
+    MERCUTIO_LET(DriverRoot driver, DriverRoot::load(wanted.directory));
+    root.driver = std::make_shared<const DriverRoot>(std::move(driver));
+    return root;
+  }
+  const int fd = ::open(wanted.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    Error error = error_from_errno("open", errno);
+    error.what = wanted.directory + ": " + errno_text(error.sys_errno) + "; --root needs a directory that is there";
+    return error;
+  }
+  root.fd = std::shared_ptr<const int>(new int(fd), [](const int* p) { ::close(*p), delete p; });
+  const int probe = open_beneath(fd, ".", O_PATH | O_DIRECTORY, 0);
+  if (probe < 0) {
+    Error error = error_from_errno("openat2", errno);
+    if (error.sys_errno == ENOSYS) error.what = "the server needs Linux 5.6 or newer (openat2)";
+    return error;
+  }
+  ::close(probe);
+  return root;
 }
 
 Result<Exports> Exports::open(const std::vector<Export>& wanted) {
   Exports exports;
   for (const Export& one : wanted) {
-    const int fd = ::open(one.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) {
-      Error error = error_from_errno("open", errno);
-      error.what = one.directory + ": " + errno_text(error.sys_errno) + "; --root needs a directory that is there";
-      return error;
-    }
-    Root root{std::shared_ptr<const int>(new int(fd), [](const int* p) { ::close(*p), delete p; }), one.writable};
-    if (!exports.roots_.emplace(one.name, root).second)
+    MERCUTIO_LET(Root root, open_root(one));
+    if (!exports.roots_.emplace(one.name, std::move(root)).second)
       return Error{ErrorClass::kArg, "two roots are called '" + one.name + "'"};
-    const int probe = open_beneath(fd, ".", O_PATH | O_DIRECTORY, 0);
-    if (probe < 0) {
-      Error error = error_from_errno("openat2", errno);
-      if (error.sys_errno == ENOSYS) error.what = "the server needs Linux 5.6 or newer (openat2)";
-      return error;
-    }
-    ::close(probe);
   }
   return exports;
 }
@@ -122,7 +140,8 @@ Result<Exports::Place> Exports::find(const std::string& path) const {
 Result<Exports::Opened> Exports::open_file(const std::string& path, const OpenOptions& options) const {
   MERCUTIO_LET(const Place place, find(path));
   if ((options.write || options.create) && !place.root.writable)
-    return Error{ErrorClass::kReadOnly, "the server exports this root read-only: start it with name=/directory:rw", EROFS};
+    return no_change_allowed();
+  if (place.root.driver) return place.root.driver->open(place.inside, options);
   const auto open = [&](int flags) { return open_beneath(*place.root.fd, place.inside, flags | O_NONBLOCK, options.permissions); };
   const int fd = open_descriptor(options, {open, [&] { return folder_is_on_lustre(*place.root.fd, place.inside); }});
   if (fd < 0) return open_error(errno);
@@ -140,8 +159,8 @@ Result<Exports::Opened> Exports::open_file(const std::string& path, const OpenOp
 
 Result<Exports::Parent> Exports::parent_of(const std::string& path, const char* call) const {
   MERCUTIO_LET(const Place place, find(path));
-  if (!place.root.writable)
-    return Error{ErrorClass::kReadOnly, "the server exports this root read-only: start it with name=/directory:rw", EROFS};
+  if (!place.root.writable) return no_change_allowed();
+  if (place.root.driver) return driver_has_none(call);
   std::string inside = place.inside;
   while (inside.size() > 1 && inside.back() == '/') inside.pop_back();
   const size_t slash = inside.rfind('/');
@@ -154,12 +173,15 @@ Result<Exports::Parent> Exports::parent_of(const std::string& path, const char* 
 
 Result<int> Exports::open_for_look(const std::string& path, int flags) const {
   MERCUTIO_LET(const Place place, find(path));
+  if (place.root.driver) return driver_has_none("open");
   const int fd = open_beneath(*place.root.fd, place.inside, flags, 0);
   if (fd < 0) return open_error(errno);
   return fd;
 }
 
 Status Exports::remove(const std::string& path) const {
+  MERCUTIO_LET(const Place place, find(path));
+  if (place.root.driver) return place.root.writable ? place.root.driver->remove(place.inside) : Status(no_change_allowed());
   MERCUTIO_LET(const Parent parent, parent_of(path, "unlink"));
   return ::unlinkat(*parent.fd, parent.name.c_str(), 0) == 0 ? ok_status() : Status(error_from_errno("unlink", errno));
 }

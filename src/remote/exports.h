@@ -1,5 +1,6 @@
-// The directories a server lets clients see. A path never leaves its root: the kernel resolves it beneath (openat2), so
-// that neither `..` nor a symbolic link gets out, whatever changes meanwhile. Only regular files are served.
+// The directories that a server lets clients see. A path never leaves its root: the kernel resolves it beneath (openat2), so
+// that neither `..` nor a symbolic link gets out, whatever changes meanwhile. Only regular files are served. A root may also be a
+// storage driver's (driver_root.h).
 #pragma once
 
 #include <sys/stat.h>
@@ -9,22 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "remote/driver_root.h"
 #include "remote/wire.h"
 #include "storage/storage.h"
 
 namespace mercutio::remote {
 
 struct Export {
-  std::string name, directory;
+  std::string name, directory;   // or DRIVER:path, DRIVER://path
   bool writable = false;
 };
 Result<Export> parse_export(const std::string& text);   // name=/directory, name=/directory:rw
-
-// Tells files apart as long as they exist.
-struct FileIdentity {
-  u64 device = 0, inode = 0;
-  bool operator==(const FileIdentity&) const = default;
-};
 
 class Exports {
  public:
@@ -32,10 +28,7 @@ class Exports {
   Exports(Exports&&) = default;
 
   // `path` is root/name/in/it.
-  struct Opened {
-    std::unique_ptr<Storage> storage;
-    FileIdentity identity;
-  };
+  using Opened = DriverRoot::Opened;
   Result<Opened> open_file(const std::string& path, const OpenOptions& options) const;
   Status remove(const std::string& path) const;
 
@@ -63,7 +56,8 @@ class Exports {
 
  private:
   struct Root {
-    std::shared_ptr<const int> fd;
+    std::shared_ptr<const int> fd;              // of the directory
+    std::shared_ptr<const DriverRoot> driver;   // null: a directory
     bool writable = false;
   };
   struct Place {
@@ -75,6 +69,7 @@ class Exports {
     std::string name;
   };
   Exports() = default;
+  static Result<Root> open_root(const Export& wanted);
   Result<Place> find(const std::string& path) const;
   Result<Parent> parent_of(const std::string& path, const char* call) const;   // of what is to be changed
   Result<int> open_for_look(const std::string& path, int flags) const;

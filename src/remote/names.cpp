@@ -123,6 +123,8 @@ FileStatus status_from(const struct stat& status) {
 }
 
 Result<FileStatus> Exports::status(const std::string& path) const {
+  MERCUTIO_LET(const Place place, find(path));
+  if (place.root.driver) return place.root.driver->status(place.inside);
   MERCUTIO_LET(const int fd, open_for_look(path, O_PATH));
   const Descriptor owned(fd);
   return status_of(fd);
@@ -134,7 +136,7 @@ Result<Exports::Listed> Exports::list(const std::string& path, const std::string
   if (path.empty()) {
     for (const auto& [name, root] : roots_) {
       if (name <= after) continue;
-      MERCUTIO_LET(const FileStatus status, status_of(*root.fd));
+      MERCUTIO_LET(const FileStatus status, root.driver ? root.driver->status(".") : status_of(*root.fd));
       entries.push_back({name, status});
     }
     return listed;
@@ -184,12 +186,19 @@ Status Exports::remove_directory(const std::string& path) const {
 }
 
 Result<std::vector<Extent>> Exports::extents(const std::string& path, i64 begin, i64 most) const {
+  MERCUTIO_LET(const Place place, find(path));
+  if (place.root.driver) {
+    MERCUTIO_LET(const FileStatus status, place.root.driver->status(place.inside));
+    return begin < status.bytes ? std::vector<Extent>{{begin, status.bytes}} : std::vector<Extent>();
+  }
   MERCUTIO_LET(const int fd, open_for_look(path, O_RDONLY | O_NONBLOCK));
   const Descriptor owned(fd);
   return extents_of(fd, begin, most);
 }
 
 Result<GetReply> Exports::get(const std::string& path) const {
+  MERCUTIO_LET(const Place place, find(path));
+  if (place.root.driver) return place.root.driver->get(place.inside);
   MERCUTIO_LET(const int fd, open_for_look(path, O_RDONLY | O_NONBLOCK));
   const Descriptor owned(fd);
   GetReply reply;
@@ -222,6 +231,8 @@ Result<u64> Exports::put(const NameRequest& request) const {
 }
 
 Result<FileStatus> Exports::own_status(const std::string& path) const {
+  MERCUTIO_LET(const Place place, find(path));
+  if (place.root.driver) return place.root.driver->status(place.inside);
   MERCUTIO_LET(const int fd, open_for_look(path, O_PATH | O_NOFOLLOW));
   const Descriptor owned(fd);
   return status_of(fd);

@@ -325,7 +325,10 @@ TEST(Exports, AreReadFromTheCommandLine) {
   EXPECT_TRUE(parse_export("a=/b:rw")->writable);
   EXPECT_FALSE(parse_export("a=/b")->writable);
   EXPECT_EQ(parse_export("a=/b:c:rw")->directory, "/b:c");
-  for (const char* wrong : {"", "a", "=/b", "a=b", "a/b=/c", "a=:rw"}) EXPECT_FALSE(parse_export(wrong).ok()) << wrong;
+  EXPECT_EQ(parse_export("a=gluster:volume/x:rw")->directory, "gluster:volume/x");
+  EXPECT_TRUE(parse_export("a=gluster:volume/x:rw")->writable);
+  EXPECT_EQ(parse_export("a=cephfs://")->directory, "cephfs://");
+  for (const char* wrong : {"", "a", "=/b", "a=b", "a/b=/c", "a=:rw", "a=gluster:rw", "a=Gluster:x", "a=g:x"}) EXPECT_FALSE(parse_export(wrong).ok()) << wrong;
 }
 
 }  // namespace

@@ -25,14 +25,7 @@ class RemoteDriverRoot : public RemoteTest {
     put_message(message, request);
     return at->call(kind, std::move(message));
   }
-  ErrorClass remove(const std::string& path) {
-    PlainRequest request;
-    request.path = path;
-    Buffer message;
-    put_message(message, request);
-    const auto reply = at->call(Kind::kRemove, std::move(message));
-    return reply ? ErrorClass::kNone : reply.error().cls;
-  }
+  ErrorClass remove(const std::string& path) { return RemoteTest::remove(*at, path); }
   std::shared_ptr<Session> at;
 };
 

@@ -89,6 +89,14 @@ class RemoteTest : public ::testing::Test {
     const IoPiece piece{offset, data.data(), static_cast<i64>(data.size())};
     return file.write(std::span(&piece, 1));
   }
+  static ErrorClass remove(Session& at, const std::string& path) {
+    PlainRequest request;
+    request.path = path;
+    Buffer message;
+    put_message(message, request);
+    const auto reply = at.call(Kind::kRemove, std::move(message));
+    return reply ? ErrorClass::kNone : reply.error().cls;
+  }
   static bool same(const std::string& text, const std::vector<std::byte>& data) {
     return text.size() == data.size() && std::memcmp(text.data(), data.data(), data.size()) == 0;
   }

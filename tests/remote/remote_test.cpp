@@ -60,14 +60,7 @@ TEST_F(RemoteFiles, DeletingStaysInTheRootToo) {
   std::filesystem::create_symlink("/tmp", folder + "/in/out");
   std::ofstream(folder + "/gone") << "x";
   const auto at = session();
-  const auto remove = [&](const std::string& path) {
-    PlainRequest request;
-    request.path = path;
-    Buffer message;
-    put_message(message, request);
-    const auto reply = at->call(Kind::kRemove, std::move(message));
-    return reply ? ErrorClass::kNone : reply.error().cls;
-  };
+  const auto remove = [&](const std::string& path) { return RemoteTest::remove(*at, path); };
   EXPECT_EQ(remove("seen/gone"), ErrorClass::kReadOnly);
   EXPECT_EQ(remove("data/gone"), ErrorClass::kNone);
   EXPECT_EQ(remove("data/gone"), ErrorClass::kNoSuchFile);

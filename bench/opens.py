@@ -9,15 +9,12 @@ it makes what the following ones share. --check: exit code 1 where Mercutio's me
 import argparse
 import json
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from in_turns import HERE, compiled, medians
+
 MOST = 1.2
-LAUNCH = {"mpich": (["mpirun.mpich"], "-genv LD_PRELOAD {}"),
-          "openmpi": (["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"], "-x LD_PRELOAD={}")}
 NAMES = ("later time", "later processor time", "first time", "first processor time")
 
 
@@ -34,15 +31,6 @@ def parse_arguments():
     return p.parse_args()
 
 
-def run(args, mpi, program, ranks, file, library):
-    launcher, preload = LAUNCH[mpi]
-    line = launcher + ["-n", str(ranks)] + (preload.format(library).split() if library else []) + [program, file, str(args.rounds)]
-    job = subprocess.run(line, stdout=subprocess.PIPE, text=True, timeout=600)
-    if job.returncode != 0:
-        sys.exit("%s: exit code %d" % (" ".join(line), job.returncode))
-    return [1000 * float(word) for word in job.stdout.split()]
-
-
 def main():
     args = parse_arguments()
     library = os.path.realpath(os.path.join(args.build, "lib", "libmercutio.so"))
@@ -50,15 +38,11 @@ def main():
     print("%-8s %5s  %-22s %10s %10s %7s" % ("MPI", "ranks", "median of a round, ms", "host", "Mercutio", "ratio"))
     with tempfile.TemporaryDirectory(dir=args.dir) as folder:
         for mpi in args.mpi.split(","):
-            program = os.path.join(folder, "opens." + mpi)
-            subprocess.run(["mpicc." + mpi, "-O2", "-o", program, os.path.join(HERE, "opens.c")], check=True)
+            program = compiled(mpi, "opens.c", folder)
             for ranks in map(int, args.ranks.split(",")):
-                taken = {"host": [], "mercutio": []}
-                for repetition in range(args.repetitions):
-                    for io in sorted(taken, reverse=repetition % 2 == 1):
-                        taken[io].append(run(args, mpi, program, ranks, os.path.join(folder, "file"), library if io == "mercutio" else None))
-                for i, name in enumerate(NAMES):
-                    host, ours = (statistics.median(values[i] for values in taken[io]) for io in ("host", "mercutio"))
+                command = [program, os.path.join(folder, "file"), str(args.rounds)]
+                for name, seconds in zip(NAMES, medians(mpi, ranks, command, library, args.repetitions)):
+                    host, ours = (1000 * value for value in seconds)
                     rows.append({"mpi": mpi, "ranks": ranks, "what": name, "host_ms": host, "mercutio_ms": ours, "ratio": ours / host if host else 0})
                     missed = missed or ours > MOST * host
                     print("%-8s %5d  %-22s %10.3f %10.3f %7.2f" % (mpi, ranks, name, host, ours, rows[-1]["ratio"]), flush=True)

@@ -19,7 +19,7 @@ class Link {
   bool ready() const { return state_ == State::kReady; }
   const Welcome& welcome() const { return welcome_; }
   bool uses(u64 capability) const { return (welcome_.capabilities & capability) != 0; }
-  // Begins to connect. Any previous connection is discarded.
+
   // Returns a nonblocking socket that is connected or connecting.
   using Connector = std::function<Result<int>(const Endpoint& to)>;
   struct Way {
@@ -27,6 +27,7 @@ class Link {
     std::vector<Hop> hops;   // routers, in order
     Connector connect;
   };
+  // Begins to connect. Any previous connection is discarded.
   Status begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const Hello& hello);
   void drop();   // closes the stream without a message
   int fd() const { return fd_; }

@@ -1,4 +1,4 @@
-// The data-access calls: every row of the table becomes two functions (int and MPI_Count) that fill an AccessCall.
+// The data-access procedures. Every row of the table becomes two functions (int and MPI_Count) that fill an AccessCall.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -22,28 +22,28 @@ struct Row {
   bool collective;
 };
 
-// The user's buffer arguments.
+// The buffer arguments of the caller.
 struct Buffer {
   const void* base;
   i64 count;
   MPI_Datatype type;
 };
 
-// Some procedures of Open MPI's Fortran layer pass their MPI_BOTTOM on as it is: a variable whose address stands for zero.
+// Some procedures of Open MPI's Fortran layer pass MPI_BOTTOM unchanged: the address of a variable that stands for address zero.
 std::byte* address_of(const Buffer& buffer) {
   static const void* const fortran_bottom = dlsym(RTLD_DEFAULT, "mpi_fortran_bottom_");
   bool is_bottom = fortran_bottom != nullptr && buffer.base == fortran_bottom;
   return is_bottom ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer.base));
 }
 
-// Arguments that are wrong: nothing to move.
+// The arguments are wrong: nothing is moved.
 void refuse(AccessCall& call, Error error) {
   call.memory = Memory{nullptr, contiguous_bytes(), 0};
   call.memory_spec = byte_type();
   call.argument_error = std::move(error);
 }
 
-// Arguments -> AccessCall. What is wrong with them is left in argument_error.
+// Makes an AccessCall from the arguments. Stores an error of the arguments in argument_error.
 AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
   AccessCall call;
   call.name = row.name;
@@ -69,14 +69,15 @@ int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MP
   });
 }
 
-// ---- nonblocking: a generalized request, completed by whoever drives the access ------------------------------------------
+// ---- nonblocking: a generalized request, completed by the thread that drives the access
+// ------------------------------------------
 
-// MPICH destroys a generalized request at once when the program frees it before it is complete, and must not be told of its
-// completion then. (Others keep it until then.) Whoever comes second of access and MPI destroys the state.
+// If the program frees a generalized request before it is complete, MPICH destroys it at once and must not be told of its
+// completion. Other MPIs keep it until then. The access and the MPI both release the state; the second of them destroys it.
 enum class Stage { kMoving, kDone, kFreed };
 
 struct PendingAccess final : Postponed::Action {
-  void run() override;              // tells MPI
+  void run() override;              // completes the request in MPI
   std::atomic<Stage> stage{Stage::kMoving};
   MPI_Request request = MPI_REQUEST_NULL;
   OpenHandle* handle = nullptr;
@@ -85,14 +86,14 @@ struct PendingAccess final : Postponed::Action {
   Status failed = ok_status();      // with the text for the user
   int code = MPI_SUCCESS;
   RequestRef access;
-  std::atomic<bool> given{false};   // `access` is set; who ends the state may be another thread
+  std::atomic<bool> given{false};   // `access` is set; another thread may destroy the state
   bool mpi_here = true;             // any thread may call MPI
   std::chrono::steady_clock::time_point last_poll;
 };
 
 int query_access(void* state, MPI_Status* status) {
   auto* pending = static_cast<PendingAccess*>(state);
-  // Another thread has written the result. That it is visible here is not left to how the MPI passes on the completion.
+  // Another thread has written the result. The acquire load makes it visible, as MPI need not do so.
   const bool done = pending->stage.load(std::memory_order_acquire) == Stage::kDone;
   PMPI_Status_set_elements_x(status, MPI_BYTE, done ? pending->bytes : 0);
   PMPI_Status_set_cancelled(status, 0);
@@ -101,7 +102,7 @@ int query_access(void* state, MPI_Status* status) {
   return done ? pending->code : MPI_SUCCESS;
 }
 
-// True for the one who comes first.
+// Returns true for the first caller.
 bool reach(PendingAccess* pending, Stage stage) {
   Stage moving = Stage::kMoving;
   return pending->stage.compare_exchange_strong(moving, stage);
@@ -109,7 +110,7 @@ bool reach(PendingAccess* pending, Stage stage) {
 
 int free_access(void* state) {
   auto* pending = static_cast<PendingAccess*>(state);
-  const bool given = pending->given.load(std::memory_order_acquire);   // not left to the MPI either
+  const bool given = pending->given.load(std::memory_order_acquire);   // makes it visible, as MPI need not do so
   if (!reach(pending, Stage::kFreed)) {
     (void)guarded_or(false, [&] {
       if (Tracer* tracer = process().trace.tracer(); tracer && given) tracer->waited();
@@ -120,16 +121,16 @@ int free_access(void* state) {
   return MPI_SUCCESS;
 }
 
-// File accesses can't be cancelled: the request completes as if nobody had asked.
+// File accesses cannot be cancelled: the request completes normally.
 int cancel_access(void*, int) { return MPI_SUCCESS; }
 
-// Calls MPI.
+// Completes the request. Calls MPI.
 void tell_mpi(PendingAccess* pending) {
   if (!pending->failed) {
     const Error& error = pending->failed.error();
     pending->code = attempt_or(mpi_class(error.cls), [&] { return process().codes.code_for(error.cls, error.what); });
   }
-  MPI_Request request = pending->request;   // `pending` may be gone as soon as the request is complete
+  MPI_Request request = pending->request;   // `pending` may be destroyed as soon as the request is complete
   if (reach(pending, Stage::kDone)) {
     PMPI_Grequest_complete(request);
   } else {
@@ -139,7 +140,7 @@ void tell_mpi(PendingAccess* pending) {
 
 void PendingAccess::run() { tell_mpi(this); }
 
-// By the thread that has moved the data, which may be one that must not call MPI. The file is gone when MPI is told later.
+// Called by the thread that has moved the data, which may be one that must not call MPI. The file may be closed before MPI is told.
 void complete_access(PendingAccess* pending, const Result<i64>& moved) {
   if (moved) {
     pending->bytes = *moved;
@@ -154,10 +155,10 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
   process().postponed.add(*pending);
 }
 
-// Where the MPI can be told how to wait for a generalized request (MPICH's extension), a rank that waits moves the data
-// itself, or sleeps until the progress thread has; otherwise it spins on the core that thread needs. A look that follows the one
-// before, or the start, at once is taken for waiting: MPI_Wait and MPI_Test are not told apart. Meanwhile MPI is looked after, on the
-// file's communicator: MPICH makes no progress in a probe of MPI_COMM_SELF.
+// If the MPI lets us provide a wait function for a generalized request (MPICH's extension), a rank that waits drives the access
+// itself, or sleeps until the progress thread has completed it. Otherwise it would spin on the core that the thread needs. MPI_Wait
+// and MPI_Test cannot be told apart: a poll within kPollGap of the previous one or of the start counts as waiting. In between, MPI
+// progress is made on the file's communicator, because MPICH makes none in a probe of MPI_COMM_SELF.
 constexpr auto kPollGap = std::chrono::microseconds(100), kNap = std::chrono::microseconds(100);
 
 bool nap(PendingAccess& pending) {

@@ -1,4 +1,4 @@
-// The 28 data-access procedures of MPI-4.1 chapter 14.4, one row each; every row stands for the call and its _c twin.
+// The 28 data-access procedures of MPI-4.1 section 14.4, one row each. A row stands for a procedure and its _c twin.
 //   name, direction, positioning, collective
 // clang-format off
 #define MERCUTIO_BLOCKING_EXPLICIT(ROW)               \

@@ -2,7 +2,7 @@
 
 namespace mercutio {
 
-// Without memory for the text: the class, which is a code as well.
+// If there is no memory for the text, the class is returned, which is a valid code.
 static int code_of(OpenHandle* handle, const char* operation, const Error& error) {
   return attempt_or(mpi_class(error.cls), [&] {
     const std::string plain = std::string(operation) + ": " + error.what;
@@ -23,7 +23,7 @@ int fail_after_throw(OpenHandle* handle, const char* operation) {
   const Error error = current_error();
   try {
     return fail(handle, operation, error);
-  } catch (...) {   // of a handler, or not even the process's own state could be made
+  } catch (...) {   // thrown by a handler, or no memory for the state of the process
     if (Errhandlers::has_thrown()) throw;
     return mpi_class(error.cls);
   }

@@ -1,5 +1,5 @@
-// What every entry point does around its one call of file/: find the file, turn an Error into a code, call the handler.
-// Each one is guarded: what is thrown inside becomes an error of the call.
+// The common part of all entry points: find the file, convert an Error to a code, call the error handler. Exceptions inside a call
+// become errors of the call.
 #pragma once
 
 #include "api/process.h"
@@ -8,19 +8,20 @@
 
 namespace mercutio {
 
-// The code of an Error of `operation` on `handle` (null: no file, as in open and delete), after the handler was called.
+// Calls the error handler for an Error of `operation` on `handle` and returns the code. Null handle: no file, as in open and
+// delete.
 int fail(OpenHandle* handle, const char* operation, const Error& error);
-// For handles that are not open files: MPI_ERR_FILE, through the handler of MPI_FILE_NULL.
+// For handles that are not open files: calls the handler of MPI_FILE_NULL with MPI_ERR_FILE.
 int fail_bad_handle(const char* operation);
 
 inline int finish(OpenHandle* handle, const char* operation, const Status& status) {
   return status ? MPI_SUCCESS : fail(handle, operation, status.error());
 }
 
-// In a handler for any exception: the code to return. What a handler of the program has thrown goes on to the program.
+// For use in a catch block: returns the code. An exception thrown by an error handler of the program is rethrown.
 int fail_after_throw(OpenHandle* handle, const char* operation);
 
-// Runs body() -> int of `operation` on `handle` (null: no file), which `body` may set.
+// Runs body() -> int of `operation` on `handle` (null: no file). `body` may set `handle`.
 template <class Body>
 int guarded(OpenHandle* const& handle, const char* operation, Body body) {
   const UsesReserve uses;
@@ -34,7 +35,7 @@ int guarded(OpenHandle* const& handle, const char* operation, Body body) {
   scope.returns();
   return code;
 }
-// The same for functions without a code of their own: `otherwise` is returned instead.
+// The same for functions that return no code. On an error they return `otherwise`.
 template <class T, class Body>
 T guarded_or(T otherwise, Body body) {
   const UsesReserve uses;
@@ -56,7 +57,7 @@ int run_on_file(MPI_File file, const char* operation, Body body) {
   return with_file(file, operation, [&](OpenHandle& handle) { return finish(&handle, operation, body(handle)); });
 }
 
-// Bytes moved -> status; MPI_STATUS_IGNORE allowed.
+// Stores the number of bytes in `status`, which may be MPI_STATUS_IGNORE.
 void set_status(MPI_Status* status, i64 bytes);
 
 }  // namespace mercutio

@@ -1,4 +1,4 @@
-// MPI_Register_datarep and its _c twin: the program's callbacks behind the plain functions file/ knows.
+// MPI_Register_datarep and its _c twin: adapts the program's callbacks to the function types of file/.
 #include <dlfcn.h>
 
 #include <string_view>
@@ -17,7 +17,7 @@ Status callback_status(int code) {
 
 using Conversion = std::function<Status(void*, const TypeSpecRef&, i64, void*, i64)>;
 
-// What a conversion sees of the access's datatype: the handle of the program's type, or of the predefined one.
+// The datatype argument of a conversion callback: the handle of the program's type, or of the predefined type.
 Result<MPI_Datatype> handle_of(const TypeSpecRef& type) {
   MPI_Datatype handle = type_of(type.get());
   if (handle == MPI_DATATYPE_NULL && type->combiner == Combiner::kNamed) handle = predefined_of(*type);
@@ -26,7 +26,7 @@ Result<MPI_Datatype> handle_of(const TypeSpecRef& type) {
   return handle;
 }
 
-// Count is int or MPI_Count: what the callback takes.
+// Count: int or MPI_Count, as the callback takes.
 template <class Count, class Function>
 Conversion bind_conversion(Function* function, void* extra_state) {
   if (!function) return nullptr;
@@ -62,8 +62,8 @@ int register_datarep(const char* operation, const char* name, Function* read, Fu
   return add_datarep(operation, std::move(datarep));
 }
 
-// The same in Fortran. All three bindings pass the same words: buffers as addresses, everything else by reference.
-// MPICH hands these procedures to its C function as they are, so that they would be called with C's arguments.
+// The same in Fortran. All three bindings pass the same words: buffers as addresses, all other arguments by reference. MPICH passes
+// these procedures unchanged to its C function, which would call them with C arguments.
 using FortranProcedure = void (*)();
 using FortranConversion = void (*)(void* user, Fint* type, Fint* count, void* filebuf, MPI_Offset* position,
                                    MPI_Aint* extra_state, Fint* error);
@@ -82,7 +82,7 @@ Fint type_to_fortran(MPI_Datatype type) {
 #endif
 }
 
-// MPI_CONVERSION_FN_NULL is a procedure of the MPI's Fortran libraries: of mpif.h and `use mpi`, and of mpi_f08.
+// MPI_CONVERSION_FN_NULL is a procedure of the MPI's Fortran libraries: one of mpif.h and `use mpi`, and one of mpi_f08.
 bool is_null_conversion(FortranProcedure procedure) {
   for (const char* name :
        {"mpi_conversion_fn_null_", "mpi_conversion_fn_null", "mpi_conversion_fn_null__", "MPI_CONVERSION_FN_NULL",
@@ -143,8 +143,8 @@ MERCUTIO_MPI_FUNCTION(int, Register_datarep_c,
   });
 }
 
-// The names under which Fortran bindings reach MPI_REGISTER_DATAREP. The length of the name comes last; mpi_f08 may
-// leave out `error`.
+// The names by which Fortran bindings call MPI_REGISTER_DATAREP. The length of the name is the last argument. mpi_f08 may omit
+// `error`.
 #define FORTRAN_REGISTER(symbol)                                                                          \
   extern "C" MERCUTIO_EXPORT void symbol(const char* name, FortranProcedure read, FortranProcedure write, \
                                          FortranProcedure extent, MPI_Aint* extra_state, Fint* error,     \

@@ -1,4 +1,4 @@
-// MPI_File_*_errhandler, the Fortran way to create one, and the two calls that must know our codes and handlers.
+// MPI_File_*_errhandler, its Fortran creation procedure, and the two MPI calls that must know our codes and handlers.
 #include <algorithm>
 #include <cstring>
 
@@ -11,14 +11,14 @@ namespace {
 
 using AnyFunction = void (*)();
 
-// Fortran handlers: the compiler's names for MPI_FILE_CREATE_ERRHANDLER end here.
+// Creates Fortran handlers, for all of the compilers' names of MPI_FILE_CREATE_ERRHANDLER.
 void create_from_fortran(AnyFunction* function, Fint* handle, Fint* error) {
   MPI_Errhandler made = MPI_ERRHANDLER_NULL;
-  // A Fortran procedure argument arrives as the procedure's address.
+  // A Fortran procedure argument is passed as the procedure's address.
   const int code = guarded(nullptr, "MPI_File_create_errhandler", [&] {
     return process().errhandlers.create(reinterpret_cast<AnyFunction>(function), HandlerLanguage::kFortran, &made);
   });
-  if (error) *error = code;  // mpi_f08 may leave it out
+  if (error) *error = code;  // mpi_f08 may omit it
 #ifdef MERCUTIO_ABI_STANDARD
   *handle = PMPI_Errhandler_toint(made);
 #else
@@ -88,7 +88,7 @@ MERCUTIO_MPI_FUNCTION(int, File_call_errhandler, (MPI_File file, int code)) {
   return guarded(nullptr, "MPI_File_call_errhandler", [&] { return call_errhandler(file, code); });
 }
 
-// A file keeps a handler the program has freed: our handlers are counted, everybody else's go to the MPI.
+// A file keeps a handler that the program has freed: our handlers are reference-counted. Others are passed to the MPI.
 MERCUTIO_MPI_FUNCTION(int, Errhandler_free, (MPI_Errhandler * handler)) {
   static auto* const real = real_function<int(MPI_Errhandler*)>("PMPI_Errhandler_free");
   return guarded(nullptr, "MPI_Errhandler_free", [&]() -> int {
@@ -100,7 +100,7 @@ MERCUTIO_MPI_FUNCTION(int, Errhandler_free, (MPI_Errhandler * handler)) {
   });
 }
 
-// MPICH 4.0 prints garbage for codes made by MPI_Add_error_code.
+// MPICH 4.0 returns wrong texts for codes made by MPI_Add_error_code.
 MERCUTIO_MPI_FUNCTION(int, Error_string, (int code, char* text, int* length)) {
   static auto* const real = real_function<int(int, char*, int*)>("PMPI_Error_string");
   return guarded(nullptr, "MPI_Error_string", [&]() -> int {
@@ -113,8 +113,8 @@ MERCUTIO_MPI_FUNCTION(int, Error_string, (int code, char* text, int* length)) {
   });
 }
 
-// The names under which Fortran bindings reach MPI_FILE_CREATE_ERRHANDLER (mpif.h and `use mpi` of every mangling,
-// mpi_f08 of MPICH, Open MPI's internal name).
+// The names by which Fortran bindings call MPI_FILE_CREATE_ERRHANDLER: those of mpif.h and `use mpi` in every name mangling, of
+// mpi_f08 in MPICH, and Open MPI's internal name.
 #define FORTRAN_CREATE(name)                                                              \
   extern "C" MERCUTIO_EXPORT void name(AnyFunction* function, Fint* handle, Fint* error); \
   void name(AnyFunction* function, Fint* handle, Fint* error) {                           \

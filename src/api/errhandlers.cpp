@@ -73,10 +73,10 @@ static bool is_errors_abort(MPI_Errhandler handle) {
   return handle != MPI_ERRHANDLER_NULL && handle == abi_numbers().errors_abort;
 }
 
-// C++ programs have handlers that throw: those exceptions are theirs. True while a handler runs, and from its exception on
-// until that has left the library.
+// Handlers of C++ programs may throw, and these exceptions must reach the program. True while a handler runs, and from its
+// exception until that has left the library.
 static thread_local bool in_handler = false;
-static thread_local int calls = 0;   // one inside the other
+static thread_local int calls = 0;   // depth of nested calls
 
 Errhandlers::CallScope::CallScope() : in_handler_(std::exchange(in_handler, false)) { ++calls; }
 
@@ -108,7 +108,7 @@ int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int
     reinterpret_cast<void (*)(Fint*, Fint*)>(entry.function)(&fortran_file, &shown);
   }
   in_handler = false;
-  return shown;   // what the handler left: one that sets MPI_SUCCESS has dealt with it, any other leaves the error to the caller
+  return shown;   // a handler that sets MPI_SUCCESS has handled the error; any other leaves it to the caller
 }
 
 }  // namespace mercutio

@@ -1,5 +1,5 @@
-// Error handlers of files. A handler is a genuine MPI handle (so that f2c, c2f and comparison work) that is never attached
-// to a communicator; what it calls is kept here.
+// Error handlers of files. A handler is a real MPI handle, so f2c, c2f and comparison work, but it is never attached to a
+// communicator. The function it calls is stored here.
 #pragma once
 
 #include <map>
@@ -15,23 +15,23 @@ enum class HandlerLanguage { kC, kFortran };
 
 class Errhandlers {
  public:
-  // Makes a handler that calls `function` (MPI_File_errhandler_function or the Fortran subroutine).
+  // Creates a handler that calls `function` (an MPI_File_errhandler_function or a Fortran subroutine).
   int create(void (*function)(), HandlerLanguage language, MPI_Errhandler* handle);
   bool knows(MPI_Errhandler handle) const;
-  void retain(MPI_Errhandler handle);    // one more reference, if it is one of ours
-  void release(MPI_Errhandler handle);   // the last one frees it
+  void retain(MPI_Errhandler handle);    // adds a reference, if it is one of ours
+  void release(MPI_Errhandler handle);   // releases a reference; the last one frees the handler
 
-  // A predefined handler that MPI_File_get_errhandler gave out: Open MPI counts those too and refuses a free it hasn't
-  // counted, so the frees of ours must not reach it.
+  // Records a predefined handler that MPI_File_get_errhandler has returned. Open MPI counts references of those, too, and rejects a
+  // free without a reference, so the matching free must not be passed on.
   void lend(MPI_Errhandler handle);
-  bool take_back(MPI_Errhandler handle);   // false: it wasn't lent, the MPI knows it
+  bool take_back(MPI_Errhandler handle);   // false: it was not recorded, so the free is passed to the MPI
 
-  // Calls the handler for `code`; returns what the MPI call should return. `file` is the handle to show the handler.
+  // Calls the handler for `code`, with `file` as its argument. Returns the return value of the MPI call.
   int invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const;
-  // Whether the exception that is being handled came out of a handler of the program.
+  // Whether the exception being handled was thrown by a handler of the program.
   static bool has_thrown();
 
-  // Around every call of the library.
+  // Created at the beginning of every call of the library.
   class CallScope {
    public:
     CallScope();
@@ -41,7 +41,7 @@ class Errhandlers {
     void returns() { returns_ = true; }   // no exception leaves the call
 
    private:
-    const bool in_handler_;   // of a call further out, which has called this one
+    const bool in_handler_;   // the state of the enclosing call, if any
     bool returns_ = false;
   };
 
@@ -55,7 +55,7 @@ class Errhandlers {
   const Entry* find(MPI_Errhandler handle) const;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
-  std::map<MPI_Errhandler, i64> lent_;   // how often
+  std::map<MPI_Errhandler, i64> lent_;   // how often it has been returned to the program
 };
 
 }  // namespace mercutio

@@ -1,4 +1,4 @@
-// How a function of the MPI becomes one of this library: strong PMPI_x, weak MPI_x, both exported.
+// Exports a function in place of the MPI's: strong PMPI_x, weak MPI_x.
 #pragma once
 
 #include "mpi/mpi_header.h"

@@ -1,4 +1,4 @@
-// MPI_File handles: which are live, what each stands for, and their Fortran numbers.
+// MPI_File handles: the live ones, their files, and their Fortran numbers.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 
 namespace mercutio {
 
-// What an MPI_File handle points to.
+// The object to which an MPI_File handle points.
 struct OpenHandle {
   std::unique_ptr<File> file;
   MPI_Comm comm = MPI_COMM_NULL;             // the library's duplicate, not owned
   int amode = 0;
   MPI_Errhandler errhandler = MPI_ERRHANDLER_NULL;   // set when it is added
-  // The view's types where they are predefined; MPI_DATATYPE_NULL: made again for get_view.
+  // The types of the view if they are predefined. MPI_DATATYPE_NULL: get_view must create them.
   MPI_Datatype etype = MPI_BYTE, filetype = MPI_BYTE;
 
   MPI_File mpi() { return reinterpret_cast<MPI_File>(this); }
@@ -30,27 +30,27 @@ class Handles {
  public:
   Handles();
   MPI_File add(std::unique_ptr<OpenHandle> handle);
-  // The open file behind a handle; null for MPI_FILE_NULL and anything that is not a live handle of ours.
+  // The open file of a handle. Null for MPI_FILE_NULL and for anything that is not a live handle.
   OpenHandle* find(MPI_File file) const;
   std::unique_ptr<OpenHandle> remove(MPI_File file);
-  void flush_all() const;   // no open file keeps anything of its writes afterwards
+  void flush_all() const;   // flushes the write-behind data of all open files
 
   Fint to_fortran(MPI_File file) const;     // MPI_FILE_NULL: 0
   MPI_File from_fortran(Fint number) const;   // 0 or unknown: MPI_FILE_NULL
 
-  // The handler new files inherit and failed opens and deletes call.
+  // The handler that new files inherit and that failed opens and deletes call.
   MPI_Errhandler default_errhandler() const;
-  void set_default_errhandler(MPI_Errhandler handler);   // takes over one reference
+  void set_default_errhandler(MPI_Errhandler handler);   // takes ownership of one reference
 
  private:
-  // Handles that were found lately: their files are found again without the lock. A handle comes and goes under the lock.
+  // Handles that were found recently, which are found again without the lock. Handles are added and removed under the lock.
   std::atomic<MPI_File>& recent(MPI_File file) const { return recent_[reinterpret_cast<std::uintptr_t>(file) / alignof(OpenHandle) % std::size(recent_)]; }
 
   mutable std::array<std::atomic<MPI_File>, 16> recent_{};
   mutable std::mutex mutex_;
   std::unordered_map<MPI_File, Fint> number_of_;
-  std::vector<MPI_File> by_number_;   // index = Fortran number
-  MPI_Errhandler default_ = MPI_ERRHANDLER_NULL;   // MPI_ERRORS_RETURN, whose number the MPI knows when it is initialised
+  std::vector<MPI_File> by_number_;   // by Fortran number
+  MPI_Errhandler default_ = MPI_ERRHANDLER_NULL;   // replaced by MPI_ERRORS_RETURN, whose value is known when MPI is initialised
 };
 
 }  // namespace mercutio

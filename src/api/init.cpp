@@ -1,5 +1,5 @@
-// MPI_Init and MPI_Init_thread ask for MPI_THREAD_MULTIPLE, so that nonblocking calls can advance beside the program.
-// MERCUTIO_THREADS=0 leaves the level as the program asked.
+// MPI_Init and MPI_Init_thread request MPI_THREAD_MULTIPLE, so that nonblocking calls progress while the program computes. With
+// MERCUTIO_THREADS=0 the requested level is not changed.
 #include <cstdlib>
 #include <cstring>
 

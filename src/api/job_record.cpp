@@ -15,14 +15,14 @@
 namespace mercutio {
 namespace {
 
-// For the operation of MPI, which gets no context: the same on all ranks, set before it is used.
+// Argument of the MPI reduction operation, which has no context argument. Set before its use, to the same value on all ranks.
 SummaryLimits limits_of_merge;
 
 void merge(void* in, void* inout, int* count, MPI_Datatype*) {
   const auto size = static_cast<std::size_t>(limits_of_merge.bytes());
   for (int i = 0; i < *count; ++i) {
     const std::span<std::byte> theirs(static_cast<std::byte*>(in) + i * static_cast<i64>(size), size), mine(static_cast<std::byte*>(inout) + i * static_cast<i64>(size), size);
-    (void)attempt([&] {   // without memory the ranks of one side are missing
+    (void)attempt([&] {   // without memory the data of the ranks of one side is missing
       JobSummary sum = JobSummary::decode(theirs);
       sum.add(JobSummary::decode(mine), limits_of_merge);
       sum.encode(mine);
@@ -31,7 +31,7 @@ void merge(void* in, void* inout, int* count, MPI_Datatype*) {
   }
 }
 
-// What has been recorded here, without what only a trace holds; nothing where there was no memory for it.
+// The recorded data of this process without what only traces contain. Fails if there is no memory for it.
 Result<RankTrace> recorded_by(const Recorder& recorder) {
   PieceLimits limits;
   limits.events = limits.steps = limits.shape_bytes = limits.maps = 0;
@@ -39,10 +39,10 @@ Result<RankTrace> recorded_by(const Recorder& recorder) {
   return traces.empty() ? Result<RankTrace>(Error{ErrorClass::kIntern, "nothing was recorded"}) : Result<RankTrace>(std::move(traces.front()));
 }
 
-// All ranks are known to come; they may be late, and would be waited for in MPI_Finalize as well.
+// All ranks are known to arrive. They may be late, but MPI_Finalize would wait for them as well.
 constexpr auto kPatience = std::chrono::hours(24 * 365);
 
-// What `mine` of all ranks are together, into rank 0's `all`.
+// Combines `mine` of all ranks into rank 0's `all`.
 bool merge_all(std::span<std::byte> mine, std::span<std::byte> all) {
   MPI_Datatype whole = MPI_DATATYPE_NULL;
   MPI_Op operation;

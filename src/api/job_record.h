@@ -1,4 +1,5 @@
-// The record of a job in a place of its site: each job leaves one, if the site or the user has named a place (MERCUTIO_SITE).
+// The record of a job. Every job writes one to a directory of its site, if the site or the user has named a directory
+// (MERCUTIO_SITE).
 #pragma once
 
 #include <atomic>
@@ -14,18 +15,18 @@ class Recorder;
 class JobRecord {
  public:
   explicit JobRecord(std::string pattern);
-  // Ranks may be without this library, or without a record. That none is turns out when a file is opened by all of them.
+  // Some ranks may be without this library, or without a record. Set when a file is opened by all ranks, none of which lacks one.
   std::atomic<bool>* all_record() { return &all_record_; }
-  // By all ranks of MPI_COMM_WORLD in MPI_Finalize, whatever became of each one's recorder (null: none could be made). Puts what they did
-  // together in a tree and writes it on rank 0. Where not all ranks are known to come here, nobody is asked: rank 0 writes what it did
-  // itself. An Error says why there is none; a job without MPI-IO leaves none.
+  // Collective over MPI_COMM_WORLD in MPI_Finalize. `recorder` is null if this rank could not create one. Combines the data of all
+  // ranks in a tree and writes it on rank 0. If not all ranks are known to call it, rank 0 writes its own data, without
+  // communication. An Error states why there is no record. A job without MPI-IO writes none.
   Status write(const Recorder* recorder);
 
  private:
   Status write_together(const Recorder* recorder, int rank, int ranks);
   std::atomic<bool> all_record_{false};
   std::string pattern_;
-  std::vector<std::byte> room_;   // taken in time: a rank without memory at the end would hold up the others
+  std::vector<std::byte> room_;   // allocated in advance: a rank without memory at the end would hold up the others
 };
 
 }  // namespace mercutio

@@ -25,34 +25,35 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kGatheredBytes = 32 * MiB;  // of all ranks together, for files and for events each
-constexpr i64 kGatheredSteps = 64 * MiB;  // the same for steps and for shapes
+constexpr i64 kGatheredBytes = 32 * MiB;  // limit over all ranks, for files and for events each
+constexpr i64 kGatheredSteps = 64 * MiB;  // limit over all ranks, for steps and for shapes each
 
 constexpr std::string_view kSuffix = ".mtrace";
 
 i64 ns_of(const timespec& time) { return i64{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
-// As files get their times.
+// The time of day that file systems use for timestamps.
 i64 clock_of_files() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
   return ns_of(now);
 }
 
-// "" and "0" say no.
+// The value of a variable; empty if it is unset, "" or "0".
 std::string wish(const char* name) {
   const char* value = std::getenv(name);
   return !value || std::strcmp(value, "0") == 0 ? "" : value;
 }
 
-// Programs may change their directory.
+// Absolute, because programs may change their working directory.
 std::string absolute(const std::string& path) {
   char here[PATH_MAX] = "";
   if (path.empty() || path[0] == '/' || !::getcwd(here, sizeof here)) return path;
   return std::string(here) + "/" + path;
 }
 
-// 1: a file named after the program, here; a directory: the same in there; otherwise the file itself.
+// 1: a file named after the program in the working directory. A directory: the same in that directory. Otherwise: the path of the
+// file.
 std::string trace_path_from(const std::string& value) {
   if (value.empty()) return value;
   const std::string name = program_name() + std::string(kSuffix);
@@ -67,7 +68,7 @@ void complain(const std::string& what, const std::string& why) {
 }
 
 bool write_file(const std::string& path, const void* data, std::size_t bytes) {
-  const std::string fresh = path + ".new-" + std::to_string(random_number() % 1000000000);   // other jobs may write the same file
+  const std::string fresh = path + ".new-" + std::to_string(random_number() % 1000000000);   // another job may write the same file
   std::FILE* file = std::fopen(fresh.c_str(), "wb");
   bool good = file != nullptr && std::fwrite(data, 1, bytes, file) == bytes;
   if (file) good = std::fclose(file) == 0 && good;
@@ -95,7 +96,7 @@ RecorderOptions JobTrace::recorder_options() const {
   if (!trace_path_.empty()) {
     options.piece_path = piece_path();
   } else {
-    options.events = options.steps = options.shape_bytes = options.maps = 0;  // nobody will look at them
+    options.events = options.steps = options.shape_bytes = options.maps = 0;  // no reader
   }
   if (trace_path_.empty() && report_path_.empty()) {
     options.sampled = true;
@@ -106,7 +107,7 @@ RecorderOptions JobTrace::recorder_options() const {
   return options;
 }
 
-// `mercutio run` waits for these marks in a file of its own, to say why nothing came: 'b' for begun, 'e' for ended.
+// `mercutio run` reads these marks from a file of its own to report why there is no trace: 'b' for begun, 'e' for ended.
 void JobTrace::tell_command(char what) const {
   const char* const path = std::getenv("MERCUTIO_MARKS");
   if (rank_ != 0 || !path || path[0] != '/') return;
@@ -131,9 +132,9 @@ void JobTrace::begin(bool together) {
   RecorderOptions options = recorder_options();
   auto made = Recorder::make(options);
   if (!made && asked) {
-    const Error& error = made.error();   // of the others the same would be said
+    const Error& error = made.error();   // the other errors would have the same text
     if (rank_ == 0) complain(options.piece_path, (error.sys_errno != 0 ? errno_text(error.sys_errno) : error.what) + "; the trace is in memory only until the end");
-    options.piece_path.clear();  // the others count on this rank at the end
+    options.piece_path.clear();  // the other ranks count on this rank at the end
     made = Recorder::make(options);
   }
   if (!made) return;
@@ -221,13 +222,13 @@ void JobTrace::end_trace() {
   }
   if (collected && !trace_path_.empty()) {
     ::unlink(piece_path().c_str());
-    ::rmdir((trace_path_ + ".pieces").c_str());  // the last one succeeds
+    ::rmdir((trace_path_ + ".pieces").c_str());  // succeeds for the last rank
   } else if (!collected && rank_ == 0) {
     const std::string advice = trace_path_.empty() ? "set MERCUTIO_TRACE=FILE and run: mercutio report FILE" : "run: mercutio report " + trace_path_;
     std::fprintf(stderr, "mercutio: the ranks' traces were not put together; %s\n", advice.c_str());
   }
   tell_command('e');
-  // The recorder stays: files that are still open may be closed later.
+  // The recorder is kept, because open files may be closed later.
 }
 
 }  // namespace mercutio

@@ -1,5 +1,6 @@
-// JobTrace: the trace of this process from MPI_Init to MPI_Finalize, if the environment asks for it (MERCUTIO_TRACE,
-// MERCUTIO_REPORT), and how those of all ranks become one file and one verdict. Off, it costs a null pointer.
+// JobTrace: the trace of this process from MPI_Init to MPI_Finalize, if the environment requests it (MERCUTIO_TRACE,
+// MERCUTIO_REPORT), and the combination of all ranks' traces into one file and one report. If it is off, it costs one test of a
+// pointer.
 #pragma once
 
 #include <memory>
@@ -18,14 +19,13 @@ class JobTrace {
  public:
   JobTrace();
   ~JobTrace();
-  // Once. `together`: all ranks of MPI_COMM_WORLD come here (they are in MPI_Init), so that they can also end together.
+  // Called once. `together`: all ranks of MPI_COMM_WORLD call it (in MPI_Init), so that they can also end together.
   void begin(bool together);
   bool on() const { return recorder_ || record_; }
   bool keeps_steps() const { return !trace_path_.empty(); }
   Tracer* tracer();
   std::atomic<bool>* all_record() { return record_ ? record_->all_record() : nullptr; }
-  // Inside MPI_Finalize. Never waits for ever: after two minutes the pieces are left as they are, for `mercutio
-  // report`.
+  // Called in MPI_Finalize. Never waits for ever: after two minutes the pieces are left for `mercutio report`.
   void end();
 
  private:
@@ -33,16 +33,16 @@ class JobTrace {
   RecorderOptions recorder_options() const;
   void end_trace();
   void tell_command(char what) const;
-  bool collect(std::vector<std::byte>& pieces) const;  // on rank 0: those of all
+  bool collect(std::vector<std::byte>& pieces) const;  // on rank 0: the pieces of all ranks
   void conclude(const std::vector<std::byte>& pieces) const;
-  std::string free_trace_path() const;   // the one that is wished, unless another job has written it meanwhile
+  std::string free_trace_path() const;   // the requested path, or another one if another job has written that file in the meantime
 
   bool together_ = false;
   int rank_ = 0, ranks_ = 1;
-  i64 begun_ns_ = 0;                      // when, by the clock of files
-  std::string trace_path_, report_path_;  // empty: not wanted; report "-": on stderr
+  i64 begun_ns_ = 0;                      // time of the begin, by the clock of file timestamps
+  std::string trace_path_, report_path_;  // empty: not requested; report "-": stderr
   std::unique_ptr<Recorder> recorder_;
-  std::unique_ptr<JobRecord> record_;     // null: the site wants none
+  std::unique_ptr<JobRecord> record_;     // null: no record was requested
 };
 
 }  // namespace mercutio

@@ -1,4 +1,4 @@
-// Opening, closing, sizes, consistency, info and what a handle knows of itself.
+// Opening, closing, sizes, consistency, info, and queries about a handle.
 #include <string>
 
 #include "api/call.h"
@@ -39,7 +39,8 @@ OpenCall open_call(const char* file_name, int amode, MPI_Info info) {
   return call;
 }
 
-// The ranks of MPI_COMM_WORLD in `comm`, in its order; "" where there are others, or no MPI_COMM_WORLD.
+// The ranks in MPI_COMM_WORLD of the members of `comm`, in their order. Empty if some are not in it, or if there is no
+// MPI_COMM_WORLD.
 std::string members_of(MPI_Comm comm) {
   MPI_Group mine = MPI_GROUP_NULL, all = MPI_GROUP_NULL;
   int size = 0, ranks = 0, inter = 0;
@@ -78,7 +79,7 @@ int open(MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_Fil
   hook_finalize();
   begin_trace(/*in_init=*/false);
   *file = MPI_FILE_NULL;
-  const Status enough = hold_reserve();   // a rank without takes part as one that has failed
+  const Status enough = hold_reserve();   // a rank without it takes part as a failed rank
   OpenCall call;
   const Status read = attempt([&] {
     call = open_call(file_name, amode, info);
@@ -198,7 +199,7 @@ MERCUTIO_MPI_FUNCTION(Fint, File_c2f, (MPI_File file)) {
 MERCUTIO_MPI_FUNCTION(MPI_File, File_f2c, (Fint number)) {
   return guarded_or(MPI_File{MPI_FILE_NULL}, [&] { return process().handles.from_fortran(number); });
 }
-// MPI-5's names for the same.
+// The names of MPI-5 for the same functions.
 MERCUTIO_MPI_FUNCTION(int, File_toint, (MPI_File file)) {
   return guarded_or(0, [&] { return static_cast<int>(process().handles.to_fortran(file)); });
 }
@@ -206,7 +207,7 @@ MERCUTIO_MPI_FUNCTION(MPI_File, File_fromint, (int number)) {
   return guarded_or(MPI_File{MPI_FILE_NULL}, [&] { return process().handles.from_fortran(number); });
 }
 
-// What a program has written before it gives up is in the file, as if nothing had been kept.
+// Flushes all files first, so that data written before the abort is in the file.
 MERCUTIO_MPI_FUNCTION(int, Abort, (MPI_Comm comm, int code)) {
   static auto* const real = real_function<int(MPI_Comm, int)>("PMPI_Abort");
   (void)guarded_or(false, [] {

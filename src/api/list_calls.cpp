@@ -1,12 +1,15 @@
-// Completion calls, most of them on lists of requests, where MPICH (4.0 and later, and its descendants) does not treat
-// generalized requests, which nonblocking file accesses are, as MPI 13.2 says:
-// - MPI_Waitall ends the program when it finds a null request beside one that is not complete yet, so null requests are left
-//   out of the list that it gets;
-// - the error of one stands in its status as an error of class MPI_ERR_OTHER, or not at all (MPI_Waitsome of MPICH 5 and Intel
-//   MPI). So query_access leaves it in the tag as well, which means nothing in the status of a file access, and it is put right
-//   here.
-// - MPI_Request_get_status doesn't ask a generalized request to get on, as MPI_Test does, so MPI is told here what is over.
-// Cost: a look at each handle, a copy of the list where there are null ones, and a look at each status after an error.
+// Completion calls, most of them on lists of requests. MPICH (4.0 and later, and its descendants) does not treat generalized
+// requests, such as nonblocking file accesses, as MPI section 13.2 says:
+// - MPI_Waitall ends the program if a list contains a null request and a request that is not complete. Therefore null requests are
+//   removed
+//   from the list that it gets.
+// - The error of a request appears in its status as an error of class MPI_ERR_OTHER, or not at all (MPI_Waitsome of MPICH 5 and
+//   Intel MPI).
+//   Therefore query_access also stores it in the tag, which has no meaning for a file access, and it is corrected here.
+// - MPI_Request_get_status does not progress a generalized request, as MPI_Test does. Therefore completed accesses are reported to
+//   MPI here.
+//
+// Cost: a test of each handle, a copy of the list if it contains null requests, and a test of each status after an error.
 #include <algorithm>
 #include <vector>
 
@@ -45,7 +48,7 @@ int wait_without_null(int count, MPI_Request* requests, MPI_Status* statuses) {
   std::vector<MPI_Request> active;
   for (int i = 0; i < count; ++i)
     if (requests[i] != MPI_REQUEST_NULL) active.push_back(requests[i]);
-  std::vector<MPI_Status> results(active.size() + 1);   // never empty: some MPIs refuse a null pointer
+  std::vector<MPI_Status> results(active.size() + 1);   // never empty, because some MPIs reject a null pointer
   const int code = real_waitall(static_cast<int>(active.size()), active.data(),
                                 statuses == MPI_STATUSES_IGNORE ? MPI_STATUSES_IGNORE : results.data());
   std::size_t next = 0;
@@ -53,7 +56,7 @@ int wait_without_null(int count, MPI_Request* requests, MPI_Status* statuses) {
     const bool was_null = requests[i] == MPI_REQUEST_NULL;
     if (statuses != MPI_STATUSES_IGNORE) {
       if (was_null) {
-        PMPI_Wait(&requests[i], &statuses[i]);   // the empty status
+        PMPI_Wait(&requests[i], &statuses[i]);   // sets the empty status
         if (code != MPI_SUCCESS) statuses[i].MPI_ERROR = MPI_SUCCESS;
       } else {
         statuses[i] = results[next];

@@ -1,4 +1,4 @@
-// Waiting for the other ranks inside of MPI_Finalize, where some may never come.
+// Waits for the other ranks in MPI_Finalize, with a time limit, because some may never arrive.
 #pragma once
 
 #include <algorithm>

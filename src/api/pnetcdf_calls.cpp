@@ -1,9 +1,9 @@
-// What PnetCDF does with a file beside MPI-IO. ncmpi_open has ncmpi_inq_file_format look at the first bytes by open(2), and
-// ncmpi_create asks by access(2) whether the file is there and empties it by truncate(2). None of that reaches a file on
-// another cluster: it could not be opened, and be overwritten with NC_NOCLOBBER. So for such files these two functions ask
-// and do it there. All other files, and all else, are PnetCDF's own.
+// The accesses of PnetCDF to a file other than by MPI-IO. ncmpi_open calls ncmpi_inq_file_format, which reads the first bytes with
+// open(2). ncmpi_create tests with access(2) whether the file exists, and truncates it with truncate(2). None of these reaches a
+// remote file: it could not be opened, and would be overwritten despite NC_NOCLOBBER. Therefore these two functions do the same
+// with Mercutio if the file is remote. All other files and functions are left to PnetCDF.
 //
-// Numbers are those of pnetcdf.h; the signatures those of the CDF and HDF5 file format specifications.
+// The constants are those of pnetcdf.h; the signatures are those of the CDF and HDF5 file format specifications.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -21,7 +21,7 @@ namespace mercutio {
 namespace {
 
 enum NetcdfError {
-  kNotRemote = 1,   // our own: PnetCDF goes on
+  kNotRemote = 1,   // our own: call PnetCDF's function
   kNoError = 0,
   kExists = -35,
   kNoMemory = -61,
@@ -36,7 +36,7 @@ constexpr int kNoClobber = 0x4;
 constexpr i64 kSignatureBytes = 8, kFirstUserBlock = 512;
 constexpr std::string_view kHdf5 = "\211HDF\r\n\032\n";
 
-// PnetCDF's own function: the libraries that are loaded are asked one by one, because Python loads its own out of sight.
+// PnetCDF's own function. Searches each loaded library, because Python loads its libraries with RTLD_LOCAL.
 void* function_of_pnetcdf(const char* name) {
   std::vector<std::string> libraries;
   ::dl_iterate_phdr(
@@ -91,7 +91,7 @@ Result<std::string> signature_at(Storage& file, i64 offset) {
   return bytes;
 }
 
-// As PnetCDF tells it: CDF-1, 2 and 5 by their version, HDF5 by its signature at 0, 512, 1024, 2048 and so on.
+// As in PnetCDF: CDF-1, 2 and 5 by their version, HDF5 by its signature at offset 0, 512, 1024, 2048 and so on.
 Result<int> format_of(Storage& file) {
   MERCUTIO_LET(std::string signature, signature_at(file, 0));
   if (signature.size() < kSignatureBytes) return Error{ErrorClass::kIo, "no room for a signature"};
@@ -115,7 +115,7 @@ int remote_format(const Resolved& place, int* format) {
   return kNoError;
 }
 
-// A file that is there is emptied, or in the way. What else is wrong with it, MPI_File_open will say.
+// An existing file is truncated, or is an error with `no_clobber`. Other errors are left to MPI_File_open.
 int made_ready(const Resolved& place, bool no_clobber) {
   auto file = open_there(place, !no_clobber);
   if (no_clobber) return file ? kExists : kNoError;
@@ -124,7 +124,7 @@ int made_ready(const Resolved& place, bool no_clobber) {
   return emptied && closed ? kNoError : kFileError;
 }
 
-// Collective; nothing to do for a file that is not remote.
+// Collective. Does nothing if the file is not remote.
 int make_remote(MPI_Comm comm, const char* path, int mode, MPI_Info info) {
   int rank = 0;
   if (PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS) return kNoError;

@@ -101,7 +101,7 @@ static int open_mpi_waits() {
   });
 }
 
-// opal_progress_register: since 2004 what Open MPI's own nonblocking collectives are driven by.
+// opal_progress_register, by which Open MPI's own nonblocking collectives have progressed since 2004.
 Hook hook_into_waiting() {
   static const Hook hook = [] {
     if (real_symbol("PMPIX_Grequest_start")) return Hook::kRequests;
@@ -111,7 +111,7 @@ Hook hook_into_waiting() {
   return hook;
 }
 
-// One write a text: lines of several processes don't mix.
+// One write per text, so that lines of several processes do not mix.
 static void say(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
@@ -119,14 +119,14 @@ static void say(const std::string& text) {
 
 Process::Process() : hints{HintSources(), HintReporter(say)} {}
 
-// A program may have no MPI_COMM_WORLD, but sessions alone; then every process leads.
+// A program that uses only sessions has no MPI_COMM_WORLD; then every process counts as its rank 0.
 static bool leads_world() {
   int rank = 0;
   if (world_initialised()) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank == 0;
 }
 
-// A program that was spawned shares the job with its parents.
+// A spawned program shares the job with its parents.
 static i64 processes_of_job() {
   int size = 0;
   if (!world_initialised()) return 0;
@@ -146,7 +146,7 @@ Context Process::context() {
 }
 
 Process& process() {
-  // Never destroyed: files may be used from destructors and from MPI_Finalize of other tools.
+  // Never destroyed, because files may be used in destructors and in MPI_Finalize of other tools.
   static Process* const the_process = [] {
     std::atexit([] {
       (void)attempt([] {
@@ -160,7 +160,7 @@ Process& process() {
 }
 
 static int at_finalize(MPI_Comm, int, void*, void*) {
-  const auto each = [](auto step) {   // whatever becomes of those before
+  const auto each = [](auto step) {   // even if earlier ones have failed
     (void)guarded_or(false, [&] {
       step();
       return true;
@@ -173,7 +173,7 @@ static int at_finalize(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-// A run goes on without its trace.
+// An error of the trace does not affect the program.
 void begin_trace(bool in_init) {
   JobTrace& trace = process().trace;
   std::call_once(process().trace_begun, [&] {

@@ -1,4 +1,4 @@
-// The one global of the product: MPI gives its calls no context argument.
+// The only global state of the library, because MPI calls have no context argument.
 #pragma once
 
 #include <atomic>
@@ -16,20 +16,20 @@
 
 namespace mercutio {
 
-// Who drives nonblocking calls. The progress thread, where MPI may be called from any thread, or where the access needs no
-// call of MPI (all ranks share memory) and its end can be told to MPI from inside one of the program's calls. Else the
-// program's own calls of MPI, where MPI lets us into all that wait; without that they run to their end at once.
+// Drives nonblocking calls. The progress thread does so if any thread may call MPI, or if the access calls no MPI (all ranks share
+// memory) and its completion can be reported to MPI from one of the program's calls. Otherwise the program's own MPI calls do, if
+// the MPI lets us hook into all calls that wait. If not, accesses run to their end in the call that starts them.
 class ProcessProgress final : public Progress {
  public:
   RequestRef start(RequestBody body) override;
   bool progress() override;
   const char* who(bool sends) const override;
-  void shut_down();   // drives everything to its end; afterwards calls complete at once
+  void shut_down();   // drives all requests to their end; later accesses complete in their start call
 
  private:
   enum class Driver { kThread, kWaitingCalls, kStartingCall };
   Driver driver(bool sends) const;
-  // For atomic access by progress(), which comes from inside of MPI.
+  // Atomic, because MPI may call progress() from within.
   struct Kept {
     std::unique_ptr<Progress> progress;
     std::atomic<Progress*> now{nullptr};
@@ -40,7 +40,7 @@ class ProcessProgress final : public Progress {
   std::atomic<bool> shut_{false};
 };
 
-// What waits to be done by a thread that may call MPI. To add to it takes no memory.
+// Actions that wait for a thread that may call MPI. Adding one allocates no memory.
 class Postponed {
  public:
   struct Action {
@@ -75,13 +75,13 @@ struct Process {
 };
 
 Process& process();
-// Which of the program's calls that wait lead to us. MPICH and its descendants ask the request that is waited for
-// (access.cpp); Open MPI calls, in whatever waits, a function that is registered here.
+// Which waiting calls of the program call us. MPICH and its descendants poll the request that is waited for (access.cpp). Open MPI
+// calls a registered function in every call that waits.
 enum class Hook { kNone, kRequests, kAll };
 Hook hook_into_waiting();
-// Registers, once, what must happen inside MPI_Finalize.
+// Registers, once, the actions that MPI_Finalize must trigger.
 void hook_finalize();
-// Begins the trace of the job where the environment asks for one. `in_init`: all ranks are in MPI_Init.
+// Begins the trace of the job if the environment requests one. `in_init`: all ranks are in MPI_Init.
 void begin_trace(bool in_init);
 
 }  // namespace mercutio

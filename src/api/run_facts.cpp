@@ -27,7 +27,7 @@ std::string first_set(std::initializer_list<const char*> names) {
   return "";
 }
 
-// The process's words, in quotes where they have blanks; nothing that would end a line.
+// The command line of the process, with quotes around words with blanks, and without line breaks.
 std::string command_line() {
   std::string words(kMostCommand, '\0');
   const int file = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -59,13 +59,13 @@ void add_fact(std::string& facts, const char* key, std::string value) {
 }
 
 struct Known {
-  const char* part;  // of the path of a library
+  const char* part;  // part of the path of a library
   const char* name;
 };
 constexpr Known kLibraries[] = {{"/h5py/", "h5py"},          {"/netCDF4/", "netcdf4-python"}, {"libhdf5", "hdf5"},   {"libnetcdf", "netcdf"},
                                 {"libpnetcdf", "pnetcdf"}, {"libpetsc", "petsc"},           {"libadios", "adios"}};
 
-// From the innermost frame outwards: the last one that is known is next to the program.
+// Called from the innermost frame outwards. The last known library found is the outermost one.
 _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* found) {
   std::string& library = *static_cast<std::string*>(found);
   Dl_info info;

@@ -1,4 +1,4 @@
-// What a job was, for whoever looks at its trace months later; and who opens a file, by the call stack.
+// Facts about the job that are stored in its trace; and the library that opens a file, from the call stack.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace mercutio {
 std::string run_facts();
 JobIdentity job_identity();
 
-// The library above MPI-IO from which this thread comes ("h5py", "hdf5", "netcdf", ...), the one next to the program where there are
-// several; kTool inside of MPI_Finalize; empty: none that is known.
+// The library above MPI-IO that this thread was called through ("h5py", "hdf5", "netcdf", ...), the outermost if there are several.
+// kTool inside MPI_Finalize. Empty: none that is known.
 std::string opening_library();
 
 }  // namespace mercutio

@@ -1,4 +1,4 @@
-// Views, pointers and data representations' extents.
+// Views, file pointers, and extents in data representations.
 #include <cstdio>
 
 #include "api/call.h"
@@ -66,7 +66,7 @@ MERCUTIO_MPI_FUNCTION(int, File_get_view, (MPI_File file, MPI_Offset* displaceme
     *displacement = view->displacement;
     MERCUTIO_LET(*etype, handle_of(handle.etype, *view->etype_spec));
     MERCUTIO_LET(*filetype, handle_of(handle.filetype, *view->filetype_spec));
-    // No byte beyond the name's end: programs pass arrays shorter than MPI_MAX_DATAREP_STRING.
+    // Writes no byte after the terminating null, because programs pass arrays shorter than MPI_MAX_DATAREP_STRING.
     std::snprintf(datarep, MPI_MAX_DATAREP_STRING, "%s", view->datarep.c_str());
     return ok_status();
   });

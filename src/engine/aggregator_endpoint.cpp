@@ -1,5 +1,4 @@
-// The endpoint on the aggregator's node. The ranks of its node fill the windows, and so do the node streams of other
-// nodes.
+// The endpoint on the aggregator's node. Its windows are filled by the ranks of this node, and by the node streams of other nodes.
 #include <cstring>
 
 #include "base/assert.h"
@@ -40,7 +39,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   }
 
  private:
-  // Windows that every rank has finished, on this node and on the others.
+  // The number of windows that every rank has finished, on this node and on the others.
   i64 finished_by_all() const {
     i64 lowest = buffer_.finished_by_all();
     for (const auto& stream : streams_) lowest = std::min(lowest, stream->finished());
@@ -51,13 +50,13 @@ class AggregatorEndpoint final : public WindowEndpoint {
   void start_write(i64 number, FileRange run, std::byte* data, Status& written);
   void read_slot(i64 number);
   void take_in(PendingIo::Completed completed);
-  // Skips windows without data, up to this one.
+  // Skips the windows before this one, which have no data.
   void skip_to(i64 number) {
     MERCUTIO_ASSERT(number > next_);
     context_.outcome.holes = true;
     next_ = number;
   }
-  // Reading: windows of which all have said what they need.
+  // Reading: the number of windows for which all ranks have set their requests.
   i64 requested_by_all() const {
     i64 lowest = buffer_.requested_by_all();
     for (const auto& stream : streams_) lowest = std::min(lowest, stream->requested());
@@ -92,15 +91,15 @@ class AggregatorEndpoint final : public WindowEndpoint {
   WindowBuffer buffer_;
   EndpointContext context_;
   i64 next_ = 0, completed_ = 0;
-  i64 available_ = 0;   // sparse reading: windows before this one have a slot for what is asked for
+  i64 available_ = 0;   // sparse reading: windows before this one have a slot for requests
   PackedMemory packed_;
-  bool left_ = false;   // the throttle
+  bool left_ = false;   // this aggregator has left the throttle
   PendingIo pending_;
   Throttle throttle_;
   std::vector<std::unique_ptr<NodeStream>> streams_;   // they refer to the members above
 };
 
-// Only windows with a slot can hold data. Windows beyond them that all ranks have finished are empty.
+// Only windows with a slot can contain data. Later windows that all ranks have finished are empty.
 void AggregatorEndpoint::write_finished(i64 finished) {
   const i64 limit = completed_ + buffer_.depth();
   while (next_ < finished) {
@@ -116,12 +115,12 @@ void AggregatorEndpoint::write_finished(i64 finished) {
   }
 }
 
-// Windows that all ranks have finished are needed by none.
+// Windows that all ranks have finished are not read: no rank needs them.
 void AggregatorEndpoint::read_ahead(i64 finished) {
   if (next_ < finished) skip_to(finished);
   i64 limit = std::min(buffer_.windows(), finished + buffer_.depth());
   if (sparse()) {
-    make_available(std::min(finished + buffer_.depth(), buffer_.windows()));   // no more: the next operation counts from there
+    make_available(std::min(finished + buffer_.depth(), buffer_.windows()));   // at most all: the next operation counts from there
     limit = std::min(limit, requested_by_all());
   }
   for (bool first = true; next_ < limit && (first || pending_.overlaps()); first = false) {
@@ -131,13 +130,13 @@ void AggregatorEndpoint::read_ahead(i64 finished) {
   if (next_ >= limit) throttle_.withdraw();
 }
 
-// Ranks may write the same bytes, so the count of bytes alone does not show that a window is full.
+// Several ranks may write the same bytes, so the number of bytes alone does not show that a window is full.
 bool AggregatorEndpoint::is_full(FileRange window, const Slot& slot, i64 filled) const {
   const i64 units = buffer_.units_of(window);
   return filled >= window.bytes() && (context_.dense || first_other(slot.valid, 0, units, std::byte{1}) == units);
 }
 
-// Where the valid bytes of a window are one run, that; else an empty range.
+// The range of the valid bytes of a window if they are one run; otherwise empty.
 FileRange AggregatorEndpoint::only_run(FileRange window, const Slot& slot) const {
   const i64 unit = buffer_.unit_of(window), units = buffer_.units_of(window);
   const i64 begin = first_other(slot.valid, 0, units, std::byte{0}), end = first_other(slot.valid, begin, units, std::byte{1});
@@ -174,7 +173,7 @@ void AggregatorEndpoint::write_slot(i64 number) {
   slot.filled.store(0, std::memory_order_relaxed);
   const EngineFile& file = context_.file;
   Status written = context_.outcome.storage;
-  if (!written) {   // what could not be written once is not tried again: the caller is told about the first
+  if (!written) {   // after a failed write nothing is written any more; the first error is reported
   } else if (is_full(window, slot, filled)) {
     start_write(number, window, slot.data, written);
   } else if (context_.dense) {
@@ -191,7 +190,7 @@ void AggregatorEndpoint::write_slot(i64 number) {
   if (pending_.empty() || pending_.last_window() != number) throttle_.return_token();
 }
 
-// What is asked for of a window, and of holes in between what storage gains by.
+// Reads the requested bytes of a window, and those holes that are cheaper to read than to skip.
 void AggregatorEndpoint::read_requested(i64 number) {
   const FileRange window = buffer_.window(number);
   const Slot slot = buffer_.slot(number);
@@ -207,7 +206,8 @@ void AggregatorEndpoint::read_requested(i64 number) {
   }
 }
 
-// The whole window, unless the plan is sparse: dense patterns need nearly all of it. Behind the end of the file and after an error: zeros.
+// Reads the whole window, or, if the plan is sparse, the requested bytes. Beyond the end of the file and after an error the data is
+// zero.
 void AggregatorEndpoint::read_slot(i64 number) {
   const FileRange window = buffer_.window(number);
   std::byte* data = buffer_.slot(number).data;

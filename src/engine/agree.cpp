@@ -1,4 +1,4 @@
-// Agreement: one all-reduce of the lowest failing rank; only if there is one, its Error is broadcast.
+// Agreement: an all-reduce finds the lowest failing rank. If there is one, its Error is broadcast.
 #include "engine/collectives.h"
 
 #include <cstring>
@@ -16,8 +16,8 @@ std::vector<std::byte> to_bytes(const Error& error) {
   return bytes;
 }
 
-// Longer texts are truncated: with the rank and its host (at most 256 bytes) a report fits into a gather through the
-// node's memory, so an access within a node never needs a message.
+// Longer texts are truncated. With the rank and its host (at most 256 bytes) a report then fits into a gather in the node's memory,
+// so an access within a node never needs a message.
 constexpr size_t kTextBytes = 600;
 
 Error from_bytes(const std::vector<std::byte>& bytes) {
@@ -35,14 +35,14 @@ Error from_bytes(const std::vector<std::byte>& bytes) {
 Task<Status> agree(const Channel& channel, Status mine, i64* lowest) {
   const i64 ranks = channel.comm->size(), me = channel.comm->rank();
   i64 words[2] = {mine.ok() ? ranks : me, lowest ? *lowest : 0};
-  if (channel.ticket && channel.ticket->arena().whole()) {   // as all_reduce does, which every access would wait for
+  if (channel.ticket && channel.ticket->arena().whole()) {   // as all_reduce does, but without its Task, which costs a frame per access
     MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span<const i64>(words))));
     reduce_node(channel.ticket->arena(), words, Reduce::kMin);
   } else {
     MERCUTIO_CO_TRY(co_await all_reduce(channel, words, Reduce::kMin));
   }
   if (lowest) *lowest = words[1];
-  if (words[0] == ranks) co_return mine;   // an error only if what came is damaged
+  if (words[0] == ranks) co_return mine;   // an Error only if a message was malformed
   if (words[0] < 0 || words[0] > ranks) co_return Error{ErrorClass::kIntern, "a rank that isn't there reported a failure"};
   std::vector<std::byte> report;
   if (words[0] == me) {

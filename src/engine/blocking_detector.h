@@ -1,6 +1,6 @@
-// BlockingDetector: tells storage on which I/O calls block (servers, disks) from storage that only copies (the page
-// cache). A transfer has blocked if it took noticeable time and had voluntary context switches; preemption doesn't
-// count. Large reads are recorded separately: as long as all of them only copied, the next are expected to copy.
+// BlockingDetector: detects storage on which I/O calls block (servers, disks), as opposed to storage that only copies (the page
+// cache). A transfer blocked if it took at least kNoticeableNs and the thread had voluntary context switches; preemption does not
+// count. Large reads are recorded separately: while all of them only copied, the next ones are expected to copy.
 #pragma once
 
 #include <sys/resource.h>
@@ -13,16 +13,16 @@ namespace mercutio {
 
 class BlockingDetector {
  public:
-  // The state before a transfer, for one thread. Any number of threads may use one each.
+  // The state of the calling thread before a transfer. Each thread needs its own; the detector itself may be shared.
   struct Probe {
     i64 start_ns = 0, switches = -1;
   };
-  // `closely`: always count context switches. Otherwise only after a slow transfer, which saves two system calls.
+  // `closely`: always count context switches. Otherwise they are counted only after a slow transfer, which saves two system calls.
   Probe before(bool closely) const {
     const bool count = closely || suspected_.load(std::memory_order_relaxed);
     return Probe{now_ns(), count ? switches() : -1};
   }
-  // Whether the transfer blocked, as far as context switches were counted.
+  // Returns whether the transfer blocked. Without a count of context switches it did not.
   bool after(const Probe& probe) {
     if (!took_long(probe)) return false;
     suspected_.store(true, std::memory_order_relaxed);
@@ -32,19 +32,19 @@ class BlockingDetector {
   }
   bool blocks() const { return blocks_.load(std::memory_order_relaxed); }   // at least one transfer has blocked
 
-  static constexpr i64 kTellingBytes = 256 * KiB;   // a read of this size that did not block came from memory
+  static constexpr i64 kTellingBytes = 256 * KiB;   // a read of this size that did not block was served from memory
   enum class Reads : i64 { kUnknown, kCopy, kBlock };   // in ascending priority
   void saw_read(i64 bytes, bool blocked) {
     if (blocked) reads_.store(Reads::kBlock, std::memory_order_relaxed);
     Reads unknown = Reads::kUnknown;
     if (bytes >= kTellingBytes) reads_.compare_exchange_strong(unknown, Reads::kCopy, std::memory_order_relaxed);
   }
-  // The same for a read in several transfers between before(closely) and now.
+  // The same for a read that consisted of several transfers since before().
   void saw_read(i64 bytes, const Probe& probe) { saw_read(bytes, took_long(probe) && switched(probe)); }
   Reads reads() const { return reads_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr i64 kNoticeableNs = 200'000;   // a shorter wait costs less than a thread
+  static constexpr i64 kNoticeableNs = 200'000;   // blocking for less costs less than handing the transfer to a thread
   static bool took_long(const Probe& probe) { return now_ns() - probe.start_ns > kNoticeableNs; }
   static bool switched(const Probe& probe) { return probe.switches >= 0 && switches() > probe.switches; }
   // Voluntary context switches of this thread.

@@ -1,7 +1,7 @@
 // The body of every collective access: enter, plan, move, agree.
 //
-// Every decision that ranks must share is computed from what they have gathered (engine/enter.h), the same on each. No rank
-// needs another one's view: each moves its own bytes.
+// Every decision that the ranks must share is computed from the values they have gathered (engine/enter.h), which are the same on
+// all ranks. A rank needs no other rank's view, because each moves its own bytes.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -18,7 +18,7 @@ namespace {
 
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
-// The hints for an access without exchange, where the plan decides about sieving; none: those of the file.
+// The hints for an access without exchange if the plan decides about sieving. Null: those of the file.
 std::unique_ptr<const Hints> hints_for(const Plan& plan, const Hints& hints) {
   if (plan.strategy != Strategy::kList && plan.strategy != Strategy::kSieve) return nullptr;
   auto changed = std::make_unique<Hints>(hints);
@@ -26,14 +26,14 @@ std::unique_ptr<const Hints> hints_for(const Plan& plan, const Hints& hints) {
   return changed;
 }
 
-// No data beyond the end of the file is requested or sent, so that part of the user's buffer is unchanged.
+// Excludes data beyond the end of the file, so that part of the user's buffer stays unchanged.
 void clip_to_file(PeerAccess& peer, i64 file_bytes) {
   if (peer.end <= peer.begin || peer.last <= file_bytes) return;
   peer.end = std::clamp(peer.stream_position(file_bytes), peer.begin, peer.end);
   peer.last = file_bytes;
 }
 
-// Records whether the read blocked: the next plan depends on it.
+// Moves this rank's own data, and records whether a read blocked, on which the next plan depends.
 Result<i64> move_alone(const EngineFile& file, const Access& access, bool atomic) {
   BlockingDetector* const blocking = reads(access) && access.bytes >= BlockingDetector::kTellingBytes ? file.blocking : nullptr;
   const BlockingDetector::Probe probe = blocking ? blocking->before(/*closely=*/true) : BlockingDetector::Probe{};
@@ -53,14 +53,14 @@ Result<i64> move_own(const EngineFile& file, const Access& access, bool atomic, 
   });
 }
 
-// An aggregator caches nothing of what it wrote for others: their own later writes of these bytes must come after it.
+// Flushes the aggregator's cache after a write: later writes of these bytes by other ranks must reach the file after it.
 Status hand_on(const EngineFile& file, const Access& access, Status stored) {
   if (reads(access)) return stored;
   Status written = file.storage->flush();
   return stored ? std::move(written) : std::move(stored);
 }
 
-// Returns the bytes moved by this rank after all ranks have agreed on the status and on the end of the file.
+// All ranks agree on the status and on the end of the file. Returns the bytes moved by this rank.
 Task<Result<i64>> finish(const Channel& channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
   channel.counters->clock.enter(Phase::kAgree);
   MERCUTIO_CO_TRY(co_await agree(channel, std::move(storage_status), &end_of_file));
@@ -70,10 +70,11 @@ Task<Result<i64>> finish(const Channel& channel, const Access& access, Status st
   co_return mine.end - mine.begin;
 }
 
-// Where the windows of an access lie: in the memory of the node, or where every rank is a node of its own, in this rank's.
+// The memory of the windows of an access: the arena of the node, or, if every rank is a node of its own, the private arena of this
+// rank.
 struct WindowMemory {
   NodeArena* arena = nullptr;
-  std::shared_ptr<NodeArena> own;   // of this access alone
+  std::shared_ptr<NodeArena> own;   // owned by this access
 };
 
 Task<Status> find_memory(const Channel& channel, const Plan& plan, WindowMemory& memory) {
@@ -127,7 +128,7 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& chan
   co_return mine.end - mine.begin;
 }
 
-// Some rank takes part with an Error: no rank moves data.
+// Some rank takes part with an Error. No rank moves data, and all return that Error.
 Task<Result<i64>> fail_together(const Channel& channel, Status mine) {
   Status why = co_await agree(channel, std::move(mine));
   if (!why.ok()) co_return std::move(why).error();
@@ -137,7 +138,7 @@ Task<Result<i64>> fail_together(const Channel& channel, Status mine) {
 }  // namespace
 
 Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options) {
-  Counters here;   // where nobody else counts
+  Counters here;   // used if the caller does not count
   if (!file.counters) file.counters = &here;
   Counters& counters = *file.counters;
   channel.counters = &counters;
@@ -152,7 +153,7 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
     if (moved && options.more) *options.more = agreed.more;
   }
   if (!moved) {
-    // nobody can be told
+    // without communication the other ranks cannot be informed
   } else if (agreed.failed) {
     moved = co_await fail_together(channel, options.entry);
   } else if (agreed.plan && agreed.plan->exchanges()) {

@@ -32,7 +32,7 @@ Hints random_hints(Random& random, i64 ranks) {
   return hints;
 }
 
-// Ranks in any order on up to three nodes; every node has one.
+// Ranks in any order on up to three nodes. Every node has at least one rank.
 Topology random_topology(Random& random, i64 ranks) {
   const i64 nodes = std::min(ranks, pick(random, 1, 3));
   Topology topology;
@@ -42,14 +42,14 @@ Topology random_topology(Random& random, i64 ranks) {
   return topology;
 }
 
-// Views that tile the file between the ranks: rank r has every P-th block.
+// Views that tile the file: rank r has every P-th block.
 OwnedAccess tiling_access(Random& random, Direction direction, std::pair<i64, i64> rank_of, i64 block, i64 bytes) {
   const auto [rank, ranks] = rank_of;
   auto type = make_resized(0, block * ranks, make_contiguous(block, byte_type()));
   return make_access(direction, make_view(block * rank, type), 0, bytes, random_memory_type(random, bytes));
 }
 
-// Pieces of random length and unit, each of a random rank or of none: what each rank has of them.
+// Pieces of random length and unit, each owned by a random rank or by none. Returns the access of each rank.
 std::vector<OwnedAccess> patchwork(Random& random, Direction direction, i64 ranks) {
   std::vector<Numbers> lengths(static_cast<size_t>(ranks)), displacements(static_cast<size_t>(ranks));
   const i64 unit = i64{1} << pick(random, 0, 4);
@@ -71,7 +71,7 @@ std::vector<OwnedAccess> patchwork(Random& random, Direction direction, i64 rank
   return all;
 }
 
-// With the right to the node's memory, or by messages alone.
+// With a ticket for the node's memory, or with messages only.
 Channel channel_of(Comm& comm, i64 tag, bool shares_memory) {
   Channel channel{&comm, tag};
   if (auto arena = shares_memory ? NodeArena::of(comm) : nullptr) channel.ticket = std::make_shared<Ticket>(arena);
@@ -115,8 +115,8 @@ TEST_P(Collective, RandomWrites) {
   }
 }
 
-// Several operations on one file after another, so that the memory of the node is used again.
-TEST_P(Collective, PatchworkWrittenAndReadInTurn) {
+// Several operations on one file in succession, so that the memory of the node is reused.
+TEST_P(Collective, AlternateWritesAndReadsOfRandomPieces) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     Random shared(seed);
     SharedFile file;
@@ -177,7 +177,7 @@ TEST_P(Collective, RandomReadsCountExactlyToEndOfFile) {
       EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
       auto moved = drive(comm, collective(engine_file, channel_of(comm, 5, seed % 2 == 1), owned.access, {}));
       ASSERT_TRUE(moved.ok()) << "seed " << seed << ": " << moved.error().what;
-      if (file.traits.coherence != Coherence::kImmediate) {   // the buffer beyond end of file may be cleared there
+      if (file.traits.coherence != Coherence::kImmediate) {   // bytes of the buffer beyond the end of the file may be cleared there
         for (i64 i = *moved; i < owned.access.bytes; ++i) owned.at(i) = std::byte{0xEE};
       }
       ASSERT_TRUE(read_is_right(owned, file.bytes, *moved)) << "seed " << seed << " rank " << comm.rank();
@@ -185,8 +185,8 @@ TEST_P(Collective, RandomReadsCountExactlyToEndOfFile) {
   }
 }
 
-// Each question is a message there.
-TEST_P(Collective, AServerIsAskedForTheSizeOnlyByReadsBeyondWhatIsKnown) {
+// A server's size is asked for only by reads beyond the known size, because each request is a message.
+TEST_P(Collective, OnlyReadsBeyondTheKnownSizeAskTheServer) {
   SharedFile file;
   file.traits.metadata_is_remote = true;
   file.bytes.resize(static_cast<size_t>(100 * GetParam()));
@@ -227,7 +227,7 @@ TEST_P(Collective, DisplacementsMayChangeFromAccessToAccess) {
   }
 }
 
-TEST_P(Collective, OneFailedRankStopsAllAndNobodyMovesData) {
+TEST_P(Collective, NoRankMovesDataIfOneHasFailed) {
   SharedFile file;
   const Hints hints;
   run_ranks(GetParam(), [&](Comm& comm) {
@@ -249,7 +249,7 @@ TEST_P(Collective, OneFailedRankStopsAllAndNobodyMovesData) {
   EXPECT_TRUE(file.bytes.empty());
 }
 
-TEST_P(Collective, AtomicAccessesAreOneStepEach) {
+TEST_P(Collective, AtomicAccessesDoNotInterleave) {
   SharedFile file;
   const Hints hints;
   run_ranks(GetParam(), [&](Comm& comm) {
@@ -313,8 +313,8 @@ TEST_P(Collective, SeveralInFlightOnOneFile) {
   }
 }
 
-// 128 bytes in each 64 KiB: aggregators read what is asked for, not whole windows.
-TEST_P(Collective, SparseReadsLeaveHolesOut) {
+// 128 bytes in each 64 KiB: aggregators read the requested bytes, not whole windows.
+TEST_P(Collective, SparseReadsSkipHoles) {
   constexpr i64 kPiece = 128, kPitch = 64 * KiB, kPieces = 40;
   const i64 ranks = GetParam();
   for (const WantedExchange exchange : {WantedExchange::kAuto, WantedExchange::kMessages, WantedExchange::kTwoLayer}) {
@@ -344,7 +344,7 @@ TEST_P(Collective, SparseReadsLeaveHolesOut) {
   }
 }
 
-// Streams of several nodes to one aggregator, more windows under way than it has memory for.
+// Streams of several nodes to one aggregator, with more windows in flight than it has memory for.
 TEST(TwoLayer, ManyNodesShareOneAggregatorsMemory) {
   constexpr i64 kBlock = 4096, kBlocks = 1024, kRanks = 8;
   const Topology topology{{0, 0, 1, 1, 2, 2, 3, 3}, {"a", "b", "c", "d"}};

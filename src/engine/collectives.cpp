@@ -1,5 +1,6 @@
-// In two levels where ranks of a node share memory: a gather there, then the first ranks of the nodes exchange messages (engine/peers.h), and
-// each passes the result to its node. A node that holds all ranks needs no second level: each of them computes the result from the gather.
+// Ranks that share the memory of a node combine their items there. Then the first ranks of the nodes exchange messages
+// (engine/peers.h), and each publishes the result on its node. If one node holds all ranks, each rank computes the result from the
+// gather, without messages.
 #include "engine/collectives.h"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op
 
 namespace {
 
-// The items of all ranks, by rank, where those of each node lie together.
+// Sorts the items of all ranks by rank. In `by_node` the items of each node are adjacent.
 void sort_by_rank(const Comm& comm, const Peers& peers, std::span<const i64> sizes, ConstBytes by_node, Bytes all) {
   const size_t item = all.size() / static_cast<size_t>(comm.size());
   std::vector<size_t> next;
@@ -116,13 +117,13 @@ Task<Status> all_gather(const Channel& channel, ConstBytes mine, Bytes all) {
 
 namespace {
 
-// What the root broadcasts, as far as it fits into a gather.
+// The data of the root, or its first part if it does not fit into a gather.
 struct BroadcastItem {
   i64 bytes = 0;
   std::byte data[NodeArena::kGatherBytes - sizeof(i64)]{};
 };
 
-// Of first ranks; `item` is the root's where the root is on this node.
+// On first ranks. `item` is the root's if the root is on this node.
 Task<Status> broadcast_between_nodes(const Channel& channel, i64 root, bool is_here, BroadcastItem& item) {
   std::vector<std::byte> sent;
   if (is_here) sent.assign(reinterpret_cast<std::byte*>(&item), reinterpret_cast<std::byte*>(&item + 1));

@@ -1,6 +1,8 @@
-// Small collectives as tasks, whose channel must outlive them: through the shared memory of each node and with messages between the nodes' first ranks, O(log nodes) of them;
-// where no memory is shared or the items don't fit there, with O(log ranks) messages a rank. Any number may be in flight at once as long as
-// their tags differ.
+// Small collectives as tasks. The channel must outlive the task.
+//
+// Ranks of a node combine their items in the node's shared memory. Then the first ranks of the nodes exchange O(log nodes) messages
+// each. Without shared memory, or if the items do not fit into it, each rank exchanges O(log ranks) messages. Any number of
+// collectives may be in flight at once if their tags differ.
 #pragma once
 
 #include <span>
@@ -14,8 +16,8 @@
 
 namespace mercutio {
 
-// The communication context of one operation: the Comm, the first of its tags, and its ticket for the node's memory
-// (null: there is none). Valid until the operation ends.
+// The communication context of one operation, valid until the operation ends: the Comm, the first of its kTagsPerOperation tags,
+// and its ticket for the shared memory of the node (null: no shared memory is used).
 inline constexpr i64 kTagsPerOperation = 3;
 struct Channel {
   Comm* comm = nullptr;
@@ -23,7 +25,7 @@ struct Channel {
   TicketRef ticket = nullptr;
   Counters* counters = nullptr;   // of the operation; null: nothing is counted
 
-  // Sends to or receives from a rank, on the tag `behind` places after the first.
+  // Sends to or receives from a rank. The tag is the operation's first tag plus `behind`.
   Result<std::unique_ptr<Message>> send(i64 to, ConstBytes data, i64 behind = 0) const {
     if (counters) {
       ++counters->messages;
@@ -43,15 +45,16 @@ struct Channel {
 // Element-wise reduction over all ranks; every rank gets the result in `values`.
 enum class Reduce { kMax, kMin, kSum };
 Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op);
-// Fixed-size items: `all` holds P * mine.size() bytes.
+// Gathers items of equal size. `all` holds P * mine.size() bytes.
 Task<Status> all_gather(const Channel& channel, ConstBytes mine, Bytes all);
-Task<Status> broadcast(const Channel& channel, i64 root, std::vector<std::byte>& data);   // any size; afterwards every rank has the root's data
+Task<Status> broadcast(const Channel& channel, i64 root, std::vector<std::byte>& data);   // any size; `data` holds the root's data afterwards
 Task<Status> barrier(const Channel& channel);
 
-// The first step of a collective in two levels, of a channel with a ticket: contributes `mine` to a gather of the node. It ends, where this node
-// holds all ranks, when all contributions are there; else, on the node's first rank, likewise, and on others when that one has published a
-// result.
-// Gathers are identified by their number. A rank that has abandoned one, because a rank died, must not be taken for one that takes part in it.
+// The first step of a two-level collective on a channel with a ticket: contributes `mine` to the gather of the node. If the node
+// holds all ranks, it ends when all contributions have arrived. Otherwise it ends then on the node's first rank, and on the other
+// ranks when the first rank has published a result.
+//
+// Gathers are numbered. A rank that has abandoned a gather because another rank died must not take part in later ones.
 class NodeGather {
  public:
   bool operator()();   // makes progress; true when it has ended
@@ -59,7 +62,7 @@ class NodeGather {
   ConstBytes mine;
   bool posted = false, died = false;
 };
-struct NodeGatherAwaiter : Until<NodeGather> {   // no task: every agreement goes through here
+struct NodeGatherAwaiter : Until<NodeGather> {   // not a Task, because every agreement uses it and a Task costs a frame
   Status await_resume() {
     Until::await_resume();
     return predicate.died ? rank_died() : ok_status();
@@ -67,11 +70,12 @@ struct NodeGatherAwaiter : Until<NodeGather> {   // no task: every agreement goe
 };
 inline NodeGatherAwaiter gather_on_node(const Channel& channel, ConstBytes mine) { return {{NodeGather{&channel, mine}}}; }
 
-// What the ranks of the node have gathered, reduced.
+// Reduces what the ranks of the node have gathered.
 void reduce_node(const NodeArena& arena, std::span<i64> values, Reduce op);
 
-// Agreement: ok only if every rank is ok; otherwise the Error of the lowest failing rank, with the same class on all
-// ranks and a text that names that rank and its host. One all_reduce when all are ok, which also finds the lowest of the ranks' values, if asked.
+// Agreement: ok only if every rank is ok. Otherwise every rank gets an Error of the class of the lowest failing rank, whose text
+// names that rank and its host. Costs one all_reduce if all ranks are ok. The same all_reduce computes the minimum of `lowest`, if
+// not null.
 Task<Status> agree(const Channel& channel, Status mine, i64* lowest = nullptr);
 
 }  // namespace mercutio

@@ -58,7 +58,7 @@ TEST_P(Collectives, BroadcastFromEveryRoot) {
   });
 }
 
-TEST_P(Collectives, AgreementTakesTheLowestFailingRanksError) {
+TEST_P(Collectives, AgreementReturnsTheErrorOfTheLowestFailingRank) {
   run_ranks(GetParam(), [](Comm& comm) {
     EXPECT_TRUE(drive(comm, agree({&comm, 4}, ok_status())).ok());
     const i64 culprit = comm.size() / 2;
@@ -80,7 +80,7 @@ TEST_P(Collectives, SeveralInFlightOnTheirOwnTags) {
   run_ranks(GetParam(), [](Comm& comm) {
     i64 a = 1, b = comm.rank(), mine = 2 * comm.rank();
     std::vector<i64> all(static_cast<size_t>(comm.size()));
-    const Channel channels[] = {{&comm, 10}, {&comm, 11}, {&comm, 12}};   // they outlive the tasks
+    const Channel channels[] = {{&comm, 10}, {&comm, 11}, {&comm, 12}};   // they must outlive the tasks
     auto first = all_reduce(channels[0], std::span(&a, 1), Reduce::kSum);
     auto second = all_reduce(channels[1], std::span(&b, 1), Reduce::kMax);
     auto third = all_gather(channels[2], const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(all)));

@@ -1,4 +1,4 @@
-// What collective accesses cost beyond moving their bytes, as the trace tells it.
+// The costs of collective accesses besides moving their bytes, as counted in the trace.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -13,7 +13,7 @@ using namespace mercutio::testing;
 
 constexpr i64 kRanks = 4, kPiece = 8, kPieces = 4096;
 
-// The counters of all ranks together, by access.
+// The sum of the counters of all ranks, by access.
 struct Totals final : TraceSink {
   void record(const TraceEvent& event) override {
     if (event.kind != TraceKind::kCollective) return;
@@ -31,7 +31,7 @@ struct Totals final : TraceSink {
   i64 moved = 0;
 };
 
-// Every rank has pieces in an order that no stride describes; with holes between them, one piece in five is nobody's.
+// The pieces of every rank are in an order without a constant stride. With holes, one piece in five belongs to no rank.
 ViewRef map_of(i64 rank, bool holes) {
   Random random(3);
   Numbers mine;
@@ -49,7 +49,7 @@ struct Course {
   Direction direction = Direction::kWrite;
 };
 
-// Accesses `outputs` times, one behind the other, as a simulation does. The counters of each.
+// Accesses the file `outputs` times at increasing offsets, as a simulation does. Returns the counters of each access.
 std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
   std::vector<Totals> totals(static_cast<size_t>(outputs));
   std::vector<std::vector<Totals>> by_rank(kRanks, totals);
@@ -89,7 +89,7 @@ std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
   return totals;
 }
 
-TEST(Counters, OneNodeNeedsNoMessageAndOneCopyAByte) {
+TEST(Counters, OneNodeNeedsNoMessageAndOneCopyPerByte) {
   for (const Totals& output : run_outputs({WantedExchange::kAuto, {0, 0, 0, 0}}, 3)) {
     EXPECT_EQ(output.moved, kPieces * kPiece);
     EXPECT_EQ(output.sum.messages, 0);
@@ -99,7 +99,7 @@ TEST(Counters, OneNodeNeedsNoMessageAndOneCopyAByte) {
   }
 }
 
-TEST(Counters, ByMessagesRunListsGoOnceAndPlansAreMadeOnce) {
+TEST(Counters, RunListsAreSentOnceAndPlansAreMadeOnce) {
   const auto outputs = run_outputs({WantedExchange::kMessages, {0, 0, 0, 0}}, 3);
   EXPECT_GT(outputs[0].sum.metadata_bytes, 0);
   EXPECT_LE(outputs[0].sum.metadata_bytes, kRanks * kPieces / 8) << "a bit a piece at most, in each of the streams";
@@ -113,7 +113,7 @@ TEST(Counters, ByMessagesRunListsGoOnceAndPlansAreMadeOnce) {
   }
 }
 
-TEST(Counters, BetweenNodesOneStreamEach) {
+TEST(Counters, OneStreamPerPairOfNodes) {
   const auto outputs = run_outputs({WantedExchange::kTwoLayer, {0, 0, 1, 1}}, 2);
   EXPECT_GT(outputs[0].sum.metadata_bytes, 0);
   EXPECT_LE(outputs[0].sum.metadata_bytes, kPieces / 8) << "a bit a piece at most, of half of them";
@@ -124,7 +124,7 @@ TEST(Counters, BetweenNodesOneStreamEach) {
   EXPECT_LE(outputs[1].sum.copied_bytes, 3 * outputs[1].moved);
 }
 
-TEST(Counters, HolesAreReadToBeWrittenBack) {
+TEST(Counters, HolesAreReadAndWrittenBack) {
   for (const WantedExchange exchange : {WantedExchange::kAuto, WantedExchange::kMessages}) {
     const Totals output = run_outputs({exchange, {0, 0, 0, 0}, true}, 1)[0];
     const i64 holes = kPieces * kPiece - output.moved;

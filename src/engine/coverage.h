@@ -1,5 +1,5 @@
-// Coverage: which bytes of a window have been supplied, one bit a byte. Ranges may be added in any order and may
-// overlap, so a hole never looks filled. Costs bytes/8 of memory.
+// Coverage: which bytes of a window have been supplied, one bit per byte. Ranges may be added in any order and may overlap, so
+// counting bytes would not find holes. Uses bytes/8 bytes of memory.
 #pragma once
 
 #include <vector>

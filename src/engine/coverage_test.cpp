@@ -19,7 +19,7 @@ TEST(Coverage, FindsBordersInAnEmptyAndAFullWindow) {
   EXPECT_EQ(c.next_covered(0), 128);
 }
 
-TEST(Coverage, AgreesWithOneFlagAByte) {
+TEST(Coverage, AgreesWithOneFlagPerByte) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 200; ++round) {
     const i64 bytes = 1 + static_cast<i64>(random() % 400);

@@ -1,9 +1,8 @@
-// DensePatterns: the collective writes of a file that are known to leave no hole. The same bytes at another offset
-// leave none either, so that no rank has to set a valid map. For maps of single elements the valid map costs as much as
-// the copies.
+// DensePatterns: the patterns of a file whose collective writes are known to leave no holes. The same pattern at another offset has
+// no holes either, so no rank has to set a valid map. For views with pieces of one element, valid maps cost as much as the copies.
 //
-// All ranks must decide alike, and one may learn of a pattern later than another. So each rank gathers the patterns it
-// knows with every access, and a pattern counts if all ranks know it.
+// All ranks must make the same decision, but one may learn of a pattern later than another. Therefore each rank gathers the keys of
+// the patterns it knows with every access, and a pattern is dense only if all ranks know it.
 #pragma once
 
 #include <array>
@@ -15,7 +14,7 @@
 
 namespace mercutio {
 
-// One rank's part of a pattern: a hash of its layout, and its offset.
+// The access signature of one rank: the hash of its layout, and its offset.
 struct AccessSignature {
   std::uint64_t hash = 0;   // 0: no data
   i64 origin = 0;
@@ -34,7 +33,7 @@ inline AccessSignature signature_of(const Access& access) {
 class DensePatterns {
  public:
   using Keys = std::array<std::uint64_t, 2>;
-  // The latest patterns; 0: none. Any thread may call the members.
+  // the keys of the latest patterns; 0: none. All members are thread-safe
   Keys known() {
     std::lock_guard lock(mutex_);
     return keys_;

@@ -1,4 +1,5 @@
-// Collective writes that are known to leave no hole: what is learned, when it counts, and that nothing else is taken for it.
+// Collective writes that are known to be dense: when a pattern is learned, when it is used, and that no other pattern is mistaken
+// for it.
 #include <gtest/gtest.h>
 
 #include "comm/in_process.h"
@@ -12,7 +13,7 @@ using namespace mercutio::testing;
 
 constexpr i64 kRanks = 4, kPiece = 8, kPieces = 64;
 
-// Which pieces of the file a rank has.
+// The numbers of the pieces of the file that each rank has.
 using Map = std::vector<std::vector<i64>>;
 
 Map dealt_by(const std::function<i64(i64)>& owner_of) {
@@ -28,7 +29,7 @@ Map in_turn() {
   return dealt_by([](i64 piece) { return piece % kRanks; });
 }
 
-// As in_turn(), of as many bytes from and to the same places a rank; but one piece is written twice, and one by nobody.
+// Like in_turn(), with the same number of bytes and the same range per rank, but one piece is written twice and one by no rank.
 Map with_a_hole() {
   Map map = in_turn();
   map[1][kPieces / kRanks / 2] += 1;
@@ -47,7 +48,7 @@ class Dense : public ::testing::Test {
     ranks.resize(kRanks);
   }
 
-  // One collective write of all ranks at a displacement; whether the file is what it has to be then.
+  // One collective write of all ranks at a displacement. Checks the file.
   void write(const Map& map, i64 displacement, Hints hints = {}) {
     hints.romio_cb_write = Toggle::kEnable;
     WriteOracle oracle(file.bytes);
@@ -61,7 +62,7 @@ class Dense : public ::testing::Test {
       fill_memory(random, accesses.back());
       oracle.add(accesses.back());
     }
-    const bool races = kRacesAreReported && oracle.some_byte_twice();   // meant; they go by messages then
+    const bool races = kRacesAreReported && oracle.some_byte_twice();   // intended by the test; these writes use messages
     run_ranks(kRanks, [&](Comm& comm) {
       Rank& mine = ranks[static_cast<size_t>(comm.rank())];
       TestStorage storage(file);
@@ -107,7 +108,7 @@ TEST_F(Dense, HolesAreNotLearned) {
   EXPECT_TRUE(nobody_knows());
 }
 
-TEST_F(Dense, PatternsOfTheSameRangeAreToldApart) {
+TEST_F(Dense, DistinguishesPatternsOfTheSameRange) {
   write(in_turn(), 0);
   ASSERT_TRUE(all_know_one());
   write(with_a_hole(), 0);
@@ -115,7 +116,7 @@ TEST_F(Dense, PatternsOfTheSameRangeAreToldApart) {
   write(in_turn(), 1024);
 }
 
-TEST_F(Dense, OneRankThatDoesNotKnowMakesAllSetTheValidMap) {
+TEST_F(Dense, AllSetTheValidMapIfOneRankDoesNotKnowThePattern) {
   write(in_turn(), 0);
   ranks[2].dense = std::make_unique<DensePatterns>();
   write(in_turn(), 512);

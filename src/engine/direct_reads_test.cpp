@@ -1,5 +1,5 @@
-// Collective reads on one node whose pieces are large: directly from memory or the page cache while reading only copies,
-// through aggregators where it waits.
+// Collective reads on one node with large pieces: direct from memory or the page cache while reading only copies, through
+// aggregators if it blocks.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -11,9 +11,9 @@ namespace {
 
 using namespace mercutio::testing;
 
-constexpr i64 kRanks = 4, kBytes = 1 * MiB;   // of a rank
+constexpr i64 kRanks = 4, kBytes = 1 * MiB;   // per rank
 
-// Reads without a lock, so that nobody sleeps but on purpose.
+// Reads without a lock, so that a thread sleeps only when the test makes it.
 class Disk final : public TestStorage {
  public:
   Disk(SharedFile& file, const std::atomic<bool>& slow) : TestStorage(file), file_(file), slow_(slow) {}
@@ -37,12 +37,12 @@ struct Job {
   std::string file_system;
   i64 piece;
   i64 accesses;
-  i64 slow_from = INT64_MAX;   // the first access during which the disk has to seek
+  i64 slow_from = INT64_MAX;   // the first access that blocks
   i64 cb_nodes = 0;
-  i64 parts = kRanks;   // of the file: those beyond the ranks' are nobody's
+  i64 parts = kRanks;   // the file has this many; those beyond the number of ranks belong to no rank
 };
 
-// For each access whether the ranks' data went through aggregators; every byte is checked.
+// For each access, whether the data went through aggregators. Checks every byte.
 std::vector<bool> exchanged(const Job& job) {
   SharedFile file;
   file.traits.file_system = job.file_system;
@@ -81,7 +81,7 @@ std::vector<bool> exchanged(const Job& job) {
   return through;
 }
 
-// A thread that has to wait for a page, on a loaded machine, looks like one that waits for the disk: so some attempts.
+// On a loaded machine a thread that waits for a page fault may look like one that waits for a disk. Therefore the test is repeated.
 bool comes_to(const Job& job, const std::vector<bool>& wanted) {
   for (int attempt = 0; attempt < 5; ++attempt) {
     if (exchanged(job) == wanted) return true;
@@ -89,32 +89,32 @@ bool comes_to(const Job& job, const std::vector<bool>& wanted) {
   return false;
 }
 
-TEST(DirectReads, FromMemoryAtTheFirstRead) {
+TEST(DirectReads, UsedFromTheFirstReadForStorageInMemory) {
   EXPECT_TRUE(comes_to({"tmpfs", 64 * KiB, 2}, {false, false}));
 }
 
-TEST(DirectReads, NotInSmallPieces) {
+TEST(DirectReads, NotUsedForSmallPieces) {
   EXPECT_TRUE(comes_to({"tmpfs", 4 * KiB, 1}, {true}));
 }
 
-TEST(DirectReads, InPagesWhereWindowsWouldReadHoles) {
+TEST(DirectReads, UsedForPagesIfWindowsWouldReadHoles) {
   EXPECT_TRUE(comes_to({"tmpfs", 4 * KiB, 1, INT64_MAX, 0, kRanks + 1}, {false}));
   EXPECT_TRUE(comes_to({"tmpfs", 2 * KiB, 1, INT64_MAX, 0, kRanks + 1}, {true}));
 }
 
-TEST(DirectReads, NotWhereAHintAsksForAggregators) {
+TEST(DirectReads, NotUsedIfAHintAsksForAggregators) {
   EXPECT_TRUE(comes_to({"tmpfs", 64 * KiB, 1, INT64_MAX, 2}, {true}));
 }
 
-TEST(DirectReads, AfterAReadFromThePageCache) {
+TEST(DirectReads, UsedAfterAReadFromThePageCache) {
   EXPECT_TRUE(comes_to({"ext4", 64 * KiB, 3}, {true, false, false}));
 }
 
-TEST(DirectReads, NotFromADisk) {
+TEST(DirectReads, NotUsedForADisk) {
   EXPECT_TRUE(comes_to({"ext4", 64 * KiB, 3, 0}, {true, true, true}));
 }
 
-TEST(DirectReads, UntilAReadBlocks) {
+TEST(DirectReads, UsedUntilAReadBlocks) {
   EXPECT_TRUE(comes_to({"ext4", 64 * KiB, 4, 2}, {true, false, false, true}));
 }
 

@@ -18,10 +18,10 @@ namespace {
 
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
-constexpr i64 kGatheredHeaderBytes = 256;   // of what a node's first rank publishes
+constexpr i64 kGatheredHeaderBytes = 256;   // of the result that the first rank of a node publishes
 static_assert(sizeof(Entry) <= NodeArena::kGatherBytes && std::is_trivially_copyable_v<Entry>);
 
-// The layout that the storage reports, else the one of the hints.
+// The layout that the storage reports, or that of the hints if it reports none.
 Layout layout_of(const EngineFile& file) {
   Layout layout = file.storage->layout();
   if (layout.stripe_bytes > 0) return layout;
@@ -37,8 +37,7 @@ BlockingDetector::Reads reads_of(const EngineFile& file) {
   return file.blocking ? file.blocking->reads() : BlockingDetector::Reads::kUnknown;
 }
 
-// Whether reads get the file size first and are clipped to it. A rank alone reads without an exchange unless a hint
-// asks for it.
+// Whether reads learn the file size first and are clipped to it. A single rank reads without an exchange unless a hint asks for it.
 bool should_know_size(const EngineFile& file) {
   const bool may_exchange = file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != WantedStrategy::kAuto;
   return may_exchange && file.storage->traits().coherence == Coherence::kImmediate;
@@ -55,7 +54,8 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
   mine.failed = options.entry.ok() ? 0 : 1;
   mine.atomic = options.atomic;
   mine.more = options.more && *options.more;
-  // Who moves its own data needs neither of two. If that was expected in vain, this access sets valid maps, and all ask for the size after all.
+  // An access without exchange needs neither dense patterns nor the file size. If an exchange happens unexpectedly, this access
+  // sets valid maps, and all ranks then ask for the size.
   const bool exchanges = !file.patterns || !file.patterns->moves_alone(access.direction);
   if (file.dense && exchanges && !reads(access)) entry.dense = file.dense->known();
   if (reads(access)) mine.reads = static_cast<i64>(reads_of(file));
@@ -90,7 +90,7 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
   return entry;
 }
 
-// Entries of the ranks of a node, or of a rank that is one of its own.
+// The combined entries of the ranks of a node, or of a rank that is a node of its own.
 struct NodeSum {
   Circumstances circumstances;
   Choices choices;
@@ -102,7 +102,7 @@ struct NodeSum {
   }
 };
 
-// Whether a node does what it did in an earlier access, at another offset.
+// Whether a node repeats an earlier access at another offset.
 bool repeats(const PatternMemory::Last& last, const NodeSum& now, i64& moved_by) {
   if (!now.circumstances.all_hold(last.all.choices.layout)) return false;
   if (!last.mine.circumstances.plans_like(now.circumstances) || last.mine.choices != now.choices) return false;
@@ -142,7 +142,7 @@ bool is_possible(const OpenGroup& open, i64 ranks) {
   return group.first_rank >= 0 && group.first_rank < group.end_rank && group.end_rank <= ranks && group.begin < group.end && group.bytes > 0;
 }
 
-// Where there are too many groups, one: that of all ranks.
+// If there are more groups than this, they are replaced by one group of all ranks.
 constexpr i64 kMostGroups = 1024;
 OpenGroup group_of_all(i64 ranks, const PatternTotals& totals, std::span<const NodeEntry> entries) {
   std::vector<OpenGroup> nodes;
@@ -152,7 +152,7 @@ OpenGroup group_of_all(i64 ranks, const PatternTotals& totals, std::span<const N
   return {RankGroup{0, ranks, totals.bytes, totals.begin, totals.end}, totals.end, are_disjoint(std::move(nodes))};
 }
 
-// The groups of all nodes, also of those that have more than their entries hold.
+// Gathers the groups of all nodes, including those that do not fit into the nodes' entries.
 Task<Status> gather_groups(const Channel& channel, Peers peers, std::span<const NodeEntry> entries, const std::vector<OpenGroup>& mine, std::vector<OpenGroup>& all) {
   std::vector<i64> sizes;
   i64 bytes = 0;
@@ -175,7 +175,7 @@ Task<Status> gather_groups(const Channel& channel, Peers peers, std::span<const 
   co_return possible ? ok_status() : Status(Error{ErrorClass::kIntern, "a node announced a group of ranks that can't be"});
 }
 
-// A node's sum as it says it.
+// The combined entries of a node, and the entry it sends.
 struct NodePart {
   const NodeSum& sum;
   NodeEntry entry;
@@ -211,7 +211,7 @@ Task<Result<Gathered>> gather_entries(const Channel& channel, Peers peers, Direc
   co_return all;
 }
 
-// Whether all nodes repeat their last access, moved by the same distance; then what they do is known.
+// Whether all nodes repeat their last access, shifted by the same distance. If so, updates `last` to this access.
 Task<Result<bool>> all_repeat(const Channel& channel, Peers peers, const NodeEntry& own, PatternMemory::Last& last) {
   enum { kFailed, kChanged, kFarthest, kNearest, kMore, kUnknownSize, kFileBytes, kKnownBytes, kAlignment, kNumbers };
   const Circumstances& mine = own.circumstances;
@@ -236,7 +236,7 @@ Task<Result<bool>> all_repeat(const Channel& channel, Peers peers, const NodeEnt
   co_return true;
 }
 
-// By messages between nodes. `last`: null where accesses of the file may overtake each other.
+// Gathers between nodes, by messages. `last`: null if several accesses of the file may be in flight.
 Task<Result<Gathered>> gather_nodes(const Channel& channel, Peers peers, Direction direction, const NodeSum& mine, std::optional<PatternMemory::Last>* last) {
   const NodeEntry own = node_entry(mine, last && last->has_value() ? &**last : nullptr);
   const bool known = last && last->has_value();
@@ -255,7 +255,7 @@ Task<Result<Gathered>> gather_nodes(const Channel& channel, Peers peers, Directi
   co_return all;
 }
 
-// As it lies in the memory of a node, followed by the ranges and the groups.
+// The format of the published result. The ranges and the groups follow.
 struct GatheredHeader {
   Circumstances circumstances;
   Choices choices;
@@ -290,7 +290,7 @@ Gathered from_bytes(Direction direction, i64 ranks, ConstBytes bytes) {
   return all;
 }
 
-// Patterns of equal keys cover the same bytes of their range.
+// Patterns with equal keys cover the same bytes of their range.
 std::uint64_t dense_key(const NodeArena& arena, const Pattern& pattern) {
   std::uint64_t key = static_cast<std::uint64_t>(pattern.end - pattern.begin);
   for (size_t i = 0; i < arena.members().size(); ++i) {
@@ -315,7 +315,7 @@ NodeSum sum_of_node(const NodeArena& arena) {
   return sum;
 }
 
-// On the first rank of a node that isn't the only one. `bytes`: what the others of the node have to know.
+// On the first rank of a node, if there are other nodes. `bytes`: what the other ranks of the node must know.
 Task<Result<Gathered>> gather_for_node(const EngineFile& file, const Channel& channel, Direction direction, std::vector<std::byte>& bytes) {
   const NodeArena& arena = channel.ticket->arena();
   const NodeSum sum = sum_of_node(arena);
@@ -325,7 +325,7 @@ Task<Result<Gathered>> gather_for_node(const EngineFile& file, const Channel& ch
   co_return all;
 }
 
-// After the gather of the node, if there is one.
+// The second step, after the gather of the node (if the channel has a ticket).
 Task<Result<Gathered>> gather(const EngineFile& file, const Channel& channel, Direction direction, const Entry& mine, Agreed& agreed) {
   if (!channel.ticket) {
     NodeSum sum;
@@ -353,7 +353,7 @@ Task<Result<Gathered>> gather(const EngineFile& file, const Channel& channel, Di
   co_return all;
 }
 
-// Rank 0 has a layout by range, and some rank holds another one.
+// Rank 0 has a layout by range, and some rank has another one: rank 0 broadcasts its own.
 Task<Status> learn_layout(const EngineFile& file, const Channel& channel, std::uint64_t key, LayoutByRange& layout) {
   std::vector<std::byte> message = bytes_of_ranges(layout.ranges);
   MERCUTIO_CO_TRY(co_await broadcast(channel, 0, message));
@@ -362,10 +362,9 @@ Task<Status> learn_layout(const EngineFile& file, const Channel& channel, std::u
   co_return ok_status();
 }
 
-// The hints that the plan is made from, where they aren't those of this rank.
+// The hints from which the plan is made. Null: those of this rank.
 std::unique_ptr<const Hints> agreed_hints(const Hints& mine, const Gathered& all) {
-  // Windows are found by counting the bytes below an offset, which needs a monotone view. Other views occur in reads
-  // only.
+  // Windows are found by counting the bytes below an offset, which needs a monotone view. Only reads may have other views.
   const Toggle buffering = all.circumstances.disorderly != 0 ? Toggle::kDisable : static_cast<Toggle>(all.choices.buffering);
   const bool same = mine.romio_cb_read == buffering && mine.romio_cb_write == buffering && mine.cb_buffer_size == all.choices.buffer_bytes &&
                     mine.cb_nodes == all.choices.aggregators;
@@ -406,9 +405,9 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   return answer.plan;
 }
 
-// The file size to which reads are clipped. Ranks arrive at different times, and each must see its own writes, so it is
-// the maximum of their sizes. Where each would have to ask a server, rank 0 asks after all have arrived, if a read goes
-// beyond the known size.
+// The file size to which reads are clipped. Ranks arrive at different times, and each must see its own writes, so it is the maximum
+// of their sizes. If the size is kept by a server, only rank 0 asks, after all ranks have arrived, and only if a read exceeds the
+// known size.
 Task<Result<i64>> learn_size(const EngineFile& file, const Channel& channel, const Gathered& all) {
   const Circumstances& known = all.circumstances;
   if ((known.unknown_size & Circumstances::kNotAsked) != 0) {
@@ -448,7 +447,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
     if (!size) co_return size.error();
     agreed.file_bytes = agreed.borders.cut_at = *size;
   }
-  // Segments contain the bytes of some ranks only, and node streams need the valid map.
+  // Under kSegments a window has the bytes of some ranks only, and node streams need the valid map.
   const bool whole = agreed.plan->exchange == ExchangeKind::kSharedMemory && agreed.plan->domain_map != DomainMap::kSegments;
   if (!whole) agreed.dense = false;
   if (!whole) agreed.dense_key = 0;

@@ -7,8 +7,8 @@
 namespace mercutio {
 namespace {
 
-// To poll a stream for progress takes about as long as to copy so many bytes. A rank polls all its streams when it has copied as many bytes as
-// that costs. After each window, polls would be most of what a rank does that has few bytes in many windows.
+// Polling one stream costs about as much as copying this many bytes. A rank polls its streams when it has copied as many bytes as
+// the polls cost. If it polled after each window, polls would dominate for ranks with few bytes in many windows.
 constexpr i64 kPollCostBytes = 1 * KiB;
 
 }  // namespace
@@ -41,7 +41,7 @@ Exchange::Exchange(const EngineFile& file, const Channel& channel, NodeArena& ar
   begin();
 }
 
-// Whether the rank's node has data in a domain, as far as all ranks can tell.
+// Whether the rank's node may have data in a domain, as far as all ranks know.
 bool Exchange::may_have_data(i64 domain, i64 rank) const {
   const Topology& topology = file_.comm->topology();
   const bool by_rank = std::ssize(ranges_) == topology.ranks();
@@ -50,7 +50,7 @@ bool Exchange::may_have_data(i64 domain, i64 rank) const {
   return !data.empty() && plan_.serves(domain, rank) && data.begin < owned.end && data.end > owned.begin;
 }
 
-// The ranks that stream to the aggregator of a domain: the leader of each other node that may have data there.
+// The ranks that stream to the aggregator of a domain: the leaders of the other nodes that may have data there.
 std::vector<i64> Exchange::leaders_of(i64 domain) const {
   const Topology& topology = file_.comm->topology();
   std::vector<i64> leaders;
@@ -72,18 +72,18 @@ std::vector<i64> Exchange::leaders_of(i64 domain) const {
   return leaders;
 }
 
-// Of the window buffer of a domain that this rank leads.
+// Adds the endpoint of a window buffer of which this rank is the leader.
 void Exchange::add_endpoint(i64 domain, std::unique_ptr<WindowEndpoint> endpoint, i64 streams) {
   led_[static_cast<size_t>(domain)] = endpoint.get();
   streams_ += streams;
   endpoints_.push_back(std::move(endpoint));
 }
 
-// The endpoints of the windows and streams that this rank leads.
+// Creates the endpoints of the window buffers and streams of which this rank is the leader.
 void Exchange::make_endpoints() {
   const Topology& topology = file_.comm->topology();
   const ExchangeSchedule schedule(plan_, topology);
-  const i64 most_streams = std::max(apart_ ? topology.ranks() : topology.nodes(), plan_.domains());   // of a rank, in either direction
+  const i64 most_streams = std::max(apart_ ? topology.ranks() : topology.nodes(), plan_.domains());   // of one rank, in either direction
   const EndpointContext context{file_, channel_, writing_, dense_, RunListCache::kMostBytes / most_streams, outcome_};
   std::vector<i64> streams;
   for (i64 step = 0; step < plan_.domains(); ++step) {
@@ -111,7 +111,7 @@ void Exchange::begin() {
   }
 }
 
-// This rank continues with its next window; all windows before it are finished.
+// This rank has finished all windows of the domain before its next one.
 void Exchange::finish_up_to(i64 domain, i64 from) {
   const auto i = static_cast<size_t>(domain);
   routes_[i] = next_part(plan_, domain, me_, mine_.part, from);
@@ -137,7 +137,7 @@ void Exchange::set_valid_map(i64 domain, const WindowPart& route) {
   mercutio::set_valid(in_slot(domain, route), reinterpret_cast<i64>(slot.data), slot.valid, __builtin_ctzll(unit));
 }
 
-// Copies this rank's bytes of a window: into the slot for a write, out of it for a read.
+// Copies this rank's bytes of a window: into the slot when writing, out of it when reading.
 void Exchange::move(i64 domain, const WindowPart& route) {
   const i64 bytes = route.end - route.begin;
   const PhaseScope phase(channel_.counters, Phase::kCopy);
@@ -152,7 +152,7 @@ void Exchange::move(i64 domain, const WindowPart& route) {
   buffers_[static_cast<size_t>(domain)].slot(route.window).filled.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-// Reading through a node stream, or sparse reading: says what this rank needs of the next window, if its slot is free.
+// Reading sparsely or through a node stream: sets the requests of this rank in its next window, if that has a slot.
 bool Exchange::request(i64 domain) {
   const auto i = static_cast<size_t>(domain);
   WindowBuffer& buffer = buffers_[i];
@@ -163,7 +163,7 @@ bool Exchange::request(i64 domain) {
   return true;
 }
 
-// Copies this rank's bytes of its next window of a domain if that is possible now.
+// Copies this rank's bytes of its next window of a domain, if that is possible now.
 bool Exchange::visit(i64 domain) {
   const auto i = static_cast<size_t>(domain);
   WindowBuffer& buffer = buffers_[i];

@@ -1,22 +1,24 @@
-// Exchange: the data movement of a two-phase access. Every rank copies once between its buffer and the windows of all domains that its
-// node has in memory: directly into the windows of aggregators on its node, and into the node buffers of the others
-// (plan/node_buffers.h). Each node buffer has a stream between nodes. A rank that shares no memory is a node of its own: it has windows
-// only as an aggregator, and streams of its own to the others (engine/rank_streams.cpp).
+// Exchange: the data movement of a two-phase access.
 //
-// A window uses one of plan.depth slots. Writing: ranks copy their bytes into the slot and publish `finished`. When all
-// have, the leader writes the window, or sends it to the aggregator, and publishes `completed`, which frees the slot.
-// Reading: the leader fills the slot and publishes `completed`, ranks copy their bytes and publish `finished`, which
-// frees the slot; through a stream they first publish `requested`. Counters count windows, so a rank skips a window
-// without data. A rank advances its own endpoints and visits all domains; it never blocks on one while another can
-// progress.
+// Every rank copies its data once between its buffer and the windows in the shared memory of its node. If the aggregator of a
+// domain is on this node, these are the aggregator's windows. Otherwise they are the windows of a node buffer
+// (plan/node_buffers.h), whose leader exchanges them with the aggregator through a node stream. A rank that shares no memory is a
+// node of its own: it has windows only as an aggregator, and one stream to each other aggregator (engine/rank_streams.cpp).
 //
-// Why it cannot deadlock: take the unfinished window with the lowest number of any domain. Its slots are free on all
-// nodes, as all windows before it are finished. So every rank with bytes in it can finish it, then the leaders can send
-// it, and the aggregator can receive and complete it. A leader may keep it in a parcel: then its slot is free, and so are those of all
-// windows that the parcel takes, until the parcel is full or the domain is at its end, and the parcel is sent.
+// A window uses one of plan.depth slots. Writing: ranks copy their bytes into the slot and publish `finished`. When all have, the
+// leader writes the window or sends it to the aggregator, and publishes `completed`, which frees the slot. Reading: the leader
+// fills the slot and publishes `completed`; ranks copy their bytes out of it and publish `finished`, which frees the slot. If a
+// stream is involved, or the read is sparse, ranks first publish `requested`. The counters count windows, so a rank skips windows
+// in which it has no data. A rank advances its own endpoints and all its domains in turn. It never blocks on one domain while
+// another can progress.
 //
-// Memory: depth windows with valid maps for each node buffer, and one window for each that is in flight between nodes.
-// Time beyond the copies: two O(depth log n) look-ups a window and rank.
+// Why this cannot deadlock: take the unfinished window with the lowest number in any domain. All windows before it are finished, so
+// its slot is free on all nodes. Every rank with bytes in it can copy them and finish it, the leaders can then send it, and the
+// aggregator can receive and complete it. A leader may put the window into a parcel instead of sending it at once. That frees its
+// slot, and the leader continues until the parcel is full or the domain ends, and then sends the parcel.
+//
+// Memory: `depth` windows with valid maps for each node buffer, plus one window for each that is in flight between nodes. Time
+// besides the copies: two look-ups of O(depth log n) per window and rank.
 #pragma once
 
 #include <vector>
@@ -26,20 +28,20 @@
 
 namespace mercutio {
 
-// What all ranks know of an access: its plan, where its data lies, and the borders of pieces.
+// What all ranks know of an access: the plan, the ranges of the data, and the borders of pieces.
 struct AgreedAccess {
   const Plan& plan;
-  std::span<const FileRange> ranges;    // of the data of each node; of each rank where no memory is shared
+  std::span<const FileRange> ranges;    // of the data of each node; of each rank if no memory is shared
   PieceBorders borders;
   bool dense = false;                 // writing: no window has a hole, so no rank sets a valid map
 };
 
 class Exchange {
  public:
-  // `arena`: the node's, or where ranks are nodes of their own (ExchangeKind::kMessages), this rank's.
+  // `arena`: of the node; with ExchangeKind::kMessages, the private arena of this rank.
   Exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const AgreedAccess& agreed, const RankAccess& mine);
 
-  // Makes progress without blocking. True when this rank has finished its part, or can't.
+  // Makes progress without blocking. Returns true when this rank has finished its part or an error prevents it.
   bool advance();
 
   const Outcome& outcome() const { return outcome_; }
@@ -68,13 +70,13 @@ class Exchange {
   bool writing_, dense_, apart_;          // apart: every rank is a node of its own
   i64 me_;
   std::vector<WindowBuffer> buffers_;     // by domain
-  std::vector<i64> visited_;              // domains with windows on this node, in the order in which this rank turns to them
-  std::vector<WindowPart> routes_, requests_;   // by domain: the next one with bytes of this rank
+  std::vector<i64> visited_;              // domains with windows on this node, in the order in which this rank visits them
+  std::vector<WindowPart> routes_, requests_;   // by domain: the next window with bytes of this rank
   Outcome outcome_;
   std::vector<std::unique_ptr<WindowEndpoint>> endpoints_;
-  std::vector<WindowEndpoint*> led_;      // by domain: the one of its window buffer, if this rank leads that
-  i64 streams_ = 0;                       // of the endpoints in led_
-  i64 copied_ = 0;                        // bytes since all endpoints were advanced
+  std::vector<WindowEndpoint*> led_;      // by domain: the endpoint of its window buffer if this rank is the leader, else null
+  i64 streams_ = 0;                       // number of streams of the endpoints in led_
+  i64 copied_ = 0;                        // bytes copied since all endpoints were last advanced
   bool over_ = false;
 };
 

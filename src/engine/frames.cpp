@@ -9,17 +9,18 @@ namespace {
 
 constexpr std::size_t kClassBytes = 256, kClasses = 32;   // up to 8 KiB
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kKept = 0;   // sanitizers are to see each frame's life
+constexpr std::size_t kKept = 0;   // sanitizers must see when each frame is allocated and freed
 #else
-constexpr std::size_t kKept = 8;   // of a class
+constexpr std::size_t kKept = 8;   // per class
 #endif
 
 struct Kept {
   Kept* next;
-  std::size_t others;   // in the same class, behind it
+  std::size_t others;   // number of frames behind this one in the list
 };
 
-// Trivial, and found by one look-up of the thread's storage: with a destructor of its own each use would check that it is constructed.
+// Trivial, so that an access is one look-up of thread-local storage. With a destructor, every access would test whether it is
+// constructed.
 struct FrameCache {
   std::array<Kept*, kClasses> classes{};
   bool emptied_at_end = false, ended = false;
@@ -33,7 +34,7 @@ struct EmptiesCache {
     for (Kept*& first : cache.classes)
       while (first) ::operator delete(std::exchange(first, first->next));
   }
-  void register_destructor() {}   // as any use does
+  void register_destructor() {}   // any use of the object registers its destructor
 };
 thread_local EmptiesCache empties_cache;
 

@@ -1,5 +1,6 @@
-// Memory of coroutine frames. A collective access needs some ten of them, most larger than what malloc keeps ready for a thread, so each
-// thread keeps a few of each size that it has freed. A frame may be freed by another thread than the one that took it.
+// Allocation of coroutine frames. A collective access needs about ten frames. Most are larger than the chunks that malloc caches
+// per thread, so each thread caches a few freed frames of each size. A frame may be freed by another thread than the one that
+// allocated it.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,9 @@ namespace mercutio {
 
 void* take_frame(std::size_t bytes);   // throws std::bad_alloc
 void free_frame(void* frame, std::size_t bytes) noexcept;
-i64 frames_taken();   // by this thread so far
+i64 frames_taken();   // number of frames that this thread has allocated
 
-// For what else lives as long as one access.
+// The same allocator for other objects that live as long as one access.
 template <class T>
 struct FrameAllocator {
   using value_type = T;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kSizes[] = {1, 255, 256, 257, 1'100, 8'192, 8'193, 100'000};
 
-TEST(Frames, ThoseInUseDoNotOverlap) {
+TEST(Frames, FramesInUseDoNotOverlap) {
   for (int round = 0; round < 3; ++round) {
     std::vector<unsigned char*> frames;
     for (int i = 0; i < 20; ++i)

@@ -1,8 +1,8 @@
-// One rank's access: chosen per request among
-//   direct   one storage piece per piece that is contiguous on both sides (one in all for plain contiguous accesses),
-//   staged   memory packed through a buffer, one storage piece per piece of the file,
-//   sieved   whole windows of the file through a buffer (engine/sieve.h).
-// Looking at the access costs two O(depth log n) seeks and a sample of at most kSampleRuns runs.
+// The access of one rank. One of three methods is chosen for each request:
+//   direct   one storage piece for each piece that is contiguous in the file and in memory (one piece if both are contiguous),
+//   staged   data packed through a buffer, one storage piece for each piece of the file,
+//   sieved   whole windows of the file through a buffer (engine/sieve.h). The choice costs two seeks of O(depth log n) and a sample
+//   of at most kSampleRuns runs.
 #include <algorithm>
 
 #include "engine/pieces.h"
@@ -12,21 +12,21 @@ namespace mercutio {
 namespace {
 
 constexpr i64 kSampleRuns = 64;
-// A storage call costs about as much as moving this many bytes; pieces closer than one per that many bytes of the file
-// are cheaper to move in windows. Writes pay for the window twice. Where reads only copy, windows don't pay between
-// pieces of a page or more with holes of a page or more.
+// A storage call costs about as much as moving this many bytes. If there is more than one piece per that many bytes of the file,
+// moving windows is cheaper. Writes move a window twice. If reads only copy, windows gain nothing for pieces of a page or more with
+// holes of a page or more.
 constexpr i64 kSieveReadPitch = 16 * KiB;
 constexpr i64 kSieveWritePitch = 8 * KiB;
 constexpr i64 kSmallMemoryPiece = 2 * KiB;
 
 enum class Method { kDirect, kStaged, kSieved };
 
-// The properties of an access that decide about its method.
+// The properties of an access from which its method is chosen.
 struct Shape {
   i64 first = 0, last = 0;     // file range
   bool contiguous = false;     // one piece in the file
-  bool orderly = true;         // the view is monotone and has no byte twice
-  i64 file_piece = 0;          // average bytes, sampled
+  bool orderly = true;         // the view is monotone and has no overlaps
+  i64 file_piece = 0;          // average bytes of a piece, sampled
   i64 memory_piece = 0;
 };
 
@@ -45,7 +45,7 @@ Shape extent_of(const Access& access) {
   shape.orderly = view.filetype->monotone() && !view.filetype->overlapping();
   shape.first = view.first_offset(access.position);
   shape.last = view.last_offset(access.position + access.bytes);
-  if (!shape.orderly) {   // copies may extend below and above their start
+  if (!shape.orderly) {   // copies of the filetype may extend below and above their origin
     shape.first = view.displacement;
     shape.last += view.filetype->true_extent();
   }
@@ -62,7 +62,7 @@ Shape look_at(const Access& access) {
   return shape;
 }
 
-// Bytes of the file per piece, in floating point because the product may overflow.
+// Bytes of the file per piece. Floating point, because the product may overflow.
 double pitch_of(const Access& access, const Shape& shape) {
   return static_cast<double>(shape.last - shape.first) * static_cast<double>(shape.file_piece) / static_cast<double>(access.bytes);
 }
@@ -83,7 +83,7 @@ bool should_sieve(const EngineFile& file, const Access& access, const Shape& sha
   return pitch_of(access, shape) < static_cast<double>(reading ? kSieveReadPitch : kSieveWritePitch);
 }
 
-// `leave` is the lock that a write holds while it sieves.
+// `leave`: the lock that a write holds while it sieves.
 Method choose(const EngineFile& file, const Access& access, const Shape& shape, bool locked, std::unique_ptr<HeldLock>& leave) {
   const bool sieve = should_sieve(file, access, shape, locked);
   if (sieve && access.direction == Direction::kWrite) leave = leave_to_sieve(file);
@@ -92,7 +92,7 @@ Method choose(const EngineFile& file, const Access& access, const Shape& shape, 
   return small_memory ? Method::kStaged : Method::kDirect;
 }
 
-// One contiguous run in the file and in memory.
+// One run that is contiguous in the file and in memory.
 Result<i64> move_run(const EngineFile& file, const Access& access, i64 offset) {
   const Memory& memory = access.memory;
   const IoPiece whole{offset, reinterpret_cast<std::byte*>(reinterpret_cast<i64>(memory.base) + memory.type->offset_of(0)), access.bytes};
@@ -101,8 +101,8 @@ Result<i64> move_run(const EngineFile& file, const Access& access, i64 offset) {
   return access.bytes;
 }
 
-// The detector for a read whose pieces would be read in windows on storage that blocks: after the first blocked call
-// the rest is. Null: the read is none of these.
+// The detector for a read whose pieces would be read in windows if the storage blocks: after the first blocked call the rest is
+// read in windows. Null: the read is not of this kind.
 const BlockingDetector* detector_for(const EngineFile& file, const Access& access, const Shape& shape) {
   if (access.direction != Direction::kRead || !file.blocking || shape.contiguous || !shape.orderly) return nullptr;
   const bool dense = access.bytes > 4 * shape.file_piece && pitch_of(access, shape) < static_cast<double>(kSieveReadPitch);

@@ -22,7 +22,7 @@ Hints random_hints(Random& random) {
   return hints;
 }
 
-TEST(Independent, RandomWritesChangeTheirBytesOnly) {
+TEST(Independent, RandomWritesChangeOnlyTheirBytes) {
   for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     Random random(seed);
     SharedFile file;
@@ -61,7 +61,7 @@ TEST(Independent, RandomReadsCountExactlyToEndOfFile) {
   }
 }
 
-TEST(Independent, HolesThatAreReadAreCounted) {
+TEST(Independent, CountsBytesOfHolesRead) {
   SharedFile file;
   file.bytes.resize(10000);
   TestStorage storage(file);
@@ -79,8 +79,8 @@ TEST(Independent, HolesThatAreReadAreCounted) {
   EXPECT_EQ(storage.counts.bytes_read, 2000 + 4000 - 5);
 }
 
-// Where reading is only copying, a page between two pieces is not worth it; where each request goes to a server, it is.
-TEST(Independent, HolesOfAPageAreReadOnlyWhereRequestsAreDear) {
+// If reading only copies, a hole of a page is skipped. If each request goes to a server, it is read.
+TEST(Independent, HolesOfAPageAreReadOnlyIfRequestsGoToAServer) {
   constexpr i64 kPage = 4 * KiB, kPieces = 32;
   for (const bool server : {false, true}) {
     SharedFile file;
@@ -93,7 +93,7 @@ TEST(Independent, HolesOfAPageAreReadOnlyWhereRequestsAreDear) {
     OwnedAccess pieces = make_access(Direction::kRead, view, 0, kPieces * kPage, make_contiguous(kPieces * kPage, byte_type()));
     ASSERT_EQ(independent(engine_file, pieces.access).value(), kPieces * kPage);
     EXPECT_EQ(storage.counts.bytes_read, server ? (2 * kPieces - 1) * kPage : kPieces * kPage);
-    // Pieces below a page have others beside them, as the rows of a block of an array do.
+    // Between pieces smaller than a page, holes are read, as in the rows of a block of an array.
     const i64 before = storage.counts.bytes_read;
     const ViewRef rows = make_view(0, make_resized(0, 2 * kPage, make_contiguous(kPage / 2, byte_type())));
     OwnedAccess small = make_access(Direction::kRead, rows, 0, kPieces * kPage / 2, make_contiguous(kPieces * kPage / 2, byte_type()));
@@ -102,8 +102,8 @@ TEST(Independent, HolesOfAPageAreReadOnlyWhereRequestsAreDear) {
   }
 }
 
-// It reads pieces one by one, sleeps, and is known to make its callers wait from then on.
-TEST(Independent, PiecesGoInWindowsFromWhereTheStorageTurnsOutToWait) {
+// The storage sleeps in its first reads, piece by piece. The detector then reports that it blocks.
+TEST(Independent, UsesWindowsAfterTheFirstBlockingRead) {
   class Disk final : public TestStorage {
    public:
     using TestStorage::TestStorage;
@@ -112,10 +112,10 @@ TEST(Independent, PiecesGoInWindowsFromWhereTheStorageTurnsOutToWait) {
       largest = std::max(largest, static_cast<i64>(pieces.size()));
       return TestStorage::read(pieces);
     }
-    i64 largest = 0;   // list of pieces
+    i64 largest = 0;   // in the list of pieces
   };
   constexpr i64 kPage = 4 * KiB, kPieces = 400;
-  for (const i64 memory_piece : {kPage, i64{8}}) {   // straight into memory, and by a buffer
+  for (const i64 memory_piece : {kPage, i64{8}}) {   // directly into memory, and through a buffer
     SharedFile file;
     Random random(3);
     file.bytes = random_bytes(random, 2 * kPieces * kPage);
@@ -164,7 +164,7 @@ TEST(Independent, OnlyWindowsWithHolesAreReadAndLocked) {
   EXPECT_EQ(storage.counts.reads, 0);
   EXPECT_EQ(storage.counts.locks, 0);
   EXPECT_EQ(storage.counts.writes, 4);
-  // Scattered in the file: by windows.
+  // Scattered in the file: written in windows.
   OwnedAccess scattered = make_access(Direction::kWrite, make_view(0, make_resized(0, 10, make_contiguous(5, byte_type()))), 0,
                                       2000, make_contiguous(2000, byte_type()));
   ASSERT_EQ(independent(engine_file, scattered.access).value(), 2000);
@@ -172,8 +172,8 @@ TEST(Independent, OnlyWindowsWithHolesAreReadAndLocked) {
   EXPECT_EQ(storage.counts.locks, 4);
 }
 
-// A node that still holds an earlier end of the file must not write zeros over what is there now.
-TEST(Independent, HolesBehindAnOutdatedEndOfFileAreKept) {
+// A node with an outdated file size must not write zeros over data that another node has written.
+TEST(Independent, KeepsDataBeyondAnOutdatedEndOfFile) {
   SharedFile file;
   file.traits.metadata_is_remote = true;
   file.bytes.assign(1000, std::byte{7});
@@ -209,7 +209,7 @@ TEST(Independent, WritesAreNotSievedWhileAnotherOpenMayWrite) {
   }
 }
 
-TEST(Independent, ConcurrentSievingAndPlainWritersKeepEachOthersBytes) {
+TEST(Independent, ConcurrentSievingAndPlainWritersKeepEachOthersData) {
   SharedFile file;
   file.bytes.resize(64 * 1024);
   run_ranks(4, [&](Comm& comm) {
@@ -218,7 +218,7 @@ TEST(Independent, ConcurrentSievingAndPlainWritersKeepEachOthersBytes) {
     hints.ind_wr_buffer_size = 512;
     std::atomic<bool> dirty{false};
     EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
-    // Three ranks write 4 of every 16 bytes each, sieving; the last writes single runs of 4, plainly.
+    // Three ranks write 4 of every 16 bytes with sieving; the last rank writes single runs of 4 bytes without it.
     for (int round = 0; round < 4; ++round) {
       OwnedAccess owned =
           make_access(Direction::kWrite, make_view(4 * comm.rank(), make_resized(0, 16, make_contiguous(4, byte_type()))), 0,
@@ -242,8 +242,8 @@ TEST(Independent, ConcurrentSievingAndPlainWritersKeepEachOthersBytes) {
   }
 }
 
-// Storage that makes its callers wait: once that was seen, lists go in as many parts as there are threads to wait.
-TEST(Independent, ListsGoInPartsWhereTheStorageMakesItsCallersWait) {
+// After the storage has blocked, a list is divided into as many parts as there are threads.
+TEST(Independent, DividesListsIfTheStorageBlocks) {
   class Slow final : public TestStorage {
    public:
     using TestStorage::TestStorage;
@@ -280,7 +280,7 @@ TEST(Independent, ListsGoInPartsWhereTheStorageMakesItsCallersWait) {
     EXPECT_EQ(storage.started, started);
     ASSERT_TRUE(blocking.blocks());
   }
-  // The file ends in the middle of a piece of each part, and before all.
+  // The end of the file is in the middle of a piece of each part, and before all pieces.
   for (const Layout& striping : {Layout{}, Layout{40, 3}, Layout{kPieces * kStride, 2}}) {
     storage.striping = striping;
     for (const i64 pieces : {100, 76, 60, 25, 10, 0}) {
@@ -299,9 +299,9 @@ TEST(Independent, ListsGoInPartsWhereTheStorageMakesItsCallersWait) {
   }
 }
 
-// Small windows while the storage only copies; larger ones, also within an access, from the first that it made wait. What
-// somebody asks for holds always.
-TEST(Independent, WindowsGrowWhereTheStorageMakesItsCallersWait) {
+// Windows are small while the storage only copies, and larger from the first call that blocks, also within an access. An explicit
+// hint always applies.
+TEST(Independent, EnlargesWindowsIfTheStorageBlocks) {
   class Watched final : public TestStorage {
    public:
     using TestStorage::TestStorage;
@@ -332,7 +332,7 @@ TEST(Independent, WindowsGrowWhereTheStorageMakesItsCallersWait) {
     EXPECT_TRUE(read_is_right(reading, file.bytes, bytes));
     return storage.windows;
   };
-  const i64 last = kPitch - kPiece;   // windows end with a wanted byte
+  const i64 last = kPitch - kPiece;   // windows end with a requested byte
   const std::vector<i64> slow = windows_of(true, kLarge);
   EXPECT_EQ(slow, (std::vector<i64>{kSmall - last, kLarge - last, kLarge - last}));
   const std::vector<i64> fast = windows_of(false, kLarge);

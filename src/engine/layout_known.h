@@ -1,6 +1,6 @@
-// The layout by range that this rank knows of a file. Plans depend on it, so all ranks must take the same one: rank 0's, which alone
-// asks the storage. Each gathers the key of what it holds with every collective access; where some rank holds another one, rank 0
-// sends its own in this access. That is once, and again when the storage has given the file more servers.
+// LayoutKnown: the striping of a file by range, as far as this rank knows it. Plans depend on it, so all ranks must use the same
+// one: that of rank 0, which alone asks the storage. With every collective access each rank gathers the key of its copy. If a copy
+// differs, rank 0 broadcasts its own in that access. This happens once, and again whenever the striping has changed.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@
 namespace mercutio {
 
 struct LayoutByRange {
-  std::uint64_t key = 0;   // 0: the file has the same stripes everywhere, or they aren't known
+  std::uint64_t key = 0;   // 0: the file has one striping throughout, or its striping is unknown
   std::shared_ptr<const std::vector<StripeRange>> ranges;
 
   std::vector<LayoutComponent> components() const;
 };
 
-// What travels. Bytes that are no such ranges give none.
+// The message format. Bytes that are not valid ranges decode to null.
 std::vector<std::byte> bytes_of_ranges(const std::shared_ptr<const std::vector<StripeRange>>& ranges);
 std::shared_ptr<const std::vector<StripeRange>> ranges_of_bytes(ConstBytes bytes);
 
-// Any thread may call the members.
+// Thread-safe.
 class LayoutKnown {
  public:
   LayoutByRange held();
   void hold(LayoutByRange layout);
-  LayoutByRange hold(const Layout& layout);   // on rank 0, what the storage says now
+  LayoutByRange hold(const Layout& layout);   // on rank 0: stores the layout that the storage reports now
 
  private:
   std::mutex mutex_;

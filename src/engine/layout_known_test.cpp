@@ -1,4 +1,4 @@
-// Layouts by range: rank 0's counts on all ranks, is sent when it has changed, and only then.
+// Layouts by range: all ranks use that of rank 0, which is sent only when it has changed.
 #include "engine/layout_known.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class LayoutsByRange : public ::testing::Test {
     i64 messages = 0;
   };
 
-  // A collective write of interleaved blocks; the messages of all ranks, which go by no shared memory.
+  // A collective write of interleaved blocks. Returns the number of messages of all ranks, which share no memory.
   i64 write() {
     Hints hints;
     hints.romio_cb_write = Toggle::kEnable;
@@ -90,12 +90,12 @@ TEST_F(LayoutsByRange, AreSentOnceAndOnChange) {
   EXPECT_TRUE(all_hold(second));
   write();
   file.layout = {};
-  file.layout.stripe_bytes = 64, file.layout.stripe_count = 2;   // the same everywhere: nothing is to be known
+  file.layout.stripe_bytes = 64, file.layout.stripe_count = 2;   // the same throughout the file: nothing is sent
   write();
   EXPECT_EQ(ranks[0].layout.held().key, 0U);
 }
 
-TEST_F(LayoutsByRange, OneRankThatHoldsAnotherLearnsIt) {
+TEST_F(LayoutsByRange, AreSentToARankWithAnOutdatedCopy) {
   file.layout = progressive(2);
   write();
   const std::uint64_t key = ranks[0].layout.held().key;
@@ -104,7 +104,7 @@ TEST_F(LayoutsByRange, OneRankThatHoldsAnotherLearnsIt) {
   EXPECT_TRUE(all_hold(key));
 }
 
-TEST(LayoutByRange, ForeignBytesAreNone) {
+TEST(LayoutByRange, MalformedBytesDecodeToNull) {
   EXPECT_EQ(ranges_of_bytes({}), nullptr);
   const auto good = std::make_shared<const std::vector<StripeRange>>(std::vector<StripeRange>{{0, 10, 1, 1}, {10, kEndOfFile, 2, 3}});
   auto bytes = bytes_of_ranges(good);

@@ -1,4 +1,4 @@
-// Malformed messages are rejected with an Error, and nothing of them is kept.
+// Malformed messages are rejected with an Error, and none of their content is stored.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ ErrorClass class_of(const Status& status) {
   return status ? ErrorClass::kNone : status.error().cls;
 }
 
-// Rank 1 puts `lowest` into the reduction of an agreement, and is ready to send `report`.
+// Rank 1 contributes `lowest` to the reduction of an agreement and then sends `report`.
 void expect_agreement(i64 lowest, std::vector<i64> report, ErrorClass expected) {
   run_ranks(2, [&](Comm& comm) {
     Channel channel{&comm, 1};

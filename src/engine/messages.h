@@ -9,7 +9,7 @@
 #include "comm/comm.h"
 #include "engine/task.h"
 
-// As MERCUTIO_TRY, in a coroutine.
+// MERCUTIO_TRY for coroutines.
 #define MERCUTIO_CO_TRY(expr)                                                  \
   do {                                                                         \
     auto mercutio_co_result_ = (expr);                                         \
@@ -18,8 +18,7 @@
 
 namespace mercutio {
 
-// Messages in flight, and the first Error of any of them. A failed message counts as complete: check status() after
-// done().
+// Messages in flight, and the first Error of any of them. A failed message counts as complete: check status() after done().
 class MessageSet {
  public:
   void add(Result<std::unique_ptr<Message>> started) {
@@ -29,7 +28,7 @@ class MessageSet {
       fail(std::move(started).error());
     }
   }
-  // True when no message is in flight, or one has failed.
+  // True when all messages are complete, or when one has failed.
   bool done() {
     std::erase_if(messages_, [this](std::unique_ptr<Message>& message) {
       auto result = message->test();
@@ -48,7 +47,7 @@ class MessageSet {
   Status status_ = ok_status();
 };
 
-// Views of values as the bytes that are sent.
+// Values as the bytes of a message.
 template <class T>
 Bytes bytes_of(std::span<T> values) {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -79,7 +79,7 @@ void NodeArena::return_ticket(i64 ticket) {
   }
   for (++current; returned_early_.erase(current) > 0;) ++current;
   current_ticket_.store(current, std::memory_order_release);
-  segment_.wake(me_);   // another thread of this rank may have the next one
+  segment_.wake(me_);   // another thread of this rank may hold the next ticket
 }
 
 void NodeArena::post(ConstBytes mine) {

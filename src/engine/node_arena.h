@@ -1,9 +1,9 @@
-// NodeArena: the use of the memory that the ranks of a node share (Comm::segment()): small gathers without messages, results
-// that the node's first rank has for all of them, and for every rank an area with the windows of the domains it leads.
+// NodeArena: manages the shared memory of a node (Comm::segment()). It provides gathers without messages, a result that the node's
+// first rank publishes to the others, and for every rank an area with the windows of the domains of which it is the leader.
 //
-// One operation of a file uses the arena at a time, in the order of tickets, which are issued in the same order on all
-// ranks. An operation begins and ends with a gather, so no rank still reads its counters when the next one begins. All
-// counters only grow, through all operations and files that use the segment: none is ever reset.
+// One operation uses the arena at a time, in the order of tickets. Tickets are issued in the same order on all ranks. An operation
+// begins and ends with a gather, so no rank still reads the counters of one operation when the next begins. All counters only grow,
+// over all operations and files that use the segment. None is ever reset.
 #pragma once
 
 #include <algorithm>
@@ -24,54 +24,54 @@ namespace mercutio {
 
 class NodeArena {
  public:
-  static constexpr i64 kGatherBytes = 960;   // the most that one rank contributes
+  static constexpr i64 kGatherBytes = 960;   // maximum contribution of one rank
 
-  // The arena of the Comm's segment. Null where the Comm has none, or, on all ranks, where the counters leave no room
-  // for windows on some node. The Comm must outlive its use.
+  // The arena of the Comm's segment. Null if the Comm has no segment, or, on all ranks, if the counters leave no room for windows
+  // on some node. The Comm must outlive the arena.
   static std::shared_ptr<NodeArena> of(Comm& comm);
 
-  // One of this rank's own memory, as if it were alone on its node. kNoMem.
+  // An arena in private memory, as if this rank were alone on its node. Fails with kNoMem.
   static Result<std::shared_ptr<NodeArena>> make_private(const Comm& comm);
-  // The same, made at the first call, for operations that have this arena's ticket.
+  // The private arena of this rank, created by the first call. For operations that hold a ticket of this arena.
   Result<NodeArena*> private_part(const Comm& comm);
-  // All ranks have agreed that each has it.
+  // Whether all ranks have agreed that each of them has a private arena.
   bool private_part_agreed() const { return is_private_ || private_part_agreed_; }
   void set_private_part_agreed() { private_part_agreed_ = true; }
 
   std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
-  std::span<const i64> first_ranks() const { return first_ranks_; }   // of all nodes, by node
+  std::span<const i64> first_ranks() const { return first_ranks_; }   // of all nodes, by node number
   bool is_private() const { return is_private_; }
-  bool whole() const { return !is_private_ && all_ranks_ == count(); }   // there is no other node
+  bool whole() const { return !is_private_ && all_ranks_ == count(); }   // the node holds all ranks
 
   // ---- tickets ----
   i64 issue_ticket();
   bool is_current(i64 ticket) const { return current_ticket_.load(std::memory_order_acquire) == ticket; }
-  void return_ticket(i64 ticket);   // also one that was never used
+  void return_ticket(i64 ticket);   // also if the ticket was never used
 
   // ---- gathers ----
-  // Who posts last wakes those that wait: all ranks where there is no other node, else the node's first rank.
-  void post(ConstBytes mine);                 // begins the next gather
-  // Whether all ranks of the node have contributed to it.
+  // The last rank that posts wakes the waiting ranks: all ranks if there is only one node, else the node's first rank.
+  void post(ConstBytes mine);                 // begins the next gather and contributes to it
+  // Whether all ranks of the node have contributed to the gather.
   bool all_posted() const { return std::atomic_ref(result_->posted).load(std::memory_order_acquire) >= gathers_ * count(); }
-  // By index in members(); valid until the next post().
+  // By index in members(). Valid until the next post().
   const std::byte* contribution(i64 member) const { return control(member).gathered[(gathers_ - 1) & 1]; }
 
   // ---- results ----
-  // After a gather the first rank may pass a result to the others. They have read it before they post again.
+  // After a gather the first rank may publish a result to the others. They read it before they post again.
   bool is_first() const { return me_ == 0; }
   void publish(const Status& status, ConstBytes value);   // at most result_room() bytes
-  // The result of the last gather is there.
+  // Whether the result of the last gather has been published.
   bool published() const { return std::atomic_ref(result_->published).load(std::memory_order_acquire) >= gathers_; }
   Status result_status() const;
-  ConstBytes result() const;                              // where the status is ok
+  ConstBytes result() const;                              // only if the status is ok
   i64 result_room() const { return result_bytes(all_ranks_); }
 
   // ---- areas ----
   std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
   i64 area_bytes() const { return area_bytes_; }
   i64 room_bytes() const { return room_bytes_; }   // for windows: the minimum over all areas of all nodes
-  // The leader's counters of each domain's windows on this node (engine/window_buffer.h). They count windows since the
-  // segment was created; those of the current operation start at base().
+  // The leader's counters of the windows of one domain on this node (engine/window_buffer.h). They count windows since the segment
+  // was created. Those of the current operation start at base().
   struct WindowCounters {
     alignas(64) i64 completed;   // windows whose data is written or ready
     i64 available;
@@ -80,7 +80,7 @@ class NodeArena {
     MERCUTIO_ASSERT(domain >= 0 && domain < all_ranks_);
     return window_counters_[domain];
   }
-  // One counter a member: windows that it has finished, and windows for which it has set its requests.
+  // One counter per member: the windows it has finished, and the windows for which it has set its requests.
   i64* finished(i64 domain) const { return finished_ + domain * count(); }
   i64* requested(i64 domain) const { return finished_ + (all_ranks_ + domain) * count(); }
   i64 base(i64 domain) const { return bases_[static_cast<size_t>(domain)]; }
@@ -88,21 +88,21 @@ class NodeArena {
     MERCUTIO_ASSERT(windows >= 0);
     bases_[static_cast<size_t>(domain)] += windows;
   }
-  i64 my_index() const { return me_; }   // in members()
+  i64 my_index() const { return me_; }   // index of this rank in members()
   void wake(i64 rank) { segment_.wake(local(rank)); }
   void wake_others();
 
  private:
   struct alignas(64) Control {
-    std::byte gathered[2][kGatherBytes];   // of the last two gathers: ranks may still read the previous one
+    std::byte gathered[2][kGatherBytes];   // of the last two gathers, as other ranks may still read the previous one
   };
   struct ResultHeader {
-    alignas(64) i64 posted;      // contributions to all gathers
-    alignas(64) i64 published;   // gathers up to the last one that has a result
+    alignas(64) i64 posted;      // contributions to all gathers so far
+    alignas(64) i64 published;   // number of the last gather that has a result
     i64 bytes, error_class, sys_errno;
     char error_text[256];
   };
-  // In shared memory.
+  // These types are in shared memory.
   static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<WindowCounters> && std::is_trivially_copyable_v<ResultHeader>);
 
   NodeArena(Segment& segment, const NodeLayout& layout, i64 ranks);
@@ -113,14 +113,14 @@ class NodeArena {
   static_assert(sizeof(Control) == kControlBytes && sizeof(WindowCounters) == kDomainCounterBytes && sizeof(ResultHeader) <= kResultHeaderBytes);
 
   Segment& segment_;
-  std::unique_ptr<Segment> own_segment_;   // of a private one
+  std::unique_ptr<Segment> own_segment_;   // of a private arena
   bool is_private_ = false;
   std::shared_ptr<NodeArena> private_part_;
   bool private_part_agreed_ = false;
   i64 room_bytes_ = 0;
   std::vector<i64> members_, first_ranks_;
   i64 me_ = 0, all_ranks_;
-  Control* controls_;   // one a rank of the node
+  Control* controls_;   // one per rank of the node
   ResultHeader* result_;
   WindowCounters* window_counters_;
   i64* finished_;
@@ -134,8 +134,7 @@ class NodeArena {
   std::atomic<i64> current_ticket_{0};
 };
 
-// The right of one operation to use the arena. The destruction of the last reference returns
-// it.
+// The right of one operation to use the arena. It is returned when the last reference is destroyed.
 class Ticket {
  public:
   explicit Ticket(std::shared_ptr<NodeArena> arena) : arena_(std::move(arena)), number_(arena_->issue_ticket()) {}

@@ -17,12 +17,12 @@ T drive(Comm& comm, Task<T> task) {
 
 Channel next_channel(Comm& comm) { return Channel{&comm, 1, std::make_shared<Ticket>(NodeArena::of(comm))}; }
 
-TEST(NodeArena, NoneWithoutSharedMemory) {
+TEST(NodeArena, NotCreatedWithoutSharedMemory) {
   run_ranks(1, [](Comm& comm) { EXPECT_EQ(NodeArena::of(comm), nullptr); });
   run_ranks(2, [](Comm& comm) { EXPECT_EQ(NodeArena::of(comm), nullptr); }, Topology{{0, 1}, {"a", "b"}});
 }
 
-TEST(NodeArena, OneForEachNode) {
+TEST(NodeArena, CreatedForEachNode) {
   const Topology cyclic{{0, 1, 0, 1, 0}, {"a", "b"}};
   run_ranks(5, [](Comm& comm) {
     auto arena = NodeArena::of(comm);
@@ -31,7 +31,7 @@ TEST(NodeArena, OneForEachNode) {
     const std::vector<i64> members(arena->members().begin(), arena->members().end());
     EXPECT_EQ(members, comm.rank() % 2 == 0 ? (std::vector<i64>{0, 2, 4}) : (std::vector<i64>{1, 3}));
     EXPECT_EQ(arena->members()[static_cast<size_t>(arena->my_index())], comm.rank());
-    i64 values[] = {comm.rank()};   // small collectives go by messages there
+    i64 values[] = {comm.rank()};   // small collectives use messages there
     ASSERT_TRUE(drive(comm, all_reduce(next_channel(comm), values, Reduce::kSum)).ok());
     EXPECT_EQ(values[0], 10);
   }, cyclic);
@@ -48,7 +48,7 @@ TEST(NodeArena, AreasDoNotOverlap) {
   });
 }
 
-// One rank of a job of any size, with the memory of its node; it can't say anything to the others.
+// One rank of a job of any size, with the memory of its node, and without messages.
 class LargeJob final : public Comm {
  public:
   LargeJob(i64 ranks, i64 per_node) {
@@ -83,7 +83,7 @@ class LargeJob final : public Comm {
   Memory segment_;
 };
 
-TEST(NodeArena, AreasShrinkWithTheJobAndStayInside) {
+TEST(NodeArena, AreasShrinkWithMoreRanksAndStayInTheSegment) {
   for (i64 ranks : {100, 64000, 66000, 140000, 300000}) {
     SCOPED_TRACE(ranks);
     LargeJob job(ranks, 2);
@@ -97,7 +97,7 @@ TEST(NodeArena, AreasShrinkWithTheJobAndStayInside) {
   }
 }
 
-TEST(NodeArena, NoneWhereTheWordsOfTheRanksLeaveNoRoom) {
+TEST(NodeArena, NoneIfCountersLeaveNoRoom) {
   LargeJob job(500000, 2);
   EXPECT_EQ(NodeArena::of(job), nullptr);
 }
@@ -117,7 +117,7 @@ TEST(NodeArena, CollectivesWithoutMessages) {
   });
 }
 
-// In two levels: nodes of one and of several ranks, which don't follow each other.
+// Two levels: nodes with one and with several ranks, whose ranks are not contiguous.
 TEST(NodeArena, CollectivesOfSeveralNodes) {
   const Topology cyclic{{0, 1, 2, 1, 0, 0, 1}, {"a", "b", "c"}};
   run_ranks(7, [](Comm& comm) {
@@ -146,7 +146,7 @@ TEST(NodeArena, CollectivesOfSeveralNodes) {
   }, cyclic);
 }
 
-// Short ones go through the node's memory, long ones by messages after it.
+// Short data is broadcast in the node's memory, long data by additional messages.
 TEST(NodeArena, BroadcastOfAnySize) {
   run_ranks(4, [](Comm& comm) {
     for (size_t bytes : {size_t{0}, size_t{1}, size_t{952}, size_t{953}, size_t{100000}}) {
@@ -157,15 +157,15 @@ TEST(NodeArena, BroadcastOfAnySize) {
   });
 }
 
-// Operations use the arena in the order they were issued, also when the first to be driven is the last one issued.
-TEST(NodeArena, TurnsKeepTheirOrder) {
+// Operations use the arena in the order of their tickets, even if the last one issued is driven first.
+TEST(NodeArena, OperationsRunInTicketOrder) {
   run_ranks(3, [](Comm& comm) {
     i64 first[] = {1}, second[] = {10};
     auto one = std::make_unique<Channel>(next_channel(comm)), two = std::make_unique<Channel>(next_channel(comm));
     auto unused = std::make_unique<Channel>(next_channel(comm));
     auto late = all_reduce(*two, second, Reduce::kSum);
     for (int i = 0; i < 5; ++i) ASSERT_FALSE(late.step());
-    unused.reset();   // given back before its ticket was current
+    unused.reset();   // returned before its ticket was current
     ASSERT_TRUE(drive(comm, all_reduce(*one, first, Reduce::kSum)).ok());
     ASSERT_FALSE(two->ticket->is_current());
     one.reset();

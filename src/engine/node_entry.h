@@ -1,4 +1,4 @@
-// What the nodes of a collective access tell each other, and what a node remembers of it. Inside engine/ only.
+// What ranks and nodes contribute to the first step of a collective access, and what a node stores of it. Inside engine/ only.
 #pragma once
 
 #include <array>
@@ -15,27 +15,27 @@
 
 namespace mercutio {
 
-// What rank 0 decides, as it might differ between ranks although it must not.
+// Values that might differ between ranks although the standard requires them to be equal; those of rank 0 are used.
 struct Choices {
   i64 stripe_bytes = 0, stripe_count = 0, block_bytes = 0;
-  std::uint64_t layout = 0;   // the key of its layout by range; 0: there is none
+  std::uint64_t layout = 0;   // key of its layout by range; 0: none
   i64 buffering = 0;        // romio_cb_read or romio_cb_write
   i64 buffer_bytes = 0;
   i64 aggregators = 0;
   bool operator==(const Choices&) const = default;
 };
 
-// What ranks contribute beside their data: of one rank, and added up.
+// What a rank contributes besides its data, or the combination over several ranks.
 struct Circumstances {
   i64 failed = 0, more = 0, atomic = 0;
-  i64 disorderly = 0;       // some view isn't monotone or has a byte twice
-  i64 reads = 0;            // the highest BlockingDetector::Reads: whether reads of this file have blocked
+  i64 disorderly = 0;       // some view is not monotone or has overlapping pieces
+  i64 reads = 0;            // the maximum of BlockingDetector::Reads: whether reads of this file have blocked
   static constexpr i64 kUnknown = 1, kNotAsked = 2;
-  i64 unknown_size = 0;     // reading: whether some rank doesn't know the file size after all its earlier writes, or hasn't asked yet
-  i64 file_bytes = -1;      // reading: the largest such size that is known
-  i64 known_bytes = -1;     // the size that is known without asking, if rank 0 asks when it is needed; else -1
-  std::uint64_t lowest_layout = UINT64_MAX, highest_layout = 0;   // of the keys of the layouts by range that ranks hold
-  i64 alignment = INT64_MAX;   // the largest power of two that divides where pieces begin and end
+  i64 unknown_size = 0;     // reading: some rank does not know the file size after its earlier writes
+  i64 file_bytes = -1;      // reading: the largest file size that some rank knows
+  i64 known_bytes = -1;     // known size of rank 0, if it asks the server when a read exceeds that size; otherwise -1
+  std::uint64_t lowest_layout = UINT64_MAX, highest_layout = 0;   // of the keys of the layouts by range
+  i64 alignment = INT64_MAX;   // the largest power of two that divides every offset at which a piece begins or ends
 
   void add(const Circumstances& other) {
     failed |= other.failed;
@@ -54,35 +54,35 @@ struct Circumstances {
   bool all_hold(std::uint64_t layout) const { return lowest_layout == layout && highest_layout == layout; }
 };
 
-// What a rank says.
+// The contribution of one rank.
 struct Entry {
   Circumstances circumstances;
-  Choices choices;          // rank 0
+  Choices choices;          // only rank 0's are used
   RankSummary summary;
   AccessSignature signature;
-  DensePatterns::Keys dense{};   // the dense patterns that this rank knows
+  DensePatterns::Keys dense{};   // keys of the dense patterns that this rank knows
 };
 
-// Of a member of the node, by index, after a gather of entries.
+// The entry of a member of the node, by index, after a gather of entries.
 inline const Entry& entry_at(const NodeArena& arena, size_t member) {
   return *reinterpret_cast<const Entry*>(arena.contribution(static_cast<i64>(member)));
 }
 
-// What a node says: the entries of its ranks, added up.
+// The contribution of one node: the combined entries of its ranks.
 constexpr size_t kGroupsInEntry = 2;
 struct NodeEntry {
   Circumstances circumstances;
   Choices choices;
   PatternTotals totals;
-  i64 repeats = 0;          // the last access of this direction, as far as this node takes part, `moved_by` bytes further on
+  i64 repeats = 0;          // this node repeats its last access of this direction, `moved_by` bytes further on
   i64 moved_by = 0;
   i64 disjoint = 1;         // no two ranks' ranges overlap
   i64 groups = 0;
-  OpenGroup first_groups[kGroupsInEntry];   // all of them, if they fit
+  OpenGroup first_groups[kGroupsInEntry];   // all groups of the node, if they fit
 };
 static_assert(std::is_trivially_copyable_v<NodeEntry>);
 
-// What all ranks together are about to do.
+// The combination over all ranks.
 struct Gathered {
   Circumstances circumstances;
   Choices choices;
@@ -90,26 +90,26 @@ struct Gathered {
   std::vector<FileRange> ranges;
 };
 
-// The last collective access of each direction, kept on the nodes' first ranks, so that the same pattern at another offset needs no
-// gather. Accesses of one file come here one after the other, in the same order on all ranks.
+// The last collective access of each direction, stored on the first rank of each node. The same pattern at another offset then
+// needs no gather. The accesses of a file use it one at a time, in the same order on all ranks.
 class PatternMemory {
  public:
   struct Last {
     NodeEntry mine;
-    std::vector<OpenGroup> groups;   // of this node
+    std::vector<OpenGroup> groups;   // of the ranks of this node
     Gathered all;
-    bool expected = true;            // the next access may repeat it: worth an all-reduce that says so
+    bool expected = true;            // the next access may repeat this one, so an all-reduce that tests it is worth its cost
   };
   std::optional<Last>& last(Direction direction) { return last_[index(direction)]; }
 
-  // The last access without exchange where one node holds all ranks: the same again, at another offset, has the same plan.
+  // The last access without exchange if one node holds all ranks. The same access at another offset has the same plan.
   struct Alone {
     std::vector<Entry> entries;
     i64 hints_edition = 0;
-    std::shared_ptr<const Plan> plan;   // null: there was none
+    std::shared_ptr<const Plan> plan;   // null: there is none
   };
   Alone& alone(Direction direction) { return alone_[index(direction)]; }
-  // Whether the last access of all ranks had none. Any thread.
+  // Whether the last access of this direction had no exchange on any rank. Thread-safe.
   bool moves_alone(Direction direction) const { return moves_alone_[index(direction)].load(std::memory_order_relaxed); }
   void set_moves_alone(Direction direction, bool alone) { moves_alone_[index(direction)].store(alone, std::memory_order_relaxed); }
 

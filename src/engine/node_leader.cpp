@@ -1,6 +1,6 @@
-// The endpoint on a node without the aggregator. When writing it sends the bytes of windows to the aggregator: those with few bytes together in
-// parcels, so that their slots are free at once, others as a message each. When reading it requests and receives them likewise. At most
-// plan.depth + 1 messages with data are in flight.
+// The endpoint on a node without the aggregator. When writing, it sends the bytes of windows to the aggregator. Windows with few
+// bytes travel together in parcels, so their slots become free at once; others are sent as one message each. When reading, it
+// requests and receives windows in the same way. At most plan.depth + 1 messages with data are in flight.
 #include <cstring>
 #include <deque>
 #include <optional>
@@ -15,13 +15,13 @@ namespace {
 struct Underway {
   i64 window = 0;
   bool in_slot = false;   // the data is in the slot, not in `packed`
-  bool in_place = false;  // the data is packed inside the slot, as there is no memory for `packed`
+  bool in_place = false;  // the data is packed inside the slot, because there is no memory for `packed`
   StreamHeader header;
   std::vector<std::byte> run_list;
   std::vector<StreamRun> runs;
   std::unique_ptr<ScratchBuffer> packed;
   std::vector<std::byte> requests;   // of a parcel
-  MessageSet messages;    // last: cancelled before the memory they use is freed
+  MessageSet messages;    // last member: cancelled before the memory they use is freed
 };
 
 class NodeLeader : public WindowEndpoint {
@@ -36,7 +36,7 @@ class NodeLeader : public WindowEndpoint {
  protected:
   i64 windows() const { return buffer_.windows(); }
 
-  // What is valid of a window.
+  // Describes the valid bytes of a window.
   Underway described(i64 window) {
     MERCUTIO_ASSERT(window >= completed_ && window < windows());
     Underway one;
@@ -47,7 +47,7 @@ class NodeLeader : public WindowEndpoint {
     one.in_slot = one.runs.size() == 1;
     return one;
   }
-  // Announces the next window or parcel; its data may follow.
+  // Announces the next window or parcel. Its data may follow.
   Underway& announce(Underway next) {
     MERCUTIO_ASSERT(underway_.empty() || underway_.back().window < next.window);   // ascending
     MERCUTIO_ASSERT(std::ssize(underway_) <= buffer_.depth());
@@ -85,8 +85,8 @@ class NodeLeader : public WindowEndpoint {
   WindowBuffer buffer_;
   EndpointContext context_;
   StreamSender sender_;
-  // Windows before completed_ are done with, those before next_ are under way or done with. Only [completed_, completed_ + depth)
-  // have slots, so next_ stops there until all ranks have finished what lies beyond without data.
+  // Windows before completed_ are complete; those before next_ are complete or in flight. Only [completed_, completed_ + depth)
+  // have slots, so next_ stops there until all ranks have finished the windows beyond, which have no data.
   i64 next_ = 0;
   i64 completed_ = 0;
   bool ended_ = false;
@@ -106,7 +106,7 @@ class WritingLeader final : public NodeLeader {
     const i64 finished = buffer_.finished_by_all(), before = next_;
     const i64 limit = std::min(finished, completed_ + buffer_.depth());
     for (; next_ < limit && static_cast<i64>(underway_.size()) < buffer_.depth(); ++next_) take(next_);
-    if (next_ == completed_ + buffer_.depth()) next_ = std::max(next_, finished);   // without a slot: empty
+    if (next_ == completed_ + buffer_.depth()) next_ = std::max(next_, finished);   // windows without a slot are empty
     MERCUTIO_ASSERT(next_ >= before && next_ <= windows());
     publish(first_in_slot());
     if (next_ >= windows() && !ended_) parcel_ ? send_parcel(/*last=*/true) : send_end();
@@ -128,7 +128,7 @@ class WritingLeader final : public NodeLeader {
     buffer_.clear_valid(window);
     sender_.send(ConstBytes(data, static_cast<size_t>(one.header.bytes)), one.messages);
   }
-  // False: there is no memory for a parcel.
+  // False: no memory for a parcel.
   bool add_to_parcel(Underway& window, const Slot& slot) {
     const i64 most = static_cast<i64>(sizeof window.header) + window.header.list_bytes + window.header.bytes;
     if (parcel_ && parcel_bytes_ + most > parcel_->bytes) send_parcel(/*last=*/false);
@@ -180,11 +180,11 @@ class ReadingLeader final : public NodeLeader {
     finished_ = buffer_.finished_by_all();
     bool moved = false;
     while (context_.outcome.messages && arrived_first() && deliver_first()) moved = true;
-    // Windows that all ranks have finished before they were completed are needed by none.
+    // No rank needs windows that all ranks have finished before they were completed.
     const i64 requested = buffer_.requested_by_all(), before = next_;
     next_ = std::max(next_, std::min(finished_, windows()));
-    // The valid map of a window is free as soon as what it said of an earlier one is noted.
-    const i64 available = std::min(next_ + buffer_.depth(), windows());   // no more: the next operation counts from there
+    // The valid map of a window is free for another one as soon as it has been described.
+    const i64 available = std::min(next_ + buffer_.depth(), windows());   // at most all: the next operation counts from there
     if (available != available_) {
       available_ = available;
       buffer_.set_available(available);
@@ -193,7 +193,7 @@ class ReadingLeader final : public NodeLeader {
     }
     for (const i64 limit = std::min({requested, available_, windows()}); next_ < limit && ask(next_); ++next_) {
     }
-    if (next_ == available_) next_ = std::max(next_, std::min(requested, windows()));   // requested by nobody
+    if (next_ == available_) next_ = std::max(next_, std::min(requested, windows()));   // no rank has requested bytes of these windows
     MERCUTIO_ASSERT(next_ >= before && next_ <= windows());
     if (next_ >= windows() && !ended_) parcel_.items.empty() ? send_end() : send_parcel(/*last=*/true);
     publish(first_undelivered());
@@ -201,20 +201,20 @@ class ReadingLeader final : public NodeLeader {
   }
 
  private:
-  // Requests of several windows, and what has been delivered of their answer.
+  // A parcel of requests, and how much of its reply has been delivered.
   struct Parcel {
     std::vector<Underway> items;
-    std::vector<std::byte> requests;   // a header and a run list of each, until they are sent
+    std::vector<std::byte> requests;   // a header and a run list for each window, until they are sent
     i64 answer_bytes = 0;
     size_t delivered = 0;
     i64 delivered_bytes = 0;
   };
 
-  // False: not now.
+  // Requests a window. False: not possible now.
   bool ask(i64 window) {
     if (!described_) {
       const i64 units = buffer_.units_of(buffer_.window(window));
-      if (first_other(buffer_.slot(window).valid, 0, units, std::byte{0}) == units) return true;   // nobody needs any of it
+      if (first_other(buffer_.slot(window).valid, 0, units, std::byte{0}) == units) return true;   // no rank needs any byte of it
       described_ = described(window);
     }
     MERCUTIO_ASSERT(described_->window == window);
@@ -227,7 +227,7 @@ class ReadingLeader final : public NodeLeader {
 
   bool ask_alone() {
     if (std::ssize(underway_) >= buffer_.depth()) return false;
-    if (!parcel_.items.empty()) send_parcel(/*last=*/false);   // it may hold what the window waits for
+    if (!parcel_.items.empty()) send_parcel(/*last=*/false);   // it may contain the windows before this one
     if (described_->window >= finished_ + buffer_.depth()) return false;
     Underway& one = announce(std::move(*described_));
     const Bytes into(data_of(one), static_cast<size_t>(one.header.bytes));
@@ -268,7 +268,8 @@ class ReadingLeader final : public NodeLeader {
     ended_ = last;
   }
 
-  // Of the first in flight, which has arrived; windows of a parcel as far as they have slots. False: nothing could be delivered.
+  // Delivers the first message in flight, which has arrived. Windows of a parcel are delivered as far as they have slots. False:
+  // none was.
   bool deliver_first() {
     Underway& one = underway_.front();
     if (one.header.parcel != 0) return deliver_parcel(one);
@@ -304,8 +305,8 @@ class ReadingLeader final : public NodeLeader {
 
   i64 finished_ = 0;
   i64 available_ = 0;
-  std::optional<Underway> described_;   // the next window, until it is asked for
-  Parcel parcel_;                       // that is being filled
+  std::optional<Underway> described_;   // the next window, until it is requested
+  Parcel parcel_;                       // the one that is being filled
   std::deque<Parcel> parcels_;          // in flight
 };
 

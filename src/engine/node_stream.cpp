@@ -50,7 +50,7 @@ bool NodeStream::unwrap_header() {
   if (!parcel_message_.status()) return fail(parcel_message_.status().error());
   const i64 left = parcel_->bytes - parcel_at_, header_bytes = static_cast<i64>(sizeof next_);
   if (left == 0) {
-    if (!context_.writing && !underway_.empty() && underway_.back()->in_parcel) return false;   // the answer isn't complete
+    if (!context_.writing && !underway_.empty() && underway_.back()->in_parcel) return false;   // the reply is not complete
     if (!context_.writing) {
       Answer& complete = answers_.back();
       if (complete.bytes != complete.packed->bytes) return fail(Error{ErrorClass::kIntern, "a parcel of requests asks for less than it announced"});
@@ -108,7 +108,7 @@ bool NodeStream::take_up(PackedMemory& packed, i64 available) {
 
 bool NodeStream::unwrap_window() {
   const i64 index = announced_.cache_index;
-  if (index >= 0 && announced_.list_bytes == 0 && cache_->at(index).empty()) return false;   // it comes with another window
+  if (index >= 0 && announced_.list_bytes == 0 && cache_->at(index).empty()) return false;   // the list arrives with another window
   auto one = std::make_unique<Underway>();
   one->header = announced_;
   one->in_parcel = true;
@@ -135,7 +135,7 @@ bool NodeStream::go_on(PackedMemory& packed) {
     moved = true;
   }
   if (!context_.writing) {
-    bool in_turn = true;   // answers go in the order of the windows, as they are received
+    bool in_turn = true;   // replies are sent in the order of the windows, as they are received
     for (const auto& one : underway_) {
       moved |= take_runs(*one);
       if (in_turn) moved |= answer(*one, packed);
@@ -159,7 +159,7 @@ bool NodeStream::take_runs(Underway& one) {
   const i64 index = one.header.cache_index;
   if (index >= 0 && !cache_->expected(index)) return fail(Error{ErrorClass::kIntern, "a run list of a node stream was replaced before it came"});
   if (index >= 0 && one.header.list_bytes > 0) cache_->fill(index, std::move(one.run_list));
-  if (index >= 0 && cache_->at(index).empty()) return false;   // it comes with another window
+  if (index >= 0 && cache_->at(index).empty()) return false;   // the list arrives with another window
   auto runs = runs_of(buffer_, one.header, index >= 0 ? cache_->at(index) : one.run_list);
   if (!runs) return fail(std::move(runs).error());
   one.runs = std::move(*runs);

@@ -1,6 +1,6 @@
-// The aggregator's end of the stream of one leader (engine/stream_format.h). Windows arrive in ascending order: alone, at most
-// as many at a time as there are slots, or in a parcel, out of which they are taken as slots become free. The data of a window is received while the next one is announced. Inside
-// engine/ only.
+// The aggregator's end of the stream of one leader (engine/stream_format.h). Windows arrive in ascending order, each alone or
+// several in a parcel. At most as many windows are received at a time as there are slots; those of a parcel are taken out of it as
+// slots become free. The data of one window is received while the next one is announced. Inside engine/ only.
 #pragma once
 
 #include <deque>
@@ -24,51 +24,51 @@ class NodeStream {
   // The leader of this stream has finished all windows before this one.
   i64 finished() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
   bool over() const { return ended_ && underway_.empty() && answers_.empty(); }
-  // Sparse reading: what is asked for of all windows before this one is in their valid maps.
+  // Sparse reading: the valid maps of all windows before this one contain the leader's requests.
   i64 requested() const;
-  // Does what can be done now. `available`: windows before this one have a slot.
+  // Makes progress without blocking. `available`: windows before this one have a slot.
   bool advance(PackedMemory& packed, i64 available);
 
  private:
-  // The bytes of the windows of a parcel of requests.
+  // The reply to a parcel of requests: the bytes of all its windows.
   struct Answer {
     std::unique_ptr<ScratchBuffer> packed;
     i64 bytes = 0;         // packed so far
-    MessageSet messages;   // last: given up before the memory they use goes
+    MessageSet messages;   // last member: cancelled before the memory they use is freed
   };
   struct Underway {
     StreamHeader header;
     std::vector<std::byte> run_list;
-    std::unique_ptr<ScratchBuffer> payload;   // it waits for nothing but its message, so that others get the memory
-    std::vector<StreamRun> runs;   // once its run list is here, until they are no longer needed
+    std::unique_ptr<ScratchBuffer> payload;   // depends only on its own message, so the memory becomes free for other streams
+    std::vector<StreamRun> runs;   // from the arrival of the run list until the runs are no longer needed
     bool runs_known = false;
-    bool answered = false;   // reading: the data are in `payload`, in the answer of the parcel, or on their way from the slot
+    bool answered = false;   // reading: the data is in `payload` or in the reply of the parcel, or is being sent from the slot
     bool in_parcel = false;
-    MessageSet messages;     // last: given up before the memory they use goes
+    MessageSet messages;     // last member: cancelled before the memory they use is freed
   };
 
   bool step(PackedMemory& packed, i64 available) { return take_announcement() || take_up(packed, available) || go_on(packed); }
 
-  // Receives the next header. It follows all messages of the window before, whose receives must be posted first.
+  // Receives the next header. It follows all messages of the previous window, whose receives must be posted first.
   bool take_announcement();
   bool receive_header();
-  // Takes the next header from the parcel.
+  // Reads the next header from the parcel.
   bool unwrap_header();
-  // Whether the header in `next_` may follow; if so, it is the announced one.
+  // Checks whether the header in `next_` is valid here, and makes it the announced one.
   bool accept_header();
-  // Takes up the announced window, once it has a slot.
+  // Starts receiving the announced window, if it has a slot.
   bool take_up(PackedMemory& packed, i64 available);
   bool unwrap_window();
-  // Whether an announced run list is one that this end keeps, or may.
+  // Whether the cache index of the announced run list is valid.
   bool index_fits();
-  // Where the bytes of a window are while they travel.
+  // The memory that holds the bytes of a window in transit.
   Bytes data_of(const Underway& one) const;
-  // Finds the runs of a window, once its run list is here; sparse reading: and sets them in its valid map.
+  // Decodes the runs of a window once its run list has arrived. Sparse reading: also sets them in the valid map.
   bool take_runs(Underway& one);
   bool go_on(PackedMemory& packed);
-  // Writing: the bytes have come. `packed`: null if to the slot.
+  // Writing: the data has arrived; copies it into the slot. `packed` is null if it was received into the slot.
   bool leave(Underway& one, const std::byte* packed);
-  // Reading: sends what was asked for, once the window has been read.
+  // Reading: sends the requested bytes once the window has been read.
   bool answer(Underway& one, PackedMemory& packed);
   bool answer_parcel(Underway& one);
 
@@ -78,16 +78,16 @@ class NodeStream {
   const EndpointContext& context_;
   i64 leader_;
   RunListCache* cache_ = nullptr;   // null: no run list is cached
-  StreamHeader announced_;    // the last header; once its window is taken up, the number of the next window
-  bool waiting_ = false;     // the announced window is not taken up yet
+  StreamHeader announced_;    // the last header; after its window has been taken, `window` is the number of the next one
+  bool waiting_ = false;     // the announced window has not been taken yet
   bool ended_ = false;       // no window follows
   StreamHeader next_;
   std::unique_ptr<Message> header_message_;
-  std::unique_ptr<ScratchBuffer> parcel_;   // null: windows come alone
-  i64 parcel_at_ = 0;        // what has been taken from it
+  std::unique_ptr<ScratchBuffer> parcel_;   // null: no parcel is being read
+  i64 parcel_at_ = 0;        // bytes already read from it
   bool parcel_is_last_ = false;
-  std::deque<Answer> answers_;   // the last one is that of the parcel, until it is sent
-  MessageSet parcel_message_;   // given up before the memory it uses goes
+  std::deque<Answer> answers_;   // the last one belongs to the current parcel until it is sent
+  MessageSet parcel_message_;   // cancelled before the memory it uses is freed
   std::deque<std::unique_ptr<Underway>> underway_;
 };
 

@@ -1,5 +1,5 @@
-// PackedMemory: buffers for windows that travel packed, up to a limit for all streams of one end. One of them may always have a
-// buffer, and takes from the reserve what it needs: others may depend on it. Inside engine/ only.
+// PackedMemory: buffers for windows that are sent packed, with a limit over all streams of one end. One buffer is always granted,
+// from the reserve if necessary, because the progress of other streams may depend on it. Inside engine/ only.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace mercutio {
 
 class PackedMemory {
  public:
-  // Null: not now; those who hold some give it back.
+  // Null: the limit is reached or memory is short; call again after a buffer has been given back.
   std::unique_ptr<ScratchBuffer> take(i64 bytes) {
     if (held_ > 0 && held_ + bytes > kMostBytes) return nullptr;
     std::unique_ptr<ScratchBuffer> buffer = spare_of(bytes);
@@ -20,7 +20,7 @@ class PackedMemory {
     held_ += buffer->bytes;
     return buffer;
   }
-  // Null: there was none.
+  // `buffer` may be null.
   void give_back(std::unique_ptr<ScratchBuffer> buffer) {
     if (!buffer) return;
     held_ -= buffer->bytes;
@@ -28,7 +28,7 @@ class PackedMemory {
   }
 
  private:
-  // The one that was given back, if it is large enough: pages that are new to the process cost as much as the copy into them.
+  // The buffer that was given back last, if it is large enough. Touching new pages costs as much as copying into them.
   std::unique_ptr<ScratchBuffer> spare_of(i64 bytes) {
     if (!spare_ || spare_->bytes < bytes) return nullptr;
     return std::move(spare_);

@@ -1,4 +1,4 @@
-// Every pair of peers exchanges its messages in the same order on both sides, so one tag serves a whole operation.
+// Every pair of peers exchanges its messages in the same order on both sides, so one tag suffices for an operation.
 #include "engine/peers.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr i64 kNobody = -1;
 
-// Sends `out` to one rank and fills `in` from another; either may be kNobody.
+// Sends `out` to one rank and receives `in` from another. Either rank may be kNobody.
 Task<Status> swap_messages(const Channel& channel, i64 to, ConstBytes out, i64 from, Bytes in) {
   MessageSet messages;
   if (from != kNobody) messages.add(channel.receive(from, in));
@@ -22,7 +22,7 @@ Task<Status> swap_messages(const Channel& channel, i64 to, ConstBytes out, i64 f
   co_return messages.status();
 }
 
-// Values of a malformed message may overflow: the user of the sum sees that it is too small.
+// Sum without undefined overflow, as values of a malformed message may overflow. The caller sees that the sum is too small.
 i64 plus(i64 a, i64 b) {
   return static_cast<i64>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
@@ -64,7 +64,7 @@ Task<Status> reduce_among(const Channel& channel, Peers peers, std::span<i64> va
   const i64 me = peers.me, power = power_of_two_below(peers.count), extra = peers.count - power;
   std::vector<i64> other(values.size());
   Bytes mine = bytes_of(values), theirs = bytes_of(std::span(other));
-  if (me >= power) {   // send the values, and receive the result
+  if (me >= power) {   // send the values to a peer within the power of two, and receive the result
     MERCUTIO_CO_TRY(co_await swap_messages(channel, peers.rank(me - power), mine, kNobody, {}));
     co_return co_await swap_messages(channel, kNobody, {}, peers.rank(me - power), mine);
   }
@@ -81,7 +81,8 @@ Task<Status> reduce_among(const Channel& channel, Peers peers, std::span<i64> va
   co_return ok_status();
 }
 
-// The items of peers me, me + 1, ... (modulo their number) lie one after the other. After round k a peer holds min(2k, count) of them.
+// The items of peers me, me + 1, ... (modulo their number) are stored in this order. After round k a peer has min(2k, count) of
+// them.
 Task<Result<std::vector<std::byte>>> gather_among(const Channel& channel, Peers peers, std::span<const i64> sizes, ConstBytes mine) {
   const i64 count = peers.count, me = peers.me;
   std::vector<std::byte> items(mine.begin(), mine.end());
@@ -101,7 +102,7 @@ Task<Result<std::vector<std::byte>>> gather_among(const Channel& channel, Peers 
     const i64 receiver = out_bytes > 0 ? peers.rank(to) : kNobody, sender = in_bytes > 0 ? peers.rank(from) : kNobody;
     MERCUTIO_CO_TRY(co_await swap_messages(channel, receiver, out, sender, in));
   }
-  const i64 head = bytes_of_items(me, count - me);   // of peers me to the last one: they come first
+  const i64 head = bytes_of_items(me, count - me);   // the items of peer `me` to the last one, which come first
   std::rotate(items.begin(), items.begin() + head, items.end());
   co_return items;
 }

@@ -1,22 +1,22 @@
-// Collectives by messages among some ranks of the Comm. Inside engine/ only.
+// Collectives by messages among a subset of the ranks. Inside engine/ only.
 #pragma once
 
 #include "engine/collectives.h"
 
 namespace mercutio {
 
-// Ranks that exchange messages, ascending or by node; the calling rank is one of them.
+// The ranks that exchange messages, in ascending order or by node. The calling rank is one of them.
 struct Peers {
   std::span<const i64> ranks;   // empty: all ranks of the Comm
   i64 count = 0;
   i64 me = 0;                   // index of the calling rank
   i64 rank(i64 index) const { return ranks.empty() ? index : ranks[static_cast<size_t>(index)]; }
-  // The index of the peer that speaks for a rank.
+  // The index of the peer that represents a rank.
   i64 peer_of(const Comm& comm, i64 rank) const { return ranks.empty() ? rank : comm.topology().node_of_rank[static_cast<size_t>(rank)]; }
 };
 
 inline Peers all_ranks(const Comm& comm) { return Peers{{}, comm.size(), comm.rank()}; }
-// The first ranks of the nodes; with private arenas every rank is one.
+// The first ranks of the nodes. With private arenas every rank is a first rank.
 inline Peers first_ranks(const Comm& comm, const NodeArena& arena) {
   if (arena.is_private()) return all_ranks(comm);
   Peers peers{arena.first_ranks(), std::ssize(arena.first_ranks()), 0};
@@ -26,12 +26,12 @@ inline Peers first_ranks(const Comm& comm, const NodeArena& arena) {
 
 void combine(std::span<i64> into, std::span<const i64> other, Reduce op);
 
-// Recursive doubling, with the peers beyond a power of two folded in.
+// All-reduce by recursive doubling. Peers beyond the largest power of two send their values to another peer first.
 Task<Status> reduce_among(const Channel& channel, Peers peers, std::span<i64> values, Reduce op);
-// Bruck et al. 1997, which works for any number of peers. `sizes`: bytes of each peer's item, the same on all peers. The result: all items,
-// by peer.
+// All-gather (Bruck et al. 1997), for any number of peers. `sizes`: bytes of each peer's item, the same on all peers. Returns all
+// items, by peer.
 Task<Result<std::vector<std::byte>>> gather_among(const Channel& channel, Peers peers, std::span<const i64> sizes, ConstBytes mine);
-// Binomial tree; `root` is an index.
+// Binomial tree. `root` is an index in `peers`.
 Task<Status> broadcast_among(const Channel& channel, Peers peers, i64 root, std::vector<std::byte>& data);
 
 }  // namespace mercutio

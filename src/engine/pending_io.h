@@ -1,9 +1,9 @@
-// PendingIo: the transfers of an aggregator between its windows and the file. On storage that blocks its callers, they
-// overlap with the exchange. Inside engine/ only.
+// PendingIo: the transfers of an aggregator between its windows and the file. If the storage blocks, they overlap with the
+// exchange. Inside engine/ only.
 //
-// A copy into or out of the page cache takes less time than handing it to a thread, so the first transfers of an
-// operation run in start(). After one has blocked, the following are started with Storage::start: the next window is
-// filled, or the one before is distributed, while the storage works.
+// A copy into or out of the page cache takes less time than handing it to a thread. Therefore transfers run synchronously in
+// start() until one has blocked. The following ones use Storage::start: the next window is filled, or the previous one distributed,
+// while the storage works.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,7 @@ class PendingIo {
   struct Completed {
     i64 window = 0;
     IoPiece piece;
-    Result<i64> moved;   // short only for a read at the end of the file
+    Result<i64> moved;   // less than the window only for a read at the end of the file
   };
 
   PendingIo(const EngineFile& file, Direction direction) : file_(&file), direction_(direction) {}
@@ -28,14 +28,14 @@ class PendingIo {
   // Whether a transfer started now overlaps with the caller.
   bool overlaps() const { return blocking_.blocks(); }
   bool empty() const { return pending_.empty(); }
-  i64 first_window() const { return pending_.front().window; }   // of the oldest transfer
+  i64 first_window() const { return pending_.front().window; }   // number of the window of the oldest transfer
   i64 last_window() const { return pending_.back().window; }
 
-  // Moves the piece, which belongs to the window. Its memory must live until the transfer is complete or this object is
-  // destroyed. With a `guard` the transfer runs synchronously: a rank must never block on a lock while it holds one
-  // that it releases in a later step.
+  // Moves the piece, which belongs to the window. Its memory must live until the transfer is complete or this object is destroyed.
+  // With a `guard` the transfer runs synchronously, because a rank must never block on a lock while it holds one that it would
+  // release later.
   void start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard = nullptr);
-  // The oldest transfer, if it is complete.
+  // Returns the oldest transfer if it is complete.
   std::optional<Completed> next_completed();
 
  private:
@@ -43,9 +43,9 @@ class PendingIo {
     i64 window = 0;
     IoPiece piece;
     i64 start_ns = 0;
-    bool absorbed = false;   // by a cache of the storage
-    std::optional<Result<i64>> moved;        // complete already
-    std::unique_ptr<Transfer> transfer;      // last: its destructor waits
+    bool absorbed = false;   // served by a cache of the storage
+    std::optional<Result<i64>> moved;        // set if already complete
+    std::unique_ptr<Transfer> transfer;      // last member: its destructor waits
   };
 
   const EngineFile* file_;

@@ -57,12 +57,12 @@ void record_pieces(const EngineFile& file, Direction direction, Span when, std::
 
 namespace {
 
-// Lists of this many pieces are probed for blocking, and get another thread of the transfer pool for each as
-// many.
+// Lists of at least this many pieces are probed for blocking. For each further kPiecesWorthAThread pieces another thread of the
+// transfer pool is used.
 constexpr i64 kPiecesWorthAThread = 16;
 
-// Storage that blocks serves several requests in the time of one: a list is divided into as many parts as the pool has
-// threads, each with servers of its own where the file is striped.
+// Storage that blocks serves several requests in the time of one. A list is divided into as many parts as the pool has threads. If
+// the file is striped, each part has its own servers.
 class Parts {
  public:
   Parts(std::span<const IoPiece> pieces, i64 parts, const Layout& layout) : pieces_(pieces), lists_(static_cast<std::size_t>(parts)) {
@@ -74,7 +74,7 @@ class Parts {
     std::erase_if(lists_, [](const std::vector<i64>& list) { return list.empty(); });
   }
 
-  // The result of the whole list: up to the first piece that the end of the file truncates, or an Error.
+  // The result of the whole list: the bytes up to the first piece that the end of the file truncates, or an Error.
   Result<i64> move(Storage& storage, Direction direction) {
     std::vector<std::unique_ptr<Transfer>> others;
     for (std::size_t i = 1; i < lists_.size(); ++i) others.push_back(storage.start(direction, pieces_of(lists_[i])));
@@ -82,7 +82,7 @@ class Parts {
     Result<i64> result = direction == Direction::kRead ? storage.read(mine) : storage.write(mine);
     if (result) note_end(lists_[0], *result);
     for (std::size_t i = 1; i < lists_.size(); ++i) {
-      Result<i64> other = others[i - 1]->wait();   // wait for all: they use the caller's memory
+      Result<i64> other = others[i - 1]->wait();   // wait for all, because they use the caller's memory
       if (other) note_end(lists_[i], *other);
       else if (result) result = std::move(other);
     }
@@ -100,7 +100,7 @@ class Parts {
     for (const i64 index : list) pieces.push_back(at(index));
     return pieces;
   }
-  // A part moved this many bytes. If it ended early, the list ends there at the latest.
+  // A part has moved this many bytes. If it ended early, the result of the list ends there at the latest.
   void note_end(const std::vector<i64>& list, i64 moved) {
     for (const i64 index : list) {
       if (moved < at(index).bytes && index < end_) end_ = index, rest_ = moved;
@@ -242,7 +242,7 @@ static bool can_sieve_writes(const EngineFile& file) {
 }
 
 bool may_sieve_writes(const EngineFile& file) {
-  const bool forbidden = file.hints->romio_ds_write == Toggle::kDisable;   // by the plan of this access, too
+  const bool forbidden = file.hints->romio_ds_write == Toggle::kDisable;   // also by the plan of this access
   return file.any_sieves && !forbidden && can_sieve_writes(file) && hints_allow_sieving(*file.hints, file.storage->traits());
 }
 

@@ -1,4 +1,4 @@
-// Pieces: from cursors to vectored storage calls. Inside engine/ only.
+// Pieces: vectored storage calls from cursors. Inside engine/ only.
 #pragma once
 
 #include <memory>
@@ -14,27 +14,28 @@ namespace mercutio {
 
 inline constexpr i64 kPiecesPerCall = 1024;
 
-// Reads a cursor one contiguous piece at a time, and any part of a piece at a time.
+// Iterates over the contiguous pieces of a cursor, whole or in parts.
 class PieceReader {
  public:
   explicit PieceReader(Cursor cursor) : cursor_(std::move(cursor)) { load(); }
   bool done() const { return left_ == 0; }
   i64 offset() const { return offset_; }
-  i64 left() const { return left_; }          // bytes of the current piece
+  i64 left() const { return left_; }          // remaining bytes of the current piece
   void advance(i64 bytes);                    // bytes <= left()
 
  private:
   void load();
   Cursor cursor_;
   StridedRun run_;
-  i64 index_ = 0;                             // piece of run_
+  i64 index_ = 0;                             // index of the current piece in run_
   i64 offset_ = 0, left_ = 0;
 };
 
-// A short access under a lock of [begin, end), in one request of the storage. Nothing: it can't do that.
+// Executes a short access under a lock of [begin, end) as one request of the storage. Returns nothing if the storage does not
+// support it.
 std::optional<Result<i64>> move_short_locked(const EngineFile& file, const Access& access, i64 begin, i64 end);
 
-// A phase whose begin and end are also traced, with one clock reading each.
+// A phase whose begin and end are traced as well. Each reads the clock once.
 class TracedPhase {
  public:
   TracedPhase(const EngineFile& file, Phase phase);
@@ -51,8 +52,8 @@ class TracedPhase {
   bool open_ = true;
 };
 
-// Tells whether a storage call was served by the cache of the storage. If several threads use the file, one may see the
-// calls of another; the trace then has a request too many or too few.
+// Detects whether a storage call was served by the storage's cache. If several threads use the file, calls may be attributed to the
+// wrong thread, and the trace then has one request too many or too few.
 class CacheProbe {
  public:
   explicit CacheProbe(const EngineFile& file) : stats_(file.trace ? file.storage->cache_stats() : nullptr) {
@@ -66,11 +67,12 @@ class CacheProbe {
   i64 calls_ = 0, requests_ = 0;
 };
 
-// The storage calls of an access: they are counted and traced, and writes set `dirty`.
+// The storage calls of an access. They are counted and traced. Writes set `dirty`.
 Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
-// Reads what is to be merged and written back; short only where the file has no more. A node may hold an end of the file that isn't the
-// end any more, so that storage whose sizes are a server's is asked. kIo: it has more, but doesn't give it.
+// Reads data that will be merged and written back. The result is short only at the end of the file. A node may have an outdated
+// file size, so if the storage's size is kept by a server, the server is asked. kIo: the file is longer, but the data could not be
+// read.
 Result<i64> read_to_merge(const EngineFile& file, IoPiece piece);
 void record(const EngineFile& file, TraceKind kind, i64 start_ns, i64 bytes, i64 offset, std::string_view detail = {});
 struct Span {
@@ -78,12 +80,13 @@ struct Span {
 };
 void record_pieces(const EngineFile& file, Direction direction, Span when, std::span<const IoPiece> pieces, i64 bytes);
 
-// Collects pieces, joins adjacent ones, and passes them to the storage kPiecesPerCall at a time.
+// Collects pieces, joins adjacent ones, and passes them to the storage, kPiecesPerCall at a time.
 class PieceBatch {
  public:
   PieceBatch(const EngineFile& file, Direction direction) : file_(file), direction_(direction) {}
   Status add(i64 offset, std::byte* data, i64 bytes);
-  // Transfers the remaining pieces. Returns all bytes moved; fewer only for a read at the end of the file.
+  // Transfers the remaining pieces. Returns the bytes moved by all calls; fewer than requested only for a read at the end of the
+  // file.
   Result<i64> finish();
   bool cut_short() const { return cut_short_; }
   Status flush();
@@ -96,10 +99,10 @@ class PieceBatch {
   bool cut_short_ = false;
 };
 
-// A buffer that is not initialised.
+// An uninitialised buffer.
 struct ScratchBuffer {
   explicit ScratchBuffer(i64 size) : data(new std::byte[static_cast<size_t>(size)]), bytes(size) {}
-  // Null: out of memory; the reserve is not used.
+  // Null: no memory. Does not use the reserve.
   static std::unique_ptr<ScratchBuffer> try_make(i64 size) {
     const SparesReserve spares;
     try {
@@ -109,7 +112,7 @@ struct ScratchBuffer {
     }
   }
   Bytes first(i64 n) const { return Bytes(data.get(), static_cast<size_t>(n)); }
-  // Discards the contents if it grows.
+  // Ensures the size. Discards the contents if the buffer grows.
   void at_least(i64 size) {
     if (size > bytes) *this = ScratchBuffer(size);
   }
@@ -117,26 +120,25 @@ struct ScratchBuffer {
   i64 bytes;
 };
 
-// Whether the storage is known to only copy: it is no server, and no call has blocked. A call then costs about as much
-// as copying a page, so reading holes between pieces that are further apart gains nothing.
+// Whether the storage is known to copy only: it is not a server, and no call has blocked. A call then costs about as much as
+// copying a page, so reading large holes between pieces gains nothing.
 bool only_copies(const EngineFile& file);
 inline constexpr i64 kCopiedHoleBytes = 4 * KiB;
 
-// The buffer size of an independent access: the hint. Without a hint it is at most what stays in the cache of a core
-// between filling and emptying, as long as no storage call has blocked.
+// The buffer size of an independent access: the hint, if set. Otherwise it is limited to what stays in a core's cache between
+// filling and emptying the buffer, unless a storage call has blocked.
 i64 buffer_bytes(const EngineFile& file, Direction direction);
 
-// Other ranks of this open, and other threads, may sieve: they read, merge and write back the bytes between the pieces
-// of this write, under a range lock. A write without sieving therefore holds a lock on its range wherever sieving
-// writers are possible. Null: none is possible.
+// Other ranks of this open and other threads may sieve: under a range lock they read, merge and write back the bytes between the
+// pieces of this write. A write without sieving therefore locks its range if sieving writers are possible. Null: none are.
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end);
 
-// Whether writes may be sieved: the storage can lock and be read, and no hint forbids it. On storage where a lock is a
-// message to a server, only if a hint asks for it.
+// Whether writes may be sieved: the storage supports locks and reads, and no hint forbids it. If a lock needs a message to a
+// server, a hint must ask for it.
 bool may_sieve_writes(const EngineFile& file);
-// A lock to hold while sieving a write, in addition to the range lock: other opens write without range locks. Null:
-// another open has the file open for writing, so pieces must be written as they are. Where that is unknown, a hint that
-// asks for sieving asserts that there is none.
+// A lock to hold while sieving a write, in addition to the range lock, because other opens write without range locks. Null: another
+// open has the file open for writing, so the pieces must be written separately. If that is unknown, a hint that asks for sieving is
+// taken as the assertion that there is none.
 std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file);
 
 }  // namespace mercutio

@@ -14,18 +14,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The n-th step without progress: yields first, then sleeps ever longer, so that ranks that share a core get it.
+// Pauses after the n-th step without progress: yields at first, then sleeps for increasing times, so that ranks sharing a core get
+// it.
 void default_backoff(i64 spins) {
   if (spins < 32 && yielding.worth_trying()) return void(yielding.yield());
   std::this_thread::sleep_for(std::chrono::microseconds(std::clamp<i64>(5 + (spins - 32) / 4, 5, 100)));
 }
 
-// Predicts whether the program waits for an access immediately after starting it. Then the program drives the access
-// itself, and waking the progress thread would take longer than a small access, so the thread polls instead.
+// Predicts whether the program waits for an access immediately after starting it. If so, the waiting thread drives the access
+// itself. Waking the progress thread would take longer than a small access, so the thread polls instead of sleeping.
 class WaitPredictor {
  public:
-  static constexpr auto kImmediate = std::chrono::microseconds(100);   // between start and wait
-  static constexpr auto kBusyWindow = std::chrono::milliseconds(2);   // how long the thread leaves an access to a thread that waits
+  static constexpr auto kImmediate = std::chrono::microseconds(100);   // maximum time between start and wait
+  static constexpr auto kBusyWindow = std::chrono::milliseconds(2);   // how long the progress thread leaves an access to a thread that waits
 
   bool expects_wait() const { return expects_wait_.load(std::memory_order_relaxed); }
   void learn(Clock::duration until_waited) { expects_wait_.store(until_waited < kImmediate, std::memory_order_relaxed); }
@@ -35,12 +36,12 @@ class WaitPredictor {
 };
 using WaitPredictorRef = std::shared_ptr<WaitPredictor>;
 
-// The progress thread may call progress() from inside MPI.
+// MPI may call progress() on the progress thread, from within a step.
 thread_local bool is_progress_thread = false;
 
 class DrivenRequest final : public Request {
  public:
-  // With a `predictor`, threads that wait drive the request, too.
+  // With a `predictor`, waiting threads drive the request, too.
   DrivenRequest(RequestBody body, WaitPredictorRef predictor)
       : task_(std::move(body.task)), on_done_(std::move(body.on_done)), backoff_(std::move(body.backoff)),
         failed_(std::move(body.failed)),
@@ -56,7 +57,7 @@ class DrivenRequest final : public Request {
   }
   bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time, kShortWait); }
 
-  // Advances the task; one thread at a time.
+  // Advances the task. Only one thread at a time does so.
   enum class Driven { kEnded, kWaits, kByAnother };
   Driven drive() {
     if (driven_.test_and_set(std::memory_order_acquire)) return Driven::kByAnother;
@@ -68,13 +69,13 @@ class DrivenRequest final : public Request {
   void backoff(i64 spins) const { backoff_ ? backoff_(spins) : default_backoff(spins); }
 
   bool by_waiters() const { return predictor_ != nullptr; }
-  // Called by a thread that waits and drives: the progress thread stays away for a while.
+  // Called by a waiting thread that drives the request: the progress thread leaves it alone for kBusyWindow.
   void note_waiter() {
     const Clock::time_point now = Clock::now();
     if (!waited_for_.exchange(true, std::memory_order_relaxed)) predictor_->learn(now - begin_);
     hold_until(now + WaitPredictor::kBusyWindow);
   }
-  // The progress thread takes over.
+  // The progress thread drives the request again.
   void note_no_waiter() {
     if (predictor_ && !waited_for_.load(std::memory_order_relaxed)) predictor_->learn(Clock::duration::max());
   }
@@ -88,7 +89,7 @@ class DrivenRequest final : public Request {
     const bool over = task_->step(), given_up = !over && failed_ && failed_(!is_progress_thread);
     if (!over && !given_up) return false;
     Result<i64> result = over ? task_->take() : Result<i64>(rank_died());
-    task_.reset();   // releases what the access refers to before the request is done
+    task_.reset();   // releases what the access refers to before the request counts as done
     (void)attempt([&] {
       if (on_done_) on_done_(result);
       return ok_status();
@@ -120,7 +121,7 @@ class DrivenRequest final : public Request {
     return changed_.wait_until(lock, end, over);
   }
 
-  static constexpr i64 kShortWait = 44;   // 50 microseconds: MPI_Test may be the caller
+  static constexpr i64 kShortWait = 44;   // 50 microseconds, because the caller may be MPI_Test
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
   const std::function<void(i64)> backoff_;
@@ -155,12 +156,12 @@ class ProgressThread final : public Progress {
     return has_thread();
   }
 
-  // Without a thread the call drives the access to its end.
+  // If no thread can be started, the call drives the access to its end.
   RequestRef start(RequestBody body) override {
     const WaitPredictorRef predictor = body.sends ? nullptr : predictor_;
     const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && body.inline_ok;
     auto request = std::make_shared<DrivenRequest>(std::move(body), predictor);
-    if (go_ahead && request->drive() == DrivenRequest::Driven::kEnded) return request;   // as the wait for it would
+    if (go_ahead && request->drive() == DrivenRequest::Driven::kEnded) return request;   // as the following wait would do
     {
       std::lock_guard lock(mutex_);
       if (has_thread()) {
@@ -174,7 +175,7 @@ class ProgressThread final : public Progress {
     return request;
   }
 
-  // Calls in quick succession come from a thread that waits; otherwise the progress thread continues.
+  // Calls in quick succession come from a waiting thread, which then drives the requests. Otherwise the progress thread does.
   bool progress() override {
     if (!any_.load(std::memory_order_acquire) || is_progress_thread) return false;
     const Clock::rep now = Clock::now().time_since_epoch().count();
@@ -226,7 +227,7 @@ class ProgressThread final : public Progress {
     any_.store(!active_.empty(), std::memory_order_release);
   }
 
-  // Selects the requests that the thread drives now; false: the thread ends. Sleeps if there are none.
+  // Selects the requests that the thread drives now. Sleeps if there are none. False: the thread ends.
   bool choose(std::vector<DrivenRequestRef>& mine) {
     mine.clear();
     std::unique_lock lock(mutex_);
@@ -254,12 +255,12 @@ class ProgressThread final : public Progress {
   std::atomic<Clock::rep> last_look_{0};
   const WaitPredictorRef predictor_ = std::make_shared<WaitPredictor>();
   Clock::time_point last_active_{};
-  bool polls_ = false;   // the thread wakes up by itself
+  bool polls_ = false;   // the thread wakes up without a notification
   std::thread thread_;
   bool ending_ = false;
 };
 
-// One thread drives at a time. A call from inside a step (MPI may call back) does nothing.
+// One thread drives at a time. A call from within a step, if MPI calls back, has no effect.
 class PolledTasks {
  public:
   void add(DrivenRequestRef request) {
@@ -284,7 +285,7 @@ class PolledTasks {
 
  private:
   std::atomic_flag busy_;
-  std::vector<DrivenRequestRef> active_;   // only the busy thread uses it
+  std::vector<DrivenRequestRef> active_;   // used only by the driving thread
   std::mutex mutex_;
   std::vector<DrivenRequestRef> arrived_;
   std::atomic<i64> left_{0};

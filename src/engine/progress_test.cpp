@@ -40,8 +40,8 @@ TEST(ProgressThread, FinishesRequestsBeforeItsDestruction) {
   EXPECT_EQ(request->wait().value(), 5);
 }
 
-// By the thread, and by who waits: nothing of the access is left when its end is known.
-TEST(ProgressThread, GivesUpRequestsOfDeadRanks) {
+// By the progress thread and by a waiting thread. Nothing of the access exists any more when its result is available.
+TEST(ProgressThread, AbandonsRequestsThatWaitForDeadRanks) {
   auto progress = make_progress_thread();
   for (const bool sends : {true, false}) {
     std::atomic<bool> never{false}, dead{false};
@@ -64,8 +64,8 @@ TEST(ProgressThread, GivesUpRequestsOfDeadRanks) {
   }
 }
 
-// Only the thread drives what may send messages, whoever waits.
-TEST(ProgressThread, WaitersDriveNothingThatSendsMessages) {
+// Only the progress thread drives accesses that may send messages, whichever thread waits.
+TEST(ProgressThread, WaitingThreadsDriveNoRequestThatSendsMessages) {
   auto progress = make_progress_thread();
   std::atomic<bool> flag{true};
   std::thread::id driver;
@@ -74,7 +74,7 @@ TEST(ProgressThread, WaitersDriveNothingThatSendsMessages) {
   EXPECT_NE(driver, std::this_thread::get_id());
 }
 
-// Several threads wait for the same accesses while the thread is at them, too: each is driven by one at a time and ends once.
+// Several threads wait for the accesses that the progress thread drives. Each is driven by one thread at a time and ends once.
 TEST(ProgressThread, OneThreadAtATimeDrivesARequest) {
   auto progress = make_progress_thread();
   const auto counts = [](std::atomic<i64>& inside, std::atomic<i64>& left) -> Task<Result<i64>> {
@@ -123,7 +123,7 @@ TEST(PolledProgress, AdvancesOnlyWhenPolled) {
   EXPECT_EQ(sum, 3);
 }
 
-// Two that need each other, waited for in the wrong order; errors are results, too.
+// Two requests that need each other, waited for in the wrong order. Errors are results, too.
 TEST(PolledProgress, WaitingForOneRequestAdvancesAll) {
   std::atomic<bool> first{false}, second{false};
   auto progress = make_polled_progress();
@@ -135,7 +135,7 @@ TEST(PolledProgress, WaitingForOneRequestAdvancesAll) {
   EXPECT_EQ(c->wait().error().cls, ErrorClass::kIo);
 }
 
-// The message-passing library may call back while a task is inside it.
+// The message-passing library may call back from within a step.
 TEST(PolledProgress, ProgressInsideAStepDoesNothing) {
   auto progress = make_polled_progress();
   i64 steps = 0;

@@ -1,12 +1,13 @@
-// The streams of a rank that shares no memory with others: to every aggregator but itself, of what it has in that domain. It is the
-// only rank of its node, so its bytes go from the user's memory to the aggregator, packed where they don't lie in one run, without
-// a window in between.
+// The streams of a rank that shares no memory: one to each aggregator except itself, with the rank's data of that domain. The data
+// goes directly between the user's memory and the aggregator. It is packed if it is not one run in memory. There is no window in
+// between.
 //
-// Windows are started in order of their number, and a stream that has to wait for that tells how far it is. Why it cannot deadlock:
-// take the unfinished window with the lowest number of any domain. All before it are finished, so no stream has plan.depth of them
-// under way, and what holds memory is of that number, which its aggregator takes, as it knows that nobody needs earlier ones.
+// Windows are started in ascending order of their numbers over all streams. A stream that must wait for others announces how many
+// windows it has finished. Why this cannot deadlock: take the unfinished window with the lowest number in any domain. All windows
+// before it are finished, so its stream has fewer than plan.depth windows in flight, and only windows of the same number hold
+// packed memory. Their aggregators receive these, because they know that no rank has data in earlier windows.
 //
-// Memory: that of PackedMemory. Time beyond the copies: O(log domains) and two O(depth log n) look-ups a window.
+// Memory: that of PackedMemory. Time besides the copies: O(log domains) and two look-ups of O(depth log n) per window.
 #include <algorithm>
 #include <deque>
 #include <functional>
@@ -21,7 +22,7 @@
 namespace mercutio {
 namespace {
 
-// Where `bytes` from stream position `begin` on lie, if that is one run of memory; else null.
+// The address of `bytes` from stream position `begin` on if they are contiguous in memory; otherwise null.
 std::byte* contiguous_at(const Memory& memory, i64 begin, i64 bytes) {
   if (!memory.type->monotone() || memory.type->overlapping()) return nullptr;
   const i64 first = memory.type->offset_of(begin), last = memory.type->offset_of(begin + bytes - 1);
@@ -51,32 +52,32 @@ class RankStreams final : public WindowEndpoint {
     for (const auto& stream : streams_) {
       while (context_.outcome.messages && take_first(*stream)) moved = true;
     }
-    if (moved || !std::exchange(begun_, true)) {   // else nothing has made room
+    if (moved || !std::exchange(begun_, true)) {   // otherwise nothing has become possible since the last call
       while (context_.outcome.messages && start_next()) moved = true;
     }
-    for (const auto& stream : streams_) tell_position(*stream);
+    for (const auto& stream : streams_) announce_position(*stream);
     return moved;
   }
 
  private:
-  // A window on its way. Its messages use its memory, so it stays where it is until they are complete.
+  // A window in flight. Its messages use its memory, so its address must not change until they are complete.
   struct Underway {
     StreamHeader header;
-    i64 begin = 0;         // in the access's stream
+    i64 begin = 0;         // stream position in the access
     std::vector<std::byte> run_list;
-    std::unique_ptr<ScratchBuffer> packed;   // null: straight from or into the user's memory
-    MessageSet messages;   // last: given up before the memory they use goes
+    std::unique_ptr<ScratchBuffer> packed;   // null: directly from or into the user's memory
+    MessageSet messages;   // last member: cancelled before the memory they use is freed
   };
   struct Stream {
     Stream(const WindowBuffer& b, StreamSender s) : buffer(b), sender(s) {}
-    const WindowBuffer& buffer;   // of its windows only where they lie counts here
+    const WindowBuffer& buffer;   // only the file ranges of its windows are used here
     StreamSender sender;
     WindowPart next;
     std::deque<Underway> underway;
-    i64 told = 0;                   // the aggregator knows that all windows before this one are finished, but for those under way
-    Underway position;              // on its way
+    i64 announced = 0;                   // the aggregator knows that all windows before this one are finished or in flight
+    Underway position;              // the announcement in flight
   };
-  // Window number and stream, the lowest first.
+  // Window number and stream; the lowest number first.
   using Start = std::pair<i64, i64>;
 
   void go_to_next(i64 number, i64 from) {
@@ -84,11 +85,11 @@ class RankStreams final : public WindowEndpoint {
     stream.next = next_part(stream.buffer.plan(), stream.buffer.domain(), me_, mine_.part, from);
     if (!stream.next.empty()) return waiting_.push({stream.next.window, number});
     Underway& end = stream.underway.emplace_back();
-    stream.told = end.header.window = stream.buffer.windows();
+    stream.announced = end.header.window = stream.buffer.windows();
     stream.sender.announce(end.header, end.run_list, end.messages);
   }
 
-  // Starts the next window, if its stream and the memory allow it. The windows of one number may pass each other.
+  // Starts the next window if its stream and the memory permit it. Windows of one number may overtake each other.
   bool start_next() {
     std::vector<Start> passed;
     bool started = false;
@@ -110,30 +111,30 @@ class RankStreams final : public WindowEndpoint {
   bool begin(Stream& stream) {
     const WindowPart& part = stream.next;
     const i64 bytes = part.end - part.begin;
-    std::byte* straight = contiguous_at(*mine_.memory, part.begin - mine_.memory_begin, bytes);
+    std::byte* direct = contiguous_at(*mine_.memory, part.begin - mine_.memory_begin, bytes);
     std::unique_ptr<ScratchBuffer> packed;
-    if (!straight) packed = packed_.take(bytes);
-    if (!straight && !packed) return false;
+    if (!direct) packed = packed_.take(bytes);
+    if (!direct && !packed) return false;
     Underway& one = stream.underway.emplace_back();
     one.begin = part.begin;
-    stream.told = part.window + 1;
+    stream.announced = part.window + 1;
     one.header = describe(stream.buffer, part, mine_.part, one.run_list);
     MERCUTIO_ASSERT(one.header.bytes == bytes);
     one.packed = std::move(packed);
-    const Bytes data(straight ? straight : one.packed->data.get(), static_cast<size_t>(bytes));
+    const Bytes data(direct ? direct : one.packed->data.get(), static_cast<size_t>(bytes));
     if (context_.writing && one.packed) copy_packed(one);
     stream.sender.announce(one.header, one.run_list, one.messages);
     context_.writing ? stream.sender.send(data, one.messages) : stream.sender.receive(data, one.messages);
     return true;
   }
 
-  // Of a stream that could go on, were it not for other streams' windows or the memory.
-  void tell_position(Stream& stream) {
-    const bool known = stream.next.window <= stream.told || std::ssize(stream.underway) >= stream.buffer.depth();
+  // Announces the position of a stream that is held up by the windows of other streams or by the memory limit.
+  void announce_position(Stream& stream) {
+    const bool known = stream.next.window <= stream.announced || std::ssize(stream.underway) >= stream.buffer.depth();
     if (!stream.position.messages.done() || !context_.outcome.messages) return;
     if (const Status& status = stream.position.messages.status(); !status) context_.outcome.messages = status;
     if (known || !context_.outcome.messages) return;
-    stream.told = stream.position.header.window = stream.next.window;
+    stream.announced = stream.position.header.window = stream.next.window;
     stream.sender.announce(stream.position.header, stream.position.run_list, stream.position.messages);
   }
 
@@ -145,7 +146,7 @@ class RankStreams final : public WindowEndpoint {
     context_.writing ? pack(memory, one.packed->first(one.header.bytes)) : unpack(memory, one.packed->first(one.header.bytes));
   }
 
-  // Ends the first window of a stream that is under way, if its messages are complete.
+  // Removes the first window in flight of a stream, if its messages are complete.
   bool take_first(Stream& stream) {
     if (stream.underway.empty() || !stream.underway.front().messages.done()) return false;
     Underway& one = stream.underway.front();

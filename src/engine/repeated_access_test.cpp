@@ -1,4 +1,5 @@
-// What a collective access costs that was met before, moved in the file, and what must not be taken for one.
+// The costs of a collective access that repeats an earlier one at another offset, and accesses that must not be taken for
+// repetitions.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,7 +14,7 @@ namespace {
 thread_local long allocations = 0;
 }  // namespace
 
-// Of the whole program.
+// Counts the allocations of the whole program.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* const taken = std::malloc(bytes > 0 ? bytes : 1)) return taken;
@@ -29,7 +30,7 @@ using namespace mercutio::testing;
 
 constexpr i64 kRanks = 4, kBytes = 64;
 
-// One rank's file, and its accesses one after the other.
+// One rank's file and its successive accesses.
 class OneRank {
  public:
   OneRank(Comm& comm, SharedFile& file, Hints hints) : comm_(comm), storage_(file), hints_(std::move(hints)), arena_(NodeArena::of(comm)) {
@@ -77,7 +78,7 @@ class OneRank {
   i64 allocations_ = 0, frames_ = 0;
 };
 
-// A block a rank and access: all ranks' blocks of one access lie together.
+// One block per rank and access. The blocks of one access are adjacent.
 OwnedAccess block_of(Direction direction, i64 rank, i64 number) {
   OwnedAccess owned = make_access(direction, make_view(0, byte_type()), (number * kRanks + rank) * kBytes, kBytes, make_contiguous(kBytes, byte_type()));
   if (direction == Direction::kWrite) std::fill(owned.buffer.begin(), owned.buffer.end(), static_cast<std::byte>(number * kRanks + rank + 1));
@@ -89,7 +90,7 @@ SharedFile& sized(SharedFile& file, i64 bytes) {
   return file;
 }
 
-TEST(RepeatedAccess, TakesNoMemoryAndThreeTasks) {
+TEST(RepeatedAccess, AllocatesNothingAndNeedsThreeTasks) {
   for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
     SharedFile file;
     sized(file, 8 * kRanks * kBytes);
@@ -100,7 +101,7 @@ TEST(RepeatedAccess, TakesNoMemoryAndThreeTasks) {
         const Result<i64> moved = rank.move(owned);
         ASSERT_EQ(moved ? *moved : -1, kBytes);
         if (number < 2) continue;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)   // which see each frame's life
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)   // these see each frame's lifetime
         EXPECT_EQ(rank.allocated(), 0) << number;
 #endif
         EXPECT_LE(rank.frames(), 3) << "collective, enter, agree";
@@ -110,7 +111,7 @@ TEST(RepeatedAccess, TakesNoMemoryAndThreeTasks) {
   }
 }
 
-TEST(RepeatedAccess, WritesWhereItHasMovedTo) {
+TEST(RepeatedAccess, WritesAtTheNewOffset) {
   SharedFile file;
   run_ranks(kRanks, [&](Comm& comm) {
     OneRank rank(comm, file, {});
@@ -123,8 +124,8 @@ TEST(RepeatedAccess, WritesWhereItHasMovedTo) {
   for (i64 at = 0; at < std::ssize(file.bytes); ++at) ASSERT_EQ(static_cast<i64>(file.bytes[static_cast<size_t>(at)]), at / kBytes + 1);
 }
 
-// Rank 1 moves another way, on to rank 0's bytes: what all of them decide from must not be remembered.
-TEST(RepeatedAccess, IsNoneIfOneRankMovesAnotherWay) {
+// Rank 1 accesses the bytes of rank 0 as well. Values that all ranks must share must not be taken from memory then.
+TEST(RepeatedAccess, IsNotAssumedIfOneRankMovesDifferently) {
   SharedFile file;
   sized(file, 8 * kRanks * kBytes);
   run_ranks(kRanks, [&](Comm& comm) {
@@ -141,7 +142,7 @@ TEST(RepeatedAccess, IsNoneIfOneRankMovesAnotherWay) {
   });
 }
 
-TEST(RepeatedAccess, IsNoneUnderOtherHints) {
+TEST(RepeatedAccess, IsNotAssumedUnderOtherHints) {
   SharedFile file;
   run_ranks(kRanks, [&](Comm& comm) {
     OneRank rank(comm, file, {});
@@ -156,8 +157,8 @@ TEST(RepeatedAccess, IsNoneUnderOtherHints) {
   });
 }
 
-// One rank has failed before the access: nobody moves data, and all have its error. The next one is carried out.
-TEST(RepeatedAccess, FailsOnAllRanksIfOneHasFailed) {
+// One rank has failed before the access: no rank moves data, and all return its error. The next access is carried out.
+TEST(RepeatedAccess, FailsOnAllRanksIfOneRankHasFailed) {
   SharedFile file;
   run_ranks(kRanks, [&](Comm& comm) {
     OneRank rank(comm, file, {});
@@ -176,7 +177,8 @@ TEST(RepeatedAccess, FailsOnAllRanksIfOneHasFailed) {
   for (i64 at = 0; at < kRanks * kBytes; ++at) ASSERT_EQ(static_cast<i64>(file.bytes[static_cast<size_t>(3 * kRanks * kBytes + at)]), 0);
 }
 
-// Ranks that expect to read alone don't ask for the size of the file. An access that interleaves then finds its end.
+// Ranks that expect to read without exchange do not ask for the file size. A following interleaved access must find the end of the
+// file.
 TEST(RepeatedAccess, FollowedByAnExchangeFindsTheEndOfTheFile) {
   constexpr i64 kFileBytes = 3 * kRanks * kBytes + 10;
   SharedFile file;

@@ -7,8 +7,8 @@
 namespace mercutio {
 namespace {
 
-// The plan that every rank moves its own data by, where the ranks, all on this node, repeat an access that had it, moved by one distance. Null: they
-// don't. Each rank decides for itself: it is the plan that all would make.
+// The stored plan, if the ranks, all on this node, repeat the access it was made for, all shifted by the same distance. Null: they
+// do not. Each rank decides without communication, because all ranks have the same entries.
 std::shared_ptr<const Plan> remembered_plan(const EngineFile& file, const NodeArena& arena, const PatternMemory::Alone& then) {
   if (!then.plan || file.hints_edition == 0 || then.hints_edition != file.hints_edition) return nullptr;
   std::optional<i64> moved_by;

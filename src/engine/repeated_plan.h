@@ -1,5 +1,5 @@
-// The plans of accesses that a file repeats, where one node holds all ranks and each moves its own data: then nothing is added up and nothing
-// planned. O(ranks). Inside engine/ only.
+// Plans of repeated accesses, for the case that one node holds all ranks and each moves its own data. Such a repetition needs
+// neither combined entries nor planning. O(ranks). Inside engine/ only.
 #pragma once
 
 #include "engine/enter.h"
@@ -7,9 +7,9 @@
 
 namespace mercutio {
 
-// After the node's gather of Entries. Fills `agreed`; false: this access repeats none without exchange.
+// Call it after the node's gather of entries. Fills `agreed`. False: this access does not repeat one without exchange.
 bool repeat_plan(const EngineFile& file, const NodeArena& arena, Direction direction, Agreed& agreed);
-// What that plan was made for.
+// Stores the plan and the entries it was made for.
 void remember_plan(const EngineFile& file, const NodeArena& arena, const Gathered& all, const std::shared_ptr<const Plan>& plan);
 
 }  // namespace mercutio

@@ -1,9 +1,9 @@
-// RunListCache: the run lists that a leader has sent to an aggregator (engine/stream_format.h). Regular patterns need
-// the same few run lists in all windows, and a repeated access, also at another offset, needs those of the first one. A
-// cached list is sent as its index. Inside engine/ only.
+// RunListCache: the run lists that a leader has sent to an aggregator (engine/stream_format.h). Regular patterns have the same few
+// run lists in all windows, and a repeated access, also at another offset, has those of the first one. A cached list is sent as its
+// index. Inside engine/ only.
 //
-// The leader decides which lists are cached and at which index, so both caches of a stream have equal contents. Lists
-// are added in order. They stay until an operation needs none of them and has no room for its own.
+// The leader decides which lists are cached and at which index, so the caches at both ends are equal. Lists are appended. The cache
+// is cleared when an operation has used none of its lists and found no room for its own.
 #pragma once
 
 #include <map>
@@ -18,26 +18,26 @@
 
 namespace mercutio {
 
-// The cache of one stream, at one of its ends.
+// The cache of one stream at one of its ends.
 class RunListCache {
  public:
   using RunList = std::vector<std::byte>;
   static constexpr i64 kNone = -1;
-  static constexpr i64 kMostBytes = 4 * MiB;   // all streams of a rank together
+  static constexpr i64 kMostBytes = 4 * MiB;   // over all streams of a rank
 
   // ---- the leader's end ----
-  // Call it when an operation begins.
+  // Call it at the beginning of an operation.
   void begin(i64 most_bytes);
   i64 find(ConstBytes run_list);
-  // Its index from now on; kNone: there is no room.
+  // Stores a list and returns its index; kNone: no room.
   i64 keep(ConstBytes run_list);
 
   // ---- the aggregator's end ----
-  // A header announces a list at this index; index 0 clears the cache. False: the header is malformed.
+  // A header announces a list at this index. Index 0 clears the cache. False: the header is malformed.
   bool expect(i64 index, i64 bytes, i64 most_bytes);
   bool expected(i64 index) const { return index >= 0 && index < static_cast<i64>(lists_.size()); }
   void fill(i64 index, RunList run_list) { lists_[static_cast<size_t>(index)] = std::move(run_list); }
-  // Empty: the list has not arrived.
+  // Empty if the list has not arrived.
   const RunList& at(i64 index) const { return lists_[static_cast<size_t>(index)]; }
 
  private:
@@ -50,8 +50,8 @@ class RunListCache {
   bool full_ = false;
 };
 
-// The caches of all streams of a file on this rank. Operations that use the memory of the node run one at a time, so
-// only one uses a cache at a time.
+// The caches of all streams of a file on this rank. Operations that use the memory of the node run one at a time, so no cache is
+// used by two operations at once.
 class RunListCaches {
  public:
   RunListCache& sent(i64 aggregator, i64 domain) { return of({aggregator, domain, true}); }

@@ -18,19 +18,19 @@ TEST(RunListCache, FindsEqualRunLists) {
   EXPECT_EQ(cache.find(run_list(1)), 0);
 }
 
-TEST(RunListCache, KeepsWhatIsInUseWhenFull) {
+TEST(RunListCache, KeepsListsInUseWhenFull) {
   RunListCache cache;
   cache.begin(32);
   cache.keep(run_list(1));
   cache.keep(run_list(2));
   EXPECT_EQ(cache.keep(run_list(3)), RunListCache::kNone);
   EXPECT_EQ(cache.find(run_list(1)), 0);
-  cache.begin(32);   // run list 1 was of use
+  cache.begin(32);   // run list 1 has been used
   EXPECT_EQ(cache.find(run_list(1)), 0);
   EXPECT_EQ(cache.keep(run_list(3)), RunListCache::kNone);
   cache.begin(32);
   EXPECT_EQ(cache.keep(run_list(3)), RunListCache::kNone);
-  cache.begin(32);   // none was, and there was no room
+  cache.begin(32);   // none has been used, and there was no room
   EXPECT_EQ(cache.find(run_list(1)), RunListCache::kNone);
   EXPECT_EQ(cache.keep(run_list(3)), 0);
 }

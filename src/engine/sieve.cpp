@@ -1,6 +1,6 @@
-// Data sieving (Thakur, Gropp, Lusk 1999) with windows that begin and end on requested bytes, so that a write never
-// touches a byte before the first or after the last one, and never extends the file further. Memory: the sieve buffer.
-// Writes with holes read the window first.
+// Data sieving (Thakur, Gropp, Lusk 1999). Windows begin and end on requested bytes, so a write never touches a byte before the
+// first or after the last one, and never extends the file further. Writes with holes read the window first. Memory: the sieve
+// buffer.
 #include "engine/sieve.h"
 
 #include <algorithm>
@@ -11,8 +11,7 @@
 namespace mercutio {
 namespace {
 
-// The stream range [begin, end) of the view, and the file range [first, last) that contains it, which fits into the
-// buffer.
+// The stream range [begin, end) of the view, and the file range [first, last) that contains it and fits into the buffer.
 struct Window {
   i64 begin, end, first, last;
   bool has_holes() const { return last - first > end - begin; }
@@ -27,7 +26,7 @@ Window next_window(const View& view, i64 position, i64 end, i64 buffer_bytes) {
   return w;
 }
 
-// The cursor of the view for a window in `buffer`: yields addresses.
+// A cursor over the view's bytes of a window in `buffer`. Yields addresses.
 Cursor cursor_in_buffer(const View& view, const Window& w, std::byte* buffer) {
   return Cursor(view.filetype, view.displacement + reinterpret_cast<i64>(buffer) - w.first, w.begin, w.end);
 }

@@ -7,13 +7,13 @@ namespace {
 
 Error malformed() { return Error{ErrorClass::kIntern, "a window of a node stream does not fit its domain"}; }
 
-// Takes the runs of a window in ascending order, and finds the shortest way to say which they are.
+// Takes the runs of a window in ascending order and chooses their shortest description.
 class RunCollector {
  public:
   RunCollector(i64 unit, i64 units) : unit_(unit), bit_bytes_(static_cast<size_t>((units + 7) / 8)) {}
 
   void add(i64 begin, i64 end) {   // bytes of the window
-    if (header_.runs > 0 && begin == at_ + length_) {   // they touch
+    if (header_.runs > 0 && begin == at_ + length_) {   // adjacent runs are joined
       length_ += end - begin;
       return;
     }
@@ -63,11 +63,11 @@ class RunCollector {
   const i64 unit_;
   const size_t bit_bytes_;
   StreamHeader header_;
-  i64 at_ = 0, length_ = 0;    // of the run that may go on
+  i64 at_ = 0, length_ = 0;    // the last run, which may still grow
   i64 first_length_ = 0, stride_ = 0;
-  bool even_ = true;           // the runs kept have one length and one distance
+  bool even_ = true;           // all runs so far have one length and one distance
   std::vector<StreamRun> runs_;
-  std::vector<std::byte> bits_;   // instead of runs, where they are fewer bytes
+  std::vector<std::byte> bits_;   // used instead of runs if it is shorter
 };
 
 std::vector<StreamRun> runs_of_bits(ConstBytes run_list, i64 unit, i64 units) {
@@ -158,7 +158,7 @@ Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamH
 
 namespace {
 
-// A run of a usual length without a call.
+// Copies a run of a common length without a function call.
 void copy_run(std::byte* to, const std::byte* from, std::uint32_t bytes) {
   switch (bytes) {
     case 4: std::memcpy(to, from, 4); return;

@@ -10,7 +10,7 @@
 namespace mercutio {
 namespace {
 
-// A domain of one window of `bytes`, whose leader is this rank.
+// A domain with one window of `bytes`, whose leader is this rank.
 struct Fixture {
   explicit Fixture(Comm& comm, i64 bytes, i64 unit) : arena(NodeArena::of(comm)) {
     plan.aggregators = {0};
@@ -66,7 +66,7 @@ TEST(StreamFormat, FewRunsAreListed) {
   });
 }
 
-TEST(StreamFormat, RunsOfOneLengthAtOneDistanceNeedNoRunList) {
+TEST(StreamFormat, EqualRunsAtEqualDistancesNeedNoRunList) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
     std::vector<std::pair<i64, i64>> expected;
@@ -82,7 +82,7 @@ TEST(StreamFormat, RunsOfOneLengthAtOneDistanceNeedNoRunList) {
   });
 }
 
-TEST(StreamFormat, ManyRunsAreBits) {
+TEST(StreamFormat, ManyRunsAreSentAsBits) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
     std::vector<std::pair<i64, i64>> expected;
@@ -105,13 +105,13 @@ TEST(StreamFormat, RejectsRunsOutsideTheWindow) {
     EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, -8, 0, 0, 1}, {}).ok());
     const StreamRun run{0, 8};
     const ConstBytes one = std::as_bytes(std::span(&run, 1));
-    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, 16, 0, 8, 1}, one).ok());      // says more bytes than its runs have
-    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, 8, 0, 8, 2}, one).ok());       // says more runs than there are
+    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, 16, 0, 8, 1}, one).ok());      // more bytes than its runs have
+    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, 8, 0, 8, 2}, one).ok());       // more runs than the list has
     EXPECT_TRUE(runs_of(*f.buffer, StreamHeader{0, 8, 0, 8, 1}, one).ok());
   });
 }
 
-TEST(NodeBuffers, AggregatorsLeadTheirNodeOthersTakeTurns) {
+TEST(NodeBuffers, AggregatorsLeadTheirOwnBuffersAndOtherRanksTakeTurns) {
   const Topology topology{{0, 0, 1, 1, 1}, {"a", "b"}};
   const std::vector<NodeBuffer> at_home = node_buffers_of({0, 2, 3}, topology, 0), away = node_buffers_of({0, 2, 3}, topology, 1);
   EXPECT_EQ(at_home[0].leader, 0);

@@ -1,5 +1,5 @@
-// The sending end of a stream of windows to an aggregator (engine/stream_format.h): announces windows, and sends run lists that the
-// other end doesn't keep yet. Inside engine/ only.
+// The leader's end of a node stream (engine/stream_format.h): announces windows, and sends the run lists that the aggregator has
+// not cached. Inside engine/ only.
 #pragma once
 
 #include <vector>
@@ -26,12 +26,12 @@ class StreamSender {
     send(run_list, messages);
     channel_.described(header.list_bytes);
   }
-  // Leaves out a run list that the aggregator keeps. Once for each window, in the order in which they are sent.
+  // Removes a run list that the aggregator has cached. Call it once per window, in the order in which windows are sent.
   void shorten(StreamHeader& header, std::vector<std::byte>& run_list) {
     if (!run_list.empty() && cache_) look_up(header, run_list);
   }
   void send(ConstBytes data, MessageSet& messages) const { messages.add(channel_.send(aggregator_, data)); }
-  // What the aggregator answers to an announcement.
+  // Receives the aggregator's reply to an announcement.
   void receive(Bytes data, MessageSet& messages) const { messages.add(channel_.receive(aggregator_, data, 1)); }
 
  private:
@@ -47,7 +47,7 @@ class StreamSender {
 
   const Channel& channel_;
   i64 aggregator_;
-  RunListCache* cache_ = nullptr;   // null: no run list is kept
+  RunListCache* cache_ = nullptr;   // null: run lists are not cached
 };
 
 }  // namespace mercutio

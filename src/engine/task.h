@@ -1,8 +1,8 @@
-// Task: the coroutine that executes a collective. The thread that waits drives it: `run` polls it to its end (blocking
-// calls), Progress polls it with others (nonblocking calls), a File keeps it between _begin and _end (split calls).
+// Task: the coroutine that executes a collective. Blocking calls poll it to its end (`run`). Progress polls the tasks of
+// nonblocking calls. A File keeps the task of a split collective between _begin and _end.
 //
-// A coroutine suspends only in `co_await until(predicate)`; the innermost predicate is polled, nothing else runs.
-// An exception that leaves a task becomes its result, as an Error.
+// A coroutine suspends only in `co_await until(predicate)`. Only the innermost predicate is polled. An exception that leaves a task
+// becomes its result, as an Error.
 //   Task<Status> f(...) { ...; co_await until([&] { return message_done(); }); auto x = co_await other_task(); ... }
 #pragma once
 
@@ -18,11 +18,11 @@
 
 namespace mercutio {
 
-// The state that a root task shares with all tasks it awaits: the predicate that blocks it and the handle to resume.
+// The state that a root task shares with all tasks it awaits: the predicate that blocks it, and the coroutine to resume.
 struct TaskDriver {
   std::function<bool()> blocked_on;
   std::coroutine_handle<> resume_at;
-  std::exception_ptr thrown;   // by the predicate; rethrown in the task that waits
+  std::exception_ptr thrown;   // by the predicate; rethrown in the waiting task
 };
 
 struct TaskPromiseBase {
@@ -65,7 +65,7 @@ class [[nodiscard]] Task {
     if (handle_) handle_.destroy();
   }
 
-  // For root tasks: step() advances as far as possible without waiting; true when the task is done. Does not throw.
+  // For root tasks: advances as far as possible without waiting. Returns true when the task is done. Does not throw.
   bool step() {
     const UsesReserve uses;
     if (handle_.done()) return true;
@@ -125,7 +125,7 @@ struct Until {
 template <class Predicate>
 Until<Predicate> until(Predicate predicate) { return Until<Predicate>{std::move(predicate), nullptr}; }
 
-// Polls `task` to its end, and calls backoff(n) after the n-th step without progress.
+// Polls `task` to its end. Calls backoff(n) after the n-th step without progress.
 template <class T, class Backoff>
 T run(Task<T> task, Backoff&& backoff) {
   i64 spins = 0;

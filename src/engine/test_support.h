@@ -1,5 +1,5 @@
-// For the engine's tests only: a storage in memory with traits and failures to order, random views and memory types, and
-// what an access must do, byte by byte.
+// For tests of the engine only: storage in memory with configurable traits and failures, random views and memory types, and a
+// byte-wise oracle of an access.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ inline i64 pick(Random& random, i64 low, i64 high) {   // both included
   return low + static_cast<i64>(random() % static_cast<std::uint64_t>(high - low + 1));
 }
 
-// Ranks that write the same bytes in one collective leave it open whose are kept; in memory that they share, that is a race,
-// by their own order. TSan is not to be asked about it: there such ranks go by messages.
+// If ranks write the same bytes in one collective, the standard leaves open whose data is kept. In shared memory this is a data
+// race, which TSan would report, so with TSan such ranks exchange messages.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool kRacesAreReported = true;
 #else
@@ -42,8 +42,8 @@ struct SharedFile {
   Traits traits;
   Layout layout;
   i64 known_size = 0;
-  i64 stale_end = -1;           // where reads take the end of the file to be until its size is asked for; -1: nowhere
-  bool other_writers = false;   // some other open has the file open for writing
+  i64 stale_end = -1;           // reads end here until the size is asked for; -1: no stale size
+  bool other_writers = false;   // another open has the file open for writing
 };
 
 struct Counts {
@@ -53,7 +53,7 @@ struct Counts {
 class TestStorage : public Storage {
  public:
   explicit TestStorage(SharedFile& file) : file_(file) {}
-  i64 fail_at = -1;   // the number of the operation that fails, from 0; -1: none
+  i64 fail_at = -1;   // index of the operation that fails, from 0; -1: none
   Counts counts;
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
@@ -147,7 +147,7 @@ class TestStorage : public Storage {
 
 inline FlatTypeRef lowered(const TypeSpecRef& spec) { return FlatType::lower(*spec).value(); }
 
-// A type with monotone displacements and no byte twice, also when tiled.
+// A type with monotone, non-overlapping displacements, also when tiled.
 inline TypeSpecRef random_filetype(Random& random, i64 unit) {
   switch (pick(random, 0, 4)) {
     case 0: return make_contiguous(pick(random, 1, 9), byte_type());
@@ -173,7 +173,7 @@ inline TypeSpecRef random_filetype(Random& random, i64 unit) {
   }
 }
 
-// A memory type of `bytes` data bytes, no byte twice, sometimes going back.
+// A memory type of `bytes` data bytes without overlaps, sometimes with descending displacements.
 inline TypeSpecRef random_memory_type(Random& random, i64 bytes) {
   const i64 kind = pick(random, 0, 2);
   if (kind == 0 || bytes == 0) return make_contiguous(bytes, byte_type());
@@ -186,19 +186,19 @@ inline TypeSpecRef random_memory_type(Random& random, i64 bytes) {
     at += length + pick(random, 0, 7);
     left -= length;
   }
-  if (kind == 2) {   // the same pieces, last first
+  if (kind == 2) {   // the same pieces in reverse order
     std::reverse(lengths.begin(), lengths.end());
     std::reverse(displacements.begin(), displacements.end());
   }
   return make_hindexed(lengths, displacements, byte_type());
 }
 
-// One rank's access with its own buffer.
+// One rank's access and its buffer.
 struct OwnedAccess {
   Access access;
   std::vector<std::byte> buffer;
 
-  // The file offset and the place in the buffer of stream byte i.
+  // The file offset and the offset in the buffer of stream byte i.
   i64 file_offset(i64 i) const { return access.view->file_offset(access.position + i); }
   std::byte& at(i64 i) { return buffer[static_cast<size_t>(access.memory.type->offset_of(i))]; }
 };
@@ -228,7 +228,7 @@ inline OwnedAccess random_access(Random& random, Direction direction, i64 most_b
                      random_memory_type(random, bytes));
 }
 
-// What all ranks' writes together may have made of a file.
+// The possible contents of a file after the writes of all ranks.
 class WriteOracle {
  public:
   explicit WriteOracle(std::vector<std::byte> before) : before_(std::move(before)), candidates_(before_.size()) {}
@@ -242,7 +242,7 @@ class WriteOracle {
   bool some_byte_twice() const {
     return std::any_of(candidates_.begin(), candidates_.end(), [](const auto& any) { return any.size() > 1; });
   }
-  // The first offset that is wrong, -1 if none.
+  // The first wrong offset; -1: none.
   i64 first_wrong(const std::vector<std::byte>& after) const {
     if (after.size() != candidates_.size()) return static_cast<i64>(std::min(after.size(), candidates_.size()));
     for (size_t i = 0; i < after.size(); ++i) {
@@ -258,8 +258,8 @@ class WriteOracle {
   std::vector<std::vector<std::byte>> candidates_;
 };
 
-// Whether a read moved what it had to: the count is the prefix below end of file, those bytes are there, no other byte of
-// the buffer changed.
+// Whether a read has the right result: the count is the prefix before the end of the file, its bytes are right, and no other byte
+// of the buffer has changed.
 inline bool read_is_right(OwnedAccess& owned, const std::vector<std::byte>& file, i64 moved) {
   i64 expected = 0;
   while (expected < owned.access.bytes && owned.file_offset(expected) < static_cast<i64>(file.size())) ++expected;

@@ -111,7 +111,7 @@ bool Throttle::leave() {
   if (!on()) return true;
   withdraw();
   advance();
-  if (state_ != State::kIdle) return false;   // the requested token has to be returned first
+  if (state_ != State::kIdle) return false;   // a requested token must be returned first
   if (!std::exchange(left_, true) && !keeps()) tell(keeper_, kWords[kLeave]);
   const bool alone = std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.left; });
   return alone && sent_.done();

@@ -1,13 +1,13 @@
-// Throttle: limits how many windows the aggregators of a server have at the storage at a time to plan.throttle (EARTH:
-// Tsujita et al., "Improving collective MPI-IO using topology-aware stepwise data aggregation with I/O throttling", HPC
-// Asia 2018). Inside engine/ only.
+// Throttle: at most plan.throttle windows of the aggregators that share a server access the storage at a time (EARTH: Tsujita et
+// al., "Improving collective MPI-IO using topology-aware stepwise data aggregation with I/O throttling", HPC Asia 2018). Inside
+// engine/ only.
 //
-// The aggregators that share a limit are a token ring. The first of them with windows keeps the tokens and grants them
-// in the order of the requests. A window takes a token before it goes to the storage and returns it afterwards, in up
-// to three messages of eight bytes. A window without data takes no token and costs nothing.
+// The aggregators that share a limit form a token ring. The keeper, the first of them that has windows, owns the tokens and grants
+// them in the order of the requests. A window takes a token before it accesses the storage and returns it afterwards, in up to
+// three messages of eight bytes. A window without data takes no token and costs nothing.
 //
-// It cannot deadlock: an aggregator with a token uses it at once, for a storage call that waits for no message, or
-// returns it. The keeper answers until every member has left the ring. O(members) memory at the keeper.
+// It cannot deadlock: an aggregator with a token uses it at once, for a storage call that waits for no message, or returns it. The
+// keeper answers until every member has left the ring. The keeper uses O(members) memory.
 #pragma once
 
 #include <deque>
@@ -22,19 +22,19 @@ namespace mercutio {
 
 class Throttle {
  public:
-  static constexpr i64 kTagBehind = 2;   // the tag of its messages in the channel
+  static constexpr i64 kTagBehind = 2;   // the offset of its tag in the channel
 
-  // For the aggregator of `domain`; a negative domain: this rank is no aggregator.
+  // For the aggregator of `domain`. A negative domain: this rank is not an aggregator.
   Throttle(const Channel& channel, const Plan& plan, i64 domain);
 
-  // Whether one more window may go to the storage now. After true the caller starts the window and later calls
-  // return_token(). After false the caller asks again or withdraws.
+  // Whether one more window may access the storage now. If true, the caller starts the window and later calls return_token(). If
+  // false, the caller asks again or withdraws.
   bool may_start();
-  // No window waits for a token, whether or not one has been requested.
+  // No window waits for a token. Allowed whether or not a token has been requested.
   void withdraw();
-  // The window has been at the storage.
+  // The window has accessed the storage.
   void return_token();
-  // This aggregator starts no more windows. True when no member needs it any more. Idempotent.
+  // This aggregator starts no more windows. Returns true when no member needs it any more. Idempotent.
   bool leave();
   // Makes progress without blocking. Call it whenever the aggregator makes progress.
   void advance();
@@ -54,19 +54,19 @@ class Throttle {
   bool on() const { return limit_ > 0; }
   bool keeps() const { return keeper_ == me_; }
   void tell(i64 rank, const i64& word);
-  void take(Word word, i64 rank);   // keeper
-  void grant();                     // keeper
-  void granted();                   // to this aggregator
+  void take(Word word, i64 rank);   // on the keeper
+  void grant();                     // on the keeper
+  void granted();                   // on this aggregator
   bool arrived(std::unique_ptr<Message>& message, i64 from, i64& word);
 
   const Channel& channel_;
   i64 limit_, me_, keeper_ = 0;
   State state_ = State::kIdle;
-  bool wants_token_ = false;           // the requested token is still needed
+  bool wants_token_ = false;           // a window still waits for the requested token
   bool left_ = false;
-  std::vector<Member> members_;   // keeper: the other members of the ring that have windows
-  std::deque<i64> waiting_;       // keeper: ranks with a request, in order
-  i64 tokens_;                   // keeper: tokens that are not granted
+  std::vector<Member> members_;   // on the keeper: the other members that have windows
+  std::deque<i64> waiting_;       // on the keeper: ranks that have requested a token, in order
+  i64 tokens_;                   // on the keeper: free tokens
   i64 grant_word_ = 0;
   std::unique_ptr<Message> grant_message_;
   MessageSet sent_;

@@ -1,4 +1,4 @@
-// How many requests a server sees at a time when its aggregators are throttled.
+// With a throttle, the number of concurrent requests at a server is limited.
 #include "engine/throttle.h"
 
 #include <gtest/gtest.h>
@@ -17,32 +17,32 @@ using namespace mercutio::testing;
 
 constexpr i64 kRanks = 4, kServers = 2, kStripe = 64, kStripes = 48;
 
-// What the servers of a file see, over all ranks.
+// The accesses to the servers of a file, over all ranks.
 struct Servers {
   std::array<std::atomic<i64>, kServers> now{}, most{};
   std::atomic<i64> requests{0};
 };
 
-class Watched final : public TestStorage {
+class CountingStorage final : public TestStorage {
  public:
-  Watched(SharedFile& file, Servers& servers) : TestStorage(file), servers_(servers) {}
+  CountingStorage(SharedFile& file, Servers& servers) : TestStorage(file), servers_(servers) {}
   Result<i64> read(std::span<const IoPiece> pieces) override {
-    return watched(pieces, [&] { return TestStorage::read(pieces); });
+    return counted(pieces, [&] { return TestStorage::read(pieces); });
   }
   Result<i64> write(std::span<const IoPiece> pieces) override {
-    return watched(pieces, [&] { return TestStorage::write(pieces); });
+    return counted(pieces, [&] { return TestStorage::write(pieces); });
   }
   Layout layout() override { return Layout{kStripe, kServers, 0, 0}; }
 
  private:
   template <class Move>
-  Result<i64> watched(std::span<const IoPiece> pieces, Move move) {
+  Result<i64> counted(std::span<const IoPiece> pieces, Move move) {
     const auto server = static_cast<size_t>(pieces[0].offset / kStripe % kServers);
     const i64 now = ++servers_.now[server];
     for (i64 most = servers_.most[server]; most < now && !servers_.most[server].compare_exchange_weak(most, now);) {
     }
     ++servers_.requests;
-    std::this_thread::sleep_for(std::chrono::microseconds(300));   // so that others would meet it
+    std::this_thread::sleep_for(std::chrono::microseconds(300));   // long enough for other accesses to overlap
     Result<i64> moved = move();
     --servers_.now[server];
     return moved;
@@ -50,9 +50,9 @@ class Watched final : public TestStorage {
   Servers& servers_;
 };
 
-class ThrottleTurns : public ::testing::TestWithParam<std::tuple<WantedExchange, i64>> {};
+class ThrottleLimits : public ::testing::TestWithParam<std::tuple<WantedExchange, i64>> {};
 
-TEST_P(ThrottleTurns, AServerSeesNoMoreThanItShould) {
+TEST_P(ThrottleLimits, LimitsConcurrentRequestsPerServer) {
   const auto& [exchange, limit] = GetParam();
   for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
     SharedFile file;
@@ -65,7 +65,7 @@ TEST_P(ThrottleTurns, AServerSeesNoMoreThanItShould) {
     hints.mercutio_exchange = exchange;
     hints.mercutio_throttle = limit;
     run_ranks(kRanks, [&](Comm& comm) {
-      Watched storage(file, servers);
+      CountingStorage storage(file, servers);
       std::atomic<bool> dirty{false};
       EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
       const auto type = make_resized(0, 8 * kRanks, make_contiguous(8, byte_type()));
@@ -85,7 +85,7 @@ TEST_P(ThrottleTurns, AServerSeesNoMoreThanItShould) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Exchanges, ThrottleTurns, ::testing::Combine(::testing::Values(WantedExchange::kMessages, WantedExchange::kTwoLayer), ::testing::Values(1, 2)),
+INSTANTIATE_TEST_SUITE_P(Exchanges, ThrottleLimits, ::testing::Combine(::testing::Values(WantedExchange::kMessages, WantedExchange::kTwoLayer), ::testing::Values(1, 2)),
                          [](const auto& info) {
                            return word_of(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));
                          });

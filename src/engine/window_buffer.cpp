@@ -39,7 +39,8 @@ bool WindowBuffer::all_above(i64* counts, i64 count) const {
   return true;
 }
 
-// Of ranks that raise their counters at the same time, at least one sees all of them: each stores before it loads, in one order for all.
+// If several ranks raise their counters at the same time, at least one sees the counters of all: each stores before it loads, in
+// one sequentially consistent order.
 void WindowBuffer::raise(i64* counts, i64 count) const {
   i64& mine = counts[arena_->my_index()];
   const i64 before = load(mine);

@@ -1,11 +1,11 @@
-// WindowBuffer: the windows of one domain in the shared memory of a node, and the counters that synchronise the ranks
-// of the node with the buffer's leader. Counters count windows of the current operation. Inside engine/ only.
+// WindowBuffer: the windows of one domain in the shared memory of a node, and the counters that synchronise the ranks of the node
+// with the leader of the buffer. The counters count windows of the current operation. Inside engine/ only.
 //
-// A window occupies one of plan.depth slots. The valid map has one byte for each unit of a window: a rank sets it when
-// it supplies or needs the unit. A unit is the largest power of two that divides the begin and the end of every piece.
-// Stores of single bytes suffice, also where several ranks fill one window. An area holds a page of counters, then one
-// half for valid maps and one half for data. The halves do not depend on the operation: valid maps are zero between
-// operations, so the data of another operation must not lie there.
+// A window occupies one of plan.depth slots. The valid map has one byte per unit of the window: a rank sets it when it supplies or
+// requests the unit. A unit is the largest power of two that divides the begin and the end of every piece. Stores of single bytes
+// suffice, also if several ranks fill one window. An area consists of a page of counters, one half for valid maps and one half for
+// data. The halves do not depend on the operation: valid maps are zero between operations, so they must not be where another
+// operation stores data.
 #pragma once
 
 #include <cstring>
@@ -19,11 +19,11 @@ namespace mercutio {
 
 struct Slot {
   std::byte* data = nullptr;
-  std::byte* valid = nullptr;    // one byte a unit; all zero between windows
-  std::atomic_ref<i64> filled;   // bytes copied into it; each rank adds its own
+  std::byte* valid = nullptr;    // one byte per unit; all zero between windows
+  std::atomic_ref<i64> filled;   // bytes copied into the slot; each rank adds its own
 };
 
-// The offsets at which pieces of an access begin and end.
+// The file offsets at which pieces of an access begin and end.
 struct PieceBorders {
   i64 unit_bytes = 1;   // divides all of them
   i64 cut_at = 0;       // except this file offset, at which pieces were cut
@@ -31,7 +31,7 @@ struct PieceBorders {
 
 class WindowBuffer {
  public:
-  static constexpr i64 kCounterPitch = 8;   // in counters: one cache line each
+  static constexpr i64 kCounterPitch = 8;   // in counters: one per cache line
   static_assert(kMostSlots * kCounterPitch * static_cast<i64>(sizeof(i64)) <= kAreaCounterBytes);
 
   WindowBuffer(NodeArena& arena, const Plan& plan, PieceBorders borders, i64 domain, NodeBuffer node_buffer)
@@ -44,11 +44,11 @@ class WindowBuffer {
   i64 windows() const { return windows_; }
   FileRange window(i64 number) const { return plan_->window(domain_, number); }
   i64 depth() const { return plan_->depth; }
-  i64 largest() const { return plan_->buffer_bytes; }   // bytes of a window at most
+  i64 largest() const { return plan_->buffer_bytes; }   // maximum bytes of a window
   Slot slot(i64 window) const;
   i64 unit_of(FileRange window) const;
   i64 units_of(FileRange window) const { return window.bytes() / unit_of(window); }
-  // No unit of it is valid any more.
+  // Clears the valid map of a window.
   void clear_valid(i64 number) const {
     std::memset(slot(number).valid, 0, static_cast<size_t>(units_of(window(number))));
   }
@@ -56,7 +56,7 @@ class WindowBuffer {
   // Windows that the leader has completed: they are written, or their data is in the slot.
   i64 completed() const { return load(counters().completed); }
   void set_completed(i64 count) { store(counters().completed, count); }
-  // Windows whose slots are available for requests (reading through a node stream).
+  // Windows whose slots are available for requests (reads that are sparse or through a node stream).
   i64 available() const { return load(counters().available); }
   void set_available(i64 count) { store(counters().available, count); }
   // The counters of this rank, and the minimum over the ranks of the node. The rank that raises the minimum wakes the leader.
@@ -64,9 +64,9 @@ class WindowBuffer {
   i64 finished_by_all() const { return lowest(arena_->finished(domain_)); }
   void set_requested(i64 count) { raise(arena_->requested(domain_), count); }
   i64 requested_by_all() const { return lowest(arena_->requested(domain_)); }
-  // Those that have not finished all windows: they may wait for the leader.
+  // Wakes the ranks that have not finished all windows, as they may wait for the leader.
   void wake_unfinished() const;
-  // This rank has finished all windows. Every rank of the node calls it once an operation.
+  // This rank has finished all windows. Every rank of the node calls it once per operation.
   void leave() { arena_->advance_base(domain_, windows_); }
 
  private:
@@ -87,7 +87,7 @@ class WindowBuffer {
   i64 windows_;
 };
 
-// What a leader does first: where it led no windows of the last operation, or that failed, its counter lags behind.
+// The first step of a leader: its counter is behind if it was not the leader in the last operation, or if that operation failed.
 inline void begin_at_zero(WindowBuffer& buffer) {
   if (buffer.completed() == 0) return;
   buffer.set_completed(0);

@@ -39,7 +39,7 @@ Group next_group(const Coverage& covered, i64 from, i64 largest_hole = kLargestM
   return group;
 }
 
-// Fills the holes of [begin, end) with the contents of the file; zero beyond its end.
+// Fills the holes of [begin, end) with the contents of the file, or with zeros beyond its end.
 Status fill_holes(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered, const Group& group) {
   const PhaseScope phase(file.counters, Phase::kSieve);
   ScratchBuffer scratch(std::min(kMergeScratchBytes, group.end - group.begin));
@@ -125,7 +125,7 @@ Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* dat
     MERCUTIO_LET(i64 got, read_pieces(file, pieces));
     if (file.counters) file.counters->hole_bytes += std::max<i64>(0, got - std::exchange(covered, 0));
     if (got == wanted) return INT64_MAX;
-    // The first needed byte at or after the first missing one; everything from there on reads as zero.
+    // The first needed byte at or after the first missing one. All bytes from there on read as zero.
     i64 missing = -1;
     for (const IoPiece& piece : pieces) {
       const i64 here = std::min(got, piece.bytes);

@@ -1,4 +1,4 @@
-// An aggregator's storage accesses, one window at a time. Inside engine/ only.
+// The storage accesses of an aggregator, one window at a time. Inside engine/ only.
 #pragma once
 
 #include "engine/coverage.h"
@@ -7,14 +7,14 @@
 
 namespace mercutio {
 
-// Writes the covered bytes of a window. `data` holds the window; its holes may be overwritten. No byte before the first
-// or after the last covered one is touched. Covered runs that are close together are read, merged and written back as
-// one, under an exclusive lock of their span. Where that is not allowed, or the runs are long, they are written as the
-// pieces of one vectored call.
+// Writes the covered bytes of a window. `data` holds the window; its holes may be overwritten. No byte before the first or after
+// the last covered one is written. Covered runs that are close together are read, merged and written back as one, under an
+// exclusive lock of their range. If that is not allowed, or if the runs are long, they are written as the pieces of one vectored
+// call.
 Status write_window(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered);
 
-// Reads the needed bytes of a window, and small holes between them. Returns the file offset of the first needed byte
-// beyond the end of the file; INT64_MAX: none. Needed bytes that were not read are zero.
+// Reads the needed bytes of a window, and small holes between them. Returns the file offset of the first needed byte beyond the end
+// of the file; INT64_MAX: none. Needed bytes that were not read are zero.
 Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* data, const Coverage& needed);
 
 }  // namespace mercutio

@@ -36,7 +36,7 @@ WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const PeerAccess& a
     const i64 position = window.begin <= access.first ? access.begin : access.stream_position(window.begin);
     if (position >= access.end) break;
     const i64 offset = access.displacement + access.filetype->offset_of(position);
-    if (offset >= window.end) {   // far away: skip the windows between
+    if (offset >= window.end) {   // far beyond this window: skip the windows in between
       part.window = window_beyond(plan, domain, part.window, offset);
       if (part.window == windows) break;
       window = plan.window(domain, part.window);

@@ -13,9 +13,9 @@ struct WindowPart {
   bool empty() const { return begin >= end; }
 };
 
-// The first window from `from` on in which the access of `rank` has bytes; an empty part of window plan.windows(domain)
-// if there is none. Windows without bytes between two pieces are not visited: O(log windows + log pieces), and as much
-// again for each piece in between that is in other domains only.
+// The first window from `from` on in which the access of `rank` has bytes. An empty part of window plan.windows(domain): there is
+// none. Windows without bytes between two pieces are skipped: O(log windows + log pieces), and the same again for each piece in
+// between that lies only in other domains.
 WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const PeerAccess& access, i64 from);
 
 }  // namespace mercutio

@@ -16,7 +16,7 @@ MPI_Errhandler errhandler(std::uintptr_t number) {
   return reinterpret_cast<MPI_Errhandler>(number);
 }
 
-// By the handler that files have as long as nobody sets another one. Nobody did in the MPI itself: such calls come to us.
+// Tests the default error handler of files. No program can have changed it inside the MPI, because such calls are ours.
 bool has_draft_numbers(const AbiNumbers& draft) {
   auto* const get = real_function<int(MPI_File, MPI_Errhandler*)>("PMPI_File_get_errhandler");
   MPI_Errhandler returns = MPI_ERRHANDLER_NULL;
@@ -40,7 +40,8 @@ namespace {
 
 MPI_Errhandler errors_abort() {
 #ifdef MERCUTIO_ABI_OPENMPI
-  // Open MPI 4 has none. A program that names it has a copy of it, whose address counts; one that was loaded later has not.
+  // Open MPI 4 has none. A program that refers to the symbol has a copy of it, whose address is the handle; libraries loaded later
+  // do not.
   void* const copied = ::dlsym(RTLD_DEFAULT, "ompi_mpi_errors_abort");
   void* const there = copied ? copied : real_symbol("ompi_mpi_errors_abort");
   return there ? static_cast<MPI_Errhandler>(there) : MPI_ERRHANDLER_NULL;

@@ -10,7 +10,7 @@
 namespace mercutio {
 namespace {
 
-// Threads whose times overlap share the first one's; the last one restores the handler.
+// Threads whose calls overlap share the first one's record. The last one restores the handler.
 struct Returning {
   MPI_Errhandler program = MPI_ERRHANDLER_NULL;
   int users = 0;
@@ -39,8 +39,8 @@ bool world_initialised() {
   return PMPI_Initialized(&initialised) == MPI_SUCCESS && initialised;
 }
 
-// MPICH 5 raises the errors of requests on MPI_COMM_SELF once that has had a handler set, and on MPI_COMM_WORLD before: setting
-// the program's again would change what its handlers see.
+// MPICH 5 raises the errors of requests on MPI_COMM_SELF once a handler of it has been set, and on MPI_COMM_WORLD before. Restoring
+// the program's handler would change the communicator that its handlers receive.
 ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {
 #ifndef MERCUTIO_ABI_OPENMPI
   if (comm_ == MPI_COMM_SELF) comm_ = MPI_COMM_NULL;

@@ -1,4 +1,4 @@
-// What calls of MPI in this folder have in common.
+// Helpers for the calls of MPI in this folder.
 #pragma once
 
 #include "base/result.h"
@@ -6,14 +6,15 @@
 
 namespace mercutio {
 
-// The MPI's own text.
+// An Error with the MPI's own text.
 Error mpi_error(const char* call, int code);
 
-// Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used: a program of sessions only has none.
+// Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used. A program that uses only sessions has neither.
 bool world_initialised();
 
-// While it lives, a communicator of the program's returns errors, for calls whose failure is an error of a file and not the end of
-// the job. Not MPI_COMM_SELF, but under Open MPI. Calls of other threads on that communicator return theirs, too, so it lives no longer than such a call.
+// While an object of this class exists, a communicator of the program returns errors. It is for calls whose failure is an error of
+// a file and must not end the job. It has no effect on MPI_COMM_SELF except under Open MPI. Calls of other threads on that
+// communicator return their errors as well, so the object must not outlive the call it protects.
 class ErrorsReturned {
  public:
   explicit ErrorsReturned(MPI_Comm comm);

@@ -16,14 +16,14 @@ namespace mercutio {
 
 namespace {
 
-// A list that MPI fills, of which parts are kept as they are.
+// A list that MPI fills, parts of which are stored without a copy.
 template <class T>
 using Shared = std::shared_ptr<LargeVector<T>>;
 
-// What MPI_Type_get_contents says, in the order of the standard's table. Maps have millions of them.
+// The result of MPI_Type_get_contents, in the order of the standard's table. A map may have millions of entries.
 struct Contents {
   int combiner = MPI_COMBINER_NAMED;
-  Shared<int> ints;               // none of the lists before there is room
+  Shared<int> ints;               // no list exists before memory for it has been allocated
   Shared<i64> addresses, counts;
   std::vector<MPI_Datatype> types;
 
@@ -35,7 +35,7 @@ struct Contents {
     return large() ? NumberList(counts, begin, count) : NumberList(ints, begin, count);
   }
 
-  // What get_contents is to fill, with one entry more each: a list that isn't there has an address, too.
+  // The sizes of the arrays passed to get_contents, one larger each, because an empty list needs an address, too.
   struct Sizes {
     MPI_Count ints = 0, addresses = 0, counts = 0, types = 0;
   };
@@ -61,8 +61,8 @@ using ContentsLarge = int(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Cou
 
 Error type_error(const char* what) { return Error{ErrorClass::kType, what}; }
 
-// The large-count form first: asking the small one about a type made by a _c constructor is an error in MPICH and aborts
-// in Intel MPI.
+// The large-count query is tried first. For a type made by a _c constructor the small query is an error in MPICH and aborts in
+// Intel MPI.
 Status read_large(MPI_Datatype type, Contents& out) {
   auto* envelope = real_function<EnvelopeLarge>("PMPI_Type_get_envelope_c");
   auto* contents = real_function<ContentsLarge>("PMPI_Type_get_contents_c");
@@ -93,7 +93,7 @@ Status read_contents(MPI_Datatype type, Contents& out) {
   return has_large ? read_large(type, out) : read_small(type, out);
 }
 
-// Named, or one of the parametrized Fortran types: neither is ever freed.
+// Named or parametrised Fortran types, which are never freed.
 bool is_predefined(int combiner) {
   return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
          combiner == MPI_COMBINER_F90_INTEGER;
@@ -107,7 +107,7 @@ Distribution distribution_of(i64 value) {
 TypeSpecRef darray_spec(const Contents& c, TypeSpecRef child) {
   const auto ints = [&c](i64 begin, i64 count) { return NumberList(c.ints, begin, count); };
   i64 dims = c.integer(2);
-  // Small: size, rank, ndims, gsizes, distribs, dargs, psizes, order. Large: the gsizes are counts.
+  // Small form: size, rank, ndims, gsizes, distribs, dargs, psizes, order. In the large form the gsizes are counts.
   NumberList gsizes = c.large() ? c.numbers(0, dims) : ints(3, dims);
   i64 at = c.large() ? 3 : 3 + dims;
   std::vector<Distribution> distributions;
@@ -127,7 +127,7 @@ TypeSpecRef subarray_spec(const Contents& c, TypeSpecRef child) {
   return make_subarray(c.numbers(at, dims), c.numbers(at + dims, dims), c.numbers(at + 2 * dims, dims), c_order, child);
 }
 
-// Types whose arguments are a list of blocks. In the large forms lengths and displacements are all counts.
+// Types whose arguments are a list of blocks. In the large forms all lengths and displacements are counts.
 TypeSpecRef block_list_spec(const Contents& c, const std::vector<TypeSpecRef>& children) {
   i64 count = c.number(0);
   bool by_block = c.combiner == MPI_COMBINER_INDEXED_BLOCK || c.combiner == MPI_COMBINER_HINDEXED_BLOCK;
@@ -169,7 +169,7 @@ TypeSpecRef spec_from(const Contents& c, const std::vector<TypeSpecRef>& childre
 Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth);
 
 Result<std::vector<TypeSpecRef>> children_of(Contents& c, i64 depth) {
-  // MPI-1 bounds markers carry no data; the struct's real bounds are taken from the MPI below.
+  // MPI-1 bounds markers have no data. The bounds of the struct are taken from the MPI below.
   std::vector<TypeSpecRef> children;
   for (std::size_t i = 0; i < c.types.size(); ++i) {
     bool marker = c.combiner == MPI_COMBINER_STRUCT && is_named(c.types[i]) && is_bounds_marker(c.types[i]);
@@ -193,8 +193,8 @@ bool counts_bytes(int combiner) {
          combiner == MPI_COMBINER_HINDEXED_BLOCK;
 }
 
-// An MPI pads to alignment where displacements are bytes (MPICH only structs, Open MPI all of them) and knows bounds
-// markers; where its lb or extent differ from the constructors', its own count.
+// An MPI may pad types to alignment if displacements are in bytes (MPICH: structs only; Open MPI: all), and may know bounds
+// markers. If its lower bound or extent differs from that of the constructors, the MPI's is used.
 Result<TypeSpecRef> with_bounds_of(MPI_Datatype type, TypeSpecRef spec) {
   MPI_Count lb = 0, extent = 0;
   if (PMPI_Type_get_extent_x(type, &lb, &extent) != MPI_SUCCESS) return type_error("MPI_Type_get_extent refused the datatype");
@@ -213,7 +213,7 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth) {
   if (c.combiner == MPI_COMBINER_NAMED) {
     if (TypeSpecRef named = named_spec(type)) return named;
     MERCUTIO_LET(TypeSpecRef bytes, Result<TypeSpecRef>(make_contiguous(sized_spec(Basic::kByte, type)->basic.native_bytes, byte_type())));
-    return bytes;   // a predefined type of this MPI only: moved as bytes
+    return bytes;   // a predefined type that only this MPI has: moved as bytes
   }
   Result<std::vector<TypeSpecRef>> children = children_of(c, depth);
   TypeSpecRef spec = children ? spec_from(c, *children, type) : nullptr;
@@ -225,23 +225,23 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth) {
 
 // ---- the cache: an attribute on the datatype -------------------------------------------------------------------------
 
-// forget_type() may be called by an MPI that holds a lock of its own, which asking for an attribute takes, too: so what is held
-// meanwhile is another mutex than its own.
+// An MPI may call forget_type() while it holds an internal lock that attribute queries take as well. Therefore the mutex held
+// during attribute queries is not the one that forget_type() takes.
 struct TypeCache {
-  std::mutex attributes;   // held to look for an attribute, and to set it: what replaced one would delete it under a reader's hands
+  std::mutex attributes;   // held to query or set an attribute, as setting one would delete the old one while another thread reads it
   int keyval = MPI_KEYVAL_INVALID;
   std::mutex mutex;        // guards `keyval` and what follows
   std::unordered_map<const TypeSpec*, MPI_Datatype> live;
-  std::atomic<std::uint64_t> freed{0};   // types, so far
+  std::atomic<std::uint64_t> freed{0};   // number of types freed so far
 };
 
-// A type that this thread has looked up. Until any type is freed, its handle stands for the same type.
+// A type that this thread has looked up. Until some type is freed, its handle denotes the same type.
 struct RecentType {
   MPI_Datatype type{};
   std::uint64_t freed = 0;
   const TypeSpecRef* spec = nullptr;     // the attribute; null: none
-  const FlatTypeRef* flat = nullptr;     // null: not asked for yet
-  bool named = false;                    // where `flat` is set: it is never freed
+  const FlatTypeRef* flat = nullptr;     // null: not looked up yet
+  bool named = false;                    // valid if `flat` is set: the type is never freed
 };
 thread_local constinit std::array<RecentType, 4> recent_types{};
 
@@ -297,7 +297,7 @@ RecentType& find_cached(MPI_Datatype type) {
   return known;
 }
 
-// The one that is cached from then on: another thread's, if that came first.
+// The spec that is cached from now on: that of another thread if it was first.
 TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
   std::lock_guard lock(cache().attributes);
   if (const TypeSpecRef* known = find_attribute(type)) return *known;
@@ -310,7 +310,7 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
   return spec;
 }
 
-// Where an error ends nothing; a communicator of our own would cost a context, of which there may be none left.
+// A communicator on which errors are returned. One of our own would use a context, which the MPI may have run out of.
 MPI_Comm asking_comm() {
   if (!world_initialised()) return MPI_COMM_NULL;
 #ifdef MERCUTIO_ABI_OPENMPI
@@ -320,14 +320,14 @@ MPI_Comm asking_comm() {
 #endif
 }
 
-// MPI has no query for this, but every MPI refuses to send an uncommitted type, also to MPI_PROC_NULL. In a program of sessions only there
-// may be no communicator to ask on: types are taken to be committed there.
+// MPI has no query for this, but every MPI refuses to send an uncommitted type, even to MPI_PROC_NULL. A program that uses only
+// sessions may have no communicator for it; then types count as committed.
 bool is_committed(MPI_Datatype type) {
   if (is_named(type)) return true;
   const MPI_Comm comm = asking_comm();
   if (comm == MPI_COMM_NULL) return true;
   const ErrorsReturned returned(comm);
-  char nothing = 0;   // never read: nobody receives
+  char nothing = 0;   // never read, because no rank receives it
   return PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, comm) == MPI_SUCCESS;
 }
 
@@ -359,7 +359,7 @@ Result<TypeSpecRef> decode_committed(MPI_Datatype type) {
   return std::move(decoded.spec);
 }
 
-// The program may free a type of its own during the call, if another thread does.
+// The program may free a type during the call if another thread does so.
 Result<MemoryType> decode_memory(MPI_Datatype type) {
   if (type != MPI_DATATYPE_NULL) {
     const RecentType& known = find_cached(type);

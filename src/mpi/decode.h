@@ -1,4 +1,4 @@
-// MPI_Datatype -> TypeSpec and FlatType, each once per type: the results are cached on the type as an attribute.
+// MPI_Datatype -> TypeSpec and FlatType. Each is computed once per type and cached on the type as an attribute.
 #pragma once
 
 #include "base/result.h"
@@ -12,21 +12,20 @@ struct DecodedType {
   bool committed = true;
 };
 
-// kType for MPI_DATATYPE_NULL and for types the MPI itself refuses to describe.
+// kType for MPI_DATATYPE_NULL and for types that the MPI refuses to describe.
 Result<DecodedType> decode(MPI_Datatype type);
-// The same for a type that is to move data: kType if it was not committed.
+// The same for a type of a data transfer. kType if the type is not committed.
 Result<TypeSpecRef> decode_committed(MPI_Datatype type);
 struct MemoryType {
   TypeSpecRef spec;
   FlatTypeRef flat;   // native sizes, coalesced
 };
-// What a committed type is in memory. Filetypes never come here: a view lowers them with the sizes of its file.
+// The memory layout of a committed type. Not for filetypes: views lower them with the sizes of their data representation.
 Result<MemoryType> decode_memory(MPI_Datatype type);
-bool is_named(MPI_Datatype type);   // or predefined without a name (MPI_Type_create_f90_*): not to be freed
-// A live MPI type with this spec (one that was decoded and not freed since), for conversion callbacks; else
-// MPI_DATATYPE_NULL.
+bool is_named(MPI_Datatype type);   // named, or predefined without a name (MPI_Type_create_f90_*): must not be freed
+// A live MPI type with this spec (one that was decoded and has not been freed), for conversion callbacks. MPI_DATATYPE_NULL: none.
 MPI_Datatype type_of(const TypeSpec* spec);
-// The predefined type of a leaf, for conversion and extent callbacks; else MPI_DATATYPE_NULL.
+// The predefined type of a leaf, for conversion and extent callbacks. MPI_DATATYPE_NULL: none.
 MPI_Datatype predefined_of(const TypeSpec& named);
 
 }  // namespace mercutio

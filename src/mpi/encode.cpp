@@ -22,7 +22,7 @@ bool displaced_in_bytes(Combiner combiner) {
   return combiner == Combiner::kHindexed || combiner == Combiner::kHindexedBlock || combiner == Combiner::kStruct;
 }
 
-// Whether the constructors of MPI-1 can say it; what they can't was made by the large ones.
+// Whether the constructors of MPI-1 can make the type; otherwise a large-count constructor made it.
 bool is_small(const TypeSpec& t) {
   return fits_int(t.count) && fits_int(t.block_length) && (t.combiner != Combiner::kVector || fits_int(t.stride)) &&
          fits_int(t.lengths) && fits_int(t.sizes) && (displaced_in_bytes(t.combiner) || fits_int(t.displacements));
@@ -54,7 +54,7 @@ struct DarrayArguments {
 
 using Type = MPI_Datatype;
 
-// The constructors of MPI: with int and MPI_Aint, or the large ones with MPI_Count.
+// The constructors of MPI, with int and MPI_Aint, or the large ones with MPI_Count.
 template <class Count, class Bytes>
 struct Constructors {
   int (*contiguous)(Count, Type, Type*);
@@ -104,7 +104,7 @@ int make(const Constructors<Count, Bytes>& mpi, const TypeSpec& t, const std::ve
   const LargeVector<Bytes> bytes = in_bytes ? as<Bytes>(t.displacements) : LargeVector<Bytes>();
   const int dimensions = static_cast<int>(t.sizes.size());
   switch (t.combiner) {
-    case Combiner::kNamed: break;   // encode() knows it
+    case Combiner::kNamed: break;   // handled by encode()
     case Combiner::kDup: return PMPI_Type_dup(children[0], made);
     case Combiner::kContiguous: return mpi.contiguous(count, children[0], made);
     case Combiner::kVector: return mpi.vector(count, block_length, static_cast<Count>(t.stride), children[0], made);
@@ -132,7 +132,7 @@ int make(const TypeSpec& t, const std::vector<Type>& children, Type* made) {
   return large.contiguous ? make(large, t, children, made) : MPI_ERR_TYPE;
 }
 
-// A predefined type that no other MPI has: its bytes.
+// A predefined type that only another MPI has is represented by bytes.
 Result<Type> encode_named(const TypeSpec& spec) {
   if (const Type known = predefined_of(spec); known != MPI_DATATYPE_NULL) return known;
   return encode(*make_contiguous(spec.basic.native_bytes, byte_type()));

@@ -1,5 +1,5 @@
-// TypeSpec -> MPI_Datatype: the way back, for MPI_File_get_view. A view keeps no handle of the program's filetype, because a
-// duplicate costs what the type costs: Open MPI spends 32 bytes an entry of a map.
+// TypeSpec -> MPI_Datatype, the inverse of decode, for MPI_File_get_view. A view does not keep a duplicate of the program's
+// filetype, because a duplicate needs as much memory as the type: Open MPI uses 32 bytes per entry of a map.
 #pragma once
 
 #include "base/result.h"
@@ -8,8 +8,8 @@
 
 namespace mercutio {
 
-// A committed type made by the same constructors, to be freed by the caller; a predefined one is itself, not to be freed.
-// kType where the MPI refuses to make it.
+// A committed type made by the same constructors, which the caller must free. A predefined type is returned itself and must not be
+// freed. kType if the MPI refuses to make it.
 Result<MPI_Datatype> encode(const TypeSpec& spec);
 
 }  // namespace mercutio

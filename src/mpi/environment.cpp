@@ -12,8 +12,8 @@ SharedPointerWay shared_pointer_way() {
   return way == "file" ? SharedPointerWay::kFile : SharedPointerWay::kMemory;
 }
 
-// Beside the data, which all ranks can open; where that folder can't be written, the working directory, which the nodes of a job
-// share as a rule. Absolute, as programs may change theirs.
+// The folder of the data, which all ranks can access; then the working directory, which the nodes of a job usually share. Absolute
+// paths, because programs may change their working directory.
 std::vector<std::string> shared_pointer_directories(const std::string& folder) {
   const char* value = std::getenv("MERCUTIO_SHARED_POINTER_DIR");
   if (value && *value) return {value};

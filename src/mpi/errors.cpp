@@ -44,7 +44,8 @@ int mpi_class(ErrorClass cls) {
 
 namespace {
 
-// What MPI takes of a text (Open MPI: 255 characters). The cause and the advice are at its end, so the file's name is cut first, from the left.
+// Truncates a text to what MPI accepts (Open MPI: 255 characters). The cause and the advice are at its end, so the file name is
+// truncated first, from the left.
 std::string fitted(const std::string& text) {
   constexpr std::size_t kMost = MPI_MAX_ERROR_STRING - 1, kKept = 24;
   const std::size_t quote = text.find("file '");

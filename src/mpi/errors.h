@@ -1,5 +1,5 @@
-// Error -> MPI error code. One code per (class, text), made by MPI_Add_error_code/_string, so that MPI_Error_class gives
-// the class and MPI_Error_string our text. MPIs have as few as 8,192 codes: after kMostCodes texts the oldest code of a
+// Error -> MPI error code. Each (class, text) has one code, made by MPI_Add_error_code/_string, so MPI_Error_class returns the
+// class and MPI_Error_string our text. Some MPIs have only 8,192 codes. Therefore, after kMostCodes texts, the oldest code of a
 // class gets the new text.
 #pragma once
 
@@ -19,7 +19,7 @@ int mpi_class(ErrorClass cls);
 class ErrorCodes {
  public:
   int code_for(ErrorClass cls, const std::string& text);
-  // The text of one of our codes; empty for anybody else's.
+  // The text of one of our codes; empty for any other code.
   std::string text_of(int code) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 using Revoke = int(MPI_Comm);
 using IsRevoked = int(MPI_Comm, int*);
 
-// MPICH has functions of these names, too, but its launcher ends the job.
+// MPICH exports functions of these names, too, but its launcher ends the job.
 bool reports_failures() {
 #ifdef MERCUTIO_ABI_OPENMPI
   static const bool has = real_symbol("PMPIX_Comm_revoke") != nullptr;
@@ -23,14 +23,14 @@ bool reports_failures() {
 #endif
 }
 
-// By their texts: the numbers differ between the releases that have them.
+// Finds the classes by their texts, because their numbers differ between the releases that have them.
 FailureClasses find_classes() {
   FailureClasses classes;
   int* last = nullptr;
   int found = 0;
   if (!reports_failures()) return classes;
   if (PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &found) != MPI_SUCCESS || !found) return classes;
-  auto* const text_of = real_function<int(int, char*, int*)>("PMPI_Error_string");   // ours may be what asks
+  auto* const text_of = real_function<int(int, char*, int*)>("PMPI_Error_string");   // not ours, which may be the caller
   for (int code = MPI_SUCCESS + 1; text_of && code <= *last; ++code) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;

@@ -1,6 +1,6 @@
-// Dead ranks, as an MPI with user-level failure mitigation (ULFM) reports them: Open MPI 5, `mpirun --with-ft ulfm`. Any
-// call on a communicator says so once the MPI knows, a probe too; so a rank that waits for memory others write probes now
-// and then. Other MPIs end the job instead, and nothing here ever finds anything.
+// Detects dead ranks with an MPI that has user-level failure mitigation (ULFM): Open MPI 5, `mpirun --with-ft ulfm`. Once the MPI
+// knows of a dead rank, any call on a communicator with that rank returns an error. A rank that waits for memory that others write
+// therefore probes regularly. Other MPIs end the job, and then nothing is ever detected here.
 #pragma once
 
 #include <atomic>
@@ -10,24 +10,25 @@
 
 namespace mercutio {
 
-// The MPI's error classes for it, which no header this is built with has. MPI_ERR_OTHER and -1: it has none.
+// The MPI's error classes for failures, which the headers used for the build do not have. MPI_ERR_OTHER and -1: the MPI has none.
 struct FailureClasses {
   int failed = MPI_ERR_OTHER;
   int pending = -1, revoked = -1;
 };
-const FailureClasses& failure_classes();   // call it when MPI is initialised
-bool is_failure(int code);                 // of a call of MPI: a rank has died, or the communicator was revoked
+const FailureClasses& failure_classes();   // call it after MPI has been initialised
+bool is_failure(int code);                 // `code` of an MPI call: a rank has died or the communicator was revoked
 bool is_revoked(MPI_Comm comm);
 
-// What is known of the ranks of one communicator of ours. Any thread.
+// The known failures of one of our communicators. Thread-safe.
 class Failures {
  public:
   bool known() const { return known_.load(std::memory_order_acquire); }
-  // The result of a call on the communicator. The first failure revokes it, so that nobody waits there for who has left.
+  // Takes the result of a call on the communicator. The first failure revokes the communicator, so that no rank waits there for
+  // ever.
   void note(MPI_Comm comm, int code);
-  // Probes, by a tag of ours.
+  // Probes, with a tag of ours.
   void look(MPI_Comm comm, int tag);
-  // known(); where the thread may call MPI, after a look if the last one was a while ago.
+  // known(). If the thread may call MPI and the last probe was some time ago, probes first.
   bool found(MPI_Comm comm, int tag, bool may_call);
 
  private:

@@ -7,6 +7,6 @@
 namespace mercutio {
 
 InfoItems items_of(MPI_Info info);          // MPI_INFO_NULL: empty
-MPI_Info info_of(const InfoItems& items);   // a new MPI_Info, the caller's; values cut at MPI_MAX_INFO_VAL - 1
+MPI_Info info_of(const InfoItems& items);   // a new MPI_Info, owned by the caller; values are truncated to MPI_MAX_INFO_VAL - 1
 
 }  // namespace mercutio

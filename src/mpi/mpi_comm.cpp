@@ -21,7 +21,7 @@ namespace {
 
 constexpr i64 kLargestPart = i64{1} << 30;   // int counts
 
-// One message: as many MPI messages as 1 GiB parts, at least one.
+// One message. It consists of at least one MPI message, and of one for each 1 GiB.
 class MpiMessage final : public Message {
  public:
   explicit MpiMessage(const Failures& failures) : failures_(failures) {}
@@ -56,7 +56,7 @@ class MpiMessage final : public Message {
   }
 
  private:
-  // What is on its way between two ranks that live still uses the memory; a revoked communicator ends it soon.
+  // A transfer between two live ranks still uses the memory, so it is waited for. On a revoked communicator it ends soon.
   static void end(MPI_Request& part) {
     constexpr timespec kNap{0, 1000000};
     int done = 0;
@@ -65,7 +65,7 @@ class MpiMessage final : public Message {
       nanosleep(&kNap, nullptr);
     }
   }
-  const Failures& failures_;   // of the communicator, which lives longer
+  const Failures& failures_;   // of the communicator, which outlives the message
   std::vector<MPI_Request> parts_;
 };
 
@@ -84,18 +84,18 @@ class MpiCounter final : public SharedCounter {
   const i64 slot_;
 };
 
-constexpr i64 kLooks = 16, kYields = 24;   // from then on a yield, and a sleep
-constexpr i64 kMoreYields = 16;            // of who waits for a started access, whose steps take each rank longer
+constexpr i64 kLooks = 16, kYields = 24;   // numbers of polls and of yields; then a yield with each sleep
+constexpr i64 kMoreYields = 16;            // for threads that wait for a started access, whose steps take each rank longer
 
-// What a rank does where nothing moved: it looks again, yields, and sleeps until others of the node ring. Sleeps grow slowly, as messages and
-// the ends of storage requests ring no bell.
+// The steps of a rank that makes no progress: it polls, then yields, then sleeps until another rank of the node rings its doorbell.
+// Sleeps grow slowly, because arriving messages and completed storage requests ring no doorbell.
 class Backoff {
  public:
   Backoff(std::shared_ptr<MpiSegment> segment, const RankGroup& group)
       : segment_(std::move(segment)), node_rank_(group.node_rank()), longest_ns_(group.topology().nodes() > 1 ? 50'000 : 500'000), all_ring_(group.topology().nodes() == 1) {}
 
   void operator()(i64 spins) {
-    static thread_local RingsSeen seen;   // a thread looks at what it waits for after each change of it
+    static thread_local RingsSeen seen;   // a thread tests its condition after each change of the doorbell
     if (segment_) {
       const RingsSeen now{segment_.get(), segment_->rings(node_rank_)};
       if (std::exchange(seen, now) != now) return;
@@ -119,8 +119,8 @@ class Backoff {
     std::uint32_t rings = 0;
     bool operator==(const RingsSeen&) const = default;
   };
-  // To be woken takes longer than most waits of ranks that have a core each. So a rank waits for the bell with its eyes open for as long as
-  // nobody else wants its core: as long as yields return at once.
+  // Waking up takes longer than most waits if each rank has a core of its own. Therefore a rank polls the doorbell as long as its
+  // core has nothing else to do, which shows in yields that return at once.
   bool rung_on_idle_core(std::uint32_t rings) const {
     constexpr i64 kLongestNs = 100'000, kAtOnceNs = 2'000;
     const i64 begin = now_ns();
@@ -133,15 +133,15 @@ class Backoff {
     return false;
   }
 
-  const std::shared_ptr<MpiSegment> segment_;   // null: nobody rings
-  const i64 node_rank_, longest_ns_;            // a message from another node rings no bell
-  const bool all_ring_;                         // there are no others
-  std::atomic<bool> yields_{true};   // in the wait that is under way
+  const std::shared_ptr<MpiSegment> segment_;   // null: there are no doorbells
+  const i64 node_rank_, longest_ns_;            // a message from another node rings no doorbell
+  const bool all_ring_;                         // there are no other nodes
+  std::atomic<bool> yields_{true};   // in the current wait
 };
 
 class MpiComm final : public Comm {
  public:
-  // Collective over `user`, which is used during the open only.
+  // Collective over `user`, which is used only during the open.
   MpiComm(KnownRanks ranks, const FilePlace& place, MPI_Comm user)
       : group_(std::move(ranks.group)), topology_(std::move(ranks.topology)), concurrent_(thread_multiple()), place_(place), user_(user), segment_(group_->segment(user, place)) {
     if (!segment_ && topology_->segment_bytes > 0) {
@@ -151,7 +151,7 @@ class MpiComm final : public Comm {
     }
     backoff_ = std::make_shared<Backoff>(segment_, *group_);
   }
-  // After a rank has died, the others may be anywhere in what they did: the place is not used again.
+  // After a rank has died, the other ranks may be at any point, so the numbers of this file are not used again.
   ~MpiComm() override {
     segment_ = nullptr;
     backoff_ = nullptr;
@@ -163,7 +163,7 @@ class MpiComm final : public Comm {
   const Topology& topology() const override { return *topology_; }
   std::string host() const override { return group_->host(); }
   bool concurrent() const override { return concurrent_; }
-  // The duplicate has what the World Model or the session has: what the program asserted of its own communicator isn't inherited.
+  // The memory kinds of the World Model or the session. Assertions of the program about its own communicator are not inherited.
   std::string memory_kinds() const override {
     MPI_Info info = MPI_INFO_NULL;
     if (PMPI_Comm_get_info(group_->comm(), &info) != MPI_SUCCESS) return "";
@@ -200,8 +200,8 @@ class MpiComm final : public Comm {
 
   Segment* segment() override { return segment_.get(); }
 
-  // MPI makes progress only inside its calls, and somebody may need ours for a message of the program's; on a busy node
-  // the core is somebody else's.
+  // MPI progresses only inside its calls, and another rank may wait for a message of the program that needs this rank's progress.
+  // On a busy node another process needs the core.
   void backoff(i64 spins) override {
     if (segment_ && spins >= kYields) poll_mpi();
     (*backoff_)(spins);
@@ -221,7 +221,7 @@ class MpiComm final : public Comm {
   const bool concurrent_;
   const FilePlace place_;
   const MPI_Comm user_;
-  std::shared_ptr<MpiSegment> segment_;   // this node's
+  std::shared_ptr<MpiSegment> segment_;   // of this node
   std::shared_ptr<Backoff> backoff_;
 };
 
@@ -245,7 +245,7 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm user) {
   MERCUTIO_LET(const FilePlace place, group->take_place(user));
   auto comm = std::make_unique<MpiComm>(std::move(ranks), place, user);
   comm->poll_mpi();
-  if (comm->failed(/*may_call=*/true)) return rank_died();   // and what was exchanged so far may be wrong
+  if (comm->failed(/*may_call=*/true)) return rank_died();   // what was exchanged so far may be wrong
   return std::unique_ptr<Comm>(std::move(comm));
 }
 

@@ -1,5 +1,5 @@
-// Comm over MPI. The files on congruent communicators share one communicator of ours (rank_group.h; MPICH has about 2,000 contexts in all).
-// Each open file has a range of tags of it.
+// Comm over MPI. The files on congruent communicators share one communicator of ours (rank_group.h), because MPICH has only about
+// 2,000 contexts. Each open file has a range of its tags.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 
 namespace mercutio {
 
-// kComm: null handle or an inter-communicator. Collective over `user`.
+// Collective over `user`. kComm: null handle or inter-communicator.
 Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm user);
-// The communicator under a Comm made here, for MPI_File_get_group.
+// The communicator of a Comm made here, for MPI_File_get_group.
 MPI_Comm duplicate_of(const Comm& comm);
-bool thread_multiple();   // MPI_Query_thread
+bool thread_multiple();   // whether MPI_Query_thread returns MPI_THREAD_MULTIPLE
 
 }  // namespace mercutio

@@ -1,6 +1,6 @@
-// The MPI that a backend is built for, by one of MERCUTIO_ABI_MPICH, MERCUTIO_ABI_OPENMPI and MERCUTIO_ABI_STANDARD: types, constants and
-// prototypes are ours (mpi/abi), so that no MPI is needed to build. tests/abi compares them with each mpi.h that is installed, which
-// takes their place there. Calls go to PMPI_*: a tool that wraps MPI_* sees the program's calls only.
+// The ABI for which a backend is built, selected by one of MERCUTIO_ABI_MPICH, MERCUTIO_ABI_OPENMPI and MERCUTIO_ABI_STANDARD.
+// Types, constants and prototypes are our own (mpi/abi), so no MPI is needed to build. tests/abi compares them with each installed
+// mpi.h, which it includes instead. Calls go to PMPI_*, so a tool that wraps MPI_* sees only the program's calls.
 #pragma once
 
 #if defined(MERCUTIO_MPI_HEADER)
@@ -16,7 +16,7 @@
 #endif
 
 namespace mercutio {
-using Fint = int;   // MPI_Fint of every MPI this is built for
+using Fint = int;   // MPI_Fint of every supported MPI
 }
 
 static_assert(sizeof(void*) == 8 && sizeof(long) == 8, "the ABIs of src/mpi/abi are those of 64-bit systems");

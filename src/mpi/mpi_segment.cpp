@@ -10,8 +10,8 @@
 
 namespace mercutio {
 
-// doorbell[0]: rings so far; doorbell[1]: threads that sleep. The sleeper announces itself before it looks at the rings
-// for the last time, the ringer rings before it looks for sleepers: one of them sees the other.
+// doorbell[0]: rings so far; doorbell[1]: sleeping threads. A thread increments the second before it reads the first for the last
+// time. The waking rank increments the first before it reads the second. So at least one of them sees the other.
 void MpiSegment::wake(i64 rank) {
   std::uint32_t* bell = doorbell(rank);
   std::atomic_ref(bell[0]).fetch_add(1);

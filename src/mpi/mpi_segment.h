@@ -1,5 +1,5 @@
-// Segment over node memory, with a doorbell for each of the node's ranks: a futex it sleeps on in backoff() and others ring after they have
-// written what it may be waiting for.
+// Segment over node memory, with a doorbell for each rank of the node: a futex on which the rank sleeps in backoff(). Other ranks
+// ring it after writing something that the rank may wait for.
 #pragma once
 
 #include "comm/comm.h"
@@ -15,8 +15,8 @@ class MpiSegment final : public Segment {
   std::byte* data() override { return memory_->data() + doorbell_bytes(ranks_); }
   i64 bytes() const override { return memory_->bytes() - doorbell_bytes(ranks_); }
   void wake(i64 rank) override;
-  std::uint32_t rings(i64 rank) const;   // so far
-  // Returns when the doorbell has rung more than `seen` times, or after a while.
+  std::uint32_t rings(i64 rank) const;   // number of rings so far
+  // Returns when the doorbell has rung more than `seen` times, or after `longest_ns`.
   void sleep(i64 rank, std::uint32_t seen, i64 longest_ns);
 
  private:

@@ -7,7 +7,7 @@ struct NamedType {
   MPI_Datatype type;
   Basic kind;
   i64 external_bytes;
-  TypeSpecRef spec;   // one for each handle: MPI_INT and MPI_INTEGER are equal, but a program's callback gets back its own
+  TypeSpecRef spec;   // one per handle: MPI_INT and MPI_INTEGER are equal, but callbacks get the handle that the program used
 };
 
 i64 native_size(MPI_Datatype type) {
@@ -22,7 +22,7 @@ const std::vector<NamedType>* with_specs(std::vector<NamedType> types) {
   return new std::vector<NamedType>(std::move(types));
 }
 
-// Not a static table: in Open MPI the handles are addresses known only at run time.
+// Not a static table, because Open MPI's handles are addresses that are known only at run time.
 const std::vector<NamedType>& named_types() {
   static const std::vector<NamedType>* const table = with_specs({
       {MPI_BYTE, Basic::kByte, 1, {}},

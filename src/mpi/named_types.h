@@ -1,4 +1,4 @@
-// The predefined datatypes: what has to be known to move and convert each (external32 sizes: MPI-4.1 table 14.2).
+// The predefined datatypes, and their properties for transfer and conversion (external32 sizes: MPI-4.1 table 14.2).
 #pragma once
 
 #include "model/type_spec.h"
@@ -6,13 +6,13 @@
 
 namespace mercutio {
 
-// The spec of a predefined datatype, pairs (MPI_DOUBLE_INT) as structs; null for an unknown handle.
+// The spec of a predefined datatype. Pairs (MPI_DOUBLE_INT) are structs. Null for an unknown handle.
 TypeSpecRef named_spec(MPI_Datatype type);
-// LB/UB markers of MPI-1, where a header still has them: no data, only bounds.
+// MPI-1's LB and UB markers, if the header has them. They have bounds but no data.
 bool is_bounds_marker(MPI_Datatype type);
-// F90-parameterised types (MPI_Type_create_f90_*): by kind and native size.
+// Types of MPI_Type_create_f90_*, by kind and native size.
 TypeSpecRef sized_spec(Basic kind, MPI_Datatype type);
-// The predefined type this spec is of, else one with the same properties, else MPI_DATATYPE_NULL.
+// The predefined type of this spec, or one with the same properties; MPI_DATATYPE_NULL: none.
 MPI_Datatype predefined_like(const TypeSpec& named);
 
 }  // namespace mercutio

@@ -14,9 +14,9 @@
 namespace mercutio {
 namespace {
 
-// How the other ranks find what rank 0 made.
+// The location of the memory that rank 0 created.
 struct Place {
-  char path[256] = "";   // empty: it could not be made
+  char path[256] = "";   // empty: it could not be created
   long long device = 0, inode = 0;
 };
 
@@ -36,7 +36,7 @@ Place make_anonymous(int& fd, i64 bytes) {
   return place_of(fd, "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd));
 }
 
-// The space is taken at once: a full /dev/shm must be an error here, not a signal later.
+// Allocates the space at once, so that a full /dev/shm is an error here and not a signal later.
 Place make_named(int& fd, i64 bytes) {
   char name[64];
   std::snprintf(name, sizeof name, "/mercutio-%lx-%016llx", static_cast<long>(getpid()), static_cast<unsigned long long>(random_number()));
@@ -56,7 +56,7 @@ int open_place(const Place& place) {
   const int fd = ::open(place.path, O_RDWR | O_CLOEXEC);
   const Place found = fd >= 0 ? place_of(fd, place.path) : Place{};
   if (fd >= 0 && found.device == place.device && found.inode == place.inode) return fd;
-  if (fd >= 0) ::close(fd);   // another process namespace: somebody else's descriptor
+  if (fd >= 0) ::close(fd);   // in another process namespace the path may be another process's file
   return -1;
 }
 
@@ -74,7 +74,7 @@ std::shared_ptr<NodeMemory> share(MPI_Comm comm, i64 bytes, bool named, Make mak
   std::shared_ptr<NodeMemory> memory;
   if (at != MAP_FAILED) memory = std::make_shared<NodeMemory>(static_cast<std::byte*>(at), bytes);
   int mine = memory != nullptr, all = 0;
-  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);   // also: everybody has opened it
+  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);   // also ensures that every rank has opened it
   if (fd >= 0) ::close(fd);
   if (rank == 0 && named && place.path[0]) ::unlink(place.path);
   return all ? memory : nullptr;

@@ -1,6 +1,6 @@
-// Memory mapped by all ranks of a communicator on one node. Nothing is left behind, not even after a crash: it is an
-// anonymous file of rank 0 that the others open through /proc, or, where they may not (containers with process namespaces
-// of their own), a file in /dev/shm or /tmp that is unlinked as soon as all have mapped it.
+// Memory mapped by all ranks of a communicator on one node. No file remains, even after a crash: the memory is an anonymous file of
+// rank 0 that the others open through /proc. If they may not (containers with separate process namespaces), it is a file in
+// /dev/shm or /tmp that is unlinked as soon as all ranks have mapped it.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,8 @@ class NodeMemory {
   i64 bytes_;
 };
 
-// Collective over `comm`, whose ranks sit on one node; all get it or none does. Zero at first, pages come when touched.
+// Collective over `comm`, whose ranks are on one node. Either all ranks get the memory or all get an Error. It is zeroed; pages are
+// allocated when they are touched.
 Result<std::shared_ptr<NodeMemory>> make_node_memory(MPI_Comm comm, i64 bytes);
 
 }  // namespace mercutio

@@ -15,7 +15,7 @@ constexpr i64 kMostDomains = 1024;
 
 std::string cpu_list_path(i64 domain) { return "/sys/devices/system/node/node" + std::to_string(domain) + "/cpulist"; }
 
-// The processors of a domain; none where there is no such domain.
+// The processors of a domain; empty if there is no such domain.
 cpu_set_t processors_of(i64 domain) {
   cpu_set_t all;
   CPU_ZERO(&all);
@@ -29,12 +29,12 @@ cpu_set_t processors_of(i64 domain) {
   return all;
 }
 
-// The domain that has all of the calling thread's processors, and its own; -1: several have, or nobody knows.
+// The domain that contains all processors of the calling thread, and its processors in `all`. -1: several domains, or unknown.
 i64 domain_of_thread(cpu_set_t& all) {
   cpu_set_t allowed, shared;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
-  for (i64 domain = 0; domain < kMostDomains; ++domain) {   // numbers may be left out
+  for (i64 domain = 0; domain < kMostDomains; ++domain) {   // numbers need not be contiguous
     all = processors_of(domain);
     CPU_AND(&shared, &all, &allowed);
     if (CPU_COUNT(&shared) > 0) return CPU_EQUAL(&shared, &allowed) ? domain : -1;

@@ -1,15 +1,16 @@
-// Which NUMA domain this process is bound to. Asked once a communicator; on a machine with one domain one system call.
+// The NUMA domain to which this process is bound. Determined once per communicator; on a machine with one domain it costs one
+// system call.
 #pragma once
 
 #include "base/types.h"
 
 namespace mercutio {
 
-// -1: the process may run in several. 0 where there is one only.
+// -1: the process may run on several domains. 0 if there is only one.
 i64 numa_domain();
 
-// Lets the calling thread run on all processors of its domain that the system grants the process, wherever the launcher has
-// bound it: a rank bound to one core leaves none for what goes on beside it.
+// Allows the calling thread to run on all processors of its domain that the system grants to the process, whatever the launcher has
+// bound it to. A rank bound to one core would leave no core for its other threads.
 void spread_over_domain();
 
 }  // namespace mercutio

@@ -13,15 +13,15 @@
 namespace mercutio {
 namespace {
 
-// Segments with a lower number stay for the next file. Others go when their file is closed, so that a program that had many files open
-// at once does not keep their memory.
+// Segments with a lower number are kept for the next file. Others are freed when their file is closed, so a program that had many
+// files open at once does not keep their memory.
 constexpr i64 kKeptSegments = 4;
-// Groups that stay until MPI_Finalize, though no communicator of theirs is left: programs that duplicate a communicator for each file
-// find them again. Each costs a communicator of the MPI's.
+// Number of groups that are kept until MPI_Finalize after their last communicator is gone, for programs that duplicate a
+// communicator for each file. Each uses one communicator of the MPI.
 constexpr std::size_t kKeptGroups = 16;
 
-// The lowest of the ranks that share memory with this one, whatever their hosts are called. Before the group's communicator is made, so
-// that both need one context of the MPI's at a time.
+// The lowest of the ranks that share memory with this one, independent of host names. Called before the communicator of the group
+// is made, so that only one context of the MPI is needed at a time.
 Result<int> find_leader(MPI_Comm user, int rank) {
   MPI_Comm node = MPI_COMM_NULL;
   int leader = rank;
@@ -34,7 +34,7 @@ Result<int> find_leader(MPI_Comm user, int rank) {
   return leader;
 }
 
-// The dimensions of the program's Cartesian grid, if the communicator has one: rows of ranks that write neighbouring blocks.
+// The dimensions of the program's Cartesian grid if the communicator has one. The ranks of a row write adjacent blocks.
 std::vector<i64> grid_of(MPI_Comm user) {
   int kind = MPI_UNDEFINED, dims = 0;
   if (PMPI_Topo_test(user, &kind) != MPI_SUCCESS || kind != MPI_CART) return {};
@@ -44,10 +44,10 @@ std::vector<i64> grid_of(MPI_Comm user) {
   return {extents.begin(), extents.end()};
 }
 
-// The groups that stay. The attributes of MPI_COMM_SELF are deleted first in MPI_Finalize, while communicators can still be freed.
+// The groups that are kept. MPI_Finalize first deletes the attributes of MPI_COMM_SELF, when communicators can still be freed.
 class KeptGroups {
  public:
-  // A group of the same ranks in the same order; null: none.
+  // A group of the same ranks in the same order. Null: none.
   RankGroupRef find(MPI_Comm user) {
     std::lock_guard guard(mutex_);
     std::erase_if(groups_, [](const RankGroupRef& group) { return group->id() == 0; });
@@ -111,8 +111,8 @@ int comm_keyval() {
   return keyval;
 }
 
-// Marks MPI_COMM_WORLD and MPI_COMM_SELF; MPI_Comm_dup copies the mark. So communicators of a session have none: they must not use what belongs
-// to the World Model, nor be kept when their session ends.
+// An attribute of MPI_COMM_WORLD and MPI_COMM_SELF, which MPI_Comm_dup copies. Communicators of a session do not have it: they must
+// not use objects of the World Model, nor be kept when their session ends.
 int world_keyval() {
   static const int keyval = [] {
     int made = MPI_KEYVAL_INVALID;
@@ -138,7 +138,7 @@ bool is_of_world(MPI_Comm user) {
   return found != 0;
 }
 
-// A kept group that all ranks have found, or a new one. Ranks that found different ones make a new one, too.
+// A kept group, if all ranks have found the same one, otherwise a new one.
 Result<RankGroupRef> find_or_make(MPI_Comm user, int size) {
   const bool of_world = is_of_world(user);
   RankGroupRef found = of_world ? kept_groups().find(user) : nullptr;
@@ -177,7 +177,7 @@ void RankGroup::divide_tags() {
   tags_ = std::make_unique<FileNumbers>(tags / tags_per_file_, FileNumbers::Order::kInTurn);
 }
 
-// Which rank runs on which node. An Error of find_leader is one of all ranks here.
+// Determines which rank runs on which node. If find_leader failed, it failed on all ranks.
 Status RankGroup::find_topology(const Result<int>& leader) {
   char name[MPI_MAX_PROCESSOR_NAME] = "";
   int length = 0;
@@ -214,7 +214,7 @@ Status RankGroup::find_topology(const Result<int>& leader) {
   return name_nodes(leaders);
 }
 
-// Each node's name comes from its leader: O(nodes) bytes, not O(ranks).
+// The name of each node comes from its leader: O(nodes) bytes, not O(ranks).
 Status RankGroup::name_nodes(const std::vector<int>& leaders) {
   if (leaders.size() == 1) {
     topology_.node_names = {host_};
@@ -242,7 +242,7 @@ Result<RankGroupRef> RankGroup::make(MPI_Comm user) {
   PMPI_Comm_size(user, &group->size_);
   Result<int> leader = 0;
   if (group->size_ > 1) leader = find_leader(user, group->rank_);
-  // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
+  // A split into one group has the same ranks in the same order, and does not call the program's attribute copy functions.
   int code = PMPI_Comm_split(user, 0, group->rank_, &group->comm_);
   if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split", code);
   PMPI_Comm_set_errhandler(group->comm_, abi_numbers().errors_return);
@@ -269,9 +269,9 @@ bool RankGroup::claim(const FilePlace& place) {
 }
 
 Result<FilePlace> RankGroup::take_place(MPI_Comm user) {
-  std::vector<FilePlace> rejected;   // on rank 0, which draws others
+  std::vector<FilePlace> rejected;   // on rank 0, which then draws other numbers
   for (;;) {
-    std::int64_t drawn[3] = {-1, -1, 0};   // the place; whether its numbers may be in use on another rank
+    std::int64_t drawn[3] = {-1, -1, 0};   // tags, memory, and whether these numbers may still be in use on another rank
     if (rank_ == 0) {
       const auto tags = tags_->draw(), memory = memories_.draw();
       if (tags && memory) {

@@ -1,12 +1,15 @@
-// RankGroup: the ranks of a communicator, and what the files share that are opened on it: a communicator of ours, the topology, the memory of
-// the nodes, the counters of shared file pointers. Congruent communicators share one RankGroup. HDF5 and PnetCDF duplicate the program's communicator
-// for each file, so opening creates one communicator for all of these, and the topology is found once.
+// RankGroup: the ranks of a communicator, and what the files opened on it share: a communicator of ours, the topology, the memory
+// of the nodes and the counters of shared file pointers. Congruent communicators share one RankGroup. HDF5 and PnetCDF duplicate
+// the program's communicator for each file; all these files need only one communicator of ours, and the topology is determined
+// once.
 //
-// Threads may open files on congruent communicators at the same time, and in another order on each rank. So after the group is made, each
-// collective call of MPI is made on the program's communicator, on which only one open is under way; and rank 0 draws the numbers of a file.
+// Threads may open files on congruent communicators concurrently, and in a different order on each rank. Therefore, once the group
+// exists, every collective MPI call uses the program's communicator, on which only one open is in progress at a time. Rank 0 draws
+// the numbers of a file.
 //
-// Cost: the first open on a communicator one small all-reduce; each open a broadcast of three numbers, and an all-reduce where it uses numbers again.
-// A new group costs a split by nodes, a communicator, a gather of two numbers a rank, and the name of each node once.
+// Cost: the first open on a communicator needs one small all-reduce. Each open needs a broadcast of three numbers, and an
+// all-reduce if numbers are reused. A new group needs a split by nodes, a communicator, a gather of two numbers per rank, and one
+// name per node.
 #pragma once
 
 #include <map>
@@ -26,13 +29,13 @@ namespace mercutio {
 
 // The numbers of an open file.
 struct FilePlace {
-  i64 tags = 0;     // of its range of tags
-  i64 memory = 0;   // of its segment and its counter
+  i64 tags = 0;     // number of its range of tags
+  i64 memory = 0;   // number of its segment and its counter
 };
 
 class RankGroup {
  public:
-  // Collective over `user`. Tries no other way after an Error, which all ranks get.
+  // Collective over `user`. After an Error, which all ranks get, nothing else is tried.
   static Result<std::shared_ptr<RankGroup>> make(MPI_Comm user);
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
@@ -47,14 +50,15 @@ class RankGroup {
   const std::string& host() const { return host_; }
   i64 tags_per_file() const { return tags_per_file_; }
   Failures& failures() { return failures_; }
-  i64 id() const { return failures_.known() ? 0 : id_; }   // the same on all ranks; 0: a rank has died, so the group is of no more use
+  i64 id() const { return failures_.known() ? 0 : id_; }   // the same on all ranks; 0: a rank has died, and the group must not be used any more
 
   // Collective over `user`, a communicator of the same ranks. kNoMem, on all ranks: all numbers are in use.
   Result<FilePlace> take_place(MPI_Comm user);
   void give_back(const FilePlace& place);
-  // The counters of shared file pointers. Collective over `user`. `folder`: as in make_counter_file(), which makes them if need be.
+  // The counters of shared file pointers. Collective over `user`. `folder`: as in make_counter_file(), which creates them if
+  // necessary.
   Result<std::shared_ptr<SharedSlots>> counters(MPI_Comm user, const std::string& folder);
-  // Collective over `user`. Null, on all ranks: the ranks of some node can't share memory.
+  // Collective over `user`. Null, on all ranks: on some node the ranks cannot share memory.
   std::shared_ptr<MpiSegment> segment(MPI_Comm user, const FilePlace& place);
 
  private:
@@ -75,7 +79,7 @@ class RankGroup {
   FileNumbers memories_{kCounters, FileNumbers::Order::kLowest};
   std::mutex mutex_;
   std::map<i64, std::shared_ptr<MpiSegment>> segments_ MERCUTIO_GUARDED_BY(mutex_);   // by number
-  std::map<i64, std::shared_ptr<SharedSlots>> counter_files_ MERCUTIO_GUARDED_BY(mutex_);   // by id; several only if threads made them at once
+  std::map<i64, std::shared_ptr<SharedSlots>> counter_files_ MERCUTIO_GUARDED_BY(mutex_);   // by id; several only if threads created them concurrently
 };
 using RankGroupRef = std::shared_ptr<RankGroup>;
 
@@ -85,7 +89,7 @@ struct KnownRanks {
   std::shared_ptr<const Topology> topology;
 };
 Result<KnownRanks> ranks_of(MPI_Comm user);
-// To be called as soon as MPI is initialised: what is duplicated from MPI_COMM_WORLD before has a group of its own.
+// Call it as soon as MPI is initialised. A communicator that is duplicated from MPI_COMM_WORLD before has a group of its own.
 void mark_world();
 
 }  // namespace mercutio

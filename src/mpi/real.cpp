@@ -5,7 +5,7 @@
 namespace mercutio {
 
 static void* mpi_library() {
-  // PMPI_Comm_rank is never overridden, so the file that defines it is the MPI library.
+  // PMPI_Comm_rank is never overridden, so the object that defines it is the MPI library.
   static void* const handle = [] {
     Dl_info info{};
     void* known = dlsym(RTLD_DEFAULT, "PMPI_Comm_rank");

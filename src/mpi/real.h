@@ -1,12 +1,12 @@
-// Functions of the MPI library that are looked up at run time: those this library itself overrides, and those only some
-// MPIs have.
+// Functions of the MPI library that are looked up at run time: those that this library overrides, and those that only some MPIs
+// have.
 #pragma once
 
 #include "mpi/mpi_header.h"
 
 namespace mercutio {
 
-// The address of `name` inside the MPI library itself, past any preloaded wrapper; null where it has none.
+// The address of `name` in the MPI library itself, not in a preloaded wrapper. Null: it has none.
 void* real_symbol(const char* name);
 
 template <class Function>

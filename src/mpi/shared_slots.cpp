@@ -41,8 +41,8 @@ class MemorySlots final : public SharedSlots {
   i64* slots_;
 };
 
-// The windows of this process. Freeing one is collective. Those that are left in MPI_Finalize are freed in the order of their numbers,
-// which is the same on all ranks, even if threads made them in another order on each.
+// The windows of this process. Freeing a window is collective. In MPI_Finalize the remaining ones are freed in the order of their
+// numbers, which is the same on all ranks, even if threads created them in a different order.
 class Windows {
  public:
   struct Window {
@@ -83,8 +83,8 @@ class Windows {
   std::map<std::int64_t, Window> open_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
-// A window must go before MPI_Finalize takes RMA away. The attributes of MPI_COMM_SELF are the first to be deleted there;
-// those of MPI_COMM_WORLD come too late (Open MPI crashes). A program of sessions only has neither, and closes its files.
+// A window must be freed before MPI_Finalize ends RMA. The attributes of MPI_COMM_SELF are deleted first; those of MPI_COMM_WORLD
+// too late (Open MPI crashes). A program that uses only sessions has neither, and must close its files.
 Windows& windows() {
   static Windows* const all = new Windows;
   static std::once_flag hooked;
@@ -125,10 +125,10 @@ class WindowSlots final : public SharedSlots {
   const std::int64_t number_;
 };
 
-// Where neither memory nor a window can be shared: a small file that all ranks open, each update under a lock of the counter's
-// bytes. Locks of an open file description (or of the process, where the system has no such) also make NFS
-// look again; where they don't, it is read and written past the caches of the node (is_seen_by_all). Rank 0 removes it with the RankGroup. It can't be
-// removed earlier, as a network file system would take it away from the other nodes.
+// If neither memory nor a window can be shared: a small file that all ranks open. Each update holds a lock of the counter's bytes.
+// With locks of an open file description (or of the process, if the system has no others), NFS clients revalidate their cache. On
+// other file systems it is accessed without the node's cache (is_seen_by_all). Rank 0 removes the file together with the RankGroup.
+// It cannot be removed earlier, because a network file system would then remove it for the other nodes.
 class FileSlots final : public SharedSlots {
  public:
   FileSlots(int fd, std::string own_path) : fd_(fd), own_path_(std::move(own_path)) {}
@@ -147,14 +147,14 @@ class FileSlots final : public SharedSlots {
  private:
   template <class Change>
   Result<i64> update(i64 slot, Change change) {
-    std::lock_guard guard(mutex_);   // the lock below doesn't keep threads of one process apart
+    std::lock_guard guard(mutex_);   // the file lock does not exclude threads of the same process
     const i64 offset = slot * static_cast<i64>(sizeof(i64));
     i64 value = 0;
     bool done = set_lock(F_WRLCK, offset) && ::pread(fd_, &value, sizeof value, offset) == sizeof value;
     const i64 after = change(value);
     done = done && (after == value || ::pwrite(fd_, &after, sizeof after, offset) == sizeof after);
     int cause = errno;
-    if (!set_lock(F_UNLCK, offset)) {   // nobody may wait for it: the locks go with the descriptor
+    if (!set_lock(F_UNLCK, offset)) {   // other processes must not wait for ever: closing the descriptor releases its locks
       cause = errno;
       done = false;
       ::close(std::exchange(fd_, -1));
@@ -179,7 +179,7 @@ class FileSlots final : public SharedSlots {
   }
 
   int fd_;
-  std::string own_path_;   // rank 0's
+  std::string own_path_;   // on rank 0
   int lock_call_ = F_OFD_SETLKW;
   std::mutex mutex_;
 };
@@ -190,7 +190,7 @@ std::string random_name() {
   return name;
 }
 
-// Whether what one node writes there under a lock is what another one then reads; where it can be had, it is so from now on.
+// Whether every node sees what another one wrote under a lock. If it can be achieved, it holds from now on.
 bool is_seen_by_all(int fd, const Topology& topology) {
   if (topology.nodes() == 1) return true;
   Traits traits = posix::traits_of(fd);
@@ -198,7 +198,7 @@ bool is_seen_by_all(int fd, const Topology& topology) {
   return traits.coherence != Coherence::kAfterOpen || traits.way == CoherenceWay::kLocks;
 }
 
-// Creates a file of counters that are 0; -1 and errno where that isn't possible.
+// Creates a file of zero counters. -1 and errno on failure.
 int create_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0 || ftruncate(fd, kCounters * kCounterBytes) == 0) return fd;
@@ -209,7 +209,7 @@ int create_file(const std::string& path) {
   return -1;
 }
 
-// What rank 0 tells the others of its file: where it is; or no path, and why there is none.
+// What rank 0 sends about its file: the path, or the reason why there is none.
 struct SlotsFile {
   std::int64_t id = 0;
   char path[4096] = "", why[512] = "";
@@ -236,7 +236,7 @@ std::unique_ptr<SharedSlots> make_memory_slots(MPI_Comm comm) {
   return std::make_unique<MemorySlots>(std::move(*memory));
 }
 
-// Whether the MPI can have one more communicator, which a window costs: some MPIs end the job where a window finds none.
+// Whether the MPI can create one more communicator, which a window needs. Some MPIs end the job if a window cannot get one.
 bool window_possible(MPI_Comm comm) {
   MPI_Comm trial = MPI_COMM_NULL;
   int mine = PMPI_Comm_dup(comm, &trial) == MPI_SUCCESS, all = 0;
@@ -284,7 +284,7 @@ Result<CounterFile> make_counter_file(MPI_Comm comm, const Topology& topology, c
   if (rank != 0 && made.path[0]) fd = ::open(made.path, O_RDWR | O_CLOEXEC);
   int mine = fd >= 0 && is_seen_by_all(fd, topology), all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
-  const bool needs_name = topology.nodes() > 1;   // a file server forgets a file without a name, though clients have it open
+  const bool needs_name = topology.nodes() > 1;   // a file server removes an unlinked file although clients have it open
   if (rank == 0 && made.path[0] && (!all || !needs_name)) ::unlink(made.path);
   if (all) return CounterFile{made.id, std::make_shared<FileSlots>(fd, rank == 0 && needs_name ? made.path : "")};
   if (fd >= 0) ::close(fd);

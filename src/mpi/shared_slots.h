@@ -1,6 +1,7 @@
-// Counters that all ranks of a RankGroup share: the shared file pointers of the files opened on its ranks, one for each. On one node they are in
-// shared memory (node_memory.h). Between nodes they are in an RMA window on rank 0, accessed by MPI_Fetch_and_op under passive target locks.
-// Without windows they are in a locked file beside the first data. MERCUTIO_SHARED_POINTER selects the first way to try.
+// Counters shared by all ranks of a RankGroup: one shared file pointer for each file opened on its ranks. On one node they are in
+// shared memory (node_memory.h). Between nodes they are in an RMA window on rank 0, accessed by MPI_Fetch_and_op under passive
+// target locks. Without windows they are in a locked file in the folder of the data. MERCUTIO_SHARED_POINTER selects the first
+// method to try.
 #pragma once
 
 #include <memory>
@@ -18,12 +19,12 @@ class SharedSlots {
   virtual ~SharedSlots() = default;
   virtual Result<i64> fetch_add(i64 slot, i64 delta) = 0;
   virtual Status store(i64 slot, i64 value) = 0;
-  virtual bool calls_mpi() const { return false; }   // to fetch and store
+  virtual bool calls_mpi() const { return false; }   // whether fetch and store call MPI
 };
 
-// Collective over `comm`. Null, on all ranks: neither memory nor a window can be shared, or rank 0's environment asks for a file.
+// Collective over `comm`. Null, on all ranks: neither memory nor a window can be shared, or rank 0's environment selects a file.
 std::unique_ptr<SharedSlots> make_shared_slots(MPI_Comm comm, const Topology& topology);
-// The same in a file. Collective over `comm`. `folder` of rank 0 counts: of a file that all ranks have open, or "".
+// The same in a file. Collective over `comm`. Rank 0's `folder` is used: that of a file that all ranks have open, or "".
 struct CounterFile {
   std::int64_t id = 0;   // drawn at random, the same on all ranks
   std::shared_ptr<SharedSlots> counters;

@@ -1,5 +1,5 @@
-// A barrier whose last arriver does something for all before it lets them go. Waiting is a few looks, then sleep in the
-// kernel. Cost: one atomic addition a thread, one wake-up.
+// A barrier at which the last arriving thread executes a function before all continue. A thread polls briefly and then sleeps in
+// the kernel. Cost: one atomic addition per thread, one wake-up.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,8 @@ class Barrier {
  public:
   explicit Barrier(i64 threads) : threads_(threads) {}
 
-  // What any thread did before, `last` sees, and what `last` did all see afterwards. `last` doesn't throw.
+  // What any thread did before is visible to `last`, and what `last` did is visible to all threads afterwards. `last` must not
+  // throw.
   template <class Last>
   void arrive(Last&& last) {
     const int generation = generation_.load(std::memory_order_acquire);
@@ -29,7 +30,7 @@ class Barrier {
  private:
   const i64 threads_;
   std::atomic<i64> arrived_{0};
-  std::atomic<int> generation_{0};  // an int is what a futex can wait for
+  std::atomic<int> generation_{0};  // int, because a futex needs it
 };
 
 }  // namespace mercutio::omp

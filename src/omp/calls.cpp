@@ -1,5 +1,5 @@
-// The C entry points: arguments into a Request, the team of the calling thread, errors into codes, errno and a text.
-// What a process has of this library beyond its open files is a text for each thread.
+// The C entry points: they make a Request of the arguments, find the team of the calling thread, and convert errors to codes, errno
+// and texts. Besides its open files, the library has one error text per thread.
 #include <cerrno>
 #include <string>
 
@@ -62,7 +62,7 @@ using mercutio::Direction;
 
 #define MERCUTIO_EXPORT extern "C" __attribute__((visibility("default")))
 
-// The eight routines of a direction; `buffer_type` is that of the user's data.
+// The eight routines of one direction. `buffer_type`: of the user's data.
 #define MERCUTIO_OMP_TRANSFERS(verb, direction, buffer_type)                                                           \
   MERCUTIO_EXPORT ssize_t omp_file_##verb##_all(buffer_type buffer, long length, int fd, int) {                        \
     constexpr Routine kRoutine = transfer("omp_file_" #verb "_all", direction, false, false);                          \

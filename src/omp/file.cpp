@@ -79,7 +79,7 @@ void File::withdraw(i64 thread) {
   slots_[static_cast<size_t>(thread)].round = 0;
 }
 
-// What is wrong with a thread's request, seen for itself and beside that of thread 0.
+// The error of a thread's request, by itself or in comparison with that of thread 0.
 std::optional<Error> File::fault_of(size_t thread) const {
   const Slot& slot = slots_[thread];
   const Routine& routine = slots_[0].request.routine;
@@ -162,7 +162,7 @@ Result<i64> File::carry_out(i64 thread, const char* routine, Files& files) {
   return outcome_ ? Result<i64>(completed(*outcome_, routine)) : Result<i64>(slot.result);
 }
 
-// By the last one at the barrier: results, the pointer, and what one thread does for all.
+// Executed by the last thread at the barrier: results, the file pointer, and what one thread does for all.
 void File::conclude(std::optional<Error> fault, Files& files) {
   const Routine& routine = slots_[0].request.routine;
   outcome_ = std::move(fault);

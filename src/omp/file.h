@@ -1,11 +1,10 @@
-// A file that a team of threads has open, and the collective calls on it.
+// A file that a team of threads has opened, and the collective calls on it.
 //
-// A call: each thread posts its request in its own slot of the file it names, the team meets (team.h) and agrees on one
-// file, and every thread reads all slots: so all find the same fault in them, if there is one, or each knows its share,
-// moves it, and waits at the file's barrier, where the last one publishes results, errors and the pointer. A thread that
-// named another file is known by its slot, which doesn't have the mark of this round. Opening: the last one at the
-// barrier opens for all. Cost of a call beyond moving the bytes: one meeting, one barrier, O(threads) words read by
-// each thread.
+// In a call each thread stores its request in its own slot of the file. Then the team meets (team.h) and agrees on one file, and
+// every thread reads all slots. So all threads find the same error, or each computes its own share, moves it, and waits at the
+// file's barrier. The last thread at the barrier publishes results, errors and the file pointer. If a thread has passed another
+// file, its slot lacks the number of this round. The last thread at the barrier also opens the file. Cost besides moving the data:
+// one meeting, one barrier, and O(threads) words read by each thread.
 #pragma once
 
 #include <array>
@@ -26,11 +25,11 @@ namespace mercutio::omp {
 
 class File;
 
-// The open files of a process by their handles, 1 and up. Never locked.
+// The open files of a process by their handles, from 1. Lock-free.
 class Files {
  public:
   File* find(int handle) const;
-  int add(File* file);  // 0: there are too many
+  int add(File* file);  // 0: too many files
   void remove(int handle);
 
  private:
@@ -38,7 +37,7 @@ class Files {
 };
 
 struct OpenCall {
-  int* handle = nullptr;  // where the thread wants it
+  int* handle = nullptr;  // where the thread wants the handle
   const char* name = nullptr;
   int flags = 0;
 };
@@ -50,25 +49,25 @@ class File final : private Mover::Tally {
   const TeamId& team() const { return team_; }
   void post(i64 thread, const Request& request);
   void withdraw(i64 thread);
-  // The rest of a call, once the team has met. The value is the bytes of this thread's data.
+  // The rest of a call, after the team has met. Returns the bytes of this thread's data.
   Result<i64> carry_out(i64 thread, const char* routine, Files& files);
   Status open(i64 thread, const OpenCall& call, Files& files);
-  // Whether the calling thread is the last one to be done with this object, which no handle leads to any more.
+  // Whether the calling thread is the last one that uses this object, which no handle refers to any more.
   bool last_to_leave() {
-    const i64 size = team_.size;  // who has left looks at nothing here any more
+    const i64 size = team_.size;  // a thread that has left must not access the object any more
     return is_closed_ && left_.fetch_add(1, std::memory_order_acq_rel) + 1 == size;
   }
-  // Instead of opening: the handle of this file over a storage that is open already.
+  // Instead of opening: returns a handle of this file for a storage that is already open.
   int adopt(std::unique_ptr<Storage> storage, Files& files);
 
  private:
   struct alignas(64) Slot {
     Request request;
     OpenCall opening;
-    i64 round = 0;                 // of the request
-    std::optional<Error> refused;  // what is wrong with its arguments
-    std::optional<Error> failed;   // what happened when this thread moved its share
-    std::atomic<i64> moved{0};     // bytes of this thread's data, by whichever thread
+    i64 round = 0;                 // number of the call to which the request belongs
+    std::optional<Error> refused;  // the error of its arguments
+    std::optional<Error> failed;   // the error of moving this thread's share
+    std::atomic<i64> moved{0};     // bytes of this thread's data, moved by any thread
     i64 result = 0;
     std::vector<MergeCursor> cursors;
   };
@@ -89,9 +88,9 @@ class File final : private Mover::Tally {
   const TeamId team_;
   Barrier barrier_;
   std::vector<Slot> slots_;
-  std::vector<const Request*> requests_;  // in the slots
+  std::vector<const Request*> requests_;  // those in the slots
   std::atomic<i64> left_{0};
-  // Changed by the last one at the barrier only.
+  // Changed only by the last thread at the barrier.
   std::unique_ptr<Storage> storage_;
   std::string name_;
   int handle_ = 0;
@@ -104,10 +103,10 @@ class File final : private Mover::Tally {
   std::optional<Error> outcome_;
 };
 
-// What is said under a runtime that can't make its threads meet.
+// The error under a runtime whose threads cannot meet.
 Error unknown_runtime(const char* routine);
 
-// The collective calls. All threads of the team get the same error; its text is complete.
+// The collective calls. All threads of the team get the same error, with its full text.
 Status open_file(Team& team, Files& files, const OpenCall& call);
 Result<i64> call_file(Team& team, Files& files, int handle, Request request);
 

@@ -1,4 +1,4 @@
-// The collective calls where things fail: all threads leave, with the same error.
+// Collective calls that fail: all threads return, with the same error.
 #include "omp/file.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class Fault : public ::testing::Test {
     auto storage = resolve("memory:fault").driver->open("fault", options);
     auto file = std::make_unique<File>(team_.id());
     const int handle = file->adopt(make_faulty(std::move(*storage), plan_), files_);
-    if (handle != 0) (void)file.release();   // it is closed by its handle
+    if (handle != 0) (void)file.release();   // the handle owns it
     return handle;
   }
   void fail_next(unsigned kind, i64 nth = 0) {
@@ -46,7 +46,7 @@ class Fault : public ::testing::Test {
   Result<i64> call(int handle, const Request& request) { return call_file(team_, files_, handle, request); }
   Result<i64> write(int handle, i64 bytes = 8) { return call(handle, Request::single(kWrite, data_, bytes)); }
 
-  // The class of the error that all threads get, and get alike; kNone: none of them.
+  // The class of the error, which must be the same on all threads; kNone: no error.
   template <class Body>
   ErrorClass all(Body body) {
     std::vector<Result<i64>> results(kThreads, Result<i64>(i64{0}));
@@ -69,7 +69,7 @@ class Fault : public ::testing::Test {
   std::string text_;
 };
 
-TEST_F(Fault, OneThreadsStorageFails) {
+TEST_F(Fault, AllThreadsGetAnErrorOfOneThreadsStorage) {
   for (i64 nth = 0; nth < kThreads; ++nth) {
     fail_next(kFaultWrite, nth);
     EXPECT_EQ(all([&](int) { return write(handle_); }), ErrorClass::kIo);
@@ -80,15 +80,15 @@ TEST_F(Fault, OneThreadsStorageFails) {
   EXPECT_EQ(all([&](int) { return call(handle_, Request(kSync)); }), ErrorClass::kIo);
 }
 
-TEST_F(Fault, CloseTellsAndIsOver) {
+TEST_F(Fault, CloseReportsTheErrorAndReleasesTheFile) {
   fail_next(kFaultClose);
   EXPECT_EQ(all([&](int) { return call(handle_, Request(kClose)); }), ErrorClass::kIo);
   EXPECT_EQ(files_.find(handle_), nullptr);
   EXPECT_EQ(all([&](int) { return call(handle_, Request(kClose)); }), ErrorClass::kFile);
 }
 
-// The pointer is where it was: the next write goes there.
-TEST_F(Fault, AFailedWriteMovesNoPointer) {
+// The file pointer is unchanged, so the next write uses the same offset.
+TEST_F(Fault, AFailedWriteDoesNotMoveThePointer) {
   fail_next(kFaultWrite, 2);
   EXPECT_EQ(all([&](int) { return write(handle_); }), ErrorClass::kIo);
   EXPECT_EQ(all([&](int) { return write(handle_); }), ErrorClass::kNone);
@@ -98,7 +98,7 @@ TEST_F(Fault, AFailedWriteMovesNoPointer) {
   EXPECT_EQ((*storage)->size().value(), 8 * kThreads);
 }
 
-TEST_F(Fault, OneThreadIsWrong) {
+TEST_F(Fault, AllThreadsGetAnErrorOfOneThreadsArguments) {
   for (int wrong = 0; wrong < kThreads; ++wrong) {
     EXPECT_EQ(all([&](int thread) { return write(handle_, thread == wrong ? -5 : 8); }), ErrorClass::kArg);
     EXPECT_NE(text_.find("thread " + std::to_string(wrong)), std::string::npos) << text_;
@@ -118,7 +118,7 @@ TEST_F(Fault, OneThreadIsWrong) {
   }
 }
 
-TEST_F(Fault, AnotherTeam) {
+TEST_F(Fault, RejectsAnotherTeam) {
   for (const auto& [size, level] : {std::pair<i64, i64>{2, 1}, {8, 1}, {kThreads, 2}}) {
     ThreadTeam other(size, level);
     other.run([&](int) {
@@ -131,7 +131,7 @@ TEST_F(Fault, AnotherTeam) {
   alike.run([&](int) { EXPECT_TRUE(call_file(alike, files_, handle_, Request::single(kWrite, data_, 8)).ok()); });
 }
 
-TEST_F(Fault, TooManyFiles) {
+TEST_F(Fault, RejectsTooManyFiles) {
   std::vector<int> handles;
   while (int handle = open()) handles.push_back(handle);
   EXPECT_GT(handles.size(), 4000U);

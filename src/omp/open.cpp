@@ -1,4 +1,4 @@
-// Opening: the last thread that comes to the barrier of the new File does it for all. One open call of the storage.
+// Opening: the last thread at the barrier of the new File opens it for all. One open call of the storage.
 #include <fcntl.h>
 
 #include <cerrno>
@@ -17,7 +17,7 @@ Error wrong(std::string what) {
   return Error{ErrorClass::kArg, std::move(what), EINVAL};
 }
 
-// Flags that mean something here, and those that make no difference.
+// Flags with a meaning here, and flags without effect.
 constexpr int kKnownFlags = O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY | O_LARGEFILE;
 
 Status check_flags(int flags) {
@@ -33,7 +33,7 @@ Status check_flags(int flags) {
   return ok_status();
 }
 
-// The advice of errno speaks of MPI's modes.
+// Replaces the advice for errno, which refers to MPI's modes.
 Error explained(Error error) {
   if (error.sys_errno == ENOENT) error.what = "there is no such file (ENOENT): check the path, or open with O_CREAT";
   if (error.sys_errno == EEXIST) error.what = "the file exists (EEXIST): remove it, or open without O_EXCL";
@@ -68,7 +68,7 @@ Status File::open_storage(const OpenCall& call) {
   return ok_status();
 }
 
-// By the last one at the barrier.
+// Executed by the last thread at the barrier.
 Status File::open_for_all(Files& files) {
   const OpenCall& first = slots_[0].opening;
   for (size_t thread = 0; thread < slots_.size(); ++thread) {
@@ -97,7 +97,7 @@ Status File::open(i64 thread, const OpenCall& call, Files& files) {
       outcome_ = Error{ErrorClass::kNoMem, "out of memory", ENOMEM};
     }
     is_closed_ = outcome_.has_value();
-    // All the others wait: this may be one variable of all.
+    // All other threads wait, because this may be one shared variable.
     for (const Slot& slot : slots_)
       if (slot.opening.handle) *slot.opening.handle = is_closed_ ? -1 : handle_;
   });

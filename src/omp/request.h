@@ -1,4 +1,4 @@
-// What one thread asks for in a collective call.
+// The request of one thread in a collective call.
 #pragma once
 
 #include <sys/types.h>
@@ -10,16 +10,16 @@ namespace mercutio::omp {
 
 enum class Operation { kTransfer, kSync, kClose };
 
-// What all threads of a call must have in common: which routine it is.
+// The routine, which must be the same for all threads of a call.
 struct Routine {
   const char* name = "";
   Operation operation = Operation::kTransfer;
   Direction direction = Direction::kRead;
   bool common = false;            // all threads have the same arguments
-  bool explicit_offsets = false;  // else at the pointer
+  bool explicit_offsets = false;  // otherwise at the file pointer
 };
 
-// The caller's arrays, not copied: they live as long as the call. A routine without a list has one part.
+// The caller's arrays are not copied; they must live as long as the call. A routine without a list has one part.
 class Request {
  public:
   Request() = default;
@@ -27,20 +27,20 @@ class Request {
   static Request single(const Routine& routine, void* buffer, i64 length, i64 offset = 0);
   static Request listed(const Routine& routine, const iovec* list, i64 count, const off_t* offsets = nullptr);
 
-  // Finds out what follows, or what is wrong with the arguments. One pass over the list.
+  // Checks the arguments and computes the members below. One pass over the list.
   Status check();
 
   const iovec& part(i64 index) const { return is_list_ ? list_[index] : single_; }
   i64 length(i64 index) const { return static_cast<i64>(part(index).iov_len); }
-  i64 offset(i64 index) const { return offsets_ ? offsets_[index] : offset_; }  // with explicit offsets only
+  i64 offset(i64 index) const { return offsets_ ? offsets_[index] : offset_; }  // only with explicit offsets
   bool same_arguments(const Request& other) const;
 
   Routine routine;
   i64 count = 0;
   i64 bytes = 0;   // of all parts
-  i64 lowest = 0;  // with explicit offsets: where in the file the parts with bytes lie
+  i64 lowest = 0;  // with explicit offsets: file range of the non-empty parts
   i64 highest = 0;
-  bool ascending = true;  // no part begins before the end of the one ahead of it
+  bool ascending = true;  // no part begins before the end of the previous one
 
  private:
   Status check_part(i64 index);

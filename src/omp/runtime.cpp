@@ -1,7 +1,7 @@
-// The OpenMP runtime the program has loaded: GCC's libgomp, LLVM's libomp or Intel's libiomp5, whose functions are
-// referred to weakly. The library depends on none, and so never brings a second one into a program. The meeting is what
-// compilers make of `single copyprivate`: GOMP_single_copy_start gives NULL to one thread and to the others what that
-// one hands to GOMP_single_copy_end. libgomp defines it, LLVM and Intel have it for code that GCC compiled.
+// The OpenMP runtime that the program has loaded: GCC's libgomp, LLVM's libomp or Intel's libiomp5. Their functions are weak
+// references, so the library depends on none of them and never loads a second one. Threads meet as in compiled code for `single
+// copyprivate`: GOMP_single_copy_start returns null to one thread, and to the others the pointer that this thread passes to
+// GOMP_single_copy_end. libgomp defines these functions; LLVM and Intel have them for code compiled by GCC.
 #include "omp/team.h"
 
 extern "C" {

@@ -9,7 +9,7 @@ namespace {
 struct Totals {
   i64 bytes = 0;
   i64 largest = 0;
-  i64 before = 0;  // this thread's data, in the sequence
+  i64 before = 0;  // position of this thread's data in the sequence
   i64 parts = 0;
   i64 lowest = std::numeric_limits<i64>::max();
   i64 highest = 0;
@@ -39,8 +39,8 @@ i64 fraction(i64 total, i64 thread, i64 threads) {
   return total / threads * thread + total % threads * thread / threads;
 }
 
-// The last place of the sequence up to `target` where the file has a multiple of the unit, but not before the target's
-// part.
+// The last position of the sequence up to `target` at which the file offset is a multiple of the unit, but not before the part that
+// contains `target`.
 i64 cut_at_unit(const Access& access, i64 target) {
   if (!access.requests[0]->routine.explicit_offsets)
     return target - std::min((access.pointer + target) % access.unit_bytes, target);
@@ -63,7 +63,7 @@ i64 boundary(const Access& access, i64 total, i64 thread) {
   return thread == access.threads ? total : cut_at_unit(access, fraction(total, thread, access.threads));
 }
 
-// Small parts of several threads that fill a range of the file between them.
+// Whether several threads have small parts that together fill a range of the file.
 bool interleave(const Access& access, const Totals& totals) {
   if (!access.requests[0]->routine.explicit_offsets || access.requests.size() < 2) return false;
   if (totals.bytes == 0 || !totals.ascending || totals.parts <= access.threads) return false;
@@ -85,7 +85,7 @@ IoPiece piece_of(const Request& request, i64 index, i64 skip, IoPiece where) {
 }
 
 Status walk_sequence(const Access& access, const Share& share, PieceSink& sink) {
-  i64 at = 0;  // in the sequence: of the part, or of the request
+  i64 at = 0;  // position in the sequence of the part or of the request
   for (size_t r = 0; r < access.requests.size() && at < share.end; ++r) {
     const Request& request = *access.requests[r];
     if (at + request.bytes <= share.begin) {
@@ -102,7 +102,7 @@ Status walk_sequence(const Access& access, const Share& share, PieceSink& sink) 
   return ok_status();
 }
 
-// Puts the cursor on the next part with bytes in the share; at the end of the list, beyond every offset.
+// Moves the cursor to the next part with bytes in the share; at the end of the list, beyond every offset.
 void seek_next(const Request& request, const Share& share, MergeCursor& cursor) {
   for (; cursor.index < request.count; ++cursor.index) {
     const i64 offset = request.offset(cursor.index);
@@ -114,7 +114,7 @@ void seek_next(const Request& request, const Share& share, MergeCursor& cursor) 
   cursor.offset = std::numeric_limits<i64>::max();
 }
 
-// The first part that ends behind `begin`: the lists ascend.
+// The first part that ends after `begin`. The lists are ascending.
 i64 first_behind(const Request& request, i64 begin) {
   i64 low = 0, high = request.count;
   while (low < high) {

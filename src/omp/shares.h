@@ -19,10 +19,10 @@
 namespace mercutio::omp {
 
 struct Access {
-  std::span<const Request* const> requests;  // of each thread; only the first if common
+  std::span<const Request* const> requests;  // of each thread; only the first one if all are equal
   i64 threads = 1;
-  i64 pointer = 0;     // where the sequence is in the file, without explicit offsets
-  i64 unit_bytes = 1;  // shares are cut at multiples of it in the file
+  i64 pointer = 0;     // file offset of the sequence, without explicit offsets
+  i64 unit_bytes = 1;  // shares begin and end at file offsets that are multiples of it
 };
 
 enum class ShareOf { kSequence, kFile };
@@ -35,26 +35,26 @@ struct Share {
   bool operator==(const Share&) const = default;
 };
 
-inline constexpr i64 kWorthSharingBytes = MiB;     // what a thread has above the mean before others help it
-inline constexpr i64 kSmallPartBytes = 256 * KiB;  // parts below are worth merging with their neighbours in the file
+inline constexpr i64 kWorthSharingBytes = MiB;     // minimum excess over the mean of a thread's data for others to move some of it
+inline constexpr i64 kSmallPartBytes = 256 * KiB;  // smaller parts are merged with adjacent ones in the file
 
 Share share_of(const Access& access, i64 thread);
 
-// Where a merge stands in one thread's list.
+// The position of a merge in one thread's list.
 struct MergeCursor {
   i64 index = 0;
-  i64 offset = 0;  // of what is left of the part
-  i64 end = 0;     // of it, within the share
+  i64 offset = 0;  // of the rest of the part
+  i64 end = 0;     // of the part within the share
 };
 
 class PieceSink {
  public:
   virtual ~PieceSink() = default;
-  virtual Status take(size_t request, const IoPiece& piece) = 0;  // which thread's data it is, and where they go
+  virtual Status take(size_t request, const IoPiece& piece) = 0;  // request: the number of the thread that owns the data
 };
 
-// Hands the pieces of a share to the sink, in the order of the sequence or of the file; pieces are never empty.
-// `cursors` has room for one for each request.
+// Passes the pieces of a share to the sink, in the order of the sequence or of the file. Pieces are never empty. `cursors` has one
+// element per request.
 Status walk(const Access& access, const Share& share, std::span<MergeCursor> cursors, PieceSink& sink);
 
 }  // namespace mercutio::omp

@@ -1,4 +1,4 @@
-// Shares: every byte is in one of them, whoever's it is, and at the right place of the file.
+// Shares: every byte is in exactly one share, at the right file offset.
 #include "omp/shares.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct Parts {
   std::vector<off_t> offsets;
 };
 
-// Memory that nobody touches: a part's address tells which byte it is.
+// Memory that is never accessed: the address identifies the byte.
 void* address(i64 at) {
   return reinterpret_cast<void*>(at + 4096);
 }
@@ -40,7 +40,7 @@ class Team {
   std::vector<const Request*> pointers_;
 };
 
-// Pieces by their place in the file, as (address, bytes).
+// Pieces by file offset, as (address, bytes).
 class Collect final : public PieceSink {
  public:
   Status take(size_t, const IoPiece& piece) override {
@@ -60,7 +60,7 @@ void walk_all(const Access& access, Collect& collect) {
     ASSERT_TRUE(walk(access, share_of(access, thread), cursors, collect).ok());
 }
 
-TEST(Shares, EachThreadMovesItsOwn) {
+TEST(Shares, EachThreadMovesItsOwnData) {
   Team team;
   for (i64 bytes : {100, 0, 50}) team.add(Request::single(kEach, address(0), bytes));
   const Access access = team.access(3, 7);
@@ -89,7 +89,7 @@ TEST(Shares, CommonDataIsCutAtUnitsOfTheFile) {
   EXPECT_EQ(before, 10000);
 }
 
-TEST(Shares, OthersHelpAThreadWithMuchMore) {
+TEST(Shares, OtherThreadsMoveDataOfAThreadWithMuchMore) {
   Team team;
   for (i64 bytes : {i64{10}, 8 * MiB, i64{10}, i64{10}}) team.add(Request::single(kEach, address(0), bytes));
   const Access access = team.access(4);
@@ -97,7 +97,7 @@ TEST(Shares, OthersHelpAThreadWithMuchMore) {
     EXPECT_NEAR(static_cast<double>(share_of(access, thread).end - share_of(access, thread).begin), 2 * MiB, 100);
 }
 
-// Four threads have every fourth run of a range.
+// Each of four threads has every fourth run of a range.
 TEST(Shares, InterleavedListsAreMergedInTheFile) {
   constexpr i64 kThreads = 4, kRuns = 50, kBytes = 24;
   Team team;
@@ -119,8 +119,8 @@ TEST(Shares, InterleavedListsAreMergedInTheFile) {
   for (const auto& [offset, data] : collect.bytes_) EXPECT_EQ(data, address(offset));
 }
 
-// Any lists of disjoint parts: ascending ones and others, with holes and empty parts.
-TEST(Shares, EveryByteOnce) {
+// Lists of disjoint parts, ascending or not, with holes and empty parts.
+TEST(Shares, EveryByteIsInOneShare) {
   std::mt19937_64 random(4);
   const auto below = [&](i64 limit) { return static_cast<i64>(random() % static_cast<unsigned long>(limit)); };
   for (int round = 0; round < 300; ++round) {
@@ -148,7 +148,7 @@ TEST(Shares, EveryByteOnce) {
   }
 }
 
-TEST(Request, WhatIsWrongWithArguments) {
+TEST(Request, RejectsWrongArguments) {
   const auto refused = [](Request request) { return !request.check().ok(); };
   int data = 0;
   EXPECT_TRUE(refused(Request::single(kEach, &data, -1)));

@@ -1,5 +1,4 @@
-// A team of std::thread, for tests: GCC's TSan doesn't know what libgomp's own waiting orders, and the standard
-// library's it does.
+// A team of std::thread, for tests: TSan knows the synchronisation of the standard library, but not that of libgomp.
 #pragma once
 
 #include <array>
@@ -25,7 +24,7 @@ class ThreadTeam final : public Team {
     std::unique_lock lock(mutex_);
     MERCUTIO_HELD(mutex_);
     const i64 meeting = meeting_;
-    // The next meeting may begin before all have left this one, but not the one after it.
+    // The next meeting may begin before all threads have left this one, but not the one after that.
     void*& given = given_[static_cast<size_t>(meeting % 2)];
     if (arrived_++ == 0) given = make();
     if (arrived_ == id_.size) {
@@ -52,7 +51,7 @@ class ThreadTeam final : public Team {
     for (std::thread& thread : threads) thread.join();
   }
 
-  // Of the calling thread; null outside of `run`.
+  // The team of the calling thread; null outside run().
   static Team*& current() {
     static thread_local Team* team = nullptr;
     return team;

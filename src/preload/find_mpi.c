@@ -1,6 +1,6 @@
-/* Looks through the loaded libraries. A library named libmpi_abi.so is the MPI-5 standard ABI whoever made it; otherwise
-   libmpi.so / libmpich.so tell MPICH's family and Open MPI apart by a symbol that only Open MPI has. Python loads its MPI with
-   RTLD_LOCAL: opening it again with RTLD_GLOBAL lets the backend find its symbols. */
+/* Finds the MPI library among the loaded libraries. A library named libmpi_abi.so has the MPI-5 standard ABI. For libmpi.so and libmpich.so, a
+   symbol that only Open MPI has distinguishes it from the MPICH family. Python loads its MPI with RTLD_LOCAL: opening it again with
+   RTLD_GLOBAL makes its symbols visible to the backend. */
 #define _GNU_SOURCE
 #include "find_mpi.h"
 

@@ -1,8 +1,8 @@
-/* Tools that are linked to a program (Score-P, TAU, Extrae, IPM) define MPI_File_open and call PMPI_File_open. Preloaded, this library comes
-   before them, so that they would see nothing. Their MPI_File_open is called then, and comes back through our PMPI_File_open.
+/* Tools that are linked to a program (Score-P, TAU, Extrae, IPM) define MPI_File_open and call PMPI_File_open. This library is preloaded, so
+   the program's calls would bypass them. Therefore the tool's MPI_File_open is called, which calls our PMPI_File_open.
 
-   That holds for tools that refer to PMPI_File_open by name: the symbol is undefined in their table, and the loader binds it to
-   ours. One that looks it up behind itself (dlsym with RTLD_NEXT, as Darshan does) would pass us by; it is not called. */
+   This works for tools that refer to PMPI_File_open by name: the symbol is undefined in their table, and the loader binds it to ours. A tool
+   that looks it up with dlsym(RTLD_NEXT), as Darshan does, would bypass us. It is not called. */
 #define _GNU_SOURCE
 #include "next_tool.h"
 
@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The dynamic section has addresses, which some loaders leave relative to where the library lies. */
+/* Some loaders leave the addresses in the dynamic section relative to the load address of the library. */
 static const void* address_in(const struct link_map* library, ElfW(Addr) value) {
   return (const void*)(value < library->l_addr ? library->l_addr + value : value);
 }
 
-/* Undefined symbols come before those of the hash table. */
+/* Undefined symbols precede those in the hash table. */
 static int refers_to(const struct link_map* library, const char* name) {
   const ElfW(Sym)* symbols = NULL;
   const char* strings = NULL;
@@ -50,6 +50,6 @@ void* mercutio_next_tool(const char* name, const char* mpi_path) {
   void* next = dlsym(RTLD_NEXT, name);
   void* next_profiled = dlsym(RTLD_NEXT, profiled);
   if (!next || !next_profiled || !dladdr1(next, &tool, (void**)&library, RTLD_DL_LINKMAP) || !dladdr(next_profiled, &mpi)) return NULL;
-  if (tool.dli_fbase == mpi.dli_fbase || is_same_file(tool.dli_fname, mpi_path)) return NULL;   /* that is the MPI itself */
+  if (tool.dli_fbase == mpi.dli_fbase || is_same_file(tool.dli_fname, mpi_path)) return NULL;   /* the MPI itself */
   return refers_to(library, profiled) ? next : NULL;
 }

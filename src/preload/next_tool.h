@@ -1,9 +1,9 @@
-/* A profiling tool that comes after this library in the order of symbols. */
+/* A profiling tool that follows this library in the symbol search order. */
 #ifndef MERCUTIO_NEXT_TOOL_H
 #define MERCUTIO_NEXT_TOOL_H
 
-/* The tool's function of this name, if there is one that leads back here: then it is what the program calls. `mpi_path` is the
-   program's MPI library. NULL: there is none. */
+/* The tool's function of this name, which the program's calls are passed to, if the tool in turn calls this library. `mpi_path`: the program's
+   MPI library. NULL: there is none. */
 void* mercutio_next_tool(const char* name, const char* mpi_path);
 
 #endif

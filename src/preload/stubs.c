@@ -1,11 +1,11 @@
-/* What programs call: a function for each name of src/api/symbols.txt, which hands its arguments on to the one that mercutio_table has for
-   it. Before the first call that is one which asks mercutio_resolve.
+/* The functions that programs call: one for each name of src/api/symbols.txt. Each passes its arguments to its target in mercutio_table. Before
+   the first call the target is a function that calls mercutio_resolve.
 
-   All arguments are integers and pointers, in C as in Fortran, and each has a register or 8 bytes of the stack to itself on all 64-bit
-   systems that are known here: words hand them on as they are, handles that are int and handles that are pointers alike. Five words are in
-   registers everywhere, so a function may have fewer parameters than its stub; more than five are exact, as those on the stack would
-   be the caller's variables. On most processors an optimising compiler makes a jump of the call; where it doesn't, exceptions and the end of
-   a thread pass through (-fexceptions). */
+   All arguments are integers and pointers, in C and in Fortran. On all supported 64-bit systems each is passed in a register or in 8 bytes of
+   the stack, so words represent them, whether handles are ints or pointers. Five words are in registers everywhere, so a function may have
+   fewer parameters than its stub. With more than five the numbers must be equal, because further words on the stack would be variables of
+   the caller. On most processors an optimising compiler makes the call a jump. Where it does not, exceptions and thread cancellation must
+   pass through the stub (-fexceptions). */
 #include "stubs.h"
 
 #define FIVE (word a, word b, word c, word d, word e), (a, b, c, d, e)

@@ -1,4 +1,4 @@
-/* Between the stubs and what finds the functions they lead to. */
+/* The interface between the stubs and the code that finds their targets. */
 #ifndef MERCUTIO_STUBS_H
 #define MERCUTIO_STUBS_H
 
@@ -10,7 +10,7 @@ _Static_assert(sizeof(word) == 8, "the stubs know 64-bit systems only");
 
 #pragma GCC visibility push(hidden)
 extern void* _Atomic mercutio_table[];   /* in the order of mercutio_names */
-void* mercutio_resolve(word index);      /* what it leads to from now on */
+void* mercutio_resolve(word index);      /* the target from now on */
 #pragma GCC visibility pop
 
 #endif

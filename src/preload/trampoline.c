@@ -1,6 +1,6 @@
-/* The trampoline: at the first call of any exported function finds the program's MPI, loads the backend for its ABI from
-   beside this file, and lets every stub jump there. With MERCUTIO_DISABLE=1, or where there is no backend, the stubs lead to
-   the MPI's own functions. Nothing is loaded into processes that never call MPI. */
+/* The trampoline. At the first call of any exported function it finds the program's MPI, loads the backend for its ABI from the folder of this
+   file, and makes every stub jump to the backend. With MERCUTIO_DISABLE=1, or without a fitting backend, the stubs jump to the MPI's own
+   functions. Nothing is loaded in processes that never call MPI. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -22,8 +22,8 @@ static int is_disabled(void) {
   return value && *value && strcmp(value, "0") != 0;
 }
 
-/* One word a job: of the ranks as launchers number them, the first. */
-static int speaks(void) {
+/* Whether this process reports for the job: the first rank, by the launchers' variables. */
+static int is_first_rank(void) {
   static const char* const kRanks[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "MPIRUN_RANK", "FLUX_TASK_RANK", "ALPS_APP_PE"};
   for (size_t i = 0; i < sizeof kRanks / sizeof *kRanks; ++i) {
     const char* value = getenv(kRanks[i]);
@@ -45,7 +45,9 @@ static void load_backend(void) {
   }
   if (!backend) {
     const char* why = dlerror();
-    if (speaks()) fprintf(stderr, "mercutio: no backend for this MPI (%s): %s; its own I/O is used. Run 'mercutio doctor'.\n", mpi.path, why ? why : "not found");
+    if (is_first_rank()) {
+      fprintf(stderr, "mercutio: no backend for this MPI (%s): %s; its own I/O is used. Run 'mercutio doctor'.\n", mpi.path, why ? why : "not found");
+    }
   }
   free(real);
 }
@@ -58,7 +60,7 @@ static void start(void) {
     load_backend();
 }
 
-/* What a stub leads to when nobody has the function, for example a large-count call of an older MPI with Mercutio disabled. */
+/* The target of a stub if no library has the function, for example a large-count call of an older MPI with Mercutio disabled. */
 static int missing_function(void) {
   fprintf(stderr, "mercutio: this MPI has no such function of its own, and Mercutio is disabled or could not be loaded\n");
   return 16; /* MPI_ERR_OTHER in Open MPI, MPI_ERR_INTERN or OTHER elsewhere: an error in all */

@@ -11,14 +11,14 @@
 namespace mercutio::remote {
 namespace {
 
-// 0: not a number from 1 to `most`.
+// A number from 1 to `most`; 0: it is not one.
 i64 number_in(const std::string& word, i64 most) {
   i64 value = 0;
   const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), value);
   return failed == std::errc() && end == word.data() + word.size() && value >= 1 && value <= most ? value : 0;
 }
 
-// Numeric addresses, scopes included, and names: nothing that a connection file or a shell would take for something else.
+// Numeric addresses, with scopes, and names. Nothing that has another meaning in a connection file or a shell.
 bool is_address(const std::string& word) {
   constexpr size_t kMostBytes = 255;
   const auto fits = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || std::string_view(".:%_-").find(c) != std::string_view::npos; };

@@ -1,4 +1,4 @@
-// The line that mercutiod prints when it listens, which `mercutio connect` reads: mercutiod VERSION ADDRESS PORT [PROCESS].
+// The line that mercutiod prints when it listens and `mercutio connect` reads: mercutiod VERSION ADDRESS PORT [PROCESS].
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace mercutio::remote {
 
 struct Announced {
   std::vector<Endpoint> servers;
-  std::vector<i64> processes;   // of the servers that say theirs
+  std::vector<i64> processes;   // process ids, of the servers that print them
 };
 
 std::string announcement(const Endpoint& at, i64 process);
-// Of all that a starter printed; lines that begin with another word are somebody else's.
+// Parses the output of a start command. Lines that do not begin with "mercutiod" are ignored.
 Result<Announced> read_announcements(const std::string& output);
 
 }  // namespace mercutio::remote

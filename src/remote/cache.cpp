@@ -8,7 +8,7 @@ namespace {
 constexpr size_t kMostJobs = 1024;
 constexpr i64 kLongestStreak = 64;
 constexpr i64 kPageBytes = 16 * KiB;
-constexpr i64 kMostSmall = 2 * KiB;              // of a read that a page may serve
+constexpr i64 kMostSmall = 2 * KiB;              // maximum size of a read that a page may serve
 constexpr size_t kMostPages = 64, kMostTouched = 16;
 constexpr i64 kLeastAhead = 1 * MiB;
 constexpr i64 kSmallestChunk = 128 * KiB, kLargestChunk = 1 * MiB;
@@ -35,7 +35,7 @@ void WriteBehind::reap() {
   while (!jobs_.empty() && jobs_.front()->done()) wait_for_oldest();
 }
 
-// The session lets go of a job some time after it is done.
+// The session releases a job some time after it is done.
 Buffer WriteBehind::memory_for(i64 bytes) {
   const auto fitting = std::find_if(spare_.begin(), spare_.end(), [&](const auto& job) {
     return job.use_count() == 1 && job->data().capacity() >= static_cast<size_t>(bytes);
@@ -85,7 +85,7 @@ i64 page_of(i64 offset) {
   return offset / kPageBytes * kPageBytes;
 }
 
-// The page that all pieces lie in; -1: they don't, or are too large.
+// The page that contains all pieces; -1: there is none, or the pieces are too large.
 i64 common_page(std::span<const IoPiece> pieces) {
   if (pieces.empty() || pieces.front().offset < 0) return -1;
   const i64 page = page_of(pieces.front().offset);
@@ -113,7 +113,7 @@ Pages::Range Pages::wanted(std::span<const IoPiece> pieces) {
   std::lock_guard guard(mutex_);
   const i64 begin = common_page(pieces);
   if (begin < 0) return {};
-  std::erase_if(pages_, [&](const Page& page) { return page.begin == begin; });   // it ends before what is wanted
+  std::erase_if(pages_, [&](const Page& page) { return page.begin == begin; });   // the cached page ends before the requested bytes
   const auto known = std::find(touched_.begin(), touched_.end(), begin);
   if (known != touched_.end()) {
     touched_.erase(known);
@@ -137,7 +137,8 @@ void Pages::wrote(std::span<const IoPiece> pieces) {
   for (const IoPiece& piece : pieces) patch(piece);
 }
 
-// What a page has, or goes on with, is as it was written; one that would get a hole goes.
+// Updates cached pages with written data. A page that the data extends is extended; a page in which it would leave a gap is
+// removed.
 void Pages::patch(const IoPiece& piece) {
   const i64 end = piece.offset + piece.bytes;
   std::erase_if(pages_, [&](Page& page) {
@@ -157,7 +158,7 @@ void Pages::forget() {
   touched_.clear();
 }
 
-// Whether the pieces go on where the last read ended, each behind the one before.
+// Whether the pieces continue the last read, in ascending order without gaps.
 bool ReadAhead::goes_on(std::span<const IoPiece> pieces) {
   const i64 begin = pieces.empty() ? -1 : pieces.front().offset;
   i64 at = begin;
@@ -205,12 +206,12 @@ bool ReadAhead::copy(const IoPiece& piece) {
     const i64 at = piece.offset + done;
     while (!chunks_.empty() && chunks_.front().end <= at) {
       chunks_.pop_front();
-      wanted_streak_ = kFirstStreak;   // it was of use
+      wanted_streak_ = kFirstStreak;   // the data read in advance was used
     }
     if (chunks_.empty() || chunks_.front().begin > at) return false;
     const Chunk& chunk = chunks_.front();
     const Result<i64> got = chunk.job->wait();
-    if (!got || *got < chunk.end - chunk.begin) return false;   // the end of the file, perhaps: asked for again
+    if (!got || *got < chunk.end - chunk.begin) return false;   // possibly the end of the file: read again
     const i64 bytes = std::min(piece.bytes - done, chunk.end - at);
     std::memcpy(piece.data + done, chunk.job->data().data() + (at - chunk.begin), static_cast<size_t>(bytes));
     done += bytes;
@@ -228,7 +229,7 @@ std::optional<i64> ReadAhead::read(Session& session, u64 handle, std::span<const
   ahead_bytes_ = std::min(limit_bytes_, std::max({4 * ahead_bytes_, 4 * (end - begin), kLeastAhead}));
   if (!chunks_.empty() && (chunks_.front().begin > begin || chunks_.back().end < begin)) chunks_.clear();
   const i64 asked = chunks_.empty() ? begin : chunks_.back().end;
-  // In halves: small reads don't ask for a chunk each time.
+  // Half of the limit is requested at a time, so that small reads do not request a chunk each.
   const bool low = asked < std::max(end, begin + ahead_bytes_ / 2);
   const bool served = (!low || ask(session, handle, asked, end + ahead_bytes_)) &&
                       std::all_of(pieces.begin(), pieces.end(), [this](const IoPiece& piece) {

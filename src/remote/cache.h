@@ -1,6 +1,6 @@
-// The client's cache of a remote file, so that a program does not wait for a round trip in each call: writes that return before
-// they are carried out, and reads that are carried out before they are requested (active buffering, Ma et al. 2003, without a
-// second copy of the data on the server). The file decides by MPI's rules of consistency when either is allowed.
+// The client's cache of a remote file, so that not every call waits for a round trip: write-behind (writes return before they are
+// executed) and read-ahead. It is active buffering (Ma et al. 2003) without a second copy of the data on the server. The file
+// decides, by MPI's rules of consistency, when either is allowed.
 #pragma once
 
 #include <deque>
@@ -10,16 +10,17 @@
 
 namespace mercutio::remote {
 
-// Writes under way, at most `limit_bytes` of them, each with a copy of its data. What overlaps one of them waits for all.
+// Writes in flight, at most `limit_bytes` of them, each with a copy of its data. An access that overlaps one of them waits for all
+// of them.
 class WriteBehind {
  public:
   explicit WriteBehind(i64 limit_bytes) : limit_bytes_(limit_bytes) {}
 
   bool takes(i64 bytes) const { return bytes <= limit_bytes_; }
-  bool has_room(i64 bytes);                                              // add() would not wait
+  bool has_room(i64 bytes);                                              // whether add() would not wait
   void add(Session& session, const std::shared_ptr<TransferJob>& job);   // waits for room
   void wait_for_overlaps(i64 first, i64 last);
-  Status finish();           // waits for all; an error of one of them is told once
+  Status finish();           // waits for all; returns the error of a failed one, once
   void finish_quietly();
 
  private:
@@ -32,23 +33,23 @@ class WriteBehind {
   std::mutex mutex_;
   std::deque<std::shared_ptr<TransferJob>> jobs_ MERCUTIO_GUARDED_BY(mutex_);
   i64 bytes_ MERCUTIO_GUARDED_BY(mutex_) = 0, spare_bytes_ MERCUTIO_GUARDED_BY(mutex_) = 0;
-  // Done: their memory is used again, as fresh memory costs as much as a copy.
+  // Completed transfers. Their memory is reused, because new pages cost as much as a copy.
   std::deque<std::shared_ptr<TransferJob>> spare_ MERCUTIO_GUARDED_BY(mutex_);
   std::optional<Error> error_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
-// Small reads near each other, in any order: the second one in a page brings the page, which serves those that follow. What this
-// process writes there is written there, too.
+// A cache for small reads that are close together, in any order. The second read in a page fetches the page, which serves later
+// ones. Writes of this process update it.
 class Pages {
  public:
-  bool read(std::span<const IoPiece> pieces);   // false: not all of it is here
-  // The range to ask for, as it holds these pieces and the one before lay there, too; empty: none.
+  bool read(std::span<const IoPiece> pieces);   // false: some of it is not cached
+  // The range to fetch, if these pieces and the previous read lie in it; empty: none.
   struct Range {
     i64 begin = 0, end = 0;
-    i64 changes = 0;   // of the file by this process, when it was asked for
+    i64 changes = 0;   // the number of changes of the file by this process when the range was requested
   };
   Range wanted(std::span<const IoPiece> pieces);
-  void keep(const Range& range, Buffer bytes);   // as far as the file goes; not, if the file has changed meanwhile
+  void keep(const Range& range, Buffer bytes);   // up to the end of the file; does nothing if the file has changed since the request
   void wrote(std::span<const IoPiece> pieces);
   void forget();
 
@@ -61,24 +62,24 @@ class Pages {
   void patch(const IoPiece& piece) MERCUTIO_REQUIRES(mutex_);
 
   std::mutex mutex_;
-  std::deque<Page> pages_ MERCUTIO_GUARDED_BY(mutex_);     // the one that was brought last stands last
+  std::deque<Page> pages_ MERCUTIO_GUARDED_BY(mutex_);     // in the order they were fetched
   i64 changes_ MERCUTIO_GUARDED_BY(mutex_) = 0;
-  std::deque<i64> touched_ MERCUTIO_GUARDED_BY(mutex_);    // where the latest pages begin that were read, not brought
+  std::deque<i64> touched_ MERCUTIO_GUARDED_BY(mutex_);    // begin offsets of the pages read last without being fetched
 };
 
-// Reads that follow each other are asked for in advance, farther and farther up to `limit_bytes`.
+// Requests data in advance of sequential reads, up to `limit_bytes`.
 class ReadAhead {
  public:
   explicit ReadAhead(i64 limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  // The bytes read; or nothing: it has to be read in the ordinary way.
+  // The bytes read. Nothing: the caller must read them itself.
   std::optional<i64> read(Session& session, u64 handle, std::span<const IoPiece> pieces);
   void forget();
   void forget(i64 first, i64 last);
-  bool serves(std::span<const IoPiece> pieces);   // they follow the last ones, and something was asked for in advance
+  bool serves(std::span<const IoPiece> pieces);   // whether they continue the last read and data was requested in advance
 
  private:
-  static constexpr i64 kFirstStreak = 1;           // reads that followed another one, before the next are asked for
+  static constexpr i64 kFirstStreak = 1;           // number of sequential reads after which data is requested in advance
   struct Chunk {
     i64 begin, end;
     std::shared_ptr<TransferJob> job;
@@ -91,9 +92,9 @@ class ReadAhead {
   const i64 limit_bytes_;
   std::mutex mutex_;
   std::deque<Chunk> chunks_ MERCUTIO_GUARDED_BY(mutex_);   // ascending, without gaps
-  i64 next_ MERCUTIO_GUARDED_BY(mutex_) = -1;              // where the following read begins
+  i64 next_ MERCUTIO_GUARDED_BY(mutex_) = -1;              // offset at which the next sequential read begins
   i64 streak_ MERCUTIO_GUARDED_BY(mutex_) = 0, ahead_bytes_ MERCUTIO_GUARDED_BY(mutex_) = 0;
-  // Longer where what was read in advance was of no use.
+  // Larger after data that was read in advance was not used.
   i64 wanted_streak_ MERCUTIO_GUARDED_BY(mutex_) = kFirstStreak;
 };
 

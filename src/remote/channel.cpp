@@ -61,7 +61,7 @@ Result<bool> Channel::receive(Frame& frame, i64 most_bytes, i64 limit_ms) {
   return true;
 }
 
-// One frame after the other.
+// Sends one frame at a time.
 Status Channel::send(ConstBytes frame, i64 limit_ms) {
   {
     std::unique_lock turn(turns_);

@@ -21,7 +21,7 @@ Result<u64> checksum(Storage& storage, i64 begin, i64 end) {
   return checksum_of_range(storage, begin, end);
 }
 
-// Threads take pieces in order.
+// The threads take the pieces in order.
 class Copy {
  public:
   Copy(const CopyEnds& ends, const CopySettings& settings, const CopyProgress& moved) : ends_(ends), settings_(settings), moved_(moved) {}
@@ -58,10 +58,10 @@ class Copy {
       }
     };
     std::vector<std::thread> threads;
-    threads.reserve(static_cast<size_t>(settings_.parallel));   // none may be left running
+    threads.reserve(static_cast<size_t>(settings_.parallel));   // no exception may occur while threads run
     for (i64 i = 1; i < settings_.parallel && i * kPiece < ends_.bytes; ++i) {
       auto started = start_thread(take);
-      if (!started) break;   // those that there are do all of it
+      if (!started) break;   // the threads that were started do the work
       threads.push_back(std::move(*started));
     }
     take();
@@ -69,7 +69,7 @@ class Copy {
     return wrong ? Status(*wrong) : ok_status();
   }
 
-  // Kept as the copy goes on: a source that says it is huge costs nothing.
+  // Grows as the copy progresses, so a wrong, very large size of the source needs no memory.
   u64 sum_of(i64 begin) {
     std::lock_guard guard(mutex_);
     return sums_.at(begin);
@@ -80,7 +80,7 @@ class Copy {
     return ok_status();
   }
 
-  // The parts of [begin, end) that are no holes, in `data`, which stands for all of it.
+  // The extents of [begin, end) that are not holes. `data` has the size of the whole range.
   std::vector<IoPiece> pieces_of(i64 begin, i64 end, Buffer& data) const {
     std::vector<IoPiece> pieces;
     auto at = std::partition_point(ends_.extents.begin(), ends_.extents.end(), [&](const Extent& extent) { return extent.end <= begin; });
@@ -105,7 +105,7 @@ class Copy {
     MERCUTIO_LET(const i64 got, ends_.from.read(pieces));
     if (got != wanted) return Error{ErrorClass::kIo, "the source became shorter while it was copied", 0, begin, end - begin};
     MERCUTIO_TRY(keep(begin, checksum_of(data)));
-    if (begin < ends_.there) pieces = {{begin, data.data(), end - begin}};   // what is there may be no hole
+    if (begin < ends_.there) pieces = {{begin, data.data(), end - begin}};   // the existing data may not be a hole
     if (!pieces.empty()) MERCUTIO_TRY(ends_.to.write(pieces));
     return ok_status();
   }

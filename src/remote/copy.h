@@ -1,5 +1,5 @@
-// Copies what is in one open file into another by pieces, several at once; either may be remote. At the end checksums made where
-// the copy lies are compared with what was read.
+// Copies one open file to another in pieces, several at a time. Either file may be remote. At the end, checksums computed where the
+// copy is stored are compared with those of the data read.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@ namespace mercutio::remote {
 struct CopyEnds {
   Storage& from;
   Storage& to;
-  i64 bytes = 0, there = 0;       // of the source; of what was there of the copy before
-  std::vector<Extent> extents;    // of the source: what is no hole
+  i64 bytes = 0, there = 0;       // of the source; of the partial copy that existed before
+  std::vector<Extent> extents;    // the extents of the source that are not holes
 };
 
 struct CopySettings {
-  bool resume = false;            // what is there already, by its checksum, isn't moved again
+  bool resume = false;            // pieces that exist already, according to their checksums, are not copied again
   bool verify = true;
-  i64 parallel = 4;               // pieces at once
+  i64 parallel = 4;               // number of pieces at a time
 };
 
-// So many bytes more are there. An Error ends the copy. Any of its threads.
+// Called when this many more bytes have been copied, by any thread of the copy. An Error aborts the copy.
 using CopyProgress = std::function<Status(i64 bytes)>;
 
 Status copy_content(const CopyEnds& ends, const CopySettings& settings, const CopyProgress& moved);

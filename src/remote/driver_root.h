@@ -10,7 +10,7 @@
 
 namespace mercutio::remote {
 
-// Tells files apart as long as they exist.
+// Identifies a file as long as it exists.
 struct FileIdentity {
   u64 device = 0, inode = 0;
   bool operator==(const FileIdentity&) const = default;

@@ -16,7 +16,7 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr int kTries = 16;   // a rename beside the path makes the kernel ask for another one
+constexpr int kTries = 16;   // the kernel fails with EAGAIN if a rename happens during the resolution
 
 int open_beneath(int root, const std::string& path, int flags, int permissions) {
   struct open_how how {};

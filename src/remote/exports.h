@@ -1,6 +1,6 @@
-// The directories that a server lets clients see. A path never leaves its root: the kernel resolves it beneath (openat2), so
-// that neither `..` nor a symbolic link gets out, whatever changes meanwhile. Only regular files are served. A root may also be a
-// storage driver's (driver_root.h).
+// The directories that a server exports to clients. The kernel resolves every path beneath its root (openat2), so neither `..` nor
+// a symbolic link leads out of it, even if directories change concurrently. Only regular files are served. A root may also belong to a
+// storage driver (driver_root.h).
 #pragma once
 
 #include <sys/stat.h>
@@ -27,27 +27,27 @@ class Exports {
   static Result<Exports> open(const std::vector<Export>& wanted);
   Exports(Exports&&) = default;
 
-  // `path` is root/name/in/it.
+  // `path`: root/name/in/it.
   using Opened = DriverRoot::Opened;
   Result<Opened> open_file(const std::string& path, const OpenOptions& options) const;
   Status remove(const std::string& path) const;
 
   Result<FileStatus> status(const std::string& path) const;
-  // Entries by name, those after `after`, as many as fit into `most_bytes` of messages; the roots where `path` is empty.
+  // The entries after the name `after`, sorted, as many as fit into `most_bytes` of messages. An empty `path` lists the roots.
   struct Listed {
     std::vector<ListEntry> entries;
-    bool whole = true;   // there are no more
+    bool whole = true;   // there are no further entries
   };
   Result<Listed> list(const std::string& path, const std::string& after, i64 most_bytes) const;
-  // `identity`, if any: of the file that has to have the name still, and gets permissions and time before.
+  // With an `identity`: fails unless the name still denotes that file, and sets its permissions and time first.
   Status rename(const NameRequest& request, const std::optional<FileIdentity>& identity) const;
   Status make_directory(const std::string& path, int permissions) const;
   Status remove_directory(const std::string& path) const;
   Result<std::vector<Extent>> extents(const std::string& path, i64 begin, i64 most) const;
   Result<GetReply> get(const std::string& path) const;
-  Result<u64> put(const NameRequest& request) const;   // the checksum of what is there then
+  Result<u64> put(const NameRequest& request) const;   // the checksum of the new contents
 
-  // Of these a symbolic link at the end of the path is itself.
+  // These do not follow a symbolic link at the end of the path.
   Result<FileStatus> own_status(const std::string& path) const;
   Result<std::string> read_link(const std::string& path) const;
   Status make_link(const std::string& path, const std::string& text) const;
@@ -71,7 +71,7 @@ class Exports {
   Exports() = default;
   static Result<Root> open_root(const Export& wanted);
   Result<Place> find(const std::string& path) const;
-  Result<Parent> parent_of(const std::string& path, const char* call) const;   // of what is to be changed
+  Result<Parent> parent_of(const std::string& path, const char* call) const;   // for operations that change the name
   Result<int> open_for_look(const std::string& path, int flags) const;
 
   std::map<std::string, Root> roots_;
@@ -79,7 +79,7 @@ class Exports {
 
 FileStatus status_from(const struct stat& status);
 
-// The parts of an open file from `begin` on that are no holes, `most` of them.
+// The extents of an open file from `begin` on that are not holes, at most `most` of them.
 Result<std::vector<Extent>> extents_of(int fd, i64 begin, i64 most);
 
 }  // namespace mercutio::remote

@@ -27,7 +27,7 @@ i64 bytes_of(std::span<const IoPiece> pieces) {
   return bytes;
 }
 
-// Of what a server says, as much as a file can have.
+// Checks a size reported by the server against the range of file offsets.
 Result<i64> believable_size(i64 bytes) {
   constexpr i64 kMost = i64{1} << 61;
   if (bytes >= 0 && bytes <= kMost) return bytes;
@@ -45,7 +45,7 @@ class JobTransfer final : public Transfer {
   std::shared_ptr<TransferJob> job_;
 };
 
-// What the locks of a file need of it.
+// The state of a file that its locks share.
 struct FileState {
   std::shared_ptr<Session> session;
   u64 handle;
@@ -59,7 +59,7 @@ struct FileState {
     session->file_opened();
   }
   ~FileState() { session->file_closed(); }
-  // Nothing is written but what is behind: what is read now stays as it is until the next write.
+  // Whether no writes but those of write-behind are in flight, so that cached data stays valid until the next write.
   bool calm() {
     std::lock_guard guard(mutex_);
     std::erase_if(direct_, [](const auto& job) { return job->done(); });
@@ -70,8 +70,9 @@ struct FileState {
     std::erase_if(direct_, [](const auto& known) { return known->done(); });
     direct_.push_back(std::move(job));
   }
-  // Held by who reads what is kept or asks for more, and by who begins a write: what was asked for before is forgotten then, and
-  // what is asked for later waits for the write, or knows that there is one (calm). Whoever waits keeps new ones out.
+  // Held shared while cached data is read or data is requested in advance, and exclusively while a write begins. Data requested
+  // before the write is then discarded, and later requests wait for the write or know of it (calm). A waiting writer keeps new
+  // readers out.
   std::shared_lock<std::shared_mutex> reading() {
     std::lock_guard turn(turn_);
     return std::shared_lock(kept_);
@@ -90,7 +91,7 @@ struct FileState {
  private:
   std::mutex mutex_, turn_;
   std::shared_mutex kept_;
-  std::vector<std::shared_ptr<TransferJob>> direct_;   // writes under way from the program's memory
+  std::vector<std::shared_ptr<TransferJob>> direct_;   // writes in flight from the program's memory
 };
 
 class RemoteLock final : public HeldLock {
@@ -100,7 +101,7 @@ class RemoteLock final : public HeldLock {
     ++state_->locks;
     state_->forget_reads();
   }
-  // Nobody waits for the answer: what was written under the lock is there already.
+  // Does not wait for the reply: data written under the lock is at the server already.
   ~RemoteLock() override {
     state_->behind.finish_quietly();
     --state_->locks;
@@ -158,7 +159,7 @@ class RemoteFile final : public RemoteStorage {
   }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
     const i64 bytes = bytes_of(pieces);
-    // Where there is no room it moves from the program's memory, which lives until then.
+    // Without room in write-behind the data is sent from the program's memory, which stays valid during the call.
     if (direction == Direction::kWrite && writable_ && keeps_writes_ && state_->behind.has_room(bytes))
       return finished_transfer(write_behind(std::move(pieces)));
     auto job = begin(direction, std::move(pieces));
@@ -219,7 +220,7 @@ class RemoteFile final : public RemoteStorage {
     PlainRequest wanted = request();
     wanted.value = begin;
     wanted.end = end;
-    wanted.exclusive = exclusive && writable_;   // as on a local file
+    wanted.exclusive = exclusive && writable_;   // as for a local file
     MERCUTIO_LET(const Reply reply, state_->session->call(Kind::kLock, message_of(wanted)));
     return std::unique_ptr<HeldLock>(std::make_unique<RemoteLock>(state_, static_cast<u64>(reply.value)));
   }
@@ -272,7 +273,7 @@ class RemoteFile final : public RemoteStorage {
     MERCUTIO_LET(Shape shape, Shape::of(std::move(pieces)));
     if (shape.bytes() == 0) return std::shared_ptr<TransferJob>();
     if (direction == Direction::kWrite) return begin_write(std::move(shape));
-    state_->behind.wait_for_overlaps(0, INT64_MAX);   // its file may end behind what is under way
+    state_->behind.wait_for_overlaps(0, INT64_MAX);   // the server's size may not include writes in flight
     auto job = std::make_shared<TransferJob>(direction, state_->handle, std::move(shape));
     state_->session->submit(job);
     return job;
@@ -285,7 +286,7 @@ class RemoteFile final : public RemoteStorage {
       const auto guard = state_->changing();
       state_->add_direct(job);
       state_->ahead.forget(first, last);
-      state_->pages.forget();   // it may fail
+      state_->pages.forget();   // the operation may fail
     }
     state_->session->submit(job);
     return job;
@@ -316,7 +317,7 @@ class RemoteDriver final : public Driver {
  public:
   const char* name() const override { return "mercutio"; }
 
-  // The rank that makes a file and those that wait for it connect at the same time. What is wrong is told by the open.
+  // The rank that creates a file and the ranks that wait for it connect at the same time. Errors are reported by the open.
   void prepare(const std::string& name) override {
     if (const auto session = session_for(split_name(name).host)) (*session)->prepare();
   }
@@ -341,9 +342,8 @@ class RemoteDriver final : public Driver {
   }
 
  private:
-  // A connection that was made anew, or whose session has ended, gets another session, which replaces one that was lost; files
-  // that are open keep theirs.
-  // The processes of a node spread over the servers: their numbers usually follow each other.
+  // A new connection, or one whose session has ended, gets a new session, which replaces a lost one. Open files keep theirs. The
+  // processes of a node are distributed over the servers by their process ids, which are usually consecutive.
   Result<std::shared_ptr<Session>> session_for(const std::string& host) {
     MERCUTIO_LET(const Connection connection, load_connection(host));
     const i64 server = ::getpid() % static_cast<i64>(connection.servers.size());

@@ -1,20 +1,21 @@
-// A remote file as a Storage, and the sessions of this process.
+// A remote file as a Storage.
 #pragma once
 
 #include "remote/session.h"
 
 namespace mercutio::remote {
 
-// The driver behind "mercutio://"; paths are host/root/name/in/it. Sessions are shared by the files of one connection.
+// The driver of the prefix "mercutio://". Paths are host/root/name/in/it. The files of one connection share its sessions.
 std::unique_ptr<Driver> make_driver();
 
-// What a remote file can beside a Storage's calls.
+// The operations of a remote file beyond those of a Storage.
 class RemoteStorage : public Storage {
  public:
-  virtual Result<u64> checksum(i64 begin, i64 end) = 0;   // XXH3 of what lies there, made there; 16 MiB at most
-  // Nobody else makes a copy in this file from now on until it is closed. EBUSY: somebody does; ESTALE: it has lost its name.
+  virtual Result<u64> checksum(i64 begin, i64 end) = 0;   // XXH3 of these bytes, computed on the server; at most 16 MiB
+  // Until the file is closed, no other client can claim it as the target of a copy. EBUSY: another has; ESTALE: the file has lost
+  // its name.
   virtual Status claim() = 0;
-  virtual u64 handle() const = 0;                         // the server's
+  virtual u64 handle() const = 0;                         // the server's handle
 };
 
 Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& session, const std::string& path,

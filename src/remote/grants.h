@@ -1,5 +1,5 @@
-// One-time keys: each lets one session of another server write to one file that a client has claimed here, and nothing else. A key
-// that nobody uses is good for a short time; a key that is used, as long as its file is open.
+// One-time keys. Each permits one session of another server to write to one file that a client has claimed here, and nothing else.
+// An unused key expires after a short time; a used key is valid as long as its file is open.
 #pragma once
 
 #include <map>
@@ -18,11 +18,11 @@ class Grants {
 
   Result<GrantReply> make(const std::shared_ptr<ServedFile>& file);
   std::optional<Key> key_of(const std::string& identity);                       // during a handshake
-  // The file, for the first session that comes with this key. kAccess: it is used or over.
+  // The file, for the first session with this key. kAccess: the key has been used or has expired.
   Result<std::shared_ptr<ServedFile>> use(const std::string& identity);
 
  private:
-  static constexpr size_t kMost = 256;   // files that are written to by other servers
+  static constexpr size_t kMost = 256;   // maximum number of files that other servers may write to
   struct Grant {
     Key key{};
     std::weak_ptr<ServedFile> file;

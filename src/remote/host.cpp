@@ -7,10 +7,10 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr i64 kOtherMs = 2'000;   // for another server of the connection
-constexpr size_t kMostListed = 10'000'000;   // names that a server is believed
+constexpr i64 kOtherMs = 2'000;   // time limit for another server of the connection
+constexpr size_t kMostListed = 10'000'000;   // maximum number of names accepted from a server
 
-// All of a list that comes in parts; `next` says where the following part begins.
+// Requests all parts of a list. `next` sets where the following part begins.
 template <class Message, class Next>
 Result<std::vector<Message>> all_of(RemoteHost& host, Kind kind, NameRequest request, Next next) {
   std::vector<Message> found;
@@ -151,7 +151,7 @@ Result<Space> RemoteHost::space(const std::string& path) {
   return get_message<Space>(reply.more);
 }
 
-// A name that holds a slash, or leads upwards, would put a copy elsewhere.
+// A name with a slash, or "..", would put a copy into another directory.
 Result<std::vector<ListEntry>> RemoteHost::list(const std::string& path) {
   NameRequest request;
   request.path = path;

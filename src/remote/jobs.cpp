@@ -5,7 +5,7 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr i64 kSmallestBlock = 64 * KiB;   // a transfer is not cut finer than this to spread it over streams
+constexpr i64 kSmallestBlock = 64 * KiB;   // a transfer is not divided into smaller parts to spread it over streams
 constexpr i64 kBlockUnit = 4 * KiB;
 constexpr i64 kLargestBlock = 256 * KiB;   // a block is read, hashed and encrypted while it is in a core's cache
 constexpr size_t kNotCopied = 8 * KiB;
@@ -89,7 +89,7 @@ Job::Next TransferJob::next(i64 block_bytes, i64 streams, Part& part) {
   }
   std::lock_guard guard(mutex_);
   if (all_asked_) return Next::kFinished;
-  // Where offsets go back, a later block may lie before the end of file that cuts an earlier one short.
+  // If offsets descend, a later block may be before the end of file that truncates an earlier one.
   if (direction_ == Direction::kRead && !shape_.ascending() && under_way_ > 0) return Next::kLater;
   part = {position_, std::min(position_ + block_bytes_, shape_.bytes()), next_index_++};
   position_ = part.end;

@@ -1,5 +1,5 @@
-// What a program waits for: a call (one request) or a transfer (a request for each block of it). The session's threads, one a
-// stream, ask a job for its parts when a stream can take them, and hand it the replies; the program's threads wait.
+// What a thread of the program waits for: a call (one request) or a transfer (one request per block). The session's threads, one
+// per stream, ask a job for its parts when a stream has room and pass it the replies.
 #pragma once
 
 #include <atomic>
@@ -23,17 +23,17 @@ class Job {
   virtual ~Job() = default;
   Kind kind() const { return kind_; }
 
-  // The session's threads; `next` one at a time, the rest for different parts at once.
-  enum class Next { kPart, kLater, kFinished };   // later: not before a part that is under way is complete
+  // Called by the session's threads; `next` by one at a time, the others concurrently for different parts.
+  enum class Next { kPart, kLater, kFinished };   // kLater: not before a part in flight is complete
   virtual Next next(i64 block_bytes, i64 streams, Part& part) = 0;
-  // Appends the message of a request, then its data; or says where the data lies, which the job keeps as long as it lives.
+  // Appends the message of a request and its data, or sets where the data is, which must live as long as the job.
   virtual void put_message(const Part& part, bool with_definition, Buffer& out) = 0;
   virtual ConstBytes put_data(const Part&, Buffer&) { return {}; }
   virtual u64 tree() const { return 0; }
   virtual i64 bytes() const { return 0; }
   virtual void complete(const Part& part, const Reply& reply, ConstBytes data) = 0;
   virtual void fail(const Part& part, const Error& error) = 0;
-  virtual void give_up(const Error& error) = 0;   // no part of it will be asked for any more
+  virtual void give_up(const Error& error) = 0;   // no further part of it is requested
 
  private:
   const Kind kind_;
@@ -65,15 +65,15 @@ class TransferJob final : public Job {
   struct LockedRange {
     i64 begin = 0, end = 0;
   };
-  // With a range: while that is locked, in one request.
+  // With a range: executed under a lock of it, in one request.
   TransferJob(Direction direction, u64 handle, Shape shape, std::optional<LockedRange> locked = std::nullopt);
-  // Its bytes lie here, in `memory` made long enough: a write copies them now; the pieces of a read need no memory.
+  // Stores the data in `memory`, which is enlarged as needed: a write copies its data now; the pieces of a read need no memory.
   void own_data(Buffer memory);
-  const Buffer& data() const { return owned_; }   // when done
-  Buffer release_data() { return std::move(owned_); }   // nobody else knows of the job any more
+  const Buffer& data() const { return owned_; }   // call it when the job is done
+  Buffer release_data() { return std::move(owned_); }   // no other reference to the job may exist
   bool overlaps(i64 first, i64 last) const { return shape_.first() < last && first < shape_.last(); }
   bool done();
-  Result<i64> wait();   // bytes moved; a read counts up to the first piece that was cut short
+  Result<i64> wait();   // bytes moved; for a read, up to the first piece that the end of the file truncates
 
   Next next(i64 block_bytes, i64 streams, Part& part) override;
   void put_message(const Part& part, bool with_definition, Buffer& out) override;
@@ -98,7 +98,7 @@ class TransferJob final : public Job {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<i64> moved_ MERCUTIO_GUARDED_BY(mutex_);      // by part; -1: under way
+  std::vector<i64> moved_ MERCUTIO_GUARDED_BY(mutex_);      // by part; -1: in flight
   i64 under_way_ MERCUTIO_GUARDED_BY(mutex_) = 0;
   bool all_asked_ MERCUTIO_GUARDED_BY(mutex_) = false;
   std::optional<Error> error_ MERCUTIO_GUARDED_BY(mutex_);

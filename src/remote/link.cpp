@@ -13,7 +13,7 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr int kFramesAtOnce = 16;   // before it sends again
+constexpr int kFramesAtOnce = 16;   // received before data is sent again
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Result<int> connected_socket(const Endpoint& to) {
   const int wrong = ::getaddrinfo(to.address.c_str(), std::to_string(to.port).c_str(), &hints, &found);
   if (wrong != 0) return Error{ErrorClass::kIo, to.address + ": " + ::gai_strerror(wrong), EHOSTUNREACH};
   const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd >= 0) set_up(fd);   // a broken link may be what it is connected over
+  if (fd >= 0) set_up(fd);   // also for connections through a router
   const int failed = fd < 0 ? errno : ::connect(fd, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
   ::freeaddrinfo(found);
   if (failed == 0 || failed == EINPROGRESS) return fd;
@@ -83,7 +83,7 @@ Status Link::connected() {
   return next_hop();
 }
 
-// To the router that comes next, or TLS with the server.
+// Begins the handshake with the next router, or TLS with the server.
 Status Link::next_hop() {
   if (hop_ < way_.hops.size()) {
     const size_t last = way_.hops.size() - 1;
@@ -93,7 +93,7 @@ Status Link::next_hop() {
     return ok_status();
   }
   const int fd = fd_;
-  fd_ = -1;   // the stream's from here on, also when it can't be made
+  fd_ = -1;   // owned by the stream from here on, even if its creation fails
   MERCUTIO_LET(stream_, tls_->wrap(fd));
   fd_ = fd;
   state_ = State::kHandshaking;

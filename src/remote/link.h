@@ -1,4 +1,5 @@
-// One stream of a client: connecting, routers, TLS, hello, then frames both ways. Never blocks; one thread drives it, which polls.
+// One stream of a client: connection, routers, TLS and hello, then frames in both directions. Never blocks. One thread drives it by
+// polling.
 #pragma once
 
 #include <functional>
@@ -8,7 +9,7 @@
 
 namespace mercutio::remote {
 
-Result<int> connected_socket(const Endpoint& to);   // the network's Link::Connector
+Result<int> connected_socket(const Endpoint& to);   // the Link::Connector for the network
 
 class Link {
  public:
@@ -19,34 +20,35 @@ class Link {
   const Welcome& welcome() const { return welcome_; }
   bool uses(u64 capability) const { return (welcome_.capabilities & capability) != 0; }
 
-  // Begins to connect. What the link was before is forgotten.
-  // A socket that connects, or is connected, and does not block.
+  // Returns a nonblocking socket that is connected or connecting.
   using Connector = std::function<Result<int>(const Endpoint& to)>;
   struct Way {
     Endpoint server;
     std::vector<Hop> hops;   // routers, in order
     Connector connect;
   };
+  // Begins to connect. Any previous connection is discarded.
   Status begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const Hello& hello);
-  void drop();   // down, without a word
+  void drop();   // closes the stream without a message
   int fd() const { return fd_; }
-  short events() const;               // to poll for
-  bool has_more() const { return has_more_; }   // came already, though a poll of the descriptor doesn't show it
+  short events() const;               // for poll()
+  bool has_more() const { return has_more_; }   // data has been received already, which poll() does not show
 
   using OnFrame = std::function<Status(const FrameHeader&, ConstBytes payload)>;
-  // Does what can be done now. An Error: the link is broken (kAccess: wrong key; sys_errno says what else).
+  // Makes progress without blocking. An Error: the link is broken (kAccess: wrong key; sys_errno has the details).
   Status advance(const OnFrame& on_frame);
-  // Frames are appended to outgoing() while can_take(). The data of the last one may lie elsewhere, in what `keep` owns.
+  // Frames are appended to outgoing() while can_take() holds. The data of the last one may be elsewhere, in memory that `keep`
+  // owns.
   bool can_take() const { return ready() && out_.size() < kEnoughBytes && data_.empty() && !stream_->has_unsent(); }
   Buffer& outgoing() { return out_; }
   void send_from(ConstBytes data, std::shared_ptr<const void> keep);
   Status flush();
 
-  // Kept here, used by the session.
+  // Stored here for the session.
   i64 last_heard_ns = 0, retry_at_ns = 0, retries = 0;
-  i64 doubts = 0;   // handshakes since it was ready that looked like those of another key
+  i64 doubts = 0;   // failed handshakes since it was last ready that looked like those with a wrong key
   bool ping_sent = false;
-  bool server_refused = false;   // why it broke: nobody listens at the server's port
+  bool server_refused = false;   // the link broke because the connection to the server's port was refused
 
  private:
   static constexpr size_t kEnoughBytes = 64 * KiB;
@@ -60,7 +62,7 @@ class Link {
   Status take_welcome(const FrameHeader& header, ConstBytes payload);
 
   State state_ = State::kDown;
-  int fd_ = -1;                       // owned while there is no stream
+  int fd_ = -1;                       // owned until a TLS stream exists
   std::shared_ptr<TlsContext> tls_;
   Way way_;
   size_t hop_ = 0;
@@ -70,7 +72,7 @@ class Link {
   Welcome welcome_;
   Wants wants_ = Wants::kNothing;
   Buffer out_, in_;
-  ConstBytes data_;                   // goes after out_
+  ConstBytes data_;                   // sent after out_
   std::shared_ptr<const void> keep_;
   size_t out_done_ = 0, in_done_ = 0;
   bool has_more_ = false;

@@ -32,7 +32,7 @@ bool LockQueue::conflicts(const LockRequest& one, const LockRequest& other) {
   return (one.exclusive || other.exclusive) && one.begin < other.end && other.begin < one.end;
 }
 
-// Null: somebody holds a lock that conflicts.
+// Null: a conflicting lock is held.
 Result<std::unique_ptr<HeldLock>> LockQueue::attempt_lock(const LockRequest& wanted) {
   std::shared_lock in_use(wanted.file->closing);
   if (wanted.file->closed) return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};
@@ -62,7 +62,7 @@ Result<std::unique_ptr<HeldLock>> LockQueue::request(const LockRequest& wanted, 
   return std::unique_ptr<HeldLock>();
 }
 
-// Without a thread the server's own does its work from time to time.
+// Without a thread the server calls step_without_thread() regularly.
 void LockQueue::wake() {
   if (!thread_.joinable() && !stopping_) {
     if (auto thread = start_thread([this] { run(); })) thread_ = std::move(*thread);
@@ -90,13 +90,13 @@ void LockQueue::drop(const ServedSession* session) {
       if (waiter->wanted.session.get() != session) return false;
       return waiter->over = true;
     });
-    at->second.next_ns = 0;   // it may have held locks, too
+    at->second.next_ns = 0;   // the session may have held locks, too
     at = at->second.waiters.empty() ? files_.erase(at) : std::next(at);
   }
   if (!files_.empty()) wake();
 }
 
-// Of the files whose time has come, the requests that no earlier one conflicts with.
+// Of the files that are due, the requests that conflict with no earlier one.
 std::vector<std::shared_ptr<LockQueue::Waiter>> LockQueue::due(i64 now) {
   std::vector<std::shared_ptr<Waiter>> found;
   for (auto& [path, file] : files_) {
@@ -109,7 +109,7 @@ std::vector<std::shared_ptr<LockQueue::Waiter>> LockQueue::due(i64 now) {
   return found;
 }
 
-// False: it was dropped meanwhile.
+// False: the request has been cancelled.
 bool LockQueue::take_out(const std::shared_ptr<Waiter>& waiter, i64 now) {
   if (std::exchange(waiter->over, true)) return false;
   const auto known = files_.find(waiter->wanted.file->path);

@@ -1,10 +1,10 @@
-// The locks that clients of a server wait for. A waiting lock costs an entry here and no thread, and there is no limit but that on
-// the requests of a session. Locks of one file are granted in the order of their requests where they conflict.
+// The locks for which clients of a server wait. A waiting lock uses an entry here but no thread. Their number is limited only by
+// the limit on the requests of a session. Conflicting locks of one file are granted in the order of their requests.
 //
-// The server cannot be told when somebody else (a process here, another server) releases a lock, so one thread tries again: at
-// once when a client of this server has released a lock of the file, else after a sixteenth of the time waited so far, 0.5 to 20 ms.
-// While clients hand a lock to each other for kTurnMs, others could not get it; then it is left free for kPauseMs.
-// Cost: a system call a try, for the first of the requests that conflict.
+// The server is not notified when another process or another server releases a lock, so one thread retries: at once when a client
+// of this server has released a lock of the file, otherwise after a sixteenth of the time waited so far, but 0.5 to 20 ms. While
+// clients pass a lock to each other, other processes cannot get it; after kTurnMs it is therefore left free for kPauseMs. Cost: one
+// system call per try, for the first of the conflicting requests.
 #pragma once
 
 #include <condition_variable>
@@ -27,17 +27,17 @@ struct LockRequest {
 
 class LockQueue {
  public:
-  using Granted = std::function<void(Result<std::unique_ptr<HeldLock>>)>;   // or why it can't be had
+  using Granted = std::function<void(Result<std::unique_ptr<HeldLock>>)>;   // the lock, or the reason for the failure
 
   LockQueue() = default;
   ~LockQueue() { stop(); }
-  void stop();   // nothing is granted afterwards
+  void stop();   // no lock is granted afterwards
 
-  // The lock if it is free, else null: then `granted` is called later, by the thread of the queue.
+  // Returns the lock if it is free. Null: `granted` will be called by the thread of the queue.
   Result<std::unique_ptr<HeldLock>> request(const LockRequest& wanted, Granted granted);
   void released(const std::string& path);        // a client has released a lock of that file
-  void drop(const ServedSession* session);       // its requests are not granted any more
-  void step_without_thread(i64 now);             // from time to time: where there is no thread to be had
+  void drop(const ServedSession* session);       // its requests are cancelled
+  void step_without_thread(i64 now);             // must be called regularly if no thread could be started
 
  private:
   static constexpr i64 kMs = 1'000'000;
@@ -46,13 +46,13 @@ class LockQueue {
     LockRequest wanted;
     Granted granted;
     i64 since_ns = 0;
-    bool over = false;      // granted or dropped; guarded by the mutex of the queue
+    bool over = false;      // granted or cancelled; guarded by the mutex of the queue
   };
   using Waiters = std::list<std::shared_ptr<Waiter>>;
   struct File {
     Waiters waiters;
-    i64 next_ns = 0;        // when to try again
-    i64 turn_ns = 0;        // since when locks pass from client to client; 0: they don't
+    i64 next_ns = 0;        // time of the next try
+    i64 turn_ns = 0;        // since when clients have passed the lock to each other; 0: they have not
   };
   static bool conflicts(const LockRequest& one, const LockRequest& other);
   static Result<std::unique_ptr<HeldLock>> attempt_lock(const LockRequest& wanted);

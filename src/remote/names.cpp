@@ -1,4 +1,4 @@
-// What clients ask about names: what lies where, and changes of it. Nothing leaves its root, as for opens.
+// Requests about names: listings and changes. As for opens, no path leaves its root.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ namespace mercutio::remote {
 namespace {
 
 constexpr i64 kNs = 1'000'000'000;
-constexpr int kAllowed = 0777;   // of permissions: nothing that gives another user's rights
+constexpr int kAllowed = 0777;   // permitted permission bits: none that grant another user's rights
 
 Result<FileStatus> status_of(int fd) {
   struct stat status {};
@@ -45,7 +45,7 @@ Status write_all(int fd, ConstBytes content) {
   return ok_status();
 }
 
-// Lustre and NFS have no RENAME_NOREPLACE; a link never takes the place of anything either.
+// Lustre and NFS have no RENAME_NOREPLACE. A hard link does not replace an existing name either.
 Status rename_at(int from, const std::string& name, int to, const std::string& other, bool replace) {
   if (::renameat2(from, name.c_str(), to, other.c_str(), replace ? 0 : RENAME_NOREPLACE) == 0) return ok_status();
   if (replace || errno != EINVAL || ::linkat(from, name.c_str(), to, other.c_str(), 0) != 0) return error_from_errno("rename", errno);
@@ -78,12 +78,12 @@ struct Listing {
   DIR* const directory;
 };
 
-constexpr i64 kEntryBytes = 64;   // of a message, beside the name
+constexpr i64 kEntryBytes = 64;   // of a message, without the name
 
-// The first names after `after`, sorted, as many as fit, one at least: memory for no more than those, however many there are.
+// The first names after `after`, sorted, as many as fit, at least one. Uses memory only for these, however many names there are.
 struct Names {
   std::set<std::string> names;
-  bool whole = true;   // there are no more
+  bool whole = true;   // there are no further names
 };
 Result<Names> names_in(DIR* directory, const std::string& after, i64 most_bytes) {
   Names found;
@@ -145,7 +145,7 @@ Result<Exports::Listed> Exports::list(const std::string& path, const std::string
   const Listing listing(fd);
   if (!listing.directory) return error_from_errno("opendir", errno);
   std::string last = after;
-  do {   // again where all that were found are gone meanwhile
+  do {   // repeated if all names found have been removed in the meantime
     ::rewinddir(listing.directory);
     MERCUTIO_LET(const Names found, names_in(listing.directory, last, most_bytes));
     listed.whole = found.whole;
@@ -210,7 +210,7 @@ Result<GetReply> Exports::get(const std::string& path) const {
   return reply;
 }
 
-// Under another name until it is whole.
+// Written under a temporary name until it is complete.
 Result<u64> Exports::put(const NameRequest& request) const {
   static std::atomic<i64> number{0};
   if (static_cast<i64>(request.content.size()) > kMostContent) return Error{ErrorClass::kArg, "too long for one message", EMSGSIZE};
@@ -243,19 +243,19 @@ Result<std::string> Exports::read_link(const std::string& path) const {
   const Descriptor owned(fd);
   std::string text(PATH_MAX, '\0');
   const ssize_t bytes = ::readlinkat(fd, "", text.data(), text.size());
-  if (bytes < 0) return error_from_errno("readlink", errno == ENOENT ? EINVAL : errno);   // of what is no link Linux says ENOENT here
+  if (bytes < 0) return error_from_errno("readlink", errno == ENOENT ? EINVAL : errno);   // for anything but a symbolic link Linux sets ENOENT here
   text.resize(static_cast<size_t>(bytes));
   return text;
 }
 
-// Wherever it leads: nothing is served by a link that leaves its root.
+// The target is arbitrary, because a link that leaves its root is never followed.
 Status Exports::make_link(const std::string& path, const std::string& text) const {
   MERCUTIO_LET(const Parent parent, parent_of(path, "symlink"));
   if (text.find('\0') != std::string::npos) return error_from_errno("symlink", EINVAL);
   return ::symlinkat(text.c_str(), *parent.fd, parent.name.c_str()) == 0 ? ok_status() : Status(error_from_errno("symlink", errno));
 }
 
-// chmod through a descriptor that is open for nothing: its owner may have no right to open the file, and no link is followed.
+// chmod through an O_PATH descriptor: the owner may have no right to open the file, and symbolic links are not followed.
 Status Exports::change_attributes(const NameRequest& request) const {
   MERCUTIO_LET(const Parent parent, parent_of(request.path, "chmod"));
   if (request.permissions != kPermissionsStay) {

@@ -19,7 +19,7 @@ Reply done(i64 value) {
   return reply;
 }
 
-// Who may not write would keep those who may from it.
+// A client without write permission must not exclude writers.
 Status may_lock(const ServedFile& file, bool exclusive) {
   if (!exclusive || file.writable) return ok_status();
   return Error{ErrorClass::kReadOnly, "an exclusive lock needs a file that is open for writing", EBADF};
@@ -31,7 +31,7 @@ Result<TransferRequest> transfer_in(Kind kind, ConstBytes message) {
   return std::move(request.transfer);
 }
 
-// The view that a transfer means; null: its tree is not known here.
+// The view of a transfer. Null: its type tree is unknown here.
 Result<ViewRef> view_of(ServedSession& session, const TransferRequest& request) {
   FlatTypeRef type = contiguous_bytes();
   if (request.tree != 0 && !request.definition.empty()) {
@@ -56,7 +56,7 @@ Result<ViewRef> view_of(ServedSession& session, const TransferRequest& request) 
 }  // namespace
 
 Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end) {
-  const bool in_order = begin >= 0 && end >= begin;   // else their difference may not be a number
+  const bool in_order = begin >= 0 && end >= begin;   // otherwise their difference might overflow
   if (!in_order || end - begin > kMostChecked)
     return Error{ErrorClass::kArg, "a range that can't be checked at once", EINVAL, begin, in_order ? end - begin : -1};
   Buffer data(static_cast<size_t>(end - begin));
@@ -100,7 +100,7 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
     if (request.path == borrowed->path) return opened(session, borrowed);
     return Error{ErrorClass::kAccess, "the key of a copy is good for writing its file alone", EACCES};
   }
-  MERCUTIO_TRY(session.room_for_file());   // before the file is made
+  MERCUTIO_TRY(session.room_for_file());   // before the file is created
   OpenOptions options;
   options.read = request.read;
   options.write = request.write;
@@ -136,7 +136,7 @@ Result<Reply> Operations::opened(ServedSession& session, const std::shared_ptr<S
   return reply;
 }
 
-// The list of what is no hole is of what has the name: that is the open file if it had the name before and after.
+// The list of extents is that of the name. It belongs to the open file if the name denoted that file before and after.
 Result<OutgoingCopy::Source> Operations::open_source(const std::string& path) const {
   OutgoingCopy::Source source;
   MERCUTIO_LET(Exports::Opened found, exports.open_file(path, OpenOptions()));
@@ -285,7 +285,7 @@ Buffer Operations::answer_lock(const LockRequest& wanted, u64 id, Result<std::un
   return answer_of(id, answer());
 }
 
-// Reads lie behind the message of their reply in the frame that is sent: no byte is copied. A lock is its caller's.
+// Data of reads is placed after the reply's message in the frame that is sent, so it is not copied. The caller holds any lock.
 Buffer Operations::transfer(ServedSession& session, const Frame& frame, ConstBytes message) const {
   const bool reading = frame.header.kind == Kind::kRead || frame.header.kind == Kind::kLockedRead;
   const u64 id = frame.header.id;
@@ -309,7 +309,7 @@ Buffer Operations::transfer(ServedSession& session, const Frame& frame, ConstByt
     engine_file.storage = file->storage.get();
     engine_file.hints = &hints;
     engine_file.readable = file->readable;
-    engine_file.scattered = false;   // clients' writes go as they are: nothing is read, merged and written back here
+    engine_file.scattered = false;   // clients' writes are executed as they are: never read, merged and written back here
     const Access access{reading ? Direction::kRead : Direction::kWrite, view, request.begin, bytes,
                         Memory{memory, contiguous_bytes(), bytes}};
     return independent(engine_file, access);

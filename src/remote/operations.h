@@ -1,4 +1,4 @@
-// What a request does on the server, through the same storage and engine that serve local files.
+// Executes requests on the server, with the same storage and engine as for local files.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,13 @@ struct Operations {
   const i64 block_bytes;
   const Hints hints;
   const std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> around;
-  const std::function<void(const std::string& path)> released;   // a lock of a file
+  const std::function<void(const std::string& path)> released;   // called when a lock of the file was released
 
-  // The whole reply to `request`, whose message begins at `message` in its body. Any thread.
+  // Executes `request`, whose message begins at `message` in its body, and returns the whole reply. Thread-safe.
   Buffer carry_out(ServedSession& session, const Frame& request, ConstBytes message) const;
-  Buffer too_early(u64 id) const;   // the reply to what can't be done yet
+  Buffer too_early(u64 id) const;   // the reply to a request that is not possible yet
   Buffer answer_of(u64 id, const Result<Reply>& reply) const;
-  // Of a lock, or an access under one.
+  // The lock of a lock request or of an access under a lock.
   Result<LockRequest> wanted_lock(const std::shared_ptr<ServedSession>& session, Kind kind, ConstBytes message) const;
   Result<OutgoingCopy::Source> open_source(const std::string& path) const;   // for a copy to another server
   Buffer answer_lock(const LockRequest& wanted, u64 id, Result<std::unique_ptr<HeldLock>> lock) const;
@@ -36,14 +36,14 @@ struct Operations {
   Buffer transfer(ServedSession& session, const Frame& request, ConstBytes message) const;
 };
 
-// XXH3 of bytes [begin, end) of a file, as far as there are any; at most kMostChecked of them.
+// XXH3 of the bytes [begin, end) of a file, up to its end; at most kMostChecked of them.
 inline constexpr i64 kMostChecked = 16 * MiB;
 Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end);
 
-// Whether it changes nothing, so that it is carried out as often as it is asked for.
+// Whether the request changes nothing, so that it may be executed more than once.
 bool is_look(Kind kind);
 
-// Whether it may take so long that the stream it came on must not wait for it.
+// Whether it may take so long that its stream must not wait for it.
 bool is_slow(Kind kind);
 
 }  // namespace mercutio::remote

@@ -13,13 +13,13 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr int kReachMs = 5'000;   // for a connection to another server; then the data can take another way
+constexpr int kReachMs = 5'000;   // for a connection to another server; then the client copies the data itself
 
 Error cancelled() {
   return Error{ErrorClass::kIo, "the copy was given up: the program that asked for it is gone", ECANCELED};
 }
 
-// Whether there is a way to that address, which a firewall may swallow without a word.
+// Whether the address can be reached. A firewall may drop packets silently.
 Status try_to_connect(const Endpoint& to) {
   MERCUTIO_LET(const int fd, connected_socket(to));
   const Descriptor owned(fd);
@@ -42,7 +42,7 @@ Result<SendRequest> parse_send(ConstBytes message) {
   return request;
 }
 
-// The file there that the key is good for.
+// Opens the file for which the key is valid.
 Result<std::unique_ptr<Storage>> OutgoingCopy::reach() {
   const Endpoint at{request_.address, static_cast<int>(request_.port)};
   MERCUTIO_TRY(try_to_connect(at));
@@ -83,7 +83,7 @@ void OutgoingCopy::run() {
     return ok_status();
   });
   if (!tried) end(SendPhase::kFailed, tried);
-  std::shared_ptr<Session> last;   // it ends when nothing here is locked: its end waits for its threads
+  std::shared_ptr<Session> last;   // released without the lock, because its end waits for its threads
   std::lock_guard guard(mutex_);
   last.swap(session_);
 }

@@ -1,5 +1,5 @@
-// A file that this server sends to another one. A client of both asks for it, and hands over what the other one has granted: the
-// address, a one-time key, and the file there that the key is good for. The server is a client of the other one meanwhile.
+// A file that this server sends to another server. A client of both servers requests it and passes on the grant of the other one:
+// its address, a one-time key, and the file for which the key is valid. During the copy this server is a client of the other one.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace mercutio::remote {
 
-Result<SendRequest> parse_send(ConstBytes message);   // kArg: it makes no sense
+Result<SendRequest> parse_send(ConstBytes message);   // kArg: malformed
 
 class OutgoingCopy {
  public:
@@ -23,9 +23,9 @@ class OutgoingCopy {
   };
   OutgoingCopy(SendRequest request, Source source) : request_(std::move(request)), source_(std::move(source)) {}
 
-  void run();                      // to its end, in a thread of its own
-  void cancel();                   // it ends soon; any thread
-  void refuse(const Error& why) { end(SendPhase::kNotReached, why); }   // in place of run()
+  void run();                      // runs the copy to its end, in a thread of its own
+  void cancel();                   // requests an early end; thread-safe
+  void refuse(const Error& why) { end(SendPhase::kNotReached, why); }   // instead of run()
   bool over() const { return phase_ != SendPhase::kUnderWay; }
   Reply state();
 

@@ -5,7 +5,7 @@
 namespace mercutio::remote {
 namespace {
 
-// The bytes of the character that `text` begins with; 0: it is not UTF-8. Overlong forms and surrogates are not.
+// The length of the character at the beginning of `text`; 0: not valid UTF-8. Overlong forms and surrogates are invalid.
 size_t character_bytes(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const unsigned first = byte(0);

@@ -1,4 +1,4 @@
-// Text of the other end as people may read it: without what a terminal would act on.
+// Makes text from a peer safe to print: removes what a terminal would interpret.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@ namespace mercutio::remote {
 
 inline constexpr size_t kMostShown = 2000;
 
-// At most `most` bytes of UTF-8, then "...". Control characters (C0, C1, DEL), those that change the direction of writing, and
-// bytes that are not UTF-8 become '?'.
+// At most `most` bytes of UTF-8, followed by "..." if truncated. Control characters (C0, C1, DEL), bidirectional controls and
+// invalid UTF-8 are replaced by '?'.
 std::string printable(std::string_view text, size_t most = kMostShown);
 
 }  // namespace mercutio::remote

@@ -1,8 +1,9 @@
-// What a listening program does with connections before they have shown a key: anybody can make any number of them.
+// Handles connections that have not proved a key yet, of which anybody can make any number.
 //
-// A connection that has said nothing costs a descriptor and no thread. It waits here for its first byte, and then for its turn to
-// be talked to; both have limits, of which one address may use a part. Beyond them the oldest silent connection is closed, that of
-// the same address first, and whoever talks for longer than others need. Cost: one poll of at most `most` descriptors a turn.
+// A connection that has sent nothing uses a descriptor but no thread. It waits for its first byte, and then for its handshake. The
+// numbers of connections in both states are limited, and so is the share of one address. Beyond the limits the oldest silent
+// connection is closed, first one of the same address, and also handshakes that take longer than an honest client needs. Cost: one
+// poll of at most `most` descriptors per step.
 #pragma once
 
 #include <poll.h>
@@ -21,12 +22,12 @@
 
 namespace mercutio::remote {
 
-// Lines about connections that were refused: a few a period, then only their number.
+// Log lines about refused connections: a few per period, then only their number.
 class RefusalLog {
  public:
   explicit RefusalLog(std::function<void(const std::string&)> log) : log_(std::move(log)) {}
   void say(const std::string& peer, const std::string& why, i64 now);
-  void end_period(i64 now);   // from time to time
+  void end_period(i64 now);   // must be called regularly
 
  private:
   static constexpr i64 kMostLines = 20, kPeriodNs = 10'000'000'000;
@@ -39,11 +40,11 @@ struct Newcomer {
   int fd = -1;
   std::string address, peer;   // "10.0.0.7", "10.0.0.7 40312"
   i64 since_ns = 0;
-  bool spoke = false;          // it said something, or is gone
-  Key challenge{};             // a router's, which speaks first
+  bool spoke = false;          // it has sent something or closed the connection
+  Key challenge{};             // random number of a router, which sends first
 };
 
-// One that is talked to. It is over when it has shown the key or has left.
+// A handshake in progress. It ends when the client has proved the key or has disconnected.
 struct Talk {
   std::string address;
   i64 since_ns = 0;
@@ -54,20 +55,20 @@ struct Talk {
 class Reception {
  public:
   struct Limits {
-    i64 most = 256, most_of_address = 64;      // that wait here
+    i64 most = 256, most_of_address = 64;      // limits for the connections that wait here
     i64 most_talks = 256, most_talks_of_address = 64;
     i64 first_byte_ms = 5'000;
-    i64 short_talk_ms = 1'000;                 // in which an honest one shows its key; later it may be cut for others
+    i64 short_talk_ms = 1'000;                 // time in which an honest client completes the handshake; later it may be closed in favour of others
   };
   Reception(const Limits& limits, RefusalLog& refusals) : limits_(limits), refusals_(refusals) {}
   ~Reception();
 
-  void receive(Newcomer newcomer);             // it, or another one, may be refused
-  bool has_waiting() const;                    // for a talk: come again soon
-  bool close_oldest(i64 now);                  // there are no descriptors left; false: nobody to close
+  void receive(Newcomer newcomer);             // may refuse it, or another one in its favour
+  bool has_waiting() const;                    // connections wait for a handshake, so next() must be called soon
+  bool close_oldest(i64 now);                  // no descriptors are left; false: there is none to close
   void add_to(std::vector<pollfd>& polled) const;
   void heard(const std::vector<pollfd>& polled, i64 now);
-  // Whose turn it is; its descriptor is the caller's, who begins the talk. Fd -1: nobody's.
+  // The next connection to begin a handshake with. The caller owns its descriptor. Fd -1: none.
   Newcomer next(i64 now);
   std::shared_ptr<Talk> begin(const Newcomer& newcomer, std::function<void()> cut);
 
@@ -83,7 +84,7 @@ class Reception {
   std::list<std::shared_ptr<Talk>> talks_;     // oldest first
 };
 
-// Accepts a connection of a listening socket that does not block. Fd -1: there is none; errno says why.
+// Accepts a connection from a nonblocking listening socket. Fd -1: none, and errno has the reason.
 Newcomer accept_from(int listener, i64 now);
 
 }  // namespace mercutio::remote

@@ -1,4 +1,4 @@
-// What a client and a router say to each other before bytes are passed on.
+// The messages between a client and a router before bytes are forwarded.
 #include "remote/route.h"
 
 #include <openssl/crypto.h>
@@ -45,7 +45,7 @@ Key proof_of(const Key& key, const char* who, ConstBytes said) {
   return proof;
 }
 
-// What a proof is about: both random numbers, then what is said.
+// The data that a proof authenticates: both random numbers, then the message.
 Buffer transcript(const Key& router, const Key& client, ConstBytes said) {
   Buffer all;
   append(all, router.data(), router.size());
@@ -77,7 +77,7 @@ RouteRequest::RouteRequest(const Hop& router, const Endpoint& target, const Key&
   given_ = nonce;
 }
 
-// Reads until `bytes` are there, not one more: what follows is the target's.
+// Reads exactly `bytes`. What follows belongs to the target.
 Result<bool> RouteRequest::fill(int fd, size_t bytes) {
   while (in_.size() < bytes) {
     std::byte chunk[256];
@@ -150,7 +150,7 @@ Result<Wants> RouteRequest::advance(int fd) {
 
 namespace {
 
-// Blocking calls with an end, for the short talk before the copying.
+// Blocking calls with a time limit, for the handshake.
 bool talk(int fd, short events, i64 end_ns) {
   pollfd ready{fd, events, 0};
   const i64 left_ms = (end_ns - now_ns()) / 1'000'000;

@@ -1,7 +1,7 @@
-// Routers: a program on a gateway that passes bytes on between clients that have no route to a server and the server, or the
-// next router. TLS is from client to server: a router carries what it can't read. What it does check is who asks, and where to:
-// both ends prove that they have the router's key (HMAC-SHA256 over both sides' random numbers) before anything is connected.
-// docs/engineers/remote.md has the bytes.
+// Routers: programs on gateways that forward bytes between a client without a route to a server and the server, or the next router.
+// TLS is between client and server, so a router cannot read what it forwards. It does check the client and the target: client and
+// router prove to each other that they have the router's key (HMAC-SHA256 over random numbers of both) before anything is
+// connected. docs/engineers/remote.md specifies the messages.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@
 
 namespace mercutio::remote {
 
-// The client's part of asking a router for a connection, over a nonblocking socket that is connected to the router.
+// The client's part of a request for a connection, on a nonblocking socket that is connected to the router.
 class RouteRequest {
  public:
   RouteRequest(const Hop& router, const Endpoint& target);
-  RouteRequest(const Hop& router, const Endpoint& target, const Key& nonce);   // for tests: its random number
-  // kNothing: what is sent from now on arrives at the target. kAccess: not the router's key, or not a target it may reach.
+  RouteRequest(const Hop& router, const Endpoint& target, const Key& nonce);   // for tests: with a given random number
+  // kNothing: the connection to the target exists. kAccess: wrong key, or a target that the router may not connect to.
   Result<Wants> advance(int fd);
 
  private:
@@ -36,7 +36,7 @@ class RouteRequest {
   enum class Stage { kChallenge, kAsking, kVerdict, kDone } stage_ = Stage::kChallenge;
 };
 
-// What the target of a request may be: ADDRESS:PORT as it is asked for, or ADDRESS:* for every port there.
+// Whether `targets` permits the target: ADDRESS:PORT as requested, or ADDRESS:* for any port.
 bool is_one_of(const std::vector<std::string>& targets, const std::string& address, const std::string& port);
 
 struct RouterOptions {
@@ -50,20 +50,20 @@ struct RouterOptions {
   std::function<void(const std::string&)> log;
 };
 
-// The router's part of that talk, in the caller's thread: the descriptor of the target. An Error: the client was told.
+// The router's part, in the caller's thread. Returns the descriptor of the target. An Error has been sent to the client.
 struct Admission {
   const RouterOptions& options;
   Key nonce;                                                                    // a random number
-  std::function<Result<int>(const std::string& target, i64 end_ns)> connect;   // "address port"; EUSERS: the router is full
-  bool challenged = false;                                                      // the client has the random number
+  std::function<Result<int>(const std::string& target, i64 end_ns)> connect;   // `target`: "address port"; EUSERS: the router is full
+  bool challenged = false;                                                      // the random number has been sent to the client
 };
-bool challenge(int fd, const Key& nonce);   // sends the random number; false: it can't be sent
+bool challenge(int fd, const Key& nonce);   // sends the random number; false: it could not be sent
 Result<int> admit(int fd, const Admission& by, std::string& target);
 
 class Router {
  public:
   static Result<std::unique_ptr<Router>> start(const RouterOptions& options);
-  ~Router();   // ends every connection
+  ~Router();   // closes all connections
   int port() const { return port_; }
 
  private:
@@ -79,13 +79,13 @@ class Router {
 
   const RouterOptions options_;
   RefusalLog refusals_;
-  Reception reception_;   // the accepting thread's
+  Reception reception_;   // used by the accepting thread only
   int listener_ = -1, wake_ = -1, port_ = 0;
   struct Shared;
   std::unique_ptr<Shared> shared_;
 };
 
-// Listens at a numeric address; `port` 0 becomes the one it got.
+// Listens on a numeric address. If `port` is 0, it is set to the port that was assigned.
 Result<int> listen_at(const std::string& address, int& port);
 
 }  // namespace mercutio::remote

@@ -1,4 +1,4 @@
-// Cost: a byte is moved by splice(2) from socket to socket, through a pipe, and never seen by this process.
+// Cost: splice(2) moves data from socket to socket through a pipe. It is never copied into this process.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -25,8 +25,8 @@ namespace mercutio::remote {
 namespace {
 
 constexpr int kPipeBytes = 1 << 20;
-constexpr int kBacklog = 4096;                            // the kernel has a limit of its own
-constexpr i64 kDescriptors = 6, kOtherDescriptors = 64;   // of a connection; of the router itself
+constexpr int kBacklog = 4096;                            // limited further by the kernel
+constexpr i64 kDescriptors = 6, kOtherDescriptors = 64;   // per connection; of the router itself
 
 }  // namespace
 
@@ -151,7 +151,7 @@ void pump_both(int client, int target) {
     if (back.wants_input()) ready[1].events |= POLLIN;
     if (there.wants_output()) ready[1].events |= POLLOUT;
     for (pollfd& one : ready)
-      if (one.events == 0) one.fd = -1;   // only an end would show, again and again
+      if (one.events == 0) one.fd = -1;   // poll() would report only the hang-up, repeatedly
     if (::poll(ready, 2, -1) < 0 && errno != EINTR) return;
     there.advance();
     back.advance();
@@ -160,7 +160,7 @@ void pump_both(int client, int target) {
 
 }  // namespace
 
-// Connections beyond what descriptors there are for would wait for ever.
+// The number of connections is limited by the number of descriptors, as others would wait for ever.
 Router::Router(const RouterOptions& options)
     : options_(options), refusals_(options.log), reception_(options.reception, refusals_), shared_(std::make_unique<Shared>()) {
   rlimit descriptors{};
@@ -222,7 +222,7 @@ void Router::accept_clients() {
 }
 
 void Router::reap() {
-  std::list<Worker>& workers = shared_->workers;   // this thread's until it has ended
+  std::list<Worker>& workers = shared_->workers;   // valid until this thread has ended
   for (auto at = workers.begin(); at != workers.end();) {
     if (!at->finished) {
       ++at;
@@ -234,7 +234,7 @@ void Router::reap() {
   }
 }
 
-// It speaks first: what it says is short enough for any socket.
+// The router sends first. Its message fits into the buffer of any socket.
 void Router::receive() {
   constexpr int kAcceptedAtOnce = 64, kWaitMs = 100;
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
@@ -244,7 +244,7 @@ void Router::receive() {
       if (!no_room || reception_.close_oldest(now_ns())) return;
       refusals_.say("somebody", "no descriptors are left: raise 'ulimit -n'", now_ns());
       pollfd wake{wake_, POLLIN, 0};
-      (void)::poll(&wake, 1, kWaitMs);   // somebody has to leave first
+      (void)::poll(&wake, 1, kWaitMs);   // until a connection ends
       return;
     }
     const Result<Key> nonce = make_key();

@@ -7,9 +7,9 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr i64 kSharedLimitMs = 2'000;   // for a channel, where others wait for the same reply
+constexpr i64 kSharedLimitMs = 2'000;   // for a channel, while others wait for the same reply
 
-// A lock changes nothing, and may be waited for as long as others hold it. An access under one is work when it has the lock.
+// A lock changes nothing and may wait as long as others hold it. An access under a lock is work once it has the lock.
 bool is_work(Kind kind) {
   return kind != Kind::kLock && !is_locked(kind);
 }
@@ -36,7 +36,7 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
       working_ += is_work(kind) ? 1 : 0;
       return Admission::kExecute;
     }
-    auto& routes = known->second.routes;   // one each, however often it asks
+    auto& routes = known->second.routes;   // each channel once, however often the request is sent
     const auto is_known = [&](const std::weak_ptr<Channel>& route) { return route.expired() || route.lock() == channel; };
     std::erase_if(routes, is_known);
     routes.push_back(channel);
@@ -53,14 +53,14 @@ void ServedSession::complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms)
     working_ -= is_work(kind) ? 1 : 0;
     if (late_.erase(id) > 0 || working_ == 0) at_rest_.notify_all();
     const auto known = entries_.find(id);
-    if (known == entries_.end()) return;   // given up by the client meanwhile
+    if (known == entries_.end()) return;   // abandoned by the client in the meantime
     known->second.reply = reply;
     routes.swap(known->second.routes);
   }
   if (routes.size() > 1) send_limit_ms = std::min(send_limit_ms, kSharedLimitMs);
   for (auto at = routes.rbegin(); at != routes.rend(); ++at) {
     const std::shared_ptr<Channel> route = at->lock();
-    if (route && !route->send(reply, send_limit_ms)) route->cut();   // the client asks again on another one
+    if (route && !route->send(reply, send_limit_ms)) route->cut();   // the client sends the request again on another stream
   }
 }
 
@@ -237,7 +237,8 @@ std::shared_ptr<OutgoingCopy> ServedSession::copy(u64 handle) {
   return known == copies_.end() ? nullptr : known->second;
 }
 
-// Under the lock: who ends it, too, comes back when it has ended. What is lent is closed before: who borrows it is still writing.
+// Under the lock: concurrent callers return after the session has ended. Files used by other sessions are closed before, as these
+// may be writing.
 void ServedSession::end() {
   std::vector<std::shared_ptr<ServedFile>> lent;
   {

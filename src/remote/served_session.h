@@ -1,5 +1,5 @@
-// What the server keeps of one client across its connections: open files, locks, type trees, and the replies that the
-// client may not have got. A request that arrives again after a cut is answered from here instead of being done again.
+// The server's state of one client, which survives its connections: open files, locks, type trees, and replies that the client may
+// not have received. A request that is sent again after a cut gets the stored reply instead of being executed again.
 #pragma once
 
 #include <atomic>
@@ -25,81 +25,80 @@ struct ServedFile {
   std::string path;
   FileIdentity identity;
   bool readable = true, writable = false;
-  std::shared_mutex closing;   // shared: in use
+  std::shared_mutex closing;   // held shared while the file is in use
   std::atomic<bool> closed{false};
-  std::atomic<bool> lent{false};     // a session of another server may write to it, too
+  std::atomic<bool> lent{false};     // a session of another server may also write to it
   std::atomic<bool> claimed{false};
-  std::unique_ptr<HeldLock> claim;   // for other servers and programs there; null: files can't be locked there
-  Status close();              // nobody uses it
+  std::unique_ptr<HeldLock> claim;   // against other servers and programs; null: the file system has no locks
+  Status close();              // the file must not be in use
 };
 
 struct SessionLimits {
   i64 files = 1024;
   i64 locks = 4096;
-  i64 unacknowledged = 8192;          // requests that the client hasn't acknowledged the reply of
-  i64 tree_bytes = 64 * MiB;     // beyond it all are forgotten, and the client sends again what it needs
+  i64 unacknowledged = 8192;          // maximum number of requests whose reply the client has not acknowledged
+  i64 tree_bytes = 64 * MiB;     // beyond it all trees are discarded, and the client sends them again as needed
 };
 
 class ServedSession {
  public:
   explicit ServedSession(const SessionLimits& limits, std::string identity = kOwnIdentity, std::shared_ptr<ServedFile> borrowed = nullptr)
       : limits_(limits), identity_(std::move(identity)), borrowed_(std::move(borrowed)) {}
-  const std::string& identity() const { return identity_; }   // of the key that its streams have shown
-  // The file of another session that this one may write to, and to nothing else. Null: its client may do what the exports allow.
+  const std::string& identity() const { return identity_; }   // of the key that its streams have proved
+  // The file of another session to which alone this session may write. Null: the session has the rights of the exports.
   const std::shared_ptr<ServedFile>& borrowed() const { return borrowed_; }
 
   enum class Admission { kExecute, kAnswered, kTooMany, kOver };
-  // A request that changes something: whether it has to be carried out. What is answered already is sent again, what is
-  // being carried out will be answered on every channel it came from: what a stream held that the client has given up may
-  // be read after what was sent again.
+  // Decides whether a request that changes something must be executed. One that has been answered gets the same reply again. One
+  // that is being executed will be answered on every channel from which it came. Requests of a stream that the client has abandoned
+  // may arrive after the client has sent them again on another stream.
   Admission admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel, i64 send_limit_ms);
   void complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);   // of an admitted request
-  // An admitted request that has waited for a lock may change something from now on. False: it is to be carried out no more.
+  // An admitted request that has waited for a lock may change something from now on. False: it must not be executed any more.
   bool begin_work(u64 id);
-  void acknowledge(u64 below);                         // the client has the replies to all requests before this one, or gave them up
-  bool forget(const std::vector<u64>& ids);            // the client gave these up: they are not begun any more. False: too many
-  // Whether nothing that may change a file is carried out for which the client does not wait any more. Waits for that; false:
-  // it took longer.
+  void acknowledge(u64 below);                         // the client has the replies to all earlier requests, or has abandoned them
+  bool forget(const std::vector<u64>& ids);            // the client has abandoned these: they must not begin any more; false: too many
+  // Waits until no abandoned request that may change a file is being executed. False: the time limit was reached.
   bool await_forgotten(i64 limit_ms);
 
   Status room_for_file();
   Result<u64> add_file(std::shared_ptr<ServedFile> file);
-  std::shared_ptr<ServedFile> file(u64 handle);        // null: there is none
+  std::shared_ptr<ServedFile> file(u64 handle);        // null: unknown handle
   std::shared_ptr<ServedFile> take_file(u64 handle);
   Result<u64> add_lock(std::unique_ptr<HeldLock> lock, const std::string& path);
-  std::optional<std::string> release_lock(u64 handle);   // the path of its file; nothing: there is no such lock
+  std::optional<std::string> release_lock(u64 handle);   // the path of its file; nothing: unknown handle
 
   Result<u64> add_copy(std::shared_ptr<OutgoingCopy> copy);
-  std::shared_ptr<OutgoingCopy> copy(u64 handle);      // null: there is none
+  std::shared_ptr<OutgoingCopy> copy(u64 handle);      // null: unknown handle
 
-  FlatTypeRef tree(u64 hash);                          // null: not known, or not any more
+  FlatTypeRef tree(u64 hash);                          // null: unknown, or discarded
   void learn(u64 hash, FlatTypeRef tree);
 
-  // Channels come and go; the session outlives the last one for a while.
-  bool attach(const std::shared_ptr<Channel>& channel);   // false: it has ended
+  // Channels are attached and detached. The session survives the last one for a while.
+  bool attach(const std::shared_ptr<Channel>& channel);   // false: the session has ended
   void detach(const Channel* channel, i64 now);
   i64 streams();
-  bool cut_one();                                      // the latest of several channels
-  i64 idle_since();                                    // ns; -1: it has a channel, or carries out what may change a file yet
-  bool holds_files();                                  // or sends one
-  u64 claim_on(const FileIdentity& identity);          // the handle of that file, if it is claimed here; 0: it isn't
-  void end();                                          // gives back locks, closes files, ends what it sends
-  // Its client has another session: its streams are cut, nothing more is carried out, and when what may change a file is done,
-  // it ends. False: that took longer than the limit; ask again.
+  bool cut_one();                                      // the newest one, if there are several
+  i64 idle_since();                                    // time in ns; -1: it has a channel, or executes a request that may change a file
+  bool holds_files();                                  // or sends one to another server
+  u64 claim_on(const FileIdentity& identity);          // the handle of that file if this session has claimed it; 0: it has not
+  void end();                                          // releases locks, closes files, cancels copies
+  // The client has a new session: cuts the streams of this one, executes no further request, and ends it when those that may change
+  // a file are complete. False: the time limit was reached; call it again.
   bool retire(i64 limit_ms);
 
  private:
   struct Entry {
-    std::vector<std::weak_ptr<Channel>> routes;   // the channels it came from
-    Buffer reply;        // empty: being carried out
-    bool work = true;    // may change a file
+    std::vector<std::weak_ptr<Channel>> routes;   // the channels from which it came
+    Buffer reply;        // empty: it is being executed
+    bool work = true;    // it may change a file
   };
   struct Lock {
     std::unique_ptr<HeldLock> held;
     std::string path;   // of its file
   };
   Status room() const MERCUTIO_REQUIRES(mutex_);
-  static constexpr size_t kMostCopies = 64;   // that are remembered
+  static constexpr size_t kMostCopies = 64;   // maximum number of copies that are remembered
   const SessionLimits limits_;
   const std::string identity_;
   const std::shared_ptr<ServedFile> borrowed_;
@@ -112,8 +111,8 @@ class ServedSession {
   std::vector<std::weak_ptr<Channel>> channels_ MERCUTIO_GUARDED_BY(mutex_);
   i64 tree_bytes_ = 0, idle_since_ns_ = 0;
   u64 acknowledged_ MERCUTIO_GUARDED_BY(mutex_) = 0, next_handle_ = 1;
-  i64 working_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // requests that may change a file yet, also those given up
-  std::set<u64> late_ MERCUTIO_GUARDED_BY(mutex_);   // those of them that the client has given up
+  i64 working_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // requests being executed that may change a file, including abandoned ones
+  std::set<u64> late_ MERCUTIO_GUARDED_BY(mutex_);   // those of them that the client has abandoned
   std::condition_variable at_rest_;
   bool ended_ MERCUTIO_GUARDED_BY(mutex_) = false;
 };

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kHousePeriodMs = 250, kTurnMs = 20;
 constexpr int kAcceptedAtOnce = 64;
-constexpr i64 kLeavesNs = 2'000'000'000;   // for a server at the same port that has been told to end
+constexpr i64 kLeavesNs = 2'000'000'000;   // for a previous server at the same port that is ending
 
 }  // namespace
 
@@ -96,7 +96,7 @@ void Server::receive() {
     service_.refusals().say("somebody", "no descriptors are left: raise 'ulimit -n'", now_ns());
     if (service_.cut_spare_stream()) return;
     pollfd wake{wake_, POLLIN, 0};
-    (void)::poll(&wake, 1, kHousePeriodMs);   // somebody has to leave first
+    (void)::poll(&wake, 1, kHousePeriodMs);   // until a connection ends
     return;
   }
 }
@@ -123,13 +123,13 @@ void Server::talk_to(Newcomer newcomer) {
   }
   talk->over = true;
   service_.refusals().say(newcomer.peer, thread.error().what, now_ns());
-  streams_.pop_back();   // closes it: the client tries again
+  streams_.pop_back();   // closes the connection; the client tries again
   (void)service_.cut_spare_stream();
 }
 
-// Threads that are done are joined, and sessions whose clients have been gone for too long end.
+// Joins threads that are done, and ends sessions whose clients have been absent for too long.
 void Server::keep_house() {
-  std::list<Worker> finished;   // joined when the lock is free again
+  std::list<Worker> finished;   // joined after the lock has been released
   const JoinAtEnd join{finished};
   const i64 now = kept_house_ns_ = now_ns();
   service_.refusals().end_period(now);

@@ -1,5 +1,5 @@
-// The server: accepts streams and hands each, in a thread of its own, to the service. One thread accepts and keeps house. Where no
-// thread or descriptor is to be had, a connection ends, never the server.
+// The server: accepts streams and passes each, in a thread of its own, to the service. One thread accepts connections and does the
+// periodic work. If no thread or descriptor is available, a connection is closed, and the server continues.
 #pragma once
 
 #include "base/thread_annotations.h"
@@ -10,7 +10,7 @@ namespace mercutio::remote {
 
 struct ServerOptions : ServiceOptions {
   std::string address = "127.0.0.1";
-  int port = 0, last_port = 0;           // 0: any; with a last one: the first of them that is free
+  int port = 0, last_port = 0;           // 0: any port; with last_port: the first free one of the range
   Key key{};
   std::vector<Export> exports;
   Reception::Limits reception;
@@ -19,12 +19,12 @@ struct ServerOptions : ServiceOptions {
 class Server {
  public:
   static Result<std::unique_ptr<Server>> start(const ServerOptions& options);
-  ~Server();   // cuts every stream, ends every session
+  ~Server();   // cuts all streams and ends all sessions
 
   int port() const { return port_; }
-  i64 idle_ms();          // for how long there has been no client; 0: there is one
+  i64 idle_ms();          // time without clients; 0: there are clients
   bool asked_to_end() const { return service_.asked_to_end(); }
-  void cut_streams();     // for tests: what a broken link does
+  void cut_streams();     // for tests: simulates broken links
 
  private:
   Server(const ServerOptions& options, Exports exports);
@@ -37,7 +37,7 @@ class Server {
   const ServerOptions options_;
   Service service_;
   std::shared_ptr<TlsContext> tls_;
-  Reception reception_;                  // the accepting thread's
+  Reception reception_;                  // used by the accepting thread only
   i64 kept_house_ns_ = 0;
   int listener_ = -1, wake_ = -1, port_ = 0;
   std::mutex mutex_;

@@ -13,24 +13,24 @@
 namespace mercutio::remote {
 namespace {
 
-// Acknowledged ids stand before every request's message.
+// Every message begins with the acknowledged ids.
 constexpr size_t kAcknowledgedBytes = 8;
-constexpr i64 kLateMs = 2'000;     // for what a client has given up, before it may change anything else
+constexpr i64 kLateMs = 2'000;     // for abandoned requests to end before the client may change anything else
 constexpr size_t kMostLogged = 8192;
-constexpr i64 kRetireMs = 2'000;   // for what a client's earlier session has under way; then the client asks again
+constexpr i64 kRetireMs = 2'000;   // for requests of the client's previous session; after it the client asks again
 
 Error wrong_protocol(const char* why) {
   return Error{ErrorClass::kIo, why, EPROTO};
 }
 
-// What must not happen before something that its client has given up has ended: else that would come later, and an unlock
-// would let others see it come. Closing waits by itself.
+// Requests that must wait for the end of abandoned ones. Otherwise an abandoned change could happen after them, and after an unlock
+// others could see it happen. Closing waits by itself.
 bool is_ordered(Kind kind) {
   return kind == Kind::kWrite || kind == Kind::kSetSize || kind == Kind::kPreallocate || kind == Kind::kOpen || kind == Kind::kRemove ||
          kind == Kind::kUnlock || (is_about_names(kind) && !is_look(kind));
 }
 
-// What another server may ask for that writes to one file here.
+// The requests that another server with a one-time key may send.
 bool is_of_copy(Kind kind) {
   return kind == Kind::kOpen || kind == Kind::kClose || kind == Kind::kWrite || kind == Kind::kSize || kind == Kind::kSetSize || kind == Kind::kSync ||
          kind == Kind::kChecksum;
@@ -75,7 +75,7 @@ Service::~Service() {
   for (Worker& slow : slow_) slow.thread.join();
 }
 
-// Workers that are done are joined, and sessions whose clients have been gone for too long end.
+// Joins workers that are done, and ends sessions whose clients have been absent for too long.
 bool Service::keep_house(i64 now) {
   std::vector<std::shared_ptr<ServedSession>> over;
   std::list<Worker> finished;
@@ -106,7 +106,8 @@ i64 Service::users_beside(const ServedSession& asking) {
   });
 }
 
-// Whoever has the key started it. Programs that use it are told of, not cut off, unless that is asked for.
+// A client with the key of `mercutio connect` has started the server and may end it. If other programs use it, it is ended only on
+// demand.
 Result<Reply> Service::end_server(const Channel& channel, const ServedSession& asking, ConstBytes message) {
   MERCUTIO_LET(const NameRequest request, get_message<NameRequest>(message));
   Reply reply;
@@ -165,7 +166,7 @@ Result<std::shared_ptr<ServedSession>> Service::greet(const std::shared_ptr<Chan
   return session;
 }
 
-// What the client had before this session ends before its welcome, so that nothing of it comes later.
+// The client's previous session ends before the welcome of the new one, so nothing of it is executed later.
 Status Service::end_earlier(const Hello& hello, const Channel& channel) {
   const SessionId id{hello.replaces_high, hello.replaces_low};
   std::shared_ptr<ServedSession> earlier;
@@ -184,7 +185,7 @@ Status Service::end_earlier(const Hello& hello, const Channel& channel) {
   return ok_status();
 }
 
-// The stream belongs to its session before anybody else looks: keep_house() may be about to end it.
+// Attaches the stream to its session before keep_house() may end the session.
 Result<std::shared_ptr<ServedSession>> Service::session_of(const Hello& hello, const std::shared_ptr<Channel>& channel) {
   if (hello.lowest > kProtocolVersion || hello.highest < kProtocolVersion)
     return Error{ErrorClass::kIo, "client and server have no protocol version in common (the server has " +
@@ -196,7 +197,7 @@ Result<std::shared_ptr<ServedSession>> Service::session_of(const Hello& hello, c
   return session;
 }
 
-// Where the server is full, who has no stream yet gets one of somebody who has several.
+// If the server is full, a client without any stream gets one that is taken from a client with several.
 bool Service::has_room(bool is_first) {
   if (streams_ < options_.most_connections) return true;
   return is_first && cut_spare_stream();
@@ -245,7 +246,7 @@ bool Service::cut_spare_stream() {
 Status Service::serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session) {
   auto frame = std::make_shared<Frame>();
   for (;;) {
-    if (frame.use_count() > 1) frame = std::make_shared<Frame>();   // somebody else is still busy with the last one
+    if (frame.use_count() > 1) frame = std::make_shared<Frame>();   // another thread still uses the previous one
     MERCUTIO_LET(const bool there, channel->receive(*frame, options_.block_bytes, options_.silence_ms));
     if (!there) return ok_status();
     if (frame->header.kind == Kind::kPing) {
@@ -281,7 +282,7 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   if (session->borrowed() && !is_of_copy(kind))
     return channel->send(operations_.answer_of(id, Error{ErrorClass::kAccess, "the key of a copy is good for writing its file alone", EACCES}), options_.silence_ms);
   if (kind == Kind::kEnd) return channel->send(operations_.answer_of(id, end_server(*channel, *session, message)), options_.silence_ms);
-  if (is_look(kind)) {   // done again as often as asked
+  if (is_look(kind)) {   // executed again as often as requested
     const auto look = [this, channel, session, frame, message] {
       const Buffer reply = is_about_servers(frame->header.kind) ? operations_.answer_of(frame->header.id, carry_out(session, frame->header.kind, message))
                                                                 : operations_.carry_out(*session, *frame, message);
@@ -289,7 +290,7 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
       return channel->send(reply, options_.silence_ms);
     };
     const auto look_beside = [channel, look] {
-      if (!attempt(look)) channel->cut();   // the client asks again on another one
+      if (!attempt(look)) channel->cut();   // the client asks again on another stream
     };
     return is_slow(kind) && !options_.in_turn && run_beside(look_beside) ? ok_status() : look();
   }
@@ -317,7 +318,8 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   return ok_status();
 }
 
-// At once if it is free. Else nobody here waits for it: the queue's thread hands it on, or one beside that.
+// Grants the lock at once if it is free. Otherwise no thread waits: the queue's thread, or one of its own, continues the request
+// later.
 void Service::take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame) {
   const u64 id = frame->header.id;
   const auto wanted = operations_.wanted_lock(session, frame->header.kind, frame->body().subspan(kAcknowledgedBytes));
@@ -331,7 +333,7 @@ void Service::take_lock(const std::shared_ptr<ServedSession>& session, const std
   if (!lock || *lock) use_lock(*wanted, *frame, std::move(lock), options_.silence_ms);
 }
 
-// Tells that it is held, or does what is to be done under it and gives it back.
+// Replies that the lock is held, or executes the access under it and releases it.
 void Service::use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms) {
   const u64 id = frame.header.id;
   ServedSession& session = *wanted.session;
@@ -348,11 +350,11 @@ void Service::use_lock(const LockRequest& wanted, const Frame& frame, Result<std
 
 void Service::log(const Channel& channel, const std::string& text) {
   if (!options_.log) return;
-  options_.log(printable(channel.peer() + " " + text, kMostLogged));   // a line, whatever a path holds
+  options_.log(printable(channel.peer() + " " + text, kMostLogged));   // one line, whatever characters a path contains
 }
 
 bool Service::run_beside(std::function<void()> work) {
-  std::list<Worker> finished;   // joined when the lock is free again
+  std::list<Worker> finished;   // joined after the lock has been released
   const JoinAtEnd join{finished};
   std::lock_guard guard(mutex_);
   take_finished(slow_, finished);

@@ -1,7 +1,6 @@
-// What the server does with a stream, from its handshake to its end: it holds the sessions that streams belong to and carries
-// requests out. The thread that serves a stream reads and writes file data; what may take long (sync, close, lists) gets a thread of its
-// own, and locks that are held by others wait in a queue. Everything has a limit: handshake time, frame sizes, sessions, files,
-// trees, threads.
+// The server's work on a stream, from the handshake to its end. It owns the sessions and executes requests. The thread that serves
+// a stream reads and writes file data. Requests that may take long (sync, close, lists) get a thread of their own. Locks that
+// others hold wait in a queue. Everything is limited: handshake time, frame sizes, sessions, files, trees, threads.
 #pragma once
 
 #include <atomic>
@@ -17,28 +16,28 @@
 namespace mercutio::remote {
 
 struct ServiceOptions {
-  i64 most_connections = 4096;           // streams that have shown the key
+  i64 most_connections = 4096;           // streams that have proved the key
   i64 most_sessions = 4096;
-  i64 most_slow = 64;                    // requests that run beside their streams
+  i64 most_slow = 64;                    // requests with a thread of their own
   SessionLimits limits;
   i64 block_bytes = 1 * MiB;
   i64 credit_bytes = 8 * MiB;
   i64 handshake_ms = 10'000;
-  i64 silence_ms = 300'000;              // a stream that says nothing for so long is cut
-  i64 grace_ms = 120'000;                // a session without streams is kept for so long if it has open files
-  i64 short_grace_ms = 10'000;           // and if it has none
-  i64 expires_ns = INT64_MAX;            // by now_ns(): from then on nobody new is let in
-  i64 grant_ms = 30'000;                 // a one-time key that nobody uses is good for so long
-  i64 most_outgoing = 16;                // files that go to other servers at once
-  std::vector<std::string> copy_to;      // servers that files may go to: ADDRESS:PORT, ADDRESS:*, or * for any
-  bool in_turn = false;                  // for tests: no request runs beside its stream
-  std::function<void(const std::string&)> log;   // the audit log, a line a call; any thread
-  std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> around;   // for tests: a file as its clients see it
+  i64 silence_ms = 300'000;              // a stream without any message for this time is cut
+  i64 grace_ms = 120'000;                // time that a session without streams is kept if it has open files
+  i64 short_grace_ms = 10'000;           // the same without open files
+  i64 expires_ns = INT64_MAX;            // in terms of now_ns(); no new client is admitted afterwards
+  i64 grant_ms = 30'000;                 // validity of an unused one-time key
+  i64 most_outgoing = 16;                // concurrent copies to other servers
+  std::vector<std::string> copy_to;      // permitted targets of copies: ADDRESS:PORT, ADDRESS:*, or * for any
+  bool in_turn = false;                  // for tests: all requests run in the thread of their stream
+  std::function<void(const std::string&)> log;   // writes a line of the audit log; called by any thread
+  std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> around;   // for tests: wraps the storage of a file
 };
 
 struct Worker {
   std::thread thread;
-  std::shared_ptr<Channel> channel;   // of a stream
+  std::shared_ptr<Channel> channel;   // of the stream
   std::atomic<bool> finished{false};
 };
 void take_finished(std::list<Worker>& from, std::list<Worker>& to);
@@ -50,16 +49,16 @@ struct JoinAtEnd {
 class Service {
  public:
   Service(const ServiceOptions& options, Exports exports);
-  ~Service();   // nobody is in serve() any more; ends every session
+  ~Service();   // ends all sessions; no thread may be in serve() any more
 
-  // In the caller's thread, which is told when the client has shown the key and is let in.
+  // Serves a stream in the caller's thread. `welcomed` is called when the client has proved the key and is admitted.
   void serve(const std::shared_ptr<Channel>& channel, const std::function<void()>& welcomed = [] {});
-  // Ends a stream of the session that has the most of them, which goes on with fewer; false: each has one.
+  // Cuts a stream of the session with the most streams, which continues with the others. False: no session has more than one.
   bool cut_spare_stream();
-  bool asked_to_end() const { return asked_to_end_; }   // by a client, for whom it was started
+  bool asked_to_end() const { return asked_to_end_; }   // by the client for which it was started
   RefusalLog& refusals() { return refusals_; }
   const std::shared_ptr<Grants>& grants() const { return grants_; }
-  bool keep_house(i64 now);   // false: there is no session
+  bool keep_house(i64 now);   // periodic work; false: there is no session
 
  private:
   using SessionId = std::pair<u64, u64>;
@@ -91,12 +90,12 @@ class Service {
   const Exports exports_;
   RefusalLog refusals_;
   std::atomic<bool> asked_to_end_{false};
-  std::atomic<i64> streams_{0};   // that were let in
+  std::atomic<i64> streams_{0};   // that were admitted
   LockQueue locks_;
   const Operations operations_;
   const std::shared_ptr<Grants> grants_;
   std::atomic<i64> outgoing_{0};
-  std::mutex claims_;   // taken before mutex_
+  std::mutex claims_;   // locked before mutex_
   std::mutex mutex_;
   std::list<Worker> slow_ MERCUTIO_GUARDED_BY(mutex_);
   std::map<SessionId, std::shared_ptr<ServedSession>> sessions_ MERCUTIO_GUARDED_BY(mutex_);

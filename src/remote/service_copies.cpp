@@ -1,5 +1,4 @@
-// Copies, at the server: who may write to the file that a copy is made in, here or on another server; and what the audit log says of
-// all requests.
+// The server's part of copies: who may write to the file of a copy, here or on another server. Also the audit log of all requests.
 #include <algorithm>
 #include <cerrno>
 
@@ -9,8 +8,8 @@
 
 namespace mercutio::remote {
 
-// A client that is gone, or whose link is broken, keeps nobody from going on with its copy: it loses the file, so that nothing of it
-// comes later.
+// A client that is gone, or whose link is broken, does not prevent its copy from being continued: it loses the file, so none of its
+// requests changes it later.
 Status Service::end_claim_of_others(const ServedSession& asking, const FileIdentity& identity) {
   std::vector<std::shared_ptr<ServedSession>> sessions;
   {
@@ -19,7 +18,7 @@ Status Service::end_claim_of_others(const ServedSession& asking, const FileIdent
   }
   for (const auto& session : sessions) {
     const u64 handle = session->claim_on(identity);
-    if (handle == 0 || session->borrowed()) continue;   // who borrows it has it as long as its owner
+    if (handle == 0 || session->borrowed()) continue;   // a session of another server keeps the file as long as its owner does
     if (session.get() == &asking || session->streams() > 0) return Error{ErrorClass::kFileInUse, "another copy to the same place is under way", EBUSY};
     const std::shared_ptr<ServedFile> file = session->take_file(handle);
     if (!file) continue;
@@ -51,7 +50,7 @@ Result<Reply> Service::claim(const std::shared_ptr<ServedSession>& session, Cons
   return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", ESTALE};
 }
 
-// To be handed to another server, which writes to the file that this client makes a copy in.
+// A grant for another server, which writes to the file that this client has claimed for a copy.
 Result<Reply> Service::grant(ServedSession& session, ConstBytes message) {
   MERCUTIO_LET(const PlainRequest request, get_message<PlainRequest>(message));
   const std::shared_ptr<ServedFile> file = session.file(request.target);
@@ -95,14 +94,14 @@ Result<Reply> Service::carry_out(const std::shared_ptr<ServedSession>& session, 
   return copy->state();
 }
 
-// The audit log: who opened, read as a whole, changed and deleted what, and what was refused.
+// The audit log: who opened, read as a whole, changed or deleted which file, and which requests were refused.
 void Service::log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply) {
   const Kind kind = frame.header.kind;
   const bool about_names = is_about_names(kind);
   if (!options_.log || (kind != Kind::kOpen && kind != Kind::kRemove && kind != Kind::kSend && kind != Kind::kGrant && !about_names)) return;
   const auto answer = get_message<Reply>(ConstBytes(reply).subspan(kHeaderBytes));
   const bool refused = answer && answer->outcome != 0;
-  if (is_look(kind) && kind != Kind::kGet && !refused) return;   // nothing of a file was read
+  if (is_look(kind) && kind != Kind::kGet && !refused) return;   // it has read nothing of a file
   std::string text = "deletes ";
   if (about_names) {
     const auto request = get_message<NameRequest>(message);

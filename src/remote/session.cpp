@@ -15,14 +15,14 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr i64 kOneStreamBytes = 128 * KiB;   // transfers up to this size don't make more streams
-constexpr i64 kPreparedMs = 5'000;           // for what was announced
+constexpr i64 kOneStreamBytes = 128 * KiB;   // transfers up to this size do not start further streams
+constexpr i64 kPreparedMs = 5'000;           // for a file that was announced by prepare()
 constexpr i64 kMostLockedBytes = 64 * KiB;   // an access under a lock is one request
 constexpr size_t kMostKnownTrees = 4096;
-constexpr i64 kMostTries = 3;                // of a request whose tree the server has forgotten
-constexpr size_t kMostRequests = 4096;       // under way; the server keeps their replies
+constexpr i64 kMostTries = 3;                // of a request whose tree the server has discarded
+constexpr size_t kMostRequests = 4096;       // in flight; the server stores their replies
 
-// A lock may have to be waited for. Nobody waits for an unlock, and one that never arrives would leave others waiting for ever.
+// A lock may wait for ever. An unlock does not expire, because others would wait for ever for one that never arrives.
 bool has_deadline(Kind kind) {
   return kind != Kind::kLock && kind != Kind::kUnlock && !is_locked(kind);
 }
@@ -79,8 +79,8 @@ Status Session::begin() {
   return ok_status();
 }
 
-// One that was never welcomed has asked for nothing, but its server may not know yet of the one before. One of before a fork is
-// the parent's, which goes on with it.
+// A session that was never welcomed has sent no request, but the server may not know yet of the session before it. A session from
+// before a fork belongs to the parent, which continues to use it.
 void Session::replace(Session& earlier) {
   if (earlier.owner_pid_ != owner_pid_ || earlier.alive()) return;
   const Hello& old = earlier.hello_;
@@ -97,7 +97,7 @@ Status Session::open_wakes() {
 }
 
 Session::~Session() {
-  const bool forked = ::getpid() != owner_pid_;   // the threads are the parent's
+  const bool forked = ::getpid() != owner_pid_;   // the threads belong to the parent
   if (!forked) {
     std::lock_guard guard(mutex_);
     stopping_ = true;
@@ -133,8 +133,8 @@ void Session::submit(std::shared_ptr<Job> job) {
   wake_for(bytes);
 }
 
-// As many of the sleeping streams as the job has work for, those with the least under way first. Who is awake looks for work
-// before it sleeps.
+// Wakes as many sleeping streams as the job has work for, those with the least data in flight first. A stream that is awake looks
+// for work before it sleeps.
 void Session::wake_for(i64 bytes) {
   if (!established_ || wanted_streams_ > started_streams_) (void)::eventfd_write(streams_[0].wake, 1);
   for (i64 wanted = 1 + bytes / kOneStreamBytes; wanted > 0; --wanted) {
@@ -196,7 +196,7 @@ void Session::step() {
   if (over()) fail_everything();
 }
 
-// The first stream alone until it is welcomed: it makes the session that the others join.
+// Starts the first stream alone until it is welcomed. It creates the session that the others join.
 void Session::start_streams() {
   if (!established_ || started_streams_ >= wanted_streams_) return;
   std::lock_guard guard(mutex_);
@@ -204,7 +204,7 @@ void Session::start_streams() {
     const i64 index = started_streams_;
     if (!driven_) continue;
     auto thread = start_thread([this, index] { run_stream(index); });
-    if (!thread) {   // the streams that there are do
+    if (!thread) {   // the existing streams suffice
       wanted_streams_ = started_streams_.load();
       return;
     }
@@ -220,7 +220,7 @@ void Session::step(i64 index) {
   check_silence(index);
 }
 
-// mutex_ is held.
+// Requires mutex_.
 bool Session::needed() const {
   return !jobs_.empty() || !requests_.empty() || open_files_ > 0 || now_ns() < prepared_until_ns_;
 }
@@ -263,8 +263,8 @@ u64 Session::new_request(Request request) {
   return next_id_++;
 }
 
-// The request to send next on a stream: one that was on another stream when that was cut, or the next part of a job. 0: none, or
-// the stream has no credit for it.
+// The request to send next on a stream: one whose stream was cut, or the next part of a job. 0: none, or the stream has no credit
+// for it.
 u64 Session::next_request(const Stream& stream) {
   if (returned_) {
     for (auto& [id, request] : requests_)
@@ -305,7 +305,7 @@ bool Session::take_request(Stream& stream, i64 index, Sending& sending) {
   const u64 tree = request.job->tree();
   sending.define = tree != 0 && !known_trees_.count(tree) && !stream.trees.count(tree);
   if (sending.define) stream.trees.insert(tree);
-  sending.acknowledged = requests_.begin()->first;   // all before it have their replies
+  sending.acknowledged = requests_.begin()->first;   // all earlier requests have their replies
   sending.forgotten = forgotten_for(stream, sending.acknowledged);
   sending.job = request.job;
   sending.part = request.part;
@@ -315,7 +315,8 @@ bool Session::take_request(Stream& stream, i64 index, Sending& sending) {
   return true;
 }
 
-// Said on each stream before anything that could be done too early. What is acknowledged need not be said.
+// Abandoned requests, which each stream reports before any later request, so that they are not executed late. Acknowledged ones
+// need no report.
 std::vector<u64> Session::forgotten_for(Stream& stream, u64 acknowledged) {
   forgotten_.erase(forgotten_.begin(), forgotten_.lower_bound(acknowledged));
   if (std::exchange(stream.forgotten, forgotten_ever_) == forgotten_ever_) return {};
@@ -347,7 +348,7 @@ void Session::encode(Stream& stream, const Sending& sending) {
   requests_.at(sending.id).busy = false;
 }
 
-// Work, replies and new jobs wake the thread; the rest is clocks.
+// Work, replies and new jobs wake the thread. This is the time until the next timeout.
 i64 Session::patience_of_poll(const Stream& stream) {
   if (!driven_) return 0;
   const i64 longest = std::clamp<i64>(connection_.silence_ms / 6, 1, 500);
@@ -383,7 +384,7 @@ void Session::advance(i64 index) {
   stream.block_bytes = granted_block_bytes_;
 }
 
-// Requests are cut to what the first stream was granted, and may be sent again on any other one.
+// Whether a later stream has the same grants as the first one, so that any request can be sent again on it.
 bool Session::as_before(const Welcome& welcome) {
   std::lock_guard guard(mutex_);
   if (granted_block_bytes_ == 0) {
@@ -399,7 +400,7 @@ void Session::give_back_credit(const Request& request) {
   sender.in_flight_bytes = std::max<i64>(0, sender.in_flight_bytes - request.cost);
 }
 
-// The server has forgotten its tree. It goes out under a number of its own: under the old one the server would say the same again.
+// The server has discarded the tree. The request gets a new number, because under the old one the server would repeat its reply.
 bool Session::send_again(Requests::iterator known) {
   if (++known->second.tries >= kMostTries) return false;
   const u64 tree = known->second.job->tree();
@@ -417,7 +418,7 @@ Status Session::take_reply(Stream& stream, const FrameHeader& header, ConstBytes
   MERCUTIO_LET(const Reply reply, get_message<Reply>(payload.first(static_cast<size_t>(header.body_bytes))));
   std::unique_lock guard(mutex_);
   const auto known = requests_.find(header.id);
-  // Answered twice after a cut, or given up; or answered before it was sent, by no server of ours.
+  // Answered twice after a cut, or abandoned; or answered before it was sent, which no correct server does.
   if (known == requests_.end() || known->second.busy) return ok_status();
   Request& request = known->second;
   give_back_credit(request);

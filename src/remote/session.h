@@ -1,6 +1,6 @@
-// A client's session with one server: up to 16 streams, each driven by a thread of its own, which asks jobs for requests while
-// it has credit. It survives cuts, and ends with a clear error when the server is gone for good. Memory: a frame a stream each
-// way, whatever is written.
+// A client's session with one server: up to 16 streams, each driven by a thread, which takes requests from jobs while the stream
+// has credit. The session survives broken streams. It ends with an error when the server cannot be reached any more. Memory: one
+// frame per stream and direction, whatever the size of the accesses.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@ namespace mercutio::remote {
 
 class Session {
  public:
-  // `earlier` is one that the caller had before, if any: where it is dead, the server ends it before it welcomes this one.
+  // `earlier`: the caller's previous session, if any. If it is dead, the server ends it before it welcomes the new one.
   static Result<std::shared_ptr<Session>> make(const Connection& connection, i64 server, const std::shared_ptr<Session>& earlier = nullptr);
   ~Session();
-  // For tests: one that has no threads, whose streams come from elsewhere; step() is what its threads do again and again.
+  // For tests: a session without threads. The test provides the streams and calls step() instead of the threads.
   struct Undriven {
     std::shared_ptr<TlsContext> tls;
     Link::Connector connect;
@@ -27,20 +27,20 @@ class Session {
   static Result<std::shared_ptr<Session>> make_undriven(const Connection& connection, const Undriven& seams);
   void step();
 
-  // Takes a job; its parts are completed, or it is given up, in bounded time. After a fork the child's jobs fail.
+  // Executes a job: in bounded time its parts are complete or it is given up. After fork() the jobs of the child fail.
   void submit(std::shared_ptr<Job> job);
   Result<Reply> call(Kind kind, Buffer message);
-  void prepare();         // connects, though there is nothing to ask for yet
+  void prepare();         // connects before there are requests
   bool alive();
-  bool left_idle() const { return left_idle_; }   // it ended only because nobody used it: make another one
-  i64 locked_bytes() const { return locked_bytes_; }   // the longest access under a lock in one request; 0: the server has none
+  bool left_idle() const { return left_idle_; }   // the session ended because it was unused; the caller may make another one
+  i64 locked_bytes() const { return locked_bytes_; }   // maximum size of an access under a lock in one request; 0: the server does not support them
   void file_opened() { ++open_files_; }
   void file_closed() { --open_files_; }
   const Connection& connection() const { return connection_; }
   const Endpoint& server() const { return server_; }
-  void give_up(const Error& error);   // ends it: whatever waits fails, and whatever comes
+  void give_up(const Error& error);   // ends the session: all waiting and later jobs fail
   struct Counts {
-    std::atomic<i64> requests{0}, definitions{0}, reconnects{0}, request_bytes{0};   // request_bytes: beside file data
+    std::atomic<i64> requests{0}, definitions{0}, reconnects{0}, request_bytes{0};   // request_bytes: without file data
   };
   const Counts& counts() const { return counts_; }
 
@@ -49,30 +49,31 @@ class Session {
   struct Request {
     std::shared_ptr<Job> job;
     Part part;
-    i64 stream = -1;          // -1: to be sent, or sent again
-    i64 cost = 0;             // of the credit of its stream
+    i64 stream = -1;          // -1: not sent, or to be sent again
+    i64 cost = 0;             // part of the credit of its stream
     i64 deadline_ns = 0;
     i64 tries = 0;
     bool busy = false;        // a thread reads or writes the program's memory for it
   };
   using Requests = std::map<u64, Request>;
 
-  // A stream and its thread. The thread of stream 0 also checks the times of the session, and starts and joins the others.
+  // A stream and its thread. The thread of stream 0 also checks the timeouts of the session, and starts and joins the other
+  // threads.
   struct Stream {
-    Link link;                          // its thread's own
+    Link link;                          // used by its thread only
     int wake = -1;
     std::thread thread;
-    bool ready = false, asleep = false; // from here on: guarded by mutex_. Asleep: it could take a request, and there is none
+    bool ready = false, asleep = false; // from here on guarded by mutex_. Asleep: the stream has credit, but there is no request
     i64 in_flight_bytes = 0, credit_bytes = 0, block_bytes = 0;
-    std::set<u64> trees;                // sent on it since it was connected
-    i64 forgotten = 0;                  // of the requests that were given up, how many it has told
+    std::set<u64> trees;                // trees sent on this connection
+    i64 forgotten = 0;                  // number of abandoned requests that this stream has reported
   };
   struct Sending {
     u64 id = 0, acknowledged = 0;
     std::shared_ptr<Job> job;
     Part part;
     bool define = false;
-    std::vector<u64> forgotten;         // to be told before
+    std::vector<u64> forgotten;         // abandoned requests to report first
   };
 
   Session(const Connection& connection, i64 server, std::shared_ptr<TlsContext> tls);
@@ -106,8 +107,8 @@ class Session {
   void check_times(i64 now);
   void check_deadlines(i64 now);
   void check_silence(i64 index);
-  bool is_gone(const Stream& stream);     // mutex_ is held
-  void die(const Error& error);       // mutex_ is held
+  bool is_gone(const Stream& stream);     // requires mutex_
+  void die(const Error& error);       // requires mutex_
   void fail_everything();
   bool may_be_busy(const Error& error) const;
   Error explain(const Error& error) const;
@@ -126,25 +127,25 @@ class Session {
   std::atomic<bool> left_idle_{false}, established_{false};
   std::atomic<i64> last_contact_ns_{0}, locked_bytes_{0};
   std::atomic<i64> started_streams_{1};
-  i64 last_needed_ns_ = 0, checked_ns_ = 0;   // stream 0's thread only
+  i64 last_needed_ns_ = 0, checked_ns_ = 0;   // used by the thread of stream 0 only
   std::vector<Stream> streams_;
 
-  std::mutex mutex_;   // guards what follows
+  std::mutex mutex_;   // guards the following members
   std::atomic<i64> wanted_streams_{1};
   std::deque<std::shared_ptr<Job>> jobs_;
   Requests requests_;
   u64 next_id_ = 1;
-  std::set<u64> known_trees_;           // the server has acknowledged requests with them
-  std::set<u64> forgotten_;             // given up, and not acknowledged: so that the server doesn't carry them out late
+  std::set<u64> known_trees_;           // the server has acknowledged requests with these trees
+  std::set<u64> forgotten_;             // abandoned and not acknowledged, so the server must not execute them late
   i64 forgotten_ever_ = 0;
   Error last_failure_;
   std::optional<Error> dead_;
   bool stopping_ = false;
   i64 prepared_until_ns_ = 0;
-  i64 refused_since_ns_ = 0;            // since when every attempt finds nobody at the server's port
-  i64 full_since_ns_ = 0;               // since when a server that was not reached yet says that it is full
-  i64 granted_block_bytes_ = 0;         // by the first welcome
-  bool returned_ = false;               // there may be requests to be sent again
+  i64 refused_since_ns_ = 0;            // since when every attempt to connect to the server's port has been refused
+  i64 full_since_ns_ = 0;               // since when a server, before the first welcome, has reported that it is full
+  i64 granted_block_bytes_ = 0;         // from the first welcome
+  bool returned_ = false;               // there may be requests to send again
 };
 
 }  // namespace mercutio::remote

@@ -1,5 +1,5 @@
-// Recovery of a session: streams that break or fall silent, requests that take too long, a server that does not come back, and the
-// end of the session.
+// Recovery of a session: broken or silent streams, requests that take too long, a server that does not come back; and the end of
+// the session.
 #include <algorithm>
 #include <cerrno>
 
@@ -12,11 +12,11 @@ namespace {
 
 constexpr i64 kConnectMs = 10'000;           // TCP, TLS and hello together
 constexpr i64 kFirstRetryMs = 50, kLongestRetryMs = 2'000;
-constexpr i64 kSpareRetryMs = 10'000;        // of a stream that a full server refused, where there are others
-constexpr i64 kGonePart = 6;                 // of the patience: so long nobody listens at the server's port, and it has ended
-constexpr i64 kIdleMs = 10'000;              // without open files for so long, the streams are closed
-constexpr i64 kCheckMs = 10;                 // between two looks at every request
-constexpr i64 kMostDoubts = 2;               // handshakes that fail, before a client that was welcomed believes it
+constexpr i64 kSpareRetryMs = 10'000;        // of a stream that a full server refused, if there are others
+constexpr i64 kGonePart = 6;                 // if the connection is refused for this part of the patience, the server has ended
+constexpr i64 kIdleMs = 10'000;              // without open files for this time, the streams are closed
+constexpr i64 kCheckMs = 10;                 // between two checks of all requests
+constexpr i64 kMostDoubts = 2;               // failed handshakes before a client that was welcomed before accepts them as final
 
 bool changes_something(Kind kind) {
   return !is_look(kind) && kind != Kind::kChecksum;
@@ -24,7 +24,7 @@ bool changes_something(Kind kind) {
 
 }  // namespace
 
-// A stream is down: what was under way on it goes out again on another one, or on this one when it is back.
+// A stream is broken: its requests are sent again on another stream, or on this one when it has reconnected.
 void Session::broken(i64 index, const Error& error) {
   Stream& stream = streams_[static_cast<size_t>(index)];
   stream.link.drop();
@@ -38,11 +38,11 @@ void Session::broken(i64 index, const Error& error) {
     if (request.stream == index) request.stream = -1;
   returned_ = true;
   last_failure_ = error;
-  // A damaged handshake looks like another key; whose key was right before asks again.
+  // A corrupt handshake looks like one with another key. A client that was welcomed before tries again.
   const bool other_key = error.cls == ErrorClass::kAccess && (!established_ || ++stream.link.doubts > kMostDoubts);
   const bool refused_for_good = other_key || error.sys_errno == ESTALE;
   const bool full = error.sys_errno == EUSERS;
-  if (full) {   // it is there, and waited for as long as a request may take
+  if (full) {   // the server exists; wait as long as for a request
     last_contact_ns_ = now_ns();
     if (full_since_ns_ == 0) full_since_ns_ = last_contact_ns_;
     if (!established_ && last_contact_ns_ - full_since_ns_ > connection_.timeout_ms * kMs) return die(server_full(error));
@@ -58,19 +58,19 @@ void Session::broken(i64 index, const Error& error) {
   counts_.reconnects += was_ready ? 1 : 0;
   i64 wait_ms = std::min(kLongestRetryMs, kFirstRetryMs << std::min<i64>(stream.link.retries++, 6));
   if (full && others) wait_ms = kSpareRetryMs;
-  wait_ms -= wait_ms * static_cast<i64>(hello_.session_low % 256) / 512;   // not all processes of a job at once
+  wait_ms -= wait_ms * static_cast<i64>(hello_.session_low % 256) / 512;   // spreads the processes of a job over time
   stream.link.retry_at_ns = driven_ ? now_ns() + wait_ms * kMs : 0;
   wake_all();
 }
 
-// A server or router that has no thread or descriptor left closes connections before a word. Its clients come again for a while.
+// A server or router without free threads or descriptors closes connections without a message. Its clients retry for a while.
 bool Session::may_be_busy(const Error& error) const {
   const bool closed = error.sys_errno == ECONNRESET || error.sys_errno == EPIPE;
   return driven_ && closed && now_ns() - last_contact_ns_ < connection_.patience_ms * kMs / kGonePart;
 }
 
-// A server's end is the end of its sessions: it need not be waited for as a link is, or a router. But whatever passes ports on may
-// be started anew.
+// When a server ends, its sessions end, so there is no need to wait as for a link or a router. But a program that forwards ports
+// may be restarted.
 bool Session::is_gone(const Stream& stream) {
   if (!stream.link.server_refused) {
     refused_since_ns_ = 0;
@@ -130,7 +130,7 @@ void Session::check_silence(i64 index) {
   if (const Status sent = link.flush(); !sent) broken(index, sent.error());
 }
 
-// What to do comes before the cause: Open MPI's texts end after 255 bytes.
+// The advice precedes the cause, because Open MPI's texts end after 255 bytes.
 Error Session::explain(const Error& error) const {
   Error result = error;
   result.cls = error.cls == ErrorClass::kAccess ? ErrorClass::kAccess : ErrorClass::kIo;
@@ -155,13 +155,13 @@ Error Session::too_late(const Request& request) const {
   return error;
 }
 
-// From now on everything that comes fails with `error`; what waits, when the threads have stopped.
+// Later jobs fail with `error` from now on. Waiting jobs fail when the threads have stopped.
 void Session::die(const Error& error) {
   if (!dead_) dead_ = error;
   wake_all();
 }
 
-// Also where a thread of the session could not go on: what it was about is in no known state.
+// Also called if a thread of the session cannot continue, as the state of its request is unknown.
 void Session::give_up(const Error& error) {
   std::lock_guard guard(mutex_);
   die(error);

@@ -1,5 +1,5 @@
-// The pieces of one transfer as the remote protocol says them: a displacement and a type tree, so that a regular list costs
-// a few bytes whatever its length, and the same list at another offset is the same tree. O(pieces).
+// The format of the pieces of one transfer: a displacement and a type tree. A regular list needs a few bytes, whatever its length,
+// and the same list at another offset has the same tree. O(pieces).
 #pragma once
 
 #include <span>
@@ -13,14 +13,14 @@ namespace mercutio::remote {
 
 class Shape {
  public:
-  static Result<Shape> of(std::vector<IoPiece> pieces);   // kArg: outside of what a file can hold
+  static Result<Shape> of(std::vector<IoPiece> pieces);   // kArg: outside the range of file offsets
 
   i64 bytes() const { return starts_.back(); }
   i64 displacement() const { return displacement_; }
-  u64 tree() const { return tree_; }                      // 0: one run
+  u64 tree() const { return tree_; }                      // 0: one contiguous run
   const Buffer& definition() const { return definition_; }
-  bool ascending() const { return ascending_; }           // no piece begins before the end of the one before it
-  i64 first() const { return first_; }                    // the file range it lies in
+  bool ascending() const { return ascending_; }           // no piece begins before the end of the previous one
+  i64 first() const { return first_; }                    // file range of all pieces
   i64 last() const { return last_; }
 
   void gather(i64 begin, std::span<std::byte> out) const;         // memory -> out, from stream byte `begin` on
@@ -31,7 +31,7 @@ class Shape {
   void each_part(i64 begin, i64 bytes, Copy copy) const;
 
   std::vector<IoPiece> pieces_;
-  std::vector<i64> starts_;   // of each piece in the stream, and its end
+  std::vector<i64> starts_;   // begin of each piece in the stream, and the end of the last one
   i64 displacement_ = 0, first_ = 0, last_ = 0;
   bool ascending_ = true;
   u64 tree_ = 0;

@@ -7,7 +7,8 @@
 namespace mercutio::remote {
 namespace {
 
-// Of linux/tcp.h from 6.15 on. Without it TCP doubles its waits up to two minutes: a link that was down for 5 s may go on 10 s later.
+// From linux/tcp.h 6.15. Without it TCP doubles its retransmission timeout up to two minutes, so a link that was down for 5 s may
+// continue 10 s later.
 constexpr int kRtoMaxMs = 44;
 constexpr int kLongestWaitMs = 2'000;   // longer than any round trip
 constexpr int kIdleS = 60;

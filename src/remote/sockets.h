@@ -1,9 +1,9 @@
-// How connections of remote files are set up: a small frame goes at once, what a broken link has lost is sent again soon after the
-// link is back, and who is gone without a word is noticed.
+// Options for sockets of remote files: small frames are sent at once, lost data is sent again soon after a link is back, and a dead
+// peer is detected.
 #pragma once
 
 namespace mercutio::remote {
 
-void set_up(int fd);   // what the kernel can't do is left out
+void set_up(int fd);   // options that the kernel does not support are skipped
 
 }  // namespace mercutio::remote

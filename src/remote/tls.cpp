@@ -21,7 +21,7 @@ namespace mercutio::remote {
 namespace {
 
 constexpr unsigned char kCipher[] = {0x13, 0x01};   // TLS_AES_128_GCM_SHA256
-constexpr size_t kSendBytes = 128 * KiB;   // in one call: OpenSSL alone makes a call of each record of 16 KiB
+constexpr size_t kSendBytes = 128 * KiB;   // per system call; OpenSSL would make one for each record of 16 KiB
 constexpr size_t kRecordHeader = 5;
 
 std::string reason() {
@@ -31,7 +31,7 @@ std::string reason() {
   return text ? text : "no reason given";
 }
 
-// A session that never was: what carries an external key into a TLS 1.3 handshake.
+// A session that never existed, which provides an external key for a TLS 1.3 handshake.
 SSL_SESSION* session_with(SSL* ssl, const Key& key) {
   const SSL_CIPHER* cipher = SSL_CIPHER_find(ssl, kCipher);
   SSL_SESSION* session = SSL_SESSION_new();
@@ -42,7 +42,7 @@ SSL_SESSION* session_with(SSL* ssl, const Key& key) {
   return nullptr;
 }
 
-// What the callbacks of a handshake know: of the context, and of the stream.
+// The data of the handshake callbacks: of the context and of the stream.
 struct Keys {
   Key own{};
   TlsNames names;
@@ -82,23 +82,23 @@ int find_key(SSL* ssl, const unsigned char* identity, size_t identity_bytes, SSL
     used_identity(ssl) = name;
     return ok_status();
   });
-  return 1;   // without a session the handshake ends: there are no certificates
+  return 1;   // the handshake fails without a session, because there are no certificates
 }
 
-// Records on their way to and from a socket.
+// Records in transit to and from a socket.
 struct Records {
   int fd = -1;
   std::string identity;   // of the key
   std::vector<char> out;
   size_t sent = 0;
-  // The header of the record that comes next, which is fetched with the body of the one before: a call to the kernel a record,
-  // and no byte of a body is copied. (OpenSSL's own reading ahead moves all it has to an aligned place, at every record.)
+  // The header of the next record, which is read together with the body of the previous one. This needs one system call per record
+  // and no copies of bodies. (OpenSSL's own read-ahead copies its buffer to an aligned address for every record.)
   char next[kRecordHeader];
   size_t next_begin = 0, next_end = 0;
   bool ended = false;
 
   bool empty() const { return sent == out.size(); }
-  // False: the socket takes no more (EAGAIN), or is broken; errno says which.
+  // False: the socket accepts no more data (EAGAIN), or is broken; see errno.
   bool send() {
     while (!empty()) {
       const ssize_t done = ::send(fd, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
@@ -110,7 +110,7 @@ struct Records {
     sent = 0;
     return true;
   }
-  // What read(2) would say.
+  // The result of read(2).
   ssize_t receive(char* into, size_t bytes) {
     if (next_begin < next_end) {
       const size_t here = std::min(bytes, next_end - next_begin);
@@ -134,7 +134,7 @@ Records& records_of(BIO* bio) {
   return *static_cast<Records*>(BIO_get_data(bio));
 }
 
-// What OpenSSL writes to goes to the kernel when there is much of it, or it is flushed.
+// OpenSSL's output is passed to the kernel when there is enough of it, or at a flush.
 int put_records(BIO* bio, const char* data, int size) {
   Records& records = records_of(bio);
   BIO_clear_retry_flags(bio);
@@ -269,7 +269,7 @@ class Stream final : public TlsStream {
 
   SSL* ssl_;
   const std::unique_ptr<Records> records_;
-  const std::shared_ptr<RecordsMethod> method_;   // lives as long as what it made
+  const std::shared_ptr<RecordsMethod> method_;   // must outlive the objects it creates
 };
 
 class Context final : public TlsContext {
@@ -347,8 +347,9 @@ Result<Key> parse_key(const std::string& text) {
 }
 
 Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key, const TlsNames& names) {
-  // Threads may still be inside OpenSSL when the process runs its exit handlers. An OpenSSL linked in is of another version than the
-  // machine's openssl.cnf and has none of the modules that it may name. A shared one is the program's as well, and the program's TLS needs that file.
+  // Threads may still be in OpenSSL when the exit handlers run. A statically linked OpenSSL is of another version than the
+  // machine's openssl.cnf and has none of the modules that it may name. A shared one is also used by the program, whose TLS needs
+  // that file.
 #ifdef MERCUTIO_OWN_OPENSSL
   constexpr uint64_t kConfiguration = OPENSSL_INIT_NO_LOAD_CONFIG;
 #else
@@ -365,7 +366,7 @@ Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key, const
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY);
   if (side == TlsSide::kClient) {
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);   // a certificate is never good enough: nothing is trusted
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);   // no certificate is ever accepted
     SSL_CTX_set_psk_use_session_callback(context, offer_key);
   } else {
     SSL_CTX_set_psk_find_session_callback(context, find_key);

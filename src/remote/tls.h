@@ -1,5 +1,5 @@
-// TLS 1.3 with a key both sides have already (RFC 8446, external PSK with ECDHE): no certificates, and forward secrecy.
-// A stream never blocks: a step says what to wait for. Both ends of a connection are the same class.
+// TLS 1.3 with a pre-shared key (RFC 8446, external PSK with ECDHE): no certificates, forward secrecy. A stream never blocks: each
+// step returns what to wait for. Client and server use the same class.
 #pragma once
 
 #include <array>
@@ -17,41 +17,41 @@ Result<Key> make_key();                                // from the system's rand
 std::string key_text(const Key& key);                  // 64 hexadecimal digits
 Result<Key> parse_key(const std::string& text);
 
-// The name in a handshake of the key that `mercutio connect` made. Other keys have other names.
+// The name, in a handshake, of the key that `mercutio connect` made. Other keys have other names.
 inline constexpr char kOwnIdentity[] = "mercutio";
 
 enum class Wants { kNothing, kRead, kWrite };
 
 struct TlsStep {
   i64 bytes = 0;                   // moved
-  Wants wants = Wants::kNothing;   // with 0 bytes: what the descriptor has to be ready for
-  bool closed = false;             // the other end said that it is done
+  Wants wants = Wants::kNothing;   // if 0 bytes were moved: what to wait for
+  bool closed = false;             // the peer has ended the stream
 };
 
 class TlsStream {
  public:
   virtual ~TlsStream() = default;   // closes the descriptor
   virtual int fd() const = 0;
-  virtual Result<Wants> shake_hands() = 0;      // kNothing: done; kAccess: not the same key
+  virtual Result<Wants> shake_hands() = 0;      // kNothing: done; kAccess: different keys
   virtual Result<TlsStep> read(Bytes into) = 0;
-  // Several records go to the kernel at once. What is taken may stay here: until has_unsent() is false, write again, nothing if
-  // there is nothing more to say. With `more`, what follows at once may go together with it.
+  // Passes several records to the kernel at once. Accepted data may be buffered: until has_unsent() is false, call write() again,
+  // with no data if there is none. `more`: further data follows at once and may be sent together with this.
   virtual Result<TlsStep> write(ConstBytes from, bool more = false) = 0;
   virtual bool has_unsent() const = 0;
-  virtual std::string identity() const = 0;     // of the key that the handshake used
+  virtual std::string identity() const = 0;     // of the key used in the handshake
 };
 
 class TlsContext {
  public:
   virtual ~TlsContext() = default;
-  virtual void* native() = 0;   // an SSL_CTX*, for measuring programs
-  // Takes over a connected socket, which becomes nonblocking.
+  virtual void* native() = 0;   // an SSL_CTX*, for benchmarks
+  // Takes ownership of a connected socket and makes it nonblocking.
   virtual Result<std::unique_ptr<TlsStream>> wrap(int fd) = 0;
 };
 enum class TlsSide { kClient, kServer };
 struct TlsNames {
-  std::string identity = kOwnIdentity;                                        // a client's: that of its key
-  std::function<std::optional<Key>(const std::string& identity)> other_keys;   // a server's, beside its own; any thread
+  std::string identity = kOwnIdentity;                                        // client: name of its key
+  std::function<std::optional<Key>(const std::string& identity)> other_keys;   // server: keys besides its own; thread-safe
 };
 Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key, const TlsNames& names = {});
 

@@ -13,7 +13,7 @@
 namespace mercutio::remote {
 namespace {
 
-// Where the fields of a header stand.
+// Offsets of the fields of a header.
 constexpr size_t kBodyAt = 0, kDataAt = 4, kKindAt = 8, kEncodingAt = 10, kCheckAt = 12, kIdAt = 16, kChecksumAt = 24;
 
 constexpr size_t kMostName = 255;
@@ -72,13 +72,13 @@ Error damaged_frame() {
 }
 
 constexpr size_t kLengthBytes = 4;           // before a block
-constexpr size_t kSmallestSqueezed = 512;    // less data goes as it is
-constexpr size_t kLeastGain = 16;            // and so does what doesn't shrink by this part of it: decoding costs time, too
+constexpr size_t kSmallestCompressed = 512;    // smaller data is not compressed
+constexpr size_t kLeastGain = 16;            // data is sent uncompressed if it shrinks by less than this part, because decoding costs time, too
 
-// The data, in the buffer from `data_at` on or elsewhere, is in the buffer as a block afterwards, or nothing has changed.
-bool squeeze(Buffer& buffer, size_t data_at, ConstBytes elsewhere) {
+// Replaces the data, in the buffer from `data_at` on or elsewhere, by a compressed block in the buffer. False: nothing has changed.
+bool compress(Buffer& buffer, size_t data_at, ConstBytes elsewhere) {
   const size_t end = buffer.size(), bytes = elsewhere.empty() ? end - data_at : elsewhere.size();
-  if (bytes < kSmallestSqueezed) return false;
+  if (bytes < kSmallestCompressed) return false;
   const size_t most = bytes - bytes / kLeastGain - kLengthBytes;
   buffer.resize(end + kLengthBytes + most);
   const std::byte* const data = elsewhere.empty() ? buffer.data() + data_at : elsewhere.data();
@@ -177,7 +177,7 @@ ConstBytes seal(Buffer& buffer, size_t start, const FrameMade& made) {
     header.checksum = XXH3_64bits_digest(&state);
   }
   const size_t data_at = start + static_cast<size_t>(kHeaderBytes + made.body_bytes);
-  const bool squeezed = made.lz4 && squeeze(buffer, data_at, made.elsewhere);
+  const bool squeezed = made.lz4 && compress(buffer, data_at, made.elsewhere);
   header.encoding = squeezed ? Encoding::kLz4 : Encoding::kPlain;
   const ConstBytes rest = squeezed ? ConstBytes() : made.elsewhere;
   header.data_bytes = static_cast<i64>(buffer.size() - data_at + rest.size());

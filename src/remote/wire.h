@@ -1,6 +1,6 @@
-// The frames of the protocol between a client and mercutiod, as docs/engineers/remote.md specifies them: pure functions
-// over bytes. Everything is little-endian. Nothing that is read is trusted: lengths are bounded before anything is
-// allocated, and each message is complete or refused.
+// The frames and messages of the protocol between client and mercutiod, specified in docs/engineers/remote.md: pure functions on
+// bytes. All numbers are little-endian. Received data is not trusted: lengths are checked before memory is allocated, and
+// incomplete messages are rejected.
 #pragma once
 
 #include <endian.h>
@@ -18,7 +18,7 @@ namespace mercutio::remote {
 
 using u64 = std::uint64_t;
 
-// Bytes that are not cleared before they are written: frames of file data.
+// Uninitialised bytes, for frames of file data.
 template <class T>
 struct Uncleared : std::allocator<T> {
   template <class U>
@@ -40,11 +40,11 @@ inline constexpr std::uint32_t kProtocolVersion = 1;
 inline constexpr i64 kHeaderBytes = 32;
 inline constexpr i64 kMaxBodyBytes = 4 * MiB;
 inline constexpr i64 kMaxDataBytes = 16 * MiB;
-inline constexpr i64 kMinBlockBytes = 512;           // a server that grants less makes no sense: a transfer would be thousands of requests
-// Capabilities: file data may be an LZ4 block; requests about names (kStatus to kEnd); kClaim; requests about servers (kGrant to kUsers);
-// accesses under a lock (kLockedRead, kLockedWrite).
+inline constexpr i64 kMinBlockBytes = 512;           // a smaller grant is rejected: a transfer would consist of thousands of requests
+// Capabilities: LZ4 compression of file data; requests about names (kStatus to kEnd); kClaim; requests about servers (kGrant to
+// kUsers); accesses under a lock (kLockedRead, kLockedWrite).
 inline constexpr u64 kLz4 = 1, kNames = 2, kClaims = 4, kServers = 8, kLockedAccesses = 16, kAttributes = 32;
-inline constexpr i64 kMostContent = 256 * KiB;       // of a file that travels inside a message
+inline constexpr i64 kMostContent = 256 * KiB;       // of a file that is part of a message
 
 enum class Kind : std::uint16_t {
   kHello = 1,
@@ -52,7 +52,7 @@ enum class Kind : std::uint16_t {
   kPing = 3,
   kPong = 4,
   kReply = 5,
-  kForget = 6,   // its message: u64s, requests that the client waits for no more
+  kForget = 6,   // u64s: requests for which the client does not wait any more
   kOpen = 16,
   kClose = 17,
   kRemove = 18,
@@ -65,7 +65,7 @@ enum class Kind : std::uint16_t {
   kLock = 25,
   kUnlock = 26,
   kChecksum = 27,
-  kStatus = 28,            // requests about names: they need kNames
+  kStatus = 28,            // requests about names, which need kNames
   kList = 29,
   kRename = 30,
   kMakeDirectory = 31,
@@ -73,15 +73,15 @@ enum class Kind : std::uint16_t {
   kExtents = 33,
   kPut = 34,
   kGet = 35,
-  kEnd = 36,               // of the server
-  kClaim = 37,             // of a file, by who makes a copy in it; needs kClaims
-  kGrant = 38,             // requests about servers, for copies between two of them: they need kServers
+  kEnd = 36,               // ends the server
+  kClaim = 37,             // claims a file as the target of a copy; needs kClaims
+  kGrant = 38,             // requests about servers, for copies between two of them; need kServers
   kSend = 39,
   kSent = 40,
   kUsers = 41,
   kLockedRead = 42,        // these need kLockedAccesses
   kLockedWrite = 43,
-  kOwnStatus = 44,         // more requests about names, for what mounts a root: they need kAttributes
+  kOwnStatus = 44,         // further requests about names, for mounts; need kAttributes
   kReadLink = 45,
   kMakeLink = 46,
   kSetAttributes = 47,
@@ -102,26 +102,26 @@ inline bool is_locked(Kind kind) {
 bool is_request(Kind kind);
 const char* kind_name(Kind kind);
 
-enum class Encoding : std::uint16_t { kPlain = 0, kLz4 = 1 };   // of a frame's file data; LZ4: a u32, its length when decoded, then a block
+enum class Encoding : std::uint16_t { kPlain = 0, kLz4 = 1 };   // of the file data of a frame. LZ4: its decoded length as a u32, then a block
 
 struct FrameHeader {
   Kind kind = Kind::kPing;
   Encoding encoding = Encoding::kPlain;
-  u64 id = 0;             // of the request; 0 outside requests and replies
+  u64 id = 0;             // of the request; 0 for frames that are neither requests nor replies
   i64 body_bytes = 0;     // the message
-  i64 data_bytes = 0;     // file data after it, as it is encoded
-  u64 checksum = 0;       // of body and data, the data as it is when decoded
+  i64 data_bytes = 0;     // encoded file data after the message
+  u64 checksum = 0;       // of the message and the decoded data
   i64 payload_bytes() const { return body_bytes + data_bytes; }
   bool operator==(const FrameHeader&) const = default;
 };
 void write_header(const FrameHeader& header, std::byte* out);        // kHeaderBytes
 Result<FrameHeader> parse_header(ConstBytes bytes);                  // kIo: not a frame of this protocol
 u64 checksum_of(ConstBytes bytes);                                   // XXH3, 64 bits, seed 0
-// Decodes and checks what came with a header, which afterwards tells of what `payload` holds. kIo: it is damaged, or encoded data
-// would be longer than `most_decoded` bytes, which is known before there is memory for it.
+// Decodes and checks the payload of a header, which then describes the decoded payload. kIo: corrupt, or longer than `most_decoded`
+// bytes when decoded, which is checked before memory is allocated.
 Status unseal(FrameHeader& header, Buffer& payload, i64 most_decoded);
 
-// One message's fields in order: the same list writes and reads them.
+// Encodes the fields of a message in order. The same function describes encoding and decoding.
 class RemoteEncoder {
  public:
   explicit RemoteEncoder(Buffer& out) : out_(out) {}
@@ -149,7 +149,7 @@ class RemoteEncoder {
   Buffer& out_;
 };
 
-// Past the end everything is zero and empty, and failed() says so.
+// After the end of the message all fields are zero or empty, and failed() is true.
 class RemoteDecoder {
  public:
   explicit RemoteDecoder(ConstBytes bytes) : rest_(bytes) {}
@@ -203,10 +203,10 @@ class RemoteDecoder {
 
 struct Hello {
   std::uint32_t lowest = kProtocolVersion, highest = kProtocolVersion;
-  u64 capabilities = 0;                  // what it would like: kLz4
-  u64 session_high = 0, session_low = 0; // chosen by the client at random
-  u64 replaces_high = 0, replaces_low = 0;   // the client's session before this one, which ends now; 0, 0: none
-  bool fresh = true;                     // the client was never welcomed in this session
+  u64 capabilities = 0;                  // requested: kLz4
+  u64 session_high = 0, session_low = 0; // drawn at random by the client
+  u64 replaces_high = 0, replaces_low = 0;   // the client's previous session, which ends now; 0, 0: none
+  bool fresh = true;                     // the client has never been welcomed in this session
   std::string client;                    // for the log
   bool operator==(const Hello&) const = default;
   template <class Io, class Self>
@@ -218,9 +218,9 @@ struct Hello {
 
 struct Welcome {
   std::uint32_t version = kProtocolVersion;
-  u64 capabilities = 0;   // those of the client's that both use from now on
-  i64 block_bytes = 0;    // the most data in one frame, decoded
-  i64 credit_bytes = 0;   // the most data in requests of one stream that have no reply yet, both directions together
+  u64 capabilities = 0;   // the client's that both use from now on
+  i64 block_bytes = 0;    // maximum decoded data of a frame
+  i64 credit_bytes = 0;   // maximum data of the requests of one stream without reply, in both directions together
   std::string host;
   bool operator==(const Welcome&) const = default;
   template <class Io, class Self>
@@ -254,11 +254,11 @@ struct OpenReply {
   }
 };
 
-// Remove: `path`. Close, size, sync, unlock, claim, grant, sent: `target`. Set size, preallocate: `target`, `value`. Checksum: `target`, `value`,
-// `end`. A lock: all but `path`.
+// Used fields. Remove: `path`. Close, size, sync, unlock, claim, grant, sent: `target`. Set size, preallocate: `target`, `value`.
+// Checksum: `target`, `value`, `end`. Lock: all but `path`.
 struct PlainRequest {
-  u64 target = 0;   // a file's handle; unlock: a lock's; sent: that of what is sent; users: none
-  i64 value = 0;    // lock, checksum: where it begins
+  u64 target = 0;   // handle of a file, of a lock (unlock) or of a copy (sent); unused for users
+  i64 value = 0;    // lock, checksum: begin of the range
   i64 end = 0;
   bool exclusive = false;
   std::string path;
@@ -268,11 +268,11 @@ struct PlainRequest {
   }
 };
 
-// What a name stands for. Symbolic links inside the root are followed, but not the last one of a list.
+// The object that a name denotes. Symbolic links inside the root are followed, except those that are entries of a list.
 enum class FileType : std::uint32_t { kFile = 1, kDirectory = 2, kLink = 3, kOther = 4 };
 struct FileStatus {
   std::uint32_t type = 0, permissions = 0;
-  i64 bytes = 0, allocated = 0, modified_ns = 0;   // since 1970
+  i64 bytes = 0, allocated = 0, modified_ns = 0;   // modified_ns: since 1970
   u64 device = 0, inode = 0;
   bool operator==(const FileStatus&) const = default;
   FileType kind() const { return static_cast<FileType>(type); }
@@ -292,7 +292,7 @@ struct ListEntry {
   }
 };
 
-// A range of a file that is no hole.
+// A range of a file that is not a hole.
 struct Extent {
   i64 begin = 0, end = 0;
   bool operator==(const Extent&) const = default;
@@ -302,17 +302,19 @@ struct Extent {
   }
 };
 
-// Status, remove directory, get: `path`. List: `path`, and `other`, the name after which it goes on. Make directory: `path`,
-// `permissions`. Extents: `path`, and `position`, from where on. Rename: `path` becomes `other`; with a handle only if it is still
-// that file, which gets permissions and time before. Own status, read link, space: `path`; a symbolic link is itself. Make link: `path` leads to the
-// text `other`. Set attributes: `path`, `permissions` (kPermissionsStay: as they are), `modified_ns`. End: `replace`, also where others use the server. Put: `content` becomes the file `path`, with permissions and time.
+// Used fields. Status, remove directory, get: `path`. List: `path`, and `other`, the name after which it continues. Make directory:
+// `path`, `permissions`. Extents: `path`, and `position`, where it begins. Rename: `path` becomes `other`; with a handle only if it
+// is still that file, whose permissions and time are set first. Own status, read link, space: `path`, without following a symbolic
+// link. Make link: `path` gets the target `other`. Set attributes: `path`, `permissions` (kPermissionsStay: unchanged),
+// `modified_ns`. End: `replace`, true to end the server although others use it. Put: `content` becomes the file `path`, with
+// permissions and time.
 inline constexpr std::uint32_t kPermissionsStay = UINT32_MAX;
 struct NameRequest {
   std::string path, other;
   u64 handle = 0;
-  bool replace = true;               // rename, put: what has that name already
+  bool replace = true;               // rename, put: replace an existing file
   std::uint32_t permissions = 0;
-  i64 modified_ns = -1;              // -1: as it is
+  i64 modified_ns = -1;              // -1: unchanged
   i64 position = 0;
   Buffer content;
   template <class Io, class Self>
@@ -331,16 +333,16 @@ struct GetReply {
   }
 };
 
-// Of the file system that a name is on.
+// The space of a file system.
 struct Space {
-  i64 block_bytes = 0, blocks = 0, free = 0, available = 0, files = 0, free_files = 0;   // available: to others than root
+  i64 block_bytes = 0, blocks = 0, free = 0, available = 0, files = 0, free_files = 0;   // available: to users other than root
   template <class Io, class Self>
   static void fields(Io& io, Self& m) {
     io(m.block_bytes), io(m.blocks), io(m.free), io(m.available), io(m.files), io(m.free_files);
   }
 };
 
-// A key that lets one session of another server write to one file, and the name that it has in a handshake.
+// A one-time key for one session of another server, and the key's name in a handshake.
 struct GrantReply {
   std::string identity;
   Buffer key;
@@ -350,10 +352,10 @@ struct GrantReply {
   }
 };
 
-// The file `path` goes into the file `other` of another server, by what that one has granted.
+// Copies the file `path` to the file `other` of another server, with that server's grant.
 struct SendRequest {
   std::string path, other;
-  std::string host, address;         // the other server: what messages call it, and where it listens
+  std::string host, address;         // the other server: its name in messages, and its address
   i64 port = 0;
   std::string identity;
   Buffer key;
@@ -366,7 +368,7 @@ struct SendRequest {
   }
 };
 
-enum class SendPhase : std::uint32_t { kUnderWay = 0, kDone = 1, kFailed = 2, kNotReached = 3 };   // not reached: nothing was written there
+enum class SendPhase : std::uint32_t { kUnderWay = 0, kDone = 1, kFailed = 2, kNotReached = 3 };   // kNotReached: nothing was written
 struct SentReply {
   std::uint32_t phase = 0;
   i64 bytes = 0;                     // of the whole file
@@ -377,20 +379,20 @@ struct SentReply {
   }
 };
 
-// Which bytes of a file a read or write means: stream bytes [begin, end) of tiled copies of a type tree, whose origin lies
-// at `displacement`. Tree 0: one run from `displacement` on.
+// The bytes of a read or write: stream bytes [begin, end) of tiled copies of a type tree with origin `displacement`. Tree 0: one
+// run from `displacement` on.
 struct TransferRequest {
   u64 handle = 0;
   i64 displacement = 0, begin = 0, end = 0;
   u64 tree = 0;                      // checksum_of(definition)
-  Buffer definition; // empty if the server has it already
+  Buffer definition; // empty if the server has it
   template <class Io, class Self>
   static void fields(Io& io, Self& m) {
     io(m.handle), io(m.displacement), io(m.begin), io(m.end), io(m.tree), io(m.definition);
   }
 };
 
-// The same, while [lock_begin, lock_end) of the file is locked; for writing: exclusively.
+// The same under a lock of [lock_begin, lock_end), exclusive for writing.
 struct LockedRequest {
   i64 lock_begin = 0, lock_end = 0;
   TransferRequest transfer;
@@ -405,9 +407,9 @@ enum class Outcome : std::uint32_t { kDone = 0, kFailed = 1, kTreeUnknown = 2, k
 
 struct Reply {
   std::uint32_t outcome = 0;
-  i64 value = 0;                    // bytes moved, a size, a lock's handle
+  i64 value = 0;                    // bytes moved, a size, or the handle of a lock
   Buffer more;      // open: an OpenReply
-  std::string error_class, text, host;   // kFailed; the class by its MPI name
+  std::string error_class, text, host;   // for kFailed; the class by its MPI name
   i64 sys_errno = 0, offset = -1, bytes = -1;
   template <class Io, class Self>
   static void fields(Io& io, Self& m) {
@@ -422,7 +424,7 @@ void put_message(Buffer& out, const Message& message) {
   RemoteEncoder writer(out);
   Message::fields(writer, message);
 }
-// The message fills `bytes` exactly, or kIo.
+// Decodes a message that fills `bytes` exactly. kIo otherwise.
 template <class Message>
 Result<Message> get_message(ConstBytes bytes) {
   Message message;
@@ -432,7 +434,7 @@ Result<Message> get_message(ConstBytes bytes) {
   return message;
 }
 
-// Messages of one kind up to the end of `bytes`, at least one byte each, or kIo.
+// Decodes messages of one kind up to the end of `bytes`, each at least one byte long. kIo if malformed.
 template <class Message>
 Result<std::vector<Message>> get_messages(ConstBytes bytes) {
   std::vector<Message> messages;
@@ -445,7 +447,7 @@ Result<std::vector<Message>> get_messages(ConstBytes bytes) {
 }
 
 Reply reply_of(const Error& error, const std::string& host);
-Error error_of(const Reply& reply);   // of an outcome other than kDone
+Error error_of(const Reply& reply);   // for outcomes other than kDone
 
 // A frame with `body` and no data.
 Buffer frame_of(Kind kind, u64 id, const Buffer& body);
@@ -455,9 +457,9 @@ Buffer frame_with(Kind kind, u64 id, const Message& message) {
   put_message(body, message);
   return frame_of(kind, id, body);
 }
-// Fills in the header of the frame that begins at `start` of a buffer; its body stands behind kHeaderBytes already, its data
-// behind that or, where it isn't copied, elsewhere. What has to follow the buffer from there is returned: nothing, if the other
-// end takes LZ4 and the data shrank.
+// Completes the header of the frame that begins at `start` of a buffer, whose body follows at kHeaderBytes. Its data follows the
+// body, or is elsewhere if it is not copied. Returns the data to be sent after the buffer; empty if the data was compressed into
+// the buffer.
 struct FrameMade {
   Kind kind = Kind::kPing;
   u64 id = 0;

@@ -21,7 +21,7 @@ Buffer noise(size_t bytes) {
   return data;
 }
 
-// A frame as it goes over the wire; its data lies in the buffer, or elsewhere.
+// A frame as it is sent. Its data is in the buffer or elsewhere.
 Buffer frame_with_data(const Buffer& data, bool lz4, bool elsewhere) {
   Buffer frame(kHeaderBytes);
   put_message(frame, Reply{});
@@ -54,7 +54,7 @@ bool holds(const Opened& opened, const Buffer& data) {
          std::equal(data.begin(), data.end(), opened.payload.begin() + static_cast<std::ptrdiff_t>(opened.header.body_bytes));
 }
 
-TEST(Frames, DataThatShrinksGoesShorterAndComesBack) {
+TEST(Frames, CompressibleDataIsSentCompressedAndDecoded) {
   for (const size_t bytes : {512UL, 5'000UL, 100'000UL, 1'048'576UL}) {
     for (const bool elsewhere : {false, true}) {
       const Buffer data = regular(bytes), frame = frame_with_data(data, true, elsewhere);
@@ -68,7 +68,7 @@ TEST(Frames, DataThatShrinksGoesShorterAndComesBack) {
   }
 }
 
-TEST(Frames, DataThatDoesNotShrinkGoesAsItIs) {
+TEST(Frames, IncompressibleDataIsSentUnchanged) {
   for (const Buffer& data : {noise(100'000), regular(100), Buffer()}) {
     for (const bool elsewhere : {false, true}) {
       const Buffer frame = frame_with_data(data, true, elsewhere);
@@ -79,7 +79,7 @@ TEST(Frames, DataThatDoesNotShrinkGoesAsItIs) {
   }
 }
 
-TEST(Frames, SeveralStandInOneBuffer) {
+TEST(Frames, OneBufferHoldsSeveral) {
   Buffer out = frame_of(Kind::kPing, 0, {});
   const size_t start = out.size();
   const Buffer data = regular(3'000), alone = frame_with_data(data, true, false);
@@ -91,8 +91,8 @@ TEST(Frames, SeveralStandInOneBuffer) {
   EXPECT_TRUE(std::equal(out.begin(), out.begin() + kHeaderBytes, frame_of(Kind::kPing, 0, {}).begin()));
 }
 
-// The length that a block claims stands where the data would.
-TEST(Frames, LyingLengthsAreRefused) {
+// The block states a wrong decoded length.
+TEST(Frames, RejectsWrongDecodedLengths) {
   const Buffer data = regular(10'000), frame = frame_with_data(data, true, false);
   const size_t length_at = static_cast<size_t>(kHeaderBytes + parse_header(frame)->body_bytes);
   EXPECT_TRUE(open_frame(frame, 10'000).status.ok());
@@ -107,7 +107,7 @@ TEST(Frames, LyingLengthsAreRefused) {
   }
 }
 
-TEST(Frames, DamageIsNoticed) {
+TEST(Frames, DetectsCorruption) {
   const Buffer data = regular(2'000), frame = frame_with_data(data, true, false);
   for (size_t at = 0; at < frame.size(); ++at) {
     for (const int bit : {0, 3, 7}) {
@@ -117,7 +117,7 @@ TEST(Frames, DamageIsNoticed) {
         EXPECT_FALSE(parse_header(damaged).ok()) << at;
         continue;
       }
-      const Opened opened = open_frame(damaged, 1 << 20);   // another block may mean the same
+      const Opened opened = open_frame(damaged, 1 << 20);   // a different block may decode to the same data
       EXPECT_TRUE(!opened.status.ok() || holds(opened, data)) << at;
     }
   }
@@ -132,7 +132,7 @@ TEST(Frames, DamageIsNoticed) {
   }
 }
 
-TEST(Frames, UnknownEncodingsAreRefused) {
+TEST(Frames, RejectsUnknownEncodings) {
   Buffer frame(kHeaderBytes);
   FrameHeader header;
   header.encoding = static_cast<Encoding>(2);

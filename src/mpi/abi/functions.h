@@ -1,4 +1,5 @@
-// What of MPI the backends call, after the types of an ABI: the prototypes of the standard are the same in all.
+// The MPI functions that the backends call. Included after the types of an ABI, as the standard's prototypes are the same in all
+// ABIs.
 #pragma once
 
 using MPI_Comm_copy_attr_function = int(MPI_Comm, int, void*, void*, void*, int*);

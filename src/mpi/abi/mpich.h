@@ -1,5 +1,5 @@
-// The ABI that MPICH and its descendants have agreed on (MPICH ABI Compatibility Initiative: Intel MPI, Cray MPICH, MVAPICH), where long and
-// pointers have 64 bits: as much as the backend uses. Handles are numbers; those of predefined datatypes hold a size in bytes.
+// The part of the MPICH ABI that the backend uses (MPICH ABI Compatibility Initiative: MPICH, Intel MPI, Cray MPICH, MVAPICH), for
+// 64-bit long and pointers. Handles are integers; those of predefined datatypes contain the size in bytes.
 #pragma once
 
 using MPI_Aint = long;
@@ -16,7 +16,7 @@ using MPI_Request = int;
 using MPI_Win = int;
 
 struct MPI_Status {
-  int count_low, count_high_and_cancelled;   // the MPI's own
+  int count_low, count_high_and_cancelled;   // private to the MPI
   int MPI_SOURCE, MPI_TAG, MPI_ERROR;
 };
 

@@ -1,5 +1,5 @@
-// The ABI of Open MPI 4 and 5 (libmpi.so.40), where long and pointers have 64 bits: as much as the backend uses. Handles are addresses of
-// objects; those of predefined ones are symbols of the library.
+// The part of the ABI of Open MPI 4 and 5 (libmpi.so.40) that the backend uses, for 64-bit long and pointers. Handles are addresses
+// of objects; predefined objects are symbols of the library.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ using MPI_Win = struct ompi_win_t*;
 
 struct ompi_status_public_t {
   int MPI_SOURCE, MPI_TAG, MPI_ERROR;
-  int cancelled;        // the MPI's own, as is the next
+  int cancelled;        // private to the MPI, as is the next member
   std::size_t bytes;
 };
 using MPI_Status = ompi_status_public_t;

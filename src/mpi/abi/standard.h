@@ -1,5 +1,5 @@
-// The standard ABI of MPI 5.0 (chapter 20; libmpi_abi.so.1), where long and pointers have 64 bits: as much as the backend uses. Handles are
-// pointers to types that are never complete; those of predefined objects are small numbers.
+// The part of the standard ABI of MPI 5.0 (chapter 20; libmpi_abi.so.1) that the backend uses, for 64-bit long and pointers.
+// Handles are pointers to incomplete types; those of predefined objects are small integers.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ using MPI_Win = struct MPI_ABI_Win*;
 
 struct MPI_Status {
   int MPI_SOURCE, MPI_TAG, MPI_ERROR;
-  int internal[5];   // the MPI's own
+  int internal[5];   // private to the MPI
 };
 
-// A pointer made of a number is no constant expression.
+// A pointer made from an integer is not a constant expression.
 #define MPI_COMM_NULL (reinterpret_cast<MPI_Comm>(0x100))
 #define MPI_COMM_WORLD (reinterpret_cast<MPI_Comm>(0x101))
 #define MPI_COMM_SELF (reinterpret_cast<MPI_Comm>(0x102))

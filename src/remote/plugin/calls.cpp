@@ -1,4 +1,4 @@
-// include/mercutio/remote.h: remote files by their names, for programs without MPI.
+// include/mercutio/remote.h: remote files by name, for programs without MPI.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ static_assert(MERCUTIO_REMOTE_DIRECTORY == static_cast<int>(remote::FileType::kD
 
 thread_local std::string failure;
 
-// The number that `work` has, or the negative errno.
+// The result of `work`, or the negative errno.
 template <class Work>
 i64 number(Work work) {
   const Result<i64> result = mercutio::attempt([&]() -> Result<i64> { return work(); });
@@ -118,7 +118,7 @@ Result<std::vector<Entry>> entries_of(mercutio_remote* all, const char* name) {
   return entries;
 }
 
-// In one piece of memory, the names behind the entries.
+// Entries in one block of memory, followed by their names.
 Result<mercutio_remote_entry*> copied(const std::vector<Entry>& entries) {
   size_t bytes = std::max<size_t>(1, entries.size()) * sizeof(mercutio_remote_entry);
   for (const Entry& entry : entries) bytes += entry.name.size() + 1;
@@ -149,7 +149,7 @@ Result<std::unique_ptr<mercutio_remote_file>> open_file(const Place& place, int 
   return file;
 }
 
-// A file that was only read says goodbye without waiting for an answer.
+// The close of a file that was only read does not wait for the reply.
 Status close_file(mercutio_remote_file* file) {
   const std::unique_ptr<mercutio_remote_file> owned(file);
   return file->writable ? file->storage->close() : mercutio::ok_status();

@@ -1,5 +1,5 @@
-// libmercutio-remote.so: what the library loads when the first remote file is opened, so that nobody else needs OpenSSL.
-// Both come from one build; what the caller says of its own is compared.
+// libmercutio-remote.so: loaded by the library when the first remote file is opened, so only programs with remote files need
+// OpenSSL. Both must be of the same build, which is checked.
 #include <cstring>
 
 #include "base/attempt.h"

@@ -41,6 +41,8 @@ class Segment {
   virtual i64 bytes() const = 0;
   // Ends the backoff() of the node's i-th rank (ascending) after something it may wait for was written here.
   virtual void wake(i64 i) = 0;
+  // The calling thread waits for a wake() of its rank and nothing else: its next backoff() may sleep long.
+  virtual void expect_wake() {}
   std::shared_ptr<void> attached;
 };
 

@@ -33,7 +33,9 @@ bool NodeGather::operator()() {
     arena.post(mine);
     posted = true;
   }
-  return arena.whole() || arena.is_first() ? arena.all_posted() : arena.published();
+  const bool over = arena.whole() || arena.is_first() ? arena.all_posted() : arena.published();
+  if (!over) arena.expect_wake();
+  return over;
 }
 
 Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op) {

@@ -90,6 +90,7 @@ class NodeArena {
   }
   i64 my_index() const { return me_; }   // index of this rank in members()
   void wake(i64 rank) { segment_.wake(local(rank)); }
+  void expect_wake() { segment_.expect_wake(); }   // the next step of the operation is possible when another rank wakes this one
   void wake_others();
 
  private:

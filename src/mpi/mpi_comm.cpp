@@ -88,7 +88,8 @@ constexpr i64 kLooks = 16, kYields = 24;   // numbers of polls and of yields; th
 constexpr i64 kMoreYields = 16;            // for threads that wait for a started access, whose steps take each rank longer
 
 // The steps of a rank that makes no progress: it polls, then yields, then sleeps until another rank of the node rings its doorbell.
-// Sleeps grow slowly, because arriving messages and completed storage requests ring no doorbell.
+// Sleeps grow slowly, because arriving messages and completed storage requests ring no doorbell. A rank that waits for the doorbell
+// and nothing else sleeps longer: with many ranks on few cores it would wake again and again only to find that others are missing.
 class Backoff {
  public:
   Backoff(std::shared_ptr<MpiSegment> segment, const RankGroup& group)
@@ -96,6 +97,7 @@ class Backoff {
 
   void operator()(i64 spins) {
     static thread_local RingsSeen seen;   // a thread tests its condition after each change of the doorbell
+    const bool expected = segment_ && segment_->take_expected();
     if (segment_) {
       const RingsSeen now{segment_.get(), segment_->rings(node_rank_)};
       if (std::exchange(seen, now) != now) return;
@@ -107,6 +109,7 @@ class Backoff {
       return;
     }
     if (yields_ && spins == kYields && all_ring_ && rung_on_idle_core(seen.rings)) return;
+    if (expected) return segment_->sleep(node_rank_, seen.rings, kExpectedNs);
     if (segment_) return segment_->sleep(node_rank_, seen.rings, std::clamp(kShortestNs * (spins - kYields + 1), kShortestNs, longest_ns_));
     timespec pause{0, std::clamp<long>(1000 * (static_cast<long>(spins) - 63), 1000, 50000)};
     nanosleep(&pause, nullptr);
@@ -114,6 +117,7 @@ class Backoff {
 
  private:
   static constexpr i64 kShortestNs = 10'000;
+  static constexpr i64 kExpectedNs = 1'000'000;   // between two sleeps MPI makes progress, and dead ranks are found
   struct RingsSeen {
     const MpiSegment* segment = nullptr;
     std::uint32_t rings = 0;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <climits>
+#include <utility>
 
 namespace mercutio {
 
@@ -17,6 +18,16 @@ void MpiSegment::wake(i64 rank) {
   std::atomic_ref(bell[0]).fetch_add(1);
   if (std::atomic_ref(bell[1]).load() > 0) syscall(SYS_futex, bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
+
+namespace {
+
+thread_local const MpiSegment* expecting = nullptr;
+
+}  // namespace
+
+void MpiSegment::expect_wake() { expecting = this; }
+
+bool MpiSegment::take_expected() { return std::exchange(expecting, nullptr) == this; }
 
 std::uint32_t MpiSegment::rings(i64 rank) const { return std::atomic_ref(*doorbell(rank)).load(); }
 

@@ -15,6 +15,8 @@ class MpiSegment final : public Segment {
   std::byte* data() override { return memory_->data() + doorbell_bytes(ranks_); }
   i64 bytes() const override { return memory_->bytes() - doorbell_bytes(ranks_); }
   void wake(i64 rank) override;
+  void expect_wake() override;
+  bool take_expected();   // whether this thread has called expect_wake() since it last called this function
   std::uint32_t rings(i64 rank) const;   // number of rings so far
   // Returns when the doorbell has rung more than `seen` times, or after `longest_ns`.
   void sleep(i64 rank, std::uint32_t seen, i64 longest_ns);

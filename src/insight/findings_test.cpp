@@ -386,6 +386,21 @@ TEST(Findings, IgnoredHintsComeLast) {
   EXPECT_NE(found[1].evidence.find("cb_nods"), std::string::npos);
 }
 
+// PnetCDF opens a file again on each rank with what MPI_File_get_info has returned.
+TEST(Findings, HintsReturnedByGetInfoAreNotReportedAsIgnored) {
+  const auto found_with = [](const std::string& library, const std::string& notes) {
+    Job job = job_with(2, [](i64, FileTotals&) {}, notes);
+    job.files[0].library = library;
+    return find_causes(job).size();
+  };
+  const std::string type = "romio_filesystem_type=ext4 (MPI_Info): not applied, only reports, can't be set\n";
+  const std::string nodes = "cb_nodes=4 (MPI_Info): not applied, 1 aggregate: no more than there are ranks\n";
+  EXPECT_EQ(found_with("pnetcdf", type + nodes), 0u);
+  EXPECT_EQ(found_with("", type), 0u);
+  EXPECT_EQ(found_with("", nodes), 1u);
+  EXPECT_EQ(found_with("pnetcdf", "cb_nods=4 (MPI_Info): not applied, unknown hint\n"), 1u);
+}
+
 TEST(Findings, NoRemedyThatCostsMore) {
   const auto merging = [](i64 piece, const std::string& notes) {
     Job job = job_with(4, [piece](i64, FileTotals& f) {

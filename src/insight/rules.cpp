@@ -395,6 +395,15 @@ std::optional<Looked> misaligned(const Job& job, const JobFile& file) {
   return looked;
 }
 
+// A note of a hint that had no effect, except for values that come from MPI_File_get_info and not from the user: hints that only report, and
+// cb_nodes of PnetCDF, which opens the file again on each rank for its independent mode, with the Info of the collective open.
+bool is_ignored(const JobFile& file, const std::string& note) {
+  if (note.find("not applied") == std::string::npos) return false;
+  if (note.find("(MPI_Info)") == std::string::npos) return true;
+  if (note.find("only reports") != std::string::npos) return false;
+  return file.library != "pnetcdf" || !note.starts_with("cb_nodes=") || note.find(" 1 aggregate:") == std::string::npos;
+}
+
 std::optional<Looked> ignored_hints(const Job&, const JobFile& file) {
   std::string refused;
   i64 count = 0;
@@ -403,7 +412,7 @@ std::optional<Looked> ignored_hints(const Job&, const JobFile& file) {
     for (std::size_t at = 0, end; at < text.text.size(); at = end + 1) {
       end = std::min(text.text.find('\n', at), text.text.size());
       const std::string line = text.text.substr(at, end - at);
-      if (line.find("not applied") == std::string::npos || refused.find(line) != std::string::npos) continue;
+      if (!is_ignored(file, line) || refused.find(line) != std::string::npos) continue;
       if (++count <= 2) refused += (refused.empty() ? "" : "; ") + line;
     }
   }

@@ -1,6 +1,6 @@
-/* Programs that do their I/O badly, each in one way, for the verdict to find out: bad NAME FILE [fixed [NUMBER]]. With `fixed` the
-   advice of the verdict has been followed, or one of its alternatives. BAD_SCALE=n does everything n times, for times that tell something. Prints the seconds
-   between MPI_Init and MPI_Finalize, of the rank where they are most: what the verdict calls the run. Four ranks. */
+/* Programs with one I/O fault each, and programs without any: bad NAME FILE [NUMBER]. With NUMBER the program follows remedy NUMBER of its
+   fault, from 1 (verdicts.py). BAD_SCALE=n repeats everything n times, for times that can be measured. Prints the seconds between MPI_Init
+   and MPI_Finalize, the maximum over the ranks, which is the run time in the report. Four ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static char* filled(size_t bytes) {
   return data;
 }
 
-/* `pieces` of `bytes` each, every `every`-th is this rank's. */
+/* A view of `pieces` of `bytes` each, with a distance of `every` pieces. The ranks' first pieces are adjacent. */
 static void interleave(MPI_File file, int pieces, int bytes, int every) {
   MPI_Datatype type;
   MPI_Type_vector(pieces, bytes, bytes * every, MPI_BYTE, &type);
@@ -70,7 +70,7 @@ static void strided(int reading, MPI_Info info, int pieces, int every) {
   interleave(file, pieces, kBytes, every);
   for (int i = 0; i < (reading ? 1 : kTimes); ++i) {
     MPI_File_seek(file, 0, MPI_SEEK_SET);
-    if (reading || (fixed && every == ranks)) MPI_File_write_all(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (reading || fixed == 2 || (fixed && every == ranks)) MPI_File_write_all(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
     else MPI_File_write(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
   }
   for (int i = 0; reading && i < kTimes; ++i) {
@@ -87,17 +87,18 @@ static void amplified_reads(void) {
   enum { kPieces = 256, kBytes = 64, kEvery = 2048, kTimes = 10 };
   const int share = kPieces * kBytes * kEvery / ranks;
   char* data = filled(share);
-  MPI_File file = open_all(info_of("romio_ds_read", fixed ? "automatic" : "enable", NULL, NULL));
+  MPI_File file = open_all(info_of("romio_ds_read", fixed == 1 ? "automatic" : "enable", NULL, NULL));
   MPI_File_write_at_all(file, (MPI_Offset)rank * share, data, share, MPI_BYTE, MPI_STATUS_IGNORE);
-  interleave(file, kPieces, kBytes, kEvery);
+  interleave(file, kPieces, kBytes, fixed == 3 ? ranks : kEvery);
   for (int i = 0; i < kTimes; ++i) {
     MPI_File_seek(file, 0, MPI_SEEK_SET);
-    MPI_File_read(file, data, kPieces * kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (fixed == 2) MPI_File_read_all(file, data, kPieces * kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    else MPI_File_read(file, data, kPieces * kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
   }
   MPI_File_close(&file);
   free(data);
 }
-static void merged_writes(void) { strided(0, info_of("romio_ds_write", fixed ? "automatic" : "enable", NULL, NULL), 512, 1024); }
+static void merged_writes(void) { strided(0, info_of("romio_ds_write", fixed == 1 ? "automatic" : "enable", NULL, NULL), 512, 1024); }
 
 static void collective(MPI_Info info, int pieces, int bytes, int times) {
   char* data = filled((size_t)pieces * bytes);
@@ -119,8 +120,9 @@ static void misaligned(void) {
   char* data = filled(kBytes);
   MPI_File file = open_all(MPI_INFO_NULL);
   for (int i = 0; i < kCount; ++i) {
-    const MPI_Offset at = (fixed ? 4096 : 100) + ((MPI_Offset)i * ranks + rank) * kBytes;
-    MPI_File_write_at(file, at, data, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    const MPI_Offset at = (fixed == 1 ? 4096 : 100) + ((MPI_Offset)i * ranks + rank) * kBytes;
+    if (fixed == 2) MPI_File_write_at_all(file, at, data, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    else MPI_File_write_at(file, at, data, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
   }
   MPI_File_close(&file);
   free(data);
@@ -202,15 +204,16 @@ static void ignored_hints(void) {
 }
 
 /* A file for each step, as simulations write them. */
-static MPI_File open_step(int step) {
+static MPI_File open_number(MPI_Comm comm, int number) {
   static char name[4096];
   const char* const all = path;
-  snprintf(name, sizeof name, "%s.%03d", all, step);
+  snprintf(name, sizeof name, "%s.%03d", all, number);
   path = name;
-  MPI_File file = open_all(MPI_INFO_NULL);
+  MPI_File file = open_with(comm, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL);
   path = all;
   return file;
 }
+static MPI_File open_step(int step) { return open_number(MPI_COMM_WORLD, step); }
 static void steps(void) {
   enum { kSteps = 60, kCount = 4000, kBytes = 128 };
   char* data = filled(kCount * kBytes);
@@ -237,7 +240,21 @@ static void many_files(void) {
   free(data);
 }
 
-/* Each rank a column of records, so that each write has holes and the ranks' are interleaved; nobody set a hint. */
+/* 10,000 files: each rank writes a file of its own in each step. */
+static void own_files(void) {
+  enum { kFiles = 10000, kBytes = 4096 };
+  char* data = filled(kBytes);
+  MPI_File file = fixed ? open_all(MPI_INFO_NULL) : MPI_FILE_NULL;
+  for (int step = 0; step < kFiles / ranks; ++step) {
+    if (!fixed) file = open_number(MPI_COMM_SELF, step * ranks + rank);
+    MPI_File_write_at(file, fixed ? ((MPI_Offset)step * ranks + rank) * kBytes : 0, data, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (!fixed) MPI_File_close(&file);
+  }
+  if (fixed) MPI_File_close(&file);
+  free(data);
+}
+
+/* Each rank writes a column of records, so its writes have holes and the ranks' data is interleaved. No hint is set. */
 static void columns(void) {
   enum { kPieces = 4096, kBytes = 512, kTimes = 10 };
   const int bytes = kPieces * kBytes;
@@ -253,7 +270,8 @@ static void columns(void) {
   free(data);
 }
 
-/* Nothing is wrong with these: large collective writes, a file for each of a few steps, and much work beside little I/O. */
+/* Programs without a fault: large collective writes, a file for each of a few steps, much work with little I/O, large collective reads, large
+   independent writes, and nonblocking writes during the work. */
 static void good_collective(void) { collective(MPI_INFO_NULL, 256, 65536, 8); }
 static void good_steps(void) {
   char* data = filled(16 * MEBI);
@@ -272,6 +290,37 @@ static void good_little(void) {
   MPI_File_close(&file);
   usleep(4000000);
 }
+static void good_reads(void) {
+  char* data = filled(16 * MEBI);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  MPI_File_write_at_all(file, (MPI_Offset)rank * 16 * MEBI, data, 16 * MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
+  interleave(file, 256, 65536, ranks);
+  for (int i = 0; i < 8; ++i) {
+    MPI_File_seek(file, 0, MPI_SEEK_SET);
+    MPI_File_read_all(file, data, 16 * MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
+static void good_shares(void) {
+  char* data = filled(8 * MEBI);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < 8; ++i) MPI_File_write_at(file, ((MPI_Offset)rank * 8 + i) * 8 * MEBI, data, 8 * MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
+  MPI_File_close(&file);
+  free(data);
+}
+static void good_overlap(void) {
+  char* data = filled(4 * MEBI);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < 8; ++i) {
+    MPI_Request request;
+    MPI_File_iwrite_at_all(file, ((MPI_Offset)i * ranks + rank) * 4 * MEBI, data, 4 * MEBI, MPI_BYTE, &request);
+    usleep(100000);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
 
 static const struct {
   const char* name;
@@ -282,7 +331,8 @@ static const struct {
                  {"many_syncs", many_syncs},         {"same_data_read", same_data_read}, {"small_stripes", small_stripes},
                  {"misaligned", misaligned},         {"ignored_hints", ignored_hints}, {"steps", steps},
                  {"many_files", many_files},         {"columns", columns},             {"good_collective", good_collective},
-                 {"good_steps", good_steps},         {"good_little", good_little}};
+                 {"good_steps", good_steps},         {"good_little", good_little},     {"own_files", own_files},
+                 {"good_reads", good_reads},         {"good_shares", good_shares},     {"good_overlap", good_overlap}};
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -295,7 +345,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   path = argv[2];
-  fixed = argc > 4 ? atoi(argv[4]) : argc > 3;
+  fixed = argc > 3 ? atoi(argv[3]) : 0;
   const int scale = getenv("BAD_SCALE") ? atoi(getenv("BAD_SCALE")) : 1;
   for (size_t i = 0; i < sizeof kPrograms / sizeof *kPrograms; ++i) {
     for (int time = 0; time < scale && strcmp(argv[1], kPrograms[i].name) == 0; ++time) kPrograms[i].run();

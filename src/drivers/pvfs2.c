@@ -37,11 +37,14 @@ static int other_structures(void) {
 
 /* What was asked for is there, and can be true. A library with other structures doesn't get so far. */
 static int look(Ref ref, uint32_t mask, Attributes *found) {
-  memset(found, 0, sizeof *found);
-  const int error = ASK(sys_getattr(ref, mask, pvfs2_credential(), found, NULL));
+  struct { Attributes all; uint64_t behind[8]; } got;
+  memset(&got, 0, sizeof got);
+  const int error = ASK(sys_getattr(ref, mask, pvfs2_credential(), &got.all, NULL));
   if (error) return error;
+  *found = got.all;
   const uint32_t needed = found->type == FILE_TYPE ? mask : TYPE;
-  const bool sane = (found->mask & needed) == needed && found->size >= 0 && (found->perms & ~07777U) == 0 && found->type > 0;
+  bool sane = (found->mask & needed) == needed && found->size >= 0 && (found->perms & ~07777U) == 0 && found->type > 0;
+  for (size_t i = 0; i < sizeof got.behind / sizeof *got.behind; i++) sane = sane && got.behind[i] == 0;
   return sane ? 0 : other_structures();
 }
 
@@ -88,13 +91,17 @@ static Attributes attributes_of(const mercutio_driver_options *options) {
   return wanted;
 }
 
-/* A file that doesn't come out as asked for isn't left behind. */
+/* The attributes are passed by value, so they are looked at before, at the folder, too. A file that doesn't come out as asked for isn't left
+ * behind. */
 static int make(int32_t fs, const char *path, const mercutio_driver_options *options, Ref *made) {
   const Attributes wanted = attributes_of(options);
+  Attributes got;
   char name[PATH_MAX];
   Ref parent;
   void *dist;
   int error = lookup_parent(fs, path, &parent, name);
+  if (!error) error = look(parent, TYPE | PERM, &got);
+  if (!error && got.type != FOLDER_TYPE) error = ENOTDIR;
   if (!error) error = make_dist(options, &dist);
   if (error) return error;
   Found found = {{0, 0, 0}, NULL, {0}};
@@ -102,7 +109,6 @@ static int make(int32_t fs, const char *path, const mercutio_driver_options *opt
   if (dist) pvfs.sys_dist_free(dist);
   if (error) return error;
   *made = found.ref;
-  Attributes got;
   error = look(*made, TYPE | PERM, &got);
   if (!error && (got.type != FILE_TYPE || (got.perms & 0777) != (wanted.perms & 0777))) error = other_structures();
   if (error == ENOSYS) (void)pvfs.sys_remove(name, parent, pvfs2_credential(), NULL);

@@ -26,6 +26,7 @@ static const char *object_path(char *path, uint64_t handle, int datafile) {
 int store_lock(void) {
   char path[PATH_MAX];
   const int lock = open(object_path(path, 0, 0), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  (void)fchmod(lock, 0666);   /* servers serve all users */
   if (lock < 0 || flock(lock, LOCK_EX)) wrong("%s: %s", path, strerror(errno));
   return lock;
 }
@@ -35,6 +36,7 @@ static int put(const Meta *meta, int flags) {
   char path[PATH_MAX];
   const int fd = open(object_path(path, meta->handle, -1), O_WRONLY | O_CLOEXEC | flags, 0666);
   if (fd < 0) return errno;
+  (void)fchmod(fd, 0666);
   const ssize_t n = pwrite(fd, meta, sizeof *meta, 0);
   close(fd);
   return n == sizeof *meta ? 0 : EIO;

@@ -24,7 +24,7 @@
 
 namespace {
 
-constexpr int64_t kStrip = 65536, kServers = 3;
+constexpr int64_t kStrip = 65536, kServers = 4;
 const mercutio_driver* driver = nullptr;
 
 int load() {

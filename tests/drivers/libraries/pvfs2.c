@@ -49,7 +49,7 @@ typedef struct { Ref ref; char *error_path; int32_t error; } Lookup;
 typedef struct Request { uint32_t magic; int32_t elements, pieces; int64_t *at, *bytes; int64_t extent, total; } Request;
 typedef struct { uint32_t magic; int64_t strip; } Dist;
 
-enum { FS = 77, SERVERS = 3, REQUEST = 0x51ab, DIST = 0x1d15 };
+enum { FS = 77, SERVERS = 4, REQUEST = 0x51ab, DIST = 0x1d15 };
 enum { ALL = 0x3f30007f, SETTABLE = 0x3f, TYPE = 64, DFILES = 1 << 25 };
 static const int64_t kStrip = 65536;
 

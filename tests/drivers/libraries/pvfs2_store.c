@@ -1,5 +1,5 @@
 /* The servers of the stand-in for libpvfs2.so.2: files in the folder MERCUTIO_TEST_PVFS2, for all processes. Names are symbolic links at the
- * place of the same name, "mercutio-pvfs2-HANDLE", in folders that are there. */
+ * place of the same name, in folders that are there, to empty files "mercutio-pvfs2-HANDLE" of that folder, which have the permissions. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,13 @@
 
 #include "pvfs2.h"
 
+enum { NAME = -2, META = -1 };   /* or the number of a datafile */
+
 static const char *object_path(char *path, uint64_t handle, int datafile) {
   const char *folder = getenv("MERCUTIO_TEST_PVFS2");
   if (!folder) wrong("MERCUTIO_TEST_PVFS2 must name the folder of the servers");
-  if (datafile < 0) snprintf(path, PATH_MAX, "%s/%016llx", folder, (unsigned long long)handle);
+  if (datafile == NAME) snprintf(path, PATH_MAX, "%s/mercutio-pvfs2-%016llx", folder, (unsigned long long)handle);
+  else if (datafile == META) snprintf(path, PATH_MAX, "%s/%016llx", folder, (unsigned long long)handle);
   else snprintf(path, PATH_MAX, "%s/%016llx.%d", folder, (unsigned long long)handle, datafile);
   return path;
 }
@@ -34,7 +37,7 @@ void store_unlock(int lock) { close(lock); }
 
 static int put(const Meta *meta, int flags) {
   char path[PATH_MAX];
-  const int fd = open(object_path(path, meta->handle, -1), O_WRONLY | O_CLOEXEC | flags, 0666);
+  const int fd = open(object_path(path, meta->handle, META), O_WRONLY | O_CLOEXEC | flags, 0666);
   if (fd < 0) return errno;
   (void)fchmod(fd, 0666);
   const ssize_t n = pwrite(fd, meta, sizeof *meta, 0);
@@ -44,7 +47,7 @@ static int put(const Meta *meta, int flags) {
 
 int store_get(uint64_t handle, Meta *meta) {
   char path[PATH_MAX];
-  const int fd = open(object_path(path, handle, -1), O_RDONLY | O_CLOEXEC);
+  const int fd = open(object_path(path, handle, META), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return errno;
   const ssize_t n = pread(fd, meta, sizeof *meta, 0);
   close(fd);
@@ -60,16 +63,17 @@ int store_unstuff(uint64_t handle) {
 
 static void unlink_objects(uint64_t handle, int servers) {
   char path[PATH_MAX];
-  for (int i = -1; i < servers; i++) unlink(object_path(path, handle, i));
+  for (int i = NAME; i < servers; i++) unlink(object_path(path, handle, i));
 }
 
 int store_create(Meta *meta, const char *path) {
-  char target[40];
+  char target[PATH_MAX];
   if (getrandom(&meta->handle, sizeof meta->handle, 0) != sizeof meta->handle) return EIO;
   meta->handle = (meta->handle & INT64_MAX) | 1;
   int error = put(meta, O_CREAT | O_EXCL);
-  snprintf(target, sizeof target, "mercutio-pvfs2-%016llx", (unsigned long long)meta->handle);
-  if (!error && symlink(target, path)) error = errno;
+  const int name = error ? -1 : open(object_path(target, meta->handle, NAME), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (name >= 0) error = fchmod(name, meta->perms) || symlink(target, path) ? errno : 0, close(name);
+  else if (!error) error = errno;
   if (error) unlink_objects(meta->handle, 0);
   return error;
 }
@@ -81,7 +85,7 @@ int store_lookup(const char *path, bool follow, uint64_t *handle) {
   const ssize_t n = readlink(path, target, sizeof target - 1);
   if (n >= 0) {
     target[n] = 0;
-    if (sscanf(target, "mercutio-pvfs2-%llx", &number) == 1) return *handle = number, 0;
+    if (sscanf(strrchr(target, '/') ? strrchr(target, '/') + 1 : target, "mercutio-pvfs2-%llx", &number) == 1) return *handle = number, 0;
     if (target[0] == '/') snprintf(next, sizeof next, "%s", target);
     else if (snprintf(next, sizeof next, "%.*s/%s", (int)(strrchr(path, '/') - path), path, target) >= PATH_MAX) return ENAMETOOLONG;
     if (follow) return store_lookup(next, true, handle);

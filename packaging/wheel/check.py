@@ -21,7 +21,8 @@ CPLUSPLUS = re.compile(r"_Z|__cxa|__gxx")
 COMMANDS = ["mercutio", "mercutio-probe", "mercutiod", "mercutio-connect", "mercutio-connections", "mercutio-cp", "mercutio-files",
             "mercutio-route"]
 LIBRARIES = ["libmercutio.so", "libmercutio-mpich.so", "libmercutio-openmpi.so", "libmercutio-abi.so", "libmercutio-remote.so",
-             "libmercutio-omp.so", "mercutio/drivers/libmercutio-driver-cephfs.so", "mercutio/drivers/libmercutio-driver-gluster.so"]
+             "libmercutio-omp.so", "mercutio/drivers/libmercutio-driver-cephfs.so", "mercutio/drivers/libmercutio-driver-gluster.so",
+             "mercutio/drivers/libmercutio-driver-pvfs2.so"]
 SHARED = ["man/man1/mercutio.1", "man/man1/mercutiod.1", "mercutio/report/report.py", "mercutio/tune/tune.py", "mercutio/bench/plot.py"]
 MODULES = ["mercutio/__init__.py", "mercutio/filesystem.py", "mercutio/remote.py"]
 EXPECTED = [f"bin/{name}" for name in COMMANDS] + [f"lib/{name}" for name in LIBRARIES] + [f"share/{name}" for name in SHARED] + MODULES

@@ -49,6 +49,7 @@ def parse_arguments():
     p.add_argument("--remote-preload", default="", help="libraries to preload into that server, separated by colons")
     p.add_argument("--driver", metavar="NAME", help="the files are moved by libmercutio-driver-NAME.so, found by MERCUTIO_DRIVERS")
     p.add_argument("--opaque", action="store_true", help="what lies on the disk is not what the files hold: look at them by MPI, too")
+    p.add_argument("--no-locks", action="store_true", help="the storage has no locks: atomic mode has to be refused")
     p.add_argument("--alarm", type=int, default=50, help="seconds a case may take")
     p.add_argument("--tools", default="", help="folder of the test preloads")
     p.add_argument("--preload", default="", help="further libraries to preload into the ranks, separated by colons")
@@ -235,6 +236,8 @@ def main():
     os.environ["MERCUTIO_TEST_PREFIX"] = prefix(args)
     if args.opaque:
         os.environ["MERCUTIO_TEST_OPAQUE"] = "1"
+    if args.no_locks:
+        os.environ["MERCUTIO_TEST_NO_LOCKS"] = "1"
     if args.remote:
         with Server(args.remote, args.remote_preload):
             return run_all(args)

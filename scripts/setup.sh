@@ -9,7 +9,7 @@
 #   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF
 #   scripts/setup.sh storage  user-mode Linux and NFS for it; GlusterFS, MooseFS, CephFS, JuiceFS, sshfs, bindfs, xfs, btrfs
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
-#   scripts/setup.sh cross    compilers for other processors, qemu-user to run what they make, GoogleTest's sources
+#   scripts/setup.sh cross    compilers and Debian's MPICH for other processors, qemu-user to run them, GoogleTest's sources
 #   scripts/setup.sh packages what Debian's packages are built and checked with, debootstrap for new roots, Lmod for EasyBuild
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
 #                             ADIOS, Code_Saturne, ABINIT
@@ -241,6 +241,13 @@ setup_slurm() {
 setup_cross() {
   setup_build
   apt_packages required googletest qemu-user-static g++-aarch64-linux-gnu g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu g++-s390x-linux-gnu
+  apt_packages required mpich libmpich-dev   # whose launcher starts the emulated programs
+  apt_packages optional gfortran-aarch64-linux-gnu gfortran-s390x-linux-gnu
+  local pair
+  for pair in aarch64:arm64 ppc64le:ppc64el s390x:s390x; do   # Debian 12 has no riscv64
+    scripts/sysroot.sh "${pair#*:}" "build-cross/roots/${pair%:*}" libc6-dev libmpich-dev libssl-dev liblz4-dev libxxhash-dev liburing-dev \
+      libfuse3-dev libcli11-dev libtomlplusplus-dev >>"$log_dir/apt.log" 2>&1 || say "left out (see $log_dir/apt.log): an MPI for ${pair%:*}"
+  done
 }
 
 setup_packages() {

@@ -195,6 +195,7 @@ setup_check() {
   apt_packages optional libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev python3-h5py-mpi
   apt_packages optional libomp5-14            # tests/omp: LLVM's OpenMP runtime
   apt_packages optional clang-19 libc++-19-dev   # make thread-safety
+  apt_packages optional relacy-dev            # tests/litmus
   storage_packages optional   # tests/storage
   python_venv
   wheel --prefix mpich mpich==5.0.2   # its header is the MPI-5 ABI's

@@ -23,9 +23,9 @@ TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
 .PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean \
-        cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages
+        cross languages setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages setup-languages
 
-setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages: setup-%:
+setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages setup-languages: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -70,6 +70,10 @@ apps: setup-apps build
 storage: setup-storage build
 	@tests/storage/run.py --system $(or $(SYSTEMS),all) --io $(BUILD)/lib/libmercutio.so --programs $(BUILD)/tests/storage --tools $(BUILD)/tests/tools \
 	  --write docs/results/storage.md
+
+# Programs in R, Rust and others, as far as they are to be had, on the MPI's own I/O and through Mercutio.
+languages: setup-languages build
+	ctest --test-dir $(BUILD) --output-on-failure -L languages
 
 # Launchers on emulated nodes, Slurm among them: ranks are where `mercutio place` put them, and srun's run on Mercutio.
 slurm: setup-slurm build

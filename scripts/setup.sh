@@ -10,6 +10,7 @@
 #   scripts/setup.sh storage  user-mode Linux and NFS for it; GlusterFS, MooseFS, CephFS, JuiceFS, sshfs, bindfs, xfs, btrfs
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
 #   scripts/setup.sh cross    compilers and Debian's MPICH for other processors, qemu-user to run them, GoogleTest's sources
+#   scripts/setup.sh languages R with Rmpi; what rsmpi is built with, if there is a cargo; rsmpi, compiled
 #   scripts/setup.sh packages what Debian's packages are built and checked with, debootstrap for new roots, Lmod for EasyBuild
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
 #                             ADIOS, Code_Saturne, ABINIT
@@ -251,6 +252,18 @@ setup_cross() {
   done
 }
 
+setup_languages() {
+  setup_check
+  apt_packages optional r-base-core r-cran-rmpi libclang1-19
+  local libraries=/usr/lib/llvm-19/lib
+  if have cargo && [ -e "$libraries/libclang-19.so.1" ]; then
+    MPICC="$(command -v mpicc.mpich)" LIBCLANG_PATH="$libraries" CARGO_TARGET_DIR=third_party/rust \
+      cargo build --locked --manifest-path tests/languages/rust/Cargo.toml >>"$log_dir/cargo.log" 2>&1 || say "left out (see $log_dir/cargo.log): rsmpi"
+  else
+    say "left out, as there is no cargo: rsmpi"
+  fi
+}
+
 setup_packages() {
   setup_build
   apt_packages required gfortran debhelper dh-python dpkg-dev lintian debootstrap lmod
@@ -272,10 +285,11 @@ case "$set_name" in
   storage) setup_storage ;;
   slurm) setup_slurm ;;
   cross) setup_cross ;;
+  languages) setup_languages ;;
   packages) setup_packages ;;
   apps) setup_apps ;;
   *)
-    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm, cross, packages or apps" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm, cross, languages, packages or apps" >&2
     exit 2
     ;;
 esac

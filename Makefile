@@ -23,9 +23,9 @@ TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
 .PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-many-ranks bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean \
-        cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages
+        cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages languages setup-languages
 
-setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages: setup-%:
+setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages setup-languages: setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -71,21 +71,23 @@ storage: setup-storage build
 	@tests/storage/run.py --system $(or $(SYSTEMS),all) --io $(BUILD)/lib/libmercutio.so --programs $(BUILD)/tests/storage --tools $(BUILD)/tests/tools \
 	  --write docs/results/storage.md
 
+# Programs in R, Rust and others, as far as they are to be had, on the MPI's own I/O and through Mercutio.
+languages: setup-languages build
+	ctest --test-dir $(BUILD) --output-on-failure -L languages
+
 # Launchers on emulated nodes, Slurm among them: ranks are where `mercutio place` put them, and srun's run on Mercutio.
 slurm: setup-slurm build
 	ctest --test-dir $(BUILD) --output-on-failure -R nodes.launchers
 
-# The tests that need no MPI on other processors (cmake/toolchains), emulated: Debian's cross compilers and qemu-user. Long.
+# The tests that need no MPI on other processors (cmake/toolchains), emulated: Debian's cross compilers and qemu-user. Then, where Debian has an
+# MPICH for the processor, the programs of tests/conformance and tests/regress with 2 ranks, and files that it and this machine exchange. Long.
 cross: setup-cross
+	@$(MAKE) --no-print-directory build TARGETS="mercutio mercutiod"
 	@mkdir -p build-cross/include && ln -sfn /usr/include/toml++ build-cross/include/toml++
-	@for processor in $(PROCESSORS); do \
-	  echo "# $$processor"; \
-	  cmake -S . -B build-cross/$$processor -G Ninja --toolchain cmake/toolchains/$$processor.cmake -DCMAKE_BUILD_TYPE=Release \
-	    -DMERCUTIO_TOMLPLUSPLUS_INCLUDE_DIR=$(CURDIR)/build-cross/include -DMERCUTIO_GOOGLETEST_SOURCE=/usr/src/googletest $(CMAKE_ARGS) \
-	    > build-cross/$$processor.log 2>&1 || { cat build-cross/$$processor.log; exit 1; }; \
-	  ninja -C build-cross/$$processor -j $(JOBS) --quiet core_tests || exit 1; \
-	  ctest --test-dir build-cross/$$processor -j$(CTEST_JOBS) --output-on-failure -L '^(unit|model|plan|contract|fault|sim)$$' -E '^place$$' || exit 1; \
-	done
+	@rm -f build-cross/results.jsonl
+	@for processor in $(PROCESSORS); do scripts/cross.sh $$processor || exit 1; done
+	@python3 -c 'import json, sys; print(json.dumps([json.loads(line) for line in sys.stdin]))' < build-cross/results.jsonl > build-cross/results.json
+	@python3 scripts/results.py add processors build-cross/results.json --command "make cross PROCESSORS='$(PROCESSORS)'"
 
 # 100,000 random programs on each of Debian's MPIs, 10,000 on each of PyPI's, 20,000 with faults. Hours.
 programs-long: build

@@ -9,7 +9,8 @@
 #   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF
 #   scripts/setup.sh storage  user-mode Linux and NFS for it; GlusterFS, MooseFS, CephFS, JuiceFS, sshfs, bindfs, xfs, btrfs
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
-#   scripts/setup.sh cross    compilers for other processors, qemu-user to run what they make, GoogleTest's sources
+#   scripts/setup.sh cross    compilers and Debian's MPICH for other processors, qemu-user to run them, GoogleTest's sources
+#   scripts/setup.sh languages R with Rmpi; what rsmpi is built with, if there is a cargo; rsmpi, compiled
 #   scripts/setup.sh packages what Debian's packages are built and checked with, debootstrap for new roots, Lmod for EasyBuild
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
 #                             ADIOS, Code_Saturne, ABINIT
@@ -195,6 +196,7 @@ setup_check() {
   apt_packages optional libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev python3-h5py-mpi
   apt_packages optional libomp5-14            # tests/omp: LLVM's OpenMP runtime
   apt_packages optional clang-19 libc++-19-dev   # make thread-safety
+  apt_packages optional relacy-dev            # tests/litmus
   storage_packages optional   # tests/storage
   python_venv
   wheel --prefix mpich mpich==5.0.2   # its header is the MPI-5 ABI's
@@ -241,6 +243,25 @@ setup_slurm() {
 setup_cross() {
   setup_build
   apt_packages required googletest qemu-user-static g++-aarch64-linux-gnu g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu g++-s390x-linux-gnu
+  apt_packages required mpich libmpich-dev   # whose launcher starts the emulated programs
+  apt_packages optional gfortran-aarch64-linux-gnu gfortran-s390x-linux-gnu
+  local pair
+  for pair in aarch64:arm64 ppc64le:ppc64el s390x:s390x; do   # Debian 12 has no riscv64
+    scripts/sysroot.sh "${pair#*:}" "build-cross/roots/${pair%:*}" libc6-dev libmpich-dev libssl-dev liblz4-dev libxxhash-dev liburing-dev \
+      libfuse3-dev libcli11-dev libtomlplusplus-dev >>"$log_dir/apt.log" 2>&1 || say "left out (see $log_dir/apt.log): an MPI for ${pair%:*}"
+  done
+}
+
+setup_languages() {
+  setup_check
+  apt_packages optional r-base-core r-cran-rmpi libclang1-19
+  local libraries=/usr/lib/llvm-19/lib
+  if have cargo && [ -e "$libraries/libclang-19.so.1" ]; then
+    MPICC="$(command -v mpicc.mpich)" LIBCLANG_PATH="$libraries" CARGO_TARGET_DIR=third_party/rust \
+      cargo build --locked --manifest-path tests/languages/rust/Cargo.toml >>"$log_dir/cargo.log" 2>&1 || say "left out (see $log_dir/cargo.log): rsmpi"
+  else
+    say "left out, as there is no cargo: rsmpi"
+  fi
 }
 
 setup_packages() {
@@ -264,10 +285,11 @@ case "$set_name" in
   storage) setup_storage ;;
   slurm) setup_slurm ;;
   cross) setup_cross ;;
+  languages) setup_languages ;;
   packages) setup_packages ;;
   apps) setup_apps ;;
   *)
-    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm, cross, packages or apps" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm, cross, languages, packages or apps" >&2
     exit 2
     ;;
 esac

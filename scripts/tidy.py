@@ -9,6 +9,7 @@
   coroutines  co_await and co_return only in engine/, file/ and remote/
   guards      a thread of the library is started by base/threads.h, and a C function of it lets no exception out
   tests       every *_test.cpp is where CMake registers it
+  names       no two types of src/ have one name in one namespace: the linker would take functions of one for the other's
   glossary    src/ and tools/ don't use words that docs/engineers/glossary.md replaces
   binaries    git holds pictures and the fuzzers' inputs, and no other binary file
 
@@ -76,6 +77,7 @@ PLAIN_GUARDS = {"attempt", "attempt_or"}                          # base/attempt
 DEFINITION = re.compile(r"\b(\w+)\s*\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)\s*(?:noexcept\s*)?\{")
 # With literals blanked: extern "C", and the macros that stand for it.
 C_FUNCTION = re.compile(r'(?:extern " "|MERCUTIO_MPI_FUNCTION\s*\(|MERCUTIO_EXPORT)(?=[^;{}]*\{)')
+NAMESPACE_OR_TYPE = re.compile(r"^(?:inline )?(namespace|struct|class|enum class|enum)\b ?(?:\[\[\w+\]\] )?([\w:]*)[^;{}()=]*\{", re.M)
 CONTROL = {"if", "for", "while", "switch", "catch", "return", "sizeof", "else", "do", "alignof", "decltype", "defined"}
 
 
@@ -147,9 +149,22 @@ def sources():
                 yield path
 
 
+def types(code):
+    """The types that code defines outside of functions, with their namespaces, and their offsets. Those of unnamed namespaces are left out."""
+    around, at = [], 0   # of each namespace: its name and its end
+    for match in NAMESPACE_OR_TYPE.finditer(code):
+        around = [(name, end) for name, end in around if end > match.start()]
+        end = close_of(code, match.end() - 1, "{}")
+        if match.group(1) == "namespace":
+            around.append((match.group(2), end))
+        elif match.group(2) and match.start() >= at and all(name for name, _ in around):
+            yield "::".join([name for name, _ in around] + [match.group(2)]), match.start()
+            at = end
+
+
 class Tidy:
     def __init__(self):
-        self.findings, self.sizes = [], {}
+        self.findings, self.sizes, self.types = [], {}, {}
 
     def add(self, path, line, text):
         self.findings.append(f"{path.relative_to(ROOT)}:{line}: {text}")
@@ -227,6 +242,15 @@ class Tidy:
                 line = code.count("\n", 0, opening) + 1
                 self.add(path, line, "a C function without a guard (api/call.h, base/attempt.h)")
 
+    def check_types(self, path, code):
+        name = str(path.relative_to(ROOT))
+        if not name.startswith("src/") or name.startswith("src/mpi/abi/") or path.suffix not in (".h", ".cpp"):   # of which a library has one
+            return
+        for name, offset in types(code):
+            other = self.types.setdefault(name, path)
+            if other != path:
+                self.add(path, code.count("\n", 0, offset) + 1, f"{name} is the name of another type, too, in {other.relative_to(ROOT)}")
+
     def check_sizes(self, path, text, code):
         if path.suffix not in (".h", ".cpp", ".c"):
             return
@@ -282,6 +306,7 @@ class Tidy:
             self.check_glossary(path, text)
             self.check_threads(path, code)
             self.check_guards(path, code)
+            self.check_types(path, code)
             self.check_sizes(path, text, code)
         self.check_registration()
         self.check_binaries()

@@ -138,7 +138,7 @@ NodeEntry node_entry(const NodeSum& sum, const PatternMemory::Last* last) {
 FileRange range_of(const PatternTotals& totals) { return totals.participants > 0 ? FileRange{totals.begin, totals.end} : FileRange{}; }
 
 bool is_possible(const OpenGroup& open, i64 ranks) {
-  const RankGroup& group = open.group;
+  const RankRow& group = open.group;
   return group.first_rank >= 0 && group.first_rank < group.end_rank && group.end_rank <= ranks && group.begin < group.end && group.bytes > 0;
 }
 
@@ -147,9 +147,9 @@ constexpr i64 kMostGroups = 1024;
 OpenGroup group_of_all(i64 ranks, const PatternTotals& totals, std::span<const NodeEntry> entries) {
   std::vector<OpenGroup> nodes;
   for (const NodeEntry& entry : entries) {
-    if (entry.totals.participants > 0) nodes.push_back({RankGroup{0, 0, 0, entry.totals.begin, entry.totals.end}, 0, entry.disjoint});
+    if (entry.totals.participants > 0) nodes.push_back({RankRow{0, 0, 0, entry.totals.begin, entry.totals.end}, 0, entry.disjoint});
   }
-  return {RankGroup{0, ranks, totals.bytes, totals.begin, totals.end}, totals.end, are_disjoint(std::move(nodes))};
+  return {RankRow{0, ranks, totals.bytes, totals.begin, totals.end}, totals.end, are_disjoint(std::move(nodes))};
 }
 
 // Gathers the groups of all nodes, including those that do not fit into the nodes' entries.
@@ -280,7 +280,7 @@ Gathered from_bytes(Direction direction, i64 ranks, ConstBytes bytes) {
   std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
   Gathered all{header.circumstances, header.choices, {}, std::vector<FileRange>(static_cast<size_t>(header.ranges))};
   all.pattern = Pattern{direction, header.atomic != 0, ranks, header.participants, header.contiguous, header.bytes, header.begin, header.end,
-                        header.disjoint != 0, header.run_bytes, std::vector<RankGroup>(static_cast<size_t>(header.groups))};
+                        header.disjoint != 0, header.run_bytes, std::vector<RankRow>(static_cast<size_t>(header.groups))};
   const Bytes parts[] = {bytes_of(std::span(all.ranges)), bytes_of(std::span(all.pattern.groups))};
   size_t at = sizeof header;
   for (const Bytes part : parts) {

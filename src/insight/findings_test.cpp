@@ -247,7 +247,7 @@ TEST(Findings, WhatIsReadToBeWrittenBackIsNotAskedOfReads) {
 }
 
 TEST(Findings, TheCauseOfMoreReadsDecidesWhatToDo) {
-  const auto looked = [](const Moved& moved, const std::string& notes = "", const std::string& file_system = "") {
+  const auto looked = [](const TestReads& moved, const std::string& notes = "", const std::string& file_system = "") {
     Job job = job_that_reads(moved, kSecond, notes);
     job.files[0].file_system = file_system;
     const std::vector<Finding> found = find_causes(job);

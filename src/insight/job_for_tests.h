@@ -57,11 +57,11 @@ inline Job job_of_files(i64 ranks, i64 files, const std::function<void(i64 rank,
   return job_of(std::move(traces));
 }
 
-struct Moved {
+struct TestReads {
   i64 asked = 0, moved = 0, holes = 0, unused = 0;
   bool strided = false, collective = false;
 };
-inline Job job_that_reads(const Moved& moved, i64 ns = kSecond / 1000, const std::string& notes = "") {
+inline Job job_that_reads(const TestReads& moved, i64 ns = kSecond / 1000, const std::string& notes = "") {
   return job_with(4, [=](i64, FileTotals& f) {
     ClassTotals& reads = f.of(Direction::kRead, moved.collective);
     calls(reads, 1, moved.asked, ns);

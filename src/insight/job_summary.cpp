@@ -41,14 +41,14 @@ Value take(const std::byte*& from) {
   return value;
 }
 
-i64 held_ns(const RankGroup& group) {
+i64 held_ns(const AlikeRanks& group) {
   i64 sum = 0;
   for (const FileTotals& one : group.files) sum += one.held_ns();
   return sum;
 }
 
 // What the rules tell ranks apart by, of an average rank of the group.
-std::array<double, 5> features(const RankGroup& group) {
+std::array<double, 5> features(const AlikeRanks& group) {
   double bytes = 0, requests = 0, waited = 0, opens = 0;
   for (const FileTotals& one : group.files) {
     bytes += static_cast<double>(one.bytes());
@@ -69,7 +69,7 @@ double distance(const std::array<double, 5>& a, const std::array<double, 5>& b, 
   return sum * first * second / (first + second);
 }
 
-void add_to(RankGroup& mine, const RankGroup& other) {
+void add_to(AlikeRanks& mine, const AlikeRanks& other) {
   const PieceHeader larger = other.ranks > mine.ranks ? other.header : mine.header;
   PieceHeader joined = larger;
   joined.end_ns = std::max(mine.header.end_ns, other.header.end_ns);
@@ -87,7 +87,7 @@ void add_to(RankGroup& mine, const RankGroup& other) {
 }
 
 // One of `ranks` alike, the `number`-th.
-FileTotals share_of(const RankGroup& group, std::size_t file, i64 number) {
+FileTotals share_of(const AlikeRanks& group, std::size_t file, i64 number) {
   FileTotals one = group.files[file];
   const i64 files = one.files;
   if (group.ranks == 1) return one;
@@ -104,7 +104,7 @@ FileTotals share_of(const RankGroup& group, std::size_t file, i64 number) {
   return one;
 }
 
-i64 ranks_shown(const RankGroup& group, i64 all) {
+i64 ranks_shown(const AlikeRanks& group, i64 all) {
   return all <= kRanksShown ? group.ranks : std::max<i64>(1, (group.ranks * kRanksShown + all / 2) / all);
 }
 
@@ -123,7 +123,7 @@ SummaryLimits summary_limits(i64 ranks, i64 files) {
 }
 
 JobSummary::JobSummary(const RankTrace& trace, const SummaryLimits& limits) : files_(trace.files) {
-  RankGroup group;
+  AlikeRanks group;
   group.header = trace.header;
   for (FileRecord& file : files_) {
     group.files.push_back(file.totals);
@@ -138,13 +138,13 @@ JobSummary::JobSummary(const RankTrace& trace, const SummaryLimits& limits) : fi
 
 i64 JobSummary::ranks() const {
   i64 sum = 0;
-  for (const RankGroup& group : groups_) sum += group.ranks;
+  for (const AlikeRanks& group : groups_) sum += group.ranks;
   return sum;
 }
 
 FileTotals JobSummary::totals(std::size_t file) const {
   FileTotals all;
-  for (const RankGroup& group : groups_) all.add(group.files[file]);
+  for (const AlikeRanks& group : groups_) all.add(group.files[file]);
   return all;
 }
 
@@ -155,7 +155,7 @@ double JobSummary::held_seconds(std::size_t file) const {
 
 // The record of each file goes to its place in `files`.
 void JobSummary::renumber(std::vector<FileRecord> files, const std::vector<i64>& places) {
-  for (RankGroup& group : groups_) {
+  for (AlikeRanks& group : groups_) {
     std::vector<FileTotals> totals(files.size());
     std::vector<std::array<i64, kClasses>> ranges(files.size());
     for (std::size_t i = 0; i < group.files.size(); ++i) {
@@ -209,7 +209,7 @@ void JobSummary::shrink_files(i64 most) {
 
 void JobSummary::join_likest() {
   std::vector<std::array<double, 5>> all;
-  for (const RankGroup& group : groups_) all.push_back(features(group));
+  for (const AlikeRanks& group : groups_) all.push_back(features(group));
   std::size_t first = 0, second = 1;
   double least = -1;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -251,7 +251,7 @@ void JobSummary::encode(std::span<std::byte> bytes) const {
   std::byte* to = bytes.data();
   put(to, CodedSizes{static_cast<i64>(files_.size()), static_cast<i64>(groups_.size())});
   for (const FileRecord& file : files_) put(to, CodedFile{file.name, file.amode, file.file_system, file.library, file.is_pattern});
-  for (const RankGroup& group : groups_) {
+  for (const AlikeRanks& group : groups_) {
     put(to, group.header);
     put(to, group.ranks);
     for (std::size_t i = 0; i < group.files.size(); ++i) put(to, CodedTotals{group.files[i], group.ranges[i]});
@@ -267,7 +267,7 @@ JobSummary JobSummary::decode(std::span<const std::byte> bytes) {
     summary.files_.push_back(FileRecord{coded.name, coded.amode, coded.file_system, coded.library, coded.is_pattern, {}});
   }
   for (i64 i = 0; i < sizes.groups; ++i) {
-    RankGroup group;
+    AlikeRanks group;
     group.header = take<PieceHeader>(from);
     group.ranks = take<i64>(from);
     for (i64 file = 0; file < sizes.files; ++file) {
@@ -299,8 +299,8 @@ Job JobSummary::job(const RankTrace& first) const {
   std::vector<RankTrace> traces;
   const i64 all = ranks();
   i64 shown = 0, nodes = 1;
-  for (const RankGroup& group : groups_) shown += ranks_shown(group, all);
-  for (const RankGroup& group : groups_) {
+  for (const AlikeRanks& group : groups_) shown += ranks_shown(group, all);
+  for (const AlikeRanks& group : groups_) {
     const i64 of_group = ranks_shown(group, all);
     for (i64 i = 0; i < of_group; ++i) {
       RankTrace trace;

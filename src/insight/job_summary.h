@@ -19,7 +19,7 @@ struct SummaryLimits {
 SummaryLimits summary_limits(i64 ranks, i64 files);
 
 // Ranks that did about the same.
-struct RankGroup {
+struct AlikeRanks {
   PieceHeader header;  // of one of them; times are the longest, those of cores the sums
   i64 ranks = 1;
   std::vector<FileTotals> files;  // as JobSummary::files
@@ -52,7 +52,7 @@ class JobSummary {
   void renumber(std::vector<FileRecord> files, const std::vector<i64>& places);
   void join_likest();
   std::vector<FileRecord> files_;
-  std::vector<RankGroup> groups_;
+  std::vector<AlikeRanks> groups_;
 };
 
 // The summary of a job as a line of JSON, for `mercutio jobs`.

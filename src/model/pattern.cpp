@@ -53,7 +53,7 @@ void PatternPart::add(i64 rank, const RankSummary& summary) {
   const i64 run = average_run(summary);
   totals_.add(PatternTotals{1, summary.contiguous() ? 1 : 0, summary.bytes, summary.first, summary.last, run, run > 0 ? 0 : 1});
   const bool joins = follows_ && !groups_.empty() && summary.first == groups_.back().run_end;
-  if (!joins) groups_.push_back(OpenGroup{RankGroup{rank, rank, 0, summary.first, summary.first}});
+  if (!joins) groups_.push_back(OpenGroup{RankRow{rank, rank, 0, summary.first, summary.first}});
   OpenGroup& open = groups_.back();
   open.disjoint &= summary.first >= open.group.end ? 1 : 0;
   open.group.end_rank = rank + 1;
@@ -123,7 +123,7 @@ Pattern moved(Pattern pattern, i64 delta) {
   if (pattern.participants == 0) return pattern;
   pattern.begin += delta;
   pattern.end += delta;
-  for (RankGroup& group : pattern.groups) {
+  for (RankRow& group : pattern.groups) {
     group.begin += delta;
     group.end += delta;
   }
@@ -132,7 +132,7 @@ Pattern moved(Pattern pattern, i64 delta) {
 
 bool is_moved(const Pattern& a, const Pattern& b, i64& delta) {
   delta = b.begin - a.begin;
-  const auto same_group = [delta](const RankGroup& x, const RankGroup& y) {
+  const auto same_group = [delta](const RankRow& x, const RankRow& y) {
     return x.first_rank == y.first_rank && x.end_rank == y.end_rank && x.bytes == y.bytes && y.begin - x.begin == delta && y.end - x.end == delta;
   };
   return a.direction == b.direction && a.atomic == b.atomic && a.ranks == b.ranks && a.participants == b.participants &&

@@ -23,12 +23,12 @@ struct RankSummary {
 };
 
 // Consecutive ranks whose first runs are adjacent in the file: a row of a block-decomposed array.
-struct RankGroup {
+struct RankRow {
   i64 first_rank = 0, end_rank = 0;
   i64 bytes = 0;
   i64 begin = 0, end = 0;   // file range of its members
   i64 ranks() const { return end_rank - first_rank; }
-  bool operator==(const RankGroup&) const = default;
+  bool operator==(const RankRow&) const = default;
 };
 
 struct Pattern {
@@ -41,7 +41,7 @@ struct Pattern {
   i64 begin = 0, end = 0;    // file range over participants
   bool disjoint = true;      // no two participants' ranges overlap
   i64 run_bytes = 0;         // average over participants; 0: not determined by at least one rank
-  std::vector<RankGroup> groups;   // of ranks with data, in rank order; at most one per participant
+  std::vector<RankRow> groups;   // of ranks with data, in rank order; at most one per participant
   // Bytes of [begin, end) that no rank touches: the gap test of the strategy.
   i64 gap_bytes() const { return end - begin > bytes ? end - begin - bytes : 0; }
   bool operator==(const Pattern&) const = default;
@@ -53,7 +53,7 @@ RankSummary summary_of(const View& view, i64 position, i64 bytes);
 
 // A group within a part of the ranks. A following part may continue it.
 struct OpenGroup {
-  RankGroup group;
+  RankRow group;
   i64 run_end = 0;      // of the first run of its last rank with data
   i64 disjoint = 1;     // no two members' ranges overlap
   bool operator==(const OpenGroup&) const = default;

@@ -52,7 +52,7 @@ Pattern expected_from(const std::vector<RankSummary>& ranks) {
     looked = looked && run > 0;
     runs += run;
     if (pattern.groups.empty() || rank.first != run_end) pattern.groups.push_back({static_cast<i64>(i), 0, 0, rank.first, rank.last});
-    RankGroup& group = pattern.groups.back();
+    RankRow& group = pattern.groups.back();
     group.end_rank = static_cast<i64>(i) + 1;
     group.bytes += rank.bytes;
     group.end = std::max(group.end, rank.last);
@@ -104,7 +104,7 @@ TEST(Pattern, PartsOfAnyRanksAddUpToAll) {
     ASSERT_EQ(found, expected) << round;
     ASSERT_EQ(summarise(Direction::kRead, false, ranks), expected) << round;
     disjoint += expected.disjoint && expected.participants > 1;
-    joined += std::any_of(expected.groups.begin(), expected.groups.end(), [](const RankGroup& group) { return group.ranks() > 2; });
+    joined += std::any_of(expected.groups.begin(), expected.groups.end(), [](const RankRow& group) { return group.ranks() > 2; });
     i64 distance = 0;
     ASSERT_TRUE(is_moved(expected, moved(expected, 77), distance));
     ASSERT_EQ(distance, expected.participants > 0 ? 77 : 0);

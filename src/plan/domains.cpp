@@ -11,7 +11,7 @@ namespace {
 std::string divide_into_segments(Planner& p) {
   Plan& plan = p.plan;
   const bool all_write = plan.strategy == Strategy::kRowTransposition;
-  for (const RankGroup& group : p.groups) {
+  for (const RankRow& group : p.groups) {
     const i64 parts = all_write ? group.ranks() : 1;
     const i64 share = parts == 1 ? group.end - group.begin
                                  : align_up(ceil_div(group.end - group.begin, parts), std::min(plan.unit_bytes, kPageBytes));

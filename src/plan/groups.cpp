@@ -11,20 +11,20 @@ namespace {
 constexpr i64 kLongExtentBytes = 4 * MiB;   // extents of this length are as good as contiguous
 
 // Even division of the ranks.
-std::vector<RankGroup> divide_ranks(i64 ranks, i64 count) {
-  std::vector<RankGroup> groups;
-  for (i64 i = 0; i < count; ++i) groups.push_back(RankGroup{ranks * i / count, ranks * (i + 1) / count, 0, 0, 0});
+std::vector<RankRow> divide_ranks(i64 ranks, i64 count) {
+  std::vector<RankRow> groups;
+  for (i64 i = 0; i < count; ++i) groups.push_back(RankRow{ranks * i / count, ranks * (i + 1) / count, 0, 0, 0});
   return groups;
 }
 
 // Bytes and file range of each group, from the pattern's groups. Of one that is cut, every part may hold any of its range.
-void fill_ranges(std::vector<RankGroup>& groups, const Pattern& pattern) {
+void fill_ranges(std::vector<RankRow>& groups, const Pattern& pattern) {
   size_t at = 0;
-  for (RankGroup& group : groups) {
+  for (RankRow& group : groups) {
     group.bytes = 0;
     group.begin = group.end = pattern.begin;   // of one without data
     for (size_t i = at; i < pattern.groups.size() && pattern.groups[i].first_rank < group.end_rank; ++i) {
-      const RankGroup& source = pattern.groups[i];
+      const RankRow& source = pattern.groups[i];
       at = source.end_rank > group.end_rank ? i : i + 1;
       const i64 common = std::min(source.end_rank, group.end_rank) - std::max(source.first_rank, group.first_rank);
       if (common <= 0) continue;
@@ -36,7 +36,7 @@ void fill_ranges(std::vector<RankGroup>& groups, const Pattern& pattern) {
 }
 
 // Ranks without data belong to the group before them.
-void cover_all_ranks(std::vector<RankGroup>& groups, i64 ranks) {
+void cover_all_ranks(std::vector<RankRow>& groups, i64 ranks) {
   groups.front().first_rank = 0;
   for (size_t i = 0; i + 1 < groups.size(); ++i) groups[i].end_rank = groups[i + 1].first_rank;
   groups.back().end_rank = ranks;
@@ -49,7 +49,7 @@ i64 saturation_of(const Planner& p) {
 }
 
 // Parts of ceil(k * ranks / bytes) ranks. If the last would have less than half of that, its ranks are spread over the rest.
-void split_group(const RankGroup& group, i64 saturation, std::vector<RankGroup>& out) {
+void split_group(const RankRow& group, i64 saturation, std::vector<RankRow>& out) {
   const double worth = static_cast<double>(saturation) * static_cast<double>(group.ranks()) / static_cast<double>(group.bytes);
   const i64 ranks = group.ranks(), size = std::clamp<i64>(static_cast<i64>(worth + 0.999999), 1, ranks);
   const bool even = ranks % size * 2 < size;
@@ -57,21 +57,21 @@ void split_group(const RankGroup& group, i64 saturation, std::vector<RankGroup>&
   for (i64 part = 0; part < parts; ++part) {
     const i64 first = group.first_rank + (even ? ranks * part / parts : part * size);
     const i64 end = group.first_rank + (even ? ranks * (part + 1) / parts : std::min(ranks, (part + 1) * size));
-    out.push_back(RankGroup{first, end, group.bytes / ranks * (end - first), 0, 0});
+    out.push_back(RankRow{first, end, group.bytes / ranks * (end - first), 0, 0});
   }
 }
 
 struct Refined {
-  std::vector<RankGroup> groups;
+  std::vector<RankRow> groups;
   i64 split = 0, merged = 0;   // of the initial groups
 };
 
 // Groups with more than the saturation point are split; consecutive ones with less are merged until there is enough, and
 // one that stays alone stays.
-Refined split_and_merge(const std::vector<RankGroup>& groups, i64 saturation) {
+Refined split_and_merge(const std::vector<RankRow>& groups, i64 saturation) {
   Refined refined;
   bool open = false;   // the last one is small and takes the next small one in
-  for (const RankGroup& group : groups) {
+  for (const RankRow& group : groups) {
     const bool small = group.bytes < saturation;
     if (group.bytes > saturation && group.ranks() > 1) {
       const size_t before = refined.groups.size();
@@ -90,15 +90,15 @@ Refined split_and_merge(const std::vector<RankGroup>& groups, i64 saturation) {
 }
 
 // The group that begins with a rank, if one does.
-const RankGroup* group_at(const std::vector<RankGroup>& groups, i64 rank) {
-  const auto at = std::lower_bound(groups.begin(), groups.end(), rank, [](const RankGroup& g, i64 first) { return g.first_rank < first; });
+const RankRow* group_at(const std::vector<RankRow>& groups, i64 rank) {
+  const auto at = std::lower_bound(groups.begin(), groups.end(), rank, [](const RankRow& g, i64 first) { return g.first_rank < first; });
   return at != groups.end() && at->first_rank == rank ? &*at : nullptr;
 }
 
 // Rows of `row` ranks, that is, all of them begin with a group, and hold the groups that begin within `extent` of it.
-bool are_rows(const std::vector<RankGroup>& groups, i64 row, i64 extent) {
-  const RankGroup* first = nullptr;
-  for (const RankGroup& group : groups) {
+bool are_rows(const std::vector<RankRow>& groups, i64 row, i64 extent) {
+  const RankRow* first = nullptr;
+  for (const RankRow& group : groups) {
     if (group.first_rank % row == 0) first = &group;
     else if (!first || group.first_rank / row != first->first_rank / row) return false;
     if (group.begin < first->begin || group.begin - first->begin >= extent) return false;
@@ -160,27 +160,27 @@ std::string form_groups(Planner& p) {
 
 i64 count_groups(Planner& p, std::string& why) {
   why = form_groups(p);
-  const i64 groups = std::count_if(p.groups.begin(), p.groups.end(), [](const RankGroup& group) { return group.bytes > 0; });
+  const i64 groups = std::count_if(p.groups.begin(), p.groups.end(), [](const RankRow& group) { return group.bytes > 0; });
   p.groups.clear();
   return std::max<i64>(1, groups);
 }
 
 // In a block-decomposed array of any dimensions the next row begins where the extents of the first one end.
 LongRows long_rows(const Pattern& pattern) {
-  const std::vector<RankGroup>& seen = pattern.groups;
+  const std::vector<RankRow>& seen = pattern.groups;
   const i64 step = seen.empty() || seen.front().first_rank != 0 ? pattern.ranks : seen.front().ranks();
   if (step < 2) return {};
   for (i64 row = step; row < pattern.ranks; row += step) {
-    const RankGroup* next = pattern.ranks % row == 0 ? group_at(seen, row) : nullptr;
+    const RankRow* next = pattern.ranks % row == 0 ? group_at(seen, row) : nullptr;
     const i64 extent = next ? next->begin - pattern.begin : 0;
     if (extent >= kLongExtentBytes) return are_rows(seen, row, extent) ? LongRows{row, extent} : LongRows{};
   }
   return {};
 }
 
-double overlap_of(const std::vector<RankGroup>& groups) {
+double overlap_of(const std::vector<RankRow>& groups) {
   std::vector<FileRange> ranges;
-  for (const RankGroup& group : groups) {
+  for (const RankRow& group : groups) {
     if (group.bytes > 0) ranges.push_back(FileRange{group.begin, group.end});
   }
   std::sort(ranges.begin(), ranges.end(), [](const FileRange& a, const FileRange& b) { return a.begin < b.begin; });

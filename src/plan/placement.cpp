@@ -142,7 +142,7 @@ std::vector<i64> least_cost(const Planner& p, const NodeLists& lists, i64 wanted
   for (i64 i = 0; i < wanted; ++i) {
     const FileRange domain{p.pattern.begin + i * share, std::min(p.pattern.end, p.pattern.begin + (i + 1) * share)};
     std::vector<double> gain(lists.size(), 0);
-    for (const RankGroup& group : groups) {
+    for (const RankRow& group : groups) {
       const i64 common = std::min(domain.end, group.end) - std::max(domain.begin, group.begin);
       if (common <= 0 || p.plan.cyclic()) continue;
       const double bytes = static_cast<double>(group.bytes) * static_cast<double>(common) / static_cast<double>(group.end - group.begin);
@@ -185,7 +185,7 @@ std::vector<i64> place(Planner& p, const NodeLists& lists, i64 wanted, std::stri
 std::string place_in_groups(Planner& p) {
   const std::string why = form_groups(p);
   const bool all_write = p.plan.strategy == Strategy::kRowTransposition;
-  for (const RankGroup& group : p.groups) {
+  for (const RankRow& group : p.groups) {
     for (i64 rank = group.first_rank; rank < (all_write ? group.end_rank : group.first_rank + 1); ++rank) {
       p.plan.aggregators.push_back(rank);
     }

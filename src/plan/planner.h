@@ -72,7 +72,7 @@ class Planner {
   const Topology& topology;
   const Layout layout;   // of the pattern's range
   Plan plan;
-  std::vector<RankGroup> groups;   // of segmentation: all ranks, each with the range of its data
+  std::vector<RankRow> groups;   // of segmentation: all ranks, each with the range of its data
 };
 
 // The passes, in the order in which they run. Each returns its reason.
@@ -94,7 +94,7 @@ struct LongRows {
 };
 LongRows long_rows(const Pattern& pattern);
 // The overlap of the groups' ranges: the sum of their lengths divided by the bytes they cover; 1: no overlap.
-double overlap_of(const std::vector<RankGroup>& groups);
+double overlap_of(const std::vector<RankRow>& groups);
 
 // The cost model (plan/cost.cpp), in seconds.
 struct Cost {

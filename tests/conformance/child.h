@@ -40,6 +40,12 @@ CK_UNUSED static int ck_run_child(const char *name, char *text, size_t bytes) {
     if (text) dup2(pipe_ends[1], 2);
     dup2(pipe_ends[1], 1);
     for (int fd = 3; fd < 1024; fd++) close(fd);
+    const char *emulator = getenv("MERCUTIO_TEST_EMULATOR");   // which has to be named: the kernel can't run this program
+    char path[CK_NAME_BYTES] = "", command[4 * CK_NAME_BYTES];
+    if (emulator && *emulator && readlink("/proc/self/exe", path, sizeof path - 1) > 0) {
+      snprintf(command, sizeof command, "exec %s '%s' --dir '%s' --child %s", emulator, path, ck_dir, name);
+      execle("/bin/sh", "sh", "-c", command, (char *)NULL, kept);
+    }
     execle("/proc/self/exe", ck_program, "--dir", ck_dir, "--child", name, (char *)NULL, kept);
     _exit(127);
   }

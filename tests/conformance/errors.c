@@ -50,10 +50,10 @@ static void open_access(void) {
   CHECK_CLASS(code, MPI_ERR_ACCESS);
 }
 
-// A program that runs can't be written.
+// A program that runs can't be written. The launcher's runs even where this one is emulated.
 static void open_file_in_use(void) {
-  char name[CK_NAME_BYTES] = "";
-  CHECK(readlink("/proc/self/exe", name, sizeof name - 1) > 0);
+  char name[40];
+  snprintf(name, sizeof name, "/proc/%d/exe", (int)getppid());
   CHECK_CLASS(code_of_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR), MPI_ERR_FILE_IN_USE);
 }
 

@@ -51,7 +51,7 @@ function(mercutio_run_programs test mpi ranks)
   endif()
   add_test(NAME ${test} COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/conformance/run.py --mpi ${mpi}
            --mpirun ${MPIRUN_${mpi}} --io ${CMAKE_BINARY_DIR}/lib/libmercutio.so --tools ${CMAKE_BINARY_DIR}/tests/tools
-           --ranks ${ranks} ${runtime} ${ARGN})
+           --ranks ${ranks} ${runtime} ${MERCUTIO_EMULATOR} ${ARGN})
   set_tests_properties(${test} PROPERTIES LABELS "conformance;mpi" PROCESSORS 2)
   mercutio_time_limit(${test} 900)
 endfunction()

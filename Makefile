@@ -22,10 +22,11 @@ PACKAGES ?= build-packages
 TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-many-ranks bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean \
-        cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages languages setup-languages
+SETS = demo segmentation check fuzz suites storage bars slurm apps cross languages docs packages
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-many-ranks bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages \
+        $(SETS:%=setup-%)
 
-setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages setup-languages: setup-%:
+$(SETS:%=setup-%): setup-%:
 	@scripts/setup.sh $*
 
 # Configures every time: an MPI that was installed since then must be seen.
@@ -127,6 +128,18 @@ bench-nodes: build
 # Remote files between emulated clusters, directly and through a router: links of 1 Gbit/s.
 bench-remote: build
 	@python3 bench/remote_links.py --build $(BUILD)
+
+# Stampi's pattern on a remote file, its old mode against Mercutio, over a link of 50 MB/s; then what computing loses to transfers in the background.
+bench-stampi: setup-check build
+	@python3 bench/remote/stampi.py --build $(BUILD) --json $(BUILD)/stampi.json
+	@python3 scripts/results.py add stampi $(BUILD)/stampi.json --command "make bench-stampi"
+	@python3 bench/remote/stampi.py --build $(BUILD) --slow-down --round-trips 0,10,40 --json $(BUILD)/background.json
+	@python3 scripts/results.py add background $(BUILD)/background.json --command "make bench-stampi"
+
+# What remote files promise, measured; PARTS="ranks small" runs some of the parts (bench/remote/bars.py --help). The rows of others stay.
+bars-remote: setup-bars build
+	@python3 bench/remote/bars.py $(or $(PARTS),all) --build $(BUILD) --json $(BUILD)/remote.json
+	@python3 scripts/results.py add remote $(BUILD)/remote.json --command "make bars-remote"
 
 # The MPI's own I/O and Mercutio in turns on NFS, two nodes with a client each, in user-mode Linux.
 bench-storage: setup-storage build

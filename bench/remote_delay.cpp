@@ -2,114 +2,30 @@
 // shared by all streams. One line a case, with its part of what the link carries, and the round trips of open + small write + close.
 //   remote_delay [MiB (64)] [round trip in ms (50)] [MB/s (50)] [streams (4)] [lz4]
 // With lz4: instead, what compression is worth there for several kinds of data, as ratios of two transfers in turn.
-#include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <filesystem>
 #include <optional>
 #include <random>
 
-#include "../tests/remote/relay.h"
+#include "remote/slow_link.h"
 #include "base/trace.h"
 #include "remote/file.h"
 #include "remote/server.h"
-#include "base/threads.h"
 
 namespace mercutio::remote {
 namespace {
-
-struct Link {
-  i64 delay_ns = 0, bytes_per_s = 1;
-  std::mutex mutex;
-  i64 free_ns[2] = {0, 0};   // when the link has passed on all it has, each way
-  i64 carried = 0;           // bytes, both ways
-
-  i64 due(int way, i64 bytes) {
-    std::lock_guard guard(mutex);
-    carried += bytes;
-    free_ns[way] = std::max(free_ns[way], now_ns()) + bytes * 1'000'000'000 / bytes_per_s;
-    return free_ns[way] + delay_ns;
-  }
-};
-
-struct Queue {
-  struct Chunk {
-    i64 due_ns;
-    std::vector<char> bytes;
-    size_t sent = 0;
-  };
-  std::deque<Chunk> chunks;
-  i64 bytes = 0;
-};
-
-// Both ways of one stream, until one end closes it.
-void pass(Link& link, int client, int server) {
-  const int fds[] = {client, server};
-  Queue queues[2];   // towards the server, towards the client
-  const i64 most = 2 * link.bytes_per_s * link.delay_ns / 1'000'000'000 + 4 * MiB;
-  for (bool open = true; open;) {
-    pollfd ready[2];
-    i64 wait_ns = 50'000'000;
-    for (int side = 0; side < 2; ++side) {
-      const Queue& out = queues[1 - side];
-      const i64 left_ns = out.chunks.empty() ? wait_ns : out.chunks.front().due_ns - now_ns();
-      ready[side] = {fds[side], static_cast<short>((queues[side].bytes < most ? POLLIN : 0) | (left_ns <= 0 ? POLLOUT : 0)), 0};
-      if (left_ns > 0) wait_ns = std::min(wait_ns, left_ns);
-    }
-    const timespec timeout{0, static_cast<long>(wait_ns)};
-    (void)::ppoll(ready, 2, &timeout, nullptr);
-    for (int side = 0; side < 2 && open; ++side) {
-      if ((ready[side].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
-        std::vector<char> bytes(256 * KiB);
-        const ssize_t got = ::recv(fds[side], bytes.data(), bytes.size(), MSG_DONTWAIT);
-        open = got > 0 || (got < 0 && errno == EAGAIN);
-        if (got > 0) {
-          bytes.resize(static_cast<size_t>(got));
-          queues[side].bytes += got;
-          queues[side].chunks.push_back({link.due(side, got), std::move(bytes)});
-        }
-      }
-      Queue& out = queues[1 - side];
-      while (open && !out.chunks.empty() && out.chunks.front().due_ns <= now_ns()) {
-        Queue::Chunk& chunk = out.chunks.front();
-        const ssize_t sent = ::send(fds[side], chunk.bytes.data() + chunk.sent, chunk.bytes.size() - chunk.sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-        open = sent > 0 || errno == EAGAIN;
-        if (sent <= 0) break;
-        chunk.sent += static_cast<size_t>(sent);
-        out.bytes -= sent;
-        if (chunk.sent == chunk.bytes.size()) out.chunks.pop_front();
-      }
-    }
-  }
-  ::close(client);
-  ::close(server);
-}
-
-// A port whose streams lead to `target` over the link; for the life of the process.
-int port_of(Link& link, int target) {
-  int port = 0;
-  const int listener = listen_here(port);
-  start_thread([&link, listener, target] {
-    for (;;) {
-      const int client = ::accept(listener, nullptr, nullptr);
-      start_thread([&link, client, target] { pass(link, client, connect_to(target)); }).value().detach();
-    }
-  }).value().detach();
-  return port;
-}
 
 double seconds_since(i64 start_ns) {
   return static_cast<double>(now_ns() - start_ns) * 1e-9;
 }
 
 struct Setup {
-  Link link;
+  SlowLink link;
   std::unique_ptr<Server> server;
   Connection connection;
   std::string name = "shm/mercutio-delay-" + std::to_string(::getpid());
@@ -122,12 +38,11 @@ struct Setup {
     auto started = Server::start(options);
     if (!started) return false;
     server = std::move(*started);
-    link.delay_ns = round_trip_ms * 500'000;
-    link.bytes_per_s = mb_per_s * 1'000'000;
+    link.set(round_trip_ms, mb_per_s);
     connection.host = "here";
     connection.key = options.key;
     connection.streams = streams;
-    connection.servers = {{"127.0.0.1", port_of(link, server->port())}};
+    connection.servers = {{"127.0.0.1", link.leads_to("127.0.0.1", {"127.0.0.1", server->port()}).value()}};
     wanted.write = wanted.create = wanted.keeps_writes = wanted.reads_ahead = true;
     return true;
   }
@@ -154,7 +69,7 @@ bool small_file(Setup& setup, const std::shared_ptr<Session>& session) {
   const auto file = *open_remote(session, setup.name + ".small", setup.wanted);
   const IoPiece small{0, data.data(), 100};
   if (!file->write(std::span(&small, 1)) || !file->close()) return false;
-  std::printf("open + write of 100 bytes + close: %.2f round trips, %lld requests\n", seconds_since(start) * 5e8 / static_cast<double>(setup.link.delay_ns),
+  std::printf("open + write of 100 bytes + close: %.2f round trips, %lld requests\n", seconds_since(start) * 5e8 / static_cast<double>(setup.link.delay_ns()),
               static_cast<long long>(session->counts().requests - requests));
   return true;
 }
@@ -172,7 +87,7 @@ bool delays(Setup& setup, i64 bytes) {
         if (turn == 0) continue;
         const double speed = static_cast<double>(bytes) / *seconds;
         std::printf("%-5s calls of %4lld KiB: %6.1f MB/s, %.2f of the link\n", direction == Direction::kRead ? "read" : "write",
-                    static_cast<long long>(call / KiB), speed * 1e-6, speed / static_cast<double>(setup.link.bytes_per_s));
+                    static_cast<long long>(call / KiB), speed * 1e-6, speed / static_cast<double>(setup.link.bytes_per_s()));
       }
   return file->close().ok();
 }
@@ -200,11 +115,11 @@ bool measure(Setup& setup, const std::vector<std::byte>& data, i64 bytes, Cost& 
   std::vector<std::byte> memory = data;
   for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
     const int way = direction == Direction::kRead ? 1 : 0;
-    const i64 before = setup.link.carried;
+    const i64 before = setup.link.carried();
     const auto seconds = move(*file, direction, memory, bytes, MiB);
     if (!seconds) return false;
     cost.seconds[way] = *seconds;
-    cost.bytes[way] = static_cast<double>(setup.link.carried - before);
+    cost.bytes[way] = static_cast<double>(setup.link.carried() - before);
   }
   return file->close().ok();
 }

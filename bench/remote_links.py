@@ -2,9 +2,11 @@
 """remote_streams between clusters: clients, a gateway and servers in network namespaces of their own, each link with a rate.
 
     bench/remote_links.py [--build build] [--rate 1gbit] [--mib 32] [--clients 4] [--streams 1] [--rounds 3] [--case all]
+                          [--delay MS]
 
 The plain streams and the direct ways cross the gateway as packets that its kernel passes on; the routed one goes to the router there.
-So all have the same links on their way, once each. As root, or where user namespaces are permitted.
+So all have the same links on their way, once each. --delay is a round trip: of packets where the kernel has netem, else a relay on the
+gateway holds every byte for half of it. As root, or where user namespaces are permitted.
 """
 import argparse
 import os
@@ -22,7 +24,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(HERE, "..", "build"))
     parser.add_argument("--rate", default="1gbit", help="of each link, as tc writes it; 0: what it gives")
-    for name, otherwise in (("mib", 32), ("clients", 4), ("streams", 1), ("rounds", 3)):
+    for name, otherwise in (("mib", 32), ("clients", 4), ("streams", 1), ("rounds", 3), ("delay", 0)):
         parser.add_argument("--" + name, type=int, default=otherwise)
     parser.add_argument("--case", default="all", choices=("all", "write", "read", "routed", "old"))
     return parser.parse_args()
@@ -36,6 +38,18 @@ def limit(world, rate):
         node.network("tc", "qdisc", "replace", "dev", device, "root", *cluster.rate_words(rate))
 
 
+def delay(world, milliseconds):
+    """Half of it in each direction of the first link, before its rate. False: the kernel has no netem."""
+    words = ["netem", "delay", "%fms" % (milliseconds / 2), "limit", "100000"]
+    ends = ((world.switch, "ve%deth0" % clusters.NEAR0), (world.switch, "ve%deth0" % clusters.GATEWAY))
+    try:
+        for node, device in ends:
+            node.network("tc", "qdisc", "replace", "dev", device, "root", *words)
+    except subprocess.CalledProcessError:
+        return False
+    return True
+
+
 def main():
     args = arguments()
     program = os.path.join(args.build, "bin", "remote_streams")
@@ -45,9 +59,12 @@ def main():
         world.open(True)
         if args.rate != "0":
             limit(world, args.rate)
+        relayed = args.delay if args.delay and not delay(world, args.delay) else 0
+        if args.delay:
+            print("round trip %d ms, made by %s" % (args.delay, "a relay" if relayed else "netem"), flush=True)
         network = ["/proc/%d/ns/net" % world.nodes[i].process.pid for i in (clusters.NEAR0, clusters.GATEWAY, clusters.FAR0)]
         words = [program, args.mib, args.clients, args.streams, args.rounds, args.case, network[0], network[1],
-                 clusters.ADDRESSES[clusters.GATEWAY], network[2], clusters.ADDRESSES[clusters.FAR0]]
+                 clusters.ADDRESSES[clusters.GATEWAY], network[2], clusters.ADDRESSES[clusters.FAR0], relayed]
         return subprocess.run([str(word) for word in words]).returncode
 
 

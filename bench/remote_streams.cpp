@@ -8,7 +8,9 @@
 //   old     Stampi's old mode: one client process, one server, one stream, a call waits for the one before
 //   remote_streams [MiB of a client (64)] [clients (4)] [streams of a client (1)] [rounds (5)] [case (all): write, read, routed or old]
 //                  [clients' network namespace] [the router's] [its address for clients] [the servers' namespace] [their address]
-// The last five spread the processes over namespaces, where links are separate: bench/remote_links.py.
+//                  [round trip in ms (0)]
+// Those of the last lines spread the processes over namespaces, where links are separate: bench/remote_links.py. With a round trip all
+// streams go through a relay beside the router, which holds every byte for half of it.
 #include <fcntl.h>
 #include <openssl/ssl.h>
 #include <poll.h>
@@ -26,6 +28,7 @@
 #include <functional>
 #include <map>
 
+#include "remote/slow_link.h"
 #include "base/trace.h"
 #include "remote/file.h"
 #include "remote/route.h"
@@ -47,7 +50,7 @@ struct Places {
   Place clients, router, servers;
 };
 struct Settings {
-  i64 bytes = 64 * MiB, clients = 4, streams = 1, rounds = 5;
+  i64 bytes = 64 * MiB, clients = 4, streams = 1, rounds = 5, round_trip_ms = 0;
   std::string only;
   Places places;
 };
@@ -222,6 +225,20 @@ pid_t router(const Places& places, const Key& key, int& port) {
   });
 }
 
+// A relay that makes the way to a server as long as the settings say; nothing where they don't.
+Endpoint lengthened(const Settings& settings, const Endpoint& server, std::vector<pid_t>& pids) {
+  if (settings.round_trip_ms == 0) return server;
+  const std::string address = settings.places.router.address;
+  int port = 0;
+  pids.push_back(started(settings.places.router, port, [&] {
+    auto link = std::make_unique<SlowLink>();
+    link->set(settings.round_trip_ms, 0);
+    const auto its_port = link.release()->leads_to(address, server);   // as long as the process
+    return its_port ? *its_port : 0;
+  }));
+  return {address, port};
+}
+
 // One client's call: its blocks lie `stride` blocks apart.
 std::vector<IoPiece> pieces_of(i64 offset, i64 block, i64 stride, std::byte* data) {
   if (stride == 1) return {{offset, data, kCall}};
@@ -262,15 +279,20 @@ std::function<void()> client(const Connection& connection, const std::string& na
 class Bench {
  public:
   explicit Bench(const Settings& settings) : settings_(settings), key_(*make_key()) {
-    plain_.push_back(plain_server(settings.places.servers, key_, plain_port_));
+    const std::string& there = settings.places.servers.address;
+    int port = 0;
+    plain_.push_back(plain_server(settings.places.servers, key_, port));
+    plain_way_ = lengthened(settings, {there, port}, relays_);
     for (i64 i = 0; i < settings.clients; ++i) {
-      ports_.push_back(0);
-      servers_.push_back(server(settings.places.servers, key_, ports_.back()));
+      servers_.push_back(server(settings.places.servers, key_, port));
+      at_.push_back({there, port});
+      ways_.push_back(lengthened(settings, at_.back(), relays_));
     }
-    servers_.push_back(router(settings.places, key_, router_port_));
+    servers_.push_back(router(settings.places, key_, port));
+    router_way_ = lengthened(settings, {settings.places.router.address, port}, relays_);
   }
   ~Bench() {
-    for (const auto& pids : {plain_, servers_})
+    for (const auto& pids : {plain_, servers_, relays_})
       for (const pid_t pid : pids) ::kill(pid, SIGKILL), (void)::waitpid(pid, nullptr, 0);
     std::filesystem::remove("/dev/shm/" + name_);
   }
@@ -301,7 +323,7 @@ class Bench {
     connection.host = "here";
     connection.key = key_;
     connection.streams = streams;
-    connection.servers = {{settings_.places.servers.address, ports_[static_cast<size_t>(server_index)]}};
+    connection.servers = {ways_[static_cast<size_t>(server_index)]};
     return connection;
   }
   Figure remote(Direction direction, i64 block, bool routed = false) {
@@ -309,7 +331,7 @@ class Bench {
       settings_.places.clients.enter();
       const Share share{rank * block, block, settings_.clients, settings_.bytes, direction};
       Connection way = connection(rank, settings_.streams);
-      if (routed) way.hops = {{{settings_.places.router.address, router_port_}, key_}};
+      if (routed) way.servers = {at_[static_cast<size_t>(rank)]}, way.hops = {{router_way_, key_}};
       return client(way, name_, share);
     });
   }
@@ -323,7 +345,7 @@ class Bench {
   Figure plain() {
     return together(settings_.clients, plain_, [&](i64) {
       settings_.places.clients.enter();
-      return plain_client(key_, {settings_.places.servers.address, plain_port_}, settings_);
+      return plain_client(key_, plain_way_, settings_);
     });
   }
   // Between two of plain streams: the machine may be busy otherwise.
@@ -339,9 +361,9 @@ class Bench {
   const Settings settings_;
   const Key key_;
   const std::string name_ = "mercutio-bench-" + std::to_string(::getpid());
-  int plain_port_ = 0, router_port_ = 0;
-  std::vector<int> ports_;
-  std::vector<pid_t> plain_, servers_;
+  Endpoint plain_way_, router_way_;
+  std::vector<Endpoint> at_, ways_;      // the servers, and the beginnings of the ways there
+  std::vector<pid_t> plain_, servers_, relays_;
   std::vector<std::string> order_;
   std::map<std::string, double> best_;
   std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> ratios_;
@@ -360,6 +382,7 @@ int main(int argc, char** argv) {
   settings.streams = number(3, 1);
   settings.rounds = number(4, 5);
   settings.only = argc > 5 && std::string(argv[5]) != "all" ? argv[5] : "";
+  settings.round_trip_ms = number(11, 0);
   if (argc > 10) settings.places = {{argv[6]}, {argv[7], argv[8]}, {argv[9], argv[10]}};
   mercutio::remote::Bench(settings).run();
   return 0;

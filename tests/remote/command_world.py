@@ -30,7 +30,7 @@ def run(*words, fails=None, **more):
 
 
 def connect(name, *options, **more):
-    run("connect", "--name", name, "--root", f"data={export}:rw", "--idle", "60", "--grace", "60", "--daemon", programs / "mercutiod", *options, **more)
+    run("connect", "--name", name, "--root", f"data={export}:rw", "--idle", "600", "--grace", "60", "--daemon", programs / "mercutiod", *options, **more)
 
 
 def local(name, *options):

@@ -153,6 +153,7 @@ setup_build() {
   apt_packages required cmake ninja-build g++ make pkg-config python3 python3-venv ca-certificates
   apt_packages required libgtest-dev liburing-dev libhwloc-dev libcli11-dev libtomlplusplus-dev
   apt_packages required libssl-dev libxxhash-dev liblz4-dev   # for remote files only
+  apt_packages required libcurl4-openssl-dev   # for files in S3 only
 }
 
 setup_docs() {
@@ -189,6 +190,7 @@ setup_check() {
   apt_packages required iproute2 util-linux   # tests/nodes: ip, tc; unshare, nsenter
   test_sshd
   test_modules
+  test_moto
   apt_packages required libfftw3-dev python3-numpy   # examples/segmentation
   apt_packages optional libfuse3-dev fuse3 rsync sqlite3 git   # mercutio mount, and programs on it
   apt_packages optional python3-jsonschema python3-jinja2 python3-matplotlib   # mercutio report
@@ -217,6 +219,19 @@ setup_fuzz() {
 setup_suites() {
   setup_check
   apt_packages required dpkg-dev m4 patch xz-utils autoconf automake libtool python3-dev
+}
+
+# A server of S3 for tests/drivers and tests/storage, in .venv-s3: it brings many modules.
+test_moto() {
+  local wanted="moto[server]==5.1.16"
+  [ "$(cat .venv-s3/.complete 2>/dev/null)" != "$wanted" ] || return 0
+  say "making .venv-s3"
+  rm -rf .venv-s3
+  if /usr/bin/python3 -m venv .venv-s3 >>"$log_dir/pip.log" 2>&1 && .venv-s3/bin/pip --disable-pip-version-check -q install "$wanted" >>"$log_dir/pip.log" 2>&1; then
+    printf '%s\n' "$wanted" >.venv-s3/.complete
+  else
+    say "left out (see $log_dir/pip.log): $wanted"
+  fi
 }
 
 # The tests start these daemons, in a kernel of their own.

@@ -68,7 +68,10 @@ enum {
   MERCUTIO_DRIVER_SEEN_AT_ONCE = 0,      /* when `write` has returned */
   MERCUTIO_DRIVER_SEEN_AFTER_OPEN = 1,   /* when the writer has closed the file and the reader has opened it afterwards. Mercutio
                                             then refuses to open it for writing on several ranks */
-  MERCUTIO_DRIVER_SEEN_UNKNOWN = 2       /* nobody knows. Mercutio warns */
+  MERCUTIO_DRIVER_SEEN_UNKNOWN = 2,      /* nobody knows. Mercutio warns */
+  MERCUTIO_DRIVER_SEEN_AFTER_PUBLISH = 3 /* when `publish` has returned. Until then `read` and `get_size` show what was published before
+                                            and what this file has written. A driver that needs it returns ENOSYS from
+                                            mercutio_driver_init where MERCUTIO_DRIVER_HOST_KNOWS(host, publish) is false */
 };
 
 /* Whom `lock` keeps out, beside the threads and opens of this process. */
@@ -152,14 +155,33 @@ typedef struct mercutio_driver {
   /* Optional: more about the last error of the calling thread than errno says; "" or NULL if there is nothing. The text is valid
    * until the thread's next call of the driver. */
   const char* (*explain)(void);
+
+  /* Both, where `seen` is MERCUTIO_DRIVER_SEEN_AFTER_PUBLISH; otherwise never called.
+   * publish: called on rank 0, when `sync` has returned on all ranks. Makes what they have written since the last time the content of
+   * the file, all at once. With MERCUTIO_DRIVER_PUBLISH_DISCARD a rank has failed: all of that is forgotten. With
+   * MERCUTIO_DRIVER_PUBLISH_LAST all ranks close the file next. `refresh` of the others follows. A file that is closed without a last
+   * `publish` forgets likewise.
+   * begin_turn: writes that follow are of turn `turn`. Of overlapping writes of two ranks those of the higher turn remain. Those of
+   * one rank count in their order, whatever their turns. */
+  int (*publish)(mercutio_driver_file* file, uint32_t flags);
+  int (*begin_turn)(mercutio_driver_file* file, int64_t turn);
 } mercutio_driver;
+
+#define MERCUTIO_DRIVER_PUBLISH_DISCARD 1u
+#define MERCUTIO_DRIVER_PUBLISH_LAST 2u
 
 /* What Mercutio tells a driver of itself. Valid as long as the process. */
 typedef struct mercutio_driver_host {
   uint32_t abi;   /* MERCUTIO_DRIVER_ABI of this Mercutio */
   size_t size;
   const char* version;   /* "0.2.0" */
+  size_t driver_size;    /* sizeof(mercutio_driver) there: it calls the functions that begin below */
 } mercutio_driver_host;
+
+/* Whether Mercutio calls that function of a driver. */
+#define MERCUTIO_DRIVER_HOST_KNOWS(host, function)                   \
+  (MERCUTIO_DRIVER_HAS(mercutio_driver_host, host, driver_size) &&   \
+   (host)->driver_size >= offsetof(mercutio_driver, function) + sizeof(((mercutio_driver*)0)->function))
 
 /* Sets *driver, or returns an errno value, ENOSYS where something that the driver needs is not installed: then the open or deletion
  * fails that wanted it, with explain's text if *driver was set all the same, and the next one calls it again. */

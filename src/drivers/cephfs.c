@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "load.h"
 #include "mercutio/driver.h"
 #include "umask.h"
 
@@ -228,22 +229,8 @@ static int cephfs_unlock(mercutio_driver_file *f, void *lock) {
   return error;
 }
 
-static int load_library(void) {
-  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  static int loaded;
-  const char *missing = NULL;
-  pthread_mutex_lock(&mutex);
-  void *library = loaded ? NULL : dlopen("libcephfs.so.2", RTLD_NOW | RTLD_LOCAL);
-  if (!loaded && !library) missing = dlerror();
-#define FIND(type, name, arguments) \
-  if (library && !(ceph.name = (type(*) arguments)dlsym(library, "ceph_" #name))) missing = "it has no ceph_" #name;
-  CALLS(FIND)
-  loaded = loaded || (library && !missing);
-  if (!loaded) snprintf(why, sizeof why, "libcephfs.so.2 (Debian: libcephfs2) is needed: %s", missing ? missing : "");
-  const int error = loaded ? 0 : ENOSYS;
-  pthread_mutex_unlock(&mutex);
-  return error;
-}
+#define SYMBOL(type, name, arguments) {"ceph_" #name, (void **)&ceph.name},
+static const Symbol kSymbols[] = {CALLS(SYMBOL)};
 
 int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver **driver) {
   static const mercutio_driver cephfs = {
@@ -252,5 +239,5 @@ int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver
       .get_traits = cephfs_get_traits, .lock = cephfs_lock, .unlock = cephfs_unlock, .explain = cephfs_explain};
   (void)host;
   *driver = &cephfs;
-  return load_library();
+  return load_library("libcephfs.so.2", "libcephfs2", kSymbols, sizeof kSymbols / sizeof *kSymbols, NULL, why);
 }

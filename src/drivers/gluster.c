@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "load.h"
 #include "mercutio/driver.h"
 #include "umask.h"
 
@@ -298,24 +299,11 @@ static int gluster_unlock(mercutio_driver_file *f, void *lock) {
   return error;
 }
 
-static int load_library(void) {
-  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  static int loaded;
-  const char *missing = NULL;
-  pthread_mutex_lock(&mutex);
-  void *library = loaded ? NULL : dlopen("libgfapi.so.0", RTLD_NOW | RTLD_LOCAL);
-  if (!loaded && !library) missing = dlerror();
-#define FIND(type, name, arguments) \
-  if (library && !(glfs.name = (type(*) arguments)dlsym(library, "glfs_" #name))) missing = "it has no glfs_" #name;
-  CALLS(FIND)
-  /* Caches of older versions can't be passed by, and would be used without an error. */
-  if (library && !dlvsym(library, "glfs_pread", "GFAPI_6.0")) missing = "it is older than GlusterFS 6";
-  loaded = loaded || (library && !missing);
-  if (!loaded) snprintf(why, sizeof why, "libgfapi.so.0 (Debian: libgfapi0) is needed: %s", missing ? missing : "");
-  const int error = loaded ? 0 : ENOSYS;
-  pthread_mutex_unlock(&mutex);
-  return error;
-}
+/* Caches of older versions can't be passed by, and would be used without an error. */
+static const char *too_old(void *library) { return dlvsym(library, "glfs_pread", "GFAPI_6.0") ? NULL : "it is older than GlusterFS 6"; }
+
+#define SYMBOL(type, name, arguments) {"glfs_" #name, (void **)&glfs.name},
+static const Symbol kSymbols[] = {CALLS(SYMBOL)};
 
 int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver **driver) {
   static const mercutio_driver gluster = {
@@ -324,5 +312,5 @@ int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver
       .get_traits = gluster_get_traits, .lock = gluster_lock, .unlock = gluster_unlock, .explain = gluster_explain};
   (void)host;
   *driver = &gluster;
-  return load_library();
+  return load_library("libgfapi.so.0", "libgfapi0", kSymbols, sizeof kSymbols / sizeof *kSymbols, too_old, why);
 }

@@ -99,10 +99,34 @@ void OpenFile::prepare(AccessCall& call, Operation& operation) {
   operation.atomic = atomic_;
   operation.memory = std::move(call.memory);
   operation.memory_spec = std::move(call.memory_spec);
+  Status turn = take_turn(call);
   operation.entry = attempt([&] { return check_call(call, operation); });
+  if (operation.entry) operation.entry = std::move(turn);
   if (operation.entry && call.collective && comm_->size() > 1) operation.entry = hold_reserve();
   if (operation.entry) operation.entry = attempt([&] { return take_position(call, operation); });
   if (call.collective) operation.channel = next_channel();
+}
+
+// Aggregators write for other ranks, so what a rank wrote in a collective access isn't its own to read, and only turns tell which of
+// two writes to the same place came later.
+Status OpenFile::take_turn(const AccessCall& call) {
+  if (!publishes_ || comm_->size() == 1) return ok_status();
+  if (call.direction == Direction::kWrite) {
+    if (!call.collective) return attempt([&] { return storage_->begin_turn(2 * turns_ + 1); });
+    written_together_ = true;
+    return attempt([&] { return storage_->begin_turn(2 * ++turns_); });
+  }
+  if (!written_together_ && !(call.collective && dirty_)) return ok_status();
+  return Error{ErrorClass::kUnsupportedOperation, "what was written to this file can be read after MPI_File_sync only (" + storage_->traits().file_system +
+                                                      "): call it between the write and the read"};
+}
+
+// The end of what a collective write wrote for this rank.
+void OpenFile::note_end(const Operation& operation) {
+  if (!publishes_ || !operation.entry || operation.direction != Direction::kWrite || operation.file_bytes == 0) return;
+  const FileView& view = *operation.view;
+  const i64 end = view.view->file_offset(operation.first_etype * view.etype_bytes() + operation.file_bytes - 1) + 1;
+  for (i64 before = written_end_; before < end && !written_end_.compare_exchange_weak(before, end);) continue;
 }
 
 // Explicit positions are given; the pointers move on at once, so that the next call, from any thread, finds its own
@@ -155,6 +179,7 @@ Result<i64> OpenFile::access(AccessCall call) {
     finish_pointer(call, alone, moved);
     return moved;
   }
+  if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(settle_before_read());
   Operation together;
   together.asked_together = true;
   prepare(call, together);
@@ -162,6 +187,7 @@ Result<i64> OpenFile::access(AccessCall call) {
   Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
   if (together.trace && together.ordered) trace_step(together, StepForm::kBlocking);
   if (together.trace) trace_access(together, moved, /*waited=*/true);
+  note_end(together);
   finish_pointer(call, together, moved);
   return moved;
 }
@@ -176,12 +202,14 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   const i64 tag = operation->collective ? operation->channel.tag : -1;
   in_flight_->enter(tag);
   // Until `leave` the file waits for the callback before it goes.
-  auto ended = [this, in_flight = in_flight_, tag, traced = operation->trace ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
+  const bool noted = operation->trace || (publishes_ && operation->collective);
+  auto ended = [this, in_flight = in_flight_, tag, kept = noted ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
     (void)attempt([&] {
-      if (traced) trace_access(*traced, result, /*waited=*/false);
+      if (kept && kept->trace) trace_access(*kept, result, /*waited=*/false);
+      if (kept && kept->collective) note_end(*kept);
       return ok_status();
     });
-    traced.reset();   // nothing of the access is kept beyond its end
+    kept.reset();   // nothing of the access is kept beyond its end
     if (on_done) on_done(result);
     in_flight->leave(tag);
   };

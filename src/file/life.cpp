@@ -98,10 +98,21 @@ Status OpenFile::run_on_rank_zero(const std::function<Status()>& action) {
   return agreed(comm_->rank() == 0 ? attempt(action) : ok_status());
 }
 
+// Also where a rank has failed: then rank 0 forgets what the others have written.
+Status OpenFile::publish(Status mine, bool last) {
+  const Status written = agreed(std::move(mine));
+  const bool keep = written.ok() && !(last && amode_.delete_on_close);
+  const Status published = run_on_rank_zero([&] { return storage_->publish(keep, last); });
+  return written ? published : written;
+}
+
 Status OpenFile::close() {
   const i64 start_ns = trace_time();
   in_flight_->wait_all(*context_.progress, *comm_);
+  Status published = ok_status();
+  if (publishes_ && comm_->size() > 1) published = publish(attempt([this] { return write_out(); }), /*last=*/true);
   Status mine = attempt([this] { return storage_->close(); });
+  if (!published) mine = std::move(published);
   closed_ = true;
   counter_.reset();  // collective
   Status all = agreed(std::move(mine));
@@ -125,17 +136,38 @@ Status OpenFile::sync() {
   Status mine = no_split("sync");
   if (mine) {
     in_flight_->wait_all(*context_.progress, *comm_);
-    mine = attempt([this] { return storage_->flush(); });
-    if (mine && dirty_.exchange(false)) {
-      mine = attempt([this] { return storage_->sync(); });
-      if (!mine) dirty_ = true;
-    }
-    if (mine) mine = attempt([this] { return storage_->refresh(); });
+    mine = attempt([this] { return write_out(); });
   }
-  Status all = agreed(std::move(mine));
+  Status all = settle(std::move(mine));
   trace_step(StepKind::kSync, start_ns);
   trace_since(TraceKind::kSync, start_ns);
   return all;
+}
+
+Status OpenFile::write_out() {
+  MERCUTIO_TRY(storage_->flush());
+  if (!dirty_.exchange(false)) return ok_status();
+  Status mine = storage_->sync();
+  if (!mine) dirty_ = true;
+  return mine;
+}
+
+// What all ranks have written out is what each of them sees from now on.
+Status OpenFile::settle(Status mine) {
+  const auto look_again = [this] { return attempt([this] { return storage_->refresh(); }); };
+  if (!publishes_ || comm_->size() == 1) return agreed(mine ? look_again() : std::move(mine));
+  MERCUTIO_TRY(publish(std::move(mine), /*last=*/false));
+  written_together_ = false;
+  return agreed(look_again());
+}
+
+// Another rank may read what this one has written, so all of it is published before a collective read.
+Status OpenFile::settle_before_read() {
+  i64 written[] = {dirty_ || written_together_ ? 1 : 0}, most[1] = {};
+  MERCUTIO_TRY(agreed_range(ok_status(), written, most));
+  if (most[0] == 0) return ok_status();
+  in_flight_->wait_all(*context_.progress, *comm_);
+  return settle(attempt([this] { return write_out(); }));
 }
 
 namespace {
@@ -157,11 +189,19 @@ Status OpenFile::set_size(i64 bytes) {
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what a rank keeps of its writes must not come after the change
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
   trace_step(StepKind::kSetSize, 0, bytes);
+  return resize([&] { return storage_->set_size(bytes); });
+}
+
+// Where ranks publish, what they wrote before comes before the new size, and what they write later after it.
+Status OpenFile::resize(const std::function<Status()>& change) {
+  const bool publishes = publishes_ && comm_->size() > 1;
+  if (publishes) MERCUTIO_TRY(settle(attempt([this] { return write_out(); })));
+  written_end_ = 0;
   MERCUTIO_TRY(run_on_rank_zero([&] {
     dirty_ = true;
-    return storage_->set_size(bytes);
+    return change();
   }));
-  return storage_->refresh();
+  return publishes ? settle(attempt([this] { return write_out(); })) : storage_->refresh();
 }
 
 Status OpenFile::preallocate(i64 bytes) {
@@ -170,19 +210,24 @@ Status OpenFile::preallocate(i64 bytes) {
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
   trace_step(StepKind::kPreallocate, 0, bytes);
+  if (publishes_ && comm_->size() > 1) return resize([&] { return storage_->preallocate(bytes); });
   return run_on_rank_zero([&] {
     dirty_ = true;
     return storage_->preallocate(bytes);
   });
 }
 
+// With what a collective access wrote for this rank and another one has not published yet.
 Result<i64> OpenFile::size() {
-  return storage_->size();
+  MERCUTIO_LET(const i64 bytes, storage_->size());
+  return std::max(bytes, written_end_.load());
 }
 
 // Between nodes, locks must be seen by all of them, and data past the lock must be the latest.
 Status OpenFile::check_atomicity() const {
   const Traits& traits = storage_->traits();
+  if (traits.coherence == Coherence::kAfterPublish)
+    return Error{ErrorClass::kUnsupportedOperation, "atomic mode can't hold on " + traits.file_system + ", where others see what was written after MPI_File_sync only"};
   if (!traits.can_lock)
     return Error{ErrorClass::kUnsupportedOperation, "atomic mode needs byte-range locks, which this file system doesn't offer: " + traits.file_system};
   const bool seen = traits.coherence == Coherence::kImmediate || caches() == 1;

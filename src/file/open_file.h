@@ -106,6 +106,12 @@ class OpenFile final : public File {
   Status agreed_same(Status mine, std::initializer_list<i64> values, const char* what);
   Status no_split(const char* what) const;
   Status run_on_rank_zero(const std::function<Status()>& action);
+  // life.cpp: writes of this rank to the storage; then all ranks see them. `mine` is what became of the first on this rank.
+  Status write_out();
+  Status settle(Status mine);
+  Status settle_before_read();
+  Status publish(Status mine, bool last);
+  Status resize(const std::function<Status()>& change);
 
   // info.cpp
   std::vector<AskedHint> hints_from_outside();   // on rank 0
@@ -131,6 +137,8 @@ class OpenFile final : public File {
   Status check_call(const AccessCall& call, Operation& operation) const;
   void prepare(AccessCall& call, Operation& operation);   // takes the memory over
   Status take_position(const AccessCall& call, Operation& operation);
+  Status take_turn(const AccessCall& call);
+  void note_end(const Operation& operation);
   void finish_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   bool sends_messages(const Hints& hints) const;
   bool may_run_inline(const Operation& operation) const;
@@ -170,6 +178,10 @@ class OpenFile final : public File {
   bool closed_ = false;
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};
+  bool publishes_ = false;                     // writes are seen after Storage::publish only; what follows is for such files
+  std::atomic<bool> written_together_{false};  // since then, by a collective access
+  std::atomic<i64> written_end_{0};            // of what collective accesses wrote for this rank
+  std::atomic<i64> turns_{0};                  // collective writes so far
   PlanCache plans_;
   DensePatterns dense_;
   PatternMemory patterns_;

@@ -110,6 +110,11 @@ class Buffered final : public Storage {
     MERCUTIO_TRY(flush_here());
     return inner_->refresh();
   }
+  Status publish(bool keep, bool last) override { return inner_->publish(keep, last); }   // after sync() on all ranks
+  Status begin_turn(i64 turn) override {
+    MERCUTIO_TRY(flush_here());
+    return inner_->begin_turn(turn);
+  }
   Result<i64> size() override {
     MERCUTIO_TRY(flush_here());
     return inner_->size();

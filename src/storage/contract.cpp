@@ -124,7 +124,9 @@ void sizes(ContractRun& run) {
   run.equals(write_all(*storage, out), 5000, "bytes written");
   run.expect(storage->preallocate(100), "preallocate less than there is");
   run.equals(storage->size(), 5000, "size after it");
-  run.expect(storage->preallocate(300000), "preallocate more");
+  const Status more = storage->preallocate(300000);   // a driver may be unable to promise room
+  if (!more && more.error().cls == ErrorClass::kUnsupportedOperation) run.expect(storage->set_size(300000), "make it longer");
+  else run.expect(more, "preallocate more");
   run.equals(storage->size(), 300000, "size after it");
   out.resize(300000);
   expect_content(run, *storage, out, "after preallocate");
@@ -162,6 +164,7 @@ void neighbours(ContractRun& run) {
   constexpr i64 kWriters = 4, kPieces = 100, kBytes = 777;
   const auto first = run.open();
   if (!first) return;
+  run.expect(first->sync(), "sync");   // there may be no file before
   Data out = filled(kWriters * kPieces * kBytes, 11);
   std::vector<std::unique_ptr<Storage>> opens;
   for (i64 i = 0; i < kWriters; ++i) opens.push_back(run.open(false));
@@ -179,7 +182,8 @@ void neighbours(ContractRun& run) {
   }
   at_once(writers);
   run.equals(failed.load(), 0, "writes that failed");
-  for (const auto& open : opens) run.expect(open->flush(), "flush");
+  const bool publish = first->traits().coherence == Coherence::kAfterPublish;
+  for (const auto& open : opens) run.expect(publish ? open->sync() : open->flush(), "flush");
   run.expect(first->refresh(), "refresh");
   run.equals(first->size(), static_cast<i64>(out.size()), "size");
   expect_content(run, *first, out, "what several opens wrote side by side");

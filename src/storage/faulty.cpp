@@ -56,6 +56,8 @@ class Faulty final : public Storage {
   Status sync() override { return fails(kFaultSync) ? Status(plan_->error) : inner_->sync(); }
   Status flush() override { return inner_->flush(); }
   Status refresh() override { return inner_->refresh(); }
+  Status publish(bool keep, bool last) override { return inner_->publish(keep, last); }
+  Status begin_turn(i64 turn) override { return inner_->begin_turn(turn); }
   Status close() override {
     Status closed = inner_->close();
     return fails(kFaultClose) ? Status(plan_->error) : closed;

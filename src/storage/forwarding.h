@@ -25,6 +25,8 @@ class Forwarding : public Storage {
   Status sync() override { return inner_->sync(); }
   Status flush() override { return inner_->flush(); }
   Status refresh() override { return inner_->refresh(); }
+  Status publish(bool keep, bool last) override { return inner_->publish(keep, last); }
+  Status begin_turn(i64 turn) override { return inner_->begin_turn(turn); }
   Status close() override { return inner_->close(); }
   const CacheStats* cache_stats() const override { return inner_->cache_stats(); }
   void trace_to(TraceSink* sink) override { inner_->trace_to(sink); }

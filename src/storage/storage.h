@@ -36,6 +36,7 @@ enum class Coherence {
   kImmediate,   // as soon as the write has returned
   kAfterOpen,   // when the writer has closed the file and the reader has opened it afterwards (close-to-open)
   kUnknown,
+  kAfterPublish,   // when rank 0 has published it (Storage::publish)
 };
 
 struct Traits {
@@ -114,6 +115,12 @@ class Storage {
   virtual Status flush() { return ok_status(); }
   // Following reads and sizes reflect what other nodes flushed before, as far as the storage can do that.
   virtual Status refresh() { return ok_status(); }
+
+  // Storage with Coherence::kAfterPublish. publish: on rank 0 of the open, after sync() on all ranks: makes what they have written the
+  // file's content, or forgets it (keep = false). `last`: close() follows. begin_turn: where the writes of two ranks overlap, those of
+  // the higher turn remain. An open of one rank publishes by itself when it syncs and closes.
+  virtual Status publish(bool /*keep*/, bool /*last*/) { return ok_status(); }
+  virtual Status begin_turn(i64 /*turn*/) { return ok_status(); }
 
   // Null: there is no buffer; every call reaches the file.
   virtual const CacheStats* cache_stats() const { return nullptr; }

@@ -14,6 +14,7 @@
 """
 from mounted import Mounted
 from nfs import Nfs
+from s3 import S3
 
 GLUSTER = "glusterd gluster glusterfs mkfs.ext4"
 SYSTEMS = {
@@ -34,6 +35,7 @@ SYSTEMS = {
     "moosefs": Mounted("moosefs.sh", "MooseFS, FUSE", "mfsmaster mfschunkserver mfsmount"),
     "ceph-fuse": Mounted("ceph.sh", "CephFS, FUSE", "ceph-mon ceph-osd ceph-mds ceph-fuse ceph"),
     "cephfs": Mounted("ceph.sh", "CephFS, libcephfs", "ceph-mon ceph-osd ceph-mds ceph-fuse ceph", driver="cephfs:"),
+    "s3-driver": S3(),
     "juicefs": Mounted("juicefs.sh", "JuiceFS, defaults", "juicefs redis-check-rdb redis-cli", refuses="JuiceFS shows what other nodes wrote only after"),
     "juicefs-node": Mounted("juicefs.sh", "JuiceFS, defaults, one node", "juicefs redis-check-rdb redis-cli", nodes=1),
     "sshfs": Mounted("sshfs.sh", "sshfs, defaults", "sshfs", refuses="sshfs keeps data and sizes in each node"),

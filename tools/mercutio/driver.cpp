@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -49,10 +50,20 @@ class CheckReport {
   int checks_ = 0, failed_ = 0;
 };
 
-// What a rank does: writes its pieces between those of the others, then counts under a lock. 0, or the number of the step that failed.
-Result<i64> work(const Resolved& at, i64 rank, i64 ranks) {
+// What the process that checks tells the others. As long as a pipe takes at once.
+struct Word {
+  static constexpr size_t kMost = 4096 - 3 * sizeof(i64);
+  i64 first_mark = 0, ranks = 0, handle_bytes = 0;   // ranks 0: there is nothing to do
+  std::byte handle[kMost] = {};
+};
+static_assert(sizeof(Word) == 4096);
+
+// What a rank does: writes its pieces between those of the others, then counts under a lock.
+Result<i64> work(const Resolved& at, i64 rank, i64 ranks, const Word& word) {
   OpenOptions options;
   options.write = true;
+  options.group = WriterGroup{word.first_mark, rank + 1, word.ranks};
+  options.handle = std::span(word.handle, static_cast<size_t>(word.handle_bytes));
   MERCUTIO_LET(const auto storage, at.driver->open(at.path, options));
   std::vector<std::byte> data(kBytes);
   for (i64 index = rank; index < kPieces * ranks; index += ranks) {
@@ -79,32 +90,32 @@ Result<i64> work(const Resolved& at, i64 rank, i64 ranks) {
 // Processes that wait for a word, then do their work on a file and end.
 class Workers {
  public:
-  // Before any thread is started and the driver is loaded. `work` gets the number of the process.
-  Workers(int processes, const std::function<int(int)>& work) {
+  // Before any thread is started and the driver is loaded. `work` gets the number of the process, and the word.
+  Workers(int processes, const std::function<int(int, const Word&)>& work) {
     int ends[2];
     if (::pipe(ends) != 0) return;
     for (int i = 0; i < processes; ++i) {
       const pid_t child = ::fork();
       if (child == 0) {
         ::close(ends[1]);
-        char word = 0;
-        ::_exit(::read(ends[0], &word, 1) == 1 ? work(i) : 0);   // the end of the pipe: there is nothing to do
+        Word word;
+        ::_exit(::read(ends[0], &word, sizeof word) == sizeof word ? work(i, word) : 0);   // the end of the pipe: there is nothing to do
       }
       if (child > 0) children_.push_back(child);
     }
     ::close(ends[0]);
     start_ = ends[1];
   }
-  ~Workers() { (void)run(false); }
+  ~Workers() { (void)run(Word(), false); }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
   size_t count() const { return children_.size(); }
   // Lets them work; how many of them did well.
-  i64 run(bool at_all = true) {
+  i64 run(const Word& word, bool at_all = true) {
     if (start_ < 0) return 0;
-    const std::vector<char> words(children_.size(), 'g');
-    if (at_all && ::write(start_, words.data(), words.size()) < 0) return 0;
+    for (size_t i = 0; at_all && i < children_.size(); ++i)
+      if (::write(start_, &word, sizeof word) != sizeof word) return 0;
     ::close(start_);
     start_ = -1;
     i64 good = 0;
@@ -122,11 +133,18 @@ class Workers {
 };
 
 void check_processes(ContractRun& run, Workers& workers) {
-  const auto storage = run.open();
-  if (!storage) return;
   const i64 ranks = static_cast<i64>(workers.count());
+  Word word{draw_first_mark(ranks + 1), ranks + 1};
+  const auto storage = run.open(/*create=*/true, WriterGroup{word.first_mark, 0, word.ranks});
+  if (!storage) return;
+  const auto handle = storage->shared_handle();
+  if (!run.expect(handle.ok() && handle->size() <= Word::kMost, "a handle for the other processes")) return;
+  word.handle_bytes = static_cast<i64>(handle->size());
+  std::copy(handle->begin(), handle->end(), word.handle);
   if (storage->traits().coherence == Coherence::kAfterOpen) return run.skip("others see what was written after they have opened the file again");
-  if (!run.equals(workers.run(), ranks, "processes that could write")) return;
+  if (!run.equals(workers.run(word), ranks, "processes that could write")) return;
+  run.expect(storage->sync(), "sync");
+  run.expect(storage->publish(/*keep=*/true, /*last=*/false), "publish");
   run.expect(storage->refresh(), "refresh");
   std::vector<std::byte> in(static_cast<size_t>(ranks * kPieces * kBytes));
   const IoPiece all{0, in.data(), static_cast<i64>(in.size())};
@@ -166,8 +184,8 @@ int check_driver(const DriverOptions& options) {
   int number = 0;
   const auto next_file = [&] { return options.file + ".check" + std::to_string(++number); };
   const std::string shared = next_file();
-  Workers workers(options.processes, [&](int rank) {
-    const Result<i64> done = attempt([&] { return work(resolve(shared), rank, options.processes); });
+  Workers workers(options.processes, [&](int rank, const Word& word) {
+    const Result<i64> done = attempt([&] { return work(resolve(shared), rank, options.processes, word); });
     if (!done) std::fprintf(stderr, "process %d: %s\n", rank, done.error().what.c_str());
     return done ? 0 : 1;
   });

@@ -185,8 +185,9 @@ Traits traits_from(const mercutio_driver_traits& given, const Library& library) 
   traits.locks_between_nodes = given.locks == MERCUTIO_DRIVER_LOCKS_ALL;
   traits.coherence = given.seen == MERCUTIO_DRIVER_SEEN_AT_ONCE      ? Coherence::kImmediate
                      : given.seen == MERCUTIO_DRIVER_SEEN_AFTER_OPEN ? Coherence::kAfterOpen
+                     : given.seen == MERCUTIO_DRIVER_SEEN_AFTER_PUBLISH ? Coherence::kAfterPublish
                                                                      : Coherence::kUnknown;
-  if (traits.coherence != Coherence::kImmediate)
+  if (traits.coherence == Coherence::kAfterOpen || traits.coherence == Coherence::kUnknown)
     traits.coherence_advice = given.advice && *given.advice ? given.advice : "The driver's documentation may say how to change that";
   traits.metadata_is_remote = given.metadata_is_remote != 0;
   traits.caches_per_rank = true;
@@ -204,7 +205,9 @@ class LibraryStorage final : public Storage {
         traits_(traits_from(given, file_->library())),
         per_call_(std::clamp<i64>(given.extents_per_call, 1, 1 << 20)),
         readable_(options.read),
-        writable_(options.write) {
+        writable_(options.write),
+        publishes_(options.write && traits_.coherence == Coherence::kAfterPublish),
+        alone_(options.group.size <= 1) {
     if (given.stripe_bytes <= 0) return;
     layout_.stripe_bytes = given.stripe_bytes;
     layout_.stripe_count = std::max<i64>(1, given.stripe_count);
@@ -248,12 +251,33 @@ class LibraryStorage final : public Storage {
     return calls().set_size ? set_size(bytes) : lengthen(now, bytes);
   }
   Status sync() override {
-    return calls().sync ? call("sync", [&](auto* file) { return calls().sync(file); }) : ok_status();
+    MERCUTIO_TRY(sync_here());
+    return alone_ ? publish(/*keep=*/true, /*last=*/false) : ok_status();
+  }
+  Status publish(bool keep, bool last) override {
+    if (!publishes_ || published_last_) return ok_status();
+    published_last_ = last;
+    const uint32_t flags = (keep ? 0 : MERCUTIO_DRIVER_PUBLISH_DISCARD) | (last ? MERCUTIO_DRIVER_PUBLISH_LAST : 0);
+    return call("publish", [&](auto* file) { return calls().publish(file, flags); });
+  }
+  Status begin_turn(i64 turn) override {
+    if (!publishes_) return ok_status();
+    return call("begin_turn", [&](auto* file) { return calls().begin_turn(file, turn); });
   }
   Status refresh() override {
     return calls().refresh ? call("refresh", [&](auto* file) { return calls().refresh(file); }) : ok_status();
   }
-  Status close() override { return file_->close(); }
+  Status close() override {
+    Status published = ok_status();
+    if (alone_ && publishes_ && !published_last_) {
+      file_->transfers().wait();
+      published = sync_here();
+      Status done = publish(published.ok(), /*last=*/true);
+      if (published) published = std::move(done);
+    }
+    Status closed = file_->close();
+    return published ? closed : published;
+  }
 
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override { return take(begin, end, exclusive, true); }
   Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override { return take(begin, end, exclusive, false); }
@@ -273,6 +297,9 @@ class LibraryStorage final : public Storage {
 
  private:
   const mercutio_driver& calls() const { return file_->calls(); }
+  Status sync_here() {
+    return calls().sync ? call("sync", [&](auto* file) { return calls().sync(file); }) : ok_status();
+  }
   template <class Call>
   Status call(const char* what, Call made) {
     return file_->library().run(what, [&] { return made(file_->get()); });
@@ -304,7 +331,8 @@ class LibraryStorage final : public Storage {
   const std::shared_ptr<TransferPool> pool_;
   const Traits traits_;
   const i64 per_call_;
-  const bool readable_, writable_;
+  const bool readable_, writable_, publishes_, alone_;
+  bool published_last_ = false;
   Layout layout_;
 };
 
@@ -342,6 +370,8 @@ class LibraryDriver final : public Driver {
     auto file = std::make_shared<LibraryFile>(loaded, opened);
     mercutio_driver_traits traits = default_traits(loaded->calls);
     if (loaded->calls.get_traits) MERCUTIO_TRY(loaded->run("get_traits", [&] { return loaded->calls.get_traits(opened, &traits); }));
+    if (traits.seen == MERCUTIO_DRIVER_SEEN_AFTER_PUBLISH && !(loaded->calls.publish && loaded->calls.begin_turn))
+      return loaded->defect("it has no publish or begin_turn");
     return std::unique_ptr<Storage>(std::make_unique<LibraryStorage>(std::move(file), traits, options, pools_.of(options.io_threads)));
   }
 

@@ -129,7 +129,7 @@ Result<mercutio_driver> load_driver(const std::string& name) {
   }
   const auto init = reinterpret_cast<decltype(&mercutio_driver_init)>(::dlsym(library, "mercutio_driver_init"));
   if (!init) return unusable(path + " is no driver: it doesn't export mercutio_driver_init (mercutio/driver.h)");
-  static const mercutio_driver_host host{MERCUTIO_DRIVER_ABI, sizeof host, MERCUTIO_VERSION_TEXT};
+  static const mercutio_driver_host host{MERCUTIO_DRIVER_ABI, sizeof host, MERCUTIO_VERSION_TEXT, sizeof(mercutio_driver)};
   const mercutio_driver* given = nullptr;
   int code = 0;
   MERCUTIO_TRY(attempt([&] {

@@ -1,0 +1,196 @@
+#include "publish.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <tuple>
+
+namespace mercutio_s3 {
+namespace {
+
+constexpr i64 kMostCopied = 1 * GiB;   // by one request
+constexpr int kAtOnce = 4, kMostRivals = 5;
+
+struct PieceName {
+  i64 rank = 0, number = 0, count = 0;
+};
+
+// r<rank>-<number>-<count>
+bool parse(const std::string& name, PieceName& into) {
+  long long rank = 0, number = 0, count = 0;
+  int used = 0;
+  if (std::sscanf(name.c_str(), "r%lld-%lld-%lld%n", &rank, &number, &count, &used) != 3 || used != static_cast<int>(name.size())) return false;
+  into = {rank, number, count};
+  return rank >= 0 && number > 0 && count > 0 && count < (i64{1} << 32);
+}
+
+}  // namespace
+
+void Publisher::take_piece_object(const std::string& key, std::vector<Ranked>& all) {
+  PieceName name;
+  if (!parse(key.substr(session_.folder().size()), name)) return;
+  std::vector<Entry> entries(static_cast<size_t>(name.count));
+  store_.get(key, 0, {reinterpret_cast<char*>(entries.data()), entries.size() * sizeof(Entry)}, "");
+  keys_.push_back(key);
+  for (const Entry& entry : entries) {
+    if (entry.offset < 0 || entry.bytes <= 0 || entry.offset > grid_.most_bytes() - entry.bytes) throw Failure(EPROTO, "s3: piece object " + key + " is damaged");
+    all.push_back({entry, name.rank, {entry.at < 0 ? Kind::kPart : Kind::kPieces, keys_.size() - 1, std::max<i64>(entry.at, 0), entry.tag}});
+  }
+}
+
+// Everything that was sent, painted in its order.
+void Publisher::gather() {
+  std::vector<Ranked> all;
+  if (!session_.alone() || staged_.has_stored())
+    for (const std::string& key : store_.list(session_.folder())) take_piece_object(key, all);
+  for (const Entry& entry : staged_.sent_entries()) all.push_back({entry, session_.rank(), {Kind::kPart, 0, 0, entry.tag}});
+  for (const Entry& entry : staged_.memory_entries()) all.push_back({entry, session_.rank(), {Kind::kMemory, 0, 0, 0}});
+  std::stable_sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
+    return std::tie(a.entry.turn, a.rank, a.entry.sent) < std::tie(b.entry.turn, b.rank, b.entry.sent);
+  });
+  for (Ranked& one : all) {
+    if (one.paint.kind == Kind::kPart) one.paint.source = 0;   // its tag says which
+    painted_.put(one.entry.offset, one.entry.offset + one.entry.bytes, one.paint);
+  }
+}
+
+// The parts of the upload that are to be in the object, and what goes over them.
+void Publisher::find_sent_parts() {
+  std::map<i64, i64> tags;   // by part
+  for (const auto& [begin, rest] : painted_.all()) {
+    if (rest.value.kind != Kind::kPart) continue;
+    const auto [known, made] = tags.emplace(grid_.part_of(begin), rest.value.tag);
+    if (!made && known->second != rest.value.tag)
+      throw Failure(EIO, "two ranks have written all of bytes " + std::to_string(grid_.begin(known->first)) + " to " + std::to_string(grid_.end(known->first)) +
+                             " and parts of both count: call MPI_File_sync between such writes");
+  }
+  if (tags.empty()) return;
+  std::map<i64, UploadedPart> there;
+  for (const UploadedPart& part : store_.list_parts(key_, session_.upload())) there[part.number - 1] = part;
+  for (const auto& [number, tag] : tags) {
+    const auto found = there.find(number);
+    const i64 bytes = grid_.end(number) - grid_.begin(number);
+    if (found == there.end() || found->second.bytes != bytes || tag_of(found->second.etag) != tag)
+      throw Failure(EIO, "the store doesn't have what a rank has sent of bytes " + std::to_string(grid_.begin(number)) + " to " + std::to_string(grid_.end(number)) +
+                             ", or two ranks have sent it: call MPI_File_sync between writes of two ranks to one place");
+    sent_[number] = found->second;
+    painted_.visit(grid_.begin(number), grid_.end(number), [&](i64 begin, i64 end, const Paint& paint) {
+      if (paint.kind != Kind::kPart) late_.put(begin, end, paint);
+    });
+  }
+}
+
+bool Publisher::is_painted(const Part& part) const {
+  bool any = false;
+  painted_.visit(part.begin, part.end, [&](i64, i64, const Paint&) { any = true; });
+  return any;
+}
+
+// From each piece object the range that holds all pieces of the part: they lie one behind the other there.
+void Publisher::fill_from_pieces(const Part& part, std::span<char> into) const {
+  std::map<size_t, std::pair<i64, i64>> needed;   // by source
+  painted_.visit(part.begin, part.end, [&](i64 begin, i64 end, const Paint& paint) {
+    if (paint.kind != Kind::kPieces) return;
+    auto& [first, last] = needed.emplace(paint.source, std::pair{paint.at, paint.at}).first->second;
+    first = std::min(first, paint.at);
+    last = std::max(last, paint.at + (end - begin));
+  });
+  for (const auto& [source, range] : needed) {
+    std::vector<char> data(static_cast<size_t>(range.second - range.first));
+    store_.get(keys_[source], range.first, data, "");
+    painted_.visit(part.begin, part.end, [&, first = range.first, wanted = source](i64 begin, i64 end, const Paint& paint) {
+      if (paint.kind == Kind::kPieces && paint.source == wanted)
+        std::memcpy(into.data() + (begin - part.begin), data.data() + (paint.at - first), static_cast<size_t>(end - begin));
+    });
+  }
+}
+
+// The bytes of a part: those of the present object, zeros behind it, and what was written.
+void Publisher::fill(const Object& base, i64 base_bytes, const Part& part, std::span<char> into) const {
+  const i64 old = std::clamp<i64>(base_bytes - part.begin, 0, part.end - part.begin);
+  const bool all_new = painted_.covers(part.begin, part.end);
+  if (old > 0 && !all_new) store_.get(key_, part.begin, into.first(static_cast<size_t>(old)), base.etag);
+  if (!all_new) std::memset(into.data() + old, 0, into.size() - static_cast<size_t>(old));
+  fill_from_pieces(part, into);
+  painted_.visit(part.begin, part.end, [&](i64 begin, i64 end, const Paint& paint) {
+    if (paint.kind == Kind::kMemory) staged_.copy_memory(begin, into.subspan(static_cast<size_t>(begin - part.begin), static_cast<size_t>(end - begin)));
+  });
+}
+
+std::vector<UploadedPart> Publisher::make_parts(const Object& base, i64 base_bytes, i64 bytes) {
+  std::vector<Part> todo;   // one request each
+  for (i64 number = 0; grid_.begin(number) < bytes; ++number) {
+    const Part part{number, grid_.begin(number), std::min(grid_.end(number), bytes)};
+    if (sent_.contains(number) && part.end == grid_.end(number)) continue;
+    const bool copies = !is_painted(part) && part.end <= base_bytes;
+    const bool joins = copies && !todo.empty() && todo.back().end == part.begin && part.end - todo.back().begin <= kMostCopied && !is_painted(todo.back()) && todo.back().end <= base_bytes;
+    if (joins) todo.back().end = part.end;
+    else todo.push_back(part);
+  }
+  std::mutex mutex;
+  std::vector<UploadedPart> made;
+  for (const auto& [number, part] : sent_)
+    if (grid_.end(number) <= bytes) made.push_back(part);
+  const std::string upload = session_.upload();
+  Jobs jobs(kAtOnce);
+  for (const Part& part : todo)
+    jobs.start([&, part] {
+      UploadedPart one{part.number + 1, part.end - part.begin, ""};
+      if (!is_painted(part) && part.end <= base_bytes) {
+        one.etag = store_.copy_part(key_, upload, one.number, part.begin, part.end, base.etag);
+      } else {
+        std::vector<char> data(static_cast<size_t>(one.bytes));
+        fill(base, base_bytes, part, data);
+        one.etag = store_.upload_part(key_, upload, one.number, {data.data(), data.size()});
+      }
+      std::lock_guard lock(mutex);
+      made.push_back(one);
+    });
+  jobs.wait();
+  std::sort(made.begin(), made.end(), [](const UploadedPart& a, const UploadedPart& b) { return a.number < b.number; });
+  return made;
+}
+
+void Publisher::make(const Object& base, i64 base_bytes, i64 bytes) {
+  const Expected expected = base.exists ? base.etag : std::string();
+  if (sent_.empty() && bytes <= grid_.end(0)) {
+    std::vector<char> data(static_cast<size_t>(bytes));
+    if (bytes > 0) fill(base, base_bytes, {0, 0, bytes}, data);
+    store_.put(key_, {data.data(), data.size()}, expected);
+    return;
+  }
+  store_.complete(key_, session_.upload(), make_parts(base, base_bytes, bytes), bytes, expected);
+  session_.consumed();
+}
+
+void Publisher::publish(const Resize& resize, bool made, bool exclusive) {
+  gather();
+  const bool changes = !painted_.empty() || resize.asked;
+  if (!changes && !made) return;
+  find_sent_parts();
+  for (int rivals = 0;; ++rivals) {
+    const Object base = store_.look(key_);
+    if (base.exists && exclusive) throw Failure(EEXIST, "s3: somebody else has made the object meanwhile");
+    if (base.exists && !changes) return;
+    const i64 base_bytes = std::min(base.bytes, resize.cut), bytes = std::max({base_bytes, resize.least, painted_.end()});
+    try {
+      if (late_.empty() && sent_.empty() && base.exists && painted_.empty() && bytes == base.bytes) return;   // it has that size
+      make(base, base_bytes, bytes);
+      break;
+    } catch (const Failure& failure) {   // somebody else has replaced the object: once more, with his
+      if (failure.code() != ESTALE || rivals >= kMostRivals) throw;
+    }
+  }
+  if (!late_.empty()) paint_late();
+}
+
+// Parts that were sent can't be read before they are in an object. So what was written over them comes in a second step.
+void Publisher::paint_late() {
+  painted_ = std::move(late_);
+  late_ = {};
+  sent_.clear();
+  const Object base = store_.look(key_);
+  make(base, base.bytes, base.bytes);
+}
+
+}  // namespace mercutio_s3

@@ -1,0 +1,87 @@
+#include "reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "jobs.h"
+
+namespace mercutio_s3 {
+
+Object Reader::object() {
+  std::lock_guard lock(mutex_);   // threads that want to know wait for the one that asks
+  if (!known_) {
+    object_ = store_.look(key_);
+    known_ = true;
+  }
+  return object_;
+}
+
+void Reader::know(const Object& object) {
+  std::lock_guard lock(mutex_);
+  known_ = true;
+  if (!(object_.exists == object.exists && object_.etag == object.etag)) blocks_.clear(), ++edition_;
+  object_ = object;
+}
+
+void Reader::forget() {
+  std::lock_guard lock(mutex_);
+  known_ = false;
+  blocks_.clear();
+  ++edition_;
+}
+
+void Reader::read_long(const Object& object, i64 offset, std::span<char> into) {
+  Jobs jobs(kAtOnce);
+  for (size_t at = 0; at < into.size();) {
+    const size_t bytes = std::min<size_t>(kRequest, into.size() - at);
+    const auto part = into.subspan(at, bytes);
+    const i64 begin = offset + static_cast<i64>(at);
+    at += bytes;
+    if (bytes == into.size()) return store_.get(key_, begin, part, object.etag);   // one request
+    jobs.start([this, &object, begin, part] { store_.get(key_, begin, part, object.etag); });
+  }
+  jobs.wait();
+}
+
+Reader::BlockRef Reader::block(const Object& object, i64 number) {
+  bool follows = false;
+  i64 edition = 0;
+  {
+    std::lock_guard lock(mutex_);
+    edition = edition_;
+    for (auto at = blocks_.begin(); at != blocks_.end(); ++at) {
+      follows |= (*at)->number == number - 1;
+      if ((*at)->number != number) continue;
+      blocks_.splice(blocks_.begin(), blocks_, at);
+      return blocks_.front();
+    }
+  }
+  const i64 begin = number * kBlock, end = std::min(object.bytes, begin + (follows ? kAhead : 1) * kBlock);
+  std::vector<char> data(static_cast<size_t>(end - begin));
+  store_.get(key_, begin, data, object.etag);
+  std::vector<BlockRef> made;
+  for (i64 at = begin; at < end; at += kBlock) {
+    const auto first = data.begin() + (at - begin), last = data.begin() + (std::min(end, at + kBlock) - begin);
+    made.push_back(std::make_shared<const Block>(Block{at / kBlock, {first, last}}));
+  }
+  std::lock_guard lock(mutex_);
+  if (edition == edition_) {   // otherwise they are of another object
+    for (auto at = made.rbegin(); at != made.rend(); ++at) blocks_.push_front(*at);
+    while (static_cast<i64>(blocks_.size()) > kMostBlocks) blocks_.pop_back();
+  }
+  return made.front();
+}
+
+void Reader::read(i64 offset, std::span<char> into) {
+  const Object there = object();
+  if (static_cast<i64>(into.size()) >= kLong) return read_long(there, offset, into);
+  for (size_t at = 0; at < into.size();) {
+    const i64 from = offset + static_cast<i64>(at), inside = from % kBlock;
+    const BlockRef found = block(there, from / kBlock);
+    const size_t bytes = std::min(into.size() - at, found->data.size() - static_cast<size_t>(inside));
+    std::memcpy(into.data() + at, found->data.data() + inside, bytes);
+    at += bytes;
+  }
+}
+
+}  // namespace mercutio_s3

@@ -1,0 +1,48 @@
+// Reads of what is published. The object is the one that was there when the file was opened or refreshed: if somebody replaces it, a read
+// fails and never mixes two of them. Small reads take blocks, which are kept, and several at once where they follow each other;
+// long ones are divided into requests that run side by side.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "store.h"
+
+namespace mercutio_s3 {
+
+class Reader {
+ public:
+  static constexpr i64 kBlock = 1 * MiB, kMostBlocks = 16, kAhead = 4, kRequest = 8 * MiB, kLong = 512 * 1024;
+  static constexpr int kAtOnce = 4;
+
+  Reader(const Store& store, std::string key) : store_(store), key_(std::move(key)) {}
+
+  // What is there; asked once, until forget().
+  Object object();
+  void know(const Object& object);
+  void forget();
+
+  // All of `into`, which lies in the object.
+  void read(i64 offset, std::span<char> into);
+
+ private:
+  struct Block {
+    i64 number = 0;
+    std::vector<char> data;
+  };
+  using BlockRef = std::shared_ptr<const Block>;
+  void read_long(const Object& object, i64 offset, std::span<char> into);
+  BlockRef block(const Object& object, i64 number);
+
+  const Store& store_;
+  const std::string key_;
+  std::mutex mutex_;   // guards what follows
+  bool known_ = false;
+  Object object_;
+  i64 edition_ = 0;    // of the object
+  std::list<BlockRef> blocks_;   // the last used one first
+};
+
+}  // namespace mercutio_s3

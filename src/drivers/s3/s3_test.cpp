@@ -1,0 +1,237 @@
+// The parts of the S3 driver that need no store. The signatures are Amazon's published examples for S3.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <random>
+
+#include "grid.h"
+#include "jobs.h"
+#include "ranges.h"
+#include "settings.h"
+#include "sign.h"
+#include "xml.h"
+
+namespace mercutio_s3 {
+namespace {
+
+const Credentials kExample{"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", ""};
+
+std::string signature_of(Request request) {
+  request.host = "examplebucket.s3.amazonaws.com";
+  sign(request, kExample, "us-east-1", "20130524T000000Z");
+  const std::string& all = request.headers["authorization"];
+  return all.substr(all.find("Signature=") + 10);
+}
+
+TEST(S3Signature, IsAmazonsInItsExamples) {
+  EXPECT_EQ(signature_of({.method = "GET", .path = "/test.txt", .headers = {{"range", "bytes=0-9"}}}), "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
+  EXPECT_EQ(signature_of({.method = "PUT", .path = "/" + encoded("test$file.text", true), .headers = {{"date", "Fri, 24 May 2013 00:00:00 GMT"}, {"x-amz-storage-class", "REDUCED_REDUNDANCY"}}, .body = "Welcome to Amazon S3."}),
+            "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd");
+  EXPECT_EQ(signature_of({.method = "GET", .path = "/", .query = {{"lifecycle", ""}}}), "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543");
+  EXPECT_EQ(signature_of({.method = "GET", .path = "/", .query = {{"prefix", "J"}, {"max-keys", "2"}}}), "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
+}
+
+TEST(S3Signature, HasTheTokenOfASession) {
+  Request request{.method = "GET", .host = "h", .path = "/"};
+  Credentials credentials = kExample;
+  credentials.session_token = "token/of+session=";
+  sign(request, credentials, "eu-central-1", "20130524T000000Z");
+  EXPECT_EQ(request.headers["x-amz-security-token"], "token/of+session=");
+  EXPECT_NE(request.headers["authorization"].find("SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token,"), std::string::npos);
+  EXPECT_EQ(request.headers["authorization"].find(kExample.secret_key), std::string::npos);
+}
+
+TEST(S3Signature, EncodesAndHashes) {
+  EXPECT_EQ(encoded("a b/c+d\xc3\xa9~", true), "a%20b/c%2Bd%C3%A9~");
+  EXPECT_EQ(encoded("a/b", false), "a%2Fb");
+  EXPECT_EQ(query_string({{"uploadId", "x=/"}, {"partNumber", "2"}}), "partNumber=2&uploadId=x%3D%2F");
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(md5_base64("hello"), "XUFAKrxLKna5cZ2REBfFkg==");
+}
+
+class S3Settings : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = ::testing::TempDir() + "s3." + std::to_string(::getpid());
+    ASSERT_EQ(std::system(("mkdir -p " + folder_ + "/.aws").c_str()), 0);
+    values_["HOME"] = folder_;
+  }
+  void TearDown() override { (void)std::system(("rm -rf " + folder_).c_str()); }
+  void file(const std::string& name, const std::string& text) { std::ofstream(folder_ + "/.aws/" + name) << text; }
+  Settings settings() {
+    return settings_from([this](const char* name) { return values_.contains(name) ? values_[name] : std::string(); });
+  }
+  int error() {
+    try {
+      (void)settings();
+      return 0;
+    } catch (const Failure& failure) {
+      return failure.code();
+    }
+  }
+  std::map<std::string, std::string> values_;
+  std::string folder_;
+};
+
+TEST_F(S3Settings, AreThoseOfTheEnvironmentFirst) {
+  file("credentials", "[default]\naws_access_key_id = F\naws_secret_access_key=G=/\n\n[other]\naws_access_key_id=O\naws_secret_access_key=P\naws_session_token=T\n");
+  file("config", "# a comment\n[default]\nregion = eu-west-1\ns3 =\n  region = nested\n[profile other]\nregion=ap-south-1\nendpoint_url = https://other.example/\n");
+  EXPECT_EQ(settings().credentials.access_key, "F");
+  EXPECT_EQ(settings().credentials.secret_key, "G=/");
+  EXPECT_EQ(settings().region, "eu-west-1");
+  values_["AWS_PROFILE"] = "other";
+  EXPECT_EQ(settings().credentials.session_token, "T");
+  EXPECT_EQ(settings().region, "ap-south-1");
+  EXPECT_EQ(settings().endpoint, "https://other.example");
+  values_["AWS_ACCESS_KEY_ID"] = "E";
+  values_["AWS_SECRET_ACCESS_KEY"] = "S";
+  values_["AWS_DEFAULT_REGION"] = "us-west-2";
+  values_["AWS_ENDPOINT_URL"] = "http://127.0.0.1:9000";
+  EXPECT_EQ(settings().credentials.access_key, "E");
+  EXPECT_EQ(settings().credentials.session_token, "") << "of other keys";
+  EXPECT_EQ(settings().region, "us-west-2");
+  EXPECT_EQ(settings().endpoint, "http://127.0.0.1:9000");
+}
+
+TEST_F(S3Settings, MayBeNone) {
+  EXPECT_TRUE(settings().credentials.anonymous());
+  EXPECT_EQ(settings().region, "us-east-1");
+}
+
+TEST_F(S3Settings, ThatCannotBeAreErrors) {
+  values_["AWS_PROFILE"] = "missing";
+  EXPECT_EQ(error(), EACCES);
+  values_.erase("AWS_PROFILE");
+  for (const char* endpoint : {"ftp://h", "h:9000", "https://", "https://user:secret@h", "http://h/?x", "http://h\nx: y"}) {
+    values_["AWS_ENDPOINT_URL"] = endpoint;
+    EXPECT_EQ(error(), EINVAL) << endpoint;
+  }
+  values_["AWS_ENDPOINT_URL"] = "";
+  for (const char* number : {"0", "-1", "x", "99999999999"}) {
+    values_["AWS_MAX_ATTEMPTS"] = number;
+    EXPECT_EQ(error(), EINVAL) << number;
+  }
+}
+
+TEST(S3Names, AreABucketAndAKey) {
+  EXPECT_EQ(place_of("bucket/a/b").bucket, "bucket");
+  EXPECT_EQ(place_of("bucket/a/b").key, "a/b");
+  EXPECT_EQ(place_of("bucket//a").key, "/a");
+  const auto code = [](const std::string& name) {
+    try {
+      (void)place_of(name);
+      return 0;
+    } catch (const Failure& failure) {
+      return failure.code();
+    }
+  };
+  for (const char* name : {"", "bucket", "/key", "buc ket/key", "b@host/key"}) EXPECT_EQ(code(name), EINVAL) << name;
+  EXPECT_EQ(code("bucket/folder/"), EISDIR);
+  EXPECT_EQ(code("b/" + std::string(1025, 'k')), ENAMETOOLONG);
+}
+
+TEST(S3Names, HaveAHostOrAPathOfTheirOwn) {
+  Settings settings;
+  const auto text = [&](const std::string& bucket) {
+    const Address address = address_of(settings, "eu-west-1", bucket, "a b");
+    return address.scheme + "://" + address.host + address.path;
+  };
+  EXPECT_EQ(text("bucket"), "https://bucket.s3.eu-west-1.amazonaws.com/a%20b");
+  EXPECT_EQ(text("my.bucket"), "https://s3.eu-west-1.amazonaws.com/my.bucket/a%20b");
+  settings.endpoint = "http://localhost:9000";
+  EXPECT_EQ(text("bucket"), "http://localhost:9000/bucket/a%20b");
+  settings.endpoint = "https://gate.example/s3";
+  EXPECT_EQ(text("bucket"), "https://gate.example/s3/bucket/a%20b");
+}
+
+TEST(S3Xml, IsReadAsFarAsItIsNeeded) {
+  const std::string list = "<?xml version=\"1.0\"?><L xmlns=\"u\"><Part><PartNumber>1</PartNumber><ETag>&quot;a&amp;b&quot;</ETag></Part><PartX/><Part><PartNumber>2</PartNumber></Part></L>";
+  ASSERT_EQ(elements(list, "Part").size(), 2U);
+  EXPECT_EQ(text_of(elements(list, "Part")[0], "ETag"), "\"a&b\"");
+  EXPECT_EQ(text_of(elements(list, "Part")[1], "PartNumber"), "2");
+  EXPECT_EQ(text_of(list, "Code"), "");
+  EXPECT_EQ(text_of("<L><a x='y'>t</a></L>", "a"), "t");
+  EXPECT_EQ(escaped("\"<a&"), "&quot;&lt;a&amp;");
+}
+
+// Whatever comes: no crash, no hang.
+TEST(S3Xml, MayBeAnything) {
+  std::mt19937 random(1);
+  static constexpr std::string_view kPieces[] = {"<", ">", "</", "Part", "<Part>", "</Part>", "&quot;", "&", " ", "x", "<Part", "/>"};
+  for (int i = 0; i < 20000; ++i) {
+    std::string text;
+    for (size_t n = random() % 12; n > 0; --n) text += kPieces[random() % std::size(kPieces)];
+    for (const std::string_view part : elements(text, "Part")) EXPECT_LE(part.size(), text.size());
+    (void)text_of(text, "Part");
+  }
+}
+
+TEST(S3Grid, CoversTheLargestObjectsWithGoodParts) {
+  const Grid growing;
+  EXPECT_GE(growing.most_bytes(), 5 * 1024 * GiB);
+  for (const Grid& grid : {Grid(), Grid(5 * MiB), Grid(100 * MiB + 1), Grid(1)}) {
+    for (i64 part = 0; part < Grid::kMostParts; ++part) {
+      ASSERT_EQ(grid.end(part), part + 1 < Grid::kMostParts ? grid.begin(part + 1) : grid.most_bytes());
+      ASSERT_GE(grid.end(part) - grid.begin(part), Grid::kSmallest);
+      ASSERT_LE(grid.end(part) - grid.begin(part), Grid::kLargest);
+      ASSERT_EQ(grid.part_of(grid.begin(part)), part);
+      ASSERT_EQ(grid.part_of(grid.end(part) - 1), part);
+    }
+  }
+}
+
+struct At {
+  int kind = 0;
+  i64 at = 0;
+  bool operator==(const At&) const = default;
+  At moved(i64 by) const { return {kind, at + by}; }
+};
+
+TEST(S3Ranges, AreWhatWasPutLast) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    Ranges<At> ranges;
+    std::vector<At> oracle(200, At{-1, 0});
+    for (int step = 0; step < 40; ++step) {
+      const i64 begin = random() % 200, end = begin + random() % (201 - static_cast<unsigned>(begin));
+      const int kind = static_cast<int>(random() % 3);
+      const bool erased = random() % 4 == 0;
+      if (erased) ranges.erase(begin, end);
+      else ranges.put(begin, end, At{kind, 1000 * kind + begin});
+      EXPECT_TRUE(erased || ranges.covers(begin, end));
+      for (i64 i = begin; i < end; ++i) oracle[static_cast<size_t>(i)] = erased ? At{-1, 0} : At{kind, 1000 * kind + i};
+      i64 known = 0, last = 0;
+      ranges.visit(0, 200, [&](i64 from, i64 to, const At& at) {
+        EXPECT_GE(from, last);
+        EXPECT_LT(from, to);
+        for (i64 i = from; i < to; ++i) EXPECT_EQ(oracle[static_cast<size_t>(i)], at.moved(i - from));
+        known += to - from;
+        last = to;
+      });
+      EXPECT_EQ(known, ranges.bytes());
+      EXPECT_EQ(known, std::count_if(oracle.begin(), oracle.end(), [](const At& at) { return at.kind >= 0; }));
+      EXPECT_EQ(ranges.end(), last);
+    }
+  }
+}
+
+TEST(S3Jobs, TellOfAFailure) {
+  Jobs jobs(3);
+  std::atomic<int> done{0};
+  for (int i = 0; i < 20; ++i)
+    jobs.start([&, i] {
+      if (i == 7) throw Failure(EIO, "seven");
+      ++done;
+    });
+  EXPECT_THROW(jobs.wait(), Failure);
+  EXPECT_EQ(done.load(), 19);
+}
+
+}  // namespace
+}  // namespace mercutio_s3

@@ -1,0 +1,162 @@
+#include "store.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "xml.h"
+
+namespace mercutio_s3 {
+namespace {
+
+i64 number_of(const std::string& text) {
+  const bool digits = !text.empty() && text.size() < 19 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return digits ? std::stoll(text) : -1;
+}
+
+// Without Content-MD5 the hash in the signature still protects the body.
+void protect(Call& call, std::string_view data) {
+  call.body = data;
+  if (std::string md5 = md5_base64(data); !md5.empty()) call.headers["content-md5"] = std::move(md5);
+}
+
+// A store that doesn't know the condition is asked without it: then two who publish at the same moment aren't told apart.
+Answer ask_expecting(Client& client, Call call, const Expected& expected) {
+  const std::string name = expected && expected->empty() ? "if-none-match" : "if-match";
+  if (expected) call.headers[name] = expected->empty() ? "*" : *expected;
+  Answer answer = client.ask(call);
+  const bool unknown = answer.status == 501 || answer.code() == "NotImplemented";
+  if (!expected || !unknown) return answer;
+  call.headers.erase(name);
+  return client.ask(call);
+}
+
+Failure damaged(const Call& call, const std::string& what) {
+  return Failure(EPROTO, call.method + " s3://" + call.at.bucket + "/" + call.at.key + ": the answer has " + what);
+}
+
+std::string needed(const Call& call, const std::string& value, const char* what) {
+  if (value.empty()) throw damaged(call, std::string("no ") + what);
+  return value;
+}
+
+}  // namespace
+
+Object Store::look(const std::string& key) const {
+  const Call wanted = call("HEAD", key);
+  const Answer answer = client_.ask(wanted);
+  if (answer.status == 404) return {};
+  if (!answer.good()) Client::fail(wanted, answer);
+  const i64 bytes = number_of(answer.header("content-length"));
+  if (bytes < 0) throw damaged(wanted, "no length");
+  return {true, bytes, needed(wanted, answer.header("etag"), "ETag")};
+}
+
+void Store::get(const std::string& key, i64 begin, std::span<char> into, const std::string& etag) const {
+  if (into.empty()) return;
+  Call wanted = call("GET", key);
+  wanted.into = into;
+  const std::string range = std::to_string(begin) + "-" + std::to_string(begin + static_cast<i64>(into.size()) - 1);
+  wanted.headers["range"] = "bytes=" + range;
+  if (!etag.empty()) wanted.headers["if-match"] = etag;
+  const Answer answer = client_.run(wanted);
+  if (answer.status != 206 || !answer.header("content-range").starts_with("bytes " + range + "/")) throw damaged(wanted, "another range than the one that was asked for");
+  if (answer.received != static_cast<i64>(into.size())) throw damaged(wanted, std::to_string(answer.received) + " bytes of " + std::to_string(into.size()));
+}
+
+std::string Store::get_all(const std::string& key) const { return client_.run(call("GET", key)).body; }
+
+void Store::put(const std::string& key, std::string_view data, const Expected& expected) const {
+  Call wanted = call("PUT", key);
+  protect(wanted, data);
+  const Answer answer = ask_expecting(client_, wanted, expected);
+  // The first attempt may have done it, and its answer been lost.
+  const bool doubtful = !answer.good() && answer.attempts > 1 && (answer.status == 412 || answer.status == 409);
+  if (doubtful) {
+    const Object there = look(key);
+    if (there.exists && there.bytes == static_cast<i64>(data.size())) {
+      std::string now(data.size(), '\0');
+      get(key, 0, now, there.etag);
+      if (now == data) return;
+    }
+  }
+  if (!answer.good()) Client::fail(wanted, answer);
+}
+
+void Store::remove(const std::string& key) const {
+  const Call wanted = call("DELETE", key);
+  const Answer answer = client_.ask(wanted);
+  if (!answer.good() && answer.status != 404) Client::fail(wanted, answer);
+}
+
+std::vector<std::string> Store::list(const std::string& prefix) const {
+  std::vector<std::string> keys;
+  std::string token;
+  do {
+    Query query = {{"list-type", "2"}, {"prefix", prefix}};
+    if (!token.empty()) query.emplace_back("continuation-token", token);
+    const Call wanted = call("GET", "", query);
+    const Answer answer = client_.run(wanted);
+    for (const std::string_view entry : elements(answer.body, "Contents")) keys.push_back(text_of(entry, "Key"));
+    const bool more = text_of(answer.body, "IsTruncated") == "true";
+    token = more ? needed(wanted, text_of(answer.body, "NextContinuationToken"), "token of the next page") : "";
+  } while (!token.empty());
+  return keys;
+}
+
+std::string Store::create_upload(const std::string& key) const {
+  const Call wanted = call("POST", key, {{"uploads", ""}});
+  return needed(wanted, text_of(client_.run(wanted).body, "UploadId"), "UploadId");
+}
+
+std::string Store::upload_part(const std::string& key, const std::string& upload, i64 number, std::string_view data) const {
+  Call wanted = call("PUT", key, {{"partNumber", std::to_string(number)}, {"uploadId", upload}});
+  protect(wanted, data);
+  return needed(wanted, client_.run(wanted).header("etag"), "ETag");
+}
+
+std::string Store::copy_part(const std::string& key, const std::string& upload, i64 number, i64 begin, i64 end, const std::string& etag) const {
+  Call wanted = call("PUT", key, {{"partNumber", std::to_string(number)}, {"uploadId", upload}});
+  wanted.headers["x-amz-copy-source"] = "/" + bucket_ + "/" + encoded(key, true);
+  wanted.headers["x-amz-copy-source-range"] = "bytes=" + std::to_string(begin) + "-" + std::to_string(end - 1);
+  wanted.headers["x-amz-copy-source-if-match"] = etag;
+  return needed(wanted, text_of(client_.run(wanted).body, "ETag"), "ETag");
+}
+
+std::vector<UploadedPart> Store::list_parts(const std::string& key, const std::string& upload) const {
+  std::vector<UploadedPart> parts;
+  for (std::string marker = "0"; !marker.empty();) {
+    const Call wanted = call("GET", key, {{"uploadId", upload}, {"part-number-marker", marker}});
+    const Answer answer = client_.run(wanted);
+    for (const std::string_view part : elements(answer.body, "Part"))
+      parts.push_back({number_of(text_of(part, "PartNumber")), number_of(text_of(part, "Size")), text_of(part, "ETag")});
+    const bool more = text_of(answer.body, "IsTruncated") == "true";
+    const std::string next = text_of(answer.body, "NextPartNumberMarker");
+    if (more && number_of(next) <= number_of(marker)) throw damaged(wanted, "no next page");
+    marker = more ? next : "";
+  }
+  return parts;
+}
+
+void Store::complete(const std::string& key, const std::string& upload, const std::vector<UploadedPart>& parts, i64 bytes, const Expected& expected) const {
+  Call wanted = call("POST", key, {{"uploadId", upload}});
+  std::string list = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
+  for (const UploadedPart& part : parts) list += "<Part><PartNumber>" + std::to_string(part.number) + "</PartNumber><ETag>" + escaped(part.etag) + "</ETag></Part>";
+  list += "</CompleteMultipartUpload>";
+  wanted.body = list;
+  const Answer answer = ask_expecting(client_, wanted, expected);
+  if (answer.good()) return;
+  if (answer.attempts > 1) {   // an earlier one may have done it, and its answer been lost
+    const Object now = look(key);
+    const bool mine = now.exists && now.bytes == bytes && (!expected || now.etag != *expected) && now.etag.ends_with("-" + std::to_string(parts.size()) + "\"");
+    if (mine) return;
+  }
+  Client::fail(wanted, answer);
+}
+
+void Store::abort(const std::string& key, const std::string& upload) const {
+  const Call wanted = call("DELETE", key, {{"uploadId", upload}});
+  const Answer answer = client_.ask(wanted);
+  if (!answer.good() && answer.status != 404) Client::fail(wanted, answer);
+}
+
+}  // namespace mercutio_s3

@@ -1,0 +1,51 @@
+// The calls of S3 that the driver makes, one function each. A Failure where the store says no.
+#pragma once
+
+#include <optional>
+
+#include "client.h"
+
+namespace mercutio_s3 {
+
+struct Object {
+  bool exists = false;
+  i64 bytes = 0;
+  std::string etag;   // as the store writes it
+};
+
+// The object must still be `etag`, or with "" must not be there; std::nullopt: whatever is there.
+using Expected = std::optional<std::string>;
+
+struct UploadedPart {
+  i64 number = 0, bytes = 0;
+  std::string etag;
+};
+
+class Store {
+ public:
+  Store(Client& client, std::string bucket) : client_(client), bucket_(std::move(bucket)) {}
+  Client& client() const { return client_; }
+
+  Object look(const std::string& key) const;
+  // All of `into` from byte `begin` on; with an etag only if the object is still that one.
+  void get(const std::string& key, i64 begin, std::span<char> into, const std::string& etag) const;
+  std::string get_all(const std::string& key) const;
+  void put(const std::string& key, std::string_view data, const Expected& expected) const;
+  void remove(const std::string& key) const;
+  std::vector<std::string> list(const std::string& prefix) const;
+
+  std::string create_upload(const std::string& key) const;
+  std::string upload_part(const std::string& key, const std::string& upload, i64 number, std::string_view data) const;   // its etag
+  std::string copy_part(const std::string& key, const std::string& upload, i64 number, i64 begin, i64 end, const std::string& etag) const;
+  std::vector<UploadedPart> list_parts(const std::string& key, const std::string& upload) const;
+  // `bytes`: of the whole object, by which a completion is known whose answer got lost.
+  void complete(const std::string& key, const std::string& upload, const std::vector<UploadedPart>& parts, i64 bytes, const Expected& expected) const;
+  void abort(const std::string& key, const std::string& upload) const;
+
+ private:
+  Call call(const std::string& method, const std::string& key, Query query = {}) const { return Call{method, {bucket_, key}, std::move(query)}; }
+  Client& client_;
+  const std::string bucket_;
+};
+
+}  // namespace mercutio_s3

@@ -1,0 +1,235 @@
+"""A store for the S3 driver: moto's server behind a proxy, which looks at each request and makes it fail where it is told to.
+
+The proxy computes each signature again with botocore, and compares hashes of bodies with their headers. What is wrong it answers with 403 or
+400, and notes. A fault is "METHOD PATTERN TIMES ACTION": the next TIMES requests of METHOD whose URL has PATTERN (a regular expression) get
+ACTION: a status (503, 500...), 503+N (with Retry-After: N), lost (it is done, and the answer is lost), error200 (the answer is 200 with an
+error in it), truncated (half the body), slow (a pause in the middle that is longer than any timeout), redirect (to region eu-west-1).
+"""
+import base64
+import hashlib
+import http.client
+import http.server
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PYTHON = os.path.join(HERE, "..", "..", ".venv-s3", "bin", "python")   # scripts/setup.sh
+KEY, SECRET = "testing-key", "testing-secret-that-must-not-be-seen"
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+class Fault:
+    def __init__(self, text):
+        self.method, self.pattern, times, self.action = text.split()
+        self.left = int(times)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, headers, body=b"", cut=None):
+        self.send_response_only(status)
+        for name, value in headers:
+            if name.lower() not in ("connection", "transfer-encoding", "content-length", "keep-alive"):
+                self.send_header(name, value)
+        if self.command == "HEAD":
+            lengths = [value for name, value in headers if name.lower() == "content-length"]
+            self.send_header("Content-Length", lengths[0] if lengths else "0")
+        else:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        if cut is not None:
+            self.wfile.write(body[:len(body) // 2])
+            self.wfile.flush()
+            time.sleep(cut)
+            self.close_connection = True
+            self.connection.close()
+            return
+        self.wfile.write(body)
+
+    def error(self, status, code, more=()):
+        self.answer(status, [("Content-Type", "application/xml")] + list(more), ("<Error><Code>%s</Code><Message>told to fail</Message></Error>" % code).encode())
+
+    def wrong(self, what):
+        self.server.store.wrong.append("%s %s: %s" % (self.command, self.path, what))
+        self.error(403, "SignatureDoesNotMatch")
+
+    def check(self, body):
+        """What is wrong with the request, or None."""
+        from botocore.auth import S3SigV4Auth
+        from botocore.awsrequest import AWSRequest
+        from botocore.credentials import Credentials
+        authorization = self.headers.get("Authorization", "")
+        match = re.match(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request,SignedHeaders=([^,]+),Signature=([0-9a-f]{64})$", authorization)
+        if not match:
+            return "no signature"
+        key, _, region, names, signature = match.groups()
+        if key != KEY:
+            return "another key"
+        if self.headers["x-amz-content-sha256"] != hashlib.sha256(body).hexdigest():
+            return "the hash isn't the body's"
+        if "content-md5" in self.headers and base64.b64decode(self.headers["content-md5"]) != hashlib.md5(body).digest():
+            return "Content-MD5 isn't the body's"
+        if self.command == "PUT" and body and "content-md5" not in self.headers:
+            return "no Content-MD5"
+        path, _, query = self.path.partition("?")
+        auth = S3SigV4Auth(Credentials(KEY, SECRET, self.headers.get("x-amz-security-token")), "s3", region)
+        request = AWSRequest(method=self.command, url="http://%s%s%s" % (self.headers["Host"], path, "?" + query if query else ""), data=body)
+        for name in names.split(";"):
+            request.headers[name] = self.headers[name]
+        request.context["timestamp"] = self.headers["x-amz-date"]
+        wanted = auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request)
+        return None if wanted == signature else "the signature isn't botocore's"
+
+    def forward(self, body):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.store.moto_port, timeout=60)
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in ("connection", "expect")}
+        connection.request(self.command, self.path, body=body, headers=headers)
+        answer = connection.getresponse()
+        result = answer.status, answer.getheaders(), answer.read()
+        connection.close()
+        return result
+
+    def serve(self):
+        store = self.server.store
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        wrong = self.check(body)
+        if wrong:
+            return self.wrong(wrong)
+        store.note("%s %s" % (self.command, urllib.parse.unquote(self.path)))
+        action = store.fault_of(self.command, self.path)
+        if action is None:
+            return self.pass_on(self.forward(body))
+        if action.startswith("503"):
+            return self.error(503, "SlowDown", [("Retry-After", action[4:])] if "+" in action else [])
+        if action.isdigit():
+            return self.error(int(action), {"500": "InternalError", "403": "AccessDenied", "404": "NoSuchKey", "507": "QuotaExceeded"}.get(action, "Told"))
+        if action == "redirect":
+            if "/eu-west-1/" in self.headers["Authorization"]:
+                return self.pass_on(self.forward(body))
+            return self.error(400, "AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region><Code>", [("x-amz-bucket-region", "eu-west-1")])
+        if action == "error200":
+            return self.error(200, "InternalError")
+        status, headers, text = self.forward(body)
+        if action == "lost":
+            self.close_connection = True
+            return self.connection.close()
+        return self.answer(status, headers, text, cut=0 if action == "truncated" else 8)
+
+    def pass_on(self, answer):
+        self.answer(*answer)
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = serve
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, *_):
+        pass
+
+
+class Store:
+    """With `bucket` made. `asked`: the requests so far; `wrong`: those that were."""
+
+    def __init__(self, bucket="bucket", address="127.0.0.1", port=0, moto_port=0):
+        self.lock, self.faults, self.asked, self.wrong = threading.Lock(), [], [], []
+        self.moto_port = moto_port or free_port()
+        self.moto = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.moto_port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for_moto(bucket)
+        self.server = Server((address, port), Handler)
+        self.server.store = self
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def wait_for_moto(self, bucket):
+        end = time.time() + 60
+        while True:
+            try:
+                self.direct("PUT", "/" + bucket)
+                return
+            except OSError:
+                if time.time() > end or self.moto.poll() is not None:
+                    raise RuntimeError("moto's server doesn't start")
+                time.sleep(0.1)
+
+    def direct(self, method, path, body=None):
+        """Past the proxy: (status, body)."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.moto_port, timeout=60)
+        connection.request(method, path, body=body, headers={"Authorization": "AWS4-HMAC-SHA256 Credential=%s/20200101/us-east-1/s3/aws4_request" % KEY})
+        answer = connection.getresponse()
+        result = answer.status, answer.read()
+        connection.close()
+        return result
+
+    def environment(self):
+        return dict(AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET, AWS_ENDPOINT_URL="http://127.0.0.1:%d" % self.port, AWS_REGION="us-east-1")
+
+    def note(self, line):
+        with self.lock:
+            self.asked.append(line)
+
+    def fault_of(self, method, path):
+        with self.lock:
+            for fault in self.faults:
+                if fault.left > 0 and fault.method == method and re.search(fault.pattern, urllib.parse.unquote(path)):
+                    fault.left -= 1
+                    return fault.action
+        return None
+
+    def set_faults(self, *texts):
+        with self.lock:
+            self.faults, self.asked[:] = [Fault(text) for text in texts], []
+
+    def content(self, key, bucket="bucket"):
+        status, body = self.direct("GET", "/%s/%s" % (bucket, urllib.parse.quote(key)))
+        return body if status == 200 else None
+
+    def garbage(self, bucket="bucket"):
+        """What sessions have left, as paths: keys below .mercutio/, and uploads."""
+        keys = re.findall(r"<Key>(\.mercutio/[^<]*)</Key>", self.direct("GET", "/%s?list-type=2&prefix=.mercutio/" % bucket)[1].decode())
+        uploads = re.findall(r"<Upload>(.*?)</Upload>", self.direct("GET", "/%s?uploads" % bucket)[1].decode(), re.DOTALL)
+        found = [tuple(re.search("<%s>([^<]*)<" % name, upload).group(1) for name in ("Key", "UploadId")) for upload in uploads]
+        return ["/%s/%s" % (bucket, key) for key in keys] + ["/%s/%s?uploadId=%s" % ((bucket,) + one) for one in found]
+
+    def clean(self):
+        for path in self.garbage():
+            self.direct("DELETE", path)
+
+    def close(self):
+        self.server.shutdown()
+        self.moto.terminate()
+        self.moto.wait()
+
+
+def main():
+    """A store that a test starts on a node: its address, the proxy's port, and moto's, which is for the server's view."""
+    store = Store(address=sys.argv[1], port=int(sys.argv[2]), moto_port=int(sys.argv[3]))
+    print("ready", flush=True)
+    try:
+        while store.moto.poll() is None:
+            time.sleep(0.5)
+    finally:
+        if store.wrong:
+            print("\n".join(store.wrong), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,638 @@
+#!/usr/bin/env python3
+"""The driver of S3 on moto's server, behind a proxy that checks requests and makes them fail (s3_store.py). The ranks of an open are all in
+this process: the driver is called as Mercutio calls it.
+
+    s3_test.py DRIVER.so [unittest's arguments]
+"""
+import ctypes
+import errno
+import os
+import random
+import re
+import subprocess
+import sys
+import unittest
+
+import s3_store
+
+MiB = 1 << 20
+READ, WRITE, CREATE, EXCLUSIVE = 1, 2, 4, 8
+DISCARD, LAST = 1, 2
+DRIVER = None   # the file name
+
+
+class Extent(ctypes.Structure):
+    _fields_ = [("offset", ctypes.c_int64), ("data", ctypes.c_void_p), ("bytes", ctypes.c_int64)]
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("flags", ctypes.c_uint32), ("permissions", ctypes.c_uint32), ("rank", ctypes.c_int64), ("ranks", ctypes.c_int64),
+                ("stripe_bytes", ctypes.c_int64), ("stripe_count", ctypes.c_int64), ("handle", ctypes.c_char_p), ("handle_bytes", ctypes.c_size_t)]
+
+
+class Host(ctypes.Structure):
+    _fields_ = [("abi", ctypes.c_uint32), ("size", ctypes.c_size_t), ("version", ctypes.c_char_p), ("driver_size", ctypes.c_size_t)]
+
+
+NAMES = ["open", "close", "read", "write", "get_size", "set_size", "preallocate", "sync", "refresh", "remove", "get_traits", "lock", "unlock", "get_handle", "explain",
+         "publish", "begin_turn"]
+
+
+class Table(ctypes.Structure):
+    _fields_ = [("abi", ctypes.c_uint32), ("size", ctypes.c_size_t)] + [(name, ctypes.c_void_p) for name in NAMES]
+
+
+def load(host):
+    table = ctypes.POINTER(Table)()
+    code = ctypes.CDLL(DRIVER).mercutio_driver_init(ctypes.byref(host), ctypes.byref(table))
+    calls = {}
+    for name in NAMES:
+        address = getattr(table.contents, name)
+        kind = ctypes.CFUNCTYPE(ctypes.c_char_p if name == "explain" else ctypes.c_int)
+        calls[name] = kind(address) if address else None
+    return code, calls
+
+
+class Failed(Exception):
+    def __init__(self, code, text):
+        super().__init__("%s: %s" % (errno.errorcode.get(code, code), text))
+        self.code, self.text = code, text
+
+
+class File:
+    """One rank's."""
+    calls = None
+
+    def __init__(self, name, flags=READ | WRITE | CREATE, rank=0, ranks=1, handle=b"", part=0):
+        self.rank, self.pointer = rank, ctypes.c_void_p()
+        options = Options(ctypes.sizeof(Options), flags, 0o666, rank, ranks, part, 0, handle or None, len(handle))
+        self.call("open", name.encode(), ctypes.byref(options), ctypes.byref(self.pointer), file=False)
+
+    @classmethod
+    def run(cls, name, *arguments):
+        code = cls.calls[name](*arguments)
+        if code:
+            raise Failed(code, cls.calls["explain"]().decode())
+
+    def call(self, name, *arguments, file=True):
+        self.run(name, *(([self.pointer] if file else []) + list(arguments)))
+
+    def handle(self):
+        room, count = ctypes.create_string_buffer(4096), ctypes.c_size_t()
+        self.call("get_handle", room, ctypes.c_size_t(4096), ctypes.byref(count))
+        return room.raw[:count.value]
+
+    def move(self, name, offset, buffer, count):
+        extent, moved = Extent(offset, ctypes.cast(buffer, ctypes.c_void_p), count), ctypes.c_int64()
+        self.call(name, ctypes.byref(extent), ctypes.c_size_t(1), ctypes.byref(moved))
+        return moved.value
+
+    def write(self, offset, data, turn=None):
+        if turn is not None:
+            self.call("begin_turn", ctypes.c_int64(turn))
+        assert self.move("write", offset, ctypes.create_string_buffer(data, len(data)), len(data)) == len(data)
+
+    def read(self, offset, count):
+        buffer = ctypes.create_string_buffer(count)
+        got = self.move("read", offset, buffer, count)
+        return buffer.raw[:got]
+
+    def size(self):
+        size = ctypes.c_int64()
+        self.call("get_size", ctypes.byref(size))
+        return size.value
+
+    def set_size(self, size):
+        self.call("set_size", ctypes.c_int64(size))
+
+    def sync(self):
+        self.call("sync")
+
+    def publish(self, flags=0):
+        self.call("publish", ctypes.c_uint32(flags))
+
+    def close(self):
+        self.call("close")
+
+
+class Ranks(list):
+    """The files of all ranks of one open."""
+
+    def __init__(self, name, ranks, flags=READ | WRITE | CREATE, part=0):
+        super().__init__([File(name, flags, 0, ranks, part=part)])
+        handle = self[0].handle()
+        try:
+            for rank in range(1, ranks):
+                self.append(File(name, flags & ~(CREATE | EXCLUSIVE), rank, ranks, handle, part))
+        except Failed:
+            self.close()
+            raise
+
+    def sync(self):
+        """As MPI_File_sync: an error of one is one of all."""
+        error = self.flush()
+        try:
+            self[0].publish(DISCARD if error else 0)
+        except Failed as failed:
+            error = error or failed
+        if error:
+            raise error
+        for file in self:
+            file.call("refresh")
+
+    def flush(self):
+        error = None
+        for file in reversed(self):
+            try:
+                file.sync()
+            except Failed as failed:
+                error = failed
+        return error
+
+    def end(self):
+        """As MPI_File_close."""
+        error = self.flush()
+        try:
+            self[0].publish(LAST | (DISCARD if error else 0))
+        except Failed as failed:
+            error = error or failed
+        self.close()
+        if error:
+            raise error
+
+    def close(self):
+        for file in self:
+            file.close()
+
+
+def data_of(count, seed=1):
+    return random.Random(seed).randbytes(count)
+
+
+class S3(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.store = s3_store.Store()
+        os.environ.update(cls.store.environment())
+        cls.prepare()
+
+    @classmethod
+    def prepare(cls):
+        host = Host(1, ctypes.sizeof(Host), b"test", ctypes.sizeof(Table))
+        code, File.calls = load(host)
+        assert code == 0
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.store.close()
+
+    def setUp(self):
+        self.store.set_faults()
+        self.store.clean()
+        self.key = self.id().rpartition(".")[2]
+        self.name = "bucket/" + self.key
+        os.environ.pop("MERCUTIO_S3_MEMORY", None)
+        os.environ.update(AWS_MAX_ATTEMPTS="4", MERCUTIO_S3_TIMEOUT="60")
+
+    def tearDown(self):
+        self.assertEqual(self.store.wrong, [])
+        self.store.wrong.clear()
+
+    def assertContent(self, want, key=None):
+        got = self.store.content(key or self.key)
+        self.assertIsNotNone(got, "there is no object")
+        self.assertEqual(len(got), len(want))
+        wrong = [i for i in range(0, len(want), 4096) if got[i:i + 4096] != want[i:i + 4096]]
+        self.assertEqual(wrong, [], "blocks that are wrong")
+
+    def assertClean(self):
+        self.assertEqual(self.store.garbage(), [])
+
+    def count(self, pattern):
+        return sum(1 for line in self.store.asked if re.search(pattern, line))
+
+    def put(self, data, key=None):
+        self.assertEqual(self.store.direct("PUT", "/bucket/" + (key or self.key), data)[0], 200)
+
+    def fails(self, code, action, *words):
+        with self.assertRaises(Failed) as caught:
+            action()
+        self.assertEqual(errno.errorcode[caught.exception.code], errno.errorcode[code], caught.exception.text)
+        for word in words:
+            self.assertIn(word, caught.exception.text)
+        self.assertNotIn(s3_store.SECRET, caught.exception.text)
+        return caught.exception
+
+
+class Writing(S3):
+    def test_one_small_object_is_put_at_once(self):
+        file = File(self.name)
+        file.write(10, b"abc")
+        file.write(3, b"0123456789")
+        self.assertEqual(file.read(0, 100), bytes(3) + b"0123456789")
+        self.assertIsNone(self.store.content(self.key), "seen before it was published")
+        file.sync()
+        file.publish(LAST)
+        file.close()
+        self.assertContent(bytes(3) + b"0123456789")
+        self.assertEqual(self.count("^PUT"), 1)
+        self.assertEqual(self.count("^POST"), 0)
+        self.assertClean()
+
+    def test_empty_object(self):
+        Ranks(self.name, 2).end()
+        self.assertContent(b"")
+        self.assertClean()
+
+    def test_pieces_of_ranks_and_holes(self):
+        want = bytearray(300000)
+        ranks = Ranks(self.name, 3)
+        for i in range(60):
+            data = data_of(997, i)
+            ranks[i % 3].write(i * 5000, data)
+            want[i * 5000:i * 5000 + 997] = data
+        ranks.end()
+        self.assertContent(bytes(want[:59 * 5000 + 997]))
+        self.assertClean()
+
+    def test_whole_parts_go_straight_to_the_object(self):
+        data = data_of(22 * MiB + 777)
+        ranks = Ranks(self.name, 2, part=5 * MiB)
+        for at in range(0, len(data), MiB // 2):
+            ranks[at // (10 * MiB) % 2].write(at, data[at:at + MiB // 2])
+        ranks.end()
+        self.assertContent(data)
+        self.assertEqual(self.count("^PUT .*partNumber"), 5)
+        self.assertEqual(self.count("^GET .*/r"), 1, "the record of rank 1, without data")
+        self.assertClean()
+
+    def test_untouched_parts_are_copied_in_the_store(self):
+        data = bytearray(data_of(21 * MiB))
+        self.put(bytes(data))
+        ranks = Ranks(self.name, 2, READ | WRITE, part=5 * MiB)
+        ranks[1].write(11 * MiB, b"changed")
+        data[11 * MiB:11 * MiB + 7] = b"changed"
+        self.store.set_faults()
+        ranks.end()
+        self.assertContent(bytes(data))
+        self.assertEqual(self.count("^PUT .*partNumber"), 3, "one copy of two parts, one of two, and the part that changed")
+        self.assertClean()
+
+    def test_a_longer_file_has_zeros_between(self):
+        self.put(b"old")
+        ranks = Ranks(self.name, 2, READ | WRITE, part=5 * MiB)
+        ranks[1].write(12 * MiB, b"end")
+        ranks.end()
+        self.assertContent(b"old" + bytes(12 * MiB - 3) + b"end")
+
+    def test_rounds(self):
+        want, ranks = bytearray(), Ranks(self.name, 2, part=5 * MiB)
+        for i in range(3):
+            data = data_of(6 * MiB, i)
+            ranks[i % 2].write(i * 5 * MiB, data)
+            want[i * 5 * MiB:] = data
+            ranks.sync()
+            self.assertContent(bytes(want))
+            for file in ranks:
+                self.assertEqual(file.size(), len(want))
+                self.assertEqual(file.read(i * 5 * MiB - 7 if i else 0, 100), want[i * 5 * MiB - 7 if i else 0:][:100])
+        ranks.end()
+        self.assertContent(bytes(want))
+        self.assertClean()
+
+    def test_the_later_turn_remains(self):
+        ranks = Ranks(self.name, 2)
+        ranks[1].write(0, b"b" * 100, turn=4)
+        ranks[0].write(50, b"a" * 100, turn=2)
+        ranks[0].write(10, b"c" * 5, turn=5)
+        ranks.end()
+        self.assertContent(b"b" * 10 + b"c" * 5 + b"b" * 85 + b"a" * 50)
+
+    def test_a_piece_over_a_part_that_was_sent(self):
+        part = 5 * MiB
+        data = bytearray(data_of(3 * part))
+        ranks = Ranks(self.name, 2, part=part)
+        ranks[1].write(0, bytes(data), turn=2)
+        ranks[0].write(2 * part, b"earlier", turn=1)
+        ranks[0].write(part + 100, b"later", turn=3)
+        data[part + 100:part + 105] = b"later"
+        ranks.end()
+        self.assertContent(bytes(data))
+        self.assertClean()
+
+    def test_two_whole_parts_in_one_place(self):
+        part = 5 * MiB
+        ranks = Ranks(self.name, 2, part=part)
+        ranks[0].write(0, b"a" * 2 * part, turn=4)
+        ranks[1].write(0, b"b" * 2 * part, turn=2)
+        try:
+            ranks.end()
+        except Failed as failed:
+            self.assertIn("MPI_File_sync", failed.text)
+            self.assertIsNone(self.store.content(self.key))
+        else:
+            self.assertContent(b"a" * 2 * part)
+        self.assertClean()
+
+    def test_little_memory(self):
+        os.environ["MERCUTIO_S3_MEMORY"] = "10"
+        want, ranks = bytearray(64 * MiB), Ranks(self.name, 2, part=5 * MiB)
+        for i in range(0, 64, 2):
+            for rank in range(2):
+                data = data_of(MiB - 50, i + rank)
+                ranks[rank].write((i + rank) * MiB, data)
+                want[(i + rank) * MiB:(i + rank) * MiB + len(data)] = data
+        self.assertGreater(self.count("^PUT .*/.mercutio/"), 2)
+        self.assertEqual(ranks[1].read(MiB, 1000), want[MiB:MiB + 1000], "what it has written itself")
+        ranks.end()
+        self.assertContent(bytes(want[:64 * MiB - 50]))
+        self.assertClean()
+
+    def test_headers_may_be_written_again(self):
+        os.environ["MERCUTIO_S3_MEMORY"] = "10"
+        part = 5 * MiB
+        data = bytearray(data_of(12 * part))
+        ranks = Ranks(self.name, 2, part=part)
+        for at in range(0, len(data), part):
+            ranks[1].write(at, bytes(data[at:at + part]))
+        for at in (8, 3 * part + 5, 11 * part):
+            ranks[1].write(at, b"again")
+            data[at:at + 5] = b"again"
+        self.fails(errno.EOPNOTSUPP, lambda: ranks[1].read(3 * part, 100), "MPI_File_sync", "MERCUTIO_S3_MEMORY")
+        ranks.end()
+        self.assertContent(bytes(data))
+        self.assertClean()
+
+    def test_a_rank_alone_reads_all_it_has_written(self):
+        os.environ["MERCUTIO_S3_MEMORY"] = "10"
+        data = data_of(40 * MiB)
+        file = File(self.name, part=5 * MiB)
+        for at in range(0, len(data), 3 * MiB):
+            file.write(at, data[at:at + 3 * MiB])
+        self.assertEqual(file.read(MiB, 30 * MiB), data[MiB:31 * MiB])
+        file.write(20 * MiB, b"x")
+        file.sync()
+        file.publish(LAST)
+        file.close()
+        self.assertContent(data[:20 * MiB] + b"x" + data[20 * MiB + 1:])
+        self.assertClean()
+
+    def test_sizes(self):
+        self.put(b"0123456789")
+        file = File(self.name, READ | WRITE)
+        file.set_size(4)
+        self.assertEqual(file.size(), 4)
+        file.set_size(8)
+        self.assertEqual(file.read(0, 100), b"0123" + bytes(4))
+        file.write(6, b"xy-beyond")
+        file.set_size(9)
+        file.sync()
+        file.publish()
+        self.assertContent(b"0123" + bytes(2) + b"xy-")
+        file.set_size(0)
+        file.sync()
+        file.publish(LAST)
+        file.close()
+        self.assertContent(b"")
+        self.fails(errno.EFBIG, lambda: File(self.name, part=5 * MiB).set_size(1 << 40), "striping_unit")
+
+    def test_no_room_is_promised(self):
+        file = File(self.name)
+        self.fails(errno.EOPNOTSUPP, lambda: file.call("preallocate", ctypes.c_int64(100)), "S3")
+        file.write(0, bytes(100))
+        file.call("preallocate", ctypes.c_int64(100))
+        file.close()
+
+    def test_what_is_not_published_is_forgotten(self):
+        self.put(b"old")
+        ranks = Ranks(self.name, 2, part=5 * MiB)
+        ranks[1].write(0, bytes(11 * MiB))
+        self.assertIsNone(ranks.flush())
+        ranks.close()
+        self.assertContent(b"old")
+        self.assertClean()
+        ranks = Ranks(self.name, 2, part=5 * MiB)
+        ranks[1].write(0, bytes(11 * MiB))
+        self.assertIsNone(ranks.flush())
+        ranks[0].publish(DISCARD)
+        self.fails(errno.EIO, ranks.end, "anew")
+        self.assertContent(b"old")
+        self.assertClean()
+
+    def test_random_programs(self):
+        for seed in range(int(os.environ.get("MERCUTIO_TEST_PROGRAMS", "12"))):
+            with self.subTest(seed=seed):
+                self.random_program(random.Random(seed))
+        self.assertClean()
+
+    def random_program(self, draw):
+        """Writes of ranks in turns, syncs, and changes of the size, against the bytes that must result. Ranks don't overlap in one turn."""
+        os.environ["MERCUTIO_S3_MEMORY"] = draw.choice(["1", "12", "64"])
+        part, count, reach = 5 * MiB, draw.randint(1, 4), draw.choice([100000, 12 * MiB, 30 * MiB])
+        key = "%s-%d" % (self.key, draw.random() * 1e9)
+        want = bytearray(data_of(draw.choice([0, 7, part, reach]), draw.random()))
+        if want:
+            self.put(bytes(want), key)
+        ranks, turn = Ranks("bucket/" + key, count, part=part), 0
+        for step in range(draw.randint(1, 12)):
+            kind = draw.random()
+            if kind < 0.15:
+                ranks.sync()
+                self.assertContent(bytes(want), key)
+            elif kind < 0.25:
+                ranks.sync()
+                size = draw.randint(0, reach)
+                ranks[0].set_size(size)
+                want[size:] = bytes(max(0, size - len(want)))
+                ranks.sync()
+            else:
+                turn += 1
+                begin, share = draw.randint(0, reach), draw.choice([100, 70000, MiB, part])
+                for piece in range(draw.choice([1, count, 3 * count])):
+                    data, at = data_of(share, draw.random()), begin + piece * share
+                    want[len(want):] = bytes(max(0, at - len(want)))
+                    want[at:at + share] = data
+                    ranks[piece % count].write(at, data, turn=turn)
+        try:
+            ranks.end()
+        except Failed as failed:   # two ranks have filled one part
+            self.assertIn("call MPI_File_sync between", failed.text)
+            return
+        self.assertContent(bytes(want), key)
+
+
+class Reading(S3):
+    def test_any_range(self):
+        data = data_of(30 * MiB + 5)
+        self.put(data)
+        ranks, draw = Ranks(self.name, 2, READ), random.Random(5)
+        for _ in range(40):
+            begin, count = draw.randint(0, len(data) + 10), draw.choice([1, 100, 5000, MiB - 1, 9 * MiB, 20 * MiB])
+            self.assertEqual(ranks[1].read(begin, count), data[begin:begin + count])
+        self.assertEqual(ranks[1].size(), len(data))
+        self.assertEqual(self.count("^HEAD"), 1, "the others are told by rank 0")
+        ranks.close()
+
+    def test_small_reads_in_order_take_few_requests(self):
+        data = data_of(16 * MiB)
+        self.put(data)
+        file = File(self.name, READ)
+        for at in range(0, len(data), 10000):
+            self.assertEqual(file.read(at, 10000), data[at:at + 10000])
+        self.assertLessEqual(self.count("^GET"), 6)
+        file.close()
+
+    def test_an_object_that_is_replaced_is_never_mixed(self):
+        self.put(data_of(3 * MiB, 1))
+        file = File(self.name, READ)
+        self.assertEqual(file.read(0, 100), data_of(3 * MiB, 1)[:100])
+        self.put(data_of(2 * MiB, 2))
+        self.fails(errno.ESTALE, lambda: file.read(2 * MiB, 100), "replaced")
+        file.call("refresh")
+        self.assertEqual(file.read(MiB, 2 * MiB), data_of(2 * MiB, 2)[MiB:])
+        file.close()
+
+    def test_what_others_published_meanwhile_stays(self):
+        self.put(b"0123456789")
+        file, other = File(self.name, READ | WRITE), File(self.name, READ | WRITE)
+        file.write(0, b"ab")
+        other.write(8, b"cd")
+        for one in (file, other):
+            one.sync()
+            one.publish(LAST)
+            one.close()
+        self.assertContent(b"ab234567cd")
+
+
+class Failing(S3):
+    """Whatever the store does: the file is right without an error, or as it was with one."""
+    PART = 5 * MiB
+
+    def scenario(self, key="scenario"):
+        """An object of which a part is replaced as a whole, one by pieces of both ranks, and the others not at all."""
+        old = bytearray(data_of(15 * MiB + 4321, 1))
+        self.put(bytes(old), key)
+        ranks = Ranks("bucket/" + key, 2, READ | WRITE, part=self.PART)
+        whole = data_of(self.PART, 2)
+        ranks[1].write(self.PART, whole)
+        ranks[0].write(2 * self.PART + 10, b"zero")
+        ranks[1].write(2 * self.PART + 20, b"one")
+        new = bytearray(old)
+        new[self.PART:2 * self.PART] = whole
+        new[2 * self.PART + 10:2 * self.PART + 14] = b"zero"
+        new[2 * self.PART + 20:2 * self.PART + 23] = b"one"
+        return ranks, bytes(old), bytes(new)
+
+    # Each request of the end of the scenario: part 1 is copied, 2 was sent whole, 3 is put together, 4 copied.
+    STEPS = ["HEAD scenario", "PUT partNumber=1", "PUT partNumber=2", "PUT partNumber=3", "PUT .mercutio", "GET .mercutio.*/r1", "GET list-type", "GET part-number-marker",
+             "GET scenario$", "POST scenario.uploadId"]
+
+    def test_what_passes_is_tried_again(self):
+        for i, step in enumerate(self.STEPS):
+            for action in ("lost", ("500", "503", "503+1")[i % 3]):
+                with self.subTest(step=step, action=action):
+                    ranks, _, new = self.scenario()
+                    self.store.set_faults("%s 2 %s" % (step, action))
+                    ranks.end()
+                    self.assertContent(new, "scenario")
+                    self.assertEqual(self.store.faults[0].left, 0, "the fault was met")
+                    self.assertClean()
+
+    def test_what_stays_is_an_error_and_the_object_as_it_was(self):
+        for i, step in enumerate(self.STEPS):
+            action, code = (("500", errno.EIO), ("403", errno.EACCES), ("507", errno.EDQUOT))[i % 3]
+            with self.subTest(step=step, action=action):
+                os.environ["AWS_MAX_ATTEMPTS"] = "2"
+                ranks, old, _ = self.scenario()
+                self.store.set_faults("%s 1000 %s" % (step, action))
+                with self.assertRaises(Failed) as caught:
+                    ranks.end()
+                self.assertEqual(caught.exception.code, code, caught.exception.text)
+                self.store.set_faults()
+                self.assertContent(old, "scenario")
+                if "list-type" not in step:   # by which it is found
+                    self.assertClean()
+                self.store.clean()
+
+    def test_an_error_in_a_good_answer(self):
+        ranks, _, new = self.scenario()
+        self.store.set_faults("POST uploadId 1 error200", "PUT partNumber=3 1 error200")
+        ranks.end()
+        self.assertContent(new, "scenario")
+        ranks, old, _ = self.scenario()
+        self.store.set_faults("POST uploadId 1000 error200")
+        self.fails(errno.EIO, ranks.end, "InternalError", "4 attempts")
+        self.assertContent(old, "scenario")
+
+    def test_half_an_answer_is_none(self):
+        data = data_of(9 * MiB)
+        self.put(data)
+        file = File(self.name, READ)
+        self.store.set_faults("GET half 3 truncated")
+        self.assertEqual(file.read(0, 9 * MiB), data)
+        self.store.set_faults("GET half 1000 truncated")
+        self.fails(errno.EIO, lambda: file.read(MiB + 1, 5000000), "attempts")
+        file.close()
+
+    def test_a_store_that_hangs(self):
+        data = data_of(2 * MiB)
+        self.put(data)
+        os.environ["MERCUTIO_S3_TIMEOUT"] = "2"
+        file = File(self.name, READ)
+        self.store.set_faults("GET hangs 1 slow")
+        self.assertEqual(file.read(0, 2 * MiB), data)
+        file.close()
+
+    def test_another_region(self):
+        self.put(b"elsewhere")
+        self.store.set_faults("HEAD region 1 redirect", "GET region 1000 redirect")
+        ranks = Ranks(self.name, 2, READ)
+        self.assertEqual(ranks[1].read(0, 100), b"elsewhere")
+        ranks.close()
+
+    def test_errors_have_their_class(self):
+        self.fails(errno.ENOENT, lambda: File(self.name, READ), self.name)
+        self.fails(errno.ENOENT, lambda: File("no-bucket/key", READ))
+        self.fails(errno.ENOENT, lambda: File.run("remove", self.name.encode()))
+        self.put(b"x")
+        self.fails(errno.EEXIST, lambda: File(self.name, READ | WRITE | CREATE | EXCLUSIVE))
+        self.store.set_faults("HEAD class 1000 403")
+        self.fails(errno.EACCES, lambda: File(self.name, READ), "403")
+        self.store.set_faults()
+        File.run("remove", self.name.encode())
+        self.assertIsNone(self.store.content(self.key))
+
+    def test_nobody_listens(self):
+        os.environ["AWS_MAX_ATTEMPTS"] = "2"
+        endpoint = os.environ["AWS_ENDPOINT_URL"]
+        os.environ["AWS_ENDPOINT_URL"] = "http://127.0.0.1:%d" % s3_store.free_port()
+        try:
+            self.fails(errno.ECONNREFUSED, lambda: File(self.name, READ), "127.0.0.1", "2 attempts")
+        finally:
+            os.environ["AWS_ENDPOINT_URL"] = endpoint
+
+    def test_a_wrong_secret(self):
+        os.environ["AWS_SECRET_ACCESS_KEY"] = "another"
+        try:
+            self.fails(errno.EACCES, lambda: File(self.name, READ))
+        finally:
+            os.environ["AWS_SECRET_ACCESS_KEY"] = s3_store.SECRET
+            self.store.wrong.clear()
+
+    def test_the_contract(self):
+        folder = os.path.dirname(os.path.abspath(DRIVER))
+        done = subprocess.run([os.environ["MERCUTIO_TEST_COMMAND"], "driver", "check", "s3://bucket/contract"], env=dict(os.environ, MERCUTIO_DRIVERS=folder),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=200)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertClean()
+
+    def test_an_older_mercutio_is_refused(self):
+        for host in (Host(1, 24, b"0.1.0", 0), Host(1, ctypes.sizeof(Host), b"0.1.0", ctypes.sizeof(Table) - 8)):
+            code, calls = load(host)
+            self.assertEqual(code, errno.ENOSYS)
+            self.assertIn(b"0.1.0 is too old", calls["explain"]())
+
+
+if __name__ == "__main__":
+    DRIVER = sys.argv.pop(1)
+    unittest.main(verbosity=2)

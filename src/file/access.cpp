@@ -7,6 +7,8 @@
 //
 // Pointers: a blocking access leaves the individual pointer behind the last etype it really accessed, a nonblocking or
 // split one, and every access by the shared pointer, behind the last etype that was asked for (MPI 14.4.1).
+#include <cerrno>
+
 #include "base/attempt.h"
 #include "base/reserve.h"
 #include "file/buffers.h"
@@ -75,6 +77,7 @@ void OpenFile::prepare(AccessCall& call, Operation& operation) {
     operation.hints = hints_;
     operation.engine.hints_edition = hints_edition_;
     operation.view = view_;
+    operation.views = views_;
   }
   EngineFile& engine = operation.engine;
   engine.storage = call.collective ? direct_ : storage_.get();
@@ -151,17 +154,79 @@ Status OpenFile::take_position(const AccessCall& call, Operation& operation) {
 // moved it since.
 void OpenFile::finish_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result) {
   if (call.positioning != Positioning::kIndividual || !operation.entry) return;
-  const i64 etype_bytes = operation.view->etype_bytes();
-  const i64 accessed = result ? (operation.file_bytes_moved + etype_bytes - 1) / etype_bytes : 0;
-  if (accessed == operation.etypes) return;
+  finish_pointer({operation.first_etype, operation.etypes, operation.view->etype_bytes(), operation.views},
+                 result ? operation.file_bytes_moved : 0);
+}
+
+void OpenFile::finish_pointer(const Taken& taken, i64 moved) {
+  const i64 accessed = (moved + taken.etype_bytes - 1) / taken.etype_bytes;
+  if (accessed == taken.etypes) return;
   std::lock_guard lock(mutex_);
-  if (view_ == operation.view && pointer_ == operation.first_etype + operation.etypes)
-    pointer_ = operation.first_etype + accessed;
+  if (views_ == taken.views && pointer_ == taken.first_etype + taken.etypes) pointer_ = taken.first_etype + accessed;
+}
+
+// Whether the memory is the processor's, as far as that is to be known before the storage gets it.
+bool OpenFile::may_hand_on(const AccessCall& call) const {
+  if (!context_.buffers) return true;
+  if (faults_are_errors_) return !context_.buffers->any_runtime();
+  const Result<DeviceMemoryRef> device = context_.buffers->find(call.memory, call.direction);
+  return device && !*device;
+}
+
+// Where `bytes` > 0 bytes of a view's stream are in the file, if they are one run of it; -1: they aren't, or end beyond what a file can
+// have.
+static i64 offset_of_run(const View& view, i64 position, i64 bytes) {
+  const FlatType& type = *view.filetype;
+  i64 end = 0;
+  if (position < 0 || __builtin_add_overflow(position, bytes, &end) || end > type.stream_bytes()) return -1;
+  if (type.contiguous()) return view.displacement + position;
+  if (!type.monotone() || type.overlapping()) return -1;
+  const i64 first = view.first_offset(position);
+  return view.last_offset(end) - first == bytes ? first : -1;
+}
+
+// Where the view has the access, if it is one run of the file that no lock has to guard. The individual pointer moves on.
+std::optional<i64> OpenFile::take_run(const AccessCall& call, i64 bytes, Taken& taken) {
+  std::lock_guard lock(mutex_);
+  const FileView& view = *view_;
+  taken.etype_bytes = view.etype_bytes();
+  taken.views = views_;
+  taken.first_etype = call.positioning == Positioning::kExplicit ? call.offset : pointer_;
+  const bool guarded = call.direction == Direction::kWrite && any_sieves_ && view.scattered;
+  i64 position = 0;
+  if (guarded || view.converts() || __builtin_mul_overflow(taken.first_etype, taken.etype_bytes, &position)) return std::nullopt;
+  taken.etypes = bytes / taken.etype_bytes;
+  const i64 offset = bytes == taken.etypes * taken.etype_bytes ? offset_of_run(*view.view, position, bytes) : -1;
+  if (offset < 0) return std::nullopt;
+  if (call.positioning == Positioning::kIndividual) pointer_ += taken.etypes;
+  return offset;
+}
+
+// An independent access that is one run in the file and in memory is one call of the storage: there is nothing to choose, and once its
+// offset is known nothing of the view is needed. Nothing: it goes the long way, on which all that may be wrong with it is found.
+std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call) {
+  const Memory& memory = call.memory;
+  const bool plain = !trace_ && !atomic_ && !call.collective && call.positioning != Positioning::kShared && call.argument_error;
+  i64 bytes = 0;
+  if (!plain || !memory.type || !memory.type->contiguous() || __builtin_mul_overflow(memory.type->size(), memory.count, &bytes)) return std::nullopt;
+  Taken taken;
+  if (bytes <= 0 || !may_hand_on(call)) return std::nullopt;
+  const std::optional<i64> offset = take_run(call, bytes, taken);
+  if (!offset) return std::nullopt;
+  const bool reading = call.direction == Direction::kRead;
+  const IoPiece run{*offset, memory.base, bytes};
+  if (!reading && !dirty_.load()) dirty_.store(true);
+  Result<i64> moved = attempt([&] { return reading ? storage_->read(std::span(&run, 1)) : storage_->write(std::span(&run, 1)); });
+  if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
+  if (!moved && moved.error().sys_errno == EFAULT) return std::nullopt;   // memory of a device, perhaps
+  return moved;
 }
 
 // A collective access of one rank through a view without holes: there is nobody to agree with and nothing to plan.
 bool OpenFile::is_alone(const AccessCall& call) const {
-  return comm_->size() == 1 && call.positioning != Positioning::kShared && storage_.get() == direct_ && (!trace_ || !trace_->keeps_steps()) && current_view()->view->contiguous();
+  if (comm_->size() > 1 || call.positioning == Positioning::kShared || storage_.get() != direct_ || (trace_ && trace_->keeps_steps())) return false;
+  std::lock_guard lock(mutex_);
+  return view_->view->contiguous();
 }
 
 Result<i64> OpenFile::access(AccessCall call) {
@@ -169,6 +234,7 @@ Result<i64> OpenFile::access(AccessCall call) {
   const bool together_asked = call.collective;
   if (call.collective && is_alone(call)) call.collective = false;
   if (!call.collective) {
+    if (auto moved = move_run(call)) return *std::move(moved);
     Operation alone;
     alone.asked_together = together_asked;
     prepare(call, alone);

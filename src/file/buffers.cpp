@@ -62,9 +62,9 @@ MakeRuntime maker_for(std::string_view path) {
 
 }  // namespace
 
-int TouchedPages::touch(i64 address, Direction direction, bool anew) {
+int TouchedPages::touch(i64 address, Direction direction, std::uint64_t now, bool anew) {
   const bool writes = direction == Direction::kRead;   // of the file: memory is written
-  const std::uint64_t page = static_cast<std::uint64_t>(address) / kPageBytes, now = tick();
+  const std::uint64_t page = static_cast<std::uint64_t>(address) / kPageBytes;
   std::atomic<std::uint64_t>& entry = pages_[page % pages_.size()];
   const std::uint64_t known = entry.load(std::memory_order_relaxed);
   if (!anew && (known == entry_for(page, now, true) || (!writes && known == entry_for(page, now, false)))) return 0;
@@ -82,14 +82,12 @@ Result<DeviceMemoryRef> Buffers::find(const Memory& memory, Direction direction)
   const i64 base = reinterpret_cast<i64>(memory.base);
   const i64 first = base + type.true_lb() + std::min<i64>(0, shift);
   const i64 last = base + type.true_lb() + type.true_extent() - 1 + std::max<i64>(0, shift);
-  if (const std::uint64_t now = tick(); looked_at_.load(std::memory_order_relaxed) != now) {
-    looked_at_.store(now, std::memory_order_relaxed);
-    look_for_new_runtimes();
-  }
+  const std::uint64_t now = tick();
+  look_once_a_tick(now);
   if (DeviceMemoryRef device = on_device(first)) return device;
   const bool large = memory.bytes() >= kLargeBytes;
-  int fault = touched_.touch(first, direction, large);
-  if (fault == 0 && last / kPageBytes != first / kPageBytes) fault = touched_.touch(last, direction, large);
+  int fault = touched_.touch(first, direction, now, large);
+  if (fault == 0 && last / kPageBytes != first / kPageBytes) fault = touched_.touch(last, direction, now, large);
   if (fault == 0) return DeviceMemoryRef();
   look_for_new_runtimes();   // one may have been loaded since the last look
   if (DeviceMemoryRef device = on_device(first)) return device;
@@ -99,6 +97,17 @@ Result<DeviceMemoryRef> Buffers::find(const Memory& memory, Direction direction)
                std::string("the processor may not ") + (direction == Direction::kRead ? "write" : "read") + " the buffer at " + address +
                    ", and no CUDA, HIP or Level Zero runtime that the program has loaded knows it",
                fault};
+}
+
+bool Buffers::any_runtime() {
+  look_once_a_tick(tick());
+  return any_runtime_.load(std::memory_order_acquire);
+}
+
+void Buffers::look_once_a_tick(std::uint64_t now) {
+  if (looked_at_.load(std::memory_order_relaxed) == now) return;
+  looked_at_.store(now, std::memory_order_relaxed);
+  look_for_new_runtimes();
 }
 
 DeviceMemoryRef Buffers::on_device(i64 address) {

@@ -21,8 +21,8 @@ namespace mercutio {
 // Access rights of pages that were found in this tick of the kernel's clock (1 to 10 ms). Later the program may have changed them.
 class TouchedPages {
  public:
-  // EFAULT, or 0. `anew`: ignore earlier findings.
-  int touch(i64 address, Direction direction, bool anew);
+  // EFAULT, or 0. `now`: the clock's tick. `anew`: ignore earlier findings.
+  int touch(i64 address, Direction direction, std::uint64_t now, bool anew);
 
  private:
   std::array<std::atomic<std::uint64_t>, 64> pages_{};   // see entry_for()
@@ -33,9 +33,12 @@ class Buffers {
   // The device that owns the memory, or null for memory of the processor; an Error of class kBuffer if neither can move the data.
   // Checks the first and the last data byte: a buffer is in one kind of memory.
   Result<DeviceMemoryRef> find(const Memory& memory, Direction direction);
+  // Whether the program has loaded the runtime of a device. If it has none, a system call may be given any memory.
+  bool any_runtime();
 
  private:
   DeviceMemoryRef on_device(i64 address);
+  void look_once_a_tick(std::uint64_t now);
   void look_for_new_runtimes();
   void look_for_runtimes();
 

@@ -2,12 +2,16 @@
 #include "file/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <filesystem>
 #include <thread>
 
 #include "comm/in_process.h"
+#include "file/buffers.h"
 
 namespace mercutio {
 namespace {
@@ -365,6 +369,67 @@ TEST(File, EndOfFileInAViewWithHoles) {
     std::vector<std::byte> odd(3);
     EXPECT_EQ(class_of(file->access(call_of(Direction::kRead, odd))), ErrorClass::kIo);
     EXPECT_TRUE(file->close());
+  });
+}
+
+// Each of these accesses is one run of the file.
+TEST(File, RunsOfAViewMoveThePointer) {
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    auto file = std::move(*open(rank, std::move(comm), unique_name(), kReadWrite));
+    const TypeSpecRef word = make_contiguous(2, byte_type());
+    ASSERT_TRUE(file->set_view(1, word, make_resized(0, 4, word), "native", {}, ok_status()));
+    std::vector<std::byte> data(2);
+    AccessCall next = call_of(Direction::kWrite, data);
+    next.positioning = Positioning::kIndividual;
+    for (const int value : {1, 2, 3}) {
+      data.assign(2, std::byte(value));
+      EXPECT_EQ(*file->access(next), 2);
+    }
+    EXPECT_EQ(file->position(), 3);
+    ASSERT_TRUE(file->set_size(10));   // in the middle of the third word
+    next.direction = Direction::kRead;
+    ASSERT_TRUE(file->seek(1, Whence::kSet));
+    for (const i64 moved : {2, 1, 0}) EXPECT_EQ(*file->access(next), moved);
+    EXPECT_EQ(file->position(), 3);
+    EXPECT_EQ(data[0], std::byte{3});
+    ASSERT_TRUE(file->set_view(0, byte_type(), byte_type(), "native", {}, ok_status()));
+    EXPECT_EQ(file->position(), 0);
+    std::vector<std::byte> all(12);
+    EXPECT_EQ(*file->access(call_of(Direction::kRead, all)), 10);
+    const int bytes[] = {0, 1, 1, 0, 0, 2, 2, 0, 0, 3, 0, 0};
+    for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], std::byte(bytes[i])) << i;
+    EXPECT_TRUE(file->close());
+  });
+}
+
+// The system call finds it, and nothing was moved.
+TEST(File, MemoryOutOfReachLeavesThePointer) {
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    Buffers buffers;
+    OpenCall call;
+    call.file_name = std::filesystem::temp_directory_path() / ("mercutio-file-test-" + std::to_string(::getpid()));
+    call.amode = mode({&Amode::read_write, &Amode::create, &Amode::delete_on_close});
+    Context context{rank.progress.get(), &rank.datareps, nullptr};
+    context.buffers = &buffers;
+    auto file = std::move(*open_file(std::move(comm), call, context));
+    void* const closed = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::vector<std::byte> data(8, std::byte{7});
+    AccessCall next = call_of(Direction::kWrite, data);
+    next.positioning = Positioning::kIndividual;
+    EXPECT_EQ(*file->access(next), 8);
+    ASSERT_TRUE(file->seek(0, Whence::kSet));
+    for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
+      AccessCall bad = next;
+      bad.direction = direction;
+      bad.memory.base = static_cast<std::byte*>(closed);
+      EXPECT_EQ(class_of(file->access(bad)), ErrorClass::kBuffer);
+      EXPECT_EQ(file->position(), 0);
+    }
+    next.direction = Direction::kRead;
+    EXPECT_EQ(*file->access(next), 8);
+    EXPECT_EQ(data[7], std::byte{7});
+    EXPECT_TRUE(file->close());
+    ::munmap(closed, 4096);
   });
 }
 

@@ -8,6 +8,7 @@
 #include "file/wire.h"
 #include "plan/new_file.h"
 #include "storage/buffered.h"
+#include "storage/drivers.h"
 #include "storage/dry.h"
 #include "storage/library/library.h"
 
@@ -239,6 +240,7 @@ Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
 // What is shared once all have opened: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
 Status OpenFile::finish_open() {
   publishes_ = amode_.writable() && storage_->traits().coherence == Coherence::kAfterPublish;
+  faults_are_errors_ = moves_by_system_calls(*resolved_.driver) && storage_.get() == direct_ && !hints_->values.mercutio_dry_run;
   any_sieves_ = hints_allow_sieving(hints_->values, storage_->traits());
   const std::string folder = std::filesystem::path(resolved_.path).parent_path();
   auto counter = comm_->make_shared_counter(storage_->traits().remote_cluster || !library_.empty() ? "" : folder);

@@ -81,6 +81,11 @@ class OpenFile final : public File {
     OperationRef traced;   // null, or an ordered access, whose place is known now
   };
 
+  // The etypes that a blocking access has asked for, and the number of views set before it.
+  struct Taken {
+    i64 first_etype = 0, etypes = 0, etype_bytes = 1, views = 0;
+  };
+
   // open.cpp
   Status exchange_open(const OpenCall& call);
   Status take_open(ConstBytes message, const OpenCall& call);
@@ -140,6 +145,10 @@ class OpenFile final : public File {
   Status take_turn(const AccessCall& call);
   void note_end(const Operation& operation);
   void finish_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
+  void finish_pointer(const Taken& taken, i64 moved);
+  bool may_hand_on(const AccessCall& call) const;
+  std::optional<i64> take_run(const AccessCall& call, i64 bytes, Taken& taken);
+  std::optional<Result<i64>> move_run(const AccessCall& call);
   bool sends_messages(const Hints& hints) const;
   bool may_run_inline(const Operation& operation) const;
   Result<RequestRef> launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
@@ -173,6 +182,7 @@ class OpenFile final : public File {
   bool readable_ = true;  // the storage may be read, on every rank
   Storage* direct_ = nullptr;   // storage_, or what is below its buffer: for collective accesses
   bool keeps_writes_ = false;   // write-behind
+  bool faults_are_errors_ = false;   // of storage_: see moves_by_system_calls()
   i64 first_mark_ = 0;          // of this open's writers
   BlockingDetector blocking_;    // as short nonblocking accesses and lists of pieces see it
   bool closed_ = false;
@@ -194,6 +204,7 @@ class OpenFile final : public File {
   std::shared_ptr<const HintSet> hints_ = std::make_shared<HintSet>();
   i64 hints_edition_ = 1;   // of hints_
   std::shared_ptr<const FileView> view_;
+  i64 views_ = 0;    // set so far
   i64 pointer_ = 0;  // etypes
   i64 next_tag_ MERCUTIO_GUARDED_BY(mutex_) = 0;
   std::optional<Split> split_ MERCUTIO_GUARDED_BY(mutex_);

@@ -28,6 +28,7 @@ struct Operation {
   Storage* buffer = nullptr;  // the file for independent accesses of this rank; collective ones bypass its write-behind and read-ahead
   std::shared_ptr<const HintSet> hints;
   std::shared_ptr<const FileView> view;
+  i64 views = 0;              // of the file, set before this access
   SharedCounter* counter = nullptr;  // ordered accesses
   Channel channel;                   // collective accesses
   Direction direction = Direction::kRead;

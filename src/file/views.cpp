@@ -134,6 +134,7 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
   made->scattered = highest[3] == 1;
   std::lock_guard lock(mutex_);
   view_ = std::move(made);
+  ++views_;
   pointer_ = 0;
   if (trace_) trace_view(start_ns);
   return ok_status();

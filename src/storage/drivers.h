@@ -17,6 +17,10 @@ std::unique_ptr<Driver> make_remote_driver();
 // A driver library, libmercutio-driver-NAME.so (include/mercutio/driver.h), which is loaded at the first open of such a file.
 std::unique_ptr<Driver> make_library_driver(const std::string& name);
 
+// Whether read() and write() of the driver's files are system calls on the caller's memory. They then fail with EFAULT, and do no harm,
+// where the processor may not access it.
+bool moves_by_system_calls(const Driver& driver);
+
 // Opens a file of the operating system on behalf of a caller that knows its path.
 struct OpenCalls {
   std::function<int(int flags)> open;      // with the flags of open(2): a descriptor, or -1 and errno

@@ -76,6 +76,8 @@ Resolved resolve_here(const std::string& file_name, const std::string& library) 
 
 }  // namespace
 
+bool moves_by_system_calls(const Driver& driver) { return &driver == drivers()[kPosix].get(); }
+
 std::string driver_library_of(const std::string& file_name) {
   if (row_of(file_name)) return "";
   const LibraryName name = library_name_of(file_name);

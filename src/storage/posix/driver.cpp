@@ -290,10 +290,12 @@ class PosixStorage final : public Storage {
   // Asked for at each collective access. A file gets its servers once, or range by range as it grows: then it is read again, which
   // the client answers itself as long as it holds the layout's lock.
   Layout layout() override {
+    if (told_.load(std::memory_order_acquire)) return told_layout_;
     std::lock_guard guard(layout_mutex_);
     if (traits_.file_system != "lustre") {
-      if (!std::exchange(told_, true)) layout_ = told_layout(fd_->get(), traits_.file_system);
-      return layout_;
+      if (!told_.load(std::memory_order_relaxed)) told_layout_ = told_layout(fd_->get(), traits_.file_system);
+      told_.store(true, std::memory_order_release);
+      return told_layout_;
     }
     if (layout_.stripe_bytes > 0 && !layout_.may_change()) return layout_;
     Layout now = lustre_layout(fd_->get());
@@ -343,7 +345,8 @@ class PosixStorage final : public Storage {
   const std::shared_ptr<MarkState> marks_;
   std::mutex layout_mutex_;
   Layout layout_ MERCUTIO_GUARDED_BY(layout_mutex_);
-  bool told_ MERCUTIO_GUARDED_BY(layout_mutex_) = false;   // other than Lustre's: it stays as the file was made
+  Layout told_layout_;               // other than Lustre's: it stays as the file was made. Written once, before told_ is set
+  std::atomic<bool> told_{false};
 };
 
 class PosixDriver final : public Driver {

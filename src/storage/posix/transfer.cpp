@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 
@@ -27,6 +28,10 @@ ssize_t call_once(int fd, Direction direction, const Run& run) {
                  : ::pwrite(fd, buffers->iov_base, buffers->iov_len, run.offset);
 }
 
+Error failed_call(Direction direction, i64 offset, i64 bytes) {
+  return error_from_errno(direction == Direction::kRead ? "pread" : "pwrite", errno, offset, bytes);
+}
+
 }  // namespace
 
 Result<i64> move_run(int fd, Direction direction, Run& run) {
@@ -36,7 +41,7 @@ Result<i64> move_run(int fd, Direction direction, Run& run) {
     const ssize_t moved = call_once(fd, direction, run);
     if (moved < 0) {
       if (errno == EINTR) continue;
-      return error_from_errno(reading ? "pread" : "pwrite", errno, run.offset, run.bytes);
+      return failed_call(direction, run.offset, run.bytes);
     }
     if (moved == 0) {
       if (reading) break;
@@ -56,8 +61,7 @@ Status check_pieces(std::span<const IoPiece> pieces) {
   return ok_status();
 }
 
-Result<i64> transfer(int fd, Direction direction, std::span<const IoPiece> pieces) {
-  MERCUTIO_TRY(check_pieces(pieces));
+static Result<i64> move_all(int fd, Direction direction, std::span<const IoPiece> pieces) {
   Gatherer gatherer(pieces);
   Run run;
   i64 total = 0;
@@ -68,6 +72,22 @@ Result<i64> transfer(int fd, Direction direction, std::span<const IoPiece> piece
     if (moved < wanted) break;
   }
   return total;
+}
+
+// Nearly always one call moves one piece, and there is nothing to gather. What it leaves is moved by move_all().
+Result<i64> transfer(int fd, Direction direction, std::span<const IoPiece> pieces) {
+  MERCUTIO_TRY(check_pieces(pieces));
+  if (pieces.size() != 1 || pieces[0].bytes == 0 || pieces[0].bytes > kMaxCallBytes) return move_all(fd, direction, pieces);
+  IoPiece rest = pieces[0];
+  const bool reading = direction == Direction::kRead;
+  const auto size = static_cast<size_t>(rest.bytes);
+  const i64 moved = reading ? ::pread(fd, rest.data, size, rest.offset) : ::pwrite(fd, rest.data, size, rest.offset);
+  if (moved == rest.bytes || (reading && moved == 0)) return moved;
+  if (moved < 0 && errno != EINTR) return failed_call(direction, rest.offset, rest.bytes);
+  const i64 before = std::max<i64>(moved, 0);
+  rest = {rest.offset + before, rest.data + before, rest.bytes - before};
+  MERCUTIO_LET(const i64 after, move_all(fd, direction, std::span(&rest, 1)));
+  return before + after;
 }
 
 }  // namespace mercutio::posix

@@ -3,6 +3,7 @@
 // their tags differ.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -71,7 +72,12 @@ inline NodeGatherAwaiter gather_on_node(const Channel& channel, ConstBytes mine)
 void reduce_node(const NodeArena& arena, std::span<i64> values, Reduce op);
 
 // Agreement: ok only if every rank is ok; otherwise the Error of the lowest failing rank, with the same class on all
-// ranks and a text that names that rank and its host. One all_reduce when all are ok, which also finds the lowest of the ranks' values, if asked.
-Task<Status> agree(const Channel& channel, Status mine, i64* lowest = nullptr);
+// ranks and a text that names that rank and its host. One all_reduce when all are ok, which also finds the minima of the ranks' values, if asked.
+inline constexpr size_t kMostAgreedValues = 15;
+Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest = {});
+// Agreement with an action of rank 0 in the middle, at the cost of one: rank 0 acts when it knows whether all ranks are ok, and has the minima. What it then has
+// in `lowest` is what all ranks get. Its Error counts if all were ok before.
+using ActionOfRankZero = std::function<Status(bool all_ok)>;
+Task<Status> agree_after(const Channel& channel, Status mine, std::span<i64> lowest, const ActionOfRankZero& action);
 
 }  // namespace mercutio

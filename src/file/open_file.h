@@ -37,6 +37,8 @@ class InFlight {
   std::vector<i64> tags_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
+class WireReader;
+
 class OpenFile final : public File {
  public:
   OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context);
@@ -82,9 +84,11 @@ class OpenFile final : public File {
   };
 
   // open.cpp
-  Status exchange_open(const OpenCall& call);
-  Status take_open(ConstBytes message, const OpenCall& call);
-  Status open_storage();
+  struct Opening;
+  Status exchange_open(const OpenCall& call, Opening& opening);
+  Status take_open(WireReader& reader, i64 amode_bits, const OpenCall& call);
+  Status open_and_wrap(bool create, bool exclusive);
+  Status open_storage(Opening& opening);
   i64 caches() const;
   Status check_coherence() const;
   Status check_same_file(i64 lowest, i64 highest) const;
@@ -92,7 +96,7 @@ class OpenFile final : public File {
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
   Buffering buffering() const;
   void allow_buffering(OpenOptions& options) const;
-  Status finish_open();
+  Status finish_open(Opening opening);
 
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
   Channel next_channel();
@@ -101,11 +105,12 @@ class OpenFile final : public File {
   Status agreed(Status mine);
   // ok when all are ok: then lowest and highest of each value over all ranks; else the Error of the lowest failing
   // rank.
-  Status agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest);
+  // `action`: of rank 0, which then has them, before any rank returns.
+  Status agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest, const ActionOfRankZero& action = nullptr);
   // ok when all are ok and all gave the same values; the Error of the lowest failing rank, or kNotSame naming `what`.
-  Status agreed_same(Status mine, std::initializer_list<i64> values, const char* what);
+  // Where they are, rank 0 acts before any rank returns, and its Error is that of all.
+  Status agreed_same(Status mine, std::initializer_list<i64> values, const char* what, const std::function<Status()>& on_rank_zero = nullptr);
   Status no_split(const char* what) const;
-  Status run_on_rank_zero(const std::function<Status()>& action);
 
   // info.cpp
   std::vector<AskedHint> hints_from_outside();   // on rank 0

@@ -17,6 +17,7 @@
 #include "engine/node_entry.h"
 #include "file/operation.h"
 #include "storage/buffered.h"
+#include "storage/deferred.h"
 
 namespace mercutio {
 
@@ -38,6 +39,10 @@ class InFlight {
 };
 
 class WireReader;
+
+// What rank 0 tells the others of a file that some of them open later (deferral.cpp).
+std::vector<std::byte> deferral_message(const std::vector<std::byte>& handle, const DeferredFacts& facts);
+Status take_deferral(ConstBytes message, std::vector<std::byte>& handle, DeferredFacts& facts);
 
 class OpenFile final : public File {
  public:
@@ -87,7 +92,10 @@ class OpenFile final : public File {
   struct Opening;
   Status exchange_open(const OpenCall& call, Opening& opening);
   Status take_open(WireReader& reader, i64 amode_bits, const OpenCall& call);
+  OpenOptions options_to_open(bool create, bool exclusive) const;
   Status open_and_wrap(bool create, bool exclusive);
+  Status wrap(std::unique_ptr<Storage> opened);
+  Status share_first_open(const Opening& opening);
   Status open_storage(Opening& opening);
   i64 caches() const;
   Status check_coherence() const;
@@ -97,6 +105,11 @@ class OpenFile final : public File {
   Buffering buffering() const;
   void allow_buffering(OpenOptions& options) const;
   Status finish_open(Opening opening);
+
+  // deferral.cpp
+  bool wants_deferral(const std::vector<AskedHint>& outside, const InfoItems& info) const;
+  bool is_usual_aggregator() const;
+  Result<std::unique_ptr<Storage>> open_later(OpenOptions options) const;
 
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
   Channel next_channel();
@@ -163,6 +176,8 @@ class OpenFile final : public File {
   std::string library_;   // of the driver, as rank 0 has found it; empty: it is one of ours
   Resolved resolved_{};
   std::vector<std::byte> handle_;   // what rank 0's storage hands on
+  std::optional<DeferredFacts> facts_;   // what it says of itself; nothing: all ranks open the file at once
+  bool opens_later_ = false;             // this rank
   std::shared_ptr<TraceSink> trace_;   // null: nobody listens, or not open yet; outlives the storage, which tells it things
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<SharedCounter> counter_;

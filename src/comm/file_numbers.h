@@ -1,11 +1,10 @@
 // FileNumbers: the numbers that open files of a process hold, such as ranges of tags and parts of shared memory. All ranks of a communicator hold the
-// same numbers for a file. Rank 0 draws them and the other ranks claim them; a rank on which a number is still in use rejects it.
+// same numbers for a file. Rank 0 draws them and the other ranks claim them.
 //
 // Threads may open and close files of the same ranks at the same time, and in another order on each rank. So a number that rank 0 has free may
-// still be in use on another rank. A fresh number, which rank 0 never drew before, is in use nowhere. Thread-safe. Cost: O(numbers in use).
+// still be in use on another rank. Thread-safe. Cost: O(numbers in use).
 #pragma once
 
-#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -19,24 +18,18 @@ class FileNumbers {
  public:
   // kLowest: the lowest free number. kInTurn: the next free one after the last drawn, so that a number is used again as late as possible.
   enum class Order { kLowest, kInTurn };
-  struct Drawn {
-    i64 number = 0;
-    bool fresh = true;
-  };
 
   FileNumbers(i64 count, Order order) : count_(count), order_(order) {}
 
   // On rank 0. Nothing: all are in use.
-  std::optional<Drawn> draw() {
+  std::optional<i64> draw() {
     std::lock_guard guard(mutex_);
     const i64 first = order_ == Order::kInTurn ? next_ : 0;
     for (i64 distance = 0; distance < count_; ++distance) {
       const i64 number = (first + distance) % count_;
       if (!used_.insert(number).second) continue;
       next_ = number + 1;
-      const bool fresh = number >= drawn_;
-      drawn_ = std::max(drawn_, number + 1);
-      return Drawn{number, fresh};
+      return number;
     }
     return std::nullopt;
   }
@@ -55,8 +48,7 @@ class FileNumbers {
   const Order order_;
   std::mutex mutex_;
   std::set<i64> used_ MERCUTIO_GUARDED_BY(mutex_);
-  i64 next_ MERCUTIO_GUARDED_BY(mutex_) = 0;    // one past the number that was drawn last
-  i64 drawn_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // all lower numbers were drawn before
+  i64 next_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // one past the number that was drawn last
 };
 
 }  // namespace mercutio

@@ -1,9 +1,14 @@
-// Agreement: an all-reduce finds the lowest failing rank. If there is one, its Error is broadcast.
+// Agreement: one all-reduce finds the lowest failing rank. Only if there is one, its Error is broadcast. If rank 0 acts in between, the
+// agreement is a reduction to rank 0 and a broadcast; on a single node it is one gather in which rank 0 takes part last.
 #include "engine/collectives.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "base/assert.h"
+#include "base/attempt.h"
 #include "engine/messages.h"
+#include "engine/peers.h"
 
 namespace mercutio {
 namespace {
@@ -30,29 +35,107 @@ Error from_bytes(const std::vector<std::byte>& bytes) {
   return Error{static_cast<ErrorClass>(head[0]), std::move(what), static_cast<int>(head[1]), head[2], head[3]};
 }
 
-}  // namespace
-
-Task<Status> agree(const Channel& channel, Status mine, i64* lowest) {
-  const i64 ranks = channel.comm->size(), me = channel.comm->rank();
-  i64 words[2] = {mine.ok() ? ranks : me, lowest ? *lowest : 0};
-  if (channel.ticket && channel.ticket->arena().whole()) {   // as all_reduce does, but without its Task, which costs a frame per access
-    MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span<const i64>(words))));
-    reduce_node(channel.ticket->arena(), words, Reduce::kMin);
-  } else {
-    MERCUTIO_CO_TRY(co_await all_reduce(channel, words, Reduce::kMin));
+// The lowest failing rank, or the number of ranks; then the values.
+struct Words {
+  i64 all[1 + kMostAgreedValues];
+  const std::span<i64> used;
+  Words(const Words&) = delete;
+  Words(const Channel& channel, const Status& mine, std::span<const i64> values) : used(all, 1 + values.size()) {
+    MERCUTIO_ASSERT(values.size() <= kMostAgreedValues);
+    all[0] = mine.ok() ? channel.comm->size() : channel.comm->rank();
+    std::copy(values.begin(), values.end(), all + 1);
   }
-  if (lowest) *lowest = words[1];
-  if (words[0] == ranks) co_return mine;   // an Error only if a message was malformed
-  if (words[0] < 0 || words[0] > ranks) co_return Error{ErrorClass::kIntern, "a rank that isn't there reported a failure"};
+  void give(std::span<i64> values) const { std::copy(used.begin() + 1, used.end(), values.begin()); }
+};
+
+// All ranks know the lowest failing one.
+Task<Status> tell_error(const Channel& channel, Status mine, i64 failing) {
+  const i64 ranks = channel.comm->size(), me = channel.comm->rank();
+  if (failing < 0 || failing > ranks) co_return Error{ErrorClass::kIntern, "a rank that isn't there reported a failure"};
   std::vector<std::byte> report;
-  if (words[0] == me) {
+  if (failing == me) {
     Error error = mine.ok() ? Error{ErrorClass::kIntern, "another rank reported a failure of this one"} : mine.error();
     if (error.what.size() > kTextBytes) error.what.resize(kTextBytes);
     if (ranks > 1) error.what += " (rank " + std::to_string(me) + " on " + channel.comm->host() + ")";
     report = to_bytes(error);
   }
-  MERCUTIO_CO_TRY(co_await broadcast(channel, words[0], report));
+  MERCUTIO_CO_TRY(co_await broadcast(channel, failing, report));
   co_return from_bytes(report);
+}
+
+using Act = std::function<void()>;
+
+Task<Status> act_on_node(const Channel& channel, std::span<i64> words, const Act& act) {
+  NodeArena& arena = channel.ticket->arena();
+  co_await until([&] { return channel.ticket->is_current(); });
+  if (channel.comm->failed(/*may_call=*/false)) co_return rank_died();
+  if (arena.is_first()) {
+    co_await until([&] { return arena.expecting_wake(arena.others_posted()); });
+    for (i64 i = 1; i < std::ssize(arena.members()); ++i)
+      combine(words, {reinterpret_cast<const i64*>(arena.next_contribution(i)), words.size()}, Reduce::kMin);
+    act();
+  }
+  arena.post(const_bytes_of(words), NodeArena::Order::kFirstRankLast);
+  co_await until([&] { return arena.expecting_wake(arena.all_posted()); });
+  std::memcpy(words.data(), arena.contribution(0), words.size_bytes());
+  co_return ok_status();
+}
+
+Task<Status> act_among(const Channel& channel, Peers peers, std::span<i64> words, const Act& act) {
+  const i64 root = peers.peer_of(*channel.comm, 0);
+  MERCUTIO_CO_TRY(co_await reduce_to(channel, peers, root, words, Reduce::kMin));
+  if (peers.me == root) act();
+  co_return co_await hand_down(channel, peers, root, bytes_of(words));
+}
+
+// Reduces the words to their minima, acts on rank 0, and gives all ranks the words of rank 0.
+Task<Status> reduce_and_act(const Channel& channel, std::span<i64> words, const Act& act) {
+  if (!channel.ticket) co_return co_await act_among(channel, all_ranks(*channel.comm), words, act);
+  NodeArena& arena = channel.ticket->arena();
+  if (arena.whole()) co_return co_await act_on_node(channel, words, act);
+  MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(words)));
+  if (arena.is_first()) {
+    reduce_node(arena, words, Reduce::kMin);
+    Status done = co_await act_among(channel, first_ranks(*channel.comm, arena), words, act);
+    arena.publish(done, const_bytes_of(words));
+    co_return done;
+  }
+  MERCUTIO_CO_TRY(arena.result_status());
+  std::memcpy(words.data(), arena.result().data(), words.size_bytes());
+  co_return ok_status();
+}
+
+}  // namespace
+
+Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest) {
+  Words words(channel, mine, lowest);
+  if (channel.ticket && channel.ticket->arena().whole()) {   // as all_reduce does, which every access would wait for
+    MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(words.used)));
+    reduce_node(channel.ticket->arena(), words.used, Reduce::kMin);
+  } else {
+    MERCUTIO_CO_TRY(co_await all_reduce(channel, words.used, Reduce::kMin));
+  }
+  words.give(lowest);
+  if (words.all[0] == channel.comm->size()) co_return mine;   // an error only if what came is damaged
+  co_return co_await tell_error(channel, std::move(mine), words.all[0]);
+}
+
+Task<Status> agree_after(const Channel& channel, Status mine, std::span<i64> lowest, const ActionOfRankZero& action) {
+  Words words(channel, mine, lowest);
+  const i64 ranks = channel.comm->size();
+  const Act act = [&] {
+    const bool all_ok = words.all[0] == ranks;
+    words.give(lowest);
+    Status done = attempt([&] { return action(all_ok); });
+    std::copy(lowest.begin(), lowest.end(), words.all + 1);
+    if (!all_ok || done) return;
+    words.all[0] = 0;
+    mine = std::move(done);
+  };
+  MERCUTIO_CO_TRY(co_await reduce_and_act(channel, words.used, act));
+  words.give(lowest);
+  if (words.all[0] == ranks) co_return mine;
+  co_return co_await tell_error(channel, std::move(mine), words.all[0]);
 }
 
 }  // namespace mercutio

@@ -63,7 +63,7 @@ Status hand_on(const EngineFile& file, const Access& access, Status stored) {
 // All ranks agree on the status and on the end of the file. Returns the bytes moved by this rank.
 Task<Result<i64>> finish(const Channel& channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
   channel.counters->clock.enter(Phase::kAgree);
-  MERCUTIO_CO_TRY(co_await agree(channel, std::move(storage_status), &end_of_file));
+  MERCUTIO_CO_TRY(co_await agree(channel, std::move(storage_status), std::span(&end_of_file, 1)));
   if (reads(access) && mine.last > end_of_file && mine.end > mine.begin) {
     mine.end = std::clamp(mine.stream_position(end_of_file), mine.begin, mine.end);
   }
@@ -123,7 +123,7 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& chan
   if (reads(access)) co_return co_await finish(channel, access, outcome.storage, outcome.end_of_file, mine);
   channel.counters->clock.enter(Phase::kAgree);
   i64 dense = outcome.holes ? 0 : 1;
-  MERCUTIO_CO_TRY(co_await agree(channel, hand_on(file, access, outcome.storage), &dense));
+  MERCUTIO_CO_TRY(co_await agree(channel, hand_on(file, access, outcome.storage), std::span(&dense, 1)));
   if (agreed.dense_key != 0 && dense == 1) file.dense->learn(agreed.dense_key);
   co_return mine.end - mine.begin;
 }

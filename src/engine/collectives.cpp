@@ -33,9 +33,7 @@ bool NodeGather::operator()() {
     arena.post(mine);
     posted = true;
   }
-  const bool over = arena.whole() || arena.is_first() ? arena.all_posted() : arena.published();
-  if (!over) arena.expect_wake();
-  return over;
+  return arena.expecting_wake(arena.whole() || arena.is_first() ? arena.all_posted() : arena.published());
 }
 
 Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op) {
@@ -161,11 +159,30 @@ Task<Status> broadcast_on_nodes(const Channel& channel, i64 root, std::vector<st
   co_return ok_status();
 }
 
+// `done`: it was possible, and the data fitted.
+Task<Status> broadcast_from_first(const Channel& channel, std::vector<std::byte>& data, bool& done) {
+  co_await until([&] { return channel.ticket->is_current(); });
+  NodeArena& arena = channel.ticket->arena();
+  if (!arena.may_announce()) co_return co_await broadcast_on_nodes(channel, 0, data, done);
+  arena.begin_announcement();
+  if (arena.is_first()) arena.announce(data);
+  if (!arena.is_first()) co_await until([&] { return arena.expecting_wake(arena.announced()); });
+  const i64 bytes = arena.announced_bytes();
+  done = bytes >= 0 && bytes <= arena.result_room();
+  if (done && !arena.is_first()) data.assign(arena.announcement(), arena.announcement() + bytes);
+  co_return ok_status();
+}
+
 }  // namespace
 
 Task<Status> broadcast(const Channel& channel, i64 root, std::vector<std::byte>& data) {
   bool fitted = false;
-  if (channel.ticket && !channel.ticket->arena().is_private()) MERCUTIO_CO_TRY(co_await broadcast_on_nodes(channel, root, data, fitted));
+  const bool shares = channel.ticket && !channel.ticket->arena().is_private();
+  if (shares && root == 0 && channel.ticket->arena().whole()) {
+    MERCUTIO_CO_TRY(co_await broadcast_from_first(channel, data, fitted));
+  } else if (shares) {
+    MERCUTIO_CO_TRY(co_await broadcast_on_nodes(channel, root, data, fitted));
+  }
   if (fitted) co_return ok_status();
   co_return co_await broadcast_among(channel, all_ranks(*channel.comm), root, data);
 }

@@ -5,6 +5,7 @@
 // collectives may be in flight at once if their tags differ.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,8 +75,12 @@ inline NodeGatherAwaiter gather_on_node(const Channel& channel, ConstBytes mine)
 void reduce_node(const NodeArena& arena, std::span<i64> values, Reduce op);
 
 // Agreement: ok only if every rank is ok. Otherwise every rank gets an Error of the class of the lowest failing rank, whose text
-// names that rank and its host. Costs one all_reduce if all ranks are ok. The same all_reduce computes the minimum of `lowest`, if
-// not null.
-Task<Status> agree(const Channel& channel, Status mine, i64* lowest = nullptr);
+// names that rank and its host. Costs one all_reduce if all ranks are ok. The same all_reduce computes the minima of the ranks' values.
+inline constexpr size_t kMostAgreedValues = 15;
+Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest = {});
+// Agreement with an action of rank 0 in the middle, at the cost of one agreement. Rank 0 acts when it knows whether all ranks are ok
+// and has the minima. All ranks get what it then leaves in `lowest`. Its Error counts if all ranks were ok before.
+using ActionOfRankZero = std::function<Status(bool all_ok)>;
+Task<Status> agree_after(const Channel& channel, Status mine, std::span<i64> lowest, const ActionOfRankZero& action);
 
 }  // namespace mercutio

@@ -82,12 +82,14 @@ void NodeArena::return_ticket(i64 ticket) {
   segment_.wake(me_);   // another thread of this rank may hold the next ticket
 }
 
-void NodeArena::post(ConstBytes mine) {
+void NodeArena::post(ConstBytes mine, Order order) {
   MERCUTIO_ASSERT(std::ssize(mine) <= kGatherBytes);
+  announced_since_gather_ = false;
   if (!mine.empty()) std::memcpy(control(me_).gathered[gathers_ % 2], mine.data(), mine.size());
   ++gathers_;
   const i64 posted = std::atomic_ref(result_->posted).fetch_add(1, std::memory_order_acq_rel) + 1;
   MERCUTIO_ASSERT(posted <= gathers_ * count());
+  if (order == Order::kFirstRankLast && posted == gathers_ * count() - 1 && !is_first()) segment_.wake(0);
   if (posted < gathers_ * count()) return;
   if (whole()) {
     wake_others();
@@ -105,6 +107,21 @@ void NodeArena::publish(const Status& status, ConstBytes value) {
   std::memcpy(result_->error_text, text.c_str(), text.size() + 1);
   if (!value.empty()) std::memcpy(reinterpret_cast<std::byte*>(result_) + kResultHeaderBytes, value.data(), value.size());
   std::atomic_ref(result_->published).store(gathers_, std::memory_order_release);
+  wake_others();
+}
+
+void NodeArena::begin_announcement() {
+  MERCUTIO_ASSERT(may_announce());
+  announced_since_gather_ = true;
+  ++announcements_;
+}
+
+void NodeArena::announce(ConstBytes value) {
+  MERCUTIO_ASSERT(is_first());
+  result_->bytes = std::ssize(value);
+  const size_t passed_on = std::min(value.size(), static_cast<size_t>(result_room()));
+  if (passed_on > 0) std::memcpy(reinterpret_cast<std::byte*>(result_) + kResultHeaderBytes, value.data(), passed_on);
+  std::atomic_ref(result_->announced).store(announcements_, std::memory_order_release);
   wake_others();
 }
 

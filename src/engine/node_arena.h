@@ -50,11 +50,15 @@ class NodeArena {
 
   // ---- gathers ----
   // The last rank that posts wakes the waiting ranks: all ranks if there is only one node, else the node's first rank.
-  void post(ConstBytes mine);                 // begins the next gather and contributes to it
+  enum class Order { kAny, kFirstRankLast };
+  void post(ConstBytes mine, Order order = Order::kAny);   // begins the next gather and contributes to it
   // Whether all ranks of the node have contributed to the gather.
   bool all_posted() const { return std::atomic_ref(result_->posted).load(std::memory_order_acquire) >= gathers_ * count(); }
   // By index in members(). Valid until the next post().
   const std::byte* contribution(i64 member) const { return control(member).gathered[(gathers_ - 1) & 1]; }
+  // On the first rank, which posts last (kFirstRankLast): whether all others have contributed to the next gather, and what.
+  bool others_posted() const { return std::atomic_ref(result_->posted).load(std::memory_order_acquire) >= (gathers_ + 1) * count() - 1; }
+  const std::byte* next_contribution(i64 member) const { return control(member).gathered[gathers_ & 1]; }
 
   // ---- results ----
   // After a gather the first rank may publish a result to the others. They read it before they post again.
@@ -65,6 +69,16 @@ class NodeArena {
   Status result_status() const;
   ConstBytes result() const;                              // only if the status is ok
   i64 result_room() const { return result_bytes(all_ranks_); }
+
+  // ---- announcements ----
+  // Where there is no other node, the first rank passes bytes to the others and waits for none of them. Once after each gather: whoever takes part in
+  // a gather has read what was announced before it.
+  bool may_announce() const { return whole() && !announced_since_gather_; }
+  void begin_announcement();                  // on each rank
+  void announce(ConstBytes value);            // on the first one; at most result_room() bytes are passed on
+  bool announced() const { return std::atomic_ref(result_->announced).load(std::memory_order_acquire) >= announcements_; }
+  i64 announced_bytes() const { return result_->bytes; }   // of the value, which may be larger than what was passed on
+  const std::byte* announcement() const { return reinterpret_cast<const std::byte*>(result_) + kResultHeaderBytes; }
 
   // ---- areas ----
   std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
@@ -90,7 +104,11 @@ class NodeArena {
   }
   i64 my_index() const { return me_; }   // index of this rank in members()
   void wake(i64 rank) { segment_.wake(local(rank)); }
-  void expect_wake() { segment_.expect_wake(); }   // the next step of the operation is possible when another rank wakes this one
+  // Returns `over`. If it is false, the next step of the operation is possible when another rank wakes this one, and not before.
+  bool expecting_wake(bool over) {
+    if (!over) segment_.expect_wake();
+    return over;
+  }
   void wake_others();
 
  private:
@@ -100,6 +118,7 @@ class NodeArena {
   struct ResultHeader {
     alignas(64) i64 posted;      // contributions to all gathers so far
     alignas(64) i64 published;   // number of the last gather that has a result
+    i64 announced;               // number of announcements
     i64 bytes, error_class, sys_errno;
     char error_text[256];
   };
@@ -127,7 +146,8 @@ class NodeArena {
   i64* finished_;
   std::byte* areas_;
   i64 area_bytes_;
-  i64 gathers_ = 0;
+  i64 gathers_ = 0, announcements_ = 0;
+  bool announced_since_gather_ = false;
   std::vector<i64> bases_;
   std::mutex tickets_mutex_;
   i64 next_ticket_ MERCUTIO_GUARDED_BY(tickets_mutex_) = 0;

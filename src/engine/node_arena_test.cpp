@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "comm/in_process.h"
 #include "engine/collectives.h"
 #include "engine/messages.h"
@@ -16,6 +20,8 @@ T drive(Comm& comm, Task<T> task) {
 }
 
 Channel next_channel(Comm& comm) { return Channel{&comm, 1, std::make_shared<Ticket>(NodeArena::of(comm))}; }
+
+Channel channel_on_any_nodes(Comm& comm) { return NodeArena::of(comm) ? next_channel(comm) : Channel{&comm, 1}; }
 
 TEST(NodeArena, NotCreatedWithoutSharedMemory) {
   run_ranks(1, [](Comm& comm) { EXPECT_EQ(NodeArena::of(comm), nullptr); });
@@ -155,6 +161,52 @@ TEST(NodeArena, BroadcastOfAnySize) {
       ASSERT_EQ(data, std::vector<std::byte>(bytes, std::byte{2}));
     }
   });
+}
+
+// From rank 0, which waits for nobody the first time after a gather, and late ranks get what was meant for them.
+TEST(NodeArena, BroadcastsFromTheFirstRankInARow) {
+  for (const Topology& topology : {Topology{}, Topology{{0, 1, 0, 1}, {"a", "b"}}, Topology{{0, 1, 2, 3}, {"a", "b", "c", "d"}}}) {
+    run_ranks(4, [](Comm& comm) {
+      for (i64 round = 0; round < 100; ++round) {
+        const size_t bytes = round % 9 == 0 ? 300000 : static_cast<size_t>(37 * round);
+        std::vector<std::byte> data(comm.rank() == 0 ? bytes : 7, static_cast<std::byte>(comm.rank() == 0 ? round : 200));
+        if (round % 4 == comm.rank()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+        ASSERT_TRUE(drive(comm, broadcast(channel_on_any_nodes(comm), 0, data)).ok());
+        ASSERT_EQ(data, std::vector<std::byte>(bytes, static_cast<std::byte>(round)));
+        if (round % 3 == 0) ASSERT_TRUE(drive(comm, barrier(channel_on_any_nodes(comm))).ok());
+      }
+    }, topology);
+  }
+}
+
+// Rank 0 acts when all have come, and nobody goes on before.
+TEST(NodeArena, RankZeroActsInTheMiddle) {
+  for (const Topology& topology : {Topology{}, Topology{{0, 1, 0, 1, 2}, {"a", "b", "c"}}, Topology{{1, 0, 1, 0, 0}, {"a", "b"}}, Topology{{0, 1, 2, 3, 4}, {"a", "b", "c", "d", "e"}}}) {
+    std::atomic<i64> come{0}, acted{0};
+    run_ranks(5, [&](Comm& comm) {
+      for (i64 round = 1; round <= 60; ++round) {
+        const i64 failing = round % 7;   // 5: rank 0's action; 6: nothing
+        Status mine = failing == comm.rank() ? Status(Error{ErrorClass::kNoSpace, "disk full", 28}) : ok_status();
+        i64 values[] = {comm.rank() + round, -comm.rank()};
+        const ActionOfRankZero act = [&](bool all_ok) -> Status {
+          EXPECT_EQ(comm.rank(), 0);
+          EXPECT_EQ(come, 5 * round);
+          EXPECT_EQ(all_ok, failing >= 5);
+          EXPECT_EQ(values[1], -4);
+          values[0] = 1000 + round;
+          ++acted;
+          return failing == 5 ? Status(Error{ErrorClass::kReadOnly, "no"}) : ok_status();
+        };
+        ++come;
+        const Status agreed = drive(comm, agree_after(channel_on_any_nodes(comm), std::move(mine), values, act));
+        EXPECT_GE(acted, round);
+        EXPECT_EQ(values[0], 1000 + round);
+        ASSERT_EQ(agreed.ok(), failing == 6);
+        if (!agreed) ASSERT_EQ(agreed.error().cls, failing == 5 ? ErrorClass::kReadOnly : ErrorClass::kNoSpace);
+      }
+    }, topology);
+    EXPECT_EQ(acted, 60);
+  }
 }
 
 // Operations use the arena in the order of their tickets, even if the last one issued is driven first.

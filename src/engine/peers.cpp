@@ -107,26 +107,36 @@ Task<Result<std::vector<std::byte>>> gather_among(const Channel& channel, Peers 
   co_return items;
 }
 
-Task<Status> broadcast_among(const Channel& channel, Peers peers, i64 root, std::vector<std::byte>& data) {
+Task<Status> reduce_to(const Channel& channel, Peers peers, i64 root, std::span<i64> values, Reduce op) {
   const i64 count = peers.count, relative = (peers.me - root + count) % count;
-  i64 bytes = static_cast<i64>(data.size());
+  std::vector<i64> other(values.size());
+  for (i64 mask = 1; mask < count; mask *= 2) {
+    if (relative & mask) co_return co_await swap_messages(channel, peers.rank((relative - mask + root) % count), bytes_of(values), kNobody, {});
+    if (relative + mask >= count) continue;
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, peers.rank((relative + mask + root) % count), bytes_of(std::span(other))));
+    combine(values, other, op);
+  }
+  co_return ok_status();
+}
+
+Task<Status> hand_down(const Channel& channel, Peers peers, i64 root, Bytes data) {
+  const i64 count = peers.count, relative = (peers.me - root + count) % count;
   i64 mask = 1;
   while (mask < count && (relative & mask) == 0) mask *= 2;
-  if (relative != 0) {
-    const i64 parent = peers.rank((relative - mask + root) % count);
-    MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, parent, bytes_of(std::span(&bytes, 1))));
-    MERCUTIO_CO_TRY(make_room(data, bytes));
-    if (bytes > 0) MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, parent, data));
-  }
+  if (relative != 0) MERCUTIO_CO_TRY(co_await swap_messages(channel, kNobody, {}, peers.rank((relative - mask + root) % count), data));
   MessageSet messages;
-  for (mask /= 2; mask > 0; mask /= 2) {
-    if (relative + mask >= count) continue;
-    const i64 child = peers.rank((relative + mask + root) % count);
-    messages.add(channel.send(child, const_bytes_of(std::span(&bytes, 1))));
-    if (bytes > 0) messages.add(channel.send(child, data));
-  }
+  for (mask /= 2; mask > 0; mask /= 2)
+    if (relative + mask < count) messages.add(channel.send(peers.rank((relative + mask + root) % count), data));
   co_await until([&] { return messages.done(); });
   co_return messages.status();
+}
+
+Task<Status> broadcast_among(const Channel& channel, Peers peers, i64 root, std::vector<std::byte>& data) {
+  i64 bytes = std::ssize(data);
+  MERCUTIO_CO_TRY(co_await hand_down(channel, peers, root, bytes_of(std::span(&bytes, 1))));
+  if (peers.me != root) MERCUTIO_CO_TRY(make_room(data, bytes));
+  if (bytes > 0) MERCUTIO_CO_TRY(co_await hand_down(channel, peers, root, data));
+  co_return ok_status();
 }
 
 }  // namespace mercutio

@@ -31,7 +31,9 @@ Task<Status> reduce_among(const Channel& channel, Peers peers, std::span<i64> va
 // All-gather (Bruck et al. 1997), for any number of peers. `sizes`: bytes of each peer's item, the same on all peers. Returns all
 // items, by peer.
 Task<Result<std::vector<std::byte>>> gather_among(const Channel& channel, Peers peers, std::span<const i64> sizes, ConstBytes mine);
-// Binomial tree. `root` is an index in `peers`.
+// Binomial trees. `root` is an index in `peers`. Only the root gets the result of the reduction.
+Task<Status> reduce_to(const Channel& channel, Peers peers, i64 root, std::span<i64> values, Reduce op);
+Task<Status> hand_down(const Channel& channel, Peers peers, i64 root, Bytes data);   // of a length that all ranks know
 Task<Status> broadcast_among(const Channel& channel, Peers peers, i64 root, std::vector<std::byte>& data);
 
 }  // namespace mercutio

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "comm/in_process.h"
+#include "engine/node_arena.h"
 #include "file/buffers.h"
 
 namespace mercutio {
@@ -79,6 +80,64 @@ TEST(File, BadAccessModesFailAlikeOnAllRanks) {
   for (const Amode& amode : bad)
     on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
       EXPECT_EQ(class_of(open(rank, std::move(comm), "memory:never", amode)), ErrorClass::kAmode);
+    });
+}
+
+// How often all ranks have agreed on something, or learned something, in their node's memory since `since`.
+class Steps {
+ public:
+  explicit Steps(Comm& comm) : arena_(NodeArena::of(comm)), last_(next()) {}
+  i64 taken() {
+    const i64 now = next(), steps = now - last_ - 1;
+    last_ = now;
+    return steps;
+  }
+
+ private:
+  i64 next() const {
+    const i64 ticket = arena_->issue_ticket();
+    arena_->return_ticket(ticket);
+    return ticket;
+  }
+  const std::shared_ptr<NodeArena> arena_;
+  i64 last_;
+};
+
+TEST(File, FewStepsToOpenAndClose) {
+  const struct {
+    Amode amode;
+    i64 open_steps, close_steps;
+  } cases[] = {{kReadWrite, 3, 1},
+               {mode({&Amode::read_write, &Amode::create, &Amode::append, &Amode::delete_on_close}), 3, 1},
+               {mode({&Amode::read_only}), 2, 1},
+               {mode({&Amode::read_write, &Amode::append}), 2, 1}};
+  const std::string name = unique_name();
+  for (const auto& [amode, open_steps, close_steps] : cases) {
+    if (!amode.create) on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) { ASSERT_TRUE((*open(rank, std::move(comm), name, kReadWrite))->close()); });
+    on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+      Steps steps(*comm);
+      auto file = open(rank, std::move(comm), name, amode);
+      ASSERT_TRUE(file);
+      EXPECT_EQ(steps.taken(), open_steps);
+      EXPECT_TRUE((*file)->set_view(0, byte_type(), byte_type(), "native", {}, ok_status()));
+      EXPECT_EQ(steps.taken(), 1);
+      if (!amode.read_only) EXPECT_TRUE((*file)->set_size(100));
+      if (!amode.read_only) EXPECT_EQ(steps.taken(), 1);
+      EXPECT_TRUE((*file)->close());
+      EXPECT_EQ(steps.taken(), close_steps);
+    });
+  }
+}
+
+// The steps are those of rank 0's mode.
+TEST(File, ModesThatAskForOtherStepsFailAlike) {
+  const std::string name = unique_name();
+  const Amode plain = mode({&Amode::read_write}), append = mode({&Amode::read_write, &Amode::append});
+  on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) { ASSERT_TRUE((*open(rank, std::move(comm), name, kReadWrite))->close()); });
+  for (const auto& [of_first, of_others] : {std::pair(plain, append), std::pair(append, plain), std::pair(plain, kReadWrite), std::pair(kReadWrite, plain)})
+    on_ranks(3, [&, of_first = of_first, of_others = of_others](Rank& rank, std::unique_ptr<Comm> comm) {
+      const Amode& mine = comm->rank() == 0 ? of_first : of_others;
+      EXPECT_EQ(class_of(open(rank, std::move(comm), name, mine)), ErrorClass::kNotSame);
     });
 }
 

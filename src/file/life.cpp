@@ -65,24 +65,39 @@ Status OpenFile::agreed(Status mine) {
   return wait_for(agree(channel, std::move(mine)));
 }
 
-Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest) {
-  // One reduction to the minimum; the maximum of v is the complement of the minimum of ~v. A rank that failed must not
-  // spoil the values of the others, and makes everybody go for the Error.
-  constexpr i64 kNeutral = std::numeric_limits<i64>::max();
-  std::vector<i64> values{mine.ok() ? 1 : 0};
-  for (i64 value : lowest) values.insert(values.end(), {mine.ok() ? value : kNeutral, mine.ok() ? ~value : kNeutral});
-  MERCUTIO_TRY(wait_for(all_reduce(next_channel(), std::span<i64>(values), Reduce::kMin)));
-  if (values[0] == 0) return agreed(std::move(mine));
+Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest, const ActionOfRankZero& action) {
+  // One reduction to minima: the maximum of v is the complement of the minimum of ~v.
+  i64 room[kMostAgreedValues];
+  const std::span<i64> values(room, 2 * lowest.size());
+  const auto take = [&] {
+    for (size_t i = 0; i < lowest.size(); ++i) {
+      lowest[i] = values[2 * i];
+      highest[i] = ~values[2 * i + 1];
+    }
+  };
   for (size_t i = 0; i < lowest.size(); ++i) {
-    lowest[i] = values[1 + 2 * i];
-    highest[i] = ~values[2 + 2 * i];
+    values[2 * i] = lowest[i];
+    values[2 * i + 1] = ~lowest[i];
   }
+  const Channel channel = next_channel();
+  if (!action) {
+    MERCUTIO_TRY(wait_for(agree(channel, std::move(mine), values)));
+  } else {
+    const ActionOfRankZero act = [&](bool all_ok) {
+      take();
+      return action(all_ok);
+    };
+    MERCUTIO_TRY(wait_for(agree_after(channel, std::move(mine), values, act)));
+  }
+  take();
   return ok_status();
 }
 
-Status OpenFile::agreed_same(Status mine, std::initializer_list<i64> values, const char* what) {
+Status OpenFile::agreed_same(Status mine, std::initializer_list<i64> values, const char* what, const std::function<Status()>& on_rank_zero) {
   std::vector<i64> lowest(values), highest(values);
-  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest));
+  ActionOfRankZero action;
+  if (on_rank_zero) action = [&](bool all_ok) { return all_ok && lowest == highest ? on_rank_zero() : ok_status(); };
+  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, action));
   if (lowest == highest) return ok_status();
   return Error{ErrorClass::kNotSame, std::string(what) + " must be the same on all ranks"};
 }
@@ -115,15 +130,12 @@ Status OpenFile::close() {
   if (!published) mine = std::move(published);
   closed_ = true;
   counter_.reset();  // collective
-  Status all = agreed(std::move(mine));
-  if (amode_.delete_on_close) {
-    Status removed = run_on_rank_zero([this] {
-      Status done = resolved_.driver->remove(resolved_.path);
-      const bool gone = !done && done.error().cls == ErrorClass::kNoSuchFile;   // the program or its user was first
-      return gone ? ok_status() : done;
-    });
-    if (all) all = std::move(removed);
-  }
+  const ActionOfRankZero remove = [this](bool) {
+    Status done = resolved_.driver->remove(resolved_.path);
+    const bool gone = !done && done.error().cls == ErrorClass::kNoSuchFile;   // the program or its user was first
+    return gone ? ok_status() : done;
+  };
+  Status all = amode_.delete_on_close ? agreed_range(std::move(mine), {}, {}, remove) : agreed(std::move(mine));
   trace_step(StepKind::kClose, start_ns);
   trace_since(TraceKind::kClose, start_ns);
   return all;
@@ -187,34 +199,33 @@ Status OpenFile::set_size(i64 bytes) {
   if (mine) mine = no_split("set_size");
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what a rank keeps of its writes must not come after the change
-  MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
+  MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->set_size(bytes); }));
   trace_step(StepKind::kSetSize, 0, bytes);
-  return resize([&] { return storage_->set_size(bytes); });
+  return publishes_ && comm_->size() > 1 ? ok_status() : storage_->refresh();
 }
 
-// Where ranks publish, what they wrote before comes before the new size, and what they write later after it.
-Status OpenFile::resize(const std::function<Status()>& change) {
-  const bool publishes = publishes_ && comm_->size() > 1;
-  if (publishes) MERCUTIO_TRY(settle(attempt([this] { return write_out(); })));
-  written_end_ = 0;
-  MERCUTIO_TRY(run_on_rank_zero([&] {
+// Rank 0 acts if all ranks name the same size. Where ranks publish, what they wrote before comes before the change, and what they write
+// later after it.
+Status OpenFile::resize(Status mine, i64 bytes, const std::function<Status()>& change) {
+  const std::function<Status()> on_rank_zero = [&] {
     dirty_ = true;
     return change();
-  }));
-  return publishes ? settle(attempt([this] { return write_out(); })) : storage_->refresh();
+  };
+  if (!publishes_ || comm_->size() == 1) return agreed_same(std::move(mine), {bytes}, "the size", on_rank_zero);
+  MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
+  MERCUTIO_TRY(settle(attempt([this] { return write_out(); })));
+  written_end_ = 0;
+  MERCUTIO_TRY(run_on_rank_zero(on_rank_zero));
+  return settle(attempt([this] { return write_out(); }));
 }
 
 Status OpenFile::preallocate(i64 bytes) {
   Status mine = check_resize(amode_, bytes);
   if (mine) mine = no_split("preallocate");
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
-  MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
+  MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->preallocate(bytes); }));
   trace_step(StepKind::kPreallocate, 0, bytes);
-  if (publishes_ && comm_->size() > 1) return resize([&] { return storage_->preallocate(bytes); });
-  return run_on_rank_zero([&] {
-    dirty_ = true;
-    return storage_->preallocate(bytes);
-  });
+  return ok_status();
 }
 
 // With what a collective access wrote for this rank and another one has not published yet.

@@ -1,5 +1,5 @@
 // Opening: rank 0 decides (its hints and environment count, it alone creates), the others open what is there then.
-// Cost: two broadcasts and three agreements, O(log P) messages each; one open call of the storage a rank.
+// Cost: a broadcast and an agreement, O(log P) messages each; another agreement where rank 0 opens first; one open call of the storage a rank.
 #include <algorithm>
 #include <filesystem>
 
@@ -7,6 +7,7 @@
 #include "file/open_file.h"
 #include "file/wire.h"
 #include "plan/new_file.h"
+#include "plan/plan.h"
 #include "storage/buffered.h"
 #include "storage/drivers.h"
 #include "storage/dry.h"
@@ -71,41 +72,59 @@ OpenFile::~OpenFile() {
   in_flight_->wait_all(*context_.progress, *comm_);
 }
 
+// What rank 0 has said of the steps, so that all ranks take the same ones, whatever failed on one of them. `mine`: how this rank fares.
+struct OpenFile::Opening {
+  Status mine = ok_status();
+  bool rank_zero_first = false;   // it makes the file, or hands on what the others need to know of it
+  bool appends = false, defers = false;
+};
+
 Status OpenFile::open(const OpenCall& call) {
   const i64 start_ns = trace_time();
-  MERCUTIO_TRY(exchange_open(call));
-  MERCUTIO_TRY(open_storage());
-  MERCUTIO_TRY(finish_open());
+  Opening opening;
+  MERCUTIO_TRY(exchange_open(call, opening));
+  MERCUTIO_TRY(open_storage(opening));
+  MERCUTIO_TRY(finish_open(std::move(opening)));
   if (comm_->rank() == 0) tell_of_hints();
   trace_open(call, start_ns);
   return ok_status();
 }
 
-// Everybody learns rank 0's amode and hints; ends in agreement on the arguments.
-Status OpenFile::exchange_open(const OpenCall& call) {
+// Everybody learns rank 0's amode and hints. Whether a rank can go on with them is agreed on later.
+Status OpenFile::exchange_open(const OpenCall& call, Opening& opening) {
   std::vector<std::byte> message;
-  Status mine = arena_status_ ? call.argument_error : arena_status_;
-  if (comm_->rank() == 0 && mine) {
-    mine = attempt([&] {
+  opening.mine = arena_status_ ? call.argument_error : arena_status_;
+  if (comm_->rank() == 0 && opening.mine) {
+    opening.mine = attempt([&] {
       WireWriter writer;
+      const std::string library = driver_library_of(name_);
+      const std::vector<AskedHint> outside = hints_from_outside();
+      const bool defers = wants_deferral(outside, call.info);
       writer.put(bits_of(amode_));
+      writer.put(amode_.create || amode_.exclusive || !library.empty() || defers ? 1 : 0);
+      writer.put(amode_.append ? 1 : 0);
+      writer.put(defers ? 1 : 0);
       writer.put(draw_first_mark(comm_->size()));
-      writer.put(driver_library_of(name_));
-      writer.put(hints_from_outside());
+      writer.put(library);
+      writer.put(outside);
       writer.put(call.info);
       message = writer.take();
       return ok_status();
     });
   }
   MERCUTIO_TRY(wait_for(broadcast(next_channel(), 0, message)));
-  if (mine) mine = attempt([&] { return take_open(message, call); });
-  return agreed(std::move(mine));
-}
-
-// What rank 0 has sent.
-Status OpenFile::take_open(ConstBytes message, const OpenCall& call) {
   WireReader reader(message);
   const i64 amode_bits = reader.number();
+  opening.rank_zero_first = reader.number() == 1;
+  opening.appends = reader.number() == 1;
+  opening.defers = reader.number() == 1;
+  if (opening.defers) facts_.emplace();
+  if (opening.mine) opening.mine = attempt([&] { return take_open(reader, amode_bits, call); });
+  return ok_status();
+}
+
+// The rest of what rank 0 has sent.
+Status OpenFile::take_open(WireReader& reader, i64 amode_bits, const OpenCall& call) {
   first_mark_ = reader.number();
   library_ = reader.text();
   const std::vector<AskedHint> from_outside = reader.asked();
@@ -116,6 +135,10 @@ Status OpenFile::take_open(ConstBytes message, const OpenCall& call) {
   auto hints = std::make_shared<HintSet>();
   apply_hints(*hints, from_outside, HintTime::kOpen);
   apply_agreed_hints(*hints, from_rank_zero, call.info, HintTime::kOpen);
+  if (facts_) {   // each rank moves no data of its own
+    for (Toggle* const buffering : {&hints->values.romio_cb_read, &hints->values.romio_cb_write})
+      if (*buffering == Toggle::kAutomatic) *buffering = Toggle::kEnable;
+  }
   hints_ = std::move(hints);
   if (!library_.empty() && library_name_of(name_).driver != library_)
     return Error{ErrorClass::kNotSame, "the file name begins otherwise than that of rank 0, whose driver is '" + library_ + "'"};
@@ -125,7 +148,7 @@ Status OpenFile::take_open(ConstBytes message, const OpenCall& call) {
   return ok_status();
 }
 
-Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive, bool& readable) {
+OpenOptions OpenFile::options_to_open(bool create, bool exclusive) const {
   const Hints& hints = hints_->values;
   OpenOptions options;
   options.write = amode_.writable();
@@ -142,6 +165,11 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
   options.coherence = hints.mercutio_coherence;
   if (options.coherence == CoherenceWay::kAuto) options.coherence = resolved_.coherence;
   allow_buffering(options);
+  return options;
+}
+
+Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive, bool& readable) {
+  OpenOptions options = options_to_open(create, exclusive);
   readable = true;
   auto opened = resolved_.driver->open(resolved_.path, options);
   // Write-only programs still gain from sieving, which reads; where reading isn't permitted, it has to go without.
@@ -176,36 +204,66 @@ void OpenFile::allow_buffering(OpenOptions& options) const {
   options.reads_ahead = possible && wanted(hints.mercutio_read_ahead, alone || amode_.read_only);
 }
 
-Status OpenFile::open_storage() {
-  const bool first = comm_->rank() == 0, hands_on = !library_.empty();
+Status OpenFile::open_and_wrap(bool create, bool exclusive) {
+  auto opened = open_here(create, exclusive, readable_);
+  if (!opened) return opened.error();
+  if (comm_->rank() == 0 && facts_) *facts_ = DeferredFacts{(*opened)->traits(), (*opened)->layout()};
+  if (comm_->rank() == 0 && !library_.empty()) {
+    MERCUTIO_LET(handle_, (*opened)->shared_handle());
+  }
+  opens_later_ = false;
+  return wrap(std::move(*opened));
+}
+
+// `opened`: null where it is opened later.
+Status OpenFile::wrap(std::unique_ptr<Storage> opened) {
+  if (facts_) opened = make_deferred(std::move(opened), [this, options = options_to_open(false, false)] { return open_later(options); }, *facts_);
+  storage_ = hints_->values.mercutio_dry_run ? make_dry(std::move(opened)) : std::move(opened);
+  direct_ = storage_.get();
+  const Buffering wanted = buffering();
+  if (direct_->traits().remote_cluster || !(wanted.write_behind || wanted.read_ahead)) return ok_status();
+  storage_ = make_buffered(std::move(storage_), wanted);
+  keeps_writes_ = wanted.write_behind;
+  return ok_status();
+}
+
+// What all ranks agree on of an opening that rank 0 begins.
+Status OpenFile::share_first_open(const Opening& opening) {
+  if (library_.empty() && !opening.defers) return ok_status();
+  std::vector<std::byte> message;
   Status mine = ok_status();
-  auto open_it = [&](bool create, bool exclusive) -> Status {
-    auto opened = open_here(create, exclusive, readable_);
-    if (!opened) return opened.error();
-    if (first && hands_on) {
-      MERCUTIO_LET(handle_, (*opened)->shared_handle());
-    }
-    storage_ = hints_->values.mercutio_dry_run ? make_dry(std::move(*opened)) : std::move(*opened);
-    direct_ = storage_.get();
-    const Buffering wanted = buffering();
-    if (direct_->traits().remote_cluster || !(wanted.write_behind || wanted.read_ahead)) return ok_status();
-    storage_ = make_buffered(std::move(storage_), wanted);
-    keeps_writes_ = wanted.write_behind;
-    return ok_status();
-  };
-  const bool makes = amode_.create || amode_.exclusive;
-  if (makes || hands_on) {
-    if (first) mine = attempt([&] { return open_it(amode_.create, amode_.exclusive); });
-    MERCUTIO_TRY(agreed(mine));
-    if (hands_on) MERCUTIO_TRY(wait_for(broadcast(next_channel(), 0, handle_)));
-    if (!first) mine = attempt([&] { return open_it(false, false); });
+  if (comm_->rank() == 0) {
+    mine = attempt([&] {
+      message = opening.defers ? deferral_message(handle_, *facts_) : handle_;
+      return ok_status();
+    });
+  }
+  MERCUTIO_TRY(wait_for(broadcast(next_channel(), 0, message)));
+  if (comm_->rank() == 0 || !mine) return mine;
+  if (opening.defers) return attempt([&] { return take_deferral(message, handle_, *facts_); });
+  handle_ = std::move(message);
+  return ok_status();
+}
+
+// An Error is one of all ranks. Rank 0 makes the file only if all ranks are ready to open it.
+Status OpenFile::open_storage(Opening& opening) {
+  const auto open_it = [this](bool create, bool exclusive) { return attempt([&] { return open_and_wrap(create, exclusive); }); };
+  Status& mine = opening.mine;
+  if (opening.rank_zero_first) {
+    const ActionOfRankZero open_first = [&](bool all_ok) { return all_ok ? open_it(amode_.create, amode_.exclusive) : ok_status(); };
+    MERCUTIO_TRY(agreed_range(mine, {}, {}, open_first));
+    mine = share_first_open(opening);
+    opens_later_ = mine && opening.defers && comm_->rank() != 0 && !is_usual_aggregator();
+    if (mine && opens_later_) mine = attempt([&] { return wrap(nullptr); });
+    if (mine && comm_->rank() != 0 && !opens_later_) mine = open_it(false, false);
     // A node that has looked for the file before it was made may still hold that there is none.
-    if (makes && !mine && mine.error().cls == ErrorClass::kNoSuchFile) mine = attempt([&] { return open_it(true, false); });
-  } else {
-    mine = attempt([&] { return open_it(false, false); });
+    const bool makes = amode_.create || amode_.exclusive;
+    if (makes && !mine && mine.error().cls == ErrorClass::kNoSuchFile) mine = open_it(true, false);
+  } else if (mine) {
+    mine = open_it(false, false);
   }
   if (mine) mine = check_coherence();
-  return agreed(std::move(mine));
+  return ok_status();
 }
 
 // The nodes, or the ranks, each of which may keep parts of the file to itself.
@@ -228,7 +286,7 @@ Status OpenFile::check_coherence() const {
 // The same name may stand for a file of each node: in a folder of the node's own, or where one follows a symbolic link as it was
 // before. Copies on each node may be read; what is written would be spread over them.
 Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
-  const Traits& traits = storage_->traits();
+  const Traits& traits = facts_ ? facts_->traits : storage_->traits();
   const bool known = lowest != 0 && comm_->topology().nodes() > 1 && hints_->values.mercutio_coherence != CoherenceWay::kNone;
   const bool copies = !amode_.writable() && !traits.metadata_is_remote;
   if (!known || lowest == highest || copies) return ok_status();
@@ -237,28 +295,34 @@ Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
                    "): use a folder that all nodes share. Where each node's own file is meant, the hint mercutio_coherence=none opens it all the same"};
 }
 
-// What is shared once all have opened: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
-Status OpenFile::finish_open() {
-  publishes_ = amode_.writable() && storage_->traits().coherence == Coherence::kAfterPublish;
-  faults_are_errors_ = moves_by_system_calls(*resolved_.driver) && storage_.get() == direct_ && !hints_->values.mercutio_dry_run;
-  any_sieves_ = hints_allow_sieving(hints_->values, storage_->traits());
-  const std::string folder = std::filesystem::path(resolved_.path).parent_path();
-  auto counter = comm_->make_shared_counter(storage_->traits().remote_cluster || !library_.empty() ? "" : folder);
+// All ranks agree that all have opened, and on what they share: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
+Status OpenFile::finish_open(Opening opening) {
+  Status mine = std::move(opening.mine);
+  std::string folder;
+  if (mine) {
+    publishes_ = amode_.writable() && storage_->traits().coherence == Coherence::kAfterPublish;
+    faults_are_errors_ = moves_by_system_calls(*resolved_.driver) && storage_.get() == direct_ && !hints_->values.mercutio_dry_run;
+    any_sieves_ = hints_allow_sieving(hints_->values, storage_->traits());
+  }
+  if (mine && !storage_->traits().remote_cluster && library_.empty()) folder = std::filesystem::path(resolved_.path).parent_path();
+  auto counter = comm_->make_shared_counter(folder);
   if (counter) counter_ = std::move(*counter);
   if (!counter) counter_status_ = counter.error();
-  Result<i64> end = amode_.append ? storage_->size() : Result<i64>(i64{0});
-  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, storage_->traits().file_number, context_.all_record ? 1 : 0};
+  const Result<i64> end = mine && amode_.append && !opens_later_ ? storage_->size() : Result<i64>(i64{0});
+  if (!end) mine = end.error();
+  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, mine ? storage_->traits().file_number : 0, context_.all_record ? 1 : 0};
+  if (opens_later_) lowest[3] = facts_->traits.file_number;
   i64 highest[5] = {};
-  MERCUTIO_TRY(agreed_range(end ? ok_status() : Status(end.error()), lowest, highest));
+  const ActionOfRankZero set_pointer = [&](bool all_ok) { return all_ok && lowest[1] == 1 ? counter_->store(highest[2]) : ok_status(); };
+  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, opening.appends ? set_pointer : nullptr));
   if (lowest[4] == 1 && comm_->size() == context_.job_processes) *context_.all_record = true;
   readable_ = lowest[0] == 1;
   if (lowest[1] == 0 && counter_status_) {
     counter_status_ = Error{ErrorClass::kUnsupportedOperation, "another rank has no shared file pointer"};
   }
   MERCUTIO_TRY(check_same_file(lowest[3], highest[3]));
-  if (!amode_.append) return ok_status();
-  pointer_ = highest[2];
-  return run_on_rank_zero([&] { return counter_status_ ? counter_->store(highest[2]) : ok_status(); });
+  if (amode_.append) pointer_ = highest[2];
+  return ok_status();
 }
 
 Result<std::unique_ptr<File>> open_file(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context) {

@@ -17,6 +17,7 @@
 #include "engine/node_entry.h"
 #include "file/operation.h"
 #include "storage/buffered.h"
+#include "storage/deferred.h"
 
 namespace mercutio {
 
@@ -36,6 +37,12 @@ class InFlight {
   std::atomic<i64> count_{0};   // changed under the lock
   std::vector<i64> tags_ MERCUTIO_GUARDED_BY(mutex_);
 };
+
+class WireReader;
+
+// What rank 0 tells the others of a file that some of them open later (deferral.cpp).
+std::vector<std::byte> deferral_message(const std::vector<std::byte>& handle, const DeferredFacts& facts);
+Status take_deferral(ConstBytes message, std::vector<std::byte>& handle, DeferredFacts& facts);
 
 class OpenFile final : public File {
  public:
@@ -87,9 +94,14 @@ class OpenFile final : public File {
   };
 
   // open.cpp
-  Status exchange_open(const OpenCall& call);
-  Status take_open(ConstBytes message, const OpenCall& call);
-  Status open_storage();
+  struct Opening;
+  Status exchange_open(const OpenCall& call, Opening& opening);
+  Status take_open(WireReader& reader, i64 amode_bits, const OpenCall& call);
+  OpenOptions options_to_open(bool create, bool exclusive) const;
+  Status open_and_wrap(bool create, bool exclusive);
+  Status wrap(std::unique_ptr<Storage> opened);
+  Status share_first_open(const Opening& opening);
+  Status open_storage(Opening& opening);
   i64 caches() const;
   Status check_coherence() const;
   Status check_same_file(i64 lowest, i64 highest) const;
@@ -97,7 +109,12 @@ class OpenFile final : public File {
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
   Buffering buffering() const;
   void allow_buffering(OpenOptions& options) const;
-  Status finish_open();
+  Status finish_open(Opening opening);
+
+  // deferral.cpp
+  bool wants_deferral(const std::vector<AskedHint>& outside, const InfoItems& info) const;
+  bool is_usual_aggregator() const;
+  Result<std::unique_ptr<Storage>> open_later(OpenOptions options) const;
 
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
   Channel next_channel();
@@ -106,9 +123,11 @@ class OpenFile final : public File {
   Status agreed(Status mine);
   // ok when all are ok: then lowest and highest of each value over all ranks; else the Error of the lowest failing
   // rank.
-  Status agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest);
+  // `action`: of rank 0, which then has them, before any rank returns.
+  Status agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest, const ActionOfRankZero& action = nullptr);
   // ok when all are ok and all gave the same values; the Error of the lowest failing rank, or kNotSame naming `what`.
-  Status agreed_same(Status mine, std::initializer_list<i64> values, const char* what);
+  // Where they are, rank 0 acts before any rank returns, and its Error is that of all.
+  Status agreed_same(Status mine, std::initializer_list<i64> values, const char* what, const std::function<Status()>& on_rank_zero = nullptr);
   Status no_split(const char* what) const;
   Status run_on_rank_zero(const std::function<Status()>& action);
   // life.cpp: writes of this rank to the storage; then all ranks see them. `mine` is what became of the first on this rank.
@@ -116,7 +135,7 @@ class OpenFile final : public File {
   Status settle(Status mine);
   Status settle_before_read();
   Status publish(Status mine, bool last);
-  Status resize(const std::function<Status()>& change);
+  Status resize(Status mine, i64 bytes, const std::function<Status()>& change);
 
   // info.cpp
   std::vector<AskedHint> hints_from_outside();   // on rank 0
@@ -175,6 +194,8 @@ class OpenFile final : public File {
   std::string library_;   // of the driver, as rank 0 has found it; empty: it is one of ours
   Resolved resolved_{};
   std::vector<std::byte> handle_;   // what rank 0's storage hands on
+  std::optional<DeferredFacts> facts_;   // what it says of itself; nothing: all ranks open the file at once
+  bool opens_later_ = false;             // this rank
   std::shared_ptr<TraceSink> trace_;   // null: nobody listens, or not open yet; outlives the storage, which tells it things
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<SharedCounter> counter_;

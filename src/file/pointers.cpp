@@ -64,8 +64,7 @@ Status OpenFile::seek_shared(i64 offset, Whence whence) {
   MERCUTIO_TRY(not_sequential(amode_));
   Status mine = no_split("seek_shared");
   if (mine) mine = counter_status_;
-  MERCUTIO_TRY(agreed_same(std::move(mine), {offset, static_cast<i64>(whence)}, "offset and whence"));
-  return run_on_rank_zero([&]() -> Status {
+  return agreed_same(std::move(mine), {offset, static_cast<i64>(whence)}, "offset and whence", [&]() -> Status {
     MERCUTIO_LET(const i64 current, counter_->load());
     MERCUTIO_LET(const i64 target, target_of_seek(*current_view(), offset, whence, current));
     return counter_->store(target);

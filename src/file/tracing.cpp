@@ -80,6 +80,7 @@ void OpenFile::trace_hints() const {
     text += note.key + "=" + note.value + " (" + origin_text(note.origin) +
             "): " + (note.applied() ? "applied" : "not applied, " + note.why_not) + "\n";
   }
+  if (facts_) text += "deferred open: rank 0 and the aggregators have the file open, another rank opens it when it needs it\n";
   text += std::string("nonblocking collective accesses are driven by ") + context_.progress->who(sends_messages(hints->values)) + "\n";
   trace_->note("notes", text);
 }

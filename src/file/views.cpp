@@ -125,12 +125,15 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
   i64 lowest[] = {made ? made->view->etype->extent() : 0, hash_of(datarep), info.empty() ? 0 : 1,
                   made && !made->view->contiguous() ? 1 : 0};
   i64 highest[4] = {};
-  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest));
-  if (lowest[0] != highest[0]) return Error{ErrorClass::kNotSame, "the etype's extent must be the same on all ranks"};
-  if (lowest[1] != highest[1])
-    return Error{ErrorClass::kNotSame, "the data representation must be the same on all ranks"};
+  const auto check_same = [&]() -> Status {
+    if (lowest[0] != highest[0]) return Error{ErrorClass::kNotSame, "the etype's extent must be the same on all ranks"};
+    if (lowest[1] != highest[1]) return Error{ErrorClass::kNotSame, "the data representation must be the same on all ranks"};
+    return ok_status();
+  };
+  const ActionOfRankZero reset_pointer = [&](bool all_ok) { return all_ok && check_same() ? counter_->store(0) : ok_status(); };
+  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, counter_status_ ? reset_pointer : nullptr));
+  MERCUTIO_TRY(check_same());
   if (highest[2] == 1) MERCUTIO_TRY(set_info(info));
-  if (counter_status_) MERCUTIO_TRY(run_on_rank_zero([this] { return counter_->store(0); }));
   made->scattered = highest[3] == 1;
   std::lock_guard lock(mutex_);
   view_ = std::move(made);

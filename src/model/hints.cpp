@@ -315,7 +315,8 @@ std::string why_ineffective(const HintSet& set, const Row& row, const InfoItems&
   if (row.name == "file_perm" && !creates) return "the file was there: only a file that open creates gets permissions";
   if (row.name == "romio_lustre_co_ratio" && asked != "1" && value_in(in_effect, "striping_factor").empty())
     return "the file isn't striped over servers";
-  if (row.name == "romio_no_indep_rw" && asked == "true") return "kept and returned; nothing needs the promise here";
+  const bool each_moves_its_own = set.values.romio_cb_read == Toggle::kDisable || set.values.romio_cb_write == Toggle::kDisable;
+  if (row.name == "romio_no_indep_rw" && asked == "true" && each_moves_its_own) return "kept and returned; without collective buffering each rank needs the file";
   if (row.name == "access_style" && !asked.empty()) return "kept and returned; accesses are looked at as they come";
   return "";
 }

@@ -243,11 +243,8 @@ Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm user) {
   if (PMPI_Comm_test_inter(user, &inter) != MPI_SUCCESS || inter)
     return Error{ErrorClass::kComm, "a file is opened on an intra-communicator, this is an inter-communicator"};
   const ErrorsReturned returned(user);
-  MERCUTIO_LET(KnownRanks ranks, ranks_of(user));
-  const RankGroupRef group = ranks.group;
-  if (group->failures().known()) return rank_died();
-  MERCUTIO_LET(const FilePlace place, group->take_place(user));
-  auto comm = std::make_unique<MpiComm>(std::move(ranks), place, user);
+  MERCUTIO_LET(OpenPlace place, place_on(user));
+  auto comm = std::make_unique<MpiComm>(std::move(place.ranks), place.file, user);
   comm->poll_mpi();
   if (comm->failed(/*may_call=*/true)) return rank_died();   // what was exchanged so far may be wrong
   return std::unique_ptr<Comm>(std::move(comm));

@@ -3,7 +3,9 @@
 // /dev/shm or /tmp that is unlinked as soon as all ranks have mapped it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/result.h"
 #include "mpi/mpi_header.h"
@@ -22,6 +24,30 @@ class NodeMemory {
  private:
   std::byte* data_;
   i64 bytes_;
+};
+
+// How the other ranks find the memory that one rank has created. Sent as bytes.
+struct MemoryPlace {
+  char path[256] = "";   // empty: it could not be created
+  std::int64_t device = 0, inode = 0, bytes = 0;
+};
+
+// Memory that one rank of the node offers and all ranks map. It must be kept until all ranks have mapped it.
+class OfferedMemory {
+ public:
+  OfferedMemory() = default;
+  OfferedMemory(const OfferedMemory&) = delete;
+  OfferedMemory& operator=(const OfferedMemory&) = delete;
+  ~OfferedMemory();
+  enum class Kind { kAnonymous, kNamed };
+  MemoryPlace offer(Kind kind, i64 bytes);                    // on the rank that creates it
+  std::shared_ptr<NodeMemory> map(const MemoryPlace& place);   // on all ranks; null: not possible
+
+ private:
+  MemoryPlace offer_anonymous(i64 bytes);
+  MemoryPlace offer_named(i64 bytes);
+  int fd_ = -1;
+  std::string name_;   // to be unlinked
 };
 
 // Collective over `comm`, whose ranks are on one node. Either all ranks get the memory or all get an Error. It is zeroed; pages are

@@ -1,5 +1,7 @@
 #include "mpi/rank_group.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -11,6 +13,15 @@
 #include "mpi/numa.h"
 
 namespace mercutio {
+
+// The lowest of the ranks that share memory with this one, whatever their hosts are called, and memory that it offers to them, for the first segment and, if
+// there is no other node, for counters.
+struct OwnNode {
+  int leader = 0, ranks = 1;
+  OfferedMemory offered;
+  std::shared_ptr<NodeMemory> memory;   // null: the offer failed, or the group has one rank
+};
+
 namespace {
 
 // Segments with a lower number are kept for the next file. Others are freed when their file is closed, so a program that had many
@@ -20,18 +31,31 @@ constexpr i64 kKeptSegments = 4;
 // communicator for each file. Each uses one communicator of the MPI.
 constexpr std::size_t kKeptGroups = 16;
 
-// The lowest of the ranks that share memory with this one, independent of host names. Called before the communicator of the group
-// is made, so that only one context of the MPI is needed at a time.
-Result<int> find_leader(MPI_Comm user, int rank) {
+i64 segment_bytes(int ranks) { return MpiSegment::doorbell_bytes(ranks) + ranks * kSegmentBytesPerRank; }
+
+// Before the group's communicator is made, so that both need one context of the MPI's at a time.
+Status find_node(MPI_Comm user, int rank, int size, OwnNode& found) {
+  struct {
+    int leader;
+    MemoryPlace place;
+  } message{rank, {}};
   MPI_Comm node = MPI_COMM_NULL;
-  int leader = rank;
+  found.leader = rank;
+  if (size == 1) return ok_status();
   int code = PMPI_Comm_split_type(user, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
   if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split_type", code);
   PMPI_Comm_set_errhandler(node, abi_numbers().errors_return);
-  code = PMPI_Bcast(&leader, 1, MPI_INT, 0, node);
+  int node_rank = 0;
+  PMPI_Comm_rank(node, &node_rank);
+  PMPI_Comm_size(node, &found.ranks);
+  const i64 bytes = segment_bytes(found.ranks) + (found.ranks == size ? kCounterMemoryBytes : 0);
+  if (node_rank == 0) message.place = found.offered.offer(OfferedMemory::Kind::kAnonymous, bytes);
+  if (found.ranks > 1) code = PMPI_Bcast(&message, sizeof message, MPI_BYTE, 0, node);
   PMPI_Comm_free(&node);
   if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code);
-  return leader;
+  found.leader = message.leader;
+  found.memory = found.offered.map(message.place);
+  return ok_status();
 }
 
 // The dimensions of the program's Cartesian grid if the communicator has one. The ranks of a row write adjacent blocks.
@@ -138,25 +162,6 @@ bool is_of_world(MPI_Comm user) {
   return found != 0;
 }
 
-// A kept group, if all ranks have found the same one, otherwise a new one.
-Result<RankGroupRef> find_or_make(MPI_Comm user, int size) {
-  const bool of_world = is_of_world(user);
-  RankGroupRef found = of_world ? kept_groups().find(user) : nullptr;
-  bool all_found = found != nullptr, all_have_room = of_world && kept_groups().has_room();
-  if (size > 1) {
-    const i64 id = found ? found->id() : 0;
-    std::int64_t mine[] = {id, -id, all_have_room ? 0 : 1}, all[3] = {};
-    const int code = PMPI_Allreduce(mine, all, 3, MPI_INT64_T, MPI_MAX, user);
-    if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code);
-    all_found = all[0] != 0 && all[0] == -all[1];
-    all_have_room = all[2] == 0;
-  }
-  if (all_found) return found;
-  MERCUTIO_LET(RankGroupRef made, RankGroup::make(user));
-  if (all_have_room) kept_groups().keep(made);
-  return made;
-}
-
 }  // namespace
 
 RankGroup::~RankGroup() {
@@ -177,8 +182,8 @@ void RankGroup::divide_tags() {
   tags_ = std::make_unique<FileNumbers>(tags / tags_per_file_, FileNumbers::Order::kInTurn);
 }
 
-// Determines which rank runs on which node. If find_leader failed, it failed on all ranks.
-Status RankGroup::find_topology(const Result<int>& leader) {
+// Which rank runs on which node, and whether all ranks have mapped the memory of their nodes. An Error of find_node is one of all ranks here.
+Status RankGroup::find_topology(const Status& status, const OwnNode& node, bool& all_mapped) {
   char name[MPI_MAX_PROCESSOR_NAME] = "";
   int length = 0;
   PMPI_Get_processor_name(name, &length);
@@ -187,19 +192,21 @@ Status RankGroup::find_topology(const Result<int>& leader) {
     topology_ = Topology{{0}, {host_}};
     return ok_status();
   }
-  const int mine[] = {leader ? *leader : -1, static_cast<int>(numa_domain())};
-  std::vector<int> all(2 * static_cast<std::size_t>(size_));
-  const int code = PMPI_Allgather(mine, 2, MPI_INT, all.data(), 2, MPI_INT, comm_);
+  const int mine[] = {status ? node.leader : -1, static_cast<int>(numa_domain()), node.memory ? 1 : 0};
+  std::vector<int> all(3 * static_cast<std::size_t>(size_));
+  const int code = PMPI_Allgather(mine, 3, MPI_INT, all.data(), 3, MPI_INT, comm_);
   if (code != MPI_SUCCESS) return mpi_error("MPI_Allgather", code);
-  if (!leader) return leader.error();
+  MERCUTIO_TRY(status);
   std::map<int, i64> node_of_leader;
   std::vector<int> leaders;
   std::vector<i64> numa;
   bool several = false, all_known = true;
   for (int r = 0; r < size_; ++r) {
-    const int its_leader = all[2 * static_cast<std::size_t>(r)];
+    const int* const of_rank = &all[3 * static_cast<std::size_t>(r)];
+    const int its_leader = of_rank[0];
     if (its_leader < 0) return Error{ErrorClass::kOther, "MPI_Comm_split_type failed on rank " + std::to_string(r)};
-    numa.push_back(all[2 * static_cast<std::size_t>(r) + 1]);
+    numa.push_back(of_rank[1]);
+    all_mapped &= of_rank[2] != 0;
     several |= numa.back() != numa.front();
     all_known &= numa.back() >= 0;
     const auto [it, is_new] = node_of_leader.try_emplace(its_leader, static_cast<i64>(leaders.size()));
@@ -208,9 +215,9 @@ Status RankGroup::find_topology(const Result<int>& leader) {
   }
   if (several && all_known) topology_.numa_of_rank = std::move(numa);
   const std::vector<i64>& nodes = topology_.node_of_rank;
-  const i64 node = nodes[static_cast<std::size_t>(rank_)];
-  node_size_ = static_cast<int>(std::count(nodes.begin(), nodes.end(), node));
-  node_rank_ = static_cast<int>(std::count(nodes.begin(), nodes.begin() + rank_, node));
+  const i64 here = nodes[static_cast<std::size_t>(rank_)];
+  node_size_ = static_cast<int>(std::count(nodes.begin(), nodes.end(), here));
+  node_rank_ = static_cast<int>(std::count(nodes.begin(), nodes.begin() + rank_, here));
   return name_nodes(leaders);
 }
 
@@ -240,63 +247,77 @@ Result<RankGroupRef> RankGroup::make(MPI_Comm user) {
   RankGroupRef group(new RankGroup);
   PMPI_Comm_rank(user, &group->rank_);
   PMPI_Comm_size(user, &group->size_);
-  Result<int> leader = 0;
-  if (group->size_ > 1) leader = find_leader(user, group->rank_);
-  // A split into one group has the same ranks in the same order, and does not call the program's attribute copy functions.
+  OwnNode node;
+  const Status found = find_node(user, group->rank_, group->size_, node);
+  // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
   int code = PMPI_Comm_split(user, 0, group->rank_, &group->comm_);
   if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split", code);
   PMPI_Comm_set_errhandler(group->comm_, abi_numbers().errors_return);
   group->divide_tags();
-  MERCUTIO_TRY(group->find_topology(leader));
+  bool all_mapped = true;
+  MERCUTIO_TRY(group->find_topology(found, node, all_mapped));
   group->failures_.look(group->comm_, 0);
   if (group->failures_.known()) return rank_died();
-  std::int64_t id = static_cast<std::int64_t>(random_number() >> 1) | 1;
-  code = PMPI_Bcast(&id, 1, MPI_INT64_T, 0, group->comm_);
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code);
-  group->id_ = id;
-  group->counters_ = make_shared_slots(group->comm_, group->topology_);
-  const bool shares = group->size_ > group->topology_.nodes();
-  if (shares) group->topology_.segment_bytes = kSegmentBytesPerRank;
-  if (shares && !group->segment(group->comm_, FilePlace{})) group->topology_.segment_bytes = 0;
+  MERCUTIO_TRY(group->share(all_mapped ? std::move(node.memory) : nullptr));
   return group;
 }
 
-bool RankGroup::claim(const FilePlace& place) {
-  if (!tags_->claim(place.tags)) return false;
-  if (memories_.claim(place.memory)) return true;
+// Counters, and the first segment: in `memory` of the node, or if it is null, by collective calls.
+Status RankGroup::share(std::shared_ptr<NodeMemory> memory) {
+  const SlotsWish wish = wish_for_slots();
+  std::int64_t of_rank_zero[] = {static_cast<std::int64_t>(random_number() >> 1) | 1, wish.way, wish.number};
+  const int code = size_ > 1 ? PMPI_Bcast(of_rank_zero, 3, MPI_INT64_T, 0, comm_) : MPI_SUCCESS;
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code);
+  id_ = of_rank_zero[0];
+  const bool one_node = topology_.nodes() == 1;
+  const CounterMemory there{one_node ? memory : nullptr, segment_bytes(node_size_)};
+  counters_ = make_shared_slots(comm_, topology_, SlotsWish{of_rank_zero[1], of_rank_zero[2]}, there);
+  if (size_ == topology_.nodes()) return ok_status();
+  topology_.segment_bytes = kSegmentBytesPerRank;
+  if (memory) {
+    std::lock_guard guard(mutex_);
+    segments_[0] = std::make_shared<MpiSegment>(std::move(memory), node_size_);
+  } else if (!segment(comm_, FilePlace{})) {
+    topology_.segment_bytes = 0;
+  }
+  return ok_status();
+}
+
+FilePlace RankGroup::draw() {
+  const auto tags = tags_->draw(), memory = memories_.draw();
+  if (tags && memory) return {*tags, *memory};
+  if (tags) tags_->give_back(*tags);
+  if (memory) memories_.give_back(*memory);
+  return kNoPlace;
+}
+
+// Of what rank 0 has drawn. It is in use here only as long as another thread of this rank is about to return from the close of the file that had it, as rank 0
+// has returned from that: no rank is waited for.
+Result<FilePlace> RankGroup::claim(const FilePlace& place) {
+  if (place == kNoPlace) return Error{ErrorClass::kNoMem, "no more files can be open on these ranks at a time: all ranges of tags are in use"};
+  const auto wait_for = [&](FileNumbers& numbers, i64 number) {
+    constexpr timespec kNap{0, 20000};
+    while (!numbers.claim(number)) {
+      if (failures_.known()) return false;
+      nanosleep(&kNap, nullptr);
+    }
+    return true;
+  };
+  if (rank_ == 0) return place;
+  if (!wait_for(*tags_, place.tags)) return rank_died();
+  if (wait_for(memories_, place.memory)) return place;
   tags_->give_back(place.tags);
-  return false;
+  return rank_died();
 }
 
 Result<FilePlace> RankGroup::take_place(MPI_Comm user) {
-  std::vector<FilePlace> rejected;   // on rank 0, which then draws other numbers
-  for (;;) {
-    std::int64_t drawn[3] = {-1, -1, 0};   // tags, memory, and whether these numbers may still be in use on another rank
-    if (rank_ == 0) {
-      const auto tags = tags_->draw(), memory = memories_.draw();
-      if (tags && memory) {
-        drawn[0] = tags->number, drawn[1] = memory->number, drawn[2] = !tags->fresh || !memory->fresh;
-      } else {
-        if (tags) tags_->give_back(tags->number);
-        if (memory) memories_.give_back(memory->number);
-      }
-    }
-    int code = size_ > 1 ? PMPI_Bcast(drawn, 3, MPI_INT64_T, 0, user) : MPI_SUCCESS;
-    const FilePlace place{drawn[0], drawn[1]};
-    int mine = place.tags >= 0 && code == MPI_SUCCESS && (rank_ == 0 || claim(place)), all = mine;
-    if (code == MPI_SUCCESS && drawn[2] && size_ > 1) code = PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, user);
-    if (code == MPI_SUCCESS && all) {
-      for (const FilePlace& other : rejected) give_back(other);
-      return place;
-    }
-    if (mine && rank_ != 0) give_back(place);
-    if (rank_ == 0 && place.tags >= 0) rejected.push_back(place);
-    if (code == MPI_SUCCESS && place.tags >= 0) continue;
-    for (const FilePlace& other : rejected) give_back(other);
-    failures_.note(comm_, code);
-    if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code);
-    return Error{ErrorClass::kNoMem, "no more files can be open on these ranks at a time: all ranges of tags are in use"};
-  }
+  const FilePlace drawn = rank_ == 0 ? draw() : kNoPlace;
+  std::int64_t numbers[] = {drawn.tags, drawn.memory};
+  const int code = size_ > 1 ? PMPI_Bcast(numbers, 2, MPI_INT64_T, 0, user) : MPI_SUCCESS;
+  if (code == MPI_SUCCESS) return claim({numbers[0], numbers[1]});
+  failures_.note(comm_, code);
+  if (drawn != kNoPlace) give_back(drawn);
+  return mpi_error("MPI_Bcast", code);
 }
 
 void RankGroup::give_back(const FilePlace& place) {
@@ -343,7 +364,7 @@ std::shared_ptr<MpiSegment> RankGroup::segment(MPI_Comm user, const FilePlace& p
   if (several && PMPI_Comm_split(user, color, rank_, &node) != MPI_SUCCESS) node = MPI_COMM_NULL;
   std::shared_ptr<NodeMemory> memory;
   if (node != MPI_COMM_NULL) {
-    auto made = make_node_memory(node, MpiSegment::doorbell_bytes(node_size_) + node_size_ * kSegmentBytesPerRank);
+    auto made = make_node_memory(node, segment_bytes(node_size_));
     if (made) memory = std::move(*made);
   }
   int mine = memory != nullptr, all = mine;
@@ -360,23 +381,53 @@ std::shared_ptr<MpiSegment> RankGroup::segment(MPI_Comm user, const FilePlace& p
 
 void mark_world() { (void)is_of_world(MPI_COMM_WORLD); }
 
-Result<KnownRanks> ranks_of(MPI_Comm user) {
+namespace {
+
+// A kept group that all ranks have found, or a new one, and the place of a file in it. Ranks that found different ones make a new one, too.
+Result<OpenPlace> find_or_make(MPI_Comm user, int size) {
+  const bool of_world = is_of_world(user);
+  const RankGroupRef found = of_world ? kept_groups().find(user) : nullptr;
+  const bool has_room = of_world && kept_groups().has_room();
+  const i64 id = found ? found->id() : 0;
+  const FilePlace drawn = id != 0 && found->rank() == 0 ? found->draw() : kNoPlace;
+  std::int64_t mine[] = {id, -id, has_room ? 0 : 1, drawn.tags, drawn.memory}, all[5] = {};
+  std::copy(std::begin(mine), std::end(mine), all);
+  const int code = size > 1 ? PMPI_Allreduce(mine, all, 5, MPI_INT64_T, MPI_MAX, user) : MPI_SUCCESS;
+  if (code == MPI_SUCCESS && all[0] != 0 && all[0] == -all[1]) {
+    MERCUTIO_LET(const FilePlace place, found->claim({all[3], all[4]}));
+    return OpenPlace{{found, nullptr}, place};
+  }
+  if (drawn != kNoPlace) found->give_back(drawn);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code);
+  MERCUTIO_LET(RankGroupRef made, RankGroup::make(user));
+  const FilePlace first = made->draw();   // the same on all ranks, as nobody else has the group yet
+  if (all[2] == 0) kept_groups().keep(made);
+  return OpenPlace{{std::move(made), nullptr}, first};
+}
+
+}  // namespace
+
+Result<OpenPlace> place_on(MPI_Comm user) {
   const int keyval = comm_keyval();
   int found = 0, size = 1;
   KnownRanks* known = nullptr;
   PMPI_Comm_get_attr(user, keyval, &known, &found);
-  if (found) return *known;
+  if (found && known->group->failures().known()) return rank_died();
+  if (found) {
+    MERCUTIO_LET(const FilePlace place, known->group->take_place(user));
+    return OpenPlace{*known, place};
+  }
   PMPI_Comm_size(user, &size);
-  MERCUTIO_LET(RankGroupRef group, find_or_make(user, size));
-  auto ranks = std::make_unique<KnownRanks>(KnownRanks{group, std::shared_ptr<const Topology>(group, &group->topology())});
+  MERCUTIO_LET(OpenPlace made, find_or_make(user, size));
+  const RankGroupRef& group = made.ranks.group;
+  made.ranks.topology = std::shared_ptr<const Topology>(group, &group->topology());
   if (std::vector<i64> grid = grid_of(user); !grid.empty()) {
     auto with_grid = std::make_shared<Topology>(group->topology());
     with_grid->cartesian = std::move(grid);
-    ranks->topology = std::move(with_grid);
+    made.ranks.topology = std::move(with_grid);
   }
-  const KnownRanks result = *ranks;
-  PMPI_Comm_set_attr(user, keyval, ranks.release());
-  return result;
+  PMPI_Comm_set_attr(user, keyval, std::make_unique<KnownRanks>(made.ranks).release());
+  return made;
 }
 
 }  // namespace mercutio

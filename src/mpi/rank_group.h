@@ -7,9 +7,9 @@
 // exists, every collective MPI call uses the program's communicator, on which only one open is in progress at a time. Rank 0 draws
 // the numbers of a file.
 //
-// Cost: the first open on a communicator needs one small all-reduce. Each open needs a broadcast of three numbers, and an
-// all-reduce if numbers are reused. A new group needs a split by nodes, a communicator, a gather of two numbers per rank, and one
-// name per node.
+// Cost: the first open on a communicator needs one small all-reduce. Each later open needs a broadcast of two numbers. A new group
+// needs a split by nodes, a communicator, a gather of three numbers per rank, two broadcasts, and between nodes a window and one name
+// per node.
 #pragma once
 
 #include <map>
@@ -31,7 +31,10 @@ namespace mercutio {
 struct FilePlace {
   i64 tags = 0;     // number of its range of tags
   i64 memory = 0;   // number of its segment and its counter
+  bool operator==(const FilePlace&) const = default;
 };
+inline constexpr FilePlace kNoPlace{-1, -1};
+struct OwnNode;
 
 class RankGroup {
  public:
@@ -52,7 +55,10 @@ class RankGroup {
   Failures& failures() { return failures_; }
   i64 id() const { return failures_.known() ? 0 : id_; }   // the same on all ranks; 0: a rank has died, and the group must not be used any more
 
-  // Collective over `user`, a communicator of the same ranks. kNoMem, on all ranks: all numbers are in use.
+  // The place of a file. Rank 0 draws it, and all ranks claim what was drawn. kNoMem, on all ranks: all numbers are in use.
+  FilePlace draw();
+  Result<FilePlace> claim(const FilePlace& place);
+  // Both. Collective over `user`, a communicator of the same ranks.
   Result<FilePlace> take_place(MPI_Comm user);
   void give_back(const FilePlace& place);
   // The counters of shared file pointers. Collective over `user`. `folder`: as in make_counter_file(), which creates them if
@@ -64,9 +70,9 @@ class RankGroup {
  private:
   RankGroup() = default;
   void divide_tags();
-  Status find_topology(const Result<int>& leader);
+  Status find_topology(const Status& status, const OwnNode& node, bool& all_mapped);
   Status name_nodes(const std::vector<int>& leaders);
-  bool claim(const FilePlace& place);
+  Status share(std::shared_ptr<NodeMemory> memory);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, node_rank_ = 0, node_size_ = 1;
@@ -83,12 +89,17 @@ class RankGroup {
 };
 using RankGroupRef = std::shared_ptr<RankGroup>;
 
-// The group of `user` and the program's grid on it. Collective over `user`.
+// The group of a communicator and the program's grid on it.
 struct KnownRanks {
   RankGroupRef group;
   std::shared_ptr<const Topology> topology;
 };
-Result<KnownRanks> ranks_of(MPI_Comm user);
+struct OpenPlace {
+  KnownRanks ranks;
+  FilePlace file;
+};
+// For a file that is opened on `user`. Collective over `user`.
+Result<OpenPlace> place_on(MPI_Comm user);
 // Call it as soon as MPI is initialised. A communicator that is duplicated from MPI_COMM_WORLD before has a group of its own.
 void mark_world();
 

@@ -25,11 +25,9 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kCounterBytes = static_cast<i64>(sizeof(i64));
-
 class MemorySlots final : public SharedSlots {
  public:
-  explicit MemorySlots(std::shared_ptr<NodeMemory> memory) : memory_(std::move(memory)), slots_(reinterpret_cast<i64*>(memory_->data())) {}
+  MemorySlots(std::shared_ptr<NodeMemory> memory, i64 at) : memory_(std::move(memory)), slots_(reinterpret_cast<i64*>(memory_->data() + at)) {}
   Result<i64> fetch_add(i64 slot, i64 delta) override { return std::atomic_ref<i64>(slots_[slot]).fetch_add(delta); }
   Status store(i64 slot, i64 value) override {
     std::atomic_ref<i64>(slots_[slot]).store(value);
@@ -201,7 +199,7 @@ bool is_seen_by_all(int fd, const Topology& topology) {
 // Creates a file of zero counters. -1 and errno on failure.
 int create_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0 || ftruncate(fd, kCounters * kCounterBytes) == 0) return fd;
+  if (fd < 0 || ftruncate(fd, kCounterMemoryBytes) == 0) return fd;
   const int failed = errno;
   ::close(fd);
   ::unlink(path.c_str());
@@ -231,9 +229,9 @@ int create_in_one_of(const std::vector<std::string>& directories, SlotsFile& mad
 }
 
 std::unique_ptr<SharedSlots> make_memory_slots(MPI_Comm comm) {
-  auto memory = make_node_memory(comm, kCounters * kCounterBytes);
+  auto memory = make_node_memory(comm, kCounterMemoryBytes);
   if (!memory) return nullptr;
-  return std::make_unique<MemorySlots>(std::move(*memory));
+  return std::make_unique<MemorySlots>(std::move(*memory), 0);
 }
 
 // Whether the MPI can create one more communicator, which a window needs. Some MPIs end the job if a window cannot get one.
@@ -251,7 +249,7 @@ std::unique_ptr<SharedSlots> make_window_slots(MPI_Comm comm, std::int64_t numbe
   PMPI_Comm_rank(comm, &rank);
   void* base = nullptr;
   MPI_Win window = MPI_WIN_NULL;
-  MPI_Aint bytes = rank == 0 ? static_cast<MPI_Aint>(kCounters * kCounterBytes) : 0;
+  MPI_Aint bytes = rank == 0 ? static_cast<MPI_Aint>(kCounterMemoryBytes) : 0;
   int mine = PMPI_Win_allocate(bytes, sizeof(i64), MPI_INFO_NULL, comm, &base, &window) == MPI_SUCCESS, all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
   if (!all) return nullptr;
@@ -264,15 +262,16 @@ std::unique_ptr<SharedSlots> make_window_slots(MPI_Comm comm, std::int64_t numbe
 
 }  // namespace
 
-std::unique_ptr<SharedSlots> make_shared_slots(MPI_Comm comm, const Topology& topology) {
-  std::int64_t of_rank_zero[] = {static_cast<std::int64_t>(shared_pointer_way()), static_cast<std::int64_t>(random_number() >> 1)};
-  PMPI_Bcast(of_rank_zero, 2, MPI_INT64_T, 0, comm);
-  const auto first = static_cast<SharedPointerWay>(of_rank_zero[0]);
+std::unique_ptr<SharedSlots> make_shared_slots(MPI_Comm comm, const Topology& topology, const SlotsWish& wish, const CounterMemory& there) {
+  const auto first = static_cast<SharedPointerWay>(wish.way);
   std::unique_ptr<SharedSlots> slots;
+  if (first == SharedPointerWay::kMemory && there.memory) return std::make_unique<MemorySlots>(there.memory, there.at);
   if (first == SharedPointerWay::kMemory && topology.nodes() == 1) slots = make_memory_slots(comm);
-  if (!slots && first != SharedPointerWay::kFile) slots = make_window_slots(comm, of_rank_zero[1]);
+  if (!slots && first != SharedPointerWay::kFile) slots = make_window_slots(comm, wish.number);
   return slots;
 }
+
+SlotsWish wish_for_slots() { return {static_cast<std::int64_t>(shared_pointer_way()), static_cast<std::int64_t>(random_number() >> 1)}; }
 
 Result<CounterFile> make_counter_file(MPI_Comm comm, const Topology& topology, const std::string& folder) {
   int rank = 0, fd = -1;

@@ -9,10 +9,12 @@
 #include "base/result.h"
 #include "model/topology.h"
 #include "mpi/mpi_header.h"
+#include "mpi/node_memory.h"
 
 namespace mercutio {
 
 inline constexpr i64 kCounters = 65536;
+inline constexpr i64 kCounterMemoryBytes = kCounters * static_cast<i64>(sizeof(i64));
 
 class SharedSlots {
  public:
@@ -22,8 +24,18 @@ class SharedSlots {
   virtual bool calls_mpi() const { return false; }   // whether fetch and store call MPI
 };
 
+// What rank 0 wishes, for all ranks.
+struct SlotsWish {
+  std::int64_t way = 0, number = 0;
+};
+SlotsWish wish_for_slots();
+// Memory that all ranks already share: kCounterMemoryBytes of it. Null: there is none.
+struct CounterMemory {
+  std::shared_ptr<NodeMemory> memory;
+  i64 at = 0;
+};
 // Collective over `comm`. Null, on all ranks: neither memory nor a window can be shared, or rank 0's environment selects a file.
-std::unique_ptr<SharedSlots> make_shared_slots(MPI_Comm comm, const Topology& topology);
+std::unique_ptr<SharedSlots> make_shared_slots(MPI_Comm comm, const Topology& topology, const SlotsWish& wish, const CounterMemory& there);
 // The same in a file. Collective over `comm`. Rank 0's `folder` is used: that of a file that all ranks have open, or "".
 struct CounterFile {
   std::int64_t id = 0;   // drawn at random, the same on all ranks

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "storage/buffered.h"
+#include "storage/deferred.h"
 #include "storage/drivers.h"
 #include "storage/dry.h"
 #include "storage/faulty.h"
@@ -85,6 +86,37 @@ TEST_F(Decorators, DryMovesNothing) {
   ASSERT_TRUE(storage->set_size(10).ok());
   EXPECT_EQ(storage->size().value(), 10);
   EXPECT_EQ(open()->size().value(), 1000) << "the file is as it was";
+}
+
+TEST_F(Decorators, DeferredOpensWhenItIsNeeded) {
+  Silent sink;
+  int opens = 0;
+  bool fails = true;
+  DeferredFacts facts;
+  facts.traits.file_system = "told";
+  facts.layout.stripe_bytes = 4096;
+  auto storage = make_deferred(nullptr, [&]() -> Result<std::unique_ptr<Storage>> {
+    ++opens;
+    if (fails) return Error{ErrorClass::kNoSuchFile, "gone"};
+    return open();
+  }, facts);
+  EXPECT_EQ(storage->traits().file_system, "told");
+  EXPECT_EQ(storage->layout().stripe_bytes, 4096);
+  storage->trace_to(&sink);
+  EXPECT_TRUE(storage->flush() && storage->sync() && storage->refresh());
+  EXPECT_EQ(storage->known_size(), 0);
+  EXPECT_EQ(opens, 0);
+  const IoPiece some = piece(0, 10);
+  EXPECT_EQ(storage->write(one(some)).error().cls, ErrorClass::kNoSuchFile);
+  EXPECT_EQ(storage->start(Direction::kRead, {some})->wait().error().cls, ErrorClass::kNoSuchFile);
+  EXPECT_EQ(opens, 2);
+  fails = false;
+  EXPECT_EQ(storage->write(one(some)).value(), 10);
+  EXPECT_EQ(storage->size().value(), 10);
+  EXPECT_EQ(opens, 3);
+  EXPECT_TRUE(storage->close());
+  auto unused = make_deferred(nullptr, [&]() -> Result<std::unique_ptr<Storage>> { return open(); }, facts);
+  EXPECT_TRUE(unused->close());
 }
 
 TEST_F(Decorators, ThrottledTakesItsTime) {

@@ -7,6 +7,7 @@
 
 #include "more_cases.h"
 #include "storage/buffered.h"
+#include "storage/deferred.h"
 #include "storage/contract.h"
 #include "storage/faulty.h"
 #include "storage/forwarding.h"
@@ -37,6 +38,13 @@ std::unique_ptr<Storage> locked(std::unique_ptr<Storage> inner) { return make_lo
 
 std::unique_ptr<Storage> buffered(std::unique_ptr<Storage> inner) {
   return make_buffered(std::move(inner), Buffering{true, true, 64 * KiB});
+}
+
+// Opened by the first call that needs it.
+std::unique_ptr<Storage> deferred(std::unique_ptr<Storage> inner) {
+  DeferredFacts facts{inner->traits(), inner->layout()};
+  auto kept = std::make_shared<std::unique_ptr<Storage>>(std::move(inner));
+  return make_deferred(nullptr, [kept]() -> Result<std::unique_ptr<Storage>> { return std::move(*kept); }, std::move(facts));
 }
 
 struct Pair {
@@ -78,6 +86,7 @@ std::vector<Case> all_cases() {
     {"throttled_posix", "", true, throttled},
     {"buffered_posix", "", true, buffered},
     {"locked_posix", "", true, locked},
+    {"deferred_posix", "", true, deferred},
     {"forwarding_memory", "memory:", true, forwarding},
     {"library", "plain:", true, nullptr},
   };

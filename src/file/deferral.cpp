@@ -1,0 +1,79 @@
+// Deferred open: with romio_no_indep_rw only rank 0 and the usual aggregators open the file when all ranks do, the others when they need it
+// (storage/deferred.h). They learn from rank 0 what the storage says of itself.
+#include <algorithm>
+
+#include "file/open_file.h"
+#include "file/wire.h"
+#include "plan/plan.h"
+
+namespace mercutio {
+
+// On rank 0. A rank that moves data of its own in collective accesses has to open the file anyway.
+bool OpenFile::wants_deferral(const std::vector<AskedHint>& outside, const InfoItems& info) const {
+  constexpr std::string_view kHint = "romio_no_indep_rw";
+  const bool named = std::any_of(outside.begin(), outside.end(), [&](const AskedHint& hint) { return hint.key == kHint; }) ||
+                     std::any_of(info.begin(), info.end(), [&](const auto& item) { return item.first == kHint; });
+  if (!named || comm_->size() == 1 || amode_.sequential || !library_.empty()) return false;
+  HintSet asked;
+  apply_hints(asked, outside, HintTime::kOpen);
+  apply_hints(asked, info, HintSource::kInfo, HintTime::kOpen);
+  const Hints& hints = asked.values;
+  return hints.romio_no_indep_rw && hints.romio_cb_read != Toggle::kDisable && hints.romio_cb_write != Toggle::kDisable;
+}
+
+bool OpenFile::is_usual_aggregator() const {
+  Layout layout = facts_->layout;
+  if (layout.stripe_bytes <= 0) layout = Layout{hints_->values.striping_unit, hints_->values.striping_factor, -1};
+  const std::vector<i64> aggregators = usual_aggregators(hints_->values, comm_->topology(), layout);
+  return std::find(aggregators.begin(), aggregators.end(), comm_->rank()) != aggregators.end();
+}
+
+// By the first call that needs the file, from any thread, after the open.
+Result<std::unique_ptr<Storage>> OpenFile::open_later(OpenOptions options) const {
+  const char* const why = "the file is opened on this rank only now, as romio_no_indep_rw promised collective accesses: ";
+  options.read = readable_;
+  options.handle = handle_;
+  auto opened = resolved_.driver->open(resolved_.path, options);
+  if (!opened) {
+    Error error = std::move(opened).error();
+    error.what = why + error.what;
+    return error;
+  }
+  const Traits& traits = (*opened)->traits();
+  const i64 first = facts_->traits.file_number;
+  const bool copies = !amode_.writable() && !traits.metadata_is_remote;
+  if (first == 0 || traits.file_number == first || copies || options.coherence == CoherenceWay::kNone) return opened;
+  return Error{ErrorClass::kNotSame, std::string(why) + "the name stands for another file than on rank 0"};
+}
+
+std::vector<std::byte> deferral_message(const std::vector<std::byte>& handle, const DeferredFacts& facts) {
+  const Traits& traits = facts.traits;
+  WireWriter writer;
+  writer.put(std::string(reinterpret_cast<const char*>(handle.data()), handle.size()));
+  for (const std::string* text : {&traits.file_system, &traits.coherence_advice, &traits.transfers}) writer.put(*text);
+  for (const bool flag : {traits.can_lock, traits.locks_between_nodes, traits.can_merge, traits.sparse_files, traits.metadata_is_remote,
+                          traits.remote_cluster, traits.caches_per_rank})
+    writer.put(i64{flag});
+  for (const i64 number : {static_cast<i64>(traits.coherence), static_cast<i64>(traits.way), traits.block_bytes, traits.file_number,
+                           facts.layout.stripe_bytes, facts.layout.stripe_count, facts.layout.first_server})
+    writer.put(number);
+  return writer.take();
+}
+
+Status take_deferral(ConstBytes message, std::vector<std::byte>& handle, DeferredFacts& facts) {
+  Traits& traits = facts.traits;
+  WireReader reader(message);
+  const std::string bytes = reader.text();
+  handle.assign(reinterpret_cast<const std::byte*>(bytes.data()), reinterpret_cast<const std::byte*>(bytes.data() + bytes.size()));
+  for (std::string* const text : {&traits.file_system, &traits.coherence_advice, &traits.transfers}) *text = reader.text();
+  for (bool* const flag : {&traits.can_lock, &traits.locks_between_nodes, &traits.can_merge, &traits.sparse_files, &traits.metadata_is_remote,
+                           &traits.remote_cluster, &traits.caches_per_rank})
+    *flag = reader.number() != 0;
+  traits.coherence = static_cast<Coherence>(reader.number());
+  traits.way = static_cast<CoherenceWay>(reader.number());
+  for (i64* const number : {&traits.block_bytes, &traits.file_number, &facts.layout.stripe_bytes, &facts.layout.stripe_count, &facts.layout.first_server})
+    *number = reader.number();
+  return reader.failed() ? Status(Error{ErrorClass::kIntern, "what rank 0 said of the file is damaged"}) : ok_status();
+}
+
+}  // namespace mercutio

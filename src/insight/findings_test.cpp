@@ -386,8 +386,8 @@ TEST(Findings, IgnoredHintsComeLast) {
   EXPECT_NE(found[1].evidence.find("cb_nods"), std::string::npos);
 }
 
-// PnetCDF opens a file again on each rank with what MPI_File_get_info has returned.
-TEST(Findings, HintsReturnedByGetInfoAreNotReportedAsIgnored) {
+// PnetCDF opens a file again on each rank with what MPI_File_get_info has returned and hints of its own.
+TEST(Findings, HintsThatALibraryPassesOnAreNotReportedAsIgnored) {
   const auto found_with = [](const std::string& library, const std::string& notes) {
     Job job = job_with(2, [](i64, FileTotals&) {}, notes);
     job.files[0].library = library;
@@ -395,7 +395,9 @@ TEST(Findings, HintsReturnedByGetInfoAreNotReportedAsIgnored) {
   };
   const std::string type = "romio_filesystem_type=ext4 (MPI_Info): not applied, only reports, can't be set\n";
   const std::string nodes = "cb_nodes=4 (MPI_Info): not applied, 1 aggregate: no more than there are ranks\n";
-  EXPECT_EQ(found_with("pnetcdf", type + nodes), 0u);
+  const std::string own = "nc_var_align_size=4 (MPI_Info): not applied, unknown key\n";
+  EXPECT_EQ(found_with("pnetcdf", type + nodes + own), 0u);
+  EXPECT_EQ(found_with("", own), 1u);
   EXPECT_EQ(found_with("", type), 0u);
   EXPECT_EQ(found_with("", nodes), 1u);
   EXPECT_EQ(found_with("pnetcdf", "cb_nods=4 (MPI_Info): not applied, unknown hint\n"), 1u);

@@ -395,13 +395,15 @@ std::optional<Looked> misaligned(const Job& job, const JobFile& file) {
   return looked;
 }
 
-// A note of a hint that had no effect, except for values that come from MPI_File_get_info and not from the user: hints that only report, and
-// cb_nodes of PnetCDF, which opens the file again on each rank for its independent mode, with the Info of the collective open.
+// A note of a hint that had no effect, except for hints that only report, which come from MPI_File_get_info, and hints that PnetCDF passes on:
+// its own ones, which it applies itself, and cb_nodes, as it opens the file again on each rank with the Info of the collective open.
 bool is_ignored(const JobFile& file, const std::string& note) {
   if (note.find("not applied") == std::string::npos) return false;
   if (note.find("(MPI_Info)") == std::string::npos) return true;
   if (note.find("only reports") != std::string::npos) return false;
-  return file.library != "pnetcdf" || !note.starts_with("cb_nodes=") || note.find(" 1 aggregate:") == std::string::npos;
+  if (file.library != "pnetcdf") return true;
+  const bool own = note.starts_with("nc_") || note.starts_with("pnetcdf_");
+  return !own && (!note.starts_with("cb_nodes=") || note.find(" 1 aggregate:") == std::string::npos);
 }
 
 std::optional<Looked> ignored_hints(const Job&, const JobFile& file) {

@@ -1,6 +1,7 @@
 // 14.5: data representations. external32 against byte images written out by hand, for every basic type and every kind of
 // access; registered representations with real conversion functions, whose calls are checked (position, count, datatype,
 // extra_state); extents by representation.
+#include <arpa/inet.h>
 #include <strings.h>
 
 #include "access_kinds.h"
@@ -200,7 +201,7 @@ static void external32_long(int kind) {
   CHECK_COUNT(status, MPI_INT, n);
   CHECK(!memcmp(data, back, 4 * (size_t)n));
   CHECK_OK(MPI_File_close(&fh));
-  for (int i = 0; i < n; i++) data[i] = (int)__builtin_bswap32((unsigned)data[i]);
+  for (int i = 0; i < n; i++) data[i] = (int)htonl((unsigned)data[i]);
   CHECK_BYTES(name, 4LL * kItems * ck_rank, data, 4 * (size_t)n);
   free(data);
   free(back);

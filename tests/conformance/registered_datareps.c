@@ -1,6 +1,8 @@
 // 14.5.3: representations the program defines. Each element of 4 bytes takes 8 in the file: its bytes turned round, then
 // their complement. The conversion functions check what they are handed: the datatype of the access, consecutive positions,
 // counts, extra_state.
+#include <arpa/inet.h>
+
 #include "access_kinds.h"
 
 typedef unsigned char Byte;
@@ -39,12 +41,15 @@ static void look_at(MPI_Datatype type, long long count, MPI_Offset position, voi
   if (bytes != want) state.wrong++;
 }
 
+// The place in an integer of its b-th byte, from the highest on.
+static int byte_of(int b) { return htonl(1) == 1 ? b : 3 - b; }
+
 static int to_file(const Byte *user, MPI_Datatype type, long long count, Byte *file, MPI_Offset position, void *extra) {
   look_at(type, count, position, extra);
   if (++state.writes == state.fail_writes) return MPI_ERR_OTHER;
   for (long long i = 0; i < count; i++) {
     const Byte *from = user + 4 * place_of(type, position + i);
-    for (int b = 0; b < 4; b++) file[8 * i + b] = from[3 - b], file[8 * i + 4 + b] = (Byte)~from[3 - b];
+    for (int b = 0; b < 4; b++) file[8 * i + b] = from[byte_of(b)], file[8 * i + 4 + b] = (Byte)~from[byte_of(b)];
   }
   return MPI_SUCCESS;
 }
@@ -55,7 +60,7 @@ static int from_file(Byte *user, MPI_Datatype type, long long count, const Byte 
   for (long long i = 0; i < count; i++) {
     Byte *to = user + 4 * place_of(type, position + i);
     for (int b = 0; b < 4; b++) {
-      to[3 - b] = file[8 * i + b];
+      to[byte_of(b)] = file[8 * i + b];
       if ((file[8 * i + 4 + b] ^ file[8 * i + b]) != 0xff) state.wrong++;
     }
   }

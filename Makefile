@@ -22,7 +22,7 @@ PACKAGES ?= build-packages
 TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean \
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-adapt bench-nodes bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean \
         cross setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages
 
 setup-demo setup-segmentation setup-check setup-fuzz setup-suites setup-storage setup-slurm setup-apps setup-cross setup-docs setup-packages: setup-%:
@@ -172,6 +172,10 @@ report-opens:
 # What it costs to open and close files on duplicates of a communicator, beside the MPIs' own I/O. Some minutes.
 bench-opens: build
 	@python3 bench/opens.py --build $(BUILD)
+
+# What mercutio_adapt finds, how soon, and what looking costs: 8 patterns on 3 storages. Half an hour on a quiet machine.
+bench-adapt: build
+	@python3 bench/adapt.py --build $(BUILD)
 
 # What a trace costs, in time and memory. Half an hour; figures for docs/users/report.md.
 bench-tracing: build

@@ -1,8 +1,10 @@
 // Agreement: one all-reduce of the lowest failing rank; only if there is one, its Error is broadcast.
 #include "engine/collectives.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "base/assert.h"
 #include "engine/messages.h"
 
 namespace mercutio {
@@ -32,16 +34,19 @@ Error from_bytes(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-Task<Status> agree(const Channel& channel, Status mine, i64* lowest) {
+Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest) {
   const i64 ranks = channel.comm->size(), me = channel.comm->rank();
-  i64 words[2] = {mine.ok() ? ranks : me, lowest ? *lowest : 0};
+  i64 all_words[1 + kAgreedValues] = {mine.ok() ? ranks : me};
+  MERCUTIO_ASSERT(lowest.size() <= kAgreedValues);
+  std::copy(lowest.begin(), lowest.end(), all_words + 1);
+  const std::span<i64> words = std::span(all_words).first(std::max<size_t>(2, 1 + lowest.size()));
   if (channel.ticket && channel.ticket->arena().whole()) {   // as all_reduce does, which every access would wait for
-    MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span<const i64>(words))));
+    MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(words)));
     reduce_node(channel.ticket->arena(), words, Reduce::kMin);
   } else {
     MERCUTIO_CO_TRY(co_await all_reduce(channel, words, Reduce::kMin));
   }
-  if (lowest) *lowest = words[1];
+  std::copy_n(all_words + 1, lowest.size(), lowest.begin());
   if (words[0] == ranks) co_return mine;   // an error only if what came is damaged
   if (words[0] < 0 || words[0] > ranks) co_return Error{ErrorClass::kIntern, "a rank that isn't there reported a failure"};
   std::vector<std::byte> report;

@@ -71,7 +71,9 @@ inline NodeGatherAwaiter gather_on_node(const Channel& channel, ConstBytes mine)
 void reduce_node(const NodeArena& arena, std::span<i64> values, Reduce op);
 
 // Agreement: ok only if every rank is ok; otherwise the Error of the lowest failing rank, with the same class on all
-// ranks and a text that names that rank and its host. One all_reduce when all are ok, which also finds the lowest of the ranks' values, if asked.
-Task<Status> agree(const Channel& channel, Status mine, i64* lowest = nullptr);
+// ranks and a text that names that rank and its host. One all_reduce when all are ok, which also finds the lowest of the ranks' values, up to
+// kAgreedValues of them.
+inline constexpr size_t kAgreedValues = 2;
+Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest = {});
 
 }  // namespace mercutio

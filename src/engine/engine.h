@@ -22,10 +22,12 @@
 #include "model/access.h"
 #include "model/hints.h"
 #include "plan/plan_cache.h"
+#include "plan/ways.h"
 #include "storage/storage.h"
 
 namespace mercutio {
 
+class Adapter;         // plan/adapter.h
 class PatternMemory;   // engine/node_entry.h
 
 // The context of one access. Every pointer is borrowed; unless stated otherwise it must not be null.
@@ -45,6 +47,8 @@ struct EngineFile {
   RunListCaches* run_lists = nullptr;      // of the file; null: run lists are not cached
   Counters* counters = nullptr;      // of the access; null: nothing is counted
   BlockingDetector* blocking = nullptr;        // of the file; null: the storage is assumed not to block
+  Adapter* adapter = nullptr;        // of the file, for an access with a ticket; null: plans follow the hints and the model alone
+  FixedHints fixed_hints;            // with it: those that somebody has set
   i64 hints_edition = 0;             // of `hints`: equal ones of a file mean equal hints; 0: nothing is known
 };
 

@@ -22,6 +22,7 @@ struct Agreed {
   std::uint64_t dense_key = 0;    // of the pattern; 0: it has none
   std::vector<FileRange> ranges;  // that hold the data, by node; by rank where no memory is shared
   RankSummary mine;          // of the calling rank; not the same on all ranks
+  i64 measured_from_ns = 0;  // likewise: when all had entered; 0: nobody asks for the time of this access
 };
 
 Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access, const CollectiveOptions& options, Agreed& agreed);

@@ -103,6 +103,7 @@ Status OpenFile::close() {
   in_flight_->wait_all(*context_.progress, *comm_);
   Status mine = attempt([this] { return storage_->close(); });
   closed_ = true;
+  if (adapter_ && comm_->rank() == 0) tell_of_adapting();
   counter_.reset();  // collective
   Status all = agreed(std::move(mine));
   if (amode_.delete_on_close) {

@@ -116,6 +116,10 @@ Status OpenFile::take_open(ConstBytes message, const OpenCall& call) {
   apply_hints(*hints, from_outside, HintTime::kOpen);
   apply_agreed_hints(*hints, from_rank_zero, call.info, HintTime::kOpen);
   hints_ = std::move(hints);
+  for (const AskedHint& asked : from_outside) {
+    if (asked.origin.source != HintSource::kMeasured && asked.origin.source != HintSource::kTuner) fix_hint(fixed_hints_, asked.key);
+  }
+  for (const auto& [key, value] : from_rank_zero) fix_hint(fixed_hints_, key);
   if (!library_.empty() && library_name_of(name_).driver != library_)
     return Error{ErrorClass::kNotSame, "the file name begins otherwise than that of rank 0, whose driver is '" + library_ + "'"};
   resolved_ = resolve(name_, hints_->values.mercutio_remote, library_);
@@ -239,16 +243,19 @@ Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
 // What is shared once all have opened: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
 Status OpenFile::finish_open() {
   any_sieves_ = hints_allow_sieving(hints_->values, storage_->traits());
+  // Where ranks don't see each other's writes at once, which of them writes what is not to be changed.
+  const bool may_adapt = comm_->size() > 1 && storage_->traits().coherence == Coherence::kImmediate;
   const std::string folder = std::filesystem::path(resolved_.path).parent_path();
   auto counter = comm_->make_shared_counter(storage_->traits().remote_cluster || !library_.empty() ? "" : folder);
   if (counter) counter_ = std::move(*counter);
   if (!counter) counter_status_ = counter.error();
   Result<i64> end = amode_.append ? storage_->size() : Result<i64>(i64{0});
-  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, storage_->traits().file_number, context_.all_record ? 1 : 0};
-  i64 highest[5] = {};
+  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, storage_->traits().file_number, context_.all_record ? 1 : 0, may_adapt ? 1 : 0};
+  i64 highest[6] = {};
   MERCUTIO_TRY(agreed_range(end ? ok_status() : Status(end.error()), lowest, highest));
   if (lowest[4] == 1 && comm_->size() == context_.job_processes) *context_.all_record = true;
   readable_ = lowest[0] == 1;
+  if (lowest[5] == 1 && hints_->values.mercutio_adapt == Toggle::kEnable) adapter_ = std::make_unique<Adapter>();
   if (lowest[1] == 0 && counter_status_) {
     counter_status_ = Error{ErrorClass::kUnsupportedOperation, "another rank has no shared file pointer"};
   }

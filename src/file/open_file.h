@@ -16,6 +16,7 @@
 #include "engine/blocking_detector.h"
 #include "engine/node_entry.h"
 #include "file/operation.h"
+#include "plan/adapter.h"
 #include "storage/buffered.h"
 
 namespace mercutio {
@@ -113,6 +114,7 @@ class OpenFile final : public File {
   void resolve_hints(HintSet& set) const;
   void tell_of_hints();   // on rank 0
   bool speaks_of_hints() const;
+  void tell_of_adapting();   // at the end
   void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
 
   // views.cpp
@@ -175,12 +177,14 @@ class OpenFile final : public File {
   PatternMemory patterns_;
   LayoutKnown layout_;
   RunListCaches run_lists_;
+  std::unique_ptr<Adapter> adapter_;   // null: mercutio_adapt is not on
   mutable std::atomic<i64> sketches_{0};   // of collective accesses told to it
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
 
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const HintSet> hints_ = std::make_shared<HintSet>();
   i64 hints_edition_ = 1;   // of hints_
+  FixedHints fixed_hints_;
   std::shared_ptr<const FileView> view_;
   i64 pointer_ = 0;  // etypes
   i64 next_tag_ MERCUTIO_GUARDED_BY(mutex_) = 0;

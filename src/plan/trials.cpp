@@ -45,7 +45,7 @@ Trials::Trials(std::vector<i64> expected) {
   MERCUTIO_ASSERT(!expected.empty());
   if (expected.size() > kMostWays) expected.resize(kMostWays);
   for (const i64 percent : expected) ways_.push_back(Tried{percent, {}, false});
-  if (ways_.size() < 2) settle(0);
+  if (ways_.size() < 2) keep(0);
 }
 
 i64 Trials::median_of(size_t way) const { return median(ways_[way].costs); }
@@ -66,18 +66,18 @@ bool Trials::affordable(size_t way) const {
   return spent_ + std::max<i64>(0, percent - 100) <= kGrant + kGrowth * calls_;
 }
 
-void Trials::settle(size_t way) {
-  stage_ = Stage::kSettled;
+void Trials::keep(size_t way) {
+  stage_ = Stage::kDecided;
   way_ = best_ = way;
   next_check_ = 2 * calls_;
 }
 
-void Trials::give_up() { settle(0); }
+void Trials::give_up() { keep(0); }
 
 void Trials::saw(i64 cost) {
   cost = std::max<i64>(cost, 1);
   ++calls_;
-  if (stage_ == Stage::kSettled) return watch(cost);
+  if (stage_ == Stage::kDecided) return watch(cost);
   if (stage_ == Stage::kWarm) {
     stage_ = Stage::kDefault;
     return;
@@ -144,15 +144,15 @@ bool Trials::beats_default(size_t way) const {
   return pairs_ >= kSomePairs && median(theirs) - median(mine) > std::max(spread(mine), spread(theirs));
 }
 
-void Trials::decide() {
-  if (finalist_ == 0) return settle(0);
+void Trials::compare() {
+  if (finalist_ == 0) return keep(0);
   pairs_ += way_ == finalist_ ? 1 : 0;
   const std::vector<i64>& mine = ways_[finalist_].costs;
   const i64 worst = *std::max_element(mine.begin(), mine.end());
   const bool clear = std::ssize(mine) >= kTelling && below(worst, kClear, *std::min_element(ways_[0].costs.begin(), ways_[0].costs.end()));
-  if (clear || (pairs_ >= kFewPairs && beats_default(finalist_))) return settle(finalist_);
+  if (clear || (pairs_ >= kFewPairs && beats_default(finalist_))) return keep(finalist_);
   const bool lost = ways_[finalist_].dropped || (pairs_ >= kFewPairs && median(mine) >= default_cost());
-  if (lost || pairs_ >= kMostPairs) return settle(0);
+  if (lost || pairs_ >= kMostPairs) return keep(0);
   way_ = way_ != finalist_ && affordable(finalist_) ? finalist_ : 0;
 }
 
@@ -177,7 +177,7 @@ void Trials::choose() {
     if (pick_of_half()) return;
     begin_final();
   }
-  decide();
+  compare();
 }
 
 // The default is looked at again after twice the calls, and if it is better, at once; three times better, it is taken.
@@ -193,7 +193,7 @@ void Trials::watch(i64 cost) {
   const bool better = cost < median(recent_);
   lost_ = better ? lost_ + 1 : 0;
   next_check_ = better ? calls_ + 1 : 2 * calls_;
-  if (lost_ >= kChecksLost) settle(0);
+  if (lost_ >= kChecksLost) keep(0);
 }
 
 }  // namespace mercutio

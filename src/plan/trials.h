@@ -23,17 +23,17 @@ class Trials {
   void saw(i64 cost);                   // of an access that took way(): any unit, the same for all
   void give_up();                       // the default from now on
   // Nothing is tried any more. The costs of a way other than the default are still of use: it is left if it becomes worse.
-  bool settled() const { return stage_ == Stage::kSettled; }
-  bool looks() const { return !settled() || best_ != 0; }
+  bool decided() const { return stage_ == Stage::kDecided; }
+  bool looks() const { return !decided() || best_ != 0; }
   size_t best() const { return best_; }
 
   i64 calls() const { return calls_; }
-  i64 tried() const { return tried_; }              // accesses that took another way than the default before it was settled
+  i64 tried() const { return tried_; }              // accesses that took another way than the default before that
   i64 median_of(size_t way) const;                  // 0: it was never taken
   i64 spent_percent() const { return spent_; }      // of the cost of a default access, what trials took beyond it
 
  private:
-  enum class Stage { kWarm, kDefault, kEach, kHalf, kFinal, kSettled };
+  enum class Stage { kWarm, kDefault, kEach, kHalf, kFinal, kDecided };
   struct Tried {
     i64 expected = 100;
     std::vector<i64> costs;
@@ -46,9 +46,9 @@ class Trials {
   void begin_half();
   bool pick_of_half();
   void begin_final();
-  void decide();
+  void compare();
   bool beats_default(size_t way) const;
-  void settle(size_t way);
+  void keep(size_t way);
   void watch(i64 cost);
   void choose();
 

@@ -49,7 +49,7 @@ Outcome outcome_of(Trials trials, Machine machine, i64 calls) {
     result.adapted += machine.true_cost(way);
     result.by_default += machine.true_cost(0);
     trials.saw(machine.measure(way));
-    if (trials.settled() && result.decided_at < 0) result.decided_at = call;
+    if (trials.decided() && result.decided_at < 0) result.decided_at = call;
   }
   result.best = trials.best();
   return result;
@@ -76,7 +76,7 @@ TEST(Trials, NothingBetterEndsAtOnce) {
 
 TEST(Trials, OneWayNeedsNoTrial) {
   const Trials trials(all_equal(1));
-  EXPECT_TRUE(trials.settled());
+  EXPECT_TRUE(trials.decided());
   EXPECT_FALSE(trials.looks());
 }
 

@@ -56,7 +56,7 @@ Layout wanted_layout(const Hints& hints) {
 }  // namespace
 
 OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context)
-    : name_(call.file_name), amode_(call.amode), context_(context), comm_(std::move(comm)), arena_(NodeArena::of(*comm_)) {
+    : name_(call.file_name), amode_(call.amode), whole_world_(call.whole_world), context_(context), comm_(std::move(comm)), arena_(NodeArena::of(*comm_)) {
   auto first = std::make_shared<FileView>();
   first->view = default_view();
   view_ = std::move(first);
@@ -253,7 +253,7 @@ Status OpenFile::finish_open() {
   i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, storage_->traits().file_number, context_.all_record ? 1 : 0, may_adapt ? 1 : 0};
   i64 highest[6] = {};
   MERCUTIO_TRY(agreed_range(end ? ok_status() : Status(end.error()), lowest, highest));
-  if (lowest[4] == 1 && comm_->size() == context_.job_processes) *context_.all_record = true;
+  if (lowest[4] == 1 && (whole_world_ || comm_->size() == context_.job_processes)) *context_.all_record = true;
   readable_ = lowest[0] == 1;
   if (lowest[5] == 1 && hints_->values.mercutio_adapt == Toggle::kEnable) adapter_ = std::make_unique<Adapter>();
   if (lowest[1] == 0 && counter_status_) {

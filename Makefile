@@ -23,7 +23,7 @@ TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
 SETS = demo segmentation check fuzz suites storage bars slurm apps cross languages docs packages
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-nodes bench-many-ranks bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages \
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-adapt bench-nodes bench-many-ranks bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages \
         $(SETS:%=setup-%)
 
 $(SETS:%=setup-%): setup-%:
@@ -191,6 +191,10 @@ bench-opens: build
 # What small operations cost with up to 128 ranks on one node: context switches and processor time.
 bench-many-ranks: build
 	@python3 bench/many_ranks.py --build $(BUILD)
+
+# What mercutio_adapt finds, how soon, and what looking costs: 8 patterns on 3 storages. Half an hour on a quiet machine.
+bench-adapt: build
+	@python3 bench/adapt.py --build $(BUILD)
 
 # What a trace costs, in time and memory. Half an hour; figures for docs/users/report.md.
 bench-tracing: build

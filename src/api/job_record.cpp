@@ -1,5 +1,6 @@
 #include "api/job_record.h"
 
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -66,14 +67,27 @@ Status write_file(const JobSummary& summary, const RankTrace& first, const std::
 
 }  // namespace
 
-JobRecord::JobRecord(std::string pattern) : pattern_(std::move(pattern)), room_(2 * static_cast<std::size_t>(SummaryLimits{.files = 12, .groups = 16}.bytes())) {}
+namespace {
+
+// Long messages within a node are read from the other process's memory, which the system forbids once a process has changed its user. It
+// then is no longer "dumpable".
+int dumpable() { return ::prctl(PR_GET_DUMPABLE); }
+
+}  // namespace
+
+JobRecord::JobRecord(std::string pattern)
+    : pattern_(std::move(pattern)), dumpable_(dumpable()), room_(2 * static_cast<std::size_t>(SummaryLimits{.files = 12, .groups = 16}.bytes())) {}
 
 Status JobRecord::write(const Recorder* recorder) {
   int rank = 0, ranks = 1;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (all_record_) return write_together(recorder, rank, ranks);
-  if (rank != 0 || !recorder) return ok_status();
+  return rank == 0 ? write_own(recorder) : ok_status();
+}
+
+Status JobRecord::write_own(const Recorder* recorder) const {
+  if (!recorder) return ok_status();
   MERCUTIO_LET(const RankTrace mine, recorded_by(*recorder));
   if (mine.files.empty()) return ok_status();
   return write_file(JobSummary(mine, summary_limits(1, static_cast<i64>(mine.files.size()))), mine, pattern_);
@@ -82,13 +96,14 @@ Status JobRecord::write(const Recorder* recorder) {
 Status JobRecord::write_together(const Recorder* recorder, int rank, int ranks) {
   const Error none{ErrorClass::kNoMem, "no memory to record anything"};
   const Result<RankTrace> mine = recorder ? attempt([&] { return recorded_by(*recorder); }) : Result<RankTrace>(none);
-  const i64 known = mine ? static_cast<i64>(mine->files.size()) : 0;
-  i64 most = known;
+  const i64 known[] = {mine ? static_cast<i64>(mine->files.size()) : 0, dumpable() != dumpable_ ? 1 : 0};
+  i64 most[2] = {known[0], known[1]};
   MPI_Request request = MPI_REQUEST_NULL;
-  if (PMPI_Iallreduce(&known, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request, kPatience))
+  if (PMPI_Iallreduce(known, most, 2, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request, kPatience))
     return Error{ErrorClass::kIntern, "the ranks could not be asked"};
-  if (most == 0) return ok_status();
-  limits_of_merge = summary_limits(ranks, most);
+  if (most[0] == 0) return ok_status();
+  if (most[1] != 0) return rank == 0 ? write_own(recorder) : ok_status();
+  limits_of_merge = summary_limits(ranks, most[0]);
   const auto size = static_cast<std::size_t>(limits_of_merge.bytes());
   const std::span<std::byte> part(room_.data(), size), all(room_.data() + size, size);
   const Status coded = attempt([&] {

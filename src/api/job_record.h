@@ -24,8 +24,10 @@ class JobRecord {
 
  private:
   Status write_together(const Recorder* recorder, int rank, int ranks);
+  Status write_own(const Recorder* recorder) const;
   std::atomic<bool> all_record_{false};
   std::string pattern_;
+  const int dumpable_;            // of the process, at first
   std::vector<std::byte> room_;   // allocated in advance: a rank without memory at the end would hold up the others
 };
 

@@ -88,6 +88,8 @@ int open(MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_Fil
   for (const Status* status : {&enough, &read})
     if (call.argument_error) call.argument_error = *status;
   if (process().trace.keeps_steps()) call.members = members_of(comm);
+  const std::atomic<bool>* const all_record = process().trace.all_record();
+  call.whole_world = all_record && !*all_record && members_of(comm) == "world";
   Result<std::unique_ptr<Comm>> made = make_mpi_comm(comm);
   if (!made) return fail_open(call.file_name, made.error());
   auto handle = std::make_unique<OpenHandle>();

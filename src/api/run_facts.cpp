@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -83,11 +84,19 @@ _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* found) {
 
 }  // namespace
 
+// From the system's list of users; "" where it is not in there, or not to be had.
+static std::string name_of_user(uid_t uid) {
+  char room[4096];
+  passwd entry{}, *found = nullptr;
+  return ::getpwuid_r(uid, &entry, room, sizeof room, &found) == 0 && found ? found->pw_name : "";
+}
+
 JobIdentity job_identity() {
   JobIdentity identity;
   identity.job = first_set({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "PJM_JOBID", "COBALT_JOBID", "JOB_ID"});
   identity.user = first_set({"USER", "LOGNAME"});
   identity.uid = static_cast<i64>(::getuid());
+  if (identity.user.empty()) identity.user = name_of_user(::getuid());
   if (identity.user.empty()) identity.user = "uid " + std::to_string(identity.uid);
   return identity;
 }

@@ -12,6 +12,7 @@
 #include "engine/messages.h"
 #include "engine/pieces.h"
 #include "engine/exchange.h"
+#include "plan/adapter.h"
 
 namespace mercutio {
 namespace {
@@ -60,10 +61,32 @@ Status hand_on(const EngineFile& file, const Access& access, Status stored) {
   return stored ? std::move(written) : std::move(stored);
 }
 
+// What the last agreement of an access finds: the lowest of a value of the ranks and, if the adapter asks for it, the time of the slowest rank.
+class LastAgreement {
+ public:
+  LastAgreement(const EngineFile& file, const Agreed& agreed) : adapter_(agreed.measured_from_ns != 0 ? file.adapter : nullptr), from_ns_(agreed.measured_from_ns) {}
+  std::span<i64> values(i64 lowest) {
+    values_[0] = lowest;
+    if (adapter_) values_[1] = from_ns_ - now_ns();
+    return std::span(values_).first(adapter_ ? 2 : 1);
+  }
+  i64 lowest() const { return values_[0]; }
+  void succeeded() const {
+    if (adapter_) adapter_->saw(-values_[1]);
+  }
+
+ private:
+  Adapter* const adapter_;
+  const i64 from_ns_;
+  i64 values_[2] = {};
+};
+
 // All ranks agree on the status and on the end of the file. Returns the bytes moved by this rank.
-Task<Result<i64>> finish(const Channel& channel, const Access& access, Status storage_status, i64 end_of_file, PeerAccess mine) {
+Task<Result<i64>> finish(const Channel& channel, const Access& access, const Outcome& outcome, PeerAccess mine, LastAgreement last) {
   channel.counters->clock.enter(Phase::kAgree);
-  MERCUTIO_CO_TRY(co_await agree(channel, std::move(storage_status), std::span(&end_of_file, 1)));
+  MERCUTIO_CO_TRY(co_await agree(channel, outcome.storage, last.values(outcome.end_of_file)));
+  last.succeeded();
+  const i64 end_of_file = last.lowest();
   if (reads(access) && mine.last > end_of_file && mine.end > mine.begin) {
     mine.end = std::clamp(mine.stream_position(end_of_file), mine.begin, mine.end);
   }
@@ -120,11 +143,13 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& chan
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);
   const Outcome& outcome = exchange.outcome();
   if (!outcome.messages) co_return outcome.messages.error();
-  if (reads(access)) co_return co_await finish(channel, access, outcome.storage, outcome.end_of_file, mine);
+  if (reads(access)) co_return co_await finish(channel, access, outcome, mine, LastAgreement(file, agreed));
   channel.counters->clock.enter(Phase::kAgree);
-  i64 dense = outcome.holes ? 0 : 1;
-  MERCUTIO_CO_TRY(co_await agree(channel, hand_on(file, access, outcome.storage), std::span(&dense, 1)));
-  if (agreed.dense_key != 0 && dense == 1) file.dense->learn(agreed.dense_key);
+  LastAgreement last(file, agreed);
+  Status stored = hand_on(file, access, outcome.storage);
+  MERCUTIO_CO_TRY(co_await agree(channel, std::move(stored), last.values(outcome.holes ? 0 : 1)));
+  last.succeeded();
+  if (agreed.dense_key != 0 && last.lowest() == 1) file.dense->learn(agreed.dense_key);
   co_return mine.end - mine.begin;
 }
 
@@ -143,6 +168,7 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
   Counters& counters = *file.counters;
   channel.counters = &counters;
   const i64 start = file.trace ? now_ns() : 0;
+  if (!channel.ticket) file.adapter = nullptr;   // accesses may overtake each other
   Agreed agreed;
   agreed.atomic = options.atomic;
   Result<i64> moved = i64{0};
@@ -164,8 +190,11 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
     Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
     if (!moved) status = moved.error();
     counters.clock.enter(Phase::kAgree);
-    if (Status all = co_await agree(channel, std::move(status)); !all) moved = std::move(all).error();
+    LastAgreement last(file, agreed);
+    if (Status all = co_await agree(channel, std::move(status), last.values(0)); !all) moved = std::move(all).error();
+    if (moved) last.succeeded();
   }
+  if (file.adapter && !moved) file.adapter->end();
   if (file.trace) {
     file.trace->record(TraceEvent{TraceKind::kCollective, start, now_ns(), moved ? *moved : 0, -1, {}, &counters});
   }

@@ -22,10 +22,12 @@
 #include "model/access.h"
 #include "model/hints.h"
 #include "plan/plan_cache.h"
+#include "plan/ways.h"
 #include "storage/storage.h"
 
 namespace mercutio {
 
+class Adapter;         // plan/adapter.h
 class PatternMemory;   // engine/node_entry.h
 
 // The context of one access. All pointers are borrowed. A pointer must not be null unless its comment says so.
@@ -45,6 +47,8 @@ struct EngineFile {
   RunListCaches* run_lists = nullptr;      // of the file; null: run lists are not cached
   Counters* counters = nullptr;      // of the access; null: nothing is counted
   BlockingDetector* blocking = nullptr;        // of the file; null: the storage is assumed not to block
+  Adapter* adapter = nullptr;        // of the file, for an access with a ticket; null: plans follow the hints and the model alone
+  FixedHints fixed_hints;            // with an adapter: the hints that somebody has set
   i64 hints_edition = 0;             // identifies `hints`: equal values of one file mean equal hints; 0: unknown
 };
 

@@ -12,6 +12,7 @@
 #include "engine/peers.h"
 #include "engine/pieces.h"
 #include "engine/repeated_plan.h"
+#include "plan/adapter.h"
 
 namespace mercutio {
 namespace {
@@ -395,12 +396,15 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   }
   std::optional<PlanCache> none;
   PlanCache& plans = file.plans ? *file.plans : none.emplace();
-  const PlanCache::Answer answer = plans.plan_for({all.pattern, agreed, *topology, layout});
+  const PlanQuestion question{all.pattern, agreed, *topology, layout};
+  const Hints& used = file.adapter ? file.adapter->hints_for(question, file.fixed_hints, file.hints_edition) : agreed;
+  const PlanCache::Answer answer = plans.plan_for({all.pattern, used, *topology, layout});
   file.counters->plans_reused += answer.remembered ? 1 : 0;
   if (file.trace && answer.remembered) {
     record(file, TraceKind::kPlan, start, 0, -1);
   } else if (file.trace) {
-    record(file, TraceKind::kPlan, start, all.pattern.bytes, all.pattern.begin, explain(*answer.plan, all.pattern));
+    const std::string adapted = file.adapter ? file.adapter->text() : "";
+    record(file, TraceKind::kPlan, start, all.pattern.bytes, all.pattern.begin, explain(*answer.plan, all.pattern) + (adapted.empty() ? "" : adapted + "\n"));
   }
   return answer.plan;
 }
@@ -427,7 +431,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   LayoutByRange layout;
   const Entry mine = make_entry(file, access, options, layout);
   if (channel.ticket) MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine, 1))));
-  const bool remembers = file.patterns && channel.ticket && channel.ticket->arena().whole();
+  const bool remembers = file.patterns && channel.ticket && channel.ticket->arena().whole() && !(file.adapter && file.adapter->looks(access.direction));
   if (remembers && repeat_plan(file, channel.ticket->arena(), access.direction, agreed)) co_return ok_status();
   auto all = co_await gather(file, channel, access.direction, mine, agreed);
   if (!all) co_return std::move(all).error();
@@ -440,7 +444,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   if (key == 0) layout = {};
   if (key != 0 && !circumstances.all_hold(key)) MERCUTIO_CO_TRY(co_await learn_layout(file, channel, key, layout));
   agreed.plan = plan_from(file, channel, *all, layout);
-  if (remembers && key == 0) remember_plan(file, channel.ticket->arena(), *all, agreed.plan);
+  if (remembers && key == 0 && !(file.adapter && file.adapter->measures())) remember_plan(file, channel.ticket->arena(), *all, agreed.plan);
   agreed.borders.unit_bytes = circumstances.alignment;
   if (reads(access) && agreed.plan->exchanges()) {
     const Result<i64> size = co_await learn_size(file, channel, *all);
@@ -453,6 +457,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   if (!whole) agreed.dense_key = 0;
   agreed.ranges = std::move(all->ranges);
   agreed.mine = mine.summary;
+  if (file.adapter && file.adapter->measures()) agreed.measured_from_ns = now_ns();
   co_return ok_status();
 }
 

@@ -76,6 +76,7 @@ void OpenFile::prepare(AccessCall& call, Operation& operation) {
     std::lock_guard lock(mutex_);
     operation.hints = hints_;
     operation.engine.hints_edition = hints_edition_;
+    operation.engine.fixed_hints = fixed_hints_;
     operation.view = view_;
     operation.views = views_;
   }
@@ -249,6 +250,7 @@ Result<i64> OpenFile::access(AccessCall call) {
   Operation together;
   together.asked_together = true;
   prepare(call, together);
+  together.engine.adapter = adapter_.get();
   if (together.trace && !together.ordered) trace_step(together, StepForm::kBlocking);
   Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
   if (together.trace && together.ordered) trace_step(together, StepForm::kBlocking);

@@ -47,6 +47,7 @@ struct OpenCall {
   Status argument_error = ok_status();
   InfoItems info;                 // the user's, in order (model/hints.h)
   std::string members;            // for the trace: "world", "self", ranks of MPI_COMM_WORLD as 0-3,8, or ""
+  bool whole_world = false;       // for the job's record: by the ranks of MPI_COMM_WORLD, also where other programs belong to the job
 };
 
 // The source of hints, and the reporter of problems with them.
@@ -67,7 +68,7 @@ struct Context {
   i64 job_processes = 0;          // 0: unknown, as with MPI sessions
   bool takes_partial_etypes = false;   // at explicit offsets, as OMPIO does; errors in ROMIO and by the standard
   Buffers* buffers = nullptr;     // null: all buffers are in the processor's memory
-  std::atomic<bool>* all_record = nullptr;   // set once all processes of the job are known to keep a record; null: this one keeps none
+  std::atomic<bool>* all_record = nullptr;   // set once all processes of MPI_COMM_WORLD are known to keep a record; null: this one keeps none
 };
 
 class File {

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/attempt.h"
+#include "base/program.h"
 #include "file/open_file.h"
 #include "file/wire.h"
+#include "model/hints_environment.h"
 #include "model/hints_measured.h"
+#include "model/profile_file.h"
 #include "model/memory_kinds.h"
 #include "plan/plan.h"
 
@@ -77,6 +81,15 @@ void OpenFile::tell_of_hints() {
     reporter.show("hints of '" + name_ + "', " + std::to_string(comm_->size()) + (comm_->size() == 1 ? " rank" : " ranks"), *resolved, info());
 }
 
+// On rank 0, at the end. A profile that can't be written is none: the program has nothing to do with it.
+void OpenFile::tell_of_adapting() {
+  const std::string found = adapter_->report();
+  if (trace_ && !found.empty()) trace_->note("notes", found);
+  const std::optional<InfoItems> winner = adapter_->winner();
+  if (!winner || !environment("MERCUTIO_PROFILE").empty()) return;
+  (void)attempt([&] { return write_profile({program_name(), comm_->size(), resolved_.path, *winner, found}); });
+}
+
 Status OpenFile::set_info(const InfoItems& info) {
   std::vector<std::byte> message;
   if (comm_->rank() == 0) {
@@ -97,6 +110,7 @@ Status OpenFile::set_info(const InfoItems& info) {
     if (speaks_of_hints()) context_.hints->reporter.warn(*changed);
     hints_ = std::move(changed);
     ++hints_edition_;
+    for (const auto& [key, value] : from_rank_zero) fix_hint(fixed_hints_, key);
   }
   if (trace_) trace_hints();
   return ok_status();

@@ -58,7 +58,7 @@ Layout wanted_layout(const Hints& hints) {
 }  // namespace
 
 OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context)
-    : name_(call.file_name), amode_(call.amode), context_(context), comm_(std::move(comm)), arena_(NodeArena::of(*comm_)) {
+    : name_(call.file_name), amode_(call.amode), whole_world_(call.whole_world), context_(context), comm_(std::move(comm)), arena_(NodeArena::of(*comm_)) {
   auto first = std::make_shared<FileView>();
   first->view = default_view();
   view_ = std::move(first);
@@ -140,6 +140,10 @@ Status OpenFile::take_open(WireReader& reader, i64 amode_bits, const OpenCall& c
       if (*buffering == Toggle::kAutomatic) *buffering = Toggle::kEnable;
   }
   hints_ = std::move(hints);
+  for (const AskedHint& asked : from_outside) {
+    if (asked.origin.source != HintSource::kMeasured && asked.origin.source != HintSource::kTuner) fix_hint(fixed_hints_, asked.key);
+  }
+  for (const auto& [key, value] : from_rank_zero) fix_hint(fixed_hints_, key);
   if (!library_.empty() && library_name_of(name_).driver != library_)
     return Error{ErrorClass::kNotSame, "the file name begins otherwise than that of rank 0, whose driver is '" + library_ + "'"};
   resolved_ = resolve(name_, hints_->values.mercutio_remote, library_);
@@ -299,10 +303,13 @@ Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
 Status OpenFile::finish_open(Opening opening) {
   Status mine = std::move(opening.mine);
   std::string folder;
+  bool may_adapt = false;
   if (mine) {
     publishes_ = amode_.writable() && storage_->traits().coherence == Coherence::kAfterPublish;
     faults_are_errors_ = moves_by_system_calls(*resolved_.driver) && storage_.get() == direct_ && !hints_->values.mercutio_dry_run;
     any_sieves_ = hints_allow_sieving(hints_->values, storage_->traits());
+    // Where ranks don't see each other's writes at once, which of them writes what is not to be changed.
+    may_adapt = comm_->size() > 1 && storage_->traits().coherence == Coherence::kImmediate;
   }
   if (mine && !storage_->traits().remote_cluster && library_.empty()) folder = std::filesystem::path(resolved_.path).parent_path();
   auto counter = comm_->make_shared_counter(folder);
@@ -310,13 +317,14 @@ Status OpenFile::finish_open(Opening opening) {
   if (!counter) counter_status_ = counter.error();
   const Result<i64> end = mine && amode_.append && !opens_later_ ? storage_->size() : Result<i64>(i64{0});
   if (!end) mine = end.error();
-  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, mine ? storage_->traits().file_number : 0, context_.all_record ? 1 : 0};
+  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, mine ? storage_->traits().file_number : 0, context_.all_record ? 1 : 0, may_adapt ? 1 : 0};
   if (opens_later_) lowest[3] = facts_->traits.file_number;
-  i64 highest[5] = {};
+  i64 highest[std::size(lowest)] = {};
   const ActionOfRankZero set_pointer = [&](bool all_ok) { return all_ok && lowest[1] == 1 ? counter_->store(highest[2]) : ok_status(); };
   MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, opening.appends ? set_pointer : nullptr));
-  if (lowest[4] == 1 && comm_->size() == context_.job_processes) *context_.all_record = true;
+  if (lowest[4] == 1 && (whole_world_ || comm_->size() == context_.job_processes)) *context_.all_record = true;
   readable_ = lowest[0] == 1;
+  if (lowest[5] == 1 && hints_->values.mercutio_adapt == Toggle::kEnable) adapter_ = std::make_unique<Adapter>();
   if (lowest[1] == 0 && counter_status_) {
     counter_status_ = Error{ErrorClass::kUnsupportedOperation, "another rank has no shared file pointer"};
   }

@@ -16,6 +16,7 @@
 #include "engine/blocking_detector.h"
 #include "engine/node_entry.h"
 #include "file/operation.h"
+#include "plan/adapter.h"
 #include "storage/buffered.h"
 #include "storage/deferred.h"
 
@@ -143,6 +144,7 @@ class OpenFile final : public File {
   void resolve_hints(HintSet& set) const;
   void tell_of_hints();   // on rank 0
   bool speaks_of_hints() const;
+  void tell_of_adapting();   // at the end
   void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
 
   // views.cpp
@@ -186,6 +188,7 @@ class OpenFile final : public File {
 
   const std::string name_;
   const Amode amode_;
+  const bool whole_world_;
   const Context context_;
   std::unique_ptr<Comm> comm_;
   bool any_sieves_ = false;  // by the hints of the open: accesses under other hints may be under way at any time
@@ -218,12 +221,14 @@ class OpenFile final : public File {
   PatternMemory patterns_;
   LayoutKnown layout_;
   RunListCaches run_lists_;
+  std::unique_ptr<Adapter> adapter_;   // null: mercutio_adapt is not on
   mutable std::atomic<i64> sketches_{0};   // of collective accesses told to it
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
 
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const HintSet> hints_ = std::make_shared<HintSet>();
   i64 hints_edition_ = 1;   // of hints_
+  FixedHints fixed_hints_;
   std::shared_ptr<const FileView> view_;
   i64 views_ = 0;    // set so far
   i64 pointer_ = 0;  // etypes

@@ -19,7 +19,10 @@ std::size_t character(std::string_view text) {
   if (size == 0 || size > text.size()) return 0;
   for (std::size_t i = 1; i < size; ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
-  return size;
+  const auto second = size > 1 ? static_cast<unsigned char>(text[1]) : 0;
+  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool none = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);   // half of a pair of UTF-16, or beyond the last character
+  return overlong || none ? 0 : size;
 }
 
 }  // namespace

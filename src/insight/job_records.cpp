@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kDeepest = 32;
 constexpr double kMostSeconds = 1e9;
+constexpr unsigned kNoCharacter = 0xFFFD;   // the replacement character
 constexpr i64 kMostNumber = i64{1} << 60;
 
 // Reads values in the order in which they stand. After a failure everything fails.
@@ -110,14 +111,32 @@ class Reader {
       case 'u': break;
       default: return std::string(1, what);
     }
+    unsigned code = code_unit();
+    const bool high = code >= 0xD800 && code < 0xDC00, low = code >= 0xDC00 && code < 0xE000;
+    if (high && end_ - at_ >= 6 && at_[0] == '\\' && at_[1] == 'u') {
+      const char* const after_first = at_;
+      at_ += 2;
+      const unsigned second = code_unit();
+      const bool pair = good_ && second >= 0xDC00 && second < 0xE000;
+      if (pair) return in_utf8(0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00));
+      if (good_) at_ = after_first;
+    }
+    return good_ ? in_utf8(high || low ? kNoCharacter : code) : "";   // half a pair stands for nothing
+  }
+  unsigned code_unit() {
     unsigned code = 0;
     const auto [stop, error] = end_ - at_ < 4 ? std::from_chars_result{at_, std::errc::invalid_argument} : std::from_chars(at_, at_ + 4, code, 16);
-    if (error != std::errc() || stop != at_ + 4) return fail(), "";
+    if (error != std::errc() || stop != at_ + 4) return fail(), 0;
     at_ = stop;
-    if (code < 0x80) return std::string(1, static_cast<char>(code));
+    return code;
+  }
+  static std::string in_utf8(unsigned code) {
     const auto part = [](unsigned bits) { return static_cast<char>(bits); };
-    if (code < 0x800) return {part(0xC0 | code >> 6), part(0x80 | (code & 0x3F))};
-    return {part(0xE0 | code >> 12), part(0x80 | (code >> 6 & 0x3F)), part(0x80 | (code & 0x3F))};
+    const auto next = [&](unsigned shift) { return part(0x80 | (code >> shift & 0x3F)); };
+    if (code < 0x80) return {part(code)};
+    if (code < 0x800) return {part(0xC0 | code >> 6), next(0)};
+    if (code < 0x10000) return {part(0xE0 | code >> 12), next(6), next(0)};
+    return {part(0xF0 | code >> 18), next(12), next(6), next(0)};
   }
 
   const char *at_, *end_;

@@ -147,6 +147,27 @@ TEST(JobSummary, ALineIsReadBack) {
   EXPECT_EQ(job->files[0].name.substr(0, 3), "a\"\\");
 }
 
+TEST(JobSummary, WhatIsNoCharacterBecomesSomethingThatIs) {
+  const std::pair<const char*, const char*> texts[] = {{"\xed\xa0\x80", R"("\u00ed\u00a0\u0080")"},   // half a pair of UTF-16
+                                                       {"\xe0\x80\xaf", R"("\u00e0\u0080\u00af")"},   // "/" in three bytes
+                                                       {"\xf0\x80\x80\xaf", R"("\u00f0\u0080\u0080\u00af")"},
+                                                       {"\xf4\x90\x80\x80", R"("\u00f4\u0090\u0080\u0080")"},
+                                                       {"\xed\x9f\xbf\xf4\x8f\xbf\xbf\xe0\xa0\x80", "\"\xed\x9f\xbf\xf4\x8f\xbf\xbf\xe0\xa0\x80\""}};
+  for (const auto& [text, json] : texts) EXPECT_EQ(json_text(text), json);
+}
+
+TEST(JobRecords, PairsOfUtf16AreOneCharacterAndHalvesAreNone) {
+  const auto user = [](const std::string& escaped) {
+    const auto job = parse_job_line(R"({"format":"mercutio-job","version":1,"ranks":1,"findings":[],"files":[],"user":")" + escaped + "\"}");
+    return job ? job->user : "no record";
+  };
+  EXPECT_EQ(user(R"(\ud83d\ude00)"), "\xf0\x9f\x98\x80");
+  EXPECT_EQ(user(R"(a\ud83db)"), "a\xef\xbf\xbd" "b");
+  EXPECT_EQ(user(R"(\ude00)"), "\xef\xbf\xbd");
+  EXPECT_EQ(user(R"(\ud83d\u0041)"), "\xef\xbf\xbd" "A");
+  EXPECT_EQ(user(R"(\ud83d\u12)"), "no record");
+}
+
 TEST(JobRecords, OtherTextIsNoRecord) {
   const std::string good = R"({"format":"mercutio-job","version":1,"ranks":1,"later":[{"x":[1,null,true]}],"findings":[],"files":[]})";
   EXPECT_TRUE(parse_job_line(good).has_value());

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""mercutio_adapt: what it finds, how soon, and what looking costs; 8 patterns on 3 storages.
+
+    bench/adapt.py [--build build] [--mpi mpich] [--storage memory,servers,nodes] [--patterns w-4096,..] [--rounds 3] [--json FILE]
+
+For each pattern on each storage: jobs of 200 calls without and with mercutio_adapt in turn, and short jobs with all combinations of strategy,
+number of aggregators, depth and exchange. `best`: the least median of the combinations. `near`: what calls 21 to 200 take with mercutio_adapt, by the
+median, divided by the best. `cost`: all 200 calls of the adapting jobs, divided by those of the default, less one. In the end a sign test over the jobs'
+pairs: whether adapting makes more of them slower than chance does.
+"""
+import argparse
+import contextlib
+import itertools
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tests", "nodes"))
+import cluster  # noqa: E402
+
+PATTERNS = {"w-512": (512, 1024), "w-4096": (4096, 256), "w-65536": (65536, 32), "w-1MiB": (1 << 20, 2)}
+PATTERNS.update({"r" + name[1:]: shape for name, shape in list(PATTERNS.items())})
+RANKS, CALLS, FOUND_BY = 4, 200, 20
+SERVERS = {"COUNT": "4", "STRIPE": "262144", "RATE": "200000000", "LATENCY": "200"}
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--build", default=os.path.join(HERE, "..", "build"))
+    p.add_argument("--mpi", default="mpich")
+    p.add_argument("--storage", default="memory,servers,nodes")
+    p.add_argument("--patterns", default=",".join(PATTERNS))
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--calls", type=int, default=CALLS)
+    p.add_argument("--json")
+    return p.parse_args()
+
+
+def combinations():
+    yield {}
+    for strategy in ("individual", "list"):
+        yield {"mercutio_strategy": strategy}
+    for count, depth, exchange in itertools.product((1, 2, RANKS), (2, 4), ("auto", "messages")):
+        yield {"mercutio_strategy": "two_phase", "cb_nodes": count, "mercutio_depth": depth, "mercutio_exchange": exchange}
+
+
+class Place:
+    """Where the files are, and how jobs are started there."""
+
+    def __init__(self, args, storage, folder, nodes=None):
+        self.args, self.storage, self.folder, self.nodes = args, storage, folder, nodes
+
+    def new_servers(self):
+        root = os.path.join(self.folder, "striped")
+        shutil.rmtree(root, ignore_errors=True)
+        os.mkdir(root)
+        for server in range(int(SERVERS["COUNT"])):
+            os.mkdir(os.path.join(root, ".server%d" % server))
+        with open(os.path.join(root, ".servers"), "wb") as state:
+            state.write(bytes(65536))
+        return root
+
+    def job(self, program, pattern, calls, hints):
+        build = os.path.abspath(self.args.build)
+        preloads = [os.path.join(build, "lib", "libmercutio.so")]
+        preloads += [os.path.join(build, "tests", "tools", name) for name in cluster.PRELOADS[self.args.mpi]]
+        variables = {"MERCUTIO_PROFILE": "0", "MERCUTIO_HINTS": ";".join("%s=%s" % item for item in hints.items())}
+        path = os.path.join(self.nodes.fast if self.nodes else self.folder, "file")
+        if self.storage == "servers":
+            root = self.new_servers()
+            path = os.path.join(root, "file")
+            variables.update({"MERCUTIO_SERVERS_" + key: value for key, value in SERVERS.items()}, MERCUTIO_SERVERS_ROOT=root)
+            preloads.append(os.path.join(build, "tests", "tools", "libstriped_servers.so"))
+        block, blocks = PATTERNS[pattern]
+        words = ["env", "LD_PRELOAD=" + ":".join(preloads)] + ["%s=%s" % item for item in variables.items()]
+        words += [program, path, pattern[0], str(block), str(blocks), str(calls)]
+        if self.nodes:
+            words = self.nodes.mpirun(self.args.mpi, list(range(RANKS)), words)
+        else:
+            words = ["mpirun." + self.args.mpi] + (["--oversubscribe", "--allow-run-as-root"] if self.args.mpi == "openmpi" else []) + ["-n", str(RANKS)] + words
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+        lines = done.stdout.splitlines()
+        if done.returncode != 0 or len(lines) < 2 or lines[-1] != "right":
+            sys.exit("%s %s %s: %s" % (self.storage, pattern, hints, done.stderr[-2000:] + done.stdout[-200:]))
+        return [float(word) for word in lines[-2].split()]
+
+
+def measure(place, program, pattern):
+    args = place.args
+    plain, adapting, grid = [], [], {}
+    for number in range(args.rounds):
+        for hints, runs in (({}, plain), ({"mercutio_adapt": "enable"}, adapting))[::1 if number % 2 == 0 else -1]:
+            runs.append(place.job(program, pattern, args.calls, hints))
+    for hints in combinations():
+        grid[" ".join("%s=%s" % item for item in hints.items()) or "default"] = statistics.median(place.job(program, pattern, 12, hints)[3:])
+    return {"storage": place.storage, "pattern": pattern, "default": plain, "adapting": adapting, "grid": grid}
+
+
+def row_of(result):
+    best = min(result["grid"].values())
+    late = statistics.median(time for run in result["adapting"] for time in run[FOUND_BY:])
+    default = statistics.median(time for run in result["default"] for time in run[FOUND_BY:])
+    cost = sum(map(sum, result["adapting"])) / sum(map(sum, result["default"])) - 1
+    return best, default, late, late / best, cost
+
+
+def sign_test(wins, losses):
+    """How likely equals lose so often, or more often."""
+    total = wins + losses
+    return sum(math.comb(total, k) for k in range(losses, total + 1)) / 2 ** total if total else 1.0
+
+
+def report(results):
+    print("%-8s %-9s %10s %10s %10s %6s %7s  %s" % ("storage", "pattern", "best us", "default", "adapted", "near", "cost", "best by"))
+    wins = losses = near = 0
+    for result in results:
+        best, default, late, ratio, cost = row_of(result)
+        near += ratio <= 1.1
+        for plain, adapting in zip(result["default"], result["adapting"]):
+            wins += sum(adapting) < sum(plain)
+            losses += sum(adapting) > sum(plain)
+        name = min(result["grid"], key=result["grid"].get)
+        print("%-8s %-9s %10.0f %10.0f %10.0f %6.2f %6.1f%%  %s" % (result["storage"], result["pattern"], best, default, late, ratio, cost * 100, name))
+    print("within 10 %% of the best: %d of %d; jobs faster %d, slower %d, sign test %.3f" % (near, len(results), wins, losses, sign_test(wins, losses)))
+
+
+@contextlib.contextmanager
+def places(args):
+    with contextlib.ExitStack() as stack:
+        found = []
+        for storage in args.storage.split(","):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm", prefix="bench-adapt-"))
+            nodes = stack.enter_context(cluster.Cluster(RANKS, "1gbit")) if storage == "nodes" else None
+            found.append(Place(args, storage, folder, nodes))
+        yield found
+
+
+def main():
+    args = arguments()
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "adapt_steps")
+        subprocess.run(["mpicc." + args.mpi, "-O2", "-o", program, os.path.join(HERE, "adapt_steps.c")], check=True)
+        try:
+            with places(args) as all_places:
+                for place in all_places:
+                    for pattern in args.patterns.split(","):
+                        results.append(measure(place, program, pattern))
+                        print(".", end="", file=sys.stderr, flush=True)
+        except cluster.CannotEmulate as reason:
+            print("skipped: no emulated nodes here: %s" % reason)
+            return cluster.SKIPPED
+    print(file=sys.stderr)
+    report(results)
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump(results, file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

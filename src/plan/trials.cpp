@@ -1,0 +1,199 @@
+#include "plan/trials.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kDefaultCalls = 2;        // before the first trial, after one that isn't counted: it makes the file, and memory is touched first
+constexpr i64 kTelling = 3;             // costs of which a median is one
+constexpr i64 kMostPairs = 8, kFewPairs = 2, kSomePairs = 4;   // of the finalist and the default
+constexpr size_t kHalf = 3;             // ways that get a second turn
+constexpr i64 kHopeless = 200;          // percent of the default: never again
+constexpr i64 kPromising = 105;         // percent of the default: worth a second turn
+constexpr i64 kClose = 130;             // percent of the best: likewise
+constexpr i64 kWorthwhile = 97;         // percent: what a way must at least gain
+constexpr i64 kClear = 70;              // percent: every cost below it is a gain without more pairs
+constexpr i64 kGrant = 200, kGrowth = 2;   // budget in percent of a default access: at the begin, and with each call. 6 accesses after 200 calls
+constexpr i64 kMostCharged = 300;       // percent of a trial; more is taken for an accident
+constexpr i64 kSurprise = 25;           // percent by which the model may be wrong
+constexpr size_t kRecent = 5;
+constexpr i64 kChecksLost = 3;          // times that the default must be better to be taken again
+
+i64 median(std::vector<i64> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// The median distance from the median, which one outlier doesn't change.
+i64 spread(const std::vector<i64>& values) {
+  const i64 middle = median(values);
+  std::vector<i64> distances;
+  for (const i64 value : values) distances.push_back(value > middle ? value - middle : middle - value);
+  return median(std::move(distances));
+}
+
+bool below(i64 cost, i64 percent, i64 of) { return cost < of / 100 * percent + of % 100 * percent / 100; }
+
+}  // namespace
+
+Trials::Trials(std::vector<i64> expected) {
+  MERCUTIO_ASSERT(!expected.empty());
+  if (expected.size() > kMostWays) expected.resize(kMostWays);
+  for (const i64 percent : expected) ways_.push_back(Tried{percent, {}, false});
+  if (ways_.size() < 2) keep(0);
+}
+
+i64 Trials::median_of(size_t way) const { return median(ways_[way].costs); }
+
+// The first ones may be of a machine that was busier.
+std::vector<i64> Trials::latest_of_default(size_t count) const {
+  const std::vector<i64>& costs = ways_[0].costs;
+  return std::vector<i64>(costs.end() - static_cast<std::ptrdiff_t>(std::min(costs.size(), count)), costs.end());
+}
+
+i64 Trials::default_cost() const { return median(latest_of_default(kTelling)); }
+
+// What is known of a way counts, else the model.
+bool Trials::affordable(size_t way) const {
+  const std::vector<i64>& costs = ways_[way].costs;
+  const i64 reference = std::max<i64>(1, default_cost());
+  const i64 percent = costs.empty() ? ways_[way].expected + kSurprise : static_cast<i64>(static_cast<double>(costs.back()) * 100 / static_cast<double>(reference));
+  return spent_ + std::max<i64>(0, percent - 100) <= kGrant + kGrowth * calls_;
+}
+
+void Trials::keep(size_t way) {
+  stage_ = Stage::kDecided;
+  way_ = best_ = way;
+  next_check_ = 2 * calls_;
+}
+
+void Trials::give_up() { keep(0); }
+
+void Trials::saw(i64 cost) {
+  cost = std::max<i64>(cost, 1);
+  ++calls_;
+  if (stage_ == Stage::kDecided) return watch(cost);
+  if (stage_ == Stage::kWarm) {
+    stage_ = Stage::kDefault;
+    return;
+  }
+  Tried& taken = ways_[way_];
+  taken.costs.push_back(cost);
+  if (way_ != 0) {
+    ++tried_;
+    const i64 reference = std::max<i64>(1, default_cost());
+    const double beyond = (static_cast<double>(cost) - static_cast<double>(reference)) * 100 / static_cast<double>(reference);
+    spent_ += static_cast<i64>(std::clamp(beyond, 0.0, double{kMostCharged}));
+    if (!below(cost, kHopeless, reference)) taken.dropped = true;
+  }
+  choose();
+}
+
+size_t Trials::next_of_each() {
+  for (size_t way = 1; way < ways_.size(); ++way) {
+    if (ways_[way].costs.empty() && !ways_[way].dropped) return way;
+  }
+  return 0;
+}
+
+void Trials::begin_half() {
+  stage_ = Stage::kHalf;
+  std::vector<size_t> good;
+  for (size_t way = 1; way < ways_.size(); ++way) {
+    if (!ways_[way].dropped && below(ways_[way].costs[0], kPromising, default_cost())) good.push_back(way);
+  }
+  std::stable_sort(good.begin(), good.end(), [&](size_t a, size_t b) { return ways_[a].costs[0] < ways_[b].costs[0]; });
+  if (good.size() > kHalf) good.resize(kHalf);
+  while (good.size() > 1 && !below(ways_[good.back()].costs[0], kClose, ways_[good[0]].costs[0])) good.pop_back();
+  half_.assign(good.rbegin(), good.rend());
+  if (!good.empty() && !below(ways_[good[0]].costs[0], kClear, default_cost())) half_.insert(half_.begin(), 0);   // the default at the end
+}
+
+// False: all have had their second turn.
+bool Trials::pick_of_half() {
+  if (half_.empty()) return false;
+  way_ = half_.back();
+  half_.pop_back();
+  return true;
+}
+
+void Trials::begin_final() {
+  stage_ = Stage::kFinal;
+  finalist_ = 0;
+  for (size_t way = 1; way < ways_.size(); ++way) {
+    const Tried& candidate = ways_[way];
+    if (candidate.dropped || candidate.costs.size() < 2) continue;
+    if (finalist_ == 0 || median(candidate.costs) < median(ways_[finalist_].costs)) finalist_ = way;
+  }
+}
+
+// After few pairs, every cost must be lower than the default's latest; after some, the median by more than the spread of either. The first cost
+// of a way doesn't count: by it the way was chosen.
+bool Trials::beats_default(size_t way) const {
+  const std::vector<i64>& all = ways_[way].costs;
+  if (std::ssize(all) <= kTelling || std::ssize(ways_[0].costs) < kTelling) return false;
+  const std::vector<i64> mine(all.begin() + 1, all.end());
+  const std::vector<i64> theirs = latest_of_default(mine.size());
+  if (!below(median(mine), kWorthwhile, median(theirs))) return false;
+  if (*std::max_element(mine.begin(), mine.end()) < *std::min_element(theirs.begin(), theirs.end())) return true;
+  return pairs_ >= kSomePairs && median(theirs) - median(mine) > std::max(spread(mine), spread(theirs));
+}
+
+void Trials::compare() {
+  if (finalist_ == 0) return keep(0);
+  pairs_ += way_ == finalist_ ? 1 : 0;
+  const std::vector<i64>& mine = ways_[finalist_].costs;
+  const i64 worst = *std::max_element(mine.begin(), mine.end());
+  const bool clear = std::ssize(mine) >= kTelling && below(worst, kClear, *std::min_element(ways_[0].costs.begin(), ways_[0].costs.end()));
+  if (clear || (pairs_ >= kFewPairs && beats_default(finalist_))) return keep(finalist_);
+  const bool lost = ways_[finalist_].dropped || (pairs_ >= kFewPairs && median(mine) >= default_cost());
+  if (lost || pairs_ >= kMostPairs) return keep(0);
+  way_ = way_ != finalist_ && affordable(finalist_) ? finalist_ : 0;
+}
+
+void Trials::choose() {
+  way_ = stage_ == Stage::kFinal ? way_ : 0;
+  if (stage_ == Stage::kDefault) {
+    if (std::ssize(ways_[0].costs) < kDefaultCalls) return;
+    stage_ = Stage::kEach;
+  }
+  if (stage_ == Stage::kEach) {
+    const size_t next = next_of_each();
+    const bool due = ways_[0].costs.size() < static_cast<size_t>(kDefaultCalls) + (next > ways_.size() / 2 ? 1 : 0);   // the default once in between
+    if (next != 0 && (due || !affordable(next))) return;
+    if (next != 0) {
+      way_ = next;
+      return;
+    }
+    begin_half();
+  }
+  if (stage_ == Stage::kHalf) {
+    if (!half_.empty() && half_.back() != 0 && !affordable(half_.back())) return;
+    if (pick_of_half()) return;
+    begin_final();
+  }
+  compare();
+}
+
+// The default is looked at again after twice the calls, and if it is better, at once; three times better, it is taken.
+void Trials::watch(i64 cost) {
+  if (best_ == 0) return;
+  if (way_ == best_) {
+    recent_.push_back(cost);
+    if (recent_.size() > kRecent) recent_.erase(recent_.begin());
+    if (calls_ >= next_check_ && recent_.size() == kRecent) way_ = 0;
+    return;
+  }
+  way_ = best_;
+  const bool better = cost < median(recent_);
+  lost_ = better ? lost_ + 1 : 0;
+  next_check_ = better ? calls_ + 1 : 2 * calls_;
+  if (lost_ >= kChecksLost) keep(0);
+}
+
+}  // namespace mercutio

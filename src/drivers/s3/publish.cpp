@@ -123,7 +123,8 @@ std::vector<UploadedPart> Publisher::make_parts(const Object& base, i64 base_byt
     const Part part{number, grid_.begin(number), std::min(grid_.end(number), bytes)};
     if (sent_.contains(number) && part.end == grid_.end(number)) continue;
     const bool copies = !is_painted(part) && part.end <= base_bytes;
-    const bool joins = copies && !todo.empty() && todo.back().end == part.begin && part.end - todo.back().begin <= kMostCopied && !is_painted(todo.back()) && todo.back().end <= base_bytes;
+    const bool follows = copies && !todo.empty() && todo.back().end == part.begin && part.end - todo.back().begin <= kMostCopied;
+    const bool joins = follows && !is_painted(todo.back());   // both are copied
     if (joins) todo.back().end = part.end;
     else todo.push_back(part);
   }

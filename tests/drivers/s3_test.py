@@ -29,12 +29,7 @@ class S3(unittest.TestCase):
     def setUpClass(cls):
         cls.store = s3_store.Store()
         os.environ.update(cls.store.environment())
-        cls.prepare()
-
-    @classmethod
-    def prepare(cls):
-        host = Host(1, ctypes.sizeof(Host), b"test", ctypes.sizeof(Table))
-        code, File.calls = load(DRIVER, host)
+        code, File.calls = load(DRIVER, Host(1, ctypes.sizeof(Host), b"test", ctypes.sizeof(Table)))
         assert code == 0
 
     @classmethod
@@ -120,6 +115,14 @@ class Writing(S3):
         self.assertEqual(self.count("^PUT .*partNumber"), 5)
         self.assertEqual(self.count("^GET .*/r"), 1, "the record of rank 1, without data")
         self.assertClean()
+
+    def test_parts_that_are_alike(self):
+        data = data_of(5 * MiB) * 4
+        ranks = Ranks(self.name, 2, part=5 * MiB)
+        ranks[1].write(0, data[:15 * MiB])
+        ranks[0].write(15 * MiB, data[15 * MiB:])
+        ranks.end()
+        self.assertContent(data)
 
     def test_untouched_parts_are_copied_in_the_store(self):
         data = bytearray(data_of(21 * MiB))

@@ -64,7 +64,8 @@ Meaning meaning_of(const Answer& answer) {
 }
 
 bool is_temporary(const Answer& answer) {
-  static constexpr const char* kCodes[] = {"RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable", "Throttling", "ThrottlingException", "RequestTimeTooSkewed", "OperationAborted"};
+  static constexpr const char* kCodes[] = {"RequestTimeout", "SlowDown",   "InternalError",       "ServiceUnavailable",
+                                           "OperationAborted", "Throttling", "ThrottlingException", "RequestTimeTooSkewed"};
   const std::string code = answer.code();
   const bool named = std::any_of(std::begin(kCodes), std::end(kCodes), [&](const char* known) { return code == known; });
   return named || answer.status == 500 || answer.status == 502 || answer.status == 503 || answer.status == 504 || answer.status == 429 || answer.status == 408;
@@ -251,7 +252,8 @@ bool Client::follow(const Answer& answer) {
   if (answer.status != 301 && answer.status != 307 && answer.status != 400 && answer.status != 403) return false;
   std::string wanted = answer.header("x-amz-bucket-region");
   if (wanted.empty()) wanted = text_of(answer.body, "Region");
-  const bool name = !wanted.empty() && wanted.size() < 64 && std::all_of(wanted.begin(), wanted.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+  const auto good = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  const bool name = !wanted.empty() && wanted.size() < 64 && std::all_of(wanted.begin(), wanted.end(), good);
   std::lock_guard lock(mutex_);
   if (!name || wanted == region_) return false;
   region_ = wanted;

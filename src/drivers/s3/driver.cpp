@@ -48,7 +48,8 @@ std::shared_ptr<Client> client_for(const Settings& settings) {
   static std::mutex mutex;
   static std::vector<std::shared_ptr<Client>> clients;
   const auto key = [](const Settings& s) {
-    return std::tie(s.endpoint, s.region, s.credentials.access_key, s.credentials.secret_key, s.credentials.session_token, s.ca_bundle, s.attempts, s.timeout_seconds, s.memory_bytes);
+    const Credentials& c = s.credentials;
+    return std::tie(s.endpoint, s.region, c.access_key, c.secret_key, c.session_token, s.ca_bundle, s.attempts, s.timeout_seconds, s.memory_bytes);
   };
   std::lock_guard lock(mutex);
   for (const auto& client : clients)

@@ -49,7 +49,7 @@ void Publisher::gather() {
     return std::tie(a.entry.turn, a.rank, a.entry.sent) < std::tie(b.entry.turn, b.rank, b.entry.sent);
   });
   for (Ranked& one : all) {
-    if (one.paint.kind == Kind::kPart) one.paint.source = 0;   // its tag says which
+    if (one.paint.kind == Kind::kPart) one.paint.source = static_cast<size_t>(grid_.part_of(one.entry.offset));   // parts may be alike
     painted_.put(one.entry.offset, one.entry.offset + one.entry.bytes, one.paint);
   }
 }
@@ -59,7 +59,7 @@ void Publisher::find_sent_parts() {
   std::map<i64, i64> tags;   // by part
   for (const auto& [begin, rest] : painted_.all()) {
     if (rest.value.kind != Kind::kPart) continue;
-    const auto [known, made] = tags.emplace(grid_.part_of(begin), rest.value.tag);
+    const auto [known, made] = tags.emplace(static_cast<i64>(rest.value.source), rest.value.tag);
     if (!made && known->second != rest.value.tag)
       throw Failure(EIO, "two ranks have written all of bytes " + std::to_string(grid_.begin(known->first)) + " to " + std::to_string(grid_.end(known->first)) +
                              " and parts of both count: call MPI_File_sync between such writes");
@@ -113,6 +113,7 @@ void Publisher::fill(const Object& base, i64 base_bytes, const Part& part, std::
   if (!all_new) std::memset(into.data() + old, 0, into.size() - static_cast<size_t>(old));
   fill_from_pieces(part, into);
   painted_.visit(part.begin, part.end, [&](i64 begin, i64 end, const Paint& paint) {
+    if (paint.kind == Kind::kPart) throw Failure(EIO, "a part that was sent has no place in the object: this is a defect of the driver");
     if (paint.kind == Kind::kMemory) staged_.copy_memory(begin, into.subspan(static_cast<size_t>(begin - part.begin), static_cast<size_t>(end - begin)));
   });
 }
@@ -123,7 +124,8 @@ std::vector<UploadedPart> Publisher::make_parts(const Object& base, i64 base_byt
     const Part part{number, grid_.begin(number), std::min(grid_.end(number), bytes)};
     if (sent_.contains(number) && part.end == grid_.end(number)) continue;
     const bool copies = !is_painted(part) && part.end <= base_bytes;
-    const bool joins = copies && !todo.empty() && todo.back().end == part.begin && part.end - todo.back().begin <= kMostCopied && !is_painted(todo.back()) && todo.back().end <= base_bytes;
+    const bool follows = copies && !todo.empty() && todo.back().end == part.begin && part.end - todo.back().begin <= kMostCopied;
+    const bool joins = follows && !is_painted(todo.back());   // both are copied
     if (joins) todo.back().end = part.end;
     else todo.push_back(part);
   }

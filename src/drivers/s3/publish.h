@@ -29,7 +29,7 @@ class Publisher {
   enum class Kind { kPieces, kMemory, kPart };
   struct Paint {
     Kind kind = Kind::kMemory;
-    size_t source = 0;   // of keys_
+    size_t source = 0;   // of keys_; or the part's number
     i64 at = 0, tag = 0;
     bool operator==(const Paint&) const = default;
     Paint moved(i64 by) const { return {kind, source, kind == Kind::kPieces ? at + by : 0, tag}; }

@@ -31,7 +31,8 @@ std::string signature_of(Request request) {
 
 TEST(S3Signature, IsAmazonsInItsExamples) {
   EXPECT_EQ(signature_of({.method = "GET", .path = "/test.txt", .headers = {{"range", "bytes=0-9"}}}), "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
-  EXPECT_EQ(signature_of({.method = "PUT", .path = "/" + encoded("test$file.text", true), .headers = {{"date", "Fri, 24 May 2013 00:00:00 GMT"}, {"x-amz-storage-class", "REDUCED_REDUNDANCY"}}, .body = "Welcome to Amazon S3."}),
+  const std::map<std::string, std::string> headers = {{"date", "Fri, 24 May 2013 00:00:00 GMT"}, {"x-amz-storage-class", "REDUCED_REDUNDANCY"}};
+  EXPECT_EQ(signature_of({.method = "PUT", .path = "/" + encoded("test$file.text", true), .headers = headers, .body = "Welcome to Amazon S3."}),
             "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd");
   EXPECT_EQ(signature_of({.method = "GET", .path = "/", .query = {{"lifecycle", ""}}}), "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543");
   EXPECT_EQ(signature_of({.method = "GET", .path = "/", .query = {{"prefix", "J"}, {"max-keys", "2"}}}), "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
@@ -151,7 +152,8 @@ TEST(S3Names, HaveAHostOrAPathOfTheirOwn) {
 }
 
 TEST(S3Xml, IsReadAsFarAsItIsNeeded) {
-  const std::string list = "<?xml version=\"1.0\"?><L xmlns=\"u\"><Part><PartNumber>1</PartNumber><ETag>&quot;a&amp;b&quot;</ETag></Part><PartX/><Part><PartNumber>2</PartNumber></Part></L>";
+  const std::string list =
+      "<?xml version=\"1.0\"?><L xmlns=\"u\"><Part><PartNumber>1</PartNumber><ETag>&quot;a&amp;b&quot;</ETag></Part><PartX/><Part><PartNumber>2</PartNumber></Part></L>";
   ASSERT_EQ(elements(list, "Part").size(), 2U);
   EXPECT_EQ(text_of(elements(list, "Part")[0], "ETag"), "\"a&b\"");
   EXPECT_EQ(text_of(elements(list, "Part")[1], "PartNumber"), "2");

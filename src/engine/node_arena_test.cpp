@@ -173,7 +173,9 @@ TEST(NodeArena, BroadcastsFromTheFirstRankInARow) {
         if (round % 4 == comm.rank()) std::this_thread::sleep_for(std::chrono::microseconds(50));
         ASSERT_TRUE(drive(comm, broadcast(channel_on_any_nodes(comm), 0, data)).ok());
         ASSERT_EQ(data, std::vector<std::byte>(bytes, static_cast<std::byte>(round)));
-        if (round % 3 == 0) ASSERT_TRUE(drive(comm, barrier(channel_on_any_nodes(comm))).ok());
+        if (round % 3 == 0) {
+          ASSERT_TRUE(drive(comm, barrier(channel_on_any_nodes(comm))).ok());
+        }
       }
     }, topology);
   }
@@ -202,7 +204,9 @@ TEST(NodeArena, RankZeroActsInTheMiddle) {
         EXPECT_GE(acted, round);
         EXPECT_EQ(values[0], 1000 + round);
         ASSERT_EQ(agreed.ok(), failing == 6);
-        if (!agreed) ASSERT_EQ(agreed.error().cls, failing == 5 ? ErrorClass::kReadOnly : ErrorClass::kNoSpace);
+        if (!agreed) {
+          ASSERT_EQ(agreed.error().cls, failing == 5 ? ErrorClass::kReadOnly : ErrorClass::kNoSpace);
+        }
       }
     }, topology);
     EXPECT_EQ(acted, 60);

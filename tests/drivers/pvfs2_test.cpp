@@ -196,6 +196,16 @@ TEST_F(Pvfs2, SeesWhatOtherProcessesDo) {
   EXPECT_EQ(driver->close(again), 0);
 }
 
+// It was not there when this process looked, and another one has made it before this one could.
+TEST_F(Pvfs2, AnotherOneMakesItMeanwhile) {
+  ASSERT_EQ(elsewhere("write " + name("a") + " 7"), 0);
+  fail("sys_lookup:2:0:once");
+  mercutio_driver_file* const file = open(name("a"));
+  ASSERT_NE(file, nullptr) << error_;
+  EXPECT_EQ(asked("create a "), 1);
+  EXPECT_EQ(size(file), 8);
+  EXPECT_EQ(driver->close(file), 0);
+}
 TEST_F(Pvfs2, ManyMakeOneFile) {
   std::vector<std::thread> threads;
   std::atomic<int> failed{0};

@@ -21,7 +21,7 @@ namespace {
 
 constexpr auto kImmediate = Coherence::kImmediate, kAfterOpen = Coherence::kAfterOpen, kUnknown = Coherence::kUnknown;
 constexpr auto kDirect = CoherenceWay::kDirect, kNone = CoherenceWay::kNone;
-constexpr unsigned long kFuse = 0x65735546, kNfs = 0x6969, kCifs = 0xFF534D42, kSmb2 = 0xFE534D42, kNineP = 0x01021997;
+constexpr unsigned long kFuse = 0x65735546, kNfs = 0x6969, kCifs = 0xFF534D42, kSmb2 = 0xFE534D42, kNineP = 0x01021997, kPvfs2 = 0x20030528;
 
 struct Known {
   unsigned long magic;
@@ -48,7 +48,7 @@ constexpr Known kKnown[] = {
     {0x01161970, "gfs2", kImmediate, kNone, true, false},
     {0x7461636F, "ocfs2", kImmediate, kNone, true, false},
     {0xAAD7AAEA, "panfs", kImmediate, kNone, true, false},
-    {0x20030528, "pvfs2", kAfterOpen, kDirect, true, false},
+    {kPvfs2, "pvfs2", kAfterOpen, kDirect, true, false},
     {kCifs, "cifs", kImmediate, kNone, true, false},
     {kSmb2, "smb2", kImmediate, kNone, true, false},
     {kNineP, "9p", kImmediate, kNone, true, false},
@@ -129,9 +129,16 @@ void look_at_fuse(const Mount& mount, Traits& traits) {
   if (mount.type == "fuse.glusterfs") look_at_gluster(mount, traits);
 }
 
+// With the mount option local_lock there are locks, which stay on each node.
+void look_at_pvfs2(Traits& traits) {
+  traits.locks_between_nodes = traits.can_merge = false;
+  traits.coherence_advice = "PVFS2 has no locks between nodes. Without the mount, as pvfs2:/MOUNT/POINT/path, nothing is kept on the nodes";
+}
+
 // Options of a mount that change what holds for the type.
 void look_at_mount(unsigned long magic, int fd, Traits& traits) {
   struct stat status {};
+  if (magic == kPvfs2) return look_at_pvfs2(traits);
   if ((magic != kFuse && magic != kNfs && magic != kCifs && magic != kSmb2 && magic != kNineP) || ::fstat(fd, &status) != 0) return;
   const auto mount = mount_of(status.st_dev);
   if (!mount) return;

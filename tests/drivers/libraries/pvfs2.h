@@ -8,7 +8,7 @@
 /* A defect of the driver: said on stderr, and the process ends. */
 __attribute__((format(printf, 1, 2), noreturn, visibility("hidden"))) void wrong(const char *format, ...);
 
-/* A file as its servers have it: datafile i is on server i, and all bytes are in datafile 0 while it is stuffed. */
+/* A file as its servers have it: datafile i is on server i, and writes go to datafile 0 while it is stuffed. */
 typedef struct {
   uint64_t handle;
   uint32_t owner, group, perms;
@@ -25,7 +25,7 @@ int store_get(uint64_t handle, Meta *meta);
 int store_unstuff(uint64_t handle);
 int64_t store_size(const Meta *meta);
 int store_truncate(const Meta *meta, int64_t bytes);
-/* Bytes of the file, where `meta` says they are. The number of bytes that there were, holes as zeros. */
+/* The number of bytes that there were, holes as zeros; 0 or errno. */
 int64_t store_read(const Meta *meta, int64_t offset, char *data, int64_t bytes);
 int store_write(const Meta *meta, int64_t offset, const char *data, int64_t bytes);
 int store_lock(void);

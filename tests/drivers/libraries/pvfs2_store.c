@@ -105,11 +105,8 @@ int store_remove(const char *path, uint64_t *handle) {
   return 0;
 }
 
-/* simple_stripe: where a byte is, and how much of the strip begins there. While a file is stuffed all of it is one datafile. */
+/* simple_stripe: where a byte is, and how much of the strip begins there. */
 static int64_t place(const Meta *meta, int64_t offset, int *datafile, int64_t *left) {
-  *datafile = 0;
-  *left = INT64_MAX;
-  if (meta->is_stuffed) return offset;
   const int64_t strip = offset / meta->strip, within = offset % meta->strip;
   *datafile = (int)(strip % meta->servers);
   *left = meta->strip - within;
@@ -127,7 +124,7 @@ int64_t store_size(const Meta *meta) {
   for (int i = 0; i < meta->servers; i++) {
     const int64_t bytes = datafile_bytes(meta, i);
     if (!bytes) continue;
-    const int64_t last = bytes - 1, end = meta->is_stuffed ? bytes : (last / meta->strip * meta->servers + i) * meta->strip + last % meta->strip + 1;
+    const int64_t last = bytes - 1, end = (last / meta->strip * meta->servers + i) * meta->strip + last % meta->strip + 1;
     size = end > size ? end : size;
   }
   return size;
@@ -139,7 +136,7 @@ int store_truncate(const Meta *meta, int64_t bytes) {
     char path[PATH_MAX];
     int64_t rest = bytes % row - i * meta->strip;
     rest = rest < 0 ? 0 : rest > meta->strip ? meta->strip : rest;
-    const int64_t mine = meta->is_stuffed ? (i == 0 ? bytes : 0) : bytes / row * meta->strip + rest;
+    const int64_t mine = bytes / row * meta->strip + rest;
     const int fd = open(object_path(path, meta->handle, i), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     const int error = fd < 0 || ftruncate(fd, mine) ? errno : 0;
     if (fd >= 0) close(fd);
@@ -148,12 +145,13 @@ int store_truncate(const Meta *meta, int64_t bytes) {
   return 0;
 }
 
+/* While a file is stuffed all goes to datafile 0, where only the first strip will be found again. */
 int store_write(const Meta *meta, int64_t offset, const char *data, int64_t bytes) {
   while (bytes > 0) {
     char path[PATH_MAX];
-    int datafile;
-    int64_t left;
-    const int64_t at = place(meta, offset, &datafile, &left), now = bytes < left ? bytes : left;
+    int datafile = 0;
+    int64_t left = INT64_MAX;
+    const int64_t at = meta->is_stuffed ? offset : place(meta, offset, &datafile, &left), now = bytes < left ? bytes : left;
     const int fd = open(object_path(path, meta->handle, datafile), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) return errno;
     const ssize_t n = pwrite(fd, data, (size_t)now, at);

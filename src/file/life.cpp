@@ -138,7 +138,7 @@ Status OpenFile::sync() {
     in_flight_->wait_all(*context_.progress, *comm_);
     mine = attempt([this] { return write_out(); });
   }
-  Status all = settle(std::move(mine));
+  Status all = publish_all(std::move(mine));
   trace_step(StepKind::kSync, start_ns);
   trace_since(TraceKind::kSync, start_ns);
   return all;
@@ -153,7 +153,7 @@ Status OpenFile::write_out() {
 }
 
 // What all ranks have written out is what each of them sees from now on.
-Status OpenFile::settle(Status mine) {
+Status OpenFile::publish_all(Status mine) {
   const auto look_again = [this] { return attempt([this] { return storage_->refresh(); }); };
   if (!publishes_ || comm_->size() == 1) return agreed(mine ? look_again() : std::move(mine));
   MERCUTIO_TRY(publish(std::move(mine), /*last=*/false));
@@ -162,12 +162,12 @@ Status OpenFile::settle(Status mine) {
 }
 
 // Another rank may read what this one has written, so all of it is published before a collective read.
-Status OpenFile::settle_before_read() {
+Status OpenFile::publish_before_read() {
   i64 written[] = {dirty_ || written_together_ ? 1 : 0}, most[1] = {};
   MERCUTIO_TRY(agreed_range(ok_status(), written, most));
   if (most[0] == 0) return ok_status();
   in_flight_->wait_all(*context_.progress, *comm_);
-  return settle(attempt([this] { return write_out(); }));
+  return publish_all(attempt([this] { return write_out(); }));
 }
 
 namespace {
@@ -195,13 +195,13 @@ Status OpenFile::set_size(i64 bytes) {
 // Where ranks publish, what they wrote before comes before the new size, and what they write later after it.
 Status OpenFile::resize(const std::function<Status()>& change) {
   const bool publishes = publishes_ && comm_->size() > 1;
-  if (publishes) MERCUTIO_TRY(settle(attempt([this] { return write_out(); })));
+  if (publishes) MERCUTIO_TRY(publish_all(attempt([this] { return write_out(); })));
   written_end_ = 0;
   MERCUTIO_TRY(run_on_rank_zero([&] {
     dirty_ = true;
     return change();
   }));
-  return publishes ? settle(attempt([this] { return write_out(); })) : storage_->refresh();
+  return publishes ? publish_all(attempt([this] { return write_out(); })) : storage_->refresh();
 }
 
 Status OpenFile::preallocate(i64 bytes) {

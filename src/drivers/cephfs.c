@@ -231,6 +231,7 @@ static int cephfs_unlock(mercutio_driver_file *f, void *lock) {
 
 #define SYMBOL(type, name, arguments) {"ceph_" #name, (void **)&ceph.name},
 static const Symbol kSymbols[] = {CALLS(SYMBOL)};
+static const Library kLibrary = {"libcephfs.so.2", "libcephfs2", kSymbols, sizeof kSymbols / sizeof *kSymbols};
 
 int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver **driver) {
   static const mercutio_driver cephfs = {
@@ -239,5 +240,5 @@ int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver
       .get_traits = cephfs_get_traits, .lock = cephfs_lock, .unlock = cephfs_unlock, .explain = cephfs_explain};
   (void)host;
   *driver = &cephfs;
-  return load_library("libcephfs.so.2", "libcephfs2", kSymbols, sizeof kSymbols / sizeof *kSymbols, NULL, why);
+  return load_library(&kLibrary, NULL, why);
 }

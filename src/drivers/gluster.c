@@ -304,6 +304,7 @@ static const char *too_old(void *library) { return dlvsym(library, "glfs_pread",
 
 #define SYMBOL(type, name, arguments) {"glfs_" #name, (void **)&glfs.name},
 static const Symbol kSymbols[] = {CALLS(SYMBOL)};
+static const Library kLibrary = {"libgfapi.so.0", "libgfapi0", kSymbols, sizeof kSymbols / sizeof *kSymbols};
 
 int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver **driver) {
   static const mercutio_driver gluster = {
@@ -312,5 +313,5 @@ int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver
       .get_traits = gluster_get_traits, .lock = gluster_lock, .unlock = gluster_unlock, .explain = gluster_explain};
   (void)host;
   *driver = &gluster;
-  return load_library("libgfapi.so.0", "libgfapi0", kSymbols, sizeof kSymbols / sizeof *kSymbols, too_old, why);
+  return load_library(&kLibrary, too_old, why);
 }

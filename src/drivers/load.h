@@ -13,25 +13,31 @@ typedef struct {
   void **to;   /* the pointer to the function */
 } Symbol;
 
+typedef struct {
+  const char *file, *package;   /* of Debian */
+  const Symbol *symbols;
+  size_t count;
+} Library;
+
 /* `unfit`: why a library that has all functions can't be used, or NULL; it may be NULL itself. ENOSYS with the reason in `why`; a later
  * call tries again. */
-static inline int load_library(const char *file, const char *package, const Symbol *symbols, size_t count, const char *(*unfit)(void *library), char why[512]) {
+static inline int load_library(const Library *wanted, const char *(*unfit)(void *library), char why[512]) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static int loaded;
   char lacking[128] = "";
   const char *missing = NULL;
   pthread_mutex_lock(&mutex);
-  void *library = loaded ? NULL : dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  void *library = loaded ? NULL : dlopen(wanted->file, RTLD_NOW | RTLD_LOCAL);
   if (!loaded && !library) missing = dlerror();
-  for (size_t i = 0; library && i < count && !missing; i++) {
-    *symbols[i].to = dlsym(library, symbols[i].name);
-    if (*symbols[i].to) continue;
-    snprintf(lacking, sizeof lacking, "it has no %s", symbols[i].name);
+  for (size_t i = 0; library && i < wanted->count && !missing; i++) {
+    *wanted->symbols[i].to = dlsym(library, wanted->symbols[i].name);
+    if (*wanted->symbols[i].to) continue;
+    snprintf(lacking, sizeof lacking, "it has no %s", wanted->symbols[i].name);
     missing = lacking;
   }
   if (library && !missing && unfit) missing = unfit(library);
   loaded = loaded || (library && !missing);
-  if (!loaded) snprintf(why, 512, "%s (Debian: %s) is needed: %s", file, package, missing ? missing : "");
+  if (!loaded) snprintf(why, 512, "%s (Debian: %s) is needed: %s", wanted->file, wanted->package, missing ? missing : "");
   const int error = loaded ? 0 : ENOSYS;
   pthread_mutex_unlock(&mutex);
   return error;

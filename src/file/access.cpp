@@ -246,7 +246,7 @@ Result<i64> OpenFile::access(AccessCall call) {
     finish_pointer(call, alone, moved);
     return moved;
   }
-  if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(settle_before_read());
+  if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
   Operation together;
   together.asked_together = true;
   prepare(call, together);

@@ -151,7 +151,7 @@ Status OpenFile::sync() {
     in_flight_->wait_all(*context_.progress, *comm_);
     mine = attempt([this] { return write_out(); });
   }
-  Status all = settle(std::move(mine));
+  Status all = publish_all(std::move(mine));
   trace_step(StepKind::kSync, start_ns);
   trace_since(TraceKind::kSync, start_ns);
   return all;
@@ -166,7 +166,7 @@ Status OpenFile::write_out() {
 }
 
 // What all ranks have written out is what each of them sees from now on.
-Status OpenFile::settle(Status mine) {
+Status OpenFile::publish_all(Status mine) {
   const auto look_again = [this] { return attempt([this] { return storage_->refresh(); }); };
   if (!publishes_ || comm_->size() == 1) return agreed(mine ? look_again() : std::move(mine));
   MERCUTIO_TRY(publish(std::move(mine), /*last=*/false));
@@ -175,12 +175,12 @@ Status OpenFile::settle(Status mine) {
 }
 
 // Another rank may read what this one has written, so all of it is published before a collective read.
-Status OpenFile::settle_before_read() {
+Status OpenFile::publish_before_read() {
   i64 written[] = {dirty_ || written_together_ ? 1 : 0}, most[1] = {};
   MERCUTIO_TRY(agreed_range(ok_status(), written, most));
   if (most[0] == 0) return ok_status();
   in_flight_->wait_all(*context_.progress, *comm_);
-  return settle(attempt([this] { return write_out(); }));
+  return publish_all(attempt([this] { return write_out(); }));
 }
 
 namespace {
@@ -214,10 +214,10 @@ Status OpenFile::resize(Status mine, i64 bytes, const std::function<Status()>& c
   };
   if (!publishes_ || comm_->size() == 1) return agreed_same(std::move(mine), {bytes}, "the size", on_rank_zero);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
-  MERCUTIO_TRY(settle(attempt([this] { return write_out(); })));
+  MERCUTIO_TRY(publish_all(attempt([this] { return write_out(); })));
   written_end_ = 0;
   MERCUTIO_TRY(run_on_rank_zero(on_rank_zero));
-  return settle(attempt([this] { return write_out(); }));
+  return publish_all(attempt([this] { return write_out(); }));
 }
 
 Status OpenFile::preallocate(i64 bytes) {

@@ -133,8 +133,8 @@ class OpenFile final : public File {
   Status run_on_rank_zero(const std::function<Status()>& action);
   // life.cpp: writes of this rank to the storage; then all ranks see them. `mine` is what became of the first on this rank.
   Status write_out();
-  Status settle(Status mine);
-  Status settle_before_read();
+  Status publish_all(Status mine);
+  Status publish_before_read();
   Status publish(Status mine, bool last);
   Status resize(Status mine, i64 bytes, const std::function<Status()>& change);
 

@@ -6,7 +6,7 @@ namespace mercutio {
 
 Status OpenFile::begin(AccessCall call) {
   MERCUTIO_TRY(check_mode(call));
-  if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(settle_before_read());
+  if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
   auto operation = std::make_shared<Operation>();
   operation->asked_together = true;
   prepare(call, *operation);

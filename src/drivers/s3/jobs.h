@@ -1,6 +1,8 @@
 // Requests side by side: threads, a few at once. What failed first is thrown by wait().
 #pragma once
 
+#include <csignal>
+
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -37,11 +39,17 @@ class Jobs {
       --running_;
       changed_.notify_all();
     };
+    sigset_t all, before;   // signals are for the program's own threads
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = true;
     try {
       std::thread(body).detach();   // drain() waits for what it does here
     } catch (const std::system_error&) {
-      body();   // no thread to be had
+      started = false;
     }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!started) body();
   }
 
   void wait() {

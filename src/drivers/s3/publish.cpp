@@ -9,7 +9,7 @@ namespace mercutio_s3 {
 namespace {
 
 constexpr i64 kMostCopied = 1 * GiB;   // by one request
-constexpr int kAtOnce = 4, kMostRivals = 5;
+constexpr int kMostRequests = 4, kMostRivals = 5;
 
 struct PieceName {
   i64 rank = 0, number = 0, count = 0;
@@ -134,12 +134,12 @@ std::vector<UploadedPart> Publisher::make_parts(const Object& base, i64 base_byt
   for (const auto& [number, part] : sent_)
     if (grid_.end(number) <= bytes) made.push_back(part);
   const std::string upload = session_.upload();
-  Jobs jobs(kAtOnce);
+  Jobs jobs(kMostRequests);
   for (const Part& part : todo)
     jobs.start([&, part] {
       UploadedPart one{part.number + 1, part.end - part.begin, ""};
       if (!is_painted(part) && part.end <= base_bytes) {
-        one.etag = store_.copy_part(key_, upload, one.number, part.begin, part.end, base.etag);
+        one.etag = store_.copy_part(key_, upload, one.number, {part.begin, part.end, base.etag});
       } else {
         std::vector<char> data(static_cast<size_t>(one.bytes));
         fill(base, base_bytes, part, data);

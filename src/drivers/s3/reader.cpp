@@ -31,7 +31,7 @@ void Reader::forget() {
 }
 
 void Reader::read_long(const Object& object, i64 offset, std::span<char> into) {
-  Jobs jobs(kAtOnce);
+  Jobs jobs(kMostRequests);
   for (size_t at = 0; at < into.size();) {
     const size_t bytes = std::min<size_t>(kRequest, into.size() - at);
     const auto part = into.subspan(at, bytes);

@@ -15,7 +15,7 @@ namespace mercutio_s3 {
 class Reader {
  public:
   static constexpr i64 kBlock = 1 * MiB, kMostBlocks = 16, kAhead = 4, kRequest = 8 * MiB, kLong = 512 * 1024;
-  static constexpr int kAtOnce = 4;
+  static constexpr int kMostRequests = 4;
 
   Reader(const Store& store, std::string key) : store_(store), key_(std::move(key)) {}
 

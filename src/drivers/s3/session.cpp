@@ -39,7 +39,7 @@ void Session::end() {
     } catch (const Failure&) {   // nobody can do more, and the file is what it should be
     }
   };
-  if (!upload_.empty()) tried([&] { store_.abort(key_, upload_); });
+  if (!upload_.empty()) tried([&] { store_.abort_upload(key_, upload_); });
   upload_.clear();
   const bool left = ranks_ > 1 || wrote_;
   if (left) tried([&] {

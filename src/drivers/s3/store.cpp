@@ -114,11 +114,11 @@ std::string Store::upload_part(const std::string& key, const std::string& upload
   return needed(wanted, client_.run(wanted).header("etag"), "ETag");
 }
 
-std::string Store::copy_part(const std::string& key, const std::string& upload, i64 number, i64 begin, i64 end, const std::string& etag) const {
+std::string Store::copy_part(const std::string& key, const std::string& upload, i64 number, const CopySource& source) const {
   Call wanted = call("PUT", key, {{"partNumber", std::to_string(number)}, {"uploadId", upload}});
   wanted.headers["x-amz-copy-source"] = "/" + bucket_ + "/" + encoded(key, true);
-  wanted.headers["x-amz-copy-source-range"] = "bytes=" + std::to_string(begin) + "-" + std::to_string(end - 1);
-  wanted.headers["x-amz-copy-source-if-match"] = etag;
+  wanted.headers["x-amz-copy-source-range"] = "bytes=" + std::to_string(source.begin) + "-" + std::to_string(source.end - 1);
+  wanted.headers["x-amz-copy-source-if-match"] = source.etag;
   return needed(wanted, text_of(client_.run(wanted).body, "ETag"), "ETag");
 }
 
@@ -153,7 +153,7 @@ void Store::complete(const std::string& key, const std::string& upload, const st
   Client::fail(wanted, answer);
 }
 
-void Store::abort(const std::string& key, const std::string& upload) const {
+void Store::abort_upload(const std::string& key, const std::string& upload) const {
   const Call wanted = call("DELETE", key, {{"uploadId", upload}});
   const Answer answer = client_.ask(wanted);
   if (!answer.good() && answer.status != 404) Client::fail(wanted, answer);

@@ -21,6 +21,12 @@ struct UploadedPart {
   std::string etag;
 };
 
+// Bytes of the present object, if it is still `etag`.
+struct CopySource {
+  i64 begin = 0, end = 0;
+  std::string etag;
+};
+
 class Store {
  public:
   Store(Client& client, std::string bucket) : client_(client), bucket_(std::move(bucket)) {}
@@ -36,11 +42,11 @@ class Store {
 
   std::string create_upload(const std::string& key) const;
   std::string upload_part(const std::string& key, const std::string& upload, i64 number, std::string_view data) const;   // its etag
-  std::string copy_part(const std::string& key, const std::string& upload, i64 number, i64 begin, i64 end, const std::string& etag) const;
+  std::string copy_part(const std::string& key, const std::string& upload, i64 number, const CopySource& source) const;
   std::vector<UploadedPart> list_parts(const std::string& key, const std::string& upload) const;
   // `bytes`: of the whole object, by which a completion is known whose answer got lost.
   void complete(const std::string& key, const std::string& upload, const std::vector<UploadedPart>& parts, i64 bytes, const Expected& expected) const;
-  void abort(const std::string& key, const std::string& upload) const;
+  void abort_upload(const std::string& key, const std::string& upload) const;
 
  private:
   Call call(const std::string& method, const std::string& key, Query query = {}) const { return Call{method, {bucket_, key}, std::move(query)}; }

@@ -223,7 +223,7 @@ setup_suites() {
 
 # A server of S3 for tests/drivers and tests/storage, in .venv-s3: it brings many modules.
 test_moto() {
-  local wanted="moto[server]==5.1.16"
+  local wanted="moto[server]==5.2.5"
   [ "$(cat .venv-s3/.complete 2>/dev/null)" != "$wanted" ] || return 0
   say "making .venv-s3"
   rm -rf .venv-s3

@@ -110,7 +110,7 @@ class Run:
 
     def options(self, program):
         class Options:
-            nodes, remote, runtime, above, preload, only, compare, mpirun = True, "", None, "", "", None, False, None
+            nodes, remote, runtime, above, preload, only, compare, mpirun, emulator = True, "", None, "", "", None, False, None, ""
         options = Options()
         options.mpi, options.io, options.tools, options.alarm = self.mpi, self.args.io, self.args.tools, self.args.alarm
         options.driver = self.system.driver
@@ -324,8 +324,11 @@ def main():
         print("\n".join("left out: %s: %s" % reason for reason in left_out.items()))
     if args.write and rows:
         write_table(args.write, rows)
-    if not rows:
+    if not rows and len(left_out) == len(args.system.split(",")):
         return cluster.SKIPPED
+    if not rows:
+        print("no case was run")
+        return 1
     return 1 if any(r["verdict"] in BAD and not r["known"] for r in rows) else 0
 
 

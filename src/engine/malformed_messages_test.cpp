@@ -27,12 +27,12 @@ void expect_agreement(i64 lowest, std::vector<i64> report, ErrorClass expected) 
       EXPECT_EQ(class_of(drive(comm, agree(channel, ok_status()))), expected) << lowest;
       return;
     }
-    i64 values[2] = {lowest, 0};
-    ASSERT_TRUE(drive(comm, all_reduce(channel, values, Reduce::kMin)));
-    if (values[0] < 0 || values[0] > 1) return;
+    i64 failing = lowest;
+    ASSERT_TRUE(drive(comm, all_reduce(channel, std::span(&failing, 1), Reduce::kMin)));
+    if (failing < 0 || failing > 1) return;
     const auto sent = std::as_bytes(std::span(report));
     std::vector<std::byte> data(sent.begin(), sent.end());
-    ASSERT_TRUE(drive(comm, broadcast(channel, values[0], data)));
+    ASSERT_TRUE(drive(comm, broadcast(channel, failing, data)));
   });
 }
 

@@ -82,7 +82,7 @@ TEST(Hints, WhatIsInEffectCanBeHandedBack) {
 }
 
 TEST(Hints, WhatIsKeptWithoutEffectIsSaidSo) {
-  HintSet set = applied({{"cb_nodes", "8"}, {"striping_factor", "4"}, {"file_perm", "640"}, {"romio_no_indep_rw", "true"}, {"cb_buffer_size", "1m"}});
+  HintSet set = applied({{"cb_nodes", "8"}, {"striping_factor", "4"}, {"file_perm", "640"}, {"cb_buffer_size", "1m"}});
   Hints now = set.values;
   now.cb_nodes = 2;
   now.striping_factor = 1;

@@ -1,9 +1,11 @@
 // File names (src/storage/registry.cpp): which driver a name goes to, and what is left of it. The table stands here a second
 // time, and so does what names a driver in a library; there is none here. Names inside the process are used as well: what was made
 // under a name is found under it, and gone when removed.
+#include <algorithm>
 #include <map>
 
 #include "fuzz.h"
+#include "storage/library/library.h"
 #include "storage/storage.h"
 
 namespace mercutio::fuzz {
@@ -20,6 +22,11 @@ bool names_library(const std::string& name, std::size_t colon) {
   const std::string_view letters = "abcdefghijklmnopqrstuvwxyz", more = "abcdefghijklmnopqrstuvwxyz0123456789";
   const std::string prefix = name.substr(0, colon);
   return colon >= 2 && name.substr(colon).starts_with("://") && letters.find(prefix[0]) != letters.npos && prefix.find_first_not_of(more) == prefix.npos;
+}
+
+bool is_installed(const std::string& driver) {
+  static const std::vector<std::string> all = installed_drivers();
+  return std::find(all.begin(), all.end(), driver) != all.end();
 }
 
 void check_use(const Resolved& resolved) {
@@ -67,6 +74,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       driver = known->second, path = name.substr(colon + 1);
     } else if (names_library(name, colon)) {
       driver = name.substr(0, colon), path = name.substr(colon + 3);
+    } else if (is_installed(name.substr(0, colon))) {
+      driver = name.substr(0, colon), path = name.substr(colon + 1);
     }
   }
   FUZZ_CHECK(resolved.driver != nullptr && resolved.driver->name() == driver, name + " went to another driver than " + driver);

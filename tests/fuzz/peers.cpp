@@ -55,12 +55,12 @@ class Ranks {
 // ---- error reports ----
 
 Task<Status> report_any(Channel channel, i64 lowest, const Input& report, i64 ranks) {
-  i64 headers[2] = {lowest, 0};
-  if (Status reduced = co_await all_reduce(channel, headers, Reduce::kMin); !reduced) co_return std::move(reduced).error();
-  if (headers[0] < 0 || headers[0] >= ranks) co_return ok_status();
+  i64 failing = lowest;
+  if (Status reduced = co_await all_reduce(channel, std::span(&failing, 1), Reduce::kMin); !reduced) co_return std::move(reduced).error();
+  if (failing < 0 || failing >= ranks) co_return ok_status();
   Input data;
-  if (headers[0] == channel.comm->rank()) data = report;
-  co_return co_await broadcast(channel, headers[0], data);
+  if (failing == channel.comm->rank()) data = report;
+  co_return co_await broadcast(channel, failing, data);
 }
 
 void report(Taker& taker) {

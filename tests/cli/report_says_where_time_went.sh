@@ -31,7 +31,7 @@ contains "$(cat err)" "storage reads more than is asked for [amplified_reads]"
 contains "$(cat err)" "of it holes between pieces"
 contains "$(cat err)" "drop romio_ds_read=enable"
 lacks "$(cat err)" "nothing stands out"
-run amplified_reads data fixed >out 2>err
+run amplified_reads data 1 >out 2>err
 lacks "$(cat err)" "[amplified_reads]"
 
 options=(--trace)   # the file is called after the program

@@ -279,7 +279,7 @@ setup_languages() {
   local libraries=/usr/lib/llvm-19/lib
   if have cargo && [ -e "$libraries/libclang-19.so.1" ]; then
     MPICC="$(command -v mpicc.mpich)" LIBCLANG_PATH="$libraries" CARGO_TARGET_DIR=third_party/rust \
-      cargo build --locked --manifest-path tests/languages/rust/Cargo.toml >>"$log_dir/cargo.log" 2>&1 || say "left out (see $log_dir/cargo.log): rsmpi"
+      cargo build --manifest-path tests/languages/rust/Cargo.toml >>"$log_dir/cargo.log" 2>&1 || say "left out (see $log_dir/cargo.log): rsmpi"
   else
     say "left out, as there is no cargo: rsmpi"
   fi

@@ -114,7 +114,7 @@ void OpenFile::prepare(AccessCall& call, Operation& operation) {
 // Aggregators write for other ranks, so what a rank wrote in a collective access isn't its own to read, and only turns tell which of
 // two writes to the same place came later.
 Status OpenFile::take_turn(const AccessCall& call) {
-  if (!publishes_ || comm_->size() == 1) return ok_status();
+  if (!publishes_) return ok_status();
   if (call.direction == Direction::kWrite) {
     if (!call.collective) return attempt([&] { return storage_->begin_turn(2 * turns_ + 1); });
     written_together_ = true;
@@ -207,7 +207,7 @@ std::optional<i64> OpenFile::take_run(const AccessCall& call, i64 bytes, Taken& 
 // offset is known nothing of the view is needed. Nothing: it goes the long way, on which all that may be wrong with it is found.
 std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call) {
   const Memory& memory = call.memory;
-  const bool plain = !trace_ && !atomic_ && !call.collective && call.positioning != Positioning::kShared && call.argument_error;
+  const bool plain = !trace_ && !atomic_ && !publishes_ && !call.collective && call.positioning != Positioning::kShared && call.argument_error;
   i64 bytes = 0;
   if (!plain || !memory.type || !memory.type->contiguous() || __builtin_mul_overflow(memory.type->size(), memory.count, &bytes)) return std::nullopt;
   Taken taken;

@@ -125,7 +125,7 @@ Status OpenFile::close() {
   const i64 start_ns = trace_time();
   in_flight_->wait_all(*context_.progress, *comm_);
   Status published = ok_status();
-  if (publishes_ && comm_->size() > 1) published = publish(attempt([this] { return write_out(); }), /*last=*/true);
+  if (publishes_) published = publish(attempt([this] { return write_out(); }), /*last=*/true);
   Status mine = attempt([this] { return storage_->close(); });
   if (!published) mine = std::move(published);
   closed_ = true;
@@ -168,7 +168,7 @@ Status OpenFile::write_out() {
 // What all ranks have written out is what each of them sees from now on.
 Status OpenFile::publish_all(Status mine) {
   const auto look_again = [this] { return attempt([this] { return storage_->refresh(); }); };
-  if (!publishes_ || comm_->size() == 1) return agreed(mine ? look_again() : std::move(mine));
+  if (!publishes_) return agreed(mine ? look_again() : std::move(mine));
   MERCUTIO_TRY(publish(std::move(mine), /*last=*/false));
   written_together_ = false;
   return agreed(look_again());
@@ -202,7 +202,7 @@ Status OpenFile::set_size(i64 bytes) {
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what a rank keeps of its writes must not come after the change
   MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->set_size(bytes); }));
   trace_step(StepKind::kSetSize, 0, bytes);
-  return publishes_ && comm_->size() > 1 ? ok_status() : storage_->refresh();
+  return publishes_ ? ok_status() : storage_->refresh();
 }
 
 // Rank 0 acts if all ranks name the same size. Where ranks publish, what they wrote before comes before the change, and what they write
@@ -212,7 +212,7 @@ Status OpenFile::resize(Status mine, i64 bytes, const std::function<Status()>& c
     dirty_ = true;
     return change();
   };
-  if (!publishes_ || comm_->size() == 1) return agreed_same(std::move(mine), {bytes}, "the size", on_rank_zero);
+  if (!publishes_) return agreed_same(std::move(mine), {bytes}, "the size", on_rank_zero);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
   MERCUTIO_TRY(publish_all(attempt([this] { return write_out(); })));
   written_end_ = 0;

@@ -305,7 +305,7 @@ Status OpenFile::finish_open(Opening opening) {
   std::string folder;
   bool may_adapt = false;
   if (mine) {
-    publishes_ = amode_.writable() && storage_->traits().coherence == Coherence::kAfterPublish;
+    publishes_ = comm_->size() > 1 && amode_.writable() && storage_->traits().coherence == Coherence::kAfterPublish;
     faults_are_errors_ = moves_by_system_calls(*resolved_.driver) && storage_.get() == direct_ && !hints_->values.mercutio_dry_run;
     any_sieves_ = hints_allow_sieving(hints_->values, storage_->traits());
     // Where ranks don't see each other's writes at once, which of them writes what is not to be changed.

@@ -212,7 +212,7 @@ class OpenFile final : public File {
   bool closed_ = false;
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};
-  bool publishes_ = false;                     // writes are seen after Storage::publish only; what follows is for such files
+  bool publishes_ = false;                     // several ranks see writes after Storage::publish only; what follows is for such files
   std::atomic<bool> written_together_{false};  // since then, by a collective access
   std::atomic<i64> written_end_{0};            // of what collective accesses wrote for this rank
   std::atomic<i64> turns_{0};                  // collective writes so far

@@ -203,6 +203,30 @@ static void deleting(void) {
   CHECK_INT(ck_disk_size(on_disk(name)), -1);
 }
 
+// Writes that are seen when they are published: an independent access, too, has its turn, and isn't told what others may not have
+// published yet.
+static void published_files(void) {
+  const char *name = plain("f");
+  char mine[8] = "abcdefg";
+  MPI_File fh;
+  MPI_Offset bytes = -1;
+  setenv("MERCUTIO_TEST_SEEN", "3", 1);
+  CHECK_OK(MPI_File_open(MPI_COMM_WORLD, name, kNew, MPI_INFO_NULL, &fh));
+  CHECK_OK(MPI_File_write_at_all(fh, 8 * ck_rank, mine, 8, MPI_BYTE, MPI_STATUS_IGNORE));
+  CHECK_CLASS(MPI_File_read_at(fh, 8 * ck_rank, mine, 8, MPI_BYTE, MPI_STATUS_IGNORE), ck_size == 1 ? MPI_SUCCESS : MPI_ERR_UNSUPPORTED_OPERATION);
+  CHECK_OK(MPI_File_sync(fh));
+  CHECK_OK(MPI_File_read_at(fh, 8 * ck_rank, mine, 8, MPI_BYTE, MPI_STATUS_IGNORE));
+  setenv("MERCUTIO_TEST_FAIL", "begin_turn:28", 1);
+  CHECK_CLASS(MPI_File_write_at(fh, 8 * ck_rank, mine, 8, MPI_BYTE, MPI_STATUS_IGNORE), ck_size == 1 ? MPI_SUCCESS : MPI_ERR_NO_SPACE);
+  unsetenv("MERCUTIO_TEST_FAIL");
+  CHECK_OK(MPI_File_write_at_all(fh, 8 * ck_rank, mine, 8, MPI_BYTE, MPI_STATUS_IGNORE));
+  CHECK_OK(MPI_File_set_size(fh, 4));
+  CHECK_OK(MPI_File_get_size(fh, &bytes));
+  CHECK_INT(bytes, 4);
+  CHECK_OK(MPI_File_close(&fh));
+  unsetenv("MERCUTIO_TEST_SEEN");
+}
+
 int main(int argc, char **argv) {
   ck_init(&argc, &argv);
   snprintf(drivers, sizeof drivers, "%s", getenv("MERCUTIO_DRIVERS") ? getenv("MERCUTIO_DRIVERS") : "");
@@ -215,6 +239,7 @@ int main(int argc, char **argv) {
   RUN(calls_fail_on_one);
   RUN(handles_are_handed_on);
   RUN(writes_that_others_do_not_see);
+  RUN(published_files);
   RUN(atomic_mode_needs_locks);
   RUN(what_is_left_out);
   RUN(it_is_named);

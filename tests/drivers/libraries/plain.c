@@ -128,6 +128,14 @@ static int plain_sync(mercutio_driver_file *file) {
   return failed ? failed : fsync(file->fd) ? errno : 0;
 }
 static int plain_refresh(mercutio_driver_file *file) { return told("refresh", file->rank); }
+static int plain_publish(mercutio_driver_file *file, uint32_t flags) {
+  (void)flags;   /* what is written is in the file at once */
+  return told("publish", file->rank);
+}
+static int plain_begin_turn(mercutio_driver_file *file, int64_t turn) {
+  (void)turn;
+  return told("begin_turn", file->rank);
+}
 static int plain_remove(const char *path) {
   const int failed = told("remove", 0);
   return failed ? failed : unlink(path) ? errno : 0;
@@ -204,6 +212,8 @@ int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver
       .lock = plain_lock,
       .unlock = plain_unlock,
       .get_handle = plain_get_handle,
+      .publish = plain_publish,
+      .begin_turn = plain_begin_turn,
 #endif
       .explain = plain_explain,
   };

@@ -1,4 +1,6 @@
 """Runs a program of this folder on the MPI's own I/O and under Mercutio, in turns, and gives the medians of the figures it prints."""
+import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -7,6 +9,29 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCH = {"mpich": (["mpirun.mpich"], "-genv LD_PRELOAD {}"),
           "openmpi": (["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"], "-x LD_PRELOAD={}")}
+
+
+def parser(description, ranks, repetitions):
+    """Of the options that all of these scripts have, with their defaults."""
+    p = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--build", default=os.path.join(HERE, "..", "build"))
+    p.add_argument("--dir", default="/dev/shm")
+    p.add_argument("--ranks", default=ranks)
+    p.add_argument("--repetitions", type=int, default=repetitions)
+    p.add_argument("--mpi", default="mpich,openmpi")
+    p.add_argument("--json")
+    p.add_argument("--check", action="store_true")
+    return p
+
+
+def library_of(args):
+    return os.path.realpath(os.path.join(args.build, "lib", "libmercutio.so"))
+
+
+def write_json(args, rows, **settings):
+    if args.json:
+        with open(args.json, "w") as file:
+            json.dump({"rows": rows, **settings, "repetitions": args.repetitions}, file, indent=1)
 
 
 def compiled(mpi, source, folder):

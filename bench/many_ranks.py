@@ -6,28 +6,19 @@
 Medians of a rank and call: voluntary context switches, and processor time in microseconds. --check: exit code 1 where a collective
 access of 64 ranks has more than 3 switches, or where sync or iwrite_at_all take more than twice the host's processor time.
 """
-import argparse
-import json
 import os
 import sys
 import tempfile
 
-from in_turns import HERE, compiled, medians
+from in_turns import compiled, library_of, medians, parser, write_json
 
 OPERATIONS = ("write", "read", "iwrite", "sync")
 MOST_SWITCHES, MOST_TIMES = 3, 2
 
 
 def parse_arguments():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--build", default=os.path.join(HERE, "..", "build"))
-    p.add_argument("--dir", default="/dev/shm")
-    p.add_argument("--ranks", default="4,64,128")
+    p = parser(__doc__, ranks="4,64,128", repetitions=3)
     p.add_argument("--calls", type=int, default=100)
-    p.add_argument("--repetitions", type=int, default=3)
-    p.add_argument("--mpi", default="mpich,openmpi")
-    p.add_argument("--json")
-    p.add_argument("--check", action="store_true")
     return p.parse_args()
 
 
@@ -39,7 +30,7 @@ def misses(row):
 
 def main():
     args = parse_arguments()
-    library = os.path.realpath(os.path.join(args.build, "lib", "libmercutio.so"))
+    library = library_of(args)
     rows = []
     print("%-8s %5s  %-7s %26s   %26s" % ("", "", "", "voluntary switches", "processor time, us"))
     print("%-8s %5s  %-7s %12s %12s   %12s %12s" % ("MPI", "ranks", "what", "host", "Mercutio", "host", "Mercutio"))
@@ -55,9 +46,7 @@ def main():
                     rows.append(row)
                     print("%-8s %5d  %-7s %12.2f %12.2f   %12.1f %12.1f%s" % (mpi, ranks, what, *switches, row["host_us"], row["us"], "  missed" if misses(row) else ""),
                           flush=True)
-    if args.json:
-        with open(args.json, "w") as file:
-            json.dump({"rows": rows, "calls": args.calls, "repetitions": args.repetitions}, file, indent=1)
+    write_json(args, rows, calls=args.calls)
     return 1 if args.check and any(map(misses, rows)) else 0
 
 

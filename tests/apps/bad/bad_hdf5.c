@@ -1,13 +1,10 @@
 /* An HDF5 program that writes a column of a table from each rank, independently: HDF5 then makes a call of each row. bad_hdf5 FILE [1]. With 1
    the transfer is collective. BAD_SCALE as in bad.c. */
 #include <hdf5.h>
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-enum { kRows = 8192, kWidth = 64 };
+#include "columns.h"
 
-static void write_table(const char* name, int collective, int rank, int ranks) {
+static void write_columns(const char* name, int collective, int rank, int ranks) {
   double* data = calloc((size_t)kRows * kWidth, sizeof *data);
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS), transfer = H5Pcreate(H5P_DATASET_XFER);
   H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -20,18 +17,4 @@ static void write_table(const char* name, int collective, int rank, int ranks) {
   if (H5Dwrite(table, H5T_NATIVE_DOUBLE, memory, space, transfer, data) < 0) MPI_Abort(MPI_COMM_WORLD, 1);
   H5Dclose(table), H5Sclose(space), H5Sclose(memory), H5Fclose(file), H5Pclose(access), H5Pclose(transfer);
   free(data);
-}
-
-int main(int argc, char** argv) {
-  int rank, ranks;
-  MPI_Init(&argc, &argv);
-  const double begin = MPI_Wtime();
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int scale = getenv("BAD_SCALE") ? atoi(getenv("BAD_SCALE")) : 1;
-  for (int i = 0; i < scale; ++i) write_table(argv[1], argc > 2, rank, ranks);
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) printf("seconds %.6f\n", MPI_Wtime() - begin);
-  MPI_Finalize();
-  return 0;
 }

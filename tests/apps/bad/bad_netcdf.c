@@ -3,10 +3,8 @@
 #include <mpi.h>
 #include <netcdf.h>
 #include <netcdf_par.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-enum { kRows = 8192, kWidth = 64 };
+#include "columns.h"
 
 static void need(int status) {
   if (status == NC_NOERR) return;
@@ -14,7 +12,7 @@ static void need(int status) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static void write_variable(const char* name, int collective, int rank, int ranks) {
+static void write_columns(const char* name, int collective, int rank, int ranks) {
   double* data = calloc((size_t)kRows * kWidth, sizeof *data);
   int file, dims[2], variable;
   need(nc_create_par(name, NC_NETCDF4 | NC_CLOBBER, MPI_COMM_WORLD, MPI_INFO_NULL, &file));
@@ -27,18 +25,4 @@ static void write_variable(const char* name, int collective, int rank, int ranks
   need(nc_put_vara_double(file, variable, start, count, data));
   need(nc_close(file));
   free(data);
-}
-
-int main(int argc, char** argv) {
-  int rank, ranks;
-  MPI_Init(&argc, &argv);
-  const double begin = MPI_Wtime();
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int scale = getenv("BAD_SCALE") ? atoi(getenv("BAD_SCALE")) : 1;
-  for (int i = 0; i < scale; ++i) write_variable(argv[1], argc > 2, rank, ranks);
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) printf("seconds %.6f\n", MPI_Wtime() - begin);
-  MPI_Finalize();
-  return 0;
 }

@@ -231,7 +231,7 @@ static int cephfs_unlock(mercutio_driver_file *f, void *lock) {
 
 #define SYMBOL(type, name, arguments) {"ceph_" #name, (void **)&ceph.name},
 static const Symbol kSymbols[] = {CALLS(SYMBOL)};
-static const Library kLibrary = {"libcephfs.so.2", "libcephfs2", kSymbols, sizeof kSymbols / sizeof *kSymbols};
+static const Library kLibrary = {"libcephfs.so.2", "libcephfs.so.2 (Debian: libcephfs2)", kSymbols, sizeof kSymbols / sizeof *kSymbols};
 
 int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver **driver) {
   static const mercutio_driver cephfs = {

@@ -304,7 +304,7 @@ static const char *too_old(void *library) { return dlvsym(library, "glfs_pread",
 
 #define SYMBOL(type, name, arguments) {"glfs_" #name, (void **)&glfs.name},
 static const Symbol kSymbols[] = {CALLS(SYMBOL)};
-static const Library kLibrary = {"libgfapi.so.0", "libgfapi0", kSymbols, sizeof kSymbols / sizeof *kSymbols};
+static const Library kLibrary = {"libgfapi.so.0", "libgfapi.so.0 (Debian: libgfapi0)", kSymbols, sizeof kSymbols / sizeof *kSymbols};
 
 int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver **driver) {
   static const mercutio_driver gluster = {

@@ -14,7 +14,7 @@ typedef struct {
 } Symbol;
 
 typedef struct {
-  const char *file, *package;   /* of Debian */
+  const char *file, *named;   /* the second for people, with where it comes from */
   const Symbol *symbols;
   size_t count;
 } Library;
@@ -37,7 +37,7 @@ static inline int load_library(const Library *wanted, const char *(*unfit)(void 
   }
   if (library && !missing && unfit) missing = unfit(library);
   loaded = loaded || (library && !missing);
-  if (!loaded) snprintf(why, 512, "%s (Debian: %s) is needed: %s", wanted->file, wanted->package, missing ? missing : "");
+  if (!loaded) snprintf(why, 512, "%s is needed: %s", wanted->named, missing ? missing : "");
   const int error = loaded ? 0 : ENOSYS;
   pthread_mutex_unlock(&mutex);
   return error;

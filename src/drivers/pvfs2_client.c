@@ -1,11 +1,12 @@
 #define _GNU_SOURCE
 #include "pvfs2_client.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "load.h"
 
 Pvfs2Library pvfs;
 _Thread_local char pvfs2_why[WHY_BYTES];
@@ -94,21 +95,13 @@ bool pvfs2_renew(int error) {
   return true;
 }
 
-int pvfs2_load(void) {
-  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  static int loaded;
-  const char *missing = NULL;
-  pthread_mutex_lock(&mutex);
-  void *library = loaded ? NULL : dlopen("libpvfs2.so.2", RTLD_NOW | RTLD_LOCAL);
-  if (!loaded && !library) missing = dlerror();
-#define FIND(type, name, arguments) \
-  if (library && !(pvfs.name = (type(*) arguments)dlsym(library, "PVFS_" #name))) missing = "it has no PVFS_" #name;
-  PVFS2_CALLS(FIND)
-  if (library && !(pvfs.byte = dlsym(library, "PVFS_BYTE"))) missing = "it has no PVFS_BYTE";
-  if (sizeof(void *) != 8 || sizeof(long) != 8) missing = "its structures are known for 64 bits only";
-  loaded = loaded || (library && !missing);
-  if (!loaded) snprintf(pvfs2_why, WHY_BYTES, "libpvfs2.so.2 of OrangeFS 2.9 or newer is needed: %s", missing ? missing : "");
-  const int error = loaded ? 0 : ENOSYS;
-  pthread_mutex_unlock(&mutex);
-  return error;
+#define SYMBOL(type, name, arguments) {"PVFS_" #name, (void **)&pvfs.name},
+static const Symbol kSymbols[] = {PVFS2_CALLS(SYMBOL){"PVFS_BYTE", (void **)&pvfs.byte}};
+static const Library kLibrary = {"libpvfs2.so.2", "libpvfs2.so.2 of OrangeFS 2.9 or newer", kSymbols, sizeof kSymbols / sizeof *kSymbols};
+
+static const char *too_narrow(void *library) {
+  (void)library;
+  return sizeof(void *) == 8 && sizeof(long) == 8 ? NULL : "its structures are known for 64 bits only";
 }
+
+int pvfs2_load(void) { return load_library(&kLibrary, too_narrow, pvfs2_why); }

@@ -71,7 +71,7 @@ class Limited:
 
 
 class Silent:
-    """So many connections from an address that never say a word; one that is closed is made again."""
+    """So many connections from an address that never send a byte. One that is closed is made again."""
 
     def __init__(self, address, port, count):
         self.address, self.port, self.count = address, port, count

@@ -1,4 +1,4 @@
-// A link with a round trip and a rate, where the kernel can't delay packets: a port whose streams lead elsewhere. Every byte is held for
+// A link with a round trip and a rate, where the kernel can't delay packets: a port that passes its streams on to another one. Every byte is held for
 // half a round trip, and all streams of a link together pass on so many bytes a second each way.
 #pragma once
 

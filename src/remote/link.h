@@ -37,7 +37,7 @@ class Link {
   using OnFrame = std::function<Status(const FrameHeader&, ConstBytes payload)>;
   // Makes progress without blocking. An Error: the link is broken (kAccess: wrong key; sys_errno has the details).
   Status advance(const OnFrame& on_frame);
-  // Frames are appended to outgoing() while can_take() holds. The data of the last one may be elsewhere, in memory that `keep`
+  // Frames are appended to outgoing() while can_take() holds. The data of the last one may be apart from it, in memory that `keep`
   // owns.
   bool can_take() const { return ready() && out_.size() < kEnoughBytes && data_.empty() && !stream_->has_unsent(); }
   Buffer& outgoing() { return out_; }

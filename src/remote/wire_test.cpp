@@ -21,14 +21,14 @@ Buffer noise(size_t bytes) {
   return data;
 }
 
-// A frame as it is sent. Its data is in the buffer or elsewhere.
-Buffer frame_with_data(const Buffer& data, bool lz4, bool elsewhere) {
+// A frame as it is sent. Its data is in the buffer or apart from it.
+Buffer frame_with_data(const Buffer& data, bool lz4, bool separate) {
   Buffer frame(kHeaderBytes);
   put_message(frame, Reply{});
   FrameMade made{Kind::kReply, 7, static_cast<i64>(frame.size()) - kHeaderBytes};
   made.lz4 = lz4;
-  if (elsewhere)
-    made.elsewhere = data;
+  if (separate)
+    made.separate = data;
   else
     frame.insert(frame.end(), data.begin(), data.end());
   const ConstBytes rest = seal(frame, 0, made);
@@ -56,8 +56,8 @@ bool holds(const Opened& opened, const Buffer& data) {
 
 TEST(Frames, CompressibleDataIsSentCompressedAndDecoded) {
   for (const size_t bytes : {512UL, 5'000UL, 100'000UL, 1'048'576UL}) {
-    for (const bool elsewhere : {false, true}) {
-      const Buffer data = regular(bytes), frame = frame_with_data(data, true, elsewhere);
+    for (const bool separate : {false, true}) {
+      const Buffer data = regular(bytes), frame = frame_with_data(data, true, separate);
       EXPECT_LT(frame.size(), bytes / 2) << bytes;
       EXPECT_EQ(parse_header(frame)->encoding, Encoding::kLz4);
       const Opened opened = open_frame(frame, static_cast<i64>(bytes));
@@ -70,9 +70,9 @@ TEST(Frames, CompressibleDataIsSentCompressedAndDecoded) {
 
 TEST(Frames, IncompressibleDataIsSentUnchanged) {
   for (const Buffer& data : {noise(100'000), regular(100), Buffer()}) {
-    for (const bool elsewhere : {false, true}) {
-      const Buffer frame = frame_with_data(data, true, elsewhere);
-      EXPECT_EQ(frame, frame_with_data(data, false, !elsewhere));
+    for (const bool separate : {false, true}) {
+      const Buffer frame = frame_with_data(data, true, separate);
+      EXPECT_EQ(frame, frame_with_data(data, false, !separate));
       const Opened opened = open_frame(frame, 0);
       EXPECT_TRUE(opened.status.ok() && holds(opened, data)) << "nothing is decoded";
     }

@@ -11,7 +11,7 @@ constexpr i64 kDefaultCalls = 2;        // before the first trial, after one tha
 constexpr i64 kTelling = 3;             // costs of which a median is one
 constexpr i64 kMostPairs = 8, kFewPairs = 2, kSomePairs = 4;   // of the finalist and the default
 constexpr size_t kHalf = 3;             // ways that get a second turn
-constexpr i64 kHopeless = 200;          // percent of the default: never again
+constexpr i64 kHopelessMeasured = 200;          // percent of the default: never again
 constexpr i64 kPromising = 105;         // percent of the default: worth a second turn
 constexpr i64 kClose = 130;             // percent of the best: likewise
 constexpr i64 kWorthwhile = 97;         // percent: what a way must at least gain
@@ -89,7 +89,7 @@ void Trials::saw(i64 cost) {
     const i64 reference = std::max<i64>(1, default_cost());
     const double beyond = (static_cast<double>(cost) - static_cast<double>(reference)) * 100 / static_cast<double>(reference);
     spent_ += static_cast<i64>(std::clamp(beyond, 0.0, double{kMostCharged}));
-    if (!below(cost, kHopeless, reference)) taken.dropped = true;
+    if (!below(cost, kHopelessMeasured, reference)) taken.dropped = true;
   }
   choose();
 }

@@ -8,7 +8,7 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kHopeless = 300;          // percent by the model, which is rough
+constexpr i64 kHopelessByModel = 300;          // percent by the model, which is rough
 constexpr i64 kStraightBytes = 4 * KiB; // runs from which ranks may be better off without an exchange
 constexpr double kRequestSeconds = 2e-6, kSlowRequestSeconds = 200e-6;   // a transfer of one run: from a cache, and where it may block
 constexpr double kMemoryMegabytesPerSecond = 4000;
@@ -124,7 +124,7 @@ std::vector<Way> ways_of(const PlanQuestion& question, const FixedHints& fixed) 
     if (std::find(plans.begin(), plans.end(), plan) != plans.end()) continue;
     const planning::Planner p(question.pattern, changed, question.topology, question.layout);
     way.expected = static_cast<i64>(std::min(1e6, cost_by_model(p, plan) / own * 100));
-    if (way.expected >= kHopeless) continue;
+    if (way.expected >= kHopelessByModel) continue;
     plans.push_back(std::move(plan));
     ways.push_back(way);
   }

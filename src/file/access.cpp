@@ -145,6 +145,9 @@ Status OpenFile::take_position(const AccessCall& call, Operation& operation) {
     pointer_ += operation.etypes;
   } else if (!call.collective) {
     MERCUTIO_LET(operation.first_etype, counter_->fetch_add(operation.etypes));
+    Status reach = check_reach(operation);
+    if (!reach) (void)counter_->fetch_add(-operation.etypes);   // a place behind this one is out of reach, too
+    return reach;
   } else {
     return ok_status();  // an ordered access gets its place with the others'
   }

@@ -219,6 +219,12 @@ TEST(File, PlacesThatNoFileHas) {
       ASSERT_TRUE(file.seek_shared(offset, Whence::kSet));
       together.positioning = Positioning::kShared;
       EXPECT_EQ(class_of(file.access(together)), ErrorClass::kArg);
+      EXPECT_GE(*file.position_shared(), offset);
+      ASSERT_TRUE(file.seek_shared(offset, Whence::kSet));
+      AccessCall shared = call_of(Direction::kWrite, data);
+      shared.positioning = Positioning::kShared;
+      EXPECT_EQ(class_of(file.access(shared)), ErrorClass::kArg);
+      EXPECT_GE(*file.position_shared(), offset) << "the shared pointer stays";
     }
     const auto far = make_resized(0, i64{1} << 61, byte_type());
     EXPECT_TRUE(file.set_view(0, byte_type(), far, "native", {}, ok_status()));

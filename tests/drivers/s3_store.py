@@ -113,6 +113,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if wrong:
             return self.wrong(wrong)
         store.note("%s %s" % (self.command, urllib.parse.unquote(self.path)))
+        store.count(len(body))
         action = store.fault_of(self.command, self.path)
         if action is None:
             return self.pass_on(self.forward(body))
@@ -133,6 +134,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.answer(status, headers, text, cut=0 if action == "truncated" else 8)
 
     def pass_on(self, answer):
+        self.server.store.count(len(answer[2]))
         self.answer(*answer)
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = serve
@@ -147,10 +149,10 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Store:
-    """With `bucket` made. `asked`: the requests so far; `wrong`: those that were."""
+    """With `bucket` made. `asked`: the requests so far; `moved`: the bytes of their bodies; `wrong`: those that were."""
 
     def __init__(self, bucket="bucket", address="127.0.0.1", port=0, moto_port=0):
-        self.lock, self.faults, self.asked, self.wrong = threading.Lock(), [], [], []
+        self.lock, self.faults, self.asked, self.wrong, self.moved = threading.Lock(), [], [], [], 0
         self.moto_port = moto_port or free_port()
         self.moto = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.moto_port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.wait_for_moto(bucket)
@@ -186,6 +188,10 @@ class Store:
         with self.lock:
             self.asked.append(line)
 
+    def count(self, count):
+        with self.lock:
+            self.moved += count
+
     def fault_of(self, method, path):
         with self.lock:
             for fault in self.faults:
@@ -196,7 +202,7 @@ class Store:
 
     def set_faults(self, *texts):
         with self.lock:
-            self.faults, self.asked[:] = [Fault(text) for text in texts], []
+            self.faults, self.asked[:], self.moved = [Fault(text) for text in texts], [], 0
 
     def content(self, key, bucket="bucket"):
         status, body = self.direct("GET", "/%s/%s" % (bucket, urllib.parse.quote(key)))

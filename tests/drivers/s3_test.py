@@ -61,6 +61,10 @@ class S3(unittest.TestCase):
     def count(self, pattern):
         return sum(1 for line in self.store.asked if re.search(pattern, line))
 
+    def moved(self):
+        """Bytes of bodies, both ways."""
+        return self.store.moved
+
     def put(self, data, key=None):
         self.assertEqual(self.store.direct("PUT", "/bucket/" + (key or self.key), data)[0], 200)
 
@@ -80,12 +84,12 @@ class Writing(S3):
         file.write(10, b"abc")
         file.write(3, b"0123456789")
         self.assertEqual(file.read(0, 100), bytes(3) + b"0123456789")
-        self.assertIsNone(self.store.content(self.key), "seen before it was published")
+        self.assertEqual(self.store.content(self.key), b"", "seen before it was published")
         file.sync()
         file.publish(LAST)
         file.close()
         self.assertContent(bytes(3) + b"0123456789")
-        self.assertEqual(self.count("^PUT"), 1)
+        self.assertEqual(self.count("^PUT"), 2, "the empty object, and the new one")
         self.assertEqual(self.count("^POST"), 0)
         self.assertClean()
 
@@ -134,6 +138,43 @@ class Writing(S3):
         ranks.end()
         self.assertContent(bytes(data))
         self.assertEqual(self.count("^PUT .*partNumber"), 3, "one copy of two parts, one of two, and the part that changed")
+        self.assertClean()
+
+    def test_long_parts_are_made_in_the_store(self):
+        data = bytearray(data_of(48 * MiB))
+        self.put(bytes(data))
+        ranks, piece = Ranks(self.name, 2, READ | WRITE, part=40 * MiB), data_of(17 * MiB, 2)
+        ranks[1].write(7 * MiB, piece)
+        ranks[0].write(30 * MiB, b"changed")
+        data[7 * MiB:24 * MiB], data[30 * MiB:30 * MiB + 7] = piece, b"changed"
+        self.store.set_faults()
+        ranks.end()
+        self.assertContent(bytes(data))
+        self.assertEqual(self.count("^PUT .*part-0.*partNumber=[134]&"), 3, "a block with the first bytes of the piece, one with its last, and the one that changed")
+        self.assertLess(self.moved(), 51 * MiB, "the piece once, three blocks of 8 MiB and what they need of the object")
+        self.assertClean()
+
+    def test_what_a_thread_writes_meanwhile_comes_later(self):
+        ranks = Ranks(self.name, 2)
+        ranks[1].write(0, b"first")
+        self.assertIsNone(ranks.flush())
+        ranks[1].write(3, b"second")
+        self.assertEqual((ranks[1].read(0, 100), ranks[1].size()), (b"firsecond", 9))
+        ranks[0].publish()
+        self.assertContent(b"first")
+        for file in ranks:
+            file.call("refresh")
+        self.assertEqual(ranks[1].read(0, 100), b"firsecond")
+        ranks.end()
+        self.assertContent(b"firsecond")
+
+    def test_nothing_is_made_of_an_object_that_was_deleted(self):
+        self.put(b"precious")
+        ranks = Ranks(self.name, 2, READ | WRITE)
+        ranks[1].write(2, b"x")
+        self.store.direct("DELETE", "/bucket/" + self.key)
+        self.fails(errno.ENOENT, ranks.end, "deleted")
+        self.assertIsNone(self.store.content(self.key))
         self.assertClean()
 
     def test_a_longer_file_has_zeros_between(self):

@@ -12,7 +12,7 @@
 
 #include "grid.h"
 #include "jobs.h"
-#include "ranges.h"
+#include "base/ranges.h"
 #include "settings.h"
 #include "sign.h"
 #include "xml.h"

@@ -12,12 +12,14 @@
 #include <memory>
 #include <optional>
 
+#include "base/ranges.h"
 #include "grid.h"
 #include "jobs.h"
-#include "ranges.h"
 #include "session.h"
 
 namespace mercutio_s3 {
+
+using mercutio::Ranges;
 
 struct Turn {
   i64 turn = 0;

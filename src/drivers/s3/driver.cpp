@@ -174,8 +174,9 @@ struct mercutio_driver_file {
     resize_ = {std::min(resize_.cut, bytes), bytes, true};
   }
 
+  // Zeros take as much room as what comes in their place, but no store promises to have it then.
   void preallocate(i64 bytes) {
-    if (get_size() < bytes) throw Failure(EOPNOTSUPP, "S3 gives no promise of room for what isn't written yet; MPI_File_set_size makes the file longer, with zeros that are sent");
+    if (get_size() < bytes) set_size(bytes);
   }
 
   void sync() {

@@ -128,7 +128,17 @@ CopySource Publisher::source_of(const Base& base, i64 begin, i64 end) const {
     if (paint.kind == Kind::kPieces && from == begin && to == end) source = {keys_[paint.source], paint.at, paint.at + (to - from)};
   });
   if (painted == 0 && end <= base.bytes) source = {key_, begin, end, base.object.etag};
+  if (painted == 0 && begin >= base.bytes && end - begin <= kBlock && !zeros_.empty()) source = {zeros_, 0, end - begin};
   return source;
+}
+
+// Zeros of long holes are sent once.
+void Publisher::make_zeros(const Base& base, i64 bytes) {
+  if (!zeros_.empty() || bytes - base.bytes - painted_.bytes() < kMostTogether) return;
+  const std::string zeros(static_cast<size_t>(kBlock), '\0'), key = session_.folder() + "zeros";
+  session_.note_object();
+  store_.put(key, zeros, std::nullopt);
+  zeros_ = key;
 }
 
 std::vector<Publisher::Block> Publisher::blocks_of(const Base& base, const Part& part) const {
@@ -173,7 +183,8 @@ std::string Publisher::compose(const Base& base, const std::string& upload, cons
 }
 
 std::string Publisher::make_part(const Base& base, const std::string& upload, const Part& part) const {
-  if (const CopySource source = source_of(base, part.begin, part.end); !source.key.empty()) return store_.copy_part(key_, upload, part.number + 1, source);
+  if (const CopySource source = source_of(base, part.begin, part.end); !source.key.empty())
+    return store_.copy_part(key_, upload, part.number + 1, source);
   if (part.end - part.begin > kMostTogether) return compose(base, upload, part);
   std::vector<char> data(static_cast<size_t>(part.end - part.begin));
   fill(base, part, data);
@@ -191,6 +202,7 @@ std::vector<UploadedPart> Publisher::make_parts(const Base& base, i64 bytes) {
     if (joins) todo.back().end = part.end;
     else todo.push_back(part);
   }
+  make_zeros(base, bytes);
   std::mutex mutex;
   std::vector<UploadedPart> made;
   for (const auto& [number, part] : sent_)

@@ -4,6 +4,7 @@
 //
 // Cost: a request for each part that nobody filled alone, four at a time. A part of up to kMostTogether bytes is put together in memory. A
 // longer one is made in the store, as an object of its own, of blocks: those of the present object or of one piece object are copied there.
+// So are holes, of zeros that are sent once.
 #pragma once
 
 #include "reader.h"
@@ -66,6 +67,7 @@ class Publisher {
   void fill(const Base& base, const Part& part, std::span<char> into) const;
   void fill_from_pieces(const Part& part, std::span<char> into) const;
   bool is_painted(const Part& part) const;
+  void make_zeros(const Base& base, i64 bytes);
   void paint_late();
 
   const Store& store_;
@@ -74,6 +76,7 @@ class Publisher {
   const Grid& grid_;
   const Staged& staged_;
   std::vector<std::string> keys_;   // of piece objects
+  std::string zeros_;               // the key of an object of kBlock zeros; "" where there is none
   Ranges<Paint> painted_;
   std::map<i64, UploadedPart> sent_;   // by number, from 0
   Ranges<Paint> late_;   // painted over a part that was sent before

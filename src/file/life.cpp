@@ -147,6 +147,7 @@ Status OpenFile::close() {
 Status OpenFile::sync() {
   const i64 start_ns = trace_time();
   Status mine = no_split("sync");
+  if (publishes_) MERCUTIO_TRY(agreed(mine));   // what the program may not call yet costs nothing of what was written
   if (mine) {
     in_flight_->wait_all(*context_.progress, *comm_);
     mine = attempt([this] { return write_out(); });

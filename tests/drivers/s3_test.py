@@ -176,6 +176,17 @@ class Writing(S3):
         ranks.end()
         self.assertContent(b"firsecond")
 
+    def test_what_a_process_writes_last_counts_through_whatever_open(self):
+        ranks, alone = Ranks(self.name, 2), File(self.name, READ | WRITE)
+        ranks[0].write(0, b"header with 0")
+        alone.write(12, b"2")
+        alone.sync()
+        alone.publish(LAST)
+        alone.close()
+        ranks.end()
+        self.assertContent(b"header with 2")
+        self.assertClean()
+
     def test_nothing_is_made_of_an_object_that_was_deleted(self):
         self.put(b"precious")
         ranks = Ranks(self.name, 2, READ | WRITE)

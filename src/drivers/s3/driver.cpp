@@ -110,8 +110,10 @@ struct mercutio_driver_file {
     if (options.rank == 0) first_open(options.stripe_bytes);
     else join(options);
     staged_.emplace(store_, place_.key, session_, grid_);
+    if (writes()) opens().add(*this);
   }
   ~mercutio_driver_file() {
+    opens().remove(*this);
     if (staged_) staged_->clear();
     if (writes() && session_.rank() == 0 && !ended_) session_.end();   // nobody has published it: forgotten
   }
@@ -148,6 +150,7 @@ struct mercutio_driver_file {
   }
 
   void write(i64 offset, std::span<const char> data) {
+    opens().others(*this, [&](mercutio_driver_file& other) { other.give_way(offset, offset + static_cast<i64>(data.size())); });
     std::lock_guard lock(mutex_);
     check_whole();
     check_size(offset, static_cast<i64>(data.size()));
@@ -232,6 +235,41 @@ struct mercutio_driver_file {
   }
 
  private:
+  // The files of this process that are open for writing. PnetCDF writes one file through two of them, and what it writes last counts.
+  class Opens {
+   public:
+    void add(mercutio_driver_file& file) {
+      std::lock_guard lock(mutex_);
+      files_.push_back(&file);
+    }
+    void remove(mercutio_driver_file& file) {
+      std::lock_guard lock(mutex_);
+      std::erase(files_, &file);
+    }
+    template <class Visit>
+    void others(const mercutio_driver_file& file, Visit visit) {
+      std::lock_guard lock(mutex_);
+      for (mercutio_driver_file* const other : files_)
+        if (other->session_.token() != file.session_.token() && other->client_ == file.client_ && other->place_ == file.place_) visit(*other);
+    }
+
+   private:
+    std::mutex mutex_;
+    std::vector<mercutio_driver_file*> files_;
+  };
+  static Opens& opens() {
+    static Opens* const all = new Opens;
+    return *all;
+  }
+  // These bytes are written through another open of this process, later than what is staged here of them.
+  void give_way(i64 begin, i64 end) {
+    std::lock_guard lock(mutex_);
+    try {
+      if (!sealed_) staged_->forget(begin, end);
+    } catch (const Failure&) {   // of a part that was being sent: this open's next call says so
+    }
+  }
+
   bool writes() const { return flags_ & MERCUTIO_DRIVER_WRITE; }
 
   void first_open(i64 part_bytes) {

@@ -21,7 +21,9 @@ class Store:
             raise SystemExit("suites: start me by .venv-s3/bin/python tests/drivers/s3_store.py run ...")
         self.opens = Path(tempfile.mkdtemp(prefix="mercutio-suites-")) / "opens"
         self.preloads = [str(ROOT / "build/tests/tools/libin_store.so")]
-        self.environment = {"MERCUTIO_TEST_STORE_FOLDERS": f"{WORK.resolve()}:{WORK}:{tempfile.gettempdir()}", "MERCUTIO_TEST_STORE_OPENS": str(self.opens)}
+        # Not the sources: some tests read files that come with them.
+        folders = [str(work / name) for work in {WORK, WORK.resolve()} for name in ("mpich", "openmpi")] + [tempfile.gettempdir()]
+        self.environment = {"MERCUTIO_TEST_STORE_FOLDERS": ":".join(folders), "MERCUTIO_TEST_STORE_OPENS": str(self.opens)}
 
     def __enter__(self):
         return self

@@ -25,7 +25,7 @@ TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
 SETS = demo segmentation check fuzz suites storage bars slurm apps cross languages docs packages
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-adapt bench-nodes bench-many-ranks bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages \
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-adapt bench-nodes bench-many-ranks bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 \
         $(SETS:%=setup-%)
 
 $(SETS:%=setup-%): setup-%:
@@ -73,6 +73,14 @@ apps: setup-apps build
 storage: setup-storage build
 	@tests/storage/run.py --system $(or $(SYSTEMS),all) --io $(BUILD)/lib/libmercutio.so --programs $(BUILD)/tests/storage --tools $(BUILD)/tests/tools \
 	  --write docs/results/storage.md
+
+# Conformance programs, mpi4py's and PnetCDF's tests on files in S3: moto's server, behind a proxy that checks each request.
+STORE = .venv-s3/bin/python tests/drivers/s3_store.py run
+s3: setup-suites build
+	@for mpi in mpich openmpi; do $(STORE) python3 tests/conformance/run.py --mpi $$mpi --io $(BUILD)/lib/libmercutio.so --tools $(BUILD)/tests/tools --ranks 2 \
+	  --driver s3://bucket --opaque --leave-out tests/drivers/s3_left_out.txt \
+	  $(foreach name,explicit views pointers shared split requests consistency manipulation info,$(BUILD)/tests/conformance/$$mpi/$(name)) || exit 1; done
+	@$(STORE) .venv/bin/python scripts/suites.py --lib $(BUILD)/lib/libmercutio.so --store $(SUITES)
 
 # Programs in R, Rust and others, as far as they are to be had, on the MPI's own I/O and through Mercutio.
 languages: setup-languages build

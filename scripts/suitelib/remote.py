@@ -19,6 +19,7 @@ def wanted(suite, name):
 
 class Server:
     """mercutiod as a user starts it, from the build that is tested."""
+    preloads = []
 
     def __init__(self, lib):
         self.programs = Path(lib).resolve().parent.parent / "bin"

@@ -73,9 +73,9 @@ def unpack(archive, name):
     partial.rename(SRC / name)
 
 
-def fetch():
+def fetch(packages=DEBIAN_PACKAGES):
     SRC.mkdir(parents=True, exist_ok=True)
-    missing = [name for name in DEBIAN_PACKAGES if not (SRC / name).is_dir() or not list(SRC.glob(f"{name}_*.dsc"))]
+    missing = [name for name in packages if not (SRC / name).is_dir() or not list(SRC.glob(f"{name}_*.dsc"))]
     if missing:
         print(f"suites: fetching the sources of {', '.join(missing)}", flush=True)
         apt_get("update")
@@ -85,7 +85,7 @@ def fetch():
             unpack(next(SRC.glob(f"{name}_*orig.tar*[!c]")), name)
     if not (SRC / "mpi4py").is_dir():
         print("suites: fetching the sources of mpi4py", flush=True)
-        sh([sys.executable, "-m", "pip", "download", "--no-binary", ":all:", "--no-deps", f"mpi4py=={MPI4PY_VERSION}", "-d", SRC],
+        sh([sys.executable, "-m", "pip", "download", "--no-binary", "mpi4py", "--no-deps", f"mpi4py=={MPI4PY_VERSION}", "-d", SRC],
            log=WORK / "fetch.log")
         unpack(next(SRC.glob("mpi4py-*.tar.gz")), "mpi4py")
 

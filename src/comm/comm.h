@@ -22,7 +22,7 @@ class Message {
   virtual Result<bool> test() = 0;     // true: complete
 };
 
-// A 64-bit counter all ranks share: the shared file pointer. Operations are atomic and need no help of other ranks.
+// A 64-bit counter all ranks share, such as the shared file pointer. Operations are atomic and need no help of other ranks.
 class SharedCounter {
  public:
   virtual ~SharedCounter() = default;  // may be collective: destroy in the same order on all ranks
@@ -30,6 +30,8 @@ class SharedCounter {
   virtual Result<i64> load() = 0;
   virtual Status store(i64 value) = 0;
   virtual bool sends() const { return false; }   // by calls of the message-passing library
+  // A second counter of the same ranks, with whatever value it had last. Not collective. Null: there is none.
+  virtual std::unique_ptr<SharedCounter> second() { return nullptr; }
 };
 
 // Memory that the ranks of a Comm share that sit on one node. Zero at first. It outlives the Comm and may serve another one

@@ -41,7 +41,8 @@ BlockingDetector::Reads reads_of(const EngineFile& file) {
 // Whether reads learn the file size first and are clipped to it. A single rank reads without an exchange unless a hint asks for it.
 bool should_know_size(const EngineFile& file) {
   const bool may_exchange = file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != WantedStrategy::kAuto;
-  return may_exchange && file.storage->traits().coherence == Coherence::kImmediate;
+  const Coherence coherence = file.storage->traits().coherence;
+  return may_exchange && (coherence == Coherence::kImmediate || coherence == Coherence::kAfterPublish);
 }
 
 i64 size_or_unknown(Storage& storage) {
@@ -54,6 +55,7 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
   Circumstances& mine = entry.circumstances;
   mine.failed = options.entry.ok() ? 0 : 1;
   mine.atomic = options.atomic;
+  mine.disorderly = options.alone;
   mine.more = options.more && *options.more;
   // An access without exchange needs neither dense patterns nor the file size. If an exchange happens unexpectedly, this access
   // sets valid maps, and all ranks then ask for the size.
@@ -64,7 +66,7 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
     const View& view = *access.view;
     entry.summary = summary_of(view, access.position, access.bytes);
     entry.signature = signature_of(access);
-    mine.disorderly = !view.filetype->monotone() || view.filetype->overlapping();
+    mine.disorderly |= !view.filetype->monotone() || view.filetype->overlapping();
     const i64 bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
     mine.alignment = bits & -bits;
   }

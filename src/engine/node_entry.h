@@ -28,7 +28,7 @@ struct Choices {
 // What a rank contributes besides its data, or the combination over several ranks.
 struct Circumstances {
   i64 failed = 0, more = 0, atomic = 0;
-  i64 disorderly = 0;       // some view is not monotone or has overlapping pieces
+  i64 disorderly = 0;       // some view is not monotone or has overlapping pieces, or some rank has to move its data itself
   i64 reads = 0;            // the maximum of BlockingDetector::Reads: whether reads of this file have blocked
   static constexpr i64 kUnknown = 1, kNotAsked = 2;
   i64 unknown_size = 0;     // reading: some rank does not know the file size after its earlier writes

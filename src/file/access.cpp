@@ -101,6 +101,7 @@ void OpenFile::prepare(AccessCall& call, Operation& operation) {
   operation.collective = call.collective;
   operation.ordered = call.collective && call.positioning == Positioning::kShared;
   operation.atomic = atomic_;
+  operation.alone = publishes_ && call.collective && call.direction == Direction::kRead && dirty_;
   operation.memory = std::move(call.memory);
   operation.memory_spec = std::move(call.memory_spec);
   Status turn = take_turn(call);
@@ -111,26 +112,39 @@ void OpenFile::prepare(AccessCall& call, Operation& operation) {
   if (call.collective) operation.channel = next_channel();
 }
 
-// Aggregators write for other ranks, so what a rank wrote in a collective access isn't its own to read, and only turns tell which of
-// two writes to the same place came later.
+// Aggregators write for other ranks, so that only turns tell which of two writes to the same place came later.
 Status OpenFile::take_turn(const AccessCall& call) {
-  if (!publishes_) return ok_status();
-  if (call.direction == Direction::kWrite) {
-    if (!call.collective) return attempt([&] { return storage_->begin_turn(2 * turns_ + 1); });
-    written_together_ = true;
-    return attempt([&] { return storage_->begin_turn(2 * ++turns_); });
-  }
-  if (!written_together_ && !(call.collective && dirty_)) return ok_status();
-  return Error{ErrorClass::kUnsupportedOperation, "what was written to this file can be read after MPI_File_sync only (" + storage_->traits().file_system +
-                                                      "): call it between the write and the read"};
+  if (!publishes_ || atomic_ || call.direction == Direction::kRead) return ok_status();
+  if (!call.collective) return attempt([&] { return storage_->begin_turn(2 * turns_ + 1); });
+  return attempt([&] { return storage_->begin_turn(2 * ++turns_); });
 }
 
-// The end of what a collective write wrote for this rank.
-void OpenFile::note_end(const Operation& operation) {
-  if (!publishes_ || !operation.entry || operation.direction != Direction::kWrite || operation.file_bytes == 0) return;
-  const FileView& view = *operation.view;
-  const i64 end = view.view->file_offset(operation.first_etype * view.etype_bytes() + operation.file_bytes - 1) + 1;
-  for (i64 before = written_end_; before < end && !written_end_.compare_exchange_weak(before, end);) continue;
+// What a collective write has written for this rank, which may read it before it is published.
+void OpenFile::note_own(const Operation& operation) {
+  if (!publishes_ || operation.atomic || !operation.entry || operation.direction != Direction::kWrite || operation.file_bytes == 0) return;
+  if (!amode_.readable()) {
+    const FileView& view = *operation.view;
+    return published_->note_end(view.view->last_offset(operation.first_etype * view.etype_bytes() + operation.file_bytes));
+  }
+  const std::unique_ptr<Storage> own_writes = published_->own_writes();
+  Hints hints = operation.hints->values;
+  hints.romio_ds_write = Toggle::kDisable;
+  Operation own;
+  own.engine.storage = own_writes.get();
+  own.engine.comm = operation.engine.comm;
+  own.engine.hints = &hints;
+  own.engine.scattered = own.engine.any_sieves = false;
+  own.buffer = own_writes.get();
+  own.hints = operation.hints;
+  own.view = operation.view;
+  own.direction = Direction::kWrite;
+  own.memory = operation.memory;
+  own.memory_spec = operation.memory_spec;
+  own.device = operation.device;
+  own.first_etype = operation.first_etype;
+  own.etypes = operation.etypes;
+  own.file_bytes = operation.file_bytes;
+  (void)perform_alone(own);
 }
 
 // Explicit positions are given; the pointers move on at once, so that the next call, from any thread, finds its own
@@ -258,7 +272,7 @@ Result<i64> OpenFile::access(AccessCall call) {
   Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
   if (together.trace && together.ordered) trace_step(together, StepForm::kBlocking);
   if (together.trace) trace_access(together, moved, /*waited=*/true);
-  note_end(together);
+  note_own(together);
   finish_pointer(call, together, moved);
   return moved;
 }
@@ -277,7 +291,7 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   auto ended = [this, in_flight = in_flight_, tag, kept = noted ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
     (void)attempt([&] {
       if (kept && kept->trace) trace_access(*kept, result, /*waited=*/false);
-      if (kept && kept->collective) note_end(*kept);
+      if (kept && kept->collective) note_own(*kept);
       return ok_status();
     });
     kept.reset();   // nothing of the access is kept beyond its end

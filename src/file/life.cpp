@@ -147,6 +147,7 @@ Status OpenFile::close() {
 Status OpenFile::sync() {
   const i64 start_ns = trace_time();
   Status mine = no_split("sync");
+  if (publishes_) MERCUTIO_TRY(agreed(mine));   // what the program may not call yet costs nothing of what was written
   if (mine) {
     in_flight_->wait_all(*context_.progress, *comm_);
     mine = attempt([this] { return write_out(); });
@@ -170,13 +171,12 @@ Status OpenFile::publish_all(Status mine) {
   const auto look_again = [this] { return attempt([this] { return storage_->refresh(); }); };
   if (!publishes_) return agreed(mine ? look_again() : std::move(mine));
   MERCUTIO_TRY(publish(std::move(mine), /*last=*/false));
-  written_together_ = false;
   return agreed(look_again());
 }
 
 // Another rank may read what this one has written, so all of it is published before a collective read.
 Status OpenFile::publish_before_read() {
-  i64 written[] = {dirty_ || written_together_ ? 1 : 0}, most[1] = {};
+  i64 written[] = {dirty_ ? 1 : 0}, most[1] = {};
   MERCUTIO_TRY(agreed_range(ok_status(), written, most));
   if (most[0] == 0) return ok_status();
   in_flight_->wait_all(*context_.progress, *comm_);
@@ -215,7 +215,6 @@ Status OpenFile::resize(Status mine, i64 bytes, const std::function<Status()>& c
   if (!publishes_) return agreed_same(std::move(mine), {bytes}, "the size", on_rank_zero);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
   MERCUTIO_TRY(publish_all(attempt([this] { return write_out(); })));
-  written_end_ = 0;
   MERCUTIO_TRY(run_on_rank_zero(on_rank_zero));
   return publish_all(attempt([this] { return write_out(); }));
 }
@@ -229,35 +228,6 @@ Status OpenFile::preallocate(i64 bytes) {
   return ok_status();
 }
 
-// With what a collective access wrote for this rank and another one has not published yet.
-Result<i64> OpenFile::size() {
-  MERCUTIO_LET(const i64 bytes, storage_->size());
-  return std::max(bytes, written_end_.load());
-}
-
-// Between nodes, locks must be seen by all of them, and data past the lock must be the latest.
-Status OpenFile::check_atomicity() const {
-  const Traits& traits = storage_->traits();
-  if (traits.coherence == Coherence::kAfterPublish)
-    return Error{ErrorClass::kUnsupportedOperation, "atomic mode can't hold on " + traits.file_system + ", where others see what was written after MPI_File_sync only"};
-  if (!traits.can_lock)
-    return Error{ErrorClass::kUnsupportedOperation, "atomic mode needs byte-range locks, which this file system doesn't offer: " + traits.file_system};
-  const bool seen = traits.coherence == Coherence::kImmediate || caches() == 1;
-  const bool locked = traits.locks_between_nodes || comm_->topology().nodes() == 1;
-  if ((seen && locked) || traits.remote_cluster) return ok_status();
-  return Error{ErrorClass::kUnsupportedOperation, "atomic mode can't hold between nodes on this file system (" + traits.file_system +
-                                                      "). " + traits.coherence_advice};
-}
-
-Status OpenFile::set_atomicity(bool atomic) {
-  Status mine = no_split("set_atomicity");
-  if (mine) mine = attempt([this] { return storage_->flush(); });
-  if (mine && atomic) mine = check_atomicity();
-  if (mine) in_flight_->wait_all(*context_.progress, *comm_);
-  MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity"));
-  trace_step(StepKind::kAtomicity, 0, atomic ? 1 : 0);
-  atomic_ = atomic;
-  return ok_status();
-}
+Result<i64> OpenFile::size() { return storage_->size(); }
 
 }  // namespace mercutio

@@ -223,6 +223,12 @@ Status OpenFile::open_and_wrap(bool create, bool exclusive) {
 Status OpenFile::wrap(std::unique_ptr<Storage> opened) {
   if (facts_) opened = make_deferred(std::move(opened), [this, options = options_to_open(false, false)] { return open_later(options); }, *facts_);
   storage_ = hints_->values.mercutio_dry_run ? make_dry(std::move(opened)) : std::move(opened);
+  published_ = nullptr;
+  if (storage_->traits().coherence == Coherence::kAfterPublish) {
+    auto published = make_published(std::move(storage_));
+    published_ = published.get();
+    storage_ = std::move(published);
+  }
   direct_ = storage_.get();
   const Buffering wanted = buffering();
   if (direct_->traits().remote_cluster || !(wanted.write_behind || wanted.read_ahead)) return ok_status();

@@ -1,5 +1,5 @@
 // OpenFile: the one implementation of File. Its methods are spread over open.cpp, life.cpp, views.cpp, pointers.cpp,
-// access.cpp, split.cpp, info.cpp and describe.cpp. Inside file/ only.
+// access.cpp, split.cpp, atomicity.cpp, info.cpp and describe.cpp. Inside file/ only.
 //
 // Threads: data accesses, pointers and queries may be called by several threads at once. The program must make the collective calls
 // on a file in the same order on all ranks.
@@ -19,6 +19,7 @@
 #include "plan/adapter.h"
 #include "storage/buffered.h"
 #include "storage/deferred.h"
+#include "storage/published.h"
 
 namespace mercutio {
 
@@ -106,7 +107,6 @@ class OpenFile final : public File {
   i64 caches() const;
   Status check_coherence() const;
   Status check_same_file(i64 lowest, i64 highest) const;
-  Status check_atomicity() const;
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
   Buffering buffering() const;
   void allow_buffering(OpenOptions& options) const;
@@ -138,6 +138,11 @@ class OpenFile final : public File {
   Status publish(Status mine, bool last);
   Status resize(Status mine, i64 bytes, const std::function<Status()>& change);
 
+  // atomicity.cpp
+  Status check_atomicity() const;
+  Status begin_turns();
+  Status end_turns();
+
   // info.cpp
   std::vector<AskedHint> hints_from_outside();   // on rank 0
   InfoItems in_effect(Hints hints) const;
@@ -164,7 +169,7 @@ class OpenFile final : public File {
   void prepare(AccessCall& call, Operation& operation);   // takes the memory over
   Status take_position(const AccessCall& call, Operation& operation);
   Status take_turn(const AccessCall& call);
-  void note_end(const Operation& operation);
+  void note_own(const Operation& operation);
   void finish_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   void finish_pointer(const Taken& taken, i64 moved);
   bool may_hand_on(const AccessCall& call) const;
@@ -204,6 +209,7 @@ class OpenFile final : public File {
   std::unique_ptr<SharedCounter> counter_;
   Status counter_status_ = ok_status();
   bool readable_ = true;  // the storage may be read, on every rank
+  Published* published_ = nullptr;   // of storage_, where writes are seen when they are published
   Storage* direct_ = nullptr;   // storage_, or what is below its buffer: for collective accesses
   bool keeps_writes_ = false;   // write-behind
   bool faults_are_errors_ = false;   // of storage_: see moves_by_system_calls()
@@ -213,8 +219,6 @@ class OpenFile final : public File {
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};
   bool publishes_ = false;                     // several ranks see writes after Storage::publish only; what follows is for such files
-  std::atomic<bool> written_together_{false};  // since then, by a collective access
-  std::atomic<i64> written_end_{0};            // of what collective accesses wrote for this rank
   std::atomic<i64> turns_{0};                  // collective writes so far
   PlanCache plans_;
   DensePatterns dense_;

@@ -36,6 +36,7 @@ struct Operation {
   bool ordered = false;
   bool individual = false;   // see CollectiveOptions; found by ordered accesses
   bool atomic = false;
+  bool alone = false;        // see CollectiveOptions
   Memory memory;
   TypeSpecRef memory_spec;
   DeviceMemoryRef device;    // whose memory it is; null: the processor's

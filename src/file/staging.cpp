@@ -336,6 +336,7 @@ Task<Result<i64>> move_in_rounds(Operation& operation) {
     more = rounds.more();
     CollectiveOptions options;
     options.atomic = operation.atomic;
+    options.alone = operation.alone;
     options.entry = rounds.entry();
     options.individual = operation.individual;
     options.more = operation.individual ? nullptr : &more;

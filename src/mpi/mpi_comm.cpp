@@ -77,8 +77,10 @@ class MpiCounter final : public SharedCounter {
   Result<i64> load() override { return counters_->fetch_add(slot_, 0); }
   Status store(i64 value) override { return counters_->store(slot_, value); }
   bool sends() const override { return counters_->calls_mpi(); }
+  std::unique_ptr<SharedCounter> second() override { return std::make_unique<MpiCounter>(group_, counters_, slot_ % kFiles + kFiles); }
 
  private:
+  static constexpr i64 kFiles = kCounters / 2;
   const RankGroupRef group_;
   const std::shared_ptr<SharedSlots> counters_;
   const i64 slot_;

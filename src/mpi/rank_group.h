@@ -82,7 +82,7 @@ class RankGroup {
   std::shared_ptr<SharedSlots> counters_;   // null: they are in a file
   Failures failures_;
   std::unique_ptr<FileNumbers> tags_;
-  FileNumbers memories_{kCounters, FileNumbers::Order::kLowest};
+  FileNumbers memories_{kCounters / 2, FileNumbers::Order::kLowest};   // each file has two counters
   std::mutex mutex_;
   std::map<i64, std::shared_ptr<MpiSegment>> segments_ MERCUTIO_GUARDED_BY(mutex_);   // by number
   std::map<i64, std::shared_ptr<SharedSlots>> counter_files_ MERCUTIO_GUARDED_BY(mutex_);   // by id; several only if threads created them concurrently

@@ -1,5 +1,5 @@
-// Counters shared by all ranks of a RankGroup: one shared file pointer for each file opened on its ranks. On one node they are in
-// shared memory (node_memory.h). Between nodes they are in an RMA window on rank 0, accessed by MPI_Fetch_and_op under passive
+// Counters shared by all ranks of a RankGroup: a shared file pointer for each file opened on its ranks, and another one for turns. On one
+// node they are in shared memory (node_memory.h). Between nodes they are in an RMA window on rank 0, accessed by MPI_Fetch_and_op under passive
 // target locks. Without windows they are in a locked file in the folder of the data. MERCUTIO_SHARED_POINTER selects the first
 // method to try.
 #pragma once

@@ -42,16 +42,18 @@ function(mercutio_mpi_programs suite mpi)
   set(${suite}_${mpi}_programs ${programs} PARENT_SCOPE)
 endfunction()
 
-# mercutio_run_programs(test mpi ranks programs...): a ctest through Mercutio.
+# mercutio_run_programs(test mpi ranks programs...): a ctest through Mercutio. With BEFORE words... ARGUMENTS programs... these words are in
+# front of the command.
 function(mercutio_run_programs test mpi ranks)
+  cmake_parse_arguments(PARSE_ARGV 3 words "" "" "BEFORE;ARGUMENTS")
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   set(runtime)
   if(MERCUTIO_SANITIZER_RUNTIME)
     set(runtime --runtime ${MERCUTIO_SANITIZER_RUNTIME})
   endif()
-  add_test(NAME ${test} COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/conformance/run.py --mpi ${mpi}
+  add_test(NAME ${test} COMMAND ${words_BEFORE} ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/conformance/run.py --mpi ${mpi}
            --mpirun ${MPIRUN_${mpi}} --io ${CMAKE_BINARY_DIR}/lib/libmercutio.so --tools ${CMAKE_BINARY_DIR}/tests/tools
-           --ranks ${ranks} ${runtime} ${MERCUTIO_EMULATOR} ${ARGN})
+           --ranks ${ranks} ${runtime} ${MERCUTIO_EMULATOR} ${words_ARGUMENTS} ${words_UNPARSED_ARGUMENTS})
   set_tests_properties(${test} PROPERTIES LABELS "conformance;mpi" PROCESSORS 2)
   mercutio_time_limit(${test} 900)
 endfunction()

@@ -61,6 +61,7 @@ def parse_arguments():
     p.add_argument("--compare", action="store_true", help="also run on the host's I/O and compare the files")
     p.add_argument("--json", help="write the results here")
     p.add_argument("--expectations", default=os.path.join(HERE, "host_expectations.txt"))
+    p.add_argument("--leave-out", metavar="FILE", help="cases that this storage can't have, in lines as those of the expectations")
     p.add_argument("--skip-known", action="store_true", help="on the host: leave out the cases that it is known to fail; many of them hang")
     p.add_argument("--keep", action="store_true", help="keep the files")
     p.add_argument("--quiet", action="store_true", help="only failures and the summary")
@@ -272,6 +273,7 @@ def run_all(args):
                 os.mkdir(folder)
             begun = time.time()
             left_out = known_host_failures(expectations, args.mpi, name, ranks) if args.skip_known else []
+            left_out += known_host_failures(load_expectations(args.leave_out), args.mpi, name, ranks) if args.leave_out else []
             results, text = run_program(args, args.io, ranks, program, folders[1], left_out)
             seconds = time.time() - begun
             wrong = []

@@ -3,7 +3,8 @@
 The proxy computes each signature again with botocore, and compares hashes of bodies with their headers. What is wrong it answers with 403 or
 400, and notes. A fault is "METHOD PATTERN TIMES ACTION": the next TIMES requests of METHOD whose URL has PATTERN (a regular expression) get
 ACTION: a status (503, 500...), 503+N (with Retry-After: N), lost (it is done, and the answer is lost), error200 (the answer is 200 with an
-error in it), truncated (half the body), slow (a pause in the middle that is longer than any timeout), redirect (to region eu-west-1).
+error in it), expired (the credentials), truncated (half the body), cut (half the request is read, and nothing done), slow (a pause in the middle
+that is longer than any timeout), redirect (to region eu-west-1).
 """
 import base64
 import hashlib
@@ -27,6 +28,22 @@ def free_port():
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return sock.getsockname()[1]
+
+
+def ask_moto(port, method, path, body=None):
+    """Past the proxy: (status, body)."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request(method, path, body=body, headers={"Authorization": "AWS4-HMAC-SHA256 Credential=%s/20200101/us-east-1/s3/aws4_request" % KEY})
+    answer = connection.getresponse()
+    result = answer.status, answer.read()
+    connection.close()
+    return result
+
+
+def content_at(port, key):
+    """Of an object, or None."""
+    status, body = ask_moto(port, "GET", "/bucket/" + urllib.parse.quote(key))
+    return body if status == 200 else None
 
 
 class Fault:
@@ -108,11 +125,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def serve(self):
         store = self.server.store
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        if store.fault_of(self.command, self.path, cuts=True):
+            self.rfile.read(length // 2)
+            self.close_connection = True
+            return self.connection.shutdown(socket.SHUT_RDWR)
+        body = self.rfile.read(length)
         wrong = self.check(body)
         if wrong:
             return self.wrong(wrong)
         store.note("%s %s" % (self.command, urllib.parse.unquote(self.path)))
+        store.count(len(body))
         action = store.fault_of(self.command, self.path)
         if action is None:
             return self.pass_on(self.forward(body))
@@ -124,15 +147,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if "/eu-west-1/" in self.headers["Authorization"]:
                 return self.pass_on(self.forward(body))
             return self.error(400, "AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region><Code>", [("x-amz-bucket-region", "eu-west-1")])
+        if action == "expired":
+            return self.error(400, "ExpiredToken")
         if action == "error200":
             return self.error(200, "InternalError")
         status, headers, text = self.forward(body)
         if action == "lost":
             self.close_connection = True
             return self.connection.close()
-        return self.answer(status, headers, text, cut=0 if action == "truncated" else 8)
+        return self.answer(status, headers, text, cut=0 if action == "truncated" else 3)
 
     def pass_on(self, answer):
+        self.server.store.count(len(answer[2]))
         self.answer(*answer)
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = serve
@@ -147,10 +173,10 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Store:
-    """With `bucket` made. `asked`: the requests so far; `wrong`: those that were."""
+    """With `bucket` made. `asked`: the requests so far; `moved`: the bytes of their bodies; `wrong`: those that were."""
 
     def __init__(self, bucket="bucket", address="127.0.0.1", port=0, moto_port=0):
-        self.lock, self.faults, self.asked, self.wrong = threading.Lock(), [], [], []
+        self.lock, self.faults, self.asked, self.wrong, self.moved = threading.Lock(), [], [], [], 0
         self.moto_port = moto_port or free_port()
         self.moto = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.moto_port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.wait_for_moto(bucket)
@@ -171,13 +197,7 @@ class Store:
                 time.sleep(0.1)
 
     def direct(self, method, path, body=None):
-        """Past the proxy: (status, body)."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.moto_port, timeout=60)
-        connection.request(method, path, body=body, headers={"Authorization": "AWS4-HMAC-SHA256 Credential=%s/20200101/us-east-1/s3/aws4_request" % KEY})
-        answer = connection.getresponse()
-        result = answer.status, answer.read()
-        connection.close()
-        return result
+        return ask_moto(self.moto_port, method, path, body)
 
     def environment(self):
         return dict(AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET, AWS_ENDPOINT_URL="http://127.0.0.1:%d" % self.port, AWS_REGION="us-east-1")
@@ -186,21 +206,24 @@ class Store:
         with self.lock:
             self.asked.append(line)
 
-    def fault_of(self, method, path):
+    def count(self, count):
+        with self.lock:
+            self.moved += count
+
+    def fault_of(self, method, path, cuts=False):
         with self.lock:
             for fault in self.faults:
-                if fault.left > 0 and fault.method == method and re.search(fault.pattern, urllib.parse.unquote(path)):
+                if fault.left > 0 and cuts == (fault.action == "cut") and fault.method == method and re.search(fault.pattern, urllib.parse.unquote(path)):
                     fault.left -= 1
                     return fault.action
         return None
 
     def set_faults(self, *texts):
         with self.lock:
-            self.faults, self.asked[:] = [Fault(text) for text in texts], []
+            self.faults, self.asked[:], self.moved = [Fault(text) for text in texts], [], 0
 
-    def content(self, key, bucket="bucket"):
-        status, body = self.direct("GET", "/%s/%s" % (bucket, urllib.parse.quote(key)))
-        return body if status == 200 else None
+    def content(self, key):
+        return content_at(self.moto_port, key)
 
     def garbage(self, bucket="bucket"):
         """What sessions have left, as paths: keys below .mercutio/, and uploads."""
@@ -219,8 +242,22 @@ class Store:
         self.moto.wait()
 
 
+def run(command):
+    """In an environment with a store of its own. Its exit code."""
+    store = Store()
+    try:
+        code = subprocess.run(command, env=dict(os.environ, MERCUTIO_TEST_STORE_PORT=str(store.moto_port), **store.environment())).returncode
+    finally:
+        store.close()
+    if store.wrong:
+        print("requests that were wrong:\n" + "\n".join(store.wrong))
+    return 1 if store.wrong else code
+
+
 def main():
-    """A store that a test starts on a node: its address, the proxy's port, and moto's, which is for the server's view."""
+    """run COMMAND...; or a store that a test starts on a node: its address, the proxy's port, and moto's, which is for the server's view."""
+    if sys.argv[1] == "run":
+        return run(sys.argv[2:])
     store = Store(address=sys.argv[1], port=int(sys.argv[2]), moto_port=int(sys.argv[3]))
     print("ready", flush=True)
     try:
@@ -229,7 +266,8 @@ def main():
     finally:
         if store.wrong:
             print("\n".join(store.wrong), flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -80,6 +80,19 @@ struct Handle {
   }
 };
 
+// What a thread writes while what was written before is being published.
+struct LateWrite {
+  i64 offset = 0;
+  std::vector<char> data;
+  i64 turn = 0;
+
+  i64 end() const { return offset + static_cast<i64>(data.size()); }
+  void lay_over(i64 begin, std::span<char> into) const {
+    const i64 from = std::max(begin, offset), to = std::min(begin + static_cast<i64>(into.size()), end());
+    if (from < to) std::memcpy(into.data() + (from - begin), data.data() + (from - offset), static_cast<size_t>(to - from));
+  }
+};
+
 }  // namespace
 }  // namespace mercutio_s3
 
@@ -97,8 +110,10 @@ struct mercutio_driver_file {
     if (options.rank == 0) first_open(options.stripe_bytes);
     else join(options);
     staged_.emplace(store_, place_.key, session_, grid_);
+    if (writes()) opens().add(*this);
   }
   ~mercutio_driver_file() {
+    opens().remove(*this);
     if (staged_) staged_->clear();
     if (writes() && session_.rank() == 0 && !ended_) session_.end();   // nobody has published it: forgotten
   }
@@ -115,13 +130,17 @@ struct mercutio_driver_file {
     const i64 bytes = size();
     if (offset >= bytes) return 0;
     into = into.first(static_cast<size_t>(std::min<i64>(bytes - offset, static_cast<i64>(into.size()))));
-    if (!staged_->empty() && staged_->in_memory(offset, static_cast<i64>(into.size()))) return staged_->copy_memory(offset, into), static_cast<i64>(into.size());
+    if (!staged_->empty() && late_.empty() && staged_->in_memory(offset, static_cast<i64>(into.size()))) return staged_->copy_memory(offset, into), static_cast<i64>(into.size());
     const i64 old = std::clamp<i64>(published_bytes() - offset, 0, static_cast<i64>(into.size()));
-    const bool clean = staged_->empty();
+    const bool clean = staged_->empty() && late_.empty();
     if (clean) lock.unlock();   // so that reads run side by side
     if (old > 0) reader_.read(offset, into.first(static_cast<size_t>(old)));
     std::memset(into.data() + old, 0, into.size() - static_cast<size_t>(old));
-    if (clean || staged_->overlay(offset, into)) return static_cast<i64>(into.size());
+    if (clean) return static_cast<i64>(into.size());
+    if (staged_->overlay(offset, into)) {
+      for (const LateWrite& late : late_) late.lay_over(offset, into);
+      return static_cast<i64>(into.size());
+    }
     if (!session_.alone())
       throw Failure(EOPNOTSUPP, "what was written of bytes " + std::to_string(offset) + " to " + std::to_string(offset + static_cast<i64>(into.size())) +
                                     " has been sent and can be read after MPI_File_sync only; MERCUTIO_S3_MEMORY says how much a process keeps");
@@ -131,11 +150,14 @@ struct mercutio_driver_file {
   }
 
   void write(i64 offset, std::span<const char> data) {
+    opens().others(*this, [&](mercutio_driver_file& other) { other.give_way(offset, offset + static_cast<i64>(data.size())); });
     std::lock_guard lock(mutex_);
     check_whole();
     check_size(offset, static_cast<i64>(data.size()));
-    ++writes_;
-    staged_->write(offset, data, turn_);
+    if (!sealed_) return staged_->write(offset, data, turn_);
+    late_bytes_ += static_cast<i64>(data.size());
+    if (late_bytes_ > client_->settings().memory_bytes) throw Failure(EIO, "what was written before has not been published, so that there is no room for more");
+    late_.push_back({offset, {data.begin(), data.end()}, turn_});
   }
 
   i64 get_size() {
@@ -155,8 +177,9 @@ struct mercutio_driver_file {
     resize_ = {std::min(resize_.cut, bytes), bytes, true};
   }
 
+  // Zeros take as much room as what comes in their place, but no store promises to have it then.
   void preallocate(i64 bytes) {
-    if (get_size() < bytes) throw Failure(EOPNOTSUPP, "S3 gives no promise of room for what isn't written yet; MPI_File_set_size makes the file longer, with zeros that are sent");
+    if (get_size() < bytes) set_size(bytes);
   }
 
   void sync() {
@@ -165,6 +188,7 @@ struct mercutio_driver_file {
     whole_ = false;   // unless it goes well
     staged_->send_whole_parts();
     if (session_.rank() > 0) staged_->store_pieces();
+    sealed_ = session_.rank() > 0;
     whole_ = true;
   }
 
@@ -173,8 +197,12 @@ struct mercutio_driver_file {
     if (writes() && session_.rank() > 0) {   // rank 0 has published
       staged_->clear();
       session_.next_round();
+      sealed_ = false;
     }
     if (staged_->empty()) reader_.forget();
+    for (const LateWrite& late : late_) staged_->write(late.offset, late.data, late.turn);
+    late_.clear();
+    late_bytes_ = 0;
   }
 
   void begin_turn(i64 turn) {
@@ -207,16 +235,66 @@ struct mercutio_driver_file {
   }
 
  private:
+  // The files of this process that are open for writing. PnetCDF writes one file through two of them, and what it writes last counts.
+  class Opens {
+   public:
+    void add(mercutio_driver_file& file) {
+      std::lock_guard lock(mutex_);
+      files_.push_back(&file);
+    }
+    void remove(mercutio_driver_file& file) {
+      std::lock_guard lock(mutex_);
+      std::erase(files_, &file);
+    }
+    template <class Visit>
+    void others(const mercutio_driver_file& file, Visit visit) {
+      std::lock_guard lock(mutex_);
+      for (mercutio_driver_file* const other : files_)
+        if (other->session_.token() != file.session_.token() && other->client_ == file.client_ && other->place_ == file.place_) visit(*other);
+    }
+
+   private:
+    std::mutex mutex_;
+    std::vector<mercutio_driver_file*> files_;
+  };
+  static Opens& opens() {
+    static Opens* const all = new Opens;
+    return *all;
+  }
+  // These bytes are written through another open of this process, later than what is staged here of them.
+  void give_way(i64 begin, i64 end) {
+    std::lock_guard lock(mutex_);
+    try {
+      if (!sealed_) staged_->forget(begin, end);
+    } catch (const Failure&) {   // of a part that was being sent: this open's next call says so
+    }
+  }
+
   bool writes() const { return flags_ & MERCUTIO_DRIVER_WRITE; }
 
   void first_open(i64 part_bytes) {
     grid_ = Grid(part_bytes);
-    const Object object = reader_.object();
-    const bool makes = flags_ & MERCUTIO_DRIVER_CREATE;
-    if (!object.exists && !makes) throw Failure(ENOENT, "s3://" + place_.bucket + "/" + place_.key + " isn't there");
-    if (object.exists && makes && (flags_ & MERCUTIO_DRIVER_EXCLUSIVE)) throw Failure(EEXIST, "s3://" + place_.bucket + "/" + place_.key + " is there already");
-    made_ = !object.exists;
+    const std::string name = "s3://" + place_.bucket + "/" + place_.key;
+    const bool makes = flags_ & MERCUTIO_DRIVER_CREATE, exclusive = makes && (flags_ & MERCUTIO_DRIVER_EXCLUSIVE);
+    if (!reader_.object().exists) {
+      if (!makes) throw Failure(ENOENT, name + " isn't there");
+      make_empty(exclusive);
+    } else if (exclusive) {
+      throw Failure(EEXIST, name + " is there already");
+    }
+    object_bytes_ = reader_.object().bytes;
     if (writes()) session_.begin();
+  }
+
+  // Other opens find the file from now on.
+  void make_empty(bool exclusive) {
+    try {
+      store_.put(place_.key, "", "");
+    } catch (const Failure& failure) {   // somebody else was first
+      if (failure.code() != ESTALE) throw;
+      if (exclusive) throw Failure(EEXIST, "s3: somebody else has made the object at the same time");
+    }
+    reader_.forget();
   }
 
   void join(const mercutio_driver_options& options) {
@@ -241,14 +319,17 @@ struct mercutio_driver_file {
     const Object object = reader_.object();
     return object.exists ? std::min(object.bytes, resize_.cut) : 0;
   }
-  i64 size() { return std::max({published_bytes(), resize_.least, staged_->end()}); }
+  i64 size() {
+    i64 bytes = std::max({published_bytes(), resize_.least, staged_->end()});
+    for (const LateWrite& late : late_) bytes = std::max(bytes, late.end());
+    return bytes;
+  }
 
   void publish_here(bool last) {
     if (session_.alone()) staged_->send_whole_parts();
-    Publisher(store_, place_.key, session_, grid_, *staged_).publish(resize_, made_, made_ && (flags_ & MERCUTIO_DRIVER_EXCLUSIVE));
+    object_bytes_ = Publisher(store_, place_.key, session_, grid_, *staged_).publish(resize_, object_bytes_);
     staged_->clear();
     resize_ = {};
-    made_ = false;
     reader_.forget();
     if (!last) session_.next_round();
   }
@@ -264,8 +345,11 @@ struct mercutio_driver_file {
   std::mutex mutex_;   // guards what follows
   std::optional<Staged> staged_;
   Resize resize_;
-  i64 turn_ = 0, writes_ = 0;
-  bool made_ = false;    // there was no object
+  std::vector<LateWrite> late_;
+  i64 late_bytes_ = 0;
+  i64 turn_ = 0;
+  i64 object_bytes_ = 0;   // of the object, when this open last looked or published
+  bool sealed_ = false;    // what is staged is being published
   bool whole_ = true;    // nothing is missing in what was staged
   bool ended_ = false;
 };

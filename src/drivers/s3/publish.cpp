@@ -9,6 +9,7 @@ namespace mercutio_s3 {
 namespace {
 
 constexpr i64 kMostCopied = 1 * GiB;   // by one request
+constexpr i64 kMostTogether = 32 * MiB, kBlock = 8 * MiB;
 constexpr int kMostRequests = 4, kMostRivals = 5;
 
 struct PieceName {
@@ -106,10 +107,10 @@ void Publisher::fill_from_pieces(const Part& part, std::span<char> into) const {
 }
 
 // The bytes of a part: those of the present object, zeros behind it, and what was written.
-void Publisher::fill(const Object& base, i64 base_bytes, const Part& part, std::span<char> into) const {
-  const i64 old = std::clamp<i64>(base_bytes - part.begin, 0, part.end - part.begin);
+void Publisher::fill(const Base& base, const Part& part, std::span<char> into) const {
+  const i64 old = std::clamp<i64>(base.bytes - part.begin, 0, part.end - part.begin);
   const bool all_new = painted_.covers(part.begin, part.end);
-  if (old > 0 && !all_new) store_.get(key_, part.begin, into.first(static_cast<size_t>(old)), base.etag);
+  if (old > 0 && !all_new) store_.get(key_, part.begin, into.first(static_cast<size_t>(old)), base.object.etag);
   if (!all_new) std::memset(into.data() + old, 0, into.size() - static_cast<size_t>(old));
   fill_from_pieces(part, into);
   painted_.visit(part.begin, part.end, [&](i64 begin, i64 end, const Paint& paint) {
@@ -118,17 +119,90 @@ void Publisher::fill(const Object& base, i64 base_bytes, const Part& part, std::
   });
 }
 
-std::vector<UploadedPart> Publisher::make_parts(const Object& base, i64 base_bytes, i64 bytes) {
+// Where the store has all of these bytes in a row. No key: nowhere.
+CopySource Publisher::source_of(const Base& base, i64 begin, i64 end) const {
+  CopySource source;
+  i64 painted = 0;
+  painted_.visit(begin, end, [&](i64 from, i64 to, const Paint& paint) {
+    painted += to - from;
+    if (paint.kind == Kind::kPieces && from == begin && to == end) source = {keys_[paint.source], paint.at, paint.at + (to - from)};
+  });
+  if (painted == 0 && end <= base.bytes) source = {key_, begin, end, base.object.etag};
+  if (painted == 0 && begin >= base.bytes && end - begin <= kBlock && !zeros_.empty()) source = {zeros_, 0, end - begin};
+  return source;
+}
+
+// Zeros of long holes are sent once.
+void Publisher::make_zeros(const Base& base, i64 bytes) {
+  if (!zeros_.empty() || bytes - base.bytes - painted_.bytes() < kMostTogether) return;
+  const std::string zeros(static_cast<size_t>(kBlock), '\0'), key = session_.folder() + "zeros";
+  session_.note_object();
+  store_.put(key, zeros, std::nullopt);
+  zeros_ = key;
+}
+
+std::vector<Publisher::Block> Publisher::blocks_of(const Base& base, const Part& part) const {
+  std::vector<Block> blocks;
+  for (i64 begin = part.begin; begin < part.end; begin += kBlock) {
+    const i64 end = std::min(part.end, begin + kBlock);
+    const CopySource source = source_of(base, begin, end);
+    const bool follows = !blocks.empty() && !source.key.empty() && blocks.back().source.key == source.key && blocks.back().source.end == source.begin;
+    if (follows && end - blocks.back().begin <= kMostCopied) blocks.back().end = end, blocks.back().source.end = source.end;
+    else blocks.push_back({begin, end, source});
+  }
+  return blocks;
+}
+
+std::string Publisher::compose(const Base& base, const std::string& upload, const Part& part) const {
+  const std::string key = session_.folder() + "part-" + std::to_string(part.number);
+  const std::string own = store_.create_upload(key);
+  std::vector<UploadedPart> made;
+  try {
+    for (const Block& block : blocks_of(base, part)) {
+      UploadedPart one{static_cast<i64>(made.size()) + 1, block.end - block.begin, ""};
+      if (!block.source.key.empty()) {
+        one.etag = store_.copy_part(key, own, one.number, block.source);
+      } else {
+        std::vector<char> data(static_cast<size_t>(one.bytes));
+        fill(base, {part.number, block.begin, block.end}, data);
+        one.etag = store_.upload_part(key, own, one.number, {data.data(), data.size()});
+      }
+      made.push_back(one);
+    }
+    store_.complete(key, own, made, part.end - part.begin, std::nullopt);
+  } catch (const Failure&) {
+    try {
+      store_.abort_upload(key, own);
+    } catch (const Failure&) {   // the first one says more
+    }
+    throw;
+  }
+  std::string etag = store_.copy_part(key_, upload, part.number + 1, {key, 0, part.end - part.begin});
+  store_.remove(key);
+  return etag;
+}
+
+std::string Publisher::make_part(const Base& base, const std::string& upload, const Part& part) const {
+  if (const CopySource source = source_of(base, part.begin, part.end); !source.key.empty())
+    return store_.copy_part(key_, upload, part.number + 1, source);
+  if (part.end - part.begin > kMostTogether) return compose(base, upload, part);
+  std::vector<char> data(static_cast<size_t>(part.end - part.begin));
+  fill(base, part, data);
+  return store_.upload_part(key_, upload, part.number + 1, {data.data(), data.size()});
+}
+
+std::vector<UploadedPart> Publisher::make_parts(const Base& base, i64 bytes) {
   std::vector<Part> todo;   // one request each
   for (i64 number = 0; grid_.begin(number) < bytes; ++number) {
     const Part part{number, grid_.begin(number), std::min(grid_.end(number), bytes)};
     if (sent_.contains(number) && part.end == grid_.end(number)) continue;
-    const bool copies = !is_painted(part) && part.end <= base_bytes;
+    const bool copies = !is_painted(part) && part.end <= base.bytes;
     const bool follows = copies && !todo.empty() && todo.back().end == part.begin && part.end - todo.back().begin <= kMostCopied;
     const bool joins = follows && !is_painted(todo.back());   // both are copied
     if (joins) todo.back().end = part.end;
     else todo.push_back(part);
   }
+  make_zeros(base, bytes);
   std::mutex mutex;
   std::vector<UploadedPart> made;
   for (const auto& [number, part] : sent_)
@@ -137,14 +211,7 @@ std::vector<UploadedPart> Publisher::make_parts(const Object& base, i64 base_byt
   Jobs jobs(kMostRequests);
   for (const Part& part : todo)
     jobs.start([&, part] {
-      UploadedPart one{part.number + 1, part.end - part.begin, ""};
-      if (!is_painted(part) && part.end <= base_bytes) {
-        one.etag = store_.copy_part(key_, upload, one.number, {part.begin, part.end, base.etag});
-      } else {
-        std::vector<char> data(static_cast<size_t>(one.bytes));
-        fill(base, base_bytes, part, data);
-        one.etag = store_.upload_part(key_, upload, one.number, {data.data(), data.size()});
-      }
+      const UploadedPart one{part.number + 1, part.end - part.begin, make_part(base, upload, part)};
       std::lock_guard lock(mutex);
       made.push_back(one);
     });
@@ -153,37 +220,38 @@ std::vector<UploadedPart> Publisher::make_parts(const Object& base, i64 base_byt
   return made;
 }
 
-void Publisher::make(const Object& base, i64 base_bytes, i64 bytes) {
-  const Expected expected = base.exists ? base.etag : std::string();
+void Publisher::make(const Base& base, i64 bytes) {
+  const Expected expected = base.object.exists ? base.object.etag : std::string();
   if (sent_.empty() && bytes <= grid_.end(0)) {
     std::vector<char> data(static_cast<size_t>(bytes));
-    if (bytes > 0) fill(base, base_bytes, {0, 0, bytes}, data);
+    if (bytes > 0) fill(base, {0, 0, bytes}, data);
     store_.put(key_, {data.data(), data.size()}, expected);
     return;
   }
-  store_.complete(key_, session_.upload(), make_parts(base, base_bytes, bytes), bytes, expected);
+  store_.complete(key_, session_.upload(), make_parts(base, bytes), bytes, expected);
   session_.consumed();
 }
 
-void Publisher::publish(const Resize& resize, bool made, bool exclusive) {
+i64 Publisher::publish(const Resize& resize, i64 before) {
   gather();
-  const bool changes = !painted_.empty() || resize.asked;
-  if (!changes && !made) return;
+  if (painted_.empty() && !resize.asked) return before;
   find_sent_parts();
+  i64 bytes = 0;
   for (int rivals = 0;; ++rivals) {
-    const Object base = store_.look(key_);
-    if (base.exists && exclusive) throw Failure(EEXIST, "s3: somebody else has made the object meanwhile");
-    if (base.exists && !changes) return;
-    const i64 base_bytes = std::min(base.bytes, resize.cut), bytes = std::max({base_bytes, resize.least, painted_.end()});
+    Base base{store_.look(key_)};
+    if (!base.object.exists && before > 0) throw Failure(ENOENT, "s3: somebody has deleted the object while it was open here");
+    base.bytes = std::min(base.object.bytes, resize.cut);
+    bytes = std::max({base.bytes, resize.least, painted_.end()});
     try {
-      if (late_.empty() && sent_.empty() && base.exists && painted_.empty() && bytes == base.bytes) return;   // it has that size
-      make(base, base_bytes, bytes);
+      if (sent_.empty() && base.object.exists && painted_.empty() && bytes == base.object.bytes) return bytes;   // it has that size
+      make(base, bytes);
       break;
     } catch (const Failure& failure) {   // somebody else has replaced the object: once more, with his
       if (failure.code() != ESTALE || rivals >= kMostRivals) throw;
     }
   }
   if (!late_.empty()) paint_late();
+  return bytes;
 }
 
 // Parts that were sent can't be read before they are in an object. So what was written over them comes in a second step.
@@ -191,8 +259,8 @@ void Publisher::paint_late() {
   painted_ = std::move(late_);
   late_ = {};
   sent_.clear();
-  const Object base = store_.look(key_);
-  make(base, base.bytes, base.bytes);
+  const Object object = store_.look(key_);
+  make({object, object.bytes}, object.bytes);
 }
 
 }  // namespace mercutio_s3

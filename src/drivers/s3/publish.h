@@ -2,7 +2,9 @@
 // nobody has written is copied from the present object inside the store, and other parts are put together here and sent. An object of
 // one part is put at once. Readers see the old object or the new one.
 //
-// Cost: a request for each part that nobody filled alone, four at a time, and memory for four parts.
+// Cost: a request for each part that nobody filled alone, four at a time. A part of up to kMostTogether bytes is put together in memory. A
+// longer one is made in the store, as an object of its own, of blocks: those of the present object or of one piece object are copied there.
+// So are holes, of zeros that are sent once.
 #pragma once
 
 #include "reader.h"
@@ -21,8 +23,8 @@ class Publisher {
   Publisher(const Store& store, std::string key, Session& session, const Grid& grid, const Staged& staged)
       : store_(store), key_(std::move(key)), session_(session), grid_(grid), staged_(staged) {}
 
-  // `made`: the object may be new; `exclusive`: it must be.
-  void publish(const Resize& resize, bool made, bool exclusive);
+  // `before`: the bytes of the object as this open knows it. Returns those of the new one.
+  i64 publish(const Resize& resize, i64 before);
 
  private:
   // Where painted bytes are: in a piece object, in this rank's memory, or in a part of the upload.
@@ -42,15 +44,30 @@ class Publisher {
   struct Part {
     i64 number = 0, begin = 0, end = 0;
   };
+  // The present object, of which so many bytes count.
+  struct Base {
+    Object object;
+    i64 bytes = 0;
+  };
+  // Of a long part. The source has no key where the block is put together here.
+  struct Block {
+    i64 begin = 0, end = 0;
+    CopySource source;
+  };
 
   void gather();
   void take_piece_object(const std::string& key, std::vector<Ranked>& all);
   void find_sent_parts();
-  void make(const Object& base, i64 base_bytes, i64 bytes);
-  std::vector<UploadedPart> make_parts(const Object& base, i64 base_bytes, i64 bytes);
-  void fill(const Object& base, i64 base_bytes, const Part& part, std::span<char> into) const;
+  void make(const Base& base, i64 bytes);
+  std::vector<UploadedPart> make_parts(const Base& base, i64 bytes);
+  std::string make_part(const Base& base, const std::string& upload, const Part& part) const;
+  std::string compose(const Base& base, const std::string& upload, const Part& part) const;
+  std::vector<Block> blocks_of(const Base& base, const Part& part) const;
+  CopySource source_of(const Base& base, i64 begin, i64 end) const;
+  void fill(const Base& base, const Part& part, std::span<char> into) const;
   void fill_from_pieces(const Part& part, std::span<char> into) const;
   bool is_painted(const Part& part) const;
+  void make_zeros(const Base& base, i64 bytes);
   void paint_late();
 
   const Store& store_;
@@ -59,6 +76,7 @@ class Publisher {
   const Grid& grid_;
   const Staged& staged_;
   std::vector<std::string> keys_;   // of piece objects
+  std::string zeros_;               // the key of an object of kBlock zeros; "" where there is none
   Ranges<Paint> painted_;
   std::map<i64, UploadedPart> sent_;   // by number, from 0
   Ranges<Paint> late_;   // painted over a part that was sent before

@@ -10,9 +10,9 @@
 #include <map>
 #include <random>
 
+#include "base/ranges.h"
 #include "grid.h"
 #include "jobs.h"
-#include "ranges.h"
 #include "settings.h"
 #include "sign.h"
 #include "xml.h"
@@ -198,7 +198,7 @@ struct At {
 TEST(S3Ranges, AreWhatWasPutLast) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
-    Ranges<At> ranges;
+    mercutio::Ranges<At> ranges;
     std::vector<At> oracle(200, At{-1, 0});
     for (int step = 0; step < 40; ++step) {
       const i64 begin = random() % 200, end = begin + random() % (201 - static_cast<unsigned>(begin));

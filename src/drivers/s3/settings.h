@@ -12,6 +12,7 @@ namespace mercutio_s3 {
 // BUCKET/KEY, the file name without its prefix.
 struct Place {
   std::string bucket, key;
+  bool operator==(const Place&) const = default;
 };
 Place place_of(const std::string& path);
 

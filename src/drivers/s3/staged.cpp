@@ -191,13 +191,23 @@ bool Staged::overlay(i64 offset, std::span<char> into) {
   return true;
 }
 
-void Staged::cut(i64 bytes) {
+// What was sent and is still in memory is to be sent again.
+void Staged::take_back() {
   jobs_.wait();
-  for (auto& [number, part] : sending_) bytes_ += part->known.bytes(), parts_[number] = part;   // to be sent again
+  for (auto& [number, part] : sending_) bytes_ += part->known.bytes(), parts_[number] = part;
   sending_.clear();
+}
+
+void Staged::cut(i64 bytes) {
+  take_back();
+  forget(bytes, INT64_MAX);
+}
+
+void Staged::forget(i64 begin, i64 end) {
+  if (std::any_of(sending_.begin(), sending_.end(), [&](const auto& one) { return one.second->begin < end && begin < one.second->end; })) take_back();
   for (auto at = parts_.begin(); at != parts_.end();) {
     bytes_ -= at->second->known.bytes();
-    at->second->known.erase(bytes, INT64_MAX);
+    at->second->known.erase(begin, end);
     bytes_ += at->second->known.bytes();
     at = at->second->known.empty() ? parts_.erase(at) : std::next(at);
   }

@@ -12,12 +12,14 @@
 #include <memory>
 #include <optional>
 
+#include "base/ranges.h"
 #include "grid.h"
 #include "jobs.h"
-#include "ranges.h"
 #include "session.h"
 
 namespace mercutio_s3 {
+
+using mercutio::Ranges;
 
 struct Turn {
   i64 turn = 0;
@@ -47,6 +49,7 @@ class Staged {
   i64 end() const;
   bool empty() const { return parts_.empty() && all_in_memory(); }
   void cut(i64 bytes);   // forgets what is beyond; only where all is in memory
+  void forget(i64 begin, i64 end);   // of what is in memory
   void clear();
 
   void send_whole_parts();   // and waits
@@ -83,6 +86,7 @@ class Staged {
   void make_room(i64 part_bytes);
   bool send_one(bool any);
   void forget_sent();
+  void take_back();
   i64 kept_bytes() const;
   std::vector<Entry> entries_of(const std::map<i64, PartRef>& parts) const;
 

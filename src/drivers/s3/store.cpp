@@ -116,9 +116,9 @@ std::string Store::upload_part(const std::string& key, const std::string& upload
 
 std::string Store::copy_part(const std::string& key, const std::string& upload, i64 number, const CopySource& source) const {
   Call wanted = call("PUT", key, {{"partNumber", std::to_string(number)}, {"uploadId", upload}});
-  wanted.headers["x-amz-copy-source"] = "/" + bucket_ + "/" + encoded(key, true);
+  wanted.headers["x-amz-copy-source"] = "/" + bucket_ + "/" + encoded(source.key, true);
   wanted.headers["x-amz-copy-source-range"] = "bytes=" + std::to_string(source.begin) + "-" + std::to_string(source.end - 1);
-  wanted.headers["x-amz-copy-source-if-match"] = source.etag;
+  if (!source.etag.empty()) wanted.headers["x-amz-copy-source-if-match"] = source.etag;
   return needed(wanted, text_of(client_.run(wanted).body, "ETag"), "ETag");
 }
 

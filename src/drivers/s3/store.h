@@ -21,10 +21,11 @@ struct UploadedPart {
   std::string etag;
 };
 
-// Bytes of the present object, if it is still `etag`.
+// Bytes of an object; with an etag only if it is still that one.
 struct CopySource {
+  std::string key;
   i64 begin = 0, end = 0;
-  std::string etag;
+  std::string etag = {};
 };
 
 class Store {

@@ -5,9 +5,9 @@
 #include <iterator>
 #include <map>
 
-#include "failure.h"
+#include "base/types.h"
 
-namespace mercutio_s3 {
+namespace mercutio {
 
 // `Value` has `==`, and `moved(by)`: its value for the part of a range that begins `by` bytes later.
 template <class Value>
@@ -83,4 +83,4 @@ class Ranges {
   i64 bytes_ = 0;
 };
 
-}  // namespace mercutio_s3
+}  // namespace mercutio

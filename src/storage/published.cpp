@@ -1,0 +1,245 @@
+#include "storage/published.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "base/ranges.h"
+#include "base/thread_annotations.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kRecordBytes = 128;   // of a range: what the map needs for it
+
+i64 bytes_of(std::span<const IoPiece> pieces) {
+  i64 bytes = 0;
+  for (const IoPiece& piece : pieces) bytes += piece.bytes;
+  return bytes;
+}
+
+// What this rank has written in collective accesses, and what is known of it.
+class OwnWrites {
+ public:
+  explicit OwnWrites(i64 most_bytes) : most_bytes_(most_bytes) {}
+  bool empty() const { return !any_.load(std::memory_order_acquire); }
+  i64 end() const {
+    std::lock_guard lock(mutex_);
+    return end_;
+  }
+
+  void note(std::span<const IoPiece> pieces) {
+    std::lock_guard lock(mutex_);
+    any_.store(true, std::memory_order_release);
+    auto copy = std::make_shared<std::vector<std::byte>>();
+    const i64 records = static_cast<i64>(ranges_.all().size() + pieces.size());
+    if (lost_from_ < lost_to_ || ranges_.bytes() + bytes_of(pieces) + kRecordBytes * records > most_bytes_) return lose(pieces);
+    copy->reserve(static_cast<size_t>(bytes_of(pieces)));
+    for (const IoPiece& piece : pieces) {
+      const Place place{copy, static_cast<i64>(copy->size())};
+      copy->insert(copy->end(), piece.data, piece.data + piece.bytes);
+      ranges_.put(piece.offset, piece.offset + piece.bytes, place);
+      end_ = std::max(end_, piece.offset + piece.bytes);
+    }
+  }
+  void note_end(i64 end) {
+    std::lock_guard lock(mutex_);
+    any_.store(true, std::memory_order_release);
+    end_ = std::max(end_, end);
+  }
+  // This rank writes them otherwise.
+  void replace(std::span<const IoPiece> pieces) {
+    std::lock_guard lock(mutex_);
+    for (const IoPiece& piece : pieces) ranges_.erase(piece.offset, piece.offset + piece.bytes);
+  }
+  void forget() {
+    std::lock_guard lock(mutex_);
+    ranges_ = {};
+    end_ = lost_from_ = lost_to_ = 0;
+    any_.store(false, std::memory_order_release);
+  }
+
+  // Puts what is known of [offset, ...) there.
+  Status lay_over(i64 offset, std::span<std::byte> into) const {
+    std::lock_guard lock(mutex_);
+    const i64 last = offset + static_cast<i64>(into.size());
+    if (std::max(offset, lost_from_) < std::min(last, lost_to_))
+      return Error{ErrorClass::kUnsupportedOperation,
+                   "bytes " + std::to_string(lost_from_) + " to " + std::to_string(lost_to_) + " have parts that this rank has written in collective calls, more than are kept (" +
+                       std::to_string(most_bytes_ / MiB) + " MiB): call MPI_File_sync before they are read",
+                   0, offset, last - offset};
+    ranges_.visit(offset, last, [&](i64 begin, i64 end, const Place& place) {
+      std::memcpy(into.data() + (begin - offset), place.data->data() + place.at, static_cast<size_t>(end - begin));
+    });
+    return ok_status();
+  }
+
+ private:
+  struct Place {
+    std::shared_ptr<const std::vector<std::byte>> data;
+    i64 at = 0;
+    bool operator==(const Place&) const = default;
+    Place moved(i64 by) const { return {data, at + by}; }
+  };
+
+  // Too much: only from where to where it lies.
+  void lose(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_) {
+    const bool first = lost_from_ == lost_to_;
+    if (first) lost_from_ = INT64_MAX;
+    if (!ranges_.empty()) {
+      lost_from_ = std::min(lost_from_, ranges_.all().begin()->first);
+      lost_to_ = std::max(lost_to_, ranges_.end());
+    }
+    for (const IoPiece& piece : pieces) {
+      lost_from_ = std::min(lost_from_, piece.offset);
+      lost_to_ = std::max(lost_to_, piece.offset + piece.bytes);
+    }
+    ranges_ = {};
+    end_ = std::max(end_, lost_to_);
+  }
+
+  const i64 most_bytes_;
+  std::atomic<bool> any_{false};
+  mutable std::mutex mutex_;
+  Ranges<Place> ranges_ MERCUTIO_GUARDED_BY(mutex_);
+  i64 end_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  i64 lost_from_ MERCUTIO_GUARDED_BY(mutex_) = 0, lost_to_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+};
+
+class Noting final : public Storage {
+ public:
+  Noting(OwnWrites& own, Storage& file) : own_(own), file_(file) {}
+  Result<i64> write(std::span<const IoPiece> pieces) override {
+    own_.note(pieces);
+    return bytes_of(pieces);
+  }
+  Result<i64> read(std::span<const IoPiece>) override { return not_this(); }
+  Result<i64> size() override { return not_this(); }
+  Status set_size(i64) override { return not_this(); }
+  Status preallocate(i64) override { return not_this(); }
+  Status sync() override { return not_this(); }
+  Status close() override { return ok_status(); }
+  Result<std::unique_ptr<HeldLock>> lock(i64, i64, bool) override { return std::unique_ptr<HeldLock>(std::make_unique<NoLock>()); }
+  const Traits& traits() const override { return file_.traits(); }
+  Layout layout() override { return file_.layout(); }
+
+ private:
+  static Error not_this() { return Error{ErrorClass::kIntern, "own writes are only noted"}; }
+  OwnWrites& own_;
+  Storage& file_;
+};
+
+// An atomic access. Others see it when it ends.
+class AtomicTurn final : public HeldLock {
+ public:
+  AtomicTurn(Storage* alone, std::unique_ptr<HeldLock> turn) : alone_(alone), turn_(std::move(turn)) {}
+  ~AtomicTurn() override { (void)end(); }
+  Status release() override { return end(); }
+
+ private:
+  Status end() {
+    if (!turn_) return ok_status();
+    const Status published = alone_ ? alone_->sync() : ok_status();
+    const Status given_back = mercutio::release(std::exchange(turn_, nullptr));
+    return published ? given_back : published;
+  }
+  Storage* const alone_;   // null: the file is open on one rank
+  std::unique_ptr<HeldLock> turn_;
+};
+
+class PublishedFile final : public Published {
+ public:
+  PublishedFile(std::unique_ptr<Storage> inner, i64 most_own_bytes) : Published(std::move(inner)), own_(most_own_bytes) {}
+
+  std::unique_ptr<Storage> own_writes() override { return std::make_unique<Noting>(own_, *inner_); }
+  void note_end(i64 end) override { own_.note_end(end); }
+
+  Result<i64> read(std::span<const IoPiece> pieces) override {
+    if (alone_) return alone_->read(pieces);
+    return own_.empty() ? inner_->read(pieces) : read_with_own(pieces);
+  }
+  Result<i64> write(std::span<const IoPiece> pieces) override {
+    if (alone_) return alone_->write(pieces);
+    if (!own_.empty()) own_.replace(pieces);
+    return inner_->write(pieces);
+  }
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    return alone_ || !own_.empty() ? Storage::start(direction, std::move(pieces)) : inner_->start(direction, std::move(pieces));
+  }
+  Result<i64> size() override {
+    if (alone_) {
+      MERCUTIO_TRY(alone_->refresh());
+      return alone_->size();
+    }
+    MERCUTIO_LET(const i64 bytes, inner_->size());
+    return std::max(bytes, own_.end());
+  }
+  Status set_size(i64 bytes) override {
+    own_.forget();   // everything has been published before
+    return inner_->set_size(bytes);
+  }
+  Status refresh() override {
+    own_.forget();
+    MERCUTIO_TRY(inner_->refresh());
+    return alone_ ? alone_->refresh() : ok_status();
+  }
+  Status close() override {
+    Status ended = end_atomic();
+    Status closed = inner_->close();
+    return ended ? closed : ended;
+  }
+
+  void begin_atomic(std::unique_ptr<Storage> alone, TakeTurn take_turn) override {
+    alone_ = std::move(alone);
+    take_turn_ = std::move(take_turn);
+  }
+  Status end_atomic() override {
+    take_turn_ = nullptr;
+    const std::unique_ptr<Storage> alone = std::move(alone_);
+    return alone ? alone->close() : ok_status();
+  }
+  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
+    if (!take_turn_) return inner_->lock(begin, end, exclusive);
+    MERCUTIO_LET(auto turn, take_turn_());
+    auto held = std::make_unique<AtomicTurn>(alone_.get(), std::move(turn));
+    if (alone_) MERCUTIO_TRY(alone_->refresh());
+    return std::unique_ptr<HeldLock>(std::move(held));
+  }
+  Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
+    return take_turn_ ? lock(begin, end, exclusive) : inner_->try_lock(begin, end, exclusive);
+  }
+
+ private:
+  // Own writes may lie beyond what the storage below takes for the end.
+  Result<i64> read_with_own(std::span<const IoPiece> pieces) {
+    MERCUTIO_LET(const i64 end, size());
+    i64 moved = 0;
+    for (const IoPiece& piece : pieces) {
+      const i64 bytes = std::clamp<i64>(end - piece.offset, 0, piece.bytes);
+      const IoPiece inside{piece.offset, piece.data, bytes};
+      if (bytes > 0) {
+        MERCUTIO_LET(const i64 got, inner_->read(std::span(&inside, 1)));
+        std::memset(piece.data + got, 0, static_cast<size_t>(bytes - got));
+        MERCUTIO_TRY(own_.lay_over(piece.offset, {piece.data, static_cast<size_t>(bytes)}));
+      }
+      moved += bytes;
+      if (bytes < piece.bytes) break;
+    }
+    return moved;
+  }
+
+  OwnWrites own_;
+  std::unique_ptr<Storage> alone_;   // in atomic mode, unless this is the only rank
+  TakeTurn take_turn_;               // in atomic mode
+};
+
+}  // namespace
+
+std::unique_ptr<Published> make_published(std::unique_ptr<Storage> inner, i64 most_own_bytes) {
+  return std::make_unique<PublishedFile>(std::move(inner), most_own_bytes);
+}
+
+}  // namespace mercutio

@@ -7,8 +7,6 @@ CTEST_JOBS ?= 2
 CTEST_ARGS ?=
 TEST_TIMEOUT ?= 300
 CMAKE_ARGS ?=
-# For a first build: several sources at a time. A tree that exists keeps what it has.
-ONCE = $(if $(wildcard $(BUILD)/build.ninja),,-DMERCUTIO_UNITY=ON)
 PREFIX ?= /usr/local
 CASES ?= 100000
 KILLS ?= 1000
@@ -48,11 +46,11 @@ unit:
 
 # Set-up, build, and every test, on Debian's MPICH and Open MPI. Under 40 minutes on two cores.
 check: setup-check
-	@$(MAKE) --no-print-directory test CMAKE_ARGS="-DMERCUTIO_WERROR=ON $(ONCE) $(CMAKE_ARGS)"
+	@$(MAKE) --no-print-directory test CMAKE_ARGS="-DMERCUTIO_WERROR=ON $(CMAKE_ARGS)"
 
 # The ocean transport program on the host's own MPI-IO and through Mercutio; no test is built, no second MPI needed.
 demo: setup-demo
-	@$(MAKE) --no-print-directory build TARGETS="mercutio mercutio_command mercutio_probe" CMAKE_ARGS="$(ONCE) $(CMAKE_ARGS)"
+	@$(MAKE) --no-print-directory build TARGETS="mercutio mercutio_command mercutio_probe"
 	@MERCUTIO_BUILD=$(BUILD) examples/ocean/run.sh
 
 # The image segmentation, blocking and nonblocking, on storage that takes as long as its transforms.

@@ -70,9 +70,9 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
 
 struct CollectiveOptions {
   bool atomic = false;
-  bool alone = false;           // only this rank can move its data: then no rank moves that of others
   Status entry = ok_status();   // a rank that has failed takes part without data and passes its Error here
   bool individual = false;      // all ranks know that no exchange is needed; nothing is gathered or planned
+  bool alone = false;           // only this rank can move its data: then no rank moves that of others
   // For an access in several rounds, each of which is a call of collective(). In: whether this rank has another round. Out, on
   // success: whether any rank has. Null: this rank has no other round. Not allowed with `individual`.
   bool* more = nullptr;

@@ -61,7 +61,7 @@ void wait_for_late_ranks(PhaseClock& clock, i64 ns) {
   clock.stop();
 }
 
-Bytes2 piece_of(const Program& program, i64 rank) {
+Bytes2 piece_of(const Program& program, i64 rank, i64* mapped = nullptr) {
   RecorderOptions options;
   options.rank = rank, options.ranks = program.ranks;
   options.limit(limits_of(std::max<i64>(128 * KiB, 1024 * MiB / program.ranks)));
@@ -93,19 +93,20 @@ Bytes2 piece_of(const Program& program, i64 rank) {
     sink.record(access);
   }
   recorder->finish();
+  if (mapped) *mapped = std::max(*mapped, recorder->bytes());
   return recorder->snapshot_within(MergePlan(program.ranks).piece_bytes);
 }
 
 struct Merged {
   Mail mail;
   Bytes2 file;
-  i64 longest_piece = 0;
+  i64 longest_piece = 0, most_mapped = 0;
 };
 Merged merged(const Program& program) {
   Merged out;
   for (i64 rank = program.ranks - 1; rank >= 0; --rank) {
     MailMover mover(out.mail, rank);
-    Bytes2 mine = rank == program.silent ? Bytes2() : piece_of(program, rank);
+    Bytes2 mine = rank == program.silent ? Bytes2() : piece_of(program, rank, &out.most_mapped);
     out.longest_piece = std::max(out.longest_piece, static_cast<i64>(mine.size()));
     auto all = merge_pieces(mover, rank, program.ranks, std::move(mine));
     EXPECT_TRUE(all.ok());
@@ -136,8 +137,9 @@ TEST_P(Sizes, AreBoundedAtAnyNumberOfRanks) {
   EXPECT_LE(all.mail.longest, kTraceBytes / 2);
   EXPECT_LE(all.mail.received_by_zero, kTraceBytes + rounds * MergePlan(program.ranks).piece_bytes * kPiecesOfBlock);
   EXPECT_LE(all.longest_piece, MergePlan(program.ranks).piece_bytes);
-  std::printf("%lld ranks: file %zu bytes, rank 0 receives %lld messages, %lld bytes, the longest %lld\n", static_cast<long long>(program.ranks), all.file.size(),
-              static_cast<long long>(all.mail.messages_to_zero), static_cast<long long>(all.mail.received_by_zero), static_cast<long long>(all.mail.longest));
+  EXPECT_LE(all.most_mapped, std::max<i64>(128 * KiB, std::min(1024 * MiB / program.ranks, 12 * MiB)) + 4096);
+  RecordProperty("file_bytes", std::to_string(all.file.size()));
+  RecordProperty("received_bytes", std::to_string(all.mail.received_by_zero));
 
   const Job job = job_in(all.file);
   EXPECT_EQ(job.known_ranks, program.ranks);

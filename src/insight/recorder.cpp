@@ -260,7 +260,7 @@ i64 Recorder::call_number(i64 file, std::string_view name) {
 i64 Recorder::shape(const std::string& key, const TraceSink::ShapeMaker& make) {
   std::lock_guard lock(mutex_);
   Section& section = header_->sections[kShapesSection];
-  if (section.capacity == 0) return kNoShape;
+  if (section.capacity == 0 || header_->steps_left_out > 0) return kNoShape;   // no step is kept any more that could need it
   if (const auto known = shapes_.find(key); known != shapes_.end()) return known->second;
   const i64 room = (section.capacity - section.count) / 8 * 8 - static_cast<i64>(sizeof(TextRecord));
   const std::optional<std::vector<std::byte>> text = room >= 0 ? make(room) : std::nullopt;

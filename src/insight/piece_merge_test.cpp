@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 #include "insight/findings.h"
 #include "insight/recorder.h"
@@ -154,6 +155,11 @@ TEST_P(Sizes, AreBoundedAtAnyNumberOfRanks) {
   for (const RankTrace& trace : job.traces)
     for (const TimeBin& bin : trace.bins) in_bins += bin.bytes[1];
   EXPECT_EQ(in_bins, job.files[0].all.bytes());
+  std::array<i64, 2> in_map{};
+  for (const MapRecord& map : job.files[0].maps)
+    for (std::size_t kind = 0; kind < 2; ++kind) in_map[kind] = std::accumulate(map.bytes[kind].begin(), map.bytes[kind].end(), in_map[kind]);
+  EXPECT_EQ(in_map[0], job.files[0].all.bytes());
+  EXPECT_EQ(in_map[1], job.files[0].all.storage[1].bytes);
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, Sizes, ::testing::Values(1, 4, 5, 64, 1024, 1025, 4096, 16384));
 

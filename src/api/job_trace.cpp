@@ -15,9 +15,11 @@
 
 #include "api/patient_wait.h"
 #include "api/run_facts.h"
+#include "base/attempt.h"
 #include "base/errno_text.h"
 #include "base/random.h"
 #include "insight/findings.h"
+#include "insight/piece_merge.h"
 #include "insight/recorder.h"
 #include "model/hints_sources.h"
 #include "mpi/mpi_header.h"
@@ -25,8 +27,9 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kGatheredBytes = 32 * MiB;  // limit over all ranks, for files and for events each
-constexpr i64 kGatheredSteps = 64 * MiB;  // limit over all ranks, for steps and for shapes each
+constexpr i64 kRecordedBytes = 1024 * MiB;       // that all ranks together have room for, and
+constexpr i64 kLeastRecordedBytes = 128 * KiB;   // each of many
+constexpr int kTag = 32760;   // of messages on MPI_COMM_WORLD between ranks that are all in MPI_Finalize
 
 constexpr std::string_view kSuffix = ".mtrace";
 
@@ -82,10 +85,12 @@ bool write_file(const std::string& path, const void* data, std::size_t bytes) {
 JobTrace::JobTrace() = default;
 JobTrace::~JobTrace() = default;
 
+// The same for the ranks of a node, whose parent is the launcher's daemon. Where they have different ones, they have files of their own.
 std::string JobTrace::piece_path() const {
-  char name[48];
-  std::snprintf(name, sizeof name, ".pieces/rank-%07d.piece", rank_);
-  return trace_path_ + name;
+  char host[64] = "";
+  ::gethostname(host, sizeof host - 1);
+  std::replace(std::begin(host), std::end(host), '/', '-');
+  return trace_path_ + ".pieces/" + host + "-" + std::to_string(::getppid()) + ".piece";
 }
 
 RecorderOptions JobTrace::recorder_options() const {
@@ -93,6 +98,7 @@ RecorderOptions JobTrace::recorder_options() const {
   options.rank = rank_;
   options.ranks = ranks_;
   options.opened_by = opening_library;
+  options.limit(limits_of(std::max(kLeastRecordedBytes, kRecordedBytes / ranks_)));
   if (!trace_path_.empty()) {
     options.piece_path = piece_path();
   } else {
@@ -123,15 +129,14 @@ void JobTrace::begin(bool together) {
   report_path_ = report == "1" ? "-" : absolute(report);
   together_ = together;
   if (std::string site = together ? job_records_of_site() : ""; !site.empty()) record_ = std::make_unique<JobRecord>(std::move(site));
-  const bool asked = !trace_path_.empty() || !report_path_.empty();
-  if (!asked && !record_) return;
+  if (!asked() && !record_) return;
   begun_ns_ = clock_of_files();
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
   if (!trace_path_.empty()) ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
   RecorderOptions options = recorder_options();
   auto made = Recorder::make(options);
-  if (!made && asked) {
+  if (!made && asked()) {
     const Error& error = made.error();   // the other errors would have the same text
     if (rank_ == 0) complain(options.piece_path, (error.sys_errno != 0 ? errno_text(error.sys_errno) : error.what) + "; the trace is in memory only until the end");
     options.piece_path.clear();  // the other ranks count on this rank at the end
@@ -139,7 +144,7 @@ void JobTrace::begin(bool together) {
   }
   if (!made) return;
   recorder_ = std::move(*made);
-  if (asked) tell_command('b');
+  if (asked()) tell_command('b');
   if (rank_ == 0) recorder_->note_run(run_facts());
 }
 
@@ -147,32 +152,58 @@ Tracer* JobTrace::tracer() {
   return recorder_.get();
 }
 
-bool JobTrace::collect(std::vector<std::byte>& pieces) const {
-  PieceLimits limits;
-  limits.files = std::max<i64>(8, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(FileRecord)));
-  limits.events =
-      trace_path_.empty() ? 0 : std::max<i64>(64, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(EventRecord)));
-  limits.maps = trace_path_.empty() ? 0 : std::max<i64>(1, kGatheredBytes / ranks_ / static_cast<i64>(sizeof(MapRecord)));
-  limits.steps = trace_path_.empty() ? 0 : std::max<i64>(64, kGatheredSteps / ranks_ / static_cast<i64>(sizeof(StepRecord)));
-  limits.shape_bytes = std::max<i64>(4 * KiB, kGatheredSteps / ranks_);
-  const std::vector<std::byte> mine = recorder_->snapshot(limits);
-  const int bytes = static_cast<int>(mine.size());
-  std::vector<int> sizes(static_cast<std::size_t>(ranks_)), places(static_cast<std::size_t>(ranks_));
-  MPI_Request request = MPI_REQUEST_NULL;
-  if (PMPI_Igather(&bytes, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, MPI_COMM_WORLD, &request) != MPI_SUCCESS ||
-      !wait_for(request))
-    return false;
-  i64 total = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    places[i] = static_cast<int>(total);
-    total += sizes[i];
+namespace {
+
+// What did not end within two minutes still uses its memory.
+bool ended(MPI_Request& request, std::vector<std::byte>& data) {
+  if (wait_for(request)) return true;
+  static_cast<void>(new std::vector<std::byte>(std::move(data)));
+  return false;
+}
+
+class MpiMover final : public PieceMover {
+ public:
+  bool send(i64 to, std::vector<std::byte> pieces) override {
+    auto size = std::make_unique<i64>(static_cast<i64>(pieces.size()));
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (PMPI_Isend(size.get(), 1, MPI_INT64_T, static_cast<int>(to), kTag, MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
+    if (!wait_for(request)) return size.release(), false;
+    return PMPI_Isend(pieces.data(), static_cast<int>(pieces.size()), MPI_BYTE, static_cast<int>(to), kTag, MPI_COMM_WORLD, &request) == MPI_SUCCESS &&
+           ended(request, pieces);
   }
-  const bool fits = rank_ != 0 || total <= INT_MAX;
-  pieces.resize(rank_ == 0 && fits ? static_cast<std::size_t>(total) : 0);
-  if (!fits) std::fill(sizes.begin(), sizes.end(), 0);
-  return PMPI_Igatherv(mine.data(), bytes, MPI_BYTE, pieces.data(), sizes.data(), places.data(), MPI_BYTE, 0,
-                       MPI_COMM_WORLD, &request) == MPI_SUCCESS &&
-         wait_for(request) && fits;
+  bool receive(i64 from, std::vector<std::byte>& pieces) override {
+    std::vector<std::byte> size(sizeof(i64));
+    i64 bytes = 0;
+    if (!receive_bytes(from, size)) return false;
+    std::memcpy(&bytes, size.data(), sizeof bytes);
+    pieces.resize(static_cast<std::size_t>(bytes));
+    return receive_bytes(from, pieces);
+  }
+
+ private:
+  static bool receive_bytes(i64 from, std::vector<std::byte>& data) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    return PMPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_BYTE, static_cast<int>(from), kTag, MPI_COMM_WORLD, &request) == MPI_SUCCESS &&
+           ended(request, data);
+  }
+};
+
+}  // namespace
+
+// Messages between single ranks begin when nobody can take them for those of the program any more.
+bool JobTrace::collect(std::vector<std::byte>& pieces) const {
+  std::vector<std::byte> mine;
+  (void)attempt([&] {   // without memory it has nothing to send
+    if (recorder_) mine = recorder_->snapshot_within(MergePlan(ranks_).piece_bytes);
+    return ok_status();
+  });
+  MPI_Request request = MPI_REQUEST_NULL;
+  int here = 1, all_here = 0;
+  if (PMPI_Iallreduce(&here, &all_here, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request)) return false;
+  MpiMover mover;
+  auto all = attempt([&] { return merge_pieces(mover, rank_, ranks_, std::move(mine)); });
+  if (all) pieces = std::move(*all);
+  return all.ok();
 }
 
 std::string JobTrace::free_trace_path() const {
@@ -190,6 +221,7 @@ std::string JobTrace::free_trace_path() const {
 // On rank 0.
 void JobTrace::conclude(const std::vector<std::byte>& pieces) const {
   auto traces = parse_trace(pieces);
+  if (traces && traces->empty()) return complain("the ranks' pieces", "no memory to record anything");
   if (!traces) return complain("the ranks' pieces", traces.error().what);
   if (!trace_path_.empty()) write_file(free_trace_path(), pieces.data(), pieces.size());
   if (report_path_.empty()) return;
@@ -207,7 +239,7 @@ void JobTrace::end() {
     const Status written = record_->write(recorder_.get());
     if (!written && rank_ == 0 && !report_path_.empty()) std::fprintf(stderr, "mercutio: no record for the site: %s\n", written.error().what.c_str());
   }
-  if (recorder_ && (!trace_path_.empty() || !report_path_.empty())) end_trace();
+  if (asked()) end_trace();   // also without a recorder: the others count on this rank
 }
 
 void JobTrace::end_trace() {
@@ -221,7 +253,7 @@ void JobTrace::end_trace() {
       collected = 0;
   }
   if (collected && !trace_path_.empty()) {
-    ::unlink(piece_path().c_str());
+    if (recorder_) recorder_->remove_file();
     ::rmdir((trace_path_ + ".pieces").c_str());  // succeeds for the last rank
   } else if (!collected && rank_ == 0) {
     const std::string advice = trace_path_.empty() ? "set MERCUTIO_TRACE=FILE and run: mercutio report FILE" : "run: mercutio report " + trace_path_;

@@ -21,7 +21,7 @@ class JobTrace {
   ~JobTrace();
   // Called once. `together`: all ranks of MPI_COMM_WORLD call it (in MPI_Init), so that they can also end together.
   void begin(bool together);
-  bool on() const { return recorder_ || record_; }
+  bool on() const { return recorder_ || record_ || asked(); }
   bool keeps_steps() const { return !trace_path_.empty(); }
   Tracer* tracer();
   std::atomic<bool>* all_record() { return record_ ? record_->all_record() : nullptr; }
@@ -29,6 +29,7 @@ class JobTrace {
   void end();
 
  private:
+  bool asked() const { return !trace_path_.empty() || !report_path_.empty(); }
   std::string piece_path() const;
   RecorderOptions recorder_options() const;
   void end_trace();

@@ -130,14 +130,14 @@ double own_meeting(const Job& job, const JobFile& file) {
 }
 
 // What the pieces cost beyond their bytes.
-static double spread_seconds(const Job& job, const JobFile& file, i64 pieces) {
-  const auto ranks = static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
+static double spread_seconds(const Job& job, i64 pieces) {
+  const auto ranks = static_cast<double>(std::max<i64>(1, job.known_ranks));
   return static_cast<double>(pieces) * kPieceSeconds * crowding(job) / ranks;
 }
 
 double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved, double meeting) {
   const double together = is_local(file) ? std::clamp(ranks_of_host(job), 1.0, kSharingRanks) : 1;
-  return static_cast<double>(moved.bytes) / (rate_of(job, file, moved.direction) * together) + spread_seconds(job, file, moved.pieces) +
+  return static_cast<double>(moved.bytes) / (rate_of(job, file, moved.direction) * together) + spread_seconds(job, moved.pieces) +
          static_cast<double>(moved.calls) * meeting;
 }
 
@@ -159,7 +159,7 @@ double seconds_together(const Job& job, const JobFile& file, const Moved& moved)
     }
     if (bytes < kTellingBytes) continue;
     const double alike = seconds * static_cast<double>(moved.bytes) / static_cast<double>(bytes) +
-                         (in_pieces > 0 ? 0 : spread_seconds(job, file, moved.pieces)) + static_cast<double>(moved.calls) * meet;
+                         (in_pieces > 0 ? 0 : spread_seconds(job, moved.pieces)) + static_cast<double>(moved.calls) * meet;
     return way == moved.direction ? alike : std::min(alike, seconds_well_made(job, file, moved, meet));
   }
   return seconds_well_made(job, file, moved, meet);
@@ -204,7 +204,7 @@ double seconds_in_pieces(const Job& job, const JobFile& file, Direction directio
   const ClassTotals &alone = of(file.all, direction, false), &together = of(file.all, direction, true);
   const double calls = static_cast<double>(std::max<i64>(1, alone.calls + together.calls));
   const double piece = std::max(1.0, static_cast<double>(alone.piece_bytes + together.piece_bytes) / calls);
-  return static_cast<double>(alone.bytes + together.bytes) / piece * kLocalRequestSeconds * crowding(job) / static_cast<double>(std::max<std::size_t>(1, file.by_rank.size()));
+  return static_cast<double>(alone.bytes + together.bytes) / piece * kLocalRequestSeconds * crowding(job) / static_cast<double>(std::max<i64>(1, job.known_ranks));
 }
 
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction) {

@@ -1,5 +1,4 @@
 // Counts of each file as text, with the words of MPICH_MPIIO_STATS where they are the same thing.
-#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
@@ -15,14 +14,16 @@ void add_line(std::string& out, const char* name, const std::string& value) {
   out += line + value + "\n";
 }
 
-i64 ranks_that(const JobFile& file, i64 (*count)(const FileTotals&, Direction), Direction way) {
-  return std::count_if(file.by_rank.begin(), file.by_rank.end(), [&](const FileTotals& one) { return count(one, way) > 0; });
+i64 ranks_that(const Job& job, const JobFile& file, i64 (*count)(const FileTotals&, Direction), Direction way) {
+  i64 ranks = 0;
+  for (std::size_t i = 0; i < job.traces.size(); ++i) ranks += count(file.sum(i), way) > 0 ? job.traces[i].header.members : 0;
+  return ranks;
 }
 
 i64 alone(const FileTotals& one, Direction way) { return of(one, way, false).calls; }
 i64 requests(const FileTotals& one, Direction way) { return one.storage[way == Direction::kWrite ? 1 : 0].calls; }
 
-void add_direction(std::string& out, const JobFile& file, Direction way) {
+void add_direction(std::string& out, const Job& job, const JobFile& file, Direction way) {
   const bool write = way == Direction::kWrite;
   const ClassTotals &independent = of(file.all, way, false), &collective = of(file.all, way, true);
   const StorageTotals& storage = file.all.storage[write ? 1 : 0];
@@ -31,8 +32,8 @@ void add_direction(std::string& out, const JobFile& file, Direction way) {
   const auto number = [](i64 value) { return std::to_string(value); };
   add_line(out, write ? "independent writes" : "independent reads", number(independent.calls));
   add_line(out, write ? "collective writes" : "collective reads", number(collective.calls));
-  add_line(out, write ? "independent writers" : "independent readers", number(ranks_that(file, alone, way)));
-  add_line(out, write ? "ranks that write storage" : "ranks that read storage", number(ranks_that(file, requests, way)));
+  add_line(out, write ? "independent writers" : "independent readers", number(ranks_that(job, file, alone, way)));
+  add_line(out, write ? "ranks that write storage" : "ranks that read storage", number(ranks_that(job, file, requests, way)));
   add_line(out, write ? "total bytes for writes" : "total bytes for reads",
            number(independent.bytes + collective.bytes) + " = " + bytes_text(static_cast<double>(independent.bytes + collective.bytes)));
   add_line(out, write ? "system writes" : "system reads", number(storage.calls));
@@ -53,8 +54,8 @@ std::string file_counts(const Job& job) {
     add_line(out, "opens", std::to_string(file.all.opens));
     if (file.all.stripe_bytes > 0)
       add_line(out, "stripes", std::to_string(file.all.stripe_count) + " of " + bytes_text(static_cast<double>(file.all.stripe_bytes)));
-    add_direction(out, file, Direction::kWrite);
-    add_direction(out, file, Direction::kRead);
+    add_direction(out, job, file, Direction::kWrite);
+    add_direction(out, job, file, Direction::kRead);
   }
   return out.empty() ? out : out + rule;
 }

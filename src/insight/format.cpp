@@ -10,6 +10,8 @@
 namespace mercutio {
 namespace {
 
+constexpr i64 kLeastFiles = 8;   // in a table, however small the budget
+
 template <class Record>
 void append(std::vector<std::byte>& out, const Record* from, i64 count) {
   const std::size_t at = out.size(), size = static_cast<std::size_t>(count) * sizeof(Record);
@@ -57,15 +59,50 @@ std::vector<FileRecord> fewer_files(std::span<const FileRecord> files, i64 most,
   return kept;
 }
 
+i64 bytes_of(const TextRecord& record) {
+  return static_cast<i64>(sizeof record) + (record.bytes + 7) / 8 * 8;
+}
+
+// Calls visit(record, offset) for each.
+template <class Visit>
+void visit_texts(const std::byte* heap, i64 bytes, Visit visit) {
+  for (i64 at = 0; at < bytes;) {
+    TextRecord record;
+    std::memcpy(&record, heap + at, sizeof record);
+    visit(record, at);
+    at += bytes_of(record);
+  }
+}
+
+// Names of calls come first, because events have their numbers, and sketches last. The order stays as it is.
+std::vector<std::byte> fewer_texts(const std::byte* heap, i64 bytes, i64 most, i64& left_out) {
+  const auto rank_of = [](TextKind kind) { return kind == TextKind::kCall ? 0 : kind == TextKind::kSketch ? 2 : 1; };
+  std::vector<std::byte> kept;
+  std::unordered_map<i64, bool> keeps;   // by offset
+  i64 room = most;
+  for (int turn = 0; turn < 3; ++turn) {
+    bool full = false;
+    visit_texts(heap, bytes, [&](const TextRecord& record, i64 at) {
+      if (rank_of(record.kind) != turn) return;
+      full = full || bytes_of(record) > room;
+      keeps[at] = !full;
+      (full ? left_out : room) += full ? 1 : -bytes_of(record);
+    });
+  }
+  visit_texts(heap, bytes, [&](const TextRecord& record, i64 at) {
+    if (keeps[at]) kept.insert(kept.end(), heap + at, heap + at + bytes_of(record));
+  });
+  return kept;
+}
+
 // Bytes of the texts at `heap` that fit into `most`.
 i64 whole_texts(const std::byte* heap, i64 bytes, i64 most) {
   i64 kept = 0;
   while (kept < bytes) {
     TextRecord record;
     std::memcpy(&record, heap + kept, sizeof record);
-    const i64 next = kept + static_cast<i64>(sizeof record) + (record.bytes + 7) / 8 * 8;
-    if (next > most) break;
-    kept = next;
+    if (kept + bytes_of(record) > most) break;
+    kept += bytes_of(record);
   }
   return kept;
 }
@@ -94,7 +131,7 @@ void renumber_texts(std::byte* heap, i64 bytes, const std::vector<i64>& places) 
     std::memcpy(&record, heap + at, sizeof record);
     if (record.file >= 0) record.file = static_cast<std::int32_t>(places[static_cast<std::size_t>(record.file)]);
     std::memcpy(heap + at, &record, sizeof record);
-    at += static_cast<i64>(sizeof record) + (record.bytes + 7) / 8 * 8;
+    at += bytes_of(record);
   }
 }
 
@@ -117,6 +154,62 @@ void put_text(std::span<char> target, std::string_view text) {
 
 std::string_view text_in(std::span<const char> text) {
   return {text.data(), ::strnlen(text.data(), text.size())};
+}
+
+void TimeBin::add(const TimeBin& other) {
+  for (std::size_t way = 0; way < 2; ++way) {
+    bytes[way] += other.bytes[way];
+    ns[way] += other.ns[way];
+    storage_ns[way] += other.storage_ns[way];
+  }
+  files_ns += other.files_ns;
+}
+
+i64 widen_bins(std::span<TimeBin> bins) {
+  const std::size_t half = (bins.size() + 1) / 2;
+  for (std::size_t i = 0; i < half; ++i) {
+    TimeBin sum = bins[2 * i];
+    if (2 * i + 1 < bins.size()) sum.add(bins[2 * i + 1]);
+    bins[i] = sum;
+  }
+  std::fill(bins.begin() + static_cast<std::ptrdiff_t>(half), bins.end(), TimeBin());
+  return static_cast<i64>(half);
+}
+
+PieceLimits limits_of(i64 bytes) {
+  const auto part = [bytes](i64 sixteenths, std::size_t record) { return bytes / 16 * sixteenths / static_cast<i64>(record); };
+  const PieceLimits most;
+  PieceLimits limits;
+  limits.files = std::clamp<i64>(part(2, sizeof(FileRecord)), kLeastFiles, most.files);
+  limits.text_bytes = std::min(part(1, 1) / 8 * 8, most.text_bytes);
+  limits.bins = std::min(part(1, sizeof(TimeBin)), most.bins);
+  limits.maps = std::min(part(2, sizeof(MapRecord)), most.maps);
+  limits.events = std::min(part(5, sizeof(EventRecord)), most.events);
+  limits.steps = std::min(part(3, sizeof(StepRecord)), most.steps);
+  limits.shape_bytes = std::min(part(2, 1) / 8 * 8, most.shape_bytes);
+  return limits;
+}
+
+PieceLimits limits_within(ConstBytes piece, i64 bytes) {
+  PieceHeader header;
+  std::memcpy(static_cast<void*>(&header), piece.data(), sizeof header);
+  i64 left = bytes - static_cast<i64>(sizeof header) - 8 * kSections;
+  // At most one `share`-th of what is left.
+  const auto take = [&](SectionKind kind, std::size_t record, i64 share, i64 least = 0) {
+    const auto size = static_cast<i64>(record);
+    const i64 count = std::min(header.sections[kind].count, std::max(least, std::max<i64>(0, left) / share / size));
+    left -= count * size;
+    return count;
+  };
+  PieceLimits limits;
+  limits.files = take(kFilesSection, sizeof(FileRecord), 2, kLeastFiles);
+  limits.text_bytes = take(kTextsSection, 1, 4);
+  limits.bins = take(kBinsSection, sizeof(TimeBin), 4);
+  limits.maps = take(kMapsSection, sizeof(MapRecord), 4);
+  limits.shape_bytes = take(kShapesSection, 1, 4);
+  limits.steps = take(kStepsSection, sizeof(StepRecord), 2);
+  limits.events = take(kEventsSection, sizeof(EventRecord), 1);
+  return limits;
 }
 
 void MapRecord::enlarge_cells() {
@@ -174,9 +267,15 @@ std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits) {
     append(out, reinterpret_cast<const FileRecord*>(begin(files, count)), count);
   }
   Section& texts = header.sections[kTextsSection];
-  append(out, begin(texts, texts.count), texts.count);
+  const std::vector<std::byte> said = fewer_texts(piece.data() + texts.offset, texts.count, limits.text_bytes, header.texts_left_out);
+  begin(texts, static_cast<i64>(said.size()));
+  append(out, said.data(), texts.count);
   Section& bins = header.sections[kBinsSection];
-  append(out, reinterpret_cast<const TimeBin*>(begin(bins, bins.count)), bins.count);
+  const auto* bin = reinterpret_cast<const TimeBin*>(piece.data() + bins.offset);
+  std::vector<TimeBin> wide(bin, bin + bins.count);
+  for (; static_cast<i64>(wide.size()) > std::max<i64>(1, limits.bins); header.bin_ns *= 2) wide.resize(static_cast<std::size_t>(widen_bins(wide)));
+  begin(bins, static_cast<i64>(wide.size()));
+  append(out, wide.data(), bins.count);
   Section& events = header.sections[kEventsSection];
   const auto* event = reinterpret_cast<const EventRecord*>(piece.data() + events.offset);
   const std::vector<EventRecord> kept = fewer_events({event, static_cast<std::size_t>(events.count)}, limits.events, header.calls_per_kept);

@@ -16,7 +16,8 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 9;
+inline constexpr i64 kTraceVersion = 10;
+inline constexpr i64 kOldestVersion = 9;   // that is read: its header ends before `members`
 
 enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kMapsSection, kSections };
 
@@ -47,6 +48,8 @@ struct PieceHeader {
   std::array<Section, kSections> sections{};
   std::array<char, 64> host{};
   std::array<char, 192> program{};
+  i64 members = 1;         // ranks whose records are here together (piece_merge.h); `rank` is the lowest of them
+  i64 first_rank = 0;      // from which EventRecord::member counts
 };
 
 // A file, or all files beyond the table whose names have the same pattern (name_patterns.h).
@@ -73,8 +76,12 @@ struct TimeBin {
   std::array<i64, 2> bytes{}, ns{};  // read, write: of accesses
   std::array<i64, 2> storage_ns{};   // of storage requests
   i64 files_ns = 0;                  // opening, closing, synchronising
+  void add(const TimeBin& other);
   bool operator==(const TimeBin&) const = default;
 };
+
+// Makes bins twice as wide; returns how many there are then.
+i64 widen_bins(std::span<TimeBin> bins);
 
 struct EventRecord {
   i64 start_ns = 0, ns = 0;
@@ -84,7 +91,7 @@ struct EventRecord {
   std::int32_t file = -1;
   std::uint8_t kind = 0;  // TraceKind
   std::uint8_t call = 0;  // index of its name among the texts of kind kCall
-  std::uint16_t unused = 0;
+  std::uint16_t member = 0;  // rank, from the piece's first_rank on
 };
 static_assert(sizeof(EventRecord) == 56);
 
@@ -137,11 +144,16 @@ inline constexpr i64 pattern_records(i64 records) { return std::max<i64>(2, reco
 void put_text(std::span<char> target, std::string_view text);
 std::string_view text_in(std::span<const char> text);
 
-// A sound piece, cut down to what is used: files beyond the limit become patterns, of the events whole calls are left
-// out, of the steps and maps the first are kept.
+// How many records and bytes of each part a piece has room for.
 struct PieceLimits {
-  i64 files = 160, events = 131072, steps = 65536, shape_bytes = 512 * KiB, maps = 64;
+  i64 files = 160, events = 131072, steps = 65536, shape_bytes = 512 * KiB, maps = 64, text_bytes = 256 * KiB, bins = 1024;
 };
+// The budget of a piece that is recorded into, divided among its parts.
+PieceLimits limits_of(i64 bytes);
+// The same for a sound piece whose contents are known: what one part does not need is left to the others. Never more than it has.
+PieceLimits limits_within(ConstBytes piece, i64 bytes);
+// A sound piece, cut down to what is used: files beyond the limit become patterns, bins become wider, of the events whole calls are left
+// out, of the texts the sketches go first, of the steps and maps the first are kept.
 std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits);
 
 }  // namespace mercutio

@@ -8,16 +8,21 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
-#include <map>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/trace.h"
+#include "insight/name_patterns.h"
 
 namespace mercutio {
 namespace {
 
 constexpr i64 kMostNumber = i64{1} << 52;    // of nanoseconds (52 days), bytes or calls of a rank; sums of them hold
+constexpr i64 kMostOfRanks = i64{1} << 58;   // the same of those whose records are here together
+constexpr std::size_t kEmptyBytes = 4096;    // the places of pieces in a file are multiples of it
 constexpr i64 kSameJobNs = 600'000'000'000;  // ranks of one job start within ten minutes
 
 Error damaged(const std::string& what) {
@@ -57,9 +62,9 @@ std::string text_of(const std::array<char, N>& text) {
   return std::string(text.data(), ::strnlen(text.data(), N));
 }
 
-bool believable(const FileTotals& totals) {
+bool believable(const FileTotals& totals, i64 most) {
   const auto numbers = std::bit_cast<std::array<i64, sizeof(FileTotals) / sizeof(i64)>>(totals);
-  return std::all_of(numbers.begin(), numbers.end(), [](i64 value) { return value >= -1 && value <= kMostNumber; });
+  return std::all_of(numbers.begin(), numbers.end(), [most](i64 value) { return value >= -1 && value <= most; });
 }
 
 bool believable(const StepRecord& step) {
@@ -71,28 +76,40 @@ bool believable(const StepRecord& step) {
 
 bool believable(const MapRecord& map) {
   const auto cell = static_cast<std::uint64_t>(map.cell_bytes);
-  const auto fine = [](i64 value) { return value >= 0 && value <= kMostNumber; };
+  const auto fine = [](i64 value) { return value >= 0 && value <= kMostOfRanks; };
   return map.cell_bytes >= kLeastCellBytes && map.cell_bytes <= kMostNumber && std::has_single_bit(cell) &&
          std::all_of(map.bytes[0].begin(), map.bytes[0].end(), fine) && std::all_of(map.bytes[1].begin(), map.bytes[1].end(), fine);
 }
 
 bool believable(const PieceHeader& header) {
   const auto time = [](i64 ns) { return ns >= 0 && ns <= kMostNumber; };
+  const auto sum = [](i64 value) { return value >= 0 && value <= kMostOfRanks; };
   return header.ranks > 0 && header.rank >= 0 && header.rank < header.ranks && header.bin_ns > 0 &&
-         header.calls_per_kept > 0 && header.calls_per_kept <= kMostCallsPerKept && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns) &&
-         time(header.cores.ran_ns) && time(header.cores.queued_ns) && time(header.cores.turns) && time(header.host_cores);
+         header.members > 0 && header.members <= header.ranks - header.rank && header.first_rank >= 0 && header.first_rank <= header.rank && header.calls_per_kept > 0 && header.calls_per_kept <= kMostCallsPerKept && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns) &&
+         sum(header.cores.ran_ns) && sum(header.cores.queued_ns) && sum(header.cores.turns) && time(header.host_cores);
+}
+
+constexpr std::size_t kOldHeaderBytes = offsetof(PieceHeader, members);   // of version 9
+
+Result<PieceHeader> header_of(ConstBytes piece) {
+  PieceHeader header;
+  std::memcpy(static_cast<void*>(&header), piece.data(), kOldHeaderBytes);
+  if (header.version < kOldestVersion || header.version > kTraceVersion) return damaged("version " + std::to_string(header.version));
+  header.first_rank = header.rank;
+  if (header.version == kOldestVersion) return header;
+  if (piece.size() < sizeof header) return damaged("a piece is cut short");
+  std::memcpy(static_cast<void*>(&header), piece.data(), sizeof header);
+  return header;
 }
 
 Result<RankTrace> parse_piece(ConstBytes piece) {
   RankTrace trace;
-  trace.header = PieceHeader{};
-  std::memcpy(static_cast<void*>(&trace.header), piece.data(), sizeof(PieceHeader));
+  MERCUTIO_LET(trace.header, header_of(piece));
   const PieceHeader& header = trace.header;
-  if (header.version != kTraceVersion) return damaged("version " + std::to_string(header.version));
   if (!believable(header)) return damaged("its header");
   MERCUTIO_TRY(take(piece, header.sections[kFilesSection], trace.files));
   for (const FileRecord& file : trace.files) {
-    if (!believable(file.totals)) return damaged("totals that can't be");
+    if (!believable(file.totals, header.members > 1 ? kMostOfRanks : kMostNumber)) return damaged("totals that can't be");
   }
   MERCUTIO_TRY(take_texts(piece, header.sections[kTextsSection], trace.texts));
   MERCUTIO_TRY(take(piece, header.sections[kBinsSection], trace.bins));
@@ -165,11 +182,15 @@ void keep_one_job(std::vector<RankTrace>& traces) {
 
 Result<std::vector<RankTrace>> parse_trace(ConstBytes bytes) {
   std::vector<RankTrace> traces;
-  while (bytes.size() >= sizeof(PieceHeader)) {
+  while (bytes.size() >= kOldHeaderBytes) {
     PieceHeader header;
-    std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
+    std::memcpy(static_cast<void*>(&header), bytes.data(), kOldHeaderBytes);
+    if (header.magic == std::array<char, 8>{} && bytes.size() >= kEmptyBytes) {   // in a node's file, of a rank that did not begin
+      bytes = bytes.subspan(kEmptyBytes);
+      continue;
+    }
     if (header.magic != kPieceMagic) return damaged("a piece does not begin as pieces do");
-    if (header.piece_bytes < static_cast<i64>(sizeof header) || header.piece_bytes > static_cast<i64>(bytes.size()))
+    if (header.piece_bytes < static_cast<i64>(kOldHeaderBytes) || header.piece_bytes > static_cast<i64>(bytes.size()))
       return damaged("a piece is cut short");
     MERCUTIO_LET(RankTrace trace, parse_piece(bytes.first(static_cast<std::size_t>(header.piece_bytes))));
     traces.push_back(std::move(trace));
@@ -213,7 +234,18 @@ double JobFile::seconds() const {
 double Job::held_seconds(std::size_t trace) const {
   i64 held = 0;
   for (const FileRecord& file : traces[trace].files) held += file.totals.held_ns();
-  return static_cast<double>(held) * 1e-9;
+  return static_cast<double>(held) * 1e-9 / static_cast<double>(traces[trace].header.members);
+}
+
+// One of several that did about the same. What they accessed is known from the first byte of any to the last of any; one that accesses
+// pieces in a row accesses about as much as it moves.
+static FileTotals average_of(FileTotals totals, i64 ranks) {
+  if (ranks == 1) return totals;
+  totals.multiply(1 / static_cast<double>(ranks));
+  for (ClassTotals& part : totals.classes) {
+    if (part.begin_place > 0 && 2 * part.strided_calls < part.calls) part.end_place = std::min(part.end_place, part.begin_place + part.bytes);
+  }
+  return totals;
 }
 
 // Of a rank's trace, into its files.
@@ -246,17 +278,82 @@ static std::vector<std::pair<std::string, std::string>> run_of(const RankTrace& 
   return facts;
 }
 
+// Which files of the traces are one in the job. Of very many that one trace each has, a file for each process, those with a pattern in common
+// are: each file has totals of each trace.
+class FileNames {
+ public:
+  explicit FileNames(const std::vector<RankTrace>& traces) {
+    std::unordered_map<std::string, i64> seen;
+    for (const RankTrace& trace : traces) {
+      for (const FileRecord& file : trace.files) ++seen[text_of(file.name)];
+    }
+    if (seen.size() * traces.size() <= kMostTotals) return;
+    for (const auto& [name, count] : seen) {
+      if (count == 1) alone_.insert(name);
+    }
+  }
+  bool joins(const std::string& name) const { return alone_.count(name) > 0; }
+  std::string key(const std::string& name) const { return joins(name) ? "\n" + pattern_key(name) : name; }
+
+ private:
+  static constexpr std::size_t kMostTotals = 1 << 18;
+  std::unordered_set<std::string> alone_;
+};
+
+static void add_texts(JobFile& file, const RankTrace& trace, std::size_t slot) {
+  for (const TraceText& text : trace.texts) {
+    if (text.file != static_cast<i64>(slot) || text.kind == TextKind::kCall || text.kind == TextKind::kSketch || text.kind == TextKind::kRun) continue;
+    const auto same = [&](const TraceText& known) { return known.kind == text.kind && known.text == text.text; };
+    const auto known = std::find_if(file.texts.begin(), file.texts.end(), same);
+    known == file.texts.end() ? file.texts.push_back(text) : void(known->count += text.count);
+  }
+}
+
+static void add_files(Job& job) {
+  const FileNames names(job.traces);
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t rank = 0; rank < job.traces.size(); ++rank) {
+    const RankTrace& trace = job.traces[rank];
+    std::vector<std::size_t> slots;
+    for (std::size_t slot = 0; slot < trace.files.size(); ++slot) {
+      const FileRecord& record = trace.files[slot];
+      const std::string name = text_of(record.name);
+      const auto [found, added] = places.emplace(names.key(name), job.files.size());
+      if (added) {
+        job.files.push_back(JobFile{name, text_of(record.amode), text_of(record.file_system), text_of(record.library)});
+        job.files.back().by_rank.resize(job.traces.size());
+      }
+      slots.push_back(found->second);
+      JobFile& file = job.files[found->second];
+      const bool joined = !added && names.joins(name);
+      if (joined) file.name = widened_pattern(file.name, name);
+      file.is_pattern = file.is_pattern || joined || record.is_pattern != 0;
+      file.all.add(record.totals);
+      file.by_rank[rank].add(record.totals);
+      add_texts(file, trace, slot);
+    }
+    add_maps(job, rank, slots);
+  }
+}
+
+static void add_averages(Job& job) {
+  for (JobFile& file : job.files) {
+    file.sums = file.by_rank;
+    for (std::size_t i = 0; i < job.traces.size(); ++i) file.by_rank[i] = average_of(file.sums[i], job.traces[i].header.members);
+    job.hosts = std::max(job.hosts, file.all.nodes);   // of some ranks the host is not known
+  }
+}
+
 Job job_of(std::vector<RankTrace> traces) {
   Job job;
   job.traces = std::move(traces);
-  std::map<std::string, std::size_t> places;
   std::set<std::string> hosts;
-  for (std::size_t rank = 0; rank < job.traces.size(); ++rank) {
-    const RankTrace& trace = job.traces[rank];
+  for (const RankTrace& trace : job.traces) {
     job.program = text_of(trace.header.program);
     if (job.run.empty()) job.run = run_of(trace);
     job.ranks = trace.header.ranks;
     job.finished = job.finished && trace.header.end_ns > 0;
+    job.known_ranks += trace.header.members;
     if (const double seconds = static_cast<double>(trace.end_ns()) * 1e-9; seconds > job.seconds) {
       job.seconds = seconds;
       job.recording = std::min(static_cast<double>(trace.header.own_ns) * 1e-9, seconds);
@@ -266,32 +363,13 @@ Job job_of(std::vector<RankTrace> traces) {
     job.cores.queued_ns += trace.header.cores.queued_ns;
     job.cores.turns += trace.header.cores.turns;
     job.host_cores = std::max(job.host_cores, trace.header.host_cores);
-    std::vector<std::size_t> slots;
-    for (std::size_t slot = 0; slot < trace.files.size(); ++slot) {
-      const FileRecord& record = trace.files[slot];
-      const auto [found, added] = places.emplace(text_of(record.name), job.files.size());
-      if (added) {
-        job.files.push_back(JobFile{found->first, text_of(record.amode), text_of(record.file_system), text_of(record.library)});
-        job.files.back().by_rank.resize(job.traces.size());
-      }
-      slots.push_back(found->second);
-      JobFile& file = job.files[found->second];
-      file.is_pattern = file.is_pattern || record.is_pattern != 0;
-      file.all.add(record.totals);
-      file.by_rank[rank] = record.totals;
-      for (const TraceText& text : trace.texts) {
-        if (text.file != static_cast<i64>(slot) || text.kind == TextKind::kCall || text.kind == TextKind::kSketch || text.kind == TextKind::kRun) continue;
-        const auto same = [&](const TraceText& known) { return known.kind == text.kind && known.text == text.text; };
-        const auto known = std::find_if(file.texts.begin(), file.texts.end(), same);
-        known == file.texts.end() ? file.texts.push_back(text) : void(known->count += text.count);
-      }
-    }
-    add_maps(job, rank, slots);
   }
-  for (JobFile& file : job.files) make_cells_alike(file);
   job.host_names.assign(hosts.begin(), hosts.end());
   job.hosts = static_cast<i64>(hosts.size());
-  job.finished = job.finished && static_cast<i64>(job.traces.size()) == job.ranks;
+  job.finished = job.finished && job.known_ranks == job.ranks;
+  add_files(job);
+  if (!job.single_ranks()) add_averages(job);
+  for (JobFile& file : job.files) make_cells_alike(file);
   std::stable_sort(job.files.begin(), job.files.end(),
                    [](const JobFile& a, const JobFile& b) { return a.seconds() > b.seconds(); });
   return job;

@@ -41,11 +41,13 @@ struct JobFile {
   std::string library;      // above MPI-IO, that opened it: "hdf5"; empty: none that is known
   bool is_pattern = false;  // all files beyond the trace's table whose names are like this one
   FileTotals all;
-  std::vector<FileTotals> by_rank;  // as Job::ranks; nothing where a rank had nothing to do with it
+  std::vector<FileTotals> by_rank;  // as Job::traces, of an average rank of each; nothing where it had nothing to do with the file
+  std::vector<FileTotals> sums;     // the same of all ranks of each; empty: each is of one rank
   std::vector<TraceText> texts;     // plans, hints and notes; counts of all ranks
   std::vector<MapRecord> maps;      // as by_rank, with cells of the same size; empty: the traces have none
   std::vector<const JobFile*> members;  // of several files as one (families.h)
   i64 files() const;                // different ones
+  const FileTotals& sum(std::size_t trace) const { return sums.empty() ? by_rank[trace] : sums[trace]; }
   double seconds() const;           // the program was held by it, on the rank where that was longest
 };
 
@@ -53,8 +55,9 @@ struct Job {
   std::string program;
   std::vector<std::pair<std::string, std::string>> run;  // what it was: job, user, command, versions, ...
   std::vector<std::string> host_names;
-  i64 ranks = 0;                  // of the job; traces.size() of them are known
-  std::vector<RankTrace> traces;  // by rank
+  i64 ranks = 0;                  // of the job
+  i64 known_ranks = 0;            // of these, in `traces`
+  std::vector<RankTrace> traces;  // by rank; of very many ranks, those that did about the same are one (piece_merge.h)
   std::vector<JobFile> files;     // the one that took longest first
   bool finished = true;           // all ranks reached their end
   double seconds = 0;             // of the rank that ran longest
@@ -62,7 +65,8 @@ struct Job {
   i64 hosts = 0;
   CoreTime cores;      // of all ranks together
   i64 host_cores = 0;  // of the largest host; 0: not known
-  double held_seconds(std::size_t trace) const;  // in I/O
+  bool single_ranks() const { return known_ranks == static_cast<i64>(traces.size()); }
+  double held_seconds(std::size_t trace) const;  // in I/O, of an average rank
 };
 
 Job job_of(std::vector<RankTrace> traces);

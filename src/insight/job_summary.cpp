@@ -1,10 +1,10 @@
 #include "insight/job_summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
 
+#include "insight/likeness.h"
 #include "insight/name_patterns.h"
 
 namespace mercutio {
@@ -39,34 +39,6 @@ Value take(const std::byte*& from) {
   std::memcpy(static_cast<void*>(&value), from, sizeof value);
   from += sizeof value;
   return value;
-}
-
-i64 held_ns(const AlikeRanks& group) {
-  i64 sum = 0;
-  for (const FileTotals& one : group.files) sum += one.held_ns();
-  return sum;
-}
-
-// What the rules tell ranks apart by, of an average rank of the group.
-std::array<double, 5> features(const AlikeRanks& group) {
-  double bytes = 0, requests = 0, waited = 0, opens = 0;
-  for (const FileTotals& one : group.files) {
-    bytes += static_cast<double>(one.bytes());
-    for (const StorageTotals& part : one.storage) requests += static_cast<double>(part.bytes);
-    waited += static_cast<double>(one.phase_ns(Phase::kArrive));
-    opens += static_cast<double>(one.opens);
-  }
-  const auto ranks = static_cast<double>(group.ranks);
-  const auto scaled = [ranks](double value, double unit) { return std::log2(1 + value / ranks / unit); };
-  return {scaled(static_cast<double>(held_ns(group)), 1e6), scaled(bytes, 4096), scaled(requests, 4096), scaled(waited, 1e6), scaled(opens, 1)};
-}
-
-// How much is lost when two groups become one: more if both are large.
-double distance(const std::array<double, 5>& a, const std::array<double, 5>& b, i64 ranks_a, i64 ranks_b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
-  const auto first = static_cast<double>(ranks_a), second = static_cast<double>(ranks_b);
-  return sum * first * second / (first + second);
 }
 
 void add_to(AlikeRanks& mine, const AlikeRanks& other) {
@@ -208,16 +180,12 @@ void JobSummary::shrink_files(i64 most) {
 }
 
 void JobSummary::join_likest() {
-  std::vector<std::array<double, 5>> all;
-  for (const AlikeRanks& group : groups_) all.push_back(features(group));
-  std::size_t first = 0, second = 1;
-  double least = -1;
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    for (std::size_t k = i + 1; k < groups_.size(); ++k) {
-      const double one = distance(all[i], all[k], groups_[i].ranks, groups_[k].ranks);
-      if (least < 0 || one < least) least = one, first = i, second = k;
-    }
+  std::vector<Likeness> all;
+  for (const AlikeRanks& group : groups_) {
+    all.emplace_back(group.ranks);
+    for (const FileTotals& totals : group.files) all.back().add(totals);
   }
+  const auto [first, second] = likest(all);
   add_to(groups_[first], groups_[second]);
   groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(second));
 }

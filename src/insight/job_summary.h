@@ -1,6 +1,6 @@
 // JobSummary: what all ranks of a job did, in a bounded number of bytes however many ranks and files there are. Summaries of two parts
 // of a job make one of both, so a tree of ranks makes that of all. Files beyond the limit become patterns of names. Ranks that did about
-// the same become a group, which has the sums of its ranks (agglomerative clustering, Ward 1963, of few elements at a time).
+// the same become a group, which has the sums of its ranks (likeness.h).
 #pragma once
 
 #include <span>

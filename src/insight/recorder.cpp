@@ -1,11 +1,9 @@
 #include "insight/recorder.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -78,53 +76,26 @@ std::array<Section, kSections> sections_of(const RecorderOptions& options, i64& 
   return sections;
 }
 
-// A new file, also where there is one: another job with the same name for its trace may have that mapped, and would be killed when it
-// is cut.
-int make_anew(const std::string& path) {
-  constexpr int kAttempts = 100;   // such jobs may begin at the same time
-  for (int i = 0; i < kAttempts; ++i) {
-    ::unlink(path.c_str());
-    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0 || errno != EEXIST) return file;
-  }
-  return -1;
-}
-
-// Space is taken at once: a mapped file without it would kill the program when the disk is full.
-Result<std::byte*> map_piece(const std::string& path, i64 bytes) {
-  int file = -1;
-  if (!path.empty()) {
-    file = make_anew(path);
-    if (file < 0) return error_from_errno("open", errno);
-    if (const int failed = ::posix_fallocate(file, 0, bytes); failed != 0) {
-      ::close(file);
-      ::unlink(path.c_str());
-      return error_from_errno("posix_fallocate", failed);
-    }
-  }
-  const int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-  void* base = ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, flags, file, 0);
-  const int failed = errno;
-  if (file >= 0) ::close(file);
-  if (base == MAP_FAILED) return error_from_errno("mmap", failed);
-  return static_cast<std::byte*>(base);
-}
-
 }  // namespace
+
+void RecorderOptions::limit(const PieceLimits& limits) {
+  files = limits.files, text_bytes = limits.text_bytes, bins = limits.bins, events = limits.events;
+  steps = limits.steps, shape_bytes = limits.shape_bytes, maps = limits.maps;
+}
 
 Result<std::unique_ptr<Recorder>> Recorder::make(const RecorderOptions& options) {
   i64 bytes = 0;
   (void)sections_of(options, bytes);
-  MERCUTIO_LET(std::byte * base, map_piece(options.piece_path, bytes));
-  return std::unique_ptr<Recorder>(new Recorder(base, bytes, options));
+  MERCUTIO_LET(MappedPiece piece, map_piece(options.piece_path, bytes));
+  return std::unique_ptr<Recorder>(new Recorder(std::move(piece), options));
 }
 
-Recorder::Recorder(std::byte* base, i64 bytes, const RecorderOptions& options)
-    : base_(base), bytes_(bytes), header_(new (base) PieceHeader), steady_start_ns_(now_ns()), opened_by_(options.opened_by), sampled_(options.sampled), core_time_at_start_(core_time_of_this_thread()) {
+Recorder::Recorder(MappedPiece piece, const RecorderOptions& options)
+    : piece_(std::move(piece)), base_(piece_.base), header_(new (base_) PieceHeader), steady_start_ns_(now_ns()), opened_by_(options.opened_by), sampled_(options.sampled), core_time_at_start_(core_time_of_this_thread()) {
   i64 needed = 0;
   header_->sections = sections_of(options, needed);
-  header_->piece_bytes = bytes;
-  header_->rank = options.rank;
+  header_->piece_bytes = piece_.bytes;
+  header_->rank = header_->first_rank = options.rank;
   header_->ranks = options.ranks;
   header_->process = ::getpid();
   header_->wall_start_ns = wall_ns();
@@ -142,7 +113,7 @@ Recorder::Recorder(std::byte* base, i64 bytes, const RecorderOptions& options)
 }
 
 Recorder::~Recorder() {
-  ::munmap(base_, static_cast<std::size_t>(bytes_));
+  ::munmap(base_, static_cast<std::size_t>(piece_.bytes));
 }
 
 void Recorder::finish() {
@@ -289,7 +260,7 @@ i64 Recorder::call_number(i64 file, std::string_view name) {
 i64 Recorder::shape(const std::string& key, const TraceSink::ShapeMaker& make) {
   std::lock_guard lock(mutex_);
   Section& section = header_->sections[kShapesSection];
-  if (section.capacity == 0) return kNoShape;
+  if (section.capacity == 0 || header_->steps_left_out > 0) return kNoShape;   // no step is kept any more that could need it
   if (const auto known = shapes_.find(key); known != shapes_.end()) return known->second;
   const i64 room = (section.capacity - section.count) / 8 * 8 - static_cast<i64>(sizeof(TextRecord));
   const std::optional<std::vector<std::byte>> text = room >= 0 ? make(room) : std::nullopt;
@@ -358,7 +329,17 @@ void Recorder::waited() {
 
 std::vector<std::byte> Recorder::snapshot(const PieceLimits& limits) const {
   std::lock_guard lock(mutex_);
-  return trimmed(ConstBytes(base_, static_cast<std::size_t>(bytes_)), limits);
+  return trimmed(ConstBytes(base_, static_cast<std::size_t>(piece_.bytes)), limits);
+}
+
+std::vector<std::byte> Recorder::snapshot_within(i64 bytes) const {
+  std::lock_guard lock(mutex_);
+  const ConstBytes piece(base_, static_cast<std::size_t>(piece_.bytes));
+  return trimmed(piece, limits_within(piece, bytes));
+}
+
+void Recorder::remove_file() const {
+  if (!piece_.path.empty()) ::unlink(piece_.path.c_str());
 }
 
 }  // namespace mercutio

@@ -1,4 +1,4 @@
-// Recorder: the Tracer of a process. One mapped area of kPieceBytes, in a file of its own or nowhere; nothing else
+// Recorder: the Tracer of a process. One mapped area of fixed size, in a file of the node or nowhere (piece_file.h); nothing else
 // grows. Totals, histograms, time bins and maps are exact; single events are kept of one call in n, n doubling whenever the room
 // is full. An event costs a lock nobody else wants, some additions and a store of 56 bytes.
 #pragma once
@@ -15,14 +15,16 @@
 #include "base/thread_annotations.h"
 #include "base/trace.h"
 #include "insight/format.h"
+#include "insight/piece_file.h"
 
 namespace mercutio {
 
 struct RecorderOptions {
-  std::string piece_path;  // empty: kept in memory only
+  std::string piece_path;  // of the node's file; empty: kept in memory only
   i64 rank = 0, ranks = 1;
   i64 files = 160, text_bytes = 256 * KiB, bins = 1024, events = 131072, steps = 65536, shape_bytes = 512 * KiB, maps = 64;
   bool sampled = false;    // few of many short accesses are looked at (recorder_samples.cpp), and of each name's hints the first
+  void limit(const PieceLimits& limits);
   std::function<std::string()> opened_by;  // the library that opens a file just now; kTool: a tool that watches the program
 };
 inline constexpr const char* kTool = "(tool)";  // what it opens is no file of the program
@@ -43,7 +45,9 @@ class Recorder final : public Tracer {
   void note_run(std::string_view facts);  // lines "key=value": job, command, versions
   void finish();  // the process has reached its end
   std::vector<std::byte> snapshot(const PieceLimits& limits) const;
-  i64 bytes() const { return bytes_; }  // mapped
+  std::vector<std::byte> snapshot_within(i64 bytes) const;   // of at most so many, but for the least that a piece needs
+  i64 bytes() const { return piece_.bytes; }          // mapped
+  void remove_file() const;   // all that the ranks of the node recorded is elsewhere
 
   // By the sinks.
   void record(i64 file, const TraceEvent& event);
@@ -60,7 +64,7 @@ class Recorder final : public Tracer {
   void count_unseen(i64 file, const Sample& sample, i64 accesses, i64 bytes);
 
  private:
-  Recorder(std::byte* base, i64 bytes, const RecorderOptions& options);
+  Recorder(MappedPiece piece, const RecorderOptions& options);
   template <class Record>
   Record* records(SectionKind kind) const {
     return reinterpret_cast<Record*>(base_ + header_->sections[kind].offset);
@@ -89,8 +93,8 @@ class Recorder final : public Tracer {
 
   mutable std::mutex mutex_;
   i64 samples_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  const MappedPiece piece_;
   std::byte* base_;
-  i64 bytes_;
   PieceHeader* header_;
   i64 steady_start_ns_;
   const std::function<std::string()> opened_by_;

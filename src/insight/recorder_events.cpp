@@ -154,21 +154,8 @@ void Recorder::add_access(FileTotals& totals, i64 file, const TraceEvent& event)
 void Recorder::make_room_in_bins(i64 end_ns) {
   Section& section = header_->sections[kBinsSection];
   TimeBin* bins = records<TimeBin>(kBinsSection);
-  for (; (end_ns - 1) / header_->bin_ns >= section.capacity; header_->bin_ns *= 2) {
-    for (i64 i = 0; i < section.capacity; ++i) {
-      TimeBin sum;
-      for (i64 from = 2 * i; from < std::min(2 * i + 2, section.count); ++from) {
-        for (std::size_t way = 0; way < 2; ++way) {
-          sum.bytes[way] += bins[from].bytes[way];
-          sum.ns[way] += bins[from].ns[way];
-          sum.storage_ns[way] += bins[from].storage_ns[way];
-        }
-        sum.files_ns += bins[from].files_ns;
-      }
-      bins[i] = sum;
-    }
-    section.count = (section.count + 1) / 2;
-  }
+  for (; (end_ns - 1) / header_->bin_ns >= section.capacity; header_->bin_ns *= 2)
+    section.count = widen_bins({bins, static_cast<std::size_t>(section.count)});
 }
 
 // The time of accesses, storage requests, opens, closes and syncs, and the bytes of accesses, are spread evenly over the bins that

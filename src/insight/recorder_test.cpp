@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <thread>
 
@@ -194,6 +195,61 @@ TEST(Recorder, APieceIsCutDownByPattern) {
   ASSERT_EQ(fewest.files.size(), 2u);
   EXPECT_STREQ(fewest.files[1].name.data(), "odd###");
   EXPECT_TRUE(fewest.events.empty());
+}
+
+// Ranks of a job with many others have less room. What there is none for takes no memory either, however many files are opened.
+TEST(Recorder, LittleRoomIsEnoughForAnyNumberOfFiles) {
+  RecorderOptions options;
+  options.limit(limits_of(128 * KiB));
+  auto recorder = make(options);
+  EXPECT_LE(recorder->bytes(), 132 * KiB);
+  i64 shapes_made = 0;
+  for (i64 i = 0; i < 10'000; ++i) {
+    auto sink = recorder->file(facts_of("out." + std::to_string(i)));
+    TraceStep step;
+    step.kind = StepKind::kOpen;
+    step.shape = sink->shape("open " + std::to_string(i), [&](i64 room) {
+      ++shapes_made;
+      return room < 100 ? std::nullopt : std::optional(std::vector<std::byte>(100));
+    });
+    sink->step(step);
+    access(*sink, now_ns(), 1, i, 10);
+  }
+  EXPECT_LE(shapes_made, 200) << "none after the first that has no room";
+  const RankTrace trace = read_back(*recorder);
+  i64 bytes = 0, files = 0;
+  for (const FileRecord& file : trace.files) bytes += file.totals.bytes(), files += file.totals.files;
+  EXPECT_EQ(bytes, 100'000);
+  EXPECT_EQ(files, 10'000);
+  EXPECT_LT(trace.steps.size(), 200u);
+  EXPECT_EQ(trace.header.steps_left_out + static_cast<i64>(trace.steps.size()), 10'000);
+}
+
+// The ranks of a node: each has a part of the file, also beside one that never began and one of an earlier job.
+TEST(Recorder, RanksOfANodeShareAFile) {
+  RecorderOptions options;
+  options.piece_path = ::testing::TempDir() + "recorder-test-node.piece";
+  options.ranks = 3;
+  std::vector<std::unique_ptr<Recorder>> ranks;
+  for (options.rank = 0; options.rank < 3; ++options.rank) {
+    ranks.push_back(make(options));
+    access(*ranks.back()->file(facts_of("data")), now_ns(), 1, 0, 10 + options.rank);
+    if (options.rank == 1) (void)map_piece(options.piece_path, 100'000);   // and died at once
+  }
+  auto traces = read_trace(options.piece_path);
+  ranks.front()->remove_file();
+  ASSERT_TRUE(traces.ok()) << traces.error().what;
+  ASSERT_EQ(traces->size(), 3u);
+  for (i64 rank = 0; rank < 3; ++rank) EXPECT_EQ((*traces)[static_cast<std::size_t>(rank)].files[0].totals.bytes(), 10 + rank);
+  EXPECT_FALSE(read_trace(options.piece_path).ok()) << "removed";
+}
+
+TEST(Recorder, ADirectoryThatIsMissingIsAnError) {
+  RecorderOptions options;
+  options.piece_path = ::testing::TempDir() + "no-such-directory/node.piece";
+  const auto made = Recorder::make(options);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().sys_errno, ENOENT);
 }
 
 TEST(Recorder, DamagedPiecesAreErrors) {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/trace.h"
+#include "insight/piece_merge.h"
 #include "model/flat_node.h"
 
 namespace mercutio {
@@ -121,6 +122,7 @@ class Maker {
   explicit Maker(const Job& job) : job_(job) {}
 
   Result<Replay> make() {
+    if (!job_.single_ranks()) return Error{ErrorClass::kFile, "of more than " + std::to_string(kMostPieces) + " ranks it has no steps"};
     if (static_cast<i64>(job_.traces.size()) != job_.ranks)
       return Error{ErrorClass::kFile, "it has only " + std::to_string(job_.traces.size()) + " of the job's " + std::to_string(job_.ranks) + " ranks"};
     for (const RankTrace& trace : job_.traces) MERCUTIO_TRY(read_rank(trace));

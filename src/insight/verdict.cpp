@@ -114,7 +114,7 @@ std::string verdict(const Job& job) {
   if (job.files.empty() && job.finished)
     return "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + ", opened no file through MPI-IO: there is nothing to report\n";
   const Sums sums = sums_of(job);
-  const auto ranks = static_cast<double>(std::max<std::size_t>(1, job.traces.size()));
+  const auto ranks = static_cast<double>(std::max<i64>(1, job.known_ranks));
   double worst = 0;
   i64 slowest = 0;
   for (std::size_t i = 0; i < job.traces.size(); ++i) {
@@ -123,7 +123,7 @@ std::string verdict(const Job& job) {
   std::string out = "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + " on " +
                     count_of(job.hosts, "node") + ", " + seconds_text(job.seconds) + "\n";
   if (!job.finished) {
-    const i64 missing = job.ranks - static_cast<i64>(job.traces.size());
+    const i64 missing = job.ranks - job.known_ranks;
     out += "  not all of the job is here: " + (missing > 0 ? count_of(missing, "rank") + " left nothing" : std::string("it was cut short")) + "\n";
   }
   out += "  I/O held a rank for " + seconds_text(sums.held / ranks) + " on average (" +

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A made-up job of 200 ranks becomes a page that needs no network, and a Perfetto trace; two jobs can be compared.
+# A made-up job of 200 ranks becomes a page that needs no network, and a Perfetto trace; two jobs can be compared. That of ranks
+# that were joined says so.
 . "$(dirname "$0")/lib.sh"
 root="$(cd "$(dirname "$0")/../.." && pwd)"
 python="$(python_for_reports)"
@@ -20,6 +21,10 @@ done
 lacks "$page" 'src="http'
 lacks "$page" '<link'
 [ "$(stat -c %s page.html)" -lt 5000000 ] || fail "the page has $(stat -c %s page.html) bytes"
+"$python" "$root/tests/report/synthetic.py" 120 5000 40 >many.json
+"$python" "$TEST_BUILD/share/mercutio/report/report.py" many.json --html many.html --perfetto many.perfetto
+contains "$(cat many.html)" "ranks, 3 a bar"
+[ "$(stat -c %s many.html)" -lt 2000000 ] || fail "the page of joined ranks has $(stat -c %s many.html) bytes"
 "$python" - <<'END'
 import json
 events = json.load(open("job.perfetto"))["traceEvents"]

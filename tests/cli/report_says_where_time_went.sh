@@ -78,6 +78,7 @@ until [ -n "$(ls killed.mtrace.pieces 2>/dev/null)" ] && [ -s data ] && "$MERCUT
   kill -0 "$runner" 2>/dev/null || fail "the job ended before it could be killed: $(cat err)"
   sleep 0.05
 done
+equals "$(ls killed.mtrace.pieces | wc -l)" 1   # a node has one file
 for process in $(pgrep -f "^$program straggler data" || true); do kill -9 "$process"; done
 wait "$runner" && fail "the job was not killed"
 contains "$("$MERCUTIO" report killed.mtrace)" "cut short"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A made-up job as `mercutio report --json` prints it: synthetic.py RANKS [EVENTS] >job.json. The same numbers every time."""
+"""A made-up job as `mercutio report --json` prints it: synthetic.py RANKS [EVENTS [PIECES]] >job.json. The same numbers every time."""
 import json
 import random
 import sys
@@ -30,14 +30,14 @@ def rank_trace(rank, ranks, events):
             bins[at % 1024][2] += PIECE // 18
             bins[at % 1024][3] += 1_100_000_000 // 18
             bins[at % 1024][5] += 720_000_000 // 18 if rank % 32 == 0 else 0
-        rows.append(["access", "MPI_File_write_at_all", "out/field.nc", start, 1_100_000_000, PIECE, (step * ranks + rank) * PIECE, PIECE, 1, step])
+        rows.append(["access", "MPI_File_write_at_all", "out/field.nc", start, 1_100_000_000, PIECE, (step * ranks + rank) * PIECE, PIECE, 1, step, rank])
         if rank % 32 == 0:
             for part in range(8):
                 rows.append(["storage_write", "", "out/field.nc", start + 200_000_000 + part * 100_000_000, 90_000_000, 4 * PIECE,
-                             (step * ranks + rank + part * 4) * PIECE, 4 * PIECE, 1, step])
+                             (step * ranks + rank + part * 4) * PIECE, 4 * PIECE, 1, step, rank])
     kept = max(1, events * len(rows) // (ranks * STEPS * 3) // len(rows) * STEPS)
-    return {"rank": rank, "host": f"node{rank // 32:03d}", "wall_start_ns": 1_760_000_000_000_000_000 + rank * 1000, "seconds": STEPS * step_ns * 1e-9 + 2,
-            "held_seconds": 24.0, "ran_seconds": 6.0, "queued_seconds": 0.5, "finished": True, "bin_ns": 62_500_000, "bins": bins, "events": [row for row in rows if row[-1] < kept]}
+    return {"rank": rank, "ranks": 1, "host": f"node{rank // 32:03d}", "wall_start_ns": 1_760_000_000_000_000_000 + rank * 1000, "seconds": STEPS * step_ns * 1e-9 + 2,
+            "held_seconds": 24.0, "ran_seconds": 6.0, "queued_seconds": 0.5, "finished": True, "bin_ns": 62_500_000, "bins": bins, "events": [row for row in rows if row[-2] < kept]}
 
 
 def map_of(ranks):
@@ -59,20 +59,38 @@ def add_up(parts):
     return total
 
 
-def job(ranks, events=20000):
+def add_lists(lists):
+    return [sum(values) for values in zip(*lists)]
+
+
+def joined(parts, traces, places, pieces):
+    """As of very many ranks: several are one, with the sums of theirs."""
+    step = -(-len(traces) // pieces)
+    groups = [slice(first, first + step) for first in range(0, len(traces), step)]
+    sums = [add_up(parts[group]) for group in groups]
+    ranks = [dict(traces[group][0], ranks=len(traces[group]), bins=[add_lists(rows) for rows in zip(*(one["bins"] for one in traces[group]))],
+                  events=[row for one in traces[group] for row in one["events"]]) for group in groups]
+    cells = {name: [add_lists([row for row in places[name][group] if row]) for group in groups] for name in ("asked", "carried")}
+    return sums, ranks, {"cell_bytes": places["cell_bytes"], **cells}
+
+
+def job(ranks, events=20000, pieces=1024):
     random.seed(7)
     parts = [rank_totals(rank, ranks, rank == 617 % ranks) for rank in range(ranks)]
     finding = {"id": "straggler", "title": "the other ranks wait for a late one", "file": "out/field.nc", "seconds": 3.9, "factor": 1.1, "worth": True,
                "evidence": "the others wait 4.0 s each for rank 617 on node019", "files": 1, "worst": [],
                "remedies": [{"text": "see what rank 617 does between accesses", "seconds": 3.9, "factor": 1.1}]}
-    file = {"name": "out/field.nc", "amode": "wronly|create", "file_system": "lustre", "library": "", "files": 1, "seconds": 30.0, "totals": add_up(parts), "map": map_of(ranks), "by_rank": parts,
+    traces, carried = [rank_trace(rank, ranks, events) for rank in range(ranks)], map_of(ranks)
+    if ranks > pieces:
+        parts, traces, carried = joined(parts, traces, carried, pieces)
+    file = {"name": "out/field.nc", "amode": "wronly|create", "file_system": "lustre", "library": "", "files": 1, "seconds": 30.0, "totals": add_up(parts), "map": carried, "by_rank": parts,
             "texts": [{"kind": "hints", "count": 1, "text": "cb_buffer_size=16777216\ncb_nodes=32\n"},
                       {"kind": "plan", "count": 1, "text": "strategy:  two_phase   # interleaved\naggregators: 32\n"}]}
-    return {"version": 9, "pattern": "", "host_names": [f"node{i:03d}" for i in range(ranks // 32 + 1)],
+    return {"version": 10, "pattern": "", "host_names": [f"node{i:03d}" for i in range(ranks // 32 + 1)],
             "run": {"job": "4711", "user": "somebody", "command": "./synthetic input", "mpi": "an MPI", "mercutio": "0.1.0"},
             "rates": {"read": 0, "written": 2.5e9}, "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True, "io_share": 0.6,
-            "verdict": "", "findings": [finding], "files": [file], "calls_per_kept": 1, "rank_traces": [rank_trace(rank, ranks, events) for rank in range(ranks)]}
+            "verdict": "", "findings": [finding], "files": [file], "calls_per_kept": 1, "rank_traces": traces}
 
 
 if __name__ == "__main__":
-    json.dump(job(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20000), sys.stdout)
+    json.dump(job(*(int(word) for word in sys.argv[1:])), sys.stdout)

@@ -179,7 +179,7 @@ void put_files(Json& json, const Job& job) {
     put_totals(json.key("totals"), file.all);
     if (i < kMapsShown && !file.maps.empty()) put_map(json, file);
     json.key("by_rank").open('[');
-    for (const FileTotals& totals : file.by_rank) put_totals(json, totals);
+    for (std::size_t trace = 0; trace < file.by_rank.size(); ++trace) put_totals(json, file.sum(trace));
     json.close(']');
     json.key("texts").open('[');
     for (const TraceText& text : file.texts) {
@@ -267,7 +267,7 @@ void put_events(Json& json, const RankTrace& trace, i64 rate) {
     json.value(std::string(name_of(static_cast<TraceKind>(event.kind))));
     json.value(event.call < calls.size() ? calls[event.call] : "");
     json.value(file < trace.files.size() ? text_of(trace.files[file].name) : "");
-    for (const i64 value : {event.start_ns, event.ns, event.bytes, event.offset, event.span, i64{event.pieces}, i64{event.group}})
+    for (const i64 value : {event.start_ns, event.ns, event.bytes, event.offset, event.span, i64{event.pieces}, i64{event.group}, trace.header.first_rank + event.member})
       json.value(value);
     json.close(']');
   }
@@ -280,14 +280,16 @@ void put_ranks(Json& json, const Job& job, i64 events) {
   json.key("rank_traces").open('[');
   for (std::size_t i = 0; i < job.traces.size(); ++i) {
     const RankTrace& trace = job.traces[i];
+    const auto members = static_cast<double>(trace.header.members);
     json.open('{');
     json.key("rank").value(trace.header.rank);
+    json.key("ranks").value(trace.header.members);
     json.key("host").value(text_of(trace.header.host));
     json.key("wall_start_ns").value(trace.header.wall_start_ns);
     json.key("seconds").value(static_cast<double>(trace.end_ns()) * 1e-9);
     json.key("held_seconds").value(job.held_seconds(i));
-    json.key("ran_seconds").value(static_cast<double>(trace.header.cores.ran_ns) * 1e-9);
-    json.key("queued_seconds").value(static_cast<double>(trace.header.cores.queued_ns) * 1e-9);
+    json.key("ran_seconds").value(static_cast<double>(trace.header.cores.ran_ns) * 1e-9 / members);
+    json.key("queued_seconds").value(static_cast<double>(trace.header.cores.queued_ns) * 1e-9 / members);
     json.key("finished").value(trace.header.end_ns > 0);
     put_bins(json, trace);
     put_events(json, trace, rate);
@@ -330,15 +332,15 @@ void print_json(std::FILE* out, const Job& job, i64 events) {
 }
 
 void print_csv(const Job& job) {
-  std::printf("rank,file");
+  std::printf("rank,ranks,file");
   visit_totals(FileTotals{}, [](const std::string& name, i64) { std::printf(",%s", name.c_str()); });
   std::putchar('\n');
   for (const JobFile& file : job.files) {
     std::string name = file.name;
     for (std::size_t at = 0; (at = name.find('"', at)) != std::string::npos; at += 2) name.insert(at, 1, '"');
     for (std::size_t i = 0; i < file.by_rank.size(); ++i) {
-      std::printf("%" PRId64 ",\"%s\"", job.traces[i].header.rank, name.c_str());
-      visit_totals(file.by_rank[i], [](const std::string&, i64 value) { std::printf(",%" PRId64, value); });
+      std::printf("%" PRId64 ",%" PRId64 ",\"%s\"", job.traces[i].header.rank, job.traces[i].header.members, name.c_str());
+      visit_totals(file.sum(i), [](const std::string&, i64 value) { std::printf(",%" PRId64, value); });
       std::putchar('\n');
     }
   }

@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "insight/job.h"
+#include "insight/piece_merge.h"
 #include "plan/plan.h"
 
 namespace mercutio::place {
@@ -129,6 +129,7 @@ std::vector<Domain> domains_of(const RecordedFile& file, const std::vector<Acces
 Result<RecordedRun> recorded_run(const std::string& trace) {
   MERCUTIO_LET(auto traces, read_trace(trace));
   const Job job = job_of(std::move(traces));
+  if (!job.single_ranks()) return Error{ErrorClass::kFile, "of more than " + std::to_string(kMostPieces) + " ranks it does not have each"};
   if (static_cast<i64>(job.traces.size()) != job.ranks)
     return Error{ErrorClass::kFile, "it holds " + std::to_string(job.traces.size()) + " of " + std::to_string(job.ranks) + " ranks; all are needed"};
   RecordedRun run;

@@ -58,8 +58,7 @@ def byte_axis(axis):
 
 def waterfall(job):
     """From the time of the run down to what the I/O did in it: means over the ranks."""
-    ranks = max(1, len(job.traces))
-    parts = [(name, seconds / ranks) for name, seconds in job.phases().items() if seconds > 0]
+    parts = [(name, seconds / job.known_ranks) for name, seconds in job.phases().items() if seconds > 0]
     parts.sort(key=lambda part: -part[1])
     inside = sum(seconds for _, seconds in parts)
     if not inside:
@@ -90,6 +89,13 @@ def shrink(matrix, rows, columns):
     return matrix
 
 
+def ranks_of_bar(job):
+    """How many ranks a row or a bar of a picture stands for."""
+    traces_of_bar = -(-len(job.traces) // MOST_ROWS)
+    bars = -(-len(job.traces) // traces_of_bar)
+    return -(-job.known_ranks // bars)
+
+
 def heat_matrix(job, column, width_ns, shift):
     bins = int(np.ceil(job.seconds * 1e9 / width_ns)) + 1
     matrix = np.zeros((len(job.traces), bins))
@@ -116,7 +122,7 @@ def heat_map(job):
         low, high = float(shown.min()), float(shown.max())
         norm = LogNorm(low, high) if high > 1.01 * low else None
         image = axis.imshow(shown, aspect="auto", interpolation="nearest", cmap="viridis", norm=norm,
-                            extent=(0, job.seconds, len(job.traces) - 0.5, -0.5))
+                            extent=(0, job.seconds, job.known_ranks - 0.5, -0.5))
         axis.set_title(title)
         axis.set_ylabel("rank")
         axis.yaxis.get_major_locator().set_params(integer=True)
@@ -124,7 +130,7 @@ def heat_map(job):
         bar.set_label("MB/s")
         bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
         bar.ax.yaxis.set_minor_formatter(NullFormatter())
-    rows = -(-len(job.traces) // MOST_ROWS)
+    rows = ranks_of_bar(job)
     axes[-1, 0].set_xlabel("seconds since MPI_Init; colour: MB/s" + (f" of {rows} ranks" if rows > 1 else " of a rank"))
     return as_png(figure, "Bytes over time and ranks")
 
@@ -143,7 +149,7 @@ def time_parts(job, rows):
     span = job.seconds * 1e9 / max(1, columns)
     spent = {name: np.zeros((len(rows), columns)) for name, _ in TIME_PARTS}
     for row, trace in enumerate(job.traces[i] for i in rows):
-        bins = np.array(trace["bins"], dtype=float).reshape(-1, 7)
+        bins = np.array(trace["bins"], dtype=float).reshape(-1, 7) / trace["ranks"]
         begin = np.arange(len(bins)) * trace["bin_ns"] + trace["wall_start_ns"] - start
         spread = spread_over(begin, trace["bin_ns"], span, columns)
         reads, writes, files = (bins[:, column] @ spread for column in (4, 5, 6))
@@ -165,7 +171,7 @@ def spread_over(begin, width, span, columns):
 
 def timeline(job):
     """What the ranks with the most storage time did."""
-    weight = [sum(row[4] + row[5] for row in trace["bins"]) for trace in job.traces]
+    weight = [sum(row[4] + row[5] for row in trace["bins"]) / ranks for trace, ranks in zip(job.traces, job.members)]
     busiest = sorted(sorted(range(len(weight)), key=lambda row: -weight[row])[:MOST_BANDS])
     if not any(weight):
         return None
@@ -173,7 +179,7 @@ def timeline(job):
     picture = bands.stacked(parts, TIME_COLOURS, BAND)
     figure, axis = plt.subplots(figsize=(9, 1.0 + 0.3 * len(busiest)))
     axis.imshow(picture, aspect="auto", interpolation="nearest", extent=(0, job.seconds, len(busiest) - 0.5, -0.5))
-    axis.set_yticks(range(len(busiest)), [f"rank {job.traces[row]['rank']}" for row in busiest])
+    axis.set_yticks(range(len(busiest)), [f"rank {job.traces[row]['rank']}" + (f" and {job.members[row] - 1} like it" if job.members[row] > 1 else "") for row in busiest])
     for place in range(1, len(busiest)):
         axis.axhline(place - 0.5, color="white", linewidth=2)
     axis.set_xlabel("seconds since MPI_Init; height of a colour: part of the time")
@@ -213,7 +219,7 @@ def load(job):
     for values, bottom, colour, label in ((ranks[0], 0, READ, "read"), (ranks[1], ranks[0], WRITE, "written")):
         if values.any():
             axis.bar(places, values, bottom=bottom, color=colour, label=label)
-    axis.set_xlabel("rank" if ranks.shape[1] == len(job.traces) else f"ranks, {-(-len(job.traces) // MOST_ROWS)} a bar")
+    axis.set_xlabel("rank" if ranks.shape[1] == job.known_ranks else f"ranks, {ranks_of_bar(job)} a bar")
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, 1.2), ncols=2)
     byte_axis(axis.yaxis)
@@ -288,7 +294,7 @@ def layout_strip(job, file):
     colours = bands.rank_colours(len(job.traces))
     if len(job.traces) > 20:
         colour_map = matplotlib.colors.ListedColormap(colours)
-        figure.colorbar(matplotlib.cm.ScalarMappable(matplotlib.colors.Normalize(0, len(job.traces) - 1), colour_map), ax=axis, pad=0.01)
+        figure.colorbar(matplotlib.cm.ScalarMappable(matplotlib.colors.Normalize(0, job.known_ranks - 1), colour_map), ax=axis, pad=0.01)
     else:
         for rank, colour in enumerate(colours):
             axis.plot([], [], "s", color=colour, label=str(rank))
@@ -307,14 +313,14 @@ def by_rank(job):
     if not any(values.any() for values in spent.values()):
         return None
     figure, axis = plt.subplots(figsize=(9, 2.6))
-    bottom = 0
+    bottom, members = 0, shrink(np.array([job.members]), 1, MOST_ROWS)[0]
     for name, values in spent.items():
         if values.sum() <= 0:
             continue
-        values = shrink(values[None, :], 1, MOST_ROWS)[0] / (-(-ranks // MOST_ROWS))
+        values = shrink(values[None, :], 1, MOST_ROWS)[0] / members
         axis.bar(np.arange(values.size), values, 1.0 if values.size > 32 else 0.8, bottom=bottom, color=COLOURS[name], hatch=HATCHES.get(name), label=PHASE_LABELS[name], linewidth=0)
         bottom = bottom + values
-    axis.set_xlabel("rank" if ranks <= MOST_ROWS else f"ranks, {-(-ranks // MOST_ROWS)} a bar")
+    axis.set_xlabel("rank" if members.size == job.known_ranks else f"ranks, {ranks_of_bar(job)} a bar")
     axis.set_ylabel("seconds")
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
@@ -327,7 +333,7 @@ def comparison(job, other):
     figure, axis = plt.subplots(figsize=(9, 0.8 + 0.35 * len(names)))
     places = np.arange(len(names))
     for one, shift, colour, label in ((job, -0.2, "#0072B2", job.title()), (other, 0.2, "#E69F00", other.title())):
-        values = [one.phases().get(name, 0) / max(1, len(one.traces)) for name in names]
+        values = [one.phases().get(name, 0) / one.known_ranks for name in names]
         axis.barh(places + shift, values, 0.38, color=colour, label=f"{label}: {seconds_text(one.seconds)}")
     axis.set_yticks(places, [PHASE_LABELS[name] for name in names])
     axis.invert_yaxis()

@@ -7,7 +7,7 @@ PHASE_LABELS = {"storage": "storage", "exchange": "exchange", "copy": "copies", 
                 "agree": "waiting at the end", "lock": "locks", "sieve": "sieving", "own": "planning and the rest", "files": "open, close, sync"}
 CLASSES = ("independent_read", "independent_write", "collective_read", "collective_write")
 BUCKETS = ("256 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB", "64 MiB", "256 MiB", "more")
-EVENT = ("kind", "call", "file", "start_ns", "ns", "bytes", "offset", "span", "pieces", "group")
+EVENT = ("kind", "call", "file", "start_ns", "ns", "bytes", "offset", "span", "pieces", "group", "rank")
 
 
 def bytes_text(number):
@@ -72,6 +72,8 @@ class Job:
         self.data = data
         self.files = [File(file) for file in data["files"]]
         self.traces = data["rank_traces"]
+        self.members = [trace["ranks"] for trace in self.traces]   # of very many ranks, those that did about the same are one trace
+        self.known_ranks = max(1, sum(self.members))
 
     @classmethod
     def load(cls, stream):
@@ -92,7 +94,7 @@ class Job:
 
     def held(self):
         """How long the I/O held a rank, on average."""
-        return sum(trace["held_seconds"] for trace in self.traces) / max(1, len(self.traces))
+        return sum(trace["held_seconds"] * ranks for trace, ranks in zip(self.traces, self.members)) / self.known_ranks
 
     def bytes(self, direction):
         return sum(file.bytes(direction) for file in self.files)
@@ -107,7 +109,7 @@ class Job:
                     event = dict(zip(EVENT, row))
                     event["start"] = (event["start_ns"] + shift) * 1e-9
                     event["seconds"] = event["ns"] * 1e-9
-                    yield trace["rank"], event
+                    yield event["rank"], event
 
     def started(self):
         return datetime.datetime.fromtimestamp(min(trace["wall_start_ns"] for trace in self.traces) * 1e-9)
@@ -122,7 +124,7 @@ class Job:
 
     def provenance(self):
         """(name, value): what is asked first when a page is found months later."""
-        names = self.host_names if len(self.host_names) <= 8 else [*self.host_names[:7], f"... {self.host_names[-1]} ({len(self.host_names)})"]
+        names = self.host_names if len(self.host_names) <= 8 else [*self.host_names[:7], f"... {self.host_names[-1]} ({self.hosts})"]
         yield from ((name, self.run[key]) for name, key in (("job", "job"), ("user", "user"), ("command", "command"), ("directory", "directory")) if key in self.run)
         yield "hosts", ", ".join(names)
         yield "start", f"{self.started():%Y-%m-%d %H:%M:%S}"

@@ -14,7 +14,7 @@ def differences(job, other):
     mine, theirs = job.phases(), other.phases()
     for name, label in PHASE_LABELS.items():
         if mine.get(name, 0) or theirs.get(name, 0):
-            rows.append((label, mine.get(name, 0) / max(1, len(job.traces)), theirs.get(name, 0) / max(1, len(other.traces))))
+            rows.append((label, mine.get(name, 0) / job.known_ranks, theirs.get(name, 0) / other.known_ranks))
     for name, a, b in rows:
         yield name, seconds_text(a), seconds_text(b), f"{a / b:.2f}" if b else ""
 

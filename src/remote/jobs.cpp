@@ -55,13 +55,6 @@ TransferJob::TransferJob(Direction direction, u64 handle, Shape shape, std::opti
       shape_(std::move(shape)),
       locked_(locked) {}
 
-void TransferJob::own_data(Buffer memory) {
-  owned_ = std::move(memory);
-  owned_.resize(static_cast<size_t>(shape_.bytes()));
-  if (direction_ == Direction::kWrite) shape_.gather(0, owned_);
-  owns_ = true;
-}
-
 bool TransferJob::done() {
   std::lock_guard guard(mutex_);
   return all_asked_ && under_way_ == 0;
@@ -116,12 +109,8 @@ void TransferJob::put_message(const Part& part, bool with_definition, Buffer& ou
 ConstBytes TransferJob::put_data(const Part& part, Buffer& out) {
   if (direction_ == Direction::kRead) return {};
   const size_t at = out.size(), bytes = static_cast<size_t>(part.end - part.begin);
-  if (owns_ && bytes >= kNotCopied) return ConstBytes(owned_).subspan(static_cast<size_t>(part.begin), bytes);
   out.resize(at + bytes);
-  if (owns_)
-    std::memcpy(out.data() + at, owned_.data() + part.begin, bytes);
-  else
-    shape_.gather(part.begin, std::span(out.data() + at, bytes));
+  shape_.gather(part.begin, std::span(out.data() + at, bytes));
   return {};
 }
 
@@ -131,9 +120,7 @@ void TransferJob::complete(const Part& part, const Reply& reply, ConstBytes data
   const i64 sent = direction_ == Direction::kRead ? static_cast<i64>(data.size()) : wanted;
   if (reply.value != sent || reply.value > wanted)
     return fail(part, Error{ErrorClass::kIo, "the server moved another number of bytes than it was asked to", 0, -1, wanted});
-  if (direction_ == Direction::kRead && owns_)
-    std::copy(data.begin(), data.end(), owned_.begin() + part.begin);
-  else if (direction_ == Direction::kRead)
+  if (direction_ == Direction::kRead)
     shape_.scatter(part.begin, data);
   complete_one(part.index, reply.value);
 }

@@ -67,11 +67,6 @@ class TransferJob final : public Job {
   };
   // With a range: executed under a lock of it, in one request.
   TransferJob(Direction direction, u64 handle, Shape shape, std::optional<LockedRange> locked = std::nullopt);
-  // Stores the data in `memory`, which is enlarged as needed: a write copies its data now; the pieces of a read need no memory.
-  void own_data(Buffer memory);
-  const Buffer& data() const { return owned_; }   // call it when the job is done
-  Buffer release_data() { return std::move(owned_); }   // no other reference to the job may exist
-  bool overlaps(i64 first, i64 last) const { return shape_.first() < last && first < shape_.last(); }
   bool done();
   Result<i64> wait();   // bytes moved; for a read, up to the first piece that the end of the file truncates
 
@@ -92,8 +87,6 @@ class TransferJob final : public Job {
   const u64 handle_;
   const Shape shape_;
   const std::optional<LockedRange> locked_;
-  Buffer owned_;
-  bool owns_ = false;
   i64 block_bytes_ = 0, position_ = 0, next_index_ = 0;
 
   std::mutex mutex_;

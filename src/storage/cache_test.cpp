@@ -1,4 +1,4 @@
-#include "storage/buffered.h"
+#include "storage/cache.h"
 
 #include <gtest/gtest.h>
 
@@ -14,13 +14,16 @@
 namespace mercutio {
 namespace {
 
-constexpr Buffering kBoth{true, true, 4096};
+constexpr CachePolicy joined(i64 write_bytes, i64 read_bytes) {
+  return {.write_bytes = write_bytes, .read_bytes = read_bytes, .join_bytes = write_bytes};
+}
+constexpr CachePolicy kBoth = joined(4096, 4096);
 
-class BufferedTest : public ::testing::Test {
+class CacheTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Storage> open(const Buffering& buffering = kBoth) {
+  std::unique_ptr<Storage> open(const CachePolicy& policy = kBoth) {
     auto counted = make_faulty(plain(), plan_);
-    return make_buffered(std::move(counted), buffering);
+    return make_cached(std::move(counted), policy);
   }
   std::unique_ptr<Storage> plain() {
     OpenOptions options;
@@ -80,9 +83,9 @@ class Interrupted final : public Forwarding {
 };
 
 // Another thread's reads follow each other up to where this one writes.
-TEST_F(BufferedTest, NothingIsReadAheadWhileAWriteIsUnderWay) {
+TEST_F(CacheTest, NothingIsReadAheadWhileAWriteIsUnderWay) {
   std::function<void()> meanwhile;
-  auto storage = make_buffered(std::make_unique<Interrupted>(plain(), meanwhile), kBoth);
+  auto storage = make_cached(std::make_unique<Interrupted>(plain(), meanwhile), kBoth);
   ASSERT_TRUE(storage->set_size(1000).ok());
   for (i64 i = 0; i < 20; ++i) ASSERT_EQ(read(*storage, 10 * i, 10)[0], std::byte{0});
   meanwhile = [&] { ASSERT_EQ(read(*storage, 200, 10).size(), 10u); };
@@ -97,7 +100,7 @@ TEST_F(BufferedTest, NothingIsReadAheadWhileAWriteIsUnderWay) {
   EXPECT_GT(storage->cache_stats()->calls, before);   // again, once they are over
 }
 
-TEST_F(BufferedTest, AppendsBecomeFewRequests) {
+TEST_F(CacheTest, AppendsBecomeFewRequests) {
   auto storage = open();
   for (i64 i = 0; i < 1000; ++i) ASSERT_EQ(write(*storage, 10 * i, ten_).value(), 10);
   EXPECT_EQ(operations(), 8 + 2);   // the streak, and what is full of 9,920 bytes in 4,096
@@ -107,7 +110,7 @@ TEST_F(BufferedTest, AppendsBecomeFewRequests) {
 }
 
 // What reaches the file by itself, and how many accesses were in it: in the order in which they ended.
-TEST_F(BufferedTest, ASinkHearsOfRequestsAndOfWhatIsAbsorbed) {
+TEST_F(CacheTest, ASinkHearsOfRequestsAndOfWhatIsAbsorbed) {
   struct Heard final : TraceSink {
     std::vector<TraceEvent> events;
     void record(const TraceEvent& event) override { events.push_back(event); }
@@ -140,7 +143,7 @@ TEST_F(BufferedTest, ASinkHearsOfRequestsAndOfWhatIsAbsorbed) {
   EXPECT_EQ(heard.events.back().bytes, read_in_advance - 10 * served);
 }
 
-TEST_F(BufferedTest, SequentialReadsBecomeFewRequestsForHardlyMoreBytes) {
+TEST_F(CacheTest, SequentialReadsBecomeFewRequestsForHardlyMoreBytes) {
   class Counting final : public Forwarding {
    public:
     Counting(std::unique_ptr<Storage> inner, i64& bytes, i64& calls) : Forwarding(std::move(inner)), bytes_(bytes), calls_(calls) {}
@@ -159,7 +162,7 @@ TEST_F(BufferedTest, SequentialReadsBecomeFewRequestsForHardlyMoreBytes) {
   for (const i64 count : {1, 9, 40, 300, 1000, 5000}) {
     for (const i64 piece : {1, 10, 20}) {
       i64 bytes = 0, calls = 0;
-      auto storage = make_buffered(std::make_unique<Counting>(plain(), bytes, calls), kBoth);
+      auto storage = make_cached(std::make_unique<Counting>(plain(), bytes, calls), kBoth);
       for (i64 i = 0; i < count; ++i) ASSERT_EQ(static_cast<i64>(read(*storage, piece * i, piece).size()), piece);
       EXPECT_LE(bytes, count * piece * 11 / 10) << count << " reads of " << piece;
       EXPECT_LE(calls, count < 1000 ? count : count / 8) << count << " reads of " << piece;
@@ -167,13 +170,13 @@ TEST_F(BufferedTest, SequentialReadsBecomeFewRequestsForHardlyMoreBytes) {
   }
 }
 
-TEST_F(BufferedTest, SingleAndRandomAccessesAreNotHeldUp) {
+TEST_F(CacheTest, SingleAndRandomAccessesAreNotHeldUp) {
   auto storage = open();
   for (i64 i = 0; i < 100; ++i) ASSERT_TRUE(write(*storage, (i * 37 % 100) * 1000, ten_));
   EXPECT_EQ(operations(), 100);
 }
 
-TEST_F(BufferedTest, FlushWritesWhatIsKeptAndForgetsWhatWasReadAhead) {
+TEST_F(CacheTest, FlushWritesWhatIsKeptAndForgetsWhatWasReadAhead) {
   auto storage = open();
   auto other = plain();
   for (i64 i = 0; i < 50; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
@@ -187,7 +190,7 @@ TEST_F(BufferedTest, FlushWritesWhatIsKeptAndForgetsWhatWasReadAhead) {
   EXPECT_EQ(read(*storage, 200, 10)[0], std::byte{9});
 }
 
-TEST_F(BufferedTest, AnErrorStaysUntilTheDataIsWritten) {
+TEST_F(CacheTest, AnErrorStaysUntilTheDataIsWritten) {
   auto storage = open();
   for (i64 i = 0; i < 20; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
   plan_->fail_at = operations();
@@ -199,7 +202,7 @@ TEST_F(BufferedTest, AnErrorStaysUntilTheDataIsWritten) {
   EXPECT_EQ(plain()->size().value(), 200);
 }
 
-TEST_F(BufferedTest, CloseReportsWhatIsLost) {
+TEST_F(CacheTest, CloseReportsWhatIsLost) {
   auto storage = open();
   for (i64 i = 0; i < 20; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
   plan_->fail_at = operations();
@@ -207,7 +210,7 @@ TEST_F(BufferedTest, CloseReportsWhatIsLost) {
   EXPECT_EQ(storage->close().error().cls, ErrorClass::kIo);
 }
 
-TEST_F(BufferedTest, NothingIsKeptUnderALock) {
+TEST_F(CacheTest, NothingIsKeptUnderALock) {
   auto storage = open();
   for (i64 i = 0; i < 20; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
   auto held = storage->lock(0, 1000, true);
@@ -221,12 +224,12 @@ TEST_F(BufferedTest, NothingIsKeptUnderALock) {
 }
 
 // Any sequence of calls gives what the plain storage gives.
-TEST_F(BufferedTest, LikeThePlainStorage) {
+TEST_F(CacheTest, LikeThePlainStorage) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
     auto pick = [&](i64 low, i64 high) { return std::uniform_int_distribution<i64>(low, high)(random); };
     driver_ = make_memory_driver();
-    auto storage = open(Buffering{seed % 4 != 1, seed % 4 != 2, 512});
+    auto storage = open(joined(seed % 4 != 1 ? 512 : 0, seed % 4 != 2 ? 512 : 0));
     std::vector<std::byte> model;
     i64 place = 0;
     for (int step = 0; step < 400; ++step) {

@@ -1,11 +1,13 @@
 #include "storage/cache.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <functional>
 #include <optional>
 #include <random>
+#include <thread>
 
 #include "storage/drivers.h"
 #include "storage/faulty.h"
@@ -223,13 +225,156 @@ TEST_F(CacheTest, NothingIsKeptUnderALock) {
   EXPECT_EQ(plain()->size().value(), 300);
 }
 
+// Each request waits for a message to a server, whatever is under way beside it.
+class Distant final : public Forwarding {
+ public:
+  Distant(std::unique_ptr<Storage> inner, i64& waiting, i64& most) : Forwarding(std::move(inner)), waiting_(waiting), most_(most) {}
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    most_ = std::max(most_, ++waiting_);
+    return std::make_unique<Late>(*this, direction, std::move(pieces));
+  }
+
+ private:
+  class Late final : public Transfer {
+   public:
+    Late(Distant& owner, Direction direction, std::vector<IoPiece> pieces) : owner_(owner), direction_(direction), pieces_(std::move(pieces)) {}
+    ~Late() override { (void)wait(); }
+    bool done() override { return moved_.has_value(); }
+    Result<i64> wait() override {
+      if (!moved_) {
+        moved_ = direction_ == Direction::kRead ? owner_.inner_->read(pieces_) : owner_.inner_->write(pieces_);
+        --owner_.waiting_;
+      }
+      return *moved_;
+    }
+
+   private:
+    Distant& owner_;
+    const Direction direction_;
+    const std::vector<IoPiece> pieces_;
+    std::optional<Result<i64>> moved_;
+  };
+  i64 &waiting_, &most_;
+};
+
+CachePolicy pipelined(i64 write_bytes, i64 read_bytes) {
+  Traits remote;
+  remote.remote_cluster = true;
+  return cache_policy(remote, write_bytes, read_bytes);
+}
+
+TEST_F(CacheTest, WritesAreUnderWayUpToTheBytesOfThePolicy) {
+  for (const bool joins : {false, true}) {
+    i64 waiting = 0, most = 0;
+    CachePolicy policy = pipelined(100, 0);
+    if (joins) policy = {.write_bytes = 480, .join_bytes = 160};
+    auto storage = make_cached(std::make_unique<Distant>(make_faulty(plain(), plan_), waiting, most), policy);
+    for (i64 i = 0; i < 200; ++i) ASSERT_EQ(write(*storage, 10 * i, ten_).value(), 10);
+    EXPECT_EQ(most, joins ? 3 : 10) << "before another one fills, one of them ends";
+    EXPECT_EQ(read(*storage, 1990, 10), ten_);
+    ASSERT_TRUE(storage->flush().ok());
+    EXPECT_EQ(waiting, 0);
+    EXPECT_EQ(plain()->size().value(), 2000);
+  }
+}
+
+TEST_F(CacheTest, AWriteThatOverlapsOneUnderWayWaitsForIt) {
+  i64 waiting = 0, most = 0;
+  auto storage = make_cached(std::make_unique<Distant>(plain(), waiting, most), pipelined(1000, 0));
+  std::vector<std::byte> other(10, std::byte{9});
+  ASSERT_TRUE(write(*storage, 0, ten_));
+  ASSERT_TRUE(write(*storage, 50, ten_));
+  EXPECT_EQ(waiting, 2);
+  ASSERT_TRUE(write(*storage, 5, other));
+  EXPECT_EQ(waiting, 1);
+  EXPECT_EQ(read(*storage, 100, 10).size(), 0u);
+  EXPECT_EQ(waiting, 0) << "the end of the file may be in what is under way";
+  ASSERT_TRUE(storage->close().ok());
+  EXPECT_EQ(read(*plain(), 5, 10), other);
+}
+
+// Where failed data is not kept, sync tells it once. Where it is kept, it is written again.
+TEST_F(CacheTest, AnErrorUnderWayIsReported) {
+  for (const bool keeps : {false, true}) {
+    i64 waiting = 0, most = 0;
+    plan_->seen = 0;
+    plan_->fail_at = 2;
+    CachePolicy policy = pipelined(1000, 0);
+    policy.keeps_failed = keeps;
+    auto storage = make_cached(std::make_unique<Distant>(make_faulty(plain(), plan_), waiting, most), policy);
+    for (i64 i = 0; i < 5; ++i) ASSERT_TRUE(write(*storage, 100 * i, ten_)) << "nobody knows yet";
+    EXPECT_EQ(storage->sync().error().cls, ErrorClass::kIo);
+    EXPECT_TRUE(storage->sync().ok());
+    EXPECT_EQ(read(*plain(), 200, 10) == ten_, keeps);
+    EXPECT_EQ(read(*plain(), 400, 10), ten_);
+    ASSERT_TRUE(storage->set_size(0).ok());
+    ASSERT_TRUE(storage->close().ok());
+  }
+}
+
+TEST_F(CacheTest, ReadsAheadAreUnderWayTogetherAndMayBeDropped) {
+  i64 waiting = 0, most = 0;
+  std::vector<std::byte> all(4 * MiB, std::byte{3});
+  auto file = plain();
+  ASSERT_TRUE(write(*file, 0, all));
+  auto storage = make_cached(std::make_unique<Distant>(plain(), waiting, most), pipelined(0, 2 * MiB));
+  for (i64 i = 0; i < 30; ++i) ASSERT_EQ(read(*storage, 5000 * i, 5000).size(), 5000u);
+  EXPECT_GT(most, 3);
+  ASSERT_EQ(read(*storage, 3 * MiB, 5000).size(), 5000u);
+  ASSERT_TRUE(storage->close().ok());
+  EXPECT_EQ(waiting, 0);
+}
+
+// Each has a region of its own; flushes, sizes and what is read in advance meet in the cache.
+TEST_F(CacheTest, ThreadsSeeWhatTheyWrote) {
+  constexpr i64 kRegion = 40'000, kThreads = 4;
+  for (const CachePolicy& policy : {kBoth, pipelined(3000, 64 * KiB)}) {
+    OpenOptions options;
+    options.write = options.create = true;
+    const auto driver = make_posix_driver();
+    const std::string name = ::testing::TempDir() + "cache-threads." + std::to_string(::getpid());
+    auto storage = make_cached(std::move(driver->open(name, options)).value(), policy);
+    const auto work = [&](i64 region) {
+      std::vector<std::byte> data(10);
+      for (i64 i = 0; i < 400; ++i) {
+        std::fill(data.begin(), data.end(), static_cast<std::byte>(region + i % 100));
+        const i64 at = region * kRegion + (i % 200) * 10;
+        EXPECT_EQ(write(*storage, at, data).value(), 10);
+        if (i % 3 == 0) {
+          EXPECT_EQ(read(*storage, at, 10), data);
+        }
+        if (i % 50 == region) {
+          EXPECT_TRUE(storage->flush().ok());
+        }
+        if (i % 40 == region) {
+          EXPECT_GE(storage->size().value(), at + 10);
+        }
+        if (i % 70 == region) {
+          EXPECT_EQ(storage->start(Direction::kWrite, {{at, data.data(), 10}})->wait().value(), 10);
+        }
+      }
+      std::fill(data.begin(), data.end(), static_cast<std::byte>(region + 99));
+      for (i64 i = 0; i < 200; ++i) EXPECT_EQ(read(*storage, region * kRegion + i * 10, 10)[0], static_cast<std::byte>(region + i % 100));
+    };
+    std::vector<std::thread> threads;
+    for (i64 region = 0; region < kThreads; ++region) threads.emplace_back(work, region);
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_TRUE(storage->close().ok());
+    ASSERT_TRUE(driver->remove(name).ok());
+  }
+}
+
 // Any sequence of calls gives what the plain storage gives.
 TEST_F(CacheTest, LikeThePlainStorage) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
     auto pick = [&](i64 low, i64 high) { return std::uniform_int_distribution<i64>(low, high)(random); };
     driver_ = make_memory_driver();
-    auto storage = open(joined(seed % 4 != 1 ? 512 : 0, seed % 4 != 2 ? 512 : 0));
+    CachePolicy policy = joined(seed % 4 != 1 ? 512 : 0, seed % 4 != 2 ? 512 : 0);
+    if (seed % 3 == 1) policy.write_bytes *= 3;
+    if (seed % 3 == 2) policy = pipelined(policy.write_bytes, policy.read_bytes);
+    i64 waiting = 0, most = 0;
+    auto storage = make_cached(std::make_unique<Distant>(plain(), waiting, most), policy);
     std::vector<std::byte> model;
     i64 place = 0;
     for (int step = 0; step < 400; ++step) {

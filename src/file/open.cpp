@@ -8,7 +8,7 @@
 #include "file/wire.h"
 #include "plan/new_file.h"
 #include "plan/plan.h"
-#include "storage/buffered.h"
+#include "storage/cache.h"
 #include "storage/drivers.h"
 #include "storage/dry.h"
 #include "storage/library/library.h"
@@ -187,14 +187,12 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
 // The standard lets a rank keep its writes, and what it has read, until it syncs (MPI 14.6.1). Programs that order their accesses
 // by other means, as POSIX allows, would notice, and so would other opens of the file, in this job or in another one. Where an
 // access is a system call it is therefore done only if a hint asks for it. Never for what may be no file but a device.
-Buffering OpenFile::buffering() const {
+CachePolicy OpenFile::cache_of(const Traits& traits) const {
   const Hints& hints = hints_->values;
-  const bool possible = !amode_.sequential && !hints.mercutio_dry_run;
-  Buffering buffering;
-  buffering.write_behind = possible && amode_.writable() && hints.mercutio_write_behind == Toggle::kEnable;
-  buffering.read_ahead = possible && amode_.readable() && hints.mercutio_read_ahead == Toggle::kEnable;
-  buffering.buffer_bytes = hints.mercutio_cache_bytes;
-  return buffering;
+  const bool possible = !amode_.sequential && !hints.mercutio_dry_run && !traits.remote_cluster;
+  const bool writes = possible && amode_.writable() && hints.mercutio_write_behind == Toggle::kEnable;
+  const bool reads = possible && amode_.readable() && hints.mercutio_read_ahead == Toggle::kEnable;
+  return cache_policy(traits, writes ? hints.mercutio_cache_bytes : 0, reads ? hints.mercutio_cache_bytes : 0);
 }
 
 // On another cluster, where an access takes a round trip, also where no other rank of the job reads what is kept, or writes what
@@ -230,10 +228,10 @@ Status OpenFile::wrap(std::unique_ptr<Storage> opened) {
     storage_ = std::move(published);
   }
   direct_ = storage_.get();
-  const Buffering wanted = buffering();
-  if (direct_->traits().remote_cluster || !(wanted.write_behind || wanted.read_ahead)) return ok_status();
-  storage_ = make_buffered(std::move(storage_), wanted);
-  keeps_writes_ = wanted.write_behind;
+  const CachePolicy policy = cache_of(direct_->traits());
+  if (policy.write_bytes == 0 && policy.read_bytes == 0) return ok_status();
+  storage_ = make_cached(std::move(storage_), policy);
+  keeps_writes_ = policy.write_bytes > 0;
   return ok_status();
 }
 

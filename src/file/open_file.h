@@ -17,7 +17,7 @@
 #include "engine/node_entry.h"
 #include "file/operation.h"
 #include "plan/adapter.h"
-#include "storage/buffered.h"
+#include "storage/cache.h"
 #include "storage/deferred.h"
 #include "storage/published.h"
 
@@ -108,7 +108,7 @@ class OpenFile final : public File {
   Status check_coherence() const;
   Status check_same_file(i64 lowest, i64 highest) const;
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
-  Buffering buffering() const;
+  CachePolicy cache_of(const Traits& traits) const;
   void allow_buffering(OpenOptions& options) const;
   Status finish_open(Opening opening);
 

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
-#include <shared_mutex>
 
 #include "base/thread_annotations.h"
-#include "remote/cache.h"
 #include "remote/host.h"
+#include "storage/cache.h"
 #include "storage/finished_transfer.h"
 
 namespace mercutio::remote {
@@ -49,62 +48,18 @@ class JobTransfer final : public Transfer {
 struct FileState {
   std::shared_ptr<Session> session;
   u64 handle;
-  WriteBehind behind;
-  ReadAhead ahead;
-  Pages pages;
-  std::atomic<i64> locks{0};
 
-  FileState(std::shared_ptr<Session> s, u64 h)
-      : session(std::move(s)), handle(h), behind(session->connection().write_behind_bytes), ahead(session->connection().read_ahead_bytes) {
-    session->file_opened();
-  }
+  FileState(std::shared_ptr<Session> s, u64 h) : session(std::move(s)), handle(h) { session->file_opened(); }
   ~FileState() { session->file_closed(); }
-  // Whether no writes but those of write-behind are in flight, so that cached data stays valid until the next write.
-  bool calm() {
-    std::lock_guard guard(mutex_);
-    std::erase_if(direct_, [](const auto& job) { return job->done(); });
-    return direct_.empty();
-  }
-  void add_direct(std::shared_ptr<TransferJob> job) {
-    std::lock_guard guard(mutex_);
-    std::erase_if(direct_, [](const auto& known) { return known->done(); });
-    direct_.push_back(std::move(job));
-  }
-  // Held shared while cached data is read or data is requested in advance, and exclusively while a write begins. Data requested
-  // before the write is then discarded, and later requests wait for the write or know of it (calm). A waiting writer keeps new
-  // readers out.
-  std::shared_lock<std::shared_mutex> reading() {
-    std::lock_guard turn(turn_);
-    return std::shared_lock(kept_);
-  }
-  std::unique_lock<std::shared_mutex> changing() {
-    std::lock_guard turn(turn_);
-    return std::unique_lock(kept_);
-  }
-  void forget_reads() {
-    ahead.forget();
-    pages.forget();
-  }
   FileState(const FileState&) = delete;
   FileState& operator=(const FileState&) = delete;
-
- private:
-  std::mutex mutex_, turn_;
-  std::shared_mutex kept_;
-  std::vector<std::shared_ptr<TransferJob>> direct_;   // writes in flight from the program's memory
 };
 
 class RemoteLock final : public HeldLock {
  public:
-  RemoteLock(std::shared_ptr<FileState> state, u64 lock) : state_(std::move(state)), lock_(lock) {
-    const auto guard = state_->changing();
-    ++state_->locks;
-    state_->forget_reads();
-  }
+  RemoteLock(std::shared_ptr<FileState> state, u64 lock) : state_(std::move(state)), lock_(lock) {}
   // Does not wait for the reply: data written under the lock is at the server already.
   ~RemoteLock() override {
-    state_->behind.finish_quietly();
-    --state_->locks;
     PlainRequest request;
     request.target = lock_;
     state_->session->submit(std::make_shared<CallJob>(Kind::kUnlock, message_of(request)));
@@ -122,46 +77,20 @@ class RemoteFile final : public RemoteStorage {
         known_size_(size),
         layout_(opened.layout),
         readable_(options.read),
-        writable_(options.write),
-        keeps_writes_(options.keeps_writes && state_->session->connection().write_behind_bytes > 0),
-        reads_ahead_(options.reads_ahead && state_->session->connection().read_ahead_bytes > 0) {
+        writable_(options.write) {
     traits_.file_system = "mercutio";
     traits_.remote_cluster = traits_.metadata_is_remote = true;
     traits_.can_lock = opened.can_lock;
-    traits_.coherence = opened.visibility_immediate && !keeps_writes_ ? Coherence::kImmediate : Coherence::kAfterOpen;
+    traits_.coherence = opened.visibility_immediate && !(options.keeps_writes && state_->session->connection().write_behind_bytes > 0) ? Coherence::kImmediate : Coherence::kAfterOpen;
     traits_.block_bytes = std::max<i64>(1, opened.block_bytes);
   }
   ~RemoteFile() override {
     if (!closed_) state_->session->submit(std::make_shared<CallJob>(Kind::kClose, message_of(request())));
   }
 
-  Result<i64> read(std::span<const IoPiece> pieces) override {
-    std::shared_lock<std::shared_mutex> guard;
-    if (reads_ahead_ && readable_) guard = state_->reading();
-    if (guard && state_->locks == 0 && state_->calm()) {
-      if (!state_->ahead.serves(pieces) && state_->pages.read(pieces)) return bytes_of(pieces);
-      state_->behind.wait_for_overlaps(0, INT64_MAX);
-      if (const auto moved = state_->ahead.read(*state_->session, state_->handle, pieces)) return *moved;
-      if (const Pages::Range page = state_->pages.wanted(pieces); page.end > 0) {
-        MERCUTIO_TRY(bring(page));
-        if (state_->pages.read(pieces)) return bytes_of(pieces);
-      }
-    }
-    if (guard) guard.unlock();
-    MERCUTIO_LET(const auto job, begin(Direction::kRead, {pieces.begin(), pieces.end()}));
-    return job ? job->wait() : Result<i64>(i64{0});
-  }
-  Result<i64> write(std::span<const IoPiece> pieces) override {
-    if (!writable_) return error_from_errno("write", EBADF);
-    if (keeps_writes_) return write_behind({pieces.begin(), pieces.end()});
-    MERCUTIO_LET(const auto job, begin(Direction::kWrite, {pieces.begin(), pieces.end()}));
-    return job ? job->wait() : Result<i64>(i64{0});
-  }
+  Result<i64> read(std::span<const IoPiece> pieces) override { return move(Direction::kRead, pieces); }
+  Result<i64> write(std::span<const IoPiece> pieces) override { return move(Direction::kWrite, pieces); }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
-    const i64 bytes = bytes_of(pieces);
-    // Without room in write-behind the data is sent from the program's memory, which stays valid during the call.
-    if (direction == Direction::kWrite && writable_ && keeps_writes_ && state_->behind.has_room(bytes))
-      return finished_transfer(write_behind(std::move(pieces)));
     auto job = begin(direction, std::move(pieces));
     if (!job) return finished_transfer(job.error());
     if (!*job) return finished_transfer(i64{0});
@@ -169,7 +98,6 @@ class RemoteFile final : public RemoteStorage {
   }
 
   Result<i64> size() override {
-    state_->behind.finish_quietly();
     MERCUTIO_LET(const Reply reply, state_->session->call(Kind::kSize, message_of(request())));
     MERCUTIO_LET(known_size_, believable_size(reply.value));
     return known_size_.load();
@@ -182,25 +110,17 @@ class RemoteFile final : public RemoteStorage {
     return ok_status();
   }
   Status preallocate(i64 bytes) override { return change(Kind::kPreallocate, bytes); }
-  Status flush() override {
-    state_->forget_reads();
-    return state_->behind.finish();
-  }
   Status sync() override {
-    state_->forget_reads();
-    const Status written = state_->behind.finish();
     MERCUTIO_TRY(state_->session->call(Kind::kSync, message_of(request())));
-    return written;
+    return ok_status();
   }
   Status close() override {
     closed_ = true;
-    const Status written = state_->behind.finish();
     MERCUTIO_TRY(state_->session->call(Kind::kClose, message_of(request())));
-    return written;
+    return ok_status();
   }
 
   Result<u64> checksum(i64 begin, i64 end) override {
-    state_->behind.finish_quietly();
     PlainRequest wanted = request();
     wanted.value = begin;
     wanted.end = end;
@@ -229,13 +149,7 @@ class RemoteFile final : public RemoteStorage {
     if (!traits_.can_lock || bytes == 0 || bytes > state_->session->locked_bytes() || !(direction == Direction::kRead ? readable_ : writable_)) return std::nullopt;
     Result<Shape> shape = Shape::of({pieces.begin(), pieces.end()});
     if (!shape) return Result<i64>(shape.error());
-    state_->behind.finish_quietly();
     const auto job = std::make_shared<TransferJob>(direction, state_->handle, std::move(*shape), TransferJob::LockedRange{begin, end});
-    {
-      const auto guard = state_->changing();
-      if (direction == Direction::kWrite) state_->add_direct(job);
-      state_->forget_reads();
-    }
     state_->session->submit(job);
     return job->wait();
   }
@@ -251,20 +165,14 @@ class RemoteFile final : public RemoteStorage {
   }
   Status change(Kind kind, i64 bytes) {
     if (bytes < 0 || !writable_) return error_from_errno(kind_name(kind), EINVAL);
-    state_->behind.finish_quietly();
-    state_->forget_reads();
     PlainRequest wanted = request();
     wanted.value = bytes;
     MERCUTIO_TRY(state_->session->call(kind, message_of(wanted)));
     return ok_status();
   }
-  Status bring(const Pages::Range& range) {
-    Buffer bytes(static_cast<size_t>(range.end - range.begin));
-    MERCUTIO_LET(const auto job, begin(Direction::kRead, {{range.begin, bytes.data(), range.end - range.begin}}));
-    MERCUTIO_LET(const i64 got, job->wait());
-    bytes.resize(static_cast<size_t>(got));
-    state_->pages.keep(range, std::move(bytes));
-    return ok_status();
+  Result<i64> move(Direction direction, std::span<const IoPiece> pieces) {
+    MERCUTIO_LET(const auto job, begin(direction, {pieces.begin(), pieces.end()}));
+    return job ? job->wait() : Result<i64>(i64{0});
   }
   // Null: there is nothing to move.
   Result<std::shared_ptr<TransferJob>> begin(Direction direction, std::vector<IoPiece> pieces) {
@@ -272,43 +180,14 @@ class RemoteFile final : public RemoteStorage {
       return error_from_errno(direction == Direction::kRead ? "read" : "write", EBADF);
     MERCUTIO_LET(Shape shape, Shape::of(std::move(pieces)));
     if (shape.bytes() == 0) return std::shared_ptr<TransferJob>();
-    if (direction == Direction::kWrite) return begin_write(std::move(shape));
-    state_->behind.wait_for_overlaps(0, INT64_MAX);   // the server's size may not include writes in flight
     auto job = std::make_shared<TransferJob>(direction, state_->handle, std::move(shape));
     state_->session->submit(job);
     return job;
   }
-  std::shared_ptr<TransferJob> begin_write(Shape shape) {
-    const i64 first = shape.first(), last = shape.last();
-    state_->behind.wait_for_overlaps(first, last);
-    auto job = std::make_shared<TransferJob>(Direction::kWrite, state_->handle, std::move(shape));
-    if (reads_ahead_) {
-      const auto guard = state_->changing();
-      state_->add_direct(job);
-      state_->ahead.forget(first, last);
-      state_->pages.forget();   // the operation may fail
-    }
-    state_->session->submit(job);
-    return job;
-  }
-  Result<i64> write_behind(std::vector<IoPiece> pieces) {
-    const std::vector<IoPiece> written = pieces;
-    MERCUTIO_LET(Shape shape, Shape::of(std::move(pieces)));
-    const i64 bytes = shape.bytes(), first = shape.first(), last = shape.last();
-    if (bytes == 0) return i64{0};
-    if (!state_->behind.takes(bytes)) return begin_write(std::move(shape))->wait();
-    state_->behind.wait_for_overlaps(first, last);
-    const auto guard = state_->changing();
-    state_->behind.add(*state_->session, std::make_shared<TransferJob>(Direction::kWrite, state_->handle, std::move(shape)));
-    state_->pages.wrote(written);
-    state_->ahead.forget(first, last);
-    return bytes;
-  }
-
   std::shared_ptr<FileState> state_;
   std::atomic<i64> known_size_;
   const Layout layout_;
-  const bool readable_, writable_, keeps_writes_, reads_ahead_;
+  const bool readable_, writable_;
   Traits traits_;
   bool closed_ = false;
 };
@@ -377,7 +256,12 @@ Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& ses
   MERCUTIO_LET(const OpenReply opened, get_message<OpenReply>(reply.more));
   auto state = std::make_shared<FileState>(session, opened.handle);
   MERCUTIO_LET(const i64 size, believable_size(reply.value));
-  return std::unique_ptr<Storage>(std::make_unique<RemoteFile>(std::move(state), opened, size, options));
+  auto file = std::make_unique<RemoteFile>(std::move(state), opened, size, options);
+  const Connection& connection = session->connection();
+  const CachePolicy policy = cache_policy(file->traits(), options.keeps_writes && options.write ? connection.write_behind_bytes : 0,
+                                          options.reads_ahead && options.read ? connection.read_ahead_bytes : 0);
+  if (policy.write_bytes == 0 && policy.read_bytes == 0) return std::unique_ptr<Storage>(std::move(file));
+  return make_cached(std::move(file), policy);
 }
 
 std::unique_ptr<Driver> make_driver() {

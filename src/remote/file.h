@@ -8,7 +8,7 @@ namespace mercutio::remote {
 // The driver of the prefix "mercutio://". Paths are host/root/name/in/it. The files of one connection share its sessions.
 std::unique_ptr<Driver> make_driver();
 
-// The operations of a remote file beyond those of a Storage.
+// The operations of a remote file beyond those of a Storage: what open_remote returns where the options allow no cache.
 class RemoteStorage : public Storage {
  public:
   virtual Result<u64> checksum(i64 begin, i64 end) = 0;   // XXH3 of these bytes, computed on the server; at most 16 MiB

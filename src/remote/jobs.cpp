@@ -8,7 +8,6 @@ namespace {
 constexpr i64 kSmallestBlock = 64 * KiB;   // a transfer is not divided into smaller parts to spread it over streams
 constexpr i64 kBlockUnit = 4 * KiB;
 constexpr i64 kLargestBlock = 256 * KiB;   // a block is read, hashed and encrypted while it is in a core's cache
-constexpr size_t kNotCopied = 8 * KiB;
 
 }  // namespace
 
@@ -54,13 +53,6 @@ TransferJob::TransferJob(Direction direction, u64 handle, Shape shape, std::opti
       handle_(handle),
       shape_(std::move(shape)),
       locked_(locked) {}
-
-void TransferJob::own_data(Buffer memory) {
-  owned_ = std::move(memory);
-  owned_.resize(static_cast<size_t>(shape_.bytes()));
-  if (direction_ == Direction::kWrite) shape_.gather(0, owned_);
-  owns_ = true;
-}
 
 bool TransferJob::done() {
   std::lock_guard guard(mutex_);
@@ -113,16 +105,11 @@ void TransferJob::put_message(const Part& part, bool with_definition, Buffer& ou
     remote::put_message(out, request);
 }
 
-ConstBytes TransferJob::put_data(const Part& part, Buffer& out) {
-  if (direction_ == Direction::kRead) return {};
+void TransferJob::put_data(const Part& part, Buffer& out) {
+  if (direction_ == Direction::kRead) return;
   const size_t at = out.size(), bytes = static_cast<size_t>(part.end - part.begin);
-  if (owns_ && bytes >= kNotCopied) return ConstBytes(owned_).subspan(static_cast<size_t>(part.begin), bytes);
   out.resize(at + bytes);
-  if (owns_)
-    std::memcpy(out.data() + at, owned_.data() + part.begin, bytes);
-  else
-    shape_.gather(part.begin, std::span(out.data() + at, bytes));
-  return {};
+  shape_.gather(part.begin, std::span(out.data() + at, bytes));
 }
 
 void TransferJob::complete(const Part& part, const Reply& reply, ConstBytes data) {
@@ -131,10 +118,7 @@ void TransferJob::complete(const Part& part, const Reply& reply, ConstBytes data
   const i64 sent = direction_ == Direction::kRead ? static_cast<i64>(data.size()) : wanted;
   if (reply.value != sent || reply.value > wanted)
     return fail(part, Error{ErrorClass::kIo, "the server moved another number of bytes than it was asked to", 0, -1, wanted});
-  if (direction_ == Direction::kRead && owns_)
-    std::copy(data.begin(), data.end(), owned_.begin() + part.begin);
-  else if (direction_ == Direction::kRead)
-    shape_.scatter(part.begin, data);
+  if (direction_ == Direction::kRead) shape_.scatter(part.begin, data);
   complete_one(part.index, reply.value);
 }
 

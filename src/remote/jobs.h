@@ -26,9 +26,9 @@ class Job {
   // Called by the session's threads; `next` by one at a time, the others concurrently for different parts.
   enum class Next { kPart, kLater, kFinished };   // kLater: not before a part in flight is complete
   virtual Next next(i64 block_bytes, i64 streams, Part& part) = 0;
-  // Appends the message of a request and its data, or sets where the data is, which must live as long as the job.
+  // Appends the message of a request, and its data.
   virtual void put_message(const Part& part, bool with_definition, Buffer& out) = 0;
-  virtual ConstBytes put_data(const Part&, Buffer&) { return {}; }
+  virtual void put_data(const Part&, Buffer&) {}
   virtual u64 tree() const { return 0; }
   virtual i64 bytes() const { return 0; }
   virtual void complete(const Part& part, const Reply& reply, ConstBytes data) = 0;
@@ -67,17 +67,12 @@ class TransferJob final : public Job {
   };
   // With a range: executed under a lock of it, in one request.
   TransferJob(Direction direction, u64 handle, Shape shape, std::optional<LockedRange> locked = std::nullopt);
-  // Stores the data in `memory`, which is enlarged as needed: a write copies its data now; the pieces of a read need no memory.
-  void own_data(Buffer memory);
-  const Buffer& data() const { return owned_; }   // call it when the job is done
-  Buffer release_data() { return std::move(owned_); }   // no other reference to the job may exist
-  bool overlaps(i64 first, i64 last) const { return shape_.first() < last && first < shape_.last(); }
   bool done();
   Result<i64> wait();   // bytes moved; for a read, up to the first piece that the end of the file truncates
 
   Next next(i64 block_bytes, i64 streams, Part& part) override;
   void put_message(const Part& part, bool with_definition, Buffer& out) override;
-  ConstBytes put_data(const Part& part, Buffer& out) override;
+  void put_data(const Part& part, Buffer& out) override;
   u64 tree() const override { return shape_.tree(); }
   i64 bytes() const override { return shape_.bytes(); }
   void complete(const Part& part, const Reply& reply, ConstBytes data) override;
@@ -92,8 +87,6 @@ class TransferJob final : public Job {
   const u64 handle_;
   const Shape shape_;
   const std::optional<LockedRange> locked_;
-  Buffer owned_;
-  bool owns_ = false;
   i64 block_bytes_ = 0, position_ = 0, next_index_ = 0;
 
   std::mutex mutex_;

@@ -58,8 +58,6 @@ void Link::drop() {
   state_ = State::kDown;
   out_.clear();
   in_.clear();
-  data_ = {};
-  keep_.reset();
   out_done_ = in_done_ = 0;
   in_payload_ = ping_sent = has_more_ = false;
   routing_.reset();
@@ -130,26 +128,15 @@ Status Link::advance(const OnFrame& on_frame) {
 
 Status Link::flush() {
   while (has_outgoing()) {
-    const bool head = out_done_ < out_.size();
-    const ConstBytes next = head ? ConstBytes(out_).subspan(out_done_) : data_;
-    MERCUTIO_LET(const TlsStep step, stream_->write(next, head && !data_.empty()));
-    if (head)
-      out_done_ += static_cast<size_t>(step.bytes);
-    else
-      data_ = data_.subspan(static_cast<size_t>(step.bytes));
+    MERCUTIO_LET(const TlsStep step, stream_->write(ConstBytes(out_).subspan(out_done_)));
+    out_done_ += static_cast<size_t>(step.bytes);
     if (out_done_ == out_.size()) {
       out_.clear();
       out_done_ = 0;
-      if (data_.empty()) keep_.reset();
     }
     if (step.wants != Wants::kNothing) return ok_status();
   }
   return ok_status();
-}
-
-void Link::send_from(ConstBytes data, std::shared_ptr<const void> keep) {
-  data_ = data;
-  keep_ = std::move(keep);
 }
 
 Status Link::receive(const OnFrame& on_frame) {

@@ -37,11 +37,9 @@ class Link {
   using OnFrame = std::function<Status(const FrameHeader&, ConstBytes payload)>;
   // Makes progress without blocking. An Error: the link is broken (kAccess: wrong key; sys_errno has the details).
   Status advance(const OnFrame& on_frame);
-  // Frames are appended to outgoing() while can_take() holds. The data of the last one may be apart from it, in memory that `keep`
-  // owns.
-  bool can_take() const { return ready() && out_.size() < kEnoughBytes && data_.empty() && !stream_->has_unsent(); }
+  // Frames are appended to outgoing() while can_take() holds.
+  bool can_take() const { return ready() && out_.size() < kEnoughBytes && !stream_->has_unsent(); }
   Buffer& outgoing() { return out_; }
-  void send_from(ConstBytes data, std::shared_ptr<const void> keep);
   Status flush();
 
   // Stored here for the session.
@@ -52,7 +50,7 @@ class Link {
 
  private:
   static constexpr size_t kEnoughBytes = 64 * KiB;
-  bool has_outgoing() const { return !out_.empty() || !data_.empty() || (stream_ && stream_->has_unsent()); }
+  bool has_outgoing() const { return !out_.empty() || (stream_ && stream_->has_unsent()); }
   Status connected();
   Status next_hop();
   Status pass_router();
@@ -72,8 +70,6 @@ class Link {
   Welcome welcome_;
   Wants wants_ = Wants::kNothing;
   Buffer out_, in_;
-  ConstBytes data_;                   // sent after out_
-  std::shared_ptr<const void> keep_;
   size_t out_done_ = 0, in_done_ = 0;
   bool has_more_ = false;
   FrameHeader header_;

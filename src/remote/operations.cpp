@@ -323,7 +323,7 @@ Buffer Operations::transfer(ServedSession& session, const Frame& frame, ConstByt
   put_message(body, reply);
   answer.resize(data_at + static_cast<size_t>(reading ? *moved : 0));
   std::copy(body.begin(), body.end(), answer.begin() + kHeaderBytes);
-  (void)seal(answer, 0, {Kind::kReply, id, static_cast<i64>(body.size()), {}, frame.lz4});
+  seal(answer, 0, {Kind::kReply, id, static_cast<i64>(body.size()), frame.lz4});
   return answer;
 }
 

@@ -338,9 +338,9 @@ void Session::encode(Stream& stream, const Sending& sending) {
   writer(sending.acknowledged);
   sending.job->put_message(sending.part, sending.define, out);
   FrameMade made{sending.job->kind(), sending.id, static_cast<i64>(out.size() - start) - kHeaderBytes};
-  made.separate = sending.job->put_data(sending.part, out);
+  sending.job->put_data(sending.part, out);
   made.lz4 = stream.link.uses(kLz4);
-  if (const ConstBytes rest = seal(out, start, made); !rest.empty()) stream.link.send_from(rest, sending.job);
+  seal(out, start, made);
   ++counts_.requests;
   counts_.definitions += sending.define ? 1 : 0;
   counts_.request_bytes += kHeaderBytes + made.body_bytes;

@@ -223,7 +223,7 @@ class Stream final : public TlsStream {
     const int done = SSL_read_ex(ssl_, into.data(), into.size(), &bytes);
     return step(done, bytes);
   }
-  Result<TlsStep> write(ConstBytes from, bool more) override {
+  Result<TlsStep> write(ConstBytes from) override {
     TlsStep taken;
     while (!from.empty()) {
       ERR_clear_error();
@@ -238,7 +238,7 @@ class Stream final : public TlsStream {
       taken.bytes += static_cast<i64>(bytes);
       from = from.subspan(bytes);
     }
-    if (more || records_->send()) return taken;
+    if (records_->send()) return taken;
     if (errno != EAGAIN) return error_from_errno("TLS", errno);
     taken.wants = Wants::kWrite;
     return taken;

@@ -75,13 +75,13 @@ constexpr size_t kLengthBytes = 4;           // before a block
 constexpr size_t kSmallestCompressed = 512;    // smaller data is not compressed
 constexpr size_t kLeastGain = 16;            // data is sent uncompressed if it shrinks by less than this part, because decoding costs time, too
 
-// Replaces the data, in the buffer from `data_at` on or in `separate`, by a compressed block in the buffer. False: nothing has changed.
-bool compress(Buffer& buffer, size_t data_at, ConstBytes separate) {
-  const size_t end = buffer.size(), bytes = separate.empty() ? end - data_at : separate.size();
+// Replaces the data, in the buffer from `data_at` on, by a compressed block. False: nothing has changed.
+bool compress(Buffer& buffer, size_t data_at) {
+  const size_t end = buffer.size(), bytes = end - data_at;
   if (bytes < kSmallestCompressed) return false;
   const size_t most = bytes - bytes / kLeastGain - kLengthBytes;
   buffer.resize(end + kLengthBytes + most);
-  const std::byte* const data = separate.empty() ? buffer.data() + data_at : separate.data();
+  const std::byte* const data = buffer.data() + data_at;
   std::byte* const block = buffer.data() + end + kLengthBytes;
   const int squeezed = LZ4_compress_default(reinterpret_cast<const char*>(data), reinterpret_cast<char*>(block), static_cast<int>(bytes),
                                             static_cast<int>(most));
@@ -161,34 +161,24 @@ Status unseal(FrameHeader& header, Buffer& payload, i64 most_decoded) {
   return checksum_of(payload) == header.checksum ? ok_status() : Status(damaged_frame());
 }
 
-ConstBytes seal(Buffer& buffer, size_t start, const FrameMade& made) {
+void seal(Buffer& buffer, size_t start, const FrameMade& made) {
   const ConstBytes here = ConstBytes(buffer).subspan(start + kHeaderBytes);
   FrameHeader header;
   header.kind = made.kind;
   header.id = made.id;
   header.body_bytes = made.body_bytes;
-  if (made.separate.empty()) {
-    header.checksum = checksum_of(here);
-  } else {
-    XXH3_state_t state;
-    XXH3_64bits_reset(&state);
-    XXH3_64bits_update(&state, here.data(), here.size());
-    XXH3_64bits_update(&state, made.separate.data(), made.separate.size());
-    header.checksum = XXH3_64bits_digest(&state);
-  }
+  header.checksum = checksum_of(here);
   const size_t data_at = start + static_cast<size_t>(kHeaderBytes + made.body_bytes);
-  const bool squeezed = made.lz4 && compress(buffer, data_at, made.separate);
+  const bool squeezed = made.lz4 && compress(buffer, data_at);
   header.encoding = squeezed ? Encoding::kLz4 : Encoding::kPlain;
-  const ConstBytes rest = squeezed ? ConstBytes() : made.separate;
-  header.data_bytes = static_cast<i64>(buffer.size() - data_at + rest.size());
+  header.data_bytes = static_cast<i64>(buffer.size() - data_at);
   write_header(header, buffer.data() + start);
-  return rest;
 }
 
 Buffer frame_of(Kind kind, u64 id, const Buffer& body) {
   Buffer frame(kHeaderBytes);
   frame.insert(frame.end(), body.begin(), body.end());
-  (void)seal(frame, 0, {kind, id, static_cast<i64>(body.size())});
+  seal(frame, 0, {kind, id, static_cast<i64>(body.size())});
   return frame;
 }
 

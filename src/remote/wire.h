@@ -457,16 +457,14 @@ Buffer frame_with(Kind kind, u64 id, const Message& message) {
   put_message(body, message);
   return frame_of(kind, id, body);
 }
-// Completes the header of the frame that begins at `start` of a buffer, whose body follows at kHeaderBytes. Its data follows the
-// body, or is `separate` if it is not copied. Returns the data to be sent after the buffer; empty if the data was compressed into
-// the buffer.
+// Completes the header of the frame that begins at `start` of a buffer, whose body follows at kHeaderBytes, and after
+// the body its data, which may be compressed.
 struct FrameMade {
   Kind kind = Kind::kPing;
   u64 id = 0;
   i64 body_bytes = 0;
-  ConstBytes separate = {};
   bool lz4 = false;
 };
-ConstBytes seal(Buffer& buffer, size_t start, const FrameMade& made);
+void seal(Buffer& buffer, size_t start, const FrameMade& made);
 
 }  // namespace mercutio::remote

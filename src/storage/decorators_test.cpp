@@ -1,7 +1,7 @@
 // What the decorators add; that they keep the contract of Storage is tested with the drivers.
 #include <gtest/gtest.h>
 
-#include "storage/buffered.h"
+#include "storage/cache.h"
 #include "storage/deferred.h"
 #include "storage/drivers.h"
 #include "storage/dry.h"
@@ -65,7 +65,7 @@ TEST_F(Decorators, EachHandsOnRefresh) {
   };
   int times = 0;
   const auto inner = [&] { return std::make_unique<Refreshed>(open(), times); };
-  ASSERT_TRUE(make_buffered(inner(), Buffering{true, true, 64 * KiB})->refresh().ok());
+  ASSERT_TRUE(make_cached(inner(), CachePolicy{.write_bytes = 64 * KiB, .read_bytes = 64 * KiB, .join_bytes = 64 * KiB})->refresh().ok());
   ASSERT_TRUE(make_dry(inner())->refresh().ok());
   ASSERT_TRUE(make_faulty(inner(), std::make_shared<FaultPlan>())->refresh().ok());
   ASSERT_TRUE(make_locked(inner())->refresh().ok());

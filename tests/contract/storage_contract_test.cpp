@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "more_cases.h"
-#include "storage/buffered.h"
+#include "storage/cache.h"
 #include "storage/deferred.h"
 #include "storage/contract.h"
 #include "storage/faulty.h"
@@ -36,8 +36,15 @@ std::unique_ptr<Storage> throttled(std::unique_ptr<Storage> inner) {
 
 std::unique_ptr<Storage> locked(std::unique_ptr<Storage> inner) { return make_locked(std::move(inner)); }
 
-std::unique_ptr<Storage> buffered(std::unique_ptr<Storage> inner) {
-  return make_buffered(std::move(inner), Buffering{true, true, 64 * KiB});
+std::unique_ptr<Storage> cached(std::unique_ptr<Storage> inner) {
+  const CachePolicy policy = cache_policy(inner->traits(), 64 * KiB, 64 * KiB);
+  return make_cached(std::move(inner), policy);
+}
+// As for a file on another cluster.
+std::unique_ptr<Storage> pipelined(std::unique_ptr<Storage> inner) {
+  Traits remote = inner->traits();
+  remote.remote_cluster = true;
+  return make_cached(std::move(inner), cache_policy(remote, 64 * KiB, 64 * KiB));
 }
 
 // Opened by the first call that needs it.
@@ -84,7 +91,8 @@ std::vector<Case> all_cases() {
     {"forwarding_posix", "ufs:", true, forwarding},
     {"faulty_posix", "", true, faulty},
     {"throttled_posix", "", true, throttled},
-    {"buffered_posix", "", true, buffered},
+    {"cached_posix", "", true, cached},
+    {"pipelined_posix", "", true, pipelined, AsyncBackend::kThreads, true},
     {"locked_posix", "", true, locked},
     {"deferred_posix", "", true, deferred},
     {"forwarding_memory", "memory:", true, forwarding},

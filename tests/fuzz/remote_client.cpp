@@ -167,10 +167,10 @@ bool FakeServer::say(Buffer& out) {
 void FakeServer::reply(Buffer& out, u64 id, const Reply& message, ConstBytes data) {
   Buffer frame(static_cast<size_t>(kHeaderBytes));
   put_message(frame, message);
-  const FrameMade made{Kind::kReply, id, static_cast<i64>(frame.size()) - kHeaderBytes, data, lz4_};
-  const ConstBytes rest = seal(frame, 0, made);
+  const FrameMade made{Kind::kReply, id, static_cast<i64>(frame.size()) - kHeaderBytes, lz4_};
+  frame.insert(frame.end(), data.begin(), data.end());
+  seal(frame, 0, made);
   out.insert(out.end(), frame.begin(), frame.end());
-  out.insert(out.end(), rest.begin(), rest.end());
   world_.answered.insert(id);
 }
 
@@ -360,7 +360,6 @@ Ask make_ask(World& world, i64 index) {
   auto shape = Shape::of(ask.pieces);
   FUZZ_CHECK(shape.ok(), "a list is refused");
   ask.transfer = std::make_shared<TransferJob>(ask.direction, 9, std::move(*shape));
-  if (ask.direction == Direction::kWrite && form % 4 == 1) ask.transfer->own_data({});
   return ask;
 }
 

@@ -337,10 +337,10 @@ bool Client::say_odd(Buffer& out) {
     Buffer frame(static_cast<size_t>(kHeaderBytes)), data(static_cast<size_t>(kBlockBytes + 1 + taker.pick(0, 100)));
     const bool longer = taker.flag();
     frame.resize(frame.size() + static_cast<size_t>(longer ? 8 : taker.pick(0, 7)));
-    FrameMade made{Kind::kWrite, next_id(), static_cast<i64>(frame.size()) - kHeaderBytes, longer ? ConstBytes(data) : ConstBytes()};
-    const ConstBytes rest = seal(frame, 0, made);
+    const FrameMade made{Kind::kWrite, next_id(), static_cast<i64>(frame.size()) - kHeaderBytes};
+    if (longer) frame.insert(frame.end(), data.begin(), data.end());
+    seal(frame, 0, made);
     out.assign(frame.begin(), frame.end());
-    out.insert(out.end(), rest.begin(), rest.end());
     ends_ = true;
   } else {   // any bytes
     const std::string text = taker.text(300);
@@ -379,10 +379,10 @@ void Client::ask(Buffer& out, u64 id, Kind kind, Buffer message, Buffer data) {
   RemoteEncoder writer(frame);
   writer(acknowledged);
   frame.insert(frame.end(), message.begin(), message.end());
-  const FrameMade made{kind, id, static_cast<i64>(frame.size()) - kHeaderBytes, data, lz4_};
-  const ConstBytes rest = seal(frame, 0, made);
+  const FrameMade made{kind, id, static_cast<i64>(frame.size()) - kHeaderBytes, lz4_};
+  frame.insert(frame.end(), data.begin(), data.end());
+  seal(frame, 0, made);
   out.insert(out.end(), frame.begin(), frame.end());
-  out.insert(out.end(), rest.begin(), rest.end());
   Asked asked{kind, id, std::move(message), std::move(data)};
   before_ = asked;
   expect_answer(std::move(asked), acknowledged);

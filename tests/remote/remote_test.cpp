@@ -182,7 +182,7 @@ TEST_F(RemoteFiles, AnOpenTellsTheSizeWithIt) {
 }
 
 TEST_F(RemoteFiles, ChecksumsAreMadeThere) {
-  auto file = std::move(*open_remote(session(), "data/sums", keeping()));
+  auto file = std::move(*open_remote(session(), "data/sums", writing()));
   auto data = filled(300'000, 1);
   ASSERT_TRUE(write(*file, 0, data).ok());
   auto* const remote = dynamic_cast<RemoteStorage*>(file.get());

@@ -1,0 +1,309 @@
+// One mutex guards everything. It is held while a thread waits for a request. A read that finds it taken, and no write kept, goes to
+// the storage. A write past the cache begins under the mutex and is counted until it ends; meanwhile nothing is read in advance, as that
+// could be from before the write. Whoever holds a lock through the cache moves data at once: locks are taken for others to see what was
+// done under them.
+#include "storage/cache.h"
+
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/thread_annotations.h"
+#include "storage/finished_transfer.h"
+#include "storage/forwarding.h"
+#include "storage/pages.h"
+#include "storage/read_ahead.h"
+
+namespace mercutio {
+namespace {
+
+class Cache final : public Forwarding {
+ public:
+  Cache(std::unique_ptr<Storage> inner, const CachePolicy& policy) : Forwarding(std::move(inner)), file_{*inner_, policy} {}
+  ~Cache() override {
+    std::lock_guard guard(mutex_);
+    (void)writes_.drain();
+  }
+
+  Result<i64> read(std::span<const IoPiece> pieces) override;
+  Result<i64> write(std::span<const IoPiece> pieces) override;
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override;
+  std::optional<Result<i64>> move_locked(Direction direction, std::span<const IoPiece> pieces, i64 begin, i64 end) override;
+
+  Status flush() override {
+    Status written = flush_here();
+    Status flushed = inner_->flush();
+    return written ? flushed : written;
+  }
+  Status refresh() override {
+    MERCUTIO_TRY(flush_here());
+    return inner_->refresh();
+  }
+  Status begin_turn(i64 turn) override {
+    MERCUTIO_TRY(flush_here());
+    return inner_->begin_turn(turn);
+  }
+  Result<i64> size() override {
+    MERCUTIO_TRY(write_out());
+    return inner_->size();
+  }
+  Status set_size(i64 bytes) override {
+    {
+      std::lock_guard guard(mutex_);
+      forget_reads();
+      MERCUTIO_TRY(writes_.drain());
+    }
+    return inner_->set_size(bytes);
+  }
+  Status preallocate(i64 bytes) override {
+    MERCUTIO_TRY(write_out());
+    return inner_->preallocate(bytes);
+  }
+  Status sync() override {
+    Status written = flush_here();
+    Status synced = inner_->sync();
+    return written ? synced : written;
+  }
+  Status close() override {
+    Status written = flush_here();
+    {
+      std::lock_guard guard(mutex_);
+      writes_.discard();   // lost, if they could not be written: the Error says so
+      reads_.discard();
+    }
+    Status closed = inner_->close();
+    return written ? closed : written;
+  }
+  Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
+    return uncached([&] { return inner_->lock(begin, end, exclusive); });
+  }
+  Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
+    return uncached([&] { return inner_->try_lock(begin, end, exclusive); });
+  }
+  // Where each write is a request, it is traced by who makes it.
+  const CacheStats* cache_stats() const override { return file_.policy.pipelined ? nullptr : &file_.stats; }
+  void trace_to(TraceSink* sink) override {
+    std::lock_guard guard(mutex_);
+    if (!file_.policy.pipelined) file_.sink = sink;
+  }
+
+ private:
+  class Unlocking;
+  class Writing;
+
+  // A lock, while which nothing is kept.
+  template <class Take>
+  Result<std::unique_ptr<HeldLock>> uncached(Take take);
+
+  bool keeps(std::span<const IoPiece> pieces, i64 bytes) MERCUTIO_REQUIRES(mutex_) { return writes_.takes(pieces, bytes) && locks_ == 0; }
+  Result<i64> keep(std::span<const IoPiece> pieces, i64 bytes) MERCUTIO_REQUIRES(mutex_);
+  Status begin_uncached_write(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
+  std::optional<i64> serve(std::span<const IoPiece> pieces, i64 bytes) MERCUTIO_REQUIRES(mutex_);
+  bool fetch_page(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
+  void forget_reads() MERCUTIO_REQUIRES(mutex_) {
+    reads_.forget();
+    pages_.forget();
+  }
+  Status write_out() {
+    std::lock_guard guard(mutex_);
+    return writes_.drain();
+  }
+  Status flush_here() {
+    std::lock_guard guard(mutex_);
+    forget_reads();
+    return writes_.finish_all();
+  }
+
+  std::mutex mutex_;
+  i64 locks_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  i64 uncached_writes_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // under way past the cache
+  CachedFile file_;                                       // its sink is guarded by mutex_
+  WriteBehind writes_{file_};                             // guarded by mutex_, except empty()
+  ReadAhead reads_ MERCUTIO_GUARDED_BY(mutex_){file_, writes_};
+  Pages pages_ MERCUTIO_GUARDED_BY(mutex_);
+};
+
+Result<i64> Cache::write(std::span<const IoPiece> pieces) {
+  const i64 bytes = bytes_of(pieces);
+  std::unique_lock lock(mutex_);
+  MERCUTIO_HELD(mutex_);
+  if (keeps(pieces, bytes)) return keep(pieces, bytes);
+  MERCUTIO_TRY(begin_uncached_write(pieces));
+  lock.unlock();
+  Result<i64> moved = inner_->write(pieces);
+  lock.lock();
+  --uncached_writes_;
+  return moved;
+}
+
+Result<i64> Cache::keep(std::span<const IoPiece> pieces, i64 bytes) {
+  reads_.forget(range_of(pieces));
+  MERCUTIO_LET(const i64 kept, writes_.keep(pieces, bytes));
+  pages_.wrote(pieces);
+  return kept;
+}
+
+Status Cache::begin_uncached_write(std::span<const IoPiece> pieces) {
+  MERCUTIO_TRY(writes_.begin());
+  MERCUTIO_TRY(writes_.wait_for_overlaps(pieces));
+  reads_.forget(range_of(pieces));
+  pages_.forget();   // the operation may fail
+  ++uncached_writes_;
+  return ok_status();
+}
+
+Result<i64> Cache::read(std::span<const IoPiece> pieces) {
+  const i64 bytes = bytes_of(pieces);
+  if (file_.policy.read_bytes > 0) {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock) {
+      MERCUTIO_HELD(mutex_);
+      if (const auto moved = serve(pieces, bytes)) return *moved;
+    }
+  }
+  const bool keeps = !writes_.empty();
+  if (keeps) {
+    std::lock_guard guard(mutex_);
+    MERCUTIO_TRY(writes_.wait_for_overlaps(pieces));
+  }
+  Result<i64> moved = inner_->read(pieces);
+  if (!keeps || !moved || *moved == bytes) return moved;
+  MERCUTIO_TRY(write_out());   // what is kept beyond the end makes a hole of what lies before it
+  return inner_->read(pieces);
+}
+
+std::optional<i64> Cache::serve(std::span<const IoPiece> pieces, i64 bytes) {
+  if (bytes == 0) return std::nullopt;
+  if (locks_ > 0 || uncached_writes_ > 0) {
+    reads_.passes(pieces);
+    return std::nullopt;
+  }
+  const bool pages = file_.policy.pages;
+  if (pages && !reads_.serves(pieces) && pages_.read(pieces)) return bytes;
+  if (const auto moved = reads_.read(pieces, bytes)) return moved;
+  return pages && fetch_page(pieces) ? std::optional(bytes) : std::nullopt;
+}
+
+// False: it is not worth it, or the page ends before the pieces do.
+bool Cache::fetch_page(std::span<const IoPiece> pieces) {
+  const i64 begin = pages_.wanted(pieces);
+  if (begin < 0 || !writes_.drain()) return false;
+  std::vector<std::byte> bytes(static_cast<size_t>(kPageBytes));
+  const IoPiece whole{begin, bytes.data(), kPageBytes};
+  const Result<i64> got = inner_->read(std::span(&whole, 1));
+  if (!got) return false;
+  bytes.resize(static_cast<size_t>(*got));
+  pages_.keep(begin, std::move(bytes));
+  return pages_.read(pieces);
+}
+
+class Cache::Writing final : public Transfer {
+ public:
+  Writing(std::unique_ptr<Transfer> inner, Cache& owner) : inner_(std::move(inner)), owner_(owner) {}
+  ~Writing() override { (void)wait(); }
+  bool done() override {
+    if (!inner_->done()) return false;
+    end();
+    return true;
+  }
+  Result<i64> wait() override {
+    Result<i64> moved = inner_->wait();
+    end();
+    return moved;
+  }
+
+ private:
+  void end() {
+    if (std::exchange(ended_, true)) return;
+    std::lock_guard guard(owner_.mutex_);
+    --owner_.uncached_writes_;
+  }
+
+  std::unique_ptr<Transfer> inner_;
+  Cache& owner_;
+  bool ended_ = false;
+};
+
+// Without room in the cache, data is written from the caller's memory, which stays valid.
+std::unique_ptr<Transfer> Cache::start(Direction direction, std::vector<IoPiece> pieces) {
+  {
+    std::lock_guard guard(mutex_);
+    const i64 bytes = bytes_of(pieces);
+    if (direction == Direction::kWrite && !writes_.joins() && keeps(pieces, bytes)) {
+      if (Status done = writes_.finish_done(); !done) return finished_transfer(done.error());
+      if (writes_.has_room(bytes)) return finished_transfer(keep(pieces, bytes));
+    }
+    Status begun = direction == Direction::kRead ? writes_.drain() : begin_uncached_write(pieces);
+    if (!begun) return finished_transfer(begun.error());
+  }
+  std::unique_ptr<Transfer> started = inner_->start(direction, std::move(pieces));
+  if (direction == Direction::kRead) return started;
+  return std::make_unique<Writing>(std::move(started), *this);
+}
+
+std::optional<Result<i64>> Cache::move_locked(Direction direction, std::span<const IoPiece> pieces, i64 begin, i64 end) {
+  const i64 writes = direction == Direction::kWrite ? 1 : 0;
+  {
+    std::lock_guard guard(mutex_);
+    forget_reads();
+    if (Status written = writes_.drain(); !written) return Result<i64>(std::move(written).error());
+    uncached_writes_ += writes;
+  }
+  std::optional<Result<i64>> moved = inner_->move_locked(direction, pieces, begin, end);
+  std::lock_guard guard(mutex_);
+  uncached_writes_ -= writes;
+  return moved;
+}
+
+class Cache::Unlocking final : public HeldLock {
+ public:
+  Unlocking(std::unique_ptr<HeldLock> held, Cache& owner) : held_(std::move(held)), owner_(owner) {}
+  ~Unlocking() override {
+    std::lock_guard guard(owner_.mutex_);
+    --owner_.locks_;
+  }
+  Status release() override { return held_->release(); }
+
+ private:
+  std::unique_ptr<HeldLock> held_;
+  Cache& owner_;
+};
+
+template <class Take>
+Result<std::unique_ptr<HeldLock>> Cache::uncached(Take take) {
+  {
+    std::lock_guard guard(mutex_);
+    ++locks_;
+    forget_reads();
+  }
+  Status written = write_out(), flushed = inner_->flush();
+  if (!written) flushed = std::move(written);
+  Result<std::unique_ptr<HeldLock>> held = flushed ? take() : Result<std::unique_ptr<HeldLock>>(flushed.error());
+  if (held && *held) return std::unique_ptr<HeldLock>(std::make_unique<Unlocking>(std::move(*held), *this));
+  std::lock_guard guard(mutex_);
+  --locks_;
+  return held;
+}
+
+}  // namespace
+
+CachePolicy cache_policy(const Traits& traits, i64 write_bytes, i64 read_bytes) {
+  CachePolicy policy;
+  policy.write_bytes = write_bytes;
+  policy.read_bytes = read_bytes;
+  policy.pipelined = traits.remote_cluster;
+  if (!policy.pipelined) {
+    policy.join_bytes = write_bytes;
+    return policy;
+  }
+  policy.pages = true;
+  policy.streak = 1;
+  policy.keeps_failed = false;
+  return policy;
+}
+
+std::unique_ptr<Storage> make_cached(std::unique_ptr<Storage> inner, const CachePolicy& policy) {
+  return std::make_unique<Cache>(std::move(inner), policy);
+}
+
+}  // namespace mercutio

@@ -1,0 +1,90 @@
+// What the two halves of a cache share: requests that own their data, and the file they go to.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "storage/cache.h"
+
+namespace mercutio {
+
+// A run of accesses that follow each other.
+struct Streak {
+  i64 next = -1;    // where the following one begins
+  i64 length = 0;
+  i64 bytes = 0;
+
+  // Whether the pieces go on where the last ones ended, each behind the one before.
+  bool continued_by(std::span<const IoPiece> pieces) {
+    i64 at = pieces.empty() ? -1 : pieces.front().offset;
+    const bool goes_on = at == next && at >= 0;
+    bool in_order = true;
+    for (const IoPiece& piece : pieces) {
+      in_order = in_order && piece.offset == at;
+      at = piece.offset + piece.bytes;
+    }
+    const i64 here = in_order && !pieces.empty() ? at - pieces.front().offset : 0;
+    length = in_order ? (goes_on ? length + 1 : 1) : 0;
+    bytes = goes_on ? bytes + here : here;
+    next = in_order ? at : -1;
+    return in_order && goes_on;
+  }
+};
+
+struct CacheBuffer {
+  std::unique_ptr<std::byte[]> data;
+  i64 capacity = 0;
+};
+
+// The file range of all pieces.
+struct CacheRange {
+  i64 first = INT64_MAX, last = 0;
+
+  void add(const IoPiece& piece) {
+    first = std::min(first, piece.offset);
+    last = std::max(last, piece.offset + piece.bytes);
+  }
+  bool overlaps(const CacheRange& other) const { return first < other.last && other.first < last; }
+};
+
+inline CacheRange range_of(std::span<const IoPiece> pieces) {
+  CacheRange range;
+  for (const IoPiece& piece : pieces) range.add(piece);
+  return range;
+}
+
+inline i64 bytes_of(std::span<const IoPiece> pieces) {
+  i64 bytes = 0;
+  for (const IoPiece& piece : pieces) bytes += std::max<i64>(0, piece.bytes);
+  return bytes;
+}
+
+struct CacheRequest {
+  CacheBuffer memory;                         // must outlive the transfer: it is declared first
+  i64 bytes = 0;                         // in the memory
+  CacheRange range;
+  std::vector<IoPiece> pieces;
+  std::unique_ptr<Transfer> transfer;    // null: has not begun, failed, or is a read that is done
+  i64 start_ns = 0;
+};
+
+// Used by one thread at a time.
+struct CachedFile {
+  Storage& storage;
+  const CachePolicy policy;
+  CacheStats stats = {};
+  TraceSink* sink = nullptr;
+
+  void count(i64& calls) {
+    ++calls;
+    stats.calls.fetch_add(1, std::memory_order_relaxed);
+  }
+  std::unique_ptr<Transfer> begin(Direction direction, CacheRequest& request, bool asynchronous);
+  void record(TraceKind kind, const CacheRequest& request, i64 moved);
+  void record_calls(TraceKind kind, i64& calls, i64 unused_bytes = 0);
+};
+
+}  // namespace mercutio

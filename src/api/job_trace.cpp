@@ -70,14 +70,15 @@ void complain(const std::string& what, const std::string& why) {
   std::fprintf(stderr, "mercutio: no trace: %s: %s\n", what.c_str(), why.c_str());
 }
 
-bool write_file(const std::string& path, const void* data, std::size_t bytes) {
+void write_file(const char* what, const std::string& path, const void* data, std::size_t bytes) {
   const std::string fresh = path + ".new-" + std::to_string(random_number() % 1000000000);   // another job may write the same file
   std::FILE* file = std::fopen(fresh.c_str(), "wb");
   bool good = file != nullptr && std::fwrite(data, 1, bytes, file) == bytes;
   if (file) good = std::fclose(file) == 0 && good;
   good = good && std::rename(fresh.c_str(), path.c_str()) == 0;
-  if (!good) complain(path, errno_text(errno));
-  return good;
+  if (good) return;
+  std::fprintf(stderr, "mercutio: no %s: %s: %s\n", what, path.c_str(), errno_text(errno).c_str());
+  if (file) ::unlink(fresh.c_str());
 }
 
 }  // namespace
@@ -223,13 +224,13 @@ void JobTrace::conclude(const std::vector<std::byte>& pieces) const {
   auto traces = parse_trace(pieces);
   if (traces && traces->empty()) return complain("the ranks' pieces", "no memory to record anything");
   if (!traces) return complain("the ranks' pieces", traces.error().what);
-  if (!trace_path_.empty()) write_file(free_trace_path(), pieces.data(), pieces.size());
+  if (!trace_path_.empty()) write_file("trace", free_trace_path(), pieces.data(), pieces.size());
   if (report_path_.empty()) return;
   const std::string text = verdict(job_of(std::move(*traces)));
   if (report_path_ == "-") {
     std::fputs(text.c_str(), stderr);
   } else {
-    write_file(report_path_, text.data(), text.size());
+    write_file("report", report_path_, text.data(), text.size());
   }
 }
 

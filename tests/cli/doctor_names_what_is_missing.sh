@@ -13,6 +13,12 @@ code=0
 text="$(MERCUTIO_LIBDIR="$scratch" "$MERCUTIO" doctor --dir "$scratch" -- "$scratch/none")" || code=$?
 equals "$code" 1
 contains "$text" "$scratch/none was not found"
+fake_launcher mpirun.ompi "mpirun (Open MPI) 4.1.4"
+code=0
+text="$("$MERCUTIO" doctor --dir "$scratch" -- "$scratch/bin/mpirun.ompi" -n 2 "$scratch/none")" || code=$?
+equals "$code" 1
+contains "$text" "PROBLEM  program        $scratch/none was not found"
+contains "$("$MERCUTIO" doctor --dir "$scratch" -- "$scratch/bin/mpirun.ompi" -wdir /x -n 2 ./none || true)" "note     program        ./none was not found"
 code=0
 text="$(LD_PRELOAD="/none/libmercutio.so:/none/libdarshan.so:/none/libscorep_mpi.so" "$MERCUTIO" doctor --dir "$scratch" 2>/dev/null)" || code=$?
 equals "$code" 1

@@ -26,6 +26,45 @@ for option in --report --trace; do
   "$MERCUTIO" run $option sh -c 'exit 7' 2>/dev/null || code=$?
   equals "$code" 7
 done
+code=0
+text="$("$MERCUTIO" run --report here.txt -- true 2>&1)" || code=$?
+equals "$code" 2
+contains "$text" "an equals sign: --report=here.txt"
+code=0
+text="$("$MERCUTIO" run --hint cb_nodes true 2>&1)" || code=$?
+equals "$code" 2
+contains "$text" "cb_nodes must be key=value"
+
+# What is no trace is neither taken for one nor written over.
+echo results >result.nc
+for command in report "explain --trace" replay place; do
+  # shellcheck disable=SC2086
+  ! text="$("$MERCUTIO" $command result.nc 2>&1)" || fail "$command takes it for a trace"
+  lacks "$text" "--trace=result.nc"
+done
+for option in --report --trace; do
+  code=0
+  text="$("$MERCUTIO" run $option=result.nc touch ran 2>&1)" || code=$?
+  equals "$code" 2
+  contains "$text" "result.nc is not overwritten: it is there and holds no ${option#--} of Mercutio"
+done
+[ ! -e ran ] || fail "the program ran"
+equals "$(cat result.nc)" results
+
+# Output that can't be written.
+for command in hints "hints cb_nodes" version "jobs --json $scratch"; do
+  code=0
+  # shellcheck disable=SC2086
+  text="$("$MERCUTIO" $command 2>&1 >/dev/full)" || code=$?
+  equals "$code" 1
+  contains "$text" "the output could not be written: No space left on device"
+done
+code=0
+text="$(trap '' XFSZ; ulimit -f 1; "$MERCUTIO" jobs --html page.html "$scratch" 2>&1)" || code=$?
+equals "$code" 1
+contains "$text" "page.html: can't be written"
+[ ! -e page.html ] || fail "half a page is left"
+
 echo 'int main(void) { return 0; }' >main.c
 if cc -static main.c -o static 2>/dev/null; then
   contains "$("$MERCUTIO" run --report ./static 2>&1)" "./static is linked statically"
@@ -63,6 +102,16 @@ for mpi in mpich openmpi; do
   contains "$(cat err)" "opened no file through MPI-IO: there is nothing to report"
   lacks "$(cat err)" "no report"
   run --trace=app.mtrace -- "mpirun.$mpi" "${flags[@]}" ./app file
+  printf '#!/bin/sh\nmkdir -p away && cd away && exec "$@"\n' >elsewhere
+  chmod +x elsewhere
+  run --trace=there.mtrace -- ./elsewhere "mpirun.$mpi" "${flags[@]}" ../app file
+  [ -e there.mtrace ] || fail "the trace is not where it was asked for: $(cat err)"
+  code=0
+  text="$("$MERCUTIO" report app.mtrace --json 2>&1 >/dev/full)" || code=$?
+  equals "$code" 1
+  contains "$text" "No space left"
+  run --report=/proc/x -- "mpirun.$mpi" "${flags[@]}" ./app file
+  contains "$(cat err)" "no report: /proc/x"
   equals "$("$MERCUTIO" report app.mtrace -o /nonexistent/a.html 2>&1 || true)" "mercutio report: /nonexistent/a.html: can't be written: No such file or directory"
   run --report -- "mpirun.$mpi" "${flags[@]}" ./app file early
   contains "$(cat err)" "no report: the program ended before MPI_Finalize"

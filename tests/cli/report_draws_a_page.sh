@@ -18,6 +18,13 @@ for part in "the other ranks wait for a late one" "Where the time went" "Rates o
             "runs of different numbers of ranks: 200 and 64" "synthetic, 64 ranks, 20" "out/field.nc" "<svg" "data:image/png;base64,"; do
   contains "$page" "$part"
 done
+for option in --html --perfetto; do   # as on a full disk
+  code=0
+  text="$(ulimit -f 8; "$python" "$TEST_BUILD/share/mercutio/report/report.py" job.json "$option" cut 2>&1)" || code=$?
+  equals "$code" 1
+  equals "$text" "mercutio report: cut: File too large"
+  [ ! -e cut ] || fail "half a file is left"
+done
 lacks "$page" 'src="http'
 lacks "$page" '<link'
 [ "$(stat -c %s page.html)" -lt 5000000 ] || fail "the page has $(stat -c %s page.html) bytes"

@@ -187,6 +187,12 @@ void judge_coherence(Report& report, std::map<std::string, std::string>& values)
     report.problem("coherence", "nothing makes nodes see each other's writes here: write from the ranks of one node (docs/centres/storage.md)");
 }
 
+i64 count_of(const std::string& text, const std::string& part) {
+  i64 count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++count;
+  return count;
+}
+
 void judge_probe(Report& report, const Output& output, const std::string& library) {
   auto values = key_values(output.text);
   if (values.count("version") == 0) {
@@ -195,6 +201,9 @@ void judge_probe(Report& report, const Output& output, const std::string& librar
     return;
   }
   report.ok("MPI", values["version"]);
+  if (const i64 jobs = count_of("\n" + output.text, "\nversion="); jobs > 1)   // a round trip of theirs on one file says nothing
+    return report.problem("ranks", std::to_string(jobs) + " processes that did not find each other, each a job of " + values["ranks"] +
+                                       ": the launcher must be of the same MPI as the program");
   report.ok("ranks", values["ranks"]);
   if (values["threads"] == "MULTIPLE")
     report.ok("threads", "MPI_THREAD_MULTIPLE: nonblocking accesses go on beside the program");
@@ -219,6 +228,15 @@ void judge_probe(Report& report, const Output& output, const std::string& librar
   judge_coherence(report, values);
 }
 
+// Unless an option has the ranks look for it elsewhere.
+bool is_missing(const Words& command, int program_at) {
+  static constexpr const char* kElsewhere[] = {"-wdir", "--wdir", "-wd", "--wd", "-path", "--path", "-D", "--chdir", "--preload-binary"};
+  const bool elsewhere = std::any_of(command.begin(), command.begin() + program_at, [](const std::string& word) {
+    return std::any_of(std::begin(kElsewhere), std::end(kElsewhere), [&](const std::string& option) { return word == option || word.rfind(option + "=", 0) == 0; });
+  });
+  return !elsewhere && find_on_path(command[static_cast<std::size_t>(program_at)]).empty();
+}
+
 // Replaces the program of the user's line by the probe and runs it, preloaded as `mercutio run` would.
 void check_run(Report& report, const DoctorOptions& options) {
   std::printf("A run\n");
@@ -230,7 +248,9 @@ void check_run(Report& report, const DoctorOptions& options) {
   if (at >= 0) report.ok("launcher", command[at] + ": " + launcher_name(kind));
   MpiLibrary library;
   if (has_program) library = library_of_program(command[program_at]);
-  if (has_program && library.path.empty()) report.note("program", library.why);
+  if (has_program && library.path.empty()) report.add({is_missing(command, program_at) ? Verdict::kProblem : Verdict::kNote, "program", library.why});
+  if (at >= 0)
+    if (const std::string wrong = wrong_launcher(command[at], kind, library.flavour); !wrong.empty()) report.problem("launcher", wrong);
   if (library.path.empty() && library.flavour.empty() && at >= 0) {
     library = library_of_launcher(command[at], kind == LauncherKind::kOpenMpi);
   }

@@ -13,6 +13,7 @@
 #include "model/machine_file.h"
 #include "model/pattern_file.h"
 #include "plan/plan.h"
+#include "trace_file.h"
 
 namespace mercutio::tool {
 namespace {
@@ -38,7 +39,7 @@ void print_indented(const std::string& text) {
 // The plans that the ranks made, each once, the file that took longest first.
 int explain_trace(const ExplainOptions& options) {
   auto traces = read_trace(options.trace_file);
-  if (!traces) return complain(options.trace_file, traces.error().what + "; a trace is made by: mercutio run --trace=" + options.trace_file + " -- mpirun ...");
+  if (!traces) return complain(options.trace_file, no_trace(options.trace_file, traces.error().what));
   const Job job = job_of(std::move(*traces));
   const i64 ranks = static_cast<i64>(job.traces.size());
   std::printf("%s, %lld ranks\n", job.program.c_str(), static_cast<long long>(job.ranks));

@@ -123,10 +123,6 @@ int show_file(const HintsOptions& options) {
   std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
   for (const std::string& pair : options.info) {
     const size_t equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      std::fprintf(stderr, "mercutio hints: --info %s: must be key=value\n", pair.c_str());
-      return 2;
-    }
     all.push_back({pair.substr(0, equals), pair.substr(equals + 1), HintOrigin{}});
   }
   HintSet set;

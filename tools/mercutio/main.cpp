@@ -1,6 +1,7 @@
 // The `mercutio` command: starts programs under the library, and says what is what.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -51,23 +52,28 @@ int command_start(int argc, char** argv) {
   return argc;
 }
 
+// CLI11's own ones name the largest double, in 309 digits.
+const CLI::Validator kPositive([](const std::string& text) { return std::strtod(text.c_str(), nullptr) > 0 ? "" : text + " must be greater than 0"; }, "POSITIVE");
+const CLI::Validator kNotNegative([](const std::string& text) { return std::strtod(text.c_str(), nullptr) >= 0 ? "" : text + " must be 0 or more"; }, "NONNEGATIVE");
+const CLI::Validator kKeyValue([](const std::string& text) { return text.find('=', 1) != std::string::npos ? "" : text + " must be key=value"; }, "");
+
 // What both kinds of bench have.
 void add_common_bench(CLI::App& command, BenchOptions& options) {
   const auto several = [&](const char* name, Words& words, const char* text) {
-    command.add_option(name, words, text)->expected(1)->take_all();
+    return command.add_option(name, words, text)->expected(1)->take_all();
   };
   command.add_option("--dir", options.directory, "Directory for the data (default: the current one)")->check(CLI::ExistingDirectory);
   command.add_option("-n,--ranks", options.ranks, "Number of ranks (default " + std::to_string(options.ranks) + ")")
-      ->check(CLI::PositiveNumber);
+      ->check(kPositive);
   command.add_option("--repetitions", options.repetitions, "Number of repetitions (default 3)")
-      ->check(CLI::PositiveNumber);
+      ->check(kPositive);
   command.add_option("--time-limit", options.limit_seconds, "Longest time of one access in seconds (default 60)")
-      ->check(CLI::PositiveNumber);
+      ->check(kPositive);
   command.add_option("--seed", options.seed, "Random seed (default 1)");
   several("--mpi", options.launchers, "Launcher of an MPI to measure; may be repeated (default: those on PATH)");
   several("--io", options.io, "MPI-IO to measure: host, romio, mercutio, or traced (Mercutio with a trace); may be repeated (default: the first three)");
-  several("--hint", options.hints, "Hint for Mercutio, key=value; may be repeated (default: none)");
-  several("--host-hint", options.host_hints, "Hint for the other MPI-IOs, key=value; may be repeated (default: none)");
+  several("--hint", options.hints, "Hint for Mercutio, key=value; may be repeated (default: none)")->check(kKeyValue);
+  several("--host-hint", options.host_hints, "Hint for the other MPI-IOs, key=value; may be repeated (default: none)")->check(kKeyValue);
   command.add_option("--shim", options.shim, "Library to preload against busy polling: auto, none or a path (default auto)");
   command.add_option("--json", options.json_file, "Also write the table to this file (default: none)");
   CLI::Option* plot = command.add_option("--plot", options.plot_file, "Draw the table into this picture; needs matplotlib (default: none)");
@@ -105,7 +111,7 @@ CLI::App* add_overlap(CLI::App& bench_command, OverlapOptions& options) {
       ->transform(CLI::AsSizeValue(true));
   size("--stripe", options.stripe, "Bytes of a stripe (default 1MiB)");
   command->add_option("--posting-ranks", options.posting_ranks, "Ranks that measure the time of posting; 0: none (default 4)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(kNotNegative);
   command->add_flag("--check-bars", options.check_bars, "Exit with code 1 if Mercutio misses one of its bars (default: off)");
   add_common_bench(*command, options.common);
   return command;
@@ -159,9 +165,10 @@ CLI::App* add_hints(CLI::App& app, HintsOptions& options) {
   hints_command->add_option("--file", options.file, "Show the hints in effect for this file, their origins, and what is ignored (default: none)");
   hints_command->add_option("--info", options.info, "With --file: key=value of the program's MPI_Info; may be repeated (default: none)")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->check(kKeyValue);
   hints_command->add_option("--program", options.program, "With --file: name of the program, for the tuner's profile (default: none)");
-  hints_command->add_option("--ranks", options.ranks, "With --file: number of ranks of the job (default: any)")->check(CLI::PositiveNumber);
+  hints_command->add_option("--ranks", options.ranks, "With --file: number of ranks of the job (default: any)")->check(kPositive);
   hints_command->add_option("--check", options.check, "Check a hint file such as hints.toml for mistakes (default: none)");
   return hints_command;
 }
@@ -210,7 +217,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run_command->add_flag("--print", options.print, "Print the command line instead of running it (default: off)");
   run_command->add_option("--hint", options.hints, "Hint for every file, key=value; may be repeated (default: none)")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->check(kKeyValue);
   run_command->add_flag("--report{1}", options.report, "Report at the end where the time of the I/O went, on stderr or with --report=FILE in a file (default: off)");
   run_command->add_flag("--trace{1}", options.trace, "Record a trace for mercutio report; --trace=FILE names it (default: off)");
   return run_command;
@@ -228,7 +236,8 @@ CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
   command->add_option("trace", options.trace, "Trace that mercutio run --trace recorded")->required();
   command->add_option("--hint", options.hints, "Hint for every file that wins over all others, key=value; may be repeated (default: none)")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->check(kKeyValue);
   command->add_option("--to", options.target, "Directory or file to write to and keep (default: NAME.replay, which is removed)");
   command->add_flag("--think", options.think, "Pause where the program did (default: off)");
   command->add_flag_callback("--no-verify", [&] { options.verify = false; }, "Do not check what is read (default: check)");
@@ -248,7 +257,7 @@ CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   CLI::Option* page = report_command->add_option("-o,--output", options.page, "Write a page of charts to this HTML file; needs matplotlib and Jinja2 (default: none)");
   report_command->add_option("--compare", options.compare, "With -o: trace of another run to compare with (default: none)")->needs(page);
   report_command->add_option("--perfetto", options.perfetto, "Write single events for ui.perfetto.dev to this file (default: none)");
-  report_command->add_option("--events", options.events, "Maximum number of single events (default 20000)")->check(CLI::NonNegativeNumber);
+  report_command->add_option("--events", options.events, "Maximum number of single events (default 20000)")->check(kNotNegative);
   return report_command;
 }
 
@@ -261,7 +270,7 @@ CLI::App* add_jobs(CLI::App& app, JobsOptions& options) {
   command->add_option("--program", options.program, "Jobs of this program (default: all)");
   command->add_option("--finding", options.finding, "Jobs with this finding (default: all)");
   command->add_option("--file-system", options.file_system, "Jobs with files there; with --finding, findings there (default: all)");
-  command->add_option("--top", options.top, "Number of rows of a table (default 10)")->check(CLI::PositiveNumber);
+  command->add_option("--top", options.top, "Number of rows of a table (default 10)")->check(kPositive);
   command->add_flag("--json", options.json, "Print the tables as JSON (default: off)");
   command->add_option("--html", options.page, "Write the tables as a page to this file (default: none)");
   return command;
@@ -282,7 +291,7 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
   command->add_option("--topology", options.topology, "Topology of a node: a file of lstopo --of xml, or here (default: none)");
   command->add_option("--method", options.search.method, "Method: auto, setmatch, mpipp or scotch (default auto)")
       ->check(CLI::IsMember({"auto", "setmatch", "mpipp", "scotch"}));
-  command->add_option("--restarts", options.search.restarts, "Number of random starts of MPIPP (default 10; 1 above 512 ranks)")->check(CLI::PositiveNumber);
+  command->add_option("--restarts", options.search.restarts, "Number of random starts of MPIPP (default 10; 1 above 512 ranks)")->check(kPositive);
   command->add_option("--seed", options.search.seed, "Random seed (default 1)");
   command->add_option("--rankfile", options.rankfile, "Write a rankfile for Open MPI (default: none)");
   command->add_option("--machinefile", options.hydra_file, "Write a machine file for MPICH and Intel MPI (default: none)");
@@ -389,5 +398,9 @@ int command_line(int argc, char** argv) {
 }  // namespace mercutio::tool
 
 int main(int argc, char** argv) {
-  return mercutio::tool::command_line(argc, argv);
+  const int code = mercutio::tool::command_line(argc, argv);
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "mercutio: the output could not be written: %s\n", std::strerror(errno ? errno : EIO));
+  return code == 0 ? 1 : code;
 }

@@ -83,4 +83,11 @@ MpiLibrary library_of_launcher(const std::string& launcher, bool is_openmpi) {
   return {"", is_openmpi ? "openmpi" : "mpich", "no MPI library found beside the launcher or by ld.so"};
 }
 
+std::string wrong_launcher(const std::string& launcher, LauncherKind kind, const std::string& flavour) {
+  const bool openmpi = kind == LauncherKind::kOpenMpi, mpich = kind == LauncherKind::kHydra || kind == LauncherKind::kRsh;
+  if (!(openmpi && flavour == "mpich") && !(mpich && flavour == "openmpi")) return "";
+  return launcher + " is a launcher of " + launcher_name(kind) + ", but the program is linked to " + (openmpi ? "MPICH or one like it" : "Open MPI") +
+         ": start it with the mpirun of that MPI" + (openmpi ? " (mpirun.mpich, mpiexec.hydra)" : " (mpirun.openmpi)");
+}
+
 }  // namespace mercutio::tool

@@ -14,6 +14,7 @@
 #include "place/cluster.h"
 #include "place/recorded.h"
 #include "process.h"
+#include "trace_file.h"
 
 namespace mercutio::tool {
 namespace {
@@ -170,7 +171,7 @@ Result<Task> task_of(const PlaceOptions& options) {
     task.volume = std::move(*volume);
   } else {
     auto run = place::recorded_run(options.trace);
-    if (!run) return about(options.trace, run.error().what + "; a trace is made by: mercutio run --trace=" + options.trace + " -- mpirun ...");
+    if (!run) return about(options.trace, no_trace(options.trace, run.error().what));
     task.run = std::move(*run);
   }
   task.problem.volume = &task.volume;
@@ -233,7 +234,7 @@ bool write_text(const std::string& path, const std::string& text) {
   output << text;
   output.close();
   if (!output) std::fprintf(stderr, "mercutio place: %s: %s\n", path.c_str(), std::strerror(errno ? errno : EIO));
-  return static_cast<bool>(output);
+  return output || discard(path);
 }
 
 int write_files(const PlaceOptions& options, const Task& task, const Mapping& mapping) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "model/hints_measured.h"
+#include "process.h"
 #include "progress.h"
 
 namespace mercutio::tool {
@@ -158,7 +159,10 @@ int store(const std::string& directory, const InfoItems& items) {
   std::ofstream output(fresh, std::ios::trunc);
   output << with_section(before.str(), directory, items);
   output.close();
-  if (!output || rename(fresh.c_str(), path.c_str()) != 0) return complain(path + because());
+  if (!output || rename(fresh.c_str(), path.c_str()) != 0) {
+    discard(fresh);
+    return complain(path + because());
+  }
   std::printf("stored in %s; files of this file system are opened with it\n", path.c_str());
   return 0;
 }

@@ -146,6 +146,14 @@ std::string why_not_writable(const std::string& path) {
   return slash + 1 != path.size() && stat(path.c_str(), &state) == 0 && access(path.c_str(), W_OK) != 0 ? std::strerror(errno) : "";
 }
 
+bool discard(const std::string& path) {
+  const int error = errno;
+  struct stat state {};
+  if (stat(path.c_str(), &state) == 0 && S_ISREG(state.st_mode)) unlink(path.c_str());
+  errno = error;
+  return false;
+}
+
 std::string own_directory() {
   const std::string self = resolved("/proc/self/exe");
   return self.substr(0, self.rfind('/'));

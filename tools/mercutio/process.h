@@ -26,6 +26,9 @@ std::string find_on_path(const std::string& command);
 // Why no file of this name can be written, as far as this node knows; empty: it can be.
 std::string why_not_writable(const std::string& path);
 
+// After a failed write: removes what there is of the file, unless it is a device or the like. False.
+bool discard(const std::string& path);
+
 std::string own_directory();                       // where this executable lies, links resolved
 std::string resolved(const std::string& path);     // empty when it does not exist
 std::string environment(const std::string& name);  // empty when unset

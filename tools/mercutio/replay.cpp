@@ -18,6 +18,7 @@
 #include "mpi_install.h"
 #include "process.h"
 #include "run.h"
+#include "trace_file.h"
 
 namespace mercutio::tool {
 namespace {
@@ -173,16 +174,10 @@ int run_replay(const ReplayOptions& options, const Replay& replay, const Words& 
 
 int replay(const ReplayOptions& options) {
   auto traces = read_trace(options.trace);
-  if (!traces) return complain(options.trace, traces.error().what + "; a trace is made by: mercutio run --trace=" + options.trace + " -- mpirun ...");
+  if (!traces) return complain(options.trace, no_trace(options.trace, traces.error().what));
   const Job job = job_of(std::move(*traces));
   const auto made = make_replay(job);
   if (!made) return complain(options.trace, "it can't be repeated: " + made.error().what);
-  for (const std::string& hint : options.hints) {
-    if (hint.find('=') == std::string::npos || hint[0] == '=') {
-      complain("--hint " + hint, "must be key=value");
-      return 2;
-    }
-  }
   if (!options.host && find_library(kTrampoline).empty()) return complain("libmercutio.so", "was not found in " + library_directories().front());
   const Targets targets = targets_of(options, *made);
   if (!targets.why_not.empty()) return complain("--to", targets.why_not);

@@ -14,6 +14,7 @@
 #include "insight/replay.h"
 #include "process.h"
 #include "python.h"
+#include "trace_file.h"
 
 namespace mercutio::tool {
 namespace {
@@ -356,7 +357,7 @@ bool read_job(const std::string& path, Job& job) {
   if (traces)
     job = job_of(std::move(*traces));
   else
-    complain(path, traces.error().what + "; a trace is made by: mercutio run --trace=" + path + " -- mpirun ...");
+    complain(path, no_trace(path, traces.error().what));
   return traces.ok();
 }
 
@@ -364,7 +365,8 @@ bool write_json(const std::string& path, const Job& job, i64 events) {
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (!file) return false;
   print_json(file, job, events);
-  return std::fclose(file) == 0;
+  const bool written = std::ferror(file) == 0;
+  return std::fclose(file) == 0 && written;
 }
 
 // A page or a Perfetto trace: made from the JSON by tools/report.

@@ -3,17 +3,21 @@
 #include <elf.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 
 #include "bench/common.h"
 #include "locate.h"
+#include "mpi_library.h"
 #include "process.h"
+#include "trace_file.h"
 
 extern char** environ;
 
@@ -25,10 +29,29 @@ bool is_hint_variable(const std::string& name) {
   return name == "ROMIO_HINTS" || name == "ROMIO_PRINT_HINTS" || name.rfind("MPICH_MPIIO_HINTS", 0) == 0;
 }
 
-// Into this process's environment, from where it goes the way of all MERCUTIO_* variables.
+// Into this process's environment, from where it goes the way of all MERCUTIO_* variables. Names are from here, wherever a script goes.
 void ask_for_trace(const RunOptions& options) {
-  if (!options.report.empty()) setenv("MERCUTIO_REPORT", options.report.c_str(), 1);
-  if (!options.trace.empty()) setenv("MERCUTIO_TRACE", options.trace.c_str(), 1);
+  for (const auto& [name, path] : {std::pair("MERCUTIO_REPORT", options.report), std::pair("MERCUTIO_TRACE", options.trace)}) {
+    std::error_code none;
+    const std::string whole = path == "1" ? path : std::filesystem::absolute(path, none).string();
+    if (!path.empty()) setenv(name, none ? path.c_str() : whole.c_str(), 1);
+  }
+}
+
+// What is wrong with the options, before anything starts. Empty: nothing.
+std::string mistake_in(const RunOptions& options) {
+  if (options.command.empty()) return "nothing to run; for example: mercutio run -- mpirun -n 4 ./app";
+  if (const std::string why = submits_script(options.command); !why.empty()) return why;
+  if (options.command.size() > 1 && options.command[1] == "--" && (options.report == "1" || options.trace == "1")) {
+    const char* const option = options.report == "1" ? "--report=" : "--trace=";
+    return options.command[0] + " is no program; the name of a file needs an equals sign: " + option + options.command[0];
+  }
+  for (const std::string* path : {&options.report, &options.trace}) {
+    if (*path == "1") continue;
+    if (const std::string why = why_not_writable(*path); !why.empty()) return *path + " can't be written: " + why;
+    if (const std::string why = why_not_overwritten(*path, path == &options.report); !why.empty()) return *path + " is not overwritten: " + why;
+  }
+  return "";
 }
 
 // A program that is linked without a loader takes no preload.
@@ -65,10 +88,10 @@ class Marks {
   Marks(const Marks&) = delete;
   Marks& operator=(const Marks&) = delete;
   bool made() const { return made_; }
-  bool has(char what) const {
+  bool has(char what) const { return count(what) > 0; }
+  std::ptrdiff_t count(char what) const {
     std::ifstream in(path_);
-    const std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    return all.find(what) != std::string::npos;
+    return std::count(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>(), what);
   }
 
  private:
@@ -88,10 +111,23 @@ std::string why_nothing(const RunOptions& options, int launcher_at, const Marks&
   return "no rank called MPI_Init with Mercutio loaded. Does the program use MPI, and does the launcher hand LD_PRELOAD on? `mercutio doctor -- ...` looks into it";
 }
 
+// Of one launcher, each process was a job of its own. Empty: it wasn't so.
+std::string why_alone(const RunOptions& options, int launcher_at, const Marks& marks) {
+  const std::ptrdiff_t jobs = launcher_at < 0 ? 1 : marks.count('b');
+  if (jobs < 2) return "";
+  const auto at = static_cast<std::size_t>(find_program(options.command, launcher_at));
+  const std::string& launcher = options.command[static_cast<std::size_t>(launcher_at)];
+  const std::string flavour = at < options.command.size() ? library_of_program(options.command[at]).flavour : "";
+  const std::string wrong = wrong_launcher(launcher, launcher_kind(options.command, launcher_at), flavour);
+  return "the " + std::to_string(jobs) + " processes did not find each other, each was a job of one rank: " +
+         (wrong.empty() ? launcher + " is most likely of another MPI than the program; `mercutio doctor -- ...` looks into it" : wrong);
+}
+
 // The program as a child, and a word if what was asked for did not come.
 int run_and_see(const RunOptions& options, const Words& line, int launcher_at, const Marks& marks) {
   const int code = run_through(line);
   if (code == 127 && find_on_path(line[0]).empty()) std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(ENOENT));
+  if (const std::string why = why_alone(options, launcher_at, marks); !why.empty()) std::fprintf(stderr, "mercutio run: %s\n", why.c_str());
   if (code == 126 || code == 127 || marks.has('e')) return code;
   const char* const what = options.report.empty() ? "trace" : options.trace.empty() ? "report" : "report and no trace";
   std::fprintf(stderr, "mercutio run: no %s: %s\n", what, why_nothing(options, launcher_at, marks).c_str());
@@ -124,24 +160,14 @@ Variables variables_for_ranks(const std::string& library, const Words& hints) {
 }
 
 int run(const RunOptions& options) {
-  if (options.command.empty()) {
-    std::fprintf(stderr, "mercutio run: nothing to run; for example: mercutio run -- mpirun -n 4 ./app\n");
-    return 2;
-  }
-  if (const std::string why = submits_script(options.command); !why.empty()) {
-    std::fprintf(stderr, "mercutio run: %s\n", why.c_str());
+  if (const std::string mistake = mistake_in(options); !mistake.empty()) {
+    std::fprintf(stderr, "mercutio run: %s\n", mistake.c_str());
     return 2;
   }
   const std::string library = find_library(kTrampoline);
   if (library.empty()) {
     std::fprintf(stderr, "mercutio: libmercutio.so was not found in %s\n", library_directories().front().c_str());
     return 1;
-  }
-  for (const std::string* path : {&options.report, &options.trace}) {
-    if (const std::string why = *path == "1" ? "" : why_not_writable(*path); !why.empty()) {
-      std::fprintf(stderr, "mercutio run: %s can't be written: %s\n", path->c_str(), why.c_str());
-      return 2;
-    }
   }
   ask_for_trace(options);
   const bool asked = !options.report.empty() || !options.trace.empty();

@@ -13,6 +13,17 @@ def load(path):
         return Job.load(stream)
 
 
+def write(path, text):
+    """Whole or not at all."""
+    path = Path(path)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        if path.is_file():
+            path.unlink()
+        sys.exit(f"mercutio report: {path}: {error.strerror}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("job", help="the JSON, - for standard input")
@@ -23,13 +34,13 @@ def main():
     job = load(options.job)
     if options.perfetto:
         from mercutio_report import perfetto
-        Path(options.perfetto).write_text(perfetto.export(job), encoding="utf-8")
+        write(options.perfetto, perfetto.export(job))
     if options.html:
         try:
             from mercutio_report import page
         except ImportError as error:
             sys.exit(f"mercutio report: the page needs Python's matplotlib and Jinja2 (Debian: python3-matplotlib python3-jinja2): {error}")
-        Path(options.html).write_text(page.render(job, load(options.compare) if options.compare else None), encoding="utf-8")
+        write(options.html, page.render(job, load(options.compare) if options.compare else None))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include "insight/findings.h"
 #include "insight/rules.h"
 #include "model/hints_sources.h"
+#include "process.h"
 
 namespace mercutio::tool {
 namespace {
@@ -67,7 +68,8 @@ std::string check(const JobsOptions& options, Wanted& wanted) {
 bool write_page(const std::string& path, const std::string& text) {
   std::FILE* const file = std::fopen(path.c_str(), "w");
   const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  return file && std::fclose(file) == 0 && written;
+  const bool closed = file && std::fclose(file) == 0;
+  return (written && closed) || discard(path);
 }
 
 }  // namespace

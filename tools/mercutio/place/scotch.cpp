@@ -45,7 +45,8 @@ bool write_graph(const std::string& path, const Volume& volume) {
     }
     std::fputc('\n', out);
   }
-  return std::fclose(out) == 0;
+  const bool written = std::ferror(out) == 0;
+  return std::fclose(out) == 0 && written;
 }
 
 // Where it put more than there is room for, the last of them go where there is some.

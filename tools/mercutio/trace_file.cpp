@@ -1,0 +1,28 @@
+#include "trace_file.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <string_view>
+
+#include "insight/format.h"
+
+namespace mercutio::tool {
+
+std::string no_trace(const std::string& path, const std::string& why) {
+  struct stat state {};
+  const bool there = ::stat(path.c_str(), &state) == 0;
+  return why + "; a trace is made by: mercutio run --trace=" + (there ? "NAME.mtrace" : path) + " -- mpirun ...";
+}
+
+std::string why_not_overwritten(const std::string& path, bool report) {
+  struct stat state {};
+  if (::stat(path.c_str(), &state) != 0 || !S_ISREG(state.st_mode) || state.st_size == 0) return "";
+  const std::string_view begin = report ? "mercutio: " : std::string_view(kPieceMagic.data(), kPieceMagic.size());
+  std::string found(begin.size(), '\0');
+  std::ifstream in(path, std::ios::binary);
+  const bool ours = in.read(found.data(), static_cast<std::streamsize>(found.size())) && found == begin;
+  return ours ? "" : std::string("it is there and holds no ") + (report ? "report" : "trace") + " of Mercutio: name another file, or remove it";
+}
+
+}  // namespace mercutio::tool

@@ -17,10 +17,10 @@ struct ErrnoEntry {
 
 #define ERRNO(number) number, #number
 constexpr ErrnoEntry kErrnos[] = {
-    {ERRNO(ENOENT), ErrorClass::kNoSuchFile, "check the path, or open with MPI_MODE_CREATE"},
+    {ERRNO(ENOENT), ErrorClass::kNoSuchFile, "check the path"},
     {ERRNO(ENXIO), ErrorClass::kNoSuchFile, "the device or the other end of the pipe is not there"},
     {ERRNO(ENODEV), ErrorClass::kNoSuchFile, "the device is not there"},
-    {ERRNO(EEXIST), ErrorClass::kFileExists, "remove the file, or open without MPI_MODE_EXCL"},
+    {ERRNO(EEXIST), ErrorClass::kFileExists, "the name is taken: remove it, or choose another one"},
     {ERRNO(EACCES), ErrorClass::kAccess, "check the permissions of the file and of the directories above it"},
     {ERRNO(EPERM), ErrorClass::kAccess, "check the permissions, the owner and the attributes of the file"},
     {ERRNO(EROFS), ErrorClass::kReadOnly, "the file system is mounted read-only: write elsewhere"},

@@ -206,9 +206,16 @@ void OpenFile::allow_buffering(OpenOptions& options) const {
   options.reads_ahead = possible && wanted(hints.mercutio_read_ahead, alone || amode_.read_only);
 }
 
+// What a program can do by its access mode.
+static Error with_advice(Error error, const Amode& mode) {
+  if (error.sys_errno == ENOENT && !mode.create) error.what += ", or open with MPI_MODE_CREATE";
+  if (error.sys_errno == EEXIST && mode.exclusive) error.what += ", or open without MPI_MODE_EXCL";
+  return error;
+}
+
 Status OpenFile::open_and_wrap(bool create, bool exclusive) {
   auto opened = open_here(create, exclusive, readable_);
-  if (!opened) return opened.error();
+  if (!opened) return with_advice(opened.error(), amode_);
   if (comm_->rank() == 0 && facts_) *facts_ = DeferredFacts{(*opened)->traits(), (*opened)->layout()};
   if (comm_->rank() == 0 && !library_.empty()) {
     MERCUTIO_LET(handle_, (*opened)->shared_handle());

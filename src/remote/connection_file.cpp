@@ -10,12 +10,14 @@
 #include <filesystem>
 
 #include "base/errno_text.h"
+#include "model/hints_environment.h"
 #include "model/keyed_lines.h"
 
 namespace mercutio::remote {
 namespace {
 
 constexpr i64 kMostBytes = 64 * KiB;
+constexpr const char* kNoDirectory = "there is no directory for connections: HOME is not set; name one in MERCUTIO_CONNECTIONS";
 
 struct NumberKey {
   const char* key;
@@ -30,10 +32,6 @@ constexpr NumberKey kNumbers[] = {
     {"write_behind", &Connection::write_behind_bytes, 0, i64{1} << 40},
     {"read_ahead", &Connection::read_ahead_bytes, 0, i64{1} << 40},
 };
-
-std::string text_of(const char* value) {
-  return value ? value : "";
-}
 
 Status parse_line(const KeyedLine& line, Connection& connection) {
   if (line.key == "host") {
@@ -124,27 +122,32 @@ std::string connection_text(const Connection& connection) {
 }
 
 std::string connection_directory() {
-  const std::string wanted = text_of(std::getenv("MERCUTIO_CONNECTIONS")), config = text_of(std::getenv("XDG_CONFIG_HOME"));
-  if (!wanted.empty()) return wanted;
-  return (config.empty() ? text_of(std::getenv("HOME")) + "/.config" : config) + "/mercutio/connections";
+  const std::string wanted = environment("MERCUTIO_CONNECTIONS");
+  return wanted.empty() ? configuration_file("connections") : wanted;
+}
+
+// Of a file in the directory of connections, whoever put it there.
+static bool is_plain_name(const std::string& name) {
+  return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
 bool is_connection_name(const std::string& host) {
-  return !host.empty() && host[0] != '.' && host.find('/') == std::string::npos && host.find('\0') == std::string::npos;
+  const auto is_odd = [](unsigned char c) { return c <= ' ' || c == 0x7f || c == '#'; };   // these end a word of the file, or the line
+  return is_plain_name(host) && std::none_of(host.begin(), host.end(), is_odd);
 }
 
 Result<std::vector<std::string>> list_connections() {
   std::vector<std::string> hosts;
   std::error_code failed;
   for (std::filesystem::directory_iterator at(connection_directory(), failed), end; !failed && at != end; at.increment(failed))
-    if (const std::string name = at->path().filename().string(); is_connection_name(name)) hosts.push_back(name);
+    if (const std::string name = at->path().filename().string(); is_plain_name(name)) hosts.push_back(name);
   if (failed && failed != std::errc::no_such_file_or_directory) return Error{ErrorClass::kIo, connection_directory() + ": " + failed.message()};
   std::sort(hosts.begin(), hosts.end());
   return hosts;
 }
 
 Status remove_connection(const std::string& host) {
-  if (!is_connection_name(host)) return Error{ErrorClass::kArg, "'" + host + "' can't be a host's name"};
+  if (!is_plain_name(host)) return Error{ErrorClass::kArg, "'" + host + "' can't be a host's name"};
   const std::string path = connection_directory() + "/" + host;
   return ::unlink(path.c_str()) == 0 ? ok_status() : Status(not_connected(host, path + ": " + errno_text(errno)));
 }
@@ -164,6 +167,7 @@ Result<Connection> load_connection(const std::string& host) {
 Status store_connection(const Connection& connection) {
   if (!is_connection_name(connection.host)) return Error{ErrorClass::kArg, "'" + connection.host + "' can't be a host's name"};
   const std::string directory = connection_directory(), path = directory + "/" + connection.host;
+  if (connection_directory().empty()) return Error{ErrorClass::kArg, kNoDirectory};
   std::error_code failed;
   std::filesystem::create_directories(directory, failed);
   if (failed) return Error{ErrorClass::kIo, directory + ": " + failed.message()};

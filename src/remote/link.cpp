@@ -40,10 +40,7 @@ Status Link::begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const
   hello_ = hello;
   const Result<int> fd = way.connect(way.hops.empty() ? way.server : way.hops.front().at);
   last_heard_ns = now_ns();
-  if (!fd) {
-    server_refused = fd.error().sys_errno == ECONNREFUSED && way_.hops.empty();
-    return fd.error();
-  }
+  if (!fd) return not_connected(fd.error());
   fd_ = *fd;
   state_ = State::kConnecting;
   return ok_status();
@@ -76,9 +73,18 @@ Status Link::connected() {
   pollfd ready{fd_, POLLOUT, 0};
   if (::poll(&ready, 1, 0) == 0) return ok_status();
   if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &failed, &bytes) != 0) failed = errno;
-  server_refused = failed == ECONNREFUSED && way_.hops.empty();
-  if (failed != 0) return error_from_errno("connect", failed);
+  if (failed != 0) return not_connected(error_from_errno("connect", failed));
   return next_hop();
+}
+
+// That a router refuses the connection says nothing of the server.
+Error Link::not_connected(Error error) {
+  server_refused = error.sys_errno == ECONNREFUSED && way_.hops.empty();
+  if (way_.hops.empty()) return error;
+  const Endpoint& router = way_.hops.front().at;
+  error.what = "the router " + router.address + " port " + std::to_string(router.port) + ": " + error.what;
+  if (error.sys_errno == ECONNREFUSED) error.sys_errno = EHOSTUNREACH;
+  return error;
 }
 
 // Begins the handshake with the next router, or TLS with the server.
@@ -101,7 +107,9 @@ Status Link::next_hop() {
 Status Link::pass_router() {
   while (state_ == State::kRouting) {
     const Result<Wants> step = routing_->advance(fd_);
-    server_refused = !step && step.error().sys_errno == ECONNREFUSED && hop_ == way_.hops.size();
+    const bool refused = !step && step.error().sys_errno == ECONNREFUSED;
+    server_refused = refused && hop_ == way_.hops.size();
+    if (refused && !server_refused) return Error{step.error().cls, step.error().what, EHOSTUNREACH};   // by the next router
     MERCUTIO_LET(wants_, step);
     if (wants_ != Wants::kNothing) return ok_status();
     MERCUTIO_TRY(next_hop());

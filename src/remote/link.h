@@ -52,6 +52,7 @@ class Link {
   static constexpr size_t kEnoughBytes = 64 * KiB;
   bool has_outgoing() const { return !out_.empty() || (stream_ && stream_->has_unsent()); }
   Status connected();
+  Error not_connected(Error error);
   Status next_hop();
   Status pass_router();
   Status greet();

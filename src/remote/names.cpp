@@ -207,6 +207,9 @@ Result<GetReply> Exports::get(const std::string& path) const {
   if (reply.status.kind() != FileType::kFile) return Error{ErrorClass::kBadFile, "not a regular file: nothing else is served", ENXIO};
   if (reply.status.bytes > kMostContent) return reply;
   MERCUTIO_LET(reply.content, read_all(fd, reply.status.bytes));
+  const FileStatus before = reply.status;
+  MERCUTIO_LET(reply.status, status_of(fd));
+  if (reply.status.bytes != before.bytes || reply.status.modified_ns != before.modified_ns) reply.content.clear();   // changed meanwhile
   return reply;
 }
 

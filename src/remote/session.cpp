@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/attempt.h"
 #include "base/threads.h"
@@ -21,6 +23,7 @@ constexpr i64 kMostLockedBytes = 64 * KiB;   // an access under a lock is one re
 constexpr size_t kMostKnownTrees = 4096;
 constexpr i64 kMostTries = 3;                // of a request whose tree the server has discarded
 constexpr size_t kMostRequests = 4096;       // in flight; the server stores their replies
+constexpr i64 kFarewellMs = 1'000;           // at the end, for closes and unlocks that nobody waited for
 
 // A lock may wait for ever. An unlock does not expire, because others would wait for ever for one that never arrives.
 bool has_deadline(Kind kind) {
@@ -99,6 +102,7 @@ Status Session::open_wakes() {
 Session::~Session() {
   const bool forked = ::getpid() != owner_pid_;   // the threads belong to the parent
   if (!forked) {
+    await_farewells();
     std::lock_guard guard(mutex_);
     stopping_ = true;
     wake_all();
@@ -108,6 +112,19 @@ Session::~Session() {
   for (Stream& stream : streams_) {
     if (forked && stream.thread.joinable()) stream.thread.detach();
     if (!forked && stream.wake >= 0) ::close(stream.wake);
+  }
+}
+
+// Without its closes the server would keep the files, and the session, as those of a program that may return.
+void Session::await_farewells() {
+  const auto is_farewell = [](const std::shared_ptr<Job>& job) { return job->kind() == Kind::kClose || job->kind() == Kind::kUnlock; };
+  for (const i64 end = now_ns() + kFarewellMs * kMs; driven_ && established_ && now_ns() < end;) {
+    {
+      std::lock_guard guard(mutex_);
+      const bool in_flight = std::any_of(requests_.begin(), requests_.end(), [&](const auto& known) { return is_farewell(known.second.job); });
+      if (dead_ || (!in_flight && std::none_of(jobs_.begin(), jobs_.end(), is_farewell))) return;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }
 

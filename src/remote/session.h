@@ -80,6 +80,7 @@ class Session {
   Status begin();
   void replace(Session& earlier);
   Status open_wakes();
+  void await_farewells();
   void run();
   void run_stream(i64 index);
   void start_streams();

@@ -138,7 +138,7 @@ Error Session::explain(const Error& error) const {
   if (established_) advice = " is lost, and with it perhaps what was not synced; run 'mercutio connect' again: ";
   if (!established_ && (error.sys_errno == ECONNRESET || error.sys_errno == EPIPE))
     advice = " can't be made; the server or router there has no room ('ulimit -u', 'ulimit -n', --connections), or has ended: ";
-  result.what = "the connection to " + connection_.host + advice + error.what + " (" + server_.address + " port " + std::to_string(server_.port) + ")";
+  result.what = "the connection to " + connection_.host + advice + (error.what.empty() ? "no answer" : error.what) + " (" + server_.address + " port " + std::to_string(server_.port) + ")";
   result.offset = result.bytes = -1;
   return result;
 }

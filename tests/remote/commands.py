@@ -35,7 +35,13 @@ def copies():
     assert (export / "third").stat().st_size == 0, "what is longer is cut"
     run("cp", source, empty, "mercutio://here/data/", fails=None)
     run("cp", source, empty, "mercutio://here/data/x", fails="go into a directory")
-    run("cp", source, "mercutio://here/data/nowhere/", fails="no such directory")
+    run("cp", source, "mercutio://here/data/nowhere/", fails="data/nowhere/: ")
+    run("cp", source, "mercutio://here", fails="it has: data")
+    run("cp", source, "mercutio://here/scratch/me/", fails="no root 'scratch'; it has: data")
+    run("cp", source, "mercutio://here/scratch", fails="no root 'scratch'; it has: data")
+    for near in ("mercutio:/here/data/x", "Mercutio://here/data/x"):
+        run("cp", source, near, fails="remote names begin with mercutio://")
+        run("rm", near, fails="remote names begin with mercutio://")
     run("cp", "-x", source, "mercutio://here/data/", fails="no option -x")
     os.mkfifo(folder / "fifo")
     run("cp", folder / "fifo", "mercutio://here/data/x", fails="not a regular file")
@@ -65,6 +71,39 @@ def between():
     said = run("cp", "mercutio://farther/data/from-far", "mercutio://far/data/back-again")
     assert "farther can't copy to far by itself, the data goes through this machine" in said and "--copy-to" in said, said
     assert filecmp.cmp(source, export / "back-again", shallow=False)
+
+
+def changes_meanwhile():
+    """A source that is changed during its copy: an error, and the target stays what it was; then --resume makes the copy whole."""
+    size = 80_000_000
+    for source, name, target, of in ((folder / "changing", str(folder / "changing"), export / "changed", "mercutio://here/data/changed"),
+                                     (export / "changing", "mercutio://here/data/changing", folder / "changed", str(folder / "changed")),
+                                     (export / "changing", "mercutio://far/data/changing", export / "changed", "mercutio://farther/data/changed")):
+        for resume in ([], ["--resume"]):
+            source.write_bytes(content(size, 2))
+            target.write_bytes(b"before")
+            copy = subprocess.Popen([mercutio, "cp", *resume, name, of], env=environment, stderr=subprocess.PIPE, text=True)
+            while not part_of(target).exists() and copy.poll() is None:
+                time.sleep(0.001)
+            copy.send_signal(signal.SIGSTOP)
+            with open(source, "r+b") as file:
+                file.seek(size - 10)
+                file.write(b"other")
+            copy.send_signal(signal.SIGCONT)
+            _, errors = copy.communicate(timeout=60)
+            assert copy.returncode == 1 and f"{name} to {of}: " in errors and "changed while it was copied" in errors, (copy.returncode, errors)
+            assert target.read_bytes() == b"before"
+            run("cp", "--resume", name, of)
+            assert filecmp.cmp(source, target, shallow=False)
+        source.unlink()
+        target.unlink()
+
+
+def failures_name_files():
+    source = folder / "source"
+    said = run("cp", source, "mercutio://here/data/nowhere/x", fails=f"{source} to mercutio://here/data/nowhere/x: open: No such file")
+    assert "MPI_MODE" not in said, said
+    run("cp", source, folder / "nowhere" / "x", fails=f"{source} to {folder}/nowhere/x: open: No such file")
 
 
 def resumes():
@@ -212,6 +251,11 @@ def routes():
     router.kill()
     router.wait()
     run("cp", source, "mercutio://routed/data/x", fails="can't be made")
+    run("disconnect", "routed", fails="could not be told to end, and may run on until it is idle")
+    router, port = start_router(port)
+    run("disconnect", "routed")
+    router.kill()
+    router.wait()
 
 
 def survives_shortage():
@@ -276,6 +320,8 @@ with world():
         sys.exit(0)
     copies()
     between()
+    changes_meanwhile()
+    failures_name_files()
     resumes()
     is_interrupted(4)
     keeps_what_a_file_is()

@@ -44,6 +44,23 @@ def lives_on():
     assert not (export / "a").exists() and (export / "out" / "kept").exists()
     run("ls", "mercutio://life/data/a", fails="No such file")
 
+    # A copy that fails leaves no file open there.
+    (export / "left").write_bytes(content(1_000_000, 1))
+    local("left")
+    run("cp", "mercutio://left/data/left", folder / "nowhere" / "x", fails="No such file")
+    run("disconnect", "left")
+
+    # Roots stay. What fails for one name does not keep the others from their turn.
+    (export / "root-file").write_bytes(b"kept")
+    for name in ("mercutio://life/data", "mercutio://life/data/", "mercutio://life", "mercutio://life/*", "mercutio://life/data/."):
+        run("rm", "-r", name, fails="is not removed")
+    assert (export / "root-file").read_bytes() == b"kept"
+    assert "no/root" in run("rm", "mercutio://life/data/no/root", "mercutio://life/data/root-file", fails="No such file")
+    assert not (export / "root-file").exists()
+    local("later")
+    run("disconnect", "nosuch", "later", "nosuch", fails="no connection to 'nosuch'")
+    assert not (folder / "connections" / "later").exists()
+
     # A server that can't be used doesn't stay.
     (folder / "none.key").write_text("0" * 64 + "\n")
     (folder / "none.key").chmod(0o600)
@@ -52,7 +69,18 @@ def lives_on():
     run("connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--router",
         f"127.0.0.1:{port}={folder}/none.key", fails="unreached")
     assert ends(processes() - known)
-    run("connect", "--name", "../x", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", fails="can't be a host's name")
+    for odd in ("../x", "b k", "tab\t", "x#y"):
+        run("connect", "--name", odd, "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", fails="can't be a host's name")
+    kept = {name: environment.pop(name) for name in ("MERCUTIO_CONNECTIONS", "HOME", "XDG_CONFIG_HOME") if name in environment}
+    run("connect", "--name", "homeless", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", fails="HOME is not set")
+    environment.update(kept)
+    run("connect", "--name", "x", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--idle", "abc", fails="'abc' is no number")
+    missing = ["connect", "--name", "x", "--root", f"data={folder}/none", "--via", "env", "--daemon"]
+    assert "Is Mercutio installed" not in run(*missing, programs / "mercutiod", fails="could not start mercutiod there")
+    run(*missing, folder / "no-mercutiod", fails="Is Mercutio installed")
+    run("connections", "nosuch", fails="no use can be made of: nosuch")
+    (folder / "connections" / "b k").write_text("host b k\n")
+    run("disconnect", "--keep", "b k")
     assert processes() == known
 
     # Nor does it cost the connection that there was.
@@ -100,12 +128,12 @@ def lives_on():
         (folder / "connections" / "silent").write_text(f"host silent\nkey {'0' * 64}\n" + f"server 127.0.0.1 {at[1]}\n" * 8)
         (folder / "connections" / "silent").chmod(0o600)
         begin = time.monotonic()
-        run("disconnect", "silent")
+        run("disconnect", "silent", fails="no answer")
         assert time.monotonic() - begin < 12, "eight servers, 3 s each"
         (folder / "connections" / "silent").write_text(f"host silent\nkey {'0' * 64}\n" + f"server 127.0.0.1 {at[1]}\n" * 8)
         (folder / "connections" / "silent").chmod(0o600)
         begin = time.monotonic()
-        assert run("connections", "silent", "life").count("\n  127.0.0.1 port") == 9
+        assert run("connections", "silent", "life", fails="no use can be made of: silent").count("\n  127.0.0.1 port") == 9
         assert time.monotonic() - begin < 12, "eight servers, 3 s each"
         run("disconnect", "--keep", "silent")
         trying = subprocess.Popen([mercutio, "connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon",

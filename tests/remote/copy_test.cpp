@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <new>
 #include <thread>
 
@@ -184,32 +185,27 @@ TEST_F(Copies, AnotherFilesTemporaryNameIsNotTaken) {
   EXPECT_EQ(content(other), "half");
 }
 
-// A tree whose files throw when a thread other than the first reads them.
-class Short final : public Forwarding {
+// A tree where something happens before each read of a file.
+class WatchedFile final : public Forwarding {
  public:
-  Short(std::unique_ptr<Storage> inner, std::atomic<i64>& helped) : Forwarding(std::move(inner)), helped_(helped) {}
+  WatchedFile(std::unique_ptr<Storage> inner, const std::function<void()>& before_read) : Forwarding(std::move(inner)), before_read_(before_read) {}
   Result<i64> read(std::span<const IoPiece> pieces) override {
-    if (std::this_thread::get_id() != main_) {
-      ++helped_;
-      throw std::bad_alloc();
-    }
-    while (helped_ == 0) std::this_thread::yield();   // the others have their turn
+    before_read_();
     return inner_->read(pieces);
   }
 
  private:
-  const std::thread::id main_ = std::this_thread::get_id();
-  std::atomic<i64>& helped_;
+  const std::function<void()>& before_read_;
 };
 
-class ShortTree final : public Tree {
+class WatchedTree final : public Tree {
  public:
-  explicit ShortTree(Tree& tree) : tree_(tree) {}
+  WatchedTree(Tree& tree, std::function<void()> before_read) : tree_(tree), before_read_(std::move(before_read)) {}
   Result<FileStatus> status(const std::string& path) override { return tree_.status(path); }
   Result<std::vector<ListEntry>> list(const std::string& path) override { return tree_.list(path); }
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
     MERCUTIO_LET(auto file, tree_.open(path, options));
-    return std::unique_ptr<Storage>(std::make_unique<Short>(std::move(file), helped_));
+    return std::unique_ptr<Storage>(std::make_unique<WatchedFile>(std::move(file), before_read_));
   }
   Result<std::unique_ptr<Storage>> open_part(const std::string& part, bool resume) override { return tree_.open_part(part, resume); }
   Result<std::vector<Extent>> extents(const Storage&, const std::string&, const FileStatus& known) override {
@@ -231,22 +227,61 @@ class ShortTree final : public Tree {
 
  private:
   Tree& tree_;
-  std::atomic<i64> helped_{0};
+  const std::function<void()> before_read_;
 };
 
 TEST_F(Copies, AThreadWithoutMemoryEndsTheCopy) {
   make("source", std::string(40'000'000, 's'));
-  ShortTree tree(local());
+  std::atomic<i64> helped{0};
+  WatchedTree tree(local(), [&, first = std::this_thread::get_id()] {
+    if (std::this_thread::get_id() != first) {
+      ++helped;
+      throw std::bad_alloc();
+    }
+    while (helped == 0) std::this_thread::yield();   // the others have their turn
+  });
   Trees::Place source = place("source");
   source.tree = &tree;
-  const auto status = tree.status(source.path);
-  ASSERT_TRUE(status);
   CopySettings settings;
   settings.verify = false;
-  const Status copied = copy_file(source, place("target"), *status, settings);
+  const Status copied = copy_file(source, place("target"), settings);
   ASSERT_FALSE(copied);
   EXPECT_EQ(copied.error().cls, ErrorClass::kNoMem) << copied.error().what;
   EXPECT_FALSE(fs::exists(path("target")));
+}
+
+TEST_F(Copies, ASourceThatIsChangedMeanwhileIsNoCopy) {
+  const auto overwrite = [&] { std::fstream(path("source"), std::ios::in | std::ios::out) << "other"; };
+  const auto append = [&] { std::ofstream(path("source"), std::ios::app) << "more"; };
+  const auto replace = [&] {   // as long and as old, but another file
+    make("fresh", std::string(100'000, 'f'));
+    fs::last_write_time(path("fresh"), fs::last_write_time(path("source")));
+    fs::rename(path("fresh"), path("source"));
+  };
+  for (const std::function<void()>& change : {std::function<void()>(overwrite), std::function<void()>(append), std::function<void()>(replace)}) {
+    for (const bool resume : {false, true}) {
+      make("source", std::string(100'000, 's'));
+      fs::last_write_time(path("source"), fs::last_write_time(path("source")) - std::chrono::hours(1));
+      make("target", "before");
+      bool changed = false;
+      WatchedTree tree(local(), [&] {
+        if (!std::exchange(changed, true)) change();
+      });
+      Trees::Place source = place("source");
+      source.tree = &tree;
+      CopySettings settings;
+      settings.resume = resume;
+      const Status copied = copy_file(source, place("target"), settings);
+      ASSERT_TRUE(changed);
+      ASSERT_FALSE(copied);
+      EXPECT_NE(copied.error().what.find(path("source") + " to "), std::string::npos) << copied.error().what;
+      EXPECT_NE(copied.error().what.find("changed while it was copied"), std::string::npos) << copied.error().what;
+      EXPECT_EQ(content("target"), "before");
+      settings.resume = true;
+      ASSERT_TRUE(copy_file(source, place("target"), settings));
+      EXPECT_EQ(content("target"), content("source"));
+    }
+  }
 }
 
 TEST_F(Copies, AListWithoutTheRightToItsEntriesFails) {

@@ -230,6 +230,7 @@ with world():
     run("mount", "far:data", at)
     try:
         assert mounted()
+        run("mount", "far:data", at, fails="mercutio://far/data is mounted there already")
         names_and_attributes()
         for seed in range(3):
             random_accesses(seed)

@@ -82,6 +82,10 @@ static std::string help_text(const std::string& usage, const std::vector<Option>
   return text;
 }
 
+void say_error(const char* command, const Error& error) {
+  std::fprintf(stderr, "%s: %s\n", command, printable(error.what, kMostSaid).c_str());
+}
+
 int run_command(const Command& command, int argc, char** argv, const std::function<Status(const Arguments&)>& body) {
   (void)::prctl(PR_SET_DUMPABLE, 0);   // its memory holds keys: no core, and no other process of the user's looks at it
   const auto arguments = Arguments::parse(argc, argv, command.options);
@@ -91,7 +95,7 @@ int run_command(const Command& command, int argc, char** argv, const std::functi
   }
   const Status done = arguments ? body(*arguments) : Status(arguments.error());
   if (done) return 0;
-  std::fprintf(stderr, "%s: %s\n", command.name, printable(done.error().what, kMostSaid).c_str());
+  say_error(command.name, done.error());
   return done.error().cls == ErrorClass::kArg ? 2 : 1;
 }
 

@@ -39,6 +39,21 @@ struct Command {
   const std::vector<Option>& options;
 };
 
+void say_error(const char* command, const Error& error);   // on standard error
+
+// Works on all of them. Of what fails, the last is returned, and the others are said.
+template <class Items, class Work>
+Status each_of(const char* command, const Items& items, Work work) {
+  Status outcome = ok_status();
+  for (const auto& item : items) {
+    Status done = work(item);
+    if (done) continue;
+    if (!outcome) say_error(command, outcome.error());
+    outcome = std::move(done);
+  }
+  return outcome;
+}
+
 // Its exit code: 0; 2 where the command line is wrong (kArg); else 1. An Error is said on standard error.
 int run_command(const Command& command, int argc, char** argv, const std::function<Status(const Arguments&)>& body);
 

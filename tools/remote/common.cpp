@@ -1,6 +1,7 @@
 #include "common.h"
 
 #include <fcntl.h>
+#include <mntent.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 
 #include "base/errno_text.h"
 
@@ -95,6 +97,15 @@ sigset_t block_ends() {
   sigprocmask(SIG_BLOCK, &ends, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return ends;
+}
+
+std::vector<MountedHere> mounted_here() {
+  const auto close = [](FILE* file) { ::endmntent(file); };
+  const std::unique_ptr<FILE, decltype(close)> mounts(::setmntent("/proc/self/mounts", "r"), close);
+  std::vector<MountedHere> found;
+  while (const mntent* const one = mounts ? ::getmntent(mounts.get()) : nullptr)
+    if (std::strcmp(one->mnt_type, "fuse.mercutio") == 0) found.push_back({one->mnt_fsname, one->mnt_dir});
+  return found;
 }
 
 void raise_descriptor_limit() {

@@ -24,6 +24,11 @@ Result<std::function<void(const std::string&)>> audit_log(const Arguments& argum
 // SIGINT, SIGTERM and SIGHUP, from now on for whoever waits for them; SIGPIPE is ignored.
 sigset_t block_ends();
 
+struct MountedHere {
+  std::string source, folder;   // mercutio://host/root/path
+};
+std::vector<MountedHere> mounted_here();   // by 'mercutio mount'
+
 // As many descriptors as the hard limit allows.
 void raise_descriptor_limit();
 

@@ -26,6 +26,7 @@
 namespace mercutio::remote {
 namespace {
 
+constexpr int kNotFound = 127, kNotRun = 126;   // exit codes of shells, env and ssh for a program
 constexpr i64 kFormerMs = 3'000;   // for the answer of a server that is to be replaced
 
 const std::vector<Option> kOptions = {
@@ -151,11 +152,12 @@ Result<pid_t> start(const std::vector<std::string>& words, int in, int out, int 
   ::_exit(127);
 }
 
-bool ends_well(pid_t child) {
+// Its exit code; -1: a signal ended it.
+int exit_of(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 struct Pipe {
@@ -193,7 +195,10 @@ class Starter {
     std::string output;
     for (i64 found = 0; found < servers;) {
       const Result<std::string> line = read_line(from_->get());
-      if (!line || (line->empty() && at_end())) return end() ? Result<std::string>(output) : Result<std::string>(failed());
+      if (!line || (line->empty() && at_end())) {
+        MERCUTIO_TRY(ended_well());
+        return output;
+      }
       output += *line + "\n";
       if (line->starts_with("mercutiod ")) ++found;
     }
@@ -201,7 +206,7 @@ class Starter {
   }
   Status keep() {
     say("keep");
-    return end() ? ok_status() : Status(failed());
+    return ended_well();
   }
 
  private:
@@ -214,16 +219,19 @@ class Starter {
     pollfd there{from_->get(), POLLIN, 0};
     return ::poll(&there, 1, -1) == 1 && (there.revents & POLLIN) == 0;
   }
-  bool end() {
+  int end() {
     to_.reset();
     char rest[4096];
     while (::read(from_->get(), rest, sizeof rest) > 0) {
     }
-    return ends_well(std::exchange(child_, -1));
+    return exit_of(std::exchange(child_, -1));
   }
-  Error failed() const {
-    return Error{ErrorClass::kOther, name_ + " could not start mercutiod there; what it said stands above. Is Mercutio installed "
-                                             "there, and mercutiod on the PATH of a command run by ssh? --daemon /full/path/mercutiod"};
+  Status ended_well() {
+    const int code = end();
+    if (code == 0) return ok_status();
+    std::string text = name_ + " could not start mercutiod there; what it said stands above";
+    if (code == kNotFound || code == kNotRun) text += ". Is Mercutio installed there, and mercutiod on the PATH of a command run by ssh? --daemon /full/path/mercutiod";
+    return Error{ErrorClass::kOther, text};
   }
   const std::string name_;
   pid_t child_ = -1;
@@ -235,7 +243,7 @@ bool starts_in_background(const std::vector<std::string>& words) {
   const Pipe nothing, said;
   if (!nothing.in || !said.in) return false;
   const Result<pid_t> child = start(words, nothing.out->get(), said.in->get(), said.in->get());
-  const bool started = child && ends_well(*child);
+  const bool started = child && exit_of(*child) == 0;
   (void)::fcntl(said.out->get(), F_SETFL, O_NONBLOCK);
   char text[4096];
   for (ssize_t got = 0; (got = ::read(said.out->get(), text, sizeof text)) > 0;) std::fwrite(text, 1, static_cast<size_t>(got), stderr);
@@ -307,6 +315,8 @@ void end_former(Connection former) {
   const Result<i64> others = end_servers(former, /*even_if_used=*/false);
   if (!others && others.error().sys_errno == EBUSY)
     std::fprintf(stderr, "mercutio connect: programs still use the former server of %s; it ends when nobody has used it for a while\n", former.host.c_str());
+  else if (!others)
+    std::fprintf(stderr, "mercutio connect: the former server of %s could not be told to end; if it runs, it ends when nobody has used it for a while\n", former.host.c_str());
 }
 
 // A server that is to listen at one port and no other can't start beside the one that has it.
@@ -370,7 +380,10 @@ Status connect(const Arguments& arguments) {
     MERCUTIO_LET(Hop hop, parse_router(router));
     connection.hops.push_back(std::move(hop));
   }
-  if (!is_connection_name(connection.host)) return Error{ErrorClass::kArg, "'" + connection.host + "' can't be a host's name: --name gives it another one"};
+  if (!is_connection_name(connection.host))
+    return Error{ErrorClass::kArg, "'" + connection.host + "' can't be a host's name, which has no space, / or #: --name gives it another one"};
+  if (connection_directory().empty()) return Error{ErrorClass::kArg, "HOME is not set: name a directory for the connection in MERCUTIO_CONNECTIONS"};
+  for (const char* name : {"idle", "expires", "grace", "connections"}) MERCUTIO_TRY(arguments.number(name, 0));
   signal(SIGPIPE, SIG_IGN);
   MERCUTIO_TRY(replace_former(arguments, servers, connection));
   for (const std::string& root : arguments.all("root"))

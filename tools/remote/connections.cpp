@@ -1,5 +1,4 @@
 // mercutio-connections, behind `mercutio connections` and `mercutio disconnect`: what `mercutio connect` has left here.
-#include <mntent.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -8,10 +7,11 @@
 #include <cstring>
 #include <ctime>
 
-#include "arguments.h"
+#include "common.h"
 #include "remote/host.h"
 #include "remote/printable.h"
 #include "server_end.h"
+#include "tree.h"
 
 namespace mercutio::remote {
 namespace {
@@ -32,17 +32,17 @@ std::string age_of(const std::string& host) {
   return seconds < 2 * 86400 ? std::to_string(seconds / 3600) + " h" : std::to_string(seconds / 86400) + " d";
 }
 
-// Which roots one of the servers exports, or why none answers.
-std::string state_of(Connection connection, i64 server) {
+// Which roots one of the servers exports, or why it does not answer.
+Result<std::string> state_of(Connection connection, i64 server) {
   connection.patience_ms = connection.timeout_ms = connection.silence_ms = kAnswerMs;
   const auto session = Session::make(connection, server);
-  if (!session) return session.error().what;
+  if (!session) return session.error();
   Buffer message;
   put_message(message, NameRequest{});
   const Result<Reply> reply = (*session)->call(Kind::kList, std::move(message));
-  if (!reply) return "does not answer: " + reply.error().what;
+  if (!reply) return named(reply.error(), "does not answer");
   const auto entries = get_messages<ListEntry>(reply->more);
-  if (!entries) return entries.error().what;
+  if (!entries) return entries.error();
   std::string roots;
   for (const ListEntry& entry : *entries) roots += " " + printable(entry.name);
   return "answers, exports" + (roots.empty() ? " nothing" : roots);
@@ -50,14 +50,10 @@ std::string state_of(Connection connection, i64 server) {
 
 // Where this machine has mounted something of it ('mercutio mount').
 void show_mounts(const std::string& host) {
-  const auto close = [](FILE* file) { ::endmntent(file); };
-  const std::unique_ptr<FILE, decltype(close)> mounts(::setmntent("/proc/self/mounts", "r"), close);
   const std::string source = kScheme + host;
-  while (const mntent* const one = mounts ? ::getmntent(mounts.get()) : nullptr) {
-    const std::string from = one->mnt_fsname;
-    if (std::strcmp(one->mnt_type, "fuse.mercutio") == 0 && (from == source || from.starts_with(source + "/")))
-      std::printf("  %s is mounted at %s\n", printable(from).c_str(), printable(one->mnt_dir).c_str());
-  }
+  for (const MountedHere& one : mounted_here())
+    if (one.source == source || one.source.starts_with(source + "/"))
+      std::printf("  %s is mounted at %s\n", printable(one.source).c_str(), printable(one.folder).c_str());
 }
 
 Status show(const Arguments& arguments) {
@@ -68,7 +64,7 @@ Status show(const Arguments& arguments) {
   struct Asked {
     Connection connection;
     i64 server = 0;
-    std::string state = "could not be asked";
+    Result<std::string> state = Error{ErrorClass::kNoMem, "could not be asked"};
   };
   std::vector<Asked> asked;   // of all connections, in the order in which they are shown
   std::vector<Result<Connection>> connections;
@@ -78,32 +74,40 @@ Status show(const Arguments& arguments) {
   }
   if (!arguments.has("quick")) each_at_once(asked.size(), [&](size_t i) { asked[i].state = state_of(asked[i].connection, asked[i].server); });
   auto next = asked.begin();
+  std::string unusable;
   for (size_t h = 0; h < hosts.size(); ++h) {
     std::printf("mercutio://%s  since %s\n", printable(hosts[h]).c_str(), age_of(hosts[h]).c_str());
-    if (!connections[h]) std::printf("  %s\n", connections[h].error().what.c_str());
+    bool usable = connections[h].ok();
+    if (!usable) std::printf("  %s\n", connections[h].error().what.c_str());
     show_mounts(hosts[h]);
     for (size_t i = 0; connections[h] && i < connections[h]->servers.size(); ++i, ++next) {
       const Endpoint& at = connections[h]->servers[i];
-      std::printf("  %s port %d%s%s\n", at.address.c_str(), at.port, arguments.has("quick") ? "" : "  ", arguments.has("quick") ? "" : next->state.c_str());
+      std::printf("  %s port %d", at.address.c_str(), at.port);
+      if (!arguments.has("quick")) std::printf("  %s", (next->state ? *next->state : next->state.error().what).c_str());
+      std::printf("\n");
+      usable = usable && (arguments.has("quick") || next->state);
     }
+    if (!usable) unusable += " " + hosts[h];
   }
-  return ok_status();
+  if (arguments.words().empty() || unusable.empty()) return ok_status();
+  return Error{ErrorClass::kIo, "no use can be made of:" + unusable};
+}
+
+// The connection stays where its server may run on: without the key nobody could end that.
+Status end_one(const Arguments& arguments, const std::string& host) {
+  if (arguments.has("keep")) return remove_connection(host);
+  MERCUTIO_LET(Connection connection, load_connection(host));
+  connection.patience_ms = connection.timeout_ms = kAnswerMs;
+  const Result<i64> ended = end_servers(connection, arguments.has("force"));
+  if (ended) return remove_connection(host);
+  if (ended.error().sys_errno == EBUSY) return Error{ErrorClass::kFileInUse, host + ": " + ended.error().what + "; --force ends it nevertheless", EBUSY};
+  return Error{ErrorClass::kIo, host + ": the server could not be told to end, and may run on until it is idle; try again later, or forget it "
+                                       "('mercutio disconnect --keep " + host + "'): " + ended.error().what};
 }
 
 Status end(const Arguments& arguments) {
   if (arguments.words().empty()) return Error{ErrorClass::kArg, "for example: mercutio disconnect far.example"};
-  for (const std::string& host : arguments.words()) {
-    MERCUTIO_LET(Connection connection, load_connection(host));
-    connection.patience_ms = connection.timeout_ms = kAnswerMs;
-    if (!arguments.has("keep")) {
-      const Result<i64> ended = end_servers(connection, arguments.has("force"));
-      if (!ended && ended.error().sys_errno == EBUSY)
-        return Error{ErrorClass::kFileInUse, host + ": " + ended.error().what + "; --force ends it nevertheless", EBUSY};
-      if (!ended) std::fprintf(stderr, "mercutio disconnect: %s: the server could not be told, and ends when it is idle: %s\n", host.c_str(), ended.error().what.c_str());
-    }
-    MERCUTIO_TRY(remove_connection(host));
-  }
-  return ok_status();
+  return each_of("mercutio disconnect", arguments.words(), [&](const std::string& host) { return end_one(arguments, host); });
 }
 
 const Command kShow{"mercutio connections", "mercutio connections [HOST...]\nLists the connections made here by 'mercutio connect', and whether their servers answer.", kListOptions};

@@ -48,28 +48,54 @@ class Progress {
   i64 done_ = 0, last_ns_ = 0;
 };
 
-// A file as long and as old as the source was copied before.
-bool is_there(const FileStatus& source, const FileStatus& target) {
-  return target.kind() == FileType::kFile && source.bytes == target.bytes && source.modified_ns == target.modified_ns;
+bool as_long_and_old(const FileStatus& one, const FileStatus& other) {
+  return other.kind() == FileType::kFile && one.bytes == other.bytes && one.modified_ns == other.modified_ns;
 }
 
-// The two places of a copy that has begun.
-struct Places {
+// A copy that has begun.
+struct Begun {
   const Trees::Place& source;
   const Trees::Place& target;
+  const FileStatus& status;   // of the source, from before it was opened
+  Storage& from;
   Storage& to;
 };
 
 // False: they are no servers that can do it by themselves.
-Result<bool> send(const Places& places, const CopySettings& settings, const CopyView& view, Progress& progress) {
-  RemoteHost* const from = places.source.tree->host();
-  RemoteHost* const to = places.target.tree->host();
-  auto* const file = dynamic_cast<RemoteStorage*>(&places.to);
+Result<bool> send(const Begun& copy, const CopySettings& settings, const CopyView& view, Progress& progress) {
+  RemoteHost* const from = copy.source.tree->host();
+  RemoteHost* const to = copy.target.tree->host();
+  auto* const file = dynamic_cast<RemoteStorage*>(&copy.to);
   if (!from || !to || !file) return false;
-  const std::string part = part_name(places.target.path);
-  MERCUTIO_LET(const std::string why_not, copy_directly({*from, places.source.path, *to, part, *file}, settings, [&](i64 done) { progress.reach(done); }));
+  const std::string part = part_name(copy.target.path);
+  MERCUTIO_LET(const std::string why_not, copy_directly({*from, copy.source.path, *to, part, *file}, settings, [&](i64 done) { progress.reach(done); }));
   if (!why_not.empty() && from != to) view.say(from->name() + " can't copy to " + to->name() + " by itself, the data goes through this machine: " + why_not);
   return why_not.empty();
+}
+
+// What was written to the source meanwhile may be in the copy in part, so that the copy is none of what the source ever was.
+Status stayed(const Begun& copy) {
+  MERCUTIO_LET(const FileStatus now, copy.source.tree->status(copy.source.path));
+  if (same_file(now, copy.status) && as_long_and_old(now, copy.status)) return ok_status();
+  return Error{ErrorClass::kIo, "the source was changed while it was copied, so the copy does not get its name"};
+}
+
+Status copy_and_publish(const Begun& copy, const CopySettings& settings, const CopyView& view) {
+  MERCUTIO_LET(const i64 bytes, copy.from.size());
+  Progress progress(view.shown, bytes);
+  MERCUTIO_LET(const bool sent, send(copy, settings, view, progress));
+  const std::string part = part_name(copy.target.path);
+  if (!sent) {
+    MERCUTIO_LET(const i64 there, copy.to.size());
+    CopyEnds ends{copy.from, copy.to, bytes, there, {{0, bytes}}};
+    if (copy.status.allocated < bytes) {
+      MERCUTIO_LET(ends.extents, copy.source.tree->extents(copy.from, copy.source.path, copy.status));
+    }
+    MERCUTIO_TRY(copy_content(ends, settings, [&](i64 more) { return progress.add(more), ok_status(); }));
+  }
+  progress.end();
+  MERCUTIO_TRY(stayed(copy));
+  return copy.target.tree->publish(copy.to, part, copy.target.path, {copy.status.permissions, copy.status.modified_ns});
 }
 
 }  // namespace
@@ -82,37 +108,25 @@ std::string part_name(const std::string& target) {
   return directory + "." + name + ".mercutio-part";
 }
 
-Status copy_file(const Trees::Place& source, const Trees::Place& target, const FileStatus& status, const CopySettings& settings, const CopyView& view) {
+Status copy_file(const Trees::Place& source, const Trees::Place& target, const CopySettings& settings, const CopyView& view) {
+  const auto about = [&](Error error) { return named(std::move(error), source.name + " to " + target.name); };
   const std::string part = part_name(target.path);
   const auto before = target.tree->status(target.path);
   if (before && before->kind() != FileType::kFile) return named(Error{ErrorClass::kBadFile, "not a regular file", EINVAL}, target.name);
-  if (before && source.tree == target.tree && same_file(status, *before))
+  const auto status = source.tree->status(source.path);
+  if (!status) return about(status.error());
+  if (before && source.tree == target.tree && same_file(*status, *before))
     return Error{ErrorClass::kArg, source.name + " and " + target.name + " are the same file"};
-  if (before && settings.resume && is_there(status, *before)) return ok_status();
-  OpenOptions reading;
-  MERCUTIO_LET(const auto from, source.tree->open(source.path, reading));
-  MERCUTIO_LET(const auto to, target.tree->open_part(part, settings.resume));
-  const auto work = [&]() -> Status {
-    MERCUTIO_LET(const i64 bytes, from->size());
-    Progress progress(view.shown, bytes);
-    MERCUTIO_LET(const bool sent, send({source, target, *to}, settings, view, progress));
-    if (!sent) {
-      MERCUTIO_LET(const i64 there, to->size());
-      CopyEnds ends{*from, *to, bytes, there, {{0, bytes}}};
-      if (status.allocated < bytes) {
-        MERCUTIO_LET(ends.extents, source.tree->extents(*from, source.path, status));
-      }
-      MERCUTIO_TRY(copy_content(ends, settings, [&](i64 more) { return progress.add(more), ok_status(); }));
-    }
-    progress.end();
-    return target.tree->publish(*to, part, target.path, {status.permissions, status.modified_ns});
-  };
-  const Status copied = work();
-  const Status closed = to->close();
-  (void)from->close();
+  if (before && settings.resume && as_long_and_old(*status, *before)) return ok_status();   // it was copied before
+  const auto from = source.tree->open(source.path, OpenOptions());
+  if (!from) return about(from.error());
+  const auto to = target.tree->open_part(part, settings.resume);
+  const Status copied = to ? copy_and_publish({source, target, *status, **from, **to}, settings, view) : Status(to.error());
+  const Status closed = to ? (*to)->close() : ok_status();
+  (void)(*from)->close();
   if (copied && closed) return ok_status();
-  Error error = copied ? closed.error() : copied.error();
-  error.what = source.name + " to " + target.name + ": " + error.what + (settings.resume ? "" : "; to go on where it stopped, add --resume");
+  Error error = about(copied ? closed.error() : copied.error());
+  if (to && !settings.resume) error.what += "; to go on where it stopped, add --resume";
   return error;
 }
 

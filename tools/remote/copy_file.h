@@ -14,9 +14,8 @@ struct CopyView {                                          // what its user sees
   std::function<void(const std::string&)> say = [](const std::string&) {};
 };
 
-// `status` is the source's. Holes stay holes; permissions and times are kept.
-Status copy_file(const Trees::Place& source, const Trees::Place& target, const FileStatus& status, const CopySettings& settings,
-                 const CopyView& view = {});
+// Holes stay holes; permissions and times are kept. A source that is changed meanwhile is an Error, and `target` stays as it was.
+Status copy_file(const Trees::Place& source, const Trees::Place& target, const CopySettings& settings, const CopyView& view = {});
 
 // What a copy is called until it is whole.
 std::string part_name(const std::string& target);

@@ -130,7 +130,7 @@ class SmallCopies {
   void end() {
     while (!under_way_.empty()) finish();
   }
-  std::vector<Item> grown;   // since they were listed: they are no longer small
+  std::vector<Item> changed;   // no longer small since they were listed, or changed while they were read: they go as large ones
 
  private:
   struct One {
@@ -141,9 +141,7 @@ class SmallCopies {
     Result<GetReply> got = one.get->wait();
     one.get.reset();
     if (!got) return fail(one, got.error());
-    if (got->status.bytes > kMostContent) return grown.push_back(one.item);
-    if (static_cast<i64>(got->content.size()) != got->status.bytes)
-      return fail(one, Error{ErrorClass::kIo, "the source became shorter while it was copied"});
+    if (static_cast<i64>(got->content.size()) != got->status.bytes) return changed.push_back(one.item);
     one.put = one.item.target.tree->begin_put(one.item.target.path, std::move(got->content), {got->status.permissions, got->status.modified_ns});
   }
   void finish() {
@@ -178,10 +176,12 @@ Status plan_sources(Trees& trees, const std::vector<std::string>& words, const A
     sources.insert(sources.end(), found.begin(), found.end());
   }
   const Trees::Place target = trees.place(words.back());
-  const bool into = is_directory(target);
+  const auto there = target.tree->status(target.path);
+  const bool into = there && there->kind() == FileType::kDirectory;
+  if (!there && (is_root(target) || there.error().cls == ErrorClass::kIo || there.error().cls == ErrorClass::kAccess)) return named(there.error(), words.back());
   if (!into && sources.size() > 1) return Error{ErrorClass::kArg, "several files go into a directory: " + words.back() + " is none"};
   if (!into && words.back().ends_with('/') && !arguments.has("recursive"))
-    return Error{ErrorClass::kNoSuchFile, words.back() + ": there is no such directory", ENOENT};
+    return there ? Error{ErrorClass::kNoSuchFile, words.back() + ": there is no such directory", ENOENT} : named(there.error(), words.back());
   for (const Trees::Place& source : sources) {
     const auto status = source.tree->status(source.path);
     if (!status) {
@@ -211,6 +211,7 @@ Status copy(const Arguments& arguments) {
   const std::vector<std::string>& words = arguments.words();
   if (words.size() < 2)
     return Error{ErrorClass::kArg, "for example: mercutio cp result.nc mercutio://far.example/data/run1/, or: mercutio cp -r mercutio://far.example/data/run1 ."};
+  MERCUTIO_TRY(check_names(words));
   CopySettings settings;
   settings.resume = arguments.has("resume");
   settings.verify = !arguments.has("no-verify");
@@ -236,9 +237,9 @@ Status copy(const Arguments& arguments) {
       large.push_back(item);
   }
   small.end();
-  large.insert(large.end(), small.grown.begin(), small.grown.end());
+  large.insert(large.end(), small.changed.begin(), small.changed.end());
   for (const Item& item : large)
-    if (const Status copied = copy_file(item.source, item.target, item.status, settings, view); !copied) failures.add(copied.error());
+    if (const Status copied = copy_file(item.source, item.target, settings, view); !copied) failures.add(copied.error());
   return failures.result();
 }
 

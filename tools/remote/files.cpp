@@ -68,23 +68,22 @@ Status list_one(const Trees::Place& place, bool lengthy) {
 Status list(const Arguments& arguments) {
   Trees trees;
   MERCUTIO_LET(const auto places, places_of(trees, arguments, 1));
-  for (const Trees::Place& place : places) {
+  return each_of("mercutio ls", places, [&](const Trees::Place& place) {
     if (places.size() > 1) std::printf("%s:\n", printable(place.name).c_str());
-    MERCUTIO_TRY(list_one(place, arguments.has("long")));
-  }
-  return ok_status();
+    return list_one(place, arguments.has("long"));
+  });
 }
 
 Status show_status(const Arguments& arguments) {
   Trees trees;
   MERCUTIO_LET(const auto places, places_of(trees, arguments, 1));
-  for (const Trees::Place& place : places) {
+  return each_of("mercutio stat", places, [](const Trees::Place& place) -> Status {
     const auto status = place.tree->status(place.path);
     if (!status) return named(status.error(), place.name);
     std::printf("%s\n  %s  %lld bytes, %lld allocated  changed %s\n", printable(place.name).c_str(), permissions_text(*status).c_str(),
                 static_cast<long long>(status->bytes), static_cast<long long>(status->allocated), time_text(status->modified_ns).c_str());
-  }
-  return ok_status();
+    return ok_status();
+  });
 }
 
 Status make_directory(const Trees::Place& place, bool parents) {
@@ -106,12 +105,11 @@ Status make_directory(const Trees::Place& place, bool parents) {
 Status make_directories(const Arguments& arguments) {
   Trees trees;
   if (arguments.words().empty()) return Error{ErrorClass::kArg, "a name is wanted, for example mercutio://far.example/data/run1"};
-  for (const std::string& word : arguments.words()) {
+  return each_of("mercutio mkdir", arguments.words(), [&](const std::string& word) {
     Trees::Place place = trees.place(word);
     while (place.path.size() > 1 && place.path.back() == '/') place.path.pop_back(), place.name.pop_back();
-    MERCUTIO_TRY(make_directory(place, arguments.has("parents")));
-  }
-  return ok_status();
+    return make_directory(place, arguments.has("parents"));
+  });
 }
 
 // A link is removed, not what it leads to.
@@ -145,11 +143,13 @@ Result<FileStatus> own_status(const Trees::Place& place) {
 Status remove_all(const Arguments& arguments) {
   Trees trees;
   MERCUTIO_LET(const auto places, places_of(trees, arguments, 1));
-  for (const Trees::Place& place : places) {
+  return each_of("mercutio rm", places, [&](const Trees::Place& place) -> Status {
+    const std::string last = last_name(place.name);
+    if (is_root(place) || last == "." || last == "..")
+      return Error{ErrorClass::kArg, place.name + ": a root, . or .. is not removed; name what is in it", EISDIR};
     MERCUTIO_LET(const FileStatus status, own_status(place));
-    MERCUTIO_TRY(remove(place, status, arguments.has("recursive")));
-  }
-  return ok_status();
+    return remove(place, status, arguments.has("recursive"));
+  });
 }
 
 Status move(const Arguments& arguments) {
@@ -164,13 +164,13 @@ Status move(const Arguments& arguments) {
     sources.insert(sources.end(), found.begin(), found.end());
   }
   if (!into && sources.size() > 1) return Error{ErrorClass::kArg, "several files go into a directory: " + arguments.words().back() + " is none"};
-  for (const Trees::Place& source : sources) {
+  return each_of("mercutio mv", sources, [&](const Trees::Place& source) -> Status {
     const Trees::Place place = into ? target.in(last_name(source.name)) : target;
     if (source.tree != place.tree) return Error{ErrorClass::kArg, source.name + ": mv stays on one server; use cp, then rm"};
     const Status moved = source.tree->rename(source.path, place.path, !arguments.has("no-clobber"));
     if (!moved) return named(moved.error(), source.name + " to " + place.name);
-  }
-  return ok_status();
+    return ok_status();
+  });
 }
 
 const std::vector<Option> kListOptions = {{"long", nullptr, "with permissions, size and time", 'l'}, {"help", nullptr, "print this"}};
@@ -199,7 +199,11 @@ int main(int argc, char** argv) {
   using namespace mercutio::remote;
   signal(SIGPIPE, SIG_IGN);
   for (const Known& known : kKnown)
-    if (argc > 1 && std::strcmp(argv[1], known.word) == 0) return run_command(known.command, argc - 1, argv + 1, known.body);
+    if (argc > 1 && std::strcmp(argv[1], known.word) == 0)
+      return run_command(known.command, argc - 1, argv + 1, [&](const Arguments& arguments) -> Status {
+        MERCUTIO_TRY(check_names(arguments.words()));
+        return known.body(arguments);
+      });
   std::fprintf(stderr, "mercutio-files: ls, stat, mkdir, rm or mv is wanted\n");
   return 2;
 }

@@ -273,6 +273,8 @@ Status may_mount(const std::string& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) return Error{ErrorClass::kNoSuchFile, folder + ": " + errno_text(errno), errno};
   if (!S_ISDIR(status.st_mode)) return Error{ErrorClass::kBadFile, folder + ": " + errno_text(ENOTDIR), ENOTDIR};
+  for (const MountedHere& one : mounted_here())
+    if (one.folder == folder) return Error{ErrorClass::kFileInUse, folder + ": " + one.source + " is mounted there already; 'mercutio umount " + folder + "' ends that", EBUSY};
   return ok_status();
 }
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -191,6 +192,9 @@ class LocalTree final : public Tree {
     const IoPiece piece{0, reply.content.data(), reply.status.bytes};
     MERCUTIO_LET(const i64 got, file->read(std::span(&piece, 1)));
     reply.content.resize(static_cast<size_t>(got));
+    const i64 modified_ns = reply.status.modified_ns;
+    MERCUTIO_LET(reply.status, status_of(dynamic_cast<const LocalFile&>(*file).fd()));
+    if (reply.status.modified_ns != modified_ns) reply.content.clear();   // changed meanwhile
     MERCUTIO_TRY(file->close());
     return reply;
   }
@@ -336,6 +340,20 @@ Trees::Place Trees::place(const std::string& name) {
   std::unique_ptr<Tree>& tree = hosts_[remote.host];
   if (!tree) tree = std::make_unique<RemoteTree>(remote.host);
   return {tree.get(), remote.path, name};
+}
+
+bool is_root(const Trees::Place& place) {
+  const size_t begin = place.path.find_first_not_of('/'), slash = place.path.find('/', begin);
+  return place.tree->host() && (slash == std::string::npos || place.path.find_first_not_of("/.", slash) == std::string::npos);
+}
+
+Status check_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const size_t colon = std::min(name.find(':'), name.size());
+    if (is_remote(name) || ::strcasecmp(name.substr(0, colon).c_str(), "mercutio") != 0 || colon == name.size()) continue;
+    return Error{ErrorClass::kArg, name + ": remote names begin with mercutio://; a file of this name here is ./" + name};
+  }
+  return ok_status();
 }
 
 // Component by component: a directory is listed only where its entries have to fit something.

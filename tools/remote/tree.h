@@ -66,7 +66,11 @@ class Trees {
 // A name with *, ? or [...]: what fits, sorted; an Error if nothing does. Others are themselves.
 Result<std::vector<Trees::Place>> expand(Trees& trees, const std::string& name);
 
+// kArg: one that is not remote, but looks as if it were meant to be.
+Status check_names(const std::vector<std::string>& names);
+
 Error named(Error error, const std::string& name);
+bool is_root(const Trees::Place& place);   // the name of a host or of one of its roots; what lies in a root is none
 std::string last_name(const std::string& path);
 bool same_file(const FileStatus& one, const FileStatus& other);
 

@@ -46,7 +46,7 @@ class ScriptedStream final : public remote::TlsStream {
     if (bytes == 0 && !step.closed && !idle_) step.closed = true;
     return step;
   }
-  Result<remote::TlsStep> write(ConstBytes from, bool) override {
+  Result<remote::TlsStep> write(ConstBytes from) override {
     if (was_cut()) return Error{ErrorClass::kIo, "cut", ECONNRESET};
     peer_.hear(from);
     return remote::TlsStep{static_cast<i64>(from.size())};

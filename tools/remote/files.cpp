@@ -200,7 +200,7 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   for (const Known& known : kKnown)
     if (argc > 1 && std::strcmp(argv[1], known.word) == 0)
-      return run_command(known.command, argc - 1, argv + 1, [&](const Arguments& arguments) -> Status {
+      return run_command(known.command, argc - 1, argv + 1, [&](const Arguments& arguments) -> mercutio::Status {
         MERCUTIO_TRY(check_names(arguments.words()));
         return known.body(arguments);
       });

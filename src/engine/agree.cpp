@@ -48,8 +48,7 @@ struct Words {
   void give(std::span<i64> values) const { std::copy(used.begin() + 1, used.end(), values.begin()); }
 };
 
-}  // namespace
-
+// All ranks know the lowest failing one.
 Task<Status> tell_error(const Channel& channel, Status mine, i64 failing) {
   const i64 ranks = channel.comm->size(), me = channel.comm->rank();
   if (failing < 0 || failing > ranks) co_return Error{ErrorClass::kIntern, "a rank that isn't there reported a failure"};
@@ -63,8 +62,6 @@ Task<Status> tell_error(const Channel& channel, Status mine, i64 failing) {
   MERCUTIO_CO_TRY(co_await broadcast(channel, failing, report));
   co_return from_bytes(report);
 }
-
-namespace {
 
 using Act = std::function<void()>;
 

@@ -10,7 +10,6 @@
 #include "base/attempt.h"
 #include "engine/enter.h"
 #include "engine/messages.h"
-#include "engine/own_data.h"
 #include "engine/pieces.h"
 #include "engine/exchange.h"
 #include "plan/adapter.h"
@@ -20,11 +19,39 @@ namespace {
 
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
+// The hints for an access without exchange if the plan decides about sieving. Null: those of the file.
+std::unique_ptr<const Hints> hints_for(const Plan& plan, const Hints& hints) {
+  if (plan.strategy != Strategy::kList && plan.strategy != Strategy::kSieve) return nullptr;
+  auto changed = std::make_unique<Hints>(hints);
+  changed->romio_ds_read = changed->romio_ds_write = plan.strategy == Strategy::kSieve ? Toggle::kEnable : Toggle::kDisable;
+  return changed;
+}
+
 // Excludes data beyond the end of the file, so that part of the user's buffer stays unchanged.
 void clip_to_file(PeerAccess& peer, i64 file_bytes) {
   if (peer.end <= peer.begin || peer.last <= file_bytes) return;
   peer.end = std::clamp(peer.stream_position(file_bytes), peer.begin, peer.end);
   peer.last = file_bytes;
+}
+
+// Moves this rank's own data, and records whether a read blocked, on which the next plan depends.
+Result<i64> move_alone(const EngineFile& file, const Access& access, bool atomic) {
+  BlockingDetector* const blocking = reads(access) && access.bytes >= BlockingDetector::kTellingBytes ? file.blocking : nullptr;
+  const BlockingDetector::Probe probe = blocking ? blocking->before(/*closely=*/true) : BlockingDetector::Probe{};
+  Result<i64> moved = independent(file, access, IndependentOptions{atomic});
+  if (blocking && moved) blocking->saw_read(*moved, probe);
+  return moved;
+}
+
+Result<i64> move_own(const EngineFile& file, const Access& access, bool atomic, const Plan* plan) {
+  if (access.bytes == 0) return i64{0};
+  return attempt([&] {
+    const std::unique_ptr<const Hints> hints = plan ? hints_for(*plan, *file.hints) : nullptr;
+    if (!hints) return move_alone(file, access, atomic);
+    EngineFile changed = file;
+    changed.hints = hints.get();
+    return move_alone(changed, access, atomic);
+  });
 }
 
 // Flushes the aggregator's cache after a write: later writes of these bytes by other ranks must reach the file after it.
@@ -126,7 +153,7 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& chan
   co_return mine.end - mine.begin;
 }
 
-// Some rank takes part with an Error. No rank moves data from now on, and all return that Error.
+// Some rank takes part with an Error. No rank moves data, and all return that Error.
 Task<Result<i64>> fail_together(const Channel& channel, Status mine) {
   Status why = co_await agree(channel, std::move(mine));
   if (!why.ok()) co_return std::move(why).error();
@@ -153,20 +180,13 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
   }
   if (!moved) {
     // without communication the other ranks cannot be informed
-  } else if (agreed.all_moved) {
-    moved = *std::move(agreed.early);
-    if (agreed.failing < file.comm->size()) {
-      Status status = moved ? ok_status() : Status(std::move(moved).error());
-      Status all = co_await tell_error(channel, std::move(status), agreed.failing);
-      moved = std::move(all).error();
-    }
   } else if (agreed.failed) {
     moved = co_await fail_together(channel, options.entry);
   } else if (agreed.plan && agreed.plan->exchanges()) {
     if (!channel.ticket) file.run_lists = nullptr;   // another operation may use a stream at the same time
     moved = co_await exchange_and_agree(file, channel, access, agreed);
   } else {
-    moved = agreed.early ? *std::move(agreed.early) : move_own(file, access, agreed.atomic, agreed.plan.get());
+    moved = move_own(file, access, agreed.atomic, agreed.plan.get());
     Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
     if (!moved) status = moved.error();
     counters.clock.enter(Phase::kAgree);

@@ -78,8 +78,6 @@ void reduce_node(const NodeArena& arena, std::span<i64> values, Reduce op);
 // names that rank and its host. Costs one all_reduce if all ranks are ok. The same all_reduce computes the minima of the ranks' values.
 inline constexpr size_t kMostAgreedValues = 15;
 Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest = {});
-// The end of an agreement: all ranks know that `failing` is the lowest rank that failed, and get its Error. `mine`: the status of this rank.
-Task<Status> tell_error(const Channel& channel, Status mine, i64 failing);
 // Agreement with an action of rank 0 in the middle, at the cost of one agreement. Rank 0 acts when it knows whether all ranks are ok
 // and has the minima. All ranks get what it then leaves in `lowest`. Its Error counts if all ranks were ok before.
 using ActionOfRankZero = std::function<Status(bool all_ok)>;

@@ -431,14 +431,9 @@ Task<Result<i64>> learn_size(const EngineFile& file, const Channel& channel, con
 
 Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access, const CollectiveOptions& options, Agreed& agreed) {
   LayoutByRange layout;
-  Entry mine = make_entry(file, access, options, layout);
-  bool remembers = file.patterns && channel.ticket && channel.ticket->arena().whole();
-  if (remembers) {
-    co_await until([&] { return channel.ticket->is_current(); });
-    remembers = !(file.adapter && file.adapter->looks(access.direction));
-  }
-  if (remembers) move_early(file, access, mine, agreed);
+  const Entry mine = make_entry(file, access, options, layout);
   if (channel.ticket) MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine, 1))));
+  const bool remembers = file.patterns && channel.ticket && channel.ticket->arena().whole() && !(file.adapter && file.adapter->looks(access.direction));
   if (remembers && repeat_plan(file, channel.ticket->arena(), access.direction, agreed)) co_return ok_status();
   auto all = co_await gather(file, channel, access.direction, mine, agreed);
   if (!all) co_return std::move(all).error();

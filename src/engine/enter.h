@@ -7,8 +7,6 @@
 // of a few numbers suffices. Every decision that the ranks must share is computed from the result, which is the same on all ranks.
 #pragma once
 
-#include <optional>
-
 #include "engine/engine.h"
 #include "engine/window_buffer.h"
 
@@ -16,7 +14,7 @@ namespace mercutio {
 
 // The agreed values, equal on all ranks unless stated otherwise.
 struct Agreed {
-  bool failed = false;       // some rank takes part with an Error; no rank moves data, but one may have done so early
+  bool failed = false;       // some rank takes part with an Error; no rank moves data
   bool more = false;         // another round of this access follows
   bool atomic = false;
   std::shared_ptr<const Plan> plan;
@@ -26,10 +24,6 @@ struct Agreed {
   std::uint64_t dense_key = 0;    // key of the pattern; 0: none
   std::vector<FileRange> ranges;  // that hold the data of each node; of each rank if no memory is shared
   RankSummary mine;          // of the calling rank; differs between ranks
-  // This rank has moved its own data before it met the others (repeated_plan.h); differs between ranks.
-  std::optional<Result<i64>> early;
-  bool all_moved = false;    // all ranks have, and the plan has no exchange: nothing is left to move or to agree on
-  i64 failing = 0;           // with all_moved: the lowest rank that failed to; the number of ranks: none
   i64 measured_from_ns = 0;  // when all ranks had entered; differs between ranks; 0: the time of this access is not measured
 };
 

@@ -55,10 +55,8 @@ struct Circumstances {
 };
 
 // The contribution of one rank.
-enum class MovedEarly : i64 { kNo, kYes, kFailed };
 struct Entry {
   Circumstances circumstances;
-  MovedEarly moved = MovedEarly::kNo;   // its own data, before this gather
   Choices choices;          // only rank 0's are used
   RankSummary summary;
   AccessSignature signature;
@@ -109,8 +107,6 @@ class PatternMemory {
     std::vector<Entry> entries;
     i64 hints_edition = 0;
     std::shared_ptr<const Plan> plan;   // null: there is none
-    bool plain = false;                 // it is the plan of all accesses in which each rank has one run or nothing, and no runs overlap
-    std::vector<FileRange> ranges;      // scratch memory for the test of that
   };
   Alone& alone(Direction direction) { return alone_[index(direction)]; }
   // Whether the last access of this direction had no exchange on any rank. Thread-safe.

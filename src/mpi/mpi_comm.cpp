@@ -1,6 +1,7 @@
 #include "mpi/mpi_comm.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -89,13 +90,23 @@ class MpiCounter final : public SharedCounter {
 constexpr i64 kLooks = 16, kYields = 24;   // numbers of polls and of yields; then a yield with each sleep
 constexpr i64 kMoreYields = 16;            // for threads that wait for a started access, whose steps take each rank longer
 
+// Tells the core that a thread polls.
+inline void pause_core() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 // The steps of a rank that makes no progress: it polls, then yields, then sleeps until another rank of the node rings its doorbell.
 // Sleeps grow slowly, because arriving messages and completed storage requests ring no doorbell. A rank that waits for the doorbell
 // and nothing else sleeps longer: with many ranks on few cores it would wake again and again only to find that others are missing.
 class Backoff {
  public:
   Backoff(std::shared_ptr<MpiSegment> segment, const RankGroup& group)
-      : segment_(std::move(segment)), node_rank_(group.node_rank()), longest_ns_(group.topology().nodes() > 1 ? 50'000 : 500'000), all_ring_(group.topology().nodes() == 1) {}
+      : segment_(std::move(segment)), node_rank_(group.node_rank()), longest_ns_(group.topology().nodes() > 1 ? 50'000 : 500'000), all_ring_(group.topology().nodes() == 1),
+        core_each_(all_ring_ && segment_ && group.node_size() <= ::sysconf(_SC_NPROCESSORS_ONLN)) {}
 
   void operator()(i64 spins) {
     static thread_local RingsSeen seen;   // a thread tests its condition after each change of the doorbell
@@ -104,7 +115,7 @@ class Backoff {
       const RingsSeen now{segment_.get(), segment_->rings(node_rank_)};
       if (std::exchange(seen, now) != now) return;
     }
-    if (spins < kLooks) return;
+    if (spins < kLooks) return core_each_ ? look_closely(seen.rings) : void();
     if (spins == kLooks) yields_ = yielding.worth_trying();
     if (yields_ && (spins < kYields || (!segment_ && spins < 64))) {
       yields_ = yielding.yield();
@@ -125,6 +136,11 @@ class Backoff {
     std::uint32_t rings = 0;
     bool operator==(const RingsSeen&) const = default;
   };
+  // Small accesses of ranks with a core each are over within a few microseconds. A system call would take as long.
+  void look_closely(std::uint32_t rings) const {
+    constexpr int kPauses = 32;   // one to two microseconds
+    for (int i = 0; i < kPauses && segment_->rings(node_rank_) == rings; ++i) pause_core();
+  }
   // Waking up takes longer than most waits if each rank has a core of its own. Therefore a rank polls the doorbell as long as its
   // core has nothing else to do, which shows in yields that return at once.
   bool rung_on_idle_core(std::uint32_t rings) const {
@@ -142,6 +158,7 @@ class Backoff {
   const std::shared_ptr<MpiSegment> segment_;   // null: there are no doorbells
   const i64 node_rank_, longest_ns_;            // a message from another node rings no doorbell
   const bool all_ring_;                         // there are no other nodes
+  const bool core_each_;                        // nor more ranks than cores
   std::atomic<bool> yields_{true};   // in the current wait
 };
 

@@ -158,30 +158,35 @@ namespace {
 // What did not end within two minutes still uses its memory.
 bool ended(MPI_Request& request, std::vector<std::byte>& data) {
   if (wait_for(request)) return true;
+  PMPI_Cancel(&request);   // ends a receive
   static_cast<void>(new std::vector<std::byte>(std::move(data)));
   return false;
 }
 
+// A long message that nobody takes would hold up MPI_Finalize, so a rank sends when it is asked: who has given up does not ask.
 class MpiMover final : public PieceMover {
  public:
   bool send(i64 to, std::vector<std::byte> pieces) override {
-    auto size = std::make_unique<i64>(static_cast<i64>(pieces.size()));
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (PMPI_Isend(size.get(), 1, MPI_INT64_T, static_cast<int>(to), kTag, MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
-    if (!wait_for(request)) return size.release(), false;
-    return PMPI_Isend(pieces.data(), static_cast<int>(pieces.size()), MPI_BYTE, static_cast<int>(to), kTag, MPI_COMM_WORLD, &request) == MPI_SUCCESS &&
-           ended(request, pieces);
+    std::vector<std::byte> asked(1), size(sizeof(i64));
+    const i64 bytes = static_cast<i64>(pieces.size());
+    std::memcpy(size.data(), &bytes, sizeof bytes);
+    return receive_bytes(to, asked) && send_bytes(to, size) && send_bytes(to, pieces);
   }
   bool receive(i64 from, std::vector<std::byte>& pieces) override {
-    std::vector<std::byte> size(sizeof(i64));
+    std::vector<std::byte> ask(1), size(sizeof(i64));
     i64 bytes = 0;
-    if (!receive_bytes(from, size)) return false;
+    if (!send_bytes(from, ask) || !receive_bytes(from, size)) return false;
     std::memcpy(&bytes, size.data(), sizeof bytes);
     pieces.resize(static_cast<std::size_t>(bytes));
     return receive_bytes(from, pieces);
   }
 
  private:
+  static bool send_bytes(i64 to, std::vector<std::byte>& data) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    return PMPI_Isend(data.data(), static_cast<int>(data.size()), MPI_BYTE, static_cast<int>(to), kTag, MPI_COMM_WORLD, &request) == MPI_SUCCESS &&
+           ended(request, data);
+  }
   static bool receive_bytes(i64 from, std::vector<std::byte>& data) {
     MPI_Request request = MPI_REQUEST_NULL;
     return PMPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_BYTE, static_cast<int>(from), kTag, MPI_COMM_WORLD, &request) == MPI_SUCCESS &&

@@ -28,7 +28,6 @@ BANNED = {
     "utilize": "use", "simply": "-", "obviously": "-", "of course": "-", "there is one to": "-", "may not read": "cannot read",
 }
 LEFT_OUT = {"docs/centres/conformance.md", "docs/results/storage.md", "docs/results/stripes.md"}   # written by programs
-LEFT_OUT |= {"docs/users/remote.md", "docs/engineers/remote.md"}   # not yet in short sentences
 SENTENCE_END = re.compile(r"(?<!\b[A-Z])(?<!e\.g)(?<!i\.e)(?<!al)(?<!etc)[.!?](?:\s|$)")
 DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 

@@ -193,7 +193,8 @@ std::optional<Looked> merged_writes(const Job& job, const JobFile& file) {
   // Together, the file is read and written back once where the ranks' parts of it overlap. Where they don't, the new data alone moves
   // when nothing is merged, which is also quicker where it is little of what is read.
   const double moved = written + merged + static_cast<double>(file.all.storage[1].bytes), overlap = overlap_of(file);
-  const double together = now * std::max(overlap >= 1.5 ? 1 / overlap : 0, written / moved);
+  const auto calls = static_cast<double>(calls_of_a_rank(file, Direction::kWrite));
+  const double together = now * std::max(overlap >= 1.5 ? 1 / overlap : 0, written / moved) + calls * own_meeting(job, file);
   const double apart = is_local(file) ? seconds_in_pieces(job, file, Direction::kWrite) : held;
   const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
   const bool asked = says(file, TextKind::kNotes, "romio_ds_write=enable");
@@ -214,7 +215,26 @@ std::string excess_text(const Excess& excess) {
   return text;
 }
 
-// Together, ranks read each byte once where one's holes are another's data. Pieces alone are a request each.
+// What collective reads of the same pieces take. Where one rank's holes are another's data, they are read once for all; the rest is read
+// as it is now.
+double seconds_of_reads_together(const Job& job, const JobFile& file, const Excess& excess) {
+  const ClassTotals& all = of(file.all, Direction::kRead, false);
+  const double ranges = sum_of_members(file, [](const JobFile& one) { return sum_of_ranks(one, read_range); }), size = read_ranges(file);
+  const double overlap = size > 0 ? std::max(1.0, ranges / size) : 1;
+  const i64 bytes = std::max(excess.asked, static_cast<i64>(static_cast<double>(excess.moved) / overlap));
+  const i64 piece = std::max<i64>(1, all.piece_bytes / std::max<i64>(1, all.calls));
+  return seconds_together(job, file, Moved{Direction::kRead, bytes, all.bytes / piece, calls_of_a_rank(file, Direction::kRead)});
+}
+
+// Each access that a buffer served from what was read in advance becomes a request.
+double seconds_without_advance(const Job& job, const JobFile& file) {
+  const double requests = worst(file, [](const FileTotals& one) { return static_cast<double>(one.storage[0].absorbed_calls); });
+  const StorageTotals& reads = file.all.storage[0];
+  const double seen = seconds_of(reads.ns) / static_cast<double>(std::max<i64>(1, reads.calls));
+  return requests * (is_local(file) ? std::min(seen, request_seconds(job)) : seen);
+}
+
+// Pieces alone are a request each.
 std::optional<Looked> amplified_reads(const Job& job, const JobFile& file) {
   const Excess excess = excess_of(file);
   if (!excess.noticeable()) return {};
@@ -223,12 +243,16 @@ std::optional<Looked> amplified_reads(const Job& job, const JobFile& file) {
   const Option closer{"put what is read together closer together in the file", saved};
   const bool together = of(file.all, Direction::kRead, true).bytes > of(file.all, Direction::kRead, false).bytes;
   if (!excess.by_holes()) {
-    const Option without{"drop mercutio_read_ahead=enable, or export MERCUTIO_HINTS=mercutio_read_ahead=disable", saved};
-    return Looked{excess_text(excess), {excess.unused >= excess.windows ? without : closer}};
+    const bool advance = excess.unused >= excess.windows, asked = says(file, TextKind::kNotes, "mercutio_read_ahead=enable");
+    const Option without{asked ? "drop mercutio_read_ahead=enable" : "export MERCUTIO_HINTS=mercutio_read_ahead=disable",
+                         saved - (advance ? seconds_without_advance(job, file) : 0)};
+    return Looked{excess_text(excess), {advance ? without : closer}};
   }
   Looked looked{excess_text(excess), {}};
-  if (several_ranks_stride(file, Direction::kRead))
-    looked.options.push_back({advice(Advice::kTogether, Direction::kRead, file.library), std::max(saved, strided_seconds(job, file, Direction::kRead))});
+  if (several_ranks_stride(file, Direction::kRead)) {
+    const double now = seconds_held(file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); });
+    looked.options.push_back({advice(Advice::kTogether, Direction::kRead, file.library), now - seconds_of_reads_together(job, file, excess)});
+  }
   const bool asked = says(file, TextKind::kNotes, "romio_ds_read=enable");
   const std::string apart = std::string("export MERCUTIO_HINTS=\"") + (together ? "romio_cb_read=disable;" : "") + "romio_ds_read=disable\"";
   const double seconds_apart = is_local(file) ? seconds_in_pieces(job, file, Direction::kRead) : reading;

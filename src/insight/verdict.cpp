@@ -83,7 +83,8 @@ std::string factor_text(double factor) {
 // At most four lines.
 std::string text_of(const Finding& one, bool with_cost) {
   std::string out = one.title + " [" + one.id + "]";
-  if (one.seconds > 0 && with_cost)
+  const bool costs = with_cost && gains(one.factor);
+  if (costs)
     out += ": costs about " + seconds_text(one.seconds) + "; without it the run is " + factor_text(one.factor) + " times as fast";
   const std::string files = one.files > 1 ? " (" + count_of(one.files, "file") + ")" : "";
   out += "\n   " + on_one_line(one.file + files + ": " + one.evidence) + "\n";
@@ -92,7 +93,7 @@ std::string text_of(const Finding& one, bool with_cost) {
   if (!worst.empty()) out += "   longest: " + on_one_line(worst) + "\n";
   std::string remedies;
   for (const Remedy& remedy : one.remedies) {
-    if (!remedies.empty()) remedies += "; or (" + factor_text(remedy.factor) + " times as fast) ";
+    if (!remedies.empty()) remedies += costs ? "; or (" + factor_text(remedy.factor) + " times as fast) " : "; or ";
     remedies += remedy.text;
   }
   return out + "   to do: " + on_one_line(remedies) + "\n";
@@ -143,6 +144,9 @@ std::string verdict(const Job& job) {
     out += "  a rank was ready to run but had no core for " + seconds_text(queued) + " on average (" + percent(queued, job.seconds) + " of the run)\n";
   const std::vector<Finding> found = find_causes(job);
   const bool little = io_share(job) < kLittleIo;
+  if (!found.empty() && !little && is_crowded(job))
+    out += "  the ranks share cores" + std::string(job.ranks > job.hosts * job.host_cores ? "" : " with other processes") +
+           ": times depend on who had one when, and the estimates below are unsure\n";
   if (little) out += "  I/O is " + (io_share(job) < 0.005 ? "less than 1 %" : percent(io_share(job), 1)) + " of the run: nothing to gain here\n";
   if (found.empty() && !little) out += "  nothing stands out\n";
   for (std::size_t i = 0; i < std::min(found.size(), kFindingsShown); ++i)

@@ -165,11 +165,11 @@ COMMANDS = (
     ("doctor [--dir directory] [--] [launcher ... program]",
      "Says which MPIs are on PATH, which of Mercutio's backends serves each, what the machine and the directory offer, and why "
      "something does not work. With a launcher line it also runs a small MPI program under it. Exit code 1 if something is in the way."),
-    ("hints [name | --file name [--info key=value]... [--program name] [--ranks n] | --check file]",
+    ("hints [name | --file name [--info key=value]... [--program name] [--ranks n] | --check file|directory]",
      "Lists the hints, or explains one, by any name that ROMIO, OMPIO or Cray have for it. --file shows the hints that would be in "
      "effect for a file of that name, from all files and variables found here, with the --info that a program would give and the "
      "ranks of the job; where each comes from, and what is ignored and why. --check looks for mistakes in a file such as "
-     "hints.toml and prints them with their lines; exit code 1 if there are any."),
+     "hints.toml, or in all *.toml of a directory, and prints them with their lines; exit code 1 if there are any. Of a site's file it also says where a job's record would go."),
     ("explain --machine file --pattern file [--hint key=value]... [--ranks] | --trace trace",
      "Prints how a collective access would be carried out on a machine that need not be at hand, with the reason of each decision. "
      "Runs no MPI. The machine file says which rank sits on which node and how files are striped, the pattern file what the ranks "

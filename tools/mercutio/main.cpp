@@ -169,7 +169,7 @@ CLI::App* add_hints(CLI::App& app, HintsOptions& options) {
       ->check(kKeyValue);
   hints_command->add_option("--program", options.program, "With --file: name of the program, for the tuner's profile (default: none)");
   hints_command->add_option("--ranks", options.ranks, "With --file: number of ranks of the job (default: any)")->check(kPositive);
-  hints_command->add_option("--check", options.check, "Check a hint file such as hints.toml for mistakes (default: none)");
+  hints_command->add_option("--check", options.check, "Check a hint file such as hints.toml, or those of a directory, for mistakes (default: none)");
   return hints_command;
 }
 

@@ -49,7 +49,7 @@ Result<RouterOptions> options_from(const Arguments& arguments) {
   for (const std::string& target : options.targets)
     if (target.rfind(':') == std::string::npos)
       return Error{ErrorClass::kArg, "--to " + target + ": a port is wanted, as in 192.0.2.7:40000, or 192.0.2.7:* for any"};
-  MERCUTIO_LET(options.most_connections, arguments.number("connections", options.most_connections));
+  MERCUTIO_LET(options.most_connections, arguments.number("connections", options.most_connections, 1, kMostConnections));
   MERCUTIO_TRY(make_key_file(arguments.text("key-file")));
   MERCUTIO_LET(options.key, key_from_file(arguments.text("key-file")));
   return options;

@@ -208,6 +208,13 @@ double request_seconds(const Job& job) {
   return kLocalRequestSeconds * crowding(job);
 }
 
+double seconds_without_read_ahead(const Job& job, const JobFile& file) {
+  const double requests = worst(file, [](const FileTotals& one) { return static_cast<double>(one.storage[0].absorbed_calls); });
+  const StorageTotals& reads = file.all.storage[0];
+  const double seen = seconds_of(reads.ns) / static_cast<double>(std::max<i64>(1, reads.calls));
+  return requests * (is_local(file) ? std::min(seen, request_seconds(job)) : seen);
+}
+
 double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction) {
   const ClassTotals &alone = of(file.all, direction, false), &together = of(file.all, direction, true);
   const double calls = static_cast<double>(std::max<i64>(1, alone.calls + together.calls));

@@ -55,6 +55,8 @@ double collectives_well_made(const Job& job, const JobFile& file);
 double first_collectives_seconds(const Job& job, const JobFile& file);
 // Of a small one to a page cache.
 double request_seconds(const Job& job);
+// Each access that a buffer served from what was read in advance as a request of its own.
+double seconds_without_read_ahead(const Job& job, const JobFile& file);
 // A rank's part of the cost of the pieces read or written, one request for each.
 double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction);
 // The time that ranks wait for each other in turns, because the preceding work took them different times: the waiting time of the

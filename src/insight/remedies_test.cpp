@@ -86,6 +86,47 @@ TEST(Remedies, ReadAheadIsDroppedOnlyWhereRequestsCostLess) {
   EXPECT_EQ(reading(10'000).find("mercutio_read_ahead"), std::string::npos) << "10,000 requests in place of 100";
 }
 
+std::string said_of(const Job& job) {
+  std::string text;
+  for (const Finding& one : all_findings(job))
+    for (const Remedy& remedy : one.remedies) text += one.id + ": " + remedy.text + "\n";
+  return text;
+}
+
+// Ranks that open a file each, by MPI_COMM_SELF, have no collective accesses.
+TEST(Remedies, FilesOfOneRankGetPossibleOnes) {
+  const auto each_its_own = [](const std::string& library) {
+    Job job = job_of_files(4, 40, [](i64 rank, i64 file, FileTotals& f) {
+      if (file % 4 != rank) return void(f = {});
+      f.ranks = 1, f.files = 1, f.open_ns = kSecond / 20;
+      calls(f.of(Direction::kWrite, false), 1000, 64, kSecond / 10);
+      calls(f.of(Direction::kRead, false), 1000, 64, kSecond / 10);
+    });
+    for (JobFile& file : job.files) file.library = library;
+    return said_of(job);
+  };
+  const std::string own = each_its_own("");
+  EXPECT_NE(own.find("small_writes: move many records with one call: describe them with a datatype and MPI_File_set_view, then MPI_File_write\n"), std::string::npos) << own;
+  EXPECT_NE(own.find("many_files: keep one file open for many steps, each at an offset of its own: MPI_File_write_at("), std::string::npos) << own;
+  for (const char* library : {"", "hdf5", "h5py", "netcdf", "netcdf4-python", "pnetcdf"})
+    for (const char* word : {"_all", "COLLECTIVE", "collective"}) EXPECT_EQ(each_its_own(library).find(word), std::string::npos) << library << "\n" << each_its_own(library);
+}
+
+// What several ranks open alone they could open together; of a pattern of files nobody knows.
+TEST(Remedies, AFileThatAllOpenAloneCanBeOpenedTogether) {
+  const auto strided = [](bool pattern) {
+    Job job = job_with(4, [](i64, FileTotals& f) {
+      f.ranks = 1;
+      calls(f.of(Direction::kWrite, false), 50, MiB, 3 * kSecond);
+      f.of(Direction::kWrite, false).strided_calls = 50;
+    });
+    job.files[0].is_pattern = pattern;
+    return said_of(job);
+  };
+  EXPECT_NE(strided(false).find("strided_writes: open the file on MPI_COMM_WORLD"), std::string::npos) << strided(false);
+  EXPECT_EQ(strided(true).find("strided_writes"), std::string::npos) << strided(true);
+}
+
 // "1 times as fast" is none.
 TEST(Remedies, AFactorOfOneIsNoGain) {
   const auto syncing = [](double seconds) {

@@ -193,9 +193,10 @@ COMMANDS = (
      "Checks a storage driver: runs the contract that Mercutio's own drivers keep on new files called NAME:path.check1 and so on, in "
      "threads and in several processes, and deletes them. A line for each check; what does not hold is named. Exit code 1 if anything "
      "failed, or if the driver can't be loaded. Works for every prefix, and for names without one."),
-    ("probe [--dir directory] [--bytes n] [--processes n] [--print]",
+    ("probe [--dir directory] [--bytes n] [--processes n] [--repetitions n] [--print]",
      "Measures on the directory's file system with which size of a write one process comes close to full speed, and how many "
-     "processes of a node do. The result is stored in $XDG_CONFIG_HOME/mercutio/measured (else ~/.config/mercutio/measured), and "
+     "processes of a node do. Each measurement is the median of 5 (--repetitions); the lowest and the highest stand beside it, and where these "
+     "would lead to another answer, that is said. The result is stored in $XDG_CONFIG_HOME/mercutio/measured (else ~/.config/mercutio/measured), and "
      "files of that file system are opened with it as defaults of mercutio_saturation_bytes and mercutio_aggregators_per_node. "
      "Takes some seconds and up to the given bytes for each process in the directory. --print stores nothing."),
     ("bench [--dir directory] [--ranks n] [--bytes n] [--quick] [--full] [--patterns list] [--repetitions n] [--time-limit seconds] [--seed n] "

@@ -84,7 +84,7 @@ _mercutio() {
       if [ "${COMP_WORDS[COMP_CWORD - 1]}" = "--dir" ]; then
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
       else
-        mapfile -t COMPREPLY < <(compgen -W "--dir --bytes --processes --print" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "--dir --bytes --processes --repetitions --print" -- "$current")
       fi
       ;;
     explain)

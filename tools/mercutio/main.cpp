@@ -143,6 +143,7 @@ CLI::App* add_probe(CLI::App& app, ProbeOptions& options) {
   probe_command
       ->add_option("--processes", options.most_processes, "Maximum number of processes (default: the processors, at most 16)")
       ->transform(whole_number(1, 1024));
+  probe_command->add_option("--repetitions", options.repetitions, "Number of repetitions of each measurement (default 5)")->transform(whole_number(3, 1000));
   probe_command->add_flag_callback("--print", [&] { options.keep = false; }, "Print the result and store nothing (default: off)");
   return probe_command;
 }

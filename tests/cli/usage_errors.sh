@@ -42,4 +42,16 @@ if [ -x "$(dirname "$MERCUTIO")/mercutio-route" ]; then
   refuses "--connections: " "from 1 to 1000000" route --listen 127.0.0.1:0 --to 127.0.0.1:1 --key-file "$scratch/key" --connections "$digits"
   refuses "--parallel: " "from 1 to 64" cp --parallel "$digits" a b
   refuses "--streams: " "from 1 to 16" connect --root d=/tmp --streams "$digits" host
+  # Key files that are none.
+  mkdir "$scratch/folder"
+  : >"$scratch/empty"
+  printf '%s\n' "$digits" >"$scratch/long"
+  chmod 600 "$scratch/empty" "$scratch/long"
+  for file in nosuch/key:"its directory must be there" folder:"is no plain file" empty:"empty: " long:"long: "; do
+    code=0
+    (cd "$scratch" && timeout 20 "$MERCUTIO" route --listen 127.0.0.1:0 --to 127.0.0.1:1 --key-file "${file%%:*}") 2>"$scratch/err" || code=$?
+    [ "$code" = 1 ] || [ "$code" = 2 ] || fail "a router with $file: $code"
+    contains "$(cat "$scratch/err")" "key file"
+    contains "$(cat "$scratch/err")" "${file#*:}"
+  done
 fi

@@ -147,7 +147,7 @@ COMMANDS = (
     ("report trace [-o|--output page.html] [--compare other] [--perfetto file] [--stats] [--json] [--csv] [--events n]",
      "Prints the verdict on a traced job: how long the I/O held the ranks, what that time was spent on, and what costs most with the "
      "remedy. The trace may be one that was cut short by MPI_Abort, a signal or a time limit: its pieces are then in a directory beside "
-     "it. -o makes a page of charts instead, one file that needs no network, with another run beside it if asked. --perfetto writes "
+     "it. It may also be a log of Darshan, if PyDarshan is there. -o makes a page of charts instead, one file that needs no network, with another run beside it if asked. --perfetto writes "
      "single events for ui.perfetto.dev. --stats prints the counts of each file, as MPICH_MPIIO_STATS has them. --json prints everything (docs/reference/report.schema.json), --csv a line for each rank and file. At "
      "most this number of single events (20000): of whole calls, the same on all ranks."),
     ("jobs [--since time] [--until time] [--user name] [--program name] [--finding id] [--file-system name] [--top n] [--json] [--html page.html] [folder|file]...",

@@ -193,6 +193,7 @@ check_modules() {
   wheel --target mpi4py mpi4py==4.1.2
   venv_modules numpy=numpy   # tests/apps: mpi4py
   venv_modules fsspec=fsspec pytest=pytest   # tests/python, and the programs there
+  venv_modules darshan=darshan   # tests/cli: reports of Darshan's logs
   venv_modules h5py=h5py h5netcdf=h5netcdf xarray=xarray dask=dask pandas=pandas zarr=zarr
   test_moto
 }

@@ -99,6 +99,13 @@ std::string text_of(const Finding& one, bool with_cost) {
   return out + "   to do: " + on_one_line(remedies) + "\n";
 }
 
+// What else than Mercutio recorded it; empty: nothing.
+std::string source_of(const Job& job) {
+  for (const auto& [key, value] : job.run)
+    if (key == "source") return value;
+  return "";
+}
+
 // While the program wrote, and while it read.
 std::string rates_of(const Job& job) {
   std::string text;
@@ -121,8 +128,10 @@ std::string verdict(const Job& job) {
   for (std::size_t i = 0; i < job.traces.size(); ++i) {
     if (const double held = job.held_seconds(i); held > worst) worst = held, slowest = job.traces[i].header.rank;
   }
-  std::string out = "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + " on " +
-                    count_of(job.hosts, "node") + ", " + seconds_text(job.seconds) + "\n";
+  const std::string source = source_of(job);
+  std::string out = "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + (source.empty() ? " on " + count_of(job.hosts, "node") : "") +
+                    ", " + seconds_text(job.seconds) + "\n";
+  if (!source.empty()) out += "  from a " + on_one_line(source) + ", which has no pieces of accesses, no exchange and no waiting; the estimates are rough\n";
   if (!job.finished) {
     const i64 missing = job.ranks - job.known_ranks;
     out += "  not all of the job is here: " + (missing > 0 ? count_of(missing, "rank") + " left nothing" : std::string("it was cut short")) + "\n";

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/trace.h"
+#include "darshan.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
 #include "insight/replay.h"
@@ -354,11 +355,12 @@ int complain(const std::string& about, const std::string& why) {
 }
 
 bool read_job(const std::string& path, Job& job) {
-  auto traces = read_trace(path);
+  const bool foreign = is_darshan_log(path);
+  auto traces = foreign ? read_darshan_log(path) : read_trace(path);
   if (traces)
     job = job_of(std::move(*traces));
   else
-    complain(path, no_trace(path, traces.error().what));
+    complain(path, foreign ? traces.error().what : no_trace(path, traces.error().what));
   return traces.ok();
 }
 

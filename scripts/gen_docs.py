@@ -200,7 +200,7 @@ COMMANDS = (
      "files of that file system are opened with it as defaults of mercutio_saturation_bytes and mercutio_aggregators_per_node. "
      "Takes some seconds and up to the given bytes for each process in the directory. --print stores nothing."),
     ("bench [--dir directory] [--ranks n] [--bytes n] [--quick] [--full] [--patterns list] [--repetitions n] [--time-limit seconds] [--seed n] "
-     "[--mpi launcher]... [--io host|romio|mercutio|traced]... [--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] "
+     "[--mpi launcher]... [--io host|romio|mercutio|traced|recorded]... [--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] "
      "[--against library] [--json file] [--plot picture] [--from file]",
      "Compiles one MPI program for each MPI found here and runs it in turn on that MPI's own I/O, on the ROMIO inside Open MPI, and "
      "on Mercutio, with patterns of applications and of the known I/O benchmarks. Every byte is checked. Prints a row for each, "
@@ -209,7 +209,7 @@ COMMANDS = (
      "--json keeps the table, --plot draws it, --from draws an earlier one. Exit code 1 if bytes that went through Mercutio were wrong, or "
      "if it had storage read more than 1.1 times what was asked for where it needn't."),
     ("bench overlap [--dir directory] [--ranks n] [--bytes n] [--quick] [--calls list] [--repetitions n] [--servers n] [--rate n] "
-     "[--stripe n] [--posting-ranks n] [--check-bars] [--time-limit seconds] [--seed n] [--mpi launcher]... [--io host|romio|mercutio|traced]... "
+     "[--stripe n] [--posting-ranks n] [--check-bars] [--time-limit seconds] [--seed n] [--mpi launcher]... [--io host|romio|mercutio|traced|recorded]... "
      "[--hint key=value]... [--host-hint key=value]... [--shim auto|none|library] [--json file] [--plot picture] [--from file]",
      "Measures how much of each nonblocking and split call hides behind computation, on the MPIs' own I/O and on Mercutio, with "
      "storage that a preload limits to --rate bytes a second of each of --servers servers. Every byte is checked. Also prints how "

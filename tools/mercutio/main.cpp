@@ -70,7 +70,7 @@ void add_common_bench(CLI::App& command, BenchOptions& options) {
       ->transform(seconds_number());
   command.add_option("--seed", options.seed, "Random seed (default 1)")->transform(whole_number(0, INT32_MAX));
   several("--mpi", options.launchers, "Launcher of an MPI to measure; may be repeated (default: those on PATH)");
-  several("--io", options.io, "MPI-IO to measure: host, romio, mercutio, or traced (Mercutio with a trace); may be repeated (default: the first three)");
+  several("--io", options.io, "MPI-IO to measure: host, romio, mercutio, traced (Mercutio with a trace), or recorded (with MERCUTIO_SITE); may be repeated (default: the first three)");
   several("--hint", options.hints, "Hint for Mercutio, key=value; may be repeated (default: none)")->check(kKeyValue);
   several("--host-hint", options.host_hints, "Hint for the other MPI-IOs, key=value; may be repeated (default: none)")->check(kKeyValue);
   command.add_option("--shim", options.shim, "Library to preload against busy polling: auto, none or a path (default auto)");

@@ -23,7 +23,7 @@ TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
 SETS = demo segmentation check fuzz suites storage bars slurm apps cross languages docs packages
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-adapt bench-nodes bench-many-ranks bench-opens bench-remote bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 \
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-adapt bench-nodes bench-many-ranks bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 \
         $(SETS:%=setup-%)
 
 $(SETS:%=setup-%): setup-%:
@@ -207,6 +207,11 @@ bench-adapt: build
 # What a trace costs, in time and memory. Half an hour; figures for docs/users/report.md.
 bench-tracing: build
 	@python3 bench/tracing.py --build $(BUILD) --dir $(or $(DIR),.) --check
+
+# What records of all jobs cost. Some minutes on a quiet machine; the figures go to docs/results/site.md.
+bench-site: build
+	@python3 bench/site.py --build $(BUILD) --dir $(or $(DIR),.) --json $(BUILD)/site.json
+	@python3 scripts/results.py add site $(BUILD)/site.json --command "make bench-site"
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)

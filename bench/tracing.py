@@ -37,11 +37,11 @@ def parse_arguments():
     return p.parse_args()
 
 
-def patterns(args, folder):
-    """(case, operation) -> (seconds without, seconds with a trace)."""
+def patterns(args, folder, other="traced"):
+    """(case, operation) -> (seconds without, seconds with a trace, or with records of jobs)."""
     table = os.path.join(folder, "bench.json")
     line = [os.path.join(args.build, "bin", "mercutio"), "bench", "--dir", args.dir, "--ranks", str(args.ranks), "--bytes", args.bytes, "--repetitions",
-            str(args.repetitions), "--mpi", args.mpi, "--io", "mercutio", "--io", "traced", "--json", table]
+            str(args.repetitions), "--mpi", args.mpi, "--io", "mercutio", "--io", other, "--json", table]
     job = subprocess.run(line + (["--patterns", args.patterns] if args.patterns else []), stdout=subprocess.PIPE, text=True)
     if job.returncode != 0 or not os.path.exists(table):
         sys.exit("mercutio bench: %s" % job.stdout[-2000:])
@@ -49,7 +49,7 @@ def patterns(args, folder):
     with open(table) as file:
         for row in json.load(file)["rows"]:
             seconds.setdefault((row["case"], row["op"]), {})[row["io"]] = row["total_s"]
-    return {key: (both["mercutio"], both["traced"]) for key, both in seconds.items() if len(both) == 2 and min(both.values()) > 0}
+    return {key: (both["mercutio"], both[other]) for key, both in seconds.items() if len(both) == 2 and min(both.values()) > 0}
 
 
 def geometric_mean(values):

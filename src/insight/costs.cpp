@@ -107,6 +107,10 @@ double crowding(const Job& job) {
   return seen < kUsualCrowd * usual ? std::min(seen, usual) : seen;
 }
 
+bool is_crowded(const Job& job) {
+  return sharing_a_core(job) > 1 || crowding(job) >= 2;
+}
+
 // Of the time that ranks had no core, the part that isn't due to there being more of them than cores.
 static double taken_by_others(const Job& job) {
   const double all = crowding(job), own = sharing_a_core(job);
@@ -200,11 +204,22 @@ double seconds_held(const JobFile& file, const std::function<double(const FileTo
   return worst(file, [&](const FileTotals& one) { return with_waits(file, one, seconds(one)); });
 }
 
+double request_seconds(const Job& job) {
+  return kLocalRequestSeconds * crowding(job);
+}
+
+double seconds_without_read_ahead(const Job& job, const JobFile& file) {
+  const double requests = worst(file, [](const FileTotals& one) { return static_cast<double>(one.storage[0].absorbed_calls); });
+  const StorageTotals& reads = file.all.storage[0];
+  const double seen = seconds_of(reads.ns) / static_cast<double>(std::max<i64>(1, reads.calls));
+  return requests * (is_local(file) ? std::min(seen, request_seconds(job)) : seen);
+}
+
 double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction) {
   const ClassTotals &alone = of(file.all, direction, false), &together = of(file.all, direction, true);
   const double calls = static_cast<double>(std::max<i64>(1, alone.calls + together.calls));
   const double piece = std::max(1.0, static_cast<double>(alone.piece_bytes + together.piece_bytes) / calls);
-  return static_cast<double>(alone.bytes + together.bytes) / piece * kLocalRequestSeconds * crowding(job) / static_cast<double>(std::max<i64>(1, job.known_ranks));
+  return static_cast<double>(alone.bytes + together.bytes) / piece * request_seconds(job) / static_cast<double>(std::max<i64>(1, job.known_ranks));
 }
 
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction) {

@@ -30,6 +30,8 @@ double io_rate(const Job& job, Direction direction);
 double rate_of(const Job& job, const JobFile& file, Direction direction);
 // The factor by which computation takes longer because ranks wait for a core: 1 if each rank has a core of its own.
 double crowding(const Job& job);
+// Whether hosts have more ranks than cores, or others had the cores for as long as the ranks: times then depend on who had a core when.
+bool is_crowded(const Job& job);
 // The time of a collective access that moves no data: short, plus a few time slices if other processes use the cores. (Ranks that
 // share a core yield to each other while they wait.)
 double usual_meeting(const Job& job);
@@ -51,6 +53,10 @@ double seconds_together(const Job& job, const JobFile& file, const Moved& moved)
 double collectives_well_made(const Job& job, const JobFile& file);
 // Their additional time because most of them are the first of an open; 0 if they are not.
 double first_collectives_seconds(const Job& job, const JobFile& file);
+// Of a small one to a page cache.
+double request_seconds(const Job& job);
+// Each access that a buffer served from what was read in advance as a request of its own.
+double seconds_without_read_ahead(const Job& job, const JobFile& file);
 // A rank's part of the cost of the pieces read or written, one request for each.
 double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction);
 // The time that ranks wait for each other in turns, because the preceding work took them different times: the waiting time of the

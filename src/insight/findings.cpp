@@ -77,18 +77,19 @@ Finding finding_of(const Rule& rule, const Job& job, const std::vector<Match>& s
   for (const JobFile* one : members) {
     if (members.size() > 1 && !one->is_pattern && finding.worst.size() < kWorstNamed) finding.worst.emplace_back(one->name, one->seconds());
   }
-  const double best = best_of(detection);
   const double run = std::max(0.0, job.seconds - job.recording * crowding(job));  // as it would be without a trace
+  const auto factor_of = [run](double seconds) { return run > 0 ? run / (run - seconds) : 1; };
+  const double best = std::min(best_of(detection), 0.98 * run);
   for (const Option& option : detection.options) {
-    if (option.saved < 0 || (option.saved == 0 && best > 0)) continue;
-    const double seconds = std::min(option.saved, 0.98 * run);
-    finding.remedies.push_back(Remedy{option.text, seconds, run > 0 ? run / (run - seconds) : 1});
+    const double seconds = std::min(option.saved, 0.98 * run), factor = factor_of(seconds);
+    if (seconds < 0 || (seconds == 0 && best > 0) || (!gains(factor) && gains(factor_of(best)))) continue;
+    finding.remedies.push_back(Remedy{option.text, seconds, factor});
   }
   std::stable_sort(finding.remedies.begin(), finding.remedies.end(), [](const Remedy& a, const Remedy& b) { return a.seconds > b.seconds; });
   if (finding.remedies.empty()) return finding;
   finding.seconds = finding.remedies.front().seconds;
   finding.factor = finding.remedies.front().factor;
-  finding.worth = rule.whatever_it_costs || (best >= 0.01 * job.seconds && io_share(job) >= kLittleIo);
+  finding.worth = rule.whatever_it_costs || (gains(finding.factor) && io_share(job) >= kLittleIo);
   return finding;
 }
 

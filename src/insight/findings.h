@@ -25,11 +25,14 @@ struct Finding {
   std::vector<std::pair<std::string, double>> worst;  // of several files the most expensive: name, and how long they held a rank
   double seconds = 0;    // that the best remedy would save
   double factor = 1;     // by which the job would be faster
-  bool worth = true;     // reported: it costs at least 1 % of the job, or is of a kind without a cost
+  bool worth = true;     // reported: without it the job would be faster, or it is of a kind without a cost
   std::string evidence;  // its figures
-  std::vector<Remedy> remedies;  // best first; none that would make the job slower
+  std::vector<Remedy> remedies;  // best first; none that would make the job slower, nor one that gains nothing beside one that does
 };
 
+// A factor that is printed as 1 is no gain.
+inline constexpr double kLeastGain = 1.05;
+inline bool gains(double factor) { return factor >= kLeastGain; }
 // If I/O takes at most this part of the run on every rank, there is nothing to gain.
 inline constexpr double kLittleIo = 0.05;
 // The part of the run spent in I/O: the maximum over the ranks.

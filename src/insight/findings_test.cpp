@@ -74,7 +74,7 @@ TEST(Findings, WhatLiesBetweenSmallCallsIsTheirs) {
   job.host_cores = 2;
   EXPECT_NEAR(find_causes(job)[0].seconds, 6, 0.05);
   job.recording = 9;
-  EXPECT_EQ(find_causes(job)[0].factor, 1) << "nothing is left of the run";
+  EXPECT_EQ(all_findings(job)[0].factor, 1) << "nothing is left of the run";
   job.recording = 0.5;
   EXPECT_NEAR(find_causes(job)[0].seconds, 5, 0.05);
   EXPECT_NEAR(find_causes(job)[0].factor, 9.0 / (9 - 5), 0.02);
@@ -401,27 +401,6 @@ TEST(Findings, HintsThatALibraryPassesOnAreNotReportedAsIgnored) {
   EXPECT_EQ(found_with("", type), 0u);
   EXPECT_EQ(found_with("", nodes), 1u);
   EXPECT_EQ(found_with("pnetcdf", "cb_nods=4 (MPI_Info): not applied, unknown hint\n"), 1u);
-}
-
-TEST(Findings, NoRemedyThatCostsMore) {
-  const auto merging = [](i64 piece, const std::string& notes) {
-    Job job = job_with(4, [piece](i64, FileTotals& f) {
-      ClassTotals& writes = f.of(Direction::kWrite, false);
-      calls(writes, 50, MiB, kSecond);
-      writes.strided_calls = 50, writes.piece_bytes = 50 * piece, writes.begin_place = 1, writes.end_place = 400 * MiB;
-      f.merged_bytes = 150 * MiB, f.storage[1].bytes = 200 * MiB;
-    }, notes);
-    job.files[0].file_system = "ext4";
-    std::string text;
-    const std::vector<Finding> found = find_causes(job);
-    for (std::size_t i = 0; !found.empty() && i < found[0].remedies.size(); ++i) text += found[0].remedies[i].text + "\n";
-    return text;
-  };
-  EXPECT_EQ(merging(64, "").find("romio_ds_write"), std::string::npos) << "a request for each 64 bytes";
-  EXPECT_NE(merging(64, "").find("MPI_File_write_all"), std::string::npos);
-  EXPECT_NE(merging(64 * KiB, "").find("romio_ds_write=disable"), std::string::npos);
-  EXPECT_EQ(merging(64 * KiB, "").find("drop"), std::string::npos) << "nobody asked for it";
-  EXPECT_NE(merging(64 * KiB, "romio_ds_write=enable (info): applied\n").find("drop romio_ds_write=enable"), std::string::npos);
 }
 
 TEST(Findings, RemediesAreInTheWordsOfTheUsersLibrary) {

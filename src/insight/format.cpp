@@ -51,8 +51,8 @@ std::vector<FileRecord> fewer_files(std::span<const FileRecord> files, i64 most,
     } else {
       FileRecord& pattern = kept[static_cast<std::size_t>(place)];
       pattern.totals.add(file.totals);
-      const bool mixed = fresh || text_in(pattern.name) == kOtherFiles;   // different patterns share the last record
-      put_text(pattern.name, mixed ? kOtherFiles : widened_pattern(text_in(pattern.name), name));
+      const bool mixed = fresh || is_other_files(text_in(pattern.name));   // different patterns share the last record
+      put_text(pattern.name, mixed ? other_files(text_in(pattern.name), name) : widened_pattern(text_in(pattern.name), name));
       pattern.is_pattern = 1;
     }
   }

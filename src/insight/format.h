@@ -136,8 +136,6 @@ static_assert(std::is_trivially_copyable_v<PieceHeader> && std::is_trivially_cop
               std::is_trivially_copyable_v<StepRecord> && std::is_trivially_copyable_v<MapRecord>);   // in files as they are
 inline constexpr std::uint8_t kStepWrite = 1, kStepCollective = 2;
 
-// What takes the files for which a table has no room left, not even for their patterns.
-inline constexpr const char* kOtherFiles = "(other files)";
 // How many records of a table are for patterns.
 inline constexpr i64 pattern_records(i64 records) { return std::max<i64>(2, records / 5); }
 // The text in `target`, or the end of it: the end of a path says more.

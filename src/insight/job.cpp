@@ -289,11 +289,11 @@ class FileNames {
     }
     if (seen.size() * traces.size() <= kMostTotals) return;
     for (const auto& [name, count] : seen) {
-      if (count == 1) alone_.insert(name);
+      if (count == 1 && !is_other_files(name)) alone_.insert(name);
     }
   }
   bool joins(const std::string& name) const { return alone_.count(name) > 0; }
-  std::string key(const std::string& name) const { return joins(name) ? "\n" + pattern_key(name) : name; }
+  std::string key(const std::string& name) const { return joins(name) ? "\n" + pattern_key(name) : record_key(name); }
 
  private:
   static constexpr std::size_t kMostTotals = 1 << 18;
@@ -327,6 +327,7 @@ static void add_files(Job& job) {
       JobFile& file = job.files[found->second];
       const bool joined = !added && names.joins(name);
       if (joined) file.name = widened_pattern(file.name, name);
+      if (!added && is_other_files(name)) file.name = other_files(file.name, name);
       file.is_pattern = file.is_pattern || joined || record.is_pattern != 0;
       file.all.add(record.totals);
       file.by_rank[rank].add(record.totals);

@@ -5,33 +5,17 @@
 #include <cstdio>
 #include <map>
 
+#include "base/utf8.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
 #include "insight/job_summary.h"
 
 namespace mercutio {
-namespace {
-
-// How many bytes at the front are one character of UTF-8; 0: they are none.
-std::size_t character(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  const std::size_t size = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
-  if (size == 0 || size > text.size()) return 0;
-  for (std::size_t i = 1; i < size; ++i)
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
-  const auto second = size > 1 ? static_cast<unsigned char>(text[1]) : 0;
-  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  const bool none = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);   // half of a pair of UTF-16, or beyond the last character
-  return overlong || none ? 0 : size;
-}
-
-}  // namespace
-
 std::string json_text(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
     const auto c = static_cast<unsigned char>(text[0]);
-    const std::size_t size = character(text);
+    const std::size_t size = utf8_character(text);
     if (c == '"' || c == '\\') {
       out += '\\', out += text[0];
     } else if (c < 32 || c == 127 || size == 0) {

@@ -163,7 +163,7 @@ void JobSummary::shrink_files(i64 most) {
   if (static_cast<i64>(files_.size()) <= most) return;
   std::vector<std::pair<double, i64>> order;
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    const bool others = text_in(files_[i].name) == kOtherFiles;
+    const bool others = is_other_files(text_in(files_[i].name));
     order.emplace_back(others ? -1 : held_seconds(i), static_cast<i64>(i));
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -174,7 +174,10 @@ void JobSummary::shrink_files(i64 most) {
     kept.push_back(files_[static_cast<std::size_t>(from)]);
     places[static_cast<std::size_t>(from)] = i;
   }
-  put_text(kept.back().name, kOtherFiles);
+  std::string others(text_in(kept.back().name));
+  for (std::size_t i = 0; i < files_.size(); ++i)
+    if (places[i] == most - 1) others = other_files(others, text_in(files_[i].name));
+  put_text(kept.back().name, others);
   kept.back().is_pattern = 1;
   renumber(std::move(kept), places);
 }
@@ -198,15 +201,16 @@ void JobSummary::shrink(const SummaryLimits& limits) {
 void JobSummary::add(const JobSummary& other, const SummaryLimits& limits) {
   std::vector<FileRecord> files = files_;
   std::map<std::string, i64> known;
-  for (std::size_t i = 0; i < files_.size(); ++i) known.emplace(text_in(files_[i].name), static_cast<i64>(i));
+  for (std::size_t i = 0; i < files_.size(); ++i) known.emplace(record_key(text_in(files_[i].name)), static_cast<i64>(i));
   std::vector<i64> mine, theirs;
   for (std::size_t i = 0; i < files_.size(); ++i) mine.push_back(static_cast<i64>(i));
   for (const FileRecord& file : other.files_) {
-    const auto [place, fresh] = known.emplace(text_in(file.name), static_cast<i64>(files.size()));
+    const auto [place, fresh] = known.emplace(record_key(text_in(file.name)), static_cast<i64>(files.size()));
     theirs.push_back(place->second);
     if (fresh) files.push_back(file);
     FileRecord& record = files[static_cast<std::size_t>(place->second)];
     record.is_pattern = std::max(record.is_pattern, file.is_pattern);
+    if (!fresh && is_other_files(text_in(file.name))) put_text(record.name, other_files(text_in(record.name), text_in(file.name)));
   }
   JobSummary copy = other;
   copy.renumber(files, theirs);

@@ -6,6 +6,7 @@
 #include "insight/findings.h"
 #include "insight/job_for_tests.h"
 #include "insight/job_records.h"
+#include "insight/name_patterns.h"
 
 namespace mercutio {
 namespace {

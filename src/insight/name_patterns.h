@@ -11,4 +11,13 @@ std::string pattern_key(std::string_view name);
 // The pattern that covers `pattern` and `name`, which have the same key: runs of digits that differ are replaced by "###".
 std::string widened_pattern(std::string_view pattern, std::string_view name);
 
+// Files of different patterns for which a table has no room left are one: "(other files) /run/*.dat" says in which folder they are and
+// what their names end in, as far as they have that in common.
+inline constexpr const char* kOtherFiles = "(other files)";
+bool is_other_files(std::string_view name);
+// Of two names or patterns, or such names.
+std::string other_files(std::string_view one, std::string_view other);
+// What records of the same file, pattern, or other files have in common.
+std::string record_key(std::string_view name);
+
 }  // namespace mercutio

@@ -24,5 +24,17 @@ TEST(NamePatterns, NumbersInWhichAllNamesAgreeStay) {
   EXPECT_EQ(widened_pattern("9", "10"), "###");
 }
 
+TEST(NamePatterns, OtherFilesAreNamedByWhatTheyHaveInCommon) {
+  EXPECT_EQ(other_files("/run/a/x.dat", "/run/b/y.dat"), "(other files) /run/*.dat");
+  EXPECT_EQ(other_files("(other files) /run/*.dat", "/run/c/z.dat"), "(other files) /run/*.dat");
+  EXPECT_EQ(other_files("(other files) /run/*.dat", "(other files) /scratch/*.nc"), "(other files) /*");
+  EXPECT_EQ(other_files("/run.d/x", "/run.d/y.nc"), "(other files) /run.d/*");
+  EXPECT_EQ(other_files("x", "y"), kOtherFiles);
+  EXPECT_EQ(other_files(kOtherFiles, "x.dat"), kOtherFiles);
+  EXPECT_EQ(other_files("/" + std::string(250, 'a') + "/x", "/" + std::string(250, 'a') + "/y"), kOtherFiles);
+  EXPECT_EQ(record_key("(other files) /run/*"), kOtherFiles);
+  EXPECT_EQ(record_key("/run/a"), "/run/a");
+}
+
 }  // namespace
 }  // namespace mercutio

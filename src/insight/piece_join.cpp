@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "insight/name_patterns.h"
 #include "insight/piece_merge.h"
 
 namespace mercutio {
@@ -77,10 +78,10 @@ void drop_steps(RankTrace& trace) {
 // Returns where each of the other's files is now.
 std::vector<i64> join_files(RankTrace& mine, const RankTrace& other) {
   std::map<std::string, i64, std::less<>> known;
-  for (std::size_t i = 0; i < mine.files.size(); ++i) known.emplace(text_in(mine.files[i].name), static_cast<i64>(i));
+  for (std::size_t i = 0; i < mine.files.size(); ++i) known.emplace(record_key(text_in(mine.files[i].name)), static_cast<i64>(i));
   std::vector<i64> places;
   for (const FileRecord& file : other.files) {
-    const auto [place, fresh] = known.emplace(text_in(file.name), static_cast<i64>(mine.files.size()));
+    const auto [place, fresh] = known.emplace(record_key(text_in(file.name)), static_cast<i64>(mine.files.size()));
     places.push_back(place->second);
     if (fresh) {
       mine.files.push_back(file);
@@ -88,6 +89,7 @@ std::vector<i64> join_files(RankTrace& mine, const RankTrace& other) {
     }
     FileRecord& record = mine.files[static_cast<std::size_t>(place->second)];
     record.totals.add(file.totals);
+    if (is_other_files(text_in(file.name))) put_text(record.name, other_files(text_in(record.name), text_in(file.name)));
     record.is_pattern = std::max(record.is_pattern, file.is_pattern);
   }
   return places;

@@ -161,8 +161,8 @@ i64 Recorder::pattern_slot(const FileFacts& facts) {
   const i64 slot = !fresh ? known->second : room ? section.count : section.capacity - 1;
   if (fresh && room) patterns_.emplace(key, slot);
   FileRecord& record = records<FileRecord>(kFilesSection)[slot];
-  const bool mixed = (fresh && !room) || text_in(record.name) == kOtherFiles;
-  put_text(record.name, mixed ? kOtherFiles : fresh ? facts.name : widened_pattern(text_in(record.name), facts.name));
+  const bool mixed = (fresh && !room) || is_other_files(text_in(record.name));
+  put_text(record.name, mixed ? other_files(text_in(record.name), facts.name) : fresh ? facts.name : widened_pattern(text_in(record.name), facts.name));
   record.is_pattern = 1;
   return slot;
 }

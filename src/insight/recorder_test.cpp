@@ -144,11 +144,11 @@ TEST(Recorder, FilesBeyondTheTableAreCountedByPattern) {
   EXPECT_EQ(trace.files[2].totals.bytes(), 90);
   EXPECT_EQ(trace.files[2].totals.files, 8);
   EXPECT_EQ(trace.files[2].totals.reopens, 1);
-  for (const char* name : {"a", "b", "c"}) access(*recorder->file(facts_of(name)), now_ns(), 1, 0, 10);
+  for (const char* name : {"run/a.dat", "run/b.dat", "run/c.dat"}) access(*recorder->file(facts_of(name)), now_ns(), 1, 0, 10);
   const RankTrace full = read_back(*recorder);
   ASSERT_EQ(full.files.size(), 4u);
   EXPECT_STREQ(full.files[2].name.data(), "out.###");
-  EXPECT_STREQ(full.files[3].name.data(), kOtherFiles);
+  EXPECT_STREQ(full.files[3].name.data(), "(other files) run/*.dat");
   EXPECT_EQ(full.files[3].totals.files, 3);
   EXPECT_EQ(full.header.files_left_out, 12);
 }

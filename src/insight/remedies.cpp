@@ -29,6 +29,15 @@ constexpr Words kWords[] = {
     {Advice::kFewerCalls, "netcdf", "nc_var_par_access(ncid, varid, NC_COLLECTIVE); then one nc_{put|get}_vara for many records"},
     {Advice::kFewerCalls, "pnetcdf", "ncmpi_i{put|get}_vara_... for each record, then once ncmpi_wait_all(ncid, count, requests, statuses)"},
 
+    {Advice::kFewerCallsAlone, "mpi", "move many records with one call: describe them with a datatype and MPI_File_set_view, then MPI_File_{write|read}"},
+    {Advice::kFewerCallsAlone, "h5py", "move whole slabs in place of single records: {dset[begin:end] = data|data = dset[begin:end]}"},
+    {Advice::kFewerCallsAlone, "hdf5",
+     "move many records with one call: H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, block); H5D{write|read}(dset, type, memory, space, "
+     "H5P_DEFAULT, data);"},
+    {Advice::kFewerCallsAlone, "netcdf4-python", "move whole slabs: {var[begin:end] = data|data = var[begin:end]}"},
+    {Advice::kFewerCallsAlone, "netcdf", "one nc_{put|get}_vara for many records"},
+    {Advice::kFewerCallsAlone, "pnetcdf", "ncmpi_i{put|get}_vara_... for each record, then once ncmpi_wait(ncid, count, requests, statuses)"},
+
     {Advice::kAllRanks, "mpi",
      "open the file on MPI_COMM_WORLD and let every rank {write|read} its own part with MPI_File_{write|read}_at_all"},
     {Advice::kAllRanks, "h5py",
@@ -49,6 +58,12 @@ constexpr Words kWords[] = {
     {Advice::kOpenOnce, "pnetcdf", "move ncmpi_open and ncmpi_close out of the loop; ncmpi_sync(ncid) makes data visible in between"},
 
     {Advice::kFewerFiles, "mpi", "keep one file open for many steps, each at an offset of its own: MPI_File_{write|read}_at_all(file, step * bytes_of_a_step, ...)"},
+    {Advice::kFewerFilesAlone, "mpi", "keep one file open for many steps, each at an offset of its own: MPI_File_{write|read}_at(file, step * bytes_of_a_step, ...)"},
+    {Advice::kFewerFilesAlone, "h5py", "keep one file open for many steps: file.create_dataset(name, (0, *shape), maxshape=(None, *shape), chunks=(1, *shape))"},
+    {Advice::kFewerFilesAlone, "hdf5", "keep one file open for many steps: a dataset that grows (H5S_UNLIMITED, H5Dset_extent), or a dataset for each step"},
+    {Advice::kFewerFilesAlone, "netcdf4-python", "keep one Dataset open for many steps: createDimension(\"time\", None)"},
+    {Advice::kFewerFilesAlone, "netcdf", "keep one file open for many steps: nc_def_dim(ncid, \"time\", NC_UNLIMITED, &time)"},
+    {Advice::kFewerFilesAlone, "pnetcdf", "keep one file open for many steps: ncmpi_def_dim(ncid, \"time\", NC_UNLIMITED, &time)"},
     {Advice::kFewerFiles, "h5py", "keep one file open for many steps: file.create_dataset(name, (0, *shape), maxshape=(None, *shape), chunks=(1, *shape))"},
     {Advice::kFewerFiles, "hdf5", "keep one file open for many steps: a dataset that grows (H5S_UNLIMITED, H5Dset_extent), or a dataset for each step"},
     {Advice::kFewerFiles, "netcdf4-python", "keep one Dataset open for many steps: createDimension(\"time\", None)"},
@@ -64,6 +79,8 @@ constexpr Words kWords[] = {
 
     {Advice::kReadOnce, "mpi", "read it once, on rank 0, and hand it on: if (rank == 0) MPI_File_read_at(...); MPI_Bcast(buffer, size, MPI_BYTE, 0, comm)"},
     {Advice::kReadOnce, "h5py", "read it once, on rank 0, and hand it on: data = comm.bcast(dset[...] if comm.rank == 0 else None)"},
+    {Advice::kReadOnceAlone, "mpi", "read it once, on rank 0, and hand it on: MPI_Bcast(buffer, size, MPI_BYTE, 0, MPI_COMM_WORLD)"},
+    {Advice::kReadOnceAlone, "h5py", "read it once, on rank 0, and hand it on: data = comm.bcast(dset[...] if comm.rank == 0 else None)"},
     {Advice::kReadOnce, "hdf5", "read it once for all: H5Pset_dxpl_mpio(dxpl, H5FD_MPIO_COLLECTIVE); H5Dread(dset, type, memory, space, dxpl, data);"},
     {Advice::kReadOnce, "netcdf4-python", "read it once for all: var.set_collective(True)"},
     {Advice::kReadOnce, "netcdf", "read it once for all: nc_var_par_access(ncid, varid, NC_COLLECTIVE)"},

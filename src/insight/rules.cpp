@@ -121,6 +121,16 @@ bool reads_holes(const JobFile& file) {
   return excess.noticeable() && excess.by_holes();
 }
 
+// Each rank opens its files alone (MPI_COMM_SELF), in a job of several.
+bool opened_alone(const Job& job, const JobFile& file) {
+  return file.all.ranks == 1 && job.ranks > 1;
+}
+
+// Replaces independent accesses by collective ones, for which ranks must open the file together.
+std::string together_advice(const Job& job, const JobFile& file, Direction direction) {
+  return advice(opened_alone(job, file) ? Advice::kAllRanks : Advice::kTogether, direction, file.library);
+}
+
 template <Direction direction>
 std::optional<Detection> small(const Job& job, const JobFile& file) {
   const ClassTotals& all = of(file.all, direction, false);
@@ -134,7 +144,7 @@ std::optional<Detection> small(const Job& job, const JobFile& file) {
   const i64 absorbed = file.all.storage[direction == Direction::kWrite ? 1 : 0].absorbed_calls;
   return Detection{number(all.calls) + " calls of " + average(all.bytes, all.calls) + " on average" +
                     (absorbed > 0 ? ", " + number(absorbed) + " of them only as far as a buffer" : ""),
-                {{advice(Advice::kFewerCalls, direction, file.library), now - after}}};
+                {{advice(opened_alone(job, file) ? Advice::kFewerCallsAlone : Advice::kFewerCalls, direction, file.library), now - after}}};
 }
 
 // What independent accesses to several pieces cost beyond collective ones.
@@ -146,11 +156,16 @@ double strided_seconds(const Job& job, const JobFile& file, Direction direction)
   return now - seconds_together(job, file, Moved{direction, all.bytes, all.bytes / piece, calls});
 }
 
-// In one file, so that they can do it together.
-bool several_ranks_stride(const JobFile& file, Direction direction) {
-  return std::any_of(file.members.begin(), file.members.end(), [direction](const JobFile* one) {
-    return ranks_where(*one, [direction](const FileTotals& mine) { return of(mine, direction, false).strided_calls > 0; }) >= 2;
+// Whether several ranks do this with one file, so that they can do it together. Of files that are known by their pattern only, each may
+// be another rank's.
+bool several_ranks(const JobFile& file, const std::function<bool(const FileTotals&)>& holds) {
+  return std::any_of(file.members.begin(), file.members.end(), [&](const JobFile* one) {
+    return (one->all.ranks > 1 || !one->is_pattern) && ranks_where(*one, holds) >= 2;
   });
+}
+
+bool several_ranks_stride(const JobFile& file, Direction direction) {
+  return several_ranks(file, [direction](const FileTotals& mine) { return of(mine, direction, false).strided_calls > 0; });
 }
 
 template <Direction direction>
@@ -161,7 +176,7 @@ std::optional<Detection> strided(const Job& job, const JobFile& file) {
   if (direction == Direction::kWrite && merges(file)) return {};
   if (direction == Direction::kRead && (reads_holes(file) || times_read(file) > 0)) return {};
   return Detection{number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls),
-                {{advice(Advice::kTogether, direction, file.library), strided_seconds(job, file, direction)}}};
+                {{together_advice(job, file, direction), strided_seconds(job, file, direction)}}};
 }
 
 // From the first to the last byte written.
@@ -193,14 +208,17 @@ std::optional<Detection> merged_writes(const Job& job, const JobFile& file) {
   // Together, the file is read and written back once where the ranks' parts of it overlap. Where they don't, the new data alone moves
   // when nothing is merged, which is also quicker where it is little of what is read.
   const double moved = written + merged + static_cast<double>(file.all.storage[1].bytes), overlap = overlap_of(file);
-  const double together = now * std::max(overlap >= 1.5 ? 1 / overlap : 0, written / moved);
+  const auto calls = static_cast<double>(calls_of_a_rank(file, Direction::kWrite));
+  const double together = now * std::max(overlap >= 1.5 ? 1 / overlap : 0, written / moved) + calls * own_meeting(job, file);
   const double apart = is_local(file) ? seconds_in_pieces(job, file, Direction::kWrite) : held;
   const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
   const bool asked = says(file, TextKind::kNotes, "romio_ds_write=enable");
-  return Detection{bytes_text(merged) + " read and " + bytes_text(static_cast<double>(file.all.storage[1].bytes)) + " written to write " +
+  Detection detection{bytes_text(merged) + " read and " + bytes_text(static_cast<double>(file.all.storage[1].bytes)) + " written to write " +
                     bytes_text(written) + ", " + number(file.all.locks) + " locks",
-                {{alone ? advice(Advice::kTogether, Direction::kWrite, file.library) : "let the ranks together write without holes", held - together},
-                 {asked ? "drop romio_ds_write=enable" : "export MERCUTIO_HINTS=romio_ds_write=disable", held - apart}}};
+                {{asked ? "drop romio_ds_write=enable" : "export MERCUTIO_HINTS=romio_ds_write=disable", held - apart}}};
+  if (several_ranks(file, [](const FileTotals& mine) { return of(mine, Direction::kWrite, false).calls + of(mine, Direction::kWrite, true).calls > 0; }))
+    detection.options.push_back({alone ? together_advice(job, file, Direction::kWrite) : "let the ranks together write without holes", held - together});
+  return detection;
 }
 
 std::string excess_text(const Excess& excess) {
@@ -214,7 +232,18 @@ std::string excess_text(const Excess& excess) {
   return text;
 }
 
-// Together, ranks read each byte once where one's holes are another's data. Pieces alone are a request each.
+// What collective reads of the same pieces take. Where one rank's holes are another's data, they are read once for all; the rest is read
+// as it is now.
+double seconds_of_reads_together(const Job& job, const JobFile& file, const Excess& excess) {
+  const ClassTotals& all = of(file.all, Direction::kRead, false);
+  const double ranges = sum_of_members(file, [](const JobFile& one) { return sum_of_ranks(one, read_range); }), size = read_ranges(file);
+  const double overlap = size > 0 ? std::max(1.0, ranges / size) : 1;
+  const i64 bytes = std::max(excess.asked, static_cast<i64>(static_cast<double>(excess.moved) / overlap));
+  const i64 piece = std::max<i64>(1, all.piece_bytes / std::max<i64>(1, all.calls));
+  return seconds_together(job, file, Moved{Direction::kRead, bytes, all.bytes / piece, calls_of_a_rank(file, Direction::kRead)});
+}
+
+// Pieces alone are a request each.
 std::optional<Detection> amplified_reads(const Job& job, const JobFile& file) {
   const Excess excess = excess_of(file);
   if (!excess.noticeable()) return {};
@@ -223,12 +252,16 @@ std::optional<Detection> amplified_reads(const Job& job, const JobFile& file) {
   const Option closer{"put what is read together closer together in the file", saved};
   const bool together = of(file.all, Direction::kRead, true).bytes > of(file.all, Direction::kRead, false).bytes;
   if (!excess.by_holes()) {
-    const Option without{"drop mercutio_read_ahead=enable, or export MERCUTIO_HINTS=mercutio_read_ahead=disable", saved};
-    return Detection{excess_text(excess), {excess.unused >= excess.windows ? without : closer}};
+    const bool advance = excess.unused >= excess.windows, asked = says(file, TextKind::kNotes, "mercutio_read_ahead=enable");
+    const Option without{asked ? "drop mercutio_read_ahead=enable" : "export MERCUTIO_HINTS=mercutio_read_ahead=disable",
+                         saved - (advance ? seconds_without_read_ahead(job, file) : 0)};
+    return Detection{excess_text(excess), {advance ? without : closer}};
   }
   Detection detection{excess_text(excess), {}};
-  if (several_ranks_stride(file, Direction::kRead))
-    detection.options.push_back({advice(Advice::kTogether, Direction::kRead, file.library), std::max(saved, strided_seconds(job, file, Direction::kRead))});
+  if (several_ranks_stride(file, Direction::kRead)) {
+    const double now = seconds_held(file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); });
+    detection.options.push_back({together_advice(job, file, Direction::kRead), now - seconds_of_reads_together(job, file, excess)});
+  }
   const bool asked = says(file, TextKind::kNotes, "romio_ds_read=enable");
   const std::string apart = std::string("export MERCUTIO_HINTS=\"") + (together ? "romio_cb_read=disable;" : "") + "romio_ds_read=disable\"";
   const double seconds_apart = is_local(file) ? seconds_in_pieces(job, file, Direction::kRead) : reading;
@@ -324,7 +357,7 @@ std::optional<Detection> many_files(const Job& job, const JobFile& file) {
   const double different = worst(file, different_of);
   if (different < kManyTimes) return {};
   return Detection{number(static_cast<i64>(different)) + " different files, " + seconds_text(worst(file, opening_of)) + " for opening and closing them",
-                {{advice(Advice::kFewerFiles, main_direction(file), file.library), opening_seconds(job, file) * (1 - 1 / different)}}};
+                {{advice(opened_alone(job, file) ? Advice::kFewerFilesAlone : Advice::kFewerFiles, main_direction(file), file.library), opening_seconds(job, file) * (1 - 1 / different)}}};
 }
 
 bool synced_often(const JobFile& file) {
@@ -341,11 +374,11 @@ std::optional<Detection> many_syncs(const Job&, const JobFile& file) {
                 {{advice(Advice::kSyncOnce, Direction::kWrite, file.library), (now + waits_in_turns(file, now)) * (1 - left / syncs) - last}}};
 }
 
-std::optional<Detection> same_data_read(const Job&, const JobFile& file) {
+std::optional<Detection> same_data_read(const Job& job, const JobFile& file) {
   const double times = times_read(file);
   if (times == 0) return {};
   return Detection{bytes_text(read_ranges(file)) + " read " + number(static_cast<i64>(times)) + " times altogether",
-                {{advice(Advice::kReadOnce, Direction::kRead, file.library), alone_seconds(file, Direction::kRead) * (1 - 1 / times)}}};
+                {{advice(opened_alone(job, file) ? Advice::kReadOnceAlone : Advice::kReadOnce, Direction::kRead, file.library), alone_seconds(file, Direction::kRead) * (1 - 1 / times)}}};
 }
 
 std::optional<Detection> small_stripes(const Job& job, const JobFile& file) {

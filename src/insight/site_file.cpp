@@ -50,7 +50,7 @@ Result<std::string> value_of(char letter, const SiteFacts& facts) {
     case 'M': return date(facts.start, "%m");
     case 'D': return date(facts.start, "%d");
     case '%': return std::string("%");
-    default: return Error{ErrorClass::kArg, std::string("%") + letter + " has no meaning in MERCUTIO_SITE"};
+    default: return Error{ErrorClass::kArg, std::string("%") + letter + " has no meaning in a pattern of records"};
   }
 }
 
@@ -94,7 +94,7 @@ std::string numbered(const std::string& path, int number) {
 Result<std::string> site_path(const std::string& pattern, const SiteFacts& facts) {
   std::string full = pattern, path;
   struct stat state {};
-  if (full.empty() || full[0] != '/') return Error{ErrorClass::kArg, "MERCUTIO_SITE: " + full + " does not begin at the root"};
+  if (full.empty() || full[0] != '/') return Error{ErrorClass::kArg, "'" + full + "' does not begin at the root"};
   if (full.back() != '/' && full.find('%') == std::string::npos && is_folder(full, state)) full += '/';
   if (full.back() == '/') full += kUsualName;
   for (std::size_t i = 0; i < full.size(); ++i) {

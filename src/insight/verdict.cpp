@@ -83,7 +83,8 @@ std::string factor_text(double factor) {
 // At most four lines.
 std::string text_of(const Finding& one, bool with_cost) {
   std::string out = one.title + " [" + one.id + "]";
-  if (one.seconds > 0 && with_cost)
+  const bool costs = with_cost && gains(one.factor);
+  if (costs)
     out += ": costs about " + seconds_text(one.seconds) + "; without it the run is " + factor_text(one.factor) + " times as fast";
   const std::string files = one.files > 1 ? " (" + count_of(one.files, "file") + ")" : "";
   out += "\n   " + on_one_line(one.file + files + ": " + one.evidence) + "\n";
@@ -92,10 +93,17 @@ std::string text_of(const Finding& one, bool with_cost) {
   if (!worst.empty()) out += "   longest: " + on_one_line(worst) + "\n";
   std::string remedies;
   for (const Remedy& remedy : one.remedies) {
-    if (!remedies.empty()) remedies += "; or (" + factor_text(remedy.factor) + " times as fast) ";
+    if (!remedies.empty()) remedies += costs ? "; or (" + factor_text(remedy.factor) + " times as fast) " : "; or ";
     remedies += remedy.text;
   }
   return out + "   to do: " + on_one_line(remedies) + "\n";
+}
+
+// What else than Mercutio recorded it; empty: nothing.
+std::string source_of(const Job& job) {
+  for (const auto& [key, value] : job.run)
+    if (key == "source") return value;
+  return "";
 }
 
 // While the program wrote, and while it read.
@@ -120,8 +128,10 @@ std::string verdict(const Job& job) {
   for (std::size_t i = 0; i < job.traces.size(); ++i) {
     if (const double held = job.held_seconds(i); held > worst) worst = held, slowest = job.traces[i].header.rank;
   }
-  std::string out = "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + " on " +
-                    count_of(job.hosts, "node") + ", " + seconds_text(job.seconds) + "\n";
+  const std::string source = source_of(job);
+  std::string out = "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + (source.empty() ? " on " + count_of(job.hosts, "node") : "") +
+                    ", " + seconds_text(job.seconds) + "\n";
+  if (!source.empty()) out += "  from a " + on_one_line(source) + ", which has no pieces of accesses, no exchange and no waiting; the estimates are rough\n";
   if (!job.finished) {
     const i64 missing = job.ranks - job.known_ranks;
     out += "  not all of the job is here: " + (missing > 0 ? count_of(missing, "rank") + " left nothing" : std::string("it was cut short")) + "\n";
@@ -143,6 +153,9 @@ std::string verdict(const Job& job) {
     out += "  a rank was ready to run but had no core for " + seconds_text(queued) + " on average (" + percent(queued, job.seconds) + " of the run)\n";
   const std::vector<Finding> found = find_causes(job);
   const bool little = io_share(job) < kLittleIo;
+  if (!found.empty() && !little && is_crowded(job))
+    out += "  the ranks share cores" + std::string(job.ranks > job.hosts * job.host_cores ? "" : " with other processes") +
+           ": times depend on who had one when, and the estimates below are unsure\n";
   if (little) out += "  I/O is " + (io_share(job) < 0.005 ? "less than 1 %" : percent(io_share(job), 1)) + " of the run: nothing to gain here\n";
   if (found.empty() && !little) out += "  nothing stands out\n";
   for (std::size_t i = 0; i < std::min(found.size(), kFindingsShown); ++i)

@@ -166,5 +166,40 @@ TEST(Verdict, SaysWhenRanksHadNoCore) {
   EXPECT_NE(verdict(job).find("had no core for 2.0 s on average (20 % of the run)"), std::string::npos) << verdict(job);
 }
 
+TEST(Verdict, SaysThatEstimatesAreUnsureWhereRanksShareCores) {
+  Job job = job_with(4, [](i64, FileTotals& f) { calls(f.of(Direction::kWrite, false), 100'000, 64, 4 * kSecond); });
+  job.host_cores = 4;
+  EXPECT_EQ(verdict(job).find("unsure"), std::string::npos) << verdict(job);
+  job.host_cores = 2;
+  EXPECT_NE(verdict(job).find("the ranks share cores: times depend on who had one when, and the estimates below are unsure\n"), std::string::npos) << verdict(job);
+  job.host_cores = 4, job.cores = {kSecond, 2 * kSecond, 100};
+  EXPECT_NE(verdict(job).find("share cores with other processes"), std::string::npos) << verdict(job);
+}
+
+// Each rank's table may have a name of its own for them.
+TEST(Verdict, SaysWhichOtherFiles) {
+  std::vector<RankTrace> traces(2);
+  for (i64 rank = 0; rank < 2; ++rank) {
+    RankTrace& trace = traces[static_cast<std::size_t>(rank)];
+    trace.header.rank = rank, trace.header.ranks = 2, trace.header.end_ns = 10 * kSecond, trace.header.bin_ns = 1;
+    trace.files.resize(1);
+    put_text(trace.files[0].name, rank == 0 ? "(other files) /run/a/*.dat" : "(other files) /run/b/*.dat");
+    trace.files[0].is_pattern = 1;
+    FileTotals& totals = trace.files[0].totals;
+    totals.ranks = 1, totals.files = 60, totals.opens = totals.closes = 60, totals.open_ns = 5 * kSecond;
+  }
+  const std::string text = verdict(job_of(std::move(traces)));
+  EXPECT_NE(text.find("(other files) /run/*.dat (120 files): 60 different files"), std::string::npos) << text;
+}
+
+// What is worth knowing whatever it costs has no factor where that is 1.
+TEST(Verdict, NothingIsOneTimesAsFast) {
+  const std::string text = verdict(job_that_reads({MiB, 4 * MiB, 3 * MiB, 0, true}, kSecond / 2, "cb_nods=4 (info): not applied, unknown hint\n"));
+  EXPECT_EQ(text.find(" 1 times as fast"), std::string::npos) << text;
+  const std::string little = verdict(job_that_reads({MiB, 4 * MiB, 3 * MiB, 0, true}, kSecond / 1000));
+  EXPECT_NE(little.find("[amplified_reads]\n"), std::string::npos) << little;
+  EXPECT_EQ(little.find("times as fast"), std::string::npos) << little;
+}
+
 }  // namespace
 }  // namespace mercutio

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <climits>
+#include <map>
 #include <sstream>
 
 namespace mercutio {
@@ -61,6 +62,16 @@ bool matches(const std::string& glob, const std::string& name) {
   return fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
 
+// The second counts.
+bool order_decides(const HintLine& first, const HintLine& second) {
+  const auto applied = [](const HintLine& one, const HintLine& other) {
+    HintSet set;
+    apply_hints(set, {{one.key, one.value, {}}, {other.key, other.value, {}}}, HintTime::kOpen);
+    return set.values;
+  };
+  return applied(first, second) != applied(second, first);
+}
+
 }  // namespace
 
 bool glob_matches(const std::string& glob, const std::string& path) {
@@ -109,9 +120,31 @@ HintFile parse_cray_hints(const std::string& text) {
   return file;
 }
 
+std::vector<HintProblem> conflicts_of(const std::vector<HintLine>& hints) {
+  std::vector<HintProblem> problems;
+  std::map<std::string, const HintLine*> latest;   // by name of a hint
+  for (const HintLine& hint : hints) {
+    for (const std::string& name : hint_names(hint.key)) {
+      const HintLine*& before = latest[name];
+      if (before != nullptr && order_decides(*before, hint))
+        problems.push_back({hint.line, hint.key + " = " + hint.value + ": " + before->key + " = " + before->value +
+                                           (before->line > 0 ? " in line " + std::to_string(before->line) : "") + " sets " + name + ", too; the later one counts"});
+      before = &hint;
+    }
+  }
+  return problems;
+}
+
+std::string why_not_forced(const std::string& key) {
+  if (!hint_names(key).empty()) return "";
+  const std::string meant = closest_hint(key);
+  return "force: " + key + ": unknown key" + (meant.empty() ? "" : "; did you mean " + meant + "?");
+}
+
 std::vector<HintProblem> check_hint_file(const HintFile& file) {
   std::vector<HintProblem> problems = file.problems;
   for (const HintSection& section : file.sections) {
+    for (HintProblem& conflict : conflicts_of(section.hints)) problems.push_back(std::move(conflict));
     for (const HintLine& hint : section.hints) {
       HintSet alone;
       apply_hints(alone, {AskedHint{hint.key, hint.value, {}}}, HintTime::kOpen);
@@ -124,8 +157,8 @@ std::vector<HintProblem> check_hint_file(const HintFile& file) {
     const bool given = std::any_of(file.sections.begin(), file.sections.end(), [&](const HintSection& section) {
       return std::any_of(section.hints.begin(), section.hints.end(), [&](const HintLine& hint) { return !names.empty() && hint_names(hint.key) == names; });
     });
-    const std::string meant = closest_hint(key.key);
-    if (names.empty()) problems.push_back({key.line, "force: " + key.key + ": unknown key" + (meant.empty() ? "" : "; did you mean " + meant + "?")});
+    const std::string why_not = why_not_forced(key.key);
+    if (!why_not.empty()) problems.push_back({key.line, why_not});
     else if (!given) problems.push_back({key.line, "force: " + key.key + ": no section gives it a value"});
   }
   std::stable_sort(problems.begin(), problems.end(), [](const HintProblem& a, const HintProblem& b) { return a.line < b.line; });

@@ -7,6 +7,7 @@
 //   cb_nodes = 8
 //   ["/scratch/*"]                  # a pattern with / is for the whole path
 //   romio_cb_write = true
+//   [hints]                         # every file, for those who expect a section
 #pragma once
 
 #include <string>
@@ -44,9 +45,9 @@ struct HintProfile {
 struct HintFile {
   std::vector<HintSection> sections;   // later ones win
   std::vector<HintLine> force;         // keys
-  std::vector<HintProblem> problems;   // what was left out
+  std::vector<HintProblem> problems;   // what was left out, or is probably not meant so
   HintProfile profile;
-  std::string jobs;                    // the site's file: where a record of each job goes (MERCUTIO_SITE)
+  HintLine jobs;                       // the site's file: where a record of each job goes (MERCUTIO_SITE), in `value`
   bool operator==(const HintFile&) const = default;
 };
 
@@ -58,6 +59,11 @@ InfoItems parse_romio_hints(const std::string& text);     // parse_romio_file's 
 // Whether a file is one of a pattern's: * stands for any characters, ? for one, [abc] for one of these. A pattern without /
 // is for the last part of the path, one with / for the path as the program gave it or from the root.
 bool glob_matches(const std::string& glob, const std::string& path);
+
+// Two keys for one hint, such as cb_nodes and num_aggregators, whose order decides what is in effect. A problem for each pair.
+std::vector<HintProblem> conflicts_of(const std::vector<HintLine>& hints);
+// Why nothing can be forced with this key; "": a hint is called so.
+std::string why_not_forced(const std::string& key);
 
 // "hints.toml:3: key: what is wrong" for each mistake: syntax, unknown keys, values that can't be. What the command checks.
 std::vector<HintProblem> check_hint_file(const HintFile& file);

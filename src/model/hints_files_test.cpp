@@ -39,6 +39,33 @@ TEST(HintFiles, MistakesAreNamedWithTheirLine) {
   EXPECT_EQ(problem_of("force = [\"cb_node\"]\ncb_nodes = 1\n"), "1: force: cb_node: unknown key; did you mean cb_nodes?");
 }
 
+TEST(HintFiles, ASectionCalledHintsIsForEveryFile) {
+  const HintFile file = parse_hint_toml("[hints]\ncb_nodes = 4\n[\"*.nc\"]\ncb_nodes = 8\n");
+  EXPECT_TRUE(file.problems.empty());
+  EXPECT_EQ(file.sections, (std::vector<HintSection>{{"*", {}}, {"*", {{"cb_nodes", "4", 2}}}, {"*.nc", {{"cb_nodes", "8", 4}}}}));
+  EXPECT_EQ(parse_hint_toml("[\"hints\"]\ncb_nodes = 4\n").sections.at(1).glob, "hints") << "a file of this name";
+  EXPECT_EQ(problem_of("[scratch]\ncb_nodes = 4\n").find("1: [scratch]: only files of this name"), 0u);
+  for (const char* quoted : {"[\"scratch\"]\ncb_nodes = 4\n", "['scratch']\ncb_nodes = 4\n", "[\"\u00e9\u00e9\"]\ncb_nodes = 4\n"}) EXPECT_EQ(problem_of(quoted), "") << quoted;
+}
+
+TEST(HintFiles, WhatIsOfTheWholeFileStandsBeforeItsSections) {
+  EXPECT_EQ(parse_hint_toml("jobs = \"/logs/%u\"\n").jobs, (HintLine{"jobs", "/logs/%u", 1}));
+  EXPECT_EQ(problem_of("[\"*.nc\"]\njobs = \"/logs/%u\"\n").find("2: jobs: is of the whole file"), 0u);
+  EXPECT_EQ(problem_of("[hints]\nforce = [\"cb_nodes\"]\ncb_nodes = 1\n").find("2: force: is of the whole file"), 0u);
+  EXPECT_EQ(problem_of("[jobs]\npattern = \"/logs\"\n").find("1: jobs: must be a pattern"), 0u);
+  EXPECT_EQ(problem_of("jobs = 1\n").find("1: jobs: must be a pattern"), 0u);
+}
+
+TEST(HintFiles, TwoNamesOfOneHintWithDifferentValuesAreAConflict) {
+  EXPECT_EQ(problem_of("cb_nodes = 4\nnum_aggregators = 8\n"), "2: num_aggregators = 8: cb_nodes = 4 in line 1 sets cb_nodes, too; the later one counts");
+  EXPECT_EQ(problem_of("cb_nodes = 4\nnum_aggregators = 4\n"), "");
+  EXPECT_EQ(problem_of("cb_buffer_size = \"1MiB\"\nbytes_per_agg = 1048576\n"), "");
+  EXPECT_EQ(problem_of("cb_nodes = 4\n[\"*.nc\"]\nnum_aggregators = 8\n"), "") << "sections override each other";
+  EXPECT_NE(problem_of("collective_buffering = true\nromio_cb_read = \"disable\"\n"), "");
+  EXPECT_NE(problem_of("romio_cb_read = \"disable\"\ncollective_buffering = true\n"), "");
+  EXPECT_EQ(problem_of("romio_cb_read = \"disable\"\ncollective_buffering = false\n"), "");
+}
+
 TEST(HintFiles, CraysVariable) {
   const HintFile file = parse_cray_hints("*.nc:cb_nodes=8 : romio_cb_write=enable, *.h5:striping_factor=4,*:cb_config_list=*:2");
   EXPECT_TRUE(file.problems.empty());

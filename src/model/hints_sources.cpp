@@ -66,12 +66,19 @@ void add_ompio(AskedHints& asked) {
   }
 }
 
+std::string located(const std::string& where, const HintProblem& problem) {
+  return where + (problem.line > 0 ? ":" + std::to_string(problem.line) : "") + ": " + problem.text;
+}
+
+void add_conflicts(AskedHints& asked, const std::vector<HintLine>& hints, const std::string& where) {
+  for (const HintProblem& problem : conflicts_of(hints)) asked.problems.push_back(located(where, problem));
+}
+
 void add_sections(AskedHints& asked, const HintFile& file, const HintOrigin& origin, const std::string& path) {
-  for (const HintProblem& problem : file.problems) {
-    asked.problems.push_back(origin.where + (problem.line > 0 ? ":" + std::to_string(problem.line) : "") + ": " + problem.text);
-  }
+  for (const HintProblem& problem : file.problems) asked.problems.push_back(located(origin.where, problem));
   for (const HintSection& section : file.sections) {
     if (!glob_matches(section.glob, path)) continue;
+    add_conflicts(asked, section.hints, origin.where);
     for (const HintLine& hint : section.hints) {
       HintOrigin here = origin;
       if (hint.line > 0) here.where += ":" + std::to_string(hint.line);
@@ -87,8 +94,10 @@ void force(AskedHints& asked, const HintFile& file, const std::string& where, bo
     return;
   }
   std::vector<std::string> names;
-  for (const HintLine& key : file.force)
+  for (const HintLine& key : file.force) {
+    if (const std::string why_not = why_not_forced(key.key); !why_not.empty()) asked.problems.push_back(located(where, {key.line, why_not}));
     for (std::string& name : hint_names(key.key)) names.push_back(std::move(name));
+  }
   const auto is_forced = [&](const AskedHint& hint) {
     const std::vector<std::string> sets = hint_names(hint.key);
     return !sets.empty() && std::all_of(sets.begin(), sets.end(), [&](const std::string& name) {
@@ -108,7 +117,12 @@ void add_own_variable(AskedHints& asked) {
     asked.problems.push_back("MERCUTIO_HINTS: '" + part + "' must be key=value; several are separated by ;");
   }
   const HintOrigin origin{HintSource::kEnvironment, "MERCUTIO_HINTS", true, false};
-  for (auto& [key, value] : parse_hint_string(text)) asked.hints.push_back({key, value, origin});
+  std::vector<HintLine> hints;
+  for (auto& [key, value] : parse_hint_string(text)) {
+    hints.push_back({key, value, 0});
+    asked.hints.push_back({key, value, origin});
+  }
+  add_conflicts(asked, hints, origin.where);
 }
 
 // Of this program, or of all. A directory that isn't there costs a failed open.
@@ -168,7 +182,7 @@ std::string job_records_of_site() {
   struct stat status {};
   std::string text;
   if (::stat(place.c_str(), &status) != 0 || !read_file(place, status, text).empty()) return "";
-  return text.find("jobs") == std::string::npos ? "" : parse_hint_toml(text).jobs;
+  return text.find("jobs") == std::string::npos ? "" : parse_hint_toml(text).jobs.value;
 }
 
 std::vector<HintFilePlace> hint_file_places(const std::string& program) {
@@ -226,7 +240,10 @@ void HintSources::add_file(AskedHints& asked, const HintFilePlace& place, const 
   if (place.keyed && !is_for(kept->file.profile, opener.program, opener.path, opener.ranks)) return;
   if (!kept->why_not.empty()) asked.problems.push_back(place.path + ": " + kept->why_not);
   add_sections(asked, kept->file, HintOrigin{place.source, place.path, !place.romio, false}, opener.path);
-  force(asked, kept->file, place.path, place.source == HintSource::kSiteFile);
+  const bool of_site = place.source == HintSource::kSiteFile;
+  force(asked, kept->file, place.path, of_site);
+  if (!of_site && !kept->file.jobs.value.empty())
+    asked.problems.push_back(located(place.path, {kept->file.jobs.line, "jobs: only the site's file says where records of jobs go; for your own, set MERCUTIO_SITE"}));
 }
 
 AskedHints HintSources::asked_for(const std::string& path, i64 ranks, const std::string& program) {

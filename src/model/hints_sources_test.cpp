@@ -116,6 +116,24 @@ TEST_F(HintSourcesTest, ProfilesAreForTheRunsTheyWereMeasuredWith) {
   EXPECT_EQ(nodes("/proc/a.dat", 4), 0) << "another program";
 }
 
+TEST_F(HintSourcesTest, MistakesOfAWholeFileAreSaidInJobs) {
+  set("MERCUTIO_SITE_HINTS", write("site.toml", "force = [\"cb_ndoes\"]\njobs = \"/logs/%u\"\ncb_nodes = 4\n"));
+  AskedHints asked = sources.asked_for("a.nc");
+  ASSERT_EQ(asked.problems.size(), 1u);
+  EXPECT_NE(asked.problems[0].find("site.toml:1: force: cb_ndoes: unknown key; did you mean cb_nodes?"), std::string::npos) << asked.problems[0];
+  set("MERCUTIO_SITE_HINTS", "/dev/null");
+  set("MERCUTIO_HINTS_FILE", write("job.toml", "jobs = \"/logs/%u\"\n[\"*.h5\"]\ncb_nodes = 1\nnum_aggregators = 2\n"));
+  asked = sources.asked_for("a.nc");
+  ASSERT_EQ(asked.problems.size(), 1u);
+  EXPECT_NE(asked.problems[0].find("job.toml:1: jobs: only the site's file"), std::string::npos) << asked.problems[0];
+  EXPECT_EQ(sources.asked_for("a.h5").problems.size(), 2u) << "a conflict where the section counts";
+  ::unsetenv("MERCUTIO_HINTS_FILE");
+  set("MERCUTIO_HINTS", "cb_nodes=1; num_aggregators=2");
+  asked = sources.asked_for("a.nc");
+  ASSERT_EQ(asked.problems.size(), 1u);
+  EXPECT_EQ(asked.problems[0].find("MERCUTIO_HINTS: num_aggregators = 2: cb_nodes = 1 sets cb_nodes, too"), 0u) << asked.problems[0];
+}
+
 TEST_F(HintSourcesTest, WhatTheSiteForcesStays) {
   set("MERCUTIO_SITE_HINTS", write("site.toml", "force = [\"romio_ds_write\", \"num_aggregators\"]\nromio_ds_write = \"disable\"\ncb_buffer_size = \"4MiB\"\n"
                                                 "[\"*.nc\"]\ncb_nodes = 4\n"));

@@ -20,14 +20,17 @@ struct Entry {
   std::string key;
   i64 line = 0, column = 0;
   const toml::node* node = nullptr;
+  bool bare = false;   // without quotes
 };
 
 // toml++ keeps tables sorted by name.
 std::vector<Entry> as_written(const toml::table& table) {
   std::vector<Entry> entries;
   for (const auto& [key, node] : table) {
-    const toml::source_position at = key.source().begin;
-    entries.push_back({std::string(key.str()), static_cast<i64>(at.line), static_cast<i64>(at.column), &node});
+    const toml::source_position at = key.source().begin, end = key.source().end;
+    const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 128; };   // columns are characters
+    const bool bare = at.line == end.line && end.column - at.column == key.str().size() && std::all_of(key.str().begin(), key.str().end(), is_ascii);
+    entries.push_back({std::string(key.str()), static_cast<i64>(at.line), static_cast<i64>(at.column), &node, bare});
   }
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
@@ -44,6 +47,10 @@ std::string permissions_text(const toml::value<int64_t>& number) {
 }
 
 void read_hint(HintFile& file, HintSection& section, const Entry& entry) {
+  if (entry.key == "force" || entry.key == "jobs") {
+    file.problems.push_back({entry.line, entry.key + ": is of the whole file and must stand before its first section"});
+    return;
+  }
   HintLine hint{entry.key, "", entry.line};
   if (const auto* text = entry.node->as_string()) hint.value = text->get();
   else if (const auto* number = entry.node->as_integer()) hint.value = entry.key == "file_perm" ? permissions_text(*number) : std::to_string(number->get());
@@ -65,6 +72,24 @@ void read_force(HintFile& file, const Entry& entry) {
     return;
   }
   for (const toml::node& key : *keys) file.force.push_back({key.as_string()->get(), "", static_cast<i64>(key.source().begin.line)});
+}
+
+void read_jobs(HintFile& file, const Entry& entry) {
+  const auto* pattern = entry.node->as_string();
+  if (pattern) file.jobs = {entry.key, pattern->get(), entry.line};
+  else file.problems.push_back({entry.line, "jobs: must be a pattern of file names before the first section, as in jobs = \"/logs/%Y/%M/%u-%j\""});
+}
+
+// A bare name is probably meant as the name of a part of this file, for there is hardly a pattern of files that needs no quotes.
+void read_section(HintFile& file, const Entry& entry) {
+  const toml::table& table = *entry.node->as_table();
+  const bool every_file = entry.key == "hints" && entry.bare;
+  const bool nested = std::any_of(table.begin(), table.end(), [](const auto& inner) { return inner.second.is_table(); });   // what is in it has its problem
+  if (entry.bare && !every_file && !nested)
+    file.problems.push_back({entry.line, "[" + entry.key + "]: only files of this name get what it says. Hints for every file stand before the first section, and a pattern of file names needs quotes, as in [\"*.nc\"]"});
+  HintSection section{every_file ? "*" : entry.key, {}};
+  for (const Entry& inner : as_written(table)) read_hint(file, section, inner);
+  file.sections.push_back(std::move(section));
 }
 
 // Keys that are evidence for people are passed over.
@@ -92,16 +117,12 @@ HintFile parse_hint_toml(const std::string& text) {
   for (const Entry& entry : as_written(parsed.table())) {
     if (entry.key == "force") {
       read_force(file, entry);
-    } else if (entry.key == "jobs" && !entry.node->is_table()) {
-      const auto* pattern = entry.node->as_string();
-      if (pattern) file.jobs = pattern->get();
-      if (!pattern) file.problems.push_back({entry.line, "jobs: must be a pattern of file names, as in jobs = \"/logs/%Y/%M/%u-%j\""});
+    } else if (entry.key == "jobs" && (entry.bare || !entry.node->is_table())) {
+      read_jobs(file, entry);
     } else if (entry.key == "profile" && entry.node->is_table()) {
       read_profile(file, *entry.node->as_table());
-    } else if (const toml::table* table = entry.node->as_table()) {
-      HintSection section{entry.key, {}};
-      for (const Entry& inner : as_written(*table)) read_hint(file, section, inner);
-      file.sections.push_back(std::move(section));
+    } else if (entry.node->is_table()) {
+      read_section(file, entry);
     } else {
       read_hint(file, file.sections.front(), entry);
     }

@@ -11,3 +11,27 @@ printf 'cb_nodes = 3\n[*.nc]\n' >"$scratch/broken.toml"
 ! text="$("$MERCUTIO" hints --check "$scratch/broken.toml")" || fail "broken syntax passed"
 contains "$text" "broken.toml:2: "
 ! "$MERCUTIO" hints --check "$scratch/none.toml" 2>/dev/null || fail "no file passed"
+
+# The site's file has more than hints.
+mkdir "$scratch/open" "$scratch/more"
+chmod 1777 "$scratch/open"
+printf 'jobs = "%s/open/%%u-%%j"\n[hints]\ncb_nodes = 2\n' "$scratch" >"$scratch/more/site.toml"
+text="$(USER=anna "$MERCUTIO" hints --check "$scratch/more/site.toml")"
+contains "$text" "no mistakes; hints: 1, sections: 1"
+contains "$text" "site.toml:1: records of jobs, if it is the site's file: $scratch/open/anna-1.mjob"
+lacks "$text" "not here"
+chmod 700 "$scratch/open"
+contains "$("$MERCUTIO" hints --check "$scratch/more/site.toml")" "not all users can write in $scratch/open"
+for line in 'jobs = "/logs/%q"|site.toml:1: jobs: %q has no meaning' 'jobs = "logs"|does not begin at the root' '[jobs]|site.toml:1: jobs: must be a pattern' \
+  '["*.nc"]\njobs = "/logs/%u"|site.toml:2: jobs: is of the whole file'; do
+  printf '%b\n' "${line%%|*}" >"$scratch/more/site.toml"
+  ! text="$("$MERCUTIO" hints --check "$scratch/more/site.toml")" || fail "$line passed"
+  contains "$text" "${line#*|}"
+done
+
+# A directory: all files in it.
+! text="$("$MERCUTIO" hints --check "$scratch" 2>&1)" || fail "a directory with mistakes passed"
+contains "$text" "good.toml: no mistakes"
+contains "$text" "bad.toml:3: "
+! text="$("$MERCUTIO" hints --check "$scratch/open" 2>&1)" || fail "an empty directory passed"
+contains "$text" "$scratch/open: is a directory without a file called"

@@ -55,6 +55,22 @@ contains "$text" "left out: 3 of another kind, 3 damaged"
 "$MERCUTIO" jobs odd --html page.html
 lacks "$(cat page.html)" "<b>x"
 
+# Columns stay where they are whatever letters the names have, and none is cut in the middle.
+mkdir letters
+for name in anna müller 山田 "$(printf 'ü%.0s' {1..60})"; do
+  printf '{"format":"mercutio-job","version":1,"user":"%s","program":"%s","ranks":3600,"start":1,"seconds":10,"io_seconds":5,"findings":[],"files":[],"uid":%s}\n' "$name" "$name" "$(id -u)"
+done >letters/all.mjob
+"$MERCUTIO" jobs letters >out
+"$python" - <<'P' || fail "the columns are not straight: $(cat out)"
+import unicodedata
+lines = open("out", encoding="utf-8").read().splitlines()
+begin = lines.index(next(line for line in lines if line.startswith("By user")))
+rows = lines[begin + 1:begin + 5]
+wide = lambda text: sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+assert len(rows) == 4 and len({wide(row.rstrip()) for row in rows}) == 1, [wide(row) for row in rows]
+assert any("..." + 39 * "ü" in row for row in rows), rows
+P
+
 for line in "--since yesterday records" "--finding nosuch records" "--top 0 records"; do
   code=0
   # shellcheck disable=SC2086

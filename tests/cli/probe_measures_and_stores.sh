@@ -8,6 +8,10 @@ probe() { "$MERCUTIO" probe --dir "$scratch/data" --bytes 256k --processes 2 "$@
 
 contains "$(probe --print)" "mercutio_saturation_bytes "
 [ ! -e "$stored" ] || fail "--print stored something"
+contains "$(probe --print --repetitions 3)" "the median of 3, the lowest and the highest"
+probe --print >"$scratch/out"
+grep -Eq "^ +4096 bytes +[0-9.]+ MiB/s  \([0-9.]+ to [0-9.]+\)$" "$scratch/out" || fail "no spread"
+! probe --print --repetitions 2 2>/dev/null || fail "two repetitions have no median"
 out="$(probe)"
 contains "$out" "stored in $stored"
 contains "$(cat "$stored")" "[$scratch/data]"

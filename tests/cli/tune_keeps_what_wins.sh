@@ -18,6 +18,13 @@ if ! python3 -c 'import optuna' 2>/dev/null && ! /usr/bin/python3 -c 'import opt
   fails 1 "python3-optuna" "$MERCUTIO" tune -- true
   skip "there is no Optuna"
 fi
+for line in "cb_ndoes=1,2|did you mean cb_nodes?" "cb_nodes=1,2x|cb_nodes = 2x: " "cb_buffer_size=5T|must be from 64 to 1GiB" "romio_visibility_immediate=false|only reports" \
+  "cb_nodes=$(printf '9%.0s' {1..300})|cb_nodes = "; do
+  fails 2 "${line#*|}" "$MERCUTIO" tune --search "${line%%|*}" -- touch ran
+done
+fails 2 "both are cb_nodes" "$MERCUTIO" tune --search cb_nodes=1,2 --search num_aggregators=2,4 -- touch ran
+fails 2 "must be a whole number from 1 to" "$MERCUTIO" tune --trials "$(printf '9%.0s' {1..300})" -- touch ran
+[ ! -e ran ] || fail "the command ran before the options were refused"
 fails 1 "it ended with code 1" "$MERCUTIO" tune -- false
 fails 1 "it left no trace" "$MERCUTIO" tune -- true
 fails 1 "there is no such trace" "$MERCUTIO" tune --pattern none.mtrace
@@ -48,6 +55,21 @@ for mpi in mpich openmpi; do
     "$MERCUTIO" hints --check "$written"
     contains "$(cat "$written")" 'application = "app"'
   done
+  # Ctrl-C: what was measured is told and kept, and no rank goes on.
+  printf '#!/bin/sh\n"$@"\ncode=$?\nsleep 1\nexit $code\n' >slow.sh
+  chmod +x slow.sh
+  timeout 100 "$MERCUTIO" tune --verbose --trials 30 --search cb_nodes=1,2 --search cb_buffer_size=1MiB,2MiB --json stopped.json -- "${launcher[@]}" ./slow.sh ./app in >out 2>err &
+  tuner=$!
+  for _ in {1..300}; do ! grep -q "^run 1:" err || break; sleep 0.1; done
+  sleep 0.5
+  kill -INT "$(pgrep -P "$tuner")"
+  code=0
+  wait "$tuner" || code=$?
+  equals "$code" 130
+  contains "$(cat err)" "stopped after "
+  contains "$(cat err)" "the same command goes on from here"
+  contains "$(cat stopped.json)" '"cb_nodes"'
+  equals "$(pgrep -f "$PWD/slow.sh|slow.sh ./app in" || true)" ""
   rm -rf "$XDG_CONFIG_HOME"
   # A later run.
   mkdir -p "$XDG_CONFIG_HOME/mercutio/tuned"

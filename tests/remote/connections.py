@@ -74,7 +74,7 @@ def lives_on():
     kept = {name: environment.pop(name) for name in ("MERCUTIO_CONNECTIONS", "HOME", "XDG_CONFIG_HOME") if name in environment}
     run("connect", "--name", "homeless", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", fails="HOME is not set")
     environment.update(kept)
-    run("connect", "--name", "x", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--idle", "abc", fails="'abc' is no number")
+    run("connect", "--name", "x", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--idle", "abc", fails="'abc' must be a number from 0")
     missing = ["connect", "--name", "x", "--root", f"data={folder}/none", "--via", "env", "--daemon"]
     assert "Is Mercutio installed" not in run(*missing, programs / "mercutiod", fails="could not start mercutiod there")
     run(*missing, folder / "no-mercutiod", fails="Is Mercutio installed")

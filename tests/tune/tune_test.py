@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 """The tuner on runs that are made up: what it finds, what it refuses, what it leaves behind. tune_test.py FOLDER-OF-tools/tune"""
+import contextlib
+import io
+import json
 import os
 import random
 import sys
@@ -11,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv.pop(1))
 
 from mercutio_tune import command, profile, space as spaces   # noqa: E402
-from mercutio_tune.runs import Run, RunError, TooLong, digest, local_path   # noqa: E402
+from mercutio_tune.runs import Process, Run, RunError, TooLong, digest, local_path   # noqa: E402
 from mercutio_tune.search import Search   # noqa: E402
 from mercutio_tune.verify import Pairs, sign_test   # noqa: E402
 
@@ -216,7 +219,9 @@ class TuneTest(unittest.TestCase):
         self.assertTrue(pairs.hopeless())
 
     def test_wrong_usage(self):
-        for words in (["--trials", "0"], ["--pairs", "4"], ["--search", "cb_nodes"], ["--search", "=1"], ["--factor", "1"], ["--fresh", "--pattern", "x"]):
+        for words in (["--trials", "0"], ["--pairs", "4"], ["--search", "cb_nodes"], ["--search", "=1"], ["--factor", "1"], ["--fresh", "--pattern", "x"],
+                      ["--search", "cb_nodes=1", "--search", "cb_nodes=2"], ["--search", "cb_nodes=default,2"], ["--time-limit", "nan"], ["--time-limit", "1e400"],
+                      ["--trials", "9" * 300], ["--pairs", "9" * 300], ["--seed", "9" * 300], ["--factor", "9" * 400]):
             with self.assertRaises(SystemExit) as left, open(os.devnull, "w", encoding="utf-8") as nothing:
                 sys.stderr, before = nothing, sys.stderr
                 try:
@@ -224,6 +229,34 @@ class TuneTest(unittest.TestCase):
                 finally:
                     sys.stderr = before
             self.assertEqual(left.exception.code, 2, words)
+
+    def test_a_stop_before_anything_was_measured_is_said(self):
+        runner = Runner(self.cost)
+        runner.stop_after = 1
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            _, code = self.tune(runner, "--json", str(Path(self.folder.name) / "trials.json"), *self.SEARCH)
+        self.assertEqual(code, command.STOPPED)
+        self.assertIn("nothing was measured yet", said.getvalue())
+
+    def test_a_stop_tells_and_writes_what_was_measured(self):
+        runner = Runner(self.cost)
+        runner.stop_after = 14
+        said, trials = io.StringIO(), Path(self.folder.name) / "trials.json"
+        with contextlib.redirect_stderr(said):
+            tuning, _ = self.tune(runner, "--trials", "40", "--json", str(trials), *self.SEARCH)
+        self.assertRegex(said.getvalue(), r"stopped after 15 runs; the best until then, .* \([0-9.]+ s; [45]\.[0-9]+ s by default\), is in ")
+        self.assertEqual(len(json.loads(trials.read_text())["trials"]), len(tuning.search.trials))
+
+    def test_all_that_a_run_started_ends_with_it(self):
+        pid = Path(self.folder.name) / "pid"
+        script = Path(self.folder.name) / "away.sh"
+        script.write_text(f"trap '' TERM\necho $$ >{pid}\nsleep 60\nsleep 60\n")
+        process = Process(["sh", "-c", f"setsid sh {script} & sleep 60"], dict(os.environ), None)
+        with self.assertRaises(TooLong):
+            process.wait(1)
+        self.assertTrue(pid.exists())
+        self.assertFalse(Path(f"/proc/{pid.read_text().strip()}").exists(), "a process in a session of its own goes on")
 
     def test_names_and_digests(self):
         self.assertEqual(local_path("ufs:/scratch/a"), "/scratch/a")

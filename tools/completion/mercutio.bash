@@ -26,7 +26,7 @@ _mercutio() {
       [ "${COMP_WORDS[2]:-}" != overlap ] || own="--calls --bytes --servers --rate --stripe --posting-ranks --check-bars"
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --dir) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
-        --io) mapfile -t COMPREPLY < <(compgen -W "host romio mercutio traced" -- "$current") ;;
+        --io) mapfile -t COMPREPLY < <(compgen -W "host romio mercutio traced recorded" -- "$current") ;;
         --json | --plot | --from | --shim | --against) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         *) mapfile -t COMPREPLY < <(compgen -W "$own --dir --ranks --quick --repetitions --time-limit --seed --mpi --io --hint --host-hint --shim --json --plot --from" -- "$current") ;;
       esac
@@ -84,7 +84,7 @@ _mercutio() {
       if [ "${COMP_WORDS[COMP_CWORD - 1]}" = "--dir" ]; then
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
       else
-        mapfile -t COMPREPLY < <(compgen -W "--dir --bytes --processes --print" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "--dir --bytes --processes --repetitions --print" -- "$current")
       fi
       ;;
     explain)

@@ -1,18 +1,25 @@
 // From the tables and the functions that the library itself reads hints with, so that it can't say anything else.
 #include "hint_table.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "insight/site_file.h"
 #include "model/hints_files.h"
 #include "model/hints_measured.h"
 #include "model/hints_report.h"
 #include "model/hints_sources.h"
 #include "model/size_text.h"
+#include "process.h"
 #include "storage/storage.h"
 
 namespace mercutio::tool {
@@ -131,21 +138,41 @@ int show_file(const HintsOptions& options) {
   const InfoItems now = in_effect(options, set.values, there);
   note_ineffective(set, now, !there);
   std::printf("%s%s\n%s", options.file.c_str(), there ? "" : " (not there yet)", hint_table(hint_rows(set, now)).c_str());
-  for (const std::string& problem : asked.problems) std::printf("left out: %s\n", problem.c_str());
+  for (const std::string& problem : asked.problems) std::printf("mistake: %s\n", problem.c_str());
   if (options.program.empty()) name_profiles(path);
   return 0;
 }
 
+int complain(const std::string& path, const std::string& why) {
+  std::fprintf(stderr, "mercutio hints: %s: %s\n", path.c_str(), why.c_str());
+  return 1;
+}
+
+// Where a job of who asks would leave its record.
+void check_jobs(const HintLine& jobs, std::vector<HintProblem>& problems, std::string& note) {
+  if (jobs.value.empty()) return;
+  const std::string user = environment("USER");
+  SiteFacts facts{user.empty() ? "user" : user, "1", "node", "program", 0, 0};
+  facts.uid = static_cast<i64>(::getuid()), facts.start = static_cast<i64>(::time(nullptr));
+  const Result<std::string> path = site_path(jobs.value, facts);
+  if (!path) return problems.push_back({jobs.line, "jobs: " + path.error().what});
+  const std::string fixed = jobs.value.substr(0, jobs.value.find('%')), folder = fixed.substr(0, std::max<size_t>(1, fixed.rfind('/')));
+  struct stat state {};
+  const bool there = ::stat(folder.c_str(), &state) == 0 && S_ISDIR(state.st_mode);
+  note = "records of jobs, if it is the site's file: " + *path + (there ? "" : " (" + folder + " is not here)");
+  if (there && (state.st_mode & S_IWOTH) == 0) note += " (not all users can write in " + folder + ")";
+}
+
 int check_file(const std::string& path) {
+  errno = 0;
   std::ifstream input(path, std::ios::binary);
-  if (!input) {
-    std::fprintf(stderr, "mercutio hints: %s: %s\n", path.c_str(), std::strerror(errno));
-    return 1;
-  }
   std::ostringstream text;
   text << input.rdbuf();
+  if (!input || input.bad()) return complain(path, std::strerror(errno ? errno : EIO));
   const HintFile file = parse_hint_toml(text.str());
-  const std::vector<HintProblem> problems = check_hint_file(file);
+  std::vector<HintProblem> problems = check_hint_file(file);
+  std::string note;
+  check_jobs(file.jobs, problems, note);
   for (const HintProblem& problem : problems)
     std::printf("%s:%lld: %s\n", path.c_str(), static_cast<long long>(problem.line), problem.text.c_str());
   size_t hints = 0, sections = 0;
@@ -154,7 +181,23 @@ int check_file(const std::string& path) {
     sections += section.hints.empty() ? 0 : 1;
   }
   if (problems.empty()) std::printf("%s: no mistakes; hints: %zu, sections: %zu\n", path.c_str(), hints, sections);
+  if (!note.empty()) std::printf("%s:%lld: %s\n", path.c_str(), static_cast<long long>(file.jobs.line), note.c_str());
   return problems.empty() ? 0 : 1;
+}
+
+// Of a directory, all files of hints in it.
+int check_path(const std::string& path) {
+  std::error_code failed;
+  if (!std::filesystem::is_directory(path, failed)) return check_file(path);
+  std::vector<std::string> names;
+  for (auto entry = std::filesystem::directory_iterator(path, failed); !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed))
+    if (entry->path().extension() == ".toml") names.push_back(entry->path().string());
+  if (failed) return complain(path, failed.message());
+  if (names.empty()) return complain(path, "is a directory without a file called *.toml");
+  std::sort(names.begin(), names.end());
+  int code = 0;
+  for (const std::string& name : names) code = std::max(code, check_file(name));
+  return code;
 }
 
 }  // namespace
@@ -168,7 +211,7 @@ int hints(const HintsOptions& options) {
     std::fprintf(stderr, "mercutio hints: --info, --ranks and --program need --file, the file that they are for\n");
     return 2;
   }
-  if (!options.check.empty()) return check_file(options.check);
+  if (!options.check.empty()) return check_path(options.check);
   if (!options.file.empty()) return show_file(options);
   return options.name.empty() ? list_hints() : explain_hint(options.name);
 }

@@ -15,6 +15,7 @@
 #include "jobs/jobs.h"
 #include "launcher.h"
 #include "locate.h"
+#include "numbers.h"
 #include "place.h"
 #include "probe.h"
 #include "process.h"
@@ -52,9 +53,7 @@ int command_start(int argc, char** argv) {
   return argc;
 }
 
-// CLI11's own ones name the largest double, in 309 digits.
-const CLI::Validator kPositive([](const std::string& text) { return std::strtod(text.c_str(), nullptr) > 0 ? "" : text + " must be greater than 0"; }, "POSITIVE");
-const CLI::Validator kNotNegative([](const std::string& text) { return std::strtod(text.c_str(), nullptr) >= 0 ? "" : text + " must be 0 or more"; }, "NONNEGATIVE");
+constexpr i64 kMostRanks = 1'000'000, kMostRepetitions = 1'000'000, kMostBytes = i64{1} << 40;
 const CLI::Validator kKeyValue([](const std::string& text) { return text.find('=', 1) != std::string::npos ? "" : text + " must be key=value"; }, "");
 
 // What both kinds of bench have.
@@ -64,14 +63,14 @@ void add_common_bench(CLI::App& command, BenchOptions& options) {
   };
   command.add_option("--dir", options.directory, "Directory for the data (default: the current one)")->check(CLI::ExistingDirectory);
   command.add_option("-n,--ranks", options.ranks, "Number of ranks (default " + std::to_string(options.ranks) + ")")
-      ->check(kPositive);
+      ->transform(whole_number(1, kMostRanks));
   command.add_option("--repetitions", options.repetitions, "Number of repetitions (default 3)")
-      ->check(kPositive);
+      ->transform(whole_number(1, kMostRepetitions));
   command.add_option("--time-limit", options.limit_seconds, "Longest time of one access in seconds (default 60)")
-      ->check(kPositive);
-  command.add_option("--seed", options.seed, "Random seed (default 1)");
+      ->transform(seconds_number());
+  command.add_option("--seed", options.seed, "Random seed (default 1)")->transform(whole_number(0, INT32_MAX));
   several("--mpi", options.launchers, "Launcher of an MPI to measure; may be repeated (default: those on PATH)");
-  several("--io", options.io, "MPI-IO to measure: host, romio, mercutio, or traced (Mercutio with a trace); may be repeated (default: the first three)");
+  several("--io", options.io, "MPI-IO to measure: host, romio, mercutio, traced (Mercutio with a trace), or recorded (with MERCUTIO_SITE); may be repeated (default: the first three)");
   several("--hint", options.hints, "Hint for Mercutio, key=value; may be repeated (default: none)")->check(kKeyValue);
   several("--host-hint", options.host_hints, "Hint for the other MPI-IOs, key=value; may be repeated (default: none)")->check(kKeyValue);
   command.add_option("--shim", options.shim, "Library to preload against busy polling: auto, none or a path (default auto)");
@@ -86,7 +85,7 @@ CLI::App* add_bench(CLI::App& app, BenchOptions& options) {
   CLI::App* command =
       app.add_subcommand("bench", "Measure the I/O of the MPIs found here and Mercutio on them, pattern by pattern");
   command->add_option("--bytes", options.bytes, "Bytes for each rank and case (default 64MiB)")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(size_number(1, kMostBytes));
   command->add_flag("--quick", options.quick, "Use 4 MiB for each rank and case (default: off)");
   command->add_flag("--full", options.full, "Use all bytes also where hosts are very slow (default: off)");
   command->add_option("--patterns", options.patterns, "Cases, or beginnings of their names, such as vector,tile-64 (default: all)");
@@ -100,18 +99,18 @@ CLI::App* add_overlap(CLI::App& bench_command, OverlapOptions& options) {
   CLI::App* command = bench_command.add_subcommand(
       "overlap", "Measure how much of each nonblocking and split call hides behind computation");
   const auto size = [&](const char* name, std::uint64_t& value, const char* text) {
-    return command->add_option(name, value, text)->transform(CLI::AsSizeValue(false));
+    return command->add_option(name, value, text)->transform(size_number(1, kMostBytes));
   };
   command->add_option("--calls", options.common.patterns, "Calls to measure, such as iwrite_all,write_all_begin (default: all)");
   size("--bytes", options.common.bytes, "Bytes for each rank and access (default 8MiB)");
   command->add_flag("--quick", options.common.quick, "Use 1 MiB for each rank and access (default: off)");
   command->add_option("--servers", options.servers, "Number of emulated servers (default 2)")
-      ->check(CLI::Range(1, 16));
+      ->transform(whole_number(1, 16));
   command->add_option("--rate", options.rate, "Bytes a second of each server (default 32MB)")
-      ->transform(CLI::AsSizeValue(true));
+      ->transform(size_number(1, kMostBytes, Units::kDecimal));
   size("--stripe", options.stripe, "Bytes of a stripe (default 1MiB)");
   command->add_option("--posting-ranks", options.posting_ranks, "Ranks that measure the time of posting; 0: none (default 4)")
-      ->check(kNotNegative);
+      ->transform(whole_number(0, kMostRanks));
   command->add_flag("--check-bars", options.check_bars, "Exit with code 1 if Mercutio misses one of its bars (default: off)");
   add_common_bench(*command, options.common);
   return command;
@@ -140,11 +139,11 @@ CLI::App* add_probe(CLI::App& app, ProbeOptions& options) {
   probe_command->add_option("--dir", options.directory, "Directory for the data (default: the current one)")
       ->check(CLI::ExistingDirectory);
   probe_command->add_option("--bytes", options.volume_bytes, "Bytes of each measurement and process (default 64MiB)")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::Range(i64{4096}, i64{1} << 40));
+      ->transform(size_number(4 * KiB, kMostBytes));
   probe_command
       ->add_option("--processes", options.most_processes, "Maximum number of processes (default: the processors, at most 16)")
-      ->check(CLI::Range(1, 1024));
+      ->transform(whole_number(1, 1024));
+  probe_command->add_option("--repetitions", options.repetitions, "Number of repetitions of each measurement (default 5)")->transform(whole_number(3, 1000));
   probe_command->add_flag_callback("--print", [&] { options.keep = false; }, "Print the result and store nothing (default: off)");
   return probe_command;
 }
@@ -154,7 +153,7 @@ CLI::App* add_driver(CLI::App& app, DriverOptions& options) {
   driver_command->require_subcommand(1);
   CLI::App* check_command = driver_command->add_subcommand("check", "Run the contract of storage drivers on files called NAME:path.check1 and so on, which are deleted");
   check_command->add_option("file", options.file, "Where files may be made, with the prefix of the driver")->required();
-  check_command->add_option("--processes", options.processes, "Number of processes that write side by side (default 3)")->check(CLI::Range(1, 64));
+  check_command->add_option("--processes", options.processes, "Number of processes that write side by side (default 3)")->transform(whole_number(1, 64));
   return check_command;
 }
 
@@ -168,8 +167,8 @@ CLI::App* add_hints(CLI::App& app, HintsOptions& options) {
       ->take_all()
       ->check(kKeyValue);
   hints_command->add_option("--program", options.program, "With --file: name of the program, for the tuner's profile (default: none)");
-  hints_command->add_option("--ranks", options.ranks, "With --file: number of ranks of the job (default: any)")->check(kPositive);
-  hints_command->add_option("--check", options.check, "Check a hint file such as hints.toml for mistakes (default: none)");
+  hints_command->add_option("--ranks", options.ranks, "With --file: number of ranks of the job (default: any)")->transform(whole_number(1, INT32_MAX));
+  hints_command->add_option("--check", options.check, "Check a hint file such as hints.toml, or those of a directory, for mistakes (default: none)");
   return hints_command;
 }
 
@@ -257,7 +256,7 @@ CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   CLI::Option* page = report_command->add_option("-o,--output", options.page, "Write a page of charts to this HTML file; needs matplotlib and Jinja2 (default: none)");
   report_command->add_option("--compare", options.compare, "With -o: trace of another run to compare with (default: none)")->needs(page);
   report_command->add_option("--perfetto", options.perfetto, "Write single events for ui.perfetto.dev to this file (default: none)");
-  report_command->add_option("--events", options.events, "Maximum number of single events (default 20000)")->check(kNotNegative);
+  report_command->add_option("--events", options.events, "Maximum number of single events (default 20000)")->transform(whole_number(0, INT32_MAX));
   return report_command;
 }
 
@@ -270,7 +269,7 @@ CLI::App* add_jobs(CLI::App& app, JobsOptions& options) {
   command->add_option("--program", options.program, "Jobs of this program (default: all)");
   command->add_option("--finding", options.finding, "Jobs with this finding (default: all)");
   command->add_option("--file-system", options.file_system, "Jobs with files there; with --finding, findings there (default: all)");
-  command->add_option("--top", options.top, "Number of rows of a table (default 10)")->check(kPositive);
+  command->add_option("--top", options.top, "Number of rows of a table (default 10)")->transform(whole_number(1, INT32_MAX));
   command->add_flag("--json", options.json, "Print the tables as JSON (default: off)");
   command->add_option("--html", options.page, "Write the tables as a page to this file (default: none)");
   return command;
@@ -291,8 +290,8 @@ CLI::App* add_place(CLI::App& app, PlaceOptions& options) {
   command->add_option("--topology", options.topology, "Topology of a node: a file of lstopo --of xml, or here (default: none)");
   command->add_option("--method", options.search.method, "Method: auto, setmatch, mpipp or scotch (default auto)")
       ->check(CLI::IsMember({"auto", "setmatch", "mpipp", "scotch"}));
-  command->add_option("--restarts", options.search.restarts, "Number of random starts of MPIPP (default 10; 1 above 512 ranks)")->check(kPositive);
-  command->add_option("--seed", options.search.seed, "Random seed (default 1)");
+  command->add_option("--restarts", options.search.restarts, "Number of random starts of MPIPP (default 10; 1 above 512 ranks)")->transform(whole_number(1, kMostRepetitions));
+  command->add_option("--seed", options.search.seed, "Random seed (default 1)")->transform(whole_number(0, INT32_MAX));
   command->add_option("--rankfile", options.rankfile, "Write a rankfile for Open MPI (default: none)");
   command->add_option("--machinefile", options.hydra_file, "Write a machine file for MPICH and Intel MPI (default: none)");
   command->add_option("--slurm", options.slurm_file, "Write a host file for srun --distribution=arbitrary (default: none)");

@@ -1,6 +1,7 @@
 // Step 1 of choosing aggregators (Chaarawi and Gabriel 2011), once a file system: writes of growing size by one process, and
 // k is the first size that comes close to the best; then as many processes at once as gain something. Every measurement
-// ends with the data on the storage (fdatasync), so that it is not the page cache that is measured. The median of three.
+// ends with the data on the storage (fdatasync), so that it is not the page cache that is measured. The median of several, with the lowest
+// and the highest. Where these would lead to another answer, the answer is unsure, and that is said.
 #include "probe.h"
 
 #include <fcntl.h>
@@ -27,7 +28,6 @@ namespace mercutio::tool {
 namespace {
 
 constexpr i64 kLeastWrite = 4 * KiB;
-constexpr int kRepetitions = 3;
 constexpr double kClose = 0.9;   // of the best: close enough
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -85,13 +85,17 @@ bool write_together(int fd, const ProbeOptions& options, i64 processes, const st
   return good;
 }
 
-// Bytes a second, 0 for a failure.
-double bandwidth(const ProbeOptions& options, i64 processes, i64 piece_bytes) {
+// Bytes a second; a median of 0 is a failure.
+struct Spread {
+  double median = 0, least = 0, most = 0;
+};
+
+Spread bandwidth(const ProbeOptions& options, i64 processes, i64 piece_bytes) {
   const std::vector<char> piece(static_cast<size_t>(piece_bytes), 'm');
   std::vector<double> all;
-  for (int repetition = 0; repetition < kRepetitions; ++repetition) {
+  for (int repetition = 0; repetition < options.repetitions; ++repetition) {
     const int fd = scratch_file(options.directory);
-    if (fd < 0) return 0;
+    if (fd < 0) return {};
     double seconds = 0;
     const auto start = std::chrono::steady_clock::now();
     bool good = true;
@@ -99,26 +103,37 @@ double bandwidth(const ProbeOptions& options, i64 processes, i64 piece_bytes) {
     else good = write_share(fd, 0, options.volume_bytes, piece);
     if (processes == 1) seconds = seconds_since(start);
     close(fd);
-    if (!good) return 0;
+    if (!good) return {};
     all.push_back(static_cast<double>(processes * options.volume_bytes) / std::max(seconds, 1e-9));
   }
   std::sort(all.begin(), all.end());
-  return all[all.size() / 2];
+  return {all[all.size() / 2], all.front(), all.back()};
 }
 
 struct Point {
   i64 at;
-  double bandwidth;
+  Spread bandwidth;
 };
 
 // The first that is close to the best.
-i64 saturation(const std::vector<Point>& points) {
+i64 saturation(const std::vector<Point>& points, double Spread::* which = &Spread::median) {
   double best = 0;
-  for (const Point& point : points) best = std::max(best, point.bandwidth);
+  for (const Point& point : points) best = std::max(best, point.bandwidth.*which);
   for (const Point& point : points) {
-    if (point.bandwidth >= kClose * best) return point.at;
+    if (point.bandwidth.*which >= kClose * best) return point.at;
   }
   return points.back().at;
+}
+
+// The answer, and what it could also be: what the slowest and the fastest repetitions alone say.
+i64 concluded(const std::vector<Point>& points, const char* unit, bool& unsure) {
+  const i64 answer = saturation(points), slow = saturation(points, &Spread::least), fast = saturation(points, &Spread::most);
+  const auto [least, most] = std::minmax({answer, slow, fast});
+  if (most > 2 * least) {   // one step more or less changes little
+    unsure = true;
+    std::printf("  unsure: from %lld to %lld %s, by the slowest and the fastest repetitions\n", static_cast<long long>(least), static_cast<long long>(most), unit);
+  }
+  return answer;
 }
 
 std::string because() { return std::string(": ") + std::strerror(errno ? errno : EIO); }
@@ -136,11 +151,12 @@ std::vector<Point> sweep(const ProbeOptions& options, i64 first, i64 last, i64 p
   Progress progress(steps);
   for (i64 at = first; at <= last; at *= 2) {
     progress.begin(std::to_string(at) + (piece_bytes > 0 ? " processes" : " bytes"));
-    const double bytes_a_second = piece_bytes > 0 ? bandwidth(options, at, piece_bytes) : bandwidth(options, 1, at);
+    const Spread seen = piece_bytes > 0 ? bandwidth(options, at, piece_bytes) : bandwidth(options, 1, at);
     progress.clear();
-    if (bytes_a_second <= 0) return {};
-    points.push_back(Point{at, bytes_a_second});
-    std::printf("  %10lld %-9s %10.1f MiB/s\n", static_cast<long long>(at), piece_bytes > 0 ? "processes" : "bytes", bytes_a_second / MiB);
+    if (seen.median <= 0) return {};
+    points.push_back(Point{at, seen});
+    std::printf("  %10lld %-9s %10.1f MiB/s  (%.1f to %.1f)\n", static_cast<long long>(at), piece_bytes > 0 ? "processes" : "bytes", seen.median / MiB,
+                seen.least / MiB, seen.most / MiB);
     std::fflush(stdout);
   }
   return points;
@@ -173,17 +189,22 @@ int probe(const ProbeOptions& options) {
   char directory[PATH_MAX];
   errno = 0;
   if (!realpath(options.directory.c_str(), directory)) return complain(options.directory + because());
-  std::printf("one process at %s, by size of a write\n", directory);
+  std::printf("one process at %s, by size of a write: the median of %lld, the lowest and the highest\n", directory, static_cast<long long>(options.repetitions));
   const std::vector<Point> sizes = sweep(options, kLeastWrite, options.volume_bytes, 0);
   if (sizes.empty()) return complain(std::string(directory) + because());
-  const i64 size = saturation(sizes);
+  bool unsure = false;
+  const i64 size = concluded(sizes, "bytes", unsure);
   const i64 processors = std::clamp<i64>(sysconf(_SC_NPROCESSORS_ONLN), 1, 16);
   std::printf("processes that write at once, %lld bytes each time\n", static_cast<long long>(size));
   const std::vector<Point> counts = sweep(options, 1, options.most_processes > 0 ? options.most_processes : processors, size);
   if (counts.empty()) return complain(std::string(directory) + because());
-  const InfoItems items = {{"mercutio_saturation_bytes", std::to_string(size)},
-                           {"mercutio_aggregators_per_node", std::to_string(saturation(counts))}};
+  const i64 count = concluded(counts, "processes", unsure);
+  const InfoItems items = {{"mercutio_saturation_bytes", std::to_string(size)}, {"mercutio_aggregators_per_node", std::to_string(count)}};
   for (const auto& [key, value] : items) std::printf("%s %s\n", key.c_str(), value.c_str());
+  if (unsure) {
+    std::printf("repetitions differ too much for a sure answer: other processes use this machine or its storage, or --bytes is too little. Run it again then,\n"
+                "or with --repetitions %lld\n", static_cast<long long>(3 * options.repetitions));
+  }
   return options.keep ? store(directory, items) : 0;
 }
 

@@ -11,6 +11,7 @@ struct ProbeOptions {
   std::string directory = ".";
   i64 volume_bytes = 64 * MiB;   // of one measurement and process
   i64 most_processes = 0;        // 0: as many as processors, at most 16
+  i64 repetitions = 5;           // of each measurement
   bool keep = true;              // store what was measured
 };
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/trace.h"
+#include "darshan.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
 #include "insight/replay.h"
@@ -322,6 +323,7 @@ void print_json(std::FILE* out, const Job& job, i64 events) {
   json.key("seconds").value(job.seconds);
   json.key("finished").value(job.finished);
   json.key("io_share").value(io_share(job));
+  json.key("crowded").value(is_crowded(job));
   json.key("pattern").value(pattern_hash(job));
   put_run(json, job);
   json.key("verdict").value(verdict(job));
@@ -353,11 +355,12 @@ int complain(const std::string& about, const std::string& why) {
 }
 
 bool read_job(const std::string& path, Job& job) {
-  auto traces = read_trace(path);
+  const bool foreign = is_darshan_log(path);
+  auto traces = foreign ? read_darshan_log(path) : read_trace(path);
   if (traces)
     job = job_of(std::move(*traces));
   else
-    complain(path, no_trace(path, traces.error().what));
+    complain(path, foreign ? traces.error().what : no_trace(path, traces.error().what));
   return traces.ok();
 }
 

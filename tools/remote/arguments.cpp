@@ -65,11 +65,14 @@ std::string Arguments::text(const std::string& name, const std::string& otherwis
   return values.empty() ? otherwise : values.back();
 }
 
-Result<i64> Arguments::number(const std::string& name, i64 otherwise) const {
+Result<i64> Arguments::number(const std::string& name, i64 otherwise, i64 least, i64 most) const {
+  constexpr size_t kShown = 40;
   if (!has(name)) return otherwise;
-  const std::optional<i64> value = parse_size(text(name));
-  if (!value || *value < 0) return Error{ErrorClass::kArg, "--" + name + ": '" + text(name) + "' is no number"};
-  return *value;
+  const std::string given = text(name);
+  const std::optional<i64> value = parse_size(given);
+  if (value && *value >= least && *value <= most) return *value;
+  return Error{ErrorClass::kArg, "--" + name + ": '" + (given.size() <= kShown ? given : given.substr(0, kShown) + "...") + "' must be a number from " +
+                                     std::to_string(least) + " to " + std::to_string(most)};
 }
 
 static std::string help_text(const std::string& usage, const std::vector<Option>& known) {

@@ -9,6 +9,8 @@
 
 namespace mercutio::remote {
 
+inline constexpr i64 kMostSeconds = 1'000'000'000, kMostConnections = 1'000'000;   // of options
+
 struct Option {
   const char* name;              // without the dashes
   const char* value;             // what to write there; null: a flag
@@ -24,7 +26,7 @@ class Arguments {
   bool has(const std::string& name) const { return !all(name).empty(); }
   std::string text(const std::string& name, const std::string& otherwise = "") const;   // the last one given
   std::vector<std::string> all(const std::string& name) const;
-  Result<i64> number(const std::string& name, i64 otherwise) const;                     // with a unit if it has one
+  Result<i64> number(const std::string& name, i64 otherwise, i64 least, i64 most) const;   // with a unit if it has one
   const std::vector<std::string>& words() const { return words_; }
 
  private:

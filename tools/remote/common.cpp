@@ -64,12 +64,19 @@ Result<Key> key_from_file(const std::string& path) {
     return error;
   }
   struct stat status {};
-  const bool open_to_others = ::fstat(fd, &status) == 0 && (status.st_mode & 077) != 0;
+  const bool known = ::fstat(fd, &status) == 0, open_to_others = known && (status.st_mode & 077) != 0;
+  if (!known || !S_ISREG(status.st_mode)) {
+    ::close(fd);
+    return Error{ErrorClass::kFile, "the key file " + path + " is no plain file"};
+  }
   const Result<std::string> line = read_line(fd);
   ::close(fd);
   if (open_to_others) return Error{ErrorClass::kAccess, path + " holds a key, but others than you may read it: chmod 600 it, or make a new one"};
-  if (!line) return line.error();
-  return parse_key(*line);
+  Result<Key> key = line ? parse_key(*line) : Result<Key>(line.error());
+  if (key) return key;
+  Error error = key.error();
+  error.what = "the key file " + path + ": " + error.what;
+  return error;
 }
 
 Result<std::function<void(const std::string&)>> audit_log(const Arguments& arguments) {

@@ -356,13 +356,13 @@ Status replace_former(const Arguments& arguments, i64 servers, Connection& conne
 }
 
 Status connect(const Arguments& arguments) {
+  constexpr i64 kMostBuffered = 1024 * 1024 * MiB;
   if (arguments.words().size() != (arguments.has("via") ? 0U : 1U) || host_of(arguments).empty() || !arguments.has("root"))
     return Error{ErrorClass::kArg, "for example: mercutio connect --root data=/scratch/me:rw me@far.example (with --via, --name in place "
                                    "of a host)"};
   if (arguments.has("forward") && (arguments.has("via") || arguments.has("router")))
     return Error{ErrorClass::kArg, "--forward goes through ssh alone, without --via and --router"};
-  MERCUTIO_LET(const i64 servers, arguments.number("servers", 1));
-  if (servers < 1 || servers > 256) return Error{ErrorClass::kArg, "--servers: 1 to 256"};
+  MERCUTIO_LET(const i64 servers, arguments.number("servers", 1, 1, 256));
   if (servers > 1 && !arguments.has("launcher"))
     return Error{ErrorClass::kArg, "--servers: what starts them there is needed, too: --launcher mpirun"};
   if (arguments.has("launcher") && arguments.has("forward"))
@@ -370,12 +370,11 @@ Status connect(const Arguments& arguments) {
   for (const std::string& root : arguments.all("root")) MERCUTIO_TRY(parse_export(root));
   Connection connection;
   connection.host = host_of(arguments);
-  MERCUTIO_LET(connection.streams, arguments.number("streams", connection.streams));
-  MERCUTIO_LET(connection.write_behind_bytes, arguments.number("write-behind", connection.write_behind_bytes));
-  MERCUTIO_LET(connection.read_ahead_bytes, arguments.number("read-ahead", connection.read_ahead_bytes));
+  MERCUTIO_LET(connection.streams, arguments.number("streams", connection.streams, 1, 16));
+  MERCUTIO_LET(connection.write_behind_bytes, arguments.number("write-behind", connection.write_behind_bytes, 0, kMostBuffered));
+  MERCUTIO_LET(connection.read_ahead_bytes, arguments.number("read-ahead", connection.read_ahead_bytes, 0, kMostBuffered));
   connection.lz4 = arguments.has("compress");
   if (connection.lz4 && arguments.text("compress") != "lz4") return Error{ErrorClass::kArg, "--compress: lz4 is what there is"};
-  if (connection.streams < 1 || connection.streams > 16) return Error{ErrorClass::kArg, "--streams: 1 to 16"};
   for (const std::string& router : arguments.all("router")) {
     MERCUTIO_LET(Hop hop, parse_router(router));
     connection.hops.push_back(std::move(hop));
@@ -383,7 +382,8 @@ Status connect(const Arguments& arguments) {
   if (!is_connection_name(connection.host))
     return Error{ErrorClass::kArg, "'" + connection.host + "' can't be a host's name, which has no space, / or #: --name gives it another one"};
   if (connection_directory().empty()) return Error{ErrorClass::kArg, "HOME is not set: name a directory for the connection in MERCUTIO_CONNECTIONS"};
-  for (const char* name : {"idle", "expires", "grace", "connections"}) MERCUTIO_TRY(arguments.number(name, 0));
+  for (const char* name : {"idle", "expires", "grace"}) MERCUTIO_TRY(arguments.number(name, 0, 0, kMostSeconds));
+  MERCUTIO_TRY(arguments.number("connections", 1, 1, kMostConnections));
   signal(SIGPIPE, SIG_IGN);
   MERCUTIO_TRY(replace_former(arguments, servers, connection));
   for (const std::string& root : arguments.all("root"))

@@ -221,8 +221,7 @@ Status copy(const Arguments& arguments) {
   view.say = [&](const std::string& text) {
     if (printed.insert(text).second) std::fprintf(stderr, "mercutio cp: %s\n", printable(text).c_str());
   };
-  MERCUTIO_LET(settings.parallel, arguments.number("parallel", settings.parallel));
-  if (settings.parallel < 1 || settings.parallel > 64) return Error{ErrorClass::kArg, "--parallel: 1 to 64"};
+  MERCUTIO_LET(settings.parallel, arguments.number("parallel", settings.parallel, 1, 64));
   Trees trees;
   Plan plan;
   Failures failures;

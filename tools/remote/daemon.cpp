@@ -39,7 +39,7 @@ const std::vector<Option> kOptions = {
 Result<Key> key_from(const Arguments& arguments) {
   int fd = -1;
   if (arguments.has("key-fd")) {
-    MERCUTIO_LET(const i64 wanted, arguments.number("key-fd", 0));
+    MERCUTIO_LET(const i64 wanted, arguments.number("key-fd", 0, 0, INT32_MAX));
     fd = static_cast<int>(wanted);
   } else if (arguments.has("key-file")) {
     return key_from_file(arguments.text("key-file"));
@@ -72,13 +72,12 @@ Result<ServerOptions> options_from(const Arguments& arguments) {
     MERCUTIO_LET(Export one, parse_export(root));
     options.exports.push_back(std::move(one));
   }
-  MERCUTIO_LET(const i64 grace_s, arguments.number("grace", 120));
-  MERCUTIO_LET(options.most_connections, arguments.number("connections", options.most_connections));
+  MERCUTIO_LET(const i64 grace_s, arguments.number("grace", 120, 0, kMostSeconds));
+  MERCUTIO_LET(options.most_connections, arguments.number("connections", options.most_connections, 1, kMostConnections));
   options.most_sessions = std::max(options.most_sessions, options.most_connections);
-  if (options.most_connections < 1) return Error{ErrorClass::kArg, "--connections: at least 1"};
   options.grace_ms = grace_s * 1000;
   options.copy_to = arguments.all("copy-to");
-  MERCUTIO_LET(const i64 expires_s, arguments.number("expires", 0));
+  MERCUTIO_LET(const i64 expires_s, arguments.number("expires", 0, 0, kMostSeconds));
   if (expires_s > 0) options.expires_ns = now_ns() + expires_s * 1'000'000'000;
   MERCUTIO_LET(options.key, key_from(arguments));
   return options;
@@ -100,8 +99,8 @@ Status await_keep(int fd, const sigset_t& ends) {
 
 Status serve(const Arguments& arguments) {
   MERCUTIO_LET(ServerOptions options, options_from(arguments));
-  MERCUTIO_LET(const i64 key_fd, arguments.number("key-fd", 0));
-  MERCUTIO_LET(const i64 idle_s, arguments.number("idle", 3600));
+  MERCUTIO_LET(const i64 key_fd, arguments.number("key-fd", 0, 0, INT32_MAX));
+  MERCUTIO_LET(const i64 idle_s, arguments.number("idle", 3600, 0, kMostSeconds));
   MERCUTIO_LET(options.log, audit_log(arguments));
   raise_descriptor_limit();
   MERCUTIO_LET(const int ready, detach(arguments.has("detach")));

@@ -349,7 +349,7 @@ Status mount_host(const Arguments& arguments) {
   char* const real = ::realpath(arguments.words()[1].c_str(), nullptr);
   const std::string folder = real ? real : arguments.words()[1];
   std::free(real);
-  MERCUTIO_LET(const i64 kept_s, arguments.number("keep", 1));
+  MERCUTIO_LET(const i64 kept_s, arguments.number("keep", 1, 0, kMostSeconds));
   MERCUTIO_TRY(may_mount(folder));
   MERCUTIO_TRY(load_connection(source.host));
   raise_descriptor_limit();

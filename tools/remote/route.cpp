@@ -28,7 +28,8 @@ Status make_key_file(const std::string& path) {
   if (fd < 0 && errno == EEXIST) return ok_status();
   if (fd < 0) {
     Error error = error_from_errno("open", errno);
-    error.what = path + ": " + error.what;
+    error.what = "the key file " + path + " can't be made: " + error.what;
+    if (error.sys_errno == ENOENT) error.what += "; its directory must be there";
     return error;
   }
   MERCUTIO_LET(const Key key, make_key());
@@ -36,6 +37,7 @@ Status make_key_file(const std::string& path) {
   const bool written = ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   const int wrong = errno;
   ::close(fd);
+  if (!written) ::unlink(path.c_str());   // half a key is none
   return written ? ok_status() : Status(error_from_errno("write the key file", wrong));
 }
 
@@ -49,7 +51,7 @@ Result<RouterOptions> options_from(const Arguments& arguments) {
   for (const std::string& target : options.targets)
     if (target.rfind(':') == std::string::npos)
       return Error{ErrorClass::kArg, "--to " + target + ": a port is wanted, as in 192.0.2.7:40000, or 192.0.2.7:* for any"};
-  MERCUTIO_LET(options.most_connections, arguments.number("connections", options.most_connections));
+  MERCUTIO_LET(options.most_connections, arguments.number("connections", options.most_connections, 1, kMostConnections));
   MERCUTIO_TRY(make_key_file(arguments.text("key-file")));
   MERCUTIO_LET(options.key, key_from_file(arguments.text("key-file")));
   return options;

@@ -16,7 +16,7 @@ struct BenchOptions {
   Words launchers;       // mpirun of each MPI to measure; empty: those on PATH
   Words hints;           // for Mercutio, key=value
   Words host_hints;      // for the MPIs' own I/O
-  Words io;              // host, romio, mercutio; empty: all of them; traced
+  Words io;              // host, romio, mercutio; empty: all of them; traced, recorded
   std::string patterns;  // names or beginnings of names, separated by commas; empty: all
   std::string json_file, plot_file, from_file;
   std::string shim = "auto";  // against busy polling; none, or a path

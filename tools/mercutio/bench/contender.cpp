@@ -73,7 +73,7 @@ std::string find_shim(const BenchOptions& options, bool crowded, Words& remarks)
 }
 
 bool takes_part(const BenchOptions& options, const std::string& io) {
-  return (options.io.empty() && io != "traced") || std::find(options.io.begin(), options.io.end(), io) != options.io.end();
+  return (options.io.empty() && io != "traced" && io != "recorded") || std::find(options.io.begin(), options.io.end(), io) != options.io.end();
 }
 
 struct Setting {
@@ -84,7 +84,7 @@ struct Setting {
 };
 
 Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& setting, const Words& launcher_options) {
-  const bool traced = io == "traced", ours = io == "mercutio" || io == "against" || traced;
+  const bool traced = io == "traced", recorded = io == "recorded", ours = io == "mercutio" || io == "against" || traced || recorded;
   std::string preload = setting.shim;
   for (const std::string& library : setting.measuring.preloads) preload = append_preload(library, preload);
   if (ours) preload = append_preload(io == "against" ? resolved(setting.options.against) : setting.library, preload);
@@ -100,6 +100,8 @@ Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& s
   Variables variables = setting.measuring.variables;
   if (!preload.empty()) variables.emplace_back("LD_PRELOAD", preload);
   if (traced) variables.emplace_back("MERCUTIO_TRACE", setting.program + ".mtrace");
+  const std::string site = environment("MERCUTIO_SITE");
+  if (ours) variables.emplace_back("MERCUTIO_SITE", !recorded ? "off" : site.empty() ? setting.program + "-%j" : site);
   return {mpi.name, io, add_variables(mpi.kind, line, at, variables)};
 }
 
@@ -140,7 +142,7 @@ Field find_contenders(const BenchOptions& options, const MeasuringProgram& measu
     if (!romio.empty() && takes_part(options, "romio")) {
       field.contenders.push_back(make_contender(mpi, "romio", setting, {"--mca", "io", romio}));
     }
-    for (const char* io : {"mercutio", "traced"}) {
+    for (const char* io : {"mercutio", "traced", "recorded"}) {
       if (!library.empty() && takes_part(options, io)) field.contenders.push_back(make_contender(mpi, io, setting, {}));
     }
     if (!options.against.empty()) field.contenders.push_back(make_contender(mpi, "against", setting, {}));

@@ -10,7 +10,7 @@ namespace mercutio::tool {
 
 struct Contender {
   std::string mpi;  // "mpich-4.0.2"
-  std::string io;   // "host", "romio" (Open MPI's embedded one), "mercutio", "traced": the same with MERCUTIO_TRACE, or
+  std::string io;   // "host", "romio" (Open MPI's embedded one), "mercutio", "traced": the same with MERCUTIO_TRACE, "recorded": with MERCUTIO_SITE, or
                     // "against": another build of the library
   Words command;    // everything before the program's own options
   bool ours() const { return io == "mercutio"; }

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "insight/findings.h"
 #include "insight/job_summary.h"
 #include "insight/rules.h"
@@ -11,10 +12,10 @@
 namespace mercutio::tool {
 namespace {
 
-std::string plain(std::string text, std::size_t longest) {
+std::string plain(std::string text, i64 longest) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
-  return text.size() <= longest ? text : "..." + text.substr(text.size() - longest + 3);
+  return last_columns(text, longest);
 }
 
 std::string share_text(double part, double all) {
@@ -101,13 +102,13 @@ std::string jobs_text(const JobsSummary& summary, const Records& records) {
   std::string out = "mercutio jobs: " + headline(summary) + "\n";
   for (const JobsTable& table : summary.tables) {
     if (table.rows.empty()) continue;
-    char line[256];
-    std::snprintf(line, sizeof line, "\n%-44s %8s %12s %10s %10s  %s\n", table.title.c_str(), "jobs", "rank hours", "in I/O", "to be won", "most in");
-    out += line;
+    char line[128];
+    std::snprintf(line, sizeof line, " %8s %12s %10s %10s  %s\n", "jobs", "rank hours", "in I/O", "to be won", "most in");
+    out += "\n" + padded(table.title, 44) + line;
     for (const JobsRow& row : table.rows) {
-      std::snprintf(line, sizeof line, "  %-42s %8" PRId64 " %12s %10s %10s  %s\n", plain(row.name, 42).c_str(), row.jobs, hours_text(row.rank_hours).c_str(),
-                    hours_text(row.io_rank_hours).c_str(), hours_text(row.lost_rank_hours).c_str(), plain(row.worst, 60).c_str());
-      out += line;
+      std::snprintf(line, sizeof line, " %8" PRId64 " %12s %10s %10s  ", row.jobs, hours_text(row.rank_hours).c_str(), hours_text(row.io_rank_hours).c_str(),
+                    hours_text(row.lost_rank_hours).c_str());
+      out += "  " + padded(plain(row.name, 42), 42) + line + plain(row.worst, 60) + "\n";
     }
   }
   const std::string left_out = left_out_text(records);

@@ -2,6 +2,7 @@
 default; 1 something is wrong; 2 wrong usage; 130 stopped."""
 import argparse
 import json
+import math
 import shlex
 import signal
 import sys
@@ -9,12 +10,13 @@ import tempfile
 import time
 import warnings
 
-from . import profile, space as spaces, stopped
+from . import profile, runs, space as spaces, stopped
 from .runs import CommandRunner, PatternRunner, RunError, TooLong
 from .search import Search
 from .verify import Pairs, SURE, WORTH
 
 NOTHING_BETTER, STOPPED = 3, 130
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Rules:
@@ -71,6 +73,27 @@ class Rules:
             print(f"\r{'':<118}\r", end="", file=sys.stderr, flush=True)
 
 
+def whole(least, most):
+    """Of a number on the command line."""
+    def read(text):
+        if not text.isascii() or not text.isdigit() or len(text) > 18 or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"'{text[:40]}' must be a whole number from {least} to {most}")
+        return int(text)
+    return read
+
+
+def decimal(above, most):
+    def read(text):
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not above < number <= most:
+            raise argparse.ArgumentTypeError(f"'{text[:40]}' must be a number of more than {above}, and at most {most}")
+        return number
+    return read
+
+
 def parse(words):
     at = words.index("--") if "--" in words else len(words)
     parser = argparse.ArgumentParser(
@@ -78,21 +101,21 @@ def parse(words):
         description="Search the hints with which a command, or a recorded pattern, does its I/O fastest, and keep them for later runs.",
         epilog="Exit code: 0 a profile was written, 3 nothing is better than the default, 1 a problem, 2 wrong usage, 130 stopped.")
     parser.add_argument("--pattern", metavar="TRACE", help="replay this trace instead of running a command (default: run the command)")
-    parser.add_argument("--trials", type=int, default=24, metavar="N", help="maximum number of runs of the search (default 24)")
-    parser.add_argument("--pairs", type=int, default=8, metavar="N", help="pairs of runs that decide in the end (default 8)")
-    parser.add_argument("--time-limit", type=float, metavar="S", help="maximum time of everything in seconds (default: none)")
+    parser.add_argument("--trials", type=whole(1, 1_000_000), default=24, metavar="N", help="maximum number of runs of the search (default 24)")
+    parser.add_argument("--pairs", type=whole(5, 1000), default=8, metavar="N", help="pairs of runs that decide in the end, at least 5, as fewer are not beyond noise (default 8)")
+    parser.add_argument("--time-limit", type=decimal(0, 1e9), metavar="S", help="maximum time of everything in seconds (default: none)")
     parser.add_argument("--search", action="append", default=[], metavar="HINT=V1,V2", help="search this hint with these values; may be repeated (default: hints that can matter)")
     parser.add_argument("--output", action="append", default=[], metavar="FILE", help="a file that must stay the same; may be repeated (default: those that the command writes)")
     parser.add_argument("--fresh", action="store_true", help="remove those files before each run; needed to search striping (default: off)")
     parser.add_argument("--file", metavar="GLOB", help="files the hints are for (default: the ending of those used most)")
     parser.add_argument("--objective", choices=("io", "time"), default="io", help="io: how long the calls of MPI-IO hold the slowest rank (default); time: the whole command")
-    parser.add_argument("--factor", type=float, default=1.5, metavar="F", help="end a trial that takes F times as long as the best (default 1.5)")
+    parser.add_argument("--factor", type=decimal(1, 1e6), default=1.5, metavar="F", help="end a trial that takes F times as long as the best (default 1.5)")
     parser.add_argument("--profile", metavar="FILE", help="write the profile to this file (default: where later runs find it)")
     parser.add_argument("--verify", metavar="PROFILE", help="search nothing and compare the hints of this profile with the default, in pairs (default: search)")
     parser.add_argument("--to", metavar="DIR", help="with --pattern: directory of the replay's files (default: beside the original ones)")
     parser.add_argument("--force", action="store_true", help="replace a frozen profile (default: off)")
     parser.add_argument("--anew", action="store_true", help="begin from the start after a search that was stopped (default: continue it)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed of the search (default 1)")
+    parser.add_argument("--seed", type=whole(0, 2**32 - 1), default=1, metavar="N", help="random seed of the search (default 1)")
     parser.add_argument("--json", metavar="FILE", help="write all trials to this file (default: none)")
     parser.add_argument("--quiet", action="store_true", help="show no progress on a terminal (default: off)")
     parser.add_argument("--verbose", action="store_true", help="print a line for each run on stderr, also without a terminal (default: off)")
@@ -100,13 +123,6 @@ def parse(words):
     options.command = words[at + 1:]
     if not options.pattern and not options.command:
         parser.error("nothing to run; for example: mercutio tune -- mpirun -n 4 ./app")
-    for name, least in (("trials", 1), ("pairs", 5)):
-        if getattr(options, name) < least:
-            parser.error(f"--{name} must be {least} or more" + (": with fewer pairs nothing is beyond noise" if name == "pairs" else ""))
-    if options.factor <= 1:
-        parser.error("--factor must be more than 1")
-    if options.time_limit is not None and options.time_limit <= 0:
-        parser.error("--time-limit must be more than 0")
     try:
         options.space = spaces.wanted(options.search)
     except spaces.SpaceError as error:
@@ -226,16 +242,22 @@ class Tuning:
         return NOTHING_BETTER
 
     def interrupted(self):
-        if self.search and not self.candidate:
-            self.candidate = self.search.best.hints
-        if self.search:
-            stopped.write(self.stopped_path(), self.stopped_search(), self.search.trials[1:])
+        if self.options.json and hasattr(self, "runner"):
+            self.write_json()
+        if not self.search:
+            complain("stopped; nothing was measured yet, and nothing is kept" if not self.options.verify else f"stopped; {self.options.verify} is as it was")
+            return STOPPED
+        self.candidate = self.candidate or self.search.best.hints
+        stopped.write(self.stopped_path(), self.stopped_search(), self.search.trials[1:])
+        default, measured = self.search.default.value, f"stopped after {self.runner.count} runs"
         if not self.candidate:
-            complain("stopped; nothing better than the default was found until then; the same command goes on from here")
+            complain(f"{measured}; nothing was faster than the default until then ({default:.4f} s); the same command goes on from here")
             return STOPPED
         path = f"{self.path}.unverified"
         profile.write(path, self.text(False))
-        complain(f"stopped; the best until then, {listed(self.candidate)}, is in {path}. Later runs don't use it by themselves, as it was "
+        best = self.search.known(dict(dict.fromkeys(self.search.space, spaces.DEFAULT), **self.candidate))
+        figures = f" ({best.value:.4f} s; {default:.4f} s by default)" if best and best.value is not None else ""
+        complain(f"{measured}; the best until then, {listed(self.candidate)}{figures}, is in {path}. Later runs don't use it by themselves, as it was "
                  f"not compared with the default: the same command goes on from here, --verify {path} only compares, and MERCUTIO_PROFILE={path} uses it as it is")
         return STOPPED
 
@@ -268,17 +290,34 @@ def tune(mercutio, options, optuna):
         try:
             return tuning.run(optuna)
         except KeyboardInterrupt:
+            for number in STOPS:
+                signal.signal(number, signal.SIG_IGN)   # what was measured is written down first
+            runs.end_descendants()
             tuning.rules.end_progress()
-            return tuning.interrupted() if hasattr(tuning, "path") else STOPPED
+            return tuning.interrupted()
         except RunError as error:
             tuning.rules.end_progress()
             return complain(f"the run with the default can't be used: {error}" if not options.pattern else str(error))
 
 
 def main(mercutio, words):
+    for number in STOPS:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        return prepared(mercutio, words)
+    except KeyboardInterrupt:
+        complain("stopped; nothing was measured yet, and nothing is kept")
+        return STOPPED
+
+
+def prepared(mercutio, words):
     options = parse(words)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     optuna = None
+    try:
+        spaces.check(mercutio, options.space)
+    except (spaces.SpaceError, OSError) as error:
+        complain(str(error))
+        return 2
     if not options.verify:
         try:
             import optuna

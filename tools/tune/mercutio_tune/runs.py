@@ -1,4 +1,6 @@
 """One run of the command, or one replay of the pattern, with given hints: how long its I/O took, and what its files hold."""
+import contextlib
+import ctypes
 import hashlib
 import json
 import os
@@ -75,17 +77,71 @@ def sections(glob, hints):
     return f'[{json.dumps(glob)}]\n' + "".join(f"{hint} = {toml_value(value)}\n" for hint, value in hints.items())
 
 
+def adopt_orphans():
+    """Whoever loses its parent becomes a child of this process (Linux), so that end_descendants finds it."""
+    pr_set_child_subreaper = 36
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
+
+
+def descendants():
+    """Of this process: what the runs have started and is still there."""
+    children = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError):
+            state, parent = entry.read_text(errors="replace").rpartition(")")[2].split()[:2]
+            if state != "Z":
+                children.setdefault(int(parent), []).append(int(entry.parent.name))
+    found = children.get(os.getpid(), [])
+    for pid in found:
+        found.extend(children.get(pid, []))
+    return found
+
+
+def end_descendants(patience=2):
+    """Ranks may be in sessions of their own, where a signal to the launcher's group does not reach them."""
+    until = time.monotonic() + patience
+    while descendants() and time.monotonic() < until:
+        time.sleep(0.05)
+    for pid in descendants():
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    until += 2
+    with contextlib.suppress(ChildProcessError):
+        while time.monotonic() < until:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def stops_later():
+    """Another Ctrl-C waits for the end of what is in here."""
+    came, before = [], {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        before[number] = signal.signal(number, lambda *_: came.append(True))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt
+
+
 class Process:
     """A command in a session of its own, so that all of it can be ended."""
 
     def __init__(self, words, environment, log):
+        adopt_orphans()
         self.child = subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
 
     def wait(self, limit):
         try:
             return self.child.wait(limit)
         except BaseException as reason:   # a time limit, or Ctrl-C: it must not go on without us
-            self.end()
+            with stops_later():
+                self.end()
+                end_descendants()
             if isinstance(reason, subprocess.TimeoutExpired):
                 raise TooLong() from None
             raise
@@ -96,7 +152,7 @@ class Process:
                 os.killpg(self.child.pid, how)
                 self.child.wait(patience)
             except ProcessLookupError:
-                return
+                continue
             except subprocess.TimeoutExpired:
                 continue
 

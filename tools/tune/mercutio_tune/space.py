@@ -1,4 +1,9 @@
 """Which hints are searched, and with which values: those that can matter for what the default run was seen to do."""
+import json
+import re
+import subprocess
+import tempfile
+from itertools import combinations, product
 
 DEFAULT = "default"
 # Where hints come from that the tuner may change: what somebody said in so many words stays.
@@ -65,8 +70,31 @@ def wanted(texts):
         listed = [value.strip() for value in values.split(",") if value.strip()]
         if not found or not hint or not listed:
             raise SpaceError(f"--search {text}: must be hint=value,value,...")
-        space[hint.strip()] = listed
+        if hint.strip() in space:
+            raise SpaceError(f"--search {text}: {hint.strip()} is given twice; write all its values behind one =")
+        if DEFAULT in listed:
+            raise SpaceError(f"--search {text}: the default is always tried and needs no mention")
+        space[hint.strip()] = list(dict.fromkeys(listed))
     return space
+
+
+def check(mercutio, space):
+    """SpaceError for what the library would not take. It is asked by a file of hints, which holds each value in a section of its own, and
+    each two values of different hints in another one: if they are two names of one hint, that is a conflict."""
+    sections = [[(hint, value)] for hint, values in space.items() for value in values]
+    for first, second in combinations(space, 2):
+        sections += [[(first, a), (second, b)] for a, b in product(space[first][:2], space[second][:2])]
+    if not sections:
+        return
+    text = "".join(f'["{number}"]\n' + "".join(f"{json.dumps(hint)} = {json.dumps(value)}\n" for hint, value in section) for number, section in enumerate(sections))
+    with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        done = subprocess.run([mercutio, "hints", "--check", file.name], capture_output=True, text=True, check=False)
+    said = re.findall(r"^.*?\.toml:\d+: (.*)$", done.stdout, re.M)
+    if done.returncode != 0:
+        wrong = re.sub(r" in line \d+ sets (\S+), too.*", r": both are \1, so they can't be searched together", said[0]) if said else done.stderr.strip()
+        raise SpaceError(f"--search: {wrong}")
 
 
 def size(space):

@@ -1,0 +1,21 @@
+// UTF-8 for tables on a terminal: names are of users and may hold anything, also bytes that are no text.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/types.h"
+
+namespace mercutio {
+
+// How many bytes at the front are one character; 0: they are none.
+std::size_t utf8_character(std::string_view text);
+// Columns of a terminal: accents take none, and letters of East Asia two. A byte that is no text takes one.
+i64 text_columns(std::string_view text);
+// With blanks up to so many columns.
+std::string padded(std::string text, i64 columns);
+// The end of it, behind "...", where it needs more columns.
+std::string last_columns(const std::string& text, i64 columns);
+
+}  // namespace mercutio

@@ -1,0 +1,35 @@
+#include "base/utf8.h"
+
+#include <gtest/gtest.h>
+
+namespace mercutio {
+namespace {
+
+TEST(Utf8, CharactersAreWhole) {
+  EXPECT_EQ(utf8_character("a"), 1u);
+  EXPECT_EQ(utf8_character("\u00fc"), 2u);
+  EXPECT_EQ(utf8_character("\u5c71"), 3u);
+  EXPECT_EQ(utf8_character("\U0001F600"), 4u);
+  for (const char* none : {"\xFF", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80"}) EXPECT_EQ(utf8_character(none), 0u) << none;
+}
+
+TEST(Utf8, ColumnsAreThoseOfATerminal) {
+  EXPECT_EQ(text_columns("anna"), 4);
+  EXPECT_EQ(text_columns("m\u00fcller"), 6);
+  EXPECT_EQ(text_columns("mu\u0308ller"), 6) << "an accent of its own";
+  EXPECT_EQ(text_columns("\u5c71\u7530"), 4);
+  EXPECT_EQ(text_columns("a\xFF" "b"), 3);
+  EXPECT_EQ(padded("\u00fc", 3), "\u00fc  ");
+  EXPECT_EQ(padded("\u5c71", 3), "\u5c71 ");
+  EXPECT_EQ(padded("abcd", 3), "abcd");
+}
+
+TEST(Utf8, NothingIsCutInTheMiddleOfACharacter) {
+  EXPECT_EQ(last_columns("m\u00fcller", 6), "m\u00fcller");
+  EXPECT_EQ(last_columns("\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc", 5), "...\u00fc\u00fc");
+  EXPECT_EQ(last_columns("\u5c71\u5c71\u5c71\u5c71", 6), "...\u5c71") << "two columns each";
+  EXPECT_EQ(last_columns("abcdefgh", 6), "...fgh");
+}
+
+}  // namespace
+}  // namespace mercutio

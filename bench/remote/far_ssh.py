@@ -3,66 +3,30 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import time
 
 from world import ROOT
 
-# The user that sshd wants, and its folder, in a mount namespace of its own.
-START = """
-set -e
-if ! grep -q ^sshd: /etc/passwd; then
-  { cat /etc/passwd; echo sshd:x:65533:65534::/run/sshd:/bin/false; } > %(folder)s/passwd
-  mount --bind %(folder)s/passwd /etc/passwd
-fi
-mkdir -p /run/sshd
-exec %(sshd)s -D -e -f %(folder)s/sshd_config
-"""
-CONFIG = """Port %(port)d
-ListenAddress 127.0.0.1
-HostKey %(folder)s/host
-AuthorizedKeysFile %(folder)s/user.pub
-Subsystem sftp /usr/lib/openssh/sftp-server
-StrictModes no
-UsePAM no
-PidFile none
-PasswordAuthentication no
-PermitRootLogin yes
-"""
-
-
-def free_port():
-    import socket
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+sys.path.append(str(ROOT / "tests" / "remote"))
+import own_sshd  # noqa: E402
 
 
 def start_ssh(world, round_trip_ms):
     """The words that ssh needs to get there, or None."""
-    sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin:" + str(ROOT / "third_party" / "sshd" / "usr" / "sbin"))
-    if not sshd or not shutil.which("ssh-keygen") or os.getuid() != 0:
+    folder = world.folder / "ssh"
+    started = own_sshd.start(folder)
+    if not started:
         return None
-    folder, port = world.folder / "ssh", free_port()
-    folder.mkdir()
-    for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
-    (folder / "sshd_config").write_text(CONFIG % dict(port=port, folder=folder))
-    world.jobs.append(subprocess.Popen(["unshare", "-m", "sh", "-c", START % dict(sshd=sshd, folder=folder)], stderr=subprocess.DEVNULL))
-    options = ["-i", str(folder / "user"), "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-               "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "-F", "none"]
-    relay = world.relay(port, round_trip_ms)
-    for _ in range(50):
-        if subprocess.run(["ssh", *options, "-p", str(relay), "127.0.0.1", "true"], stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL).returncode == 0:
-            return dict(options=options, port=relay)
-        time.sleep(0.1)
-    return None
+    world.jobs.append(started[0])
+    return dict(options=own_sshd.options_in(folder), port=world.relay(started[1], round_trip_ms))
 
 
 def start_rsync(world, round_trip_ms):
     """The port of an rsync daemon whose module `data` is the export, or None."""
     if not shutil.which("rsync"):
         return None
-    port, config = free_port(), world.folder / "rsyncd.conf"
+    port, config = own_sshd.free_port(), world.folder / "rsyncd.conf"
     config.write_text(f"use chroot = no\n[data]\npath = {world.export}\nread only = no\nuid = {os.getuid()}\ngid = {os.getgid()}\n")
     world.jobs.append(subprocess.Popen(["rsync", "--daemon", "--no-detach", f"--port={port}", f"--config={config}", "--address=127.0.0.1"]))
     time.sleep(0.5)

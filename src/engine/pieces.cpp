@@ -144,13 +144,13 @@ Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces)
 }
 
 std::optional<Result<i64>> move_short_locked(const EngineFile& file, const Access& access, i64 begin, i64 end) {
-  constexpr i64 kMostBytes = 64 * KiB, kMostPieces = 64;
+  constexpr i64 kMostBytes = 64 * KiB;
   if (!file.storage->traits().remote_cluster || access.bytes > kMostBytes) return std::nullopt;
   PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes)), in_memory(access.memory.cursor());
   std::vector<IoPiece> pieces;
   while (!in_file.done() && !in_memory.done()) {
     const i64 bytes = std::min(in_file.left(), in_memory.left());
-    if (std::ssize(pieces) == kMostPieces) return std::nullopt;
+    if (std::ssize(pieces) == kPiecesPerCall) return std::nullopt;
     pieces.push_back({in_file.offset(), reinterpret_cast<std::byte*>(in_memory.offset()), bytes});
     in_file.advance(bytes);
     in_memory.advance(bytes);

@@ -45,10 +45,11 @@ Status write_all(int fd, ConstBytes content) {
   return ok_status();
 }
 
-// Lustre and NFS have no RENAME_NOREPLACE. A hard link does not replace an existing name either.
+// Lustre and NFS have no RENAME_NOREPLACE. A hard link does not replace an existing name either; a directory has none (EPERM).
 Status rename_at(int from, const std::string& name, int to, const std::string& other, bool replace) {
   if (::renameat2(from, name.c_str(), to, other.c_str(), replace ? 0 : RENAME_NOREPLACE) == 0) return ok_status();
-  if (replace || errno != EINVAL || ::linkat(from, name.c_str(), to, other.c_str(), 0) != 0) return error_from_errno("rename", errno);
+  if (replace || errno != EINVAL) return error_from_errno("rename", errno);
+  if (::linkat(from, name.c_str(), to, other.c_str(), 0) != 0) return error_from_errno("rename", errno == EPERM ? EINVAL : errno);
   return ::unlinkat(from, name.c_str(), 0) == 0 ? ok_status() : Status(error_from_errno("rename", errno));
 }
 

@@ -4,11 +4,12 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+from own_sshd import free_port  # noqa: F401
 
 programs = pathlib.Path(sys.argv[1]).resolve()
 mercutio = str(programs / "mercutio")
@@ -44,12 +45,6 @@ def content(bytes_, seed):
 
 def part_of(target):
     return target.parent / f".{target.name}.mercutio-part"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def processes():

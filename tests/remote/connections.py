@@ -3,13 +3,12 @@
    connections.py DIRECTORY_OF_THE_PROGRAMS"""
 import filecmp
 import os
-import pathlib
-import shutil
 import signal
 import socket
 import subprocess
 import time
 
+import own_sshd
 from command_world import (connect, content, ends, environment, export, folder, free_port, local, mercutio, part_of, processes,
                            programs, run, runs, servers, takes_number, world)
 
@@ -198,33 +197,14 @@ def several_of_one_connection(several):
 
 
 def forwards():
-    sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin")
-    if not sshd or not shutil.which("ssh"):
+    started = own_sshd.start(folder / "ssh")
+    if not started:
         print("no sshd here: --forward is not tested")
         return
-    for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
-    port = free_port()
-    (folder / "authorized").write_text((folder / "user.pub").read_text())
-    (folder / "sshd_config").write_text(
-        f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\n"
-        f"PidFile none\nPasswordAuthentication no\nPermitRootLogin yes\n")
-    pathlib.Path("/run/sshd").mkdir(exist_ok=True) if os.getuid() == 0 else None
-    servers.append(subprocess.Popen([sshd, "-D", "-e", "-f", folder / "sshd_config"], stderr=subprocess.DEVNULL))
-    real = shutil.which("ssh")
-    binaries = folder / "bin"
-    binaries.mkdir()
-    (binaries / "ssh").write_text(f"#!/bin/sh\nexec {real} -p {port} -i {folder}/user -o StrictHostKeyChecking=no -o UserKnownHostsFile={folder}/known "
-                                  f'-o LogLevel=ERROR -F none "$@"\n')
-    (binaries / "ssh").chmod(0o755)
-    environment["PATH"] = f"{binaries}:{environment['PATH']}"
-    for _ in range(100):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
+    servers.append(started[0])
+    ssh = " ".join(["ssh", "-p", str(started[1]), *own_sshd.options_in(folder / "ssh")])
     known = processes()
-    connect("forwarded", "--forward", "127.0.0.1")
+    connect("forwarded", "--ssh", ssh, "--forward", "127.0.0.1")
     server = (processes() - known).pop()
     source = folder / "source"
     source.write_bytes(content(20_000_003, 1))

@@ -173,7 +173,8 @@ Result<Space> MountTree::space(const std::string& name) {
 Result<std::shared_ptr<MountTree::File>> MountTree::open(const std::string& name, int flags, unsigned permissions) {
   OpenOptions options;
   const int access = flags & O_ACCMODE;
-  options.write = access != O_RDONLY;
+  const bool empties = (flags & O_TRUNC) != 0;
+  options.write = access != O_RDONLY || empties;
   options.read = access != O_WRONLY;
   options.create = (flags & O_CREAT) != 0;
   options.exclusive = (flags & O_EXCL) != 0;
@@ -196,7 +197,8 @@ Result<std::shared_ptr<MountTree::File>> MountTree::open(const std::string& name
     node->files.insert(file);
     file->seen = node->writes.load();
   }
-  if (options.write && (flags & O_TRUNC) != 0 && file->storage->known_size() > 0) {
+  const bool was_there = !options.create;   // the kernel has looked for it
+  if (empties && (was_there || file->storage->known_size() > 0)) {   // also an empty one has another time then
     const Status emptied = set_size(name, file.get(), 0);
     if (!emptied) return (void)close(file), emptied.error();
   }

@@ -187,6 +187,84 @@ class Writing(S3):
         self.assertContent(b"header with 2")
         self.assertClean()
 
+    def test_what_one_open_has_written_others_of_the_process_read(self):
+        self.put(b"0123456789")
+        ranks, alone, reader = Ranks(self.name, 2, READ | WRITE), File(self.name, READ | WRITE), File(self.name, READ)
+        self.assertEqual(reader.read(0, 100), b"0123456789")
+        ranks[1].write(2, b"ab")
+        alone.write(3, b"cde")
+        ranks[0].write(12, b"f")
+        for file in (alone, reader):
+            self.assertEqual((file.read(0, 100), file.size()), (b"01acde6789\0\0f", 13))
+        self.assertEqual(ranks[1].read(0, 3), b"01a")
+        alone.sync()
+        alone.publish(LAST)
+        alone.close()
+        self.assertEqual(reader.read(0, 6), b"01acde")
+        ranks.end()
+        reader.close()
+        self.assertContent(b"01acde6789\0\0f")
+
+    def elsewhere(self, name, part, more):
+        """Two ranks, of which rank 1 is in a process of its own, as aggregators are. It writes `more`, and waits for a line."""
+        zero = File(name, READ | WRITE | CREATE, 0, 2, part=part)
+        text = "import s3_test, sys\ns3_test.rank_elsewhere(%r, %r, %r, %r, %r)" % (DRIVER, name, zero.handle(), part, more)
+        one = subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=os.path.dirname(os.path.abspath(__file__)))
+        self.assertEqual(one.stdout.readline(), "written\n")
+        return zero, one
+
+    def end_elsewhere(self, zero, one):
+        one.communicate("sync\n", timeout=60)
+        self.assertEqual(one.returncode, 0)
+        zero.sync()
+        zero.publish(LAST)
+        zero.close()
+
+    def test_what_is_written_later_through_another_open_remains(self):
+        """Over pieces and over a part that another process has sent, inside the object and behind its end."""
+        part = 5 * MiB
+        whole = data_of(2 * part)
+        zero, one = self.elsewhere(self.name, part, [(0, 2 * part, 1), (2 * part, 5000, 2)])
+        zero.call("begin_turn", ctypes.c_int64(4))
+        alone = File(self.name, READ | WRITE)
+        want = bytearray(whole + data_of(5000, 2))
+        for at, data in ((100, b"first"), (part - 10, data_of(20, 3)), (2 * part + 30, b"third"), (2 * part + 4999, b"at the end")):
+            alone.write(at, data)
+            want[at:at + len(data)] = data
+        alone.sync()
+        alone.publish(LAST)
+        alone.close()
+        zero.write(101, b"IR", turn=5)
+        want[101:103] = b"IR"
+        self.end_elsewhere(zero, one)
+        self.assertContent(bytes(want))
+        self.assertClean()
+
+    def test_a_part_that_was_written_later_as_a_whole(self):
+        part = 5 * MiB
+        zero, one = self.elsewhere(self.name, part, [(0, part, 1), (part, 100, 2)])
+        zero.call("begin_turn", ctypes.c_int64(2))
+        alone, data = File(self.name, READ | WRITE), data_of(part + 100, 3)
+        alone.write(0, data)
+        alone.sync()
+        alone.publish(LAST)
+        alone.close()
+        self.end_elsewhere(zero, one)
+        self.assertContent(data)
+        self.assertClean()
+
+    def test_what_is_not_written_later_counts_as_before(self):
+        """Through another open, before the turn of the other rank."""
+        zero, one = self.elsewhere(self.name, 0, [(0, 1000, 1)])
+        alone = File(self.name, READ | WRITE)
+        alone.write(10, b"earlier")
+        alone.sync()
+        alone.publish(LAST)
+        alone.close()
+        zero.call("begin_turn", ctypes.c_int64(4))
+        self.end_elsewhere(zero, one)
+        self.assertContent(data_of(1000))
+
     def test_nothing_is_made_of_an_object_that_was_deleted(self):
         self.put(b"precious")
         ranks = Ranks(self.name, 2, READ | WRITE)
@@ -414,6 +492,14 @@ class Reading(S3):
         self.assertEqual(file.read(MiB, 2 * MiB), data_of(2 * MiB, 2)[MiB:])
         file.close()
 
+    def test_a_file_that_is_written_goes_on_with_the_new_object(self):
+        self.put(data_of(3 * MiB, 1))
+        file = File(self.name, READ | WRITE)
+        self.assertEqual(file.read(0, 100), data_of(3 * MiB, 1)[:100])
+        self.put(data_of(2 * MiB, 2))
+        self.assertEqual(file.read(2 * MiB - 50, 100), data_of(2 * MiB, 2)[-50:], "of one object, with its end")
+        file.close()
+
     def test_what_others_published_meanwhile_stays(self):
         self.put(b"0123456789")
         file, other = File(self.name, READ | WRITE), File(self.name, READ | WRITE)
@@ -573,6 +659,18 @@ class Failing(S3):
             self.assertIn(b"0.1.0 is too old", calls["explain"]())
 
 
+def rank_elsewhere(driver, name, handle, part, writes):
+    """Rank 1 of 2 in this process: writes of (offset, bytes, seed) in turn 2."""
+    _, File.calls = load(driver, Host(1, ctypes.sizeof(Host), b"test", ctypes.sizeof(Table)))
+    file = File(name, READ | WRITE, 1, 2, handle, part)
+    for offset, count, seed in writes:
+        file.write(offset, data_of(count, seed), turn=2)
+    print("written", flush=True)
+    sys.stdin.readline()
+    file.sync()
+    file.close()
+
+
 if __name__ == "__main__":
-    DRIVER = sys.argv.pop(1)
+    DRIVER = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

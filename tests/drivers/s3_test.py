@@ -6,6 +6,7 @@ this process: the driver is called as Mercutio calls it.
 """
 import ctypes
 import errno
+import functools
 import os
 import random
 import re
@@ -20,6 +21,7 @@ MiB = 1 << 20
 DRIVER = None   # the file name
 
 
+@functools.lru_cache(maxsize=64)
 def data_of(count, seed=1):
     return random.Random(seed).randbytes(count)
 
@@ -52,6 +54,8 @@ class S3(unittest.TestCase):
         got = self.store.content(key or self.key)
         self.assertIsNotNone(got, "there is no object")
         self.assertEqual(len(got), len(want))
+        if got == want:
+            return
         wrong = [i for i in range(0, len(want), 4096) if got[i:i + 4096] != want[i:i + 4096]]
         self.assertEqual(wrong, [], "blocks that are wrong")
 
@@ -332,40 +336,40 @@ class Writing(S3):
 
     def test_little_memory(self):
         os.environ["MERCUTIO_S3_MEMORY"] = "10"
-        want, ranks = bytearray(64 * MiB), Ranks(self.name, 2, part=5 * MiB)
-        for i in range(0, 64, 2):
+        want, ranks = bytearray(36 * MiB), Ranks(self.name, 2, part=5 * MiB)
+        for i in range(0, 36, 2):
             for rank in range(2):
                 data = data_of(MiB - 50, i + rank)
                 ranks[rank].write((i + rank) * MiB, data)
                 want[(i + rank) * MiB:(i + rank) * MiB + len(data)] = data
-        self.assertGreater(self.count("^PUT .*/.mercutio/"), 2)
+        self.assertGreaterEqual(self.count("^PUT .*/.mercutio/.*/r"), 2)
         self.assertEqual(ranks[1].read(MiB, 1000), want[MiB:MiB + 1000], "what it has written itself")
         ranks.end()
-        self.assertContent(bytes(want[:64 * MiB - 50]))
+        self.assertContent(bytes(want[:36 * MiB - 50]))
         self.assertClean()
 
     def test_headers_may_be_written_again(self):
         os.environ["MERCUTIO_S3_MEMORY"] = "10"
         part = 5 * MiB
-        data = bytearray(data_of(12 * part))
+        data = bytearray(data_of(6 * part))
         ranks = Ranks(self.name, 2, part=part)
         for at in range(0, len(data), part):
             ranks[1].write(at, bytes(data[at:at + part]))
-        for at in (8, 3 * part + 5, 11 * part):
+        for at in (8, part + 5, 5 * part):
             ranks[1].write(at, b"again")
             data[at:at + 5] = b"again"
-        self.fails(errno.EOPNOTSUPP, lambda: ranks[1].read(3 * part, 100), "MPI_File_sync", "MERCUTIO_S3_MEMORY")
+        self.fails(errno.EOPNOTSUPP, lambda: ranks[1].read(part, 100), "MPI_File_sync", "MERCUTIO_S3_MEMORY")
         ranks.end()
         self.assertContent(bytes(data))
         self.assertClean()
 
     def test_a_rank_alone_reads_all_it_has_written(self):
         os.environ["MERCUTIO_S3_MEMORY"] = "10"
-        data = data_of(40 * MiB)
+        data = data_of(24 * MiB)
         file = File(self.name, part=5 * MiB)
         for at in range(0, len(data), 3 * MiB):
             file.write(at, data[at:at + 3 * MiB])
-        self.assertEqual(file.read(MiB, 30 * MiB), data[MiB:31 * MiB])
+        self.assertEqual(file.read(MiB, 21 * MiB), data[MiB:22 * MiB])
         file.write(20 * MiB, b"x")
         file.sync()
         file.publish(LAST)
@@ -420,7 +424,7 @@ class Writing(S3):
         self.assertClean()
 
     def test_random_programs(self):
-        for seed in range(int(os.environ.get("MERCUTIO_TEST_PROGRAMS", "12"))):
+        for seed in range(int(os.environ.get("MERCUTIO_TEST_PROGRAMS", "8"))):
             with self.subTest(seed=seed):
                 self.random_program(random.Random(seed))
         self.assertClean()
@@ -428,7 +432,7 @@ class Writing(S3):
     def random_program(self, draw):
         """Writes of ranks in turns, syncs, and changes of the size, against the bytes that must result. Ranks don't overlap in one turn."""
         os.environ["MERCUTIO_S3_MEMORY"] = draw.choice(["1", "12", "64"])
-        part, count, reach = 5 * MiB, draw.randint(1, 4), draw.choice([100000, 12 * MiB, 30 * MiB])
+        part, count, reach = 5 * MiB, draw.randint(1, 4), draw.choice([100000, 11 * MiB, 17 * MiB])
         key = "%s-%d" % (self.key, draw.random() * 1e9)
         want = bytearray(data_of(draw.choice([0, 7, part, reach]), draw.random()))
         if want:
@@ -463,11 +467,11 @@ class Writing(S3):
 
 class Reading(S3):
     def test_any_range(self):
-        data = data_of(30 * MiB + 5)
+        data = data_of(20 * MiB + 5)
         self.put(data)
         ranks, draw = Ranks(self.name, 2, READ), random.Random(5)
-        for _ in range(40):
-            begin, count = draw.randint(0, len(data) + 10), draw.choice([1, 100, 5000, MiB - 1, 9 * MiB, 20 * MiB])
+        for _ in range(30):
+            begin, count = draw.randint(0, len(data) + 10), draw.choice([1, 100, 5000, MiB - 1, 9 * MiB, 17 * MiB])
             self.assertEqual(ranks[1].read(begin, count), data[begin:begin + count])
         self.assertEqual(ranks[1].size(), len(data))
         self.assertEqual(self.count("^HEAD"), 1, "the others are told by rank 0")
@@ -519,7 +523,8 @@ class Failing(S3):
     def scenario(self, key="scenario"):
         """An object of which a part is replaced as a whole, one by pieces of both ranks, and the others not at all."""
         old = bytearray(data_of(15 * MiB + 4321, 1))
-        self.put(bytes(old), key)
+        if self.store.content(key) != old:
+            self.put(bytes(old), key)
         ranks = Ranks("bucket/" + key, 2, READ | WRITE, part=self.PART)
         whole = data_of(self.PART, 2)
         ranks[1].write(self.PART, whole)
@@ -536,9 +541,9 @@ class Failing(S3):
              "GET scenario$", "POST scenario.uploadId"]
 
     def test_what_passes_is_tried_again(self):
-        for actions in (["lost"], ["500", "503", "503+1"]):
+        for actions in (["2 lost"] * 10, ["2 500", "2 503"] * 4 + ["2 500", "1 503+1"]):
             ranks, _, new = self.scenario()
-            self.store.set_faults(*("%s 2 %s" % (step, actions[i % len(actions)]) for i, step in enumerate(self.STEPS)))
+            self.store.set_faults(*(" ".join(fault) for fault in zip(self.STEPS, actions, strict=True)))
             ranks.end()
             self.assertContent(new, "scenario")
             self.assertEqual([fault.pattern for fault in self.store.faults if fault.left], [], "each fault was met")

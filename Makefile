@@ -51,13 +51,13 @@ check: setup-check
 # The ocean transport program on the host's own MPI-IO and through Mercutio; no test is built, no second MPI needed.
 demo: setup-demo
 	@$(MAKE) --no-print-directory build TARGETS="mercutio mercutio_command mercutio_probe"
-	@MERCUTIO_BUILD=$(BUILD) examples/ocean/run.sh
+	@examples/ocean/run.sh $(BUILD)
 
 # The image segmentation, blocking and nonblocking, on storage that takes as long as its transforms.
 segmentation: setup-segmentation
 	@mkdir -p $(BUILD)
 	@$(MAKE) --no-print-directory build
-	@MERCUTIO_BUILD=$(BUILD) examples/segmentation/run.sh
+	@examples/segmentation/run.sh $(BUILD)
 
 # Third-party suites through Mercutio and on the host's own I/O; writes docs/centres/conformance.md.
 suites: setup-suites build

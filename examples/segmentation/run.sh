@@ -2,7 +2,7 @@
 # The image segmentation: examples/segmentation/segmentation.c, a plain MPI program, blocking and nonblocking, on the host
 # MPI's own I/O and through Mercutio, on storage that takes as long as the transforms.
 #
-#   examples/segmentation/run.sh [BUILD_FOLDER]      (default: $MERCUTIO_BUILD or build/)
+#   examples/segmentation/run.sh [BUILD_FOLDER]      (default: build/)
 #
 # Makes the image from a real micrograph, checks the responses against numpy's, measures how long the computation takes, sets
 # the rate of the storage (tests/tools/striped_servers.c) to that, runs all four in turn, demands identical files, prints their
@@ -13,7 +13,7 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 source_dir="$root/examples/segmentation"
 cd "$root"
-build="${1:-${MERCUTIO_BUILD:-build}}"
+build="${1:-build}"
 mkdir -p "$build/segmentation"
 build="$(cd "$build" && pwd)"
 demo="$build/segmentation"

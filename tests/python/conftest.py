@@ -1,4 +1,4 @@
-"""A server on this machine that exports a fresh folder as mercutio://here/data. MERCUTIO_BUILD names the build to test."""
+"""A server on this machine that exports a fresh folder as mercutio://here/data. TESTED_BUILD names the build to test."""
 import os
 import pathlib
 import subprocess
@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("MERCUTIO_BUILD", ROOT / "build")).resolve()
+BUILD = pathlib.Path(os.environ.get("TESTED_BUILD", ROOT / "build")).resolve()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,5 +5,5 @@ shift
 for module in pytest fsspec; do
   "$python" -c "import $module" 2>/dev/null || { echo "SKIPPED: there is no $module in $python (scripts/setup.sh check installs it)"; exit 77; }
 done
-export PYTHONPATH="${MERCUTIO_BUILD:?}/share/mercutio/python"   # as when installed
+export PYTHONPATH="${TESTED_BUILD:?}/share/mercutio/python"   # as when installed
 exec "$python" -m pytest -q -rs -p no:cacheprovider --tb=short "$@"

@@ -63,7 +63,9 @@ REPLACED_NAMES = {
     "WaitWatch": "BlockingDetector", "TurnRef": "TicketRef", "ViewWords": "ViewHeader", "least_size": "known_size", "my_place": "my_index",
     "place_bits": "alignment_bits", "kAtOnce": "kPollGap or kImmediate", "kLookIn": "kBusyWindow",
     "session_trouble": "session_recovery", "last_trouble_": "last_failure_",
-    "BodyWriter": "RemoteEncoder", "BodyReader": "RemoteDecoder",
+    "BodyWriter": "RemoteEncoder", "BodyReader": "RemoteDecoder", "Newcomer": "PendingConnection", "Talk": "Handshake", "keep_house": "do_periodic_work",
+    "Streak": "SequentialRun", "hand_on": "flush_after_write", "UnitsInTurn": "CyclicUnits", "divide_in_turn": "divide_cyclically",
+    "united": "merge_files", "told_layout": "query_layout", "stage_alone": "move_staged", "is_look": "is_query",
 }
 IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 WORD_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

@@ -48,14 +48,14 @@ void Errhandlers::release(MPI_Errhandler handle) {
 
 void Errhandlers::lend(MPI_Errhandler handle) {
   std::lock_guard lock(mutex_);
-  if (!find(handle)) ++lent_[handle];
+  if (!find(handle)) ++handed_out_[handle];
 }
 
 bool Errhandlers::take_back(MPI_Errhandler handle) {
   std::lock_guard lock(mutex_);
-  const auto lent = lent_.find(handle);
-  if (lent == lent_.end()) return false;
-  if (--lent->second == 0) lent_.erase(lent);
+  const auto handed_out = handed_out_.find(handle);
+  if (handed_out == handed_out_.end()) return false;
+  if (--handed_out->second == 0) handed_out_.erase(handed_out);
   return true;
 }
 

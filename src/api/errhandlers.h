@@ -55,7 +55,7 @@ class Errhandlers {
   const Entry* find(MPI_Errhandler handle) const;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
-  std::map<MPI_Errhandler, i64> lent_;   // how often it has been returned to the program
+  std::map<MPI_Errhandler, i64> handed_out_;   // how often it has been returned to the program
 };
 
 }  // namespace mercutio

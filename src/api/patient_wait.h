@@ -12,12 +12,12 @@ namespace mercutio {
 
 inline bool wait_for(MPI_Request& request, std::chrono::nanoseconds patience = std::chrono::minutes(2)) {
   const auto give_up = std::chrono::steady_clock::now() + patience;
-  for (i64 looks = 0;; ++looks) {
+  for (i64 polls = 0;; ++polls) {
     int done = 0;
     if (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
     if (done) return true;
     if (std::chrono::steady_clock::now() > give_up) return false;
-    if (looks > 32) std::this_thread::sleep_for(std::chrono::microseconds(std::min<i64>(looks, 1000)));
+    if (polls > 32) std::this_thread::sleep_for(std::chrono::microseconds(std::min<i64>(polls, 1000)));
   }
 }
 

@@ -120,7 +120,7 @@ static void say(const std::string& text) {
 Process::Process() : hints{HintSources(), HintReporter(say)} {}
 
 // A program that uses only sessions has no MPI_COMM_WORLD; then every process counts as its rank 0.
-static bool leads_world() {
+static bool is_world_root() {
   int rank = 0;
   if (world_initialised()) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank == 0;
@@ -142,7 +142,7 @@ Context Process::context() {
 #else
   constexpr bool kTakesPartialEtypes = false;
 #endif
-  return Context{&progress, &datareps, trace.tracer(), &hints, leads_world(), processes_of_job(), kTakesPartialEtypes, &buffers, &published, trace.all_record()};
+  return Context{&progress, &datareps, trace.tracer(), &hints, is_world_root(), processes_of_job(), kTakesPartialEtypes, &buffers, &published, trace.all_record()};
 }
 
 Process& process() {
@@ -178,7 +178,7 @@ void begin_trace(bool in_init) {
   JobTrace& trace = process().trace;
   std::call_once(process().trace_begun, [&] {
     (void)attempt([&] {
-      if (leads_world()) process().hints.reporter.warn(unknown_variables(environ));
+      if (is_world_root()) process().hints.reporter.warn(unknown_variables(environ));
       trace.begin(in_init);
       return ok_status();
     });

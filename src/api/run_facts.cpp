@@ -67,7 +67,7 @@ constexpr Known kLibraries[] = {{"/h5py/", "h5py"},          {"/netCDF4/", "netc
                                 {"libpnetcdf", "pnetcdf"}, {"libpetsc", "petsc"},           {"libadios", "adios"}};
 
 // Called from the innermost frame outwards. The last known library found is the outermost one.
-_Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* found) {
+_Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* found) {
   std::string& library = *static_cast<std::string*>(found);
   Dl_info info;
   const auto place = _Unwind_GetIP(context);
@@ -116,7 +116,7 @@ std::string run_facts() {
 
 std::string opening_library() {
   std::string library;
-  _Unwind_Backtrace(look_at_frame, &library);
+  _Unwind_Backtrace(visit_frame, &library);
   return library;
 }
 

@@ -132,7 +132,7 @@ static int connect_client(const Name *name, void **volume) {
 }
 
 /* What the volume is made of: parts of its volfile, the graph of the client. */
-static int look_at_volume(Client *client) {
+static int query_volume(Client *client) {
   errno = 0;
   const ssize_t lacking = glfs.get_volfile(client->volume, NULL, 0);
   char *graph = lacking < 0 ? calloc(1, (size_t)-lacking + 1) : NULL;
@@ -149,7 +149,7 @@ static int make_client(const Name *name, Client **made) {
   if (!client) return ENOMEM;
   int error = connect_client(name, &client->volume);
   if (!error) {
-    error = look_at_volume(client);
+    error = query_volume(client);
     if (error) glfs.fini(client->volume);
   }
   if (error) return free(client), error;

@@ -193,7 +193,7 @@ static bool is_allowed(const Attributes *file, unsigned flags) {
   return me->uid == 0 || (file->perms >> shift & wanted) == wanted;
 }
 
-static int look_at_file(mercutio_driver_file *f, unsigned flags) {
+static int query_file(mercutio_driver_file *f, unsigned flags) {
   Attributes found;
   const int error = look(f->ref, UID | GID | PERM | TYPE | SIZE | SERVERS | BLOCK, &found);
   if (error) return error;
@@ -217,7 +217,7 @@ static int pvfs2_open(const char *path, const mercutio_driver_options *options, 
   error = resolve(path, &fs, inside);
   if (!error && !take_handle(f, fs, options)) {
     const bool made_or_found = (error = find_or_make(fs, inside, options, &f->ref)) == 0;
-    if (made_or_found) error = look_at_file(f, options->flags);
+    if (made_or_found) error = query_file(f, options->flags);
   }
   if (error) free(f);
   else *file = f;

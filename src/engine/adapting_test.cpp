@@ -110,7 +110,7 @@ TEST_P(Adapting, EndsWithAFailure) {
           failed += rank.move(written).ok() ? 0 : 1;
         }
         EXPECT_EQ(failed, 1);
-        EXPECT_FALSE(rank.adapter.looks(Direction::kWrite));
+        EXPECT_FALSE(rank.adapter.searches(Direction::kWrite));
         EXPECT_TRUE(rank.adapter.winner() == std::nullopt);
         EXPECT_NE(rank.adapter.report().find("failed"), std::string::npos);
       },

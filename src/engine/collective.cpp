@@ -55,7 +55,7 @@ Result<i64> move_own(const EngineFile& file, const Access& access, bool atomic, 
 }
 
 // Flushes the aggregator's cache after a write: later writes of these bytes by other ranks must reach the file after it.
-Status hand_on(const EngineFile& file, const Access& access, Status stored) {
+Status flush_after_write(const EngineFile& file, const Access& access, Status stored) {
   if (reads(access)) return stored;
   Status written = file.storage->flush();
   return stored ? std::move(written) : std::move(stored);
@@ -146,7 +146,7 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& chan
   if (reads(access)) co_return co_await finish(channel, access, outcome, mine, LastAgreement(file, agreed));
   channel.counters->clock.enter(Phase::kAgree);
   LastAgreement last(file, agreed);
-  Status stored = hand_on(file, access, outcome.storage);
+  Status stored = flush_after_write(file, access, outcome.storage);
   MERCUTIO_CO_TRY(co_await agree(channel, std::move(stored), last.values(outcome.holes ? 0 : 1)));
   last.succeeded();
   if (agreed.dense_key != 0 && last.lowest() == 1) file.dense->learn(agreed.dense_key);

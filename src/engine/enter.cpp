@@ -433,7 +433,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   LayoutByRange layout;
   const Entry mine = make_entry(file, access, options, layout);
   if (channel.ticket) MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine, 1))));
-  const bool remembers = file.patterns && channel.ticket && channel.ticket->arena().whole() && !(file.adapter && file.adapter->looks(access.direction));
+  const bool remembers = file.patterns && channel.ticket && channel.ticket->arena().whole() && !(file.adapter && file.adapter->searches(access.direction));
   if (remembers && repeat_plan(file, channel.ticket->arena(), access.direction, agreed)) co_return ok_status();
   auto all = co_await gather(file, channel, access.direction, mine, agreed);
   if (!all) co_return std::move(all).error();

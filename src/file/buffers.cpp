@@ -83,13 +83,13 @@ Result<DeviceMemoryRef> Buffers::find(const Memory& memory, Direction direction)
   const i64 first = base + type.true_lb() + std::min<i64>(0, shift);
   const i64 last = base + type.true_lb() + type.true_extent() - 1 + std::max<i64>(0, shift);
   const std::uint64_t now = tick();
-  look_once_a_tick(now);
+  detect_once_a_tick(now);
   if (DeviceMemoryRef device = on_device(first)) return device;
   const bool large = memory.bytes() >= kLargeBytes;
   int fault = touched_.touch(first, direction, now, large);
   if (fault == 0 && last / kPageBytes != first / kPageBytes) fault = touched_.touch(last, direction, now, large);
   if (fault == 0) return DeviceMemoryRef();
-  look_for_new_runtimes();   // one may have been loaded since the last look
+  detect_new_runtimes();   // one may have been loaded since the last search
   if (DeviceMemoryRef device = on_device(first)) return device;
   char address[32];
   std::snprintf(address, sizeof address, "0x%llx", static_cast<unsigned long long>(first));
@@ -100,14 +100,14 @@ Result<DeviceMemoryRef> Buffers::find(const Memory& memory, Direction direction)
 }
 
 bool Buffers::any_runtime() {
-  look_once_a_tick(tick());
+  detect_once_a_tick(tick());
   return any_runtime_.load(std::memory_order_acquire);
 }
 
-void Buffers::look_once_a_tick(std::uint64_t now) {
-  if (looked_at_.load(std::memory_order_relaxed) == now) return;
-  looked_at_.store(now, std::memory_order_relaxed);
-  look_for_new_runtimes();
+void Buffers::detect_once_a_tick(std::uint64_t now) {
+  if (detected_at_.load(std::memory_order_relaxed) == now) return;
+  detected_at_.store(now, std::memory_order_relaxed);
+  detect_new_runtimes();
 }
 
 DeviceMemoryRef Buffers::on_device(i64 address) {
@@ -118,12 +118,12 @@ DeviceMemoryRef Buffers::on_device(i64 address) {
   return nullptr;
 }
 
-void Buffers::look_for_new_runtimes() {
-  if (libraries_loaded() != libraries_seen_.load(std::memory_order_acquire)) look_for_runtimes();
+void Buffers::detect_new_runtimes() {
+  if (libraries_loaded() != libraries_seen_.load(std::memory_order_acquire)) detect_runtimes();
 }
 
 // The linker's lock is held while it goes through the libraries, so they are opened afterwards. They are never closed.
-void Buffers::look_for_runtimes() {
+void Buffers::detect_runtimes() {
   const unsigned long long loaded = libraries_loaded();
   std::vector<std::string> paths;
   ::dl_iterate_phdr([](dl_phdr_info* info, size_t, void* out) {

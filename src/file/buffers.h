@@ -38,13 +38,13 @@ class Buffers {
 
  private:
   DeviceMemoryRef on_device(i64 address);
-  void look_once_a_tick(std::uint64_t now);
-  void look_for_new_runtimes();
-  void look_for_runtimes();
+  void detect_once_a_tick(std::uint64_t now);
+  void detect_new_runtimes();
+  void detect_runtimes();
 
   static constexpr i64 kLargeBytes = MiB;   // above it, pages are always checked again, as moving the data takes much longer
   TouchedPages touched_;
-  std::atomic<std::uint64_t> looked_at_{~std::uint64_t{0}};   // the tick of the last search for runtimes
+  std::atomic<std::uint64_t> detected_at_{~std::uint64_t{0}};   // the tick of the last search for runtimes
   std::atomic<unsigned long long> libraries_seen_{0};          // the linker's counter
   std::atomic<bool> any_runtime_{false};
   std::mutex mutex_;   // guards what follows

@@ -62,7 +62,7 @@ void OpenFile::resolve_hints(HintSet& set) const {
 }
 
 // On rank 0, once the file is open.
-void OpenFile::tell_of_hints() {
+void OpenFile::report_hints() {
   auto resolved = std::make_shared<HintSet>(*hints_);
   resolve_hints(*resolved);
   {
@@ -82,7 +82,7 @@ void OpenFile::tell_of_hints() {
 }
 
 // On rank 0, at the end. A profile that can't be written is none: the program has nothing to do with it.
-void OpenFile::tell_of_adapting() {
+void OpenFile::report_adapting() {
   const std::string found = adapter_->report();
   if (trace_ && !found.empty()) trace_->note("notes", found);
   const std::optional<InfoItems> winner = adapter_->winner();

@@ -129,7 +129,7 @@ Status OpenFile::close() {
   Status mine = attempt([this] { return storage_->close(); });
   if (!published) mine = std::move(published);
   closed_ = true;
-  if (adapter_ && comm_->rank() == 0) tell_of_adapting();
+  if (adapter_ && comm_->rank() == 0) report_adapting();
   counter_.reset();  // collective
   const ActionOfRankZero remove = [this](bool) {
     Status done = resolved_.driver->remove(resolved_.path);

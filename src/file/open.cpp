@@ -85,7 +85,7 @@ Status OpenFile::open(const OpenCall& call) {
   MERCUTIO_TRY(exchange_open(call, opening));
   MERCUTIO_TRY(open_storage(opening));
   MERCUTIO_TRY(finish_open(std::move(opening)));
-  if (comm_->rank() == 0) tell_of_hints();
+  if (comm_->rank() == 0) report_hints();
   trace_open(call, start_ns);
   return ok_status();
 }

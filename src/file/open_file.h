@@ -147,9 +147,9 @@ class OpenFile final : public File {
   std::vector<AskedHint> hints_from_outside();   // on rank 0
   InfoItems in_effect(Hints hints) const;
   void resolve_hints(HintSet& set) const;
-  void tell_of_hints();   // on rank 0
+  void report_hints();   // on rank 0
   bool speaks_of_hints() const;
-  void tell_of_adapting();   // at the end
+  void report_adapting();   // at the end
   void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
 
   // views.cpp

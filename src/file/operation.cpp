@@ -95,7 +95,7 @@ Access access_of(const Operation& operation) {
 
 Result<i64> perform_alone(Operation& operation) {
   MERCUTIO_TRY(operation.entry);
-  if (operation.staged()) return stage_alone(operation);
+  if (operation.staged()) return move_staged(operation);
   if (operation.file_bytes == 0) return i64{0};
   IndependentOptions options;
   options.atomic = operation.atomic;

@@ -62,7 +62,7 @@ Result<i64> perform_alone(Operation& operation);
 
 // Staged accesses (file/staging.cpp): collective, whichever ranks stage; and independent.
 Task<Result<i64>> move_together(Operation& operation);
-Result<i64> stage_alone(Operation& operation);
+Result<i64> move_staged(Operation& operation);
 
 // Checks that the access ends below file offset 2^62. If it does not, its position is discarded.
 Status check_reach(Operation& operation);

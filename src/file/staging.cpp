@@ -269,7 +269,7 @@ class Staged {
 Task<Result<i64>> convert_atomically(Operation& operation) {
   Status entered = co_await agree(operation.channel, operation.entry);
   if (!entered) co_return entered.error();
-  Result<i64> moved = attempt([&] { return stage_alone(operation); });
+  Result<i64> moved = attempt([&] { return move_staged(operation); });
   Status mine = ok_status();
   if (!moved) mine = moved.error();
   Status all = co_await agree(operation.channel, std::move(mine));
@@ -283,7 +283,7 @@ class Rounds {
   explicit Rounds(Operation& operation) : operation_(operation), entry_(operation.entry) {
     if (!entry_ || !operation.staged()) return;
     if (operation.atomic) {   // nobody else moves data before this rank enters
-      Result<i64> moved = attempt([&] { return stage_alone(operation); });
+      Result<i64> moved = attempt([&] { return move_staged(operation); });
       entered_ = true;
       native_done_ = moved ? *moved : 0;
       if (!moved) entry_ = std::move(moved).error();
@@ -355,7 +355,7 @@ Result<i64> bytes_in_file(const FileView& view, const TypeSpecRef& memory_spec) 
   return flat->size();
 }
 
-Result<i64> stage_alone(Operation& operation) {
+Result<i64> move_staged(Operation& operation) {
   Staged staged(operation);
   MERCUTIO_TRY(staged.prepare());
   IndependentOptions options;

@@ -30,7 +30,7 @@ FileTotals sum_of(const std::vector<const FileTotals*>& parts) {
 
 }  // namespace
 
-JobFile united(const std::vector<const JobFile*>& files) {
+JobFile merge_files(const std::vector<const JobFile*>& files) {
   JobFile all = *files.front();
   all.members = files;
   for (std::size_t i = 1; i < files.size(); ++i) {
@@ -60,7 +60,7 @@ std::vector<JobFile> families_of(const Job& job) {
     members[place->second].push_back(&file);
   }
   std::vector<JobFile> families;
-  for (const auto& files : members) families.push_back(united(files));
+  for (const auto& files : members) families.push_back(merge_files(files));
   std::stable_sort(families.begin(), families.end(), [](const JobFile& a, const JobFile& b) { return a.seconds() > b.seconds(); });
   return families;
 }

@@ -14,55 +14,55 @@ namespace {
 constexpr std::size_t kWorstNamed = 3;
 
 // What a rule says of a family.
-struct Seen {
+struct Match {
   JobFile file;
-  Looked looked;
+  Detection detection;
 };
 
-double best_of(const Looked& looked) {
+double best_of(const Detection& detection) {
   double best = 0;
-  for (const Option& one : looked.options) best = std::max(best, one.saved);
+  for (const Option& one : detection.options) best = std::max(best, one.saved);
   return best;
 }
 
 // Of a family, a rule may mean some of the files only.
-std::optional<Seen> seen_by(const Rule& rule, const Job& job, const JobFile& family) {
+std::optional<Match> match_of(const Rule& rule, const Job& job, const JobFile& family) {
   std::vector<const JobFile*> meant = family.members;
-  if (rule.applies) std::erase_if(meant, [&](const JobFile* one) { return !rule.applies(united({one})); });
+  if (rule.applies) std::erase_if(meant, [&](const JobFile* one) { return !rule.applies(merge_files({one})); });
   if (meant.empty()) return {};
-  Seen seen{meant.size() == family.members.size() ? family : united(meant), {}};
-  const std::optional<Looked> looked = rule.look(job, seen.file);
-  if (looked) seen.looked = *looked;
-  return looked ? std::optional(std::move(seen)) : std::nullopt;
+  Match match{meant.size() == family.members.size() ? family : merge_files(meant), {}};
+  const std::optional<Detection> detection = rule.detect(job, match.file);
+  if (detection) match.detection = *detection;
+  return detection ? std::optional(std::move(match)) : std::nullopt;
 }
 
-std::vector<const JobFile*> members_of(const std::vector<Seen>& several) {
+std::vector<const JobFile*> members_of(const std::vector<Match>& several) {
   std::vector<const JobFile*> all;
-  for (const Seen& one : several) all.insert(all.end(), one.file.members.begin(), one.file.members.end());
+  for (const Match& one : several) all.insert(all.end(), one.file.members.begin(), one.file.members.end());
   std::stable_sort(all.begin(), all.end(), [](const JobFile* a, const JobFile* b) { return a->seconds() > b->seconds(); });
   return all;
 }
 
-std::string names_of(const std::vector<Seen>& several) {
+std::string names_of(const std::vector<Match>& several) {
   std::string text;
   for (std::size_t i = 0; i < std::min(several.size(), kWorstNamed); ++i) text += (i > 0 ? ", " : "") + several[i].file.name;
   return several.size() <= kWorstNamed ? text : text + " and " + std::to_string(several.size() - kWorstNamed) + " more";
 }
 
 // What a rule says of several families is one finding if it says it of all of them together, too.
-std::vector<std::vector<Seen>> joined(const Rule& rule, const Job& job, std::vector<Seen> several) {
-  std::map<std::pair<std::string, std::string>, std::vector<Seen>> alike;
-  for (Seen& one : several) alike[{one.file.file_system, one.file.library}].push_back(std::move(one));
-  std::vector<std::vector<Seen>> groups;
+std::vector<std::vector<Match>> joined(const Rule& rule, const Job& job, std::vector<Match> several) {
+  std::map<std::pair<std::string, std::string>, std::vector<Match>> alike;
+  for (Match& one : several) alike[{one.file.file_system, one.file.library}].push_back(std::move(one));
+  std::vector<std::vector<Match>> groups;
   for (auto& [what, group] : alike) {
-    const bool together = group.size() == 1 || rule.look(job, united(members_of(group)));
+    const bool together = group.size() == 1 || rule.detect(job, merge_files(members_of(group)));
     if (together) groups.push_back(std::move(group));
     for (std::size_t i = 0; !together && i < group.size(); ++i) groups.push_back({group[i]});
   }
   return groups;
 }
 
-Finding finding_of(const Rule& rule, const Job& job, const std::vector<Seen>& several) {
+Finding finding_of(const Rule& rule, const Job& job, const std::vector<Match>& several) {
   Finding finding;
   finding.id = rule.id;
   finding.title = rule.title;
@@ -70,16 +70,16 @@ Finding finding_of(const Rule& rule, const Job& job, const std::vector<Seen>& se
   finding.file_system = several.front().file.file_system;
   finding.library = several.front().file.library;
   const std::vector<const JobFile*> members = members_of(several);
-  const Looked looked = several.size() == 1 ? several.front().looked : *rule.look(job, united(members));
-  finding.evidence = looked.evidence;
+  const Detection detection = several.size() == 1 ? several.front().detection : *rule.detect(job, merge_files(members));
+  finding.evidence = detection.evidence;
   finding.files = 0;
   for (const JobFile* one : members) finding.files += one->files();
   for (const JobFile* one : members) {
     if (members.size() > 1 && !one->is_pattern && finding.worst.size() < kWorstNamed) finding.worst.emplace_back(one->name, one->seconds());
   }
-  const double best = best_of(looked);
+  const double best = best_of(detection);
   const double run = std::max(0.0, job.seconds - job.recording * crowding(job));  // as it would be without a trace
-  for (const Option& option : looked.options) {
+  for (const Option& option : detection.options) {
     if (option.saved < 0 || (option.saved == 0 && best > 0)) continue;
     const double seconds = std::min(option.saved, 0.98 * run);
     finding.remedies.push_back(Remedy{option.text, seconds, run > 0 ? run / (run - seconds) : 1});
@@ -104,11 +104,11 @@ std::vector<Finding> all_findings(const Job& job) {
   const std::vector<JobFile> families = families_of(job);
   std::vector<Finding> found;
   for (const Rule& rule : rules()) {
-    std::vector<Seen> several;
+    std::vector<Match> several;
     for (const JobFile& family : families) {
-      if (std::optional<Seen> seen = seen_by(rule, job, family)) several.push_back(std::move(*seen));
+      if (std::optional<Match> match = match_of(rule, job, family)) several.push_back(std::move(*match));
     }
-    for (const std::vector<Seen>& group : joined(rule, job, std::move(several))) {
+    for (const std::vector<Match>& group : joined(rule, job, std::move(several))) {
       Finding finding = finding_of(rule, job, group);
       if (!finding.remedies.empty()) found.push_back(std::move(finding));
     }

@@ -267,9 +267,9 @@ std::vector<std::byte> trimmed(ConstBytes piece, const PieceLimits& limits) {
     append(out, reinterpret_cast<const FileRecord*>(begin(files, count)), count);
   }
   Section& texts = header.sections[kTextsSection];
-  const std::vector<std::byte> said = fewer_texts(piece.data() + texts.offset, texts.count, limits.text_bytes, header.texts_left_out);
-  begin(texts, static_cast<i64>(said.size()));
-  append(out, said.data(), texts.count);
+  const std::vector<std::byte> shortened = fewer_texts(piece.data() + texts.offset, texts.count, limits.text_bytes, header.texts_left_out);
+  begin(texts, static_cast<i64>(shortened.size()));
+  append(out, shortened.data(), texts.count);
   Section& bins = header.sections[kBinsSection];
   const auto* bin = reinterpret_cast<const TimeBin*>(piece.data() + bins.offset);
   std::vector<TimeBin> wide(bin, bin + bins.count);

@@ -70,7 +70,7 @@ constexpr Words kWords[] = {
     {Advice::kReadOnce, "pnetcdf", "read it once for all: ncmpi_get_vara_..._all in place of ncmpi_get_vara_..."},
 };
 
-std::string said(const std::string& text, Direction direction) {
+std::string in_direction(const std::string& text, Direction direction) {
   std::string out;
   for (std::size_t at = 0, open; at < text.size(); at = open) {
     open = text.find('{', at);
@@ -91,7 +91,7 @@ std::string advice(Advice what, Direction direction, const std::string& library)
     if (one.what == what && (library == one.library || std::string("mpi") == one.library)) text = one.text;
     if (one.what == what && library == one.library) break;
   }
-  return said(text, direction);
+  return in_direction(text, direction);
 }
 
 std::string alignment_advice(i64 bytes, const std::string& library) {

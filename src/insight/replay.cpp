@@ -247,13 +247,13 @@ class Maker {
     replay_.body += out.str() + "q\n";
   }
 
-  struct Seen {
+  struct CurrentView {
     FlatTypeRef type;
     i64 displacement = 0, etype_bytes = 1;
   };
 
   struct Views {
-    std::unordered_map<i64, Seen> of;  // by open
+    std::unordered_map<i64, CurrentView> of;  // by open
     Numbered types;                    // each is in the rank's part once: irregular ones are large, and its own
   };
 
@@ -272,10 +272,10 @@ class Maker {
     const i64 think_us = step.think_ns / 1000 / step.repeats;
     switch (kind_of(step)) {
       case StepKind::kOpen:
-        views.of[open] = Seen{contiguous_bytes(), 0, 1};
+        views.of[open] = CurrentView{contiguous_bytes(), 0, 1};
         return write_open(out, open, rank.openings[step.open], think_us);
       case StepKind::kView:
-        views.of[open] = Seen{type_of(rank, step), step.offset, step.bytes};
+        views.of[open] = CurrentView{type_of(rank, step), step.offset, step.bytes};
         return write_view(out, step, open, views);
       case StepKind::kAccess:
         replay_.calls += calls;
@@ -321,7 +321,7 @@ class Maker {
   }
 
   // A file that the program found there must reach as far as it was read.
-  void need(const std::string& name, const Seen& view, const StepRecord& step, std::uint32_t calls) {
+  void need(const std::string& name, const CurrentView& view, const StepRecord& step, std::uint32_t calls) {
     ReplayFile& file = replay_.files[static_cast<std::size_t>(file_number_.at(name))];
     if (file.needed_bytes < 0 || step.bytes == 0 || view.type->size() == 0) return;
     const i64 last = std::max(step.offset, step.offset + step.stride * (i64{calls} - 1));

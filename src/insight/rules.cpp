@@ -122,7 +122,7 @@ bool reads_holes(const JobFile& file) {
 }
 
 template <Direction direction>
-std::optional<Looked> small(const Job& job, const JobFile& file) {
+std::optional<Detection> small(const Job& job, const JobFile& file) {
   const ClassTotals& all = of(file.all, direction, false);
   if (all.calls < kManyCalls || 2 * all.small_calls < all.calls || 2 * all.strided_calls > all.calls) return {};
   if (direction == Direction::kRead && times_read(file) > 0) return {};
@@ -132,7 +132,7 @@ std::optional<Looked> small(const Job& job, const JobFile& file) {
     return static_cast<double>(of(one, direction, false).bytes) / rate + static_cast<double>(std::max<i64>(1, one.opens)) * meet;
   });
   const i64 absorbed = file.all.storage[direction == Direction::kWrite ? 1 : 0].absorbed_calls;
-  return Looked{number(all.calls) + " calls of " + average(all.bytes, all.calls) + " on average" +
+  return Detection{number(all.calls) + " calls of " + average(all.bytes, all.calls) + " on average" +
                     (absorbed > 0 ? ", " + number(absorbed) + " of them only as far as a buffer" : ""),
                 {{advice(Advice::kFewerCalls, direction, file.library), now - after}}};
 }
@@ -154,13 +154,13 @@ bool several_ranks_stride(const JobFile& file, Direction direction) {
 }
 
 template <Direction direction>
-std::optional<Looked> strided(const Job& job, const JobFile& file) {
+std::optional<Detection> strided(const Job& job, const JobFile& file) {
   const ClassTotals& all = of(file.all, direction, false);
   if (all.calls == 0 || 10 * all.strided_calls < all.calls) return {};
   if (!several_ranks_stride(file, direction)) return {};
   if (direction == Direction::kWrite && merges(file)) return {};
   if (direction == Direction::kRead && (reads_holes(file) || times_read(file) > 0)) return {};
-  return Looked{number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls),
+  return Detection{number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls),
                 {{advice(Advice::kTogether, direction, file.library), strided_seconds(job, file, direction)}}};
 }
 
@@ -182,7 +182,7 @@ double overlap_of(const JobFile& file) {
   return size > 0 ? std::max(1.0, parts / size) : 1;
 }
 
-std::optional<Looked> merged_writes(const Job& job, const JobFile& file) {
+std::optional<Detection> merged_writes(const Job& job, const JobFile& file) {
   if (!merges(file)) return {};
   const auto writing = [](const FileTotals& one) {
     return seconds_of(of(one, Direction::kWrite, false).ns + of(one, Direction::kWrite, true).ns);
@@ -197,7 +197,7 @@ std::optional<Looked> merged_writes(const Job& job, const JobFile& file) {
   const double apart = is_local(file) ? seconds_in_pieces(job, file, Direction::kWrite) : held;
   const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
   const bool asked = says(file, TextKind::kNotes, "romio_ds_write=enable");
-  return Looked{bytes_text(merged) + " read and " + bytes_text(static_cast<double>(file.all.storage[1].bytes)) + " written to write " +
+  return Detection{bytes_text(merged) + " read and " + bytes_text(static_cast<double>(file.all.storage[1].bytes)) + " written to write " +
                     bytes_text(written) + ", " + number(file.all.locks) + " locks",
                 {{alone ? advice(Advice::kTogether, Direction::kWrite, file.library) : "let the ranks together write without holes", held - together},
                  {asked ? "drop romio_ds_write=enable" : "export MERCUTIO_HINTS=romio_ds_write=disable", held - apart}}};
@@ -215,7 +215,7 @@ std::string excess_text(const Excess& excess) {
 }
 
 // Together, ranks read each byte once where one's holes are another's data. Pieces alone are a request each.
-std::optional<Looked> amplified_reads(const Job& job, const JobFile& file) {
+std::optional<Detection> amplified_reads(const Job& job, const JobFile& file) {
   const Excess excess = excess_of(file);
   if (!excess.noticeable()) return {};
   const double part = static_cast<double>(excess.bytes()) / static_cast<double>(std::max(excess.moved, excess.bytes()));
@@ -224,20 +224,20 @@ std::optional<Looked> amplified_reads(const Job& job, const JobFile& file) {
   const bool together = of(file.all, Direction::kRead, true).bytes > of(file.all, Direction::kRead, false).bytes;
   if (!excess.by_holes()) {
     const Option without{"drop mercutio_read_ahead=enable, or export MERCUTIO_HINTS=mercutio_read_ahead=disable", saved};
-    return Looked{excess_text(excess), {excess.unused >= excess.windows ? without : closer}};
+    return Detection{excess_text(excess), {excess.unused >= excess.windows ? without : closer}};
   }
-  Looked looked{excess_text(excess), {}};
+  Detection detection{excess_text(excess), {}};
   if (several_ranks_stride(file, Direction::kRead))
-    looked.options.push_back({advice(Advice::kTogether, Direction::kRead, file.library), std::max(saved, strided_seconds(job, file, Direction::kRead))});
+    detection.options.push_back({advice(Advice::kTogether, Direction::kRead, file.library), std::max(saved, strided_seconds(job, file, Direction::kRead))});
   const bool asked = says(file, TextKind::kNotes, "romio_ds_read=enable");
   const std::string apart = std::string("export MERCUTIO_HINTS=\"") + (together ? "romio_cb_read=disable;" : "") + "romio_ds_read=disable\"";
   const double seconds_apart = is_local(file) ? seconds_in_pieces(job, file, Direction::kRead) : reading;
-  looked.options.push_back({asked && !together ? "drop romio_ds_read=enable" : apart, reading - seconds_apart});
-  looked.options.push_back(closer);
-  return looked;
+  detection.options.push_back({asked && !together ? "drop romio_ds_read=enable" : apart, reading - seconds_apart});
+  detection.options.push_back(closer);
+  return detection;
 }
 
-std::optional<Looked> one_aggregator(const Job&, const JobFile& file) {
+std::optional<Detection> one_aggregator(const Job&, const JobFile& file) {
   const i64 calls = of(file.all, Direction::kWrite, true).calls + of(file.all, Direction::kRead, true).calls;
   const i64 alone = of(file.all, Direction::kWrite, false).calls + of(file.all, Direction::kRead, false).calls;
   if (calls == 0 || alone > calls || file.all.ranks < 4 || !says(file, TextKind::kNotes, "cb_nodes=1 ")) return {};
@@ -249,13 +249,13 @@ std::optional<Looked> one_aggregator(const Job&, const JobFile& file) {
     for (const Phase phase : {Phase::kStorage, Phase::kCopy, Phase::kExchange, Phase::kSieve, Phase::kLock}) ns += one.phase_ns(phase);
     return seconds_of(ns);
   });
-  return Looked{"cb_nodes=1 with " + number(file.all.ranks) + " ranks: one of them makes all storage calls",
+  return Detection{"cb_nodes=1 with " + number(file.all.ranks) + " ranks: one of them makes all storage calls",
                 {{"drop the hint cb_nodes=1 (unset it in the program's Info or in MERCUTIO_HINTS): the number of "
                   "aggregators is chosen for you",
                   busy / 2}}};
 }
 
-std::optional<Looked> straggler(const Job& job, const JobFile& file) {
+std::optional<Detection> straggler(const Job& job, const JobFile& file) {
   double sum = 0, total = 0, least = 1e300;
   i64 ranks = 0;
   std::size_t late = 0;
@@ -274,14 +274,14 @@ std::optional<Looked> straggler(const Job& job, const JobFile& file) {
                lost = (others - least) * (1 - 1 / static_cast<double>(ranks));
   if (lost < 0.1 || lost * static_cast<double>(ranks) < 0.1 * total) return {};
   const PieceHeader& header = job.traces[late].header;
-  return Looked{"the others wait " + seconds_text(others) + " each for rank " + number(header.rank) + " on " + header.host.data() +
+  return Detection{"the others wait " + seconds_text(others) + " each for rank " + number(header.rank) + " on " + header.host.data() +
                     ", which waits " + seconds_text(least),
                 {{"see what rank " + number(header.rank) +
                       " does between accesses; work that can't be balanced overlaps with MPI_File_iwrite_all or iread_all",
                   lost}}};
 }
 
-std::optional<Looked> serial(const Job& job, const JobFile& file) {
+std::optional<Detection> serial(const Job& job, const JobFile& file) {
   if (job.ranks < 2 || 10 * (of(file.all, Direction::kRead, true).bytes + of(file.all, Direction::kWrite, true).bytes) >
                            file.all.bytes())
     return {};
@@ -293,7 +293,7 @@ std::optional<Looked> serial(const Job& job, const JobFile& file) {
   const double parts = static_cast<double>(std::min(job.ranks, 2 * job.hosts));
   // The data of the others goes to and from that one, too, at about a network's rate.
   const double passed_on = most / kBytesPerSecond * (1 - 1 / static_cast<double>(job.ranks));
-  return Looked{"one of " + number(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now),
+  return Detection{"one of " + number(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now),
                 {{advice(Advice::kAllRanks, main_direction(file), file.library), now * (1 - 1 / parts) + passed_on}}};
 }
 
@@ -313,17 +313,17 @@ bool opened_often(const JobFile& file) {
   return worst(file, [](const FileTotals& one) { return opens_of(one) / std::max(1.0, different_of(one)); }) >= kManyTimes;
 }
 
-std::optional<Looked> reopened(const Job& job, const JobFile& file) {
+std::optional<Detection> reopened(const Job& job, const JobFile& file) {
   if (!opened_often(file)) return {};
   const double opens = worst(file, opens_of), again = worst(file, reopens_of);
-  return Looked{"opened " + number(static_cast<i64>(opens)) + " times, " + seconds_text(worst(file, opening_of)) + " for opening and closing",
+  return Detection{"opened " + number(static_cast<i64>(opens)) + " times, " + seconds_text(worst(file, opening_of)) + " for opening and closing",
                 {{advice(Advice::kOpenOnce, main_direction(file), file.library), opening_seconds(job, file) * again / opens}}};
 }
 
-std::optional<Looked> many_files(const Job& job, const JobFile& file) {
+std::optional<Detection> many_files(const Job& job, const JobFile& file) {
   const double different = worst(file, different_of);
   if (different < kManyTimes) return {};
-  return Looked{number(static_cast<i64>(different)) + " different files, " + seconds_text(worst(file, opening_of)) + " for opening and closing them",
+  return Detection{number(static_cast<i64>(different)) + " different files, " + seconds_text(worst(file, opening_of)) + " for opening and closing them",
                 {{advice(Advice::kFewerFiles, main_direction(file), file.library), opening_seconds(job, file) * (1 - 1 / different)}}};
 }
 
@@ -331,24 +331,24 @@ bool synced_often(const JobFile& file) {
   return worst(file, syncs_of) >= kManyTimes;
 }
 
-std::optional<Looked> many_syncs(const Job&, const JobFile& file) {
+std::optional<Detection> many_syncs(const Job&, const JobFile& file) {
   if (!synced_often(file)) return {};
   const double syncs = worst(file, syncs_of), left = static_cast<double>(file.members.size());
   const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.sync_ns); });
   // The last one then has all to do.
   const double last = static_cast<double>(bytes_written(file)) / kSyncedBytesPerSecond;
-  return Looked{number(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
+  return Detection{number(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
                 {{advice(Advice::kSyncOnce, Direction::kWrite, file.library), (now + waits_in_turns(file, now)) * (1 - left / syncs) - last}}};
 }
 
-std::optional<Looked> same_data_read(const Job&, const JobFile& file) {
+std::optional<Detection> same_data_read(const Job&, const JobFile& file) {
   const double times = times_read(file);
   if (times == 0) return {};
-  return Looked{bytes_text(read_ranges(file)) + " read " + number(static_cast<i64>(times)) + " times altogether",
+  return Detection{bytes_text(read_ranges(file)) + " read " + number(static_cast<i64>(times)) + " times altogether",
                 {{advice(Advice::kReadOnce, Direction::kRead, file.library), alone_seconds(file, Direction::kRead) * (1 - 1 / times)}}};
 }
 
-std::optional<Looked> small_stripes(const Job& job, const JobFile& file) {
+std::optional<Detection> small_stripes(const Job& job, const JobFile& file) {
   const i64 calls = of(file.all, Direction::kWrite, true).calls + of(file.all, Direction::kRead, true).calls;
   const StorageTotals &reads = file.all.storage[0], &writes = file.all.storage[1];
   const i64 requests = reads.calls + writes.calls;
@@ -358,24 +358,24 @@ std::optional<Looked> small_stripes(const Job& job, const JobFile& file) {
   if (mean >= enough) return {};
   const double now = worst(file, collective_seconds);
   const double after = collectives_well_made(job, file);
-  return Looked{number(requests) + " storage requests of " + bytes_text(mean),
+  return Detection{number(requests) + " storage requests of " + bytes_text(mean),
                 {{"drop the hint striping_unit, or give one of 1 MiB or more: export MERCUTIO_HINTS=striping_unit=1MiB",
                   (now - after) * (1 - mean / enough)}}};
 }
 
-std::optional<Looked> one_stripe(const Job&, const JobFile& file) {
+std::optional<Detection> one_stripe(const Job&, const JobFile& file) {
   constexpr i64 kWorthSpreading = 256 * MiB, kServersForANode = 8;
   const i64 bytes = file.all.storage[0].bytes + file.all.storage[1].bytes;
   if (file.all.stripe_bytes <= 0 || file.all.stripe_count != 1 || file.all.ranks < 2 || bytes < kWorthSpreading) return {};
   const double now = storage_seconds(file, 0) + storage_seconds(file, 1);
   const double servers = static_cast<double>(std::min(file.all.ranks, kServersForANode));
-  return Looked{bytes_text(static_cast<double>(bytes)) + " through one server in " + seconds_text(now),
+  return Detection{bytes_text(static_cast<double>(bytes)) + " through one server in " + seconds_text(now),
                 {{"make the file anew with more stripes: lfs setstripe -c -1 on its directory, or export MERCUTIO_HINTS=striping_factor=" +
                       number(static_cast<i64>(servers)),
                   now * (1 - 1 / servers)}}};
 }
 
-std::optional<Looked> misaligned(const Job& job, const JobFile& file) {
+std::optional<Detection> misaligned(const Job& job, const JobFile& file) {
   const StorageTotals& writes = file.all.storage[1];
   if (writes.calls < 100 || 2 * writes.misaligned_calls < writes.calls || writes.bytes > writes.calls * MiB) return {};
   if (2 * writes.small_calls > writes.calls && writes.bytes < writes.calls * 4 * KiB)
@@ -384,15 +384,15 @@ std::optional<Looked> misaligned(const Job& job, const JobFile& file) {
   if (merges(file) || (alone.strided_calls > 0 && 10 * alone.strided_calls >= alone.calls))
     return {};  // it is the holes that make them so
   const i64 unit = file.all.stripe_bytes > 0 ? file.all.stripe_bytes : file.all.block_bytes;
-  Looked looked{number(writes.misaligned_calls) + " of " + number(writes.calls) + " write requests begin inside a block of " +
+  Detection detection{number(writes.misaligned_calls) + " of " + number(writes.calls) + " write requests begin inside a block of " +
                     bytes_text(static_cast<double>(unit)),
                 {{alignment_advice(unit, file.library), 0.2 * storage_seconds(file, 1)}}};
   if (alone.calls > 0 && file.all.ranks > 1) {
     const Moved moved{Direction::kWrite, alone.bytes, alone.calls, calls_of_a_rank(file, Direction::kWrite)};
-    looked.options.push_back({advice(Advice::kTogether, Direction::kWrite, file.library),
+    detection.options.push_back({advice(Advice::kTogether, Direction::kWrite, file.library),
                               alone_seconds(file, Direction::kWrite) - seconds_together(job, file, moved)});
   }
-  return looked;
+  return detection;
 }
 
 // A note of a hint that had no effect, except for hints that only report, which come from MPI_File_get_info, and hints that PnetCDF passes on:
@@ -406,7 +406,7 @@ bool is_ignored(const JobFile& file, const std::string& note) {
   return !own && (!note.starts_with("cb_nodes=") || note.find(" 1 aggregate:") == std::string::npos);
 }
 
-std::optional<Looked> ignored_hints(const Job&, const JobFile& file) {
+std::optional<Detection> ignored_hints(const Job&, const JobFile& file) {
   std::string refused;
   i64 count = 0;
   for (const TraceText& text : file.texts) {
@@ -419,11 +419,11 @@ std::optional<Looked> ignored_hints(const Job&, const JobFile& file) {
     }
   }
   if (count == 0) return {};
-  return Looked{refused, {{"correct or drop " + std::string(count == 1 ? "it" : "them") + "; `mercutio hints` lists what there is", 0}}};
+  return Detection{refused, {{"correct or drop " + std::string(count == 1 ? "it" : "them") + "; `mercutio hints` lists what there is", 0}}};
 }
 
 struct Way {
-  Look* look;
+  Detect* detect;
   Applies* applies = nullptr;
   bool whatever_it_costs = false;
 };
@@ -456,7 +456,7 @@ static_assert(std::size(kWays) == std::size(kTexts));
 std::vector<Rule> rules() {
   std::vector<Rule> all;
   for (std::size_t i = 0; i < std::size(kWays); ++i)
-    all.push_back(Rule{kTexts[i][0], kTexts[i][1], kWays[i].look, kWays[i].applies, kWays[i].whatever_it_costs});
+    all.push_back(Rule{kTexts[i][0], kTexts[i][1], kWays[i].detect, kWays[i].applies, kWays[i].whatever_it_costs});
   return all;
 }
 

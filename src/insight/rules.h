@@ -16,18 +16,18 @@ struct Option {
   double saved = 0;  // seconds; below 0: the job would take longer
 };
 
-struct Looked {
+struct Detection {
   std::string evidence;
   std::vector<Option> options;
 };
 
-using Look = std::optional<Looked>(const Job&, const JobFile&);
+using Detect = std::optional<Detection>(const Job&, const JobFile&);
 using Applies = bool(const JobFile&);
 
 struct Rule {
   const char* id;
   const char* title;
-  Look* look;
+  Detect* detect;
   Applies* applies;  // selects files of a family; null: all
   bool whatever_it_costs;
 };

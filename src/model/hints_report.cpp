@@ -133,8 +133,8 @@ void HintReporter::once(const std::string& subject, const std::string& text) {
   bool first = false;
   {
     std::lock_guard lock(mutex_);
-    if (said_.size() >= kMostWarnings || !said_.insert(subject).second) return;
-    first = said_.size() == 1;
+    if (reported_.size() >= kMostWarnings || !reported_.insert(subject).second) return;
+    first = reported_.size() == 1;
   }
   say_("mercutio: warning: " + text + (first ? " (each warning comes once; MERCUTIO_WARN=0: none)" : "") + "\n");
 }

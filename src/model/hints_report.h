@@ -42,7 +42,7 @@ class HintReporter {
   void once(const std::string& subject, const std::string& text);
   std::function<void(const std::string&)> say_;
   std::mutex mutex_;
-  std::set<std::string> said_ MERCUTIO_GUARDED_BY(mutex_);
+  std::set<std::string> reported_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercutio

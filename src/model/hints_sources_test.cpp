@@ -181,7 +181,7 @@ TEST_F(HintSourcesTest, OmpiosParameters) {
   EXPECT_EQ(note_of(all, "OMPI_MCA_sharedfp", "sm").status, HintStatus::kForeign);
 }
 
-struct Said {
+struct Captured {
   std::vector<std::string> lines;
   HintReporter reporter{[this](const std::string& text) { lines.push_back(text); }};
 };
@@ -189,21 +189,21 @@ struct Said {
 TEST_F(HintSourcesTest, OneWarningForEachMistakeInWhatIsWrittenForMercutio) {
   write("mercutio/hints.toml", "cb_ndoes = 4\n[\"*\"]\ncb_buffer_size = \"5 parsecs\"\n");
   set("MPICH_MPIIO_HINTS", "*:cray_cb_write_lock_mode=2:other_layer=1:cb_nodse=3");
-  Said said;
+  Captured captured;
   const HintSet all = set_for("f", {{"nc_header_align_size", "512"}, {"romio_ds_wirte", "enable"}});
-  said.reporter.warn(all);
-  said.reporter.warn(set_for("g"));
-  ASSERT_EQ(said.lines.size(), 3u);
-  EXPECT_NE(said.lines[0].find("did you mean cb_nodes?"), std::string::npos) << said.lines[0];
-  EXPECT_NE(said.lines[0].find("hints.toml:1"), std::string::npos) << said.lines[0];
-  EXPECT_NE(said.lines[1].find("unknown unit 'parsecs'"), std::string::npos) << said.lines[1];
-  EXPECT_NE(said.lines[2].find("cb_nodse=3 (MPICH_MPIIO_HINTS)"), std::string::npos) << said.lines[2];
+  captured.reporter.warn(all);
+  captured.reporter.warn(set_for("g"));
+  ASSERT_EQ(captured.lines.size(), 3u);
+  EXPECT_NE(captured.lines[0].find("did you mean cb_nodes?"), std::string::npos) << captured.lines[0];
+  EXPECT_NE(captured.lines[0].find("hints.toml:1"), std::string::npos) << captured.lines[0];
+  EXPECT_NE(captured.lines[1].find("unknown unit 'parsecs'"), std::string::npos) << captured.lines[1];
+  EXPECT_NE(captured.lines[2].find("cb_nodse=3 (MPICH_MPIIO_HINTS)"), std::string::npos) << captured.lines[2];
   set("MERCUTIO_WARN", "1");
-  said.reporter.warn(all);
-  ASSERT_EQ(said.lines.size(), 4u) << "Info only when asked for, and foreign keys never";
-  EXPECT_NE(said.lines[3].find("romio_ds_wirte=enable (MPI_Info)"), std::string::npos) << said.lines[3];
+  captured.reporter.warn(all);
+  ASSERT_EQ(captured.lines.size(), 4u) << "Info only when asked for, and foreign keys never";
+  EXPECT_NE(captured.lines[3].find("romio_ds_wirte=enable (MPI_Info)"), std::string::npos) << captured.lines[3];
   set("MERCUTIO_WARN", "0");
-  Said silent;
+  Captured silent;
   silent.reporter.warn(all);
   silent.reporter.warn({"a problem"});
   EXPECT_TRUE(silent.lines.empty());
@@ -227,15 +227,15 @@ TEST_F(HintSourcesTest, TheTableSaysWhereEachCameFrom) {
   EXPECT_EQ(row_of("cb_nodes").find("4|this file|MERCUTIO_HINTS asked 64: 4 aggregate"), 0u) << row_of("cb_nodes");
   EXPECT_EQ(row_of("mystery"), "-|unused|MPI_Info asked a?b: unknown key");
   EXPECT_EQ(row_of("stripe_size"), "none") << "other names aren't rows";
-  Said said;
-  EXPECT_FALSE(said.reporter.shows_tables());
+  Captured captured;
+  EXPECT_FALSE(captured.reporter.shows_tables());
   for (const char* variable : {"MERCUTIO_PRINT_HINTS", "ROMIO_PRINT_HINTS", "MPICH_MPIIO_HINTS_DISPLAY"}) {
     set(variable, "1");
-    EXPECT_TRUE(said.reporter.shows_tables()) << variable;
+    EXPECT_TRUE(captured.reporter.shows_tables()) << variable;
     set(variable, "0");
   }
-  said.reporter.show("hints of 'f'", all, effective_hints(now));
-  EXPECT_EQ(said.lines.at(0).find("mercutio: hints of 'f'\n  romio_cb_read "), 0u) << said.lines[0];
+  captured.reporter.show("hints of 'f'", all, effective_hints(now));
+  EXPECT_EQ(captured.lines.at(0).find("mercutio: hints of 'f'\n  romio_cb_read "), 0u) << captured.lines[0];
 }
 
 }  // namespace

@@ -72,11 +72,11 @@ class LoweredOnce {
   LoweredOnce& operator=(const LoweredOnce&) = delete;
   ~LoweredOnce() { delete kept_.load(std::memory_order_relaxed); }
   std::shared_ptr<const FlatType> get() const {
-    const auto* kept = look();
+    const auto* kept = peek();
     return kept ? *kept : nullptr;
   }
   // The cached form, valid for the lifetime of the spec; null: none yet.
-  const std::shared_ptr<const FlatType>* look() const { return kept_.load(std::memory_order_acquire); }
+  const std::shared_ptr<const FlatType>* peek() const { return kept_.load(std::memory_order_acquire); }
   // Keeps the first value that is set.
   void set(std::shared_ptr<const FlatType> flat) const {
     auto mine = std::make_unique<const Kept>(std::move(flat));

@@ -368,7 +368,7 @@ Result<MemoryType> decode_memory(MPI_Datatype type) {
   }
   MERCUTIO_LET(TypeSpecRef spec, decode_committed(type));
   MERCUTIO_LET(FlatTypeRef flat, FlatType::of(*spec));
-  if (RecentType& known = find_cached(type); known.spec) known.flat = (*known.spec)->lowered.look(), known.named = is_named(type);
+  if (RecentType& known = find_cached(type); known.spec) known.flat = (*known.spec)->lowered.peek(), known.named = is_named(type);
   return MemoryType{std::move(spec), std::move(flat)};
 }
 

@@ -76,7 +76,7 @@ void Failures::note(MPI_Comm comm, int code) {
   if (revoke) revoke(comm);
 }
 
-void Failures::look(MPI_Comm comm, int tag) {
+void Failures::poll(MPI_Comm comm, int tag) {
   int arrived = 0;
   note(comm, PMPI_Iprobe(MPI_ANY_SOURCE, tag, comm, &arrived, MPI_STATUS_IGNORE));
 }
@@ -85,9 +85,9 @@ bool Failures::found(MPI_Comm comm, int tag, bool may_call) {
   constexpr i64 kEvery = 50000000;   // 50 ms
   if (known() || !may_call || !reports_failures()) return known();
   const i64 now = coarse_now_ns();
-  i64 next = next_look_ns_.load(std::memory_order_relaxed);
-  const bool due = now >= next && next_look_ns_.compare_exchange_strong(next, now + kEvery, std::memory_order_relaxed);
-  if (due) look(comm, tag);
+  i64 next = next_poll_ns_.load(std::memory_order_relaxed);
+  const bool due = now >= next && next_poll_ns_.compare_exchange_strong(next, now + kEvery, std::memory_order_relaxed);
+  if (due) poll(comm, tag);
   return known();
 }
 

@@ -27,13 +27,13 @@ class Failures {
   // ever.
   void note(MPI_Comm comm, int code);
   // Probes, with a tag of ours.
-  void look(MPI_Comm comm, int tag);
+  void poll(MPI_Comm comm, int tag);
   // known(). If the thread may call MPI and the last probe was some time ago, probes first.
   bool found(MPI_Comm comm, int tag, bool may_call);
 
  private:
   std::atomic<bool> known_{false};
-  std::atomic<i64> next_look_ns_{0};
+  std::atomic<i64> next_poll_ns_{0};
 };
 
 }  // namespace mercutio

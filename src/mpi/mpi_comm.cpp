@@ -87,7 +87,7 @@ class MpiCounter final : public SharedCounter {
   const i64 slot_;
 };
 
-constexpr i64 kLooks = 16, kYields = 24;   // numbers of polls and of yields; then a yield with each sleep
+constexpr i64 kPolls = 16, kYields = 24;   // numbers of polls and of yields; then a yield with each sleep
 constexpr i64 kMoreYields = 16;            // for threads that wait for a started access, whose steps take each rank longer
 
 // Tells the core that a thread polls.
@@ -115,8 +115,8 @@ class Backoff {
       const RingsSeen now{segment_.get(), segment_->rings(node_rank_)};
       if (std::exchange(seen, now) != now) return;
     }
-    if (spins < kLooks) return core_each_ ? look_closely(seen.rings) : void();
-    if (spins == kLooks) yields_ = yielding.worth_trying();
+    if (spins < kPolls) return core_each_ ? poll_closely(seen.rings) : void();
+    if (spins == kPolls) yields_ = yielding.worth_trying();
     if (yields_ && (spins < kYields || (!segment_ && spins < 64))) {
       yields_ = yielding.yield();
       return;
@@ -137,7 +137,7 @@ class Backoff {
     bool operator==(const RingsSeen&) const = default;
   };
   // Small accesses of ranks with a core each are over within a few microseconds. A system call would take as long.
-  void look_closely(std::uint32_t rings) const {
+  void poll_closely(std::uint32_t rings) const {
     constexpr int kPauses = 32;   // one to two microseconds
     for (int i = 0; i < kPauses && segment_->rings(node_rank_) == rings; ++i) pause_core();
   }
@@ -230,7 +230,7 @@ class MpiComm final : public Comm {
     (*backoff_)(spins);
   }
   void poll_mpi() override {
-    group_->failures().look(group_->comm(), mpi_tag(0));
+    group_->failures().poll(group_->comm(), mpi_tag(0));
   }
   bool failed(bool may_call) override { return group_->failures().found(group_->comm(), mpi_tag(0), may_call || concurrent_); }
   std::function<void(i64)> backoff_no_mpi() override {

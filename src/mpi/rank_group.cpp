@@ -256,7 +256,7 @@ Result<RankGroupRef> RankGroup::make(MPI_Comm user) {
   group->divide_tags();
   bool all_mapped = true;
   MERCUTIO_TRY(group->find_topology(found, node, all_mapped));
-  group->failures_.look(group->comm_, 0);
+  group->failures_.poll(group->comm_, 0);
   if (group->failures_.known()) return rank_died();
   MERCUTIO_TRY(group->share(all_mapped ? std::move(node.memory) : nullptr));
   return group;

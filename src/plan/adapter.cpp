@@ -25,8 +25,8 @@ Adapter::Key Adapter::key_of(const PlanQuestion& question) {
   return {p.direction, class_of(p.bytes), p.participants, p.contiguous, p.disjoint ? 1 : 0, class_of(p.run_bytes), class_of(p.gap_bytes()), question.layout.cached ? 1 : 0};
 }
 
-bool Adapter::looks(Direction direction) const {
-  return !ended_ && std::any_of(known_.begin(), known_.end(), [&](const Known& known) { return known.key.direction == direction && known.trials.looks(); });
+bool Adapter::searches(Direction direction) const {
+  return !ended_ && std::any_of(known_.begin(), known_.end(), [&](const Known& known) { return known.key.direction == direction && known.trials.searches(); });
 }
 
 i64 Adapter::find(const PlanQuestion& question, const FixedHints& fixed) {
@@ -49,7 +49,7 @@ const Hints& Adapter::hints_for(const PlanQuestion& question, const FixedHints& 
   const i64 place = find(question, fixed);
   if (place < 0) return question.hints;
   Known& known = known_[static_cast<size_t>(place)];
-  if (known.asked != question.hints || !known.trials.looks()) return question.hints;   // an access whose view is out of order has other hints
+  if (known.asked != question.hints || !known.trials.searches()) return question.hints;   // an access whose view is out of order has other hints
   known.bytes = question.pattern.bytes;
   current_ = place;
   const size_t way = known.trials.way();

@@ -20,7 +20,7 @@ class Adapter {
   explicit Adapter(i64 worth_ns = kWorthNs) : worth_ns_(worth_ns) {}
 
   // Whether accesses of this direction must be planned one by one: something is being tried, or another way than the default is in use.
-  bool looks(Direction direction) const;
+  bool searches(Direction direction) const;
   // The hints for an access: those of the question, or others, valid until the next call. If measures() then, saw() or end() follows.
   const Hints& hints_for(const PlanQuestion& question, const FixedHints& fixed, i64 hints_edition);
   bool measures() const { return current_ >= 0; }

@@ -94,8 +94,8 @@ TEST(Adapter, KeepsWhatIsFasterAndSaysSo) {
   const InfoItems winner = repeated.adapter.winner().value_or(InfoItems{});
   EXPECT_NE(std::find(winner.begin(), winner.end(), std::pair<std::string, std::string>("mercutio_depth", "4")), winner.end());
   EXPECT_NE(repeated.adapter.report().find("2.25 times as fast"), std::string::npos) << repeated.adapter.report();
-  EXPECT_TRUE(repeated.adapter.looks(Direction::kWrite)) << "it may become worse";
-  EXPECT_FALSE(repeated.adapter.looks(Direction::kRead));
+  EXPECT_TRUE(repeated.adapter.searches(Direction::kWrite)) << "it may become worse";
+  EXPECT_FALSE(repeated.adapter.searches(Direction::kRead));
 }
 
 TEST(Adapter, LeavesShortAccessesAlone) {
@@ -103,7 +103,7 @@ TEST(Adapter, LeavesShortAccessesAlone) {
   int changed = 0;
   for (int call = 0; call < 25; ++call) changed += repeated.access([](const Hints&) { return i64{5000}; }) == repeated.hints ? 0 : 1;
   EXPECT_EQ(changed, 0);
-  EXPECT_FALSE(repeated.adapter.looks(Direction::kWrite));
+  EXPECT_FALSE(repeated.adapter.searches(Direction::kWrite));
 }
 
 TEST(Adapter, EndsForGood) {

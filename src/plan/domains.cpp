@@ -40,7 +40,7 @@ std::string divide_by_range(Planner& p) {
   return each + " servers each";
 }
 
-std::string divide_in_turn(Planner& p) {
+std::string divide_cyclically(Planner& p) {
   Plan& plan = p.plan;
   const i64 servers = p.striped() ? p.layout.stripe_count : plan.domains();
   const bool groups = plan.domain_map == DomainMap::kGroupCyclic && plan.domains() % servers == 0 && plan.domains() > servers;
@@ -62,7 +62,7 @@ std::string divide_file(Planner& p) {
   plan.end = p.pattern.end;
   if (p.segmented()) return divide_into_segments(p);
   if (plan.domain_map == DomainMap::kRangeCyclic) return divide_by_range(p);
-  if (plan.cyclic()) return divide_in_turn(p);
+  if (plan.cyclic()) return divide_cyclically(p);
   const i64 share = std::max(ceil_div(plan.end - plan.begin, plan.domains()), p.hints.romio_min_fdomain_size);
   if (!p.striped() && share < plan.unit_bytes) plan.unit_bytes = kPageBytes;   // a share holds no block
   if (plan.domain_map == DomainMap::kEven || share < plan.unit_bytes) {

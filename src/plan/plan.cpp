@@ -43,14 +43,14 @@ i64 Plan::first_window(i64 i) const {
 namespace {
 
 // The units of one residue that meet a range, and the windows they are cut into.
-struct UnitsInTurn {
+struct CyclicUnits {
   i64 first = 0, last = -1;            // unit numbers; first > last: none
   i64 skipped = 0, windows = 0;        // windows of the first unit that lie before the range
   i64 per_unit = 1;
 };
 
-UnitsInTurn units_in_turn(const CyclicRange& in, i64 buffer_bytes, i64 residue) {
-  UnitsInTurn units;
+CyclicUnits cyclic_units(const CyclicRange& in, i64 buffer_bytes, i64 residue) {
+  CyclicUnits units;
   const FileRange range = in.range;
   if (range.empty() || residue >= in.period) return units;
   const i64 low = range.begin / in.unit_bytes, high = (range.end - 1) / in.unit_bytes;
@@ -65,7 +65,7 @@ UnitsInTurn units_in_turn(const CyclicRange& in, i64 buffer_bytes, i64 residue) 
 }
 
 // Window number `part` of these, counted from the start of the first unit.
-FileRange window_of(const CyclicRange& in, const UnitsInTurn& units, i64 buffer_bytes, i64 part) {
+FileRange window_of(const CyclicRange& in, const CyclicUnits& units, i64 buffer_bytes, i64 part) {
   const i64 unit = (units.first + part / units.per_unit * in.period) * in.unit_bytes;
   const i64 start = unit + part % units.per_unit * buffer_bytes;
   return FileRange{std::max(in.range.begin, start), std::min({in.range.end, start + buffer_bytes, unit + in.unit_bytes})};
@@ -84,12 +84,12 @@ const CyclicRange& Plan::range_at(i64 offset) const {
 i64 Plan::windows(i64 i) const {
   if (domain_map == DomainMap::kRangeCyclic) {
     i64 windows = 0;
-    for (const CyclicRange& in : ranges) windows += units_in_turn(in, buffer_bytes, residue_in(in, i, domains())).windows;
+    for (const CyclicRange& in : ranges) windows += cyclic_units(in, buffer_bytes, residue_in(in, i, domains())).windows;
     return windows;
   }
   const FileRange range = block(i);
   if (range.empty()) return 0;
-  if (cyclic()) return units_in_turn({range, unit_bytes, period}, buffer_bytes, i % period).windows;
+  if (cyclic()) return cyclic_units({range, unit_bytes, period}, buffer_bytes, i % period).windows;
   return ceil_div(range.end - first_window(i), buffer_bytes);
 }
 
@@ -97,7 +97,7 @@ FileRange Plan::window(i64 i, i64 round) const {
   MERCUTIO_ASSERT(i >= 0 && i < domains() && round >= 0);
   if (domain_map == DomainMap::kRangeCyclic) {
     for (const CyclicRange& in : ranges) {
-      const UnitsInTurn units = units_in_turn(in, buffer_bytes, residue_in(in, i, domains()));
+      const CyclicUnits units = cyclic_units(in, buffer_bytes, residue_in(in, i, domains()));
       if (round < units.windows) return window_of(in, units, buffer_bytes, units.skipped + round);
       round -= units.windows;
     }
@@ -106,7 +106,7 @@ FileRange Plan::window(i64 i, i64 round) const {
   const FileRange range = block(i);
   if (cyclic()) {
     const CyclicRange in{range, unit_bytes, period};
-    const UnitsInTurn units = units_in_turn(in, buffer_bytes, i % period);
+    const CyclicUnits units = cyclic_units(in, buffer_bytes, i % period);
     return round < units.windows ? window_of(in, units, buffer_bytes, units.skipped + round) : FileRange{range.end, range.end};
   }
   const i64 start = first_window(i) + round * buffer_bytes;

@@ -41,7 +41,7 @@ std::string table_row(const Planner& p) {
 
 // Whether ranks read their runs themselves, from a cache. Windows take what is in the gaps with them, so that runs of a page do, too,
 // where the gaps are more than a tenth of what is asked for.
-bool read_straight(const Planner& p) {
+bool reads_own_runs(const Planner& p) {
   const Pattern& pattern = p.pattern;
   if (pattern.direction != Direction::kRead || !p.layout.cached || p.hints.cb_nodes != 0) return false;
   return pattern.run_bytes >= (pattern.gap_bytes() > pattern.bytes / 10 ? kPageBytes : kStraightReadBytes);
@@ -58,7 +58,7 @@ std::string choose_by_table(Planner& p, const std::string& otherwise) {
     return otherwise + table_row(p);
   }
   if (p.nodes() == 1) {
-    if (!read_straight(p)) return otherwise + ", one node";
+    if (!reads_own_runs(p)) return otherwise + ", one node";
     strategy = Strategy::kList;
     return otherwise + ", one node; runs of " + std::to_string(run) + " are read straight from memory";
   }

@@ -24,7 +24,7 @@ class Trials {
   void give_up();                       // the default from now on
   // Nothing is tried any more. The costs of a way other than the default are still of use: it is left if it becomes worse.
   bool decided() const { return stage_ == Stage::kDecided; }
-  bool looks() const { return !decided() || best_ != 0; }
+  bool searches() const { return !decided() || best_ != 0; }
   size_t best() const { return best_; }
 
   i64 calls() const { return calls_; }

@@ -77,7 +77,7 @@ TEST(Trials, NothingBetterEndsAtOnce) {
 TEST(Trials, OneWayNeedsNoTrial) {
   const Trials trials(all_equal(1));
   EXPECT_TRUE(trials.decided());
-  EXPECT_FALSE(trials.looks());
+  EXPECT_FALSE(trials.searches());
 }
 
 // Machines whose default is the best, among them ways that are far worse than the model says.

@@ -65,7 +65,7 @@ Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end) {
   return checksum_of(ConstBytes(data).first(static_cast<size_t>(got)));
 }
 
-bool is_look(Kind kind) {
+bool is_query(Kind kind) {
   return kind == Kind::kRead || kind == Kind::kSize || kind == Kind::kStatus || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kGet ||
          kind == Kind::kSent || kind == Kind::kUsers || kind == Kind::kOwnStatus || kind == Kind::kReadLink || kind == Kind::kSpace;
 }

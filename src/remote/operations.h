@@ -41,7 +41,7 @@ inline constexpr i64 kMostChecked = 16 * MiB;
 Result<u64> checksum_of_range(Storage& storage, i64 begin, i64 end);
 
 // Whether the request changes nothing, so that it may be executed more than once.
-bool is_look(Kind kind);
+bool is_query(Kind kind);
 
 // Whether it may take so long that its stream must not wait for it.
 bool is_slow(Kind kind);

@@ -38,11 +38,11 @@ void RefusalLog::end_period(i64 now) {
 }
 
 Reception::~Reception() {
-  for (const Newcomer& newcomer : waiting_) ::close(newcomer.fd);
+  for (const PendingConnection& connection : waiting_) ::close(connection.fd);
 }
 
 Reception::Waiting::iterator Reception::oldest_silent(const std::string& address) {
-  return std::find_if(waiting_.begin(), waiting_.end(), [&](const Newcomer& n) { return !n.spoke && (address.empty() || n.address == address); });
+  return std::find_if(waiting_.begin(), waiting_.end(), [&](const PendingConnection& n) { return !n.spoke && (address.empty() || n.address == address); });
 }
 
 void Reception::refuse(Waiting::iterator who, const char* why, i64 now) {
@@ -52,18 +52,18 @@ void Reception::refuse(Waiting::iterator who, const char* why, i64 now) {
   refusals_.say(peer, why, now);
 }
 
-void Reception::receive(Newcomer newcomer) {
-  const i64 now = newcomer.since_ns;
-  const auto of_address = std::count_if(waiting_.begin(), waiting_.end(), [&](const Newcomer& n) { return n.address == newcomer.address; });
+void Reception::receive(PendingConnection connection) {
+  const i64 now = connection.since_ns;
+  const auto of_address = std::count_if(waiting_.begin(), waiting_.end(), [&](const PendingConnection& n) { return n.address == connection.address; });
   const bool address_full = of_address >= limits_.most_of_address;
-  waiting_.push_back(std::move(newcomer));
+  waiting_.push_back(std::move(connection));
   if (!address_full && static_cast<i64>(waiting_.size()) <= limits_.most) return;
   const auto silent = oldest_silent(address_full ? waiting_.back().address : "");
   refuse(silent != waiting_.end() ? silent : std::prev(waiting_.end()), "too many connections that have not shown a key", now);
 }
 
 bool Reception::has_waiting() const {
-  return std::any_of(waiting_.begin(), waiting_.end(), [](const Newcomer& n) { return n.spoke; });
+  return std::any_of(waiting_.begin(), waiting_.end(), [](const PendingConnection& n) { return n.spoke; });
 }
 
 bool Reception::close_oldest(i64 now) {
@@ -74,11 +74,11 @@ bool Reception::close_oldest(i64 now) {
 }
 
 void Reception::add_to(std::vector<pollfd>& polled) const {
-  for (const Newcomer& newcomer : waiting_)
-    if (!newcomer.spoke) polled.push_back({newcomer.fd, POLLIN, 0});
+  for (const PendingConnection& connection : waiting_)
+    if (!connection.spoke) polled.push_back({connection.fd, POLLIN, 0});
 }
 
-void Reception::heard(const std::vector<pollfd>& polled, i64 now) {
+void Reception::take_events(const std::vector<pollfd>& polled, i64 now) {
   auto one = polled.begin();   // in the order of add_to()
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     const auto next = std::next(at);
@@ -89,51 +89,51 @@ void Reception::heard(const std::vector<pollfd>& polled, i64 now) {
   }
 }
 
-bool Reception::may_talk(const std::string& address, i64 now) {
-  std::erase_if(talks_, [](const std::shared_ptr<Talk>& talk) { return talk->over.load(); });
-  const auto of_address = std::count_if(talks_.begin(), talks_.end(), [&](const auto& talk) { return talk->address == address; });
-  const bool address_full = of_address >= limits_.most_talks_of_address;
-  if (!address_full && static_cast<i64>(talks_.size()) < limits_.most_talks) return true;
-  const auto slow = std::find_if(talks_.begin(), talks_.end(), [&](const auto& talk) {
-    return (!address_full || talk->address == address) && now - talk->since_ns > limits_.short_talk_ms * 1'000'000;
+bool Reception::may_begin(const std::string& address, i64 now) {
+  std::erase_if(handshakes_, [](const std::shared_ptr<Handshake>& handshake) { return handshake->over.load(); });
+  const auto of_address = std::count_if(handshakes_.begin(), handshakes_.end(), [&](const auto& handshake) { return handshake->address == address; });
+  const bool address_full = of_address >= limits_.most_handshakes_of_address;
+  if (!address_full && static_cast<i64>(handshakes_.size()) < limits_.most_handshakes) return true;
+  const auto slow = std::find_if(handshakes_.begin(), handshakes_.end(), [&](const auto& handshake) {
+    return (!address_full || handshake->address == address) && now - handshake->since_ns > limits_.short_handshake_ms * 1'000'000;
   });
-  if (slow == talks_.end()) return false;
+  if (slow == handshakes_.end()) return false;
   (*slow)->cut();
-  talks_.erase(slow);
+  handshakes_.erase(slow);
   return true;
 }
 
-Newcomer Reception::next(i64 now) {
+PendingConnection Reception::next(i64 now) {
   for (auto at = waiting_.begin(); at != waiting_.end(); ++at) {
-    if (!at->spoke || !may_talk(at->address, now)) continue;
-    Newcomer found = std::move(*at);
+    if (!at->spoke || !may_begin(at->address, now)) continue;
+    PendingConnection found = std::move(*at);
     waiting_.erase(at);
     return found;
   }
   return {};
 }
 
-std::shared_ptr<Talk> Reception::begin(const Newcomer& newcomer, std::function<void()> cut) {
-  auto talk = std::make_shared<Talk>();
-  talk->address = newcomer.address;
-  talk->since_ns = now_ns();
-  talk->cut = std::move(cut);
-  talks_.push_back(talk);
-  return talk;
+std::shared_ptr<Handshake> Reception::begin(const PendingConnection& connection, std::function<void()> cut) {
+  auto handshake = std::make_shared<Handshake>();
+  handshake->address = connection.address;
+  handshake->since_ns = now_ns();
+  handshake->cut = std::move(cut);
+  handshakes_.push_back(handshake);
+  return handshake;
 }
 
-Newcomer accept_from(int listener, i64 now) {
+PendingConnection accept_from(int listener, i64 now) {
   sockaddr_storage address{};
   socklen_t bytes = sizeof address;
-  Newcomer newcomer;
-  newcomer.fd = ::accept4(listener, reinterpret_cast<sockaddr*>(&address), &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (newcomer.fd < 0) return newcomer;
+  PendingConnection connection;
+  connection.fd = ::accept4(listener, reinterpret_cast<sockaddr*>(&address), &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (connection.fd < 0) return connection;
   char host[128] = "?", port[16] = "?";
   (void)::getnameinfo(reinterpret_cast<const sockaddr*>(&address), bytes, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
-  newcomer.address = host;
-  newcomer.peer = std::string(host) + " " + port;
-  newcomer.since_ns = now;
-  return newcomer;
+  connection.address = host;
+  connection.peer = std::string(host) + " " + port;
+  connection.since_ns = now;
+  return connection;
 }
 
 }  // namespace mercutio::remote

@@ -36,7 +36,7 @@ class RefusalLog {
   i64 since_ns_ MERCUTIO_GUARDED_BY(mutex_) = 0, lines_ MERCUTIO_GUARDED_BY(mutex_) = 0, left_out_ MERCUTIO_GUARDED_BY(mutex_) = 0;
 };
 
-struct Newcomer {
+struct PendingConnection {
   int fd = -1;
   std::string address, peer;   // "10.0.0.7", "10.0.0.7 40312"
   i64 since_ns = 0;
@@ -45,7 +45,7 @@ struct Newcomer {
 };
 
 // A handshake in progress. It ends when the client has proved the key or has disconnected.
-struct Talk {
+struct Handshake {
   std::string address;
   i64 since_ns = 0;
   std::function<void()> cut;
@@ -56,35 +56,35 @@ class Reception {
  public:
   struct Limits {
     i64 most = 256, most_of_address = 64;      // limits for the connections that wait here
-    i64 most_talks = 256, most_talks_of_address = 64;
+    i64 most_handshakes = 256, most_handshakes_of_address = 64;
     i64 first_byte_ms = 5'000;
-    i64 short_talk_ms = 1'000;                 // time in which an honest client completes the handshake; later it may be closed in favour of others
+    i64 short_handshake_ms = 1'000;                 // time in which an honest client completes the handshake; later it may be closed in favour of others
   };
   Reception(const Limits& limits, RefusalLog& refusals) : limits_(limits), refusals_(refusals) {}
   ~Reception();
 
-  void receive(Newcomer newcomer);             // may refuse it, or another one in its favour
+  void receive(PendingConnection connection);             // may refuse it, or another one in its favour
   bool has_waiting() const;                    // connections wait for a handshake, so next() must be called soon
   bool close_oldest(i64 now);                  // no descriptors are left; false: there is none to close
   void add_to(std::vector<pollfd>& polled) const;
-  void heard(const std::vector<pollfd>& polled, i64 now);
+  void take_events(const std::vector<pollfd>& polled, i64 now);
   // The next connection to begin a handshake with. The caller owns its descriptor. Fd -1: none.
-  Newcomer next(i64 now);
-  std::shared_ptr<Talk> begin(const Newcomer& newcomer, std::function<void()> cut);
+  PendingConnection next(i64 now);
+  std::shared_ptr<Handshake> begin(const PendingConnection& connection, std::function<void()> cut);
 
  private:
-  using Waiting = std::list<Newcomer>;
+  using Waiting = std::list<PendingConnection>;
   Waiting::iterator oldest_silent(const std::string& address);
   void refuse(Waiting::iterator who, const char* why, i64 now);
-  bool may_talk(const std::string& address, i64 now);
+  bool may_begin(const std::string& address, i64 now);
 
   const Limits limits_;
   RefusalLog& refusals_;
   Waiting waiting_;                            // oldest first
-  std::list<std::shared_ptr<Talk>> talks_;     // oldest first
+  std::list<std::shared_ptr<Handshake>> handshakes_;     // oldest first
 };
 
 // Accepts a connection from a nonblocking listening socket. Fd -1: none, and errno has the reason.
-Newcomer accept_from(int listener, i64 now);
+PendingConnection accept_from(int listener, i64 now);
 
 }  // namespace mercutio::remote

@@ -35,10 +35,10 @@ void append_text(Buffer& out, const std::string& text) {
   append(out, text.data(), text.size());
 }
 
-Key proof_of(const Key& key, const char* who, ConstBytes said) {
+Key proof_of(const Key& key, const char* who, ConstBytes signed_text) {
   Buffer all;
   append(all, who, std::strlen(who));
-  append(all, said.data(), said.size());
+  append(all, signed_text.data(), signed_text.size());
   Key proof{};
   unsigned bytes = kProofBytes;
   HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(all.data()), all.size(), proof.data(), &bytes);
@@ -46,11 +46,11 @@ Key proof_of(const Key& key, const char* who, ConstBytes said) {
 }
 
 // The data that a proof authenticates: both random numbers, then the message.
-Buffer transcript(const Key& router, const Key& client, ConstBytes said) {
+Buffer transcript(const Key& router, const Key& client, ConstBytes signed_text) {
   Buffer all;
   append(all, router.data(), router.size());
   append(all, client.data(), client.size());
-  append(all, said.data(), said.size());
+  append(all, signed_text.data(), signed_text.size());
   return all;
 }
 
@@ -96,22 +96,22 @@ Status RouteRequest::take_challenge() {
   std::memcpy(theirs_.data(), in_.data() + sizeof kMagic, kNonceBytes);
   in_.clear();
   MERCUTIO_LET(mine_, given_ ? Result<Key>(*given_) : make_key());
-  Buffer said;
-  append_text(said, target_);
-  const Key proof = proof_of(router_.key, kOfClient, transcript(theirs_, mine_, said));
+  Buffer signed_text;
+  append_text(signed_text, target_);
+  const Key proof = proof_of(router_.key, kOfClient, transcript(theirs_, mine_, signed_text));
   append(out_, kMagic, sizeof kMagic);
   append(out_, mine_.data(), mine_.size());
-  append(out_, said.data(), said.size());
+  append(out_, signed_text.data(), signed_text.size());
   append(out_, proof.data(), proof.size());
   stage_ = Stage::kAsking;
   return ok_status();
 }
 
 Status RouteRequest::take_verdict() {
-  const ConstBytes said = ConstBytes(in_).first(in_.size() - kProofBytes);
-  const bool proven = same(proof_of(router_.key, kOfRouter, transcript(theirs_, mine_, said)), ConstBytes(in_).last(kProofBytes));
+  const ConstBytes signed_text = ConstBytes(in_).first(in_.size() - kProofBytes);
+  const bool proven = same(proof_of(router_.key, kOfRouter, transcript(theirs_, mine_, signed_text)), ConstBytes(in_).last(kProofBytes));
   const auto verdict = static_cast<Verdict>(in_[0]);
-  const std::string text(reinterpret_cast<const char*>(in_.data()) + 1 + kLengthBytes, said.size() - 1 - kLengthBytes);
+  const std::string text(reinterpret_cast<const char*>(in_.data()) + 1 + kLengthBytes, signed_text.size() - 1 - kLengthBytes);
   const std::string name = "the router " + router_.at.address + " port " + std::to_string(router_.at.port);
   if (verdict == Verdict::kWrongKey || !proven)
     return Error{ErrorClass::kAccess, name + " has another key: give 'mercutio connect --router' the key file it was started with"};
@@ -151,7 +151,7 @@ Result<Wants> RouteRequest::advance(int fd) {
 namespace {
 
 // Blocking calls with a time limit, for the handshake.
-bool talk(int fd, short events, i64 end_ns) {
+bool wait_for_event(int fd, short events, i64 end_ns) {
   pollfd ready{fd, events, 0};
   const i64 left_ms = (end_ns - now_ns()) / 1'000'000;
   return left_ms > 0 && ::poll(&ready, 1, static_cast<int>(left_ms)) > 0;
@@ -166,7 +166,7 @@ Buffer challenge_of(const Key& nonce) {
 
 bool receive_all(int fd, void* into, size_t bytes, i64 end_ns) {
   for (size_t done = 0; done < bytes;) {
-    if (!talk(fd, POLLIN, end_ns)) return false;
+    if (!wait_for_event(fd, POLLIN, end_ns)) return false;
     const ssize_t got = ::recv(fd, static_cast<char*>(into) + done, bytes - done, MSG_DONTWAIT);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return false;
     done += static_cast<size_t>(std::max<ssize_t>(got, 0));
@@ -176,7 +176,7 @@ bool receive_all(int fd, void* into, size_t bytes, i64 end_ns) {
 
 bool send_all(int fd, const Buffer& bytes, i64 end_ns) {
   for (size_t done = 0; done < bytes.size();) {
-    if (!talk(fd, POLLOUT, end_ns)) return false;
+    if (!wait_for_event(fd, POLLOUT, end_ns)) return false;
     const ssize_t sent = ::send(fd, bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
     done += static_cast<size_t>(std::max<ssize_t>(sent, 0));
@@ -214,11 +214,11 @@ Result<int> admit(int client, const Admission& by, std::string& target) {
   Key theirs{};
   std::memcpy(theirs.data(), head.data() + sizeof kMagic, kNonceBytes);
   target.assign(reinterpret_cast<const char*>(rest.data()), text);
-  Buffer said;
-  append_text(said, target);
+  Buffer signed_text;
+  append_text(signed_text, target);
   Result<int> fd = Error{ErrorClass::kAccess, "not the router's key"};
   Verdict verdict = Verdict::kWrongKey;
-  if (same(proof_of(by.options.key, kOfClient, transcript(mine, theirs, said)), ConstBytes(rest).last(kProofBytes))) {
+  if (same(proof_of(by.options.key, kOfClient, transcript(mine, theirs, signed_text)), ConstBytes(rest).last(kProofBytes))) {
     verdict = allowed(by.options, target) ? Verdict::kUnreachable : Verdict::kNotAllowed;
     if (verdict == Verdict::kNotAllowed) fd = Error{ErrorClass::kAccess, "no --to allows " + target};
     if (verdict == Verdict::kUnreachable) fd = by.connect(target, end_ns);

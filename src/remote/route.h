@@ -71,7 +71,7 @@ class Router {
   explicit Router(const RouterOptions& options);
   void accept_clients();
   void receive();
-  void talk_to(const Newcomer& newcomer);
+  void start_handshake(const PendingConnection& connection);
   void reap();
   Result<int> connect(const std::string& target, i64 end_ns);
   void serve(Worker& worker);

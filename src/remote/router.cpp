@@ -61,7 +61,7 @@ struct Router::Worker {
   int fd = -1, target = -1;   // target: guarded by the mutex
   std::string peer;
   Key challenge{};
-  std::shared_ptr<Talk> talk;
+  std::shared_ptr<Handshake> handshake;
   std::thread thread;
   std::atomic<bool> finished{false};
 };
@@ -200,22 +200,22 @@ void Router::log(const std::string& text) const {
 }
 
 void Router::accept_clients() {
-  constexpr int kHousePeriodMs = 500, kTurnMs = 20;
+  constexpr int kPeriodicWorkMs = 500, kTurnMs = 20;
   while (!shared_->stopping) {
     std::vector<pollfd> ready = {{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};
     (void)attempt([&] {
       reception_.add_to(ready);
       return ok_status();
     });
-    (void)::poll(ready.data(), ready.size(), reception_.has_waiting() ? kTurnMs : kHousePeriodMs);
+    (void)::poll(ready.data(), ready.size(), reception_.has_waiting() ? kTurnMs : kPeriodicWorkMs);
     if (shared_->stopping) return;
     (void)attempt([&] {
       const i64 now = now_ns();
       reap();
       refusals_.end_period(now);
-      reception_.heard(ready, now);
+      reception_.take_events(ready, now);
       if ((ready[0].revents & POLLIN) != 0) receive();
-      for (Newcomer next = reception_.next(now); next.fd >= 0; next = reception_.next(now)) talk_to(next);
+      for (PendingConnection next = reception_.next(now); next.fd >= 0; next = reception_.next(now)) start_handshake(next);
       return ok_status();
     });
   }
@@ -238,8 +238,8 @@ void Router::reap() {
 void Router::receive() {
   constexpr int kAcceptedAtOnce = 64, kWaitMs = 100;
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
-    Newcomer newcomer = accept_from(listener_, now_ns());
-    if (newcomer.fd < 0) {
+    PendingConnection connection = accept_from(listener_, now_ns());
+    if (connection.fd < 0) {
       const bool no_room = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
       if (!no_room || reception_.close_oldest(now_ns())) return;
       refusals_.say("somebody", "no descriptors are left: raise 'ulimit -n'", now_ns());
@@ -248,26 +248,26 @@ void Router::receive() {
       return;
     }
     const Result<Key> nonce = make_key();
-    if (nonce) newcomer.challenge = *nonce;
-    if (nonce && challenge(newcomer.fd, *nonce))
-      reception_.receive(std::move(newcomer));
+    if (nonce) connection.challenge = *nonce;
+    if (nonce && challenge(connection.fd, *nonce))
+      reception_.receive(std::move(connection));
     else
-      ::close(newcomer.fd);
+      ::close(connection.fd);
   }
 }
 
-void Router::talk_to(const Newcomer& newcomer) {
+void Router::start_handshake(const PendingConnection& connection) {
   Worker& worker = shared_->workers.emplace_back();
-  worker.fd = newcomer.fd;
-  worker.peer = newcomer.peer;
-  worker.challenge = newcomer.challenge;
-  worker.talk = reception_.begin(newcomer, [fd = newcomer.fd] { (void)::shutdown(fd, SHUT_RDWR); });
+  worker.fd = connection.fd;
+  worker.peer = connection.peer;
+  worker.challenge = connection.challenge;
+  worker.handshake = reception_.begin(connection, [fd = connection.fd] { (void)::shutdown(fd, SHUT_RDWR); });
   auto thread = start_thread([this, &worker] { serve(worker); });
   if (thread) {
     worker.thread = std::move(*thread);
     return;
   }
-  worker.talk->over = true;
+  worker.handshake->over = true;
   refusals_.say(worker.peer, thread.error().what, now_ns());
   ::close(worker.fd);
   shared_->workers.pop_back();
@@ -282,7 +282,7 @@ void Router::serve(Worker& worker) {
   std::string target;
   const auto reach = [this](const std::string& where, i64 end_ns) { return connect(where, end_ns); };
   const Result<int> there = attempt([&] { return admit(worker.fd, {options_, worker.challenge, reach, true}, target); });
-  worker.talk->over = true;
+  worker.handshake->over = true;
   if (!there) {
     refusals_.say(worker.peer, there.error().what, now_ns());
   } else {

@@ -16,7 +16,7 @@
 namespace mercutio::remote {
 namespace {
 
-constexpr int kHousePeriodMs = 250, kTurnMs = 20;
+constexpr int kPeriodicWorkMs = 250, kTurnMs = 20;
 constexpr int kAcceptedAtOnce = 64;
 constexpr i64 kLeavesNs = 2'000'000'000;   // for a previous server at the same port that is ending
 
@@ -71,14 +71,14 @@ void Server::accept_streams() {
       reception_.add_to(ready);
       return ok_status();
     });
-    (void)::poll(ready.data(), ready.size(), reception_.has_waiting() ? kTurnMs : kHousePeriodMs);
+    (void)::poll(ready.data(), ready.size(), reception_.has_waiting() ? kTurnMs : kPeriodicWorkMs);
     if (stopping_) return;
     (void)attempt([&] {
       const i64 now = now_ns();
-      if (now - kept_house_ns_ > i64{kHousePeriodMs} * 1'000'000) keep_house();
-      reception_.heard(ready, now);
+      if (now - periodic_work_ns_ > i64{kPeriodicWorkMs} * 1'000'000) do_periodic_work();
+      reception_.take_events(ready, now);
       if ((ready[0].revents & POLLIN) != 0) receive();
-      for (Newcomer next = reception_.next(now); next.fd >= 0; next = reception_.next(now)) talk_to(std::move(next));
+      for (PendingConnection next = reception_.next(now); next.fd >= 0; next = reception_.next(now)) start_handshake(std::move(next));
       return ok_status();
     });
   }
@@ -86,9 +86,9 @@ void Server::accept_streams() {
 
 void Server::receive() {
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
-    Newcomer newcomer = accept_from(listener_, now_ns());
-    if (newcomer.fd >= 0) {
-      reception_.receive(std::move(newcomer));
+    PendingConnection connection = accept_from(listener_, now_ns());
+    if (connection.fd >= 0) {
+      reception_.receive(std::move(connection));
       continue;
     }
     const bool no_room = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
@@ -96,44 +96,44 @@ void Server::receive() {
     service_.refusals().say("somebody", "no descriptors are left: raise 'ulimit -n'", now_ns());
     if (service_.cut_spare_stream()) return;
     pollfd wake{wake_, POLLIN, 0};
-    (void)::poll(&wake, 1, kHousePeriodMs);   // until a connection ends
+    (void)::poll(&wake, 1, kPeriodicWorkMs);   // until a connection ends
     return;
   }
 }
 
-void Server::talk_to(Newcomer newcomer) {
-  auto stream = tls_->wrap(newcomer.fd);
-  if (!stream) return service_.refusals().say(newcomer.peer, stream.error().what, now_ns());
+void Server::start_handshake(PendingConnection connection) {
+  auto stream = tls_->wrap(connection.fd);
+  if (!stream) return service_.refusals().say(connection.peer, stream.error().what, now_ns());
   std::lock_guard guard(mutex_);
   Worker& worker = streams_.emplace_back();
-  worker.channel = std::make_shared<Channel>(std::move(*stream), newcomer.peer);
-  const auto talk = reception_.begin(newcomer, [channel = worker.channel] { channel->cut(); });
-  auto thread = start_thread([this, &worker, talk] {
+  worker.channel = std::make_shared<Channel>(std::move(*stream), connection.peer);
+  const auto handshake = reception_.begin(connection, [channel = worker.channel] { channel->cut(); });
+  auto thread = start_thread([this, &worker, handshake] {
     const Status served = attempt([&] {
-      service_.serve(worker.channel, [&] { talk->over = true; });
+      service_.serve(worker.channel, [&] { handshake->over = true; });
       return ok_status();
     });
     if (!served) worker.channel->cut();
-    talk->over = true;
+    handshake->over = true;
     worker.finished = true;
   });
   if (thread) {
     worker.thread = std::move(*thread);
     return;
   }
-  talk->over = true;
-  service_.refusals().say(newcomer.peer, thread.error().what, now_ns());
+  handshake->over = true;
+  service_.refusals().say(connection.peer, thread.error().what, now_ns());
   streams_.pop_back();   // closes the connection; the client tries again
   (void)service_.cut_spare_stream();
 }
 
 // Joins threads that are done, and ends sessions whose clients have been absent for too long.
-void Server::keep_house() {
+void Server::do_periodic_work() {
   std::list<Worker> finished;   // joined after the lock has been released
   const JoinAtEnd join{finished};
-  const i64 now = kept_house_ns_ = now_ns();
+  const i64 now = periodic_work_ns_ = now_ns();
   service_.refusals().end_period(now);
-  bool used = service_.keep_house(now);
+  bool used = service_.do_periodic_work(now);
   {
     std::lock_guard guard(mutex_);
     take_finished(streams_, finished);

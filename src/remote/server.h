@@ -31,14 +31,14 @@ class Server {
   Status listen();
   void accept_streams();
   void receive();
-  void keep_house();
-  void talk_to(Newcomer newcomer);
+  void do_periodic_work();
+  void start_handshake(PendingConnection connection);
 
   const ServerOptions options_;
   Service service_;
   std::shared_ptr<TlsContext> tls_;
   Reception reception_;                  // used by the accepting thread only
-  i64 kept_house_ns_ = 0;
+  i64 periodic_work_ns_ = 0;
   int listener_ = -1, wake_ = -1, port_ = 0;
   std::mutex mutex_;
   std::list<Worker> streams_ MERCUTIO_GUARDED_BY(mutex_);

@@ -27,7 +27,7 @@ Error wrong_protocol(const char* why) {
 // others could see it happen. Closing waits by itself.
 bool is_ordered(Kind kind) {
   return kind == Kind::kWrite || kind == Kind::kSetSize || kind == Kind::kPreallocate || kind == Kind::kOpen || kind == Kind::kRemove ||
-         kind == Kind::kUnlock || (is_about_names(kind) && !is_look(kind));
+         kind == Kind::kUnlock || (is_about_names(kind) && !is_query(kind));
 }
 
 // The requests that another server with a one-time key may send.
@@ -76,7 +76,7 @@ Service::~Service() {
 }
 
 // Joins workers that are done, and ends sessions whose clients have been absent for too long.
-bool Service::keep_house(i64 now) {
+bool Service::do_periodic_work(i64 now) {
   std::vector<std::shared_ptr<ServedSession>> over;
   std::list<Worker> finished;
   const JoinAtEnd join{finished};
@@ -185,7 +185,7 @@ Status Service::end_earlier(const Hello& hello, const Channel& channel) {
   return ok_status();
 }
 
-// Attaches the stream to its session before keep_house() may end the session.
+// Attaches the stream to its session before do_periodic_work() may end the session.
 Result<std::shared_ptr<ServedSession>> Service::session_of(const Hello& hello, const std::shared_ptr<Channel>& channel) {
   if (hello.lowest > kProtocolVersion || hello.highest < kProtocolVersion)
     return Error{ErrorClass::kIo, "client and server have no protocol version in common (the server has " +
@@ -282,17 +282,17 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   if (session->borrowed() && !is_of_copy(kind))
     return channel->send(operations_.answer_of(id, Error{ErrorClass::kAccess, "the key of a copy is good for writing its file alone", EACCES}), options_.silence_ms);
   if (kind == Kind::kEnd) return channel->send(operations_.answer_of(id, end_server(*channel, *session, message)), options_.silence_ms);
-  if (is_look(kind)) {   // executed again as often as requested
-    const auto look = [this, channel, session, frame, message] {
+  if (is_query(kind)) {   // executed again as often as requested
+    const auto answer_query = [this, channel, session, frame, message] {
       const Buffer reply = is_about_servers(frame->header.kind) ? operations_.answer_of(frame->header.id, carry_out(session, frame->header.kind, message))
                                                                 : operations_.carry_out(*session, *frame, message);
       log_request(*channel, *frame, message, reply);
       return channel->send(reply, options_.silence_ms);
     };
-    const auto look_beside = [channel, look] {
-      if (!attempt(look)) channel->cut();   // the client asks again on another stream
+    const auto answer_beside = [channel, answer_query] {
+      if (!attempt(answer_query)) channel->cut();   // the client asks again on another stream
     };
-    return is_slow(kind) && !options_.in_turn && run_beside(look_beside) ? ok_status() : look();
+    return is_slow(kind) && !options_.in_turn && run_beside(answer_beside) ? ok_status() : answer_query();
   }
   switch (session->admit(id, kind, channel, options_.silence_ms)) {
     case ServedSession::Admission::kTooMany:

@@ -58,7 +58,7 @@ class Service {
   bool asked_to_end() const { return asked_to_end_; }   // by the client for which it was started
   RefusalLog& refusals() { return refusals_; }
   const std::shared_ptr<Grants>& grants() const { return grants_; }
-  bool keep_house(i64 now);   // periodic work; false: there is no session
+  bool do_periodic_work(i64 now);   // periodic work; false: there is no session
 
  private:
   using SessionId = std::pair<u64, u64>;

@@ -101,11 +101,11 @@ void Service::log_request(const Channel& channel, const Frame& frame, ConstBytes
   if (!options_.log || (kind != Kind::kOpen && kind != Kind::kRemove && kind != Kind::kSend && kind != Kind::kGrant && !about_names)) return;
   const auto answer = get_message<Reply>(ConstBytes(reply).subspan(kHeaderBytes));
   const bool refused = answer && answer->outcome != 0;
-  if (is_look(kind) && kind != Kind::kGet && !refused) return;   // it has read nothing of a file
+  if (is_query(kind) && kind != Kind::kGet && !refused) return;   // it has read nothing of a file
   std::string text = "deletes ";
   if (about_names) {
     const auto request = get_message<NameRequest>(message);
-    text = kind == Kind::kRename ? "renames " : kind == Kind::kMakeDirectory ? "makes directory " : kind == Kind::kPut ? "writes " : kind == Kind::kMakeLink ? "makes link " : kind == Kind::kSetAttributes ? "sets attributes of " : kind == Kind::kGet ? "reads " : is_look(kind) ? "looks at " : "deletes directory ";
+    text = kind == Kind::kRename ? "renames " : kind == Kind::kMakeDirectory ? "makes directory " : kind == Kind::kPut ? "writes " : kind == Kind::kMakeLink ? "makes link " : kind == Kind::kSetAttributes ? "sets attributes of " : kind == Kind::kGet ? "reads " : is_query(kind) ? "looks at " : "deletes directory ";
     if (request) text += request->path + (request->other.empty() ? "" : " to " + request->other);
   } else if (kind == Kind::kOpen) {
     const auto request = get_message<OpenRequest>(message);

@@ -19,7 +19,7 @@ constexpr i64 kCheckMs = 10;                 // between two checks of all reques
 constexpr i64 kMostDoubts = 2;               // failed handshakes before a client that was welcomed before accepts them as final
 
 bool changes_something(Kind kind) {
-  return !is_look(kind) && kind != Kind::kChecksum;
+  return !is_query(kind) && kind != Kind::kChecksum;
 }
 
 }  // namespace

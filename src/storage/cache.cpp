@@ -31,16 +31,16 @@ class Cache final : public Forwarding {
   std::optional<Result<i64>> move_locked(Direction direction, std::span<const IoPiece> pieces, i64 begin, i64 end) override;
 
   Status flush() override {
-    Status written = flush_here();
+    Status written = flush_writes();
     Status flushed = inner_->flush();
     return written ? flushed : written;
   }
   Status refresh() override {
-    MERCUTIO_TRY(flush_here());
+    MERCUTIO_TRY(flush_writes());
     return inner_->refresh();
   }
   Status begin_turn(i64 turn) override {
-    MERCUTIO_TRY(flush_here());
+    MERCUTIO_TRY(flush_writes());
     return inner_->begin_turn(turn);
   }
   Result<i64> size() override {
@@ -60,12 +60,12 @@ class Cache final : public Forwarding {
     return inner_->preallocate(bytes);
   }
   Status sync() override {
-    Status written = flush_here();
+    Status written = flush_writes();
     Status synced = inner_->sync();
     return written ? synced : written;
   }
   Status close() override {
-    Status written = flush_here();
+    Status written = flush_writes();
     {
       std::lock_guard guard(mutex_);
       writes_.discard();   // lost, if they could not be written: the Error says so
@@ -108,7 +108,7 @@ class Cache final : public Forwarding {
     std::lock_guard guard(mutex_);
     return writes_.drain();
   }
-  Status flush_here() {
+  Status flush_writes() {
     std::lock_guard guard(mutex_);
     forget_reads();
     return writes_.finish_all();

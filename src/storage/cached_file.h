@@ -12,7 +12,7 @@
 namespace mercutio {
 
 // A run of accesses that follow each other.
-struct Streak {
+struct SequentialRun {
   i64 next = -1;    // where the following one begins
   i64 length = 0;
   i64 bytes = 0;
@@ -20,17 +20,17 @@ struct Streak {
   // Whether the pieces go on where the last ones ended, each behind the one before.
   bool continued_by(std::span<const IoPiece> pieces) {
     i64 at = pieces.empty() ? -1 : pieces.front().offset;
-    const bool goes_on = at == next && at >= 0;
+    const bool continues = at == next && at >= 0;
     bool in_order = true;
     for (const IoPiece& piece : pieces) {
       in_order = in_order && piece.offset == at;
       at = piece.offset + piece.bytes;
     }
     const i64 here = in_order && !pieces.empty() ? at - pieces.front().offset : 0;
-    length = in_order ? (goes_on ? length + 1 : 1) : 0;
-    bytes = goes_on ? bytes + here : here;
+    length = in_order ? (continues ? length + 1 : 1) : 0;
+    bytes = continues ? bytes + here : here;
     next = in_order ? at : -1;
-    return in_order && goes_on;
+    return in_order && continues;
   }
 };
 

@@ -15,7 +15,7 @@ constexpr i64 kLeastAhead = 1 * MiB, kSmallestChunk = 128 * KiB, kLargestChunk =
 }  // namespace
 
 bool ReadAhead::passes(std::span<const IoPiece> pieces) {
-  const bool continued = streak_.continued_by(pieces);
+  const bool continued = sequential_.continued_by(pieces);
   if (!continued) drop();
   return continued;
 }
@@ -23,21 +23,21 @@ bool ReadAhead::passes(std::span<const IoPiece> pieces) {
 std::optional<i64> ReadAhead::read(std::span<const IoPiece> pieces, i64 bytes) {
   if (!passes(pieces)) return std::nullopt;
   const bool small = bytes <= policy_.read_bytes / (policy_.pipelined ? 1 : kPart);
-  if (!small || streak_.length <= wanted_streak_ || !ask(pieces.front().offset, streak_.next)) return std::nullopt;
+  if (!small || sequential_.length <= wanted_streak_ || !ask(pieces.front().offset, sequential_.next)) return std::nullopt;
   for (const IoPiece& piece : pieces) {
     if (copy(piece)) continue;
     retire();   // the end of the file, or an Error: the caller will see it
-    streak_.length = ahead_bytes_ = 0;
+    sequential_.length = ahead_bytes_ = 0;
     return std::nullopt;
   }
-  served_to_ = streak_.next;
+  served_to_ = sequential_.next;
   file_.count(calls_);
   return bytes;
 }
 
 // How much is asked for in advance of a read of so many bytes.
 void ReadAhead::update_ahead(i64 bytes) {
-  ahead_bytes_ = policy_.pipelined ? std::max({4 * ahead_bytes_, 4 * bytes, kLeastAhead}) : streak_.bytes / kAheadPart;
+  ahead_bytes_ = policy_.pipelined ? std::max({4 * ahead_bytes_, 4 * bytes, kLeastAhead}) : sequential_.bytes / kAheadPart;
   ahead_bytes_ = std::min(ahead_bytes_, policy_.read_bytes);
 }
 
@@ -112,7 +112,7 @@ void ReadAhead::forget(const CacheRange& range) {
 }
 
 void ReadAhead::forget() {
-  if (!chunks_.empty()) streak_.length = 0;
+  if (!chunks_.empty()) sequential_.length = 0;
   drop();
   file_.record_calls(TraceKind::kAbsorbedRead, calls_, std::exchange(unused_bytes_, 0));
 }

@@ -16,7 +16,7 @@ class ReadAhead {
   std::optional<i64> read(std::span<const IoPiece> pieces, i64 bytes);   // nothing: the caller must read them itself
   bool passes(std::span<const IoPiece> pieces);   // a read that is not to be served; returns whether it continues the last one
   // Whether they continue the last read and data was requested in advance.
-  bool serves(std::span<const IoPiece> pieces) const { return !chunks_.empty() && !pieces.empty() && pieces.front().offset == streak_.next; }
+  bool serves(std::span<const IoPiece> pieces) const { return !chunks_.empty() && !pieces.empty() && pieces.front().offset == sequential_.next; }
   void forget();
   void forget(const CacheRange& range);   // if data of it was requested
   void discard() { chunks_.clear(), unwanted_.clear(); }
@@ -34,7 +34,7 @@ class ReadAhead {
   WriteBehind& writes_;
   std::deque<CacheRequest> chunks_;     // ascending, without gaps
   std::deque<CacheRequest> unwanted_;   // chunks that were dropped while they were under way: their memory is in use
-  Streak streak_;
+  SequentialRun sequential_;
   i64 wanted_streak_;              // longer after data that was read in advance was not used
   i64 ahead_bytes_ = 0;
   i64 calls_ = 0;                  // not yet recorded

@@ -68,7 +68,7 @@ Driver* library_driver(const std::string& name) {
   return all->of(name);
 }
 
-Resolved resolve_here(const std::string& file_name, const std::string& library) {
+Resolved resolve_unmapped(const std::string& file_name, const std::string& library) {
   if (const Row* const row = row_of(file_name)) return {drivers()[row->driver].get(), file_name.substr(row->prefix.size()), row->coherence};
   if (library.empty()) return {drivers()[kPosix].get(), file_name, CoherenceWay::kAuto};
   return {library_driver(library), library_name_of(file_name).path, CoherenceWay::kAuto};
@@ -85,7 +85,7 @@ std::string driver_library_of(const std::string& file_name) {
 }
 
 Resolved resolve(const std::string& file_name) {
-  return resolve_here(file_name, driver_library_of(file_name));
+  return resolve_unmapped(file_name, driver_library_of(file_name));
 }
 
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote) {
@@ -93,10 +93,10 @@ Resolved resolve(const std::string& file_name, const std::string& mercutio_remot
 }
 
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote, const std::string& library) {
-  const Resolved here = resolve_here(file_name, library);
+  const Resolved here = resolve_unmapped(file_name, library);
   if (mercutio_remote.empty() || here.driver != drivers()[kPosix].get()) return here;
   const std::string there = map_path(mercutio_remote, here.path);
-  return there.empty() ? here : resolve_here(there, "");
+  return there.empty() ? here : resolve_unmapped(there, "");
 }
 
 }  // namespace mercutio

@@ -28,7 +28,7 @@ void append(CacheRequest& request, const IoPiece& piece) {
 bool WriteBehind::takes(std::span<const IoPiece> pieces, i64 bytes) {
   if (policy_.write_bytes == 0 || bytes == 0) return false;
   if (!joins()) return bytes <= policy_.write_bytes;
-  return streak_.continued_by(pieces) && streak_.length > policy_.streak && bytes <= policy_.join_bytes / kPart;
+  return sequential_.continued_by(pieces) && sequential_.length > policy_.streak && bytes <= policy_.join_bytes / kPart;
 }
 
 Result<i64> WriteBehind::keep(std::span<const IoPiece> pieces, i64 bytes) {

@@ -44,7 +44,7 @@ class WriteBehind {
   std::atomic<bool> empty_{true};
   std::deque<CacheRequest> writes_;
   std::deque<CacheBuffer> spare_;   // is used again, because new pages cost as much as a copy
-  Streak streak_;
+  SequentialRun sequential_;
   i64 bytes_ = 0, spare_bytes_ = 0;
   i64 oldest_ns_ = 0;          // of what is filling
   i64 calls_ = 0;              // not yet recorded

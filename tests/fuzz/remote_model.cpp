@@ -84,7 +84,7 @@ Expected Model::expect_open(const ModelSession& session, const OpenRequest& requ
 Expected Model::expect_name(Kind kind, const NameRequest& request) const {
   const auto refused = [&](const std::string& path) {
     const bool leads_out = contains(kOutside, path) && (!names_unsure || path.find("/out/") == std::string::npos);
-    return leads_out || (!is_look(kind) && (path.rfind("data/", 0) != 0 || path.size() <= 5));
+    return leads_out || (!is_query(kind) && (path.rfind("data/", 0) != 0 || path.size() <= 5));
   };
   return refused(request.path) || (kind == Kind::kRename && refused(request.other)) ? Expected::kFailure : Expected::kEither;
 }
@@ -170,7 +170,7 @@ void Model::apply_name(Kind kind, const NameRequest& request, const Reply& reply
     unsure_of_all();
     names_unsure = true;   // a name may stand for another one from now on
   }
-  if (is_look(kind)) return;
+  if (is_query(kind)) return;
   if (!contains(kNamed, request.path) || (kind == Kind::kRename && !contains(kNamed, request.other))) return unsure_of_all(), void(names_unsure = true);
   if (kind == Kind::kPut) {
     FUZZ_CHECK(static_cast<u64>(reply.value) == checksum_of(request.content), "another checksum than of what was put");

@@ -103,8 +103,8 @@ class Case {
   }
   bool may_fail() const { return faults->fail_at >= 0; }
   // An hour later: sessions without streams have ended.
-  void keep_house() {
-    (void)service->keep_house(now_ns() + 3'600'000'000'000);
+  void do_periodic_work() {
+    (void)service->do_periodic_work(now_ns() + 3'600'000'000'000);
     std::erase_if(model.sessions, [&](const auto& known) {
       return std::none_of(clients.begin(), clients.end(), [&](const Client* client) { return client->is_of(known); });
     });
@@ -310,7 +310,7 @@ bool Client::say_odd(Buffer& out) {
   if (what == 8) {
     say_forget(out);
   } else if (what == 0) {
-    case_.keep_house();
+    case_.do_periodic_work();
     out = frame_of(Kind::kPing, static_cast<u64>(taker.number()), {});
     ++pongs_due_;
   } else if (what <= 2) {   // any message under any kind of request, under any number
@@ -398,7 +398,7 @@ void Client::expect_answer(Asked asked, u64 acknowledged) {
     mine.acknowledged = acknowledged;
     mine.replies.erase(mine.replies.begin(), mine.replies.lower_bound(acknowledged));
   }
-  const bool changes = !is_look(asked.kind);
+  const bool changes = !is_query(asked.kind);
   asked.again = changes && mine.replies.count(asked.id) != 0;
   if (changes && asked.id < mine.acknowledged) return;   // its client has the reply: it says nothing more
   if (changes && !asked.again && mine.replies.size() >= static_cast<size_t>(kMostUnsettled)) {
@@ -457,7 +457,7 @@ void Client::take_reply(const FrameReader::Heard& heard) {
   FUZZ_CHECK(done || asked.expected != Expected::kSuccess, "refused, " + what);
   const i64 got = static_cast<i64>(heard.data().size());
   FUZZ_CHECK(got == (asked.kind == Kind::kRead && done ? reply->value : 0), "another number of bytes than it says");
-  if (!is_look(asked.kind)) mine.replies[asked.id] = heard.payload;
+  if (!is_query(asked.kind)) mine.replies[asked.id] = heard.payload;
   case_.model.apply(mine, asked.kind, asked.message, asked.data, *reply, heard.data());
   if (!done && case_.may_fail()) case_.model.unsure_of_all();
 }

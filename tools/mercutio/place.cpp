@@ -54,10 +54,10 @@ i64 ranks_of(const Task& task) {
 
 // Nodes that are not said to take a number of ranks take an equal share of those that are left.
 void share_ranks(std::vector<Node>& nodes, i64 ranks) {
-  i64 open = 0, said = 0;
-  for (const Node& node : nodes) node.ranks > 0 ? void(said += node.ranks) : void(++open);
+  i64 open = 0, given = 0;
+  for (const Node& node : nodes) node.ranks > 0 ? void(given += node.ranks) : void(++open);
   for (Node& node : nodes) {
-    if (node.ranks == 0) node.ranks = std::max<i64>(1, (ranks - said + open - 1) / open);
+    if (node.ranks == 0) node.ranks = std::max<i64>(1, (ranks - given + open - 1) / open);
   }
 }
 

@@ -27,7 +27,7 @@ class File {
     return ::pwrite(fd_, data, static_cast<size_t>(bytes), at) == bytes;
   }
   // The byte in the middle of the change; 0 and errno where it can't be read.
-  char look() {
+  char read_byte() {
     char data[kChanged] = "";
     return ::pread(fd_, data, sizeof data, kAt) == kChanged ? data[kChanged / 2] : '\0';
   }
@@ -66,8 +66,8 @@ class File {
 
 }  // namespace
 
-Seen look_at_coherence(const std::string& path, bool first, bool last, const std::function<void()>& barrier) {
-  Seen seen;
+Visibility measure_visibility(const std::string& path, bool first, bool last, const std::function<void()>& barrier) {
+  Visibility visibility;
   if (first) {
     File made(path, O_CREAT | O_TRUNC);
     made.fill('a', 0, kBytes);
@@ -75,42 +75,42 @@ Seen look_at_coherence(const std::string& path, bool first, bool last, const std
   barrier();
   {
     File file(path);
-    seen.failed = file.good() ? 0 : 1;
+    visibility.failed = file.good() ? 0 : 1;
     if (last) file.cache();
     barrier();
     if (first) file.fill('b', kAt, kChanged);
     barrier();
-    if (last) seen.at_once = file.look() == 'b' ? 1 : 0;
+    if (last) visibility.at_once = file.read_byte() == 'b' ? 1 : 0;
     barrier();
     if (first && file.lock(F_WRLCK)) file.fill('c', kAt, kChanged), file.lock(F_UNLCK);
     barrier();
-    if (last && file.lock(F_RDLCK)) seen.after_lock = file.look() == 'c' ? 1 : 0, file.lock(F_UNLCK);
+    if (last && file.lock(F_RDLCK)) visibility.after_lock = file.read_byte() == 'c' ? 1 : 0, file.lock(F_UNLCK);
     barrier();
     if (first) file.lock(F_WRLCK);
     barrier();
-    if (last) seen.locks = file.is_locked_by_another() ? 1 : 0;
+    if (last) visibility.locks = file.is_locked_by_another() ? 1 : 0;
     barrier();
     if (first) file.lock(F_UNLCK), file.fill('d', kAt, kChanged);
   }
   barrier();   // closed by all
   File file(path);
-  if (last) seen.after_open = file.look() == 'd' ? 1 : 0;
+  if (last) visibility.after_open = file.read_byte() == 'd' ? 1 : 0;
   const bool direct = file.go_direct();
   barrier();
   const bool written = first && direct && file.fill('e', kAt, kChanged);
   if (first && !written) file.fill('f', kAt, kChanged);   // another byte: the last rank is to know that it was refused
   barrier();
-  const char found = last ? file.look() : '\0';
-  seen.direct = !direct || found == '\0' || found == 'f' ? 2 : found == 'e' ? 1 : 0;
+  const char found = last ? file.read_byte() : '\0';
+  visibility.direct = !direct || found == '\0' || found == 'f' ? 2 : found == 'e' ? 1 : 0;
   barrier();
   if (first) file.fill('g', kBytes, kChanged);
   barrier();
-  if (last) seen.size = file.size() == kBytes + kChanged ? 1 : 0;
+  if (last) visibility.size = file.size() == kBytes + kChanged ? 1 : 0;
   barrier();
   if (first) ::unlink(path.c_str());
-  return seen;
+  return visibility;
 }
 
-const char* when_seen(const Seen& seen) {
-  return seen.at_once ? "at once" : seen.after_lock ? "after a lock" : seen.after_open ? "after close and open" : "not at all";
+const char* when_visible(const Visibility& visibility) {
+  return visibility.at_once ? "at once" : visibility.after_lock ? "after a lock" : visibility.after_open ? "after close and open" : "not at all";
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 // What the last rank has seen, plain bytes so that it can be broadcast.
-struct Seen {
+struct Visibility {
   char at_once = 0, after_lock = 0, after_open = 0;   // 1: what was written
   char direct = 0;                                    // with O_DIRECT, at any offset: 1 seen, 0 not seen, 2 refused
   char locks = 0;                                     // 1: a lock of the first rank's is respected
@@ -15,7 +15,7 @@ struct Seen {
 };
 
 // Collective over at least two ranks; filled on the last rank. `barrier` waits for all of them.
-Seen look_at_coherence(const std::string& path, bool first, bool last, const std::function<void()>& barrier);
+Visibility measure_visibility(const std::string& path, bool first, bool last, const std::function<void()>& barrier);
 
 // "at once", "after a lock", "after close and open" or "not at all".
-const char* when_seen(const Seen& seen);
+const char* when_visible(const Visibility& visibility);

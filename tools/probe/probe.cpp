@@ -99,17 +99,17 @@ void report_coherence(const Abi& abi, const std::string& path, int rank, int siz
   auto* broadcast = named<int(void*, int, Word, int, Word)>("MPI_Bcast");
   if (!wait_for_all || !broadcast || size < 2) return;
   struct {
-    Seen seen;
+    Visibility visibility;
     char host[256];
   } told{};
-  told.seen = look_at_coherence(path, rank == 0, rank == size - 1, [&] { wait_for_all(abi.world); });
+  told.visibility = measure_visibility(path, rank == 0, rank == size - 1, [&] { wait_for_all(abi.world); });
   ::gethostname(told.host, sizeof told.host - 1);
   const std::string here = told.host;
   broadcast(&told, sizeof told, abi.byte, size - 1, abi.world);
-  if (rank != 0 || told.seen.failed) return;
+  if (rank != 0 || told.visibility.failed) return;
   static constexpr const char* kDirect[] = {"stale", "seen", "refused"};
-  std::printf("nodes=%d\nwrites_seen=%s\ndirect=%s\nlocks=%s\nsizes=%s\n", here == told.host ? 1 : 2, when_seen(told.seen),
-              kDirect[static_cast<int>(told.seen.direct)], told.seen.locks ? "seen" : "not seen", told.seen.size ? "seen" : "not seen");
+  std::printf("nodes=%d\nwrites_seen=%s\ndirect=%s\nlocks=%s\nsizes=%s\n", here == told.host ? 1 : 2, when_visible(told.visibility),
+              kDirect[static_cast<int>(told.visibility.direct)], told.visibility.locks ? "seen" : "not seen", told.visibility.size ? "seen" : "not seen");
   std::fflush(stdout);
 }
 

@@ -240,13 +240,13 @@ class Starter {
 
 // One that goes to the background by itself, and keeps none of our descriptors.
 bool starts_in_background(const std::vector<std::string>& words) {
-  const Pipe nothing, said;
-  if (!nothing.in || !said.in) return false;
-  const Result<pid_t> child = start(words, nothing.out->get(), said.in->get(), said.in->get());
+  const Pipe nothing, output;
+  if (!nothing.in || !output.in) return false;
+  const Result<pid_t> child = start(words, nothing.out->get(), output.in->get(), output.in->get());
   const bool started = child && exit_of(*child) == 0;
-  (void)::fcntl(said.out->get(), F_SETFL, O_NONBLOCK);
+  (void)::fcntl(output.out->get(), F_SETFL, O_NONBLOCK);
   char text[4096];
-  for (ssize_t got = 0; (got = ::read(said.out->get(), text, sizeof text)) > 0;) std::fwrite(text, 1, static_cast<size_t>(got), stderr);
+  for (ssize_t got = 0; (got = ::read(output.out->get(), text, sizeof text)) > 0;) std::fwrite(text, 1, static_cast<size_t>(got), stderr);
   return started;
 }
 

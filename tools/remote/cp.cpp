@@ -217,9 +217,9 @@ Status copy(const Arguments& arguments) {
   settings.verify = !arguments.has("no-verify");
   CopyView view;
   view.shown = !arguments.has("quiet") && ::isatty(STDERR_FILENO) == 1;
-  std::set<std::string> said;   // once, however many files there are
+  std::set<std::string> printed;   // once, however many files there are
   view.say = [&](const std::string& text) {
-    if (said.insert(text).second) std::fprintf(stderr, "mercutio cp: %s\n", printable(text).c_str());
+    if (printed.insert(text).second) std::fprintf(stderr, "mercutio cp: %s\n", printable(text).c_str());
   };
   MERCUTIO_LET(settings.parallel, arguments.number("parallel", settings.parallel));
   if (settings.parallel < 1 || settings.parallel > 64) return Error{ErrorClass::kArg, "--parallel: 1 to 64"};

@@ -296,7 +296,7 @@ void Client::fail(const Call& call, const Answer& answer) {
   const Meaning meaning = meaning_of(answer);
   std::string text = call.method + " " + object_name(call) + ": " + std::to_string(answer.status);
   if (!answer.code().empty()) text += " " + answer.code();
-  if (const std::string said = text_of(answer.body, "Message"); !said.empty() && answer.code() != "SignatureDoesNotMatch") text += ": " + said.substr(0, 200);
+  if (const std::string message = text_of(answer.body, "Message"); !message.empty() && answer.code() != "SignatureDoesNotMatch") text += ": " + message.substr(0, 200);
   if (*meaning.advice) text += std::string("; ") + meaning.advice;
   if (answer.attempts > 1) text += "; " + std::to_string(answer.attempts) + " attempts";
   throw Failure(meaning.error, text);

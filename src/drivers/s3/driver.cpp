@@ -118,7 +118,7 @@ int s3_remove(const char* path) {
     const Place place = place_of(path);
     const auto client = client_here();
     const Store store(*client, place.bucket);
-    if (!store.look(place.key).exists) throw Failure(ENOENT, std::string("s3://") + path + " isn't there");
+    if (!store.query(place.key).exists) throw Failure(ENOENT, std::string("s3://") + path + " isn't there");
     store.remove(place.key);
   });
 }

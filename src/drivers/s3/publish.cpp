@@ -268,7 +268,7 @@ i64 Publisher::publish(const Resize& resize, i64 before) {
   if (painted_.empty() && !resize.asked) return before;
   i64 bytes = 0;
   for (int rivals = 0;; ++rivals) {
-    Base base{store_.look(key_)};
+    Base base{store_.query(key_)};
     if (!base.object.exists && before > 0) throw Failure(ENOENT, "s3: somebody has deleted the object while it was open here");
     base.bytes = std::min(base.object.bytes, resize.cut);
     bytes = std::max({base.bytes, resize.least, painted_.end()});
@@ -290,7 +290,7 @@ void Publisher::paint_late() {
   painted_ = std::move(late_);
   late_ = {};
   sent_.clear();
-  const Object object = store_.look(key_);
+  const Object object = store_.query(key_);
   make({object, object.bytes}, object.bytes);
 }
 

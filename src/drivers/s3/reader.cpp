@@ -10,7 +10,7 @@ namespace mercutio_s3 {
 Object Reader::object() {
   std::lock_guard lock(mutex_);   // threads that want to know wait for the one that asks
   if (!known_) {
-    object_ = store_.look(key_);
+    object_ = store_.query(key_);
     known_ = true;
   }
   return object_;

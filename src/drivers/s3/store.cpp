@@ -41,7 +41,7 @@ std::string needed(const Call& call, const std::string& value, const char* what)
 
 }  // namespace
 
-Object Store::look(const std::string& key) const {
+Object Store::query(const std::string& key) const {
   const Call wanted = call("HEAD", key);
   const Answer answer = client_.ask(wanted);
   if (answer.status == 404) return {};
@@ -72,7 +72,7 @@ void Store::put(const std::string& key, std::string_view data, const Expected& e
   // The first attempt may have done it, and its answer been lost.
   const bool doubtful = !answer.good() && answer.attempts > 1 && (answer.status == 412 || answer.status == 409);
   if (doubtful) {
-    const Object there = look(key);
+    const Object there = query(key);
     if (there.exists && there.bytes == static_cast<i64>(data.size())) {
       std::string now(data.size(), '\0');
       get(key, 0, now, there.etag);
@@ -146,7 +146,7 @@ void Store::complete(const std::string& key, const std::string& upload, const st
   const Answer answer = ask_expecting(client_, wanted, expected);
   if (answer.good()) return;
   if (answer.attempts > 1) {   // an earlier one may have done it, and its answer been lost
-    const Object now = look(key);
+    const Object now = query(key);
     const bool mine = now.exists && now.bytes == bytes && (!expected || now.etag != *expected) && now.etag.ends_with("-" + std::to_string(parts.size()) + "\"");
     if (mine) return;
   }

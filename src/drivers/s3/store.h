@@ -33,7 +33,7 @@ class Store {
   Store(Client& client, std::string bucket) : client_(client), bucket_(std::move(bucket)) {}
   Client& client() const { return client_; }
 
-  Object look(const std::string& key) const;
+  Object query(const std::string& key) const;
   // All of `into` from byte `begin` on; with an etag only if the object is still that one.
   void get(const std::string& key, i64 begin, std::span<char> into, const std::string& etag) const;
   std::string get_all(const std::string& key) const;

@@ -12,45 +12,45 @@ namespace mercutio::posix {
 namespace {
 
 // Never destroyed: a fork may come after the end of main().
-struct Gate {
+struct ForkState {
   std::mutex mutex;   // held while the process forks
   std::condition_variable changed;
   i64 reads = 0;
   bool forking = false;
 };
 
-Gate& gate() {
-  static Gate& only = *new Gate;
+ForkState& fork_state() {
+  static ForkState& only = *new ForkState;
   return only;
 }
 
 void before_fork() {
-  Gate& here = gate();
-  std::unique_lock lock(here.mutex);
-  here.changed.wait(lock, [&] { return !here.forking; });
-  here.forking = true;
-  here.changed.wait(lock, [&] { return here.reads == 0; });
+  ForkState& state = fork_state();
+  std::unique_lock lock(state.mutex);
+  state.changed.wait(lock, [&] { return !state.forking; });
+  state.forking = true;
+  state.changed.wait(lock, [&] { return state.reads == 0; });
   lock.release();   // after_fork_in_parent() or -_in_child() gives it back
 }
 
 void after_fork_in_parent() {
-  Gate& here = gate();
+  ForkState& state = fork_state();
   {
-    const std::unique_lock lock(here.mutex, std::adopt_lock);
-    here.forking = false;
+    const std::unique_lock lock(state.mutex, std::adopt_lock);
+    state.forking = false;
   }
-  here.changed.notify_all();
+  state.changed.notify_all();
 }
 
 // The threads that may have waited aren't here.
 void after_fork_in_child() {
-  Gate& here = gate();
-  const std::unique_lock lock(here.mutex, std::adopt_lock);
-  here.forking = false;
-  new (&here.changed) std::condition_variable;
+  ForkState& state = fork_state();
+  const std::unique_lock lock(state.mutex, std::adopt_lock);
+  state.forking = false;
+  new (&state.changed) std::condition_variable;
 }
 
-void watch_forks() {
+void register_fork_handlers() {
   static const int watched = ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   (void)watched;   // only memory can be missing: then forks aren't waited for
 }
@@ -59,19 +59,19 @@ void watch_forks() {
 
 DirectRead::DirectRead(bool direct) : direct_(direct) {
   if (!direct_) return;
-  watch_forks();
-  Gate& here = gate();
-  std::unique_lock lock(here.mutex);
-  here.changed.wait(lock, [&] { return !here.forking; });
-  ++here.reads;
+  register_fork_handlers();
+  ForkState& state = fork_state();
+  std::unique_lock lock(state.mutex);
+  state.changed.wait(lock, [&] { return !state.forking; });
+  ++state.reads;
 }
 
 DirectRead::~DirectRead() {
   if (!direct_) return;
-  Gate& here = gate();
-  std::lock_guard lock(here.mutex);
-  --here.reads;
-  here.changed.notify_all();
+  ForkState& state = fork_state();
+  std::lock_guard lock(state.mutex);
+  --state.reads;
+  state.changed.notify_all();
 }
 
 }  // namespace mercutio::posix

@@ -290,12 +290,12 @@ class PosixStorage final : public Storage {
   // Asked for at each collective access. A file gets its servers once, or range by range as it grows: then it is read again, which
   // the client answers itself as long as it holds the layout's lock.
   Layout layout() override {
-    if (told_.load(std::memory_order_acquire)) return told_layout_;
+    if (told_.load(std::memory_order_acquire)) return layout_of_file_;
     std::lock_guard guard(layout_mutex_);
     if (traits_.file_system != "lustre") {
-      if (!told_.load(std::memory_order_relaxed)) told_layout_ = told_layout(fd_->get(), traits_.file_system);
+      if (!told_.load(std::memory_order_relaxed)) layout_of_file_ = query_layout(fd_->get(), traits_.file_system);
       told_.store(true, std::memory_order_release);
-      return told_layout_;
+      return layout_of_file_;
     }
     if (layout_.stripe_bytes > 0 && !layout_.may_change()) return layout_;
     Layout now = lustre_layout(fd_->get());
@@ -345,7 +345,7 @@ class PosixStorage final : public Storage {
   const std::shared_ptr<MarkState> marks_;
   std::mutex layout_mutex_;
   Layout layout_ MERCUTIO_GUARDED_BY(layout_mutex_);
-  Layout told_layout_;               // other than Lustre's: it stays as the file was made. Written once, before told_ is set
+  Layout layout_of_file_;               // other than Lustre's: it stays as the file was made. Written once, before told_ is set
   std::atomic<bool> told_{false};
 };
 

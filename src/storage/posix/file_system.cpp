@@ -107,14 +107,14 @@ std::string gluster_advice(const std::string& mount_point) {
   return advice;
 }
 
-void look_at_gluster(const Mount& mount, Traits& traits) {
+void set_gluster_traits(const Mount& mount, Traits& traits) {
   const std::string advice = gluster_advice(mount.point);
   if (advice.empty()) return;
   traits.way = kNone;
   traits.coherence_advice = advice;
 }
 
-void look_at_fuse(const Mount& mount, Traits& traits) {
+void set_fuse_traits(const Mount& mount, Traits& traits) {
   traits.file_system = mount.type;
   traits.locks_between_nodes = false;
   traits.coherence_advice = kUnknownAdvice;
@@ -126,7 +126,7 @@ void look_at_fuse(const Mount& mount, Traits& traits) {
     traits.can_merge = known.can_merge;
     traits.coherence_advice = known.advice;
   }
-  if (mount.type == "fuse.glusterfs") look_at_gluster(mount, traits);
+  if (mount.type == "fuse.glusterfs") set_gluster_traits(mount, traits);
 }
 
 // With the mount option local_lock there are locks, which stay on each node.
@@ -136,13 +136,13 @@ void look_at_pvfs2(Traits& traits) {
 }
 
 // Options of a mount that change what holds for the type.
-void look_at_mount(unsigned long magic, int fd, Traits& traits) {
+void set_mount_traits(unsigned long magic, int fd, Traits& traits) {
   struct stat status {};
   if (magic == kPvfs2) return look_at_pvfs2(traits);
   if ((magic != kFuse && magic != kNfs && magic != kCifs && magic != kSmb2 && magic != kNineP) || ::fstat(fd, &status) != 0) return;
   const auto mount = mount_of(status.st_dev);
   if (!mount) return;
-  if (magic == kFuse) return look_at_fuse(*mount, traits);
+  if (magic == kFuse) return set_fuse_traits(*mount, traits);
   if (magic == kNfs) {
     const bool local_locks = mount->has_option("nolock") || mount->has_option("local_lock=all") || mount->has_option("local_lock=posix");
     traits.locks_between_nodes = !local_locks;
@@ -204,7 +204,7 @@ Traits traits_of(int fd) {
       traits.metadata_is_remote = !known.local;
       numbered = magic != kFuse && magic != kCifs && magic != kSmb2 && magic != kNineP;
     }
-    look_at_mount(magic, fd, traits);
+    set_mount_traits(magic, fd, traits);
     if (info.f_bsize > 0) traits.block_bytes = info.f_bsize;
   }
   struct stat status {};

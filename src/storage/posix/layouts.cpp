@@ -52,7 +52,7 @@ Layout parse_ceph_layout(std::string_view text) {
   return count > 1 ? Layout{unit, count} : Layout{object, 0};
 }
 
-Layout told_layout(int fd, const std::string& file_system) {
+Layout query_layout(int fd, const std::string& file_system) {
   if (file_system == "ceph" || file_system == "fuse.ceph-fuse") return ceph_layout(fd);
   return file_system == "beegfs" ? beegfs_layout(fd) : Layout{};
 }

@@ -13,6 +13,6 @@ namespace mercutio::posix {
 Layout parse_ceph_layout(std::string_view text);
 
 // The layout of an open file; zeros if the file system reports none.
-Layout told_layout(int fd, const std::string& file_system);
+Layout query_layout(int fd, const std::string& file_system);
 
 }  // namespace mercutio::posix

@@ -17,9 +17,9 @@ TEST(Layouts, Ceph) {
 }
 
 TEST(Layouts, OtherFileSystemsTellNone) {
-  EXPECT_EQ(told_layout(0, "ext4"), Layout{});
-  EXPECT_EQ(told_layout(-1, "ceph"), Layout{});
-  EXPECT_EQ(told_layout(-1, "beegfs"), Layout{});
+  EXPECT_EQ(query_layout(0, "ext4"), Layout{});
+  EXPECT_EQ(query_layout(-1, "ceph"), Layout{});
+  EXPECT_EQ(query_layout(-1, "beegfs"), Layout{});
 }
 
 }  // namespace

@@ -124,12 +124,12 @@ Field find_contenders(const BenchOptions& options, const MeasuringProgram& measu
   const std::string library = find_library(kTrampoline);
   if (library.empty()) field.remarks.push_back("libmercutio.so was not found: the hosts are measured alone");
   std::string shim;
-  bool looked = false;
+  bool searched = false;
   for (const Mpi& mpi : find_mpis(options, field.remarks)) {
     const std::string program = compile(mpi, measuring, scratch, field.remarks);
     if (program.empty()) continue;
     const bool is_mpich = mpi.name.rfind("mpich", 0) == 0;
-    if (is_mpich && !looked) shim = find_shim(options, crowded, field.remarks), looked = true;
+    if (is_mpich && !searched) shim = find_shim(options, crowded, field.remarks), searched = true;
     const Setting setting{options, measuring, program, is_mpich ? shim : "", library, crowded};
     if (field.program.empty()) {
       field.program = surroundings(mpi, false);

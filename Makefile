@@ -77,7 +77,7 @@ STORE = .venv-s3/bin/python tests/drivers/s3_store.py run
 s3: setup-suites build
 	@for mpi in mpich openmpi; do $(STORE) python3 tests/conformance/run.py --mpi $$mpi --io $(BUILD)/lib/libmercutio.so --tools $(BUILD)/tests/tools --ranks 2 \
 	  --driver s3://bucket --opaque --leave-out tests/drivers/s3_left_out.txt \
-	  $(foreach name,explicit views pointers shared split requests consistency manipulation info,$(BUILD)/tests/conformance/$$mpi/$(name)) || exit 1; done
+	  $(foreach name,explicit views pointers shared split requests consistency manipulation info,$(BUILD)/tests/conformance/$$mpi/$(name)) $(BUILD)/tests/drivers/$$mpi/two_opens || exit 1; done
 	@$(STORE) .venv/bin/python scripts/suites.py --lib $(BUILD)/lib/libmercutio.so --store $(SUITES)
 
 # Programs in R, Rust and others, as far as they are to be had, on the MPI's own I/O and through Mercutio.

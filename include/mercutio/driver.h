@@ -162,7 +162,10 @@ typedef struct mercutio_driver {
    * MERCUTIO_DRIVER_PUBLISH_LAST all ranks close the file next. `refresh` of the others follows. A file that is closed without a last
    * `publish` forgets likewise.
    * begin_turn: writes that follow are of turn `turn`. Of overlapping writes of two ranks those of the higher turn remain. Those of
-   * one rank count in their order, whatever their turns. */
+   * one rank count in their order, whatever their turns. A collective write has the next even turn on all ranks, and what a rank
+   * writes by itself the odd one after the last of these.
+   * A process may open one file several times. Its reads through one of them show what it has written through the others, and of its
+   * writes to one place the last one remains, once all of them are published. */
   int (*publish)(mercutio_driver_file* file, uint32_t flags);
   int (*begin_turn)(mercutio_driver_file* file, int64_t turn);
 } mercutio_driver;

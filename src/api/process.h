@@ -13,6 +13,7 @@
 #include "file/buffers.h"
 #include "file/file.h"
 #include "mpi/errors.h"
+#include "storage/published.h"
 
 namespace mercutio {
 
@@ -63,6 +64,7 @@ struct Process {
   Postponed postponed;
   DatarepRegistry datareps;
   Buffers buffers;
+  PublishedFiles published;
   ErrorCodes codes;
   Errhandlers errhandlers;
   Handles handles;

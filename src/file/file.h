@@ -57,6 +57,7 @@ struct HintService {
 };
 
 class Buffers;
+class PublishedFiles;
 
 // Objects of the process that every File uses.
 struct Context {
@@ -68,6 +69,7 @@ struct Context {
   i64 job_processes = 0;          // 0: unknown, as with MPI sessions
   bool takes_partial_etypes = false;   // at explicit offsets, as OMPIO does; errors in ROMIO and by the standard
   Buffers* buffers = nullptr;     // null: all buffers are in the processor's memory
+  PublishedFiles* published = nullptr;   // null: a file that is open twice is two files to the other one, until it is published
   std::atomic<bool>* all_record = nullptr;   // set once all processes of MPI_COMM_WORLD are known to keep a record; null: this one keeps none
 };
 

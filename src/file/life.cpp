@@ -160,7 +160,7 @@ Status OpenFile::sync() {
 
 Status OpenFile::write_out() {
   MERCUTIO_TRY(storage_->flush());
-  if (!dirty_.exchange(false)) return ok_status();
+  if (!dirty_.exchange(false) && !publishes_) return ok_status();   // it may know of bytes that were written through another open
   Status mine = storage_->sync();
   if (!mine) dirty_ = true;
   return mine;
@@ -176,7 +176,7 @@ Status OpenFile::publish_all(Status mine) {
 
 // Another rank may read what this one has written, so all of it is published before a collective read.
 Status OpenFile::publish_before_read() {
-  i64 written[] = {dirty_ ? 1 : 0}, most[1] = {};
+  i64 written[] = {dirty_ || published_->written_alone() ? 1 : 0}, most[1] = {};
   MERCUTIO_TRY(agreed_range(ok_status(), written, most));
   if (most[0] == 0) return ok_status();
   in_flight_->wait_all(*context_.progress, *comm_);

@@ -230,7 +230,7 @@ Status OpenFile::wrap(std::unique_ptr<Storage> opened) {
   storage_ = hints_->values.mercutio_dry_run ? make_dry(std::move(opened)) : std::move(opened);
   published_ = nullptr;
   if (storage_->traits().coherence == Coherence::kAfterPublish) {
-    auto published = make_published(std::move(storage_));
+    auto published = make_published(std::move(storage_), {.one_rank = comm_->size() == 1, .files = context_.published});
     published_ = published.get();
     storage_ = std::move(published);
   }

@@ -111,9 +111,10 @@ class OwnWrites {
 
 class Noting final : public Storage {
  public:
-  Noting(OwnWrites& own, Storage& file) : own_(own), file_(file) {}
+  using Note = std::function<void(std::span<const IoPiece>)>;
+  Noting(Note note, Storage& file) : note_(std::move(note)), file_(file) {}
   Result<i64> write(std::span<const IoPiece> pieces) override {
-    own_.note(pieces);
+    note_(pieces);
     return bytes_of(pieces);
   }
   Result<i64> read(std::span<const IoPiece>) override { return not_this(); }
@@ -128,7 +129,7 @@ class Noting final : public Storage {
 
  private:
   static Error not_this() { return Error{ErrorClass::kIntern, "own writes are only noted"}; }
-  OwnWrites& own_;
+  const Note note_;
   Storage& file_;
 };
 
@@ -150,35 +151,67 @@ class AtomicTurn final : public HeldLock {
   std::unique_ptr<HeldLock> turn_;
 };
 
+}  // namespace
+
 class PublishedFile final : public Published {
  public:
-  PublishedFile(std::unique_ptr<Storage> inner, i64 most_own_bytes) : Published(std::move(inner)), own_(most_own_bytes) {}
+  PublishedFile(std::unique_ptr<Storage> inner, const PublishedOptions& options)
+      : Published(std::move(inner)), own_(options.most_own_bytes), one_rank_(options.one_rank), number_(traits().file_number), files_(options.files) {
+    if (files_) files_->add(*this);
+  }
+  ~PublishedFile() override { leave(); }
 
-  std::unique_ptr<Storage> own_writes() override { return std::make_unique<Noting>(own_, *inner_); }
+  std::unique_ptr<Storage> own_writes() override {
+    return std::make_unique<Noting>([this](std::span<const IoPiece> pieces) {
+      own_.note(pieces);
+      others([&](PublishedFile& other) { other.own_.replace(pieces); });
+    }, *inner_);
+  }
   void note_end(i64 end) override { own_.note_end(end); }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
     if (alone_) return alone_->read(pieces);
-    return own_.empty() ? inner_->read(pieces) : read_with_own(pieces);
+    return any_own() ? read_with_own(pieces) : inner_->read(pieces);
   }
   Result<i64> write(std::span<const IoPiece> pieces) override {
     if (alone_) return alone_->write(pieces);
-    if (!own_.empty()) own_.replace(pieces);
+    begin_write(pieces);
     return inner_->write(pieces);
   }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
-    return alone_ || !own_.empty() ? Storage::start(direction, std::move(pieces)) : inner_->start(direction, std::move(pieces));
+    if (alone_ || (direction == Direction::kRead && any_own())) return Storage::start(direction, std::move(pieces));
+    if (direction == Direction::kWrite) begin_write(pieces);
+    return inner_->start(direction, std::move(pieces));
   }
   Result<i64> size() override {
     if (alone_) {
       MERCUTIO_TRY(alone_->refresh());
       return alone_->size();
     }
-    MERCUTIO_LET(const i64 bytes, inner_->size());
-    return std::max(bytes, own_.end());
+    MERCUTIO_LET(i64 bytes, inner_->size());
+    bytes = std::max(bytes, own_.end());
+    others([&](PublishedFile& other) { bytes = std::max(bytes, other.own_.end()); });
+    return bytes;
+  }
+  Status sync() override {
+    Status done = ok_status();
+    if (!one_rank_) others([&](PublishedFile& other) {
+      if (other.one_rank_ && other.wrote_ && done) done = other.sync();
+    });
+    MERCUTIO_TRY(std::move(done));
+    wrote_ = false;
+    Status mine = inner_->sync();
+    if (!mine) wrote_ = true;
+    return mine;
+  }
+  bool written_alone() override {
+    bool any = false;
+    others([&](PublishedFile& other) { any |= other.one_rank_ && other.wrote_; });
+    return any;
   }
   Status set_size(i64 bytes) override {
     own_.forget();   // everything has been published before
+    wrote_ = true;
     return inner_->set_size(bytes);
   }
   Status refresh() override {
@@ -187,6 +220,7 @@ class PublishedFile final : public Published {
     return alone_ ? alone_->refresh() : ok_status();
   }
   Status close() override {
+    leave();
     Status ended = end_atomic();
     Status closed = inner_->close();
     return ended ? closed : ended;
@@ -223,7 +257,12 @@ class PublishedFile final : public Published {
       if (bytes > 0) {
         MERCUTIO_LET(const i64 got, inner_->read(std::span(&inside, 1)));
         std::memset(piece.data + got, 0, static_cast<size_t>(bytes - got));
-        MERCUTIO_TRY(own_.lay_over(piece.offset, {piece.data, static_cast<size_t>(bytes)}));
+        const std::span<std::byte> into(piece.data, static_cast<size_t>(bytes));
+        Status laid = own_.lay_over(piece.offset, into);
+        others([&](PublishedFile& other) {
+          if (laid) laid = other.own_.lay_over(piece.offset, into);
+        });
+        MERCUTIO_TRY(std::move(laid));
       }
       moved += bytes;
       if (bytes < piece.bytes) break;
@@ -231,15 +270,53 @@ class PublishedFile final : public Published {
     return moved;
   }
 
+  friend class PublishedFiles;
+  template <class Visit>
+  void others(Visit visit) const {
+    if (files_) files_->others(*this, visit);
+  }
+  void leave() {
+    if (files_) files_->remove(*this);
+  }
+  bool any_own() const {
+    bool any = !own_.empty();
+    if (!any) others([&](PublishedFile& other) { any |= !other.own_.empty(); });
+    return any;
+  }
+  void begin_write(std::span<const IoPiece> pieces) {
+    wrote_ = true;
+    if (!own_.empty()) own_.replace(pieces);
+    others([&](PublishedFile& other) { other.own_.replace(pieces); });
+  }
+
   OwnWrites own_;
+  const bool one_rank_;
+  const i64 number_;
+  PublishedFiles* const files_;
+  std::atomic<bool> wrote_{false};   // since it was published
   std::unique_ptr<Storage> alone_;   // in atomic mode, unless this is the only rank
   TakeTurn take_turn_;               // in atomic mode
 };
 
-}  // namespace
+void PublishedFiles::add(PublishedFile& file) {
+  std::lock_guard lock(mutex_);
+  if (file.number_ != 0) files_.push_back(&file);
+}
 
-std::unique_ptr<Published> make_published(std::unique_ptr<Storage> inner, i64 most_own_bytes) {
-  return std::make_unique<PublishedFile>(std::move(inner), most_own_bytes);
+void PublishedFiles::remove(PublishedFile& file) {
+  std::lock_guard lock(mutex_);
+  std::erase(files_, &file);
+}
+
+template <class Visit>
+void PublishedFiles::others(const PublishedFile& file, Visit visit) {
+  std::lock_guard lock(mutex_);
+  for (PublishedFile* const other : files_)
+    if (other != &file && other->number_ == file.number_ && other->traits().file_system == file.traits().file_system) visit(*other);
+}
+
+std::unique_ptr<Published> make_published(std::unique_ptr<Storage> inner, const PublishedOptions& options) {
+  return std::make_unique<PublishedFile>(std::move(inner), options);
 }
 
 }  // namespace mercutio

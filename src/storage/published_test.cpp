@@ -57,7 +57,7 @@ TEST_F(PublishedTest, ShortReadsOfSeveralPieces) {
 }
 
 TEST_F(PublishedTest, MoreThanIsKeptIsAnError) {
-  const auto file = make_published(plain(), 4096);
+  const auto file = make_published(plain(), {.most_own_bytes = 4096});
   write(*file, 0, std::string(100000, '.'));
   const auto own = file->own_writes();
   write(*own, 1000, std::string(1000, 'a'));
@@ -75,11 +75,68 @@ TEST_F(PublishedTest, MoreThanIsKeptIsAnError) {
 
 // Small ranges cost more than their bytes.
 TEST_F(PublishedTest, RecordsCount) {
-  const auto file = make_published(plain(), 4096);
+  const auto file = make_published(plain(), {.most_own_bytes = 4096});
   const auto own = file->own_writes();
   for (i64 i = 0; i < 100; ++i) write(*own, 10 * i, "x");
   EXPECT_FALSE(read(*file, 0, 1).ok());
   EXPECT_EQ(file->size().value(), 991);
+}
+
+// With a number of the file, as drivers have it.
+class Numbered final : public Forwarding {
+ public:
+  Numbered(std::unique_ptr<Storage> inner, int& syncs, i64 number) : Forwarding(std::move(inner)), syncs_(syncs), traits_(inner_->traits()) { traits_.file_number = number; }
+  const Traits& traits() const override { return traits_; }
+  Status sync() override {
+    ++syncs_;
+    return inner_->sync();
+  }
+
+ private:
+  int& syncs_;
+  Traits traits_;
+};
+
+// The parts of a driver that publishes are in its own tests.
+TEST_F(PublishedTest, OpensOfAProcessShareOwnWrites) {
+  PublishedFiles files;
+  int syncs = 0;
+  const auto open = [&](i64 number) { return make_published(std::make_unique<Numbered>(plain(), syncs, number), {.files = &files}); };
+  const auto first = open(7), second = open(7), different = open(8);
+  const auto own = first->own_writes();
+  write(*own, 2, "abcd");
+  EXPECT_EQ(second->size().value(), 6);
+  EXPECT_EQ(different->size().value(), 0);
+  EXPECT_EQ(read(*second, 0, 100).value(), std::string("\0\0abcd", 6));
+  write(*second, 3, "X");
+  EXPECT_EQ(read(*first, 0, 100).value(), std::string("\0\0aXcd", 6));
+  const IoPiece piece{5, reinterpret_cast<std::byte*>(const_cast<char*>("Y")), 1};
+  EXPECT_EQ(second->start(Direction::kWrite, {piece})->wait().value(), 1);
+  EXPECT_EQ(read(*first, 5, 1).value(), "Y");
+  write(*own, 3, "Z");
+  EXPECT_EQ(read(*second, 2, 4).value(), "aZcY");
+}
+
+TEST_F(PublishedTest, OpensOfTheProcessAlonePublishFirst) {
+  PublishedFiles files;
+  int syncs = 0;
+  const auto open = [&](bool one_rank) { return make_published(std::make_unique<Numbered>(plain(), syncs, 7), {.one_rank = one_rank, .files = &files}); };
+  const auto shared = open(false);
+  {
+    const auto alone = open(true);
+    EXPECT_TRUE(shared->sync().ok());
+    EXPECT_EQ(syncs, 1) << "nothing was written through the other";
+    write(*alone, 0, "a");
+    EXPECT_TRUE(shared->written_alone());
+    EXPECT_TRUE(shared->sync().ok());
+    EXPECT_EQ(syncs, 3);
+    EXPECT_FALSE(shared->written_alone());
+    write(*alone, 0, "b");
+    EXPECT_TRUE(alone->close().ok());
+  }
+  EXPECT_FALSE(shared->written_alone()) << "closed";
+  EXPECT_TRUE(shared->sync().ok());
+  EXPECT_EQ(syncs, 4);
 }
 
 class Counted final : public HeldLock {

@@ -178,7 +178,9 @@ class Store:
     def __init__(self, bucket="bucket", address="127.0.0.1", port=0, moto_port=0):
         self.lock, self.faults, self.asked, self.wrong, self.moved = threading.Lock(), [], [], [], 0
         self.moto_port = moto_port or free_port()
-        self.moto = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.moto_port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        in_memory = dict(os.environ, MOTO_S3_DEFAULT_KEY_BUFFER_SIZE=str(1 << 30))
+        self.moto = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.moto_port)], env=in_memory, stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.DEVNULL)
         self.wait_for_moto(bucket)
         self.server = Server((address, port), Handler)
         self.server.store = self

@@ -6,6 +6,7 @@ this process: the driver is called as Mercutio calls it.
 """
 import ctypes
 import errno
+import functools
 import os
 import random
 import re
@@ -20,6 +21,7 @@ MiB = 1 << 20
 DRIVER = None   # the file name
 
 
+@functools.lru_cache(maxsize=64)
 def data_of(count, seed=1):
     return random.Random(seed).randbytes(count)
 
@@ -52,6 +54,8 @@ class S3(unittest.TestCase):
         got = self.store.content(key or self.key)
         self.assertIsNotNone(got, "there is no object")
         self.assertEqual(len(got), len(want))
+        if got == want:
+            return
         wrong = [i for i in range(0, len(want), 4096) if got[i:i + 4096] != want[i:i + 4096]]
         self.assertEqual(wrong, [], "blocks that are wrong")
 
@@ -187,6 +191,84 @@ class Writing(S3):
         self.assertContent(b"header with 2")
         self.assertClean()
 
+    def test_what_one_open_has_written_others_of_the_process_read(self):
+        self.put(b"0123456789")
+        ranks, alone, reader = Ranks(self.name, 2, READ | WRITE), File(self.name, READ | WRITE), File(self.name, READ)
+        self.assertEqual(reader.read(0, 100), b"0123456789")
+        ranks[1].write(2, b"ab")
+        alone.write(3, b"cde")
+        ranks[0].write(12, b"f")
+        for file in (alone, reader):
+            self.assertEqual((file.read(0, 100), file.size()), (b"01acde6789\0\0f", 13))
+        self.assertEqual(ranks[1].read(0, 3), b"01a")
+        alone.sync()
+        alone.publish(LAST)
+        alone.close()
+        self.assertEqual(reader.read(0, 6), b"01acde")
+        ranks.end()
+        reader.close()
+        self.assertContent(b"01acde6789\0\0f")
+
+    def elsewhere(self, name, part, more):
+        """Two ranks, of which rank 1 is in a process of its own, as aggregators are. It writes `more`, and waits for a line."""
+        zero = File(name, READ | WRITE | CREATE, 0, 2, part=part)
+        text = "import s3_test, sys\ns3_test.rank_elsewhere(%r, %r, %r, %r, %r)" % (DRIVER, name, zero.handle(), part, more)
+        one = subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=os.path.dirname(os.path.abspath(__file__)))
+        self.assertEqual(one.stdout.readline(), "written\n")
+        return zero, one
+
+    def end_elsewhere(self, zero, one):
+        one.communicate("sync\n", timeout=60)
+        self.assertEqual(one.returncode, 0)
+        zero.sync()
+        zero.publish(LAST)
+        zero.close()
+
+    def test_what_is_written_later_through_another_open_remains(self):
+        """Over pieces and over a part that another process has sent, inside the object and behind its end."""
+        part = 5 * MiB
+        whole = data_of(2 * part)
+        zero, one = self.elsewhere(self.name, part, [(0, 2 * part, 1), (2 * part, 5000, 2)])
+        zero.call("begin_turn", ctypes.c_int64(4))
+        alone = File(self.name, READ | WRITE)
+        want = bytearray(whole + data_of(5000, 2))
+        for at, data in ((100, b"first"), (part - 10, data_of(20, 3)), (2 * part + 30, b"third"), (2 * part + 4999, b"at the end")):
+            alone.write(at, data)
+            want[at:at + len(data)] = data
+        alone.sync()
+        alone.publish(LAST)
+        alone.close()
+        zero.write(101, b"IR", turn=5)
+        want[101:103] = b"IR"
+        self.end_elsewhere(zero, one)
+        self.assertContent(bytes(want))
+        self.assertClean()
+
+    def test_a_part_that_was_written_later_as_a_whole(self):
+        part = 5 * MiB
+        zero, one = self.elsewhere(self.name, part, [(0, part, 1), (part, 100, 2)])
+        zero.call("begin_turn", ctypes.c_int64(2))
+        alone, data = File(self.name, READ | WRITE), data_of(part + 100, 3)
+        alone.write(0, data)
+        alone.sync()
+        alone.publish(LAST)
+        alone.close()
+        self.end_elsewhere(zero, one)
+        self.assertContent(data)
+        self.assertClean()
+
+    def test_what_is_not_written_later_counts_as_before(self):
+        """Through another open, before the turn of the other rank."""
+        zero, one = self.elsewhere(self.name, 0, [(0, 1000, 1)])
+        alone = File(self.name, READ | WRITE)
+        alone.write(10, b"earlier")
+        alone.sync()
+        alone.publish(LAST)
+        alone.close()
+        zero.call("begin_turn", ctypes.c_int64(4))
+        self.end_elsewhere(zero, one)
+        self.assertContent(data_of(1000))
+
     def test_nothing_is_made_of_an_object_that_was_deleted(self):
         self.put(b"precious")
         ranks = Ranks(self.name, 2, READ | WRITE)
@@ -254,40 +336,40 @@ class Writing(S3):
 
     def test_little_memory(self):
         os.environ["MERCUTIO_S3_MEMORY"] = "10"
-        want, ranks = bytearray(64 * MiB), Ranks(self.name, 2, part=5 * MiB)
-        for i in range(0, 64, 2):
+        want, ranks = bytearray(36 * MiB), Ranks(self.name, 2, part=5 * MiB)
+        for i in range(0, 36, 2):
             for rank in range(2):
                 data = data_of(MiB - 50, i + rank)
                 ranks[rank].write((i + rank) * MiB, data)
                 want[(i + rank) * MiB:(i + rank) * MiB + len(data)] = data
-        self.assertGreater(self.count("^PUT .*/.mercutio/"), 2)
+        self.assertGreaterEqual(self.count("^PUT .*/.mercutio/.*/r"), 2)
         self.assertEqual(ranks[1].read(MiB, 1000), want[MiB:MiB + 1000], "what it has written itself")
         ranks.end()
-        self.assertContent(bytes(want[:64 * MiB - 50]))
+        self.assertContent(bytes(want[:36 * MiB - 50]))
         self.assertClean()
 
     def test_headers_may_be_written_again(self):
         os.environ["MERCUTIO_S3_MEMORY"] = "10"
         part = 5 * MiB
-        data = bytearray(data_of(12 * part))
+        data = bytearray(data_of(6 * part))
         ranks = Ranks(self.name, 2, part=part)
         for at in range(0, len(data), part):
             ranks[1].write(at, bytes(data[at:at + part]))
-        for at in (8, 3 * part + 5, 11 * part):
+        for at in (8, part + 5, 5 * part):
             ranks[1].write(at, b"again")
             data[at:at + 5] = b"again"
-        self.fails(errno.EOPNOTSUPP, lambda: ranks[1].read(3 * part, 100), "MPI_File_sync", "MERCUTIO_S3_MEMORY")
+        self.fails(errno.EOPNOTSUPP, lambda: ranks[1].read(part, 100), "MPI_File_sync", "MERCUTIO_S3_MEMORY")
         ranks.end()
         self.assertContent(bytes(data))
         self.assertClean()
 
     def test_a_rank_alone_reads_all_it_has_written(self):
         os.environ["MERCUTIO_S3_MEMORY"] = "10"
-        data = data_of(40 * MiB)
+        data = data_of(24 * MiB)
         file = File(self.name, part=5 * MiB)
         for at in range(0, len(data), 3 * MiB):
             file.write(at, data[at:at + 3 * MiB])
-        self.assertEqual(file.read(MiB, 30 * MiB), data[MiB:31 * MiB])
+        self.assertEqual(file.read(MiB, 21 * MiB), data[MiB:22 * MiB])
         file.write(20 * MiB, b"x")
         file.sync()
         file.publish(LAST)
@@ -342,7 +424,7 @@ class Writing(S3):
         self.assertClean()
 
     def test_random_programs(self):
-        for seed in range(int(os.environ.get("MERCUTIO_TEST_PROGRAMS", "12"))):
+        for seed in range(int(os.environ.get("MERCUTIO_TEST_PROGRAMS", "8"))):
             with self.subTest(seed=seed):
                 self.random_program(random.Random(seed))
         self.assertClean()
@@ -350,7 +432,7 @@ class Writing(S3):
     def random_program(self, draw):
         """Writes of ranks in turns, syncs, and changes of the size, against the bytes that must result. Ranks don't overlap in one turn."""
         os.environ["MERCUTIO_S3_MEMORY"] = draw.choice(["1", "12", "64"])
-        part, count, reach = 5 * MiB, draw.randint(1, 4), draw.choice([100000, 12 * MiB, 30 * MiB])
+        part, count, reach = 5 * MiB, draw.randint(1, 4), draw.choice([100000, 11 * MiB, 17 * MiB])
         key = "%s-%d" % (self.key, draw.random() * 1e9)
         want = bytearray(data_of(draw.choice([0, 7, part, reach]), draw.random()))
         if want:
@@ -385,11 +467,11 @@ class Writing(S3):
 
 class Reading(S3):
     def test_any_range(self):
-        data = data_of(30 * MiB + 5)
+        data = data_of(20 * MiB + 5)
         self.put(data)
         ranks, draw = Ranks(self.name, 2, READ), random.Random(5)
-        for _ in range(40):
-            begin, count = draw.randint(0, len(data) + 10), draw.choice([1, 100, 5000, MiB - 1, 9 * MiB, 20 * MiB])
+        for _ in range(30):
+            begin, count = draw.randint(0, len(data) + 10), draw.choice([1, 100, 5000, MiB - 1, 9 * MiB, 17 * MiB])
             self.assertEqual(ranks[1].read(begin, count), data[begin:begin + count])
         self.assertEqual(ranks[1].size(), len(data))
         self.assertEqual(self.count("^HEAD"), 1, "the others are told by rank 0")
@@ -414,6 +496,14 @@ class Reading(S3):
         self.assertEqual(file.read(MiB, 2 * MiB), data_of(2 * MiB, 2)[MiB:])
         file.close()
 
+    def test_a_file_that_is_written_goes_on_with_the_new_object(self):
+        self.put(data_of(3 * MiB, 1))
+        file = File(self.name, READ | WRITE)
+        self.assertEqual(file.read(0, 100), data_of(3 * MiB, 1)[:100])
+        self.put(data_of(2 * MiB, 2))
+        self.assertEqual(file.read(2 * MiB - 50, 100), data_of(2 * MiB, 2)[-50:], "of one object, with its end")
+        file.close()
+
     def test_what_others_published_meanwhile_stays(self):
         self.put(b"0123456789")
         file, other = File(self.name, READ | WRITE), File(self.name, READ | WRITE)
@@ -433,7 +523,8 @@ class Failing(S3):
     def scenario(self, key="scenario"):
         """An object of which a part is replaced as a whole, one by pieces of both ranks, and the others not at all."""
         old = bytearray(data_of(15 * MiB + 4321, 1))
-        self.put(bytes(old), key)
+        if self.store.content(key) != old:
+            self.put(bytes(old), key)
         ranks = Ranks("bucket/" + key, 2, READ | WRITE, part=self.PART)
         whole = data_of(self.PART, 2)
         ranks[1].write(self.PART, whole)
@@ -450,9 +541,9 @@ class Failing(S3):
              "GET scenario$", "POST scenario.uploadId"]
 
     def test_what_passes_is_tried_again(self):
-        for actions in (["lost"], ["500", "503", "503+1"]):
+        for actions in (["2 lost"] * 10, ["2 500", "2 503"] * 4 + ["2 500", "1 503+1"]):
             ranks, _, new = self.scenario()
-            self.store.set_faults(*("%s 2 %s" % (step, actions[i % len(actions)]) for i, step in enumerate(self.STEPS)))
+            self.store.set_faults(*(" ".join(fault) for fault in zip(self.STEPS, actions, strict=True)))
             ranks.end()
             self.assertContent(new, "scenario")
             self.assertEqual([fault.pattern for fault in self.store.faults if fault.left], [], "each fault was met")
@@ -573,6 +664,18 @@ class Failing(S3):
             self.assertIn(b"0.1.0 is too old", calls["explain"]())
 
 
+def rank_elsewhere(driver, name, handle, part, writes):
+    """Rank 1 of 2 in this process: writes of (offset, bytes, seed) in turn 2."""
+    _, File.calls = load(driver, Host(1, ctypes.sizeof(Host), b"test", ctypes.sizeof(Table)))
+    file = File(name, READ | WRITE, 1, 2, handle, part)
+    for offset, count, seed in writes:
+        file.write(offset, data_of(count, seed), turn=2)
+    print("written", flush=True)
+    sys.stdin.readline()
+    file.sync()
+    file.close()
+
+
 if __name__ == "__main__":
-    DRIVER = sys.argv.pop(1)
+    DRIVER = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

@@ -27,6 +27,10 @@ bool parse(const std::string& name, PieceName& into) {
 
 }  // namespace
 
+Publisher::Kind Publisher::kind_of(const Entry& entry) {
+  return entry.at == kGivenUp ? Kind::kPresent : entry.at == kInPart ? Kind::kPart : Kind::kPieces;
+}
+
 void Publisher::take_piece_object(const std::string& key, std::vector<Ranked>& all) {
   PieceName name;
   if (!parse(key.substr(session_.folder().size()), name)) return;
@@ -35,7 +39,7 @@ void Publisher::take_piece_object(const std::string& key, std::vector<Ranked>& a
   keys_.push_back(key);
   for (const Entry& entry : entries) {
     if (entry.offset < 0 || entry.bytes <= 0 || entry.offset > grid_.most_bytes() - entry.bytes) throw Failure(EPROTO, "s3: piece object " + key + " is damaged");
-    all.push_back({entry, name.rank, {entry.at < 0 ? Kind::kPart : Kind::kPieces, keys_.size() - 1, std::max<i64>(entry.at, 0), entry.tag}});
+    all.push_back({entry, name.rank, {kind_of(entry), keys_.size() - 1, std::max<i64>(entry.at, 0), entry.tag}});
   }
 }
 
@@ -44,7 +48,7 @@ void Publisher::gather() {
   std::vector<Ranked> all;
   if (!session_.alone() || staged_.has_stored())
     for (const std::string& key : store_.list(session_.folder())) take_piece_object(key, all);
-  for (const Entry& entry : staged_.sent_entries()) all.push_back({entry, session_.rank(), {Kind::kPart, 0, 0, entry.tag}});
+  for (const Entry& entry : staged_.sent_entries()) all.push_back({entry, session_.rank(), {kind_of(entry), 0, 0, entry.tag}});
   for (const Entry& entry : staged_.memory_entries()) all.push_back({entry, session_.rank(), {Kind::kMemory, 0, 0, 0}});
   std::stable_sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
     return std::tie(a.entry.turn, a.rank, a.entry.sent) < std::tie(b.entry.turn, b.rank, b.entry.sent);
@@ -78,6 +82,29 @@ void Publisher::find_sent_parts() {
     painted_.visit(grid_.begin(number), grid_.end(number), [&](i64 begin, i64 end, const Paint& paint) {
       if (paint.kind != Kind::kPart) late_.put(begin, end, paint);
     });
+  }
+}
+
+// What was given up and is in no part that was sent needs no paint.
+void Publisher::uncover_present() {
+  Ranges<Paint> present;
+  for (const auto& [begin, rest] : painted_.all())
+    if (rest.value.kind == Kind::kPresent) present.put(begin, rest.end, rest.value);
+  for (const auto& [number, part] : sent_) present.erase(grid_.begin(number), grid_.end(number));
+  for (const auto& [begin, rest] : present.all()) painted_.erase(begin, rest.end);
+}
+
+// What was given up of a part that was sent, before that part replaces it.
+void Publisher::keep_present(const Base& base) {
+  std::vector<std::pair<i64, i64>> present;
+  for (const auto& [begin, rest] : late_.all())
+    if (rest.value.kind == Kind::kPresent || rest.value.kind == Kind::kKept) present.emplace_back(begin, rest.end);
+  kept_.clear();
+  for (const auto& [begin, end] : present) {
+    const size_t at = kept_.size(), old = static_cast<size_t>(std::clamp<i64>(base.bytes - begin, 0, end - begin));
+    kept_.resize(at + static_cast<size_t>(end - begin));
+    if (old > 0) store_.get(key_, begin, std::span(kept_).subspan(at, old), base.object.etag);
+    late_.put(begin, end, {Kind::kKept, 0, static_cast<i64>(at), 0});
   }
 }
 
@@ -115,7 +142,9 @@ void Publisher::fill(const Base& base, const Part& part, std::span<char> into) c
   fill_from_pieces(part, into);
   painted_.visit(part.begin, part.end, [&](i64 begin, i64 end, const Paint& paint) {
     if (paint.kind == Kind::kPart) throw Failure(EIO, "a part that was sent has no place in the object: this is a defect of the driver");
-    if (paint.kind == Kind::kMemory) staged_.copy_memory(begin, into.subspan(static_cast<size_t>(begin - part.begin), static_cast<size_t>(end - begin)));
+    const auto place = into.subspan(static_cast<size_t>(begin - part.begin), static_cast<size_t>(end - begin));
+    if (paint.kind == Kind::kMemory) staged_.copy_memory(begin, place);
+    if (paint.kind == Kind::kKept) std::memcpy(place.data(), kept_.data() + paint.at, place.size());
   });
 }
 
@@ -234,8 +263,9 @@ void Publisher::make(const Base& base, i64 bytes) {
 
 i64 Publisher::publish(const Resize& resize, i64 before) {
   gather();
+  if (!painted_.empty()) find_sent_parts();
+  uncover_present();
   if (painted_.empty() && !resize.asked) return before;
-  find_sent_parts();
   i64 bytes = 0;
   for (int rivals = 0;; ++rivals) {
     Base base{store_.query(key_)};
@@ -244,6 +274,7 @@ i64 Publisher::publish(const Resize& resize, i64 before) {
     bytes = std::max({base.bytes, resize.least, painted_.end()});
     try {
       if (sent_.empty() && base.object.exists && painted_.empty() && bytes == base.object.bytes) return bytes;   // it has that size
+      keep_present(base);
       make(base, bytes);
       break;
     } catch (const Failure& failure) {   // somebody else has replaced the object: once more, with his

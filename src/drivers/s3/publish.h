@@ -27,14 +27,14 @@ class Publisher {
   i64 publish(const Resize& resize, i64 before);
 
  private:
-  // Where painted bytes are: in a piece object, in this rank's memory, or in a part of the upload.
-  enum class Kind { kPieces, kMemory, kPart };
+  // Where painted bytes are: in a piece object, in this rank's memory, in a part of the upload, in the present object, or kept of that one.
+  enum class Kind { kPieces, kMemory, kPart, kPresent, kKept };
   struct Paint {
     Kind kind = Kind::kMemory;
     size_t source = 0;   // of keys_; or the part's number
     i64 at = 0, tag = 0;
     bool operator==(const Paint&) const = default;
-    Paint moved(i64 by) const { return {kind, source, kind == Kind::kPieces ? at + by : 0, tag}; }
+    Paint moved(i64 by) const { return {kind, source, kind == Kind::kPieces || kind == Kind::kKept ? at + by : 0, tag}; }
   };
   struct Ranked {
     Entry entry;
@@ -55,9 +55,12 @@ class Publisher {
     CopySource source;
   };
 
+  static Kind kind_of(const Entry& entry);
   void gather();
   void take_piece_object(const std::string& key, std::vector<Ranked>& all);
   void find_sent_parts();
+  void uncover_present();
+  void keep_present(const Base& base);
   void make(const Base& base, i64 bytes);
   std::vector<UploadedPart> make_parts(const Base& base, i64 bytes);
   std::string make_part(const Base& base, const std::string& upload, const Part& part) const;
@@ -80,6 +83,7 @@ class Publisher {
   Ranges<Paint> painted_;
   std::map<i64, UploadedPart> sent_;   // by number, from 0
   Ranges<Paint> late_;   // painted over a part that was sent before
+  std::vector<char> kept_;   // of the object before that part comes into it
 };
 
 }  // namespace mercutio_s3

@@ -53,6 +53,7 @@ Staged::Part& Staged::part_for_writing(i64 number) {
 }
 
 void Staged::write(i64 offset, std::span<const char> data, i64 turn) {
+  given_up_.erase(offset, offset + static_cast<i64>(data.size()));
   while (!data.empty()) {
     const i64 number = grid_.part_of(offset);
     const i64 end = std::min(grid_.end(number), offset + static_cast<i64>(data.size()));
@@ -114,7 +115,7 @@ void Staged::send_whole_parts() {
 std::vector<Entry> Staged::entries_of(const std::map<i64, PartRef>& parts) const {
   std::vector<Entry> entries;
   for (const auto& [number, part] : parts) {
-    for (const auto& [begin, rest] : part->known.all()) entries.push_back({begin, rest.end - begin, rest.value.turn, part->sent, -1, tag_of(part->etag)});
+    for (const auto& [begin, rest] : part->known.all()) entries.push_back({begin, rest.end - begin, rest.value.turn, part->sent, kInPart, tag_of(part->etag)});
   }
   return entries;
 }
@@ -122,8 +123,9 @@ std::vector<Entry> Staged::entries_of(const std::map<i64, PartRef>& parts) const
 std::vector<Entry> Staged::sent_entries() const {
   std::vector<Entry> entries = entries_of(sending_);
   for (const auto& [number, part] : sent_) {
-    for (const auto& [begin, rest] : part.known.all()) entries.push_back({begin, rest.end - begin, rest.value.turn, part.sent, -1, tag_of(part.etag)});
+    for (const auto& [begin, rest] : part.known.all()) entries.push_back({begin, rest.end - begin, rest.value.turn, part.sent, kInPart, tag_of(part.etag)});
   }
+  for (const auto& [begin, rest] : given_up_.all()) entries.push_back({begin, rest.end - begin, rest.value.turn, sendings_ + 1, kGivenUp, 0});
   return entries;
 }
 
@@ -198,6 +200,12 @@ void Staged::take_back() {
   sending_.clear();
 }
 
+void Staged::give_up(i64 begin, i64 end, bool elsewhere, i64 turn) {
+  forget(begin, end);
+  if (elsewhere || !all_in_memory()) given_up_.put(begin, end, Turn{turn});
+  stored_.erase(begin, end);
+}
+
 void Staged::cut(i64 bytes) {
   take_back();
   forget(bytes, INT64_MAX);
@@ -219,6 +227,7 @@ void Staged::clear() {
   sending_.clear();
   sent_.clear();
   stored_ = {};
+  given_up_ = {};
   bytes_ = stored_numbers_ = 0;
 }
 

@@ -31,9 +31,11 @@ struct Turn {
 struct Entry {
   i64 offset = 0, bytes = 0, turn = 0;
   i64 sent = 0;   // the rank's how-manieth sending it was
-  i64 at = 0;     // where its bytes are in the piece object; -1: in a part of the upload
+  i64 at = 0;     // where its bytes are in the piece object, or kInPart, kGivenUp
   i64 tag = 0;    // of that part, from its ETag
 };
+inline constexpr i64 kInPart = -1;    // of the upload
+inline constexpr i64 kGivenUp = -2;   // written later through another open: the object has them, or will have
 i64 tag_of(const std::string& etag);
 
 class Staged {
@@ -49,12 +51,13 @@ class Staged {
   i64 end() const;
   bool empty() const { return parts_.empty() && all_in_memory(); }
   void cut(i64 bytes);   // forgets what is beyond; only where all is in memory
-  void forget(i64 begin, i64 end);   // of what is in memory
+  // Written later through another open. `elsewhere`: this open may have bytes of it that are not in this memory, and were written before `turn`.
+  void give_up(i64 begin, i64 end, bool elsewhere, i64 turn);
   void clear();
 
   void send_whole_parts();   // and waits
   void store_pieces();       // with the records of the parts that were sent
-  // Rank 0: entries of the parts that were sent, and of what is in memory, `at` being 0 there.
+  // Rank 0: entries of the parts that were sent and of what was given up, and of what is in memory, `at` being 0 there.
   std::vector<Entry> sent_entries() const;
   std::vector<Entry> memory_entries() const;
   void copy_memory(i64 offset, std::span<char> into) const;
@@ -82,6 +85,7 @@ class Staged {
     i64 sent = 0;
   };
 
+  void forget(i64 begin, i64 end);   // of what is in memory
   Part& part_for_writing(i64 number);
   void make_room(i64 part_bytes);
   bool send_one(bool any);
@@ -98,6 +102,7 @@ class Staged {
   std::map<i64, PartRef> sending_;   // being sent, or sent and still in memory
   std::map<i64, SentPart> sent_;     // no longer in memory
   Ranges<Stored> stored_;
+  Ranges<Turn> given_up_;
   i64 bytes_ = 0;            // known in parts_
   i64 uses_ = 0, sendings_ = 0, stored_numbers_ = 0;
   Jobs jobs_{4};

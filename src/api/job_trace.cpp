@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +14,7 @@
 
 #include "api/patient_wait.h"
 #include "api/run_facts.h"
+#include "base/absolute_path.h"
 #include "base/attempt.h"
 #include "base/errno_text.h"
 #include "base/random.h"
@@ -48,22 +48,16 @@ std::string wish(const char* name) {
   return !value || std::strcmp(value, "0") == 0 ? "" : value;
 }
 
-// Absolute, because programs may change their working directory.
-std::string absolute(const std::string& path) {
-  char here[PATH_MAX] = "";
-  if (path.empty() || path[0] == '/' || !::getcwd(here, sizeof here)) return path;
-  return std::string(here) + "/" + path;
-}
 
 // 1: a file named after the program in the working directory. A directory: the same in that directory. Otherwise: the path of the
 // file.
 std::string trace_path_from(const std::string& value) {
   if (value.empty()) return value;
   const std::string name = program_name() + std::string(kSuffix);
-  if (value == "1") return absolute(name);
+  if (value == "1") return absolute_path(name);
   struct stat state {};
   const bool folder = value.back() == '/' || (::stat(value.c_str(), &state) == 0 && S_ISDIR(state.st_mode));
-  return absolute(folder ? value + "/" + name : value);
+  return absolute_path(folder ? value + "/" + name : value);
 }
 
 void complain(const std::string& what, const std::string& why) {
@@ -127,7 +121,7 @@ void JobTrace::tell_command(char what) const {
 void JobTrace::begin(bool together) {
   trace_path_ = trace_path_from(wish("MERCUTIO_TRACE"));
   const std::string report = wish("MERCUTIO_REPORT");
-  report_path_ = report == "1" ? "-" : absolute(report);
+  report_path_ = report == "1" ? "-" : absolute_path(report);
   together_ = together;
   if (std::string site = together ? job_records_of_site() : ""; !site.empty()) record_ = std::make_unique<JobRecord>(std::move(site));
   if (!asked() && !record_) return;

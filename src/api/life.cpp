@@ -108,11 +108,17 @@ int close(MPI_File* file) {
   OpenHandle* handle = process().handles.find(*file);
   if (!handle) return fail_bad_handle("MPI_File_close");
   const Status closed = attempt([&] { return handle->file->close(); });
-  const int code = finish(handle, "MPI_File_close", closed);
-  process().errhandlers.release(handle->errhandler);
-  process().handles.remove(*file);
-  *file = MPI_FILE_NULL;
-  return code;
+  // Also where an error handler of the program throws.
+  struct Release {
+    OpenHandle* handle;
+    MPI_File* file;
+    ~Release() {
+      process().errhandlers.release(handle->errhandler);
+      process().handles.remove(*file);
+      *file = MPI_FILE_NULL;
+    }
+  } const release{handle, file};
+  return finish(handle, "MPI_File_close", closed);
 }
 
 int remove(const char* file_name, MPI_Info info) {

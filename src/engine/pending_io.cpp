@@ -12,7 +12,6 @@ void PendingIo::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard
   one.window = window;
   one.piece = piece;
   one.start_ns = now_ns();
-  if (direction_ == Direction::kWrite && file_->dirty) file_->dirty->store(true);   // also on failure
   if (overlaps() && !guard) {
     const Status started = attempt([&] {
       one.transfer = file_->storage->start(direction_, {piece});
@@ -41,6 +40,7 @@ std::optional<PendingIo::Completed> PendingIo::next_completed() {
   if (one.transfer && !one.transfer->done()) return std::nullopt;
   Completed completed{one.window, one.piece, one.transfer ? one.transfer->wait() : std::move(*one.moved)};
   if (one.transfer && file_->counters) file_->counters->clock.transfers(-1);
+  if (direction_ == Direction::kWrite && file_->dirty) file_->dirty->store(true);   // also on failure
   if (completed.moved && !one.absorbed) record_pieces(*file_, direction_, {one.start_ns, now_ns()}, std::span(&completed.piece, 1), *completed.moved);
   pending_.pop_front();
   return completed;

@@ -49,6 +49,19 @@ TEST(PendingIo, FastStorageRunsEveryTransferInStart) {
   EXPECT_EQ(bench.file.bytes, data);
 }
 
+// A sync may take the flag while a transfer goes on.
+TEST(PendingIo, WritesAreNotedWhenTheyAreOver) {
+  Bench bench(1'000'000);
+  std::vector<std::byte> data(kBytes * 2, std::byte{7});
+  PendingIo pending(bench.engine_file, Direction::kWrite);
+  for (i64 window = 0; window < 2; ++window) {
+    pending.start(window, IoPiece{window * kBytes, data.data() + window * kBytes, kBytes});
+    bench.dirty = false;
+    EXPECT_EQ(*wait_for_one(pending).moved, kBytes);
+    EXPECT_TRUE(bench.dirty);
+  }
+}
+
 TEST(PendingIo, SlowStorageRunsTransfersConcurrentlyAndCompletesInOrder) {
   Bench bench(1'000'000);
   bench.file.bytes.assign(kBytes * 3 + 3, std::byte{5});

@@ -180,8 +180,8 @@ Result<i64> read_to_merge(const EngineFile& file, IoPiece piece) {
 
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
   if (pieces.empty()) return ok_status();
-  if (file.dirty && !file.dirty->load()) file.dirty->store(true);   // also on failure: part of it may have been written
   Result<i64> moved = transfer(file, Direction::kWrite, pieces);
+  if (file.dirty && !file.dirty->load()) file.dirty->store(true);   // also on failure: part of it may have been written
   return moved ? ok_status() : Status(std::move(moved).error());
 }
 

@@ -233,8 +233,8 @@ std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call) {
   if (!offset) return std::nullopt;
   const bool reading = call.direction == Direction::kRead;
   const IoPiece run{*offset, memory.base, bytes};
-  if (!reading && !dirty_.load()) dirty_.store(true);
   Result<i64> moved = attempt([&] { return reading ? storage_->read(std::span(&run, 1)) : storage_->write(std::span(&run, 1)); });
+  if (!reading && !dirty_.load()) dirty_.store(true);   // now: a sync of another thread meanwhile may have begun before the bytes were there
   if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
   if (!moved && moved.error().sys_errno == EFAULT) return std::nullopt;   // memory of a device, perhaps
   return moved;
@@ -268,6 +268,7 @@ Result<i64> OpenFile::access(AccessCall call) {
   together.asked_together = true;
   prepare(call, together);
   together.engine.adapter = adapter_.get();
+  in_flight_->wait_tag(together.channel.tag, *context_.progress, *comm_);
   if (together.trace && !together.ordered) trace_step(together, StepForm::kBlocking);
   Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
   if (together.trace && together.ordered) trace_step(together, StepForm::kBlocking);
@@ -283,12 +284,18 @@ bool OpenFile::sends_messages(const Hints& hints) const {
   return !arena_ || !arena_->whole() || hints.mercutio_exchange == WantedExchange::kMessages || hints.mercutio_throttle > 0;
 }
 
+// The call that starts an access must not wait for other ranks, so the access itself waits until its tag is free.
+static Task<Result<i64>> perform_later(std::shared_ptr<InFlight> in_flight, i64 number, OperationRef operation) {
+  co_await until([&] { return in_flight->owns_tag(number); });
+  auto performing = perform(std::move(operation));
+  co_return co_await performing;
+}
+
 Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {
-  const i64 tag = operation->collective ? operation->channel.tag : -1;
-  in_flight_->enter(tag);
+  const i64 number = in_flight_->enter(operation->collective ? operation->channel.tag : -1);
   // Until `leave` the file waits for the callback before it goes.
   const bool noted = operation->trace || (publishes_ && operation->collective);
-  auto ended = [this, in_flight = in_flight_, tag, kept = noted ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
+  auto ended = [this, in_flight = in_flight_, number, kept = noted ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
     (void)attempt([&] {
       if (kept && kept->trace) trace_access(*kept, result, /*waited=*/false);
       if (kept && kept->collective) note_own(*kept);
@@ -296,7 +303,7 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
     });
     kept.reset();   // nothing of the access is kept beyond its end
     if (on_done) on_done(result);
-    in_flight->leave(tag);
+    in_flight->leave(number);
   };
   const bool ordered = operation->ordered && counter_ && counter_->sends(), inline_ok = may_run_inline(*operation);
   const bool sends = operation->collective && (ordered || sends_messages(operation->hints->values));
@@ -305,10 +312,11 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   TraceSink* const trace = operation->trace;
   const i64 start_ns = trace ? now_ns() : 0;
   auto request = attempt([&] {
-    RequestBody body{perform(std::move(operation)), sends, std::move(ended), comm_->backoff_no_mpi(), inline_ok, std::move(failed)};
+    auto performing = in_flight_->owns_tag(number) ? perform(std::move(operation)) : perform_later(in_flight_, number, std::move(operation));
+    RequestBody body{std::move(performing), sends, std::move(ended), comm_->backoff_no_mpi(), inline_ok, std::move(failed)};
     return Result<RequestRef>(context_.progress->start(std::move(body)));
   });
-  if (!request) in_flight_->leave(tag);   // it was not started
+  if (!request) in_flight_->leave(number);   // it was not started
   if (trace) trace->record(TraceEvent{TraceKind::kBlocked, start_ns, now_ns(), 0, -1, name_});
   return request;
 }

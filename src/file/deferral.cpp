@@ -33,7 +33,7 @@ Result<std::unique_ptr<Storage>> OpenFile::open_later(OpenOptions options) const
   const char* const why = "the file is opened on this rank only now, as romio_no_indep_rw promised collective accesses: ";
   options.read = readable_;
   options.handle = handle_;
-  auto opened = resolved_.driver->open(resolved_.path, options);
+  auto opened = resolved_.driver->open(later_path_, options);
   if (!opened) {
     Error error = std::move(opened).error();
     error.what = why + error.what;
@@ -41,7 +41,9 @@ Result<std::unique_ptr<Storage>> OpenFile::open_later(OpenOptions options) const
   }
   const Traits& traits = (*opened)->traits();
   const i64 first = facts_->traits.file_number;
-  const bool copies = !amode_.writable() && !traits.metadata_is_remote;
+  const std::vector<i64>& nodes = comm_->topology().node_of_rank;
+  const bool other_node = !nodes.empty() && nodes[static_cast<size_t>(comm_->rank())] != nodes[0];
+  const bool copies = !amode_.writable() && !traits.metadata_is_remote && other_node;   // of a file on each node
   if (first == 0 || traits.file_number == first || copies || options.coherence == CoherenceWay::kNone) return opened;
   return Error{ErrorClass::kNotSame, std::string(why) + "the name stands for another file than on rank 0"};
 }

@@ -97,7 +97,7 @@ Status OpenFile::set_info(const InfoItems& info) {
     writer.put(info);
     message = writer.take();
   }
-  const Channel channel = next_channel();
+  const Channel channel = blocking_channel();
   MERCUTIO_TRY(wait_for(broadcast(channel, 0, message)));
   WireReader reader(message);
   const InfoItems from_rank_zero = reader.items();

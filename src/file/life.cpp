@@ -9,17 +9,24 @@
 
 namespace mercutio {
 
-void InFlight::enter(i64 tag) {
+i64 InFlight::enter(i64 tag) {
   std::lock_guard lock(mutex_);
-  if (tag >= 0) tags_.push_back(tag);
+  if (tag >= 0) entered_.push_back({next_number_, tag});
   ++count_;
+  return next_number_++;
 }
 
-void InFlight::leave(i64 tag) {
+void InFlight::leave(i64 number) {
   std::lock_guard lock(mutex_);
   --count_;
-  if (const auto found = std::find(tags_.begin(), tags_.end(), tag); found != tags_.end()) tags_.erase(found);
+  std::erase_if(entered_, [number](const Entered& one) { return one.number == number; });
   changed_.notify_all();
+}
+
+bool InFlight::owns_tag(i64 number) {
+  std::lock_guard lock(mutex_);
+  const auto own = std::find_if(entered_.begin(), entered_.end(), [number](const Entered& one) { return one.number == number; });
+  return own == entered_.end() || std::none_of(entered_.begin(), own, [own](const Entered& one) { return one.tag == own->tag; });
 }
 
 template <class Condition>
@@ -43,7 +50,7 @@ void InFlight::wait_all(Progress& progress, Comm& comm) {
 void InFlight::wait_tag(i64 tag, Progress& progress, Comm& comm) {
   if (count_.load(std::memory_order_acquire) == 0) return;
   wait(progress, comm, [&]() MERCUTIO_REQUIRES(mutex_) {
-    return std::find(tags_.begin(), tags_.end(), tag) == tags_.end();
+    return std::none_of(entered_.begin(), entered_.end(), [tag](const Entered& one) { return one.tag == tag; });
   });
 }
 
@@ -56,12 +63,17 @@ Channel OpenFile::next_channel() {
     tag = next_tag_;
     next_tag_ = (next_tag_ + kTagsPerOperation) % std::max<i64>(kTagsPerOperation, comm_->tags());
   }
-  in_flight_->wait_tag(tag, *context_.progress, *comm_);  // after a whole turn of the tags: the operation that had it must be over
   return Channel{comm_.get(), tag, std::move(ticket)};
 }
 
+Channel OpenFile::blocking_channel() {
+  Channel channel = next_channel();
+  in_flight_->wait_tag(channel.tag, *context_.progress, *comm_);
+  return channel;
+}
+
 Status OpenFile::agreed(Status mine) {
-  const Channel channel = next_channel();
+  const Channel channel = blocking_channel();
   return wait_for(agree(channel, std::move(mine)));
 }
 
@@ -79,7 +91,7 @@ Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64>
     values[2 * i] = lowest[i];
     values[2 * i + 1] = ~lowest[i];
   }
-  const Channel channel = next_channel();
+  const Channel channel = blocking_channel();
   if (!action) {
     MERCUTIO_TRY(wait_for(agree(channel, std::move(mine), values)));
   } else {
@@ -132,7 +144,7 @@ Status OpenFile::close() {
   if (adapter_ && comm_->rank() == 0) report_adapting();
   counter_.reset();  // collective
   const ActionOfRankZero remove = [this](bool) {
-    Status done = resolved_.driver->remove(resolved_.path);
+    Status done = resolved_.driver->remove(later_path_);
     const bool gone = !done && done.error().cls == ErrorClass::kNoSuchFile;   // the program or its user was first
     return gone ? ok_status() : done;
   };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/absolute_path.h"
 #include "base/attempt.h"
 #include "file/open_file.h"
 #include "file/wire.h"
@@ -112,7 +113,7 @@ Status OpenFile::exchange_open(const OpenCall& call, Opening& opening) {
       return ok_status();
     });
   }
-  MERCUTIO_TRY(wait_for(broadcast(next_channel(), 0, message)));
+  MERCUTIO_TRY(wait_for(broadcast(blocking_channel(), 0, message)));
   WireReader reader(message);
   const i64 amode_bits = reader.number();
   opening.rank_zero_first = reader.number() == 1;
@@ -147,6 +148,7 @@ Status OpenFile::take_open(WireReader& reader, i64 amode_bits, const OpenCall& c
   if (!library_.empty() && library_name_of(name_).driver != library_)
     return Error{ErrorClass::kNotSame, "the file name begins otherwise than that of rank 0, whose driver is '" + library_ + "'"};
   resolved_ = resolve(name_, hints_->values.mercutio_remote, library_);
+  later_path_ = moves_by_system_calls(*resolved_.driver) ? absolute_path(resolved_.path) : resolved_.path;
   MERCUTIO_TRY(resolved_.driver->load());   // before any rank makes the file
   resolved_.driver->prepare(resolved_.path);
   return ok_status();
@@ -253,7 +255,7 @@ Status OpenFile::share_first_open(const Opening& opening) {
       return ok_status();
     });
   }
-  MERCUTIO_TRY(wait_for(broadcast(next_channel(), 0, message)));
+  MERCUTIO_TRY(wait_for(broadcast(blocking_channel(), 0, message)));
   if (comm_->rank() == 0 || !mine) return mine;
   if (opening.defers) return attempt([&] { return take_deferral(message, handle_, *facts_); });
   handle_ = std::move(message);

@@ -26,10 +26,11 @@ namespace mercutio {
 // The accesses in flight. Outlives the file if a callback is late.
 class InFlight {
  public:
-  void enter(i64 tag);
-  void leave(i64 tag);
+  i64 enter(i64 tag);   // returns the number of the access, which leave() takes
+  void leave(i64 number);
   void wait_all(Progress& progress, Comm& comm);
   void wait_tag(i64 tag, Progress& progress, Comm& comm);  // until no operation uses it
+  bool owns_tag(i64 number);   // no operation that was entered earlier uses the tag of this one
 
  private:
   template <class Condition>
@@ -37,7 +38,11 @@ class InFlight {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<i64> count_{0};   // changed under the lock
-  std::vector<i64> tags_ MERCUTIO_GUARDED_BY(mutex_);
+  struct Entered {
+    i64 number, tag;
+  };
+  std::vector<Entered> entered_ MERCUTIO_GUARDED_BY(mutex_);   // in the order of the numbers
+  i64 next_number_ MERCUTIO_GUARDED_BY(mutex_) = 0;
 };
 
 class WireReader;
@@ -118,7 +123,8 @@ class OpenFile final : public File {
   Result<std::unique_ptr<Storage>> open_later(OpenOptions options) const;
 
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
-  Channel next_channel();
+  Channel next_channel();       // its tag may still be in use by an access that was started a whole turn of the tags ago
+  Channel blocking_channel();   // waits until it is not
   template <class T>
   T wait_for(Task<T> task);
   Status agreed(Status mine);
@@ -201,6 +207,7 @@ class OpenFile final : public File {
   Status arena_status_ = ok_status();
   std::string library_;   // of the driver, as rank 0 has found it; empty: it is one of ours
   Resolved resolved_{};
+  std::string later_path_;     // the same path for calls after the open, when the program may be in another directory
   std::vector<std::byte> handle_;   // what rank 0's storage hands on
   std::optional<DeferredFacts> facts_;   // what it says of itself; nothing: all ranks open the file at once
   bool opens_later_ = false;             // this rank

@@ -37,10 +37,14 @@ Result<i64> OpenFile::target_of_seek(const FileView& view, i64 offset, Whence wh
 
 Status OpenFile::seek(i64 offset, Whence whence) {
   MERCUTIO_TRY(not_sequential(amode_));
-  const auto view = current_view();
-  MERCUTIO_LET(const i64 target, target_of_seek(*view, offset, whence, position()));
-  std::lock_guard lock(mutex_);
-  pointer_ = target;
+  if (whence == Whence::kEnd) {
+    MERCUTIO_LET(const i64 target, target_of_seek(*current_view(), offset, whence, 0));
+    std::lock_guard lock(mutex_);
+    pointer_ = target;
+    return ok_status();
+  }
+  std::lock_guard lock(mutex_);   // from the pointer's old value to its new one
+  MERCUTIO_LET(pointer_, target_of_seek(*view_, offset, whence, pointer_));
   return ok_status();
 }
 

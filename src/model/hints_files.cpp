@@ -2,13 +2,13 @@
 #include "model/hints_files.h"
 
 #include <fnmatch.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <climits>
 #include <map>
 #include <sstream>
+
+#include "base/absolute_path.h"
 
 namespace mercutio {
 namespace {
@@ -52,12 +52,6 @@ void read_cray_entry(HintFile& file, const std::string& entry) {
   else file.sections.push_back(std::move(section));
 }
 
-std::string absolute(const std::string& path) {
-  if (path.starts_with('/')) return path;
-  char here[PATH_MAX] = "";
-  return getcwd(here, sizeof here) ? std::string(here) + "/" + path : path;
-}
-
 bool matches(const std::string& glob, const std::string& name) {
   return fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
@@ -77,7 +71,7 @@ bool order_decides(const HintLine& first, const HintLine& second) {
 bool glob_matches(const std::string& glob, const std::string& path) {
   if (glob == "*") return true;
   if (glob.find('/') == std::string::npos) return matches(glob, path.substr(path.rfind('/') + 1));
-  return matches(glob, path) || matches(glob, absolute(path));
+  return matches(glob, path) || matches(glob, absolute_path(path));
 }
 
 HintFile parse_romio_file(const std::string& text) {

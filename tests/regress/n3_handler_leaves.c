@@ -1,6 +1,6 @@
 // N3: an error handler of the program that does not return, because it ends its thread or throws a C++ exception, leaves the
 // call through the library. The program goes on, and so does the file.
-#include "check.h"
+#include "write_limit.h"
 
 #include <pthread.h>
 
@@ -39,9 +39,43 @@ static void thread_ends_in_handler(void) {
   CHECK_OK(MPI_File_close(&file));
 }
 
+static void *close_file(void *unused) {
+  MPI_File_close(&file);
+  return unused;
+}
+
+// The close fails on the last rank, whose handler does not return. The file is closed, and its place is free for the next one.
+static void thread_ends_in_handler_of_close(void) {
+  MPI_Errhandler handler;
+  MPI_Info info;
+  pthread_t thread;
+  char bytes[64] = "";
+  const int last = ck_size - 1;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mercutio_write_behind", "enable");
+  CHECK_OK(MPI_File_create_errhandler(leave, &handler));
+  for (int i = 0; i < 3; i++) {
+    void *result = NULL;
+    CHECK_OK(MPI_File_open(MPI_COMM_WORLD, (char *)ck_fresh("f"), MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
+    if (ck_rank == last) CHECK_OK(MPI_File_set_errhandler(file, handler));
+    for (int j = 0; j < 20; j++) CHECK_OK(MPI_File_write_at(file, 2 * kLimit + 64 * j, bytes, 64, MPI_BYTE, MPI_STATUS_IGNORE));
+    limit_writes(kEveryRank);
+    CHECK_INT(pthread_create(&thread, NULL, close_file, NULL), 0);
+    CHECK_INT(pthread_join(thread, &result), 0);
+    CHECK(ck_rank != last || result == &file);
+    CHECK(file == MPI_FILE_NULL);
+    lift_limit();
+  }
+  CHECK_OK(MPI_Errhandler_free(&handler));
+  MPI_Info_free(&info);
+}
+
 int main(int argc, char **argv) {
   int provided;
   ck_init_level(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  if (ck_is_mercutio() && provided == MPI_THREAD_MULTIPLE) RUN(thread_ends_in_handler);   // OMPIO calls no handler there
+  if (ck_is_mercutio() && provided == MPI_THREAD_MULTIPLE) {   // OMPIO calls no handler there
+    RUN(thread_ends_in_handler);
+    RUN(thread_ends_in_handler_of_close);
+  }
   return ck_finish();
 }

@@ -1,0 +1,15 @@
+#include "base/absolute_path.h"
+
+#include <unistd.h>
+
+#include <climits>
+
+namespace mercutio {
+
+std::string absolute_path(const std::string& path) {
+  char here[PATH_MAX] = "";
+  if (path.empty() || path[0] == '/' || !::getcwd(here, sizeof here)) return path;
+  return std::string(here) + "/" + path;
+}
+
+}  // namespace mercutio

@@ -88,6 +88,7 @@ struct PendingAccess final : Postponed::Action {
   RequestRef access;
   std::atomic<bool> given{false};   // `access` is set; another thread may destroy the state
   bool mpi_here = true;             // any thread may call MPI
+  KeptType type;                    // which the program's conversion functions receive
   std::chrono::steady_clock::time_point last_poll;
 };
 
@@ -126,6 +127,7 @@ int cancel_access(void*, int) { return MPI_SUCCESS; }
 
 // Completes the request. Calls MPI.
 void tell_mpi(PendingAccess* pending) {
+  pending->type = KeptType();
   if (!pending->failed) {
     const Error& error = pending->failed.error();
     pending->code = attempt_or(mpi_class(error.cls), [&] { return process().codes.code_for(error.cls, error.what); });
@@ -217,6 +219,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     }
     MPI_Request mine = pending->request;
     auto started = attempt([&] {
+      if (handle.registered) pending->type = KeptType(buffer.type);
       return handle.file->start(make_call(row, offset, buffer),
                                 [pending](const Result<i64>& moved) { complete_access(pending, moved); });
     });
@@ -237,12 +240,18 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
 }
 
 int split_begin(const Row& row, MPI_File file, i64 offset, const Buffer& buffer) {
-  return run_on_file(file, row.name, [&](OpenHandle& handle) { return handle.file->begin(make_call(row, offset, buffer)); });
+  return run_on_file(file, row.name, [&](OpenHandle& handle) -> Status {
+    KeptType kept = handle.registered ? KeptType(buffer.type) : KeptType();
+    MERCUTIO_TRY(handle.file->begin(make_call(row, offset, buffer)));
+    handle.split_type = std::move(kept);
+    return ok_status();
+  });
 }
 
 int split_end(const Row& row, MPI_File file, const void* buffer, MPI_Status* status) {
   return with_file(file, row.name, [&](OpenHandle& handle) -> int {
     Result<i64> moved = handle.file->end(row.name, row.direction, row.positioning, buffer);
+    if (moved) handle.split_type = KeptType();
     set_status(status, moved ? *moved : 0);
     return moved ? MPI_SUCCESS : fail(&handle, row.name, moved.error());
   });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "file/file.h"
+#include "mpi/decode.h"
 #include "mpi/mpi_header.h"
 
 namespace mercutio {
@@ -22,6 +23,8 @@ struct OpenHandle {
   MPI_Errhandler errhandler = MPI_ERRHANDLER_NULL;   // set when it is added
   // The types of the view if they are predefined. MPI_DATATYPE_NULL: get_view must create them.
   MPI_Datatype etype = MPI_BYTE, filetype = MPI_BYTE;
+  bool registered = false;   // the program has registered the data representation of the view
+  KeptType split_type;       // of the active split collective, which its conversion functions receive
 
   MPI_File mpi() { return reinterpret_cast<MPI_File>(this); }
 };

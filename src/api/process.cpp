@@ -148,7 +148,9 @@ Context Process::context() {
 Process& process() {
   // Never destroyed, because files may be used in destructors and in MPI_Finalize of other tools.
   static Process* const the_process = [] {
+    static const pid_t owner = ::getpid();
     std::atexit([] {
+      if (::getpid() != owner) return;   // a forked child has copies of what its parent keeps, and of locks that nobody releases
       (void)attempt([] {
         process().handles.flush_all();
         return ok_status();

@@ -2,6 +2,7 @@
 // Cost: a broadcast and an agreement, O(log P) messages each; another agreement where rank 0 opens first; one open call of the storage a rank.
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "base/absolute_path.h"
 #include "base/attempt.h"
@@ -77,7 +78,8 @@ OpenFile::~OpenFile() {
 struct OpenFile::Opening {
   Status mine = ok_status();
   bool rank_zero_first = false;   // it makes the file, or hands on what the others need to know of it
-  bool appends = false, defers = false;
+  bool rank_zero_last = false;    // it sets the shared pointer, or takes back the file that it has made
+  bool defers = false;
 };
 
 Status OpenFile::open(const OpenCall& call) {
@@ -103,7 +105,7 @@ Status OpenFile::exchange_open(const OpenCall& call, Opening& opening) {
       const bool defers = wants_deferral(outside, call.info);
       writer.put(bits_of(amode_));
       writer.put(amode_.create || amode_.exclusive || !library.empty() || defers ? 1 : 0);
-      writer.put(amode_.append ? 1 : 0);
+      writer.put(amode_.append || (amode_.create && amode_.exclusive) ? 1 : 0);
       writer.put(defers ? 1 : 0);
       writer.put(draw_first_mark(comm_->size()));
       writer.put(library);
@@ -117,7 +119,7 @@ Status OpenFile::exchange_open(const OpenCall& call, Opening& opening) {
   WireReader reader(message);
   const i64 amode_bits = reader.number();
   opening.rank_zero_first = reader.number() == 1;
-  opening.appends = reader.number() == 1;
+  opening.rank_zero_last = reader.number() == 1;
   opening.defers = reader.number() == 1;
   if (opening.defers) facts_.emplace();
   if (opening.mine) opening.mine = attempt([&] { return take_open(reader, amode_bits, call); });
@@ -218,6 +220,7 @@ static Error with_advice(Error error, const Amode& mode) {
 Status OpenFile::open_and_wrap(bool create, bool exclusive) {
   auto opened = open_here(create, exclusive, readable_);
   if (!opened) return with_advice(opened.error(), amode_);
+  made_ = create && exclusive;
   if (comm_->rank() == 0 && facts_) *facts_ = DeferredFacts{(*opened)->traits(), (*opened)->layout()};
   if (comm_->rank() == 0 && !library_.empty()) {
     MERCUTIO_LET(handle_, (*opened)->shared_handle());
@@ -244,6 +247,13 @@ Status OpenFile::wrap(std::unique_ptr<Storage> opened) {
   return ok_status();
 }
 
+// Without MPI_MODE_EXCL, or if that open has failed, the file may be another's.
+void OpenFile::take_back() {
+  if (!std::exchange(made_, false)) return;
+  storage_ = nullptr;
+  (void)resolved_.driver->remove(resolved_.path);
+}
+
 // What all ranks agree on of an opening that rank 0 begins.
 Status OpenFile::share_first_open(const Opening& opening) {
   if (library_.empty() && !opening.defers) return ok_status();
@@ -267,7 +277,11 @@ Status OpenFile::open_storage(Opening& opening) {
   const auto open_it = [this](bool create, bool exclusive) { return attempt([&] { return open_and_wrap(create, exclusive); }); };
   Status& mine = opening.mine;
   if (opening.rank_zero_first) {
-    const ActionOfRankZero open_first = [&](bool all_ok) { return all_ok ? open_it(amode_.create, amode_.exclusive) : ok_status(); };
+    const ActionOfRankZero open_first = [&](bool all_ok) {
+      Status opened = all_ok ? open_it(amode_.create, amode_.exclusive) : ok_status();
+      if (!opened) take_back();
+      return opened;
+    };
     MERCUTIO_TRY(agreed_range(mine, {}, {}, open_first));
     mine = share_first_open(opening);
     opens_later_ = mine && opening.defers && comm_->rank() != 0 && !is_usual_aggregator();
@@ -333,8 +347,13 @@ Status OpenFile::finish_open(Opening opening) {
   i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, mine ? storage_->traits().file_number : 0, context_.all_record ? 1 : 0, may_adapt ? 1 : 0};
   if (opens_later_) lowest[3] = facts_->traits.file_number;
   i64 highest[std::size(lowest)] = {};
-  const ActionOfRankZero set_pointer = [&](bool all_ok) { return all_ok && lowest[1] == 1 ? counter_->store(highest[2]) : ok_status(); };
-  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, opening.appends ? set_pointer : nullptr));
+  const ActionOfRankZero conclude = [&](bool all_ok) {
+    Status done = all_ok ? check_same_file(lowest[3], highest[3]) : ok_status();
+    if (all_ok && done && amode_.append && lowest[1] == 1) done = counter_->store(highest[2]);
+    if (!all_ok || !done) take_back();
+    return done;
+  };
+  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, opening.rank_zero_last ? conclude : nullptr));
   if (lowest[4] == 1 && (whole_world_ || comm_->size() == context_.job_processes)) *context_.all_record = true;
   readable_ = lowest[0] == 1;
   if (lowest[5] == 1 && hints_->values.mercutio_adapt == Toggle::kEnable) adapter_ = std::make_unique<Adapter>();

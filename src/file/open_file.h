@@ -106,6 +106,7 @@ class OpenFile final : public File {
   Status take_open(WireReader& reader, i64 amode_bits, const OpenCall& call);
   OpenOptions options_to_open(bool create, bool exclusive) const;
   Status open_and_wrap(bool create, bool exclusive);
+  void take_back();
   Status wrap(std::unique_ptr<Storage> opened);
   Status share_first_open(const Opening& opening);
   Status open_storage(Opening& opening);
@@ -211,6 +212,7 @@ class OpenFile final : public File {
   std::vector<std::byte> handle_;   // what rank 0's storage hands on
   std::optional<DeferredFacts> facts_;   // what it says of itself; nothing: all ranks open the file at once
   bool opens_later_ = false;             // this rank
+  bool made_ = false;                    // with MPI_MODE_EXCL, on rank 0
   std::shared_ptr<TraceSink> trace_;   // null: nobody listens, or not open yet; outlives the storage, which tells it things
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<SharedCounter> counter_;

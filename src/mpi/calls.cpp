@@ -25,6 +25,14 @@ AllReturning& returning() {
   return *all;
 }
 
+bool is_set(MPI_Comm comm, MPI_Errhandler handler) {
+  MPI_Errhandler now = MPI_ERRHANDLER_NULL;
+  if (PMPI_Comm_get_errhandler(comm, &now) != MPI_SUCCESS) return false;
+  const bool same = now == handler;
+  PMPI_Errhandler_free(&now);
+  return same;
+}
+
 }  // namespace
 
 Error mpi_error(const char* call, int code) {
@@ -56,11 +64,12 @@ ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {
 ErrorsReturned::~ErrorsReturned() {
   if (comm_ == MPI_COMM_NULL) return;
   std::lock_guard lock(returning().mutex);
-  const auto here = returning().of_comm.find(comm_);
-  if (--here->second.users > 0) return;
-  PMPI_Comm_set_errhandler(comm_, here->second.program);
-  PMPI_Errhandler_free(&here->second.program);
-  returning().of_comm.erase(here);
+  const auto found = returning().of_comm.find(comm_);
+  Returning& here = found->second;
+  if (--here.users > 0) return;
+  if (is_set(comm_, abi_numbers().errors_return)) PMPI_Comm_set_errhandler(comm_, here.program);
+  PMPI_Errhandler_free(&here.program);
+  returning().of_comm.erase(found);
 }
 
 }  // namespace mercutio

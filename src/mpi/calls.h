@@ -13,8 +13,11 @@ Error mpi_error(const char* call, int code);
 bool world_initialised();
 
 // While an object of this class exists, a communicator of the program returns errors. It is for calls whose failure is an error of
-// a file and must not end the job. It has no effect on MPI_COMM_SELF except under Open MPI. Calls of other threads on that
-// communicator return their errors as well, so the object must not outlive the call it protects.
+// a file and must not end the job. It has no effect on MPI_COMM_SELF except under Open MPI.
+//
+// A handler that the program sets meanwhile stays set, and receives our errors, too; but MPI_ERRORS_RETURN is taken for ours. Calls of
+// other threads on that communicator return their errors as well, so the object must not outlive the call it protects. A handler of
+// our own could not pass them on, because MPICH calls it while it holds its lock.
 class ErrorsReturned {
  public:
   explicit ErrorsReturned(MPI_Comm comm);

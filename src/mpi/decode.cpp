@@ -1,10 +1,11 @@
 #include "mpi/decode.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <mutex>
-#include <unordered_map>
 
 #include "base/borrowed.h"
 #include "base/page_allocator.h"
@@ -231,7 +232,7 @@ struct TypeCache {
   std::mutex attributes;   // held to query or set an attribute, as setting one would delete the old one while another thread reads it
   int keyval = MPI_KEYVAL_INVALID;
   std::mutex mutex;        // guards `keyval` and what follows
-  std::unordered_map<const TypeSpec*, MPI_Datatype> live;
+  std::multimap<const TypeSpec*, MPI_Datatype> live;   // several: the program's, then duplicates of ours
   std::atomic<std::uint64_t> freed{0};   // number of types freed so far
 };
 
@@ -262,12 +263,14 @@ TypeCache& cache() {
   return *the_cache;
 }
 
-int forget_type(MPI_Datatype, int, void* value, void*) {
+int forget_type(MPI_Datatype type, int, void* value, void*) {
   auto* entry = static_cast<TypeSpecRef*>(value);
   cache().freed.fetch_add(1, std::memory_order_release);
   {
     std::lock_guard lock(cache().mutex);
-    cache().live.erase(entry->get());
+    const auto [first, last] = cache().live.equal_range(entry->get());
+    const auto found = std::find_if(first, last, [&](const auto& live) { return live.second == type; });
+    if (found != last) cache().live.erase(found);
   }
   delete entry;
   return MPI_SUCCESS;
@@ -304,7 +307,7 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
   auto entry = std::make_unique<TypeSpecRef>(spec);
   if (PMPI_Type_set_attr(type, type_keyval(), entry.get()) == MPI_SUCCESS) {
     std::lock_guard live(cache().mutex);
-    cache().live[spec.get()] = type;
+    cache().live.emplace(spec.get(), type);
     entry.release();
   }
   return spec;
@@ -374,8 +377,18 @@ Result<MemoryType> decode_memory(MPI_Datatype type) {
 
 MPI_Datatype type_of(const TypeSpec* spec) {
   std::lock_guard lock(cache().mutex);
-  auto it = cache().live.find(spec);
-  return it == cache().live.end() ? MPI_DATATYPE_NULL : it->second;
+  const auto [first, last] = cache().live.equal_range(spec);
+  return first == last ? MPI_DATATYPE_NULL : first->second;
+}
+
+KeptType::KeptType(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL || is_named(type)) return;
+  Result<TypeSpecRef> spec = decode_committed(type);   // that of the access
+  if (spec && PMPI_Type_dup(type, &type_) == MPI_SUCCESS) cached(type_, std::move(*spec));
+}
+
+KeptType::~KeptType() {
+  if (type_ != MPI_DATATYPE_NULL) PMPI_Type_free(&type_);
 }
 
 MPI_Datatype predefined_of(const TypeSpec& named) { return predefined_like(named); }

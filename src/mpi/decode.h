@@ -1,6 +1,8 @@
 // MPI_Datatype -> TypeSpec and FlatType. Each is computed once per type and cached on the type as an attribute.
 #pragma once
 
+#include <utility>
+
 #include "base/result.h"
 #include "model/flat_type.h"
 #include "mpi/mpi_header.h"
@@ -25,6 +27,22 @@ Result<MemoryType> decode_memory(MPI_Datatype type);
 bool is_named(MPI_Datatype type);   // named, or predefined without a name (MPI_Type_create_f90_*): must not be freed
 // A live MPI type with this spec (one that was decoded and has not been freed), for conversion callbacks. MPI_DATATYPE_NULL: none.
 MPI_Datatype type_of(const TypeSpec* spec);
+// A duplicate of the type of a pending access, which type_of() finds once the program has freed its own. Empty for a type that is
+// never freed, and without memory for it. Its destruction calls MPI.
+class KeptType {
+ public:
+  KeptType() = default;
+  explicit KeptType(MPI_Datatype type);
+  KeptType(KeptType&& other) noexcept { std::swap(type_, other.type_); }
+  KeptType& operator=(KeptType&& other) noexcept {
+    std::swap(type_, other.type_);
+    return *this;
+  }
+  ~KeptType();
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
 // The predefined type of a leaf, for conversion and extent callbacks. MPI_DATATYPE_NULL: none.
 MPI_Datatype predefined_of(const TypeSpec& named);
 

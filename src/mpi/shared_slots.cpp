@@ -252,7 +252,7 @@ std::unique_ptr<SharedSlots> make_window_slots(MPI_Comm comm, std::int64_t numbe
   MPI_Aint bytes = rank == 0 ? static_cast<MPI_Aint>(kCounterMemoryBytes) : 0;
   int mine = PMPI_Win_allocate(bytes, sizeof(i64), MPI_INFO_NULL, comm, &base, &window) == MPI_SUCCESS, all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
-  if (!all) return nullptr;
+  if (!all) return nullptr;   // a window that only some ranks have stays, because freeing one is collective
   PMPI_Win_set_errhandler(window, abi_numbers().errors_return);
   if (rank == 0) std::memset(base, 0, static_cast<std::size_t>(bytes));
   PMPI_Win_lock_all(0, window);

@@ -89,8 +89,7 @@ class MarkState {
 
   // Waits for those who merge now; no exclusion is granted meanwhile. 0 or errno.
   int mark(MarkRange mine) {
-    const int failed = set_lock(fd(), F_OFD_SETLK, F_WRLCK, mine.begin, mine.end);
-    if (failed != EAGAIN && failed != EACCES) return failed;
+    if (set_lock(fd(), F_OFD_SETLK, F_WRLCK, mine.begin, mine.end) == 0) return 0;
     return turnstile_.hold(fd(), F_WRLCK, [&] { return set_lock(fd(), F_OFD_SETLKW, F_WRLCK, mine.begin, mine.end); });
   }
   void release(MarkRange range) {

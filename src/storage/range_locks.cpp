@@ -22,6 +22,11 @@ std::optional<RangeLocks::Ticket> RangeLocks::try_acquire(i64 begin, i64 end, bo
   return std::nullopt;
 }
 
+i64 RangeLocks::granted() const {
+  std::lock_guard guard(mutex_);
+  return std::count_if(ranges_.begin(), ranges_.end(), [](const Range& range) { return range.granted; });
+}
+
 bool RangeLocks::is_free(Ticket ticket) {
   return std::none_of(ranges_.begin(), ticket, [&](const Range& other) {
     return (other.exclusive || ticket->exclusive) && other.begin < ticket->end && ticket->begin < other.end;

@@ -30,6 +30,9 @@ class RangeLocks {
   // The same, but returns nothing instead of waiting.
   std::optional<Ticket> try_acquire(i64 begin, i64 end, bool exclusive);
 
+  // The ranges that threads hold now.
+  i64 granted() const;
+
   // Releases the range. Calls `give_back(begin, end)`, inside the critical section, for each part of it that no other granted range
   // covers: the parts to release of a lock that the threads of the process share.
   template <class GiveBack>
@@ -51,7 +54,7 @@ class RangeLocks {
   bool is_free(Ticket ticket) MERCUTIO_REQUIRES(mutex_);
   std::vector<std::pair<i64, i64>> uncovered(const Range& range) const MERCUTIO_REQUIRES(mutex_);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Range> ranges_ MERCUTIO_GUARDED_BY(mutex_);  // held and waiting, oldest first
 };

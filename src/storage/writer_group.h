@@ -1,7 +1,8 @@
 // Detects other writers of a file. Each rank that has the file open for writing holds an exclusive lock on one byte far beyond any
 // data, its mark. The marks of the ranks of one collective open are adjacent, at a random offset. A rank that reads, merges and
 // writes back bytes that it was not asked to write first takes a shared lock on everything but the marks of its own group. That lock
-// fails while another open of the file for writing exists, and makes new ones wait until it is released.
+// fails while another open of the file for writing exists, and makes new ones wait until it is released. It is refused, too, while an
+// open waits, so that ranks that merge all the time don't keep others from opening the file.
 //
 // Cost: one lock per open; two locks, without waiting, for the duration of a merge.
 #pragma once
@@ -23,6 +24,8 @@ struct MarkRange {
 };
 
 inline constexpr i64 kFirstMark = i64{1} << 62;
+inline constexpr i64 kOpenersTurn = kFirstMark - 1;   // held by an open that waits for its mark: no new exclusion is granted
+inline constexpr i64 kLockersTurn = kFirstMark - 2;   // held by who waits for an exclusive lock of a range
 inline constexpr i64 kEndOfMarks = INT64_MAX;
 
 i64 draw_first_mark(i64 ranks);

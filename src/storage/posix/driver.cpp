@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
-#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -25,6 +24,7 @@
 #include "storage/posix/layouts.h"
 #include "storage/posix/lustre.h"
 #include "storage/posix/transfer.h"
+#include "storage/posix/turnstile.h"
 #include "storage/range_locks.h"
 
 namespace mercutio::posix {
@@ -64,45 +64,11 @@ int open_retrying(const std::string& path, int flags, int permissions) {
   return fd;
 }
 
-struct flock range_of(short type, i64 begin, i64 end) {
-  struct flock range {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = begin;
-  range.l_len = end == std::numeric_limits<i64>::max() ? 0 : end - begin;  // 0: to the end, however far that is
-  return range;
-}
-
-// Sets or clears a lock; 0 or errno.
-int set_lock(int fd, int command, short type, i64 begin, i64 end) {
-  struct flock request = range_of(type, begin, end);
-  int failed = 0;
-  do {
-    failed = ::fcntl(fd, command, &request) == 0 ? 0 : errno;
-  } while (failed == EINTR);
-  return failed;
-}
-
-// Whether the program itself holds a lock of the older kind there, which belongs to the process: to wait for it would never end.
-bool is_locked_by_this_process(int fd, short type, i64 begin, i64 end) {
-  struct flock query = range_of(type, begin, end);
-  return ::fcntl(fd, F_OFD_GETLK, &query) == 0 && query.l_type != F_UNLCK && query.l_pid == ::getpid();
-}
-
-// Puts a descriptor that can't be used for anything in the place of this one. The description it stood for ends, and its
-// locks with it, as soon as the calls that use it now have returned.
-void give_up(int fd) {
-  const int nowhere = open_retrying("/", O_PATH | O_CLOEXEC, 0);
-  if (nowhere < 0) return;
-  while (::dup3(nowhere, fd, O_CLOEXEC) < 0 && (errno == EINTR || errno == EBUSY)) {
-  }
-  ::close(nowhere);
-}
-
 struct LockState {
   std::shared_ptr<OpenFd> fd;
   RangeLocks ranges;
   std::atomic<int> unreported{0};   // errno of an unlock that failed where nobody could be told
+  Turnstile turnstile{kLockersTurn, unreported};
 
   // A lock that can't be given back would keep others waiting for ever: then the file is given up here. 0 or errno.
   int release(RangeLocks::Ticket ticket) {
@@ -121,8 +87,11 @@ class MarkState {
  public:
   explicit MarkState(std::shared_ptr<LockState> locks) : locks_(std::move(locks)) {}
 
-  // Waits while somebody merges. 0 or errno.
-  int mark(MarkRange mine) { return set_lock(fd(), F_OFD_SETLKW, F_WRLCK, mine.begin, mine.end); }
+  // Waits for those who merge now; no exclusion is granted meanwhile. 0 or errno.
+  int mark(MarkRange mine) {
+    if (set_lock(fd(), F_OFD_SETLK, F_WRLCK, mine.begin, mine.end) == 0) return 0;
+    return turnstile_.hold(fd(), F_WRLCK, [&] { return set_lock(fd(), F_OFD_SETLKW, F_WRLCK, mine.begin, mine.end); });
+  }
   void release(MarkRange range) {
     if (fd() < 0) return;
     const int failed = set_lock(fd(), F_OFD_SETLK, F_UNLCK, range.begin, range.end);
@@ -130,8 +99,9 @@ class MarkState {
     give_up(fd());   // or others could not open the file for writing
     locks_->unreported = failed;
   }
-  // Whether no other group has a mark; until allow() none gets one.
+  // Whether no other group has a mark or waits for one; until allow() none gets one.
   bool exclude(const WriterGroup& group) {
+    if (turnstile_.is_taken(fd())) return false;
     std::lock_guard guard(mutex_);
     if (excluding_ == 0 && !take(group)) return false;
     ++excluding_;
@@ -156,6 +126,7 @@ class MarkState {
   int fd() const { return locks_->fd->get(); }
 
   const std::shared_ptr<LockState> locks_;
+  Turnstile turnstile_{kOpenersTurn, locks_->unreported};
   std::mutex mutex_;
   i64 excluding_ = 0;   // who holds an exclusion now
 };
@@ -212,6 +183,7 @@ class PosixStorage final : public Storage {
         group_(drawn(options.group)),
         marks_(std::make_shared<MarkState>(locks_)) {
     locks_->fd = fd_;
+    if (traits_.metadata_is_remote) locks_->turnstile.set_period(kServerTurnNs);
   }
 
   // Once, before anything is written. Where locks are messages to a server nobody merges unless a hint asks for it.
@@ -310,14 +282,24 @@ class PosixStorage final : public Storage {
       return Error{ErrorClass::kArg, "a lock outside of what a file can hold", EINVAL, begin};
     if (begin == end) return std::unique_ptr<HeldLock>(std::make_unique<NoLock>());
     exclusive = (exclusive || !options_.read) && options_.write;
-    const auto ticket = waits ? std::optional(locks_->ranges.acquire(begin, end, exclusive)) : locks_->ranges.try_acquire(begin, end, exclusive);
+    if (!exclusive && locks_->turnstile.is_taken(fd_->get())) {
+      if (!waits) return std::unique_ptr<HeldLock>();
+      if (locks_->ranges.granted() == 0) locks_->turnstile.hold(fd_->get(), F_RDLCK, [] { return 0; });
+    }
+    auto ticket = waits ? std::optional(locks_->ranges.acquire(begin, end, exclusive)) : locks_->ranges.try_acquire(begin, end, exclusive);
     if (!ticket) return std::unique_ptr<HeldLock>();
     const short type = exclusive ? F_WRLCK : F_RDLCK;
     int failed = set_lock(fd_->get(), F_OFD_SETLK, type, begin, end);
     const bool taken = failed == EAGAIN || failed == EACCES;
     if (taken && is_locked_by_this_process(fd_->get(), type, begin, end))
       failed = EDEADLK;
-    else if (taken && waits)
+    else if (taken && waits && exclusive && locks_->ranges.granted() == 1) {   // nothing but this
+      locks_->ranges.release(*ticket);
+      failed = locks_->turnstile.hold(fd_->get(), type, [&] {
+        ticket = locks_->ranges.acquire(begin, end, exclusive);
+        return set_lock(fd_->get(), F_OFD_SETLKW, type, begin, end);
+      });
+    } else if (taken && waits)
       failed = set_lock(fd_->get(), F_OFD_SETLKW, type, begin, end);
     if (failed == 0) return std::unique_ptr<HeldLock>(std::make_unique<PosixLock>(locks_, *ticket));
     locks_->ranges.release(*ticket);

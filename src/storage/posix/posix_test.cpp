@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 #include "storage/drivers.h"
 #include "storage/posix/allocate.h"
@@ -186,6 +188,73 @@ TEST_F(Posix, LocksExcludeProcesses) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+// Two threads take locks so that there is no moment without one: each keeps its own until the other one has got the next, at most 20 ms.
+// Whether `late`, which needs a moment without, ends within 3 s all the same.
+bool gets_its_turn(const std::function<std::unique_ptr<HeldLock>(int)>& take, const std::function<void()>& late) {
+  std::atomic<i64> taken{0};
+  std::atomic<bool> over{false};
+  const auto keep_taking = [&](int who) {
+    while (!over) {
+      const auto held = take(who);
+      const i64 mine = held ? ++taken : taken.load();
+      for (int ms = 0; ms < 20 && taken == mine && !over; ++ms) ::usleep(1000);
+    }
+  };
+  std::thread first(keep_taking, 0), second(keep_taking, 1);
+  while (taken < 10) ::usleep(1000);
+  std::atomic<bool> done{false};
+  std::thread waiter([&] {
+    late();
+    done = true;
+  });
+  for (int ms = 0; ms < 3000 && !done; ++ms) ::usleep(1000);
+  const bool in_time = done;
+  over = true;
+  for (std::thread* const thread : {&first, &second, &waiter}) thread->join();
+  return in_time;
+}
+
+TEST_F(Posix, SharedLocksDontStarveAnExclusiveOne) {
+  std::unique_ptr<Storage> readers[] = {open(), open()};
+  auto writer = open();
+  EXPECT_TRUE(gets_its_turn([&](int who) { return std::move(*readers[who]->lock(0, 100, false)); },
+                            [&] { EXPECT_TRUE(writer->lock(50, 60, true).ok()); }));
+}
+
+TEST_F(Posix, ReadOnlyFilesDontStarveAnExclusiveLock) {
+  auto writer = open();
+  std::unique_ptr<Storage> readers[] = {open(true, false), open(true, false)};
+  EXPECT_TRUE(gets_its_turn([&](int who) { return std::move(*readers[who]->lock(0, 100, false)); },
+                            [&] { EXPECT_TRUE(writer->lock(50, 60, true).ok()); }));
+}
+
+TEST_F(Posix, ExclusionsDontStarveAnOpen) {
+  OpenOptions options;
+  options.read = options.write = options.create = true;
+  options.group = WriterGroup{draw_first_mark(2), 0, 2};
+  std::unique_ptr<Storage> writers[2];
+  for (i64 rank = 0; rank < 2; ++rank) {
+    options.group.rank = rank;
+    writers[rank] = std::move(*driver_->open(path_, options));
+  }
+  ASSERT_TRUE(writers[0]->exclude_other_writers() != nullptr);
+  EXPECT_TRUE(gets_its_turn([&](int who) { return writers[who]->exclude_other_writers(); }, [&] { EXPECT_TRUE(open() != nullptr); }));
+}
+
+// Who holds a range may ask for others while somebody waits for the first.
+TEST_F(Posix, HoldersOfARangeDontWaitForTheirOwnWaiters) {
+  auto holder = open(), waiter = open();
+  auto first = holder->lock(0, 100, false);
+  ASSERT_TRUE(first.ok());
+  std::thread late([&] { EXPECT_TRUE(waiter->lock(0, 100, true).ok()); });
+  ::usleep(50'000);   // it waits, and the turnstile is taken
+  for (const bool exclusive : {false, true}) EXPECT_TRUE(holder->lock(200, 300, exclusive).ok());
+  EXPECT_FALSE(*open()->try_lock(200, 300, false)) << "others wait for its turn";
+  EXPECT_TRUE(release(std::move(*first)));
+  late.join();
+  EXPECT_TRUE(*open()->try_lock(200, 300, false)) << "it has had its turn";
 }
 
 TEST_F(Posix, LocksOfADeadProcessAreFree) {

@@ -1,0 +1,67 @@
+// Open-file-description locks of byte ranges, and a turnstile before those that are shared.
+#pragma once
+
+#include <fcntl.h>
+
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+
+#include "base/types.h"
+
+namespace mercutio::posix {
+
+// Sets or clears a lock; 0 or errno.
+int set_lock(int fd, int command, short type, i64 begin, i64 end);
+// Whether the program itself holds a lock of the older kind there, which belongs to the process: to wait for it would never end.
+bool is_locked_by_this_process(int fd, short type, i64 begin, i64 end);
+// Puts a descriptor that can't be used for anything in the place of this one. The description it stood for ends, and its
+// locks with it, as soon as the calls that use it now have returned.
+void give_up(int fd);
+
+inline constexpr i64 kTurnNs = 1'000'000, kServerTurnNs = 20'000'000;   // many times what it costs to look
+
+// Keeps shared locks from starving an exclusive one: the kernel grants shared locks beside each other though somebody waits for an
+// exclusive one. Who has to wait for that holds the turnstile, a byte far beyond any data, until it has its lock. Who wants a shared
+// lock looks whether the turnstile is taken, at most once in `period_ns`, so that a lock costs no system call more. If it is taken, it
+// waits until it is given back, and only then takes its lock.
+//
+// Nobody waits without end. A period after the turnstile was taken, and when the accesses that run then have ended, no shared lock is
+// left, and its holder gets its lock. Others wait for the turns of those before them in the kernel's queue. The turnstile comes before
+// all ranges: who holds a range of the file passes it by, so no circle of waiting leads through it. (Threads of one open that always
+// hold a range between them pass it by, too, and can still starve other opens.)
+class Turnstile {
+ public:
+  // `unreported` gets the errno if the byte could not be unlocked.
+  Turnstile(i64 byte, std::atomic<int>& unreported) : byte_(byte), unreported_(unreported) {}
+  void set_period(i64 period_ns) { period_ns_ = period_ns; }
+
+  // Whether another open of the file waits for an exclusive lock. Not asked for a period after it was found free.
+  bool is_taken(int fd);
+  // Returns what `wait` returns, which is called while the turnstile is held, `type` F_WRLCK, or has been passed, F_RDLCK. Where the
+  // byte can't be locked, it is called all the same. The mutex: threads share what they hold of the byte.
+  template <class Wait>
+  auto hold(int fd, short type, Wait wait) {
+    std::lock_guard guard(mutex_);
+    int failed = set_lock(fd, F_OFD_SETLK, type, byte_, byte_ + 1);
+    const bool taken = failed == EAGAIN || failed == EACCES;
+    if (taken && !is_locked_by_this_process(fd, type, byte_, byte_ + 1)) failed = set_lock(fd, F_OFD_SETLKW, type, byte_, byte_ + 1);
+    const Passage passage{*this, failed == 0 ? fd : -1};
+    return wait();
+  }
+
+ private:
+  struct Passage {
+    ~Passage();
+    Turnstile& turnstile;
+    const int fd;
+  };
+
+  const i64 byte_;
+  std::atomic<int>& unreported_;
+  i64 period_ns_ = kTurnNs;
+  std::atomic<i64> next_ns_{0};   // when it is looked at again
+  std::mutex mutex_;
+};
+
+}  // namespace mercutio::posix

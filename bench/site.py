@@ -74,7 +74,7 @@ def main():
         print("%-52s %12s  %-18s (bar %s)" % (row["what"], row["figure"], row["spread"], row["bar"]))
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({"rows": rows}, file, indent=1)
+            json.dump({"rows": [{name: str(value) for name, value in row.items()} for row in rows]}, file, indent=1)
     return args.check and any(row["figure"] > row["bar"] for row in rows)
 
 

@@ -13,7 +13,7 @@ bool OpenFile::wants_deferral(const std::vector<AskedHint>& outside, const InfoI
   constexpr std::string_view kHint = "romio_no_indep_rw";
   const bool named = std::any_of(outside.begin(), outside.end(), [&](const AskedHint& hint) { return hint.key == kHint; }) ||
                      std::any_of(info.begin(), info.end(), [&](const auto& item) { return item.first == kHint; });
-  if (!named || comm_->size() == 1 || amode_.sequential || !library_.empty()) return false;
+  if (!named || comm_->size() == 1 || amode_.sequential) return false;
   HintSet asked;
   apply_hints(asked, outside, HintTime::kOpen);
   apply_hints(asked, info, HintSource::kInfo, HintTime::kOpen);

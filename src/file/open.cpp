@@ -102,7 +102,7 @@ Status OpenFile::exchange_open(const OpenCall& call, Opening& opening) {
       WireWriter writer;
       const std::string library = driver_library_of(name_);
       const std::vector<AskedHint> outside = hints_from_outside();
-      const bool defers = wants_deferral(outside, call.info);
+      const bool defers = library.empty() && wants_deferral(outside, call.info);   // a library's file is opened by all
       writer.put(bits_of(amode_));
       writer.put(amode_.create || amode_.exclusive || !library.empty() || defers ? 1 : 0);
       writer.put(amode_.append || (amode_.create && amode_.exclusive) ? 1 : 0);

@@ -136,6 +136,23 @@ static void the_object_is_replaced(void) {
   CHECK_OK(MPI_File_close(&opens.own));
 }
 
+// With this hint other storage is opened on the ranks that move data only. All ranks of such a file have something to publish.
+static void what_collective_calls_alone_write(void) {
+  const char *name = ck_fresh("f");
+  MPI_Info info;
+  MPI_File fh;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "romio_no_indep_rw", "true");
+  for (int again = 0; again < 2; again++) {
+    CHECK_OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
+    if (again) expect_piece(fh, 1, kPiece * ck_rank, 'a', kPiece);
+    write_piece(fh, 1, kPiece * ck_rank, 'a' + again, kPiece);
+    CHECK_OK(MPI_File_close(&fh));
+    expect_file(name, 'a' + again, 0, 0);
+  }
+  MPI_Info_free(&info);
+}
+
 int main(int argc, char **argv) {
   ck_init(&argc, &argv);
   RUN_FOR(later_bytes_remain, "own_closed_first", 1);
@@ -145,5 +162,6 @@ int main(int argc, char **argv) {
   RUN(what_one_has_written_the_other_reads);
   RUN(all_see_it_in_a_collective_read);
   RUN(the_object_is_replaced);
+  RUN(what_collective_calls_alone_write);
   return ck_finish();
 }

@@ -23,7 +23,8 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_
 export I_MPI_FABRICS=shm MPIR_CVAR_CH4_PROGRESS_THROTTLE=1
 
 # The tests are in the source archive. With "--no-binary :all:" pip would build the archive's build tools, too.
-"$python" "${pip[@]}" download --no-binary mpi4py --no-deps -d "$folder" "mpi4py==$mpi4py"
+"$python" -m venv "$folder/tools"   # the system's Python may have no pip
+"$folder/tools/bin/python" "${pip[@]}" download --no-binary mpi4py --no-deps -d "$folder" "mpi4py==$mpi4py"
 tar -xf "$folder/mpi4py-$mpi4py.tar.gz" -C "$folder"
 
 failed=0

@@ -285,7 +285,7 @@ bool OpenFile::sends_messages(const Hints& hints) const {
 }
 
 // The call that starts an access must not wait for other ranks, so the access itself waits until its tag is free.
-static Task<Result<i64>> perform_later(std::shared_ptr<InFlight> in_flight, i64 number, OperationRef operation) {
+static Task<Result<i64>> perform_later(std::shared_ptr<InFlight> in_flight, i64 number, std::shared_ptr<Operation> operation) {
   co_await until([&] { return in_flight->owns_tag(number); });
   auto performing = perform(std::move(operation));
   co_return co_await performing;

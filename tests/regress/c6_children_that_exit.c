@@ -55,7 +55,11 @@ static volatile int stop;
 
 static void *look_up(void *unused) {
   (void)unused;
+#ifdef MPI_ABI
+  while (!stop) (void)MPI_File_fromint(MPI_File_toint(looked_up));
+#else
   while (!stop) (void)MPI_File_f2c(MPI_File_c2f(looked_up));
+#endif
   return NULL;
 }
 

@@ -30,6 +30,7 @@ static void start_ahead(const char *exchange) {
   const char *name = ck_fresh("f");
   MPI_File fh = open_with(name, exchange);
   MPI_Request requests[kAccesses];
+  MPI_Status statuses[kAccesses];
   int mine[kAccesses], got[kAccesses], go = 1;
   if (ck_rank > 0) MPI_Recv(&go, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   for (int i = 0; i < kAccesses; i++) {
@@ -38,7 +39,7 @@ static void start_ahead(const char *exchange) {
   }
   if (ck_rank == 0)
     for (int rank = 1; rank < ck_size; rank++) MPI_Send(&go, 1, MPI_INT, rank, 0, MPI_COMM_WORLD);
-  CHECK_OK(MPI_Waitall(kAccesses, requests, MPI_STATUSES_IGNORE));
+  CHECK_OK(MPI_Waitall(kAccesses, requests, statuses));
   CHECK_OK(MPI_File_sync(fh));
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK_OK(MPI_File_read_at_all(fh, 0, got, kAccesses, MPI_INT, MPI_STATUS_IGNORE));

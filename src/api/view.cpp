@@ -22,8 +22,7 @@ Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Da
   if (displacement == MPI_DISPLACEMENT_CURRENT) displacement = File::kDisplacementCurrent;
   MERCUTIO_TRY(handle.file->set_view(displacement, types_ok ? *e : bytes, types_ok ? *f : bytes, plain_datarep_name(datarep ? datarep : ""),
                                      items_of(info), std::move(argument_error)));
-  const std::string name = handle.file->view()->datarep;
-  handle.registered = name != "native" && name != "internal" && name != "external32";
+  handle.registered = !is_predefined_datarep(handle.file->view()->datarep);
   handle.etype = is_named(etype) ? etype : MPI_DATATYPE_NULL;
   handle.filetype = is_named(filetype) ? filetype : MPI_DATATYPE_NULL;
   return ok_status();

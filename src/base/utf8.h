@@ -13,7 +13,7 @@ namespace mercutio {
 std::size_t utf8_character(std::string_view text);
 // Columns of a terminal: accents take none, and letters of East Asia two. A byte that is no text takes one.
 i64 text_columns(std::string_view text);
-// With blanks up to so many columns.
+// Filled with blanks to this number of columns.
 std::string padded(std::string text, i64 columns);
 // The end of it, behind "...", where it needs more columns.
 std::string last_columns(const std::string& text, i64 columns);

@@ -13,12 +13,13 @@ std::string plain_datarep_name(const std::string& name) {
   return name;
 }
 
+bool is_predefined_datarep(const std::string& name) { return name == "native" || name == "internal" || name == "external32"; }
+
 Status DatarepRegistry::add(RegisteredDatarep datarep) {
   const std::string name = plain_datarep_name(datarep.name);
   if (name.empty()) return Error{ErrorClass::kArg, "a data representation needs a name"};
-  const bool of_the_standard = name == "native" || name == "internal" || name == "external32";
   std::lock_guard lock(mutex_);
-  if (of_the_standard || by_name_.contains(name))
+  if (is_predefined_datarep(name) || by_name_.contains(name))
     return Error{ErrorClass::kDupDatarep, "data representation '" + name + "' is already defined"};
   by_name_.emplace(name, std::make_shared<const RegisteredDatarep>(std::move(datarep)));
   return ok_status();

@@ -27,6 +27,7 @@ struct RegisteredDatarep {
 
 // ROMIO and OMPIO also accept the standard's names in capitals, and programs use them.
 std::string plain_datarep_name(const std::string& name);
+bool is_predefined_datarep(const std::string& name);   // of a plain name: whether MPI defines it
 
 class DatarepRegistry {
  public:

@@ -1,17 +1,8 @@
 // P3: an MPI whose tags serve few files of a communicator at once. When they come round, those of files that are still open are passed by;
 // where all are taken, opening is an error on all ranks, and works again after a close.
-#include "check.h"
+#include "few_tags.h"
 
-enum { kTags = 256, kFiles = 4, kBytes = 4096 };
-
-// The MPI's own, but for the largest tag.
-int PMPI_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *found) {
-  static int tag_ub = kTags - 1;
-  int (*get)(MPI_Comm, int, void *, int *) = (int (*)(MPI_Comm, int, void *, int *))dlsym(RTLD_NEXT, "PMPI_Comm_get_attr");
-  const int code = get(comm, keyval, value, found);
-  if (code == MPI_SUCCESS && keyval == MPI_TAG_UB && *found) *(int **)value = &tag_ub;
-  return code;
-}
+enum { kFiles = 4, kBytes = 4096 };
 
 static MPI_Comm fresh_comm(void) {
   MPI_Comm comm;

@@ -144,9 +144,9 @@ class File {
   }
 
   i64 get_size() {
-    const i64 elsewhere = end_elsewhere();
+    const i64 others_end = end_of_others();
     std::lock_guard lock(mutex_);
-    return std::max(elsewhere, size());
+    return std::max(others_end, size());
   }
 
   void set_size(i64 bytes) {
@@ -222,9 +222,9 @@ class File {
 
  private:
   i64 read_once(i64 offset, std::span<char> into) {
-    const i64 elsewhere = end_elsewhere();
+    const i64 others_end = end_of_others();
     std::unique_lock lock(mutex_);
-    const i64 bytes = std::max(elsewhere, size());
+    const i64 bytes = std::max(others_end, size());
     if (offset >= bytes) return 0;
     into = into.first(static_cast<size_t>(std::min<i64>(bytes - offset, static_cast<i64>(into.size()))));
     if (!staged_->empty() && late_.empty() && staged_->in_memory(offset, static_cast<i64>(into.size()))) return staged_->copy_memory(offset, into), static_cast<i64>(into.size());
@@ -240,7 +240,7 @@ class File {
       return read_once(offset, into);
     }
     if (!clean) lock.unlock();
-    if (elsewhere > offset) opens_->others(*this, [&](File& other) { other.show(offset, into); });
+    if (others_end > offset) opens_->others(*this, [&](File& other) { other.show(offset, into); });
     return static_cast<i64>(into.size());
   }
   // Puts there what this open has written of it. False: some of it can't be had.
@@ -270,14 +270,14 @@ class File {
   void give_up(i64 begin, i64 end) {
     std::lock_guard lock(mutex_);
     if (!writes() || sealed_) return;
-    const bool elsewhere = turn_ > synchronised_turn_;
-    if (elsewhere) turn_ |= 1;
+    const bool in_other_ranks = turn_ > synchronised_turn_;
+    if (in_other_ranks) turn_ |= 1;
     try {
-      staged_->give_up(begin, end, elsewhere, turn_);
+      staged_->give_up(begin, end, in_other_ranks, turn_);
     } catch (const Failure&) {   // of a part that was being sent: this open's next call says so
     }
   }
-  i64 end_elsewhere() {
+  i64 end_of_others() {
     i64 bytes = 0;
     opens_->others(*this, [&](File& other) { bytes = std::max(bytes, other.end()); });
     return bytes;

@@ -200,9 +200,9 @@ void Staged::take_back() {
   sending_.clear();
 }
 
-void Staged::give_up(i64 begin, i64 end, bool elsewhere, i64 turn) {
+void Staged::give_up(i64 begin, i64 end, bool in_other_ranks, i64 turn) {
   forget(begin, end);
-  if (elsewhere || !all_in_memory()) given_up_.put(begin, end, Turn{turn});
+  if (in_other_ranks || !all_in_memory()) given_up_.put(begin, end, Turn{turn});
   stored_.erase(begin, end);
 }
 

@@ -51,8 +51,8 @@ class Staged {
   i64 end() const;
   bool empty() const { return parts_.empty() && all_in_memory(); }
   void cut(i64 bytes);   // forgets what is beyond; only where all is in memory
-  // Written later through another open. `elsewhere`: this open may have bytes of it that are not in this memory, and were written before `turn`.
-  void give_up(i64 begin, i64 end, bool elsewhere, i64 turn);
+  // Written later through another open. `in_other_ranks`: this open may have bytes of it that are not in this memory, and were written before `turn`.
+  void give_up(i64 begin, i64 end, bool in_other_ranks, i64 turn);
   void clear();
 
   void send_whole_parts();   // and waits

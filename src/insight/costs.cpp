@@ -8,7 +8,7 @@ namespace {
 
 // What moving data costs where the job itself doesn't tell: through the page cache of a node; a piece of it in an exchange; a small
 // request to a page cache; to meet, with a core for each rank, and how often ranks then wait for a turn on one that others use.
-constexpr double kLocalBytesPerSecond = 4e9, kPieceSeconds = 10e-9, kLocalRequestSeconds = 2e-6, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
+constexpr double kLocalBytesPerSecond = 4e9, kPieceSeconds = 10e-9, kLocalRequestSeconds = 1e-6, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
 constexpr i64 kTellingBytes = MiB;  // a file moves at least this many before their rate tells anything
 constexpr double kTellingCalls = 4;  // at least this many collective calls an open, for the first of them is a slow one
 constexpr double kUsualCrowd = 1.5;  // ranks that share a core may wait for it this many times as long as that explains: locks, the kernel

@@ -168,9 +168,9 @@ TEST(Findings, CrowdedCoresCount) {
   });
   job.files[0].file_system = "ext4";
   const double pieces = 50.0 * MiB / 512, before = seconds_of(job, "merged_writes");
-  EXPECT_NEAR(before, 5 - pieces * 2e-6, 0.001);
+  EXPECT_NEAR(before, 5 - pieces * 1e-6, 0.001);
   job.cores = {kSecond, kSecond, 1000};
-  EXPECT_NEAR(seconds_of(job, "merged_writes"), 5 - pieces * 4e-6, 0.001);
+  EXPECT_NEAR(seconds_of(job, "merged_writes"), 5 - pieces * 2e-6, 0.001);
 }
 
 TEST(Findings, WhatCostsNothingIsThereButNotSaid) {

@@ -23,7 +23,7 @@ TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
 SETS = demo segmentation check fuzz suites storage bars slurm apps cross languages docs packages
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long fuzz fuzz-python bench bench-adapt bench-nodes bench-many-ranks bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 \
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long reproducible fuzz fuzz-python bench bench-adapt bench-nodes bench-many-ranks bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 \
         $(SETS:%=setup-%)
 
 $(SETS:%=setup-%): setup-%:
@@ -226,6 +226,10 @@ dist:
 	@mkdir -p $(DIST)
 	@git archive --format=tar --prefix=mercutio-$(VERSION)/ -o $(TARBALL:.gz=) HEAD && gzip -9nf $(TARBALL:.gz=)
 	@echo $(TARBALL)
+
+# Two builds of the commit, in other folders, give the same files.
+reproducible:
+	@scripts/reproducible.sh
 
 # The wheel for x86-64 and glibc 2.28 or newer, in $(PACKAGES).
 wheel: dist

@@ -7,8 +7,8 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kPart = 8;          // without pipelining, at most this part of what may be read in advance is small
-constexpr i64 kAheadPart = 16;    // without pipelining, at most this part of what was read in a row is read in advance
+constexpr i64 kSmallReadPart = 8;   // without pipelining, at most this part of what may be read in advance is small
+constexpr i64 kAheadPart = 16;      // without pipelining, at most this part of what was read in a row is read in advance
 constexpr i64 kLongestStreak = 64;
 constexpr i64 kLeastAhead = 1 * MiB, kSmallestChunk = 128 * KiB, kLargestChunk = 1 * MiB;   // with pipelining
 
@@ -22,7 +22,7 @@ bool ReadAhead::passes(std::span<const IoPiece> pieces) {
 
 std::optional<i64> ReadAhead::read(std::span<const IoPiece> pieces, i64 bytes) {
   if (!passes(pieces)) return std::nullopt;
-  const bool small = bytes <= policy_.read_bytes / (policy_.pipelined ? 1 : kPart);
+  const bool small = bytes <= policy_.read_bytes / (policy_.pipelined ? 1 : kSmallReadPart);
   if (!small || sequential_.length <= wanted_streak_ || !ask(pieces.front().offset, sequential_.next)) return std::nullopt;
   for (const IoPiece& piece : pieces) {
     if (copy(piece)) continue;

@@ -7,7 +7,7 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kPart = 8;                      // at most this part of a joined request is small
+constexpr i64 kSmallWritePart = 8;            // at most this part of a joined request is small
 constexpr i64 kLongestKeptNs = 1000000000;    // while appends go on; a program that dies loses no older ones
 
 // The copies in the memory are in the order of the pieces.
@@ -28,7 +28,7 @@ void append(CacheRequest& request, const IoPiece& piece) {
 bool WriteBehind::takes(std::span<const IoPiece> pieces, i64 bytes) {
   if (policy_.write_bytes == 0 || bytes == 0) return false;
   if (!joins()) return bytes <= policy_.write_bytes;
-  return sequential_.continued_by(pieces) && sequential_.length > policy_.streak && bytes <= policy_.join_bytes / kPart;
+  return sequential_.continued_by(pieces) && sequential_.length > policy_.streak && bytes <= policy_.join_bytes / kSmallWritePart;
 }
 
 Result<i64> WriteBehind::keep(std::span<const IoPiece> pieces, i64 bytes) {

@@ -28,10 +28,10 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
   {
     std::lock_guard guard(mutex_);
     if (ended_) return Admission::kOver;
-    if (id < acknowledged_) return Admission::kAnswered;
+    if (id < finished_ && !awaited_.count(id)) return Admission::kAnswered;
     const auto known = entries_.find(id);
     if (known == entries_.end()) {
-      if (static_cast<i64>(entries_.size()) >= limits_.unacknowledged) return Admission::kTooMany;
+      if (static_cast<i64>(entries_.size()) >= limits_.unfinished) return Admission::kTooMany;
       entries_.emplace(id, Entry{{channel}, {}, is_work(kind)});
       working_ += is_work(kind) ? 1 : 0;
       return Admission::kExecute;
@@ -73,30 +73,20 @@ bool ServedSession::begin_work(u64 id) {
   return true;
 }
 
-void ServedSession::acknowledge(u64 below) {
+// Reports may arrive in any order. What one of them finishes stays finished.
+void ServedSession::finish(u64 end, const std::set<u64>& awaited) {
   std::lock_guard guard(mutex_);
-  if (below <= acknowledged_) return;
-  acknowledged_ = below;
-  const auto end = entries_.lower_bound(below);
-  for (auto at = entries_.begin(); at != end; ++at)
-    if (at->second.reply.empty() && at->second.work) late_.insert(at->first);
-  entries_.erase(entries_.begin(), end);
-}
-
-bool ServedSession::forget(const std::vector<u64>& ids) {
-  std::lock_guard guard(mutex_);
-  for (const u64 id : ids) {
-    if (id < acknowledged_) continue;
-    const auto known = entries_.find(id);
-    if (known != entries_.end()) {
-      if (known->second.reply.empty() && known->second.work) late_.insert(id);
-      continue;
+  for (auto at = entries_.begin(); at != entries_.end() && at->first < end;) {
+    const auto next = std::next(at);
+    if (!awaited.count(at->first)) {
+      if (at->second.reply.empty() && at->second.work) late_.insert(at->first);
+      entries_.erase(at);
     }
-    if (static_cast<i64>(entries_.size()) >= limits_.unacknowledged) return false;
-    const Error gone{ErrorClass::kIo, "the client has given this request up", ECANCELED};
-    entries_.emplace(id, Entry{{}, frame_with(Kind::kReply, id, reply_of(gone, "")), true});
+    at = next;
   }
-  return true;
+  for (auto at = awaited_.begin(); at != awaited_.end() && *at < end;) at = awaited.count(*at) ? std::next(at) : awaited_.erase(at);
+  for (auto at = awaited.lower_bound(finished_); at != awaited.end() && *at < end; ++at) awaited_.insert(*at);
+  finished_ = std::max(finished_, end);
 }
 
 bool ServedSession::await_forgotten(i64 limit_ms) {

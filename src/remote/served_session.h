@@ -36,7 +36,7 @@ struct ServedFile {
 struct SessionLimits {
   i64 files = 1024;
   i64 locks = 4096;
-  i64 unacknowledged = 8192;          // maximum number of requests whose reply the client has not acknowledged
+  i64 unfinished = 8192;               // maximum number of requests for which the client, as far as it has reported, still waits
   i64 tree_bytes = 64 * MiB;     // beyond it all trees are discarded, and the client sends them again as needed
 };
 
@@ -56,8 +56,9 @@ class ServedSession {
   void complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);   // of an admitted request
   // An admitted request that has waited for a lock may change something from now on. False: it must not be executed any more.
   bool begin_work(u64 id);
-  void acknowledge(u64 below);                         // the client has the replies to all earlier requests, or has abandoned them
-  bool forget(const std::vector<u64>& ids);            // the client has abandoned these: they must not begin any more; false: too many
+  // Of the requests below `end` the client still waits for these only. It has the replies to the others, or has abandoned them: they
+  // must not begin any more.
+  void finish(u64 end, const std::set<u64>& awaited = {});
   // Waits until no abandoned request that may change a file is being executed. False: the time limit was reached.
   bool await_forgotten(i64 limit_ms);
 
@@ -110,7 +111,9 @@ class ServedSession {
   std::map<u64, FlatTypeRef> trees_ MERCUTIO_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<Channel>> channels_ MERCUTIO_GUARDED_BY(mutex_);
   i64 tree_bytes_ = 0, idle_since_ns_ = 0;
-  u64 acknowledged_ MERCUTIO_GUARDED_BY(mutex_) = 0, next_handle_ = 1;
+  u64 finished_ MERCUTIO_GUARDED_BY(mutex_) = 0;          // all requests below are finished but those of `awaited_`
+  std::set<u64> awaited_ MERCUTIO_GUARDED_BY(mutex_);
+  u64 next_handle_ = 1;
   i64 working_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // requests being executed that may change a file, including abandoned ones
   std::set<u64> late_ MERCUTIO_GUARDED_BY(mutex_);   // those of them that the client has abandoned
   std::condition_variable at_rest_;

@@ -251,8 +251,8 @@ Status Service::serve_frames(const std::shared_ptr<Channel>& channel, const std:
     if (!there) return ok_status();
     if (frame->header.kind == Kind::kPing) {
       MERCUTIO_TRY(channel->send(frame_of(Kind::kPong, frame->header.id, {}), options_.silence_ms));
-    } else if (frame->header.kind == Kind::kForget) {
-      MERCUTIO_TRY(forget(*session, frame->body()));
+    } else if (frame->header.kind == Kind::kAwaits) {
+      MERCUTIO_TRY(finish(*session, frame->body()));
     } else if (is_request(frame->header.kind)) {
       MERCUTIO_TRY(handle(channel, session, frame));
     } else {
@@ -261,12 +261,21 @@ Status Service::serve_frames(const std::shared_ptr<Channel>& channel, const std:
   }
 }
 
-Status Service::forget(ServedSession& session, ConstBytes body) {
-  if (body.size() % sizeof(u64) != 0) return wrong_protocol("what is to be forgotten is no list of requests");
-  std::vector<u64> ids(body.size() / sizeof(u64));
+Status Service::finish(ServedSession& session, ConstBytes body) {
+  const size_t ids = body.size() / sizeof(u64);
+  if (ids == 0 || body.size() % sizeof(u64) != 0) return wrong_protocol("what a client waits for is no list of requests");
+  if (static_cast<i64>(ids) > options_.limits.unfinished) return wrong_protocol("a client waits for too many requests");
   RemoteDecoder reader(body);
-  for (u64& id : ids) reader(id);
-  return session.forget(ids) ? ok_status() : Status(wrong_protocol("too many requests without an acknowledgement"));
+  u64 end = 0;
+  reader(end);
+  std::set<u64> awaited;
+  for (size_t i = 1; i < ids; ++i) {
+    u64 id = 0;
+    reader(id);
+    awaited.insert(id);
+  }
+  session.finish(end, awaited);
+  return ok_status();
 }
 
 Status Service::handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
@@ -277,7 +286,7 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   u64 acknowledged = 0;
   RemoteDecoder(frame->body().first(kAcknowledgedBytes))(acknowledged);
   if (acknowledged > id) return wrong_protocol("a request acknowledges itself");
-  session->acknowledge(acknowledged);
+  session->finish(acknowledged);
   const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);
   if (session->borrowed() && !is_of_copy(kind))
     return channel->send(operations_.answer_of(id, Error{ErrorClass::kAccess, "the key of a copy is good for writing its file alone", EACCES}), options_.silence_ms);
@@ -296,7 +305,7 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   }
   switch (session->admit(id, kind, channel, options_.silence_ms)) {
     case ServedSession::Admission::kTooMany:
-      return wrong_protocol("too many requests without an acknowledgement");
+      return wrong_protocol("a client waits for too many requests");
     case ServedSession::Admission::kOver:
       return wrong_protocol("its session has ended");
     case ServedSession::Admission::kAnswered:

@@ -71,7 +71,7 @@ class Service {
   Status serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session);
   Status handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
                 const std::shared_ptr<Frame>& frame);
-  Status forget(ServedSession& session, ConstBytes body);
+  Status finish(ServedSession& session, ConstBytes body);
   void take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame);
   void use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms);
   void end(const std::shared_ptr<ServedSession>& session);

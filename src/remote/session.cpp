@@ -23,6 +23,7 @@ constexpr i64 kMostLockedBytes = 64 * KiB;   // an access under a lock is one re
 constexpr size_t kMostKnownTrees = 4096;
 constexpr i64 kMostTries = 3;                // of a request whose tree the server has discarded
 constexpr size_t kMostRequests = 4096;       // in flight; the server stores their replies
+constexpr u64 kMostUnreported = 1024;        // finished requests whose replies the server may have to store, too
 constexpr i64 kFarewellMs = 1'000;           // at the end, for closes and unlocks that nobody waited for
 
 // A lock may wait for ever. An unlock does not expire, because others would wait for ever for one that never arrives.
@@ -323,7 +324,7 @@ bool Session::take_request(Stream& stream, i64 index, Sending& sending) {
   sending.define = tree != 0 && !known_trees_.count(tree) && !stream.trees.count(tree);
   if (sending.define) stream.trees.insert(tree);
   sending.acknowledged = requests_.begin()->first;   // all earlier requests have their replies
-  sending.forgotten = forgotten_for(stream, sending.acknowledged);
+  sending.report = report_for(stream, sending.acknowledged);
   sending.job = request.job;
   sending.part = request.part;
   request.busy = true;
@@ -332,23 +333,26 @@ bool Session::take_request(Stream& stream, i64 index, Sending& sending) {
   return true;
 }
 
-// Abandoned requests, which each stream reports before any later request, so that they are not executed late. Acknowledged ones
-// need no report.
-std::vector<u64> Session::forgotten_for(Stream& stream, u64 acknowledged) {
-  forgotten_.erase(forgotten_.begin(), forgotten_.lower_bound(acknowledged));
-  if (std::exchange(stream.forgotten, forgotten_ever_) == forgotten_ever_) return {};
-  return {forgotten_.begin(), forgotten_.end()};
+// A request acknowledges all earlier ones up to the first that is in flight. That is not enough where one of them takes long: the
+// server would have to store the replies to all later ones; and not where a later one was abandoned, which must not be executed late.
+// Then a stream reports what is in flight before its next request. At the server a report on one stream may precede an earlier one
+// on another, and a cut loses some; each holds all there is to know.
+Buffer Session::report_for(Stream& stream, u64 acknowledged) {
+  const u64 finished = next_id_ - 1 - requests_.size();
+  const bool abandoned = stream.reported_abandoned != abandoned_ && last_abandoned_ >= acknowledged;
+  if (!abandoned && finished - std::max(stream.reported_finished, acknowledged - 1) < kMostUnreported) return {};
+  stream.reported_finished = finished;
+  stream.reported_abandoned = abandoned_;
+  Buffer ids;
+  RemoteEncoder encoder(ids);
+  encoder(next_id_);
+  for (const auto& [id, request] : requests_) encoder(id);
+  return frame_of(Kind::kAwaits, 0, ids);
 }
 
 void Session::encode(Stream& stream, const Sending& sending) {
   Buffer& out = stream.link.outgoing();
-  if (!sending.forgotten.empty()) {
-    Buffer ids;
-    RemoteEncoder encoder(ids);
-    for (const u64 id : sending.forgotten) encoder(id);
-    const Buffer frame = frame_of(Kind::kForget, 0, ids);
-    out.insert(out.end(), frame.begin(), frame.end());
-  }
+  out.insert(out.end(), sending.report.begin(), sending.report.end());
   const size_t start = out.size();
   out.resize(start + static_cast<size_t>(kHeaderBytes));
   RemoteEncoder writer(out);

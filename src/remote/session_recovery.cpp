@@ -33,7 +33,7 @@ void Session::broken(i64 index, const Error& error) {
   stream.asleep = false;
   stream.in_flight_bytes = 0;
   stream.trees.clear();
-  stream.forgotten = 0;
+  stream.reported_finished = stream.reported_abandoned = 0;
   for (auto& [id, request] : requests_)
     if (request.stream == index) request.stream = -1;
   returned_ = true;
@@ -108,8 +108,8 @@ void Session::check_deadlines(i64 now) {
     const Part part = request.part;
     give_back_credit(request);
     if (changes_something(job->kind())) {
-      forgotten_.insert(at->first);
-      ++forgotten_ever_;
+      last_abandoned_ = std::max(last_abandoned_, at->first);
+      ++abandoned_;
     }
     at = requests_.erase(at);
     job->fail(part, late);

@@ -1,0 +1,61 @@
+// Requests that take long, and whoever waits for a lock: everybody else goes on.
+#include "fixture.h"
+#include "foreign_lock.h"
+
+namespace mercutio::remote {
+namespace {
+
+class RemoteSlow : public RemoteTest {
+ protected:
+  std::unique_ptr<Storage> open(const std::shared_ptr<Session>& by, const std::string& name) {
+    auto opened = open_remote(by, "data/" + name, writing());
+    EXPECT_TRUE(opened.ok());
+    return std::move(*opened);
+  }
+  static Result<i64> write_locked(Storage& file, i64 bytes) {
+    auto data = filled(bytes, 1);
+    const IoPiece piece{0, data.data(), bytes};
+    return *file.move_locked(Direction::kWrite, std::span(&piece, 1), 0, bytes);
+  }
+};
+
+// Releases a lock of another program when its time has come, so that a test that fails ends, too.
+class ReleaseAfter {
+ public:
+  ReleaseAfter(ForeignLock& lock, int seconds)
+      : thread_([this, &lock, seconds] {
+          for (int i = 0; i < seconds * 100 && !over_; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          lock.release();
+        }) {}
+  ~ReleaseAfter() { now(); }
+  void now() {
+    over_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+// The server stores at most 8,192 replies that the client may not have.
+TEST_F(RemoteSlow, OneThatWaitsForALockStopsNoOthers) {
+  ForeignLock foreign(folder + "/locked");
+  const auto by = session();
+  const auto locked = open(by, "locked"), other = open(by, "other");
+  std::atomic<bool> done{false};
+  std::thread waiting([&] {
+    EXPECT_TRUE(write_locked(*locked, 8).ok());
+    done = true;
+  });
+  ReleaseAfter release(foreign, 30);
+  auto data = filled(8, 1);
+  for (i64 i = 0; i < 9'000; ++i) ASSERT_TRUE(write(*other, i * 8, data).ok());
+  EXPECT_FALSE(done);
+  EXPECT_EQ(by->counts().reconnects, 0);
+  release.now();
+  waiting.join();
+}
+
+}  // namespace
+}  // namespace mercutio::remote

@@ -31,7 +31,7 @@ void Session::broken(i64 index, const Error& error) {
   std::lock_guard guard(mutex_);
   const bool was_ready = std::exchange(stream.ready, false);
   stream.asleep = false;
-  stream.in_flight_bytes = 0;
+  stream.in_flight_bytes = stream.waiting_bytes = 0;
   stream.trees.clear();
   stream.reported_finished = stream.reported_abandoned = 0;
   for (auto& [id, request] : requests_)
@@ -111,7 +111,7 @@ void Session::check_deadlines(i64 now) {
       last_abandoned_ = std::max(last_abandoned_, at->first);
       ++abandoned_;
     }
-    at = requests_.erase(at);
+    at = end_request(at);
     job->fail(part, late);
     job->give_up(late);
   }
@@ -176,6 +176,7 @@ void Session::fail_everything() {
   }
   for (auto& job : jobs_) job->give_up(*dead_);
   requests_.clear();
+  waiting_ = 0;
   jobs_.clear();
 }
 

@@ -57,5 +57,58 @@ TEST_F(RemoteSlow, OneThatWaitsForALockStopsNoOthers) {
   waiting.join();
 }
 
+// The holder of a lock in the same session: what waits for its lock leaves it credit, and requests in flight.
+class RemoteHolder : public RemoteSlow {
+ protected:
+  void SetUp() override {
+    options.credit_bytes = 512 * KiB;
+    RemoteSlow::SetUp();
+    connection.streams = 1;
+    by = session();
+    file = open(by, "file");
+    lock = std::move(*file->lock(0, 100 * KiB, true));
+  }
+  // The holder writes and releases its lock, in time.
+  void finish() {
+    std::atomic<bool> written{false};
+    std::thread holder([&] {
+      auto data = filled(100 * KiB, 2);
+      EXPECT_TRUE(write(*file, 0, data).ok());
+      EXPECT_TRUE(file->size().ok());
+      lock.reset();
+      written = true;
+    });
+    for (int i = 0; i < 2'000 && !written; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_TRUE(written) << "whoever waits for the lock keeps its holder from going on";
+    if (!written) server->cut_streams(), by->give_up(Error{ErrorClass::kOther, "over"});
+    holder.join();
+  }
+  std::shared_ptr<Session> by;
+  std::unique_ptr<Storage> file;
+  std::unique_ptr<HeldLock> lock;
+};
+
+TEST_F(RemoteHolder, HasCredit) {
+  std::vector<std::thread> waiting;
+  for (int i = 0; i < 20; ++i) waiting.emplace_back([&] { EXPECT_TRUE(write_locked(*file, 64 * KiB).ok()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  finish();
+  for (std::thread& one : waiting) one.join();
+}
+
+TEST_F(RemoteHolder, HasRequests) {
+  PlainRequest wanted;
+  wanted.target = dynamic_cast<RemoteStorage&>(*file).handle();
+  wanted.end = 100;
+  wanted.exclusive = true;
+  Buffer message;
+  put_message(message, wanted);
+  const auto first = std::make_shared<CallJob>(Kind::kLock, message);
+  by->submit(first);
+  for (int i = 0; i < 5'000; ++i) by->submit(std::make_shared<CallJob>(Kind::kLock, message));
+  finish();
+  EXPECT_TRUE(first->wait().ok());
+}
+
 }  // namespace
 }  // namespace mercutio::remote

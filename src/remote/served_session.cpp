@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <chrono>
 
+#include "base/attempt.h"
+
 namespace mercutio::remote {
 namespace {
 
@@ -24,7 +26,7 @@ Status ServedFile::close() {
 
 ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel,
                                             i64 send_limit_ms) {
-  Buffer again;
+  std::shared_ptr<const Buffer> again;
   {
     std::lock_guard guard(mutex_);
     if (ended_) return Admission::kOver;
@@ -32,7 +34,7 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
     const auto known = entries_.find(id);
     if (known == entries_.end()) {
       if (static_cast<i64>(entries_.size()) >= limits_.unfinished) return Admission::kTooMany;
-      entries_.emplace(id, Entry{{channel}, {}, is_work(kind)});
+      entries_.emplace(id, Entry{{channel}, is_work(kind)});
       working_ += is_work(kind) ? 1 : 0;
       return Admission::kExecute;
     }
@@ -40,27 +42,32 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
     const auto is_known = [&](const std::weak_ptr<Channel>& route) { return route.expired() || route.lock() == channel; };
     std::erase_if(routes, is_known);
     routes.push_back(channel);
-    again = known->second.reply;
+    if (!known->second.reply->empty()) again = known->second.reply;
   }
-  if (!again.empty()) (void)channel->send(again, send_limit_ms);
+  if (again) (void)channel->send(*again, send_limit_ms);
   return Admission::kAnswered;
 }
 
+// The data of a read under a lock is not stored: the read is executed again if its reply is lost.
 void ServedSession::complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms) {
   std::vector<std::weak_ptr<Channel>> routes;
+  std::shared_ptr<const Buffer> answer;
   {
     std::lock_guard guard(mutex_);
-    working_ -= is_work(kind) ? 1 : 0;
-    if (late_.erase(id) > 0 || working_ == 0) at_rest_.notify_all();
     const auto known = entries_.find(id);
+    const bool abandoned = late_.erase(id) > 0;
+    if (abandoned || (known != entries_.end() && known->second.work)) --working_;
+    if (abandoned || working_ == 0) at_rest_.notify_all();
     if (known == entries_.end()) return;   // abandoned by the client in the meantime
-    known->second.reply = reply;
+    *known->second.reply = std::move(reply);
+    answer = known->second.reply;
     routes.swap(known->second.routes);
+    if (kind == Kind::kLockedRead) entries_.erase(known);
   }
   if (routes.size() > 1) send_limit_ms = std::min(send_limit_ms, kSharedLimitMs);
   for (auto at = routes.rbegin(); at != routes.rend(); ++at) {
-    const std::shared_ptr<Channel> route = at->lock();
-    if (route && !route->send(reply, send_limit_ms)) route->cut();   // the client sends the request again on another stream
+    const std::shared_ptr<Channel> route = at->lock();   // if it is cut, the client sends the request again on another stream
+    if (route && !attempt([&] { return route->send(*answer, send_limit_ms); })) route->cut();
   }
 }
 
@@ -79,7 +86,7 @@ void ServedSession::finish(u64 end, const std::set<u64>& awaited) {
   for (auto at = entries_.begin(); at != entries_.end() && at->first < end;) {
     const auto next = std::next(at);
     if (!awaited.count(at->first)) {
-      if (at->second.reply.empty() && at->second.work) late_.insert(at->first);
+      if (at->second.reply->empty() && at->second.work) late_.insert(at->first);
       entries_.erase(at);
     }
     at = next;

@@ -53,7 +53,8 @@ class ServedSession {
   // that is being executed will be answered on every channel from which it came. Requests of a stream that the client has abandoned
   // may arrive after the client has sent them again on another stream.
   Admission admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel, i64 send_limit_ms);
-  void complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);   // of an admitted request
+  // Ends an admitted request. Allocates nothing of its own.
+  void complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);
   // An admitted request that has waited for a lock may change something from now on. False: it must not be executed any more.
   bool begin_work(u64 id);
   // Of the requests below `end` the client still waits for these only. It has the replies to the others, or has abandoned them: they
@@ -91,8 +92,8 @@ class ServedSession {
  private:
   struct Entry {
     std::vector<std::weak_ptr<Channel>> routes;   // the channels from which it came
-    Buffer reply;        // empty: it is being executed
     bool work = true;    // it may change a file
+    std::shared_ptr<Buffer> reply = std::make_shared<Buffer>();   // empty: it is being executed; never changed afterwards
   };
   struct Lock {
     std::unique_ptr<HeldLock> held;

@@ -313,48 +313,73 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
     case ServedSession::Admission::kExecute:
       break;
   }
-  if (kind == Kind::kLock || is_locked(kind)) return take_lock(session, frame), ok_status();
+  if (kind == Kind::kLock || is_locked(kind)) {
+    const Status taken = attempt([&] { return take_lock(session, frame); });
+    if (!taken) session->complete(id, kind, operations_.answer_of(id, taken.error()), options_.silence_ms);
+    return ok_status();
+  }
   const auto work = [this, channel, session, frame, message, id, kind] {
-    const bool in_order = !is_ordered(kind) || session->await_forgotten(kind == Kind::kUnlock ? options_.grace_ms : kLateMs);
-    Buffer reply = kind == Kind::kClaim || is_about_servers(kind) ? operations_.answer_of(id, carry_out(session, kind, message))
-                   : in_order || kind == Kind::kUnlock ? operations_.carry_out(*session, *frame, message) : operations_.too_early(id);
-    log_request(*channel, *frame, message, reply);
+    Buffer reply = answer_from(id, [&] {
+      const bool in_order = !is_ordered(kind) || session->await_forgotten(kind == Kind::kUnlock ? options_.grace_ms : kLateMs);
+      Buffer done = kind == Kind::kClaim || is_about_servers(kind) ? operations_.answer_of(id, carry_out(session, kind, message))
+                    : in_order || kind == Kind::kUnlock ? operations_.carry_out(*session, *frame, message) : operations_.too_early(id);
+      log_request(*channel, *frame, message, done);
+      return done;
+    });
     session->complete(id, kind, std::move(reply), options_.silence_ms);
   };
   const bool slow = is_slow(kind) || (kind == Kind::kUnlock && !session->await_forgotten(0));
-  if (slow && !options_.in_turn && run_beside(work)) return ok_status();
+  if (slow && !options_.in_turn && attempt_or(false, [&] { return run_beside(work); })) return ok_status();
   work();
   return ok_status();
 }
 
+// An admitted request has a reply, also if it throws: otherwise the client would wait for it, and ask again in vain.
+Buffer Service::answer_from(u64 id, const std::function<Buffer()>& work) const {
+  Buffer reply;
+  const Status done = attempt([&] {
+    reply = work();
+    return ok_status();
+  });
+  return done ? std::move(reply) : operations_.answer_of(id, done.error());
+}
+
 // Grants the lock at once if it is free. Otherwise no thread waits: the queue's thread, or one of its own, continues the request
 // later.
-void Service::take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame) {
-  const u64 id = frame->header.id;
-  const auto wanted = operations_.wanted_lock(session, frame->header.kind, frame->body().subspan(kAcknowledgedBytes));
-  if (!wanted) return session->complete(id, Kind::kLock, operations_.answer_of(id, wanted.error()), options_.silence_ms);
-  const auto granted = [this, wanted = *wanted, frame](Result<std::unique_ptr<HeldLock>> lock) {
-    const auto held = std::make_shared<Result<std::unique_ptr<HeldLock>>>(std::move(lock));
-    const auto use = [this, wanted, frame, held](i64 limit_ms) { use_lock(wanted, *frame, std::move(*held), limit_ms); };
-    if (!run_beside([this, use] { use(options_.silence_ms); })) use(kLateMs);
+Status Service::take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame) {
+  MERCUTIO_LET(const LockRequest wanted, operations_.wanted_lock(session, frame->header.kind, frame->body().subspan(kAcknowledgedBytes)));
+  const auto granted = [this, wanted, frame](Result<std::unique_ptr<HeldLock>> lock) {
+    const Status used = attempt([&] {
+      const auto held = std::make_shared<Result<std::unique_ptr<HeldLock>>>(std::move(lock));
+      const auto use = [this, wanted, frame, held](i64 limit_ms) { use_lock(wanted, *frame, std::move(*held), limit_ms); };
+      if (!run_beside([this, use] { use(options_.silence_ms); })) use(kLateMs);
+      return ok_status();
+    });
+    const u64 id = frame->header.id;
+    if (!used) wanted.session->complete(id, frame->header.kind, operations_.answer_of(id, used.error()), kLateMs);
   };
-  auto lock = options_.in_turn ? wanted->file->storage->lock(wanted->begin, wanted->end, wanted->exclusive) : locks_.request(*wanted, granted);
-  if (!lock || *lock) use_lock(*wanted, *frame, std::move(lock), options_.silence_ms);
+  auto lock = options_.in_turn ? wanted.file->storage->lock(wanted.begin, wanted.end, wanted.exclusive) : locks_.request(wanted, granted);
+  if (!lock || *lock) use_lock(wanted, *frame, std::move(lock), options_.silence_ms);
+  return ok_status();
 }
 
 // Replies that the lock is held, or executes the access under it and releases it.
 void Service::use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms) {
   const u64 id = frame.header.id;
+  const Kind kind = frame.header.kind;
   ServedSession& session = *wanted.session;
-  if (!is_locked(frame.header.kind) || !lock) return session.complete(id, Kind::kLock, operations_.answer_lock(wanted, id, std::move(lock)), limit_ms);
-  Buffer reply;
-  const bool begun = session.begin_work(id);
-  if (begun && !session.await_forgotten(kLateMs)) reply = operations_.too_early(id);
-  if (begun && reply.empty()) reply = operations_.carry_out(session, frame, frame.body().subspan(kAcknowledgedBytes));
-  const Status given_back = release(std::move(*lock));
-  locks_.released(wanted.file->path);
-  if (!given_back) reply = operations_.answer_of(id, given_back.error());
-  if (begun) session.complete(id, Kind::kWrite, std::move(reply), limit_ms);
+  bool begun = true;
+  Buffer reply = answer_from(id, [&] {
+    if (!is_locked(kind) || !lock) return operations_.answer_lock(wanted, id, std::move(lock));
+    Buffer done;
+    begun = session.begin_work(id);
+    if (begun && !session.await_forgotten(kLateMs)) done = operations_.too_early(id);
+    if (begun && done.empty()) done = operations_.carry_out(session, frame, frame.body().subspan(kAcknowledgedBytes));
+    const Status given_back = release(std::move(*lock));
+    locks_.released(wanted.file->path);
+    return given_back ? std::move(done) : operations_.answer_of(id, given_back.error());
+  });
+  if (begun) session.complete(id, kind, std::move(reply), limit_ms);
 }
 
 void Service::log(const Channel& channel, const std::string& text) {
@@ -369,12 +394,14 @@ bool Service::run_beside(std::function<void()> work) {
   take_finished(slow_, finished);
   if (stopping_ || static_cast<i64>(slow_.size()) >= options_.most_slow) return false;
   Worker& worker = slow_.emplace_back();
-  auto thread = start_thread([&worker, work = std::move(work)] {
-    (void)attempt([&] {
-      work();
-      return ok_status();
+  auto thread = attempt([&] {
+    return start_thread([&worker, work = std::move(work)] {
+      (void)attempt([&] {
+        work();
+        return ok_status();
+      });
+      worker.finished = true;
     });
-    worker.finished = true;
   });
   if (thread) {
     worker.thread = std::move(*thread);

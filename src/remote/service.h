@@ -72,7 +72,7 @@ class Service {
   Status handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
                 const std::shared_ptr<Frame>& frame);
   Status finish(ServedSession& session, ConstBytes body);
-  void take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame);
+  Status take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame);
   void use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms);
   void end(const std::shared_ptr<ServedSession>& session);
   Result<Reply> claim(const std::shared_ptr<ServedSession>& session, ConstBytes message);
@@ -82,7 +82,9 @@ class Service {
   Result<Reply> carry_out(const std::shared_ptr<ServedSession>& session, Kind kind, ConstBytes message);
   i64 users_beside(const ServedSession& asking);
   Result<Reply> end_server(const Channel& channel, const ServedSession& asking, ConstBytes message);
+  // False: there is no thread for it.
   bool run_beside(std::function<void()> work);
+  Buffer answer_from(u64 id, const std::function<Buffer()>& work) const;
   void log(const Channel& channel, const std::string& text);
   void log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply);
 

@@ -134,6 +134,20 @@ TEST_F(RemoteLocked, EndWithTheirSession) {
   EXPECT_EQ(content("file"), "");
 }
 
+// The server stores no data for a client that may ask for it again.
+TEST_F(RemoteLocked, ReadsAreExecutedAgainWhenTheirReplyIsLost) {
+  const auto rogue = writer(7);
+  EXPECT_EQ(rogue->reply_to(2).outcome, 0U);
+  LockedRequest request;
+  request.transfer.handle = 1;
+  request.transfer.end = request.lock_end = 2'000;
+  rogue->ask(Kind::kLockedRead, 3, request);
+  EXPECT_EQ(rogue->reply_to(3).value, 1'000);
+  std::filesystem::resize_file(folder + "/file", 1'500);
+  rogue->ask(Kind::kLockedRead, 3, request);
+  EXPECT_EQ(rogue->reply_to(3).value, 1'500);
+}
+
 TEST_F(RemoteLocked, ToWriteNeedAFileThatIsOpenForIt) {
   std::ofstream(folder + "/file") << "read only";
   EXPECT_EQ(writer(7, false)->reply_to(2).sys_errno, EBADF);

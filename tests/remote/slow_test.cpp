@@ -1,6 +1,7 @@
 // Requests that take long, and whoever waits for a lock: everybody else goes on.
 #include "fixture.h"
 #include "foreign_lock.h"
+#include "storage/forwarding.h"
 
 namespace mercutio::remote {
 namespace {
@@ -55,6 +56,42 @@ TEST_F(RemoteSlow, OneThatWaitsForALockStopsNoOthers) {
   EXPECT_EQ(by->counts().reconnects, 0);
   release.now();
   waiting.join();
+}
+
+class NoMemory final : public Forwarding {
+ public:
+  NoMemory(std::unique_ptr<Storage> inner, std::atomic<bool>& now) : Forwarding(std::move(inner)), now_(now) {}
+  Result<i64> write(std::span<const IoPiece> pieces) override { return check(), inner_->write(pieces); }
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override { return Storage::start(direction, std::move(pieces)); }
+  Status sync() override { return check(), inner_->sync(); }
+
+ private:
+  void check() const {
+    if (now_) throw std::bad_alloc();
+  }
+  std::atomic<bool>& now_;
+};
+
+// Each request has its reply, and the session goes on.
+TEST_F(RemoteSlow, NoneIsLeftWhereTheServerHasNoMemory) {
+  server.reset();
+  std::atomic<bool> none{false};
+  options.around = [&](std::unique_ptr<Storage> inner) { return std::make_unique<NoMemory>(std::move(inner), none); };
+  start_server();
+  connection.timeout_ms = 5'000;
+  const auto by = session();
+  const auto file = open(by, "file");
+  auto data = filled(100, 1);
+  none = true;
+  const auto written = write(*file, 0, data), under_lock = write_locked(*file, 100);
+  const Status synced = file->sync();
+  none = false;
+  EXPECT_EQ(written ? 0 : written.error().sys_errno, ENOMEM);
+  EXPECT_EQ(under_lock ? 0 : under_lock.error().sys_errno, ENOMEM);
+  EXPECT_EQ(synced ? 0 : synced.error().sys_errno, ENOMEM);
+  EXPECT_TRUE(write_locked(*file, 100).ok());
+  EXPECT_TRUE(file->sync().ok());
+  EXPECT_EQ(by->counts().reconnects, 0);
 }
 
 // The holder of a lock in the same session: what waits for its lock leaves it credit, and requests in flight.

@@ -16,12 +16,46 @@ bool is_work(Kind kind) {
   return kind != Kind::kLock && !is_locked(kind);
 }
 
+class SafeLock final : public HeldLock {
+ public:
+  SafeLock(std::shared_ptr<ServedFile> file, std::unique_ptr<HeldLock> lock) : file_(std::move(file)) {
+    std::lock_guard guard(file_->locks_mutex);
+    file_->locks.emplace(this, std::move(lock));
+  }
+  ~SafeLock() override { (void)release(); }
+  Status release() override {
+    std::shared_lock in_use(file_->closing);
+    std::unique_ptr<HeldLock> held;
+    {
+      std::lock_guard guard(file_->locks_mutex);
+      const auto known = file_->locks.find(this);
+      if (known == file_->locks.end()) return ok_status();
+      held = std::move(known->second);
+      file_->locks.erase(known);
+    }
+    return held->release();
+  }
+
+ private:
+  const std::shared_ptr<ServedFile> file_;
+};
+
 }  // namespace
 
 Status ServedFile::close() {
   closed = true;
+  std::map<const HeldLock*, std::unique_ptr<HeldLock>> held;
+  {
+    std::lock_guard guard(locks_mutex);
+    held.swap(locks);
+  }
+  held.clear();
   claim.reset();
   return storage->close();
+}
+
+std::unique_ptr<HeldLock> made_safe(const std::shared_ptr<ServedFile>& file, std::unique_ptr<HeldLock> lock) {
+  return std::make_unique<SafeLock>(file, std::move(lock));
 }
 
 ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel,
@@ -234,24 +268,24 @@ std::shared_ptr<OutgoingCopy> ServedSession::copy(u64 handle) {
   return known == copies_.end() ? nullptr : known->second;
 }
 
-// Under the lock: concurrent callers return after the session has ended. Files used by other sessions are closed before, as these
-// may be writing.
+// Concurrent callers return after the session has ended. Files used by other sessions are closed, as these may be writing.
 void ServedSession::end() {
-  std::vector<std::shared_ptr<ServedFile>> lent;
+  std::lock_guard one_at_a_time(ending_);
+  std::map<u64, std::shared_ptr<ServedFile>> files;
+  std::map<u64, Lock> locks;
   {
     std::lock_guard guard(mutex_);
     ended_ = true;
     for (const auto& [handle, copy] : copies_) copy->cancel();
-    for (const auto& [handle, file] : files_)
-      if (file->lent && file != borrowed_) lent.push_back(file);
+    files.swap(files_);
+    locks.swap(locks_);
   }
-  for (const auto& file : lent) {
+  locks.clear();
+  for (const auto& [handle, file] : files) {
+    if (!file->lent || file == borrowed_) continue;
     std::unique_lock alone(file->closing);
     if (!file->closed) (void)file->close();
   }
-  std::lock_guard guard(mutex_);
-  locks_.clear();
-  files_.clear();
 }
 
 bool ServedSession::retire(i64 limit_ms) {

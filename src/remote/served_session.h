@@ -30,8 +30,14 @@ struct ServedFile {
   std::atomic<bool> lent{false};     // a session of another server may also write to it
   std::atomic<bool> claimed{false};
   std::unique_ptr<HeldLock> claim;   // against other servers and programs; null: the file system has no locks
-  Status close();              // the file must not be in use
+  std::mutex locks_mutex;
+  std::map<const HeldLock*, std::unique_ptr<HeldLock>> locks MERCUTIO_GUARDED_BY(locks_mutex);   // by what made_safe() returned
+  Status close();              // releases the locks first; the file must not be in use
 };
+
+// Makes a lock of a file one that may be released at any time: when the file is closed, the lock is released already. The file must be
+// in use.
+std::unique_ptr<HeldLock> made_safe(const std::shared_ptr<ServedFile>& file, std::unique_ptr<HeldLock> lock);
 
 struct SessionLimits {
   i64 files = 1024;
@@ -119,6 +125,7 @@ class ServedSession {
   std::set<u64> late_ MERCUTIO_GUARDED_BY(mutex_);   // those of them that the client has abandoned
   std::condition_variable at_rest_;
   bool ended_ MERCUTIO_GUARDED_BY(mutex_) = false;
+  std::mutex ending_;   // locked before mutex_
 };
 
 }  // namespace mercutio::remote

@@ -358,7 +358,7 @@ Status Service::take_lock(const std::shared_ptr<ServedSession>& session, const s
     const u64 id = frame->header.id;
     if (!used) wanted.session->complete(id, frame->header.kind, operations_.answer_of(id, used.error()), kLateMs);
   };
-  auto lock = options_.in_turn ? wanted.file->storage->lock(wanted.begin, wanted.end, wanted.exclusive) : locks_.request(wanted, granted);
+  auto lock = options_.in_turn ? LockQueue::take(wanted, true) : locks_.request(wanted, granted);
   if (!lock || *lock) use_lock(wanted, *frame, std::move(lock), options_.silence_ms);
   return ok_status();
 }

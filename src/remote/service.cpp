@@ -64,13 +64,15 @@ Service::Service(const ServiceOptions& options, Exports exports)
       grants_(std::make_shared<Grants>(options.grant_ms)) {}
 
 Service::~Service() {
-  std::map<SessionId, std::shared_ptr<ServedSession>> sessions;
+  std::vector<std::shared_ptr<ServedSession>> sessions;
   {
     std::lock_guard guard(mutex_);
     stopping_ = true;
-    sessions.swap(sessions_);
+    sessions.swap(over_);
+    for (auto& [id, session] : sessions_) sessions.push_back(std::move(session));
+    sessions_.clear();
   }
-  for (auto& [id, session] : sessions) end(session);
+  for (auto& session : sessions) end(session);
   locks_.stop();
   for (Worker& slow : slow_) slow.thread.join();
 }
@@ -89,12 +91,13 @@ bool Service::do_periodic_work(i64 now) {
       const i64 grace_ms = at->second->holds_files() ? options_.grace_ms : options_.short_grace_ms;
       const auto& borrowed = at->second->borrowed();
       const bool expired = (since >= 0 && now - since > grace_ms * 1'000'000) || (borrowed && borrowed->closed && at->second->retire(0));
-      if (expired) over.push_back(at->second);
+      if (expired) over_.push_back(at->second);
       at = expired ? sessions_.erase(at) : std::next(at);
     }
     used = !sessions_.empty();
+    over.swap(over_);
   }
-  for (auto& session : over) end(session);
+  for (auto& session : over) end_beside(std::move(session));
   locks_.step_without_thread(now);
   return used;
 }
@@ -121,6 +124,14 @@ Result<Reply> Service::end_server(const Channel& channel, const ServedSession& a
 void Service::end(const std::shared_ptr<ServedSession>& session) {
   session->end();
   locks_.drop(session.get());
+}
+
+// Closing its files may take long. Without a thread for it, it is tried again in the next period.
+void Service::end_beside(std::shared_ptr<ServedSession> session) {
+  if (options_.in_turn) return end(session);
+  if (attempt_or(false, [&] { return run_beside([this, session] { end(session); }); })) return;
+  std::lock_guard guard(mutex_);
+  over_.push_back(std::move(session));
 }
 
 void Service::serve(const std::shared_ptr<Channel>& channel, const std::function<void()>& welcomed) {

@@ -75,6 +75,7 @@ class Service {
   Status take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame);
   void use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms);
   void end(const std::shared_ptr<ServedSession>& session);
+  void end_beside(std::shared_ptr<ServedSession> session);
   Result<Reply> claim(const std::shared_ptr<ServedSession>& session, ConstBytes message);
   Status end_claim_of_others(const ServedSession& asking, const FileIdentity& identity);
   Result<Reply> grant(ServedSession& session, ConstBytes message);
@@ -101,6 +102,7 @@ class Service {
   std::mutex mutex_;
   std::list<Worker> slow_ MERCUTIO_GUARDED_BY(mutex_);
   std::map<SessionId, std::shared_ptr<ServedSession>> sessions_ MERCUTIO_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<ServedSession>> over_ MERCUTIO_GUARDED_BY(mutex_);   // their clients have been absent for too long
   bool stopping_ MERCUTIO_GUARDED_BY(mutex_) = false;
 };
 

@@ -1,6 +1,8 @@
 // Requests that take long, and whoever waits for a lock: everybody else goes on.
 #include "fixture.h"
 #include "foreign_lock.h"
+#include "gate.h"
+#include "rogue.h"
 #include "storage/forwarding.h"
 
 namespace mercutio::remote {
@@ -58,6 +60,42 @@ TEST_F(RemoteSlow, OneThatWaitsForALockStopsNoOthers) {
   waiting.join();
 }
 
+class SlowEnd final : public Forwarding {
+ public:
+  SlowEnd(std::unique_ptr<Storage> inner, Gate& gate) : Forwarding(std::move(inner)), gate_(gate) {}
+  ~SlowEnd() override { gate_.pass(); }
+
+ private:
+  Gate& gate_;
+};
+
+// The files of a client that is gone are closed while others are let in.
+TEST_F(RemoteSlow, TheEndOfASessionKeepsNobodyOut) {
+  server.reset();
+  Gate gate;
+  options.around = [&](std::unique_ptr<Storage> inner) { return std::make_unique<SlowEnd>(std::move(inner), gate); };
+  options.grace_ms = 50;
+  start_server();
+  gate.set(false);
+  {
+    Rogue gone(server->port(), options.key);
+    gone.hello();
+    OpenRequest wanted;
+    wanted.path = "data/file";
+    wanted.write = wanted.create = true;
+    gone.ask(Kind::kOpen, 1, wanted);
+    EXPECT_EQ(gone.reply_to(1).outcome, 0U);
+    gone.channel->cut();
+  }
+  gate.await_somebody();
+  connection.patience_ms = 5'000;
+  gate.hold_the_next(false);
+  const auto other = open_remote(session(), "data/other", writing());
+  EXPECT_TRUE(other.ok()) << other.error().what;
+  gate.set(true);
+  server.reset();
+}
+
 class NoMemory final : public Forwarding {
  public:
   NoMemory(std::unique_ptr<Storage> inner, std::atomic<bool>& now) : Forwarding(std::move(inner)), now_(now) {}
@@ -92,6 +130,7 @@ TEST_F(RemoteSlow, NoneIsLeftWhereTheServerHasNoMemory) {
   EXPECT_TRUE(write_locked(*file, 100).ok());
   EXPECT_TRUE(file->sync().ok());
   EXPECT_EQ(by->counts().reconnects, 0);
+  server.reset();
 }
 
 // The holder of a lock in the same session: what waits for its lock leaves it credit, and requests in flight.

@@ -1,5 +1,5 @@
 // The server's work on a stream, from the handshake to its end. It owns the sessions and executes requests. The thread that serves
-// a stream reads and writes file data. Requests that may take long (sync, close, lists) get a thread of their own. Locks that
+// a stream reads and writes file data. Requests that may take long (open, sync, close, lists) get a thread of their own. Locks that
 // others hold wait in a queue. Everything is limited: handshake time, frame sizes, sessions, files, trees, threads.
 #pragma once
 

@@ -60,6 +60,31 @@ TEST_F(RemoteSlow, OneThatWaitsForALockStopsNoOthers) {
   waiting.join();
 }
 
+// An open may wait for a file system over a network, or for one of a library.
+TEST_F(RemoteSlow, AnOpenStopsNoOthers) {
+  server.reset();
+  Gate gate;
+  options.around = [&](std::unique_ptr<Storage> inner) { return gate.pass(), std::move(inner); };
+  start_server();
+  connection.streams = 1;
+  const auto by = session();
+  const auto file = open(by, "file");
+  gate.set(false);
+  std::thread opener([&] { EXPECT_TRUE(open_remote(by, "data/slow", writing()).ok()); });
+  gate.await_somebody();
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    EXPECT_TRUE(file->size().ok());
+    done = true;
+  });
+  for (int i = 0; i < 500 && !done; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(done);
+  gate.set(true);
+  opener.join();
+  other.join();
+  server.reset();
+}
+
 class SlowEnd final : public Forwarding {
  public:
   SlowEnd(std::unique_ptr<Storage> inner, Gate& gate) : Forwarding(std::move(inner)), gate_(gate) {}

@@ -72,10 +72,16 @@ Result<std::shared_ptr<CallJob>> RemoteHost::begin(Kind kind, const NameRequest&
 }
 
 Result<Reply> RemoteHost::call(Kind kind, const NameRequest& request) {
+  Buffer message;
+  put_message(message, request);
+  return ask(kind, message);
+}
+
+// The session may end because it was unused, just before the request.
+Result<Reply> RemoteHost::ask(Kind kind, const Buffer& message) {
   for (int tries = 0;; ++tries) {
     MERCUTIO_LET(const auto at, session());
-    MERCUTIO_LET(const auto job, begin(kind, request));
-    Result<Reply> reply = job->wait();
+    Result<Reply> reply = at->call(kind, message);
     if (reply || tries > 0 || !at->left_idle()) return reply;
   }
 }
@@ -110,12 +116,11 @@ Status RemoteHost::claim(RemoteStorage& file, const std::string& path) {
 }
 
 Status RemoteHost::remove(const std::string& path) {
-  MERCUTIO_LET(const auto at, session());
   PlainRequest request;
   request.path = path;
   Buffer message;
   put_message(message, request);
-  MERCUTIO_TRY(at->call(Kind::kRemove, std::move(message)));
+  MERCUTIO_TRY(ask(Kind::kRemove, message));
   return ok_status();
 }
 

@@ -29,6 +29,7 @@ class RemoteHost {
   Result<std::vector<Extent>> extents(const std::string& path);
 
  private:
+  Result<Reply> ask(Kind kind, const Buffer& message);
   const std::string host_;
   std::mutex mutex_;
   std::shared_ptr<Session> session_ MERCUTIO_GUARDED_BY(mutex_);

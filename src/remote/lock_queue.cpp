@@ -32,11 +32,12 @@ bool LockQueue::conflicts(const LockRequest& one, const LockRequest& other) {
   return (one.exclusive || other.exclusive) && one.begin < other.end && other.begin < one.end;
 }
 
-// Null: a conflicting lock is held.
-Result<std::unique_ptr<HeldLock>> LockQueue::attempt_lock(const LockRequest& wanted) {
+Result<std::unique_ptr<HeldLock>> LockQueue::take(const LockRequest& wanted, bool waits) {
   std::shared_lock in_use(wanted.file->closing);
   if (wanted.file->closed) return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};
-  return wanted.file->storage->try_lock(wanted.begin, wanted.end, wanted.exclusive);
+  Storage& storage = *wanted.file->storage;
+  MERCUTIO_LET(auto lock, waits ? storage.lock(wanted.begin, wanted.end, wanted.exclusive) : storage.try_lock(wanted.begin, wanted.end, wanted.exclusive));
+  return lock ? made_safe(wanted.file, std::move(lock)) : nullptr;
 }
 
 Result<std::unique_ptr<HeldLock>> LockQueue::request(const LockRequest& wanted, Granted granted) {
@@ -50,7 +51,7 @@ Result<std::unique_ptr<HeldLock>> LockQueue::request(const LockRequest& wanted, 
     }
   }
   if (first) {
-    MERCUTIO_LET(auto lock, attempt_lock(wanted));
+    MERCUTIO_LET(auto lock, take(wanted, false));
     if (lock) return lock;
   }
   std::lock_guard guard(mutex_);
@@ -134,7 +135,7 @@ void LockQueue::step(i64 now) {
     tried = due(now);
   }
   for (const std::shared_ptr<Waiter>& waiter : tried) {
-    auto lock = attempt_lock(waiter->wanted);
+    auto lock = take(waiter->wanted, false);
     if (lock && !*lock) continue;
     bool wanted = false;
     {

@@ -35,6 +35,8 @@ class LockQueue {
 
   // Returns the lock if it is free. Null: `granted` will be called by the thread of the queue.
   Result<std::unique_ptr<HeldLock>> request(const LockRequest& wanted, Granted granted);
+  // Without the queue. Null: a conflicting lock is held, and `waits` is false.
+  static Result<std::unique_ptr<HeldLock>> take(const LockRequest& wanted, bool waits);
   void released(const std::string& path);        // a client has released a lock of that file
   void drop(const ServedSession* session);       // its requests are cancelled
   void step_without_thread(i64 now);             // must be called regularly if no thread could be started
@@ -55,7 +57,6 @@ class LockQueue {
     i64 turn_ns = 0;        // since when clients have passed the lock to each other; 0: they have not
   };
   static bool conflicts(const LockRequest& one, const LockRequest& other);
-  static Result<std::unique_ptr<HeldLock>> attempt_lock(const LockRequest& wanted);
   void run();
   void step(i64 now);
   void wake() MERCUTIO_REQUIRES(mutex_);

@@ -71,7 +71,7 @@ bool is_query(Kind kind) {
 }
 
 bool is_slow(Kind kind) {
-  return kind == Kind::kSync || kind == Kind::kClose || kind == Kind::kLock || kind == Kind::kPreallocate ||
+  return kind == Kind::kOpen || kind == Kind::kSync || kind == Kind::kClose || kind == Kind::kLock || kind == Kind::kPreallocate ||
          kind == Kind::kSetSize || kind == Kind::kChecksum || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kClaim || kind == Kind::kSend;
 }
 

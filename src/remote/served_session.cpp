@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <chrono>
 
+#include "base/attempt.h"
+
 namespace mercutio::remote {
 namespace {
 
@@ -14,25 +16,59 @@ bool is_work(Kind kind) {
   return kind != Kind::kLock && !is_locked(kind);
 }
 
+class SafeLock final : public HeldLock {
+ public:
+  SafeLock(std::shared_ptr<ServedFile> file, std::unique_ptr<HeldLock> lock) : file_(std::move(file)) {
+    std::lock_guard guard(file_->locks_mutex);
+    file_->locks.emplace(this, std::move(lock));
+  }
+  ~SafeLock() override { (void)release(); }
+  Status release() override {
+    std::shared_lock in_use(file_->closing);
+    std::unique_ptr<HeldLock> held;
+    {
+      std::lock_guard guard(file_->locks_mutex);
+      const auto known = file_->locks.find(this);
+      if (known == file_->locks.end()) return ok_status();
+      held = std::move(known->second);
+      file_->locks.erase(known);
+    }
+    return held->release();
+  }
+
+ private:
+  const std::shared_ptr<ServedFile> file_;
+};
+
 }  // namespace
 
 Status ServedFile::close() {
   closed = true;
+  std::map<const HeldLock*, std::unique_ptr<HeldLock>> held;
+  {
+    std::lock_guard guard(locks_mutex);
+    held.swap(locks);
+  }
+  held.clear();
   claim.reset();
   return storage->close();
 }
 
+std::unique_ptr<HeldLock> made_safe(const std::shared_ptr<ServedFile>& file, std::unique_ptr<HeldLock> lock) {
+  return std::make_unique<SafeLock>(file, std::move(lock));
+}
+
 ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel,
                                             i64 send_limit_ms) {
-  Buffer again;
+  std::shared_ptr<const Buffer> again;
   {
     std::lock_guard guard(mutex_);
     if (ended_) return Admission::kOver;
-    if (id < acknowledged_) return Admission::kAnswered;
+    if (id < finished_ && !awaited_.count(id)) return Admission::kAnswered;
     const auto known = entries_.find(id);
     if (known == entries_.end()) {
-      if (static_cast<i64>(entries_.size()) >= limits_.unacknowledged) return Admission::kTooMany;
-      entries_.emplace(id, Entry{{channel}, {}, is_work(kind)});
+      if (static_cast<i64>(entries_.size()) >= limits_.unfinished) return Admission::kTooMany;
+      entries_.emplace(id, Entry{{channel}, is_work(kind)});
       working_ += is_work(kind) ? 1 : 0;
       return Admission::kExecute;
     }
@@ -40,27 +76,32 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
     const auto is_known = [&](const std::weak_ptr<Channel>& route) { return route.expired() || route.lock() == channel; };
     std::erase_if(routes, is_known);
     routes.push_back(channel);
-    again = known->second.reply;
+    if (!known->second.reply->empty()) again = known->second.reply;
   }
-  if (!again.empty()) (void)channel->send(again, send_limit_ms);
+  if (again) (void)channel->send(*again, send_limit_ms);
   return Admission::kAnswered;
 }
 
+// The data of a read under a lock is not stored: the read is executed again if its reply is lost.
 void ServedSession::complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms) {
   std::vector<std::weak_ptr<Channel>> routes;
+  std::shared_ptr<const Buffer> answer;
   {
     std::lock_guard guard(mutex_);
-    working_ -= is_work(kind) ? 1 : 0;
-    if (late_.erase(id) > 0 || working_ == 0) at_rest_.notify_all();
     const auto known = entries_.find(id);
+    const bool abandoned = late_.erase(id) > 0;
+    if (abandoned || (known != entries_.end() && known->second.work)) --working_;
+    if (abandoned || working_ == 0) at_rest_.notify_all();
     if (known == entries_.end()) return;   // abandoned by the client in the meantime
-    known->second.reply = reply;
+    *known->second.reply = std::move(reply);
+    answer = known->second.reply;
     routes.swap(known->second.routes);
+    if (kind == Kind::kLockedRead) entries_.erase(known);
   }
   if (routes.size() > 1) send_limit_ms = std::min(send_limit_ms, kSharedLimitMs);
   for (auto at = routes.rbegin(); at != routes.rend(); ++at) {
-    const std::shared_ptr<Channel> route = at->lock();
-    if (route && !route->send(reply, send_limit_ms)) route->cut();   // the client sends the request again on another stream
+    const std::shared_ptr<Channel> route = at->lock();   // if it is cut, the client sends the request again on another stream
+    if (route && !attempt([&] { return route->send(*answer, send_limit_ms); })) route->cut();
   }
 }
 
@@ -73,30 +114,20 @@ bool ServedSession::begin_work(u64 id) {
   return true;
 }
 
-void ServedSession::acknowledge(u64 below) {
+// Reports may arrive in any order. What one of them finishes stays finished.
+void ServedSession::finish(u64 end, const std::set<u64>& awaited) {
   std::lock_guard guard(mutex_);
-  if (below <= acknowledged_) return;
-  acknowledged_ = below;
-  const auto end = entries_.lower_bound(below);
-  for (auto at = entries_.begin(); at != end; ++at)
-    if (at->second.reply.empty() && at->second.work) late_.insert(at->first);
-  entries_.erase(entries_.begin(), end);
-}
-
-bool ServedSession::forget(const std::vector<u64>& ids) {
-  std::lock_guard guard(mutex_);
-  for (const u64 id : ids) {
-    if (id < acknowledged_) continue;
-    const auto known = entries_.find(id);
-    if (known != entries_.end()) {
-      if (known->second.reply.empty() && known->second.work) late_.insert(id);
-      continue;
+  for (auto at = entries_.begin(); at != entries_.end() && at->first < end;) {
+    const auto next = std::next(at);
+    if (!awaited.count(at->first)) {
+      if (at->second.reply->empty() && at->second.work) late_.insert(at->first);
+      entries_.erase(at);
     }
-    if (static_cast<i64>(entries_.size()) >= limits_.unacknowledged) return false;
-    const Error gone{ErrorClass::kIo, "the client has given this request up", ECANCELED};
-    entries_.emplace(id, Entry{{}, frame_with(Kind::kReply, id, reply_of(gone, "")), true});
+    at = next;
   }
-  return true;
+  for (auto at = awaited_.begin(); at != awaited_.end() && *at < end;) at = awaited.count(*at) ? std::next(at) : awaited_.erase(at);
+  for (auto at = awaited.lower_bound(finished_); at != awaited.end() && *at < end; ++at) awaited_.insert(*at);
+  finished_ = std::max(finished_, end);
 }
 
 bool ServedSession::await_forgotten(i64 limit_ms) {
@@ -237,24 +268,24 @@ std::shared_ptr<OutgoingCopy> ServedSession::copy(u64 handle) {
   return known == copies_.end() ? nullptr : known->second;
 }
 
-// Under the lock: concurrent callers return after the session has ended. Files used by other sessions are closed before, as these
-// may be writing.
+// Concurrent callers return after the session has ended. Files used by other sessions are closed, as these may be writing.
 void ServedSession::end() {
-  std::vector<std::shared_ptr<ServedFile>> lent;
+  std::lock_guard one_at_a_time(ending_);
+  std::map<u64, std::shared_ptr<ServedFile>> files;
+  std::map<u64, Lock> locks;
   {
     std::lock_guard guard(mutex_);
     ended_ = true;
     for (const auto& [handle, copy] : copies_) copy->cancel();
-    for (const auto& [handle, file] : files_)
-      if (file->lent && file != borrowed_) lent.push_back(file);
+    files.swap(files_);
+    locks.swap(locks_);
   }
-  for (const auto& file : lent) {
+  locks.clear();
+  for (const auto& [handle, file] : files) {
+    if (!file->lent || file == borrowed_) continue;
     std::unique_lock alone(file->closing);
     if (!file->closed) (void)file->close();
   }
-  std::lock_guard guard(mutex_);
-  locks_.clear();
-  files_.clear();
 }
 
 bool ServedSession::retire(i64 limit_ms) {

@@ -30,13 +30,19 @@ struct ServedFile {
   std::atomic<bool> lent{false};     // a session of another server may also write to it
   std::atomic<bool> claimed{false};
   std::unique_ptr<HeldLock> claim;   // against other servers and programs; null: the file system has no locks
-  Status close();              // the file must not be in use
+  std::mutex locks_mutex;
+  std::map<const HeldLock*, std::unique_ptr<HeldLock>> locks MERCUTIO_GUARDED_BY(locks_mutex);   // by what made_safe() returned
+  Status close();              // releases the locks first; the file must not be in use
 };
+
+// Makes a lock of a file one that may be released at any time: when the file is closed, the lock is released already. The file must be
+// in use.
+std::unique_ptr<HeldLock> made_safe(const std::shared_ptr<ServedFile>& file, std::unique_ptr<HeldLock> lock);
 
 struct SessionLimits {
   i64 files = 1024;
   i64 locks = 4096;
-  i64 unacknowledged = 8192;          // maximum number of requests whose reply the client has not acknowledged
+  i64 unfinished = 8192;               // maximum number of requests for which the client, as far as it has reported, still waits
   i64 tree_bytes = 64 * MiB;     // beyond it all trees are discarded, and the client sends them again as needed
 };
 
@@ -53,11 +59,13 @@ class ServedSession {
   // that is being executed will be answered on every channel from which it came. Requests of a stream that the client has abandoned
   // may arrive after the client has sent them again on another stream.
   Admission admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel, i64 send_limit_ms);
-  void complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);   // of an admitted request
+  // Ends an admitted request. Allocates nothing of its own.
+  void complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);
   // An admitted request that has waited for a lock may change something from now on. False: it must not be executed any more.
   bool begin_work(u64 id);
-  void acknowledge(u64 below);                         // the client has the replies to all earlier requests, or has abandoned them
-  bool forget(const std::vector<u64>& ids);            // the client has abandoned these: they must not begin any more; false: too many
+  // Of the requests below `end` the client still waits for these only. It has the replies to the others, or has abandoned them: they
+  // must not begin any more.
+  void finish(u64 end, const std::set<u64>& awaited = {});
   // Waits until no abandoned request that may change a file is being executed. False: the time limit was reached.
   bool await_forgotten(i64 limit_ms);
 
@@ -90,8 +98,8 @@ class ServedSession {
  private:
   struct Entry {
     std::vector<std::weak_ptr<Channel>> routes;   // the channels from which it came
-    Buffer reply;        // empty: it is being executed
     bool work = true;    // it may change a file
+    std::shared_ptr<Buffer> reply = std::make_shared<Buffer>();   // empty: it is being executed; never changed afterwards
   };
   struct Lock {
     std::unique_ptr<HeldLock> held;
@@ -110,11 +118,14 @@ class ServedSession {
   std::map<u64, FlatTypeRef> trees_ MERCUTIO_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<Channel>> channels_ MERCUTIO_GUARDED_BY(mutex_);
   i64 tree_bytes_ = 0, idle_since_ns_ = 0;
-  u64 acknowledged_ MERCUTIO_GUARDED_BY(mutex_) = 0, next_handle_ = 1;
+  u64 finished_ MERCUTIO_GUARDED_BY(mutex_) = 0;          // all requests below are finished but those of `awaited_`
+  std::set<u64> awaited_ MERCUTIO_GUARDED_BY(mutex_);
+  u64 next_handle_ = 1;
   i64 working_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // requests being executed that may change a file, including abandoned ones
   std::set<u64> late_ MERCUTIO_GUARDED_BY(mutex_);   // those of them that the client has abandoned
   std::condition_variable at_rest_;
   bool ended_ MERCUTIO_GUARDED_BY(mutex_) = false;
+  std::mutex ending_;   // locked before mutex_
 };
 
 }  // namespace mercutio::remote

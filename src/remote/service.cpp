@@ -64,13 +64,15 @@ Service::Service(const ServiceOptions& options, Exports exports)
       grants_(std::make_shared<Grants>(options.grant_ms)) {}
 
 Service::~Service() {
-  std::map<SessionId, std::shared_ptr<ServedSession>> sessions;
+  std::vector<std::shared_ptr<ServedSession>> sessions;
   {
     std::lock_guard guard(mutex_);
     stopping_ = true;
-    sessions.swap(sessions_);
+    sessions.swap(over_);
+    for (auto& [id, session] : sessions_) sessions.push_back(std::move(session));
+    sessions_.clear();
   }
-  for (auto& [id, session] : sessions) end(session);
+  for (auto& session : sessions) end(session);
   locks_.stop();
   for (Worker& slow : slow_) slow.thread.join();
 }
@@ -89,12 +91,13 @@ bool Service::do_periodic_work(i64 now) {
       const i64 grace_ms = at->second->holds_files() ? options_.grace_ms : options_.short_grace_ms;
       const auto& borrowed = at->second->borrowed();
       const bool expired = (since >= 0 && now - since > grace_ms * 1'000'000) || (borrowed && borrowed->closed && at->second->retire(0));
-      if (expired) over.push_back(at->second);
+      if (expired) over_.push_back(at->second);
       at = expired ? sessions_.erase(at) : std::next(at);
     }
     used = !sessions_.empty();
+    over.swap(over_);
   }
-  for (auto& session : over) end(session);
+  for (auto& session : over) end_beside(std::move(session));
   locks_.step_without_thread(now);
   return used;
 }
@@ -121,6 +124,14 @@ Result<Reply> Service::end_server(const Channel& channel, const ServedSession& a
 void Service::end(const std::shared_ptr<ServedSession>& session) {
   session->end();
   locks_.drop(session.get());
+}
+
+// Closing its files may take long. Without a thread for it, it is tried again in the next period.
+void Service::end_beside(std::shared_ptr<ServedSession> session) {
+  if (options_.in_turn) return end(session);
+  if (attempt_or(false, [&] { return run_beside([this, session] { end(session); }); })) return;
+  std::lock_guard guard(mutex_);
+  over_.push_back(std::move(session));
 }
 
 void Service::serve(const std::shared_ptr<Channel>& channel, const std::function<void()>& welcomed) {
@@ -251,8 +262,8 @@ Status Service::serve_frames(const std::shared_ptr<Channel>& channel, const std:
     if (!there) return ok_status();
     if (frame->header.kind == Kind::kPing) {
       MERCUTIO_TRY(channel->send(frame_of(Kind::kPong, frame->header.id, {}), options_.silence_ms));
-    } else if (frame->header.kind == Kind::kForget) {
-      MERCUTIO_TRY(forget(*session, frame->body()));
+    } else if (frame->header.kind == Kind::kAwaits) {
+      MERCUTIO_TRY(finish(*session, frame->body()));
     } else if (is_request(frame->header.kind)) {
       MERCUTIO_TRY(handle(channel, session, frame));
     } else {
@@ -261,12 +272,21 @@ Status Service::serve_frames(const std::shared_ptr<Channel>& channel, const std:
   }
 }
 
-Status Service::forget(ServedSession& session, ConstBytes body) {
-  if (body.size() % sizeof(u64) != 0) return wrong_protocol("what is to be forgotten is no list of requests");
-  std::vector<u64> ids(body.size() / sizeof(u64));
+Status Service::finish(ServedSession& session, ConstBytes body) {
+  const size_t ids = body.size() / sizeof(u64);
+  if (ids == 0 || body.size() % sizeof(u64) != 0) return wrong_protocol("what a client waits for is no list of requests");
+  if (static_cast<i64>(ids) > options_.limits.unfinished) return wrong_protocol("a client waits for too many requests");
   RemoteDecoder reader(body);
-  for (u64& id : ids) reader(id);
-  return session.forget(ids) ? ok_status() : Status(wrong_protocol("too many requests without an acknowledgement"));
+  u64 end = 0;
+  reader(end);
+  std::set<u64> awaited;
+  for (size_t i = 1; i < ids; ++i) {
+    u64 id = 0;
+    reader(id);
+    awaited.insert(id);
+  }
+  session.finish(end, awaited);
+  return ok_status();
 }
 
 Status Service::handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
@@ -277,7 +297,7 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   u64 acknowledged = 0;
   RemoteDecoder(frame->body().first(kAcknowledgedBytes))(acknowledged);
   if (acknowledged > id) return wrong_protocol("a request acknowledges itself");
-  session->acknowledge(acknowledged);
+  session->finish(acknowledged);
   const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);
   if (session->borrowed() && !is_of_copy(kind))
     return channel->send(operations_.answer_of(id, Error{ErrorClass::kAccess, "the key of a copy is good for writing its file alone", EACCES}), options_.silence_ms);
@@ -296,7 +316,7 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   }
   switch (session->admit(id, kind, channel, options_.silence_ms)) {
     case ServedSession::Admission::kTooMany:
-      return wrong_protocol("too many requests without an acknowledgement");
+      return wrong_protocol("a client waits for too many requests");
     case ServedSession::Admission::kOver:
       return wrong_protocol("its session has ended");
     case ServedSession::Admission::kAnswered:
@@ -304,48 +324,73 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
     case ServedSession::Admission::kExecute:
       break;
   }
-  if (kind == Kind::kLock || is_locked(kind)) return take_lock(session, frame), ok_status();
+  if (kind == Kind::kLock || is_locked(kind)) {
+    const Status taken = attempt([&] { return take_lock(session, frame); });
+    if (!taken) session->complete(id, kind, operations_.answer_of(id, taken.error()), options_.silence_ms);
+    return ok_status();
+  }
   const auto work = [this, channel, session, frame, message, id, kind] {
-    const bool in_order = !is_ordered(kind) || session->await_forgotten(kind == Kind::kUnlock ? options_.grace_ms : kLateMs);
-    Buffer reply = kind == Kind::kClaim || is_about_servers(kind) ? operations_.answer_of(id, carry_out(session, kind, message))
-                   : in_order || kind == Kind::kUnlock ? operations_.carry_out(*session, *frame, message) : operations_.too_early(id);
-    log_request(*channel, *frame, message, reply);
+    Buffer reply = answer_from(id, [&] {
+      const bool in_order = !is_ordered(kind) || session->await_forgotten(kind == Kind::kUnlock ? options_.grace_ms : kLateMs);
+      Buffer done = kind == Kind::kClaim || is_about_servers(kind) ? operations_.answer_of(id, carry_out(session, kind, message))
+                    : in_order || kind == Kind::kUnlock ? operations_.carry_out(*session, *frame, message) : operations_.too_early(id);
+      log_request(*channel, *frame, message, done);
+      return done;
+    });
     session->complete(id, kind, std::move(reply), options_.silence_ms);
   };
   const bool slow = is_slow(kind) || (kind == Kind::kUnlock && !session->await_forgotten(0));
-  if (slow && !options_.in_turn && run_beside(work)) return ok_status();
+  if (slow && !options_.in_turn && attempt_or(false, [&] { return run_beside(work); })) return ok_status();
   work();
   return ok_status();
 }
 
+// An admitted request has a reply, also if it throws: otherwise the client would wait for it, and ask again in vain.
+Buffer Service::answer_from(u64 id, const std::function<Buffer()>& work) const {
+  Buffer reply;
+  const Status done = attempt([&] {
+    reply = work();
+    return ok_status();
+  });
+  return done ? std::move(reply) : operations_.answer_of(id, done.error());
+}
+
 // Grants the lock at once if it is free. Otherwise no thread waits: the queue's thread, or one of its own, continues the request
 // later.
-void Service::take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame) {
-  const u64 id = frame->header.id;
-  const auto wanted = operations_.wanted_lock(session, frame->header.kind, frame->body().subspan(kAcknowledgedBytes));
-  if (!wanted) return session->complete(id, Kind::kLock, operations_.answer_of(id, wanted.error()), options_.silence_ms);
-  const auto granted = [this, wanted = *wanted, frame](Result<std::unique_ptr<HeldLock>> lock) {
-    const auto held = std::make_shared<Result<std::unique_ptr<HeldLock>>>(std::move(lock));
-    const auto use = [this, wanted, frame, held](i64 limit_ms) { use_lock(wanted, *frame, std::move(*held), limit_ms); };
-    if (!run_beside([this, use] { use(options_.silence_ms); })) use(kLateMs);
+Status Service::take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame) {
+  MERCUTIO_LET(const LockRequest wanted, operations_.wanted_lock(session, frame->header.kind, frame->body().subspan(kAcknowledgedBytes)));
+  const auto granted = [this, wanted, frame](Result<std::unique_ptr<HeldLock>> lock) {
+    const Status used = attempt([&] {
+      const auto held = std::make_shared<Result<std::unique_ptr<HeldLock>>>(std::move(lock));
+      const auto use = [this, wanted, frame, held](i64 limit_ms) { use_lock(wanted, *frame, std::move(*held), limit_ms); };
+      if (!run_beside([this, use] { use(options_.silence_ms); })) use(kLateMs);
+      return ok_status();
+    });
+    const u64 id = frame->header.id;
+    if (!used) wanted.session->complete(id, frame->header.kind, operations_.answer_of(id, used.error()), kLateMs);
   };
-  auto lock = options_.in_turn ? wanted->file->storage->lock(wanted->begin, wanted->end, wanted->exclusive) : locks_.request(*wanted, granted);
-  if (!lock || *lock) use_lock(*wanted, *frame, std::move(lock), options_.silence_ms);
+  auto lock = options_.in_turn ? LockQueue::take(wanted, true) : locks_.request(wanted, granted);
+  if (!lock || *lock) use_lock(wanted, *frame, std::move(lock), options_.silence_ms);
+  return ok_status();
 }
 
 // Replies that the lock is held, or executes the access under it and releases it.
 void Service::use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms) {
   const u64 id = frame.header.id;
+  const Kind kind = frame.header.kind;
   ServedSession& session = *wanted.session;
-  if (!is_locked(frame.header.kind) || !lock) return session.complete(id, Kind::kLock, operations_.answer_lock(wanted, id, std::move(lock)), limit_ms);
-  Buffer reply;
-  const bool begun = session.begin_work(id);
-  if (begun && !session.await_forgotten(kLateMs)) reply = operations_.too_early(id);
-  if (begun && reply.empty()) reply = operations_.carry_out(session, frame, frame.body().subspan(kAcknowledgedBytes));
-  const Status given_back = release(std::move(*lock));
-  locks_.released(wanted.file->path);
-  if (!given_back) reply = operations_.answer_of(id, given_back.error());
-  if (begun) session.complete(id, Kind::kWrite, std::move(reply), limit_ms);
+  bool begun = true;
+  Buffer reply = answer_from(id, [&] {
+    if (!is_locked(kind) || !lock) return operations_.answer_lock(wanted, id, std::move(lock));
+    Buffer done;
+    begun = session.begin_work(id);
+    if (begun && !session.await_forgotten(kLateMs)) done = operations_.too_early(id);
+    if (begun && done.empty()) done = operations_.carry_out(session, frame, frame.body().subspan(kAcknowledgedBytes));
+    const Status given_back = release(std::move(*lock));
+    locks_.released(wanted.file->path);
+    return given_back ? std::move(done) : operations_.answer_of(id, given_back.error());
+  });
+  if (begun) session.complete(id, kind, std::move(reply), limit_ms);
 }
 
 void Service::log(const Channel& channel, const std::string& text) {
@@ -360,12 +405,14 @@ bool Service::run_beside(std::function<void()> work) {
   take_finished(slow_, finished);
   if (stopping_ || static_cast<i64>(slow_.size()) >= options_.most_slow) return false;
   Worker& worker = slow_.emplace_back();
-  auto thread = start_thread([&worker, work = std::move(work)] {
-    (void)attempt([&] {
-      work();
-      return ok_status();
+  auto thread = attempt([&] {
+    return start_thread([&worker, work = std::move(work)] {
+      (void)attempt([&] {
+        work();
+        return ok_status();
+      });
+      worker.finished = true;
     });
-    worker.finished = true;
   });
   if (thread) {
     worker.thread = std::move(*thread);

@@ -1,5 +1,5 @@
 // The server's work on a stream, from the handshake to its end. It owns the sessions and executes requests. The thread that serves
-// a stream reads and writes file data. Requests that may take long (sync, close, lists) get a thread of their own. Locks that
+// a stream reads and writes file data. Requests that may take long (open, sync, close, lists) get a thread of their own. Locks that
 // others hold wait in a queue. Everything is limited: handshake time, frame sizes, sessions, files, trees, threads.
 #pragma once
 
@@ -71,10 +71,11 @@ class Service {
   Status serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session);
   Status handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
                 const std::shared_ptr<Frame>& frame);
-  Status forget(ServedSession& session, ConstBytes body);
-  void take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame);
+  Status finish(ServedSession& session, ConstBytes body);
+  Status take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame);
   void use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms);
   void end(const std::shared_ptr<ServedSession>& session);
+  void end_beside(std::shared_ptr<ServedSession> session);
   Result<Reply> claim(const std::shared_ptr<ServedSession>& session, ConstBytes message);
   Status end_claim_of_others(const ServedSession& asking, const FileIdentity& identity);
   Result<Reply> grant(ServedSession& session, ConstBytes message);
@@ -82,7 +83,9 @@ class Service {
   Result<Reply> carry_out(const std::shared_ptr<ServedSession>& session, Kind kind, ConstBytes message);
   i64 users_beside(const ServedSession& asking);
   Result<Reply> end_server(const Channel& channel, const ServedSession& asking, ConstBytes message);
+  // False: there is no thread for it.
   bool run_beside(std::function<void()> work);
+  Buffer answer_from(u64 id, const std::function<Buffer()>& work) const;
   void log(const Channel& channel, const std::string& text);
   void log_request(const Channel& channel, const Frame& frame, ConstBytes message, const Buffer& reply);
 
@@ -99,6 +102,7 @@ class Service {
   std::mutex mutex_;
   std::list<Worker> slow_ MERCUTIO_GUARDED_BY(mutex_);
   std::map<SessionId, std::shared_ptr<ServedSession>> sessions_ MERCUTIO_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<ServedSession>> over_ MERCUTIO_GUARDED_BY(mutex_);   // their clients have been absent for too long
   bool stopping_ MERCUTIO_GUARDED_BY(mutex_) = false;
 };
 

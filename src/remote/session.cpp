@@ -23,11 +23,16 @@ constexpr i64 kMostLockedBytes = 64 * KiB;   // an access under a lock is one re
 constexpr size_t kMostKnownTrees = 4096;
 constexpr i64 kMostTries = 3;                // of a request whose tree the server has discarded
 constexpr size_t kMostRequests = 4096;       // in flight; the server stores their replies
+constexpr u64 kMostUnreported = 1024;        // finished requests whose replies the server may have to store, too
 constexpr i64 kFarewellMs = 1'000;           // at the end, for closes and unlocks that nobody waited for
+
+bool may_wait_for_lock(Kind kind) {
+  return kind == Kind::kLock || is_locked(kind);
+}
 
 // A lock may wait for ever. An unlock does not expire, because others would wait for ever for one that never arrives.
 bool has_deadline(Kind kind) {
-  return kind != Kind::kLock && kind != Kind::kUnlock && !is_locked(kind);
+  return kind != Kind::kUnlock && !may_wait_for_lock(kind);
 }
 
 u64 capability_of(Kind kind) {
@@ -271,25 +276,52 @@ void Session::send_requests(i64 index) {
   }
 }
 
-bool Session::fits(const Stream& stream, i64 cost) {
-  return stream.in_flight_bytes == 0 || stream.in_flight_bytes + cost <= stream.credit_bytes;
+// Requests that wait for a lock may wait for later ones of this session, by which the holder uses the lock and releases it. So they
+// take at most half of the credit and of the requests in flight, and one that needs no credit always fits.
+bool Session::fits(const Stream& stream, const Job& job, i64 cost, Blocked& blocked) {
+  if (cost == 0) return true;
+  const bool waits = may_wait_for_lock(job.kind());
+  const bool room = stream.in_flight_bytes + cost <= stream.credit_bytes;
+  bool& sort = waits ? blocked.waiting : blocked.other;
+  if (waits) sort = sort || !(stream.in_flight_bytes == 0 || (room && stream.waiting_bytes + cost <= stream.credit_bytes / 2));
+  else sort = sort || !(stream.in_flight_bytes == stream.waiting_bytes || room);
+  return !sort;
 }
 
 u64 Session::new_request(Request request) {
+  waiting_ += may_wait_for_lock(request.job->kind()) ? 1 : 0;
   requests_.emplace(next_id_, std::move(request));
   return next_id_++;
+}
+
+Session::Requests::iterator Session::end_request(Requests::iterator known) {
+  waiting_ -= may_wait_for_lock(known->second.job->kind()) ? 1 : 0;
+  return requests_.erase(known);
+}
+
+// A request whose stream was cut. 0: there is none, or none fits.
+u64 Session::next_returned(const Stream& stream, Blocked& blocked) {
+  if (!std::exchange(returned_, false)) return 0;
+  for (auto& [id, request] : requests_) {
+    if (request.stream >= 0 || request.busy) continue;
+    returned_ = true;
+    if (fits(stream, *request.job, request.cost, blocked)) return id;
+  }
+  return 0;
 }
 
 // The request to send next on a stream: one whose stream was cut, or the next part of a job. 0: none, or the stream has no credit
 // for it.
 u64 Session::next_request(const Stream& stream) {
-  if (returned_) {
-    for (auto& [id, request] : requests_)
-      if (request.stream < 0 && !request.busy) return fits(stream, request.cost) ? id : 0;
-    returned_ = false;
-  }
-  if (!fits(stream, stream.block_bytes) || requests_.size() >= kMostRequests) return 0;
+  Blocked blocked;
+  if (const u64 id = next_returned(stream, blocked); id != 0) return id;
+  if (requests_.size() >= kMostRequests) return 0;
   for (size_t i = 0; i < jobs_.size();) {
+    const bool too_many = waiting_ >= kMostRequests / 2 && may_wait_for_lock(jobs_[i]->kind());
+    if (too_many || !fits(stream, *jobs_[i], std::min(jobs_[i]->bytes(), stream.block_bytes), blocked)) {
+      ++i;
+      continue;
+    }
     Request request;
     request.job = jobs_[i];
     const u64 needed = capability_of(request.job->kind());
@@ -323,32 +355,36 @@ bool Session::take_request(Stream& stream, i64 index, Sending& sending) {
   sending.define = tree != 0 && !known_trees_.count(tree) && !stream.trees.count(tree);
   if (sending.define) stream.trees.insert(tree);
   sending.acknowledged = requests_.begin()->first;   // all earlier requests have their replies
-  sending.forgotten = forgotten_for(stream, sending.acknowledged);
+  sending.report = report_for(stream, sending.acknowledged);
   sending.job = request.job;
   sending.part = request.part;
   request.busy = true;
   request.stream = index;
   stream.in_flight_bytes += request.cost;
+  if (may_wait_for_lock(request.job->kind())) stream.waiting_bytes += request.cost;
   return true;
 }
 
-// Abandoned requests, which each stream reports before any later request, so that they are not executed late. Acknowledged ones
-// need no report.
-std::vector<u64> Session::forgotten_for(Stream& stream, u64 acknowledged) {
-  forgotten_.erase(forgotten_.begin(), forgotten_.lower_bound(acknowledged));
-  if (std::exchange(stream.forgotten, forgotten_ever_) == forgotten_ever_) return {};
-  return {forgotten_.begin(), forgotten_.end()};
+// A request acknowledges all earlier ones up to the first that is in flight. That is not enough where one of them takes long: the
+// server would have to store the replies to all later ones; and not where a later one was abandoned, which must not be executed late.
+// Then a stream reports what is in flight before its next request. At the server a report on one stream may precede an earlier one
+// on another, and a cut loses some; each holds all there is to know.
+Buffer Session::report_for(Stream& stream, u64 acknowledged) {
+  const u64 finished = next_id_ - 1 - requests_.size();
+  const bool abandoned = stream.reported_abandoned != abandoned_ && last_abandoned_ >= acknowledged;
+  if (!abandoned && finished - std::max(stream.reported_finished, acknowledged - 1) < kMostUnreported) return {};
+  stream.reported_finished = finished;
+  stream.reported_abandoned = abandoned_;
+  Buffer ids;
+  RemoteEncoder encoder(ids);
+  encoder(next_id_);
+  for (const auto& [id, request] : requests_) encoder(id);
+  return frame_of(Kind::kAwaits, 0, ids);
 }
 
 void Session::encode(Stream& stream, const Sending& sending) {
   Buffer& out = stream.link.outgoing();
-  if (!sending.forgotten.empty()) {
-    Buffer ids;
-    RemoteEncoder encoder(ids);
-    for (const u64 id : sending.forgotten) encoder(id);
-    const Buffer frame = frame_of(Kind::kForget, 0, ids);
-    out.insert(out.end(), frame.begin(), frame.end());
-  }
+  out.insert(out.end(), sending.report.begin(), sending.report.end());
   const size_t start = out.size();
   out.resize(start + static_cast<size_t>(kHeaderBytes));
   RemoteEncoder writer(out);
@@ -415,6 +451,7 @@ void Session::give_back_credit(const Request& request) {
   if (request.stream < 0) return;
   Stream& sender = streams_[static_cast<size_t>(request.stream)];
   sender.in_flight_bytes = std::max<i64>(0, sender.in_flight_bytes - request.cost);
+  if (may_wait_for_lock(request.job->kind())) sender.waiting_bytes = std::max<i64>(0, sender.waiting_bytes - request.cost);
 }
 
 // The server has discarded the tree. The request gets a new number, because under the old one the server would repeat its reply.
@@ -423,10 +460,10 @@ bool Session::send_again(Requests::iterator known) {
   const u64 tree = known->second.job->tree();
   known_trees_.erase(tree);
   for (Stream& stream : streams_) stream.trees.erase(tree);
-  Request again = std::move(known->second);
+  Request again = known->second;
   again.stream = -1;
   returned_ = true;
-  requests_.erase(known);
+  end_request(known);
   new_request(std::move(again));
   return true;
 }
@@ -453,7 +490,7 @@ Status Session::take_reply(Stream& stream, const FrameHeader& header, ConstBytes
   guard.unlock();
   job->complete(part, reply, payload.subspan(static_cast<size_t>(header.body_bytes)));
   guard.lock();
-  requests_.erase(header.id);
+  if (const auto complete = requests_.find(header.id); complete != requests_.end()) end_request(complete);
   return ok_status();
 }
 

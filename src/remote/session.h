@@ -65,15 +65,16 @@ class Session {
     std::thread thread;
     bool ready = false, asleep = false; // from here on guarded by mutex_. Asleep: the stream has credit, but there is no request
     i64 in_flight_bytes = 0, credit_bytes = 0, block_bytes = 0;
+    i64 waiting_bytes = 0;              // of those in flight: of requests that may wait for a lock
     std::set<u64> trees;                // trees sent on this connection
-    i64 forgotten = 0;                  // number of abandoned requests that this stream has reported
+    u64 reported_finished = 0, reported_abandoned = 0;   // the counts at this stream's last report
   };
   struct Sending {
     u64 id = 0, acknowledged = 0;
     std::shared_ptr<Job> job;
     Part part;
     bool define = false;
-    std::vector<u64> forgotten;         // abandoned requests to report first
+    Buffer report;                      // a frame to send first; usually empty
   };
 
   Session(const Connection& connection, i64 server, std::shared_ptr<TlsContext> tls);
@@ -92,8 +93,14 @@ class Session {
   bool take_request(Stream& stream, i64 index, Sending& sending);
   u64 next_request(const Stream& stream);
   u64 new_request(Request request);
-  static bool fits(const Stream& stream, i64 cost);
-  std::vector<u64> forgotten_for(Stream& stream, u64 acknowledged);
+  Requests::iterator end_request(Requests::iterator known);
+  // What did not fit on a stream. Nothing of the same sort is sent before it.
+  struct Blocked {
+    bool waiting = false, other = false;
+  };
+  static bool fits(const Stream& stream, const Job& job, i64 cost, Blocked& blocked);
+  u64 next_returned(const Stream& stream, Blocked& blocked);
+  Buffer report_for(Stream& stream, u64 acknowledged);
   void encode(Stream& stream, const Sending& sending);
   i64 patience_of_poll(const Stream& stream);
   void poll_stream(Stream& stream);
@@ -135,10 +142,11 @@ class Session {
   std::atomic<i64> wanted_streams_{1};
   std::deque<std::shared_ptr<Job>> jobs_;
   Requests requests_;
+  size_t waiting_ = 0;                  // number of those that may wait for a lock
   u64 next_id_ = 1;
   std::set<u64> known_trees_;           // the server has acknowledged requests with these trees
-  std::set<u64> forgotten_;             // abandoned and not acknowledged, so the server must not execute them late
-  i64 forgotten_ever_ = 0;
+  u64 abandoned_ = 0;                   // number of requests whose deadline has passed, which the server must not execute late
+  u64 last_abandoned_ = 0;              // the highest of them
   Error last_failure_;
   std::optional<Error> dead_;
   bool stopping_ = false;

@@ -31,9 +31,9 @@ void Session::broken(i64 index, const Error& error) {
   std::lock_guard guard(mutex_);
   const bool was_ready = std::exchange(stream.ready, false);
   stream.asleep = false;
-  stream.in_flight_bytes = 0;
+  stream.in_flight_bytes = stream.waiting_bytes = 0;
   stream.trees.clear();
-  stream.forgotten = 0;
+  stream.reported_finished = stream.reported_abandoned = 0;
   for (auto& [id, request] : requests_)
     if (request.stream == index) request.stream = -1;
   returned_ = true;
@@ -108,10 +108,10 @@ void Session::check_deadlines(i64 now) {
     const Part part = request.part;
     give_back_credit(request);
     if (changes_something(job->kind())) {
-      forgotten_.insert(at->first);
-      ++forgotten_ever_;
+      last_abandoned_ = std::max(last_abandoned_, at->first);
+      ++abandoned_;
     }
-    at = requests_.erase(at);
+    at = end_request(at);
     job->fail(part, late);
     job->give_up(late);
   }
@@ -176,6 +176,7 @@ void Session::fail_everything() {
   }
   for (auto& job : jobs_) job->give_up(*dead_);
   requests_.clear();
+  waiting_ = 0;
   jobs_.clear();
 }
 

@@ -25,7 +25,7 @@ struct KindName {
 };
 constexpr KindName kKinds[] = {
     {Kind::kHello, "hello"},     {Kind::kWelcome, "welcome"},         {Kind::kPing, "ping"},
-    {Kind::kPong, "pong"},       {Kind::kReply, "reply"}, {Kind::kForget, "forget"},
+    {Kind::kPong, "pong"},       {Kind::kReply, "reply"}, {Kind::kAwaits, "awaits"},
     {Kind::kOpen, "open"},       {Kind::kClose, "close"},             {Kind::kRemove, "delete"},
     {Kind::kSize, "get size"},   {Kind::kSetSize, "set size"},        {Kind::kPreallocate, "preallocate"},
     {Kind::kSync, "sync"},       {Kind::kRead, "read"},               {Kind::kWrite, "write"},

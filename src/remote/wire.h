@@ -36,7 +36,7 @@ struct Uncleared : std::allocator<T> {
 };
 using Buffer = std::vector<std::byte, Uncleared<std::byte>>;
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 inline constexpr i64 kHeaderBytes = 32;
 inline constexpr i64 kMaxBodyBytes = 4 * MiB;
 inline constexpr i64 kMaxDataBytes = 16 * MiB;
@@ -52,7 +52,7 @@ enum class Kind : std::uint16_t {
   kPing = 3,
   kPong = 4,
   kReply = 5,
-  kForget = 6,   // u64s: requests for which the client does not wait any more
+  kAwaits = 6,   // u64s: an end, then the only requests below it for which the client still waits
   kOpen = 16,
   kClose = 17,
   kRemove = 18,

@@ -39,9 +39,22 @@ struct ModelSession {
   std::set<remote::u64> locks;
   std::map<remote::u64, remote::Buffer> replies;   // of requests that change something
   std::set<remote::u64> trees;                     // that it was told
-  remote::u64 acknowledged = 0;
+  remote::u64 finished = 0;                        // all requests below, but the awaited ones
+  std::set<remote::u64> awaited;
   std::vector<remote::u64> handles;                // all it ever gave out
   i64 made = 0;                                    // as which session of all
+
+  bool is_finished(remote::u64 id) const { return id < finished && !awaited.count(id); }
+  void finish(remote::u64 end, const std::set<remote::u64>& still) {
+    std::set<remote::u64> open;
+    for (const remote::u64 id : awaited)
+      if (id >= end || still.count(id)) open.insert(id);
+    for (const remote::u64 id : still)
+      if (id >= finished && id < end) open.insert(id);
+    awaited = std::move(open);
+    finished = std::max(finished, end);
+    std::erase_if(replies, [&](const auto& known) { return is_finished(known.first); });
+  }
 };
 
 enum class Expected { kSuccess, kFailure, kEither };

@@ -17,7 +17,7 @@ namespace {
 
 using namespace remote;
 
-constexpr i64 kMostSessions = 3, kMostUnsettled = 8;
+constexpr i64 kMostSessions = 3, kMostUnfinished = 8;
 constexpr i64 kMostServerMemory = 48 * MiB;   // a check of 16 MiB, a message of 4 MiB, a sieve of 4 MiB, and copies
 
 class Case;
@@ -45,7 +45,7 @@ class Client final : public Peer {
   void say_plain(Buffer& out, Kind kind);
   void say_name(Buffer& out);
   bool say_odd(Buffer& out);
-  void say_forget(Buffer& out);
+  void say_awaits(Buffer& out);
   bool let_others_in(Buffer& out);
   void ask(Buffer& out, u64 id, Kind kind, Buffer message, Buffer data = {});
   void expect_answer(Asked asked, u64 acknowledged);
@@ -78,7 +78,7 @@ class Case {
     options.in_turn = true;
     options.block_bytes = kBlockBytes;
     options.most_sessions = kMostSessions;
-    options.limits = {kMostFiles, 4, kMostUnsettled, 64 * KiB};
+    options.limits = {kMostFiles, 4, kMostUnfinished, 64 * KiB};
     options.log = [](const std::string& line) { FUZZ_CHECK(line.find('\n') == std::string::npos, "two lines in the audit log"); };
     options.around = [this](std::unique_ptr<Storage> file) { return make_faulty(std::make_unique<NoWait>(std::move(file)), faults); };
     auto exports = Exports::open({{"data", playground().base / "data", true}, {"seen", playground().base / "seen", false}});
@@ -188,7 +188,7 @@ void Client::say_hello(Buffer& out) {
   hello.client = taker.text(12);
   welcome_expected_ = false;
   lz4_ = (form & 2) != 0;
-  if (hello.lowest <= 1 && hello.highest >= 1) {
+  if (hello.lowest <= kProtocolVersion && hello.highest >= kProtocolVersion) {
     sessions.erase({hello.replaces_high, hello.replaces_low});
     welcome_expected_ = sessions.count(id_) != 0 || (hello.fresh && sessions.size() < static_cast<size_t>(kMostSessions));
     if (welcome_expected_ && !sessions.count(id_)) sessions[id_].made = ++case_.sessions_made, case_.last_ids[id_] = 0;
@@ -308,7 +308,7 @@ bool Client::say_odd(Buffer& out) {
   Taker& taker = case_.taker;
   const i64 what = taker.pick(0, 8);
   if (what == 8) {
-    say_forget(out);
+    say_awaits(out);
   } else if (what == 0) {
     case_.do_periodic_work();
     out = frame_of(Kind::kPing, static_cast<u64>(taker.number()), {});
@@ -326,7 +326,7 @@ bool Client::say_odd(Buffer& out) {
     ends_ = true;
   } else if (what == 4) {   // no kind that a client sends
     Kind kind = static_cast<Kind>(taker.pick(0, 65535));
-    if (is_request(kind) || kind == Kind::kPing || kind == Kind::kForget) kind = Kind::kWelcome;
+    if (is_request(kind) || kind == Kind::kPing || kind == Kind::kAwaits) kind = Kind::kWelcome;
     out = frame_of(kind, static_cast<u64>(taker.number()), {});
     ends_ = true;
   } else if (what == 5) {   // cut inside a frame
@@ -351,30 +351,34 @@ bool Client::say_odd(Buffer& out) {
   return true;
 }
 
-// Requests, also such as were not sent yet, are not waited for any more.
-void Client::say_forget(Buffer& out) {
+// Some requests, also such as were not sent yet, are waited for; the others below an end are not any more.
+void Client::say_awaits(Buffer& out) {
   Taker& taker = case_.taker;
-  ModelSession& mine = session();
   Buffer ids;
-  if (taker.pick(0, 15) == 0) {   // no list of them
-    out = frame_of(Kind::kForget, 0, Buffer(static_cast<size_t>(1 + 8 * taker.pick(0, 3))));
-    ends_ = true;
-    return;
+  RemoteEncoder writer(ids);
+  const i64 form = taker.pick(0, 15);
+  if (form == 0) {   // no list of them
+    const i64 words = taker.pick(0, 3), more = words == 0 ? 0 : taker.pick(1, 7);
+    out = frame_of(Kind::kAwaits, 0, Buffer(static_cast<size_t>(8 * words + more), std::byte{0}));
+    return void(ends_ = true);
   }
-  for (i64 count = taker.pick(0, 5); count > 0; --count) {
-    const u64 id = static_cast<u64>(taker.pick(0, 3)) + case_.last_ids[id_];
-    RemoteEncoder writer(ids);
+  const u64 end = static_cast<u64>(taker.pick(0, 4)) + case_.last_ids[id_];
+  writer(end);
+  std::set<u64> awaited;
+  const i64 count = form == 1 ? kMostUnfinished : taker.pick(0, 5);
+  for (i64 i = 0; i < count; ++i) {
+    const u64 id = end - std::min(end, static_cast<u64>(taker.pick(0, 11)));
+    awaited.insert(id);
     writer(id);
-    if (ends_ || id < mine.acknowledged || mine.replies.count(id)) continue;
-    if (mine.replies.size() >= static_cast<size_t>(kMostUnsettled)) ends_ = true;
-    else mine.replies[id];   // what comes under it is refused
   }
-  out = frame_of(Kind::kForget, 0, ids);
+  out = frame_of(Kind::kAwaits, 0, ids);
+  ends_ = form == 1;   // too many
+  if (!ends_) session().finish(end, awaited);
 }
 
 void Client::ask(Buffer& out, u64 id, Kind kind, Buffer message, Buffer data) {
   const i64 form = case_.taker.byte();
-  const u64 acknowledged = form < 128 ? id : form < 232 ? session().acknowledged : static_cast<u64>(case_.taker.pick(0, static_cast<i64>(id % 1000) + 1));
+  const u64 acknowledged = form < 128 ? id : form < 232 ? session().finished : static_cast<u64>(case_.taker.pick(0, static_cast<i64>(id % 1000) + 1));
   Buffer frame(static_cast<size_t>(kHeaderBytes));
   RemoteEncoder writer(frame);
   writer(acknowledged);
@@ -394,14 +398,11 @@ void Client::expect_answer(Asked asked, u64 acknowledged) {
     ends_ = true;
     return;
   }
-  if (acknowledged > mine.acknowledged) {
-    mine.acknowledged = acknowledged;
-    mine.replies.erase(mine.replies.begin(), mine.replies.lower_bound(acknowledged));
-  }
+  mine.finish(acknowledged, {});
   const bool changes = !is_query(asked.kind);
   asked.again = changes && mine.replies.count(asked.id) != 0;
-  if (changes && asked.id < mine.acknowledged) return;   // its client has the reply: it says nothing more
-  if (changes && !asked.again && mine.replies.size() >= static_cast<size_t>(kMostUnsettled)) {
+  if (changes && mine.is_finished(asked.id)) return;   // its client has the reply: it says nothing more
+  if (changes && !asked.again && mine.replies.size() >= static_cast<size_t>(kMostUnfinished)) {
     ends_ = true;
     return;
   }

@@ -89,7 +89,7 @@ Input example(Random& random) {
   if (text[0] == 0) {
     for (i64 lines = pick(random, 0, 3); lines > 0; --lines) {
       const bool good = pick(random, 0, 3) != 0;
-      text += "mercutiod 1 10.0.0." + std::to_string(pick(random, 1, 9)) + " " + (good ? std::to_string(pick(random, 1, 65535)) : number());
+      text += "mercutiod 2 10.0.0." + std::to_string(pick(random, 1, 9)) + " " + (good ? std::to_string(pick(random, 1, 65535)) : number());
       if (pick(random, 0, 1) == 1) text += " " + (good ? std::to_string(pick(random, 1, 99999)) : number());
       text += "\n";
     }

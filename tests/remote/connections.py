@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What can be done with connections, and how they end, with mercutiod on this machine; through a real sshd where there is one.
    connections.py DIRECTORY_OF_THE_PROGRAMS"""
+import fcntl
 import filecmp
 import os
 import signal
@@ -196,6 +197,34 @@ def several_of_one_connection(several):
     raise AssertionError("both copies went to the same server each time")
 
 
+def ends_though_a_request_hangs():
+    """Nobody reads the server's log, so whoever comes waits until a line of it fits into a pipe."""
+    key = folder / "hangs.key"
+    key.write_text("1" * 64 + "\n")
+    key.chmod(0o600)
+    reader, writer = os.pipe()
+    os.write(writer, b" " * fcntl.fcntl(writer, fcntl.F_GETPIPE_SZ))
+    server = subprocess.Popen([programs / "mercutiod", "--listen", "127.0.0.1:0", "--root", f"data={export}:rw", "--key-file", key],
+                              stdout=subprocess.PIPE, stderr=writer, text=True)
+    servers.append(server)
+    _, _, address, port, _ = server.stdout.readline().split()
+    connection = folder / "connections" / "hangs"
+    connection.write_text(f"host hangs\nkey {key.read_text()}server {address} {port}\n")
+    connection.chmod(0o600)
+    ls = subprocess.Popen([mercutio, "ls", "mercutio://hangs/data"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    servers.append(ls)
+    for _ in range(200):
+        if len(os.listdir(f"/proc/{server.pid}/task")) > 2:
+            break
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert ls.poll() is None, "it does not wait"
+    server.terminate()
+    server.wait(timeout=10)
+    os.close(reader)
+    os.close(writer)
+
+
 def forwards():
     started = own_sshd.start(folder / "ssh")
     if not started:
@@ -225,5 +254,6 @@ def forwards():
 
 with world():
     lives_on()
+    ends_though_a_request_hangs()
     forwards()
     print("connections live and end as they should")

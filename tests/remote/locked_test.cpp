@@ -4,7 +4,9 @@
 
 #include "fixture.h"
 #include "foreign_lock.h"
+#include "gate.h"
 #include "rogue.h"
+#include "storage/forwarding.h"
 
 namespace mercutio::remote {
 namespace {
@@ -134,10 +136,111 @@ TEST_F(RemoteLocked, EndWithTheirSession) {
   EXPECT_EQ(content("file"), "");
 }
 
+// The server stores no data for a client that may ask for it again.
+TEST_F(RemoteLocked, ReadsAreExecutedAgainWhenTheirReplyIsLost) {
+  const auto rogue = writer(7);
+  EXPECT_EQ(rogue->reply_to(2).outcome, 0U);
+  LockedRequest request;
+  request.transfer.handle = 1;
+  request.transfer.end = request.lock_end = 2'000;
+  rogue->ask(Kind::kLockedRead, 3, request);
+  EXPECT_EQ(rogue->reply_to(3).value, 1'000);
+  std::filesystem::resize_file(folder + "/file", 1'500);
+  rogue->ask(Kind::kLockedRead, 3, request);
+  EXPECT_EQ(rogue->reply_to(3).value, 1'500);
+}
+
 TEST_F(RemoteLocked, ToWriteNeedAFileThatIsOpenForIt) {
   std::ofstream(folder + "/file") << "read only";
   EXPECT_EQ(writer(7, false)->reply_to(2).sys_errno, EBADF);
   EXPECT_EQ(content("file"), "read only");
+}
+
+// Locks of a storage that must be released before it is closed, which may be waited for.
+class Ordered final : public Forwarding {
+ public:
+  struct Seen {
+    Gate gate;
+    std::atomic<bool> closed{false}, late{false};
+  };
+  Ordered(std::unique_ptr<Storage> inner, Seen& seen) : Forwarding(std::move(inner)), seen_(seen) {}
+  Result<std::unique_ptr<HeldLock>> try_lock(i64, i64, bool) override { return std::unique_ptr<HeldLock>(std::make_unique<Held>(seen_)); }
+  Status close() override {
+    seen_.closed = true;
+    return inner_->close();
+  }
+
+ private:
+  class Held final : public HeldLock {
+   public:
+    explicit Held(Seen& seen) : seen_(seen) {}
+    ~Held() override { (void)release(); }
+    Status release() override {
+      if (std::exchange(released_, true)) return ok_status();
+      seen_.gate.pass();
+      if (seen_.closed) seen_.late = true;
+      return ok_status();
+    }
+
+   private:
+    Seen& seen_;
+    bool released_ = false;
+  };
+  Seen& seen_;
+};
+
+// A client does not wait for the reply to an unlock. On another stream its close may come first.
+class RemoteUnlock : public RemoteLocked {
+ protected:
+  void SetUp() override {
+    options.around = [this](std::unique_ptr<Storage> inner) { return std::make_unique<Ordered>(std::move(inner), seen); };
+    RemoteLocked::SetUp();
+    hello.session_low = 7;
+    first = std::make_unique<Rogue>(server->port(), options.key);
+    second = std::make_unique<Rogue>(server->port(), options.key);
+    first->hello(hello);
+    OpenRequest open;
+    open.path = "data/file";
+    open.write = open.create = true;
+    first->ask(Kind::kOpen, 1, open);
+    file.target = get_message<OpenReply>(first->reply_to(1).more)->handle;
+    second->hello(hello);
+    PlainRequest range = file;
+    range.end = 100;
+    range.exclusive = true;
+    first->ask(Kind::kLock, 2, range);
+    lock.target = static_cast<u64>(first->reply_to(2).value);
+  }
+  void TearDown() override {
+    seen.gate.set(true);
+    RemoteLocked::TearDown();
+  }
+  Ordered::Seen seen;
+  Hello hello;
+  std::unique_ptr<Rogue> first, second;
+  PlainRequest file, lock;
+};
+
+TEST_F(RemoteUnlock, PrecedesACloseThatComesFirst) {
+  second->ask(Kind::kClose, 4, file);
+  EXPECT_EQ(second->reply_to(4).outcome, 0U);
+  first->ask(Kind::kUnlock, 3, lock);
+  EXPECT_EQ(first->reply_to(3).outcome, 0U);
+  EXPECT_TRUE(seen.closed);
+  EXPECT_FALSE(seen.late);
+}
+
+TEST_F(RemoteUnlock, IsWaitedForByAClose) {
+  seen.gate.set(false);
+  first->ask(Kind::kUnlock, 3, lock);
+  seen.gate.await_somebody();
+  second->ask(Kind::kClose, 4, file);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_FALSE(seen.closed);
+  seen.gate.set(true);
+  EXPECT_EQ(first->reply_to(3).outcome, 0U);
+  EXPECT_EQ(second->reply_to(4).outcome, 0U);
+  EXPECT_FALSE(seen.late);
 }
 
 }  // namespace

@@ -1,44 +1,13 @@
 // A client that lost its connection comes back: what it had before has ended by then, its locks, its files, and what it asked for.
-#include <condition_variable>
-
 #include "fixture.h"
+#include "gate.h"
 #include "rogue.h"
 #include "storage/forwarding.h"
 
 namespace mercutio::remote {
 namespace {
 
-// Writes wait here until the gate is opened.
-struct Gate {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool open = true;
-  bool holds_the_next = true;   // while it is closed; those who wait already stay
-  int waiting = 0;
-
-  void pass() {
-    std::unique_lock guard(mutex);
-    if (!holds_the_next) return;
-    ++waiting;
-    changed.notify_all();
-    changed.wait(guard, [&] { return open; });
-    --waiting;
-  }
-  void set(bool yes) {
-    std::lock_guard guard(mutex);
-    open = yes;
-    changed.notify_all();
-  }
-  void hold_the_next(bool yes) {
-    std::lock_guard guard(mutex);
-    holds_the_next = yes;
-  }
-  void await_somebody() {
-    std::unique_lock guard(mutex);
-    changed.wait(guard, [&] { return waiting > 0; });
-  }
-};
-
+// Writes wait at the gate.
 class Gated final : public Forwarding {
  public:
   Gated(std::unique_ptr<Storage> inner, Gate& gate) : Forwarding(std::move(inner)), gate_(gate) {}
@@ -132,11 +101,11 @@ struct TwoStreams {
     request.end = static_cast<i64>(data.size());
     return request;
   }
-  void forget(u64 id) {
+  void await_nothing_below(u64 end) {
     Buffer ids;
     RemoteEncoder writer(ids);
-    writer(id);
-    EXPECT_TRUE(second.channel->send(frame_of(Kind::kForget, 0, ids), 5000).ok());
+    writer(end);
+    EXPECT_TRUE(second.channel->send(frame_of(Kind::kAwaits, 0, ids), 5000).ok());
   }
   Rogue first, second;
   u64 handle = 0;
@@ -145,12 +114,15 @@ struct TwoStreams {
 TEST_F(RemoteReturn, WhatWasGivenUpIsNotBegunAnyMore) {
   TwoStreams client(server->port(), options.key);
   const auto data = filled(1'000, 1);
-  client.forget(2);
+  client.await_nothing_below(3);
   client.second.ask(Kind::kWrite, 3, client.whole(data), data);
   EXPECT_EQ(client.second.reply_to(3).outcome, 0U);
   const auto late = filled(1'000, 2);
   client.first.ask(Kind::kWrite, 2, client.whole(late), late);   // it was on its way
-  EXPECT_EQ(client.first.reply_to(2).sys_errno, ECANCELED);
+  PlainRequest size;
+  size.target = client.handle;
+  client.first.ask(Kind::kSize, 4, size);
+  EXPECT_EQ(client.first.reply_to(4).value, 1'000);
   EXPECT_TRUE(same(content("file"), data));
 }
 
@@ -161,7 +133,7 @@ TEST_F(RemoteReturn, WhatWasGivenUpEndsBeforeAnythingElseIsChanged) {
   client.first.ask(Kind::kWrite, 2, client.whole(late), late);
   gate.await_somebody();
   gate.hold_the_next(false);
-  client.forget(2);
+  client.await_nothing_below(3);
   client.second.ask(Kind::kWrite, 3, client.whole(after), after);
   EXPECT_EQ(client.second.reply_to(3).sys_errno, EBUSY) << "it must not come before what is still being written";
   client.second.ask(Kind::kWrite, 4, client.whole(after), after);

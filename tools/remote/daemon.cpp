@@ -19,6 +19,7 @@ namespace mercutio::remote {
 namespace {
 
 constexpr i64 kLastWordMs = 5'000;   // in which clients that come too late are told why
+constexpr unsigned kLastSeconds = 2;   // for requests under way and closes, when it is told to end
 
 const std::vector<Option> kOptions = {
     {"listen", "ADDRESS[:PORT[-PORT]]", "where to listen: a numeric address of this machine, or 'ssh' for that the ssh session uses; of several ports the first that is free"},
@@ -97,6 +98,12 @@ Status await_keep(int fd, const sigset_t& ends) {
   }
 }
 
+// A request may hang in a file system for ever. It does not keep a server that was told to end.
+void end_soon() {
+  signal(SIGALRM, [](int) { ::_exit(EXIT_FAILURE); });
+  ::alarm(kLastSeconds);
+}
+
 Status serve(const Arguments& arguments) {
   MERCUTIO_LET(ServerOptions options, options_from(arguments));
   MERCUTIO_LET(const i64 key_fd, arguments.number("key-fd", 0, 0, INT32_MAX));
@@ -112,7 +119,7 @@ Status serve(const Arguments& arguments) {
   leave_terminal(ready);
   for (;;) {
     const timespec period{0, 200'000'000};
-    if (sigtimedwait(&ends, nullptr, &period) > 0 || server->asked_to_end()) return ok_status();
+    if (sigtimedwait(&ends, nullptr, &period) > 0 || server->asked_to_end()) return end_soon(), ok_status();
     if (idle_s > 0 && server->idle_ms() > idle_s * 1000) return ok_status();
     if (now_ns() >= options.expires_ns && server->idle_ms() > kLastWordMs) return ok_status();
   }

@@ -1,0 +1,39 @@
+// Where calls of a server's storage wait until the gate is opened.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+namespace mercutio::remote {
+
+struct Gate {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool open = true;
+  bool holds_the_next = true;   // while it is closed; those who wait already stay
+  int waiting = 0;
+
+  void pass() {
+    std::unique_lock guard(mutex);
+    if (!holds_the_next) return;
+    ++waiting;
+    changed.notify_all();
+    changed.wait(guard, [&] { return open; });
+    --waiting;
+  }
+  void set(bool yes) {
+    std::lock_guard guard(mutex);
+    open = yes;
+    changed.notify_all();
+  }
+  void hold_the_next(bool yes) {
+    std::lock_guard guard(mutex);
+    holds_the_next = yes;
+  }
+  void await_somebody() {
+    std::unique_lock guard(mutex);
+    changed.wait(guard, [&] { return waiting > 0; });
+  }
+};
+
+}  // namespace mercutio::remote

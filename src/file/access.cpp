@@ -270,7 +270,9 @@ Result<i64> OpenFile::access(AccessCall call) {
   together.engine.adapter = adapter_.get();
   in_flight_->wait_tag(together.channel.tag, *context_.progress, *comm_);
   if (together.trace && !together.ordered) trace_step(together, StepForm::kBlocking);
-  Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
+  std::optional<Result<i64>> at_once = perform_at_once(together, [this](i64 looks) { return pause(looks); });
+  if (at_once && !*at_once && comm_->failed(/*may_call=*/true)) at_once = rank_died();   // whatever it broke first
+  Result<i64> moved = at_once ? *std::move(at_once) : wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
   if (together.trace && together.ordered) trace_step(together, StepForm::kBlocking);
   if (together.trace) trace_access(together, moved, /*waited=*/true);
   note_own(together);

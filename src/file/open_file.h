@@ -126,6 +126,7 @@ class OpenFile final : public File {
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
   Channel next_channel();       // its tag may still be in use by an access that was started a whole turn of the tags ago
   Channel blocking_channel();   // waits until it is not
+  bool pause(i64 looks);         // of a blocking call; false: a rank has died
   template <class T>
   T wait_for(Task<T> task);
   Status agreed(Status mine);
@@ -249,15 +250,18 @@ class OpenFile final : public File {
   std::optional<Split> split_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
+inline bool OpenFile::pause(i64 looks) {
+  constexpr i64 kPatience = 32;
+  context_.progress->progress();   // another rank may wait for what this one has started before
+  comm_->backoff(looks);
+  return looks <= kPatience || !comm_->failed(/*may_call=*/true);
+}
+
 template <class T>
 T OpenFile::wait_for(Task<T> task) {
-  constexpr i64 kPatience = 32;   // spins
   if (comm_->failed(/*may_call=*/true)) return rank_died();
-  for (i64 spins = 0; !task.step();) {
-    context_.progress->progress();   // another rank may wait for what this one has started before
-    comm_->backoff(++spins);
-    if (spins > kPatience && comm_->failed(/*may_call=*/true)) return rank_died();
-  }
+  for (i64 spins = 0; !task.step();)
+    if (!pause(++spins)) return rank_died();
   T result = task.take();
   if (!result && comm_->failed(/*may_call=*/true)) return rank_died();   // whatever it broke first
   return result;

@@ -31,6 +31,7 @@ namespace mercutio {
 
 class Adapter;         // plan/adapter.h
 class PatternMemory;   // engine/node_entry.h
+class SieveGate;       // engine/sieve_gate.h
 
 // The context of one access. All pointers are borrowed. A pointer must not be null unless its comment says so.
 struct EngineFile {
@@ -42,6 +43,7 @@ struct EngineFile {
   bool readable = true;              // the storage can be read, even if the file was opened write-only
   bool scattered = true;             // the view of some rank has holes; if none has, no write is sieved and none needs a lock against sieving
   bool any_sieves = true;            // the hints of the open permit sieved writes: then every write locks against them, whatever its own hints say
+  SieveGate* gate = nullptr;         // of the file; null, on all ranks: every write of a file with any_sieves locks
   PlanCache* plans = nullptr;        // of the file; null: every access is planned
   LayoutKnown* layout = nullptr;     // of the file; null: the file has one striping throughout
   DensePatterns* dense = nullptr;   // of the file; null: every collective write sets valid maps

@@ -104,6 +104,9 @@ class NodeArena {
     MERCUTIO_ASSERT(windows >= 0);
     bases_[static_cast<size_t>(domain)] += windows;
   }
+  // Counters of engine/sieve_gate.h.
+  i64& writing(i64 member) const { return controls_[member].writing; }
+  i64& sieving() const { return result_->sieving; }
   i64 my_index() const { return me_; }   // index of this rank in members()
   void wake(i64 rank) { segment_.wake(local(rank)); }
   // Returns `over`. If it is false, the next step of the operation is possible when another rank wakes this one, and not before.
@@ -120,9 +123,11 @@ class NodeArena {
   };
   struct alignas(64) Control {
     Slot slots[2];              // of the last two gathers, as other ranks may still read the previous one
+    alignas(64) i64 writing;    // engine/sieve_gate.h
   };
   struct ResultHeader {
     alignas(64) i64 awaited[2];  // of the last two gathers: its number if some rank sleeps until all have posted
+    alignas(64) i64 sieving;     // engine/sieve_gate.h
     alignas(64) i64 published;   // number of the last gather that has a result
     i64 announced;               // number of announcements
     i64 bytes, error_class, sys_errno;

@@ -118,6 +118,42 @@ struct Awaited : rl::test_suite<Awaited, 3> {
   void after() { RL_ASSERT(sleeps($) == 0 || wakes[0]($) + wakes[1]($) > 0); }
 };
 
+// SieveGate: a rank writes without a lock, or with one while the other sieves. Both change the bytes, and a lost write is a wrong sum.
+struct Gate : rl::test_suite<Gate, 2> {
+  static constexpr int kWrites = 2;
+  rl::atomic<int> writing, sieving;
+  rl::mutex range;
+  rl::var<int> bytes;
+  void before() { writing($) = 0, sieving($) = 0, bytes($) = 0; }
+  void thread(unsigned me) {
+    if (me == 1) return sieve();
+    for (int i = 0; i < kWrites; ++i) write();
+  }
+  void write() {
+    if (sieving($).load(mo_relaxed) == 0) {
+      writing($).fetch_add(1, mo_seq_cst);
+      const bool given = sieving($).load(order(kFirst, mo_seq_cst, mo_acquire)) == 0;
+      if (given) bytes($) = bytes($) + 1;
+      writing($).fetch_sub(1, order(kSecond, mo_release));
+      if (given) return;
+    }
+    range.lock($);
+    bytes($) = bytes($) + 1;
+    range.unlock($);
+  }
+  void sieve() {
+    sieving($).fetch_add(1, mo_seq_cst);
+    rl::linear_backoff wait;
+    while (writing($).load(mo_seq_cst) != 0) wait.yield($);
+    range.lock($);
+    const int read = bytes($);
+    bytes($) = read + 10;
+    range.unlock($);
+    sieving($).fetch_sub(1, mo_release);
+  }
+  void after() { RL_ASSERT(bytes($) == 10 + kWrites); }
+};
+
 // NodeArena: the first rank's result after a gather; the next gather says that it was read.
 struct Results : rl::test_suite<Results, 2> {
   rl::atomic<int> posted, published;
@@ -261,6 +297,7 @@ int main() {
   good = check<Raise>("raise") && good;
   good = check<Gathers>("gathers") && good;
   good = check<Awaited>("awaited") && good;
+  good = check<Gate>("gate") && good;
   good = check<Results>("results") && good;
   good = check<Bells>("bells") && good;
   good = check<Requests>("requests") && good;

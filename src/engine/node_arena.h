@@ -24,7 +24,7 @@ namespace mercutio {
 
 class NodeArena {
  public:
-  static constexpr i64 kGatherBytes = 1016;   // maximum contribution of one rank
+  static constexpr i64 kGatherBytes = 952;   // maximum contribution of one rank
 
   // The arena of the Comm's segment. Null if the Comm has no segment, or, on all ranks, if the counters leave no room for windows
   // on some node. The Comm must outlive the arena.

@@ -11,8 +11,9 @@
 // or its increment precedes that of `sieving`. Then the rank that sieves sees it, and reads nothing before this write has ended. A rank that
 // writes after the sieving has seen the decrement of `sieving`, which follows the last write-back. Range locks order all other cases.
 //
-// A gate is of one open. Ranks of other opens don't see it, and need not: a rank sieves only while no other open has the file open for writing
-// (Storage::exclude_other_writers), and an open for writing waits until such sieving is over.
+// A gate is of one open, but opens on one communicator, or on congruent ones, share its counters: that costs them locks, and no bytes. Ranks of
+// other opens don't see it, and need not: a rank sieves only while no other open has the file open for writing (Storage::exclude_other_writers),
+// and an open for writing waits until such sieving is over.
 //
 // No rank waits without end. A rank that sieves gives up if another one writes for too long, or has died, and its pieces are then written as they
 // are. A rank that has died while it sieved leaves the gate closed, and all others lock. Only short writes go through the gate: the lock of a long one

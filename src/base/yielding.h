@@ -12,6 +12,15 @@
 
 namespace mercutio {
 
+// Tells the core that a thread polls.
+inline void pause_core() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 class Yielding {
  public:
   static constexpr i64 kSliceNs = 500'000, kFewestWaits = 64, kMostWaits = 4096;

@@ -70,13 +70,13 @@ Task<Status> act_on_node(const Channel& channel, std::span<i64> words, const Act
   co_await until([&] { return channel.ticket->is_current(); });
   if (channel.comm->failed(/*may_call=*/false)) co_return rank_died();
   if (arena.is_first()) {
-    co_await until([&] { return arena.expecting_wake(arena.others_posted()); });
+    co_await until([&] { return arena.others_posted(); });
     for (i64 i = 1; i < std::ssize(arena.members()); ++i)
       combine(words, {reinterpret_cast<const i64*>(arena.next_contribution(i)), words.size()}, Reduce::kMin);
     act();
   }
   arena.post(const_bytes_of(words), NodeArena::Order::kFirstRankLast);
-  co_await until([&] { return arena.expecting_wake(arena.all_posted()); });
+  co_await until([&] { return arena.all_posted(); });
   std::memcpy(words.data(), arena.contribution(0), words.size_bytes());
   co_return ok_status();
 }
@@ -118,6 +118,17 @@ Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest) {
   words.give(lowest);
   if (words.all[0] == channel.comm->size()) co_return mine;   // an error only if what came is damaged
   co_return co_await tell_error(channel, std::move(mine), words.all[0]);
+}
+
+Status agree_at_once(const Channel& channel, Status mine, const Pause& pause) {
+  const Words words(channel, mine, {});
+  MERCUTIO_TRY(gather_at_once(channel, const_bytes_of(words.used), pause));
+  reduce_node(channel.ticket->arena(), words.used, Reduce::kMin);
+  if (words.all[0] == channel.comm->size()) return mine;
+  Task<Status> telling = tell_error(channel, std::move(mine), words.all[0]);
+  for (i64 steps = 1; !telling.step(); ++steps)
+    if (!pause(steps)) return rank_died();
+  return telling.take();
 }
 
 Task<Status> agree_after(const Channel& channel, Status mine, std::span<i64> lowest, const ActionOfRankZero& action) {

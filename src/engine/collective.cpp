@@ -162,6 +162,19 @@ Task<Result<i64>> fail_together(const Channel& channel, Status mine) {
 
 }  // namespace
 
+std::optional<Result<i64>> repeat_at_once(EngineFile file, const Channel& channel, const Access& access, CollectiveOptions& options) {
+  MERCUTIO_ASSERT(options.pause && !file.adapter && !file.trace && !options.alone && !options.individual);
+  Counters here;
+  if (!file.counters) file.counters = &here;
+  Agreed agreed;
+  const std::optional<Status> entered = enter_repeated(file, channel, access, options, agreed);
+  if (!entered) return std::nullopt;
+  if (!*entered) return entered->error();
+  Result<i64> moved = move_own(file, access, agreed.atomic, agreed.plan.get());
+  Status all = agree_at_once(channel, moved ? ok_status() : Status(moved.error()), *options.pause);
+  return all ? std::move(moved) : std::move(all).error();
+}
+
 Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options) {
   Counters here;   // used if the caller does not count
   if (!file.counters) file.counters = &here;

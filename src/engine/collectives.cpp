@@ -33,7 +33,17 @@ bool NodeGather::operator()() {
     arena.post(mine);
     posted = true;
   }
-  return arena.expecting_wake(arena.whole() || arena.is_first() ? arena.all_posted() : arena.published());
+  return arena.whole() || arena.is_first() ? arena.all_posted() : arena.expecting_wake(arena.published());
+}
+
+Status gather_at_once(const Channel& channel, ConstBytes mine, const Pause& pause) {
+  NodeArena& arena = channel.ticket->arena();
+  MERCUTIO_ASSERT(arena.whole() && channel.ticket->is_current());
+  if (channel.comm->failed(/*may_call=*/false)) return rank_died();
+  arena.post(mine);
+  for (i64 looks = 1; !arena.all_posted(); ++looks)
+    if (!pause(looks)) return rank_died();
+  return ok_status();
 }
 
 Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op) {

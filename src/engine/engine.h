@@ -6,9 +6,11 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "base/counters.h"
 #include "base/trace.h"
@@ -29,6 +31,7 @@ namespace mercutio {
 
 class Adapter;         // plan/adapter.h
 class PatternMemory;   // engine/node_entry.h
+class SieveGate;       // engine/sieve_gate.h
 
 // The context of one access. All pointers are borrowed. A pointer must not be null unless its comment says so.
 struct EngineFile {
@@ -40,6 +43,7 @@ struct EngineFile {
   bool readable = true;              // the storage can be read, even if the file was opened write-only
   bool scattered = true;             // the view of some rank has holes; if none has, no write is sieved and none needs a lock against sieving
   bool any_sieves = true;            // the hints of the open permit sieved writes: then every write locks against them, whatever its own hints say
+  SieveGate* gate = nullptr;         // of the file; null, on all ranks: every write of a file with any_sieves locks
   PlanCache* plans = nullptr;        // of the file; null: every access is planned
   LayoutKnown* layout = nullptr;     // of the file; null: the file has one striping throughout
   DensePatterns* dense = nullptr;   // of the file; null: every collective write sets valid maps
@@ -73,6 +77,8 @@ struct CollectiveOptions {
   Status entry = ok_status();   // a rank that has failed takes part without data and passes its Error here
   bool individual = false;      // all ranks know that no exchange is needed; nothing is gathered or planned
   bool alone = false;           // only this rank can move its data: then no rank moves that of others
+  const Pause* pause = nullptr; // of a blocking call; for repeat_at_once() only
+  bool met = false;             // repeat_at_once() has gathered Repetitions, and not all ranks repeat their accesses
   // For an access in several rounds, each of which is a call of collective(). In: whether this rank has another round. Out, on
   // success: whether any rank has. Null: this rank has no other round. Not allowed with `individual`.
   bool* more = nullptr;
@@ -82,5 +88,10 @@ struct CollectiveOptions {
 // If any rank failed, every rank gets an Error of the same class. No rank returns before all have agreed. `access` and what it
 // refers to must live until the task ends.
 Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options);
+
+// The same for a blocking call, without a task, if all ranks repeat an earlier access in which each moves its own data: they meet, move it and agree.
+// Other ranks may call collective() meanwhile. Nothing: the caller goes on with collective(), and with `options` as they are then.
+// Not for files with an adapter or a trace, nor for the options `alone` and `individual`.
+std::optional<Result<i64>> repeat_at_once(EngineFile file, const Channel& channel, const Access& access, CollectiveOptions& options);
 
 }  // namespace mercutio

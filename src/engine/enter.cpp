@@ -429,12 +429,31 @@ Task<Result<i64>> learn_size(const EngineFile& file, const Channel& channel, con
 
 }  // namespace
 
+std::optional<Status> enter_repeated(const EngineFile& file, const Channel& channel, const Access& access, CollectiveOptions& options, Agreed& agreed) {
+  if (!stores_plans(file, channel, access.direction) || !channel.ticket->is_current() || !expects_repetition(file, access.direction)) return std::nullopt;
+  LayoutByRange layout;
+  const Repetition mine = repetition_of(file, access.direction, make_entry(file, access, options, layout));
+  if (!mine.repeats()) return std::nullopt;
+  Status met = gather_at_once(channel, const_bytes_of(std::span(&mine, 1)), *options.pause);
+  if (!met) return met;
+  options.met = !repeat_plan(file, channel.ticket->arena(), access.direction, Gathering::kRepetitions, agreed);
+  return options.met ? std::nullopt : std::optional(ok_status());
+}
+
 Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access, const CollectiveOptions& options, Agreed& agreed) {
   LayoutByRange layout;
-  const Entry mine = make_entry(file, access, options, layout);
+  Entry mine = make_entry(file, access, options, layout);
+  const bool remembers = stores_plans(file, channel, access.direction);
+  if (remembers) {
+    co_await until([&] { return channel.ticket->is_current(); });   // the plan that is stored then is that of the access before
+    mine.repetition = repetition_of(file, access.direction, mine);
+    if (!options.met && expects_repetition(file, access.direction)) {
+      MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine.repetition, 1))));
+      if (repeat_plan(file, channel.ticket->arena(), access.direction, Gathering::kRepetitions, agreed)) co_return ok_status();
+    }
+  }
   if (channel.ticket) MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine, 1))));
-  const bool remembers = file.patterns && channel.ticket && channel.ticket->arena().whole() && !(file.adapter && file.adapter->searches(access.direction));
-  if (remembers && repeat_plan(file, channel.ticket->arena(), access.direction, agreed)) co_return ok_status();
+  if (remembers && repeat_plan(file, channel.ticket->arena(), access.direction, Gathering::kEntries, agreed)) co_return ok_status();
   auto all = co_await gather(file, channel, access.direction, mine, agreed);
   if (!all) co_return std::move(all).error();
   const Circumstances& circumstances = all->circumstances;
@@ -446,7 +465,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   if (key == 0) layout = {};
   if (key != 0 && !circumstances.all_hold(key)) MERCUTIO_CO_TRY(co_await learn_layout(file, channel, key, layout));
   agreed.plan = plan_from(file, channel, *all, layout);
-  if (remembers && key == 0 && !(file.adapter && file.adapter->measures())) remember_plan(file, channel.ticket->arena(), *all, agreed.plan);
+  if (remembers && key == 0 && !(file.adapter && file.adapter->measures())) remember_plan(file, mine, *all, agreed.plan);
   agreed.borders.unit_bytes = circumstances.alignment;
   if (reads(access) && agreed.plan->exchanges()) {
     const Result<i64> size = co_await learn_size(file, channel, *all);

@@ -2,8 +2,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/assert.h"
+#include "base/yielding.h"
 #include "comm/local_segment.h"
 
 namespace mercutio {
@@ -82,20 +84,44 @@ void NodeArena::return_ticket(i64 ticket) {
   segment_.wake(me_);   // another thread of this rank may hold the next ticket
 }
 
+// The members from `from` on are looked at in their order. Returns the first that has not posted, or count().
+i64 NodeArena::first_missing(i64 gather, i64 from) const {
+  while (from < count() && std::atomic_ref(slot(from, gather).gather).load(std::memory_order_seq_cst) == gather) ++from;
+  return from;
+}
+
+// Nobody sleeps through the last post. A rank that posts stores the number of the gather, then loads `awaited`, then the numbers of the others. A
+// rank that waits stores `awaited`, then loads the numbers. All of it is sequentially consistent. So a rank that posts sees `awaited`, or the rank
+// that waits sees the post. Of ranks that post at once, the one whose store is the last sees the numbers of all others.
 void NodeArena::post(ConstBytes mine, Order order) {
   MERCUTIO_ASSERT(std::ssize(mine) <= kGatherBytes);
   announced_since_gather_ = false;
-  if (!mine.empty()) std::memcpy(control(me_).gathered[gathers_ % 2], mine.data(), mine.size());
-  ++gathers_;
-  const i64 posted = std::atomic_ref(result_->posted).fetch_add(1, std::memory_order_acq_rel) + 1;
-  MERCUTIO_ASSERT(posted <= gathers_ * count());
-  if (order == Order::kFirstRankLast && posted == gathers_ * count() - 1 && !is_first()) segment_.wake(0);
-  if (posted < gathers_ * count()) return;
-  if (whole()) {
-    wake_others();
-  } else if (!is_first()) {
+  const i64 gather = ++gathers_;
+  Slot& own = slot(me_, gather);
+  MERCUTIO_ASSERT(own.gather == std::max<i64>(gather - 2, 0));
+  if (!mine.empty()) std::memcpy(own.data, mine.data(), mine.size());
+  std::atomic_ref(own.gather).store(gather, std::memory_order_seq_cst);
+  if (std::atomic_ref(result_->awaited[gather & 1]).load(std::memory_order_seq_cst) != gather) return;
+  if (first_missing(gather, 0) == count()) {
+    if (whole()) wake_others();
+    if (!whole() && !is_first()) segment_.wake(0);
+  } else if (order == Order::kFirstRankLast && !is_first() && first_missing(gather, 1) == count()) {
     segment_.wake(0);
   }
+}
+
+bool NodeArena::await_posts(i64 gather, i64 from) {
+  const bool first = std::exchange(looked_at_, gather) != gather;
+  if (first) arrived_ = from;
+  arrived_ = first_missing(gather, arrived_);
+  for (i64 looks = first ? segment_.close_looks() : 0; arrived_ < count() && looks > 0; --looks) {
+    pause_core();
+    arrived_ = first_missing(gather, arrived_);
+  }
+  if (arrived_ == count()) return true;
+  std::atomic_ref(result_->awaited[gather & 1]).store(gather, std::memory_order_seq_cst);
+  arrived_ = first_missing(gather, arrived_);
+  return expecting_wake(arrived_ == count());
 }
 
 void NodeArena::publish(const Status& status, ConstBytes value) {

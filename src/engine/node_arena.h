@@ -24,7 +24,7 @@ namespace mercutio {
 
 class NodeArena {
  public:
-  static constexpr i64 kGatherBytes = 960;   // maximum contribution of one rank
+  static constexpr i64 kGatherBytes = 952;   // maximum contribution of one rank
 
   // The arena of the Comm's segment. Null if the Comm has no segment, or, on all ranks, if the counters leave no room for windows
   // on some node. The Comm must outlive the arena.
@@ -49,16 +49,18 @@ class NodeArena {
   void return_ticket(i64 ticket);   // also if the ticket was never used
 
   // ---- gathers ----
-  // The last rank that posts wakes the waiting ranks: all ranks if there is only one node, else the node's first rank.
+  // Each rank writes its contribution behind the number of the gather, and looks at what the others have written. A contribution of up to
+  // seven words is one cache line. A rank that has looked in vain says so before it sleeps. Then the last rank that posts
+  // wakes those that wait: all ranks if there is only one node, else the node's first rank.
   enum class Order { kAny, kFirstRankLast };
   void post(ConstBytes mine, Order order = Order::kAny);   // begins the next gather and contributes to it
-  // Whether all ranks of the node have contributed to the gather.
-  bool all_posted() const { return std::atomic_ref(result_->posted).load(std::memory_order_acquire) >= gathers_ * count(); }
+  // Whether all ranks of the node have contributed to the gather. If not, the next backoff() of this thread may sleep.
+  bool all_posted() { return await_posts(gathers_, 0); }
   // By index in members(). Valid until the next post().
-  const std::byte* contribution(i64 member) const { return control(member).gathered[(gathers_ - 1) & 1]; }
+  const std::byte* contribution(i64 member) const { return slot(member, gathers_).data; }
   // On the first rank, which posts last (kFirstRankLast): whether all others have contributed to the next gather, and what.
-  bool others_posted() const { return std::atomic_ref(result_->posted).load(std::memory_order_acquire) >= (gathers_ + 1) * count() - 1; }
-  const std::byte* next_contribution(i64 member) const { return control(member).gathered[gathers_ & 1]; }
+  bool others_posted() { return await_posts(gathers_ + 1, 1); }
+  const std::byte* next_contribution(i64 member) const { return slot(member, gathers_ + 1).data; }
 
   // ---- results ----
   // After a gather the first rank may publish a result to the others. They read it before they post again.
@@ -102,6 +104,9 @@ class NodeArena {
     MERCUTIO_ASSERT(windows >= 0);
     bases_[static_cast<size_t>(domain)] += windows;
   }
+  // Counters of engine/sieve_gate.h.
+  i64& writing(i64 member) const { return controls_[member].writing; }
+  i64& sieving() const { return result_->sieving; }
   i64 my_index() const { return me_; }   // index of this rank in members()
   void wake(i64 rank) { segment_.wake(local(rank)); }
   // Returns `over`. If it is false, the next step of the operation is possible when another rank wakes this one, and not before.
@@ -112,11 +117,17 @@ class NodeArena {
   void wake_others();
 
  private:
+  struct alignas(64) Slot {
+    i64 gather;                    // number of the gather that it is of
+    std::byte data[kGatherBytes];
+  };
   struct alignas(64) Control {
-    std::byte gathered[2][kGatherBytes];   // of the last two gathers, as other ranks may still read the previous one
+    Slot slots[2];              // of the last two gathers, as other ranks may still read the previous one
+    alignas(64) i64 writing;    // engine/sieve_gate.h
   };
   struct ResultHeader {
-    alignas(64) i64 posted;      // contributions to all gathers so far
+    alignas(64) i64 awaited[2];  // of the last two gathers: its number if some rank sleeps until all have posted
+    alignas(64) i64 sieving;     // engine/sieve_gate.h
     alignas(64) i64 published;   // number of the last gather that has a result
     i64 announced;               // number of announcements
     i64 bytes, error_class, sys_errno;
@@ -128,7 +139,9 @@ class NodeArena {
   NodeArena(Segment& segment, const NodeLayout& layout, i64 ranks);
   i64 count() const { return static_cast<i64>(members_.size()); }
   i64 local(i64 rank) const { return std::lower_bound(members_.begin(), members_.end(), rank) - members_.begin(); }
-  Control& control(i64 i) const { return controls_[i]; }
+  Slot& slot(i64 member, i64 gather) const { return controls_[member].slots[gather & 1]; }
+  i64 first_missing(i64 gather, i64 from) const;
+  bool await_posts(i64 gather, i64 from);
 
   static_assert(sizeof(Control) == kControlBytes && sizeof(WindowCounters) == kDomainCounterBytes && sizeof(ResultHeader) <= kResultHeaderBytes);
 
@@ -147,6 +160,8 @@ class NodeArena {
   std::byte* areas_;
   i64 area_bytes_;
   i64 gathers_ = 0, announcements_ = 0;
+  i64 looked_at_ = 0;   // the gather whose posts are awaited
+  i64 arrived_ = 0;     // the members before this one have posted it
   bool announced_since_gather_ = false;
   std::vector<i64> bases_;
   std::mutex tickets_mutex_;

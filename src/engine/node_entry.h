@@ -54,8 +54,17 @@ struct Circumstances {
   bool all_hold(std::uint64_t layout) const { return lowest_layout == layout && highest_layout == layout; }
 };
 
+// What a rank says of an access whose plan was stored, with the entry that the rank had then.
+struct Repetition {
+  static constexpr i64 kRepeats = 1, kMoves = 2, kMore = 4, kAtomic = 8;
+  i64 flags = 0;          // kRepeats: this entry is the same, if its data has moved by this distance. kMoves: it has data
+  i64 moved_by = 0;
+  bool repeats() const { return (flags & kRepeats) != 0; }
+};
+
 // The contribution of one rank.
 struct Entry {
+  Repetition repetition;
   Circumstances circumstances;
   Choices choices;          // only rank 0's are used
   RankSummary summary;
@@ -104,9 +113,10 @@ class PatternMemory {
 
   // The last access without exchange if one node holds all ranks. The same access at another offset has the same plan.
   struct Alone {
-    std::vector<Entry> entries;
+    Entry mine;
     i64 hints_edition = 0;
     std::shared_ptr<const Plan> plan;   // null: there is none
+    bool expected = true;               // the next access may repeat it
   };
   Alone& alone(Direction direction) { return alone_[index(direction)]; }
   // Whether the last access of this direction had no exchange on any rank. Thread-safe.

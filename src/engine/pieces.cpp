@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "engine/sieve_gate.h"
 
 namespace mercutio {
 
@@ -249,11 +250,15 @@ bool may_sieve_writes(const EngineFile& file) {
 std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file) {
   auto alone = file.storage->exclude_other_writers();
   const bool asked = file.hints->romio_ds_write == Toggle::kEnable && file.storage->traits().metadata_is_remote;
-  return alone || !asked ? std::move(alone) : std::make_unique<NoLock>();
+  if (!alone && asked) alone = std::make_unique<NoLock>();
+  return alone && file.gate ? file.gate->close(std::move(alone)) : std::move(alone);
 }
 
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end) {
   if (!file.comm || !file.any_sieves || !can_sieve_writes(file)) return std::unique_ptr<HeldLock>();
+  if (file.gate && end - begin <= SieveGate::kMostBytes && !(file.blocking && file.blocking->blocks())) {
+    if (auto pass = std::make_unique<SieveGate::Pass>(*file.gate); pass->given()) return std::unique_ptr<HeldLock>(std::move(pass));
+  }
   TracedPhase phase(file, Phase::kLock);
   auto held = file.storage->lock(begin, end, /*exclusive=*/false);   // writers without sieving don't conflict
   const i64 end_ns = phase.end();

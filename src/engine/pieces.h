@@ -130,15 +130,16 @@ inline constexpr i64 kCopiedHoleBytes = 4 * KiB;
 i64 buffer_bytes(const EngineFile& file, Direction direction);
 
 // Other ranks of this open and other threads may sieve: under a range lock they read, merge and write back the bytes between the
-// pieces of this write. A write without sieving therefore locks its range if sieving writers are possible. Null: none are.
+// pieces of this write. A write without sieving therefore locks its range if sieving writers are possible, unless the gate of the file says
+// that none sieves now (engine/sieve_gate.h). Null: none are possible.
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end);
 
 // Whether writes may be sieved: the storage supports locks and reads, and no hint forbids it. If a lock needs a message to a
 // server, a hint must ask for it.
 bool may_sieve_writes(const EngineFile& file);
-// A lock to hold while sieving a write, in addition to the range lock, because other opens write without range locks. Null: another
-// open has the file open for writing, so the pieces must be written separately. If that is unknown, a hint that asks for sieving is
-// taken as the assertion that there is none.
+// A lock to hold while sieving a write, in addition to the range lock, because other opens write without range locks, and other ranks as long as
+// the gate of the file is open. Null: another open has the file open for writing, or a write of another rank does not end, so the pieces
+// must be written separately. If other opens are unknown, a hint that asks for sieving is taken as the assertion that there is none.
 std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file);
 
 }  // namespace mercutio

@@ -77,11 +77,13 @@ class DrivenRequest final : public Request {
   }
   // The progress thread drives the request again.
   void note_no_waiter() {
-    if (predictor_ && !waited_for_.load(std::memory_order_relaxed)) predictor_->learn(Clock::duration::max());
+    if (predictor_ && !was_waited_for()) predictor_->learn(Clock::duration::max());
   }
-  Clock::time_point held_until() const {
-    return Clock::time_point(Clock::duration(held_until_.load(std::memory_order_relaxed)));
+  // Whether the progress thread leaves the request to a thread that waits for it now, or has just done so, or is expected to.
+  bool is_held(Clock::time_point now) const {
+    return by_waiters() && (waiters_.load(std::memory_order_relaxed) > 0 || held_until_.load(std::memory_order_relaxed) > now.time_since_epoch().count());
   }
+  bool was_waited_for() const { return waited_for_.load(std::memory_order_relaxed); }
 
  private:
   bool step() {
@@ -109,7 +111,9 @@ class DrivenRequest final : public Request {
   // Pauses grow with the number of those before, up to `longest`.
   bool wait_until(Clock::time_point end, i64 longest = INT64_MAX) {
     const auto over = [this] { return done(); };
-    while (predictor_ && !done() && Clock::now() < end) {
+    const Waiter waiter(*this);
+    while (predictor_ && !done()) {
+      if (Clock::now() >= end) return false;   // a wait whose time is over is still a switch to another thread
       note_waiter();
       const Driven driven = drive();
       if (driven == Driven::kWaits) backoff(std::min(waiters_spins_++, longest));
@@ -117,9 +121,16 @@ class DrivenRequest final : public Request {
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, WaitPredictor::kImmediate, over);
     }
+    if (done()) return true;
     std::unique_lock lock(mutex_);
     return changed_.wait_until(lock, end, over);
   }
+
+  struct Waiter {
+    explicit Waiter(DrivenRequest& request) : waiters(request.waiters_) { waiters.fetch_add(1, std::memory_order_relaxed); }
+    ~Waiter() { waiters.fetch_sub(1, std::memory_order_relaxed); }
+    std::atomic<i64>& waiters;
+  };
 
   static constexpr i64 kShortWait = 44;   // 50 microseconds, because the caller may be MPI_Test
   std::optional<Task<Result<i64>>> task_;
@@ -129,6 +140,7 @@ class DrivenRequest final : public Request {
   const WaitPredictorRef predictor_;
   const Clock::time_point begin_;
   std::atomic<bool> waited_for_{false};
+  std::atomic<i64> waiters_{0};
   std::atomic<i64> waiters_spins_{0};   // over all waits
   std::atomic_flag driven_;
   std::atomic<Clock::rep> held_until_{0};
@@ -167,7 +179,9 @@ class ProgressThread final : public Progress {
       if (has_thread()) {
         active_.push_back(request);
         any_.store(true, std::memory_order_release);
-        if (!leave || !polls_) wake_.notify_all();
+        // Whoever waits for one of several drives only that one, which may have to follow another.
+        const bool soon = pause_ == WaitPredictor::kBusyWindow || active_.size() == 1;
+        if (!leave || !polls_ || !soon) wake_.notify_all();
         return request;
       }
     }
@@ -195,6 +209,7 @@ class ProgressThread final : public Progress {
 
  private:
   static constexpr Clock::duration kPollGap = std::chrono::microseconds(200), kLinger = std::chrono::milliseconds(20);
+  static constexpr std::chrono::milliseconds kLongestPause{8};
 
   bool has_thread() {   // requires the lock
     if (!thread_.joinable()) {
@@ -234,15 +249,19 @@ class ProgressThread final : public Progress {
     forget_ended();
     if (active_.empty() && ending_) return false;
     const Clock::time_point now = Clock::now();
+    bool left_alone = true;   // nothing to drive now, nor soon
     for (const DrivenRequestRef& one : active_) {
-      if (!ending_ && one->held_until() > now) continue;
+      const bool held = !ending_ && one->is_held(now);
+      left_alone = left_alone && held && one->was_waited_for();
+      if (held) continue;
       one->note_no_waiter();
       mine.push_back(one);
     }
     if (!active_.empty()) last_active_ = now;
+    pause_ = left_alone ? std::min(2 * pause_, kLongestPause) : WaitPredictor::kBusyWindow;
     if (!mine.empty()) return true;
     polls_ = predictor_->expects_wait() && now - last_active_ < kLinger;
-    if (polls_ || !active_.empty()) wake_.wait_for(lock, WaitPredictor::kBusyWindow);
+    if (polls_ || !active_.empty()) wake_.wait_for(lock, pause_);
     else wake_.wait(lock);
     return true;
   }
@@ -256,6 +275,7 @@ class ProgressThread final : public Progress {
   const WaitPredictorRef predictor_ = std::make_shared<WaitPredictor>();
   Clock::time_point last_active_{};
   bool polls_ = false;   // the thread wakes up without a notification
+  std::chrono::milliseconds pause_ = WaitPredictor::kBusyWindow;   // until then, longer as long as there is nothing to do
   std::thread thread_;
   bool ending_ = false;
 };

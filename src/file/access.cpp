@@ -96,6 +96,7 @@ void OpenFile::prepare(AccessCall& call, Operation& operation) {
   engine.readable = readable_;
   engine.scattered = operation.view->scattered;
   engine.any_sieves = any_sieves_;
+  engine.gate = gate_ ? &*gate_ : nullptr;
   operation.counter = counter_.get();
   operation.direction = call.direction;
   operation.collective = call.collective;
@@ -203,16 +204,19 @@ static i64 offset_of_run(const View& view, i64 position, i64 bytes) {
   return view.last_offset(end) - first == bytes ? first : -1;
 }
 
-// Where the view has the access, if it is one run of the file that no lock has to guard. The individual pointer moves on.
-std::optional<i64> OpenFile::take_run(const AccessCall& call, i64 bytes, Taken& taken) {
+// Where the view has the access, if it is one run of the file that no lock has to guard. The individual pointer moves on. `pass`: what the write
+// must hold.
+std::optional<i64> OpenFile::take_run(const AccessCall& call, i64 bytes, Taken& taken, std::optional<SieveGate::Pass>& pass) {
   std::lock_guard lock(mutex_);
   const FileView& view = *view_;
   taken.etype_bytes = view.etype_bytes();
   taken.views = views_;
   taken.first_etype = call.positioning == Positioning::kExplicit ? call.offset : pointer_;
-  const bool guarded = call.direction == Direction::kWrite && any_sieves_ && view.scattered;
+  if (call.direction == Direction::kWrite && any_sieves_ && view.scattered) {
+    if (!gate_ || bytes > SieveGate::kMostBytes || blocking_.blocks() || !pass.emplace(*gate_).given()) return std::nullopt;
+  }
   i64 position = 0;
-  if (guarded || view.converts() || __builtin_mul_overflow(taken.first_etype, taken.etype_bytes, &position)) return std::nullopt;
+  if (view.converts() || __builtin_mul_overflow(taken.first_etype, taken.etype_bytes, &position)) return std::nullopt;
   taken.etypes = bytes / taken.etype_bytes;
   const i64 offset = bytes == taken.etypes * taken.etype_bytes ? offset_of_run(*view.view, position, bytes) : -1;
   if (offset < 0) return std::nullopt;
@@ -229,7 +233,8 @@ std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call) {
   if (!plain || !memory.type || !memory.type->contiguous() || __builtin_mul_overflow(memory.type->size(), memory.count, &bytes)) return std::nullopt;
   Taken taken;
   if (bytes <= 0 || !may_hand_on(call)) return std::nullopt;
-  const std::optional<i64> offset = take_run(call, bytes, taken);
+  std::optional<SieveGate::Pass> pass;
+  const std::optional<i64> offset = take_run(call, bytes, taken, pass);
   if (!offset) return std::nullopt;
   const bool reading = call.direction == Direction::kRead;
   const IoPiece run{*offset, memory.base, bytes};
@@ -270,7 +275,9 @@ Result<i64> OpenFile::access(AccessCall call) {
   together.engine.adapter = adapter_.get();
   in_flight_->wait_tag(together.channel.tag, *context_.progress, *comm_);
   if (together.trace && !together.ordered) trace_step(together, StepForm::kBlocking);
-  Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
+  std::optional<Result<i64>> at_once = perform_at_once(together, [this](i64 looks) { return pause(looks); });
+  if (at_once && !*at_once && comm_->failed(/*may_call=*/true)) at_once = rank_died();   // whatever it broke first
+  Result<i64> moved = at_once ? *std::move(at_once) : wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
   if (together.trace && together.ordered) trace_step(together, StepForm::kBlocking);
   if (together.trace) trace_access(together, moved, /*waited=*/true);
   note_own(together);

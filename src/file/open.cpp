@@ -326,17 +326,25 @@ Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
                    "): use a folder that all nodes share. Where each node's own file is meant, the hint mercutio_coherence=none opens it all the same"};
 }
 
+// Whether a rank that sieves can tell all others. Where a lock also makes writes coherent, or a buffer writes later, all writes lock.
+bool OpenFile::can_gate() const {
+  const Traits& traits = storage_->traits();
+  const bool plain = traits.coherence == Coherence::kImmediate && !traits.metadata_is_remote && !traits.remote_cluster && storage_.get() == direct_;
+  return plain && (arena_ ? arena_->whole() : comm_->size() == 1);
+}
+
 // All ranks agree that all have opened, and on what they share: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
 Status OpenFile::finish_open(Opening opening) {
   Status mine = std::move(opening.mine);
   std::string folder;
-  bool may_adapt = false;
+  bool may_adapt = false, may_gate = false;
   if (mine) {
     publishes_ = comm_->size() > 1 && amode_.writable() && storage_->traits().coherence == Coherence::kAfterPublish;
     faults_are_errors_ = moves_by_system_calls(*resolved_.driver) && storage_.get() == direct_ && !hints_->values.mercutio_dry_run;
     any_sieves_ = hints_allow_sieving(hints_->values, storage_->traits());
     // Where ranks don't see each other's writes at once, which of them writes what is not to be changed.
     may_adapt = comm_->size() > 1 && storage_->traits().coherence == Coherence::kImmediate;
+    may_gate = any_sieves_ && can_gate();
   }
   if (mine && !storage_->traits().remote_cluster && library_.empty()) folder = std::filesystem::path(resolved_.path).parent_path();
   auto counter = comm_->make_shared_counter(folder);
@@ -344,7 +352,7 @@ Status OpenFile::finish_open(Opening opening) {
   if (!counter) counter_status_ = counter.error();
   const Result<i64> end = mine && amode_.append && !opens_later_ ? storage_->size() : Result<i64>(i64{0});
   if (!end) mine = end.error();
-  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, mine ? storage_->traits().file_number : 0, context_.all_record ? 1 : 0, may_adapt ? 1 : 0};
+  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, mine ? storage_->traits().file_number : 0, context_.all_record ? 1 : 0, may_adapt ? 1 : 0, may_gate ? 1 : 0};
   if (opens_later_) lowest[3] = facts_->traits.file_number;
   i64 highest[std::size(lowest)] = {};
   const ActionOfRankZero conclude = [&](bool all_ok) {
@@ -357,6 +365,7 @@ Status OpenFile::finish_open(Opening opening) {
   if (lowest[4] == 1 && (whole_world_ || comm_->size() == context_.job_processes)) *context_.all_record = true;
   readable_ = lowest[0] == 1;
   if (lowest[5] == 1 && hints_->values.mercutio_adapt == Toggle::kEnable) adapter_ = std::make_unique<Adapter>();
+  if (lowest[6] == 1) gate_.emplace(arena_);
   if (lowest[1] == 0 && counter_status_) {
     counter_status_ = Error{ErrorClass::kUnsupportedOperation, "another rank has no shared file pointer"};
   }

@@ -15,6 +15,7 @@
 #include "base/thread_annotations.h"
 #include "engine/blocking_detector.h"
 #include "engine/node_entry.h"
+#include "engine/sieve_gate.h"
 #include "file/operation.h"
 #include "plan/adapter.h"
 #include "storage/cache.h"
@@ -116,6 +117,7 @@ class OpenFile final : public File {
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
   CachePolicy cache_of(const Traits& traits) const;
   void allow_buffering(OpenOptions& options) const;
+  bool can_gate() const;
   Status finish_open(Opening opening);
 
   // deferral.cpp
@@ -126,6 +128,7 @@ class OpenFile final : public File {
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
   Channel next_channel();       // its tag may still be in use by an access that was started a whole turn of the tags ago
   Channel blocking_channel();   // waits until it is not
+  bool pause(i64 looks);         // of a blocking call; false: a rank has died
   template <class T>
   T wait_for(Task<T> task);
   Status agreed(Status mine);
@@ -180,7 +183,7 @@ class OpenFile final : public File {
   void finish_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   void finish_pointer(const Taken& taken, i64 moved);
   bool may_hand_on(const AccessCall& call) const;
-  std::optional<i64> take_run(const AccessCall& call, i64 bytes, Taken& taken);
+  std::optional<i64> take_run(const AccessCall& call, i64 bytes, Taken& taken, std::optional<SieveGate::Pass>& pass);
   std::optional<Result<i64>> move_run(const AccessCall& call);
   bool sends_messages(const Hints& hints) const;
   bool may_run_inline(const Operation& operation) const;
@@ -204,6 +207,7 @@ class OpenFile final : public File {
   const Context context_;
   std::unique_ptr<Comm> comm_;
   bool any_sieves_ = false;  // by the hints of the open: accesses under other hints may be under way at any time
+  std::optional<SieveGate> gate_;   // nothing, on all ranks: every write that may be merged locks
   std::shared_ptr<NodeArena> arena_;   // of the node, or where not all ranks share memory, of this rank; null: there is only one
   Status arena_status_ = ok_status();
   std::string library_;   // of the driver, as rank 0 has found it; empty: it is one of ours
@@ -249,15 +253,18 @@ class OpenFile final : public File {
   std::optional<Split> split_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
+inline bool OpenFile::pause(i64 looks) {
+  constexpr i64 kPatience = 32;
+  context_.progress->progress();   // another rank may wait for what this one has started before
+  comm_->backoff(looks);
+  return looks <= kPatience || !comm_->failed(/*may_call=*/true);
+}
+
 template <class T>
 T OpenFile::wait_for(Task<T> task) {
-  constexpr i64 kPatience = 32;   // spins
   if (comm_->failed(/*may_call=*/true)) return rank_died();
-  for (i64 spins = 0; !task.step();) {
-    context_.progress->progress();   // another rank may wait for what this one has started before
-    comm_->backoff(++spins);
-    if (spins > kPatience && comm_->failed(/*may_call=*/true)) return rank_died();
-  }
+  for (i64 spins = 0; !task.step();)
+    if (!pause(++spins)) return rank_died();
   T result = task.take();
   if (!result && comm_->failed(/*may_call=*/true)) return rank_died();   // whatever it broke first
   return result;

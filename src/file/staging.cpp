@@ -331,12 +331,14 @@ class Rounds {
 // theirs.
 Task<Result<i64>> move_in_rounds(Operation& operation) {
   Rounds rounds(operation);
+  bool met = operation.met;
   for (bool more = true; more;) {
     Access access = rounds.next();
     more = rounds.more();
     CollectiveOptions options;
     options.atomic = operation.atomic;
     options.alone = operation.alone;
+    options.met = std::exchange(met, false);
     options.entry = rounds.entry();
     options.individual = operation.individual;
     options.more = operation.individual ? nullptr : &more;

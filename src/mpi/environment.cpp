@@ -1,7 +1,9 @@
 #include "mpi/environment.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 
 namespace mercutio {
 
@@ -23,6 +25,11 @@ std::vector<std::string> shared_pointer_directories(const std::string& folder) {
   if (!folder.empty() && !failed) directories.push_back(here / folder);
   directories.push_back(failed ? "/tmp" : here.string());
   return directories;
+}
+
+bool mpi_divides_nodes() {
+  constexpr const char* kVariables[] = {"MPIR_CVAR_NOLOCAL", "MPIR_CVAR_ODD_EVEN_CLIQUES", "MPIR_CVAR_NUM_CLIQUES"};
+  return std::any_of(std::begin(kVariables), std::end(kVariables), [](const char* variable) { return std::getenv(variable) != nullptr; });
 }
 
 bool progress_stays_bound() {

@@ -1,4 +1,4 @@
-// Environment variables about the shared file pointer and the progress thread.
+// Environment variables about the shared file pointer, the nodes and the progress thread.
 #pragma once
 
 #include <string>
@@ -12,6 +12,9 @@ SharedPointerWay shared_pointer_way();
 
 // Directories for the counter file, best first. `folder`: of a file that all ranks have open; "": none.
 std::vector<std::string> shared_pointer_directories(const std::string& folder);
+
+// Whether MPICH has been told to take ranks of one node for those of several, as tests do.
+bool mpi_divides_nodes();
 
 bool progress_stays_bound();
 

@@ -90,15 +90,6 @@ class MpiCounter final : public SharedCounter {
 constexpr i64 kPolls = 16, kYields = 24;   // numbers of polls and of yields; then a yield with each sleep
 constexpr i64 kMoreYields = 16;            // for threads that wait for a started access, whose steps take each rank longer
 
-// Tells the core that a thread polls.
-inline void pause_core() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 // The steps of a rank that makes no progress: it polls, then yields, then sleeps until another rank of the node rings its doorbell.
 // Sleeps grow slowly, because arriving messages and completed storage requests ring no doorbell. A rank that waits for the doorbell
 // and nothing else sleeps longer: with many ranks on few cores it would wake again and again only to find that others are missing.
@@ -106,7 +97,7 @@ class Backoff {
  public:
   Backoff(std::shared_ptr<MpiSegment> segment, const RankGroup& group)
       : segment_(std::move(segment)), node_rank_(group.node_rank()), longest_ns_(group.topology().nodes() > 1 ? 50'000 : 500'000), all_ring_(group.topology().nodes() == 1),
-        core_each_(all_ring_ && segment_ && group.node_size() <= ::sysconf(_SC_NPROCESSORS_ONLN)) {}
+        core_each_(all_ring_ && segment_ && segment_->core_each()) {}
 
   void operator()(i64 spins) {
     static thread_local RingsSeen seen;   // a thread tests its condition after each change of the doorbell

@@ -21,9 +21,12 @@ void MpiSegment::wake(i64 rank) {
 
 namespace {
 
-thread_local const MpiSegment* expecting = nullptr;
+thread_local constinit const MpiSegment* expecting = nullptr;
 
 }  // namespace
+
+MpiSegment::MpiSegment(std::shared_ptr<NodeMemory> memory, i64 ranks)
+    : memory_(std::move(memory)), ranks_(ranks), core_each_(ranks <= ::sysconf(_SC_NPROCESSORS_ONLN)) {}
 
 void MpiSegment::expect_wake() { expecting = this; }
 

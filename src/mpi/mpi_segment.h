@@ -9,13 +9,16 @@ namespace mercutio {
 
 class MpiSegment final : public Segment {
  public:
-  MpiSegment(std::shared_ptr<NodeMemory> memory, i64 ranks) : memory_(std::move(memory)), ranks_(ranks) {}
+  MpiSegment(std::shared_ptr<NodeMemory> memory, i64 ranks);
   static i64 doorbell_bytes(i64 ranks) { return (ranks * kDoorbellBytes + 4095) / 4096 * 4096; }
 
   std::byte* data() override { return memory_->data() + doorbell_bytes(ranks_); }
   i64 bytes() const override { return memory_->bytes() - doorbell_bytes(ranks_); }
   void wake(i64 rank) override;
   void expect_wake() override;
+  // A meeting of ranks with a core each is over within a few microseconds. To wake one of them would take as long.
+  i64 close_looks() const override { return core_each_ ? 64 : 0; }
+  bool core_each() const { return core_each_; }   // for each rank of the node
   bool take_expected();   // whether this thread has called expect_wake() since it last called this function
   std::uint32_t rings(i64 rank) const;   // number of rings so far
   // Returns when the doorbell has rung more than `seen` times, or after `longest_ns`.
@@ -25,7 +28,8 @@ class MpiSegment final : public Segment {
   static constexpr i64 kDoorbellBytes = 64;
   std::uint32_t* doorbell(i64 rank) const { return reinterpret_cast<std::uint32_t*>(memory_->data() + rank * kDoorbellBytes); }
   std::shared_ptr<NodeMemory> memory_;
-  i64 ranks_;
+  const i64 ranks_;
+  const bool core_each_;
 };
 
 }  // namespace mercutio

@@ -15,10 +15,18 @@
 namespace mercutio {
 namespace {
 
+constexpr i64 kTokenBytes = sizeof(MemoryPlace::token);
+
+bool is_at(const MemoryPlace& place, const struct stat& status) {
+  return status.st_dev == static_cast<dev_t>(place.device) && status.st_ino == static_cast<ino_t>(place.inode);
+}
+
+// Of a new file. Writes the token behind the memory.
 MemoryPlace place_of(int fd, const std::string& path, i64 bytes) {
   MemoryPlace place;
   struct stat status {};
-  if (fstat(fd, &status) != 0) return place;
+  place.token = static_cast<std::int64_t>(random_number());
+  if (fstat(fd, &status) != 0 || ::pwrite(fd, &place.token, sizeof place.token, bytes) != sizeof place.token) return {};
   std::snprintf(place.path, sizeof place.path, "%s", path.c_str());
   place.device = static_cast<std::int64_t>(status.st_dev);
   place.inode = static_cast<std::int64_t>(status.st_ino);
@@ -26,11 +34,15 @@ MemoryPlace place_of(int fd, const std::string& path, i64 bytes) {
   return place;
 }
 
+// In another process namespace or on another node the path may be another process's file, which is not to be opened; and the numbers may be the same.
 int open_place(const MemoryPlace& place) {
-  const int fd = ::open(place.path, O_RDWR | O_CLOEXEC);
-  const MemoryPlace found = fd >= 0 ? place_of(fd, place.path, place.bytes) : MemoryPlace{};
-  if (fd >= 0 && found.device == place.device && found.inode == place.inode) return fd;
-  if (fd >= 0) ::close(fd);   // in another process namespace the path may be another process's file
+  struct stat status {};
+  std::int64_t token = 0;
+  if (::stat(place.path, &status) != 0 || !is_at(place, status)) return -1;
+  const int fd = ::open(place.path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd < 0) return -1;
+  if (::pread(fd, &token, sizeof token, place.bytes) == sizeof token && token == place.token) return fd;
+  ::close(fd);
   return -1;
 }
 
@@ -57,7 +69,7 @@ OfferedMemory::~OfferedMemory() {
 MemoryPlace OfferedMemory::offer(Kind kind, i64 bytes) { return kind == Kind::kAnonymous ? offer_anonymous(bytes) : offer_named(bytes); }
 
 MemoryPlace OfferedMemory::offer_anonymous(i64 bytes) {
-  fd_ = file_size_allowed(bytes) ? memfd_create("mercutio", MFD_CLOEXEC) : -1;
+  fd_ = file_size_allowed(bytes + kTokenBytes) ? memfd_create("mercutio", MFD_CLOEXEC) : -1;
   if (fd_ < 0 || ftruncate(fd_, bytes) != 0) return {};
   return place_of(fd_, "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_), bytes);
 }
@@ -68,7 +80,7 @@ MemoryPlace OfferedMemory::offer_named(i64 bytes) {
   std::snprintf(name, sizeof name, "/mercutio-%lx-%016llx", static_cast<long>(getpid()), static_cast<unsigned long long>(random_number()));
   for (const char* folder : {"/dev/shm", "/tmp"}) {
     const std::string path = std::string(folder) + name;
-    fd_ = file_size_allowed(bytes) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    fd_ = file_size_allowed(bytes + kTokenBytes) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
     if (fd_ < 0) continue;
     name_ = path;
     if (posix_fallocate(fd_, 0, bytes) == 0) return place_of(fd_, path, bytes);

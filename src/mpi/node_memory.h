@@ -26,10 +26,11 @@ class NodeMemory {
   i64 bytes_;
 };
 
-// How the other ranks find the memory that one rank has created. Sent as bytes.
+// How the other ranks find the memory that one rank has created. Sent as bytes, also to ranks of other nodes, where the same path may name something else.
 struct MemoryPlace {
   char path[256] = "";   // empty: it could not be created
   std::int64_t device = 0, inode = 0, bytes = 0;
+  std::int64_t token = 0;   // a random number, which follows the memory in its file
 };
 
 // Memory that one rank of the node offers and all ranks map. It must be kept until all ranks have mapped it.

@@ -10,12 +10,24 @@
 #include "base/random.h"
 #include "mpi/abi_numbers.h"
 #include "mpi/calls.h"
+#include "mpi/environment.h"
 #include "mpi/numa.h"
 
 namespace mercutio {
 
-// The lowest of the ranks that share memory with this one, whatever their hosts are called, and memory that it offers to them, for the first segment and, if
-// there is no other node, for counters.
+// What rank 0 says first: the group's number, how to make counters, and memory for all ranks in case that all are on its node.
+struct GroupStart {
+  std::int64_t id = 0, slots_way = 0, slots_number = 0;
+  MemoryPlace place;
+};
+
+// What a rank says of itself.
+struct Member {
+  int leader = -1;   // the lowest of the ranks that share memory with this one, whatever their hosts are called; -1: a failure
+  int numa = -1, mapped = 0;
+};
+
+// The node of this rank, and memory that its leader offers to its ranks, for the first segment and, if there is no other node, for counters.
 struct OwnNode {
   int leader = 0, ranks = 1;
   OfferedMemory offered;
@@ -33,6 +45,24 @@ constexpr std::size_t kKeptGroups = 16;
 
 i64 segment_bytes(int ranks) { return MpiSegment::doorbell_bytes(ranks) + ranks * kSegmentBytesPerRank; }
 
+constexpr int kMostOnOneNode = 1024;   // larger groups are expected to have several nodes
+
+// Rank 0 offers memory for all ranks. Where all of them can map it they are one node. No communicator has to be made to find that out, which is
+// most of what a group costs.
+Status offer_to_all(MPI_Comm user, int rank, int size, GroupStart& start, OwnNode& node) {
+  if (rank == 0) {
+    const SlotsWish wish = wish_for_slots();
+    start = {static_cast<std::int64_t>(random_number() >> 1) | 1, wish.way, wish.number, {}};
+    if (size > 1 && size <= kMostOnOneNode && !mpi_divides_nodes()) start.place = node.offered.offer(OfferedMemory::Kind::kAnonymous, segment_bytes(size) + kCounterMemoryBytes);
+  }
+  if (size == 1) return ok_status();
+  const int code = PMPI_Bcast(&start, sizeof start, MPI_BYTE, 0, user);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code);
+  node.memory = node.offered.map(start.place);
+  node.ranks = size;
+  return ok_status();
+}
+
 // Before the group's communicator is made, so that both need one context of the MPI's at a time.
 Status find_node(MPI_Comm user, int rank, int size, OwnNode& found) {
   struct {
@@ -41,7 +71,6 @@ Status find_node(MPI_Comm user, int rank, int size, OwnNode& found) {
   } message{rank, {}};
   MPI_Comm node = MPI_COMM_NULL;
   found.leader = rank;
-  if (size == 1) return ok_status();
   int code = PMPI_Comm_split_type(user, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
   if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split_type", code);
   PMPI_Comm_set_errhandler(node, abi_numbers().errors_return);
@@ -182,35 +211,32 @@ void RankGroup::divide_tags() {
   tags_ = std::make_unique<FileNumbers>(tags / tags_per_file_, FileNumbers::Order::kInTurn);
 }
 
-// Which rank runs on which node, and whether all ranks have mapped the memory of their nodes. An Error of find_node is one of all ranks here.
-Status RankGroup::find_topology(const Status& status, const OwnNode& node, bool& all_mapped) {
+Result<std::vector<Member>> RankGroup::gather(MPI_Comm comm, const Member& mine) const {
+  constexpr int kInts = sizeof(Member) / sizeof(int);
+  std::vector<Member> all(static_cast<std::size_t>(size_), mine);
+  const int code = size_ > 1 ? PMPI_Allgather(&mine, kInts, MPI_INT, all.data(), kInts, MPI_INT, comm) : MPI_SUCCESS;
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Allgather", code);
+  return all;
+}
+
+// Which rank runs on which node.
+Status RankGroup::set_topology(const std::vector<Member>& members) {
   char name[MPI_MAX_PROCESSOR_NAME] = "";
   int length = 0;
   PMPI_Get_processor_name(name, &length);
   host_.assign(name, static_cast<std::size_t>(length));
-  if (size_ == 1) {
-    topology_ = Topology{{0}, {host_}};
-    return ok_status();
-  }
-  const int mine[] = {status ? node.leader : -1, static_cast<int>(numa_domain()), node.memory ? 1 : 0};
-  std::vector<int> all(3 * static_cast<std::size_t>(size_));
-  const int code = PMPI_Allgather(mine, 3, MPI_INT, all.data(), 3, MPI_INT, comm_);
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Allgather", code);
-  MERCUTIO_TRY(status);
   std::map<int, i64> node_of_leader;
   std::vector<int> leaders;
   std::vector<i64> numa;
   bool several = false, all_known = true;
-  for (int r = 0; r < size_; ++r) {
-    const int* const of_rank = &all[3 * static_cast<std::size_t>(r)];
-    const int its_leader = of_rank[0];
-    if (its_leader < 0) return Error{ErrorClass::kOther, "MPI_Comm_split_type failed on rank " + std::to_string(r)};
-    numa.push_back(of_rank[1]);
-    all_mapped &= of_rank[2] != 0;
+  for (const Member& member : members) {
+    if (member.leader < 0)
+      return Error{ErrorClass::kOther, "MPI_Comm_split_type failed on rank " + std::to_string(&member - members.data())};
+    numa.push_back(member.numa);
     several |= numa.back() != numa.front();
     all_known &= numa.back() >= 0;
-    const auto [it, is_new] = node_of_leader.try_emplace(its_leader, static_cast<i64>(leaders.size()));
-    if (is_new) leaders.push_back(its_leader);
+    const auto [it, is_new] = node_of_leader.try_emplace(member.leader, static_cast<i64>(leaders.size()));
+    if (is_new) leaders.push_back(member.leader);
     topology_.node_of_rank.push_back(it->second);
   }
   if (several && all_known) topology_.numa_of_rank = std::move(numa);
@@ -243,36 +269,52 @@ Status RankGroup::name_nodes(const std::vector<int>& leaders) {
   return ok_status();
 }
 
+namespace {
+
+bool all_mapped(const std::vector<Member>& members) {
+  return std::all_of(members.begin(), members.end(), [](const Member& member) { return member.mapped != 0; });
+}
+
+}  // namespace
+
 Result<RankGroupRef> RankGroup::make(MPI_Comm user) {
   RankGroupRef group(new RankGroup);
   PMPI_Comm_rank(user, &group->rank_);
   PMPI_Comm_size(user, &group->size_);
-  OwnNode node;
-  const Status found = find_node(user, group->rank_, group->size_, node);
+  GroupStart start;
+  OwnNode whole, part;   // the node, if there is only one; otherwise
+  MERCUTIO_TRY(offer_to_all(user, group->rank_, group->size_, start, whole));
+  Member mine{.leader = 0, .numa = group->size_ > 1 ? static_cast<int>(numa_domain()) : -1, .mapped = whole.memory ? 1 : 0};
+  MERCUTIO_LET(std::vector<Member> members, group->gather(user, mine));
+  const bool one_node = group->size_ == 1 || all_mapped(members);
+  if (!one_node) {
+    whole.memory = nullptr;
+    const Status found = find_node(user, group->rank_, group->size_, part);
+    mine.leader = found ? part.leader : -1;
+    mine.mapped = part.memory ? 1 : 0;
+  }
   // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
   int code = PMPI_Comm_split(user, 0, group->rank_, &group->comm_);
   if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split", code);
   PMPI_Comm_set_errhandler(group->comm_, abi_numbers().errors_return);
   group->divide_tags();
-  bool all_mapped = true;
-  MERCUTIO_TRY(group->find_topology(found, node, all_mapped));
+  if (!one_node) {
+    MERCUTIO_LET(members, group->gather(group->comm_, mine));
+  }
+  MERCUTIO_TRY(group->set_topology(members));
   group->failures_.poll(group->comm_, 0);
   if (group->failures_.known()) return rank_died();
-  MERCUTIO_TRY(group->share(all_mapped ? std::move(node.memory) : nullptr));
+  group->share(start, all_mapped(members) ? std::move(one_node ? whole.memory : part.memory) : nullptr);
   return group;
 }
 
 // Counters, and the first segment: in `memory` of the node, or if it is null, by collective calls.
-Status RankGroup::share(std::shared_ptr<NodeMemory> memory) {
-  const SlotsWish wish = wish_for_slots();
-  std::int64_t of_rank_zero[] = {static_cast<std::int64_t>(random_number() >> 1) | 1, wish.way, wish.number};
-  const int code = size_ > 1 ? PMPI_Bcast(of_rank_zero, 3, MPI_INT64_T, 0, comm_) : MPI_SUCCESS;
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code);
-  id_ = of_rank_zero[0];
+void RankGroup::share(const GroupStart& start, std::shared_ptr<NodeMemory> memory) {
+  id_ = start.id;
   const bool one_node = topology_.nodes() == 1;
   const CounterMemory there{one_node ? memory : nullptr, segment_bytes(node_size_)};
-  counters_ = make_shared_slots(comm_, topology_, SlotsWish{of_rank_zero[1], of_rank_zero[2]}, there);
-  if (size_ == topology_.nodes()) return ok_status();
+  counters_ = make_shared_slots(comm_, topology_, SlotsWish{start.slots_way, start.slots_number}, there);
+  if (size_ == topology_.nodes()) return;
   topology_.segment_bytes = kSegmentBytesPerRank;
   if (memory) {
     std::lock_guard guard(mutex_);
@@ -280,7 +322,6 @@ Status RankGroup::share(std::shared_ptr<NodeMemory> memory) {
   } else if (!segment(comm_, FilePlace{})) {
     topology_.segment_bytes = 0;
   }
-  return ok_status();
 }
 
 FilePlace RankGroup::draw() {

@@ -8,8 +8,8 @@
 // the numbers of a file.
 //
 // Cost: the first open on a communicator needs one small all-reduce. Each later open needs a broadcast of two numbers. A new group
-// needs a split by nodes, a communicator, a gather of three numbers per rank, two broadcasts, and between nodes a window and one name
-// per node.
+// needs a broadcast, a gather of three numbers per rank and a communicator. If not all ranks can map the memory that rank 0 offers, it needs
+// a split by nodes, a broadcast on each, a second gather, and between nodes a window and one name per node.
 #pragma once
 
 #include <map>
@@ -35,6 +35,8 @@ struct FilePlace {
 };
 inline constexpr FilePlace kNoPlace{-1, -1};
 struct OwnNode;
+struct GroupStart;
+struct Member;
 
 class RankGroup {
  public:
@@ -70,9 +72,10 @@ class RankGroup {
  private:
   RankGroup() = default;
   void divide_tags();
-  Status find_topology(const Status& status, const OwnNode& node, bool& all_mapped);
+  Result<std::vector<Member>> gather(MPI_Comm comm, const Member& mine) const;
+  Status set_topology(const std::vector<Member>& members);
   Status name_nodes(const std::vector<int>& leaders);
-  Status share(std::shared_ptr<NodeMemory> memory);
+  void share(const GroupStart& start, std::shared_ptr<NodeMemory> memory);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, node_rank_ = 0, node_size_ = 1;

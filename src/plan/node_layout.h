@@ -11,7 +11,7 @@ struct NodeLayout {
   i64 result_at = 0, domains_at = 0, finished_at = 0, areas_at = 0;
   i64 area_bytes = 0;   // per rank; below 0: the counters alone need more than there is
 };
-inline constexpr i64 kControlBytes = 1920;      // per rank of the node
+inline constexpr i64 kControlBytes = 1984;      // per rank of the node
 inline constexpr i64 kDomainCounterBytes = 64;    // per domain
 inline constexpr i64 kAreaCounterBytes = 4096;  // at the start of an area; half of the rest is the valid map, half is data
 

@@ -70,26 +70,88 @@ struct Raise : rl::test_suite<Raise, 2> {
   void after() { RL_ASSERT(wakes[0]($) + wakes[1]($) > 0); }
 };
 
-// NodeArena: gathers by a counter to which all add, in buffers that are used in turns.
+// NodeArena: gathers. Each contribution follows the number of its gather, in slots that are used in turns.
 struct Gathers : rl::test_suite<Gathers, 2> {
   static constexpr int kRanks = 2, kGathers = 3;
-  rl::atomic<int> posted;
+  rl::atomic<int> numbers[kRanks][2];
   rl::var<int> contributions[kRanks][2];
   void before() {
-    posted($) = 0;
-    for (auto& of_rank : contributions) {
-      for (auto& one : of_rank) one($) = -1;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      for (int i = 0; i < 2; ++i) numbers[rank][i]($) = 0, contributions[rank][i]($) = 0;
     }
   }
   void thread(unsigned me) {
-    for (int gather = 0; gather < kGathers; ++gather) {
-      contributions[me][gather % 2]($) = gather;
-      posted($).fetch_add(1, order(kFirst, mo_acq_rel));
+    for (int gather = 1; gather <= kGathers; ++gather) {
+      const int slot = gather % 2;
+      contributions[me][slot]($) = gather;
+      numbers[me][slot]($).store(gather, order(kFirst, mo_seq_cst));
       rl::linear_backoff wait;
-      while (posted($).load(order(kSecond, mo_acquire)) < (gather + 1) * kRanks) wait.yield($);
-      for (auto& of_rank : contributions) RL_ASSERT(of_rank[gather % 2]($) == gather);
+      while (numbers[1 - me][slot]($).load(order(kSecond, mo_seq_cst)) != gather) wait.yield($);
+      for (auto& of_rank : contributions) RL_ASSERT(of_rank[slot]($) == gather);
     }
   }
+};
+
+// NodeArena: the last ranks to post wake the one that waits, unless it sees their posts.
+struct Awaited : rl::test_suite<Awaited, 3> {
+  rl::atomic<int> awaited, numbers[2];
+  rl::var<int> sleeps, wakes[2];
+  void before() {
+    awaited($) = 0, sleeps($) = 0;
+    for (int i = 0; i < 2; ++i) numbers[i]($) = 0, wakes[i]($) = 0;
+  }
+  void thread(unsigned i) { i < 2 ? post(i) : wait(); }
+  void post(unsigned me) {
+    numbers[me]($).store(1, order(kFirst, mo_seq_cst, mo_release));
+    if (awaited($).load(order(kFirst, mo_seq_cst, mo_acquire)) == 1 && all_posted()) wakes[me]($) = 1;
+  }
+  void wait() {
+    awaited($).store(1, order(kSecond, mo_seq_cst, mo_release));
+    if (!all_posted()) sleeps($) = 1;
+  }
+  bool all_posted() {
+    for (auto& number : numbers) {
+      if (number($).load(order(kSecond, mo_seq_cst, mo_acquire)) != 1) return false;
+    }
+    return true;
+  }
+  void after() { RL_ASSERT(sleeps($) == 0 || wakes[0]($) + wakes[1]($) > 0); }
+};
+
+// SieveGate: a rank writes without a lock, or with one while the other sieves. Both change the bytes, and a lost write is a wrong sum.
+struct Gate : rl::test_suite<Gate, 2> {
+  static constexpr int kWrites = 2;
+  rl::atomic<int> writing, sieving;
+  rl::mutex range;
+  rl::var<int> bytes;
+  void before() { writing($) = 0, sieving($) = 0, bytes($) = 0; }
+  void thread(unsigned me) {
+    if (me == 1) return sieve();
+    for (int i = 0; i < kWrites; ++i) write();
+  }
+  void write() {
+    if (sieving($).load(mo_relaxed) == 0) {
+      writing($).fetch_add(1, mo_seq_cst);
+      const bool given = sieving($).load(order(kFirst, mo_seq_cst, mo_acquire)) == 0;
+      if (given) bytes($) = bytes($) + 1;
+      writing($).fetch_sub(1, order(kSecond, mo_release));
+      if (given) return;
+    }
+    range.lock($);
+    bytes($) = bytes($) + 1;
+    range.unlock($);
+  }
+  void sieve() {
+    sieving($).fetch_add(1, mo_seq_cst);
+    rl::linear_backoff wait;
+    while (writing($).load(mo_seq_cst) != 0) wait.yield($);
+    range.lock($);
+    const int read = bytes($);
+    bytes($) = read + 10;
+    range.unlock($);
+    sieving($).fetch_sub(1, mo_release);
+  }
+  void after() { RL_ASSERT(bytes($) == 10 + kWrites); }
 };
 
 // NodeArena: the first rank's result after a gather; the next gather says that it was read.
@@ -234,6 +296,8 @@ int main() {
   bool good = check<Windows>("windows");
   good = check<Raise>("raise") && good;
   good = check<Gathers>("gathers") && good;
+  good = check<Awaited>("awaited") && good;
+  good = check<Gate>("gate") && good;
   good = check<Results>("results") && good;
   good = check<Bells>("bells") && good;
   good = check<Requests>("requests") && good;

@@ -20,7 +20,7 @@ COUNTED(PMPI_Allgather, (const void *mine, int sent, MPI_Datatype type, void *al
 COUNTED(PMPI_Isend, (const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request),
         (data, count, type, to, tag, comm, request))
 
-enum { kFirst = 6, kRounds = 8 };
+enum { kFirst = 4, kRounds = 8 };
 
 static void open_and_close(MPI_Comm comm, const char *name, int amode, int most) {
   MPI_File fh;

@@ -127,7 +127,7 @@ Result<i64> move_pieces(const EngineFile& file, Direction direction, std::span<c
 
 Result<i64> transfer(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
   TracedPhase phase(file, Phase::kStorage);
-  const CacheProbe probe(file);
+  const CacheProbe probe(file.trace ? file.storage->cache_stats() : nullptr);
   Result<i64> moved = attempt([&] { return move_pieces(file, direction, pieces); });
   if (file.counters && probe.copied_only()) file.counters->clock.call_it(Phase::kCopy);
   const i64 end_ns = phase.end();

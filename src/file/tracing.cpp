@@ -1,6 +1,7 @@
 // What an open file tells the trace: what it is, which hints it has, and each access with its place and its time. A few
 // clock readings and two or three O(depth) looks at the view an access.
 #include <algorithm>
+#include <cerrno>
 
 #include "file/open_file.h"
 #include "model/access_sketch.h"
@@ -156,6 +157,25 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
   }
   if (operation.collective && operation.entry && trace_->keeps_steps()) trace_sketch(operation);
   operation.trace->record(event);
+}
+
+// An access that is one request of the storage. It takes the way of those that nobody looks at, so that it can stand for them.
+Result<i64> OpenFile::move_traced(const AccessCall& call, const Look& look, const IoPiece& run) {
+  const bool reading = call.direction == Direction::kRead;
+  const CacheProbe probe(storage_->cache_stats());
+  const i64 start_ns = now_ns();
+  Result<i64> moved = move_piece(call.direction, run);
+  if (!moved && moved.error().sys_errno == EFAULT) return moved;   // it may be tried once more
+  Counters counters;
+  counters.clock.start(start_ns);
+  counters.clock.call_it(probe.copied_only() ? Phase::kCopy : Phase::kStorage);
+  counters.clock.stop();
+  const i64 end_ns = counters.clock.last_ns(), bytes = moved ? *moved : 0;
+  if ((reading || moved) && !probe.absorbed())
+    look.sink->record({reading ? TraceKind::kStorageRead : TraceKind::kStorageWrite, start_ns, end_ns, bytes, run.offset, {}, nullptr, nullptr, 1, run.bytes});
+  const AccessFacts facts{call.direction, look.together, /*waited=*/true, !moved, run.offset + run.bytes, run.bytes};
+  look.sink->record({TraceKind::kAccess, start_ns, end_ns, bytes, run.offset, call.name, &counters, &facts});
+  return moved;
 }
 
 // Of the first collective accesses: who accesses what.

@@ -94,6 +94,20 @@ class Transfer {
 struct CacheStats {
   std::atomic<i64> calls{0}, requests{0};
 };
+// Whether the buffer served a call of the storage, for the trace. If several threads use the file, calls may be attributed to the wrong
+// thread, and the trace then has one request too many or too few.
+class CacheProbe {
+ public:
+  explicit CacheProbe(const CacheStats* stats) : stats_(stats) {   // null: there is no buffer, or no trace
+    if (stats_) calls_ = stats_->calls.load(std::memory_order_relaxed), requests_ = stats_->requests.load(std::memory_order_relaxed);
+  }
+  bool absorbed() const { return stats_ && stats_->calls.load(std::memory_order_relaxed) != calls_; }
+  bool copied_only() const { return absorbed() && stats_->requests.load(std::memory_order_relaxed) == requests_; }
+
+ private:
+  const CacheStats* stats_;
+  i64 calls_ = 0, requests_ = 0;
+};
 
 class Storage {
  public:

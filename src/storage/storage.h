@@ -5,6 +5,7 @@
 // - `read`: pieces in any order; returns the bytes read up to the first piece that end of file cut short (so a prefix of
 //   the request in piece order). Holes read as zero. Retries EINTR and short transfers.
 // - `write`: everything or an Error (whose `offset` is where it stopped). Extends the file as needed.
+// - The Error of a read or write says in `moved` how many bytes, in piece order, were moved before it, and 0 where that is not known.
 // - `sync`: returns when everything this process wrote through any path is on stable storage, or an Error.
 // - `close`: reports what the operating system says; after it no call is allowed. Destruction closes silently.
 #pragma once

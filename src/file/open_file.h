@@ -162,6 +162,7 @@ class OpenFile final : public File {
   void resolve_hints(HintSet& set) const;
   void report_hints();   // on rank 0
   bool speaks_of_hints() const;
+  void warn_of_conflicts(InfoItems info) const;
   void report_adapting();   // at the end
   void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
 

@@ -230,7 +230,7 @@ Result<i64> OpenFile::move_piece(Direction direction, const IoPiece& piece) {
 // offset is known nothing of the view is needed. Nothing: it goes the long way, on which all that may be wrong with it is found.
 std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call, const Look& look) {
   const Memory& memory = call.memory;
-  const bool plain = !(look.sink && look.sink->keeps_steps()) && !atomic_ && !publishes_ && !call.collective && call.positioning != Positioning::kShared && call.argument_error;
+  const bool plain = !atomic_ && !publishes_ && !call.collective && call.positioning != Positioning::kShared && call.argument_error;
   i64 bytes = 0;
   if (!plain || !memory.type || !memory.type->contiguous() || __builtin_mul_overflow(memory.type->size(), memory.count, &bytes)) return std::nullopt;
   Taken taken;
@@ -239,7 +239,7 @@ std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call, const Look
   if (!offset) return std::nullopt;
   const bool reading = call.direction == Direction::kRead;
   const IoPiece run{*offset, memory.base, bytes};
-  Result<i64> moved = look.sink ? move_traced(call, look, run) : move_piece(call.direction, run);
+  Result<i64> moved = look.sink ? move_traced(call, look, run, taken.first_etype) : move_piece(call.direction, run);
   if (!reading && !dirty_.load()) dirty_.store(true);   // now: a sync of another thread meanwhile may have begun before the bytes were there
   if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
   if (!moved && moved.error().sys_errno == EFAULT) return std::nullopt;   // memory of a device, perhaps

@@ -198,7 +198,7 @@ class OpenFile final : public File {
   // tracing.cpp. All do nothing where nobody listens.
   void trace_open(const OpenCall& call, i64 start_ns);
   void trace_view(i64 start_ns) const;
-  Result<i64> move_traced(const AccessCall& call, const Look& look, const IoPiece& run);
+  Result<i64> move_traced(const AccessCall& call, const Look& look, const IoPiece& run, i64 first_etype);
   void trace_step(const Operation& operation, StepForm form) const;
   void trace_step(StepKind kind, i64 start_ns, i64 value = 0) const;
   void trace_hints() const;

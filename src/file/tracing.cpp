@@ -36,6 +36,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 
 void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
   if (!context_.tracer) return;
+  const i64 end_ns = now_ns();   // what follows is no part of opening
   FileFacts facts;
   facts.name = name_;
   facts.amode = text_of(amode_);
@@ -61,7 +62,7 @@ void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
     step.shape = trace_->shape("open " + opening, [&](i64) { return bytes_of(opening); });
     trace_->step(step);
   }
-  trace_since(TraceKind::kOpen, start_ns);
+  trace_->record(TraceEvent{TraceKind::kOpen, start_ns, end_ns, 0, -1, name_});
   trace_hints();
 }
 
@@ -160,7 +161,7 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
 }
 
 // An access that is one request of the storage. It takes the way of those that nobody looks at, so that it can stand for them.
-Result<i64> OpenFile::move_traced(const AccessCall& call, const Look& look, const IoPiece& run) {
+Result<i64> OpenFile::move_traced(const AccessCall& call, const Look& look, const IoPiece& run, i64 first_etype) {
   const bool reading = call.direction == Direction::kRead;
   const CacheProbe probe(storage_->cache_stats());
   const i64 start_ns = now_ns();
@@ -171,6 +172,14 @@ Result<i64> OpenFile::move_traced(const AccessCall& call, const Look& look, cons
   counters.clock.call_it(probe.copied_only() ? Phase::kCopy : Phase::kStorage);
   counters.clock.stop();
   const i64 end_ns = counters.clock.last_ns(), bytes = moved ? *moved : 0;
+  if (look.sink->keeps_steps()) {
+    TraceStep step;
+    step.write = !reading;
+    step.offset = first_etype;
+    step.bytes = run.bytes;
+    step.start_ns = start_ns;
+    look.sink->step(step);
+  }
   if ((reading || moved) && !probe.absorbed())
     look.sink->record({reading ? TraceKind::kStorageRead : TraceKind::kStorageWrite, start_ns, end_ns, bytes, run.offset, {}, nullptr, nullptr, 1, run.bytes});
   const AccessFacts facts{call.direction, look.together, /*waited=*/true, !moved, run.offset + run.bytes, run.bytes};

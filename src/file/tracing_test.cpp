@@ -14,10 +14,8 @@ struct Told {
   bool operator==(const Told&) const = default;
 };
 
-// One that keeps steps is told of an access on the long way only.
 class Listener final : public Tracer {
  public:
-  explicit Listener(bool keeps_steps) : keeps_steps_(keeps_steps) {}
   std::unique_ptr<TraceSink> file(const FileFacts&) override { return std::make_unique<Forward>(*this); }
   void record(const TraceEvent& event) {
     if (event.kind != TraceKind::kAccess && event.kind != TraceKind::kStorageRead && event.kind != TraceKind::kStorageWrite) return;
@@ -28,19 +26,23 @@ class Listener final : public Tracer {
                     facts.direction == Direction::kWrite, facts.collective, facts.waited, facts.failed, std::string(event.detail)});
   }
   std::vector<Told> told;
+  std::vector<i64> steps;
 
  private:
   struct Forward final : TraceSink {
     explicit Forward(Listener& owner) : owner(owner) {}
-    bool keeps_steps() const override { return owner.keeps_steps_; }
     void record(const TraceEvent& event) override { owner.record(event); }
+    void step(const TraceStep& step) override {
+      if (step.kind == StepKind::kAccess) owner.steps.push_back(step.offset), owner.steps.push_back(step.bytes), owner.steps.push_back(step.write ? 1 : 0);
+    }
     Listener& owner;
   };
-  const bool keeps_steps_;
 };
 
-std::vector<Told> told_of(bool long_way) {
-  Listener listener(long_way);
+// Memory in pieces goes the long way, also where the pieces are adjacent.
+Listener told_of(bool long_way) {
+  Listener listener;
+  const FlatTypeRef memory = long_way ? FlatType::lower(*make_resized(0, 1001, make_contiguous(1000, byte_type()))).value() : contiguous_bytes();
   on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
     OpenCall call;
     call.file_name = unique_name();
@@ -52,6 +54,7 @@ std::vector<Told> told_of(bool long_way) {
       one.name = "an access";
       one.positioning = positioning;
       one.collective = collective;
+      one.memory = Memory{data.data(), memory, long_way ? 1 : 1000};
       (void)file->access(std::move(one));
     };
     access(Direction::kWrite, Positioning::kExplicit, false, 100);
@@ -61,13 +64,14 @@ std::vector<Told> told_of(bool long_way) {
     access(Direction::kRead, Positioning::kIndividual, true, 0);
     EXPECT_TRUE(file->close().ok());
   });
-  return listener.told;
+  return listener;
 }
 
 TEST(Tracing, BothWaysTellTheSame) {
-  const std::vector<Told> short_way = told_of(false), long_way = told_of(true);
-  EXPECT_EQ(short_way.size(), 10u);
-  EXPECT_TRUE(short_way == long_way);
+  const Listener short_way = told_of(false), long_way = told_of(true);
+  EXPECT_EQ(short_way.told.size(), 10u);
+  EXPECT_TRUE(short_way.told == long_way.told);
+  EXPECT_EQ(short_way.steps, long_way.steps);
 }
 
 }  // namespace

@@ -119,6 +119,7 @@ def sign_test(wins, losses):
 def report(results):
     print("%-8s %-9s %10s %10s %10s %6s %7s  %s" % ("storage", "pattern", "best us", "default", "adapted", "near", "cost", "best by"))
     wins = losses = near = 0
+    rows = []
     for result in results:
         best, default, late, ratio, cost = row_of(result)
         near += ratio <= 1.1
@@ -127,7 +128,10 @@ def report(results):
             losses += sum(adapting) > sum(plain)
         name = min(result["grid"], key=result["grid"].get)
         print("%-8s %-9s %10.0f %10.0f %10.0f %6.2f %6.1f%%  %s" % (result["storage"], result["pattern"], best, default, late, ratio, cost * 100, name))
+        rows.append({"storage": result["storage"], "pattern": result["pattern"], "best us": round(best), "default us": round(default), "adapted us": round(late),
+                     "of the best": round(ratio, 2), "cost %": round(cost * 100, 1), "best by": name})
     print("within 10 %% of the best: %d of %d; jobs faster %d, slower %d, sign test %.3f" % (near, len(results), wins, losses, sign_test(wins, losses)))
+    return rows
 
 
 @contextlib.contextmanager
@@ -157,10 +161,10 @@ def main():
             print("skipped: no emulated nodes here: %s" % reason)
             return cluster.SKIPPED
     print(file=sys.stderr)
-    report(results)
+    rows = report(results)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump(results, file)
+            json.dump({"rows": rows, "runs": results}, file)
     return 0
 
 

@@ -64,7 +64,7 @@ AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
 int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Status* status) {
   return with_file(file, row.name, [&](OpenHandle& handle) -> int {
     Result<i64> moved = handle.file->access(make_call(row, offset, buffer));
-    set_status(status, moved ? *moved : 0);
+    set_status(status, moved ? *moved : moved.error().moved);
     return moved ? MPI_SUCCESS : fail(&handle, row.name, moved.error());
   });
 }
@@ -147,6 +147,7 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
   if (moved) {
     pending->bytes = *moved;
   } else {
+    pending->bytes = moved.error().moved;
     pending->failed = attempt([&] {
       Error named = moved.error();
       named.what = pending->handle->file->describe(pending->name, moved.error());

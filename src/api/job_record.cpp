@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <new>
 
 #include "api/patient_wait.h"
 #include "api/run_facts.h"
@@ -73,10 +74,15 @@ namespace {
 // then is no longer "dumpable".
 int dumpable() { return ::prctl(PR_GET_DUMPABLE); }
 
+// Of a coded summary.
+std::size_t most_bytes() { return static_cast<std::size_t>(SummaryLimits{.files = 12, .groups = 16}.bytes()); }
+
 }  // namespace
 
 JobRecord::JobRecord(std::string pattern)
-    : pattern_(std::move(pattern)), dumpable_(dumpable()), room_(2 * static_cast<std::size_t>(SummaryLimits{.files = 12, .groups = 16}.bytes())) {}
+    : pattern_(std::move(pattern)), dumpable_(dumpable()), room_(static_cast<std::byte*>(std::calloc(2, most_bytes())), std::free) {
+  if (!room_) throw std::bad_alloc();
+}
 
 Status JobRecord::write(const Recorder* recorder) {
   int rank = 0, ranks = 1;
@@ -105,7 +111,7 @@ Status JobRecord::write_together(const Recorder* recorder, int rank, int ranks) 
   if (most[1] != 0) return rank == 0 ? write_own(recorder) : ok_status();
   limits_of_merge = summary_limits(ranks, most[0]);
   const auto size = static_cast<std::size_t>(limits_of_merge.bytes());
-  const std::span<std::byte> part(room_.data(), size), all(room_.data() + size, size);
+  const std::span<std::byte> part(room_.get(), size), all(room_.get() + size, size);
   const Status coded = attempt([&] {
     if (mine) JobSummary(*mine, limits_of_merge).encode(part);
     return ok_status();

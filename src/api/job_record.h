@@ -3,8 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdlib>
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 
@@ -28,7 +29,8 @@ class JobRecord {
   std::atomic<bool> all_record_{false};
   std::string pattern_;
   const int dumpable_;            // of the process, at first
-  std::vector<std::byte> room_;   // allocated in advance: a rank without memory at the end would hold up the others
+  // Reserved in advance: a rank without memory at the end would hold up the others. Its pages are first touched then.
+  const std::unique_ptr<std::byte[], decltype(&std::free)> room_;
 };
 
 }  // namespace mercutio

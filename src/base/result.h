@@ -53,6 +53,18 @@ struct Error {
   int sys_errno = 0;     // 0: not from a system call
   i64 offset = -1;       // byte offset in the file, -1: none
   i64 bytes = -1;        // bytes asked there, -1: none
+  i64 moved = 0;         // of a transfer: the first bytes of what was asked are known to have been moved before the failure
+
+  // The Error of a larger transfer, of which so many bytes were moved before the part that failed.
+  Error behind(i64 before) && {
+    moved += before;
+    return std::move(*this);
+  }
+  // The Error of a transfer of which nothing is known to have been moved.
+  Error of_nothing_moved() && {
+    moved = 0;
+    return std::move(*this);
+  }
 
   bool operator==(const Error&) const = default;
 };

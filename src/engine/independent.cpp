@@ -127,6 +127,18 @@ Result<i64> move_direct(const EngineFile& file, const Access& access, const Bloc
   return batch.finish();
 }
 
+// The next bytes of the file from or into the buffer.
+Result<i64> move_chunk(const EngineFile& file, Direction direction, PieceReader& in_file, Bytes buffer) {
+  PieceBatch batch(file, direction);
+  for (std::size_t filled = 0; filled < buffer.size() && !batch.cut_short();) {
+    const i64 bytes = std::min(in_file.left(), static_cast<i64>(buffer.size() - filled));
+    MERCUTIO_TRY(batch.add(in_file.offset(), buffer.data() + filled, bytes));
+    in_file.advance(bytes);
+    filled += static_cast<std::size_t>(bytes);
+  }
+  return batch.finish();
+}
+
 Result<i64> move_staged(const EngineFile& file, const Access& access, const BlockingDetector* blocking) {
   const bool reading = access.direction == Direction::kRead;
   ScratchBuffer buffer(0);
@@ -140,18 +152,13 @@ Result<i64> move_staged(const EngineFile& file, const Access& access, const Bloc
       const PhaseScope phase(file.counters, Phase::kCopy);
       pack(memory, buffer.first(chunk));
     }
-    PieceBatch batch(file, access.direction);
-    for (i64 filled = 0; filled < chunk && !batch.cut_short();) {
-      const i64 bytes = std::min(in_file.left(), chunk - filled);
-      MERCUTIO_TRY(batch.add(in_file.offset(), buffer.data.get() + filled, bytes));
-      in_file.advance(bytes);
-      filled += bytes;
-    }
-    MERCUTIO_LET(const i64 got, batch.finish());
+    Result<i64> got = move_chunk(file, access.direction, in_file, buffer.first(chunk));
     const PhaseScope phase(file.counters, Phase::kCopy);
-    if (reading && got > 0) unpack(memory, buffer.first(got));
-    moved += got;
-    if (got < chunk) break;   // end of file
+    const i64 here = got ? *got : got.error().moved;
+    if (reading && here > 0) unpack(memory, buffer.first(here));
+    if (!got) return std::move(got).error().behind(moved);
+    moved += here;
+    if (here < chunk) break;   // end of file
   }
   return moved;
 }

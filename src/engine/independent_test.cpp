@@ -6,6 +6,7 @@
 #include "comm/in_process.h"
 #include "engine/engine.h"
 #include "engine/test_support.h"
+#include "storage/faulty.h"
 
 namespace mercutio {
 namespace {
@@ -59,6 +60,59 @@ TEST(Independent, RandomReadsCountExactlyToEndOfFile) {
     ASSERT_TRUE(moved.ok()) << "seed " << seed;
     ASSERT_TRUE(read_is_right(owned, file.bytes, *moved)) << "seed " << seed;
   }
+}
+
+// The error of a write that fails has the exact number of bytes before the failure, in the order of the user's data.
+TEST(Independent, SaysWhatWasWrittenBeforeAFailure) {
+  i64 failed = 0, known = 0;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    Random random(seed);
+    SharedFile file;
+    file.bytes.resize(400);
+    auto plan = std::make_shared<FaultPlan>();
+    plan->kinds = kFaultWrite;
+    plan->fail_at = pick(random, 0, 2);
+    plan->partial_write_bytes = pick(random, 0, 30);
+    const auto storage = make_faulty(std::make_unique<TestStorage>(file), plan);
+    const Hints hints = random_hints(random);
+    OwnedAccess owned = random_access(random, Direction::kWrite, 120);
+    std::fill(owned.buffer.begin(), owned.buffer.end(), std::byte{1});
+    EngineFile engine_file{storage.get(), nullptr, &hints, nullptr, nullptr, true};
+    const auto moved = independent(engine_file, owned.access, {});
+    if (moved) continue;
+    ++failed;
+    i64 written = 0;
+    while (written < owned.access.bytes && owned.file_offset(written) < std::ssize(file.bytes) &&
+           file.bytes[static_cast<size_t>(owned.file_offset(written))] == std::byte{1})
+      ++written;
+    ASSERT_EQ(moved.error().moved, written) << "seed " << seed;
+    known += written > 0 ? 1 : 0;
+  }
+  EXPECT_GT(failed, 1000);
+  EXPECT_GT(known, failed / 2);
+}
+
+TEST(Independent, SaysWhatWasReadBeforeAFailure) {
+  i64 known = 0;
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    Random random(seed);
+    SharedFile file;
+    file.bytes.assign(2000, std::byte{1});
+    auto plan = std::make_shared<FaultPlan>();
+    plan->kinds = kFaultRead;
+    plan->fail_at = pick(random, 1, 4);
+    const auto storage = make_faulty(std::make_unique<TestStorage>(file), plan);
+    const Hints hints = random_hints(random);
+    OwnedAccess owned = random_access(random, Direction::kRead, 120);
+    EngineFile engine_file{storage.get(), nullptr, &hints, nullptr, nullptr, true};
+    const auto moved = independent(engine_file, owned.access, {});
+    if (moved) continue;
+    i64 read = 0;
+    while (read < owned.access.bytes && owned.at(read) == std::byte{1}) ++read;
+    ASSERT_EQ(moved.error().moved, read) << "seed " << seed;
+    known += read > 0 ? 1 : 0;
+  }
+  EXPECT_GT(known, 100);
 }
 
 TEST(Independent, CountsBytesOfHolesRead) {

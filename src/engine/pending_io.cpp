@@ -22,7 +22,7 @@ void PendingIo::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard
     return;
   }
   const PhaseScope phase(file_->counters, Phase::kStorage);
-  const CacheProbe buffer(*file_);
+  const CacheProbe buffer(file_->trace ? file_->storage->cache_stats() : nullptr);
   const BlockingDetector::Probe probe = blocking_.before(/*closely=*/true);
   const std::span<const IoPiece> pieces(&piece, 1);
   one.moved = attempt([&] {

@@ -81,15 +81,15 @@ class Parts {
     for (std::size_t i = 1; i < lists_.size(); ++i) others.push_back(storage.start(direction, pieces_of(lists_[i])));
     const std::vector<IoPiece> mine = pieces_of(lists_[0]);
     Result<i64> result = direction == Direction::kRead ? storage.read(mine) : storage.write(mine);
-    if (result) note_end(lists_[0], *result);
+    note_end(lists_[0], moved_of(result));
     for (std::size_t i = 1; i < lists_.size(); ++i) {
       Result<i64> other = others[i - 1]->wait();   // wait for all, because they use the caller's memory
-      if (other) note_end(lists_[i], *other);
-      else if (result) result = std::move(other);
+      note_end(lists_[i], moved_of(other));
+      if (!other && result) result = std::move(other);
     }
-    if (!result) return result;
     i64 moved = rest_;
     for (i64 i = 0; i < end_; ++i) moved += at(i).bytes;
+    if (!result) return std::move(result).error().of_nothing_moved().behind(moved);
     return moved;
   }
 
@@ -101,6 +101,7 @@ class Parts {
     for (const i64 index : list) pieces.push_back(at(index));
     return pieces;
   }
+  static i64 moved_of(const Result<i64>& result) { return result ? *result : result.error().moved; }
   // A part has moved this many bytes. If it ended early, the result of the list ends there at the latest.
   void note_end(const std::vector<i64>& list, i64 moved) {
     for (const i64 index : list) {
@@ -128,7 +129,7 @@ Result<i64> move_pieces(const EngineFile& file, Direction direction, std::span<c
 
 Result<i64> transfer(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
   TracedPhase phase(file, Phase::kStorage);
-  const CacheProbe probe(file);
+  const CacheProbe probe(file.trace ? file.storage->cache_stats() : nullptr);
   Result<i64> moved = attempt([&] { return move_pieces(file, direction, pieces); });
   if (file.counters && probe.copied_only()) file.counters->clock.call_it(Phase::kCopy);
   const i64 end_ns = phase.end();
@@ -203,12 +204,13 @@ Status PieceBatch::flush() {
   i64 wanted = 0;
   for (const IoPiece& piece : pieces_) wanted += piece.bytes;
   if (direction_ == Direction::kWrite) {
-    MERCUTIO_TRY(write_pieces(file_, pieces_));
+    if (Status written = write_pieces(file_, pieces_); !written) return std::move(written).error().behind(moved_);
     moved_ += wanted;
   } else {
-    MERCUTIO_LET(const i64 got, read_pieces(file_, pieces_));
-    moved_ += got;
-    cut_short_ = got < wanted;
+    Result<i64> got = read_pieces(file_, pieces_);
+    if (!got) return std::move(got).error().behind(moved_);
+    moved_ += *got;
+    cut_short_ = *got < wanted;
   }
   pieces_.clear();
   return ok_status();

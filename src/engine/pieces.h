@@ -52,21 +52,6 @@ class TracedPhase {
   bool open_ = true;
 };
 
-// Detects whether a storage call was served by the storage's cache. If several threads use the file, calls may be attributed to the
-// wrong thread, and the trace then has one request too many or too few.
-class CacheProbe {
- public:
-  explicit CacheProbe(const EngineFile& file) : stats_(file.trace ? file.storage->cache_stats() : nullptr) {
-    if (stats_) calls_ = stats_->calls.load(std::memory_order_relaxed), requests_ = stats_->requests.load(std::memory_order_relaxed);
-  }
-  bool absorbed() const { return stats_ && stats_->calls.load(std::memory_order_relaxed) != calls_; }
-  bool copied_only() const { return absorbed() && stats_->requests.load(std::memory_order_relaxed) == requests_; }
-
- private:
-  const CacheStats* stats_;
-  i64 calls_ = 0, requests_ = 0;
-};
-
 // The storage calls of an access. They are counted and traced. Writes set `dirty`.
 Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces);

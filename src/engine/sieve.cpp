@@ -44,16 +44,21 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
   const IoPiece whole{w.first, data, span};
   if (w.has_holes()) {
     const PhaseScope phase(file.counters, Phase::kSieve);
-    MERCUTIO_LET(const i64 got, read_to_merge(file, whole));
-    if (file.counters) file.counters->merged_bytes += got;
-    std::memset(data + got, 0, static_cast<size_t>(span - got));
+    Result<i64> got = read_to_merge(file, whole);
+    if (!got) return std::move(got).error().of_nothing_moved();   // of what is to be written
+    if (file.counters) file.counters->merged_bytes += *got;
+    std::memset(data + *got, 0, static_cast<size_t>(span - *got));
     Cursor target = cursor_in_buffer(view, w, data);
     copy(memory, target, w.end - w.begin);
   } else {
     const PhaseScope phase(file.counters, Phase::kCopy);
     pack(memory, buffer.first(span));
   }
-  return write_pieces(file, std::span(&whole, 1));
+  Status written = write_pieces(file, std::span(&whole, 1));
+  if (written) return written;
+  Error error = std::move(written).error();
+  const i64 reached = std::clamp(view.stream_position(w.first + error.moved), w.begin, w.end) - w.begin;   // without the holes
+  return std::move(error).of_nothing_moved().behind(reached);
 }
 
 }  // namespace
@@ -68,13 +73,15 @@ Result<i64> sieve_read(const EngineFile& file, const Access& access, i64 done) {
   while (position < end) {
     buffer.at_least(std::min(buffer_bytes(file, Direction::kRead), span));
     const Window w = next_window(view, position, end, buffer.bytes);
-    MERCUTIO_LET(const i64 got, read_window(file, w, buffer));
+    Result<i64> read = read_window(file, w, buffer);
+    const i64 got = read ? *read : read.error().moved;
     const i64 reached = got == w.last - w.first ? w.end : std::clamp(view.stream_position(w.first + got), w.begin, w.end);
     Cursor source = cursor_in_buffer(view, w, buffer.data.get());
     const PhaseScope phase(file.counters, Phase::kCopy);
     if (reached > w.begin) copy(source, memory, reached - w.begin);
     if (file.counters) file.counters->hole_bytes += got - (reached - w.begin);
     position = reached;
+    if (!read) return std::move(read).error().of_nothing_moved().behind(position - access.position);
     if (reached < w.end) break;   // end of file
   }
   return position - access.position;
@@ -96,9 +103,10 @@ Result<i64> sieve_write(const EngineFile& file, const Access& access, bool locke
     } else if (!locked) {
       MERCUTIO_LET(lock, guard_against_sieving(file, w.first, w.last));
     }
-    MERCUTIO_TRY(write_window(file, view, w, memory, buffer));
-    MERCUTIO_TRY(release(std::move(lock)));
+    Status written = write_window(file, view, w, memory, buffer);
+    if (!written) return std::move(written).error().behind(position - access.position);
     position = w.end;
+    if (Status released = release(std::move(lock)); !released) return std::move(released).error().behind(position - access.position);
   }
   return access.bytes;
 }

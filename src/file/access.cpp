@@ -30,11 +30,12 @@ Status OpenFile::check_mode(const AccessCall& call) const {
   return no_split("collective access");
 }
 
-// Nothing of the call has been checked.
-static TraceSink* sink_of(TraceSink& trace, const AccessCall& call, bool together) {
+// Nothing of the call has been checked. Once an access, before it may go on as one of this rank alone.
+OpenFile::Look OpenFile::look_at(const AccessCall& call) const {
   i64 bytes = 0;
+  if (!trace_) return {nullptr, call.collective};
   if (call.memory.type && __builtin_mul_overflow(call.memory.type->size(), call.memory.count, &bytes)) bytes = 0;
-  return trace.of_access(call.direction, together, bytes);
+  return {trace_->of_access(call.direction, call.collective, bytes), call.collective};
 }
 
 Status OpenFile::check_call(const AccessCall& call, Operation& operation) const {
@@ -69,8 +70,9 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
   return ok_status();
 }
 
-void OpenFile::prepare(AccessCall& call, Operation& operation) {
-  if (trace_) operation.trace = sink_of(*trace_, call, operation.asked_together);
+void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation) {
+  operation.trace = look.sink;
+  operation.asked_together = look.together;
   if (operation.trace) begin_trace(call, operation);
   {
     std::lock_guard lock(mutex_);
@@ -224,11 +226,15 @@ std::optional<i64> OpenFile::take_run(const AccessCall& call, i64 bytes, Taken& 
   return offset;
 }
 
+Result<i64> OpenFile::move_piece(Direction direction, const IoPiece& piece) {
+  return attempt([&] { return direction == Direction::kRead ? storage_->read(std::span(&piece, 1)) : storage_->write(std::span(&piece, 1)); });
+}
+
 // An independent access that is one run in the file and in memory is one call of the storage: there is nothing to choose, and once its
 // offset is known nothing of the view is needed. Nothing: it goes the long way, on which all that may be wrong with it is found.
-std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call) {
+std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call, const Look& look) {
   const Memory& memory = call.memory;
-  const bool plain = !trace_ && !atomic_ && !publishes_ && !call.collective && call.positioning != Positioning::kShared && call.argument_error;
+  const bool plain = !atomic_ && !publishes_ && !call.collective && call.positioning != Positioning::kShared && call.argument_error;
   i64 bytes = 0;
   if (!plain || !memory.type || !memory.type->contiguous() || __builtin_mul_overflow(memory.type->size(), memory.count, &bytes)) return std::nullopt;
   Taken taken;
@@ -238,7 +244,7 @@ std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call) {
   if (!offset) return std::nullopt;
   const bool reading = call.direction == Direction::kRead;
   const IoPiece run{*offset, memory.base, bytes};
-  Result<i64> moved = attempt([&] { return reading ? storage_->read(std::span(&run, 1)) : storage_->write(std::span(&run, 1)); });
+  Result<i64> moved = look.sink ? move_traced(call, look, run, taken.first_etype) : move_piece(call.direction, run);
   if (!reading && !dirty_.load()) dirty_.store(true);   // now: a sync of another thread meanwhile may have begun before the bytes were there
   if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
   if (!moved && moved.error().sys_errno == EFAULT) return std::nullopt;   // memory of a device, perhaps
@@ -254,13 +260,12 @@ bool OpenFile::is_alone(const AccessCall& call) const {
 
 Result<i64> OpenFile::access(AccessCall call) {
   MERCUTIO_TRY(check_mode(call));
-  const bool together_asked = call.collective;
+  const Look look = look_at(call);
   if (call.collective && is_alone(call)) call.collective = false;
   if (!call.collective) {
-    if (auto moved = move_run(call)) return *std::move(moved);
+    if (auto moved = move_run(call, look)) return *std::move(moved);
     Operation alone;
-    alone.asked_together = together_asked;
-    prepare(call, alone);
+    prepare(call, look, alone);
     MERCUTIO_TRY(alone.entry);
     if (alone.trace) trace_step(alone, StepForm::kBlocking);
     Result<i64> moved = perform_alone(alone);
@@ -270,8 +275,7 @@ Result<i64> OpenFile::access(AccessCall call) {
   }
   if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
   Operation together;
-  together.asked_together = true;
-  prepare(call, together);
+  prepare(call, look, together);
   together.engine.adapter = adapter_.get();
   in_flight_->wait_tag(together.channel.tag, *context_.progress, *comm_);
   if (together.trace && !together.ordered) trace_step(together, StepForm::kBlocking);
@@ -341,9 +345,9 @@ bool OpenFile::may_run_inline(const Operation& operation) const {
 Result<RequestRef> OpenFile::start(AccessCall call, std::function<void(const Result<i64>&)> on_done) {
   MERCUTIO_TRY(check_mode(call));
   auto operation = std::make_shared<Operation>();
-  operation->asked_together = call.collective;
+  const Look look = look_at(call);
   if (call.collective && is_alone(call)) call.collective = false;
-  prepare(call, *operation);
+  prepare(call, look, *operation);
   if (operation->trace && (call.collective || operation->entry)) trace_step(*operation, StepForm::kStarted);
   if (Status entry = operation->entry; !entry) {
     if (call.collective) (void)launch(std::move(operation), nullptr);

@@ -8,6 +8,7 @@
 #include "file/open_file.h"
 #include "file/wire.h"
 #include "model/hints_environment.h"
+#include "model/hints_files.h"
 #include "model/hints_measured.h"
 #include "model/profile_file.h"
 #include "model/memory_kinds.h"
@@ -52,6 +53,14 @@ std::vector<AskedHint> OpenFile::hints_from_outside() {
 
 bool OpenFile::speaks_of_hints() const {
   return context_.hints && comm_->rank() == 0 && (comm_->size() > 1 || context_.leads);
+}
+
+// Of a program's Info, nothing else is surely a mistake: keys that mean nothing here may be meant for another library. A program that
+// changes a value in what info() returned need not know of the other names in it.
+void OpenFile::warn_of_conflicts(InfoItems info) const {
+  if (!speaks_of_hints() || info.empty()) return;
+  for (const std::string_view name : kOtherNames) std::erase_if(info, [&](const auto& item) { return item.first == name; });
+  context_.hints->reporter.warn(conflicts_of(own_names_last(std::move(info)), "MPI_Info"));
 }
 
 // Marks what was asked for and is not in effect. Costs a plan, where anybody asked for anything.
@@ -108,6 +117,7 @@ Status OpenFile::set_info(const InfoItems& info) {
     apply_agreed_hints(*changed, from_rank_zero, info, HintTime::kAnyTime);
     if (comm_->rank() == 0) resolve_hints(*changed);
     if (speaks_of_hints()) context_.hints->reporter.warn(*changed);
+    warn_of_conflicts(info);
     hints_ = std::move(changed);
     ++hints_edition_;
     for (const auto& [key, value] : from_rank_zero) fix_hint(fixed_hints_, key);

@@ -88,6 +88,7 @@ Status OpenFile::open(const OpenCall& call) {
   MERCUTIO_TRY(exchange_open(call, opening));
   MERCUTIO_TRY(open_storage(opening));
   MERCUTIO_TRY(finish_open(std::move(opening)));
+  warn_of_conflicts(call.info);
   if (comm_->rank() == 0) report_hints();
   trace_open(call, start_ns);
   return ok_status();

@@ -101,6 +101,12 @@ class OpenFile final : public File {
     i64 first_etype = 0, etypes = 0, etype_bytes = 1, views = 0;
   };
 
+  // Who is told of an access, null: nobody, and whether the program asked for a collective one.
+  struct Look {
+    TraceSink* sink = nullptr;
+    bool together = false;
+  };
+
   // open.cpp
   struct Opening;
   Status exchange_open(const OpenCall& call, Opening& opening);
@@ -159,6 +165,7 @@ class OpenFile final : public File {
   void resolve_hints(HintSet& set) const;
   void report_hints();   // on rank 0
   bool speaks_of_hints() const;
+  void warn_of_conflicts(InfoItems info) const;
   void report_adapting();   // at the end
   void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
 
@@ -176,7 +183,8 @@ class OpenFile final : public File {
   Status check_mode(const AccessCall& call) const;  // what fails on all ranks alike
   bool is_alone(const AccessCall& call) const;
   Status check_call(const AccessCall& call, Operation& operation) const;
-  void prepare(AccessCall& call, Operation& operation);   // takes the memory over
+  Look look_at(const AccessCall& call) const;
+  void prepare(AccessCall& call, const Look& look, Operation& operation);   // takes the memory over
   Status take_position(const AccessCall& call, Operation& operation);
   Status take_turn(const AccessCall& call);
   void note_own(const Operation& operation);
@@ -184,7 +192,8 @@ class OpenFile final : public File {
   void finish_pointer(const Taken& taken, i64 moved);
   bool may_hand_on(const AccessCall& call) const;
   std::optional<i64> take_run(const AccessCall& call, i64 bytes, Taken& taken, std::optional<SieveGate::Pass>& pass);
-  std::optional<Result<i64>> move_run(const AccessCall& call);
+  Result<i64> move_piece(Direction direction, const IoPiece& piece);
+  std::optional<Result<i64>> move_run(const AccessCall& call, const Look& look);
   bool sends_messages(const Hints& hints) const;
   bool may_run_inline(const Operation& operation) const;
   Result<RequestRef> launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
@@ -192,6 +201,7 @@ class OpenFile final : public File {
   // tracing.cpp. All do nothing where nobody listens.
   void trace_open(const OpenCall& call, i64 start_ns);
   void trace_view(i64 start_ns) const;
+  Result<i64> move_traced(const AccessCall& call, const Look& look, const IoPiece& run, i64 first_etype);
   void trace_step(const Operation& operation, StepForm form) const;
   void trace_step(StepKind kind, i64 start_ns, i64 value = 0) const;
   void trace_hints() const;

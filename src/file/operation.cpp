@@ -133,6 +133,7 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
   auto moving = move_together(*operation);
   Result<i64> moved = co_await moving;
   if (past_buffer) (void)operation->buffer->flush();   // what could not be written is kept: the next sync or close says so
+  if (!moved) co_return std::move(moved).error().of_nothing_moved();   // aggregators know of the file's bytes, not of each rank's
   co_return moved;
 }
 

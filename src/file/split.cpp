@@ -8,8 +8,7 @@ Status OpenFile::begin(AccessCall call) {
   MERCUTIO_TRY(check_mode(call));
   if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
   auto operation = std::make_shared<Operation>();
-  operation->asked_together = true;
-  prepare(call, *operation);
+  prepare(call, look_at(call), *operation);
   if (Status entry = operation->entry; !entry) {
     if (operation->trace) trace_step(*operation, StepForm::kBlocking);
     (void)launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error

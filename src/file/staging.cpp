@@ -369,8 +369,10 @@ Result<i64> move_staged(Operation& operation) {
   for (;;) {
     MERCUTIO_LET(const Access access, staged.next());
     if (access.bytes == 0) break;
-    MERCUTIO_LET(const i64 moved, independent(operation.engine, access, options));
-    MERCUTIO_TRY(staged.finish(moved));
+    Result<i64> moved = independent(operation.engine, access, options);
+    const i64 before = operation.direction == Direction::kWrite ? staged.native_done() : 0;   // what was read may not be converted yet
+    if (!moved) return std::move(moved).error().of_nothing_moved().behind(before);
+    MERCUTIO_TRY(staged.finish(*moved));
   }
   MERCUTIO_TRY(release(std::move(lock)));
   operation.file_bytes_moved = staged.file_done();

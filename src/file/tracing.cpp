@@ -1,6 +1,7 @@
 // What an open file tells the trace: what it is, which hints it has, and each access with its place and its time. A few
 // clock readings and two or three O(depth) looks at the view an access.
 #include <algorithm>
+#include <cerrno>
 
 #include "file/open_file.h"
 #include "model/access_sketch.h"
@@ -35,6 +36,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 
 void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
   if (!context_.tracer) return;
+  const i64 end_ns = now_ns();   // what follows is no part of opening
   FileFacts facts;
   facts.name = name_;
   facts.amode = text_of(amode_);
@@ -60,7 +62,7 @@ void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
     step.shape = trace_->shape("open " + opening, [&](i64) { return bytes_of(opening); });
     trace_->step(step);
   }
-  trace_since(TraceKind::kOpen, start_ns);
+  trace_->record(TraceEvent{TraceKind::kOpen, start_ns, end_ns, 0, -1, name_});
   trace_hints();
 }
 
@@ -156,6 +158,33 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
   }
   if (operation.collective && operation.entry && trace_->keeps_steps()) trace_sketch(operation);
   operation.trace->record(event);
+}
+
+// An access that is one request of the storage. It takes the way of those that nobody looks at, so that it can stand for them.
+Result<i64> OpenFile::move_traced(const AccessCall& call, const Look& look, const IoPiece& run, i64 first_etype) {
+  const bool reading = call.direction == Direction::kRead;
+  const CacheProbe probe(storage_->cache_stats());
+  const i64 start_ns = now_ns();
+  Result<i64> moved = move_piece(call.direction, run);
+  if (!moved && moved.error().sys_errno == EFAULT) return moved;   // it may be tried once more
+  Counters counters;
+  counters.clock.start(start_ns);
+  counters.clock.call_it(probe.copied_only() ? Phase::kCopy : Phase::kStorage);
+  counters.clock.stop();
+  const i64 end_ns = counters.clock.last_ns(), bytes = moved ? *moved : 0;
+  if (look.sink->keeps_steps()) {
+    TraceStep step;
+    step.write = !reading;
+    step.offset = first_etype;
+    step.bytes = run.bytes;
+    step.start_ns = start_ns;
+    look.sink->step(step);
+  }
+  if ((reading || moved) && !probe.absorbed())
+    look.sink->record({reading ? TraceKind::kStorageRead : TraceKind::kStorageWrite, start_ns, end_ns, bytes, run.offset, {}, nullptr, nullptr, 1, run.bytes});
+  const AccessFacts facts{call.direction, look.together, /*waited=*/true, !moved, run.offset + run.bytes, run.bytes};
+  look.sink->record({TraceKind::kAccess, start_ns, end_ns, bytes, run.offset, call.name, &counters, &facts});
+  return moved;
 }
 
 // Of the first collective accesses: who accesses what.

@@ -208,6 +208,11 @@ double request_seconds(const Job& job) {
   return kLocalRequestSeconds * crowding(job);
 }
 
+bool worth_moving_together(const JobFile& file, double bytes, double moved, double overlap) {
+  constexpr double kGoodPart = 0.25;
+  return !is_local(file) || bytes * overlap >= kGoodPart * moved;
+}
+
 double seconds_without_read_ahead(const Job& job, const JobFile& file) {
   const double requests = worst(file, [](const FileTotals& one) { return static_cast<double>(one.storage[0].absorbed_calls); });
   const StorageTotals& reads = file.all.storage[0];

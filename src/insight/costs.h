@@ -55,6 +55,9 @@ double collectives_well_made(const Job& job, const JobFile& file);
 double first_collectives_seconds(const Job& job, const JobFile& file);
 // Of a small one to a page cache.
 double request_seconds(const Job& job);
+// Whether ranks gain by moving a range of the file together, of which they ask for `bytes` of what storage moves, and their ranges overlap.
+// They ask for a good part of it, or the rest takes long to move. In a page cache it does not, and each window of the range is a meeting.
+bool worth_moving_together(const JobFile& file, double bytes, double moved, double overlap);
 // Each access that a buffer served from what was read in advance as a request of its own.
 double seconds_without_read_ahead(const Job& job, const JobFile& file);
 // A rank's part of the cost of the pieces read or written, one request for each.

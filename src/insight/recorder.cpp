@@ -190,6 +190,7 @@ std::string Recorder::library_of(const FileFacts& facts) {
 }
 
 std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
+  const i64 start_ns = now_ns();
   const std::string library = library_of(facts);
   if (library == kTool) return std::make_unique<NoSink>();
   std::lock_guard lock(mutex_);
@@ -202,6 +203,7 @@ std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
   totals.nodes = std::max(totals.nodes, facts.nodes);
   next_offset_[static_cast<std::size_t>(slot)] = -1;
   last_end_ns_[static_cast<std::size_t>(slot)] = 0;
+  header_->own_ns += now_ns() - start_ns;
   if (sampled_) return make_sampled_sink(*this, slot, !again && records<FileRecord>(kFilesSection)[slot].is_pattern == 0);
   return std::make_unique<FileSink>(*this, slot, opens_++);
 }

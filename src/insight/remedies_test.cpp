@@ -69,6 +69,26 @@ TEST(Remedies, ReadingTogetherMovesTheHolesOfAll) {
   EXPECT_EQ(saved(false), 0) << "2,000 MiB as before";
 }
 
+// In a page cache holes cost little, and the windows of a file are meetings.
+TEST(Remedies, FewBytesOfAPageCacheAreNotReadTogether) {
+  const auto offered = [](const std::string& file_system, i64 bytes) {
+    Job job = job_with(4, [bytes](i64, FileTotals& f) {
+      ClassTotals& reads = f.of(Direction::kRead, false);
+      calls(reads, 10, bytes / 10, 2 * kSecond);
+      reads.strided_calls = 10, reads.begin_place = 1, reads.end_place = 500 * MiB;
+      f.storage[0].calls = 10, f.storage[0].bytes = 500 * MiB, f.storage[0].ns = 2 * kSecond, f.hole_bytes = 500 * MiB - bytes;
+    });
+    for (JobFile& file : job.files) file.file_system = file_system;
+    for (const Finding& one : all_findings(job))
+      for (const Remedy& remedy : one.remedies)
+        if (remedy.text.find("read_all") != std::string::npos) return true;
+    return false;
+  };
+  EXPECT_TRUE(offered("nfs", MiB));
+  EXPECT_FALSE(offered("tmpfs", MiB));
+  EXPECT_TRUE(offered("tmpfs", 100 * MiB));
+}
+
 // Without what is read in advance, each small read is a request.
 TEST(Remedies, ReadAheadIsDroppedOnlyWhereRequestsCostLess) {
   const auto reading = [](i64 absorbed) {

@@ -216,7 +216,8 @@ std::optional<Detection> merged_writes(const Job& job, const JobFile& file) {
   Detection detection{bytes_text(merged) + " read and " + bytes_text(static_cast<double>(file.all.storage[1].bytes)) + " written to write " +
                     bytes_text(written) + ", " + number(file.all.locks) + " locks",
                 {{asked ? "drop romio_ds_write=enable" : "export MERCUTIO_HINTS=romio_ds_write=disable", held - apart}}};
-  if (several_ranks(file, [](const FileTotals& mine) { return of(mine, Direction::kWrite, false).calls + of(mine, Direction::kWrite, true).calls > 0; }))
+  const auto writes = [](const FileTotals& mine) { return of(mine, Direction::kWrite, false).calls + of(mine, Direction::kWrite, true).calls > 0; };
+  if (several_ranks(file, writes) && worth_moving_together(file, written, static_cast<double>(file.all.storage[1].bytes), overlap))
     detection.options.push_back({alone ? together_advice(job, file, Direction::kWrite) : "let the ranks together write without holes", held - together});
   return detection;
 }
@@ -232,13 +233,16 @@ std::string excess_text(const Excess& excess) {
   return text;
 }
 
+double overlap_of_reads(const JobFile& file) {
+  const double ranges = sum_of_members(file, [](const JobFile& one) { return sum_of_ranks(one, read_range); }), size = read_ranges(file);
+  return size > 0 ? std::max(1.0, ranges / size) : 1;
+}
+
 // What collective reads of the same pieces take. Where one rank's holes are another's data, they are read once for all; the rest is read
 // as it is now.
 double seconds_of_reads_together(const Job& job, const JobFile& file, const Excess& excess) {
   const ClassTotals& all = of(file.all, Direction::kRead, false);
-  const double ranges = sum_of_members(file, [](const JobFile& one) { return sum_of_ranks(one, read_range); }), size = read_ranges(file);
-  const double overlap = size > 0 ? std::max(1.0, ranges / size) : 1;
-  const i64 bytes = std::max(excess.asked, static_cast<i64>(static_cast<double>(excess.moved) / overlap));
+  const i64 bytes = std::max(excess.asked, static_cast<i64>(static_cast<double>(excess.moved) / overlap_of_reads(file)));
   const i64 piece = std::max<i64>(1, all.piece_bytes / std::max<i64>(1, all.calls));
   return seconds_together(job, file, Moved{Direction::kRead, bytes, all.bytes / piece, calls_of_a_rank(file, Direction::kRead)});
 }
@@ -258,7 +262,7 @@ std::optional<Detection> amplified_reads(const Job& job, const JobFile& file) {
     return Detection{excess_text(excess), {advance ? without : closer}};
   }
   Detection detection{excess_text(excess), {}};
-  if (several_ranks_stride(file, Direction::kRead)) {
+  if (several_ranks_stride(file, Direction::kRead) && worth_moving_together(file, static_cast<double>(excess.asked), static_cast<double>(excess.moved), overlap_of_reads(file))) {
     const double now = seconds_held(file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); });
     detection.options.push_back({together_advice(job, file, Direction::kRead), now - seconds_of_reads_together(job, file, excess)});
   }

@@ -406,8 +406,16 @@ void apply_hints(HintSet& set, const std::vector<AskedHint>& asked, HintTime tim
 
 void apply_hints(HintSet& set, const InfoItems& items, HintSource source, HintTime time) {
   std::vector<AskedHint> asked;
-  for (const auto& [key, value] : items) asked.push_back({key, value, HintOrigin{source, "", false, false}});
+  for (auto& [key, value] : own_names_last(items)) asked.push_back({std::move(key), std::move(value), HintOrigin{source, "", false, false}});
   apply_hints(set, asked, time);
+}
+
+InfoItems own_names_last(InfoItems items) {
+  std::stable_partition(items.begin(), items.end(), [](const auto& item) {
+    const Row* const row = find_row(item.first);
+    return row == nullptr || row->name != item.first;
+  });
+  return items;
 }
 
 void note_ineffective(HintSet& set, const InfoItems& in_effect, bool creates) {
@@ -440,9 +448,9 @@ InfoItems parse_hint_string(const std::string& text) {
 InfoItems effective_hints(const Hints& hints) {
   InfoItems items;
   // Other names first: who hands the list back, in order, gets what the canonical names say.
-  items.emplace_back("collective_buffering", hints.romio_cb_write == Toggle::kDisable ? "false" : "true");
-  if (hints.striping_unit > 0) items.emplace_back("stripe_size", std::to_string(hints.striping_unit));
-  if (hints.striping_factor > 0) items.emplace_back("stripe_width", std::to_string(hints.striping_factor));
+  items.emplace_back(kOtherNames[0], hints.romio_cb_write == Toggle::kDisable ? "false" : "true");
+  if (hints.striping_unit > 0) items.emplace_back(kOtherNames[1], std::to_string(hints.striping_unit));
+  if (hints.striping_factor > 0) items.emplace_back(kOtherNames[2], std::to_string(hints.striping_factor));
   for (const Row& row : kRows) {
     std::string text = row.get(row, hints);
     if (left_to_system(row, text)) continue;

@@ -104,6 +104,8 @@ std::string closest_hint(std::string_view key);
 // hint that can't be applied becomes a note. `time`: kOpen while the file is being opened, kAnyTime later.
 void apply_hints(HintSet& set, const std::vector<AskedHint>& asked, HintTime time);
 void apply_hints(HintSet& set, const InfoItems& items, HintSource source, HintTime time);
+// As the last function applies them: MPI leaves the order of an Info's keys open, so a hint's own name counts, whatever an alias says.
+InfoItems own_names_last(InfoItems items);
 // Replaces an earlier note of the same key and origin, so that a program that calls set_info in a loop doesn't grow the list.
 void add_note(HintSet& set, HintNote note);
 // Marks applied hints whose value differs from `in_effect` (from effective_hints). `creates`: the open may have created the file.
@@ -114,5 +116,6 @@ InfoItems parse_hint_string(const std::string& text);        // "k=v;k=v"
 // Every hint in effect as key/value text, under canonical names and the aliases that programs look for. Unknown keys of the user
 // and values that are left to the system are not included.
 InfoItems effective_hints(const Hints& hints);
+inline constexpr std::string_view kOtherNames[] = {"collective_buffering", "stripe_size", "stripe_width"};   // these aliases
 
 }  // namespace mercutio

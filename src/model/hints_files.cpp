@@ -122,10 +122,18 @@ std::vector<HintProblem> conflicts_of(const std::vector<HintLine>& hints) {
       const HintLine*& before = latest[name];
       if (before != nullptr && order_decides(*before, hint))
         problems.push_back({hint.line, hint.key + " = " + hint.value + ": " + before->key + " = " + before->value +
-                                           (before->line > 0 ? " in line " + std::to_string(before->line) : "") + " sets " + name + ", too; the later one counts"});
+                                           (before->line > 0 ? " in line " + std::to_string(before->line) : "") + " sets " + name + ", too; " + hint.key + " counts"});
       before = &hint;
     }
   }
+  return problems;
+}
+
+std::vector<std::string> conflicts_of(const InfoItems& items, const std::string& where) {
+  std::vector<HintLine> hints;
+  for (const auto& [key, value] : items) hints.push_back({key, value, 0});
+  std::vector<std::string> problems;
+  for (const HintProblem& problem : conflicts_of(hints)) problems.push_back(where + ": " + problem.text);
   return problems;
 }
 

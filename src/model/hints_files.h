@@ -62,6 +62,8 @@ bool glob_matches(const std::string& glob, const std::string& path);
 
 // Two keys for one hint, such as cb_nodes and num_aggregators, whose order decides what is in effect. A problem for each pair.
 std::vector<HintProblem> conflicts_of(const std::vector<HintLine>& hints);
+// The same as texts that begin with where the hints are from.
+std::vector<std::string> conflicts_of(const InfoItems& items, const std::string& where);
 // Why nothing can be forced with this key; "": a hint is called so.
 std::string why_not_forced(const std::string& key);
 

@@ -57,7 +57,7 @@ TEST(HintFiles, WhatIsOfTheWholeFileStandsBeforeItsSections) {
 }
 
 TEST(HintFiles, TwoNamesOfOneHintWithDifferentValuesAreAConflict) {
-  EXPECT_EQ(problem_of("cb_nodes = 4\nnum_aggregators = 8\n"), "2: num_aggregators = 8: cb_nodes = 4 in line 1 sets cb_nodes, too; the later one counts");
+  EXPECT_EQ(problem_of("cb_nodes = 4\nnum_aggregators = 8\n"), "2: num_aggregators = 8: cb_nodes = 4 in line 1 sets cb_nodes, too; num_aggregators counts");
   EXPECT_EQ(problem_of("cb_nodes = 4\nnum_aggregators = 4\n"), "");
   EXPECT_EQ(problem_of("cb_buffer_size = \"1MiB\"\nbytes_per_agg = 1048576\n"), "");
   EXPECT_EQ(problem_of("cb_nodes = 4\n[\"*.nc\"]\nnum_aggregators = 8\n"), "") << "sections override each other";

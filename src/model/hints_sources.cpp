@@ -70,15 +70,11 @@ std::string located(const std::string& where, const HintProblem& problem) {
   return where + (problem.line > 0 ? ":" + std::to_string(problem.line) : "") + ": " + problem.text;
 }
 
-void add_conflicts(AskedHints& asked, const std::vector<HintLine>& hints, const std::string& where) {
-  for (const HintProblem& problem : conflicts_of(hints)) asked.problems.push_back(located(where, problem));
-}
-
 void add_sections(AskedHints& asked, const HintFile& file, const HintOrigin& origin, const std::string& path) {
   for (const HintProblem& problem : file.problems) asked.problems.push_back(located(origin.where, problem));
   for (const HintSection& section : file.sections) {
     if (!glob_matches(section.glob, path)) continue;
-    add_conflicts(asked, section.hints, origin.where);
+    for (const HintProblem& problem : conflicts_of(section.hints)) asked.problems.push_back(located(origin.where, problem));
     for (const HintLine& hint : section.hints) {
       HintOrigin here = origin;
       if (hint.line > 0) here.where += ":" + std::to_string(hint.line);
@@ -117,12 +113,9 @@ void add_own_variable(AskedHints& asked) {
     asked.problems.push_back("MERCUTIO_HINTS: '" + part + "' must be key=value; several are separated by ;");
   }
   const HintOrigin origin{HintSource::kEnvironment, "MERCUTIO_HINTS", true, false};
-  std::vector<HintLine> hints;
-  for (auto& [key, value] : parse_hint_string(text)) {
-    hints.push_back({key, value, 0});
-    asked.hints.push_back({key, value, origin});
-  }
-  add_conflicts(asked, hints, origin.where);
+  const InfoItems items = parse_hint_string(text);
+  for (const auto& [key, value] : items) asked.hints.push_back({key, value, origin});
+  for (std::string& problem : conflicts_of(items, origin.where)) asked.problems.push_back(std::move(problem));
 }
 
 // Of this program, or of all. A directory that isn't there costs a failed open.

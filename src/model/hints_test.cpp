@@ -47,6 +47,18 @@ TEST(Hints, TogglesAndBooleansInEverySpelling) {
   EXPECT_FALSE(applied({{"romio_cb_read", "maybe"}}).notes[0].applied());
 }
 
+// MPI leaves the order of an Info's keys open.
+TEST(Hints, AHintsOwnNameCounts) {
+  EXPECT_EQ(applied({{"cb_nodes", "4"}, {"num_aggregators", "8"}}).values.cb_nodes, 4);
+  EXPECT_EQ(applied({{"num_aggregators", "8"}, {"cb_nodes", "4"}}).values.cb_nodes, 4);
+  const HintSet set = applied({{"romio_cb_write", "disable"}, {"collective_buffering", "true"}});
+  EXPECT_EQ(set.values.romio_cb_write, Toggle::kDisable);
+  EXPECT_EQ(set.values.romio_cb_read, Toggle::kEnable);
+  EXPECT_EQ(conflicts_of(own_names_last({{"cb_nodes", "4"}, {"unknown", "1"}, {"num_aggregators", "8"}}), "MPI_Info"),
+            std::vector<std::string>{"MPI_Info: cb_nodes = 4: num_aggregators = 8 sets cb_nodes, too; cb_nodes counts"});
+  EXPECT_TRUE(conflicts_of({{"cb_nodes", "8"}, {"num_aggregators", "8"}}, "MPI_Info").empty());
+}
+
 TEST(Hints, OpenOnlyHintsAreRefusedLaterUnlessUnchanged) {
   EXPECT_FALSE(applied({{"striping_factor", "4"}}, HintTime::kAnyTime).notes[0].applied());
   EXPECT_TRUE(applied({{"cb_config_list", "*:1"}}, HintTime::kAnyTime).notes[0].applied());

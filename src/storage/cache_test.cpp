@@ -204,6 +204,17 @@ TEST_F(CacheTest, AnErrorStaysUntilTheDataIsWritten) {
   EXPECT_EQ(plain()->size().value(), 200);
 }
 
+TEST_F(CacheTest, AnErrorOfEarlierDataSaysNothingOfThisRequest) {
+  auto storage = open();
+  for (i64 i = 0; i < 20; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));
+  plan_->fail_at = operations();
+  plan_->partial_write_bytes = 5;
+  const IoPiece again{195, ten_.data(), 10};
+  const auto failed = storage->read({&again, 1});
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().moved, 0);
+}
+
 TEST_F(CacheTest, CloseReportsWhatIsLost) {
   auto storage = open();
   for (i64 i = 0; i < 20; ++i) ASSERT_TRUE(write(*storage, 10 * i, ten_));

@@ -166,6 +166,7 @@ TEST_F(Decorators, FaultyPartialWrite) {
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(written.error().cls, ErrorClass::kNoSpace);
   EXPECT_EQ(written.error().offset, 1050);
+  EXPECT_EQ(written.error().moved, 150);
   EXPECT_EQ(storage->size().value(), 1050);
 }
 

@@ -20,6 +20,12 @@ std::vector<IoPiece> prefix_of(std::span<const IoPiece> pieces, i64 bytes) {
   return prefix;
 }
 
+i64 bytes_of(std::span<const IoPiece> pieces) {
+  i64 bytes = 0;
+  for (const IoPiece& piece : pieces) bytes += piece.bytes;
+  return bytes;
+}
+
 // Where the byte number `at` of the pieces lies in the file.
 i64 offset_at(std::span<const IoPiece> pieces, i64 at) {
   for (const IoPiece& piece : pieces) {
@@ -106,6 +112,7 @@ class Faulty final : public Storage {
     if (plan_->partial_write_bytes > 0) MERCUTIO_TRY(inner_->write(prefix_of(pieces, plan_->partial_write_bytes)));
     Error error = plan_->error;
     error.offset = offset_at(pieces, plan_->partial_write_bytes);
+    error.moved = std::min(plan_->partial_write_bytes, bytes_of(pieces));
     return error;
   }
 

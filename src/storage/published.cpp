@@ -255,7 +255,9 @@ class PublishedFile final : public Published {
       const i64 bytes = std::clamp<i64>(end - piece.offset, 0, piece.bytes);
       const IoPiece inside{piece.offset, piece.data, bytes};
       if (bytes > 0) {
-        MERCUTIO_LET(const i64 got, inner_->read(std::span(&inside, 1)));
+        Result<i64> read = inner_->read(std::span(&inside, 1));
+        if (!read) return std::move(read).error().of_nothing_moved();   // and nothing laid over it
+        const i64 got = *read;
         std::memset(piece.data + got, 0, static_cast<size_t>(bytes - got));
         const std::span<std::byte> into(piece.data, static_cast<size_t>(bytes));
         Status laid = own_.lay_over(piece.offset, into);

@@ -5,6 +5,7 @@
 // - `read`: pieces in any order; returns the bytes read up to the first piece that end of file cut short (so a prefix of
 //   the request in piece order). Holes read as zero. Retries EINTR and short transfers.
 // - `write`: everything or an Error (whose `offset` is where it stopped). Extends the file as needed.
+// - The Error of a read or write says in `moved` how many bytes, in piece order, were moved before it, and 0 where that is not known.
 // - `sync`: returns when everything this process wrote through any path is on stable storage, or an Error.
 // - `close`: reports what the operating system says; after it no call is allowed. Destruction closes silently.
 #pragma once
@@ -93,6 +94,20 @@ class Transfer {
 // number of requests that the buffer made to the storage below it.
 struct CacheStats {
   std::atomic<i64> calls{0}, requests{0};
+};
+// Whether the buffer served a call of the storage, for the trace. If several threads use the file, calls may be attributed to the wrong
+// thread, and the trace then has one request too many or too few.
+class CacheProbe {
+ public:
+  explicit CacheProbe(const CacheStats* stats) : stats_(stats) {   // null: there is no buffer, or no trace
+    if (stats_) calls_ = stats_->calls.load(std::memory_order_relaxed), requests_ = stats_->requests.load(std::memory_order_relaxed);
+  }
+  bool absorbed() const { return stats_ && stats_->calls.load(std::memory_order_relaxed) != calls_; }
+  bool copied_only() const { return absorbed() && stats_->requests.load(std::memory_order_relaxed) == requests_; }
+
+ private:
+  const CacheStats* stats_;
+  i64 calls_ = 0, requests_ = 0;
 };
 
 class Storage {

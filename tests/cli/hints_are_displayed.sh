@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# MERCUTIO_PRINT_HINTS shows rank 0's table once an open, on stderr; a mistake is warned of once; stdout stays the program's.
+# MERCUTIO_PRINT_HINTS shows rank 0's table once an open, on stderr; a mistake is warned of once, as are two names of one hint; stdout stays the program's.
 . "$(dirname "$0")/lib.sh"
 folder="$(dirname "$("$MERCUTIO" preload)")"
 cat >"$scratch/main.c" <<'C'
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 int main(int argc, char** argv) {
   MPI_File file;
   MPI_Info info;
@@ -14,6 +15,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Info_create(&info);
   MPI_Info_set(info, "cb_nodes", "64");
+  if (getenv("OTHER_NAME")) MPI_Info_set(info, "num_aggregators", getenv("OTHER_NAME"));
   MPI_Info_set(info, "nc_header_align_size", "512");
   MPI_Info_set(info, "romio_ds_wirte", "enable");
   for (int i = 0; i < 2; i++) {
@@ -41,6 +43,11 @@ for flavour in mpich openmpi; do
   contains "$text" "mercutio: warning: hint cb_ndoes=4 (MERCUTIO_HINTS): unknown key; did you mean cb_nodes?"
   equals "$(grep -c 'mercutio: warning' "$scratch/err")" 1
   equals "$(run MERCUTIO_WARN=0 MERCUTIO_HINTS=cb_ndoes=4)" "done"
+  equals "$(grep -c mercutio "$scratch/err" || true)" 0
+  equals "$(run OTHER_NAME=2)" "done"
+  contains "$(cat "$scratch/err")" "mercutio: warning: MPI_Info: cb_nodes = 64: num_aggregators = 2 sets cb_nodes, too; cb_nodes counts"
+  equals "$(grep -c 'mercutio: warning' "$scratch/err")" 1
+  equals "$(run OTHER_NAME=64)" "done"
   equals "$(grep -c mercutio "$scratch/err" || true)" 0
   equals "$(run ROMIO_PRINT_HINTS=1 'MPICH_MPIIO_HINTS=*.nc:cb_buffer_size=1MiB')" "done"
   text="$(cat "$scratch/err")"

@@ -140,10 +140,10 @@ Result<i64> transfer(const LibraryFile& file, Direction direction, std::span<con
       moved = 0;
       return (reading ? file.calls().read : file.calls().write)(file.get(), list.data(), list.size(), &moved);
     };
-    MERCUTIO_TRY(file.library().run(what, call, list[0].offset, list[0].bytes));
+    if (Status ran = file.library().run(what, call, list[0].offset, list[0].bytes); !ran) return std::move(ran).error().behind(total);
     if (moved < 0 || moved > asked) return file.library().defect(std::string(what) + " of " + std::to_string(asked) + " bytes says that it moved " + std::to_string(moved));
     if (moved == 0 && reading) return total;   // the end of the file
-    if (moved == 0) return file.library().error(what, EIO, list[0].offset, list[0].bytes);
+    if (moved == 0) return file.library().error(what, EIO, list[0].offset, list[0].bytes).behind(total);
     total += moved;
     extents.advance(moved);
   }

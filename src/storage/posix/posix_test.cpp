@@ -66,8 +66,11 @@ TEST_F(Posix, AWriteThatStopsMidwayTellsWhere) {
     const IoPiece pieces[] = {piece(0, 4000), piece(4000, 8000)};
     const auto written = storage->write(pieces);
     if (written.ok() || written.error().sys_errno != EFBIG) return 3;
-    if (written.error().offset != 10000 || written.error().bytes != 2000) return 4;
-    if (storage->start(Direction::kWrite, {piece(9000, 2000)})->wait().ok()) return 5;
+    if (written.error().offset != 10000 || written.error().bytes != 2000 || written.error().moved != 10000) return 4;
+    const auto started = storage->start(Direction::kWrite, {piece(9000, 2000)})->wait();
+    if (started.ok() || started.error().moved != 1000) return 5;
+    const IoPiece one = piece(7000, 5000), apart[] = {piece(0, 1000), piece(9500, 1000)};
+    if (storage->write({&one, 1}).error().moved != 3000 || storage->write(apart).error().moved != 1500) return 7;
     return storage->preallocate(20000).ok() ? 6 : 0;
   });
   EXPECT_EQ(code, 0);

@@ -41,11 +41,11 @@ Result<i64> move_run(int fd, Direction direction, Run& run) {
     const ssize_t moved = call_once(fd, direction, run);
     if (moved < 0) {
       if (errno == EINTR) continue;
-      return failed_call(direction, run.offset, run.bytes);
+      return failed_call(direction, run.offset, run.bytes).behind(total);
     }
     if (moved == 0) {
       if (reading) break;
-      return error_from_errno("pwrite wrote nothing", EIO, run.offset, run.bytes);
+      return error_from_errno("pwrite wrote nothing", EIO, run.offset, run.bytes).behind(total);
     }
     total += moved;
     run.advance(moved);
@@ -67,9 +67,10 @@ static Result<i64> move_all(int fd, Direction direction, std::span<const IoPiece
   i64 total = 0;
   while (gatherer.next(run)) {
     const i64 wanted = run.bytes;
-    MERCUTIO_LET(const i64 moved, move_run(fd, direction, run));
-    total += moved;
-    if (moved < wanted) break;
+    Result<i64> moved = move_run(fd, direction, run);
+    if (!moved) return std::move(moved).error().behind(total);
+    total += *moved;
+    if (*moved < wanted) break;
   }
   return total;
 }
@@ -86,8 +87,8 @@ Result<i64> transfer(int fd, Direction direction, std::span<const IoPiece> piece
   if (moved < 0 && errno != EINTR) return failed_call(direction, rest.offset, rest.bytes);
   const i64 before = std::max<i64>(moved, 0);
   rest = {rest.offset + before, rest.data + before, rest.bytes - before};
-  MERCUTIO_LET(const i64 after, move_all(fd, direction, std::span(&rest, 1)));
-  return before + after;
+  Result<i64> after = move_all(fd, direction, std::span(&rest, 1));
+  return after ? before + *after : Result<i64>(std::move(after).error().behind(before));
 }
 
 }  // namespace mercutio::posix

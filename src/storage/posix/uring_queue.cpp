@@ -61,11 +61,11 @@ struct UringJob {
   Result<i64> sum() const {
     i64 total = 0;
     for (const Outcome& outcome : outcomes) {
-      if (outcome.error) return *outcome.error;
+      if (outcome.error) return Error(*outcome.error).behind(total + outcome.moved);
       total += outcome.moved;
       if (outcome.moved < outcome.wanted) return total;
     }
-    if (failed) return *failed;
+    if (failed) return Error(*failed).behind(total);
     return total;
   }
   void finish() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs with one known I/O fault each, and programs without any, under --report: the report must name the fault first.
 
-   verdicts.py [--factors] LAUNCHER FOLDER [NAME...]    FOLDER has the programs as bad.MPI, bad_hdf5.MPI, ...
+   verdicts.py [--factors [--json FILE]] LAUNCHER FOLDER [NAME...]    FOLDER has the programs as bad.MPI, bad_hdf5.MPI, ...
 
 Which finding costs most depends on times, which vary on a busy machine. Therefore each program has three tries, and at most two programs
 may have their fault named, but not first. With --factors no program may. Then every alternative of every remedy is followed: by the program
@@ -161,7 +161,7 @@ class Factors:
 
 class Check:
     def __init__(self, runner, factors):
-        self.runner, self.factors = runner, factors
+        self.runner, self.factors, self.rows = runner, factors, []
         self.failed = self.behind = self.off = 0
 
     def fail(self, case, why, text=""):
@@ -189,6 +189,7 @@ class Check:
         for number, (text, predicted, measured) in enumerate(Factors(self.runner, case).measure()):
             off = number == 0 and not 0.5 <= measured / predicted <= 2
             self.off += off
+            self.rows.append({"MPI": self.runner.mpi, "program": case.name, "remedy": text[:60], "predicted": round(predicted, 2), "measured": round(measured, 2)})
             print(f"  predicted {predicted:.2f}, measured {measured:.2f}{' OFF' if off else ''}: {text[:90]}", flush=True)
             if measured < SLOWEST:
                 self.fail(case, "this remedy makes it slower")
@@ -197,6 +198,7 @@ class Check:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--factors", action="store_true", help="follow the remedies and compare times")
+    parser.add_argument("--json", type=Path, help="with --factors: rows are added to those in this file")
     parser.add_argument("launcher")
     parser.add_argument("folder")
     parser.add_argument("names", nargs="*")
@@ -208,6 +210,9 @@ def main():
             chosen = case.name in arguments.names if arguments.names else arguments.factors or not case.only_factors
             if chosen and runner.command(case):
                 check.one(case)
+        if arguments.json:
+            rows = json.loads(arguments.json.read_text()) if arguments.json.exists() else []
+            arguments.json.write_text(json.dumps(rows + check.rows, indent=1))
         if arguments.factors:
             print(f"{check.off} factors are off by more than two")
     return check.failed > 0 or check.off > MOST_OFF

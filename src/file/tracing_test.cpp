@@ -1,0 +1,78 @@
+// What a sink is told of an access does not depend on the way that the access takes through the library.
+#include <gtest/gtest.h>
+
+#include "file/test_support.h"
+
+namespace mercutio {
+namespace {
+
+struct Told {
+  TraceKind kind;
+  i64 bytes, offset, end_offset, piece_bytes, pieces, span, storage_ns;
+  bool write, collective, waited, failed;
+  std::string name;
+  bool operator==(const Told&) const = default;
+};
+
+class Listener final : public Tracer {
+ public:
+  std::unique_ptr<TraceSink> file(const FileFacts&) override { return std::make_unique<Forward>(*this); }
+  void record(const TraceEvent& event) {
+    if (event.kind != TraceKind::kAccess && event.kind != TraceKind::kStorageRead && event.kind != TraceKind::kStorageWrite) return;
+    EXPECT_LE(event.start_ns, event.end_ns);
+    const AccessFacts facts = event.access ? *event.access : AccessFacts();
+    const i64 stored = event.counters ? event.counters->clock.spent()[static_cast<size_t>(Phase::kStorage)] : 0;
+    told.push_back({event.kind, event.bytes, event.offset, facts.end_offset, facts.piece_bytes, event.pieces, event.span, stored > 0 ? 1 : 0,
+                    facts.direction == Direction::kWrite, facts.collective, facts.waited, facts.failed, std::string(event.detail)});
+  }
+  std::vector<Told> told;
+  std::vector<i64> steps;
+
+ private:
+  struct Forward final : TraceSink {
+    explicit Forward(Listener& owner) : owner(owner) {}
+    void record(const TraceEvent& event) override { owner.record(event); }
+    void step(const TraceStep& step) override {
+      if (step.kind == StepKind::kAccess) owner.steps.push_back(step.offset), owner.steps.push_back(step.bytes), owner.steps.push_back(step.write ? 1 : 0);
+    }
+    Listener& owner;
+  };
+};
+
+// Memory in pieces goes the long way, also where the pieces are adjacent.
+Listener told_of(bool long_way) {
+  Listener listener;
+  const FlatTypeRef memory = long_way ? FlatType::lower(*make_resized(0, 1001, make_contiguous(1000, byte_type()))).value() : contiguous_bytes();
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    OpenCall call;
+    call.file_name = unique_name();
+    call.amode = kReadWrite;
+    auto file = *open_file(std::move(comm), call, Context{rank.progress.get(), &rank.datareps, &listener});
+    std::vector<std::byte> data(1000, std::byte{1});
+    auto access = [&](Direction direction, Positioning positioning, bool collective, i64 offset) {
+      AccessCall one = call_of(direction, data, offset);
+      one.name = "an access";
+      one.positioning = positioning;
+      one.collective = collective;
+      one.memory = Memory{data.data(), memory, long_way ? 1 : 1000};
+      (void)file->access(std::move(one));
+    };
+    access(Direction::kWrite, Positioning::kExplicit, false, 100);
+    access(Direction::kWrite, Positioning::kIndividual, false, 0);
+    access(Direction::kWrite, Positioning::kExplicit, true, 3000);
+    access(Direction::kRead, Positioning::kExplicit, false, 3500);   // ends with the file
+    access(Direction::kRead, Positioning::kIndividual, true, 0);
+    EXPECT_TRUE(file->close().ok());
+  });
+  return listener;
+}
+
+TEST(Tracing, BothWaysTellTheSame) {
+  const Listener short_way = told_of(false), long_way = told_of(true);
+  EXPECT_EQ(short_way.told.size(), 10u);
+  EXPECT_TRUE(short_way.told == long_way.told);
+  EXPECT_EQ(short_way.steps, long_way.steps);
+}
+
+}  // namespace
+}  // namespace mercutio

@@ -169,7 +169,7 @@ Status Exports::rename(const NameRequest& request, const std::optional<FileIdent
     const Descriptor file(::openat(*from.fd, from.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (file.get() < 0) return error_from_errno("open", errno);
     MERCUTIO_LET(const FileStatus status, status_of(file.get()));
-    if (FileIdentity{status.device, status.inode} != *identity || status.kind() != FileType::kFile)
+    if (status.identity() != *identity || status.kind() != FileType::kFile)
       return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", ESTALE};
     MERCUTIO_TRY(set_attributes(file.get(), request.permissions, request.modified_ns));
   }

@@ -320,8 +320,10 @@ struct Extent {
 // is still that file, whose permissions and time are set first. Own status, read link, space: `path`, without following a symbolic
 // link. Make link: `path` gets the target `other`. Set attributes: `path`, `permissions` (kPermissionsStay: unchanged),
 // `modified_ns`. End: `replace`, true to end the server although others use it. Put: `content` becomes the file `path`, with
-// permissions and time.
-inline constexpr std::uint32_t kPermissionsStay = UINT32_MAX;
+// permissions and time. With kAsWrites among the permissions, put and rename do what a program does that opens the name that they replace
+// and writes: the file that it leads to by symbolic links keeps its permissions. A put file that is new gets the given ones, but for those in
+// the server's umask.
+inline constexpr std::uint32_t kPermissionsStay = UINT32_MAX, kAsWrites = std::uint32_t{1} << 31;
 struct NameRequest {
   std::string path, other;
   u64 handle = 0;

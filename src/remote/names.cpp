@@ -256,6 +256,7 @@ Result<u64> Exports::put(const NameRequest& request) const {
     MERCUTIO_TRY(write_all(file.get(), request.content));
     MERCUTIO_LET(const Buffer there, read_all(file.get(), static_cast<i64>(request.content.size())));
     MERCUTIO_TRY(set_attributes(file.get(), target.as_writes ? target.permissions : request.permissions, request.modified_ns));
+    if (::fsync(file.get()) != 0) return error_from_errno("fsync", errno);   // or after a crash the name may have an empty file
     MERCUTIO_TRY(rename_at(*parent.fd, part, *parent.fd, parent.name, request.replace));
     return checksum_of(there);
   };

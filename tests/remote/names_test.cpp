@@ -15,7 +15,19 @@ namespace {
 std::atomic<bool> listing_waits{false};      // as in a directory whose server is slow
 std::atomic<long> names_more{0};             // that a directory has in appearance
 
+std::mutex synced_mutex;
+std::vector<std::string> synced_names;       // of files when they were synced
+
 }  // namespace
+
+extern "C" int fsync(int fd) {
+  static const auto real = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_NEXT, "fsync"));
+  std::error_code failed;
+  const std::string name = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), failed).filename();
+  std::lock_guard guard(synced_mutex);
+  synced_names.push_back(name);
+  return real(fd);
+}
 
 extern "C" dirent* readdir(DIR* directory) {
   static const auto real = reinterpret_cast<dirent* (*)(DIR*)>(::dlsym(RTLD_NEXT, "readdir"));
@@ -118,10 +130,16 @@ TEST_F(RemoteNames, APartOfAHugeListNeedsLittleMemory) {
 
 TEST_F(RemoteNames, ASmallFileIsPutAndGotInAMessageEach) {
   std::ofstream(folder + "/x") << "before";
+  synced_names.clear();
   NameRequest request{"data/x", "", 0, true, 0640, 1'577'836'800'123'456'789, 0, buffer_of("after")};
   const auto put = ask(Kind::kPut, request);
   ASSERT_TRUE(put.ok()) << put.error().what;
   EXPECT_EQ(static_cast<u64>(put->value), checksum_of(buffer_of("after")));
+  {
+    std::lock_guard guard(synced_mutex);
+    ASSERT_EQ(synced_names.size(), 1U);
+    EXPECT_TRUE(synced_names[0].starts_with(".mercutio-put-")) << "synced as " << synced_names[0] << ", before it is data/x";
+  }
   EXPECT_EQ(content("x"), "after");
   const auto got = ask(Kind::kGet, {"seen/x"});
   ASSERT_TRUE(got.ok());

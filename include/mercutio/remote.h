@@ -57,11 +57,14 @@ MERCUTIO_REMOTE_API void mercutio_remote_free(mercutio_remote_entry* entries);
 MERCUTIO_REMOTE_API int mercutio_remote_mkdir(mercutio_remote* remote, const char* name, unsigned permissions);
 MERCUTIO_REMOTE_API int mercutio_remote_rmdir(mercutio_remote* remote, const char* name);
 MERCUTIO_REMOTE_API int mercutio_remote_unlink(mercutio_remote* remote, const char* name);
-/* With `replace` in place of a file that has the name `other`, else EEXIST. EXDEV: the names are of two hosts. */
+/* With `replace` in place of a file that has the name `other`, else EEXIST. EXDEV: the names are of two hosts. MERCUTIO_REMOTE_AS_WRITES: as if
+ * that file was opened and written: its permissions stay, and where `other` is a symbolic link, it is what that leads to. */
+enum { MERCUTIO_REMOTE_REPLACE = 1, MERCUTIO_REMOTE_AS_WRITES = 2 };
 MERCUTIO_REMOTE_API int mercutio_remote_rename(mercutio_remote* remote, const char* name, const char* other, int replace);
 
 /* A small file in one message: what it holds, or -EFBIG where that is more than `bytes` or MERCUTIO_REMOTE_SMALL. A file that is put
- * has its name when it is whole, in place of what had it. */
+ * has its name when it is whole, in place of what had it: as MERCUTIO_REMOTE_AS_WRITES. `permissions` are those of a new file, but for what is
+ * in the server's umask. */
 enum { MERCUTIO_REMOTE_SMALL = 256 * 1024 };
 MERCUTIO_REMOTE_API int64_t mercutio_remote_get(mercutio_remote* remote, const char* name, void* data, int64_t bytes);
 MERCUTIO_REMOTE_API int mercutio_remote_put(mercutio_remote* remote, const char* name, const void* data, int64_t bytes, unsigned permissions);

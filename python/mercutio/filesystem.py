@@ -26,8 +26,6 @@ _AT_ONCE = 16                      # requests for different files
 _OPEN_AT_ONCE = 64                 # files
 _TYPES = {remote.REGULAR: "file", remote.DIRECTORY: "directory", remote.LINK: "link", remote.OTHER: "other"}
 _FORMATS = {remote.REGULAR: modes.S_IFREG, remote.DIRECTORY: modes.S_IFDIR, remote.LINK: modes.S_IFLNK, remote.OTHER: 0}
-_umask = os.umask(0o077)
-os.umask(_umask)
 
 
 class _Described:
@@ -83,7 +81,7 @@ class _Part:
         self.path, self._target, self._replace = f"{folder}/.{shown}.{uuid.uuid4().hex[:12]}.mercutio-part", path, replace
 
     def commit(self):
-        remote.rename(self.path, self._target, self._replace)
+        remote.rename(self.path, self._target, self._replace, as_writes=self._replace)
 
     def discard(self):
         with contextlib.suppress(OSError):   # what led here is told
@@ -314,7 +312,7 @@ class MercutioFileSystem(AbstractFileSystem):
     def _write_whole(self, path, source, replace):
         content = source.read(remote.SMALL + 1)
         if replace and len(content) <= remote.SMALL:
-            return self._in_directory(path, lambda: remote.put(path, content, 0o666 & ~_umask))
+            return self._in_directory(path, lambda: remote.put(path, content, 0o666))
         part = self._prepared(path, source, replace, content)
         try:
             part.commit()

@@ -147,8 +147,9 @@ def unlink(name):
     _on_name("unlink", name)
 
 
-def rename(name, other, replace=True):
-    _on_name("rename", name, _encoded(other), replace, other=other)
+def rename(name, other, replace=True, as_writes=False):
+    """With `as_writes`, `other` keeps its permissions, and where it is a symbolic link, it is what that leads to."""
+    _on_name("rename", name, _encoded(other), 2 if as_writes else int(replace), other=other)
 
 
 def get(name):
@@ -159,7 +160,7 @@ def get(name):
 
 
 def put(name, content, permissions):
-    """Makes `content`, SMALL bytes at most, the file: it has its name when it is whole."""
+    """Makes `content`, SMALL bytes at most, the file: it has its name when it is whole. `permissions` are those of a new file."""
     content = bytes(content)
     _on_name("put", name, content, len(content), permissions)
 

@@ -60,6 +60,7 @@ static struct {
   pthread_mutex_t mutex;
   void *mount;
   int64_t users;
+  pid_t process;   /* a child can't use its parent's: the threads aren't there */
 } client = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static int connect_client(void **mount) {
@@ -80,6 +81,8 @@ static int enter(void **mount) {
   int error = 0;
   why[0] = 0;
   pthread_mutex_lock(&client.mutex);
+  if (client.process != getpid()) client.users = 0;
+  client.process = getpid();
   if (client.users == 0) error = connect_client(&client.mount);
   if (!error) client.users++;
   *mount = client.mount;
@@ -98,11 +101,20 @@ static void leave(void) {
 }
 
 struct mercutio_driver_file {
+  pid_t process;                 /* that has opened it */
   void *mount, *inode, *locks;   /* the last two for locks, from the first one on */
   pthread_mutex_t mutex;
   int fd, writable;
   char path[];
 };
+
+/* At the beginning of a call. */
+static int use(const mercutio_driver_file *f) {
+  why[0] = 0;
+  if (f->process == getpid()) return 0;
+  snprintf(why, sizeof why, "the file was opened before the process was forked: open it again");
+  return ENOTRECOVERABLE;
+}
 
 static int bounded(int64_t value) { return value > INT_MAX ? INT_MAX : (int)value; }
 
@@ -116,6 +128,7 @@ static int cephfs_open(const char *path, const mercutio_driver_options *options,
   int error = enter(&f->mount);
   if (error) return free(f), error;
   strcpy(f->path, path);
+  f->process = getpid();
   pthread_mutex_init(&f->mutex, NULL);
   f->writable = (flags & MERCUTIO_DRIVER_WRITE) != 0;
   const int unit = bounded(options->stripe_bytes), count = bounded(options->stripe_count);
@@ -132,6 +145,7 @@ static int cephfs_open(const char *path, const mercutio_driver_options *options,
 }
 
 static int cephfs_close(mercutio_driver_file *f) {
+  if (f->process != getpid()) return free(f), 0;   /* the parent's */
   if (f->locks) ceph.ll_close(f->mount, f->locks);
   if (f->inode) ceph.ll_put(f->mount, f->inode);
   const int written = f->writable ? plain(ceph.fsync(f->mount, f->fd, 0)) : 0;   /* close doesn't tell what becomes of kept data */
@@ -146,26 +160,34 @@ enum { MOST = 1 << 30 };   /* results are int */
 
 static int cephfs_read(mercutio_driver_file *f, const mercutio_driver_extent *extent, size_t count, int64_t *moved) {
   (void)count;   /* 1 */
-  why[0] = 0;
+  const int error = use(f);
+  if (error) return error;
   *moved = ceph.read(f->mount, f->fd, extent->data, extent->bytes < MOST ? extent->bytes : MOST, extent->offset);
   return plain(*moved);
 }
 static int cephfs_write(mercutio_driver_file *f, const mercutio_driver_extent *extent, size_t count, int64_t *moved) {
   (void)count;
-  why[0] = 0;
+  const int error = use(f);
+  if (error) return error;
   *moved = ceph.write(f->mount, f->fd, extent->data, extent->bytes < MOST ? extent->bytes : MOST, extent->offset);
   return plain(*moved);
 }
 
 static int cephfs_get_size(mercutio_driver_file *f, int64_t *bytes) {
   Statx status = {0};
-  why[0] = 0;
-  const int error = plain(ceph.fstatx(f->mount, f->fd, &status, STATX_SIZE, 0));
+  int error = use(f);
+  if (!error) error = plain(ceph.fstatx(f->mount, f->fd, &status, STATX_SIZE, 0));
   *bytes = (int64_t)status.size;
   return error;
 }
-static int cephfs_set_size(mercutio_driver_file *f, int64_t bytes) { return why[0] = 0, plain(ceph.ftruncate(f->mount, f->fd, bytes)); }
-static int cephfs_sync(mercutio_driver_file *f) { return why[0] = 0, plain(ceph.fsync(f->mount, f->fd, 0)); }
+static int cephfs_set_size(mercutio_driver_file *f, int64_t bytes) {
+  const int error = use(f);
+  return error ? error : plain(ceph.ftruncate(f->mount, f->fd, bytes));
+}
+static int cephfs_sync(mercutio_driver_file *f) {
+  const int error = use(f);
+  return error ? error : plain(ceph.fsync(f->mount, f->fd, 0));
+}
 
 static int cephfs_remove(const char *path) {
   void *mount;
@@ -179,6 +201,8 @@ static int cephfs_remove(const char *path) {
 static int cephfs_get_traits(mercutio_driver_file *f, mercutio_driver_traits *traits) {
   int unit = 0, count = 0, object = 0, pool = 0;
   Statx status = {0};
+  const int error = use(f);
+  if (error) return error;
   if (ceph.fstatx(f->mount, f->fd, &status, STATX_INO, 0) == 0) traits->file_number = (int64_t)(status.ino & INT64_MAX);
   if (ceph.get_file_layout(f->mount, f->fd, &unit, &count, &object, &pool) < 0) return 0;
   traits->stripe_bytes = count > 1 ? unit : object;   /* one object after the other is on any server */
@@ -208,8 +232,8 @@ typedef struct {
 
 static int cephfs_lock(mercutio_driver_file *f, const mercutio_driver_range *range, void **lock) {
   static _Atomic uint64_t next_owner = 1;
-  why[0] = 0;
-  int error = open_for_locks(f);
+  int error = use(f);
+  if (!error) error = open_for_locks(f);
   Lock *held = error ? NULL : calloc(1, sizeof *held);
   if (!held) return error ? error : ENOMEM;
   held->owner = next_owner++;
@@ -222,7 +246,7 @@ static int cephfs_lock(mercutio_driver_file *f, const mercutio_driver_range *ran
 
 static int cephfs_unlock(mercutio_driver_file *f, void *lock) {
   Lock *held = lock;
-  why[0] = 0;
+  if (use(f)) return free(held), 0;   /* the parent's */
   held->bytes.l_type = F_UNLCK;
   const int error = plain(ceph.ll_setlk(f->mount, f->locks, &held->bytes, held->owner, 0));
   if (error != EINTR) free(held);   /* Mercutio comes again */

@@ -11,11 +11,6 @@
 namespace mercutio::remote {
 
 // Identifies a file as long as it exists.
-struct FileIdentity {
-  u64 device = 0, inode = 0;
-  bool operator==(const FileIdentity&) const = default;
-};
-
 class DriverRoot {
  public:
   // `prefix` is NAME:path or NAME://path. Loads the driver.

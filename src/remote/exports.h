@@ -68,10 +68,17 @@ class Exports {
     std::shared_ptr<const int> fd;
     std::string name;
   };
+  struct Target {           // of a put or rename
+    Parent parent;
+    bool as_writes = false;                    // the request has kAsWrites
+    std::optional<std::uint32_t> permissions;  // then: those of the file that it replaces
+  };
   Exports() = default;
   static Result<Root> open_root(const Export& wanted);
   Result<Place> find(const std::string& path) const;
   Result<Parent> parent_of(const std::string& path, const char* call) const;   // for operations that change the name
+  Result<std::string> end_of_links(std::string path) const;
+  Result<Target> target_of(const std::string& path, std::uint32_t request, const char* call) const;
   Result<int> open_for_look(const std::string& path, int flags) const;
 
   std::map<std::string, Root> roots_;

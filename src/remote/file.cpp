@@ -240,20 +240,21 @@ class RemoteDriver final : public Driver {
 
 }  // namespace
 
-Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& session, const std::string& path,
-                                             const OpenOptions& options) {
+Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& session, const std::string& path, const OpenOptions& options,
+                                             std::optional<FileIdentity>* identity) {
   OpenRequest request;
   request.path = path;
   request.read = options.read;
   request.write = options.write;
   request.create = options.create;
   request.exclusive = options.exclusive;
-  request.permissions = static_cast<std::uint32_t>(options.permissions);
+  request.permissions = static_cast<std::uint32_t>(options.permissions) | (identity ? kIdentify : 0);
   request.wanted = options.wanted_layout;
   Buffer message;
   put_message(message, request);
   MERCUTIO_LET(const Reply reply, session->call(Kind::kOpen, std::move(message)));
   MERCUTIO_LET(const OpenReply opened, get_message<OpenReply>(reply.more));
+  if (identity && opened.identified) *identity = FileIdentity{opened.device, opened.inode};
   auto state = std::make_shared<FileState>(session, opened.handle);
   MERCUTIO_LET(const i64 size, believable_size(reply.value));
   auto file = std::make_unique<RemoteFile>(std::move(state), opened, size, options);

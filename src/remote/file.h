@@ -18,7 +18,8 @@ class RemoteStorage : public Storage {
   virtual u64 handle() const = 0;                         // the server's handle
 };
 
-Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& session, const std::string& path,
-                                             const OpenOptions& options);
+// `identity`: where to tell which file it is; the server may be older than the question.
+Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& session, const std::string& path, const OpenOptions& options,
+                                             std::optional<FileIdentity>* identity = nullptr);
 
 }  // namespace mercutio::remote

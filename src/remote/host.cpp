@@ -86,10 +86,10 @@ Result<Reply> RemoteHost::ask(Kind kind, const Buffer& message) {
   }
 }
 
-Result<std::unique_ptr<Storage>> RemoteHost::open(const std::string& path, const OpenOptions& options) {
+Result<std::unique_ptr<Storage>> RemoteHost::open(const std::string& path, const OpenOptions& options, std::optional<FileIdentity>* identity) {
   for (int tries = 0;; ++tries) {
     MERCUTIO_LET(const auto at, session());
-    auto opened = open_remote(at, path, options);
+    auto opened = open_remote(at, path, options, identity);
     if (opened || tries > 0 || !at->left_idle()) return opened;
   }
 }

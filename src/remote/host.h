@@ -16,7 +16,7 @@ class RemoteHost {
   Result<std::shared_ptr<CallJob>> begin(Kind kind, const NameRequest& request);
   Result<Reply> call(Kind kind, const NameRequest& request);
 
-  Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options);
+  Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options, std::optional<FileIdentity>* identity = nullptr);
   Status remove(const std::string& path);
   // Claims `file`, which is open as `path`, as the target of a copy until it is closed. A copy that a dead client began at another
   // server of the connection loses the file. EBUSY: another copy is in progress.

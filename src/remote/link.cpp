@@ -1,11 +1,10 @@
 #include "remote/link.h"
 
-#include <netdb.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "base/trace.h"
 #include "remote/sockets.h"
@@ -17,18 +16,11 @@ constexpr int kFramesAtOnce = 16;   // received before data is sent again
 
 }  // namespace
 
-Result<int> connected_socket(const Endpoint& to) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  const int wrong = ::getaddrinfo(to.address.c_str(), std::to_string(to.port).c_str(), &hints, &found);
-  if (wrong != 0) return Error{ErrorClass::kIo, to.address + ": " + ::gai_strerror(wrong), EHOSTUNREACH};
-  const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd >= 0) set_up(fd);   // also for connections through a router
-  const int failed = fd < 0 ? errno : ::connect(fd, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
-  ::freeaddrinfo(found);
-  if (failed == 0 || failed == EINPROGRESS) return fd;
-  if (fd >= 0) ::close(fd);
-  return error_from_errno("connect", failed);
+Result<int> connected_socket(const Endpoint& to, size_t& address) {
+  const size_t which = std::exchange(address, 0);
+  MERCUTIO_LET(const Addresses addresses, Addresses::of(to));
+  if (which + 1 < addresses.count()) address = which + 1;
+  return addresses.connect(which < addresses.count() ? which : 0);
 }
 
 Status Link::begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const Hello& hello) {
@@ -38,12 +30,25 @@ Status Link::begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const
   hop_ = 0;
   tls_ = tls;
   hello_ = hello;
-  const Result<int> fd = way.connect(way.hops.empty() ? way.server : way.hops.front().at);
+  failure_.reset();
+  all_addresses_ = next_address_ == 0;
+  return reach();
+}
+
+Status Link::reach() {
+  address_ = next_address_;
+  const Result<int> fd = way_.connect(way_.hops.empty() ? way_.server : way_.hops.front().at, next_address_);
   last_heard_ns = now_ns();
-  if (!fd) return not_connected(fd.error());
+  if (!fd) return next_address(fd.error());
   fd_ = *fd;
   state_ = State::kConnecting;
   return ok_status();
+}
+
+// A name may have several.
+Status Link::next_address(const Error& error) {
+  failure_ = error_of_attempts(failure_, error);
+  return next_address_ != 0 ? reach() : Status(not_connected(*failure_));
 }
 
 void Link::drop() {
@@ -68,18 +73,19 @@ short Link::events() const {
 }
 
 Status Link::connected() {
-  int failed = 0;
-  socklen_t bytes = sizeof failed;
   pollfd ready{fd_, POLLOUT, 0};
   if (::poll(&ready, 1, 0) == 0) return ok_status();
-  if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &failed, &bytes) != 0) failed = errno;
-  if (failed != 0) return not_connected(error_from_errno("connect", failed));
+  if (const Status reached = connection_of(fd_); !reached) {
+    ::close(std::exchange(fd_, -1));
+    return next_address(reached.error());
+  }
+  next_address_ = address_;
   return next_hop();
 }
 
 // That a router refuses the connection says nothing of the server.
 Error Link::not_connected(Error error) {
-  server_refused = error.sys_errno == ECONNREFUSED && way_.hops.empty();
+  server_refused = error.sys_errno == ECONNREFUSED && way_.hops.empty() && all_addresses_;
   if (way_.hops.empty()) return error;
   const Endpoint& router = way_.hops.front().at;
   error.what = "the router " + router.address + " port " + std::to_string(router.port) + ": " + error.what;

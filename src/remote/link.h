@@ -9,7 +9,7 @@
 
 namespace mercutio::remote {
 
-Result<int> connected_socket(const Endpoint& to);   // the Link::Connector for the network
+Result<int> connected_socket(const Endpoint& to, size_t& address);   // the Link::Connector for the network
 
 class Link {
  public:
@@ -20,8 +20,8 @@ class Link {
   const Welcome& welcome() const { return welcome_; }
   bool uses(u64 capability) const { return (welcome_.capabilities & capability) != 0; }
 
-  // Returns a nonblocking socket that is connected or connecting.
-  using Connector = std::function<Result<int>(const Endpoint& to)>;
+  // Returns a nonblocking socket that is connected or connecting to the given address of the name. Sets the one to try next; 0: it was the last.
+  using Connector = std::function<Result<int>(const Endpoint& to, size_t& address)>;
   struct Way {
     Endpoint server;
     std::vector<Hop> hops;   // routers, in order
@@ -51,7 +51,9 @@ class Link {
  private:
   static constexpr size_t kEnoughBytes = 64 * KiB;
   bool has_outgoing() const { return !out_.empty() || (stream_ && stream_->has_unsent()); }
+  Status reach();
   Status connected();
+  Status next_address(const Error& error);
   Error not_connected(Error error);
   Status next_hop();
   Status pass_router();
@@ -65,6 +67,9 @@ class Link {
   std::shared_ptr<TlsContext> tls_;
   Way way_;
   size_t hop_ = 0;
+  size_t address_ = 0, next_address_ = 0;   // of the first hop: the one that is tried, or has answered the last time
+  bool all_addresses_ = false;              // since begin(), or as far as they were tried
+  std::optional<Error> failure_;
   std::optional<RouteRequest> routing_;
   std::unique_ptr<TlsStream> stream_;
   Hello hello_;

@@ -28,8 +28,8 @@ Result<FileStatus> status_of(int fd) {
   return status_from(status);
 }
 
-Status set_attributes(int fd, std::uint32_t permissions, i64 modified_ns) {
-  if (::fchmod(fd, permissions & kAllowed) != 0) return error_from_errno("chmod", errno);
+Status set_attributes(int fd, std::optional<std::uint32_t> permissions, i64 modified_ns) {
+  if (permissions && ::fchmod(fd, *permissions & kAllowed) != 0) return error_from_errno("chmod", errno);
   if (modified_ns < 0) return ok_status();
   const timespec times[2] = {{0, UTIME_OMIT}, {modified_ns / kNs, modified_ns % kNs}};
   return ::futimens(fd, times) == 0 ? ok_status() : Status(error_from_errno("utimensat", errno));
@@ -162,17 +162,30 @@ Result<Exports::Listed> Exports::list(const std::string& path, const std::string
   return listed;
 }
 
+// `request`: the permissions of the request.
+Result<Exports::Target> Exports::target_of(const std::string& path, std::uint32_t request, const char* call) const {
+  Target target;
+  target.as_writes = request != kPermissionsStay && (request & kAsWrites) != 0;
+  MERCUTIO_LET(const std::string end, target.as_writes ? end_of_links(path) : Result<std::string>(path));
+  MERCUTIO_LET(target.parent, parent_of(end, call));
+  struct stat status {};
+  if (target.as_writes && ::fstatat(*target.parent.fd, target.parent.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode)) target.permissions = status.st_mode;
+  return target;
+}
+
 Status Exports::rename(const NameRequest& request, const std::optional<FileIdentity>& identity) const {
   MERCUTIO_LET(const Parent from, parent_of(request.path, "rename"));
-  MERCUTIO_LET(const Parent to, parent_of(request.other, "rename"));
+  MERCUTIO_LET(const Target target, target_of(request.other, request.permissions, "rename"));
+  const Parent& to = target.parent;
   if (identity) {
     const Descriptor file(::openat(*from.fd, from.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (file.get() < 0) return error_from_errno("open", errno);
     MERCUTIO_LET(const FileStatus status, status_of(file.get()));
-    if (FileIdentity{status.device, status.inode} != *identity || status.kind() != FileType::kFile)
+    if (status.identity() != *identity || status.kind() != FileType::kFile)
       return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", ESTALE};
     MERCUTIO_TRY(set_attributes(file.get(), request.permissions, request.modified_ns));
   }
+  if (target.permissions && ::fchmodat(*from.fd, from.name.c_str(), *target.permissions & kAllowed, 0) != 0) return error_from_errno("chmod", errno);
   return rename_at(*from.fd, from.name, *to.fd, to.name, request.replace);
 }
 
@@ -214,18 +227,36 @@ Result<GetReply> Exports::get(const std::string& path) const {
   return reply;
 }
 
+// Where a program that opens the name and writes would write.
+Result<std::string> Exports::end_of_links(std::string path) const {
+  constexpr int kMostLinks = 40;   // Linux's limit
+  for (int links = 0; links < kMostLinks; ++links) {
+    const auto text = read_link(path);
+    const bool is_none = !text && (text.error().sys_errno == EINVAL || text.error().sys_errno == ENOENT);
+    if (is_none) return path;
+    if (!text) return text.error();
+    if (text->starts_with('/'))
+      return Error{ErrorClass::kAccess, "the path leaves the directory that the server exports (by '..' or a symbolic link)", EXDEV};
+    path = path.substr(0, path.rfind('/') + 1) + *text;
+  }
+  return error_from_errno("open", ELOOP);
+}
+
 // Written under a temporary name until it is complete.
 Result<u64> Exports::put(const NameRequest& request) const {
   static std::atomic<i64> number{0};
   if (static_cast<i64>(request.content.size()) > kMostContent) return Error{ErrorClass::kArg, "too long for one message", EMSGSIZE};
-  MERCUTIO_LET(const Parent parent, parent_of(request.path, "open"));
+  MERCUTIO_LET(const Target target, target_of(request.path, request.permissions, "open"));
+  const Parent& parent = target.parent;
   const std::string part = ".mercutio-put-" + std::to_string(::getpid()) + "-" + std::to_string(++number) + "-" + std::to_string(now_ns());
-  const Descriptor file(::openat(*parent.fd, part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Descriptor file(::openat(*parent.fd, part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                 target.as_writes && !target.permissions ? request.permissions & kAllowed : 0600));
   if (file.get() < 0) return error_from_errno("open", errno);
   const auto fill = [&]() -> Result<u64> {
     MERCUTIO_TRY(write_all(file.get(), request.content));
     MERCUTIO_LET(const Buffer there, read_all(file.get(), static_cast<i64>(request.content.size())));
-    MERCUTIO_TRY(set_attributes(file.get(), request.permissions, request.modified_ns));
+    MERCUTIO_TRY(set_attributes(file.get(), target.as_writes ? target.permissions : request.permissions, request.modified_ns));
+    if (::fsync(file.get()) != 0) return error_from_errno("fsync", errno);   // or after a crash the name may have an empty file
     MERCUTIO_TRY(rename_at(*parent.fd, part, *parent.fd, parent.name, request.replace));
     return checksum_of(there);
   };

@@ -72,7 +72,8 @@ bool is_query(Kind kind) {
 
 bool is_slow(Kind kind) {
   return kind == Kind::kOpen || kind == Kind::kSync || kind == Kind::kClose || kind == Kind::kLock || kind == Kind::kPreallocate ||
-         kind == Kind::kSetSize || kind == Kind::kChecksum || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kClaim || kind == Kind::kSend;
+         kind == Kind::kSetSize || kind == Kind::kChecksum || kind == Kind::kList || kind == Kind::kExtents || kind == Kind::kClaim || kind == Kind::kSend ||
+         kind == Kind::kPut;   // syncs: several at once take little longer than one
 }
 
 Buffer Operations::carry_out(ServedSession& session, const Frame& request, ConstBytes message) const {
@@ -97,7 +98,7 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   MERCUTIO_LET(const OpenRequest request, get_message<OpenRequest>(message));
   if (!request.read && !request.write) return Error{ErrorClass::kAmode, "a file is opened to be read, written or both", EINVAL};
   if (const auto& borrowed = session.borrowed()) {
-    if (request.path == borrowed->path) return opened(session, borrowed);
+    if (request.path == borrowed->path) return opened(session, borrowed, request);
     return Error{ErrorClass::kAccess, "the key of a copy is good for writing its file alone", EACCES};
   }
   MERCUTIO_TRY(session.room_for_file());   // before the file is created
@@ -116,10 +117,10 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   file->path = request.path;
   file->readable = options.read;
   file->writable = options.write;
-  return opened(session, file);
+  return opened(session, file, request);
 }
 
-Result<Reply> Operations::opened(ServedSession& session, const std::shared_ptr<ServedFile>& file) const {
+Result<Reply> Operations::opened(ServedSession& session, const std::shared_ptr<ServedFile>& file, const OpenRequest& request) const {
   std::shared_lock in_use(file->closing);
   if (file->closed) return no_such_file();
   OpenReply opened;
@@ -129,6 +130,9 @@ Result<Reply> Operations::opened(ServedSession& session, const std::shared_ptr<S
   opened.visibility_immediate = traits.coherence == Coherence::kImmediate;
   opened.block_bytes = traits.block_bytes;
   opened.layout = file->storage->layout();
+  opened.identified = (request.permissions & kIdentify) != 0;
+  opened.device = file->identity.device;
+  opened.inode = file->identity.inode;
   MERCUTIO_LET(opened.handle, session.add_file(file));
   Reply reply;
   if (const Result<i64> bytes = file->storage->size()) reply.value = *bytes;
@@ -145,7 +149,7 @@ Result<OutgoingCopy::Source> Operations::open_source(const std::string& path) co
   source.extents = {{0, source.bytes}};
   const auto has_name = [&] {
     const auto status = exports.status(path);
-    return status && FileIdentity{status->device, status->inode} == found.identity ? std::optional(*status) : std::nullopt;
+    return status && status->identity() == found.identity ? std::optional(*status) : std::nullopt;
   };
   const auto before = has_name();
   if (!before || before->allocated >= source.bytes) return source;

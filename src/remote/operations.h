@@ -31,7 +31,7 @@ struct Operations {
   Result<Reply> about_names(ServedSession& session, Kind kind, ConstBytes message) const;
   Result<Reply> about_attributes(Kind kind, const NameRequest& request) const;
   Result<Reply> open(ServedSession& session, ConstBytes message) const;
-  Result<Reply> opened(ServedSession& session, const std::shared_ptr<ServedFile>& file) const;
+  Result<Reply> opened(ServedSession& session, const std::shared_ptr<ServedFile>& file, const OpenRequest& request) const;
   Result<Reply> on_file(ServedSession& session, Kind kind, const PlainRequest& request) const;
   Buffer transfer(ServedSession& session, const Frame& request, ConstBytes message) const;
 };

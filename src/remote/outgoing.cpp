@@ -1,34 +1,21 @@
 #include "remote/outgoing.h"
 
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <cerrno>
 #include <cstring>
 
 #include "base/attempt.h"
+#include "base/trace.h"
 #include "remote/descriptor.h"
 #include "remote/file.h"
+#include "remote/sockets.h"
 
 namespace mercutio::remote {
 namespace {
 
-constexpr int kReachMs = 5'000;   // for a connection to another server; then the client copies the data itself
+constexpr i64 kReachMs = 5'000;   // for a connection to another server; then the client copies the data itself
 
 Error cancelled() {
   return Error{ErrorClass::kIo, "the copy was given up: the program that asked for it is gone", ECANCELED};
-}
-
-// Whether the address can be reached. A firewall may drop packets silently.
-Status try_to_connect(const Endpoint& to) {
-  MERCUTIO_LET(const int fd, connected_socket(to));
-  const Descriptor owned(fd);
-  pollfd ready{fd, POLLOUT, 0};
-  if (::poll(&ready, 1, kReachMs) <= 0) return error_from_errno("connect", ETIMEDOUT);
-  int failed = 0;
-  socklen_t bytes = sizeof failed;
-  if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &bytes) != 0) failed = errno;
-  return failed == 0 ? ok_status() : Status(error_from_errno("connect", failed));
 }
 
 }  // namespace
@@ -45,7 +32,10 @@ Result<SendRequest> parse_send(ConstBytes message) {
 // Opens the file for which the key is valid.
 Result<std::unique_ptr<Storage>> OutgoingCopy::reach() {
   const Endpoint at{request_.address, static_cast<int>(request_.port)};
-  MERCUTIO_TRY(try_to_connect(at));
+  {   // a firewall may drop packets silently
+    MERCUTIO_LET(const int fd, connect_until(at, now_ns() + kReachMs * 1'000'000));
+    const Descriptor reached(fd);
+  }
   Connection connection;
   connection.host = request_.host;
   connection.identity = request_.identity;

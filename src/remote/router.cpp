@@ -77,26 +77,6 @@ struct Router::Shared {
 
 namespace {
 
-Result<int> connect_to_target(const std::string& target, i64 end_ns) {
-  const size_t space = target.rfind(' ');
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  const int wrong = ::getaddrinfo(target.substr(0, space).c_str(), target.substr(space + 1).c_str(), &hints, &found);
-  if (wrong != 0) return Error{ErrorClass::kIo, ::gai_strerror(wrong), EHOSTUNREACH};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, &::freeaddrinfo);
-  const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return error_from_errno("socket", errno);
-  int failed = ::connect(fd, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
-  socklen_t bytes = sizeof failed;
-  pollfd ready{fd, POLLOUT, 0};
-  const i64 left_ms = std::max<i64>(0, (end_ns - now_ns()) / 1'000'000);
-  if (failed == EINPROGRESS && ::poll(&ready, 1, static_cast<int>(left_ms)) <= 0) failed = ETIMEDOUT;
-  if (failed == EINPROGRESS && ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &bytes) != 0) failed = errno;
-  if (failed == 0) return fd;
-  ::close(fd);
-  return error_from_errno("connect", failed);
-}
-
 // One direction: socket -> pipe -> socket.
 class Pump {
  public:
@@ -275,7 +255,8 @@ void Router::start_handshake(const PendingConnection& connection) {
 
 Result<int> Router::connect(const std::string& target, i64 end_ns) {
   if (shared_->carried >= shared_->most) return Error{ErrorClass::kIo, "too many connections", EUSERS};
-  return connect_to_target(target, end_ns);
+  const size_t space = target.rfind(' ');
+  return connect_until({target.substr(0, space), std::atoi(target.c_str() + space + 1)}, end_ns);
 }
 
 void Router::serve(Worker& worker) {

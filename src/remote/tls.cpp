@@ -158,10 +158,7 @@ int get_records(BIO* bio, char* into, int size) {
 long control_records(BIO* bio, int command, long, void*) {
   if (command == BIO_CTRL_EOF) return records_of(bio).ended ? 1 : 0;
   if (command != BIO_CTRL_FLUSH) return 0;
-  BIO_clear_retry_flags(bio);
-  if (records_of(bio).send()) return 1;
-  if (errno == EAGAIN) BIO_set_retry_write(bio);
-  return -1;
+  return records_of(bio).send() || errno == EAGAIN ? 1 : -1;   // what is left goes later: a BIO of OpenSSL's above this one hides the reason
 }
 
 int create_records(BIO* bio) {
@@ -185,8 +182,8 @@ struct RecordsMethod {
 
 class Stream final : public TlsStream {
  public:
-  Stream(SSL* ssl, std::unique_ptr<Records> records, std::shared_ptr<RecordsMethod> method)
-      : ssl_(ssl), records_(std::move(records)), method_(std::move(method)) {}
+  Stream(SSL* ssl, std::unique_ptr<Records> records, std::shared_ptr<RecordsMethod> method, i64 records_per_key)
+      : ssl_(ssl), records_(std::move(records)), method_(std::move(method)), records_per_key_(records_per_key) {}
   ~Stream() override {
     SSL_free(ssl_);
     ::close(records_->fd);
@@ -205,7 +202,9 @@ class Stream final : public TlsStream {
     const int saved = errno;
     switch (SSL_get_error(ssl_, done)) {
       case SSL_ERROR_WANT_READ:
-        return Wants::kRead;
+        if (records_->send()) return Wants::kRead;
+        if (errno != EAGAIN) return error_from_errno("TLS handshake", errno);
+        return Wants::kWrite;
       case SSL_ERROR_WANT_WRITE:
         return Wants::kWrite;
       case SSL_ERROR_SYSCALL:
@@ -237,6 +236,9 @@ class Stream final : public TlsStream {
       }
       taken.bytes += static_cast<i64>(bytes);
       from = from.subspan(bytes);
+      if (++records_of_key_ < records_per_key_) continue;
+      records_of_key_ = 0;   // the next write sends the change first
+      if (SSL_key_update(ssl_, SSL_KEY_UPDATE_NOT_REQUESTED) != 1) return Error{ErrorClass::kIo, "TLS: no new key: " + reason(), ECONNRESET};
     }
     if (records_->send()) return taken;
     if (errno != EAGAIN) return error_from_errno("TLS", errno);
@@ -270,11 +272,14 @@ class Stream final : public TlsStream {
   SSL* ssl_;
   const std::unique_ptr<Records> records_;
   const std::shared_ptr<RecordsMethod> method_;   // must outlive the objects it creates
+  const i64 records_per_key_;
+  i64 records_of_key_ = 0;   // encrypted
 };
 
 class Context final : public TlsContext {
  public:
-  Context(SSL_CTX* context, TlsSide side, Keys keys) : context_(context), side_(side), keys_(std::move(keys)) {
+  Context(SSL_CTX* context, TlsSide side, Keys keys, i64 records_per_key)
+      : context_(context), side_(side), keys_(std::move(keys)), records_per_key_(records_per_key) {
     SSL_CTX_set_app_data(context_, &keys_);
   }
   ~Context() override {
@@ -302,13 +307,14 @@ class Context final : public TlsContext {
       SSL_set_connect_state(ssl);
     else
       SSL_set_accept_state(ssl);
-    return std::unique_ptr<TlsStream>(std::make_unique<Stream>(ssl, std::move(records), method_));
+    return std::unique_ptr<TlsStream>(std::make_unique<Stream>(ssl, std::move(records), method_, records_per_key_));
   }
 
  private:
   SSL_CTX* context_;
   const TlsSide side_;
   Keys keys_;
+  const i64 records_per_key_;
   const std::shared_ptr<RecordsMethod> method_ = std::make_shared<RecordsMethod>();
 };
 
@@ -346,7 +352,7 @@ Result<Key> parse_key(const std::string& text) {
   return key;
 }
 
-Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key, const TlsNames& names) {
+Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key, const TlsNames& names, i64 records_per_key) {
   // Threads may still be in OpenSSL when the exit handlers run. A statically linked OpenSSL is of another version than the
   // machine's openssl.cnf and has none of the modules that it may name. A shared one is also used by the program, whose TLS needs
   // that file.
@@ -371,7 +377,7 @@ Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key, const
   } else {
     SSL_CTX_set_psk_find_session_callback(context, find_key);
   }
-  return std::shared_ptr<TlsContext>(std::make_shared<Context>(context, side, Keys{key, names}));
+  return std::shared_ptr<TlsContext>(std::make_shared<Context>(context, side, Keys{key, names}, records_per_key));
 }
 
 }  // namespace mercutio::remote

@@ -53,6 +53,8 @@ struct TlsNames {
   std::string identity = kOwnIdentity;                                        // client: name of its key
   std::function<std::optional<Key>(const std::string& identity)> other_keys;   // server: keys besides its own; thread-safe
 };
-Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key, const TlsNames& names = {});
+// A key of AES-GCM may encrypt 2^24.5 records (RFC 8446, 5.5). Each side takes a new one (5.2's KeyUpdate) long before.
+inline constexpr i64 kRecordsPerKey = i64{1} << 23;
+Result<std::shared_ptr<TlsContext>> make_tls(TlsSide side, const Key& key, const TlsNames& names = {}, i64 records_per_key = kRecordsPerKey);
 
 }  // namespace mercutio::remote

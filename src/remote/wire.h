@@ -131,6 +131,7 @@ class RemoteEncoder {
   void operator()(const i64& v) { append_number(htole64(static_cast<u64>(v))); }
   void operator()(const std::string& v) { append_sized(v.data(), v.size()); }
   void operator()(const Buffer& v) { append_sized(v.data(), v.size()); }
+  static bool has_more(const bool& more) { return more; }
 
  private:
   template <class T>
@@ -170,6 +171,7 @@ class RemoteDecoder {
     const ConstBytes bytes = sized();
     v.assign(bytes.begin(), bytes.end());
   }
+  bool has_more(bool& more) { return more = !failed_ && !rest_.empty(); }
   bool failed() const { return failed_; }
   bool finished() const { return !failed_ && rest_.empty(); }
 
@@ -229,6 +231,7 @@ struct Welcome {
   }
 };
 
+inline constexpr std::uint32_t kIdentify = std::uint32_t{1} << 31;   // among the permissions of an open: the reply tells which file it is
 struct OpenRequest {
   std::string path;   // root/name/in/it
   bool read = true, write = false, create = false, exclusive = false;
@@ -247,10 +250,13 @@ struct OpenReply {
   bool can_lock = false, visibility_immediate = false;
   i64 block_bytes = 0;
   Layout layout;
+  bool identified = false;       // the rest is there: the request has kIdentify among its permissions
+  u64 device = 0, inode = 0;
   template <class Io, class Self>
   static void fields(Io& io, Self& m) {
     io(m.handle), io(m.file_system), io(m.can_lock), io(m.visibility_immediate), io(m.block_bytes);
     io(m.layout.stripe_bytes), io(m.layout.stripe_count), io(m.layout.first_server), io(m.layout.server_mb_per_s);
+    if (io.has_more(m.identified)) io(m.device), io(m.inode);
   }
 };
 
@@ -268,6 +274,12 @@ struct PlainRequest {
   }
 };
 
+// Which file of the server it is, whatever its names.
+struct FileIdentity {
+  u64 device = 0, inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
 // The object that a name denotes. Symbolic links inside the root are followed, except those that are entries of a list.
 enum class FileType : std::uint32_t { kFile = 1, kDirectory = 2, kLink = 3, kOther = 4 };
 struct FileStatus {
@@ -276,6 +288,7 @@ struct FileStatus {
   u64 device = 0, inode = 0;
   bool operator==(const FileStatus&) const = default;
   FileType kind() const { return static_cast<FileType>(type); }
+  FileIdentity identity() const { return {device, inode}; }
   template <class Io, class Self>
   static void fields(Io& io, Self& m) {
     io(m.type), io(m.permissions), io(m.bytes), io(m.allocated), io(m.modified_ns), io(m.device), io(m.inode);
@@ -307,8 +320,10 @@ struct Extent {
 // is still that file, whose permissions and time are set first. Own status, read link, space: `path`, without following a symbolic
 // link. Make link: `path` gets the target `other`. Set attributes: `path`, `permissions` (kPermissionsStay: unchanged),
 // `modified_ns`. End: `replace`, true to end the server although others use it. Put: `content` becomes the file `path`, with
-// permissions and time.
-inline constexpr std::uint32_t kPermissionsStay = UINT32_MAX;
+// permissions and time. With kAsWrites among the permissions, put and rename do what a program does that opens the name that they replace
+// and writes: the file that it leads to by symbolic links keeps its permissions. A put file that is new gets the given ones, but for those in
+// the server's umask.
+inline constexpr std::uint32_t kPermissionsStay = UINT32_MAX, kAsWrites = std::uint32_t{1} << 31;
 struct NameRequest {
   std::string path, other;
   u64 handle = 0;

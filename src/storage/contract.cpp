@@ -57,6 +57,11 @@ Result<i64> write_all(Storage& storage, Data& data, i64 offset = 0) {
   const IoPiece all = piece(offset, data, 0, static_cast<i64>(data.size()));
   return storage.write({&all, 1});
 }
+// Not only into a cache of this open.
+bool write_byte(Storage& storage) {
+  Data data = filled(1, 1);
+  return write_all(storage, data).ok() && storage.flush().ok();
+}
 void expect_content(ContractRun& run, Storage& storage, const Data& want, const char* what) {
   Data in(want.size(), std::byte{0xAA});
   const IoPiece all = piece(0, in, 0, static_cast<i64>(in.size()));
@@ -255,26 +260,26 @@ void shared_locks(ContractRun& run) {
   run.expect(got.load(), "it gets it then");
 }
 
-// Where an exclusion is granted it holds: another open for writing waits for its end, and none is granted beside one.
+// Where an exclusion is granted it holds: what another open writes waits for its end, and none is granted beside one that has written.
 void exclusions_hold(ContractRun& run) {
   const auto storage = run.open();
   if (!storage) return;
   auto excluded = storage->exclude_other_writers();
   if (!excluded || !run.keeps_bytes()) return run.skip("never granted, or for nothing");
   run.expect(storage->exclude_other_writers() != nullptr, "it is granted to another thread of the same rank");
-  std::atomic<bool> opened{false};
+  std::atomic<bool> written{false};
   std::unique_ptr<Storage> other;
   auto late = start_thread([&] {
     other = run.open(false);
-    opened = true;
+    written = other && write_byte(*other);
   });
   if (!run.expect(late.ok(), "start a thread")) return;
   sleep_ms(30);
-  run.expect(!opened, "another open for writing waits");
+  run.expect(!written, "what another open writes waits");
   excluded.reset();
   late->join();
-  if (!other) return;
-  run.expect(!storage->exclude_other_writers() && !other->exclude_other_writers(), "none is granted where two have it open");
+  if (!run.expect(written, "it is written then")) return;
+  run.expect(!storage->exclude_other_writers() && !other->exclude_other_writers(), "none is granted where two have written");
   run.expect(other->close(), "close");
   run.expect(storage->exclude_other_writers() != nullptr, "it is granted again when the other has closed");
 }
@@ -284,7 +289,7 @@ void exclusions_of_a_group(ContractRun& run) {
   const WriterGroup group{draw_first_mark(2), 0, 2};
   if (const auto any = run.open(); !any || any->traits().coherence == Coherence::kAfterPublish) return run.skip("never granted");
   const auto first = run.open(true, group), second = run.open(false, WriterGroup{group.first_mark, 1, 2}), other = run.open(false);
-  if (!first || !second || !other) return;
+  if (!first || !second || !other || !run.expect(write_byte(*first), "write")) return;
   run.expect((other->exclude_other_writers() == nullptr) == run.keeps_bytes(), "another open is kept out");
   if (!run.expect(other->close(), "close")) return;
   const auto excluded = first->exclude_other_writers();

@@ -154,8 +154,8 @@ class Storage {
     return std::nullopt;
   }
 
-  // While the result is held, only the ranks of this open (OpenOptions::group) have the file open for writing; other opens wait.
-  // Null if another open exists or if that is unknown. Never waits.
+  // While the result is held, only the ranks of this open (OpenOptions::group) write to the file; others wait, at the latest in their first
+  // write. Null if another open has written to it or if that is unknown. Never waits.
   virtual std::unique_ptr<HeldLock> exclude_other_writers() { return nullptr; }
 
   virtual const Traits& traits() const = 0;

@@ -1,10 +1,15 @@
-// Detects other writers of a file. Each rank that has the file open for writing holds an exclusive lock on one byte far beyond any
-// data, its mark. The marks of the ranks of one collective open are adjacent, at a random offset. A rank that reads, merges and
-// writes back bytes that it was not asked to write first takes a shared lock on everything but the marks of its own group. That lock
-// fails while another open of the file for writing exists, and makes new ones wait until it is released. It is refused, too, while an
-// open waits, so that ranks that merge all the time don't keep others from opening the file.
+// Detects other writers of a file. Each rank that writes to it holds an exclusive lock on one byte far beyond any data, its mark, from its
+// first write to the close. The marks of the ranks of one collective open are adjacent, at a random offset. A rank that reads, merges and
+// writes back bytes that it was not asked to write first takes a shared lock on everything but the marks of its own group, beside its mark.
+// That lock fails while another open has written to the file, and makes the first write of others wait until it is released. It is refused,
+// too, while one waits, so that ranks that merge all the time don't keep others from writing.
 //
-// Cost: one lock per open; two locks, without waiting, for the duration of a merge.
+// A program may lock the whole file itself, as lockf(3) does, and keep it locked for as long as it runs. That lock covers all marks, so that
+// while it is held nobody has a mark, and nobody merges: who merges needs one. A write without a mark is as safe then as one with it, and
+// waits for nobody. Each write tries again, so that the mark is there from the first one on that begins after the program's lock was given
+// back. Only a write that is under way at that very moment isn't seen by another open that merges around its bytes.
+//
+// Cost: one lock per open that writes; two locks, without waiting, for the duration of a merge.
 #pragma once
 
 #include <array>
@@ -24,7 +29,7 @@ struct MarkRange {
 };
 
 inline constexpr i64 kFirstMark = i64{1} << 62;
-inline constexpr i64 kOpenersTurn = kFirstMark - 1;   // held by an open that waits for its mark: no new exclusion is granted
+inline constexpr i64 kWritersTurn = kFirstMark - 1;   // held by a writer that waits for its mark: no new exclusion is granted
 inline constexpr i64 kLockersTurn = kFirstMark - 2;   // held by who waits for an exclusive lock of a range
 inline constexpr i64 kEndOfMarks = INT64_MAX;
 

@@ -94,6 +94,24 @@ def test_modes(place, fs):
         assert [int(line) for line in file] == list(range(50_000))
 
 
+def test_permissions_and_links_stay(place, fs):
+    folder, name = place
+    for content in b"x", b"x" * 400_000:
+        secret = folder / f"secret{len(content)}"
+        secret.write_bytes(b"before")
+        secret.chmod(0o600)
+        os.symlink(secret.name, folder / f"latest{len(content)}")
+        fs.pipe(f"{name}/{secret.name}", content)
+        assert secret.read_bytes() == content and secret.stat().st_mode & 0o777 == 0o600
+        fs.pipe(f"{name}/latest{len(content)}", content[::-1])
+        assert (folder / f"latest{len(content)}").is_symlink() and secret.read_bytes() == content[::-1]
+        assert secret.stat().st_mode & 0o777 == 0o600
+    fs.pipe({f"{name}/small": b"x", f"{name}/large": b"x" * 400_000})
+    with fs.open(f"{name}/opened", "wb"):
+        pass
+    assert len({(folder / one).stat().st_mode for one in ("small", "large", "opened")}) == 1
+
+
 def test_failures_are_of_their_kind(place, fs):
     folder, name = place
     with pytest.raises(FileNotFoundError, match="No such file"):

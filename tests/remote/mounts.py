@@ -132,6 +132,58 @@ def other_machines():
     (at / "x").unlink()
 
 
+def replaced_by_others():
+    """Another machine puts a new file in the place of one that is open here: that one goes on, and who opens the name has the new one."""
+    bytes_, part = 4 << 20, 1 << 20
+
+    def replace(name, content):
+        (export / f"{name}.new").write_bytes(content)
+        os.rename(export / f"{name}.new", export / name)
+
+    (export / "x").write_bytes(b"1" * bytes_)
+    first = os.open(at / "x", os.O_RDONLY)
+    assert os.read(first, part // 16) == b"1" * (part // 16)
+    replace("x", b"2" * bytes_)
+    second = os.open(at / "x", os.O_RDONLY)
+    assert os.pread(first, part, bytes_ // 2) == b"1" * part
+    assert os.pread(second, part, bytes_ // 2) == b"2" * part, "an open after the replacement"
+    replace("x", b"3" * (bytes_ // 4))
+    third = os.open(at / "x", os.O_RDONLY)
+    os.close(second)
+    fourth = os.open(at / "x", os.O_RDONLY)
+    for late in third, fourth:
+        assert os.pread(late, part, 0) == b"3" * part and os.pread(late, part, bytes_ // 4) == b""
+    whole = b""
+    for offset in range(0, bytes_, part):
+        assert os.stat(at / "x").st_size == bytes_ // 4
+        whole += os.pread(first, part, offset)
+    assert whole == b"1" * bytes_, "the first one has all of its file, which is longer"
+    assert os.lseek(first, 0, os.SEEK_END) == bytes_
+    for file in first, third, fourth:
+        os.close(file)
+    assert (at / "x").read_bytes() == b"3" * (bytes_ // 4)
+    (at / "x").unlink()
+
+
+def overwritten_by_others():
+    """What another machine has written in place is seen by who opens the file then, whatever is read ahead for others here."""
+    bytes_, part = 16 << 20, 128 << 10
+    (export / "x").write_bytes(b"1" * bytes_)
+    first = os.open(at / "x", os.O_RDONLY)
+    for _ in range(24):
+        os.read(first, part)
+    with open(export / "x", "r+b") as file:
+        file.write(b"2" * bytes_)
+    second = os.open(at / "x", os.O_RDONLY)
+    position = os.lseek(first, 0, os.SEEK_CUR)
+    for _ in range(24):
+        os.read(first, part)
+    assert os.pread(second, 24 * part, position) == b"2" * (24 * part)
+    os.close(first)
+    os.close(second)
+    (at / "x").unlink()
+
+
 def real_programs():
     source = folder / "source"
     (source / "deep").mkdir(parents=True)
@@ -236,6 +288,8 @@ with world():
             random_accesses(seed)
         files_without_names()
         other_machines()
+        replaced_by_others()
+        overwritten_by_others()
         real_programs()
         a_full_disk()
         ends()

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fixture.h"
@@ -14,7 +15,19 @@ namespace {
 std::atomic<bool> listing_waits{false};      // as in a directory whose server is slow
 std::atomic<long> names_more{0};             // that a directory has in appearance
 
+std::mutex synced_mutex;
+std::vector<std::string> synced_names;       // of files when they were synced
+
 }  // namespace
+
+extern "C" int fsync(int fd) {
+  static const auto real = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_NEXT, "fsync"));
+  std::error_code failed;
+  const std::string name = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), failed).filename();
+  std::lock_guard guard(synced_mutex);
+  synced_names.push_back(name);
+  return real(fd);
+}
 
 extern "C" dirent* readdir(DIR* directory) {
   static const auto real = reinterpret_cast<dirent* (*)(DIR*)>(::dlsym(RTLD_NEXT, "readdir"));
@@ -117,10 +130,16 @@ TEST_F(RemoteNames, APartOfAHugeListNeedsLittleMemory) {
 
 TEST_F(RemoteNames, ASmallFileIsPutAndGotInAMessageEach) {
   std::ofstream(folder + "/x") << "before";
+  synced_names.clear();
   NameRequest request{"data/x", "", 0, true, 0640, 1'577'836'800'123'456'789, 0, buffer_of("after")};
   const auto put = ask(Kind::kPut, request);
   ASSERT_TRUE(put.ok()) << put.error().what;
   EXPECT_EQ(static_cast<u64>(put->value), checksum_of(buffer_of("after")));
+  {
+    std::lock_guard guard(synced_mutex);
+    ASSERT_EQ(synced_names.size(), 1U);
+    EXPECT_TRUE(synced_names[0].starts_with(".mercutio-put-")) << "synced as " << synced_names[0] << ", before it is data/x";
+  }
   EXPECT_EQ(content("x"), "after");
   const auto got = ask(Kind::kGet, {"seen/x"});
   ASSERT_TRUE(got.ok());
@@ -138,6 +157,37 @@ TEST_F(RemoteNames, ASmallFileIsPutAndGotInAMessageEach) {
   EXPECT_TRUE(ask(Kind::kPut, request).ok());
   EXPECT_EQ(std::filesystem::status(folder + "/x").permissions(), std::filesystem::perms(0777)) << "nothing that gives another user's rights";
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "nothing is left of it";
+}
+
+// As a program that opens the file and writes.
+TEST_F(RemoteNames, WhatIsPutOrRenamedAsWritesKeepsPermissionsAndLinks) {
+  const auto permissions = [&](const char* name) { return static_cast<unsigned>(std::filesystem::status(folder + "/" + name).permissions()); };
+  const auto put = [&](const char* name, unsigned wanted, const char* text) { return ask(Kind::kPut, {name, "", 0, true, wanted | kAsWrites, -1, 0, buffer_of(text)}); };
+  const mode_t umask_before = ::umask(027);
+  std::ofstream(folder + "/secret") << "before";
+  std::filesystem::permissions(folder + "/secret", std::filesystem::perms(0600));
+  std::filesystem::create_directory(folder + "/runs");
+  std::filesystem::create_symlink("runs/latest", folder + "/latest");
+  std::filesystem::create_symlink("../secret", folder + "/runs/latest");
+  std::filesystem::create_symlink("/etc/x", folder + "/out");
+  std::filesystem::create_symlink("circle", folder + "/circle");
+  EXPECT_TRUE(put("data/secret", 0666, "first").ok());
+  EXPECT_EQ(content("secret"), "first");
+  EXPECT_EQ(permissions("secret"), 0600U);
+  const auto linked = put("data/latest", 0666, "second");
+  EXPECT_TRUE(linked.ok()) << linked.error().what;
+  EXPECT_EQ(content("secret"), "second");
+  EXPECT_EQ(permissions("secret"), 0600U);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder + "/latest") && std::filesystem::is_symlink(folder + "/runs/latest"));
+  EXPECT_TRUE(put("data/new", 0666, "third").ok());
+  EXPECT_EQ(permissions("new"), 0640U) << "but for those in the umask";
+  EXPECT_TRUE(ask(Kind::kRename, {"data/new", "data/latest", 0, true, kAsWrites}).ok());
+  EXPECT_EQ(content("secret"), "third");
+  EXPECT_EQ(permissions("secret"), 0600U);
+  EXPECT_EQ(put("data/out", 0666, "x").error().sys_errno, EXDEV);
+  EXPECT_EQ(put("data/circle", 0666, "x").error().sys_errno, ELOOP);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder + "/latest") && !std::filesystem::exists(folder + "/new"));
+  ::umask(umask_before);
 }
 
 TEST_F(RemoteNames, NothingLeavesItsRootOrChangesWhatIsReadOnly) {

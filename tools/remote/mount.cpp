@@ -100,6 +100,7 @@ int read_directory(const char* name, void* buffer, fuse_fill_dir_t add) {
 int open_file(const char* name, unsigned permissions, fuse_file_info* info) {
   return outcome([&]() -> Status {
     MERCUTIO_LET(FileRef file, tree().open(name, info->flags, permissions));
+    info->direct_io = MountTree::is_direct(*file);
     info->fh = reinterpret_cast<u64>(new FileRef(std::move(file)));
     return ok_status();
   });

@@ -24,6 +24,7 @@ bool is_below(const std::string& name, const std::string& directory) {
 
 }  // namespace
 
+// Of one file of the kernel. Another machine may have given the name to another file since some of its opens.
 struct MountTree::Node {   // the tree's mutex guards name and files
   std::string name;             // empty: it has none any more
   std::set<std::shared_ptr<File>> files;
@@ -34,10 +35,11 @@ class MountTree::File {
  public:
   std::unique_ptr<Storage> storage;
   std::shared_ptr<Node> node;
-  bool writable = false;
+  bool writable = false, direct = false;
+  std::optional<FileIdentity> identity;   // unknown of old servers
   std::atomic<bool> dirty{false};
   std::atomic<i64> seen{0};   // writes that its own cache takes into account
-  FileStatus status;          // when it was opened, in part
+  FileStatus status;          // when it was opened, as far as it was known then
 
   // What was written is at the server. An error is kept until it can be told.
   void finish() {
@@ -95,6 +97,10 @@ void MountTree::keep(const std::string& name, const FileStatus& status) {
 
 void MountTree::forget(const std::string& name) {
   std::lock_guard guard(mutex_);
+  forget_locked(name);
+}
+
+void MountTree::forget_locked(const std::string& name) {
   ++changes_;
   known_.erase(name);
   const size_t slash = name.rfind('/');
@@ -120,11 +126,21 @@ void MountTree::flush_opens(const Node& node, const File* but) {
 Result<FileStatus> MountTree::status(const std::string& name, File* file) {
   const std::shared_ptr<Node> node = file ? file->node : node_of(name);
   if (node) flush_opens(*node, nullptr);
-  if (name.empty()) {   // an open file without a name
-    FileStatus status = file->status;
-    MERCUTIO_LET(status.bytes, file->storage->size());
-    return status;
-  }
+  if (name.empty()) return status_of(*file);
+  const Result<FileStatus> named = status_of(name);
+  const bool gone = !named && named.error().sys_errno == ENOENT;
+  const bool other = file && file->identity && (named ? named->identity() != *file->identity : gone);
+  return other ? status_of(*file) : named;
+}
+
+// Of an open file whose name is gone, or stands for another one.
+Result<FileStatus> MountTree::status_of(const File& file) {
+  FileStatus status = file.status;
+  MERCUTIO_LET(status.bytes, file.storage->size());
+  return status;
+}
+
+Result<FileStatus> MountTree::status_of(const std::string& name) {
   if (name == "/" && directory_.empty()) {
     MERCUTIO_TRY(host_.list(""));
     return made_up_directory();
@@ -183,26 +199,36 @@ Result<std::shared_ptr<MountTree::File>> MountTree::open(const std::string& name
   MERCUTIO_TRY(hold_session());
   if (const auto node = node_of(name)) flush_opens(*node, nullptr);
   auto file = std::make_shared<File>();
-  MERCUTIO_LET(file->storage, host_.open(at(name), options));
+  MERCUTIO_LET(file->storage, host_.open(at(name), options, &file->identity));
   file->writable = options.write;
   file->status.type = static_cast<std::uint32_t>(FileType::kFile);
   file->status.permissions = permissions & 0777;
-  forget(name);
-  {
-    std::lock_guard guard(mutex_);
-    std::shared_ptr<Node>& node = nodes_[name];
-    if (!node) node = std::make_shared<Node>();
-    node->name = name;
-    file->node = node;
-    node->files.insert(file);
-    file->seen = node->writes.load();
-  }
+  add(file, name);
   const bool was_there = !options.create;   // the kernel has looked for it
   if (empties && (was_there || file->storage->known_size() > 0)) {   // also an empty one has another time then
     const Status emptied = set_size(name, file.get(), 0);
     if (!emptied) return (void)close(file), emptied.error();
   }
   return file;
+}
+
+// All opens of a name share the pages that the kernel keeps. Those are of one file of the server: an open that finds another one goes past
+// them, until the last open of the former has ended. What the others read ahead is older than this open, and they pass it to the kernel.
+void MountTree::add(const std::shared_ptr<File>& file, const std::string& name) {
+  std::lock_guard guard(mutex_);
+  if (const auto known = known_.find(name); known != known_.end() && known->second.status.identity() == file->identity) file->status = known->second.status;
+  std::shared_ptr<Node>& node = nodes_[name];
+  if (!node) node = std::make_shared<Node>();
+  node->name = name;
+  file->node = node;
+  for (const auto& other : node->files) file->direct = file->direct || (!other->direct && other->identity != file->identity);
+  node->files.insert(file);
+  file->seen = ++node->writes;
+  forget_locked(name);
+}
+
+bool MountTree::is_direct(const File& file) {
+  return file.direct;
 }
 
 Result<i64> MountTree::read(File& file, std::byte* data, i64 bytes, i64 offset) {

@@ -27,6 +27,7 @@ class MountTree {
   Result<Space> space(const std::string& name);
 
   Result<std::shared_ptr<File>> open(const std::string& name, int flags, unsigned permissions);   // those of open(2)
+  static bool is_direct(const File& file);   // the kernel may not keep what it reads, as it has pages of another file under this name
   Result<i64> read(File& file, std::byte* data, i64 bytes, i64 offset);
   Result<i64> write(File& file, const std::byte* data, i64 bytes, i64 offset);
   Status flush(File& file);   // what was written is at the server, or the first error since the last time
@@ -53,9 +54,13 @@ class MountTree {
   Status hold_session();
   Status change(Kind kind, const std::string& name, NameRequest request);
   void flush_opens(const Node& node, const File* but);   // writes of its other opens are at the server
+  Result<FileStatus> status_of(const std::string& name);
+  static Result<FileStatus> status_of(const File& file);
+  void add(const std::shared_ptr<File>& file, const std::string& name);
   std::shared_ptr<Node> node_of(const std::string& name);
   void keep(const std::string& name, const FileStatus& status) MERCUTIO_REQUIRES(mutex_);
   void forget(const std::string& name);
+  void forget_locked(const std::string& name) MERCUTIO_REQUIRES(mutex_);
   void lose_name(const std::string& name) MERCUTIO_REQUIRES(mutex_);
   void renamed(const std::string& name, const std::string& other);
 

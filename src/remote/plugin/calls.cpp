@@ -277,6 +277,7 @@ int mercutio_remote_rename(mercutio_remote* all, const char* name, const char* o
     remote::NameRequest request;
     request.other = to.path;
     request.replace = replace != 0;
+    if (replace == MERCUTIO_REMOTE_AS_WRITES) request.permissions = remote::kAsWrites;
     return call(all, name, remote::Kind::kRename, request);
   });
 }
@@ -301,7 +302,7 @@ int mercutio_remote_put(mercutio_remote* all, const char* name, const void* data
     remote::NameRequest request;
     const auto* const from = static_cast<const std::byte*>(data);
     request.content.assign(from, from + bytes);
-    request.permissions = permissions;
+    request.permissions = (permissions & 0777) | remote::kAsWrites;
     return call(all, name, remote::Kind::kPut, request);
   });
 }

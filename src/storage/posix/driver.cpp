@@ -16,6 +16,7 @@
 
 #include "base/thread_annotations.h"
 #include "storage/drivers.h"
+#include "storage/finished_transfer.h"
 #include "storage/locked.h"
 #include "storage/posix/allocate.h"
 #include "storage/posix/async_queue.h"
@@ -85,48 +86,66 @@ struct LockState {
 // The marks of writers, as this descriptor holds them (storage/writer_group.h). Threads share what they hold of others' marks.
 class MarkState {
  public:
-  explicit MarkState(std::shared_ptr<LockState> locks) : locks_(std::move(locks)) {}
+  // `needed`: or nobody merges.
+  MarkState(std::shared_ptr<LockState> locks, const WriterGroup& group, bool needed)
+      : locks_(std::move(locks)), group_(group), needed_(needed), known_(!needed) {}
 
-  // Waits for those who merge now; no exclusion is granted meanwhile. 0 or errno.
-  int mark(MarkRange mine) {
-    if (set_lock(fd(), F_OFD_SETLK, F_WRLCK, mine.begin, mine.end) == 0) return 0;
-    return turnstile_.hold(fd(), F_WRLCK, [&] { return set_lock(fd(), F_OFD_SETLKW, F_WRLCK, mine.begin, mine.end); });
+  // Before each write. The first one waits for those who merge now. 0 or errno.
+  int mark() {
+    if (known_.load(std::memory_order_acquire)) return 0;
+    const int failed = try_mark();
+    return failed == EAGAIN ? turnstile_.hold_until(fd(), [&] { return try_mark(); }) : failed;
+  }
+  void release() {
+    if (needed_ && known_.exchange(false)) release(mark_of(group_));
+  }
+  // Whether no other group has a mark or waits for one; until allow() none gets one.
+  bool exclude() {
+    if (!needed_ || try_mark() != 0 || !known_ || turnstile_.is_taken(fd())) return false;
+    std::lock_guard guard(mutex_);
+    if (excluding_ == 0 && !take()) return false;
+    ++excluding_;
+    return true;
+  }
+  void allow() {
+    std::lock_guard guard(mutex_);
+    if (--excluding_ > 0) return;
+    for (const MarkRange& others : marks_of_others(group_)) release(others);
+  }
+
+ private:
+  // 0, EAGAIN while another group merges, or errno. Also 0 where a program's lock keeps all marks away.
+  int try_mark() {
+    if (known_.load(std::memory_order_acquire)) return 0;
+    const MarkRange mine = mark_of(group_);
+    const int failed = set_lock(fd(), F_OFD_SETLK, F_WRLCK, mine.begin, mine.end);
+    if (failed == 0) known_.store(true, std::memory_order_release);
+    if (failed != EAGAIN && failed != EACCES) return failed;
+    const struct flock holder = holder_of(fd(), F_WRLCK, mine.begin, mine.end);
+    return holder.l_type == F_UNLCK || is_beyond_data(holder) ? EAGAIN : 0;
+  }
+  bool take() {
+    for (const MarkRange& others : marks_of_others(group_)) {
+      if (set_lock(fd(), F_OFD_SETLK, F_RDLCK, others.begin, others.end) == 0) continue;
+      release(marks_of_others(group_)[0]);
+      return false;
+    }
+    return true;
   }
   void release(MarkRange range) {
     if (fd() < 0) return;
     const int failed = set_lock(fd(), F_OFD_SETLK, F_UNLCK, range.begin, range.end);
     if (failed == 0) return;
-    give_up(fd());   // or others could not open the file for writing
+    give_up(fd());   // or others could not write to the file
     locks_->unreported = failed;
   }
-  // Whether no other group has a mark or waits for one; until allow() none gets one.
-  bool exclude(const WriterGroup& group) {
-    if (turnstile_.is_taken(fd())) return false;
-    std::lock_guard guard(mutex_);
-    if (excluding_ == 0 && !take(group)) return false;
-    ++excluding_;
-    return true;
-  }
-  void allow(const WriterGroup& group) {
-    std::lock_guard guard(mutex_);
-    if (--excluding_ > 0) return;
-    for (const MarkRange& others : marks_of_others(group)) release(others);
-  }
-
- private:
-  bool take(const WriterGroup& group) {
-    for (const MarkRange& others : marks_of_others(group)) {
-      if (set_lock(fd(), F_OFD_SETLK, F_RDLCK, others.begin, others.end) == 0) continue;
-      release(marks_of_others(group)[0]);
-      return false;
-    }
-    return true;
-  }
-
   int fd() const { return locks_->fd->get(); }
 
   const std::shared_ptr<LockState> locks_;
-  Turnstile turnstile_{kOpenersTurn, locks_->unreported};
+  const WriterGroup group_;
+  const bool needed_;
+  std::atomic<bool> known_;   // the mark is held
+  Turnstile turnstile_{kWritersTurn, locks_->unreported};
   std::mutex mutex_;
   i64 excluding_ = 0;   // who holds an exclusion now
 };
@@ -156,12 +175,11 @@ class PosixLock final : public HeldLock {
 
 class Exclusion final : public HeldLock {
  public:
-  Exclusion(std::shared_ptr<MarkState> state, const WriterGroup& group) : state_(std::move(state)), group_(group) {}
-  ~Exclusion() override { state_->allow(group_); }
+  explicit Exclusion(std::shared_ptr<MarkState> state) : state_(std::move(state)) {}
+  ~Exclusion() override { state_->allow(); }
 
  private:
   const std::shared_ptr<MarkState> state_;
-  const WriterGroup group_;
 };
 
 Traits traits_with(OpenFd& fd, CoherenceWay wish, const char* transfers) {
@@ -172,6 +190,8 @@ Traits traits_with(OpenFd& fd, CoherenceWay wish, const char* transfers) {
   return traits;
 }
 
+constexpr struct flock kNobody = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
+
 class PosixStorage final : public Storage {
  public:
   PosixStorage(std::shared_ptr<OpenFd> fd, const OpenOptions& options, std::shared_ptr<AsyncQueue> queue)
@@ -180,25 +200,22 @@ class PosixStorage final : public Storage {
         queue_(std::move(queue)),
         traits_(traits_with(*fd_, options.coherence, queue_->name())),
         locks_(std::make_shared<LockState>()),
-        group_(drawn(options.group)),
-        marks_(std::make_shared<MarkState>(locks_)) {
+        marks_(std::make_shared<MarkState>(locks_, drawn(options.group), options.write && traits_.can_lock && !traits_.metadata_is_remote)) {
     locks_->fd = fd_;
     if (traits_.metadata_is_remote) locks_->turnstile.set_period(kServerTurnNs);
-  }
-
-  // Once, before anything is written. Where locks are messages to a server nobody merges unless a hint asks for it.
-  Status mark_as_writer() {
-    if (!marks()) return ok_status();
-    const int failed = marks_->mark(mark_of(group_));
-    return failed == 0 ? ok_status() : Status(error_from_errno("fcntl(F_OFD_SETLKW)", failed));
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
     const DirectRead reading(fd_->direct());
     return transfer(fd_->get(), Direction::kRead, pieces);
   }
-  Result<i64> write(std::span<const IoPiece> pieces) override { return transfer(fd_->get(), Direction::kWrite, pieces); }
+  Result<i64> write(std::span<const IoPiece> pieces) override {
+    MERCUTIO_TRY(show_as_writer());
+    return transfer(fd_->get(), Direction::kWrite, pieces);
+  }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    const Status shown = direction == Direction::kWrite ? show_as_writer() : ok_status();
+    if (!shown) return finished_transfer(shown.error());
     return queue_->start(fd_, direction, std::move(pieces));
   }
 
@@ -214,6 +231,7 @@ class PosixStorage final : public Storage {
 
   Status set_size(i64 bytes) override {
     if (bytes < 0) return Error{ErrorClass::kArg, "a negative size", EINVAL};
+    MERCUTIO_TRY(show_as_writer());
     int failed = 0;
     do {
       failed = ::ftruncate(fd_->get(), bytes) == 0 ? 0 : errno;
@@ -223,6 +241,7 @@ class PosixStorage final : public Storage {
 
   // Where it is done by writing, a client may keep the end to itself (MooseFS), and all ranks are to know the size.
   Status preallocate(i64 bytes) override {
+    MERCUTIO_TRY(show_as_writer());
     MERCUTIO_TRY(allocate(fd_->get(), bytes));
     return traits_.way == CoherenceWay::kDirect ? sync() : ok_status();
   }
@@ -243,7 +262,7 @@ class PosixStorage final : public Storage {
   }
 
   Status close() override {
-    if (marks()) marks_->release(mark_of(group_));   // a child process may have the descriptor, too
+    marks_->release();   // a child process may have the descriptor, too
     Status closed = fd_->close();
     const int failed = locks_->unreported;
     return closed && failed != 0 ? Status(failed_unlock(failed)) : closed;
@@ -254,8 +273,7 @@ class PosixStorage final : public Storage {
     return lock_range(begin, end, exclusive, false);
   }
   std::unique_ptr<HeldLock> exclude_other_writers() override {
-    const bool possible = marks() && options_.read;
-    return possible && marks_->exclude(group_) ? std::make_unique<Exclusion>(marks_, group_) : nullptr;
+    return options_.read && marks_->exclude() ? std::make_unique<Exclusion>(marks_) : nullptr;
   }
 
   const Traits& traits() const override { return traits_; }
@@ -291,7 +309,10 @@ class PosixStorage final : public Storage {
     const short type = exclusive ? F_WRLCK : F_RDLCK;
     int failed = set_lock(fd_->get(), F_OFD_SETLK, type, begin, end);
     const bool taken = failed == EAGAIN || failed == EACCES;
-    if (taken && is_locked_by_this_process(fd_->get(), type, begin, end))
+    const struct flock holder = taken ? holder_of(fd_->get(), type, begin, end) : kNobody;
+    if (!exclusive && covers(holder, begin, end))
+      failed = 0;   // nobody else has an exclusive one there, until the program gives its own back
+    else if (holder.l_type != F_UNLCK && holder.l_pid == ::getpid())
       failed = EDEADLK;
     else if (taken && waits && exclusive && locks_->ranges.granted() == 1) {   // nothing but this
       locks_->ranges.release(*ticket);
@@ -311,7 +332,11 @@ class PosixStorage final : public Storage {
     return error_from_errno("fcntl(F_OFD_SETLKW)", failed, begin, end - begin);
   }
 
-  bool marks() const { return options_.write && traits_.can_lock && !traits_.metadata_is_remote; }
+  // Where locks are messages to a server nobody merges unless a hint asks for it.
+  Status show_as_writer() {
+    const int failed = marks_->mark();
+    return failed == 0 ? ok_status() : Status(error_from_errno("fcntl(F_OFD_SETLK)", failed));
+  }
   Error no_locks() const {
     return Error{ErrorClass::kUnsupportedOperation,
                  "no byte-range locks on this file system (" + traits_.file_system +
@@ -323,7 +348,6 @@ class PosixStorage final : public Storage {
   std::shared_ptr<AsyncQueue> queue_;
   const Traits traits_;
   std::shared_ptr<LockState> locks_;
-  const WriterGroup group_;
   const std::shared_ptr<MarkState> marks_;
   std::mutex layout_mutex_;
   Layout layout_ MERCUTIO_GUARDED_BY(layout_mutex_);
@@ -363,7 +387,6 @@ class PosixDriver final : public Driver {
     if (::lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE)
       return Error{ErrorClass::kUnsupportedOperation, "a pipe, socket or terminal can't be accessed at offsets (ESPIPE): use a regular file", ESPIPE};
     auto storage = std::make_unique<PosixStorage>(std::move(owned), options, queue(options));
-    MERCUTIO_TRY(storage->mark_as_writer());
     if (storage->traits().way == CoherenceWay::kLocks) return make_locked(std::move(storage));
     return std::unique_ptr<Storage>(std::move(storage));
   }

@@ -233,7 +233,7 @@ TEST_F(Posix, ReadOnlyFilesDontStarveAnExclusiveLock) {
                             [&] { EXPECT_TRUE(writer->lock(50, 60, true).ok()); }));
 }
 
-TEST_F(Posix, ExclusionsDontStarveAnOpen) {
+TEST_F(Posix, ExclusionsDontStarveAWriter) {
   OpenOptions options;
   options.read = options.write = options.create = true;
   options.group = WriterGroup{draw_first_mark(2), 0, 2};
@@ -243,7 +243,64 @@ TEST_F(Posix, ExclusionsDontStarveAnOpen) {
     writers[rank] = std::move(*driver_->open(path_, options));
   }
   ASSERT_TRUE(writers[0]->exclude_other_writers() != nullptr);
-  EXPECT_TRUE(gets_its_turn([&](int who) { return writers[who]->exclude_other_writers(); }, [&] { EXPECT_TRUE(open() != nullptr); }));
+  EXPECT_TRUE(gets_its_turn([&](int who) { return writers[who]->exclude_other_writers(); }, [&] { EXPECT_EQ(open()->write(one(piece(0, 1))).value(), 1); }));
+}
+
+// A program may lock the whole file, as lockf(fd, F_LOCK, 0) does: in this process by a lock of the process, in another one by one of either
+// kind. Nothing waits for it, and nobody merges until it is given back.
+TEST_F(Posix, WritersDontWaitForALockOfTheWholeFile) {
+  const int fd = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  for (const int command : {F_SETLK, F_OFD_SETLK}) {
+    whole.l_type = F_WRLCK;
+    ASSERT_EQ(::fcntl(fd, command, &whole), 0);
+    auto first = open(), second = open();
+    ::alarm(20);
+    EXPECT_EQ(first->write(one(piece(0, 100))).value(), 100);
+    EXPECT_EQ(second->start(Direction::kWrite, {piece(100, 100)})->wait().value(), 100);
+    EXPECT_TRUE(first->set_size(300) && second->preallocate(400));
+    EXPECT_FALSE(first->exclude_other_writers() || second->exclude_other_writers());
+    if (command == F_SETLK) {
+      EXPECT_TRUE(first->lock(0, 200, /*exclusive=*/false).ok()) << "what a plain write holds against merges";
+      EXPECT_EQ(first->lock(0, 200, /*exclusive=*/true).error().sys_errno, EDEADLK);
+    }
+    whole.l_type = F_UNLCK;
+    ASSERT_EQ(::fcntl(fd, command, &whole), 0);
+    EXPECT_TRUE(first->exclude_other_writers()) << "nobody else has written since";
+    EXPECT_EQ(second->write(one(piece(100, 100))).value(), 100);
+    EXPECT_FALSE(first->exclude_other_writers()) << "the next write shows that somebody writes";
+    ::alarm(0);
+    EXPECT_TRUE(first->close() && second->close());
+  }
+  ::close(fd);
+}
+
+// A file that was opened, and not written to, keeps no program from locking it, and other processes' locks keep no write waiting.
+TEST_F(Posix, LocksOfOtherProcessesAreNotWaitedFor) {
+  auto storage = open();
+  int ready[2], end[2];
+  ASSERT_TRUE(::pipe(ready) == 0 && ::pipe(end) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char byte = 0;
+    const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    ::close(end[1]);
+    byte = static_cast<char>(::lockf(fd, F_TLOCK, 0));
+    ::_exit(::write(ready[1], &byte, 1) == 1 && ::read(end[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  char byte = 1;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 0) << "it has the lock";
+  ::alarm(20);
+  EXPECT_EQ(storage->write(one(piece(0, 100))).value(), 100);
+  EXPECT_TRUE(storage->lock(0, 100, /*exclusive=*/false).ok());
+  EXPECT_FALSE(*storage->try_lock(0, 100, /*exclusive=*/true)) << "atomic mode respects it";
+  ::alarm(0);
+  for (const int one_end : {end[0], end[1], ready[0], ready[1]}) ::close(one_end);
+  int status = 0;
+  EXPECT_TRUE(::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 // Who holds a range may ask for others while somebody waits for the first.

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/phases.h"
+#include "storage/writer_group.h"
 
 namespace mercutio::posix {
 namespace {
@@ -30,9 +31,19 @@ int set_lock(int fd, int command, short type, i64 begin, i64 end) {
   return failed;
 }
 
-bool is_locked_by_this_process(int fd, short type, i64 begin, i64 end) {
+struct flock holder_of(int fd, short type, i64 begin, i64 end) {
   struct flock query = range_of(type, begin, end);
-  return ::fcntl(fd, F_OFD_GETLK, &query) == 0 && query.l_type != F_UNLCK && query.l_pid == ::getpid();
+  (void)::fcntl(fd, F_OFD_GETLK, &query);
+  return query;
+}
+
+bool is_beyond_data(const struct flock& holder) {
+  return holder.l_type != F_UNLCK && holder.l_pid == -1 && holder.l_start >= kLockersTurn;
+}
+
+bool covers(const struct flock& holder, i64 begin, i64 end) {
+  const bool whole = holder.l_start <= begin && (holder.l_len == 0 || holder.l_len >= end - holder.l_start);
+  return holder.l_type == F_WRLCK && holder.l_pid != -1 && whole;
 }
 
 void give_up(int fd) {
@@ -49,8 +60,7 @@ void give_up(int fd) {
 bool Turnstile::is_taken(int fd) {
   const i64 now = now_ns();
   if (now < next_ns_.load(std::memory_order_relaxed)) return false;
-  struct flock query = range_of(F_RDLCK, byte_, byte_ + 1);
-  const bool taken = ::fcntl(fd, F_OFD_GETLK, &query) == 0 && query.l_type != F_UNLCK && query.l_pid != ::getpid();
+  const bool taken = is_beyond_data(holder_of(fd, F_RDLCK, byte_, byte_ + 1));
   if (!taken) next_ns_.store(now + period_ns_, std::memory_order_relaxed);
   return taken;
 }

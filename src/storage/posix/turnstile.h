@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -13,8 +14,13 @@ namespace mercutio::posix {
 
 // Sets or clears a lock; 0 or errno.
 int set_lock(int fd, int command, short type, i64 begin, i64 end);
-// Whether the program itself holds a lock of the older kind there, which belongs to the process: to wait for it would never end.
-bool is_locked_by_this_process(int fd, short type, i64 begin, i64 end);
+// A lock that keeps this one from being granted; of type F_UNLCK where none does.
+struct flock holder_of(int fd, short type, i64 begin, i64 end);
+// Whether it is one of the bytes beyond all data by which Mercutio's opens of a file know of each other (storage/writer_group.h), and no
+// lock of a program that reaches as far. Those of programs that use the older kind, such as lockf(3)'s, have a process.
+bool is_beyond_data(const struct flock& holder);
+// Whether a program has locked all of these bytes for itself by a lock of the older kind. Then nobody else has one of them.
+bool covers(const struct flock& holder, i64 begin, i64 end);
 // Puts a descriptor that can't be used for anything in the place of this one. The description it stood for ends, and its
 // locks with it, as soon as the calls that use it now have returned.
 void give_up(int fd);
@@ -39,18 +45,34 @@ class Turnstile {
   // Whether another open of the file waits for an exclusive lock. Not asked for a period after it was found free.
   bool is_taken(int fd);
   // Returns what `wait` returns, which is called while the turnstile is held, `type` F_WRLCK, or has been passed, F_RDLCK. Where the
-  // byte can't be locked, it is called all the same. The mutex: threads share what they hold of the byte.
+  // byte can't be locked, or a program's lock covers it, it is called all the same. The mutex: threads share what they hold of the byte.
   template <class Wait>
   auto hold(int fd, short type, Wait wait) {
     std::lock_guard guard(mutex_);
     int failed = set_lock(fd, F_OFD_SETLK, type, byte_, byte_ + 1);
     const bool taken = failed == EAGAIN || failed == EACCES;
-    if (taken && !is_locked_by_this_process(fd, type, byte_, byte_ + 1)) failed = set_lock(fd, F_OFD_SETLKW, type, byte_, byte_ + 1);
+    if (taken && is_beyond_data(holder_of(fd, type, byte_, byte_ + 1))) failed = set_lock(fd, F_OFD_SETLKW, type, byte_, byte_ + 1);
     const Passage passage{*this, failed == 0 ? fd : -1};
     return wait();
   }
+  // Calls `attempt` until it returns something else than EAGAIN, and holds the turnstile meanwhile, as far as nobody else does. No call
+  // waits in the kernel: a program's lock of the whole file may come before the turn.
+  template <class Attempt>
+  int hold_until(int fd, Attempt attempt) {
+    std::lock_guard guard(mutex_);
+    const Passage passage{*this, fd};
+    int failed = attempt();
+    for (unsigned pause_us = 20; failed == EAGAIN; pause_us = pause_us < kLongestPauseUs ? 2 * pause_us : kLongestPauseUs) {
+      (void)set_lock(fd, F_OFD_SETLK, F_WRLCK, byte_, byte_ + 1);
+      ::usleep(pause_us);
+      failed = attempt();
+    }
+    return failed;
+  }
 
  private:
+  static constexpr unsigned kLongestPauseUs = 1000;
+
   struct Passage {
     ~Passage();
     Turnstile& turnstile;

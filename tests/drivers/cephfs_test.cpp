@@ -1,0 +1,70 @@
+// The driver of CephFS without a cluster, with a stand-in for its library (libraries/cephfs.c, by LD_LIBRARY_PATH). With one: tests/storage.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "mercutio/driver.h"
+
+namespace {
+
+const mercutio_driver* driver = nullptr;
+
+mercutio_driver_file* open_file() {
+  mercutio_driver_options options = {};
+  options.size = sizeof options;
+  options.flags = MERCUTIO_DRIVER_READ | MERCUTIO_DRIVER_WRITE;
+  mercutio_driver_file* file = nullptr;
+  return driver->open("/x", &options, &file) == 0 ? file : nullptr;
+}
+
+// 0, or which of the expectations of a child doesn't hold.
+int in_child(mercutio_driver_file* parents, void* lock, int (*mounted)()) {
+  const auto refused = [](int error) { return error == ENOTRECOVERABLE && std::strstr(driver->explain(), "forked") != nullptr; };
+  char byte = 0;
+  int64_t number = 0;
+  mercutio_driver_traits traits = {};
+  const mercutio_driver_extent extent = {0, &byte, 1};
+  const mercutio_driver_range range = {sizeof range, 0, 1, 1, 1};
+  void* other = nullptr;
+  if (!refused(driver->read(parents, &extent, 1, &number)) || !refused(driver->write(parents, &extent, 1, &number))) return 1;
+  if (!refused(driver->get_size(parents, &number)) || !refused(driver->set_size(parents, 1)) || !refused(driver->sync(parents))) return 2;
+  if (!refused(driver->get_traits(parents, &traits)) || !refused(driver->lock(parents, &range, &other))) return 3;
+  const int before = mounted();
+  mercutio_driver_file* const own = open_file();
+  if (!own || mounted() != before + 1 || driver->get_size(own, &number) != 0) return 4;
+  if (driver->unlock(parents, lock) != 0 || driver->close(parents) != 0) return 5;
+  if (driver->get_size(own, &number) != 0 || driver->close(own) != 0 || mounted() != before) return 6;
+  return driver->remove("/x") == 0 ? 0 : 7;
+}
+
+// The parent's client has no threads in a child, and the session is the parent's.
+TEST(Cephfs, AChildHasAClientOfItsOwn) {
+  void* const library = ::dlopen(MERCUTIO_CEPHFS_DRIVER, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << ::dlerror();
+  static const mercutio_driver_host host = {MERCUTIO_DRIVER_ABI, sizeof host, "test"};
+  ASSERT_EQ(reinterpret_cast<decltype(&mercutio_driver_init)>(::dlsym(library, "mercutio_driver_init"))(&host, &driver), 0) << driver->explain();
+  void* const standin = ::dlopen("libcephfs.so.2", RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(standin, nullptr);
+  const auto mounted = reinterpret_cast<int (*)()>(::dlsym(standin, "cephfs_mounted"));
+  ASSERT_NE(mounted, nullptr);
+  mercutio_driver_file* const file = open_file();
+  ASSERT_NE(file, nullptr);
+  const mercutio_driver_range range = {sizeof range, 0, 1, 1, 1};
+  void* lock = nullptr;
+  ASSERT_EQ(driver->lock(file, &range, &lock), 0);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(in_child(file, lock, mounted));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(driver->unlock(file, lock), 0);
+  EXPECT_EQ(mounted(), 1);
+  EXPECT_EQ(driver->close(file), 0);
+  EXPECT_EQ(mounted(), 0);
+}
+
+}  // namespace

@@ -486,6 +486,43 @@ class Reading(S3):
         self.assertLessEqual(self.count("^GET"), 6)
         file.close()
 
+    def test_a_short_object_is_looked_at_and_read_by_one_request(self):
+        self.put(b"0123456789")
+        file = File(self.name, READ | WRITE)
+        self.assertEqual(file.read(0, 100), b"0123456789")
+        for content, requests in ((b"others", 1), (data_of(MiB), 2), (b"short again", 2), (b"", 2), (b"and not empty", 2), (b"others", 1)):
+            self.put(content)
+            file.call("refresh")
+            self.store.set_faults()
+            self.assertEqual((file.read(0, 2 * MiB), file.size()), (content, len(content)))
+            self.assertEqual(len(self.store.asked), requests, (content[:20], self.store.asked))
+        self.store.direct("DELETE", "/bucket/" + self.key)
+        file.call("refresh")
+        self.assertEqual(file.size(), 0)
+        file.close()
+
+    def test_rank_0_knows_what_it_has_published(self):
+        ranks = Ranks(self.name, 2)
+        ranks[1].write(0, b"first")
+        self.assertIsNone(ranks.flush())
+        ranks[0].publish()
+        ranks[0].call("refresh")
+        self.store.set_faults()
+        self.assertEqual((ranks[0].read(0, 100), ranks[0].size()), (b"first", 5))
+        self.assertEqual(self.store.asked, [])
+        ranks[1].call("refresh")
+        self.assertEqual((ranks[1].read(0, 100), ranks[1].size()), (b"first", 5))
+        self.put(b"from outside")
+        ranks.sync()
+        for file in ranks:
+            self.assertEqual((file.read(0, 100), file.size()), (b"from outside", 12))
+        self.store.set_faults()
+        ranks[0].write(5, b"er")
+        ranks.end()
+        self.assertContent(b"from er" + b"tside")
+        self.assertEqual(self.count("^(HEAD|GET) .*" + self.key + "$"), 1, "one look at what may be somebody else's, with its bytes")
+        self.assertClean()
+
     def test_an_object_that_is_replaced_is_never_mixed(self):
         self.put(data_of(3 * MiB, 1))
         file = File(self.name, READ)

@@ -51,6 +51,21 @@ Object Store::query(const std::string& key) const {
   return {true, bytes, needed(wanted, answer.header("etag"), "ETag")};
 }
 
+Object Store::query_and_get(const std::string& key, std::span<char> into) const {
+  Call wanted = call("GET", key);
+  wanted.into = into;
+  wanted.headers["range"] = "bytes=0-" + std::to_string(into.size() - 1);
+  const Answer answer = client_.ask(wanted);
+  if (answer.status == 404) return {};
+  if (answer.status == 416) return query(key);   // it is empty
+  if (!answer.good()) Client::fail(wanted, answer);
+  const std::string range = answer.header("content-range");
+  const i64 bytes = number_of(range.substr(range.find('/') + 1));
+  if (answer.status != 206 || !range.starts_with("bytes 0-") || answer.received != std::min(bytes, static_cast<i64>(into.size())))
+    throw damaged(wanted, "another range than the one that was asked for");
+  return {true, bytes, needed(wanted, answer.header("etag"), "ETag")};
+}
+
 void Store::get(const std::string& key, i64 begin, std::span<char> into, const std::string& etag) const {
   if (into.empty()) return;
   Call wanted = call("GET", key);
@@ -65,21 +80,22 @@ void Store::get(const std::string& key, i64 begin, std::span<char> into, const s
 
 std::string Store::get_all(const std::string& key) const { return client_.run(call("GET", key)).body; }
 
-void Store::put(const std::string& key, std::string_view data, const Expected& expected) const {
+Object Store::put(const std::string& key, std::string_view data, const Expected& expected) const {
   Call wanted = call("PUT", key);
   protect(wanted, data);
   const Answer answer = ask_expecting(client_, wanted, expected);
+  if (answer.good()) return {true, static_cast<i64>(data.size()), needed(wanted, answer.header("etag"), "ETag")};
   // The first attempt may have done it, and its answer been lost.
-  const bool doubtful = !answer.good() && answer.attempts > 1 && (answer.status == 412 || answer.status == 409);
+  const bool doubtful = answer.attempts > 1 && (answer.status == 412 || answer.status == 409);
   if (doubtful) {
     const Object there = query(key);
     if (there.exists && there.bytes == static_cast<i64>(data.size())) {
       std::string now(data.size(), '\0');
       get(key, 0, now, there.etag);
-      if (now == data) return;
+      if (now == data) return there;
     }
   }
-  if (!answer.good()) Client::fail(wanted, answer);
+  Client::fail(wanted, answer);
 }
 
 void Store::remove(const std::string& key) const {
@@ -88,15 +104,15 @@ void Store::remove(const std::string& key) const {
   if (!answer.good() && answer.status != 404) Client::fail(wanted, answer);
 }
 
-std::vector<std::string> Store::list(const std::string& prefix) const {
-  std::vector<std::string> keys;
+std::vector<Listed> Store::list(const std::string& prefix) const {
+  std::vector<Listed> keys;
   std::string token;
   do {
     Query query = {{"list-type", "2"}, {"prefix", prefix}};
     if (!token.empty()) query.emplace_back("continuation-token", token);
     const Call wanted = call("GET", "", query);
     const Answer answer = client_.run(wanted);
-    for (const std::string_view entry : elements(answer.body, "Contents")) keys.push_back(text_of(entry, "Key"));
+    for (const std::string_view entry : elements(answer.body, "Contents")) keys.push_back({text_of(entry, "Key"), number_of(text_of(entry, "Size"))});
     const bool more = text_of(answer.body, "IsTruncated") == "true";
     token = more ? needed(wanted, text_of(answer.body, "NextContinuationToken"), "token of the next page") : "";
   } while (!token.empty());
@@ -137,18 +153,18 @@ std::vector<UploadedPart> Store::list_parts(const std::string& key, const std::s
   return parts;
 }
 
-void Store::complete(const std::string& key, const std::string& upload, const std::vector<UploadedPart>& parts, i64 bytes, const Expected& expected) const {
+Object Store::complete(const std::string& key, const std::string& upload, const std::vector<UploadedPart>& parts, i64 bytes, const Expected& expected) const {
   Call wanted = call("POST", key, {{"uploadId", upload}});
   std::string list = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
   for (const UploadedPart& part : parts) list += "<Part><PartNumber>" + std::to_string(part.number) + "</PartNumber><ETag>" + escaped(part.etag) + "</ETag></Part>";
   list += "</CompleteMultipartUpload>";
   wanted.body = list;
   const Answer answer = ask_expecting(client_, wanted, expected);
-  if (answer.good()) return;
+  if (answer.good()) return {true, bytes, needed(wanted, text_of(answer.body, "ETag"), "ETag")};
   if (answer.attempts > 1) {   // an earlier one may have done it, and its answer been lost
     const Object now = query(key);
     const bool mine = now.exists && now.bytes == bytes && (!expected || now.etag != *expected) && now.etag.ends_with("-" + std::to_string(parts.size()) + "\"");
-    if (mine) return;
+    if (mine) return now;
   }
   Client::fail(wanted, answer);
 }

@@ -16,6 +16,11 @@ struct Object {
 // The object must still be `etag`, or with "" must not be there; std::nullopt: whatever is there.
 using Expected = std::optional<std::string>;
 
+struct Listed {
+  std::string key;
+  i64 bytes = 0;
+};
+
 struct UploadedPart {
   i64 number = 0, bytes = 0;
   std::string etag;
@@ -34,19 +39,21 @@ class Store {
   Client& client() const { return client_; }
 
   Object query(const std::string& key) const;
+  // With its first bytes, as many as there are of `into`.
+  Object query_and_get(const std::string& key, std::span<char> into) const;
   // All of `into` from byte `begin` on; with an etag only if the object is still that one.
   void get(const std::string& key, i64 begin, std::span<char> into, const std::string& etag) const;
   std::string get_all(const std::string& key) const;
-  void put(const std::string& key, std::string_view data, const Expected& expected) const;
+  Object put(const std::string& key, std::string_view data, const Expected& expected) const;   // what is there now
   void remove(const std::string& key) const;
-  std::vector<std::string> list(const std::string& prefix) const;
+  std::vector<Listed> list(const std::string& prefix) const;
 
   std::string create_upload(const std::string& key) const;
   std::string upload_part(const std::string& key, const std::string& upload, i64 number, std::string_view data) const;   // its etag
   std::string copy_part(const std::string& key, const std::string& upload, i64 number, const CopySource& source) const;
   std::vector<UploadedPart> list_parts(const std::string& key, const std::string& upload) const;
   // `bytes`: of the whole object, by which a completion is known whose answer got lost.
-  void complete(const std::string& key, const std::string& upload, const std::vector<UploadedPart>& parts, i64 bytes, const Expected& expected) const;
+  Object complete(const std::string& key, const std::string& upload, const std::vector<UploadedPart>& parts, i64 bytes, const Expected& expected) const;
   void abort_upload(const std::string& key, const std::string& upload) const;
 
  private:

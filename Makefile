@@ -72,7 +72,7 @@ storage: setup-storage build
 	@tests/storage/run.py --system $(or $(SYSTEMS),all) --io $(BUILD)/lib/libmercutio.so --programs $(BUILD)/tests/storage --tools $(BUILD)/tests/tools \
 	  --write docs/results/storage.md
 
-# Conformance programs, mpi4py's and PnetCDF's tests on files in S3: moto's server, behind a proxy that checks each request.
+# Conformance programs, mpi4py's and PnetCDF's tests on files in S3: moto, behind a server that checks each request.
 STORE = .venv-s3/bin/python tests/drivers/s3_store.py run
 s3: setup-suites build
 	@for mpi in mpich openmpi; do $(STORE) python3 tests/conformance/run.py --mpi $$mpi --io $(BUILD)/lib/libmercutio.so --tools $(BUILD)/tests/tools --ranks 2 \

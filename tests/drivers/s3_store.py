@@ -1,5 +1,7 @@
 """A store for the S3 driver: moto in this process, behind a server that looks at each request and makes it fail where it is told to.
 
+Deletions have the condition If-Match, as in S3; moto doesn't know it.
+
 The server computes each signature again with botocore, and compares hashes of bodies with their headers. What is wrong it answers with 403 or
 400, and notes. A fault is "METHOD PATTERN TIMES ACTION": the next TIMES requests of METHOD whose URL has PATTERN (a regular expression) get
 ACTION: a status (503, 500...), 503+N (with Retry-After: N), lost (it is done, and the answer is lost), error200 (the answer is 200 with an
@@ -106,6 +108,21 @@ class Direct(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def ask_moto(self, body):
+        store, wanted = self.server.store, self.headers.get("If-Match")
+        if self.command != "DELETE" or wanted is None:
+            return self.to_moto(body)
+        hook, store.before_delete = store.before_delete, None
+        if hook:
+            hook()
+        with store.deleting:
+            status, headers, _ = store.moto.ask("HEAD", self.path)
+            there = {name.lower(): value for name, value in headers}.get("etag")
+            if status == 200 and there == wanted:
+                return self.to_moto(body)
+        code = "PreconditionFailed" if status == 200 else "NoSuchKey"
+        return 412 if status == 200 else 404, [], ("<Error><Code>%s</Code></Error>" % code).encode()
+
+    def to_moto(self, body):
         return self.server.store.moto.ask(self.command, self.path, self.headers.items(), body)
 
     def serve(self):
@@ -209,6 +226,7 @@ class Store:
 
     def __init__(self, bucket="bucket", address="127.0.0.1", port=0, direct_port=0):
         self.lock, self.faults, self.asked, self.wrong, self.moved = threading.Lock(), [], [], [], 0
+        self.deleting, self.before_delete = threading.Lock(), None
         self.moto = Moto()
         self.direct("PUT", "/" + bucket)
         self.servers = Server(address, port, Checking, self), Server("127.0.0.1", direct_port, Direct, self)

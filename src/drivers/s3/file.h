@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "mercutio/driver.h"
+#include "names.h"
 #include "publish.h"
 
 namespace mercutio_s3 {
@@ -216,10 +217,7 @@ class File {
 
   const std::string& token() const { return session_.token(); }   // the same on all ranks of an open
   i64 part_bytes() const { return grid_.first_bytes(); }
-  i64 number() {
-    const i64 number = tag_of(client_->settings().endpoint + " " + place_.bucket + "/" + place_.key);
-    return number > 0 ? number : 1;
-  }
+  i64 number() const { return number_of_file(*client_, place_); }
 
  private:
   i64 read_once(i64 offset, std::span<char> into) {

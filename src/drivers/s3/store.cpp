@@ -1,16 +1,27 @@
 #include "store.h"
 
+#include <curl/curl.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 
 #include "xml.h"
 
 namespace mercutio_s3 {
 namespace {
 
+constexpr i64 kNs = 1'000'000'000;
+
 i64 number_of(const std::string& text) {
   const bool digits = !text.empty() && text.size() < 19 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
   return digits ? std::stoll(text) : -1;
+}
+
+// "2026-01-31T23:59:59.000Z", or 0.
+i64 time_of(const std::string& text) {
+  std::tm parts{};
+  return strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) ? static_cast<i64>(timegm(&parts)) * kNs : 0;
 }
 
 // Without Content-MD5 the hash in the signature still protects the body.
@@ -48,7 +59,7 @@ Object Store::query(const std::string& key) const {
   if (!answer.good()) Client::fail(wanted, answer);
   const i64 bytes = number_of(answer.header("content-length"));
   if (bytes < 0) throw damaged(wanted, "no length");
-  return {true, bytes, needed(wanted, answer.header("etag"), "ETag")};
+  return {true, bytes, needed(wanted, answer.header("etag"), "ETag"), std::max<i64>(0, curl_getdate(answer.header("last-modified").c_str(), nullptr)) * kNs};
 }
 
 Object Store::query_and_get(const std::string& key, std::span<char> into) const {
@@ -98,25 +109,69 @@ Object Store::put(const std::string& key, std::string_view data, const Expected&
   Client::fail(wanted, answer);
 }
 
-void Store::remove(const std::string& key) const {
+void Store::remove(const std::string& key, const std::string& etag) const {
   const Call wanted = call("DELETE", key);
-  const Answer answer = client_.ask(wanted);
+  const Answer answer = ask_expecting(client_, wanted, etag.empty() ? Expected() : Expected(etag));
+  if (!etag.empty() && answer.status == 404 && answer.attempts == 1) Client::fail(wanted, answer);   // somebody else was first
   if (!answer.good() && answer.status != 404) Client::fail(wanted, answer);
 }
 
 std::vector<Listed> Store::list(const std::string& prefix) const {
   std::vector<Listed> keys;
+  list_with({{"list-type", "2"}, {"prefix", prefix}}, [&](const Listed& one) {
+    keys.push_back(one);
+    return true;
+  });
+  return keys;
+}
+
+void Store::list_folder(const std::string& prefix, i64 at_once, const std::function<bool(const Listed&)>& take) const {
+  list_with({{"delimiter", "/"}, {"list-type", "2"}, {"max-keys", std::to_string(at_once)}, {"prefix", prefix}}, take);
+}
+
+void Store::list_with(Query query, const std::function<bool(const Listed&)>& take) const {
   std::string token;
   do {
-    Query query = {{"list-type", "2"}, {"prefix", prefix}};
-    if (!token.empty()) query.emplace_back("continuation-token", token);
-    const Call wanted = call("GET", "", query);
+    Query page = query;
+    if (!token.empty()) page.emplace_back("continuation-token", token);
+    const Call wanted = call("GET", "", page);
     const Answer answer = client_.run(wanted);
-    for (const std::string_view entry : elements(answer.body, "Contents")) keys.push_back({text_of(entry, "Key"), number_of(text_of(entry, "Size"))});
+    for (const std::string_view entry : elements(answer.body, "Contents"))
+      if (!take({text_of(entry, "Key"), number_of(text_of(entry, "Size")), time_of(text_of(entry, "LastModified"))})) return;
+    for (const std::string_view entry : elements(answer.body, "CommonPrefixes"))
+      if (!take({text_of(entry, "Prefix")})) return;
     const bool more = text_of(answer.body, "IsTruncated") == "true";
     token = more ? needed(wanted, text_of(answer.body, "NextContinuationToken"), "token of the next page") : "";
   } while (!token.empty());
-  return keys;
+}
+
+// A store copies 5 GiB at once at the most, and may take long for less.
+void Store::copy(const CopySource& source, const std::string& key) const {
+  constexpr i64 kMostInOneStep = 64 * MiB, kMostParts = 1000;
+  if (source.end <= kMostInOneStep) {
+    Call wanted = call("PUT", key);
+    wanted.headers["x-amz-copy-source"] = "/" + bucket_ + "/" + encoded(source.key, true);
+    wanted.headers["x-amz-copy-source-if-match"] = source.etag;
+    const Answer answer = client_.run(wanted);
+    (void)needed(wanted, text_of(answer.body, "ETag"), "ETag");
+    return;
+  }
+  const std::string upload = create_upload(key);
+  const i64 part = std::max(kMostInOneStep, source.end / kMostParts + 1);
+  try {
+    std::vector<UploadedPart> parts;
+    for (i64 begin = 0; begin < source.end; begin += part) {
+      const i64 number = begin / part + 1, end = std::min(source.end, begin + part);
+      parts.push_back({number, end - begin, copy_part(key, upload, number, {source.key, begin, end, source.etag})});
+    }
+    complete(key, upload, parts, source.end, std::nullopt);
+  } catch (const Failure&) {
+    try {
+      abort_upload(key, upload);
+    } catch (const Failure&) {   // the first one says more
+    }
+    throw;
+  }
 }
 
 std::string Store::create_upload(const std::string& key) const {

@@ -5,11 +5,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <mutex>
+#include <set>
 
 #include "base/assert.h"
+#include "base/thread_annotations.h"
 #include "base/trace.h"
+#include "storage/forwarding.h"
 #include "storage/library/library.h"
 
 namespace mercutio::remote {
@@ -35,7 +40,75 @@ std::string join(const std::string& folder, const std::string& name) {
   return folder.empty() || folder.back() == '/' ? folder + name : folder + "/" + name;
 }
 
+// An open for writing of a file that is published. Another size comes after what was written through all of them, and is seen by all at once.
+class PublishedOpen final : public Forwarding {
+ public:
+  PublishedOpen(std::unique_ptr<Storage> inner, std::string path, std::shared_ptr<PublishedOpens> all);
+  ~PublishedOpen() override;
+  Status set_size(i64 bytes) override {
+    return resize([&] { return inner_->set_size(bytes); });
+  }
+  Status preallocate(i64 bytes) override {
+    return resize([&] { return inner_->preallocate(bytes); });
+  }
+  Status close() override;
+  bool is_of(const std::string& path) const { return path == path_; }
+  Status publish_now() { return inner_->sync(); }
+
+ private:
+  Status resize(const std::function<Status()>& change);
+  const std::string path_;
+  const std::shared_ptr<PublishedOpens> all_;
+};
+
 }  // namespace
+
+// Those of a root.
+class PublishedOpens {
+ public:
+  void add(PublishedOpen* open) {
+    std::lock_guard lock(mutex_);
+    opens_.insert(open);
+  }
+  void remove(PublishedOpen* open) {
+    std::lock_guard lock(mutex_);
+    opens_.erase(open);
+  }
+  // One change at a time, and none of them is closed meanwhile.
+  Status change(const std::string& path, const std::function<Status()>& change) {
+    std::lock_guard lock(mutex_);
+    for (PublishedOpen* const open : opens_)
+      if (open->is_of(path)) MERCUTIO_TRY(open->publish_now());
+    return change();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<PublishedOpen*> opens_ MERCUTIO_GUARDED_BY(mutex_);
+};
+
+namespace {
+
+PublishedOpen::PublishedOpen(std::unique_ptr<Storage> inner, std::string path, std::shared_ptr<PublishedOpens> all)
+    : Forwarding(std::move(inner)), path_(std::move(path)), all_(std::move(all)) {
+  all_->add(this);
+}
+PublishedOpen::~PublishedOpen() { all_->remove(this); }
+Status PublishedOpen::close() {
+  all_->remove(this);
+  return inner_->close();
+}
+Status PublishedOpen::resize(const std::function<Status()>& change) {
+  return all_->change(path_, [&]() -> Status {
+    MERCUTIO_TRY(change());
+    return publish_now();
+  });
+}
+
+}  // namespace
+
+DriverRoot::DriverRoot(Driver* driver, Names* names, std::string path, bool one_of_several)
+    : driver_(driver), names_(names), path_(std::move(path)), one_of_several_(one_of_several), opens_(std::make_shared<PublishedOpens>()) {}
 
 bool DriverRoot::is_name(const std::string& text) {
   const LibraryName name = library_name_of(text);
@@ -87,6 +160,7 @@ Result<DriverRoot::Opened> DriverRoot::open(const std::string& inside, const Ope
                  "a server that a launcher has started may be one of several, whose opens of a file on " + traits.file_system +
                      " don't see each other's writes: it only reads there. One server without --launcher writes", EOPNOTSUPP};
   opened.identity = identity_of(traits.file_number, path);
+  if (options.write && traits.coherence == Coherence::kAfterPublish) opened.storage = std::make_unique<PublishedOpen>(std::move(opened.storage), path, opens_);
   return opened;
 }
 

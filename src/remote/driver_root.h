@@ -5,6 +5,7 @@
 // link in the driver's own storage is followed wherever it leads there.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct FileIdentity {
 
 // Of the files of drivers. No device of the operating system has this number.
 inline constexpr u64 kDriverDevice = ~u64{0};
+
+class PublishedOpens;
 
 class DriverRoot {
  public:
@@ -54,7 +57,7 @@ class DriverRoot {
   Result<u64> put(const std::string& inside, ConstBytes content, bool replace) const;   // the checksum of the new contents
 
  private:
-  DriverRoot(Driver* driver, Names* names, std::string path, bool one_of_several) : driver_(driver), names_(names), path_(std::move(path)), one_of_several_(one_of_several) {}
+  DriverRoot(Driver* driver, Names* names, std::string path, bool one_of_several);
   Result<std::string> folder_of(const std::string& inside) const;
   Result<std::string> path_of(const std::string& inside) const;   // not the root's
 
@@ -62,6 +65,7 @@ class DriverRoot {
   Names* names_;
   std::string path_;   // without the driver's name
   bool one_of_several_;
+  std::shared_ptr<PublishedOpens> opens_;
 };
 
 }  // namespace mercutio::remote

@@ -190,6 +190,14 @@ class Mount(Served):
         os.rmdir(self.at / "folder")
         self.assertEqual((os.listdir(self.at), self.keys()), ([], []))
 
+    def test_another_size_comes_after_what_other_opens_have_written(self):
+        with open(self.at / "x", "wb", buffering=0) as one, open(self.at / "x", "r+b", buffering=0) as other:
+            one.write(data_of(1000))
+            os.ftruncate(other.fileno(), 100)
+            self.assertEqual((self.content("x"), os.fstat(one.fileno()).st_size), (data_of(1000)[:100], 100))
+            one.write(b"behind")
+        self.assertEqual(self.content("x"), data_of(1000)[:100] + bytes(900) + b"behind")
+
     def test_what_objects_have_not(self):
         (self.at / "x").write_bytes(b"x")
         self.fails(errno.EOPNOTSUPP, os.chmod, self.at / "x", 0o644)

@@ -10,6 +10,7 @@ that is longer than any timeout), redirect (to region eu-west-1).
 """
 import base64
 import collections
+import contextlib
 import hashlib
 import http.client
 import http.server
@@ -19,6 +20,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -281,11 +283,28 @@ class Store:
             server.server_close()
 
 
-def run(command):
-    """In an environment with a store of its own. Its exit code. MERCUTIO_TEST_STORE_LOG: a file for the requests."""
+@contextlib.contextmanager
+def served(programs, environment):
+    """A mercutiod whose root is the bucket: mercutio://store/top. Yields what its clients need."""
+    with tempfile.TemporaryDirectory(prefix="mercutio-connections-") as folder:
+        environment = dict(environment, MERCUTIO_CONNECTIONS=folder)
+        mercutio = os.path.join(programs, "mercutio")
+        subprocess.run([mercutio, "connect", "--name", "store", "--via", "env", "--root", "top=s3://bucket:rw", "--daemon", os.path.join(programs, "mercutiod")],
+                       env=environment, check=True)
+        try:
+            yield environment
+        finally:
+            subprocess.run([mercutio, "disconnect", "-f", "store"], env=environment, check=True)
+
+
+def run(command, programs=None):
+    """In an environment with a store of its own, which a mercutiod of these programs serves. Its exit code. MERCUTIO_TEST_STORE_LOG: a file for the
+    requests."""
     store = Store()
+    environment = dict(os.environ, MERCUTIO_TEST_STORE_PORT=str(store.direct_port), **store.environment())
     try:
-        code = subprocess.run(command, env=dict(os.environ, MERCUTIO_TEST_STORE_PORT=str(store.direct_port), **store.environment())).returncode
+        with served(programs, environment) if programs else contextlib.nullcontext(environment) as environment:
+            code = subprocess.run(command, env=environment).returncode
     finally:
         store.close()
     methods = collections.Counter(line.split()[0] for line in store.asked)
@@ -299,9 +318,11 @@ def run(command):
 
 
 def main():
-    """run COMMAND...; or a store that a test starts on a node: its address and port, and the port that doesn't check, for the server's view."""
+    """run COMMAND...; served PROGRAMS COMMAND...; or a store that a test starts on a node: its address and port, and the port that doesn't check, for the server's view."""
     if sys.argv[1] == "run":
         return run(sys.argv[2:])
+    if sys.argv[1] == "served":
+        return run(sys.argv[3:], os.path.abspath(sys.argv[2]))
     store = Store(address=sys.argv[1], port=int(sys.argv[2]), direct_port=int(sys.argv[3]))
     print("ready", flush=True)
     try:

@@ -83,6 +83,7 @@ class Fault:
 class Direct(http.server.BaseHTTPRequestHandler):
     """Whatever is asked, unchecked and uncounted."""
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True   # the body of an answer does not wait until its header is acknowledged
 
     def log_message(self, *_):
         pass

@@ -773,7 +773,7 @@ class Failing(S3):
         self.assertClean()
 
     def test_an_older_mercutio_is_refused(self):
-        for host in (Host(1, 24, b"0.1.0", 0), Host(1, ctypes.sizeof(Host), b"0.1.0", ctypes.sizeof(Table) - 8)):
+        for host in (Host(1, 24, b"0.1.0", 0), Host(1, ctypes.sizeof(Host), b"0.1.0", Table.begin_turn.offset)):
             code, calls = load(DRIVER, host)
             self.assertEqual(code, errno.ENOSYS)
             self.assertIn(b"0.1.0 is too old", calls["explain"]())

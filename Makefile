@@ -72,13 +72,22 @@ storage: setup-storage build
 	@tests/storage/run.py --system $(or $(SYSTEMS),all) --io $(BUILD)/lib/libmercutio.so --programs $(BUILD)/tests/storage --tools $(BUILD)/tests/tools \
 	  --write docs/results/storage.md
 
-# Conformance programs, mpi4py's and PnetCDF's tests on files in S3: moto's server, behind a proxy that checks each request.
+# Conformance programs, mpi4py's and PnetCDF's tests on files in S3: moto, behind a server that checks each request; writes docs/results/s3.json.
+# Then the conformance programs again, on a mercutiod that serves the bucket.
 STORE = .venv-s3/bin/python tests/drivers/s3_store.py run
+S3_PROGRAMS = explicit views pointers shared split requests consistency manipulation info
 s3: setup-suites build
+	@mkdir -p $(BUILD)/s3
 	@for mpi in mpich openmpi; do $(STORE) python3 tests/conformance/run.py --mpi $$mpi --io $(BUILD)/lib/libmercutio.so --tools $(BUILD)/tests/tools --ranks 2 \
-	  --driver s3://bucket --opaque --leave-out tests/drivers/s3_left_out.txt \
-	  $(foreach name,explicit views pointers shared split requests consistency manipulation info,$(BUILD)/tests/conformance/$$mpi/$(name)) $(BUILD)/tests/drivers/$$mpi/two_opens || exit 1; done
+	  --driver s3://bucket --opaque --leave-out tests/drivers/s3_left_out.txt --json $(BUILD)/s3/$$mpi.json \
+	  $(foreach name,$(S3_PROGRAMS),$(BUILD)/tests/conformance/$$mpi/$(name)) $(BUILD)/tests/drivers/$$mpi/two_opens || exit 1; done
+	@for mpi in mpich openmpi; do $(STORE:run=served) $(BUILD)/bin python3 tests/conformance/run.py --mpi $$mpi --io $(BUILD)/lib/libmercutio.so --tools $(BUILD)/tests/tools \
+	  --ranks 2 --driver mercutio://store/top --opaque --no-locks --leave-out tests/drivers/s3_left_out.txt --json $(BUILD)/s3/$$mpi-served.json \
+	  $(foreach name,$(S3_PROGRAMS),$(BUILD)/tests/conformance/$$mpi/$(name)) || exit 1; done
 	@$(STORE) .venv/bin/python scripts/suites.py --lib $(BUILD)/lib/libmercutio.so --store $(SUITES)
+	@python3 tests/drivers/s3_results.py $(BUILD)/s3/results.json $(BUILD)/suites/store.json $(BUILD)/s3/mpich.json $(BUILD)/s3/openmpi.json \
+	  $(BUILD)/s3/mpich-served.json $(BUILD)/s3/openmpi-served.json
+	@python3 scripts/results.py add s3 $(BUILD)/s3/results.json --command "make s3"
 
 # Programs in R, Rust and others, as far as they are to be had, on the MPI's own I/O and through Mercutio.
 languages: setup-languages build

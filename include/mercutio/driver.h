@@ -105,6 +105,16 @@ typedef struct mercutio_driver_range {
   int32_t wait;         /* 0: return EAGAIN where it would have to wait */
 } mercutio_driver_range;
 
+/* What has a name. Mercutio sets every member to its default. */
+typedef struct mercutio_driver_entry {
+  size_t size;
+  const char* name;       /* for `list`: its last part, without slashes */
+  int32_t is_folder;      /* default: 0, a file */
+  int64_t bytes;          /* of a file */
+  int64_t modified_ns;    /* since 1970; default: 0, not known */
+  int64_t file_number;    /* as in mercutio_driver_traits */
+} mercutio_driver_entry;
+
 /* An open file. What is in it is the driver's. */
 typedef struct mercutio_driver_file mercutio_driver_file;
 
@@ -168,6 +178,19 @@ typedef struct mercutio_driver {
    * writes to one place the last one remains, once all of them are published. */
   int (*publish)(mercutio_driver_file* file, uint32_t flags);
   int (*begin_turn)(mercutio_driver_file* file, int64_t turn);
+
+  /* Optional, all of them: names, for the files that mercutiod serves (`mercutio ls`, `cp`, `mv`, `mount`). Folders are the parts of a path
+   * between slashes; Mercutio removes "." and refuses "..".
+   * look: what has this name, or ENOENT. Symbolic links are followed.
+   * list: calls `take` with `to` for each name in a folder, in any order, except "." and "..", until it returns another value than 0.
+   *   Returns 0, or an errno value (ENOENT, ENOTDIR). Made again after EINTR, from the first name.
+   * rename: gives a file another name. Another file of that name is replaced in one step; with MERCUTIO_DRIVER_EXCLUSIVE that is EEXIST.
+   * make_folder, remove_folder: as mkdir and rmdir. */
+  int (*look)(const char* path, mercutio_driver_entry* entry);
+  int (*list)(const char* path, int (*take)(void* to, const mercutio_driver_entry* entry), void* to);
+  int (*rename)(const char* path, const char* other, uint32_t flags);
+  int (*make_folder)(const char* path);
+  int (*remove_folder)(const char* path);
 } mercutio_driver;
 
 #define MERCUTIO_DRIVER_PUBLISH_DISCARD 1u

@@ -58,7 +58,7 @@ Error no_change_allowed() {
 }
 
 Error driver_has_none(const std::string& call) {
-  return Error{ErrorClass::kUnsupportedOperation, call + ": a root of a storage driver has no directories, links and renaming", EOPNOTSUPP};
+  return Error{ErrorClass::kUnsupportedOperation, call + ": files of a storage driver have no links, attributes and free space to ask for", EOPNOTSUPP};
 }
 
 bool has_zero(const std::string& path) {
@@ -89,7 +89,7 @@ Result<Export> parse_export(const std::string& text) {
 Result<Exports::Root> Exports::open_root(const Export& wanted) {
   Root root{nullptr, nullptr, wanted.writable};
   if (!wanted.directory.starts_with('/')) {
-    MERCUTIO_LET(DriverRoot driver, DriverRoot::load(wanted.directory));
+    MERCUTIO_LET(DriverRoot driver, DriverRoot::load(wanted.directory, wanted.one_of_several));
     root.driver = std::make_shared<const DriverRoot>(std::move(driver));
     return root;
   }
@@ -157,9 +157,19 @@ Result<Exports::Opened> Exports::open_file(const std::string& path, const OpenOp
   return opened;
 }
 
-Result<Exports::Parent> Exports::parent_of(const std::string& path, const char* call) const {
-  MERCUTIO_LET(const Place place, find(path));
+Result<Exports::Place> Exports::find_to_change(const std::string& path) const {
+  MERCUTIO_LET(Place place, find(path));
   if (!place.root.writable) return no_change_allowed();
+  return place;
+}
+
+Status Exports::may_copy_to(const std::string& path) const {
+  MERCUTIO_LET(const Place place, find_to_change(path));
+  return place.root.driver ? place.root.driver->may_rename() : ok_status();
+}
+
+Result<Exports::Parent> Exports::parent_of(const std::string& path, const char* call) const {
+  MERCUTIO_LET(const Place place, find_to_change(path));
   if (place.root.driver) return driver_has_none(call);
   std::string inside = place.inside;
   while (inside.size() > 1 && inside.back() == '/') inside.pop_back();
@@ -180,8 +190,8 @@ Result<int> Exports::open_for_look(const std::string& path, int flags) const {
 }
 
 Status Exports::remove(const std::string& path) const {
-  MERCUTIO_LET(const Place place, find(path));
-  if (place.root.driver) return place.root.writable ? place.root.driver->remove(place.inside) : Status(no_change_allowed());
+  MERCUTIO_LET(const Place place, find_to_change(path));
+  if (place.root.driver) return place.root.driver->remove(place.inside);
   MERCUTIO_LET(const Parent parent, parent_of(path, "unlink"));
   return ::unlinkat(*parent.fd, parent.name.c_str(), 0) == 0 ? ok_status() : Status(error_from_errno("unlink", errno));
 }

@@ -19,6 +19,7 @@ namespace mercutio::remote {
 struct Export {
   std::string name, directory;   // or DRIVER:path, DRIVER://path
   bool writable = false;
+  bool one_of_several = false;   // other servers may export it, too
 };
 Result<Export> parse_export(const std::string& text);   // name=/directory, name=/directory:rw
 
@@ -34,13 +35,11 @@ class Exports {
 
   Result<FileStatus> status(const std::string& path) const;
   // The entries after the name `after`, sorted, as many as fit into `most_bytes` of messages. An empty `path` lists the roots.
-  struct Listed {
-    std::vector<ListEntry> entries;
-    bool whole = true;   // there are no further entries
-  };
+  using Listed = DriverRoot::Listed;
   Result<Listed> list(const std::string& path, const std::string& after, i64 most_bytes) const;
   // With an `identity`: fails unless the name still denotes that file, and sets its permissions and time first.
   Status rename(const NameRequest& request, const std::optional<FileIdentity>& identity) const;
+  Status may_copy_to(const std::string& path) const;   // or why a copy could not get its name
   Status make_directory(const std::string& path, int permissions) const;
   Status remove_directory(const std::string& path) const;
   Result<std::vector<Extent>> extents(const std::string& path, i64 begin, i64 most) const;
@@ -76,6 +75,7 @@ class Exports {
   Exports() = default;
   static Result<Root> open_root(const Export& wanted);
   Result<Place> find(const std::string& path) const;
+  Result<Place> find_to_change(const std::string& path) const;
   Result<Parent> parent_of(const std::string& path, const char* call) const;   // for operations that change the name
   Result<std::string> end_of_links(std::string path) const;
   Result<Target> target_of(const std::string& path, std::uint32_t request, const char* call) const;

@@ -142,6 +142,8 @@ Result<Exports::Listed> Exports::list(const std::string& path, const std::string
     }
     return listed;
   }
+  MERCUTIO_LET(const Place place, find(path));
+  if (place.root.driver) return place.root.driver->list(place.inside, after, most_bytes);
   MERCUTIO_LET(const int fd, open_for_look(path, O_RDONLY | O_DIRECTORY));
   const Listing listing(fd);
   if (!listing.directory) return error_from_errno("opendir", errno);
@@ -174,6 +176,10 @@ Result<Exports::Target> Exports::target_of(const std::string& path, std::uint32_
 }
 
 Status Exports::rename(const NameRequest& request, const std::optional<FileIdentity>& identity) const {
+  MERCUTIO_LET(const Place place, find_to_change(request.path));
+  MERCUTIO_LET(const Place other, find_to_change(request.other));
+  if (place.root.driver != other.root.driver) return error_from_errno("rename", EXDEV);
+  if (place.root.driver) return place.root.driver->rename(place.inside, other.inside, request.replace, identity);
   MERCUTIO_LET(const Parent from, parent_of(request.path, "rename"));
   MERCUTIO_LET(const Target target, target_of(request.other, request.permissions, "rename"));
   const Parent& to = target.parent;
@@ -190,11 +196,15 @@ Status Exports::rename(const NameRequest& request, const std::optional<FileIdent
 }
 
 Status Exports::make_directory(const std::string& path, int permissions) const {
+  MERCUTIO_LET(const Place place, find_to_change(path));
+  if (place.root.driver) return place.root.driver->make_folder(place.inside);
   MERCUTIO_LET(const Parent parent, parent_of(path, "mkdir"));
   return ::mkdirat(*parent.fd, parent.name.c_str(), static_cast<mode_t>(permissions & kAllowed)) == 0 ? ok_status() : Status(error_from_errno("mkdir", errno));
 }
 
 Status Exports::remove_directory(const std::string& path) const {
+  MERCUTIO_LET(const Place place, find_to_change(path));
+  if (place.root.driver) return place.root.driver->remove_folder(place.inside);
   MERCUTIO_LET(const Parent parent, parent_of(path, "rmdir"));
   return ::unlinkat(*parent.fd, parent.name.c_str(), AT_REMOVEDIR) == 0 ? ok_status() : Status(error_from_errno("rmdir", errno));
 }
@@ -246,6 +256,8 @@ Result<std::string> Exports::end_of_links(std::string path) const {
 Result<u64> Exports::put(const NameRequest& request) const {
   static std::atomic<i64> number{0};
   if (static_cast<i64>(request.content.size()) > kMostContent) return Error{ErrorClass::kArg, "too long for one message", EMSGSIZE};
+  MERCUTIO_LET(const Place place, find_to_change(request.path));
+  if (place.root.driver) return place.root.driver->put(place.inside, request.content, request.replace);
   MERCUTIO_LET(const Target target, target_of(request.path, request.permissions, "open"));
   const Parent& parent = target.parent;
   const std::string part = ".mercutio-put-" + std::to_string(::getpid()) + "-" + std::to_string(++number) + "-" + std::to_string(now_ns());

@@ -201,6 +201,7 @@ Result<Reply> Operations::about_names(ServedSession& session, Kind kind, ConstBy
   } else if (kind == Kind::kRename) {
     const std::shared_ptr<ServedFile> file = request.handle == 0 ? nullptr : session.file(request.handle);
     if (request.handle != 0 && !file) return no_such_file();
+    if (file && file->storage->traits().coherence == Coherence::kAfterPublish) MERCUTIO_TRY(file->storage->sync());
     MERCUTIO_TRY(exports.rename(request, file ? std::optional(file->identity) : std::nullopt));
   } else if (kind == Kind::kMakeDirectory) {
     MERCUTIO_TRY(exports.make_directory(request.path, static_cast<int>(request.permissions)));

@@ -36,6 +36,7 @@ Result<Reply> Service::claim(const std::shared_ptr<ServedSession>& session, Cons
   if (!file) return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};
   if (file->claimed) return Reply();
   if (!file->writable) return Error{ErrorClass::kReadOnly, "a copy is made in a file that is open for writing", EBADF};
+  MERCUTIO_TRY(exports_.may_copy_to(file->path));
   MERCUTIO_TRY(end_claim_of_others(*session, file->identity));
   std::shared_lock in_use(file->closing);
   if (file->closed) return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};

@@ -15,12 +15,20 @@ class Options(ctypes.Structure):
                 ("stripe_bytes", ctypes.c_int64), ("stripe_count", ctypes.c_int64), ("handle", ctypes.c_char_p), ("handle_bytes", ctypes.c_size_t)]
 
 
+class Entry(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("is_folder", ctypes.c_int32), ("bytes", ctypes.c_int64), ("modified_ns", ctypes.c_int64),
+                ("file_number", ctypes.c_int64)]
+
+
+TAKE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Entry))
+
+
 class Host(ctypes.Structure):
     _fields_ = [("abi", ctypes.c_uint32), ("size", ctypes.c_size_t), ("version", ctypes.c_char_p), ("driver_size", ctypes.c_size_t)]
 
 
 NAMES = ["open", "close", "read", "write", "get_size", "set_size", "preallocate", "sync", "refresh", "remove", "get_traits", "lock", "unlock", "get_handle", "explain",
-         "publish", "begin_turn"]
+         "publish", "begin_turn", "look", "list", "rename", "make_folder", "remove_folder"]
 
 
 class Table(ctypes.Structure):
@@ -98,6 +106,25 @@ class File:
 
     def close(self):
         self.call("close")
+
+
+def look(name):
+    """(whether it is a folder, bytes, file number)"""
+    entry = Entry(ctypes.sizeof(Entry))
+    File.run("look", name.encode(), ctypes.byref(entry))
+    return bool(entry.is_folder), entry.bytes, entry.file_number
+
+
+def names_in(folder, most=None):
+    """{name: bytes, or None of a folder}"""
+    found = {}
+
+    def take(_, entry):
+        one = entry.contents
+        found[one.name.decode()] = None if one.is_folder else one.bytes
+        return int(len(found) == most)
+    File.run("list", folder.encode(), TAKE(take), None)
+    return found
 
 
 class Ranks(list):

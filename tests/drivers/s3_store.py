@@ -1,20 +1,26 @@
-"""A store for the S3 driver: moto's server behind a proxy, which looks at each request and makes it fail where it is told to.
+"""A store for the S3 driver: moto in this process, behind a server that looks at each request and makes it fail where it is told to.
 
-The proxy computes each signature again with botocore, and compares hashes of bodies with their headers. What is wrong it answers with 403 or
+Deletions have the condition If-Match, as in S3; moto doesn't know it.
+
+The server computes each signature again with botocore, and compares hashes of bodies with their headers. What is wrong it answers with 403 or
 400, and notes. A fault is "METHOD PATTERN TIMES ACTION": the next TIMES requests of METHOD whose URL has PATTERN (a regular expression) get
 ACTION: a status (503, 500...), 503+N (with Retry-After: N), lost (it is done, and the answer is lost), error200 (the answer is 200 with an
 error in it), expired (the credentials), truncated (half the body), cut (half the request is read, and nothing done), slow (a pause in the middle
 that is longer than any timeout), redirect (to region eu-west-1).
 """
 import base64
+import collections
+import contextlib
 import hashlib
 import http.client
 import http.server
+import io
 import os
 import re
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -30,20 +36,42 @@ def free_port():
         return sock.getsockname()[1]
 
 
-def ask_moto(port, method, path, body=None):
-    """Past the proxy: (status, body)."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request(method, path, body=body, headers={"Authorization": "AWS4-HMAC-SHA256 Credential=%s/20200101/us-east-1/s3/aws4_request" % KEY})
-    answer = connection.getresponse()
-    result = answer.status, answer.read()
-    connection.close()
-    return result
-
-
 def content_at(port, key):
-    """Of an object, or None."""
-    status, body = ask_moto(port, "GET", "/bucket/" + urllib.parse.quote(key))
-    return body if status == 200 else None
+    """Of an object, or None; from the port that doesn't check."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/bucket/" + urllib.parse.quote(key))
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return body if answer.status == 200 else None
+
+
+class Moto:
+    """Its application, called as a WSGI server would."""
+
+    def __init__(self):
+        os.environ["MOTO_S3_DEFAULT_KEY_BUFFER_SIZE"] = str(1 << 30)   # all in memory
+        from moto.moto_server.werkzeug_app import create_backend_app
+        self.application = create_backend_app("s3")
+
+    def ask(self, method, path, headers=(), body=b""):
+        """(status, headers, body)"""
+        name, _, query = path.partition("?")
+        environment = {"REQUEST_METHOD": method, "PATH_INFO": urllib.parse.unquote(name, "latin-1"), "QUERY_STRING": query, "RAW_URI": path, "REQUEST_URI": path,
+                       "SERVER_NAME": "127.0.0.1", "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1", "HTTP_HOST": "127.0.0.1", "CONTENT_LENGTH": str(len(body)),
+                       "HTTP_AUTHORIZATION": "AWS4-HMAC-SHA256 Credential=%s/20200101/us-east-1/s3/aws4_request" % KEY,
+                       "wsgi.version": (1, 0), "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(body), "wsgi.errors": sys.stderr, "wsgi.multithread": True,
+                       "wsgi.multiprocess": False, "wsgi.run_once": False}
+        for name, value in headers:
+            key = name.upper().replace("-", "_")
+            environment[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else "HTTP_" + key] = value
+        begun = []
+        answer = self.application(environment, lambda status, headers, _=None: begun.append((int(status.split()[0]), headers)))
+        try:
+            text = b"".join(answer)
+        finally:
+            getattr(answer, "close", lambda: None)()
+        return (*begun[0], text)
 
 
 class Fault:
@@ -52,8 +80,10 @@ class Fault:
         self.left = int(times)
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Direct(http.server.BaseHTTPRequestHandler):
+    """Whatever is asked, unchecked and uncounted."""
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True   # the body of an answer does not wait until its header is acknowledged
 
     def log_message(self, *_):
         pass
@@ -80,6 +110,34 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         self.wfile.write(body)
 
+    def ask_moto(self, body):
+        store, wanted = self.server.store, self.headers.get("If-Match")
+        if self.command != "DELETE" or wanted is None:
+            return self.to_moto(body)
+        hook, store.before_delete = store.before_delete, None
+        if hook:
+            hook()
+        with store.deleting:
+            status, headers, _ = store.moto.ask("HEAD", self.path)
+            there = {name.lower(): value for name, value in headers}.get("etag")
+            if status == 200 and there == wanted:
+                return self.to_moto(body)
+        code = "PreconditionFailed" if status == 200 else "NoSuchKey"
+        return 412 if status == 200 else 404, [], ("<Error><Code>%s</Code></Error>" % code).encode()
+
+    def to_moto(self, body):
+        return self.server.store.moto.ask(self.command, self.path, self.headers.items(), body)
+
+    def serve(self):
+        self.answer(*self.ask_moto(self.rfile.read(int(self.headers.get("Content-Length") or 0))))
+
+    def do_GET(self):
+        self.serve()
+
+    do_PUT = do_POST = do_DELETE = do_HEAD = do_GET
+
+
+class Checking(Direct):
     def error(self, status, code, more=()):
         self.answer(status, [("Content-Type", "application/xml")] + list(more), ("<Error><Code>%s</Code><Message>told to fail</Message></Error>" % code).encode())
 
@@ -114,15 +172,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         wanted = auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request)
         return None if wanted == signature else "the signature isn't botocore's"
 
-    def forward(self, body):
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.store.moto_port, timeout=60)
-        headers = {name: value for name, value in self.headers.items() if name.lower() not in ("connection", "expect")}
-        connection.request(self.command, self.path, body=body, headers=headers)
-        answer = connection.getresponse()
-        result = answer.status, answer.getheaders(), answer.read()
-        connection.close()
-        return result
-
     def serve(self):
         store = self.server.store
         length = int(self.headers.get("Content-Length") or 0)
@@ -138,20 +187,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         store.count(len(body))
         action = store.fault_of(self.command, self.path)
         if action is None:
-            return self.pass_on(self.forward(body))
+            return self.pass_on(self.ask_moto(body))
         if action.startswith("503"):
             return self.error(503, "SlowDown", [("Retry-After", action[4:])] if "+" in action else [])
         if action.isdigit():
             return self.error(int(action), {"500": "InternalError", "403": "AccessDenied", "404": "NoSuchKey", "507": "QuotaExceeded"}.get(action, "Told"))
         if action == "redirect":
             if "/eu-west-1/" in self.headers["Authorization"]:
-                return self.pass_on(self.forward(body))
+                return self.pass_on(self.ask_moto(body))
             return self.error(400, "AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region><Code>", [("x-amz-bucket-region", "eu-west-1")])
         if action == "expired":
             return self.error(400, "ExpiredToken")
         if action == "error200":
             return self.error(200, "InternalError")
-        status, headers, text = self.forward(body)
+        status, headers, text = self.ask_moto(body)
         if action == "lost":
             self.close_connection = True
             return self.connection.close()
@@ -161,12 +210,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.store.count(len(answer[2]))
         self.answer(*answer)
 
-    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = serve
-
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
+
+    def __init__(self, address, port, handler, store):
+        super().__init__((address, port), handler)
+        self.store = store
+        threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, *_):
         pass
@@ -175,31 +227,18 @@ class Server(http.server.ThreadingHTTPServer):
 class Store:
     """With `bucket` made. `asked`: the requests so far; `moved`: the bytes of their bodies; `wrong`: those that were."""
 
-    def __init__(self, bucket="bucket", address="127.0.0.1", port=0, moto_port=0):
+    def __init__(self, bucket="bucket", address="127.0.0.1", port=0, direct_port=0):
         self.lock, self.faults, self.asked, self.wrong, self.moved = threading.Lock(), [], [], [], 0
-        self.moto_port = moto_port or free_port()
-        in_memory = dict(os.environ, MOTO_S3_DEFAULT_KEY_BUFFER_SIZE=str(1 << 30))
-        self.moto = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.moto_port)], env=in_memory, stdout=subprocess.DEVNULL,
-                                     stderr=subprocess.DEVNULL)
-        self.wait_for_moto(bucket)
-        self.server = Server((address, port), Handler)
-        self.server.store = self
-        self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.deleting, self.before_delete = threading.Lock(), None
+        self.moto = Moto()
+        self.direct("PUT", "/" + bucket)
+        self.servers = Server(address, port, Checking, self), Server("127.0.0.1", direct_port, Direct, self)
+        self.port, self.direct_port = (server.server_address[1] for server in self.servers)
 
-    def wait_for_moto(self, bucket):
-        end = time.time() + 60
-        while True:
-            try:
-                self.direct("PUT", "/" + bucket)
-                return
-            except OSError:
-                if time.time() > end or self.moto.poll() is not None:
-                    raise RuntimeError("moto's server doesn't start")
-                time.sleep(0.1)
-
-    def direct(self, method, path, body=None):
-        return ask_moto(self.moto_port, method, path, body)
+    def direct(self, method, path, body=b""):
+        """Past the check: (status, body)."""
+        status, _, text = self.moto.ask(method, path, body=body)
+        return status, text
 
     def environment(self):
         return dict(AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET, AWS_ENDPOINT_URL="http://127.0.0.1:%d" % self.port, AWS_REGION="us-east-1")
@@ -225,7 +264,8 @@ class Store:
             self.faults, self.asked[:], self.moved = [Fault(text) for text in texts], [], 0
 
     def content(self, key):
-        return content_at(self.moto_port, key)
+        status, body = self.direct("GET", "/bucket/" + urllib.parse.quote(key))
+        return body if status == 200 else None
 
     def garbage(self, bucket="bucket"):
         """What sessions have left, as paths: keys below .mercutio/, and uploads."""
@@ -239,32 +279,55 @@ class Store:
             self.direct("DELETE", path)
 
     def close(self):
-        self.server.shutdown()
-        self.moto.terminate()
-        self.moto.wait()
+        for server in self.servers:
+            server.shutdown()
+            server.server_close()
 
 
-def run(command):
-    """In an environment with a store of its own. Its exit code."""
+@contextlib.contextmanager
+def served(programs, environment):
+    """A mercutiod whose root is the bucket: mercutio://store/top. Yields what its clients need."""
+    with tempfile.TemporaryDirectory(prefix="mercutio-connections-") as folder:
+        environment = dict(environment, MERCUTIO_CONNECTIONS=folder)
+        mercutio = os.path.join(programs, "mercutio")
+        subprocess.run([mercutio, "connect", "--name", "store", "--via", "env", "--root", "top=s3://bucket:rw", "--daemon", os.path.join(programs, "mercutiod")],
+                       env=environment, check=True)
+        try:
+            yield environment
+        finally:
+            subprocess.run([mercutio, "disconnect", "-f", "store"], env=environment, check=True)
+
+
+def run(command, programs=None):
+    """In an environment with a store of its own, which a mercutiod of these programs serves. Its exit code. MERCUTIO_TEST_STORE_LOG: a file for the
+    requests."""
     store = Store()
+    environment = dict(os.environ, MERCUTIO_TEST_STORE_PORT=str(store.direct_port), **store.environment())
     try:
-        code = subprocess.run(command, env=dict(os.environ, MERCUTIO_TEST_STORE_PORT=str(store.moto_port), **store.environment())).returncode
+        with served(programs, environment) if programs else contextlib.nullcontext(environment) as environment:
+            code = subprocess.run(command, env=environment).returncode
     finally:
         store.close()
+    methods = collections.Counter(line.split()[0] for line in store.asked)
+    print("the store had %d requests: %s" % (len(store.asked), ", ".join("%d %s" % (count, method) for method, count in methods.most_common())))
+    if "MERCUTIO_TEST_STORE_LOG" in os.environ:
+        with open(os.environ["MERCUTIO_TEST_STORE_LOG"], "w") as log:
+            log.write("".join(line + "\n" for line in store.asked))
     if store.wrong:
         print("requests that were wrong:\n" + "\n".join(store.wrong))
     return 1 if store.wrong else code
 
 
 def main():
-    """run COMMAND...; or a store that a test starts on a node: its address, the proxy's port, and moto's, which is for the server's view."""
+    """run COMMAND...; served PROGRAMS COMMAND...; or a store that a test starts on a node: its address and port, and the port that doesn't check, for the server's view."""
     if sys.argv[1] == "run":
         return run(sys.argv[2:])
-    store = Store(address=sys.argv[1], port=int(sys.argv[2]), moto_port=int(sys.argv[3]))
+    if sys.argv[1] == "served":
+        return run(sys.argv[3:], os.path.abspath(sys.argv[2]))
+    store = Store(address=sys.argv[1], port=int(sys.argv[2]), direct_port=int(sys.argv[3]))
     print("ready", flush=True)
     try:
-        while store.moto.poll() is None:
-            time.sleep(0.5)
+        threading.Event().wait()
     finally:
         if store.wrong:
             print("\n".join(store.wrong), flush=True)

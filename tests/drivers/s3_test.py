@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The driver of S3 on moto's server, behind a proxy that checks requests and makes them fail (s3_store.py). The ranks of an open are all in
+"""The driver of S3 on moto, behind a server that checks requests and makes them fail (s3_store.py). The ranks of an open are all in
 this process: the driver is called as Mercutio calls it.
 
     s3_test.py DRIVER.so [unittest's arguments]
@@ -15,7 +15,7 @@ import sys
 import unittest
 
 import s3_store
-from s3_driver import CREATE, DISCARD, EXCLUSIVE, LAST, READ, WRITE, Failed, File, Host, Ranks, Table, load
+from s3_driver import CREATE, DISCARD, EXCLUSIVE, LAST, READ, WRITE, Failed, File, Host, Ranks, Table, load, look, names_in
 
 MiB = 1 << 20
 DRIVER = None   # the file name
@@ -486,6 +486,43 @@ class Reading(S3):
         self.assertLessEqual(self.count("^GET"), 6)
         file.close()
 
+    def test_a_short_object_is_looked_at_and_read_by_one_request(self):
+        self.put(b"0123456789")
+        file = File(self.name, READ | WRITE)
+        self.assertEqual(file.read(0, 100), b"0123456789")
+        for content, requests in ((b"others", 1), (data_of(MiB), 2), (b"short again", 2), (b"", 2), (b"and not empty", 2), (b"others", 1)):
+            self.put(content)
+            file.call("refresh")
+            self.store.set_faults()
+            self.assertEqual((file.read(0, 2 * MiB), file.size()), (content, len(content)))
+            self.assertEqual(len(self.store.asked), requests, (content[:20], self.store.asked))
+        self.store.direct("DELETE", "/bucket/" + self.key)
+        file.call("refresh")
+        self.assertEqual(file.size(), 0)
+        file.close()
+
+    def test_rank_0_knows_what_it_has_published(self):
+        ranks = Ranks(self.name, 2)
+        ranks[1].write(0, b"first")
+        self.assertIsNone(ranks.flush())
+        ranks[0].publish()
+        ranks[0].call("refresh")
+        self.store.set_faults()
+        self.assertEqual((ranks[0].read(0, 100), ranks[0].size()), (b"first", 5))
+        self.assertEqual(self.store.asked, [])
+        ranks[1].call("refresh")
+        self.assertEqual((ranks[1].read(0, 100), ranks[1].size()), (b"first", 5))
+        self.put(b"from outside")
+        ranks.sync()
+        for file in ranks:
+            self.assertEqual((file.read(0, 100), file.size()), (b"from outside", 12))
+        self.store.set_faults()
+        ranks[0].write(5, b"er")
+        ranks.end()
+        self.assertContent(b"from er" + b"tside")
+        self.assertEqual(self.count("^(HEAD|GET) .*" + self.key + "$"), 1, "one look at what may be somebody else's, with its bytes")
+        self.assertClean()
+
     def test_an_object_that_is_replaced_is_never_mixed(self):
         self.put(data_of(3 * MiB, 1))
         file = File(self.name, READ)
@@ -514,6 +551,84 @@ class Reading(S3):
             one.publish(LAST)
             one.close()
         self.assertContent(b"ab234567cd")
+
+
+class Names(S3):
+    def test_folders_are_what_keys_have_before_slashes(self):
+        for key, data in (("a", b"1"), ("b/c", b"22"), ("b/d/e", b"333"), ("b/d.x", b""), ("<&> ü", b"4")):
+            self.put(data, self.key + "/" + key)
+        top = self.name
+        self.assertEqual(names_in(top), {"a": 1, "b": None, "<&> ü": 1})
+        self.assertEqual(names_in(top + "/b/"), {"c": 2, "d": None, "d.x": 0})
+        self.assertEqual(len(names_in(top, most=2)), 2)
+        self.assertEqual((look(top + "/a")[:2], look(top + "/b")[:2], look("bucket")[:2]), ((False, 1), (True, 0), (True, 0)))
+        self.assertNotEqual(look(top + "/a")[2], look(top + "/b/c")[2])
+        for call in (look, names_in):
+            self.fails(errno.ENOENT, lambda: call(top + "/x"), "isn't there")
+            self.fails(errno.ENOENT, lambda: call("no-bucket"))
+        self.fails(errno.ENOTDIR, lambda: names_in(top + "/a"))
+        self.put(b"x", ".mercutio/somebody/0/r1-1-1")
+        self.assertNotIn(".mercutio", names_in("bucket"))
+
+    def test_more_names_than_a_page(self):
+        for i in range(1003):
+            self.put(b"", "%s/%d" % (self.key, i))
+        self.assertEqual(sorted(map(int, names_in(self.name))), list(range(1003)))
+        self.assertEqual(self.count("^GET .*list-type"), 2)
+
+    def test_empty_folders(self):
+        folder = self.name.encode()
+        File.run("make_folder", folder)
+        self.fails(errno.EEXIST, lambda: File.run("make_folder", folder))
+        self.assertEqual((names_in(self.name), look(self.name)[:2]), ({}, (True, 0)))
+        self.put(b"x", self.key + "/x")
+        self.assertEqual(names_in(self.name), {"x": 1})
+        self.fails(errno.ENOTEMPTY, lambda: File.run("remove_folder", folder))
+        File.run("remove", folder + b"/x")
+        File.run("remove_folder", folder)
+        self.fails(errno.ENOENT, lambda: look(self.name))
+        self.put(b"x")
+        self.fails(errno.EEXIST, lambda: File.run("make_folder", folder))
+        self.fails(errno.ENOTDIR, lambda: File.run("remove_folder", folder))
+
+    def rename(self, old, new, flags=0):
+        File.run("rename", ("%s-%s" % (self.name, old)).encode(), ("%s-%s" % (self.name, new)).encode(), ctypes.c_uint32(flags))
+
+    def test_files_get_other_names(self):
+        for size in (0, 100, 70 * MiB):
+            data = data_of(size)
+            self.put(data, self.key + "-old")
+            self.put(b"replaced", self.key + "-new")
+            self.fails(errno.EEXIST, lambda: self.rename("old", "new", EXCLUSIVE))
+            self.rename("old", "new")
+            self.assertContent(data, self.key + "-new")
+            self.assertIsNone(self.store.content(self.key + "-old"))
+        self.assertEqual(self.count("copy-source|partNumber"), 2, "of the long one")
+        self.fails(errno.ENOENT, lambda: self.rename("old", "new"))
+        self.put(b"x", self.key + "-folder/x")
+        self.fails(errno.EOPNOTSUPP, lambda: self.rename("folder", "other"), "only files")
+        self.fails(errno.EISDIR, lambda: self.rename("new", "folder"))
+        self.assertClean()
+
+    def test_a_rename_that_fails_leaves_the_file(self):
+        os.environ["AWS_MAX_ATTEMPTS"] = "2"
+        for size, fault in ((100, "PUT -new 1000 500"), (70 * MiB, "PUT partNumber=2 1000 500"), (70 * MiB, "POST uploadId 1000 500"), (100, "DELETE -old 1000 403")):
+            data = data_of(size)
+            self.put(data, self.key + "-old")
+            self.store.set_faults(fault)
+            with self.assertRaises(Failed):
+                self.rename("old", "new")
+            self.assertContent(data, self.key + "-old")
+            self.assertClean()
+
+    def test_of_two_who_delete_one_is_told(self):
+        self.put(b"x")
+        self.store.before_delete = lambda: self.store.direct("DELETE", "/bucket/" + self.key)
+        self.fails(errno.ENOENT, lambda: File.run("remove", self.name.encode()))
+        self.put(b"y")
+        self.store.before_delete = lambda: self.put(b"another")
+        File.run("remove", self.name.encode())
+        self.assertIsNone(self.store.content(self.key))
 
 
 class Failing(S3):
@@ -658,7 +773,7 @@ class Failing(S3):
         self.assertClean()
 
     def test_an_older_mercutio_is_refused(self):
-        for host in (Host(1, 24, b"0.1.0", 0), Host(1, ctypes.sizeof(Host), b"0.1.0", ctypes.sizeof(Table) - 8)):
+        for host in (Host(1, 24, b"0.1.0", 0), Host(1, ctypes.sizeof(Host), b"0.1.0", Table.begin_turn.offset)):
             code, calls = load(DRIVER, host)
             self.assertEqual(code, errno.ENOSYS)
             self.assertIn(b"0.1.0 is too old", calls["explain"]())

@@ -1,5 +1,6 @@
 // Roots whose files belong to a storage driver: here "plain" of the tests, which keeps them in a directory.
 #include <cstdlib>
+#include <set>
 
 #include "fixture.h"
 
@@ -12,7 +13,7 @@ class RemoteDriverRoot : public RemoteTest {
     ::setenv("MERCUTIO_DRIVERS", MERCUTIO_TEST_DRIVERS, 1);
     RemoteTest::SetUp();
     server.reset();
-    options.exports = {{"data", "plain:" + folder, true}, {"seen", "plain://" + folder + "/", false}};
+    options.exports = {{"data", "plain:" + folder, true}, {"seen", "plain://" + folder + "/", false}, {"least", "least:" + folder, true}};
     start_server();
     at = session();
   }
@@ -24,6 +25,13 @@ class RemoteDriverRoot : public RemoteTest {
     Buffer message;
     put_message(message, request);
     return at->call(kind, std::move(message));
+  }
+  ErrorClass class_of(Kind kind, const std::string& path, const std::string& other = "", bool replace = true) {
+    NameRequest request{path};
+    request.other = other;
+    request.replace = replace;
+    const auto reply = ask(kind, request);
+    return reply ? ErrorClass::kNone : reply.error().cls;
   }
   ErrorClass remove(const std::string& path) { return RemoteTest::remove(*at, path); }
   std::shared_ptr<Session> at;
@@ -65,7 +73,7 @@ TEST_F(RemoteDriverRoot, PathsStayInTheRoot) {
   EXPECT_EQ(refused("data/x"), ErrorClass::kNone);
 }
 
-TEST_F(RemoteDriverRoot, TellsSizesAndNothingOfDirectories) {
+TEST_F(RemoteDriverRoot, TellsSizes) {
   std::ofstream(folder + "/x") << "content";
   const auto status_of = [&](const std::string& path) {
     const auto reply = ask(Kind::kStatus, {path});
@@ -80,15 +88,131 @@ TEST_F(RemoteDriverRoot, TellsSizesAndNothingOfDirectories) {
   EXPECT_EQ(get_message<GetReply>(got->more)->content.size(), 7U);
   const auto roots = ask(Kind::kList, {});
   ASSERT_TRUE(roots.ok());
-  EXPECT_EQ(get_messages<ListEntry>(roots->more)->size(), 2U);
-  for (const Kind kind : {Kind::kList, Kind::kMakeDirectory, Kind::kRename, Kind::kPut, Kind::kSpace}) {
-    NameRequest request{"data/x"};
-    request.other = kind == Kind::kRename ? "data/y" : "";
+  EXPECT_EQ(get_messages<ListEntry>(roots->more)->size(), 3U);
+  EXPECT_EQ(ask(Kind::kStatus, {"seen/y"}).error().cls, ErrorClass::kNoSuchFile);
+  EXPECT_EQ(ask(Kind::kGet, {"data/."}).error().cls, ErrorClass::kBadFile);
+}
+
+TEST_F(RemoteDriverRoot, WhatADriverHasNoFunctionForIsAnErrorThatNamesIt) {
+  std::ofstream(folder + "/x") << "content";
+  const auto status = ask(Kind::kStatus, {"least/x"});
+  ASSERT_TRUE(status.ok()) << status.error().what;
+  EXPECT_EQ(get_message<FileStatus>(status->more)->bytes, 7);
+  for (const Kind kind : {Kind::kList, Kind::kMakeDirectory, Kind::kRemoveDirectory, Kind::kRename, Kind::kPut, Kind::kSpace, Kind::kMakeLink, Kind::kSetAttributes}) {
+    NameRequest request{"least/x"};
+    request.other = kind == Kind::kRename ? "least/y" : "";
     const auto reply = ask(kind, request);
     ASSERT_FALSE(reply.ok()) << static_cast<int>(kind);
     EXPECT_EQ(reply.error().cls, ErrorClass::kUnsupportedOperation) << reply.error().what;
+    EXPECT_NE(reply.error().what.find("driver"), std::string::npos) << reply.error().what;
   }
-  EXPECT_EQ(ask(Kind::kStatus, {"seen/y"}).error().cls, ErrorClass::kNoSuchFile);
+  const auto file = open_remote(at, "least/x", writing());
+  ASSERT_TRUE(file.ok()) << file.error().what;
+  const Status claimed = dynamic_cast<RemoteStorage&>(**file).claim();
+  ASSERT_FALSE(claimed.ok());
+  EXPECT_EQ(claimed.error().cls, ErrorClass::kUnsupportedOperation) << claimed.error().what;
+}
+
+TEST_F(RemoteDriverRoot, FilesHaveFoldersAndGetOtherNames) {
+  EXPECT_EQ(class_of(Kind::kMakeDirectory, "data/run"), ErrorClass::kNone);
+  EXPECT_EQ(class_of(Kind::kMakeDirectory, "data/run"), ErrorClass::kFileExists);
+  NameRequest put{"data/run/b"};
+  put.content.assign(1000, std::byte{7});
+  put.replace = true;
+  const auto made = ask(Kind::kPut, put);
+  ASSERT_TRUE(made.ok()) << made.error().what;
+  EXPECT_EQ(static_cast<u64>(made->value), checksum_of(put.content));
+  EXPECT_EQ(content("run/b"), std::string(1000, '\7'));
+  std::ofstream(folder + "/run/a") << "content";
+  const auto listed = ask(Kind::kList, {"seen/run"});
+  ASSERT_TRUE(listed.ok()) << listed.error().what;
+  const auto entries = get_messages<ListEntry>(listed->more);
+  ASSERT_EQ(entries->size(), 2U);
+  EXPECT_EQ((*entries)[0].name, "a");
+  EXPECT_EQ((*entries)[1].status.bytes, 1000);
+  EXPECT_GT((*entries)[1].status.modified_ns, 0);
+  EXPECT_EQ(*get_message<FileStatus>(ask(Kind::kStatus, {"data/run/b"})->more), (*entries)[1].status);
+  EXPECT_EQ(class_of(Kind::kRename, "data/run/b", "data/run/a", /*replace=*/false), ErrorClass::kFileExists);
+  EXPECT_EQ(class_of(Kind::kRename, "data/run/b", "data/c"), ErrorClass::kNone);
+  EXPECT_EQ(class_of(Kind::kRename, "data/c", "least/d"), ErrorClass::kIo);
+  EXPECT_EQ(class_of(Kind::kRename, "data/c", "seen/d"), ErrorClass::kReadOnly);
+  EXPECT_EQ(class_of(Kind::kRemoveDirectory, "data/run"), ErrorClass::kIo);   // it has a file
+  EXPECT_EQ(remove("data/run/a"), ErrorClass::kNone);
+  EXPECT_EQ(class_of(Kind::kRemoveDirectory, "data/run"), ErrorClass::kNone);
+  EXPECT_EQ(class_of(Kind::kMakeDirectory, "seen/run"), ErrorClass::kReadOnly);
+  EXPECT_EQ(class_of(Kind::kList, "data/run"), ErrorClass::kNoSuchFile);
+  EXPECT_EQ(class_of(Kind::kList, "data/../x"), ErrorClass::kAccess);
+}
+
+TEST_F(RemoteDriverRoot, ManyNamesComeInPages) {
+  std::set<std::string> want;
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = "name" + std::to_string(i * 7919);
+    want.insert(name);
+    const std::ofstream made(folder + "/" + name);
+  }
+  const auto exports = Exports::open(options.exports);
+  ASSERT_TRUE(exports.ok());
+  std::vector<std::string> got;
+  for (bool whole = false; !whole;) {
+    const auto page = exports->list("data", got.empty() ? "" : got.back(), 1000);
+    ASSERT_TRUE(page.ok()) << page.error().what;
+    ASSERT_LT(page->entries.size(), 20U);
+    ASSERT_FALSE(page->entries.empty());
+    for (const ListEntry& entry : page->entries) got.push_back(entry.name);
+    whole = page->whole;
+  }
+  EXPECT_EQ(got, std::vector<std::string>(want.begin(), want.end()));
+}
+
+TEST_F(RemoteDriverRoot, ACopyKeepsItsFileUntilItHasItsName) {
+  auto data = filled(50'000, 3);
+  const auto file = open_remote(at, "data/.x.mercutio-part", writing());
+  ASSERT_TRUE(file.ok()) << file.error().what;
+  auto& remote = dynamic_cast<RemoteStorage&>(**file);
+  ASSERT_TRUE(remote.claim().ok());
+  ASSERT_TRUE(write(**file, 0, data).ok());
+  NameRequest publish{"data/.x.mercutio-part", "data/x", remote.handle()};
+  publish.replace = true;
+  std::filesystem::rename(folder + "/.x.mercutio-part", folder + "/mine");
+  EXPECT_EQ(ask(Kind::kRename, publish).error().cls, ErrorClass::kNoSuchFile);
+  std::filesystem::rename(folder + "/mine", folder + "/.x.mercutio-part");
+  ASSERT_TRUE(ask(Kind::kRename, publish).ok());
+  EXPECT_TRUE(same(content("x"), data));
+}
+
+// Opens of several servers don't see what is not published yet.
+TEST_F(RemoteDriverRoot, FilesThatArePublishedAreReadOnlyOnOneOfSeveralServers) {
+  ::setenv("MERCUTIO_TEST_SEEN", "3", 1);
+  std::ofstream(folder + "/x") << "content";
+  const auto exports = Exports::open({{"data", "plain:" + folder, true, /*one_of_several=*/true}});
+  ASSERT_TRUE(exports.ok());
+  const auto refused = exports->open_file("data/x", writing());
+  const auto read = exports->open_file("data/x", {});
+  ::unsetenv("MERCUTIO_TEST_SEEN");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().what.find("one of several"), std::string::npos) << refused.error().what;
+  EXPECT_TRUE(read.ok());
+}
+
+// Opens of one process see what is not published yet, those of others don't.
+TEST_F(RemoteDriverRoot, FilesThatArePublishedAreWritten) {
+  for (const char* seen : {"1", "2", "3"}) {
+    ::setenv("MERCUTIO_TEST_SEEN", seen, 1);
+    const auto opened = open_remote(at, "data/x", writing());
+    ::unsetenv("MERCUTIO_TEST_SEEN");
+    EXPECT_EQ(opened ? ErrorClass::kNone : opened.error().cls, *seen == '3' ? ErrorClass::kNone : ErrorClass::kUnsupportedOperation) << seen;
+  }
+}
+
+TEST_F(RemoteDriverRoot, AWildDriverIsAnError) {
+  for (const auto& [kind, plan] : {std::pair(Kind::kStatus, "look:wild"), std::pair(Kind::kList, "list:wild")}) {
+    ::setenv("MERCUTIO_TEST_FAIL", plan, 1);
+    const auto reply = ask(kind, {"data/x"});
+    ::unsetenv("MERCUTIO_TEST_FAIL");
+    ASSERT_FALSE(reply.ok()) << plan;
+    EXPECT_NE(reply.error().what.find("defect"), std::string::npos) << reply.error().what;
+  }
 }
 
 TEST_F(RemoteDriverRoot, AnErrorOfTheDriverIsTheClients) {

@@ -1,4 +1,4 @@
-"""S3: moto's server on the last node, behind the proxy of tests/drivers that checks each request. Nothing is mounted, so there is no POSIX."""
+"""S3: moto on the last node, behind the server of tests/drivers that checks each request. Nothing is mounted, so there is no POSIX."""
 import os
 import sys
 

@@ -71,6 +71,7 @@ Result<ServerOptions> options_from(const Arguments& arguments) {
   MERCUTIO_TRY(listen_where(arguments.text("listen"), options));
   for (const std::string& root : arguments.all("root")) {
     MERCUTIO_LET(Export one, parse_export(root));
+    one.one_of_several = arguments.has("key-file");   // of a launcher's servers
     options.exports.push_back(std::move(one));
   }
   MERCUTIO_LET(const i64 grace_s, arguments.number("grace", 120, 0, kMostSeconds));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/trace.h"
+#include "remote/driver_root.h"
 
 namespace mercutio::remote {
 namespace {
@@ -38,6 +39,8 @@ class MountTree::File {
   bool writable = false, direct = false;
   std::optional<FileIdentity> identity;   // unknown of old servers
   std::atomic<bool> dirty{false};
+  std::atomic<bool> changed{false};   // since it was closed or synchronised
+  std::string path;                   // when it was opened
   std::atomic<i64> seen{0};   // writes that its own cache takes into account
   FileStatus status;          // when it was opened, as far as it was known then
 
@@ -201,6 +204,7 @@ Result<std::shared_ptr<MountTree::File>> MountTree::open(const std::string& name
   auto file = std::make_shared<File>();
   MERCUTIO_LET(file->storage, host_.open(at(name), options, &file->identity));
   file->writable = options.write;
+  file->path = at(name);
   file->status.type = static_cast<std::uint32_t>(FileType::kFile);
   file->status.permissions = permissions & 0777;
   add(file, name);
@@ -246,7 +250,7 @@ Result<i64> MountTree::write(File& file, const std::byte* data, i64 bytes, i64 o
   flush_opens(*file.node, &file);   // two opens may write to one place
   const IoPiece piece{offset, const_cast<std::byte*>(data), bytes};
   const Result<i64> written = file.storage->write(std::span(&piece, 1));
-  file.dirty = true;
+  file.dirty = file.changed = true;
   const i64 before = file.node->writes.fetch_add(1);
   i64 expected = before;
   (void)file.seen.compare_exchange_strong(expected, before + 1);   // its own cache knows of it, and of those before
@@ -259,11 +263,27 @@ Result<i64> MountTree::write(File& file, const std::byte* data, i64 bytes, i64 o
 Status MountTree::flush(File& file) {
   if (!file.writable) return ok_status();
   file.finish();
-  return file.told();
+  MERCUTIO_TRY(file.told());
+  if (!file.changed) return ok_status();
+  MERCUTIO_LET(const bool of_driver, is_of_driver(file.path));
+  return of_driver ? sync(file) : ok_status();
+}
+
+// The roots are asked once.
+Result<bool> MountTree::is_of_driver(const std::string& path) {
+  const std::string root = path.substr(0, path.find('/'));
+  {
+    std::lock_guard guard(mutex_);
+    if (const auto known = driver_roots_.find(root); known != driver_roots_.end()) return known->second;
+  }
+  MERCUTIO_LET(const FileStatus status, host_.status(root));
+  std::lock_guard guard(mutex_);
+  return driver_roots_[root] = status.device == kDriverDevice;
 }
 
 Status MountTree::sync(File& file) {
   flush_opens(*file.node, nullptr);
+  file.changed = false;
   const Status synced = file.storage->sync();
   const Status told = file.told();
   return told ? synced : told;
@@ -289,8 +309,10 @@ Status MountTree::set_size(const std::string& name, File* file, i64 bytes) {
   flush_opens(*file->node, nullptr);
   Status done = file->storage->set_size(bytes);
   ++file->node->writes;
+  file->changed = true;
   if (!name.empty()) forget(name);
   if (own) {
+    if (done) done = flush(*own);
     const Status closed = close(own);
     if (done) done = closed;
   }

@@ -30,7 +30,9 @@ class MountTree {
   static bool is_direct(const File& file);   // the kernel may not keep what it reads, as it has pages of another file under this name
   Result<i64> read(File& file, std::byte* data, i64 bytes, i64 offset);
   Result<i64> write(File& file, const std::byte* data, i64 bytes, i64 offset);
-  Status flush(File& file);   // what was written is at the server, or the first error since the last time
+  // What was written is at the server, or the first error since the last time. Of a driver's file, which may be published by that alone, also
+  // on its storage.
+  Status flush(File& file);
   Status sync(File& file);
   Status close(const std::shared_ptr<File>& file);
   Status set_size(const std::string& name, File* file, i64 bytes);
@@ -51,6 +53,7 @@ class MountTree {
     i64 until_ns = 0;
   };
   std::string at(const std::string& name) const;
+  Result<bool> is_of_driver(const std::string& path);
   Status hold_session();
   Status change(Kind kind, const std::string& name, NameRequest request);
   void flush_opens(const Node& node, const File* but);   // writes of its other opens are at the server
@@ -71,6 +74,7 @@ class MountTree {
   std::shared_ptr<Session> held_ MERCUTIO_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<Node>> nodes_ MERCUTIO_GUARDED_BY(mutex_);
   std::map<std::string, Known> known_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<std::string, bool> driver_roots_ MERCUTIO_GUARDED_BY(mutex_);
   i64 changes_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // of names and files by this mount
 };
 

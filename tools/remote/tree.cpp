@@ -256,6 +256,7 @@ class RemoteTree final : public Tree {
       const Status claimed = claim(**opened, part, end);
       if (claimed) return opened;
       (void)(*opened)->close();
+      if (claimed.error().cls == ErrorClass::kUnsupportedOperation) (void)remove(part);
       if (claimed.error().sys_errno != ESTALE) return claimed.error();   // else published or removed before it was claimed
     }
     return another_copy(EBUSY);

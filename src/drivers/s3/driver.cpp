@@ -114,13 +114,37 @@ int s3_begin_turn(mercutio_driver_file* file, int64_t turn) {
 }
 
 int s3_remove(const char* path) {
+  return guarded([&] { remove(*client_here(), path); });
+}
+
+void fill(const Named& named, mercutio_driver_entry& entry) {
+  entry.is_folder = named.is_folder;
+  entry.bytes = named.bytes;
+  entry.modified_ns = named.modified_ns;
+  entry.file_number = named.number;
+}
+int s3_look(const char* path, mercutio_driver_entry* entry) {
+  return guarded([&] { fill(look(*client_here(), path), *entry); });
+}
+int s3_list(const char* path, int (*take)(void* to, const mercutio_driver_entry* entry), void* to) {
   return guarded([&] {
-    const Place place = place_of(path);
-    const auto client = client_here();
-    const Store store(*client, place.bucket);
-    if (!store.query(place.key).exists) throw Failure(ENOENT, std::string("s3://") + path + " isn't there");
-    store.remove(place.key);
+    list(*client_here(), path, [&](const Named& named) {
+      mercutio_driver_entry entry{};
+      entry.size = sizeof entry;
+      entry.name = named.name.c_str();
+      fill(named, entry);
+      return take(to, &entry) == 0;
+    });
   });
+}
+int s3_rename(const char* path, const char* other, uint32_t flags) {
+  return guarded([&] { rename(*client_here(), path, other, !(flags & MERCUTIO_DRIVER_EXCLUSIVE)); });
+}
+int s3_make_folder(const char* path) {
+  return guarded([&] { make_folder(*client_here(), path); });
+}
+int s3_remove_folder(const char* path) {
+  return guarded([&] { remove_folder(*client_here(), path); });
 }
 
 int s3_get_traits(mercutio_driver_file* file, mercutio_driver_traits* traits) {
@@ -164,6 +188,11 @@ constexpr mercutio_driver make_driver() {
   driver.explain = s3_explain;
   driver.publish = s3_publish;
   driver.begin_turn = s3_begin_turn;
+  driver.look = s3_look;
+  driver.list = s3_list;
+  driver.rename = s3_rename;
+  driver.make_folder = s3_make_folder;
+  driver.remove_folder = s3_remove_folder;
   return driver;
 }
 

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "mercutio/driver.h"
+#include "names.h"
 #include "publish.h"
 
 namespace mercutio_s3 {
@@ -110,7 +111,7 @@ class File {
   ~File() {
     opens_->remove(*this);
     if (staged_) staged_->clear();
-    if (writes() && session_.rank() == 0 && !ended_) session_.end();   // nobody has published it: forgotten
+    if (writes() && session_.rank() == 0 && !ended_) session_.end(/*all_known=*/false);   // nobody has published it: forgotten
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -184,7 +185,8 @@ class File {
       session_.next_round();
       sealed_ = false;
     }
-    if (staged_->empty()) forget_object();
+    if (staged_->empty() && !just_published_) forget_object();
+    just_published_ = false;
     for (const LateWrite& late : late_) staged_->write(late.offset, late.data, late.turn);
     late_.clear();
     late_bytes_ = 0;
@@ -200,7 +202,7 @@ class File {
     const bool last = flags & MERCUTIO_DRIVER_PUBLISH_LAST;
     if (flags & MERCUTIO_DRIVER_PUBLISH_DISCARD) {
       staged_->clear();
-      whole_ = false;
+      whole_ = just_published_ = false;
       resize_ = {};
     } else {
       check_whole();
@@ -210,15 +212,12 @@ class File {
     }
     if (!last) return;
     ended_ = true;
-    session_.end();
+    session_.end(/*all_known=*/whole_);
   }
 
   const std::string& token() const { return session_.token(); }   // the same on all ranks of an open
   i64 part_bytes() const { return grid_.first_bytes(); }
-  i64 number() {
-    const i64 number = tag_of(client_->settings().endpoint + " " + place_.bucket + "/" + place_.key);
-    return number > 0 ? number : 1;
-  }
+  i64 number() const { return number_of_file(*client_, place_); }
 
  private:
   i64 read_once(i64 offset, std::span<char> into) {
@@ -302,7 +301,8 @@ class File {
   // Other opens find the file from now on.
   void make_empty(bool exclusive) {
     try {
-      store_.put(place_.key, "", "");
+      reader_.know(store_.put(place_.key, "", ""));
+      return;
     } catch (const Failure& failure) {   // somebody else was first
       if (failure.code() != ESTALE) throw;
       if (exclusive) throw Failure(EEXIST, "s3: somebody else has made the object at the same time");
@@ -348,10 +348,13 @@ class File {
 
   void publish_here(bool last) {
     if (session_.alone()) staged_->send_whole_parts();
-    object_bytes_ = Publisher(store_, place_.key, session_, grid_, *staged_).publish(resize_, object_bytes_);
+    const std::optional<i64> made = Publisher(reader_, session_, grid_, *staged_).publish(resize_, object_bytes_);
     staged_->clear();
     resize_ = {};
-    forget_object();
+    if (made) object_bytes_ = *made;
+    if (made) seen_edition_ = opens_->next_edition();
+    else forget_object();
+    just_published_ = made && !session_.alone();
     if (!last) session_.next_round();
   }
 
@@ -373,7 +376,8 @@ class File {
   i64 seen_edition_ = 0;
   i64 object_bytes_ = 0;   // of the object, when this open last looked or published
   bool sealed_ = false;    // what is staged is being published
-  bool whole_ = true;    // nothing is missing in what was staged
+  bool whole_ = true;      // nothing is missing in what was staged
+  bool just_published_ = false;   // by all ranks, whose refresh() follows: the object is the newest
   bool ended_ = false;
 };
 

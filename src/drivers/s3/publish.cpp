@@ -9,7 +9,7 @@ namespace mercutio_s3 {
 namespace {
 
 constexpr i64 kMostCopied = 1 * GiB;   // by one request
-constexpr i64 kMostTogether = 32 * MiB, kBlock = 8 * MiB;
+constexpr i64 kMostTogether = 32 * MiB, kBlock = 8 * MiB, kMostKept = 1 * MiB;
 constexpr int kMostRequests = 4, kMostRivals = 5;
 
 struct PieceName {
@@ -31,15 +31,23 @@ Publisher::Kind Publisher::kind_of(const Entry& entry) {
   return entry.at == kGivenUp ? Kind::kPresent : entry.at == kInPart ? Kind::kPart : Kind::kPieces;
 }
 
-void Publisher::take_piece_object(const std::string& key, std::vector<Ranked>& all) {
+// A short one is fetched as a whole.
+void Publisher::take_piece_object(const Listed& object, std::vector<Ranked>& all) {
+  session_.note(object.key);
   PieceName name;
-  if (!parse(key.substr(session_.folder().size()), name)) return;
+  if (!parse(object.key.substr(session_.folder().size()), name)) return;
+  const Failure damaged(EPROTO, "s3: piece object " + object.key + " is damaged");
   std::vector<Entry> entries(static_cast<size_t>(name.count));
-  store_.get(key, 0, {reinterpret_cast<char*>(entries.data()), entries.size() * sizeof(Entry)}, "");
-  keys_.push_back(key);
+  const size_t records = entries.size() * sizeof(Entry);
+  if (object.bytes < static_cast<i64>(records)) throw damaged;
+  std::string start(object.bytes <= kMostKept ? static_cast<size_t>(object.bytes) : records, '\0');
+  store_.get(object.key, 0, start, "");
+  std::memcpy(entries.data(), start.data(), records);
+  objects_.push_back({object.key, object.bytes <= kMostKept ? std::move(start) : std::string()});
   for (const Entry& entry : entries) {
-    if (entry.offset < 0 || entry.bytes <= 0 || entry.offset > grid_.most_bytes() - entry.bytes) throw Failure(EPROTO, "s3: piece object " + key + " is damaged");
-    all.push_back({entry, name.rank, {kind_of(entry), keys_.size() - 1, std::max<i64>(entry.at, 0), entry.tag}});
+    if (entry.offset < 0 || entry.bytes <= 0 || entry.offset > grid_.most_bytes() - entry.bytes) throw damaged;
+    if (kind_of(entry) == Kind::kPieces && entry.at > object.bytes - entry.bytes) throw damaged;
+    all.push_back({entry, name.rank, {kind_of(entry), objects_.size() - 1, std::max<i64>(entry.at, 0), entry.tag}});
   }
 }
 
@@ -47,7 +55,7 @@ void Publisher::take_piece_object(const std::string& key, std::vector<Ranked>& a
 void Publisher::gather() {
   std::vector<Ranked> all;
   if (!session_.alone() || staged_.has_stored())
-    for (const std::string& key : store_.list(session_.folder())) take_piece_object(key, all);
+    for (const Listed& object : store_.list(session_.folder())) take_piece_object(object, all);
   for (const Entry& entry : staged_.sent_entries()) all.push_back({entry, session_.rank(), {kind_of(entry), 0, 0, entry.tag}});
   for (const Entry& entry : staged_.memory_entries()) all.push_back({entry, session_.rank(), {Kind::kMemory, 0, 0, 0}});
   std::stable_sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
@@ -103,7 +111,7 @@ void Publisher::keep_present(const Base& base) {
   for (const auto& [begin, end] : present) {
     const size_t at = kept_.size(), old = static_cast<size_t>(std::clamp<i64>(base.bytes - begin, 0, end - begin));
     kept_.resize(at + static_cast<size_t>(end - begin));
-    if (old > 0) store_.get(key_, begin, std::span(kept_).subspan(at, old), base.object.etag);
+    if (old > 0) reader_.read_of(base.object, begin, std::span(kept_).subspan(at, old));
     late_.put(begin, end, {Kind::kKept, 0, static_cast<i64>(at), 0});
   }
 }
@@ -124,11 +132,17 @@ void Publisher::fill_from_pieces(const Part& part, std::span<char> into) const {
     last = std::max(last, paint.at + (end - begin));
   });
   for (const auto& [source, range] : needed) {
-    std::vector<char> data(static_cast<size_t>(range.second - range.first));
-    store_.get(keys_[source], range.first, data, "");
-    painted_.visit(part.begin, part.end, [&, first = range.first, wanted = source](i64 begin, i64 end, const Paint& paint) {
+    const PieceObject& object = objects_[source];
+    const i64 first = object.content.empty() ? range.first : 0;
+    std::string fetched;
+    if (object.content.empty()) {
+      fetched.resize(static_cast<size_t>(range.second - range.first));
+      store_.get(object.key, range.first, fetched, "");
+    }
+    const char* const data = object.content.empty() ? fetched.data() : object.content.data();
+    painted_.visit(part.begin, part.end, [&, wanted = source](i64 begin, i64 end, const Paint& paint) {
       if (paint.kind == Kind::kPieces && paint.source == wanted)
-        std::memcpy(into.data() + (begin - part.begin), data.data() + (paint.at - first), static_cast<size_t>(end - begin));
+        std::memcpy(into.data() + (begin - part.begin), data + (paint.at - first), static_cast<size_t>(end - begin));
     });
   }
 }
@@ -137,7 +151,7 @@ void Publisher::fill_from_pieces(const Part& part, std::span<char> into) const {
 void Publisher::fill(const Base& base, const Part& part, std::span<char> into) const {
   const i64 old = std::clamp<i64>(base.bytes - part.begin, 0, part.end - part.begin);
   const bool all_new = painted_.covers(part.begin, part.end);
-  if (old > 0 && !all_new) store_.get(key_, part.begin, into.first(static_cast<size_t>(old)), base.object.etag);
+  if (old > 0 && !all_new) reader_.read_of(base.object, part.begin, into.first(static_cast<size_t>(old)));
   if (!all_new) std::memset(into.data() + old, 0, into.size() - static_cast<size_t>(old));
   fill_from_pieces(part, into);
   painted_.visit(part.begin, part.end, [&](i64 begin, i64 end, const Paint& paint) {
@@ -154,7 +168,7 @@ CopySource Publisher::source_of(const Base& base, i64 begin, i64 end) const {
   i64 painted = 0;
   painted_.visit(begin, end, [&](i64 from, i64 to, const Paint& paint) {
     painted += to - from;
-    if (paint.kind == Kind::kPieces && from == begin && to == end) source = {keys_[paint.source], paint.at, paint.at + (to - from)};
+    if (paint.kind == Kind::kPieces && from == begin && to == end) source = {objects_[paint.source].key, paint.at, paint.at + (to - from)};
   });
   if (painted == 0 && end <= base.bytes) source = {key_, begin, end, base.object.etag};
   if (painted == 0 && begin >= base.bytes && end - begin <= kBlock && !zeros_.empty()) source = {zeros_, 0, end - begin};
@@ -165,7 +179,7 @@ CopySource Publisher::source_of(const Base& base, i64 begin, i64 end) const {
 void Publisher::make_zeros(const Base& base, i64 bytes) {
   if (!zeros_.empty() || bytes - base.bytes - painted_.bytes() < kMostTogether) return;
   const std::string zeros(static_cast<size_t>(kBlock), '\0'), key = session_.folder() + "zeros";
-  session_.note_object();
+  session_.note(key);
   store_.put(key, zeros, std::nullopt);
   zeros_ = key;
 }
@@ -254,21 +268,23 @@ void Publisher::make(const Base& base, i64 bytes) {
   if (sent_.empty() && bytes <= grid_.end(0)) {
     std::vector<char> data(static_cast<size_t>(bytes));
     if (bytes > 0) fill(base, {0, 0, bytes}, data);
-    store_.put(key_, {data.data(), data.size()}, expected);
+    const Object made = store_.put(key_, {data.data(), data.size()}, expected);
+    reader_.know(made, std::move(data));
     return;
   }
-  store_.complete(key_, session_.upload(), make_parts(base, bytes), bytes, expected);
+  reader_.know(store_.complete(key_, session_.upload(), make_parts(base, bytes), bytes, expected));
   session_.consumed();
 }
 
-i64 Publisher::publish(const Resize& resize, i64 before) {
+std::optional<i64> Publisher::publish(const Resize& resize, i64 before) {
   gather();
   if (!painted_.empty()) find_sent_parts();
   uncover_present();
-  if (painted_.empty() && !resize.asked) return before;
+  if (painted_.empty() && !resize.asked) return std::nullopt;
   i64 bytes = 0;
   for (int rivals = 0;; ++rivals) {
-    Base base{store_.query(key_)};
+    reader_.forget();   // somebody else may have replaced it since this open looked, and not all stores know conditions
+    Base base{reader_.object()};
     if (!base.object.exists && before > 0) throw Failure(ENOENT, "s3: somebody has deleted the object while it was open here");
     base.bytes = std::min(base.object.bytes, resize.cut);
     bytes = std::max({base.bytes, resize.least, painted_.end()});
@@ -278,6 +294,7 @@ i64 Publisher::publish(const Resize& resize, i64 before) {
       make(base, bytes);
       break;
     } catch (const Failure& failure) {   // somebody else has replaced the object: once more, with his
+      reader_.forget();
       if (failure.code() != ESTALE || rivals >= kMostRivals) throw;
     }
   }
@@ -290,7 +307,7 @@ void Publisher::paint_late() {
   painted_ = std::move(late_);
   late_ = {};
   sent_.clear();
-  const Object object = store_.query(key_);
+  const Object object = reader_.object();
   make({object, object.bytes}, object.bytes);
 }
 

@@ -20,18 +20,19 @@ struct Resize {
 
 class Publisher {
  public:
-  Publisher(const Store& store, std::string key, Session& session, const Grid& grid, const Staged& staged)
-      : store_(store), key_(std::move(key)), session_(session), grid_(grid), staged_(staged) {}
+  Publisher(Reader& reader, Session& session, const Grid& grid, const Staged& staged)
+      : reader_(reader), store_(reader.store()), key_(reader.key()), session_(session), grid_(grid), staged_(staged) {}
 
-  // `before`: the bytes of the object as this open knows it. Returns those of the new one.
-  i64 publish(const Resize& resize, i64 before);
+  // `before`: the bytes of the object as this open knows it. Afterwards the reader knows the present one, and its bytes are returned. None:
+  // there was nothing to do, and nobody has looked.
+  std::optional<i64> publish(const Resize& resize, i64 before);
 
  private:
   // Where painted bytes are: in a piece object, in this rank's memory, in a part of the upload, in the present object, or kept of that one.
   enum class Kind { kPieces, kMemory, kPart, kPresent, kKept };
   struct Paint {
     Kind kind = Kind::kMemory;
-    size_t source = 0;   // of keys_; or the part's number
+    size_t source = 0;   // of objects_; or the part's number
     i64 at = 0, tag = 0;
     bool operator==(const Paint&) const = default;
     Paint moved(i64 by) const { return {kind, source, kind == Kind::kPieces || kind == Kind::kKept ? at + by : 0, tag}; }
@@ -40,6 +41,9 @@ class Publisher {
     Entry entry;
     i64 rank = 0;
     Paint paint;
+  };
+  struct PieceObject {
+    std::string key, content;   // of a short one
   };
   struct Part {
     i64 number = 0, begin = 0, end = 0;
@@ -57,7 +61,7 @@ class Publisher {
 
   static Kind kind_of(const Entry& entry);
   void gather();
-  void take_piece_object(const std::string& key, std::vector<Ranked>& all);
+  void take_piece_object(const Listed& object, std::vector<Ranked>& all);
   void find_sent_parts();
   void uncover_present();
   void keep_present(const Base& base);
@@ -73,12 +77,13 @@ class Publisher {
   void make_zeros(const Base& base, i64 bytes);
   void paint_late();
 
+  Reader& reader_;
   const Store& store_;
-  const std::string key_;
+  const std::string& key_;
   Session& session_;
   const Grid& grid_;
   const Staged& staged_;
-  std::vector<std::string> keys_;   // of piece objects
+  std::vector<PieceObject> objects_;
   std::string zeros_;               // the key of an object of kBlock zeros; "" where there is none
   Ranges<Paint> painted_;
   std::map<i64, UploadedPart> sent_;   // by number, from 0

@@ -10,10 +10,27 @@ namespace mercutio_s3 {
 Object Reader::object() {
   std::lock_guard lock(mutex_);   // threads that want to know wait for the one that asks
   if (!known_) {
-    object_ = store_.query(key_);
+    object_ = look();
     known_ = true;
   }
   return object_;
+}
+
+Object Reader::look() {
+  if (!object_.exists || object_.bytes == 0 || object_.bytes > kShort) return store_.query(key_);
+  std::vector<char> content(kShort);
+  Object now = store_.query_and_get(key_, content);
+  if (now.bytes <= kShort) {
+    content.resize(static_cast<size_t>(now.bytes));
+    keep_all(std::move(content));
+  }
+  return now;
+}
+
+// Of an object that is known now.
+void Reader::keep_all(std::vector<char> content) {
+  blocks_.clear();
+  if (!content.empty() && static_cast<i64>(content.size()) <= kBlock) blocks_.push_front(std::make_shared<const Block>(Block{0, std::move(content)}));
 }
 
 void Reader::know(const Object& object) {
@@ -21,6 +38,12 @@ void Reader::know(const Object& object) {
   known_ = true;
   if (!(object_.exists == object.exists && object_.etag == object.etag)) blocks_.clear(), ++edition_;
   object_ = object;
+}
+
+void Reader::know(const Object& object, std::vector<char> content) {
+  know(object);
+  std::lock_guard lock(mutex_);
+  if (object_.etag == object.etag && known_) keep_all(std::move(content));
 }
 
 void Reader::forget() {
@@ -72,8 +95,20 @@ Reader::BlockRef Reader::block(const Object& object, i64 number) {
   return made.front();
 }
 
+void Reader::read_of(const Object& object, i64 offset, std::span<char> into) {
+  if (!copy_kept(object, offset, into)) store_.get(key_, offset, into, object.etag);
+}
+
+bool Reader::copy_kept(const Object& object, i64 offset, std::span<char> into) {
+  std::lock_guard lock(mutex_);
+  const bool kept = known_ && object_.etag == object.etag && object.bytes <= kBlock && !blocks_.empty();
+  if (kept) std::memcpy(into.data(), blocks_.front()->data.data() + offset, into.size());
+  return kept;
+}
+
 void Reader::read(i64 offset, std::span<char> into) {
   const Object there = object();
+  if (copy_kept(there, offset, into)) return;
   if (static_cast<i64>(into.size()) >= kLong) return read_long(there, offset, into);
   for (size_t at = 0; at < into.size();) {
     const i64 from = offset + static_cast<i64>(at), inside = from % kBlock;

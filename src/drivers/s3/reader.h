@@ -1,6 +1,6 @@
 // Reads of what is published. The object is the one that was there when the file was opened or refreshed: if somebody replaces it, a read
 // fails and never mixes two of them. Small reads take blocks, which are kept, and several at once where they follow each other;
-// long ones are divided into requests that run side by side.
+// long ones are divided into requests that run side by side. What is there is asked with the bytes of an object that was short the last time.
 #pragma once
 
 #include <list>
@@ -14,18 +14,24 @@ namespace mercutio_s3 {
 
 class Reader {
  public:
-  static constexpr i64 kBlock = 1 * MiB, kMostBlocks = 16, kAhead = 4, kRequest = 8 * MiB, kLong = 512 * 1024;
+  static constexpr i64 kBlock = 1 * MiB, kMostBlocks = 16, kAhead = 4, kRequest = 8 * MiB, kLong = 512 * 1024, kShort = 128 * 1024;
   static constexpr int kMostRequests = 4;
 
   Reader(const Store& store, std::string key) : store_(store), key_(std::move(key)) {}
 
+  const Store& store() const { return store_; }
+  const std::string& key() const { return key_; }
+
   // What is there; asked once, until forget().
   Object object();
   void know(const Object& object);
+  void know(const Object& object, std::vector<char> content);
   void forget();
 
   // All of `into`, which lies in the object.
   void read(i64 offset, std::span<char> into);
+  // All of `into`, of that object.
+  void read_of(const Object& object, i64 offset, std::span<char> into);
 
  private:
   struct Block {
@@ -33,6 +39,9 @@ class Reader {
     std::vector<char> data;
   };
   using BlockRef = std::shared_ptr<const Block>;
+  Object look();
+  void keep_all(std::vector<char> content);
+  bool copy_kept(const Object& object, i64 offset, std::span<char> into);   // where the object is one block, and that is here
   void read_long(const Object& object, i64 offset, std::span<char> into);
   BlockRef block(const Object& object, i64 number);
 

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <cerrno>
 #include <random>
 
 namespace mercutio_s3 {
@@ -22,17 +23,26 @@ void Session::begin() {
 
 std::string Session::upload() {
   std::lock_guard lock(mutex_);
-  if (upload_.empty()) upload_ = rank_ == 0 ? store_.create_upload(key_) : store_.get_all(folder() + "upload");
-  return upload_;
+  if (!upload_.empty()) return upload_;
+  if (rank_ == 0) return upload_ = store_.create_upload(key_);
+  try {
+    return upload_ = store_.get_all(top() + "upload");
+  } catch (const Failure& failure) {
+    if (failure.code() != ENOENT) throw;
+  }
+  return upload_ = first_upload_;   // it was not completed yet
 }
 
 void Session::next_round() {
   ++round_;
   if (rank_ > 0) upload_.clear();
-  if (rank_ == 0 && ranks_ > 1) store_.put(folder() + "upload", upload(), std::nullopt);
+  if (rank_ > 0 || ranks_ == 1 || !consumed_) return;
+  store_.put(top() + "upload", upload(), std::nullopt);
+  note(top() + "upload");
+  consumed_ = false;
 }
 
-void Session::end() {
+void Session::end(bool all_known) {
   const auto tried = [](auto action) {
     try {
       action();
@@ -41,10 +51,11 @@ void Session::end() {
   };
   if (!upload_.empty()) tried([&] { store_.abort_upload(key_, upload_); });
   upload_.clear();
-  const bool left = ranks_ > 1 || wrote_;
-  if (left) tried([&] {
-    for (const std::string& key : store_.list(".mercutio/" + token_ + "/")) store_.remove(key);
+  if (!all_known) tried([&] {
+    for (const Listed& one : store_.list(top())) note(one.key);
   });
+  for (const std::string& key : keys_) tried([&] { store_.remove(key); });
+  keys_.clear();
 }
 
 }  // namespace mercutio_s3

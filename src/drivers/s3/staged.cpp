@@ -152,7 +152,7 @@ void Staged::store_pieces() {
   for (const auto& [number, part] : parts_)
     for (const auto& [begin, rest] : part->known.all()) object.append(part->data.get() + (begin - part->begin), static_cast<size_t>(rest.end - begin));
   const std::string key = session_.folder() + "r" + std::to_string(session_.rank()) + "-" + std::to_string(++stored_numbers_) + "-" + std::to_string(count);
-  session_.note_object();
+  session_.note(key);
   store_.put(key, object, std::nullopt);
   at = static_cast<i64>(count * sizeof(Entry));
   for (const Entry& entry : pieces) {

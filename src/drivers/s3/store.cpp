@@ -1,16 +1,27 @@
 #include "store.h"
 
+#include <curl/curl.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 
 #include "xml.h"
 
 namespace mercutio_s3 {
 namespace {
 
+constexpr i64 kNs = 1'000'000'000;
+
 i64 number_of(const std::string& text) {
   const bool digits = !text.empty() && text.size() < 19 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
   return digits ? std::stoll(text) : -1;
+}
+
+// "2026-01-31T23:59:59.000Z", or 0.
+i64 time_of(const std::string& text) {
+  std::tm parts{};
+  return strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) ? static_cast<i64>(timegm(&parts)) * kNs : 0;
 }
 
 // Without Content-MD5 the hash in the signature still protects the body.
@@ -48,6 +59,21 @@ Object Store::query(const std::string& key) const {
   if (!answer.good()) Client::fail(wanted, answer);
   const i64 bytes = number_of(answer.header("content-length"));
   if (bytes < 0) throw damaged(wanted, "no length");
+  return {true, bytes, needed(wanted, answer.header("etag"), "ETag"), std::max<i64>(0, curl_getdate(answer.header("last-modified").c_str(), nullptr)) * kNs};
+}
+
+Object Store::query_and_get(const std::string& key, std::span<char> into) const {
+  Call wanted = call("GET", key);
+  wanted.into = into;
+  wanted.headers["range"] = "bytes=0-" + std::to_string(into.size() - 1);
+  const Answer answer = client_.ask(wanted);
+  if (answer.status == 404) return {};
+  if (answer.status == 416) return query(key);   // it is empty
+  if (!answer.good()) Client::fail(wanted, answer);
+  const std::string range = answer.header("content-range");
+  const i64 bytes = number_of(range.substr(range.find('/') + 1));
+  if (answer.status != 206 || !range.starts_with("bytes 0-") || answer.received != std::min(bytes, static_cast<i64>(into.size())))
+    throw damaged(wanted, "another range than the one that was asked for");
   return {true, bytes, needed(wanted, answer.header("etag"), "ETag")};
 }
 
@@ -65,42 +91,87 @@ void Store::get(const std::string& key, i64 begin, std::span<char> into, const s
 
 std::string Store::get_all(const std::string& key) const { return client_.run(call("GET", key)).body; }
 
-void Store::put(const std::string& key, std::string_view data, const Expected& expected) const {
+Object Store::put(const std::string& key, std::string_view data, const Expected& expected) const {
   Call wanted = call("PUT", key);
   protect(wanted, data);
   const Answer answer = ask_expecting(client_, wanted, expected);
+  if (answer.good()) return {true, static_cast<i64>(data.size()), needed(wanted, answer.header("etag"), "ETag")};
   // The first attempt may have done it, and its answer been lost.
-  const bool doubtful = !answer.good() && answer.attempts > 1 && (answer.status == 412 || answer.status == 409);
+  const bool doubtful = answer.attempts > 1 && (answer.status == 412 || answer.status == 409);
   if (doubtful) {
     const Object there = query(key);
     if (there.exists && there.bytes == static_cast<i64>(data.size())) {
       std::string now(data.size(), '\0');
       get(key, 0, now, there.etag);
-      if (now == data) return;
+      if (now == data) return there;
     }
   }
-  if (!answer.good()) Client::fail(wanted, answer);
+  Client::fail(wanted, answer);
 }
 
-void Store::remove(const std::string& key) const {
+void Store::remove(const std::string& key, const std::string& etag) const {
   const Call wanted = call("DELETE", key);
-  const Answer answer = client_.ask(wanted);
+  const Answer answer = ask_expecting(client_, wanted, etag.empty() ? Expected() : Expected(etag));
+  if (!etag.empty() && answer.status == 404 && answer.attempts == 1) Client::fail(wanted, answer);   // somebody else was first
   if (!answer.good() && answer.status != 404) Client::fail(wanted, answer);
 }
 
-std::vector<std::string> Store::list(const std::string& prefix) const {
-  std::vector<std::string> keys;
+std::vector<Listed> Store::list(const std::string& prefix) const {
+  std::vector<Listed> keys;
+  list_with({{"list-type", "2"}, {"prefix", prefix}}, [&](const Listed& one) {
+    keys.push_back(one);
+    return true;
+  });
+  return keys;
+}
+
+void Store::list_folder(const std::string& prefix, i64 at_once, const std::function<bool(const Listed&)>& take) const {
+  list_with({{"delimiter", "/"}, {"list-type", "2"}, {"max-keys", std::to_string(at_once)}, {"prefix", prefix}}, take);
+}
+
+void Store::list_with(Query query, const std::function<bool(const Listed&)>& take) const {
   std::string token;
   do {
-    Query query = {{"list-type", "2"}, {"prefix", prefix}};
-    if (!token.empty()) query.emplace_back("continuation-token", token);
-    const Call wanted = call("GET", "", query);
+    Query page = query;
+    if (!token.empty()) page.emplace_back("continuation-token", token);
+    const Call wanted = call("GET", "", page);
     const Answer answer = client_.run(wanted);
-    for (const std::string_view entry : elements(answer.body, "Contents")) keys.push_back(text_of(entry, "Key"));
+    for (const std::string_view entry : elements(answer.body, "Contents"))
+      if (!take({text_of(entry, "Key"), number_of(text_of(entry, "Size")), time_of(text_of(entry, "LastModified"))})) return;
+    for (const std::string_view entry : elements(answer.body, "CommonPrefixes"))
+      if (!take({text_of(entry, "Prefix")})) return;
     const bool more = text_of(answer.body, "IsTruncated") == "true";
     token = more ? needed(wanted, text_of(answer.body, "NextContinuationToken"), "token of the next page") : "";
   } while (!token.empty());
-  return keys;
+}
+
+// A store copies 5 GiB at once at the most, and may take long for less.
+void Store::copy(const CopySource& source, const std::string& key) const {
+  constexpr i64 kMostInOneStep = 64 * MiB, kMostParts = 1000;
+  if (source.end <= kMostInOneStep) {
+    Call wanted = call("PUT", key);
+    wanted.headers["x-amz-copy-source"] = "/" + bucket_ + "/" + encoded(source.key, true);
+    wanted.headers["x-amz-copy-source-if-match"] = source.etag;
+    const Answer answer = client_.run(wanted);
+    (void)needed(wanted, text_of(answer.body, "ETag"), "ETag");
+    return;
+  }
+  const std::string upload = create_upload(key);
+  const i64 part = std::max(kMostInOneStep, source.end / kMostParts + 1);
+  try {
+    std::vector<UploadedPart> parts;
+    for (i64 begin = 0; begin < source.end; begin += part) {
+      const i64 number = begin / part + 1, end = std::min(source.end, begin + part);
+      parts.push_back({number, end - begin, copy_part(key, upload, number, {source.key, begin, end, source.etag})});
+    }
+    complete(key, upload, parts, source.end, std::nullopt);
+  } catch (const Failure&) {
+    try {
+      abort_upload(key, upload);
+    } catch (const Failure&) {   // the first one says more
+    }
+    throw;
+  }
 }
 
 std::string Store::create_upload(const std::string& key) const {
@@ -137,18 +208,18 @@ std::vector<UploadedPart> Store::list_parts(const std::string& key, const std::s
   return parts;
 }
 
-void Store::complete(const std::string& key, const std::string& upload, const std::vector<UploadedPart>& parts, i64 bytes, const Expected& expected) const {
+Object Store::complete(const std::string& key, const std::string& upload, const std::vector<UploadedPart>& parts, i64 bytes, const Expected& expected) const {
   Call wanted = call("POST", key, {{"uploadId", upload}});
   std::string list = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
   for (const UploadedPart& part : parts) list += "<Part><PartNumber>" + std::to_string(part.number) + "</PartNumber><ETag>" + escaped(part.etag) + "</ETag></Part>";
   list += "</CompleteMultipartUpload>";
   wanted.body = list;
   const Answer answer = ask_expecting(client_, wanted, expected);
-  if (answer.good()) return;
+  if (answer.good()) return {true, bytes, needed(wanted, text_of(answer.body, "ETag"), "ETag")};
   if (answer.attempts > 1) {   // an earlier one may have done it, and its answer been lost
     const Object now = query(key);
     const bool mine = now.exists && now.bytes == bytes && (!expected || now.etag != *expected) && now.etag.ends_with("-" + std::to_string(parts.size()) + "\"");
-    if (mine) return;
+    if (mine) return now;
   }
   Client::fail(wanted, answer);
 }

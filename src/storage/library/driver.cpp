@@ -5,6 +5,7 @@
 // Cost: a call of the library for each piece, or for each extents_per_call of them, and one more at the end of a file.
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "storage/drivers.h"
 #include "storage/finished_transfer.h"
 #include "storage/library/library.h"
+#include "storage/names.h"
 #include "storage/transfer_pool.h"
 
 namespace mercutio {
@@ -351,7 +353,7 @@ mercutio_driver_options options_from(const OpenOptions& options) {
   return wanted;
 }
 
-class LibraryDriver final : public Driver {
+class LibraryDriver final : public Driver, public Names {
  public:
   explicit LibraryDriver(const std::string& name) : name_(name) {}
   const char* name() const override { return name_.c_str(); }
@@ -381,7 +383,72 @@ class LibraryDriver final : public Driver {
     return loaded->run("remove", [&] { return loaded->calls.remove(path.c_str()); });
   }
 
+  bool can_look() override { return has([](const mercutio_driver& calls) { return calls.look != nullptr; }); }
+  bool can_rename() override { return has([](const mercutio_driver& calls) { return calls.rename != nullptr; }); }
+  Result<NamedFile> look(const std::string& path) override {
+    MERCUTIO_LET(const LibraryRef loaded, library());
+    if (!loaded->calls.look) return loaded->can_not("look at names");
+    mercutio_driver_entry entry{};
+    const auto ask = [&] {
+      entry = {};
+      entry.size = sizeof entry;
+      return loaded->calls.look(path.c_str(), &entry);
+    };
+    MERCUTIO_TRY(loaded->run("look", ask));
+    return named(entry, path.substr(path.rfind('/') + 1), *loaded);
+  }
+  Status list(const std::string& path, const std::function<bool(NamedFile)>& take) override {
+    MERCUTIO_LET(const LibraryRef loaded, library());
+    if (!loaded->calls.list) return loaded->can_not("list folders");
+    Listing listing{*loaded, take, ok_status()};
+    MERCUTIO_TRY(loaded->run("list", [&] { return loaded->calls.list(path.c_str(), &Listing::take, &listing); }));
+    return listing.failed;
+  }
+  Status rename(const std::string& path, const std::string& other, bool replace) override {
+    MERCUTIO_LET(const LibraryRef loaded, library());
+    if (!loaded->calls.rename) return loaded->can_not("rename files");
+    return loaded->run("rename", [&] { return loaded->calls.rename(path.c_str(), other.c_str(), replace ? 0 : MERCUTIO_DRIVER_EXCLUSIVE); });
+  }
+  Status make_folder(const std::string& path) override {
+    MERCUTIO_LET(const LibraryRef loaded, library());
+    if (!loaded->calls.make_folder) return loaded->can_not("make folders");
+    return loaded->run("make_folder", [&] { return loaded->calls.make_folder(path.c_str()); });
+  }
+  Status remove_folder(const std::string& path) override {
+    MERCUTIO_LET(const LibraryRef loaded, library());
+    if (!loaded->calls.remove_folder) return loaded->can_not("delete folders");
+    return loaded->run("remove_folder", [&] { return loaded->calls.remove_folder(path.c_str()); });
+  }
+
  private:
+  // Its `take` is called by the library, so that no exception leaves it.
+  struct Listing {
+    const Library& library;
+    const std::function<bool(NamedFile)>& wanted;
+    Status failed;
+    static int take(void* to, const mercutio_driver_entry* entry) {
+      auto& self = *static_cast<Listing*>(to);
+      bool more = false;
+      self.failed = attempt([&]() -> Status {
+        mercutio_driver_entry known{};
+        std::memcpy(&known, entry, std::min(entry->size, sizeof known));
+        if (!known.name || !*known.name || std::strchr(known.name, '/')) return self.library.defect("list gave no name");
+        MERCUTIO_LET(NamedFile file, named(known, known.name, self.library));
+        more = self.wanted(std::move(file));
+        return ok_status();
+      });
+      return self.failed && more ? 0 : 1;
+    }
+  };
+  static Result<NamedFile> named(const mercutio_driver_entry& entry, std::string name, const Library& library) {
+    if (entry.bytes < 0) return library.defect("a file has " + std::to_string(entry.bytes) + " bytes");
+    return NamedFile{std::move(name), entry.is_folder != 0, entry.is_folder ? 0 : entry.bytes, std::max<i64>(0, entry.modified_ns), entry.file_number};
+  }
+  template <class Has>
+  bool has(Has has) {
+    const auto loaded = library();
+    return loaded && has((*loaded)->calls);
+  }
   // What failed is tried again: a library may be installed while the program runs.
   Result<LibraryRef> library() {
     std::lock_guard guard(mutex_);

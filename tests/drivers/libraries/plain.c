@@ -6,6 +6,7 @@
  *   unwilling its initialisation fails
  * MERCUTIO_TEST_FAIL=CALL:ERRNO[:RANK] makes a call of `plain` fail; CALL:wild gives a result that can't be. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -184,6 +185,50 @@ static int plain_get_handle(mercutio_driver_file *file, void *bytes, size_t room
   memcpy(bytes, file->path, *count);
   return 0;
 }
+
+static void describe(const struct stat *status, mercutio_driver_entry *entry) {
+  entry->is_folder = S_ISDIR(status->st_mode);
+  entry->bytes = status->st_size;
+  entry->modified_ns = status->st_mtim.tv_sec * INT64_C(1000000000) + status->st_mtim.tv_nsec;
+}
+static int plain_look(const char *path, mercutio_driver_entry *entry) {
+  const int failed = told("look", 0);
+  struct stat status;
+  if (failed == -1) return entry->bytes = -1, 0;
+  if (failed) return failed;
+  if (stat(path, &status)) return errno;
+  describe(&status, entry);
+  return 0;
+}
+static int plain_list(const char *path, int (*take)(void *to, const mercutio_driver_entry *entry), void *to) {
+  const int failed = told("list", 0);
+  const mercutio_driver_entry nameless = {.size = sizeof nameless};
+  if (failed == -1) return take(to, &nameless), 0;
+  DIR *folder = opendir(path);
+  if (!folder) return errno;
+  for (const struct dirent *one; (one = readdir(folder)) != NULL;) {
+    struct stat status;
+    mercutio_driver_entry entry = {.size = sizeof entry, .name = one->d_name};
+    if (!strcmp(one->d_name, ".") || !strcmp(one->d_name, "..") || fstatat(dirfd(folder), one->d_name, &status, 0)) continue;
+    describe(&status, &entry);
+    if (take(to, &entry)) break;
+    if (failed) break;   /* in the middle: it is made again after EINTR */
+  }
+  closedir(folder);
+  return failed;
+}
+static int plain_rename(const char *path, const char *other, uint32_t flags) {
+  const int failed = told("rename", 0);
+  return failed ? failed : renameat2(AT_FDCWD, path, AT_FDCWD, other, flags & MERCUTIO_DRIVER_EXCLUSIVE ? RENAME_NOREPLACE : 0) ? errno : 0;
+}
+static int plain_make_folder(const char *path) {
+  const int failed = told("make_folder", 0);
+  return failed ? failed : mkdir(path, 0777) ? errno : 0;
+}
+static int plain_remove_folder(const char *path) {
+  const int failed = told("remove_folder", 0);
+  return failed ? failed : rmdir(path) ? errno : 0;
+}
 #endif
 static const char *plain_explain(void) { return why; }
 
@@ -214,6 +259,11 @@ int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver
       .get_handle = plain_get_handle,
       .publish = plain_publish,
       .begin_turn = plain_begin_turn,
+      .look = plain_look,
+      .list = plain_list,
+      .rename = plain_rename,
+      .make_folder = plain_make_folder,
+      .remove_folder = plain_remove_folder,
 #endif
       .explain = plain_explain,
   };

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kMostSets = 8, kCoarseNs = 1000000 };
+enum { kMostSets = 8, kCoarseNs = 1000000, kPolls = 60, kCoarsePolls = 4 };   // a poll takes longer there, too
 
 unsigned ucp_worker_progress(void *worker);
 
@@ -41,7 +41,7 @@ static int find_sets(struct pollfd *sets) {
 static void wait_for_message(unsigned idle) {
   static __thread struct pollfd sets[kMostSets];
   static __thread int count;
-  if (idle % 64 == 61) count = find_sets(sets);
+  if (idle % 64 == kCoarsePolls + 1) count = find_sets(sets);
   poll(sets, (nfds_t)count, 1);
 }
 
@@ -56,9 +56,9 @@ unsigned ucp_worker_progress(void *worker) {
   unsigned progressed = real(worker);
   if (progressed)
     idle = 0;
-  else if (++idle > 60 && coarse)
+  else if (++idle > kCoarsePolls && coarse)
     wait_for_message(idle);
-  else if (idle > 60)
+  else if (idle > kPolls)
     nanosleep(&pause, (struct timespec *)0);
   return progressed;
 }

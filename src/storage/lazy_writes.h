@@ -22,7 +22,10 @@ namespace mercutio {
 class LazyWrites final : public Forwarding {
  public:
   LazyWrites(std::unique_ptr<Storage> inner, i64 most_bytes) : Forwarding(std::move(inner)), most_bytes_(most_bytes) {}
-  ~LazyWrites() override { (void)flush(); }
+  ~LazyWrites() override {
+    std::lock_guard lock(mutex_);
+    (void)write_out();
+  }
 
   // What was kept, in the order of the file. Until written() is called, writes to the same places wait.
   struct Kept {

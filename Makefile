@@ -163,9 +163,10 @@ bars-remote: setup-bars build
 	@python3 bench/remote/bars.py $(or $(PARTS),all) --build $(BUILD) --json $(BUILD)/remote.json
 	@python3 scripts/results.py add remote $(BUILD)/remote.json --command "make bars-remote"
 
-# The MPI's own I/O and Mercutio in turns on NFS, two nodes with a client each, in user-mode Linux.
+# The MPI's own I/O and Mercutio in turns on NFS, two nodes with a client each, in user-mode Linux. The figures go to docs/results/nfs.md.
 bench-storage: setup-storage build
-	@python3 bench/storage.py --io $(BUILD)/lib/libmercutio.so
+	@python3 bench/storage.py --io $(BUILD)/lib/libmercutio.so --json $(BUILD)/nfs.json
+	@python3 scripts/results.py add nfs $(BUILD)/nfs.json --command "make bench-storage"
 
 # What a collective access costs between nodes, counted on up to 1,024 nodes of simulated ranks.
 scale: setup-check build

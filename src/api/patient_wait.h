@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
+#include "base/nap.h"
 #include "base/types.h"
 #include "mpi/mpi_header.h"
 
@@ -17,7 +17,7 @@ inline bool wait_for(MPI_Request& request, std::chrono::nanoseconds patience = s
     if (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
     if (done) return true;
     if (std::chrono::steady_clock::now() > give_up) return false;
-    if (polls > 32) std::this_thread::sleep_for(std::chrono::microseconds(std::min<i64>(polls, 1000)));
+    if (polls > 32) nap(std::min<i64>(polls, 1000) * 1000);
   }
 }
 

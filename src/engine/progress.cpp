@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/attempt.h"
+#include "base/nap.h"
 #include "base/reserve.h"
 #include "base/threads.h"
 #include "base/yielding.h"
@@ -18,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 // it.
 void default_backoff(i64 spins) {
   if (spins < 32 && yielding.worth_trying()) return void(yielding.yield());
-  std::this_thread::sleep_for(std::chrono::microseconds(std::clamp<i64>(5 + (spins - 32) / 4, 5, 100)));
+  nap(std::clamp<i64>(5 + (spins - 32) / 4, 5, 100) * 1000);
 }
 
 // Predicts whether the program waits for an access immediately after starting it. If so, the waiting thread drives the access

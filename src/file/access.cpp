@@ -82,23 +82,11 @@ void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation)
     operation.view = view_;
     operation.views = views_;
   }
-  EngineFile& engine = operation.engine;
-  engine.storage = call.collective ? direct_ : storage_.get();
-  operation.buffer = storage_.get();
-  engine.comm = comm_.get();
-  engine.hints = &operation.hints->values;
-  engine.trace = operation.trace;
-  engine.plans = &plans_;
-  engine.dense = &dense_;
-  engine.patterns = &patterns_;
-  engine.layout = &layout_;
-  engine.run_lists = &run_lists_;
-  engine.dirty = &dirty_;
-  engine.blocking = &blocking_;
-  engine.readable = readable_;
-  engine.scattered = operation.view->scattered;
-  engine.any_sieves = any_sieves_;
-  engine.gate = gate_ ? &*gate_ : nullptr;
+  prepare_engine(operation, call.collective);
+  operation.engine.plans = &plans_;
+  operation.engine.dense = &dense_;
+  operation.engine.patterns = &patterns_;
+  operation.engine.run_lists = &run_lists_;
   operation.counter = counter_.get();
   operation.direction = call.direction;
   operation.collective = call.collective;
@@ -113,6 +101,23 @@ void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation)
   if (operation.entry && call.collective && comm_->size() > 1) operation.entry = hold_reserve();
   if (operation.entry) operation.entry = attempt([&] { return take_position(call, operation); });
   if (call.collective) operation.channel = next_channel();
+}
+
+// All but what is remembered of the view.
+void OpenFile::prepare_engine(Operation& operation, bool collective) {
+  EngineFile& engine = operation.engine;
+  engine.storage = collective ? direct_ : storage_.get();
+  operation.buffer = storage_.get();
+  engine.comm = comm_.get();
+  engine.hints = &operation.hints->values;
+  engine.trace = operation.trace;
+  engine.layout = &layout_;
+  engine.dirty = &dirty_;
+  engine.blocking = &blocking_;
+  engine.readable = readable_;
+  engine.scattered = operation.view->scattered;
+  engine.any_sieves = any_sieves_;
+  engine.gate = gate_ ? &*gate_ : nullptr;
 }
 
 // Aggregators write for other ranks, so that only turns tell which of two writes to the same place came later.

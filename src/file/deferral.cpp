@@ -53,7 +53,7 @@ std::vector<std::byte> deferral_message(const std::vector<std::byte>& handle, co
   WireWriter writer;
   writer.put(std::string(reinterpret_cast<const char*>(handle.data()), handle.size()));
   for (const std::string* text : {&traits.file_system, &traits.coherence_advice, &traits.transfers}) writer.put(*text);
-  for (const bool flag : {traits.can_lock, traits.locks_between_nodes, traits.can_merge, traits.sparse_files, traits.metadata_is_remote,
+  for (const bool flag : {traits.can_lock, traits.locks_between_nodes, traits.can_merge, traits.sparse_files, traits.writes_wait, traits.metadata_is_remote,
                           traits.remote_cluster, traits.caches_per_rank})
     writer.put(i64{flag});
   for (const i64 number : {static_cast<i64>(traits.coherence), static_cast<i64>(traits.way), traits.block_bytes, traits.file_number,
@@ -68,7 +68,7 @@ Status take_deferral(ConstBytes message, std::vector<std::byte>& handle, Deferre
   const std::string bytes = reader.text();
   handle.assign(reinterpret_cast<const std::byte*>(bytes.data()), reinterpret_cast<const std::byte*>(bytes.data() + bytes.size()));
   for (std::string* const text : {&traits.file_system, &traits.coherence_advice, &traits.transfers}) *text = reader.text();
-  for (bool* const flag : {&traits.can_lock, &traits.locks_between_nodes, &traits.can_merge, &traits.sparse_files, &traits.metadata_is_remote,
+  for (bool* const flag : {&traits.can_lock, &traits.locks_between_nodes, &traits.can_merge, &traits.sparse_files, &traits.writes_wait, &traits.metadata_is_remote,
                            &traits.remote_cluster, &traits.caches_per_rank})
     *flag = reader.number() != 0;
   traits.coherence = static_cast<Coherence>(reader.number());

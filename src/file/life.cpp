@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "base/attempt.h"
+#include "base/reserve.h"
 #include "file/open_file.h"
+#include "storage/cached_file.h"
 
 namespace mercutio {
 
@@ -136,10 +138,12 @@ Status OpenFile::publish(Status mine, bool last) {
 Status OpenFile::close() {
   const i64 start_ns = trace_time();
   in_flight_->wait_all(*context_.progress, *comm_);
+  Status kept = write_kept();
   Status published = ok_status();
   if (publishes_) published = publish(attempt([this] { return write_out(); }), /*last=*/true);
   Status mine = attempt([this] { return storage_->close(); });
   if (!published) mine = std::move(published);
+  if (!kept) mine = std::move(kept);
   closed_ = true;
   if (adapter_ && comm_->rank() == 0) report_adapting();
   counter_.reset();  // collective
@@ -160,14 +164,70 @@ Status OpenFile::sync() {
   const i64 start_ns = trace_time();
   Status mine = no_split("sync");
   if (publishes_) MERCUTIO_TRY(agreed(mine));   // what the program may not call yet costs nothing of what was written
-  if (mine) {
-    in_flight_->wait_all(*context_.progress, *comm_);
-    mine = attempt([this] { return write_out(); });
-  }
+  if (mine) in_flight_->wait_all(*context_.progress, *comm_);
+  Status kept = write_kept();
+  if (mine) mine = std::move(kept);
+  if (mine) mine = attempt([this] { return write_out(); });
   Status all = publish_all(std::move(mine));
   trace_step(StepKind::kSync, start_ns);
   trace_since(TraceKind::kSync, start_ns);
   return all;
+}
+
+namespace {
+
+// A view of these bytes of the file, and where they are in memory, in the same order.
+Status describe_pieces(std::span<const IoPiece> pieces, FileView& view, Memory& memory) {
+  Numbers lengths, offsets, places;
+  for (const IoPiece& piece : pieces) {
+    lengths.push_back(piece.bytes);
+    offsets.push_back(piece.offset);
+    places.push_back(piece.data - pieces.front().data);
+  }
+  const NumberList all(std::move(lengths));
+  auto made = std::make_shared<View>(*default_view());
+  MERCUTIO_LET(made->filetype, FlatType::of(*make_hindexed(all, NumberList(std::move(offsets)), byte_type())));
+  MERCUTIO_LET(memory.type, FlatType::of(*make_hindexed(all, NumberList(std::move(places)), byte_type())));
+  memory.base = pieces.front().data;
+  memory.count = 1;
+  view.view = std::move(made);
+  return ok_status();
+}
+
+}  // namespace
+
+// Collective: what the ranks keep of their small writes, as one collective write. If that fails, each rank writes its own.
+Status OpenFile::write_kept() {
+  if (!all_lazy_) return ok_status();
+  Operation together;
+  {
+    std::lock_guard lock(mutex_);
+    together.hints = hints_;
+    together.engine.fixed_hints = fixed_hints_;
+  }
+  const LazyWrites::Kept kept = lazy_->take();
+  auto view = std::make_shared<FileView>();
+  view->view = default_view();
+  view->scattered = true;
+  together.direction = Direction::kWrite;
+  together.collective = true;
+  together.entry = hold_reserve();
+  if (together.entry && kept.bytes > 0) together.entry = attempt([&] { return describe_pieces(kept.pieces, *view, together.memory); });
+  if (together.entry) together.etypes = together.file_bytes = kept.bytes;
+  together.view = std::move(view);
+  together.trace = trace_.get();
+  prepare_engine(together, /*collective=*/true);
+  together.channel = blocking_channel();
+  Result<i64> moved = wait_for(move_together(together));
+  const bool alone = !moved && kept.bytes > 0;
+  if (alone) dirty_ = true;
+  if (alone) moved = attempt([&] { return direct_->write(kept.pieces); });
+  lazy_->written();
+  if (comm_->failed(/*may_call=*/true)) return rank_died();
+  if (moved || kept.bytes == 0) return ok_status();   // an Error of other ranks is theirs to tell
+  Error error = std::move(moved).error();
+  error.what += kKeptUntilNow;
+  return error;
 }
 
 Status OpenFile::write_out() {
@@ -211,6 +271,8 @@ Status OpenFile::set_size(i64 bytes) {
   Status mine = check_resize(amode_, bytes);
   if (mine) mine = no_split("set_size");
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
+  Status kept = write_kept();
+  if (mine) mine = std::move(kept);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what a rank keeps of its writes must not come after the change
   MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->set_size(bytes); }));
   trace_step(StepKind::kSetSize, 0, bytes);

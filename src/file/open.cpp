@@ -192,6 +192,15 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
 // The standard lets a rank keep its writes, and what it has read, until it syncs (MPI 14.6.1). Programs that order their accesses
 // by other means, as POSIX allows, would notice, and so would other opens of the file, in this job or in another one. Where an
 // access is a system call it is therefore done only if a hint asks for it. Never for what may be no file but a device.
+// Where each write waits for a server's disk, small ones are kept until the ranks can write them together, if all processes of the job
+// have the file open and none of them reads it.
+bool OpenFile::writes_lazily(const Traits& traits) const {
+  const Hints& hints = hints_->values;
+  const bool wanted = hints.mercutio_write_behind != Toggle::kDisable && !hints.mercutio_dry_run && !amode_.sequential;
+  const bool everybody = comm_->size() == context_.job_processes || hints.mercutio_write_behind == Toggle::kEnable;
+  return wanted && everybody && amode_.write_only && traits.writes_wait && !published_;
+}
+
 CachePolicy OpenFile::cache_of(const Traits& traits) const {
   const Hints& hints = hints_->values;
   const bool possible = !amode_.sequential && !hints.mercutio_dry_run && !traits.remote_cluster;
@@ -241,6 +250,13 @@ Status OpenFile::wrap(std::unique_ptr<Storage> opened) {
     storage_ = std::move(published);
   }
   direct_ = storage_.get();
+  if (writes_lazily(direct_->traits())) {
+    auto lazy = std::make_unique<LazyWrites>(std::move(storage_), std::max(hints_->values.mercutio_cache_bytes, hints_->values.cb_buffer_size));
+    lazy_ = lazy.get();
+    storage_ = std::move(lazy);
+    keeps_writes_ = true;
+    return ok_status();
+  }
   const CachePolicy policy = cache_of(direct_->traits());
   if (policy.write_bytes == 0 && policy.read_bytes == 0) return ok_status();
   storage_ = make_cached(std::move(storage_), policy);
@@ -353,7 +369,8 @@ Status OpenFile::finish_open(Opening opening) {
   if (!counter) counter_status_ = counter.error();
   const Result<i64> end = mine && amode_.append && !opens_later_ ? storage_->size() : Result<i64>(i64{0});
   if (!end) mine = end.error();
-  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, mine ? storage_->traits().file_number : 0, context_.all_record ? 1 : 0, may_adapt ? 1 : 0, may_gate ? 1 : 0};
+  i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, mine ? storage_->traits().file_number : 0,
+                  context_.all_record ? 1 : 0, may_adapt ? 1 : 0, may_gate ? 1 : 0, mine && lazy_ ? 1 : 0};
   if (opens_later_) lowest[3] = facts_->traits.file_number;
   i64 highest[std::size(lowest)] = {};
   const ActionOfRankZero conclude = [&](bool all_ok) {
@@ -365,6 +382,7 @@ Status OpenFile::finish_open(Opening opening) {
   MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, opening.rank_zero_last ? conclude : nullptr));
   if (lowest[4] == 1 && (whole_world_ || comm_->size() == context_.job_processes)) *context_.all_record = true;
   readable_ = lowest[0] == 1;
+  all_lazy_ = lowest[7] == 1;
   if (lowest[5] == 1 && hints_->values.mercutio_adapt == Toggle::kEnable) adapter_ = std::make_unique<Adapter>();
   if (lowest[6] == 1) gate_.emplace(arena_);
   if (lowest[1] == 0 && counter_status_) {

@@ -20,6 +20,7 @@
 #include "plan/adapter.h"
 #include "storage/cache.h"
 #include "storage/deferred.h"
+#include "storage/lazy_writes.h"
 #include "storage/published.h"
 
 namespace mercutio {
@@ -121,6 +122,7 @@ class OpenFile final : public File {
   Status check_coherence() const;
   Status check_same_file(i64 lowest, i64 highest) const;
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);
+  bool writes_lazily(const Traits& traits) const;
   CachePolicy cache_of(const Traits& traits) const;
   void allow_buffering(OpenOptions& options) const;
   bool can_gate() const;
@@ -149,6 +151,7 @@ class OpenFile final : public File {
   Status run_on_rank_zero(const std::function<Status()>& action);
   // life.cpp: writes of this rank to the storage; then all ranks see them. `mine` is what became of the first on this rank.
   Status write_out();
+  Status write_kept();
   Status publish_all(Status mine);
   Status publish_before_read();
   Status publish(Status mine, bool last);
@@ -185,6 +188,7 @@ class OpenFile final : public File {
   Status check_call(const AccessCall& call, Operation& operation) const;
   Look look_at(const AccessCall& call) const;
   void prepare(AccessCall& call, const Look& look, Operation& operation);   // takes the memory over
+  void prepare_engine(Operation& operation, bool collective);
   Status take_position(const AccessCall& call, Operation& operation);
   Status take_turn(const AccessCall& call);
   void note_own(const Operation& operation);
@@ -234,6 +238,8 @@ class OpenFile final : public File {
   bool readable_ = true;  // the storage may be read, on every rank
   Published* published_ = nullptr;   // of storage_, where writes are seen when they are published
   Storage* direct_ = nullptr;   // storage_, or what is below its buffer: for collective accesses
+  LazyWrites* lazy_ = nullptr;   // storage_, where small writes are kept until the ranks write them together
+  bool all_lazy_ = false;           // they are on all ranks
   bool keeps_writes_ = false;   // write-behind
   bool faults_are_errors_ = false;   // of storage_: see moves_by_system_calls()
   i64 first_mark_ = 0;          // of this open's writers

@@ -115,6 +115,8 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
   const i64 start_ns = trace_time();
   Status mine = std::move(argument_error);
   if (mine) mine = no_split("set_view");
+  Status kept = write_kept();
+  if (mine) mine = std::move(kept);
   if (mine && comm_->size() > 1) mine = attempt([this] { return storage_->flush(); });
   std::shared_ptr<FileView> made;
   if (mine) {

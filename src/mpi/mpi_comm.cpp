@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/nap.h"
 #include "base/yielding.h"
 #include "mpi/abi_numbers.h"
 #include "mpi/calls.h"
@@ -114,9 +115,8 @@ class Backoff {
     }
     if (yields_ && spins == kYields && all_ring_ && rung_on_idle_core(seen.rings)) return;
     if (expected) return segment_->sleep(node_rank_, seen.rings, kExpectedNs);
-    if (segment_) return segment_->sleep(node_rank_, seen.rings, std::clamp(kShortestNs * (spins - kYields + 1), kShortestNs, longest_ns_));
-    timespec pause{0, std::clamp<long>(1000 * (static_cast<long>(spins) - 63), 1000, 50000)};
-    nanosleep(&pause, nullptr);
+    if (segment_ && (all_ring_ || can_nap(longest_ns_))) return segment_->sleep(node_rank_, seen.rings, std::clamp(kShortestNs * (spins - kYields + 1), kShortestNs, longest_ns_));
+    nap(std::clamp<i64>(1000 * (spins - 63), 1000, 50000));
   }
 
  private:

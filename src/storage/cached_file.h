@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "storage/cache.h"
 
 namespace mercutio {
+
+inline constexpr std::string_view kKeptUntilNow = " (data of earlier writes, kept in memory until now: mercutio_write_behind)";
 
 // A run of accesses that follow each other.
 struct SequentialRun {

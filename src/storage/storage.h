@@ -49,6 +49,7 @@ struct Traits {
   std::string coherence_advice = {};    // if not coherent: what an administrator can change ("mount with ...")
   bool can_merge = true;                // a read under a lock returns earlier writes of other nodes, so its data may be written back
   bool sparse_files = true;             // unwritten ranges read as zero and take no space
+  bool writes_wait = false;             // a write returns when a server has it on stable storage: few large ones are faster than many small ones
   bool metadata_is_remote = false;      // size and locks need a message to a server
   bool remote_cluster = false;          // on another cluster: each message takes a round trip to it
   bool caches_per_rank = false;         // the client's cache is in each process; otherwise the ranks of a node share it

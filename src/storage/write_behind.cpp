@@ -80,7 +80,7 @@ Status WriteBehind::finish_oldest() {
   file_.record(TraceKind::kStorageWrite, oldest, moved ? *moved : 0);
   if (!moved) {
     Error error = std::move(moved).error().of_nothing_moved();   // of what is asked for now
-    error.what += " (data of earlier writes, kept in memory until now: mercutio_write_behind)";
+    error.what += kKeptUntilNow;
     if (policy_.keeps_failed) return error;
     if (!error_) error_ = std::move(error);
   }

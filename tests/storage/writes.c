@@ -3,9 +3,9 @@
 // open, after it was opened again, and on the server.
 #include "storage.h"
 
-enum { kCollective, kIndependent, kNonblocking, kNonblockingCollective, kSplit, kSieved, kPieces, kWays };
+enum { kCollective, kIndependent, kNonblocking, kNonblockingCollective, kSplit, kSieved, kPieces, kWriteOnly, kWays };
 
-static const char *const kWayNames[kWays] = {"collective", "independent", "nonblocking", "nonblocking_collective", "split", "sieved", "pieces"};
+static const char *const kWayNames[kWays] = {"collective", "independent", "nonblocking", "nonblocking_collective", "split", "sieved", "pieces", "write_only"};
 
 typedef struct {
   const char *name;
@@ -69,7 +69,7 @@ static void write_view(MPI_File fh, const unsigned char *buffer, int count) {
 static void write_part(MPI_File fh, const St_Part *part, int generation) {
   MPI_Datatype filetype;
   unsigned char *buffer = st_fill(part, generation, ck_rank);
-  if (way == kPieces) {
+  if (way == kPieces || way == kWriteOnly) {
     write_pieces(fh, part, buffer);
   } else {
     MPI_Type_create_hvector((int)part->records, (int)part->bytes, part->stride, MPI_BYTE, &filetype);
@@ -108,23 +108,30 @@ static void fill_before(const char *name, St_Model *model) {
   st_reopened(name, model, "before");
 }
 
+static void write_all(MPI_File fh, const Shape *shape, St_Model *model, int generation) {
+  St_Part mine = part_of(shape, ck_rank);
+  write_part(fh, &mine, generation);
+  for (int rank = 0; rank < ck_size; rank++) {
+    St_Part part = part_of(shape, rank);
+    st_put_part(model, &part, generation, rank);
+  }
+}
+
 static void run_shape(const Shape *shape) {
   St_Model model = {0};
   MPI_File fh;
   MPI_Info info = info_of_way();
-  St_Part mine = part_of(shape, ck_rank);
   const char *name = ck_fresh("f");
   if (shape->filled) fill_before(name, &model);
-  int opened = st_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh);
+  int opened = st_open(name, MPI_MODE_CREATE | (way == kWriteOnly ? MPI_MODE_WRONLY : MPI_MODE_RDWR), info, &fh);
   if (info != MPI_INFO_NULL) MPI_Info_free(&info);
   if (!opened) return;
-  write_part(fh, &mine, 1);
-  for (int rank = 0; rank < ck_size; rank++) {
-    St_Part part = part_of(shape, rank);
-    st_put_part(&model, &part, 1, rank);
-  }
+  write_all(fh, shape, &model, 1);
   st_sync_barrier_sync(fh);
-  if (way == kCollective)
+  if (way == kWriteOnly) {   // what a rank keeps of its writes is seen when it has synced, and when it has closed
+    st_reopened(name, &model, "synced");
+    write_all(fh, shape, &model, 2);
+  } else if (way == kCollective)
     ST_READ_ALL(fh, &model, "synced");
   else
     ST_READ(fh, &model, "synced");
@@ -138,7 +145,7 @@ int main(int argc, char **argv) {
   ck_init(&argc, &argv);
   for (way = 0; way < kWays; way++)
     for (size_t i = 0; i < sizeof kShapes / sizeof *kShapes; i++) {
-      if (way == kPieces && kShapes[i].records > 200) continue;
+      if ((way == kPieces || way == kWriteOnly) && kShapes[i].records > 200) continue;
       snprintf(names[way][i], sizeof names[way][i], "%s.%s", kWayNames[way], kShapes[i].name);
       if (!ck_begin(names[way][i])) continue;
       run_shape(&kShapes[i]);

@@ -224,6 +224,7 @@ void make_coherent(int fd, CoherenceWay wish, Traits& traits) {
   }
   if (way == CoherenceWay::kLocks && !(traits.can_lock && (traits.locks_between_nodes || wish == CoherenceWay::kLocks))) way = kNone;
   traits.way = way;
+  traits.writes_wait = way != kNone;   // no cache takes them
   if (way == kDirect) traits.coherence = kImmediate;
   if (way == kNone && traits.coherence != kImmediate && traits.coherence_advice.empty())
     traits.coherence_advice = "it takes no O_DIRECT here, and locks of other nodes aren't seen";

@@ -139,7 +139,7 @@ void TransferJob::complete_one(i64 index, i64 moved) {
   moved_[static_cast<size_t>(index)] = moved;
   --under_way_;
   if (moved < std::min(block_bytes_, shape_.bytes() - begin)) all_asked_ = true;   // end of file, or an error
-  changed_.notify_all();
+  if (all_asked_ && under_way_ == 0) changed_.notify_all();   // nobody waits for less
 }
 
 void TransferJob::fail(const Part& part, const Error& error) {

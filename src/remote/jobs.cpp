@@ -8,6 +8,7 @@ namespace {
 constexpr i64 kSmallestBlock = 64 * KiB;   // a transfer is not divided into smaller parts to spread it over streams
 constexpr i64 kBlockUnit = 4 * KiB;
 constexpr i64 kLargestBlock = 256 * KiB;   // a block is read, hashed and encrypted while it is in a core's cache
+constexpr i64 kUncopied = 4 * KiB;         // a TLS record of its own costs no more than a copy of this much
 
 }  // namespace
 
@@ -105,11 +106,20 @@ void TransferJob::put_message(const Part& part, bool with_definition, Buffer& ou
     remote::put_message(out, request);
 }
 
-void TransferJob::put_data(const Part& part, Buffer& out) {
-  if (direction_ == Direction::kRead) return;
-  const size_t at = out.size(), bytes = static_cast<size_t>(part.end - part.begin);
-  out.resize(at + bytes);
-  shape_.gather(part.begin, std::span(out.data() + at, bytes));
+ConstBytes TransferJob::put_data(const Part& part, Buffer& out) {
+  if (direction_ == Direction::kRead) return {};
+  const i64 bytes = part.end - part.begin;
+  const ConstBytes memory = bytes >= kUncopied ? shape_.contiguous(part.begin, bytes) : ConstBytes();
+  if (!memory.empty()) return memory;
+  const size_t at = out.size();
+  out.resize(at + static_cast<size_t>(bytes));
+  shape_.gather(part.begin, std::span(out.data() + at, static_cast<size_t>(bytes)));
+  return {};
+}
+
+Bytes TransferJob::memory(const Part& part, i64 bytes) {
+  if (direction_ == Direction::kWrite || bytes < kUncopied || bytes > part.end - part.begin) return {};
+  return shape_.contiguous(part.begin, bytes);
 }
 
 void TransferJob::complete(const Part& part, const Reply& reply, ConstBytes data) {
@@ -118,7 +128,8 @@ void TransferJob::complete(const Part& part, const Reply& reply, ConstBytes data
   const i64 sent = direction_ == Direction::kRead ? static_cast<i64>(data.size()) : wanted;
   if (reply.value != sent || reply.value > wanted)
     return fail(part, Error{ErrorClass::kIo, "the server moved another number of bytes than it was asked to", 0, -1, wanted});
-  if (direction_ == Direction::kRead) shape_.scatter(part.begin, data);
+  const bool there = data.data() == memory(part, sent).data();
+  if (direction_ == Direction::kRead && !there) shape_.scatter(part.begin, data);
   complete_one(part.index, reply.value);
 }
 
@@ -128,7 +139,7 @@ void TransferJob::complete_one(i64 index, i64 moved) {
   moved_[static_cast<size_t>(index)] = moved;
   --under_way_;
   if (moved < std::min(block_bytes_, shape_.bytes() - begin)) all_asked_ = true;   // end of file, or an error
-  changed_.notify_all();
+  if (all_asked_ && under_way_ == 0) changed_.notify_all();   // nobody waits for less
 }
 
 void TransferJob::fail(const Part& part, const Error& error) {

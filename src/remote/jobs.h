@@ -26,9 +26,11 @@ class Job {
   // Called by the session's threads; `next` by one at a time, the others concurrently for different parts.
   enum class Next { kPart, kLater, kFinished };   // kLater: not before a part in flight is complete
   virtual Next next(i64 block_bytes, i64 streams, Part& part) = 0;
-  // Appends the message of a request, and its data.
+  // Appends the message of a request, and its data. Data that is large and contiguous in memory is returned instead.
   virtual void put_message(const Part& part, bool with_definition, Buffer& out) = 0;
-  virtual void put_data(const Part&, Buffer&) {}
+  virtual ConstBytes put_data(const Part&, Buffer&) { return {}; }
+  // The memory that the data of a reply may be received in, which complete() then gets; empty: it is copied by complete().
+  virtual Bytes memory(const Part&, i64) { return {}; }
   virtual u64 tree() const { return 0; }
   virtual i64 bytes() const { return 0; }
   virtual void complete(const Part& part, const Reply& reply, ConstBytes data) = 0;
@@ -72,7 +74,8 @@ class TransferJob final : public Job {
 
   Next next(i64 block_bytes, i64 streams, Part& part) override;
   void put_message(const Part& part, bool with_definition, Buffer& out) override;
-  void put_data(const Part& part, Buffer& out) override;
+  ConstBytes put_data(const Part& part, Buffer& out) override;
+  Bytes memory(const Part& part, i64 bytes) override;
   u64 tree() const override { return shape_.tree(); }
   i64 bytes() const override { return shape_.bytes(); }
   void complete(const Part& part, const Reply& reply, ConstBytes data) override;

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -60,6 +61,8 @@ void Link::drop() {
   state_ = State::kDown;
   out_.clear();
   in_.clear();
+  data_ = {};
+  apart_ = {};
   out_done_ = in_done_ = 0;
   in_payload_ = ping_sent = has_more_ = false;
   routing_.reset();
@@ -131,19 +134,21 @@ Status Link::greet() {
   return flush();
 }
 
-Status Link::advance(const OnFrame& on_frame) {
+Status Link::advance(const Receiver& receiver) {
   if (state_ == State::kConnecting) MERCUTIO_TRY(connected());
   if (state_ == State::kRouting) MERCUTIO_TRY(pass_router());
   if (state_ == State::kHandshaking) MERCUTIO_TRY(greet());
   if (state_ != State::kGreeting && state_ != State::kReady) return ok_status();
   MERCUTIO_TRY(flush());
-  return receive(on_frame);
+  return receive(receiver);
 }
 
 Status Link::flush() {
   while (has_outgoing()) {
-    MERCUTIO_LET(const TlsStep step, stream_->write(ConstBytes(out_).subspan(out_done_)));
-    out_done_ += static_cast<size_t>(step.bytes);
+    MERCUTIO_LET(const TlsStep step, stream_->write(ConstBytes(out_).subspan(out_done_), data_));
+    const size_t bytes = static_cast<size_t>(step.bytes), framed = std::min(bytes, out_.size() - out_done_);
+    out_done_ += framed;
+    data_ = data_.subspan(bytes - framed);
     if (out_done_ == out_.size()) {
       out_.clear();
       out_done_ = 0;
@@ -153,13 +158,13 @@ Status Link::flush() {
   return ok_status();
 }
 
-Status Link::receive(const OnFrame& on_frame) {
+Status Link::receive(const Receiver& receiver) {
   has_more_ = true;
   for (int frames = 0; frames < kFramesAtOnce;) {
-    const size_t wanted = in_payload_ ? static_cast<size_t>(header_.payload_bytes()) : static_cast<size_t>(kHeaderBytes);
-    in_.resize(wanted);
+    const size_t wanted = static_cast<size_t>(in_payload_ ? header_.payload_bytes() : kHeaderBytes), here = wanted - apart_.size();
+    in_.resize(here);
     if (in_done_ < wanted) {
-      MERCUTIO_LET(const TlsStep step, stream_->read(Bytes(in_).subspan(in_done_)));
+      MERCUTIO_LET(const TlsStep step, stream_->read(in_done_ < here ? Bytes(in_).subspan(in_done_) : apart_.subspan(in_done_ - here)));
       if (step.closed) return Error{ErrorClass::kIo, "the server closed the connection", ECONNRESET};
       if (step.bytes == 0) return has_more_ = false, ok_status();
       in_done_ += static_cast<size_t>(step.bytes);
@@ -170,23 +175,26 @@ Status Link::receive(const OnFrame& on_frame) {
     if (!in_payload_) {
       MERCUTIO_LET(header_, parse_header(in_));
       in_payload_ = true;
+      if (ready() && header_.kind == Kind::kReply && header_.encoding == Encoding::kPlain && header_.data_bytes > 0) apart_ = receiver.memory_for(header_);
       continue;
     }
     in_payload_ = false;
     ++frames;
-    MERCUTIO_TRY(take_frame(on_frame));
+    MERCUTIO_TRY(take_frame(receiver));
   }
   return ok_status();
 }
 
-Status Link::take_frame(const OnFrame& on_frame) {
-  MERCUTIO_TRY(unseal(header_, in_, uses(kLz4) ? welcome_.block_bytes : 0));
+Status Link::take_frame(const Receiver& receiver) {
+  const ConstBytes apart = std::exchange(apart_, {});
+  MERCUTIO_TRY(apart.empty() ? unseal(header_, in_, uses(kLz4) ? welcome_.block_bytes : 0) : check(header_, in_, apart));
   const ConstBytes payload = in_;
   ping_sent = false;
   if (state_ == State::kGreeting) return take_welcome(header_, payload);
   if (header_.kind == Kind::kPong) return ok_status();
   if (header_.kind != Kind::kReply) return Error{ErrorClass::kIo, "a kind of frame that a server doesn't send", EPROTO};
-  return on_frame(header_, payload);
+  const size_t message = static_cast<size_t>(header_.body_bytes);
+  return receiver.take(header_, payload.first(message), apart.empty() ? payload.subspan(message) : apart);
 }
 
 Status Link::take_welcome(const FrameHeader& header, ConstBytes payload) {

@@ -34,12 +34,20 @@ class Link {
   short events() const;               // for poll()
   bool has_more() const { return has_more_; }   // data has been received already, which poll() does not show
 
-  using OnFrame = std::function<Status(const FrameHeader&, ConstBytes payload)>;
+  // What a reply is for. `memory_for`: where to receive its data, or nothing, if that memory is not contiguous; the memory must stay
+  // valid until `take`, or until the stream is dropped.
+  struct Receiver {
+    std::function<Bytes(const FrameHeader&)> memory_for;
+    std::function<Status(const FrameHeader&, ConstBytes message, ConstBytes data)> take;
+  };
   // Makes progress without blocking. An Error: the link is broken (kAccess: wrong key; sys_errno has the details).
-  Status advance(const OnFrame& on_frame);
+  Status advance(const Receiver& receiver);
   // Frames are appended to outgoing() while can_take() holds.
-  bool can_take() const { return ready() && out_.size() < kEnoughBytes && !stream_->has_unsent(); }
+  bool can_take() const { return ready() && out_.size() < kEnoughBytes && data_.empty() && !stream_->has_unsent(); }
   Buffer& outgoing() { return out_; }
+  // The file data of the last frame of outgoing(), which is sent from where it is. It must not change while has_data() is true.
+  void attach(ConstBytes data) { data_ = data; }
+  bool has_data() const { return !data_.empty(); }
   Status flush();
 
   // Stored here for the session.
@@ -50,7 +58,7 @@ class Link {
 
  private:
   static constexpr size_t kEnoughBytes = 64 * KiB;
-  bool has_outgoing() const { return !out_.empty() || (stream_ && stream_->has_unsent()); }
+  bool has_outgoing() const { return !out_.empty() || !data_.empty() || (stream_ && stream_->has_unsent()); }
   Status reach();
   Status connected();
   Status next_address(const Error& error);
@@ -58,8 +66,8 @@ class Link {
   Status next_hop();
   Status pass_router();
   Status greet();
-  Status receive(const OnFrame& on_frame);
-  Status take_frame(const OnFrame& on_frame);
+  Status receive(const Receiver& receiver);
+  Status take_frame(const Receiver& receiver);
   Status take_welcome(const FrameHeader& header, ConstBytes payload);
 
   State state_ = State::kDown;
@@ -76,6 +84,8 @@ class Link {
   Welcome welcome_;
   Wants wants_ = Wants::kNothing;
   Buffer out_, in_;
+  ConstBytes data_;
+  Bytes apart_;                       // where the data of the frame is received that in_ has the message of
   size_t out_done_ = 0, in_done_ = 0;
   bool has_more_ = false;
   FrameHeader header_;

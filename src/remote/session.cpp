@@ -272,6 +272,7 @@ void Session::send_requests(i64 index) {
   while (stream.link.can_take()) {
     while (stream.link.can_take() && take_request(stream, index, sending)) encode(stream, sending);
     if (const Status sent = stream.link.flush(); !sent) return broken(index, sent.error());
+    release_sent(stream);
     if (sending.id == 0) return;
   }
 }
@@ -391,14 +392,37 @@ void Session::encode(Stream& stream, const Sending& sending) {
   writer(sending.acknowledged);
   sending.job->put_message(sending.part, sending.define, out);
   FrameMade made{sending.job->kind(), sending.id, static_cast<i64>(out.size() - start) - kHeaderBytes};
-  sending.job->put_data(sending.part, out);
+  const ConstBytes data = sending.job->put_data(sending.part, out);
   made.lz4 = stream.link.uses(kLz4);
-  seal(out, start, made);
+  if (seal(out, start, made, data)) stream.link.attach(data);
   ++counts_.requests;
   counts_.definitions += sending.define ? 1 : 0;
   counts_.request_bytes += kHeaderBytes + made.body_bytes;
+  stream.sent_from = sending.id;
+  release_sent(stream);
+}
+
+// When the link has taken its data, the memory of a request is not used any more.
+void Session::release_sent(Stream& stream) {
+  if (stream.sent_from == 0 || stream.link.has_data()) return;
   std::lock_guard guard(mutex_);
-  requests_.at(sending.id).busy = false;
+  release(stream.sent_from);
+}
+
+void Session::release(u64& request) {
+  if (const auto known = requests_.find(std::exchange(request, 0)); known != requests_.end()) known->second.busy = false;
+}
+
+// The memory of the program that a reply is for, which belongs to the link until the reply is taken or the stream breaks.
+Bytes Session::memory_for(Stream& stream, const FrameHeader& header) {
+  std::lock_guard guard(mutex_);
+  const auto known = requests_.find(header.id);
+  if (known == requests_.end() || known->second.busy) return {};
+  const Bytes memory = known->second.job->memory(known->second.part, header.data_bytes);
+  if (memory.empty()) return {};
+  known->second.busy = true;
+  stream.received_in = header.id;
+  return memory;
 }
 
 // Work, replies and new jobs wake the thread. This is the time until the next timeout.
@@ -421,9 +445,10 @@ void Session::advance(i64 index) {
   Stream& stream = streams_[static_cast<size_t>(index)];
   if (stream.link.state() == Link::State::kDown) return;
   const bool was_ready = stream.link.ready();
-  const Status done =
-      stream.link.advance([&](const FrameHeader& header, ConstBytes payload) { return take_reply(stream, header, payload); });
+  const Status done = stream.link.advance({[&](const FrameHeader& header) { return memory_for(stream, header); },
+                                           [&](const FrameHeader& header, ConstBytes message, ConstBytes data) { return take_reply(stream, header, message, data); }});
   if (!done) broken(index, done.error());
+  release_sent(stream);
   if (!stream.link.ready()) return;
   if (!was_ready && !as_before(stream.link.welcome()))
     return broken(index, Error{ErrorClass::kIo, "the server grants shorter frames than before: open the file again", ESTALE});
@@ -468,9 +493,11 @@ bool Session::send_again(Requests::iterator known) {
   return true;
 }
 
-Status Session::take_reply(Stream& stream, const FrameHeader& header, ConstBytes payload) {
-  MERCUTIO_LET(const Reply reply, get_message<Reply>(payload.first(static_cast<size_t>(header.body_bytes))));
+Status Session::take_reply(Stream& stream, const FrameHeader& header, ConstBytes message, ConstBytes data) {
+  MERCUTIO_LET(const Reply reply, get_message<Reply>(message));
   std::unique_lock guard(mutex_);
+  if (!stream.link.has_data()) release(stream.sent_from);
+  release(stream.received_in);
   const auto known = requests_.find(header.id);
   // Answered twice after a cut, or abandoned; or answered before it was sent, which no correct server does.
   if (known == requests_.end() || known->second.busy) return ok_status();
@@ -488,7 +515,7 @@ Status Session::take_reply(Stream& stream, const FrameHeader& header, ConstBytes
   const std::shared_ptr<Job> job = request.job;
   const Part part = request.part;
   guard.unlock();
-  job->complete(part, reply, payload.subspan(static_cast<size_t>(header.body_bytes)));
+  job->complete(part, reply, data);
   guard.lock();
   if (const auto complete = requests_.find(header.id); complete != requests_.end()) end_request(complete);
   return ok_status();

@@ -53,7 +53,7 @@ class Session {
     i64 cost = 0;             // part of the credit of its stream
     i64 deadline_ns = 0;
     i64 tries = 0;
-    bool busy = false;        // a thread reads or writes the program's memory for it
+    bool busy = false;        // a thread or a link uses the program's memory for it
   };
   using Requests = std::map<u64, Request>;
 
@@ -68,6 +68,7 @@ class Session {
     i64 waiting_bytes = 0;              // of those in flight: of requests that may wait for a lock
     std::set<u64> trees;                // trees sent on this connection
     u64 reported_finished = 0, reported_abandoned = 0;   // the counts at this stream's last report
+    u64 sent_from = 0, received_in = 0;   // the requests whose memory the link uses; used by its thread only
   };
   struct Sending {
     u64 id = 0, acknowledged = 0;
@@ -102,6 +103,9 @@ class Session {
   u64 next_returned(const Stream& stream, Blocked& blocked);
   Buffer report_for(Stream& stream, u64 acknowledged);
   void encode(Stream& stream, const Sending& sending);
+  void release_sent(Stream& stream);
+  void release(u64& request);             // requires mutex_
+  Bytes memory_for(Stream& stream, const FrameHeader& header);
   i64 patience_of_poll(const Stream& stream);
   void poll_stream(Stream& stream);
   void advance(i64 index);
@@ -110,7 +114,7 @@ class Session {
   void wake_all();
   void broken(i64 index, const Error& error);
   void give_back_credit(const Request& request);
-  Status take_reply(Stream& stream, const FrameHeader& header, ConstBytes payload);
+  Status take_reply(Stream& stream, const FrameHeader& header, ConstBytes message, ConstBytes data);
   bool send_again(Requests::iterator known);
   void check_times(i64 now);
   void check_deadlines(i64 now);

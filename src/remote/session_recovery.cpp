@@ -29,6 +29,8 @@ void Session::broken(i64 index, const Error& error) {
   Stream& stream = streams_[static_cast<size_t>(index)];
   stream.link.drop();
   std::lock_guard guard(mutex_);
+  release(stream.sent_from);
+  release(stream.received_in);
   const bool was_ready = std::exchange(stream.ready, false);
   stream.asleep = false;
   stream.in_flight_bytes = stream.waiting_bytes = 0;

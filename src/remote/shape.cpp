@@ -53,6 +53,16 @@ void Shape::each_part(i64 begin, i64 bytes, Copy copy) const {
   }
 }
 
+std::span<std::byte> Shape::contiguous(i64 begin, i64 bytes) const {
+  std::byte* first = nullptr;
+  bool gap = false;
+  each_part(begin, bytes, [&](std::byte* memory, i64 at, size_t) {
+    if (at == 0) first = memory;
+    gap = gap || memory != first + at;
+  });
+  return gap ? std::span<std::byte>() : std::span(first, static_cast<size_t>(bytes));
+}
+
 void Shape::gather(i64 begin, std::span<std::byte> out) const {
   each_part(begin, static_cast<i64>(out.size()),
             [&](std::byte* memory, i64 at, size_t bytes) { std::memcpy(out.data() + at, memory, bytes); });

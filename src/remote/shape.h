@@ -23,6 +23,7 @@ class Shape {
   i64 first() const { return first_; }                    // file range of all pieces
   i64 last() const { return last_; }
 
+  std::span<std::byte> contiguous(i64 begin, i64 bytes) const;    // the memory of stream bytes; empty: it is not contiguous
   void gather(i64 begin, std::span<std::byte> out) const;         // memory -> out, from stream byte `begin` on
   void scatter(i64 begin, std::span<const std::byte> in) const;   // in -> memory
 

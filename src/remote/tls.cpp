@@ -5,7 +5,6 @@
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,8 +20,7 @@ namespace mercutio::remote {
 namespace {
 
 constexpr unsigned char kCipher[] = {0x13, 0x01};   // TLS_AES_128_GCM_SHA256
-constexpr size_t kSendBytes = 128 * KiB;   // per system call; OpenSSL would make one for each record of 16 KiB
-constexpr size_t kRecordHeader = 5;
+constexpr size_t kSendBytes = 128 * KiB, kReceiveBytes = 64 * KiB;   // per system call; OpenSSL would make one or two for each record of 16 KiB
 
 std::string reason() {
   const unsigned long code = ERR_get_error();
@@ -91,10 +89,10 @@ struct Records {
   std::string identity;   // of the key
   std::vector<char> out;
   size_t sent = 0;
-  // The header of the next record, which is read together with the body of the previous one. This needs one system call per record
-  // and no copies of bodies. (OpenSSL's own read-ahead copies its buffer to an aligned address for every record.)
-  char next[kRecordHeader];
-  size_t next_begin = 0, next_end = 0;
+  // Received records. Each is copied once more into OpenSSL's memory while it is in a core's cache, which costs less than a system
+  // call for each. (OpenSSL's own read-ahead moves all that it has for every record.)
+  std::unique_ptr<char[]> in = std::make_unique_for_overwrite<char[]>(kReceiveBytes);
+  size_t in_begin = 0, in_end = 0;
   bool ended = false;
 
   bool empty() const { return sent == out.size(); }
@@ -112,21 +110,18 @@ struct Records {
   }
   // The result of read(2).
   ssize_t receive(char* into, size_t bytes) {
-    if (next_begin < next_end) {
-      const size_t here = std::min(bytes, next_end - next_begin);
-      std::memcpy(into, next + next_begin, here);
-      next_begin += here;
-      return static_cast<ssize_t>(here);
+    if (in_begin == in_end) {
+      ssize_t done = 0;
+      do done = ::recv(fd, in.get(), kReceiveBytes, 0);
+      while (done < 0 && errno == EINTR);
+      if (done <= 0) return done;
+      in_begin = 0;
+      in_end = static_cast<size_t>(done);
     }
-    const iovec parts[] = {{into, bytes}, {next, kRecordHeader}};
-    ssize_t done = 0;
-    do done = ::readv(fd, parts, bytes > kRecordHeader ? 2 : 1);
-    while (done < 0 && errno == EINTR);
-    if (done <= 0) return done;
-    const size_t came = static_cast<size_t>(done), wanted = std::min(came, bytes);
-    next_begin = 0;
-    next_end = came - wanted;
-    return static_cast<ssize_t>(wanted);
+    const size_t here = std::min(bytes, in_end - in_begin);
+    std::memcpy(into, in.get() + in_begin, here);
+    in_begin += here;
+    return static_cast<ssize_t>(here);
   }
 };
 
@@ -222,7 +217,26 @@ class Stream final : public TlsStream {
     const int done = SSL_read_ex(ssl_, into.data(), into.size(), &bytes);
     return step(done, bytes);
   }
-  Result<TlsStep> write(ConstBytes from) override {
+  Result<TlsStep> write(ConstBytes from, ConstBytes then) override {
+    MERCUTIO_LET(TlsStep taken, encrypt(from));
+    if (taken.wants == Wants::kNothing) {
+      MERCUTIO_LET(const TlsStep more, encrypt(then));
+      taken.bytes += more.bytes;
+      taken.wants = more.wants;
+    }
+    if (taken.wants != Wants::kNothing || records_->send()) return taken;
+    if (errno != EAGAIN) return error_from_errno("TLS", errno);
+    taken.wants = Wants::kWrite;
+    return taken;
+  }
+
+ private:
+  static Error wrong_key(const std::string& why) {
+    return Error{ErrorClass::kAccess, "the TLS handshake failed (" + why +
+                                          "): the key of this connection is not that of the server, which was started "
+                                          "anew or belongs to somebody else"};
+  }
+  Result<TlsStep> encrypt(ConstBytes from) {
     TlsStep taken;
     while (!from.empty()) {
       ERR_clear_error();
@@ -240,17 +254,7 @@ class Stream final : public TlsStream {
       records_of_key_ = 0;   // the next write sends the change first
       if (SSL_key_update(ssl_, SSL_KEY_UPDATE_NOT_REQUESTED) != 1) return Error{ErrorClass::kIo, "TLS: no new key: " + reason(), ECONNRESET};
     }
-    if (records_->send()) return taken;
-    if (errno != EAGAIN) return error_from_errno("TLS", errno);
-    taken.wants = Wants::kWrite;
     return taken;
-  }
-
- private:
-  static Error wrong_key(const std::string& why) {
-    return Error{ErrorClass::kAccess, "the TLS handshake failed (" + why +
-                                          "): the key of this connection is not that of the server, which was started "
-                                          "anew or belongs to somebody else"};
   }
   Result<TlsStep> step(int done, size_t bytes) {
     const int saved = errno;

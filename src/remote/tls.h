@@ -35,8 +35,8 @@ class TlsStream {
   virtual Result<Wants> shake_hands() = 0;      // kNothing: done; kAccess: different keys
   virtual Result<TlsStep> read(Bytes into) = 0;
   // Passes several records to the kernel at once. Accepted data may be buffered: until has_unsent() is false, call write() again,
-  // with no data if there is none.
-  virtual Result<TlsStep> write(ConstBytes from) = 0;
+  // with no data if there is none. The bytes moved are those of `from`, and after its end those of `then`.
+  virtual Result<TlsStep> write(ConstBytes from, ConstBytes then = {}) = 0;
   virtual bool has_unsent() const = 0;
   virtual std::string identity() const = 0;     // of the key used in the handshake
 };

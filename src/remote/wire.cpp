@@ -75,13 +75,13 @@ constexpr size_t kLengthBytes = 4;           // before a block
 constexpr size_t kSmallestCompressed = 512;    // smaller data is not compressed
 constexpr size_t kLeastGain = 16;            // data is sent uncompressed if it shrinks by less than this part, because decoding costs time, too
 
-// Replaces the data, in the buffer from `data_at` on, by a compressed block. False: nothing has changed.
-bool compress(Buffer& buffer, size_t data_at) {
-  const size_t end = buffer.size(), bytes = end - data_at;
+// Replaces the data, in the buffer from `data_at` on or `apart`, by a compressed block. False: nothing has changed.
+bool compress(Buffer& buffer, size_t data_at, ConstBytes apart) {
+  const size_t end = buffer.size(), bytes = apart.empty() ? end - data_at : apart.size();
   if (bytes < kSmallestCompressed) return false;
   const size_t most = bytes - bytes / kLeastGain - kLengthBytes;
   buffer.resize(end + kLengthBytes + most);
-  const std::byte* const data = buffer.data() + data_at;
+  const std::byte* const data = apart.empty() ? buffer.data() + data_at : apart.data();
   std::byte* const block = buffer.data() + end + kLengthBytes;
   const int squeezed = LZ4_compress_default(reinterpret_cast<const char*>(data), reinterpret_cast<char*>(block), static_cast<int>(bytes),
                                             static_cast<int>(most));
@@ -123,8 +123,13 @@ bool is_request(Kind kind) {
   return kind >= Kind::kOpen && kind <= Kind::kSpace;
 }
 
-u64 checksum_of(ConstBytes bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
+u64 checksum_of(ConstBytes bytes, ConstBytes then) {
+  if (then.empty()) return XXH3_64bits(bytes.data(), bytes.size());
+  XXH3_state_t state;
+  (void)XXH3_64bits_reset(&state);
+  (void)XXH3_64bits_update(&state, bytes.data(), bytes.size());
+  (void)XXH3_64bits_update(&state, then.data(), then.size());
+  return XXH3_64bits_digest(&state);
 }
 
 void write_header(const FrameHeader& header, std::byte* out) {
@@ -158,21 +163,26 @@ Result<FrameHeader> parse_header(ConstBytes bytes) {
 Status unseal(FrameHeader& header, Buffer& payload, i64 most_decoded) {
   if (static_cast<i64>(payload.size()) != header.payload_bytes()) return damaged_frame();
   if (header.encoding == Encoding::kLz4) MERCUTIO_TRY(decode(header, payload, most_decoded));
-  return checksum_of(payload) == header.checksum ? ok_status() : Status(damaged_frame());
+  return check(header, payload);
 }
 
-void seal(Buffer& buffer, size_t start, const FrameMade& made) {
+Status check(const FrameHeader& header, ConstBytes payload, ConstBytes apart) {
+  return checksum_of(payload, apart) == header.checksum ? ok_status() : Status(damaged_frame());
+}
+
+bool seal(Buffer& buffer, size_t start, const FrameMade& made, ConstBytes apart) {
   const ConstBytes here = ConstBytes(buffer).subspan(start + kHeaderBytes);
   FrameHeader header;
   header.kind = made.kind;
   header.id = made.id;
   header.body_bytes = made.body_bytes;
-  header.checksum = checksum_of(here);
+  header.checksum = checksum_of(here, apart);
   const size_t data_at = start + static_cast<size_t>(kHeaderBytes + made.body_bytes);
-  const bool squeezed = made.lz4 && compress(buffer, data_at);
+  const bool squeezed = made.lz4 && compress(buffer, data_at, apart), follows = !squeezed && !apart.empty();
   header.encoding = squeezed ? Encoding::kLz4 : Encoding::kPlain;
-  header.data_bytes = static_cast<i64>(buffer.size() - data_at);
+  header.data_bytes = static_cast<i64>(buffer.size() - data_at + (follows ? apart.size() : 0));
   write_header(header, buffer.data() + start);
+  return follows;
 }
 
 Buffer frame_of(Kind kind, u64 id, const Buffer& body) {

@@ -116,10 +116,12 @@ struct FrameHeader {
 };
 void write_header(const FrameHeader& header, std::byte* out);        // kHeaderBytes
 Result<FrameHeader> parse_header(ConstBytes bytes);                  // kIo: not a frame of this protocol
-u64 checksum_of(ConstBytes bytes);                                   // XXH3, 64 bits, seed 0
+u64 checksum_of(ConstBytes bytes, ConstBytes then = {});             // XXH3, 64 bits, seed 0
 // Decodes and checks the payload of a header, which then describes the decoded payload. kIo: corrupt, or longer than `most_decoded`
 // bytes when decoded, which is checked before memory is allocated.
 Status unseal(FrameHeader& header, Buffer& payload, i64 most_decoded);
+// Checks a payload that is not encoded, whose data may be in other memory.
+Status check(const FrameHeader& header, ConstBytes payload, ConstBytes apart = {});
 
 // Encodes the fields of a message in order. The same function describes encoding and decoding.
 class RemoteEncoder {
@@ -473,13 +475,14 @@ Buffer frame_with(Kind kind, u64 id, const Message& message) {
   return frame_of(kind, id, body);
 }
 // Completes the header of the frame that begins at `start` of a buffer, whose body follows at kHeaderBytes, and after
-// the body its data, which may be compressed.
+// the body its data, which may be compressed. Its data may also be elsewhere: `apart`. True: it must be sent after the buffer, else
+// the buffer has it compressed.
 struct FrameMade {
   Kind kind = Kind::kPing;
   u64 id = 0;
   i64 body_bytes = 0;
   bool lz4 = false;
 };
-void seal(Buffer& buffer, size_t start, const FrameMade& made);
+bool seal(Buffer& buffer, size_t start, const FrameMade& made, ConstBytes apart = {});
 
 }  // namespace mercutio::remote

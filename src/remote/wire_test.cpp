@@ -84,6 +84,27 @@ TEST(Frames, OneBufferHoldsSeveral) {
   EXPECT_TRUE(std::equal(out.begin(), out.begin() + kHeaderBytes, frame_of(Kind::kPing, 0, {}).begin()));
 }
 
+TEST(Frames, DataElsewhereMakesTheSameFrame) {
+  for (const bool lz4 : {false, true}) {
+    for (const Buffer& data : {regular(100'000), noise(100'000), regular(10)}) {
+      Buffer frame(kHeaderBytes);
+      put_message(frame, Reply{});
+      const FrameMade made{Kind::kReply, 7, static_cast<i64>(frame.size()) - kHeaderBytes, lz4};
+      const bool follows = seal(frame, 0, made, data);
+      if (follows) frame.insert(frame.end(), data.begin(), data.end());
+      EXPECT_EQ(frame, frame_with_data(data, lz4));
+      EXPECT_EQ(follows, parse_header(frame)->encoding == Encoding::kPlain);
+      if (!follows) continue;
+      const FrameHeader header = *parse_header(frame);
+      const ConstBytes message = ConstBytes(frame).subspan(kHeaderBytes, static_cast<size_t>(header.body_bytes));
+      EXPECT_TRUE(check(header, message, data).ok());
+      Buffer damaged = data;
+      damaged.back() ^= std::byte{1};
+      EXPECT_FALSE(check(header, message, damaged).ok());
+    }
+  }
+}
+
 // The block states a wrong decoded length.
 TEST(Frames, RejectsWrongDecodedLengths) {
   const Buffer data = regular(10'000), frame = frame_with_data(data, true);

@@ -44,6 +44,10 @@ class FakeServer final : public Peer {
   explicit FakeServer(World& world) : world_(world) {}
   bool say(Buffer& out) override;
   void hear(ConstBytes bytes) override;
+  size_t takes(size_t bytes) override {
+    const bool all = world_.honest() || world_.taker.byte() % 8 != 7;
+    return all ? bytes : static_cast<size_t>(world_.taker.pick(0, static_cast<i64>(bytes)));
+  }
 
  private:
   struct Request {

@@ -19,6 +19,7 @@ namespace mercutio::fuzz {
 struct Peer {
   virtual ~Peer() = default;
   virtual bool say(remote::Buffer& out) = 0;   // appends what comes next; false: the stream ends
+  virtual size_t takes(size_t bytes) { return bytes; }   // how many of these it has room for now
   virtual void hear(ConstBytes bytes) = 0;
 };
 
@@ -46,10 +47,18 @@ class ScriptedStream final : public remote::TlsStream {
     if (bytes == 0 && !step.closed && !idle_) step.closed = true;
     return step;
   }
-  Result<remote::TlsStep> write(ConstBytes from) override {
+  Result<remote::TlsStep> write(ConstBytes from, ConstBytes then) override {
     if (was_cut()) return Error{ErrorClass::kIo, "cut", ECONNRESET};
-    peer_.hear(from);
-    return remote::TlsStep{static_cast<i64>(from.size())};
+    remote::TlsStep step;
+    for (const ConstBytes part : {from, then}) {
+      const size_t bytes = peer_.takes(part.size());
+      if (bytes > 0) peer_.hear(part.first(bytes));
+      step.bytes += static_cast<i64>(bytes);
+      if (bytes == part.size()) continue;
+      step.wants = remote::Wants::kWrite;
+      break;
+    }
+    return step;
   }
   bool has_unsent() const override { return false; }
   std::string identity() const override { return remote::kOwnIdentity; }

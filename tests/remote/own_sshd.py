@@ -21,7 +21,7 @@ CONFIG = """Port %(port)d
 ListenAddress 127.0.0.1
 HostKey %(folder)s/host
 AuthorizedKeysFile %(folder)s/user.pub
-Subsystem sftp /usr/lib/openssh/sftp-server
+Subsystem sftp internal-sftp
 StrictModes no
 UsePAM no
 PidFile none

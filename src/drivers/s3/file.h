@@ -85,6 +85,9 @@ class Opens {
   i64 edition() const { return edition_; }
   i64 next_edition() { return ++edition_; }
 
+  // One publishes after the other: not all stores know conditions.
+  std::mutex publishing;
+
  private:
   std::mutex mutex_;
   std::vector<File*> files_;
@@ -348,6 +351,7 @@ class File {
 
   void publish_here(bool last) {
     if (session_.alone()) staged_->send_whole_parts();
+    std::lock_guard one_at_a_time(opens_->publishing);
     const std::optional<i64> made = Publisher(reader_, session_, grid_, *staged_).publish(resize_, object_bytes_);
     staged_->clear();
     resize_ = {};

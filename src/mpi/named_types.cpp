@@ -25,8 +25,8 @@ std::vector<NamedType> types_of_some() {
       {MPI_LOGICAL2, Basic::kLogical, 2, {}},
       {MPI_LOGICAL4, Basic::kLogical, 4, {}},
       {MPI_LOGICAL8, Basic::kLogical, 8, {}},
-      {MPI_INTEGER16, Basic::kSigned, 16, {}},
 #ifndef MERCUTIO_ABI_OPENMPI
+      {MPI_INTEGER16, Basic::kSigned, 16, {}},
       {MPI_LOGICAL16, Basic::kLogical, 16, {}},
       {MPI_REAL2, Basic::kFloat, 2, {}},
       {MPI_COMPLEX4, Basic::kComplexFloat, 4, {}},

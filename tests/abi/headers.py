@@ -19,7 +19,7 @@ from pathlib import Path
 DRAFT = {"MPI_SEEK_SET": "401", "MPI_SEEK_CUR": "402", "MPI_SEEK_END": "403", "MPI_ERRORS_RETURN": "0x142", "MPI_ERRORS_ABORT": "0x143",
          "MPI_LASTUSEDCODE": "507"}
 # Types that are MPI_DATATYPE_NULL in the header of an MPI without them.
-OF_SOME = {"MPI_INTEGER16", "MPI_LOGICAL16"}
+OF_SOME = {"MPI_COMPLEX4", "MPI_INTEGER16", "MPI_LOGICAL16", "MPI_REAL2"}
 
 PRELUDE = r"""
 #include <cstddef>

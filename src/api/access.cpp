@@ -6,6 +6,7 @@
 
 #include "api/access_table.h"
 #include "api/call.h"
+#include "api/completion.h"
 #include "api/export.h"
 #include "mpi/calls.h"
 #include "mpi/decode.h"
@@ -77,6 +78,10 @@ int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MP
 enum class Stage { kMoving, kDone, kFreed };
 
 struct PendingAccess final : Postponed::Action {
+  PendingAccess() { process().accesses.fetch_add(1, std::memory_order_relaxed); }
+  ~PendingAccess() override { process().accesses.fetch_sub(1, std::memory_order_relaxed); }
+  PendingAccess(const PendingAccess&) = delete;
+  PendingAccess& operator=(const PendingAccess&) = delete;
   void run() override;              // completes the request in MPI
   std::atomic<Stage> stage{Stage::kMoving};
   MPI_Request request = MPI_REQUEST_NULL;
@@ -99,8 +104,11 @@ int query_access(void* state, MPI_Status* status) {
   PMPI_Status_set_elements_x(status, MPI_BYTE, done ? pending->bytes : 0);
   PMPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_UNDEFINED;
-  status->MPI_TAG = done && pending->code != MPI_SUCCESS ? pending->code : MPI_UNDEFINED;   // for list_calls.cpp
-  return done ? pending->code : MPI_SUCCESS;
+  status->MPI_TAG = MPI_UNDEFINED;
+  if (!done || pending->code == MPI_SUCCESS) return MPI_SUCCESS;
+  if (!Completion::collect(pending, pending->handle->mpi(), pending->code)) return pending->code;
+  status->MPI_TAG = pending->code;
+  return MPI_SUCCESS;
 }
 
 // Returns true for the first caller.

@@ -1,21 +1,26 @@
 #include "api/handles.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "mpi/abi_numbers.h"
 
 namespace mercutio {
 
-Handles::Handles() : by_number_{MPI_FILE_NULL} {}
+// The integers of predefined handles are below kFirstNumber. An integer of no file is taken for that of MPI_FILE_NULL, so that 0 is one, too.
+#ifdef MERCUTIO_ABI_STANDARD
+constexpr Fint kNullNumber = 0x118, kFirstNumber = 4096;
+#else
+constexpr Fint kNullNumber = 0, kFirstNumber = 1;
+#endif
 
 MPI_File Handles::add(std::unique_ptr<OpenHandle> handle) {
   MPI_File file = handle.release()->mpi();
   std::lock_guard lock(mutex_);
-  Fint number = 1;
-  while (number < static_cast<Fint>(by_number_.size()) && by_number_[static_cast<std::size_t>(number)] != MPI_FILE_NULL) ++number;
-  if (number == static_cast<Fint>(by_number_.size())) by_number_.push_back(MPI_FILE_NULL);
-  by_number_[static_cast<std::size_t>(number)] = file;
-  number_of_[file] = number;
+  const auto place = std::find(by_number_.begin(), by_number_.end(), MPI_FILE_NULL);
+  number_of_[file] = kFirstNumber + static_cast<Fint>(place - by_number_.begin());
+  if (place == by_number_.end()) by_number_.push_back(file);
+  else *place = file;
   return file;
 }
 
@@ -31,7 +36,7 @@ std::unique_ptr<OpenHandle> Handles::remove(MPI_File file) {
   std::lock_guard lock(mutex_);
   auto it = number_of_.find(file);
   if (it == number_of_.end()) return nullptr;
-  by_number_[static_cast<std::size_t>(it->second)] = MPI_FILE_NULL;
+  by_number_[static_cast<std::size_t>(it->second - kFirstNumber)] = MPI_FILE_NULL;
   number_of_.erase(it);
   if (recent(file).load(std::memory_order_relaxed) == file) recent(file).store(nullptr, std::memory_order_relaxed);
   return std::unique_ptr<OpenHandle>(reinterpret_cast<OpenHandle*>(file));
@@ -49,13 +54,13 @@ void Handles::flush_all() const {
 Fint Handles::to_fortran(MPI_File file) const {
   std::lock_guard lock(mutex_);
   auto it = number_of_.find(file);
-  return it == number_of_.end() ? 0 : it->second;
+  return it == number_of_.end() ? kNullNumber : it->second;
 }
 
 MPI_File Handles::from_fortran(Fint number) const {
   std::lock_guard lock(mutex_);
-  bool known = number > 0 && number < static_cast<Fint>(by_number_.size());
-  return known ? by_number_[static_cast<std::size_t>(number)] : MPI_FILE_NULL;
+  const i64 place = i64{number} - kFirstNumber;
+  return place >= 0 && place < std::ssize(by_number_) ? by_number_[static_cast<std::size_t>(place)] : MPI_FILE_NULL;
 }
 
 MPI_Errhandler Handles::default_errhandler() const {

@@ -31,15 +31,14 @@ struct OpenHandle {
 
 class Handles {
  public:
-  Handles();
   MPI_File add(std::unique_ptr<OpenHandle> handle);
   // The open file of a handle. Null for MPI_FILE_NULL and for anything that is not a live handle.
   OpenHandle* find(MPI_File file) const;
   std::unique_ptr<OpenHandle> remove(MPI_File file);
   void flush_all() const;   // flushes the write-behind data of all open files
 
-  Fint to_fortran(MPI_File file) const;     // MPI_FILE_NULL: 0
-  MPI_File from_fortran(Fint number) const;   // 0 or unknown: MPI_FILE_NULL
+  Fint to_fortran(MPI_File file) const;
+  MPI_File from_fortran(Fint number) const;   // unknown: MPI_FILE_NULL
 
   // The handler that new files inherit and that failed opens and deletes call.
   MPI_Errhandler default_errhandler() const;
@@ -52,7 +51,7 @@ class Handles {
   mutable std::array<std::atomic<MPI_File>, 16> recent_{};
   mutable std::mutex mutex_;
   std::unordered_map<MPI_File, Fint> number_of_;
-  std::vector<MPI_File> by_number_;   // by Fortran number
+  std::vector<MPI_File> by_number_;   // by Fortran number, from the first one on; MPI_FILE_NULL: it is free
   MPI_Errhandler default_ = MPI_ERRHANDLER_NULL;   // replaced by MPI_ERRORS_RETURN, whose value is known when MPI is initialised
 };
 

@@ -1,19 +1,16 @@
-// Completion calls, most of them on lists of requests. MPICH (4.0 and later, and its descendants) does not treat generalized
-// requests, such as nonblocking file accesses, as MPI section 13.2 says:
+// Calls that complete requests. What fails is raised on the file (completion.h). MPICH (4.0 and later, and its descendants) does not treat
+// generalized requests, such as nonblocking file accesses, as MPI section 13.2 says:
 // - MPI_Waitall ends the program if a list contains a null request and a request that is not complete. Therefore null requests are
-//   removed
-//   from the list that it gets.
-// - The error of a request appears in its status as an error of class MPI_ERR_OTHER, or not at all (MPI_Waitsome of MPICH 5 and
-//   Intel MPI).
-//   Therefore query_access also stores it in the tag, which has no meaning for a file access, and it is corrected here.
+//   removed from the list that it gets.
 // - MPI_Request_get_status does not progress a generalized request, as MPI_Test does. Therefore completed accesses are reported to
 //   MPI here.
 //
-// Cost: a test of each handle, a copy of the list if it contains null requests, and a test of each status after an error.
+// Cost: a load if no access is under way; otherwise a test of each handle, and a copy of the list if it contains null requests.
 #include <algorithm>
 #include <vector>
 
 #include "api/call.h"
+#include "api/completion.h"
 #include "api/export.h"
 #include "mpi/real.h"
 
@@ -21,27 +18,16 @@ namespace {
 
 using namespace mercutio;
 
-int class_of(int code) {
-  int cls = MPI_SUCCESS;
-  return PMPI_Error_class(code, &cls) == MPI_SUCCESS ? cls : MPI_ERR_UNKNOWN;
-}
-
-int with_errors_of_accesses(int result, int count, MPI_Status* statuses) {
-  if (result == MPI_SUCCESS || statuses == MPI_STATUSES_IGNORE || class_of(result) != MPI_ERR_IN_STATUS) return result;
-  for (int i = 0; i < count; ++i) {
-    MPI_Status& status = statuses[i];
-    if (status.MPI_SOURCE != MPI_UNDEFINED || status.MPI_TAG == MPI_UNDEFINED) continue;
-    const int cls = class_of(status.MPI_ERROR);
-    if ((cls != MPI_ERR_OTHER && cls != MPI_SUCCESS) || process().codes.text_of(status.MPI_TAG).empty()) continue;
-    status.MPI_ERROR = status.MPI_TAG;
-    status.MPI_TAG = MPI_UNDEFINED;
-  }
-  return result;
-}
+bool nothing_pending() { return process().accesses.load(std::memory_order_relaxed) == 0; }
 
 int real_waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   static auto* const real = real_function<int(int, MPI_Request*, MPI_Status*)>("PMPI_Waitall");
-  return with_errors_of_accesses(real(count, requests, statuses), count, statuses);
+  return real(count, requests, statuses);
+}
+
+int real_wait(MPI_Request* request, MPI_Status* status) {
+  static auto* const real = real_function<int(MPI_Request*, MPI_Status*)>("PMPI_Wait");
+  return real(request, status);
 }
 
 int wait_without_null(int count, MPI_Request* requests, MPI_Status* statuses) {
@@ -56,7 +42,7 @@ int wait_without_null(int count, MPI_Request* requests, MPI_Status* statuses) {
     const bool was_null = requests[i] == MPI_REQUEST_NULL;
     if (statuses != MPI_STATUSES_IGNORE) {
       if (was_null) {
-        PMPI_Wait(&requests[i], &statuses[i]);   // sets the empty status
+        real_wait(&requests[i], &statuses[i]);   // sets the empty status
         if (code != MPI_SUCCESS) statuses[i].MPI_ERROR = MPI_SUCCESS;
       } else {
         statuses[i] = results[next];
@@ -70,18 +56,23 @@ int wait_without_null(int count, MPI_Request* requests, MPI_Status* statuses) {
 }  // namespace
 
 MERCUTIO_MPI_FUNCTION(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[])) {
+  if (count <= 0 || !requests || nothing_pending()) return real_waitall(count, requests, statuses);
   return guarded(nullptr, "MPI_Waitall", [&] {
-    if (count <= 0 || !requests) return real_waitall(count, requests, statuses);
+    const Completion completion;
     const auto nulls = std::count(requests, requests + count, MPI_REQUEST_NULL);
     const bool mixed = nulls > 0 && nulls < count;
-    return mixed ? wait_without_null(count, requests, statuses) : real_waitall(count, requests, statuses);
+    const int code = mixed ? wait_without_null(count, requests, statuses) : real_waitall(count, requests, statuses);
+    return completion.result(code, count, statuses);
   });
 }
 
 MERCUTIO_MPI_FUNCTION(int, Testall, (int count, MPI_Request requests[], int* flag, MPI_Status statuses[])) {
   static auto* const real = real_function<int(int, MPI_Request*, int*, MPI_Status*)>("PMPI_Testall");
+  if (nothing_pending()) return real(count, requests, flag, statuses);
   return guarded(nullptr, "MPI_Testall", [&] {
-    return with_errors_of_accesses(real(count, requests, flag, statuses), count, statuses);
+    const Completion completion;
+    const int code = real(count, requests, flag, statuses);
+    return *flag ? completion.result(code, count, statuses) : code;   // MPICH 5 asks for statuses of a part, too
   });
 }
 
@@ -89,19 +80,43 @@ MERCUTIO_MPI_FUNCTION(int, Testall, (int count, MPI_Request requests[], int* fla
   MERCUTIO_MPI_FUNCTION(int, name, (int count, MPI_Request requests[], int* done, int indices[],                  \
                                     MPI_Status statuses[])) {                                                     \
     static auto* const real = real_function<int(int, MPI_Request*, int*, int*, MPI_Status*)>("PMPI_" #name);      \
+    if (nothing_pending()) return real(count, requests, done, indices, statuses);                                 \
     return guarded(nullptr, "MPI_" #name, [&] {                                                                   \
-      const int result = real(count, requests, done, indices, statuses);                                          \
-      return result == MPI_SUCCESS ? result : with_errors_of_accesses(result, *done, statuses);                   \
+      const Completion completion;                                                                                \
+      const int code = real(count, requests, done, indices, statuses);                                            \
+      return completion.result(code, *done, statuses);                                                            \
     });                                                                                                           \
   }
 
 SOME(Waitsome)
 SOME(Testsome)
 
+// Those that complete one request.
+#define ONE(name, parameters, arguments, has_completed)                                    \
+  MERCUTIO_MPI_FUNCTION(int, name, parameters) {                                           \
+    static auto* const real = real_function<int parameters>("PMPI_" #name);                \
+    if (nothing_pending()) return real arguments;                                          \
+    return guarded(nullptr, "MPI_" #name, [&] {                                            \
+      const Completion completion;                                                         \
+      const int code = real arguments;                                                     \
+      return has_completed ? completion.result(code, status) : code;                       \
+    });                                                                                    \
+  }
+
+ONE(Wait, (MPI_Request * request, MPI_Status* status), (request, status), true)
+ONE(Test, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status), *flag)
+ONE(Waitany, (int count, MPI_Request requests[], int* index, MPI_Status* status), (count, requests, index, status), true)
+ONE(Testany, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status), (count, requests, index, flag, status), *flag)
+
+// Completes none: the error of an access is in the status, and raised when its request is completed.
 MERCUTIO_MPI_FUNCTION(int, Request_get_status, (MPI_Request request, int* flag, MPI_Status* status)) {
   static auto* const real = real_function<int(MPI_Request, int*, MPI_Status*)>("PMPI_Request_get_status");
+  if (nothing_pending()) return real(request, flag, status);
   return guarded(nullptr, "MPI_Request_get_status", [&] {
+    const Completion completion;
     process().postponed.run();
-    return real(request, flag, status);
+    const int code = real(request, flag, status);
+    completion.tell(status);
+    return code;
   });
 }

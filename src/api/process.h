@@ -62,6 +62,7 @@ class Postponed {
 struct Process {
   ProcessProgress progress;
   Postponed postponed;
+  std::atomic<i64> accesses{0};   // nonblocking ones whose requests the program has not completed
   DatarepRegistry datareps;
   Buffers buffers;
   PublishedFiles published;

@@ -200,6 +200,8 @@ Status long_doubles(const Job& j) {
 Status convert(Basic kind, Job j) {
   switch (kind) {
     case Basic::kByte:
+      if (j.in_bytes != 1) return Error{ErrorClass::kConversion, "external32 does not define how a predefined datatype of " + std::to_string(j.in_bytes) + " bytes, which only this MPI has, is represented"};
+      [[fallthrough]];
     case Basic::kChar:
       if (j.in_bytes != j.out_bytes) return unsupported(j);
       if (j.count > 0) std::memcpy(j.out, j.in, static_cast<std::size_t>(j.count * j.in_bytes));

@@ -18,7 +18,7 @@ namespace mercutio {
 
 // Every predefined datatype that can be in a file, classified by what moving and converting it requires.
 enum class Basic : unsigned char {
-  kByte,        // MPI_BYTE, MPI_PACKED: never converted
+  kByte,        // MPI_BYTE, MPI_PACKED: never converted; with more native_bytes: a type of unknown kind, which can't be
   kChar,        // char, signed/unsigned char, CHARACTER, 1-byte ints and logicals: 1 byte everywhere
   kSigned,      // native_bytes 1,2,4,8,16 -> external_bytes
   kUnsigned,

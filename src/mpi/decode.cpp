@@ -160,8 +160,8 @@ TypeSpecRef spec_from(const Contents& c, const std::vector<TypeSpecRef>& childre
     case MPI_COMBINER_DARRAY: return darray_spec(c, children[0]);
     case MPI_COMBINER_RESIZED:
       return c.large() ? make_resized(n(0), n(1), children[0]) : make_resized(c.address(0), c.address(1), children[0]);
-    case MPI_COMBINER_F90_REAL: return sized_spec(Basic::kFloat, type);
-    case MPI_COMBINER_F90_COMPLEX: return sized_spec(Basic::kComplexFloat, type);
+    case MPI_COMBINER_F90_REAL: return f90_real_spec(type, false, c.integer(0));
+    case MPI_COMBINER_F90_COMPLEX: return f90_real_spec(type, true, c.integer(0));
     case MPI_COMBINER_F90_INTEGER: return sized_spec(Basic::kSigned, type);
     default: return nullptr;
   }
@@ -212,9 +212,9 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth) {
   Contents c;
   MERCUTIO_TRY(read_contents(type, c));
   if (c.combiner == MPI_COMBINER_NAMED) {
-    if (TypeSpecRef named = named_spec(type)) return named;
-    MERCUTIO_LET(TypeSpecRef bytes, Result<TypeSpecRef>(make_contiguous(sized_spec(Basic::kByte, type)->basic.native_bytes, byte_type())));
-    return bytes;   // a predefined type that only this MPI has: moved as bytes
+    TypeSpecRef named = named_spec(type);
+    if (!named) named = sized_spec(Basic::kByte, type);   // one that only this MPI has: moved as bytes, not converted if it has several
+    return named->basic.native_bytes > 0 ? std::move(named) : make_contiguous(0, byte_type());
   }
   Result<std::vector<TypeSpecRef>> children = children_of(c, depth);
   TypeSpecRef spec = children ? spec_from(c, *children, type) : nullptr;

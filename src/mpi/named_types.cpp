@@ -1,5 +1,7 @@
 #include "mpi/named_types.h"
 
+#include <cfloat>
+
 namespace mercutio {
 namespace {
 
@@ -16,9 +18,32 @@ i64 native_size(MPI_Datatype type) {
   return size;
 }
 
+// Types that only some MPIs have. Others may not be asked for their sizes, which are the same in memory.
+std::vector<NamedType> types_of_some() {
+  return {
+      {MPI_LOGICAL1, Basic::kLogical, 1, {}},
+      {MPI_LOGICAL2, Basic::kLogical, 2, {}},
+      {MPI_LOGICAL4, Basic::kLogical, 4, {}},
+      {MPI_LOGICAL8, Basic::kLogical, 8, {}},
+#ifndef MERCUTIO_ABI_OPENMPI
+      {MPI_INTEGER16, Basic::kSigned, 16, {}},
+      {MPI_LOGICAL16, Basic::kLogical, 16, {}},
+      {MPI_REAL2, Basic::kFloat, 2, {}},
+      {MPI_COMPLEX4, Basic::kComplexFloat, 4, {}},
+#endif
+#ifdef MERCUTIO_ABI_MPICH
+      {MPIX_C_FLOAT16, Basic::kFloat, 2, {}},
+#endif
+  };
+}
+
 const std::vector<NamedType>* with_specs(std::vector<NamedType> types) {
   for (NamedType& entry : types)
     if (entry.type != MPI_DATATYPE_NULL) entry.spec = make_named({entry.kind, native_size(entry.type), entry.external_bytes});
+  for (NamedType& entry : types_of_some()) {
+    entry.spec = make_named({entry.kind, entry.external_bytes, entry.external_bytes});
+    types.push_back(std::move(entry));
+  }
   return new std::vector<NamedType>(std::move(types));
 }
 
@@ -98,6 +123,10 @@ const std::vector<PairType>& pair_types() {
       {MPI_2REAL, MPI_REAL, MPI_REAL},
       {MPI_2DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION},
       {MPI_2INTEGER, MPI_INTEGER, MPI_INTEGER},
+#ifdef MERCUTIO_ABI_OPENMPI
+      {MPI_2COMPLEX, MPI_COMPLEX, MPI_COMPLEX},
+      {MPI_2DOUBLE_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_DOUBLE_COMPLEX},
+#endif
   };
   return *table;
 }
@@ -140,6 +169,12 @@ bool is_bounds_marker(MPI_Datatype type) {
 TypeSpecRef sized_spec(Basic kind, MPI_Datatype type) {
   i64 bytes = native_size(type);
   return make_named({kind, bytes, bytes});
+}
+
+TypeSpecRef f90_real_spec(MPI_Datatype type, bool complex, i64 digits) {
+  const MPI_Datatype widest = complex ? MPI_C_LONG_DOUBLE_COMPLEX : MPI_LONG_DOUBLE;
+  if (digits <= LDBL_DIG && native_size(type) == native_size(widest)) return named_spec(widest);
+  return sized_spec(complex ? Basic::kComplexFloat : Basic::kFloat, type);
 }
 
 }  // namespace mercutio

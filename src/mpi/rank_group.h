@@ -7,9 +7,13 @@
 // exists, every collective MPI call uses the program's communicator, on which only one open is in progress at a time. Rank 0 draws
 // the numbers of a file.
 //
-// Cost: the first open on a communicator needs one small all-reduce. Each later open needs a broadcast of two numbers. A new group
-// needs a broadcast, a gather of three numbers per rank and a communicator. If not all ranks can map the memory that rank 0 offers, it needs
-// a split by nodes, a broadcast on each, a second gather, and between nodes a window and one name per node.
+// A communicator keeps its group as long as it lives, if not too many groups are kept, so that the program does not run out of
+// communicators. Then the group lives as long as a file of its is open.
+//
+// Cost: the first open on a communicator needs one small all-reduce, and each one if its group is not kept. Each later open needs a
+// broadcast of two numbers. A new group needs a broadcast, a gather of three numbers per rank and a communicator. If not all ranks can map
+// the memory that rank 0 offers, it needs a split by nodes, a broadcast on each, a second gather, and between nodes a window and one name
+// per node.
 #pragma once
 
 #include <map>

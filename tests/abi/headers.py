@@ -18,6 +18,8 @@ from pathlib import Path
 # The numbers of a draft of MPI 5, which Intel MPI 2021 has; src/mpi/abi_numbers.cpp knows them. The last one is asked of Open MPI only.
 DRAFT = {"MPI_SEEK_SET": "401", "MPI_SEEK_CUR": "402", "MPI_SEEK_END": "403", "MPI_ERRORS_RETURN": "0x142", "MPI_ERRORS_ABORT": "0x143",
          "MPI_LASTUSEDCODE": "507"}
+# Types that are MPI_DATATYPE_NULL in the header of an MPI without them.
+OF_SOME = {"MPI_COMPLEX4", "MPI_INTEGER16", "MPI_LOGICAL16", "MPI_REAL2"}
 
 PRELUDE = r"""
 #include <cstddef>
@@ -69,7 +71,7 @@ def names_of(header):
     text = header.read_text() + (header.parent / "functions.h").read_text()
     text = re.sub(r"//[^\n]*", "", text)
     symbols = re.findall(r"MERCUTIO_OBJECT\(\w+, MPI_\w+, (\w+)\)", text) + re.findall(r"\bOMPI_C_\w+", text)
-    constants = re.findall(r"\b(MPI_[A-Z0-9_]+)\b(?= = )|#define (MPI_\w+)|MERCUTIO_OBJECT\(\w+, (MPI_\w+),", text)
+    constants = re.findall(r"\b(MPIX?_[A-Z0-9_]+)\b(?= = )|#define (MPI_\w+)|MERCUTIO_OBJECT\(\w+, (MPI_\w+),", text)
     types = re.findall(r"using (MPI_\w+) =|struct (MPI_\w+) \{", text)
     functions = re.findall(r"^int (PMPI_\w+)\([^;{]*\);", text, re.MULTILINE)
     def join(groups):
@@ -106,7 +108,7 @@ class Checker:
             self.fail("%s can't be read: %s" % (header, out.stderr.strip()[:500]))
             return set()
         text = re.sub(r'(?m)^#define (MPI_LB|MPI_UB) .*static_assert.*$', "", out.stdout)
-        return set(re.findall(r"\bP?MPI_\w+", text))
+        return set(re.findall(r"\bP?MPIX?_\w+", text))
 
     def facts(self, header, names):
         lines = ["OFFSET(MPI_SOURCE);", "OFFSET(MPI_TAG);", "OFFSET(MPI_ERROR);"]
@@ -138,6 +140,8 @@ class Checker:
         draft = theirs.get("MPI_SEEK_SET") == DRAFT["MPI_SEEK_SET"]
         for name in sorted(ours):
             want = DRAFT[name] if draft and name in DRAFT else ours[name]
+            if name in OF_SOME and theirs.get(name) == theirs["MPI_DATATYPE_NULL"]:
+                continue
             if theirs.get(name) != want:
                 self.fail("%s: %s is %s, ours is %s" % (header, name, theirs.get(name), want))
         print("%s: %d facts compared%s" % (header, len(ours), ", a draft's numbers" if draft else ""))

@@ -1,0 +1,64 @@
+#include "api/completion.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/call.h"
+
+namespace mercutio {
+
+static thread_local Completion* current = nullptr;
+
+Completion::Completion() : outer_(std::exchange(current, this)) {}
+Completion::~Completion() { current = outer_; }
+
+bool Completion::collect(const void* access, MPI_File file, int code) {
+  return current && guarded_or(false, [&] {
+    std::vector<Failed>& failed = current->failed_;
+    const bool known = std::any_of(failed.begin(), failed.end(), [&](const Failed& other) { return other.access == access; });
+    if (!known) failed.push_back({access, file, code});
+    return true;
+  });
+}
+
+// The status of a failed access has its code in the tag, which has no meaning for an access.
+bool Completion::take_code(MPI_Status& status) const {
+  const auto is_its = [&](const Failed& failed) { return failed.code == status.MPI_TAG; };
+  if (status.MPI_SOURCE != MPI_UNDEFINED || std::none_of(failed_.begin(), failed_.end(), is_its)) return false;
+  status.MPI_ERROR = std::exchange(status.MPI_TAG, MPI_UNDEFINED);
+  return true;
+}
+
+// By the handler that the file has now, or if it is closed, by that of MPI_FILE_NULL. A handler may return MPI_SUCCESS.
+int Completion::raise() const {
+  Process& p = process();
+  int last = MPI_SUCCESS;
+  for (const Failed& failed : failed_) {
+    OpenHandle* const handle = p.handles.find(failed.file);
+    const int code = handle ? p.errhandlers.invoke(handle->errhandler, failed.file, handle->comm, failed.code)
+                            : p.errhandlers.invoke(p.handles.default_errhandler(), MPI_FILE_NULL, MPI_COMM_SELF, failed.code);
+    if (code != MPI_SUCCESS) last = code;
+  }
+  return last;
+}
+
+void Completion::tell(MPI_Status* status) const {
+  if (status != MPI_STATUS_IGNORE) (void)take_code(*status);
+}
+
+int Completion::result(int code, MPI_Status* status) const {
+  if (failed_.empty()) return code;
+  tell(status);
+  const int raised = raise();
+  return code != MPI_SUCCESS ? code : raised;
+}
+
+int Completion::result(int code, int count, MPI_Status* statuses) const {
+  if (failed_.empty()) return code;
+  for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < count; ++i)
+    if (!take_code(statuses[i]) && code == MPI_SUCCESS) statuses[i].MPI_ERROR = MPI_SUCCESS;
+  const int raised = raise();
+  return code == MPI_SUCCESS && raised != MPI_SUCCESS ? MPI_ERR_IN_STATUS : code;
+}
+
+}  // namespace mercutio

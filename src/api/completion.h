@@ -1,0 +1,43 @@
+// Errors of nonblocking accesses. The MPI would raise them on MPI_COMM_WORLD, whose handler ends the program by default. They belong to the
+// handlers of their files, so the MPI is told of none: the call of the program's that completes a request collects them, then raises them.
+#pragma once
+
+#include <vector>
+
+#include "mpi/mpi_header.h"
+
+namespace mercutio {
+
+// Alive during a call of the program's that may complete requests. Calls may be nested, as error handlers call MPI.
+class Completion {
+ public:
+  Completion();
+  ~Completion();
+  Completion(const Completion&) = delete;
+  Completion& operator=(const Completion&) = delete;
+
+  // An access has failed, and the MPI, in this thread, asks for the status of its request, perhaps more than once. False: in a call that is not ours, or there is no memory. Then
+  // the MPI has to be told.
+  static bool collect(const void* access, MPI_File file, int code);
+
+  // The result of a call that has completed a request with this status.
+  int result(int code, MPI_Status* status) const;
+  // The same for the statuses of a list.
+  int result(int code, int count, MPI_Status* statuses) const;
+  // Only stores the error in the status of a request that is not completed.
+  void tell(MPI_Status* status) const;
+
+ private:
+  struct Failed {
+    const void* access;
+    MPI_File file;
+    int code;
+  };
+  bool take_code(MPI_Status& status) const;
+  int raise() const;
+
+  Completion* const outer_;
+  std::vector<Failed> failed_;
+};
+
+}  // namespace mercutio

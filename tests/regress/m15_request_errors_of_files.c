@@ -1,0 +1,106 @@
+// M15: the error of a nonblocking access is one of its file. It is raised by the handler of the file, not by that of MPI_COMM_WORLD, which
+// ends the program, in each call that completes the request.
+#include "write_limit.h"
+
+enum { kWait, kTest, kWaitany, kTestany, kWaitall, kTestall, kWaitsome, kTestsome, kWaitallIgnored, kWays };
+static const char *const names[kWays] = {"wait", "test", "waitany", "testany", "waitall", "testall", "waitsome", "testsome", "waitall_ignored"};
+
+static MPI_Status *volatile ignored = MPI_STATUSES_IGNORE;   // which some MPIs declare as an array
+static int called, last;
+static MPI_File shown;
+static void handler(MPI_File *fh, int *code, ...) {
+  called++;
+  shown = *fh;
+  last = *code;
+}
+
+// Of a null request, one that succeeds, and one that fails. The error, of the list or of the request.
+static int complete(int way, MPI_Request *request, MPI_Status *status) {
+  int flag = 0, index = -1, done = 0, indices[3], code = MPI_SUCCESS, error = MPI_SUCCESS;
+  if (way == kWait) return MPI_Wait(&request[2], &status[2]);
+  if (way == kTest) {
+    while (!flag && code == MPI_SUCCESS) code = MPI_Test(&request[2], &flag, MPI_STATUS_IGNORE);
+    return code;
+  }
+  if (way == kWaitallIgnored) return MPI_Waitall(3, request, ignored);
+  if (way == kWaitall || way == kTestall) {
+    while (!flag && code == MPI_SUCCESS)
+      code = way == kWaitall ? (flag = 1, MPI_Waitall(3, request, status)) : MPI_Testall(3, request, &flag, status);
+    CHECK_CLASS(code, MPI_ERR_IN_STATUS);
+    CHECK_CLASS(status[0].MPI_ERROR, MPI_SUCCESS);
+    CHECK_CLASS(status[1].MPI_ERROR, MPI_SUCCESS);
+    return status[2].MPI_ERROR;
+  }
+  while (request[1] != MPI_REQUEST_NULL || request[2] != MPI_REQUEST_NULL) {
+    if (way == kWaitany || way == kTestany) {
+      code = way == kWaitany ? MPI_Waitany(3, request, &index, &status[0]) : MPI_Testany(3, request, &index, &flag, &status[0]);
+      if (code != MPI_SUCCESS) error = code;
+      continue;
+    }
+    code = (way == kWaitsome ? MPI_Waitsome : MPI_Testsome)(3, request, &done, indices, status);
+    for (int i = 0; i < done && code != MPI_SUCCESS; i++) {
+      CHECK_CLASS(code, MPI_ERR_IN_STATUS);
+      if (indices[i] == 2) error = status[i].MPI_ERROR;
+      else CHECK_CLASS(status[i].MPI_ERROR, MPI_SUCCESS);
+    }
+  }
+  return error;
+}
+
+static void one(int way, int handled) {
+  char *buffer = calloc(1, kShare);
+  MPI_File fh = ck_create("f");
+  MPI_Request request[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Status status[3];
+  MPI_Errhandler errhandler;
+  called = 0;
+  if (handled) {
+    MPI_File_create_errhandler(handler, &errhandler);
+    CHECK_OK(MPI_File_set_errhandler(fh, errhandler));
+    MPI_Errhandler_free(&errhandler);
+  }
+  limit_writes(kEveryRank);
+  CHECK_OK(MPI_File_iwrite_at(fh, 10 * ck_rank, buffer, 10, MPI_BYTE, &request[1]));
+  if (way == kWait || way == kTest) CHECK_OK(MPI_Wait(&request[1], MPI_STATUS_IGNORE));
+  CHECK_OK(MPI_File_iwrite_at(fh, (MPI_Offset)(ck_rank + 1) * kShare, buffer, kShare, MPI_BYTE, &request[2]));
+  int code = complete(way, request, status);
+  CHECK_CLASS(code, way == kWaitallIgnored ? MPI_ERR_IN_STATUS : MPI_ERR_NO_SPACE);
+  CHECK_INT(called, handled);
+  if (handled) CHECK_CLASS(last, MPI_ERR_NO_SPACE);
+  if (handled) CHECK(shown == fh);
+  for (int i = 0; i < 3; i++) CHECK(request[i] == MPI_REQUEST_NULL);
+  lift_limit();
+  CHECK_OK(MPI_File_iwrite_at(fh, (MPI_Offset)ck_rank * kShare, buffer, kShare, MPI_BYTE, &request[1]));
+  CHECK_OK(MPI_Wait(&request[1], &status[1]));
+  CHECK_COUNT(status[1], MPI_BYTE, kShare);
+  CHECK_OK(MPI_File_close(&fh));
+  free(buffer);
+}
+
+static void returned(int way) { one(way, 0); }
+static void handled(int way) { one(way, 1); }
+
+// A query says that it is complete, and completes nothing.
+static void get_status(void) {
+  char *buffer = calloc(1, kShare);
+  MPI_File fh = ck_create("f");
+  MPI_Request request;
+  int flag = 0;
+  limit_writes(kEveryRank);
+  CHECK_OK(MPI_File_iwrite_at(fh, (MPI_Offset)(ck_rank + 1) * kShare, buffer, kShare, MPI_BYTE, &request));
+  while (!flag && ck_failures == 0) CHECK_OK(MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE));
+  CHECK_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_NO_SPACE);
+  lift_limit();
+  CHECK_OK(MPI_File_close(&fh));
+  free(buffer);
+}
+
+int main(int argc, char **argv) {
+  ck_init(&argc, &argv);
+  for (int way = 0; way < kWays && ck_is_mercutio(); way++) {
+    RUN_FOR(returned, names[way], way);
+    RUN_FOR(handled, names[way], way);
+  }
+  if (ck_is_mercutio()) RUN(get_status);
+  return ck_finish();
+}

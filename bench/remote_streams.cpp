@@ -33,6 +33,7 @@
 #include "remote/file.h"
 #include "remote/route.h"
 #include "remote/server.h"
+#include "remote/sockets.h"
 #include "base/threads.h"
 
 namespace mercutio::remote {
@@ -173,9 +174,8 @@ pid_t plain_server(const Place& place, const Key& key, int& port) {
 }
 
 int connected_to(const Endpoint& to) {
-  const auto fd = connected_socket(to);
-  pollfd ready{fd ? *fd : -1, POLLOUT, 0};
-  if (!fd || ::poll(&ready, 1, 10'000) != 1 || (ready.revents & (POLLERR | POLLHUP)) != 0) fail("connect");
+  const auto fd = connect_until(to, now_ns() + 10'000'000'000);
+  if (!fd) fail("connect");
   (void)::fcntl(*fd, F_SETFL, ::fcntl(*fd, F_GETFL) & ~O_NONBLOCK);
   return *fd;
 }

@@ -112,7 +112,7 @@ Result<int> SlowLink::leads_to(const std::string& address, const Endpoint& targe
       const int client = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (client < 0) continue;
       set_up(client);
-      const Result<int> server = connected_socket(target);
+      const Result<int> server = connect_until(target, now_ns() + 10'000'000'000);
       auto thread = server ? start_thread([this, client, fd = *server] { pass(client, fd); }) : Result<std::thread>(server.error());
       if (thread)
         thread->detach();

@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -40,9 +39,6 @@ namespace {
 // Segments with a lower number are kept for the next file. Others are freed when their file is closed, so a program that had many
 // files open at once does not keep their memory.
 constexpr i64 kKeptSegments = 4;
-// Number of groups that are kept although no file of theirs is open. Each uses one communicator of the MPI, of which it may have no more
-// than 2,000, and shared memory.
-constexpr std::size_t kKeptGroups = 16;
 
 i64 segment_bytes(int ranks) { return MpiSegment::doorbell_bytes(ranks) + ranks * kSegmentBytesPerRank; }
 
@@ -86,139 +82,6 @@ Status find_node(MPI_Comm user, int rank, int size, OwnNode& found) {
   found.leader = message.leader;
   found.memory = found.offered.map(message.place);
   return ok_status();
-}
-
-// The dimensions of the program's Cartesian grid if the communicator has one. The ranks of a row write adjacent blocks.
-std::vector<i64> grid_of(MPI_Comm user) {
-  int kind = MPI_UNDEFINED, dims = 0;
-  if (PMPI_Topo_test(user, &kind) != MPI_SUCCESS || kind != MPI_CART) return {};
-  if (PMPI_Cartdim_get(user, &dims) != MPI_SUCCESS || dims < 1) return {};
-  std::vector<int> extents(static_cast<std::size_t>(dims)), periods(extents), coordinates(extents);
-  if (PMPI_Cart_get(user, dims, extents.data(), periods.data(), coordinates.data()) != MPI_SUCCESS) return {};
-  return {extents.begin(), extents.end()};
-}
-
-// The groups that are kept. Those of MPI_COMM_WORLD and MPI_COMM_SELF serve all congruent communicators and are kept until MPI_Finalize,
-// for programs that duplicate a communicator for each file: it first deletes the attributes of MPI_COMM_SELF, when communicators can still
-// be freed. Other groups are kept by their communicator.
-class KeptGroups {
- public:
-  // A group of the same ranks in the same order. Null: none.
-  RankGroupRef find(MPI_Comm user) {
-    std::lock_guard guard(mutex_);
-    std::erase_if(groups_, [](const RankGroupRef& group) { return group->id() == 0; });
-    RankGroupRef found;
-    for (const RankGroupRef& group : groups_) {
-      int result = 0;
-      if (found && found->id() < group->id()) continue;
-      if (PMPI_Comm_compare(user, group->comm(), &result) == MPI_SUCCESS && result == MPI_CONGRUENT) found = group;
-    }
-    return found;
-  }
-  bool has_room() {
-    std::lock_guard guard(mutex_);
-    return groups_.size() + by_communicators_ < kKeptGroups;
-  }
-  // By one communicator more, or one less.
-  void by_communicator(bool more) { more ? ++by_communicators_ : --by_communicators_; }
-  void keep(const RankGroupRef& group) {
-    std::lock_guard guard(mutex_);
-    if (keyval_ == MPI_KEYVAL_INVALID) {
-      PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_all, &keyval_, nullptr);
-      PMPI_Comm_set_attr(MPI_COMM_SELF, keyval_, this);
-    }
-    groups_.push_back(group);
-  }
-
- private:
-  static int forget_all(MPI_Comm, int, void* value, void*) {
-    return attempt_or(MPI_SUCCESS, [&] {
-      auto* const kept = static_cast<KeptGroups*>(value);
-      std::vector<RankGroupRef> groups;
-      {
-        std::lock_guard guard(kept->mutex_);
-        groups.swap(kept->groups_);
-      }
-      return MPI_SUCCESS;
-    });
-  }
-
-  std::mutex mutex_;
-  std::vector<RankGroupRef> groups_ MERCUTIO_GUARDED_BY(mutex_);
-  int keyval_ MERCUTIO_GUARDED_BY(mutex_) = MPI_KEYVAL_INVALID;
-  std::atomic<std::size_t> by_communicators_{0};
-};
-
-KeptGroups& kept_groups() {
-  static KeptGroups* const kept = new KeptGroups;
-  return *kept;
-}
-
-// What is known of a communicator: its attribute. If its group is not kept, the files that are open have it.
-struct OnComm {
-  KnownRanks kept;
-  bool alone = false;   // nothing but this keeps the group
-  std::weak_ptr<RankGroup> in_use;
-
-  ~OnComm() {
-    if (alone) kept_groups().by_communicator(false);
-  }
-};
-
-int forget_known(MPI_Comm, int, void* value, void*) {
-  return attempt_or(MPI_SUCCESS, [&] {
-    delete static_cast<OnComm*>(value);
-    return MPI_SUCCESS;
-  });
-}
-
-int comm_keyval() {
-  static const int keyval = [] {
-    int made = MPI_KEYVAL_INVALID;
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_known, &made, nullptr);
-    return made;
-  }();
-  return keyval;
-}
-
-// An attribute of MPI_COMM_WORLD and MPI_COMM_SELF, which MPI_Comm_dup copies. Communicators of a session do not have it: they must
-// not use objects of the World Model, nor be kept when their session ends.
-int world_keyval() {
-  static const int keyval = [] {
-    int made = MPI_KEYVAL_INVALID;
-    auto copy = [](MPI_Comm, int, void*, void* value, void* copied, int* flag) {
-      *static_cast<void**>(copied) = value;
-      *flag = 1;
-      return static_cast<int>(MPI_SUCCESS);
-    };
-    auto forget = [](MPI_Comm, int, void*, void*) { return static_cast<int>(MPI_SUCCESS); };
-    PMPI_Comm_create_keyval(+copy, +forget, &made, nullptr);
-    PMPI_Comm_set_attr(MPI_COMM_WORLD, made, nullptr);
-    PMPI_Comm_set_attr(MPI_COMM_SELF, made, nullptr);
-    return made;
-  }();
-  return keyval;
-}
-
-// Held to query and set attributes: threads may open files on MPI_COMM_SELF at once. Setting one anew would delete the old one while another
-// thread reads it. Not taken by forget_known(), which an MPI may call while it holds a lock that queries take as well.
-std::mutex& attributes() {
-  static std::mutex mutex;
-  return mutex;
-}
-
-OnComm* find_attribute(MPI_Comm user) {
-  OnComm* known = nullptr;
-  int found = 0;
-  return PMPI_Comm_get_attr(user, comm_keyval(), &known, &found) == MPI_SUCCESS && found ? known : nullptr;
-}
-
-bool is_of_world(MPI_Comm user) {
-  void* value = nullptr;
-  int found = 0;
-  if (!world_initialised()) return false;
-  PMPI_Comm_get_attr(user, world_keyval(), &value, &found);
-  return found != 0;
 }
 
 }  // namespace
@@ -448,86 +311,6 @@ std::shared_ptr<MpiSegment> RankGroup::segment(MPI_Comm user, const FilePlace& p
   std::lock_guard guard(mutex_);
   segments_[place.memory] = segment;
   return segment;
-}
-
-void mark_world() { (void)is_of_world(MPI_COMM_WORLD); }
-
-namespace {
-
-// What a communicator keeps, and the group that files opened on it have in common. Null: nothing.
-std::pair<KnownRanks, RankGroupRef> recall(MPI_Comm user) {
-  std::lock_guard guard(attributes());
-  const OnComm* known = find_attribute(user);
-  return known ? std::pair{known->kept, known->in_use.lock()} : std::pair<KnownRanks, RankGroupRef>{};
-}
-
-void remember(MPI_Comm user, const KnownRanks& ranks, bool keep, bool alone) {
-  std::lock_guard guard(attributes());
-  OnComm* known = find_attribute(user);
-  if (known && known->kept.group) return;   // another thread was first
-  if (!known) {
-    auto made = std::make_unique<OnComm>();
-    if (PMPI_Comm_set_attr(user, comm_keyval(), made.get()) != MPI_SUCCESS) return;
-    known = made.release();
-  }
-  known->in_use = ranks.group;
-  if (!keep) return;
-  known->kept = ranks;
-  known->alone = alone;
-  if (alone) kept_groups().by_communicator(true);
-}
-
-// A group that all ranks have found, or a new one, and the place of a file in it. Ranks that found different ones make a new one, too.
-struct Found {
-  RankGroupRef group;
-  FilePlace place;
-  bool keep;    // the same on all ranks
-  bool alone;   // by the communicator alone
-};
-
-Result<Found> find_or_make(MPI_Comm user, int size, RankGroupRef found) {
-  const bool of_world = is_of_world(user);
-  const bool is_kept = of_world && !found;
-  if (is_kept) found = kept_groups().find(user);
-  const bool keep = (is_kept && found) || kept_groups().has_room();
-  const i64 id = found ? found->id() : 0;
-  const FilePlace drawn = id != 0 && found->rank() == 0 ? found->draw() : kNoPlace;
-  std::int64_t mine[] = {id, -id, keep ? 0 : 1, drawn.tags, drawn.memory}, all[5] = {};
-  std::copy(std::begin(mine), std::end(mine), all);
-  const int code = size > 1 ? PMPI_Allreduce(mine, all, 5, MPI_INT64_T, MPI_MAX, user) : MPI_SUCCESS;
-  if (code == MPI_SUCCESS && all[0] != 0 && all[0] == -all[1]) {
-    MERCUTIO_LET(const FilePlace place, found->claim({all[3], all[4]}));
-    return Found{std::move(found), place, all[2] == 0, !is_kept};
-  }
-  if (drawn != kNoPlace) found->give_back(drawn);
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code);
-  MERCUTIO_LET(RankGroupRef made, RankGroup::make(user));
-  const FilePlace first = made->draw();   // the same on all ranks, as nobody else has the group yet
-  if (all[2] == 0 && of_world) kept_groups().keep(made);
-  return Found{std::move(made), first, all[2] == 0, !of_world};
-}
-
-}  // namespace
-
-Result<OpenPlace> place_on(MPI_Comm user) {
-  int size = 1;
-  auto [kept, in_use] = recall(user);
-  if (kept.group && kept.group->failures().known()) return rank_died();
-  if (kept.group) {
-    MERCUTIO_LET(const FilePlace place, kept.group->take_place(user));
-    return OpenPlace{std::move(kept), place};
-  }
-  PMPI_Comm_size(user, &size);
-  MERCUTIO_LET(Found found, find_or_make(user, size, std::move(in_use)));
-  const RankGroupRef& group = found.group;
-  KnownRanks ranks{group, std::shared_ptr<const Topology>(group, &group->topology())};
-  if (std::vector<i64> grid = grid_of(user); !grid.empty()) {
-    auto with_grid = std::make_shared<Topology>(group->topology());
-    with_grid->cartesian = std::move(grid);
-    ranks.topology = std::move(with_grid);
-  }
-  remember(user, ranks, found.keep, found.alone);
-  return OpenPlace{std::move(ranks), found.place};
 }
 
 }  // namespace mercutio

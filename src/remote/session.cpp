@@ -21,10 +21,8 @@ constexpr i64 kOneStreamBytes = 128 * KiB;   // transfers up to this size do not
 constexpr i64 kPreparedMs = 5'000;           // for a file that was announced by prepare()
 constexpr i64 kMostLockedBytes = 64 * KiB;   // an access under a lock is one request
 constexpr size_t kMostKnownTrees = 4096;
-constexpr i64 kMostTries = 3;                // of a request whose tree the server has discarded
 constexpr size_t kMostRequests = 4096;       // in flight; the server stores their replies
 constexpr u64 kMostUnreported = 1024;        // finished requests whose replies the server may have to store, too
-constexpr i64 kFarewellMs = 1'000;           // at the end, for closes and unlocks that nobody waited for
 
 bool may_wait_for_lock(Kind kind) {
   return kind == Kind::kLock || is_locked(kind);
@@ -117,19 +115,6 @@ Session::~Session() {
   for (Stream& stream : streams_) {
     if (forked && stream.thread.joinable()) stream.thread.detach();
     if (!forked && stream.wake >= 0) ::close(stream.wake);
-  }
-}
-
-// Without its closes the server would keep the files, and the session, as those of a program that may return.
-void Session::await_farewells() {
-  const auto is_farewell = [](const std::shared_ptr<Job>& job) { return job->kind() == Kind::kClose || job->kind() == Kind::kUnlock; };
-  for (const i64 end = now_ns() + kFarewellMs * kMs; driven_ && established_ && now_ns() < end;) {
-    {
-      std::lock_guard guard(mutex_);
-      const bool in_flight = std::any_of(requests_.begin(), requests_.end(), [&](const auto& known) { return is_farewell(known.second.job); });
-      if (dead_ || (!in_flight && std::none_of(jobs_.begin(), jobs_.end(), is_farewell))) return;
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }
 
@@ -477,20 +462,6 @@ void Session::give_back_credit(const Request& request) {
   Stream& sender = streams_[static_cast<size_t>(request.stream)];
   sender.in_flight_bytes = std::max<i64>(0, sender.in_flight_bytes - request.cost);
   if (may_wait_for_lock(request.job->kind())) sender.waiting_bytes = std::max<i64>(0, sender.waiting_bytes - request.cost);
-}
-
-// The server has discarded the tree. The request gets a new number, because under the old one the server would repeat its reply.
-bool Session::send_again(Requests::iterator known) {
-  if (++known->second.tries >= kMostTries) return false;
-  const u64 tree = known->second.job->tree();
-  known_trees_.erase(tree);
-  for (Stream& stream : streams_) stream.trees.erase(tree);
-  Request again = known->second;
-  again.stream = -1;
-  returned_ = true;
-  end_request(known);
-  new_request(std::move(again));
-  return true;
 }
 
 Status Session::take_reply(Stream& stream, const FrameHeader& header, ConstBytes message, ConstBytes data) {

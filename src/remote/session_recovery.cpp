@@ -2,6 +2,8 @@
 // the session.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/trace.h"
 #include "remote/operations.h"
@@ -16,6 +18,8 @@ constexpr i64 kSpareRetryMs = 10'000;        // of a stream that a full server r
 constexpr i64 kGonePart = 6;                 // if the connection is refused for this part of the patience, the server has ended
 constexpr i64 kIdleMs = 10'000;              // without open files for this time, the streams are closed
 constexpr i64 kCheckMs = 10;                 // between two checks of all requests
+constexpr i64 kFarewellMs = 1'000;           // at the end, for closes and unlocks that nobody waited for
+constexpr i64 kMostTries = 3;                // of a request whose tree the server has discarded
 constexpr i64 kMostDoubts = 2;               // failed handshakes before a client that was welcomed before accepts them as final
 
 bool changes_something(Kind kind) {
@@ -180,6 +184,33 @@ void Session::fail_everything() {
   requests_.clear();
   waiting_ = 0;
   jobs_.clear();
+}
+
+// The server has discarded the tree. The request gets a new number, because under the old one the server would repeat its reply.
+bool Session::send_again(Requests::iterator known) {
+  if (++known->second.tries >= kMostTries) return false;
+  const u64 tree = known->second.job->tree();
+  known_trees_.erase(tree);
+  for (Stream& stream : streams_) stream.trees.erase(tree);
+  Request again = known->second;
+  again.stream = -1;
+  returned_ = true;
+  end_request(known);
+  new_request(std::move(again));
+  return true;
+}
+
+// Without its closes the server would keep the files, and the session, as those of a program that may return.
+void Session::await_farewells() {
+  const auto is_farewell = [](const std::shared_ptr<Job>& job) { return job->kind() == Kind::kClose || job->kind() == Kind::kUnlock; };
+  for (const i64 end = now_ns() + kFarewellMs * kMs; driven_ && established_ && now_ns() < end;) {
+    {
+      std::lock_guard guard(mutex_);
+      const bool in_flight = std::any_of(requests_.begin(), requests_.end(), [&](const auto& known) { return is_farewell(known.second.job); });
+      if (dead_ || (!in_flight && std::none_of(jobs_.begin(), jobs_.end(), is_farewell))) return;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
 }
 
 }  // namespace mercutio::remote

@@ -78,7 +78,7 @@ void LazyWrites::forget(std::span<const IoPiece> pieces) {
 }
 
 bool LazyWrites::overlaps_taken(std::span<const IoPiece> pieces) {
-  return std::any_of(pieces.begin(), pieces.end(), [&](const IoPiece& piece) {
+  return std::any_of(pieces.begin(), pieces.end(), [&](const IoPiece& piece) MERCUTIO_REQUIRES(mutex_) {
     const auto behind = std::upper_bound(taken_.begin(), taken_.end(), piece.offset, [](i64 offset, const IoPiece& one) { return offset < one.offset + one.bytes; });
     return behind != taken_.end() && behind->offset < piece.offset + piece.bytes;
   });

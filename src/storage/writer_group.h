@@ -1,5 +1,5 @@
 // Detects other writers of a file. Each rank that writes to it holds an exclusive lock on one byte far beyond any data, its mark, from its
-// first write to the close. The marks of the ranks of one collective open are adjacent, at a random offset. A rank that reads, merges and
+// first write or lock of a range to the close. The marks of the ranks of one collective open are adjacent, at a random offset. A rank that reads, merges and
 // writes back bytes that it was not asked to write first takes a shared lock on everything but the marks of its own group, beside its mark.
 // That lock fails while another open has written to the file, and makes the first write of others wait until it is released. It is refused,
 // too, while one waits, so that ranks that merge all the time don't keep others from writing.

@@ -96,6 +96,16 @@ class MarkState {
     const int failed = try_mark();
     return failed == EAGAIN ? turnstile_.hold_until(fd(), [&] { return try_mark(); }) : failed;
   }
+  // 0, EAGAIN while another group merges, or errno. Also 0 where a program's lock keeps all marks away.
+  int try_mark() {
+    if (known_.load(std::memory_order_acquire)) return 0;
+    const MarkRange mine = mark_of(group_);
+    const int failed = set_lock(fd(), F_OFD_SETLK, F_WRLCK, mine.begin, mine.end);
+    if (failed == 0) known_.store(true, std::memory_order_release);
+    if (failed != EAGAIN && failed != EACCES) return failed;
+    const struct flock holder = holder_of(fd(), F_WRLCK, mine.begin, mine.end);
+    return holder.l_type == F_UNLCK || is_beyond_data(holder) ? EAGAIN : 0;
+  }
   void release() {
     if (needed_ && known_.exchange(false)) release(mark_of(group_));
   }
@@ -114,16 +124,6 @@ class MarkState {
   }
 
  private:
-  // 0, EAGAIN while another group merges, or errno. Also 0 where a program's lock keeps all marks away.
-  int try_mark() {
-    if (known_.load(std::memory_order_acquire)) return 0;
-    const MarkRange mine = mark_of(group_);
-    const int failed = set_lock(fd(), F_OFD_SETLK, F_WRLCK, mine.begin, mine.end);
-    if (failed == 0) known_.store(true, std::memory_order_release);
-    if (failed != EAGAIN && failed != EACCES) return failed;
-    const struct flock holder = holder_of(fd(), F_WRLCK, mine.begin, mine.end);
-    return holder.l_type == F_UNLCK || is_beyond_data(holder) ? EAGAIN : 0;
-  }
   bool take() {
     for (const MarkRange& others : marks_of_others(group_)) {
       if (set_lock(fd(), F_OFD_SETLK, F_RDLCK, others.begin, others.end) == 0) continue;
@@ -300,6 +300,9 @@ class PosixStorage final : public Storage {
       return Error{ErrorClass::kArg, "a lock outside of what a file can hold", EINVAL, begin};
     if (begin == end) return std::unique_ptr<HeldLock>(std::make_unique<NoLock>());
     exclusive = (exclusive || !options_.read) && options_.write;
+    // Before the range: who merges waits for the range, and who waits for its mark waits for who merges.
+    if (waits) MERCUTIO_TRY(show_as_writer());
+    if (!waits && options_.write && marks_->try_mark() == EAGAIN) return std::unique_ptr<HeldLock>();
     if (!exclusive && locks_->turnstile.is_taken(fd_->get())) {
       if (!waits) return std::unique_ptr<HeldLock>();
       if (locks_->ranges.granted() == 0) locks_->turnstile.hold(fd_->get(), F_RDLCK, [] { return 0; });

@@ -246,6 +246,26 @@ TEST_F(Posix, ExclusionsDontStarveAWriter) {
   EXPECT_TRUE(gets_its_turn([&](int who) { return writers[who]->exclude_other_writers(); }, [&] { EXPECT_EQ(open()->write(one(piece(0, 1))).value(), 1); }));
 }
 
+// A write under a lock of its range, as beside an open that merges there.
+TEST_F(Posix, AWriterThatWaitsForAMergeHoldsNoRangeOfIt) {
+  auto merger = open(), writer = open();
+  auto excluded = merger->exclude_other_writers();
+  ASSERT_TRUE(excluded != nullptr);
+  std::thread late([&] {
+    const auto held = writer->lock(0, 100, /*exclusive=*/false);
+    EXPECT_TRUE(held.ok());
+    EXPECT_EQ(writer->write(one(piece(0, 1))).value(), 1);
+  });
+  ::usleep(30'000);
+  EXPECT_TRUE(merger->try_lock(0, 200, /*exclusive=*/false).value() != nullptr);
+  EXPECT_FALSE(writer->try_lock(0, 100, /*exclusive=*/false).value());
+  ::alarm(20);
+  EXPECT_TRUE(merger->lock(0, 100, /*exclusive=*/true).ok());
+  ::alarm(0);
+  excluded.reset();
+  late.join();
+}
+
 // A program may lock the whole file, as lockf(fd, F_LOCK, 0) does: in this process by a lock of the process, in another one by one of either
 // kind. Nothing waits for it, and nobody merges until it is given back.
 TEST_F(Posix, WritersDontWaitForALockOfTheWholeFile) {

@@ -228,8 +228,14 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth) {
 
 // An MPI may call forget_type() while it holds an internal lock that attribute queries take as well. Therefore the mutex held
 // during attribute queries is not the one that forget_type() takes.
+struct TypeEntry {   // the attribute
+  MPI_Datatype type;
+  TypeSpecRef spec;
+};
+
 struct TypeCache {
   std::mutex attributes;   // held to query or set an attribute, as setting one would delete the old one while another thread reads it
+  std::map<std::uint64_t, TypeSpecRef> apart;   // guarded by `attributes`: predefined types, by handle, whose attribute is another type's
   int keyval = MPI_KEYVAL_INVALID;
   std::mutex mutex;        // guards `keyval` and what follows
   std::multimap<const TypeSpec*, MPI_Datatype> live;   // several: the program's, then duplicates of ours
@@ -264,11 +270,11 @@ TypeCache& cache() {
 }
 
 int forget_type(MPI_Datatype type, int, void* value, void*) {
-  auto* entry = static_cast<TypeSpecRef*>(value);
+  auto* entry = static_cast<TypeEntry*>(value);
   cache().freed.fetch_add(1, std::memory_order_release);
   {
     std::lock_guard lock(cache().mutex);
-    const auto [first, last] = cache().live.equal_range(entry->get());
+    const auto [first, last] = cache().live.equal_range(entry->spec.get());
     const auto found = std::find_if(first, last, [&](const auto& live) { return live.second == type; });
     if (found != last) cache().live.erase(found);
   }
@@ -284,11 +290,19 @@ int type_keyval() {
   return the_cache.keyval;
 }
 
-// Null: none.
-const TypeSpecRef* find_attribute(MPI_Datatype type) {
-  TypeSpecRef* known = nullptr;
+// Null: none. Intel MPI keeps the attributes of some predefined types in one place, so an entry may be that of another type.
+const TypeEntry* find_entry(MPI_Datatype type) {
+  TypeEntry* known = nullptr;
   int found = 0;
   return PMPI_Type_get_attr(type, type_keyval(), &known, &found) == MPI_SUCCESS && found ? known : nullptr;
+}
+
+// Null: none.
+const TypeSpecRef* find_attribute(MPI_Datatype type) {
+  const TypeEntry* known = find_entry(type);
+  if (!known || known->type == type) return known ? &known->spec : nullptr;
+  const auto apart = cache().apart.find(handle_number(type));
+  return apart != cache().apart.end() ? &apart->second : nullptr;
 }
 
 RecentType& find_cached(MPI_Datatype type) {
@@ -304,7 +318,14 @@ RecentType& find_cached(MPI_Datatype type) {
 TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
   std::lock_guard lock(cache().attributes);
   if (const TypeSpecRef* known = find_attribute(type)) return *known;
-  auto entry = std::make_unique<TypeSpecRef>(spec);
+  if (find_entry(type)) {
+    if (!is_named(type)) return spec;
+    std::lock_guard live(cache().mutex);
+    cache().live.emplace(spec.get(), type);
+    cache().apart.emplace(handle_number(type), spec);
+    return spec;
+  }
+  std::unique_ptr<TypeEntry> entry(new TypeEntry{type, spec});
   if (PMPI_Type_set_attr(type, type_keyval(), entry.get()) == MPI_SUCCESS) {
     std::lock_guard live(cache().mutex);
     cache().live.emplace(spec.get(), type);

@@ -260,11 +260,19 @@ static int ck_named_types(const CkNamed **list) {
       CK_NAMED(MPIX_C_FLOAT16),
 #endif
   };
+  // A type of the header that the library does not know is an error.
+  const MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  MPI_Errhandler handlers[2];
+  for (int i = 0; i < 2; i++) MPI_Comm_get_errhandler(comms[i], &handlers[i]), MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
   int n = 0;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     int bytes = 0;
     if (all[i].type == MPI_DATATYPE_NULL || MPI_Type_size(all[i].type, &bytes) != MPI_SUCCESS || bytes <= 0) continue;
     named[n++] = all[i];
+  }
+  for (int i = 0; i < 2; i++) {
+    MPI_Comm_set_errhandler(comms[i], handlers[i]);
+    if (handlers[i] != MPI_ERRORS_ARE_FATAL && handlers[i] != MPI_ERRORS_RETURN) MPI_Errhandler_free(&handlers[i]);
   }
   *list = named;
   return n;

@@ -203,6 +203,17 @@ static const CkTypeRow ck_type_rows[] = {
     CK_PAIR_ROW(long_int), CK_PAIR_ROW(short_int), CK_PAIR_ROW(two_int), CK_ROW(complex, 1), CK_ROW(single_bytes, 1)};
 enum { kTypeRows = sizeof ck_type_rows / sizeof *ck_type_rows };
 
+// Whether the library behind the header knows the type, too. An error of a datatype is raised on MPI_COMM_WORLD or MPI_COMM_SELF.
+static int ck_is_known(MPI_Datatype type) {
+  const MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  MPI_Errhandler handlers[2];
+  int bytes = 0, known = 0;
+  for (int i = 0; i < 2; i++) MPI_Comm_get_errhandler(comms[i], &handlers[i]), MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
+  known = type != MPI_DATATYPE_NULL && MPI_Type_size(type, &bytes) == MPI_SUCCESS && bytes > 0;
+  for (int i = 0; i < 2; i++) MPI_Comm_set_errhandler(comms[i], handlers[i]), MPI_Errhandler_free(&handlers[i]);
+  return known;
+}
+
 // Named types, with what one element takes in memory.
 typedef struct {
   const char *name;
@@ -260,20 +271,9 @@ static int ck_named_types(const CkNamed **list) {
       CK_NAMED(MPIX_C_FLOAT16),
 #endif
   };
-  // A type of the header that the library does not know is an error.
-  const MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
-  MPI_Errhandler handlers[2];
-  for (int i = 0; i < 2; i++) MPI_Comm_get_errhandler(comms[i], &handlers[i]), MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
   int n = 0;
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    int bytes = 0;
-    if (all[i].type == MPI_DATATYPE_NULL || MPI_Type_size(all[i].type, &bytes) != MPI_SUCCESS || bytes <= 0) continue;
-    named[n++] = all[i];
-  }
-  for (int i = 0; i < 2; i++) {
-    MPI_Comm_set_errhandler(comms[i], handlers[i]);
-    if (handlers[i] != MPI_ERRORS_ARE_FATAL && handlers[i] != MPI_ERRORS_RETURN) MPI_Errhandler_free(&handlers[i]);
-  }
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (ck_is_known(all[i].type)) named[n++] = all[i];
   *list = named;
   return n;
 }

@@ -201,8 +201,7 @@ Status PieceBatch::add(i64 offset, std::byte* data, i64 bytes) {
 }
 
 Status PieceBatch::flush() {
-  i64 wanted = 0;
-  for (const IoPiece& piece : pieces_) wanted += piece.bytes;
+  const i64 wanted = bytes_of(pieces_);
   if (direction_ == Direction::kWrite) {
     if (Status written = write_pieces(file_, pieces_); !written) return std::move(written).error().behind(moved_);
     moved_ += wanted;

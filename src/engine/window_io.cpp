@@ -120,8 +120,7 @@ Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* dat
   std::vector<IoPiece> pieces;
   i64 covered = 0;   // needed bytes in the pieces
   auto read_all = [&]() -> Result<i64> {
-    i64 wanted = 0;
-    for (const IoPiece& piece : pieces) wanted += piece.bytes;
+    const i64 wanted = bytes_of(pieces);
     MERCUTIO_LET(i64 got, read_pieces(file, pieces));
     if (file.counters) file.counters->hole_bytes += std::max<i64>(0, got - std::exchange(covered, 0));
     if (got == wanted) return INT64_MAX;

@@ -99,8 +99,7 @@ class Copy {
     }
     Buffer data(static_cast<size_t>(end - begin));
     std::vector<IoPiece> pieces = pieces_of(begin, end, data);
-    i64 wanted = 0;
-    for (const IoPiece& piece : pieces) wanted += piece.bytes;
+    const i64 wanted = bytes_of(pieces);
     if (wanted < end - begin) std::fill(data.begin(), data.end(), std::byte{0});
     MERCUTIO_LET(const i64 got, ends_.from.read(pieces));
     if (got != wanted) return Error{ErrorClass::kIo, "the source became shorter while it was copied", 0, begin, end - begin};

@@ -20,12 +20,6 @@ Buffer message_of(const PlainRequest& request) {
   return message;
 }
 
-i64 bytes_of(std::span<const IoPiece> pieces) {
-  i64 bytes = 0;
-  for (const IoPiece& piece : pieces) bytes += std::max<i64>(0, piece.bytes);
-  return bytes;
-}
-
 // Checks a size reported by the server against the range of file offsets.
 Result<i64> believable_size(i64 bytes) {
   constexpr i64 kMost = i64{1} << 61;

@@ -59,12 +59,6 @@ inline CacheRange range_of(std::span<const IoPiece> pieces) {
   return range;
 }
 
-inline i64 bytes_of(std::span<const IoPiece> pieces) {
-  i64 bytes = 0;
-  for (const IoPiece& piece : pieces) bytes += std::max<i64>(0, piece.bytes);
-  return bytes;
-}
-
 struct CacheRequest {
   CacheBuffer memory;                         // must outlive the transfer: it is declared first
   i64 bytes = 0;                         // in the memory

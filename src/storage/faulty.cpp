@@ -20,12 +20,6 @@ std::vector<IoPiece> prefix_of(std::span<const IoPiece> pieces, i64 bytes) {
   return prefix;
 }
 
-i64 bytes_of(std::span<const IoPiece> pieces) {
-  i64 bytes = 0;
-  for (const IoPiece& piece : pieces) bytes += piece.bytes;
-  return bytes;
-}
-
 // Where the byte number `at` of the pieces lies in the file.
 i64 offset_at(std::span<const IoPiece> pieces, i64 at) {
   for (const IoPiece& piece : pieces) {

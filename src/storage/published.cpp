@@ -15,12 +15,6 @@ namespace {
 
 constexpr i64 kRecordBytes = 128;   // of a range: what the map needs for it
 
-i64 bytes_of(std::span<const IoPiece> pieces) {
-  i64 bytes = 0;
-  for (const IoPiece& piece : pieces) bytes += piece.bytes;
-  return bytes;
-}
-
 // What this rank has written in collective accesses, and what is known of it.
 class OwnWrites {
  public:

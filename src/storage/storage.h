@@ -10,6 +10,7 @@
 // - `close`: reports what the operating system says; after it no call is allowed. Destruction closes silently.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -31,6 +32,11 @@ struct IoPiece {
   std::byte* data = nullptr;    // read: written to; write: read from
   i64 bytes = 0;
 };
+inline i64 bytes_of(std::span<const IoPiece> pieces) {
+  i64 bytes = 0;
+  for (const IoPiece& piece : pieces) bytes += std::max<i64>(0, piece.bytes);
+  return bytes;
+}
 
 // When processes on other nodes see a write. Processes of one node share the kernel's page cache.
 enum class Coherence {

@@ -257,8 +257,8 @@ std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file) {
 
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end) {
   if (!file.comm || !file.any_sieves || !can_sieve_writes(file)) return std::unique_ptr<HeldLock>();
-  if (file.gate && end - begin <= SieveGate::kMostBytes && !(file.blocking && file.blocking->blocks())) {
-    if (auto pass = std::make_unique<SieveGate::Pass>(*file.gate); pass->given()) return std::unique_ptr<HeldLock>(std::move(pass));
+  if (file.gate) {
+    if (auto pass = std::make_unique<SieveGate::Pass>(*file.gate, end - begin, file.blocking); pass->given()) return std::unique_ptr<HeldLock>(std::move(pass));
   }
   TracedPhase phase(file, Phase::kLock);
   auto held = file.storage->lock(begin, end, /*exclusive=*/false);   // writers without sieving don't conflict

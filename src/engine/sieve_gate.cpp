@@ -9,11 +9,14 @@
 namespace mercutio {
 namespace {
 
+constexpr i64 kMostBytes = 64 * KiB;   // of a short write
+
 std::atomic_ref<i64> shared(i64& counter) { return std::atomic_ref(counter); }
 
 }  // namespace
 
-SieveGate::Pass::Pass(SieveGate& gate) : gate_(nullptr) {
+SieveGate::Pass::Pass(SieveGate& gate, i64 bytes, const BlockingDetector* blocking) : gate_(nullptr) {
+  if (bytes > kMostBytes || (blocking && blocking->blocks())) return;
   auto sieving = shared(gate.sieving());
   if (sieving.load(std::memory_order_relaxed) != 0) return;   // so that a rank that sieves is not kept waiting
   auto writing = shared(gate.my_writing());

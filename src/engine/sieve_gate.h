@@ -26,6 +26,7 @@
 
 #include <memory>
 
+#include "engine/blocking_detector.h"
 #include "engine/node_arena.h"
 #include "storage/storage.h"
 
@@ -33,19 +34,18 @@ namespace mercutio {
 
 class SieveGate {
  public:
-  static constexpr i64 kMostBytes = 64 * KiB;   // of the file, for a write through the gate
-
   // Null: this rank has the file alone, and only its threads are kept apart.
   explicit SieveGate(std::shared_ptr<NodeArena> arena) : arena_(std::move(arena)) {}
 
   // The right to write without a lock, as long as it lives.
   class Pass final : public HeldLock {
    public:
-    explicit Pass(SieveGate& gate);
+    // For a write of `bytes` of the file. `blocking`: of its storage; null: not known.
+    Pass(SieveGate& gate, i64 bytes, const BlockingDetector* blocking);
     ~Pass() override;
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
-    bool given() const { return gate_ != nullptr; }   // false: some rank sieves, so the range must be locked
+    bool given() const { return gate_ != nullptr; }   // false: some rank sieves, or the write may take long, so the range must be locked
 
    private:
     SieveGate* gate_;

@@ -11,25 +11,25 @@ namespace {
 
 TEST(SieveGate, IsOpenUntilARankSieves) {
   SieveGate gate(nullptr);
-  EXPECT_TRUE(SieveGate::Pass(gate).given());
+  EXPECT_TRUE(SieveGate::Pass(gate, 1, nullptr).given());
   auto closed = gate.close(std::make_unique<NoLock>());
   ASSERT_NE(closed, nullptr);
-  EXPECT_FALSE(SieveGate::Pass(gate).given());
+  EXPECT_FALSE(SieveGate::Pass(gate, 1, nullptr).given());
   auto again = gate.close(nullptr);
   ASSERT_NE(again, nullptr) << "two ranks may sieve";
   closed = nullptr;
-  EXPECT_FALSE(SieveGate::Pass(gate).given());
+  EXPECT_FALSE(SieveGate::Pass(gate, 1, nullptr).given());
   again = nullptr;
-  EXPECT_TRUE(SieveGate::Pass(gate).given());
+  EXPECT_TRUE(SieveGate::Pass(gate, 1, nullptr).given());
 }
 
 TEST(SieveGate, StaysOpenIfAWriteDoesNotEnd) {
   SieveGate gate(nullptr);
   {
-    const SieveGate::Pass pass(gate);
+    const SieveGate::Pass pass(gate, 1, nullptr);
     ASSERT_TRUE(pass.given());
     EXPECT_EQ(gate.close(nullptr), nullptr);
-    EXPECT_TRUE(SieveGate::Pass(gate).given());
+    EXPECT_TRUE(SieveGate::Pass(gate, 1, nullptr).given());
   }
   EXPECT_NE(gate.close(nullptr), nullptr);
 }
@@ -52,7 +52,7 @@ TEST(SieveGate, NoWriteIsLost) {
           ++sieves;
         }
       }
-      const SieveGate::Pass pass(gate);
+      const SieveGate::Pass pass(gate, 1, nullptr);
       std::unique_lock lock(range, std::defer_lock);
       if (!pass.given()) lock.lock();
       ASSERT_EQ(words[comm.rank()], i - 1);

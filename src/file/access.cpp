@@ -220,7 +220,7 @@ std::optional<i64> OpenFile::take_run(const AccessCall& call, i64 bytes, Taken& 
   taken.views = views_;
   taken.first_etype = call.positioning == Positioning::kExplicit ? call.offset : pointer_;
   if (call.direction == Direction::kWrite && any_sieves_ && view.scattered) {
-    if (!gate_ || bytes > SieveGate::kMostBytes || blocking_.blocks() || !pass.emplace(*gate_).given()) return std::nullopt;
+    if (!gate_ || !pass.emplace(*gate_, bytes, &blocking_).given()) return std::nullopt;
   }
   i64 position = 0;
   if (view.converts() || __builtin_mul_overflow(taken.first_etype, taken.etype_bytes, &position)) return std::nullopt;

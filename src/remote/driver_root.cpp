@@ -107,6 +107,16 @@ Status PublishedOpen::resize(const std::function<Status()>& change) {
 
 }  // namespace
 
+Status check_identity(const FileStatus& found, const FileIdentity& meant) {
+  if (found.identity() == meant && found.kind() == FileType::kFile) return ok_status();
+  return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", ESTALE};
+}
+
+std::string name_of_put() {
+  static std::atomic<i64> number{0};
+  return ".mercutio-put-" + std::to_string(::getpid()) + "-" + std::to_string(++number) + "-" + std::to_string(now_ns());
+}
+
 DriverRoot::DriverRoot(Driver* driver, Names* names, std::string path, bool one_of_several)
     : driver_(driver), names_(names), path_(std::move(path)), one_of_several_(one_of_several), opens_(std::make_shared<PublishedOpens>()) {}
 
@@ -237,8 +247,7 @@ Status DriverRoot::rename(const std::string& inside, const std::string& other, b
   MERCUTIO_LET(const std::string to, path_of(other));
   if (identity) {
     MERCUTIO_LET(const FileStatus status, this->status(inside));
-    if (FileIdentity{status.device, status.inode} != *identity || status.kind() != FileType::kFile)
-      return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", ESTALE};
+    MERCUTIO_TRY(check_identity(status, *identity));
   }
   return names_->rename(from, to, replace);
 }
@@ -255,10 +264,9 @@ Status DriverRoot::remove_folder(const std::string& inside) const {
 
 // Written under a temporary name until it is complete.
 Result<u64> DriverRoot::put(const std::string& inside, ConstBytes content, bool replace) const {
-  static std::atomic<i64> number{0};
   MERCUTIO_TRY(may_rename());
   MERCUTIO_LET(const std::string path, path_of(inside));
-  const std::string part = path.substr(0, path.rfind('/') + 1) + ".mercutio-put-" + std::to_string(::getpid()) + "-" + std::to_string(++number) + "-" + std::to_string(now_ns());
+  const std::string part = path.substr(0, path.rfind('/') + 1) + name_of_put();
   OpenOptions options;
   options.write = options.create = options.exclusive = true;
   MERCUTIO_LET(const auto file, driver_->open(part, options));

@@ -19,6 +19,11 @@ namespace mercutio::remote {
 // Of the files of drivers. No device of the operating system has this number.
 inline constexpr u64 kDriverDevice = ~u64{0};
 
+// Of a rename: fails unless `found` is the file that the client means.
+Status check_identity(const FileStatus& found, const FileIdentity& meant);
+// A name that no other put of this machine has, for a file until it is complete.
+std::string name_of_put();
+
 class PublishedOpens;
 
 class DriverRoot {

@@ -187,8 +187,7 @@ Status Exports::rename(const NameRequest& request, const std::optional<FileIdent
     const Descriptor file(::openat(*from.fd, from.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (file.get() < 0) return error_from_errno("open", errno);
     MERCUTIO_LET(const FileStatus status, status_of(file.get()));
-    if (status.identity() != *identity || status.kind() != FileType::kFile)
-      return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", ESTALE};
+    MERCUTIO_TRY(check_identity(status, *identity));
     MERCUTIO_TRY(set_attributes(file.get(), request.permissions, request.modified_ns));
   }
   if (target.permissions && ::fchmodat(*from.fd, from.name.c_str(), *target.permissions & kAllowed, 0) != 0) return error_from_errno("chmod", errno);
@@ -254,13 +253,12 @@ Result<std::string> Exports::end_of_links(std::string path) const {
 
 // Written under a temporary name until it is complete.
 Result<u64> Exports::put(const NameRequest& request) const {
-  static std::atomic<i64> number{0};
   if (static_cast<i64>(request.content.size()) > kMostContent) return Error{ErrorClass::kArg, "too long for one message", EMSGSIZE};
   MERCUTIO_LET(const Place place, find_to_change(request.path));
   if (place.root.driver) return place.root.driver->put(place.inside, request.content, request.replace);
   MERCUTIO_LET(const Target target, target_of(request.path, request.permissions, "open"));
   const Parent& parent = target.parent;
-  const std::string part = ".mercutio-put-" + std::to_string(::getpid()) + "-" + std::to_string(++number) + "-" + std::to_string(now_ns());
+  const std::string part = name_of_put();
   const Descriptor file(::openat(*parent.fd, part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                  target.as_writes && !target.permissions ? request.permissions & kAllowed : 0600));
   if (file.get() < 0) return error_from_errno("open", errno);

@@ -151,7 +151,8 @@ Status OpenFile::take_open(WireReader& reader, i64 amode_bits, const OpenCall& c
   if (!library_.empty() && library_name_of(name_).driver != library_)
     return Error{ErrorClass::kNotSame, "the file name begins otherwise than that of rank 0, whose driver is '" + library_ + "'"};
   resolved_ = resolve(name_, hints_->values.mercutio_remote, library_);
-  later_path_ = moves_by_system_calls(*resolved_.driver) ? absolute_path(resolved_.path) : resolved_.path;
+  const bool called_later = facts_ || amode_.delete_on_close;
+  later_path_ = called_later && moves_by_system_calls(*resolved_.driver) ? absolute_path(resolved_.path) : resolved_.path;
   MERCUTIO_TRY(resolved_.driver->load());   // before any rank makes the file
   resolved_.driver->prepare(resolved_.path);
   return ok_status();

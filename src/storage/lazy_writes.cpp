@@ -10,8 +10,8 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kPart = 8;   // a write of more than this part of the memory is worth a request of its own
-constexpr i64 kLongestKeptNs = 10'000'000'000;   // while writes go on; a program that dies loses no older ones
+constexpr i64 kKeptPart = 8;   // a write of more than this part of the memory is worth a request of its own
+constexpr i64 kLongestLazyNs = 10'000'000'000;   // while writes go on; a program that dies loses no older ones
 
 }  // namespace
 
@@ -50,12 +50,12 @@ std::unique_ptr<Transfer> LazyWrites::start(Direction direction, std::vector<IoP
 bool LazyWrites::keeps(std::span<const IoPiece> pieces) {
   const i64 bytes = bytes_of(pieces);
   const bool sound = std::all_of(pieces.begin(), pieces.end(), [](const IoPiece& piece) { return piece.offset >= 0 && piece.bytes >= 0 && piece.offset <= INT64_MAX - piece.bytes; });
-  return locks_ == 0 && sound && bytes > 0 && bytes <= most_bytes_ / kPart;
+  return locks_ == 0 && sound && bytes > 0 && bytes <= most_bytes_ / kKeptPart;
 }
 
 Status LazyWrites::keep(std::span<const IoPiece> pieces) {
   const i64 now = now_ns();
-  if (used_ + bytes_of(pieces) > most_bytes_ || (memory_ && now - oldest_ns_ > kLongestKeptNs)) MERCUTIO_TRY(write_out());
+  if (used_ + bytes_of(pieces) > most_bytes_ || (memory_ && now - oldest_ns_ > kLongestLazyNs)) MERCUTIO_TRY(write_out());
   if (!memory_) {
     memory_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(most_bytes_));
     oldest_ns_ = now;

@@ -4,7 +4,7 @@
     bench/tracing.py [--build build] [--dir DIRECTORY] [--repetitions 5] [--patterns LIST] [--bytes 16MiB] [--ranks 4] [--mpi mpirun.mpich]
                      [--accesses 1000000] [--json FILE] [--check]
 
-The memory is the most that a process had after so many accesses of 64 bytes, less what it had without a trace. The bars (--check: exit
+The memory is the most that a process had after that number of accesses of 64 bytes, less what it had without a trace. The bars (--check: exit
 code 1 if one is missed): 2 % on the patterns' geometric mean, 16 MiB.
 """
 import json

@@ -16,8 +16,8 @@ class Completion {
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
 
-  // An access has failed, and the MPI, in this thread, asks for the status of its request, perhaps more than once. False: in a call that is not ours, or there is no memory. Then
-  // the MPI has to be told.
+  // An access has failed, and the MPI, in this thread, asks for the status of its request, perhaps more than once. False: the MPI has to
+  // be told, because it asks in a call that is not ours, or because there is no memory.
   static bool collect(const void* access, MPI_File file, int code);
 
   // The result of a call that has completed a request with this status.

@@ -48,7 +48,6 @@ std::string wish(const char* name) {
   return !value || std::strcmp(value, "0") == 0 ? "" : value;
 }
 
-
 // 1: a file named after the program in the working directory. A directory: the same in that directory. Otherwise: the path of the
 // file.
 std::string trace_path_from(const std::string& value) {

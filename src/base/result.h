@@ -55,7 +55,7 @@ struct Error {
   i64 bytes = -1;        // bytes asked there, -1: none
   i64 moved = 0;         // of a transfer: the first bytes of what was asked are known to have been moved before the failure
 
-  // The Error of a larger transfer, of which so many bytes were moved before the part that failed.
+  // The Error of a larger transfer, of which `before` bytes were moved before the part that failed.
   Error behind(i64 before) && {
     moved += before;
     return std::move(*this);

@@ -190,9 +190,6 @@ Result<std::unique_ptr<Storage>> OpenFile::open_here(bool create, bool exclusive
   return opened;
 }
 
-// The standard lets a rank keep its writes, and what it has read, until it syncs (MPI 14.6.1). Programs that order their accesses
-// by other means, as POSIX allows, would notice, and so would other opens of the file, in this job or in another one. Where an
-// access is a system call it is therefore done only if a hint asks for it. Never for what may be no file but a device.
 // Where each write waits for a server's disk, small ones are kept until the ranks can write them together, if all processes of the job
 // have the file open and none of them reads it.
 bool OpenFile::writes_lazily(const Traits& traits) const {
@@ -202,6 +199,9 @@ bool OpenFile::writes_lazily(const Traits& traits) const {
   return wanted && everybody && amode_.write_only && traits.writes_wait && !published_;
 }
 
+// The standard lets a rank keep its writes, and what it has read, until it syncs (MPI 14.6.1). Programs that order their accesses
+// by other means, as POSIX allows, would notice, and so would other opens of the file, in this job or in another one. Where an
+// access is a system call it is therefore done only if a hint asks for it. Never for what may be no file but a device.
 CachePolicy OpenFile::cache_of(const Traits& traits) const {
   const Hints& hints = hints_->values;
   const bool possible = !amode_.sequential && !hints.mercutio_dry_run && !traits.remote_cluster;

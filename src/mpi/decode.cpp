@@ -226,13 +226,13 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth) {
 
 // ---- the cache: an attribute on the datatype -------------------------------------------------------------------------
 
-// An MPI may call forget_type() while it holds an internal lock that attribute queries take as well. Therefore the mutex held
-// during attribute queries is not the one that forget_type() takes.
 struct TypeEntry {   // the attribute
   MPI_Datatype type;
   TypeSpecRef spec;
 };
 
+// An MPI may call forget_type() while it holds an internal lock that attribute queries take as well. Therefore the mutex held
+// during attribute queries is not the one that forget_type() takes.
 struct TypeCache {
   std::mutex attributes;   // held to query or set an attribute, as setting one would delete the old one while another thread reads it
   std::map<std::uint64_t, TypeSpecRef> apart;   // guarded by `attributes`: predefined types, by handle, whose attribute is another type's
@@ -297,7 +297,7 @@ const TypeEntry* find_entry(MPI_Datatype type) {
   return PMPI_Type_get_attr(type, type_keyval(), &known, &found) == MPI_SUCCESS && found ? known : nullptr;
 }
 
-// Null: none.
+// The spec that is kept for a type. Null: none.
 const TypeSpecRef* find_attribute(MPI_Datatype type) {
   const TypeEntry* known = find_entry(type);
   if (!known || known->type == type) return known ? &known->spec : nullptr;

@@ -151,12 +151,6 @@ bool is_of_world(MPI_Comm user) {
   return found != 0;
 }
 
-}  // namespace
-
-void mark_world() { (void)is_of_world(MPI_COMM_WORLD); }
-
-namespace {
-
 // What a communicator keeps, and the group that files opened on it have in common. Null: nothing.
 std::pair<KnownRanks, RankGroupRef> recall(MPI_Comm user) {
   std::lock_guard guard(attributes());
@@ -211,6 +205,8 @@ Result<Found> find_or_make(MPI_Comm user, int size, RankGroupRef found) {
 }
 
 }  // namespace
+
+void mark_world() { (void)is_of_world(MPI_COMM_WORLD); }
 
 Result<OpenPlace> place_on(MPI_Comm user) {
   int size = 1;

@@ -475,8 +475,8 @@ Buffer frame_with(Kind kind, u64 id, const Message& message) {
   return frame_of(kind, id, body);
 }
 // Completes the header of the frame that begins at `start` of a buffer, whose body follows at kHeaderBytes, and after
-// the body its data, which may be compressed. Its data may also be elsewhere: `apart`. True: it must be sent after the buffer, else
-// the buffer has it compressed.
+// the body its data, which may be compressed. Its data may also be in other memory, `apart`. True: it must be sent after the buffer,
+// else the buffer has it compressed.
 struct FrameMade {
   Kind kind = Kind::kPing;
   u64 id = 0;

@@ -93,7 +93,7 @@ TEST_F(LazyWritesTest, AWriteToWhatIsBeingWrittenWaits) {
   auto a = filled(10, 1), b = filled(10, 2), c = filled(10, 3);
   ASSERT_TRUE(write(0, a));
   const LazyWrites::Kept kept = lazy_->take();
-  ASSERT_TRUE(write(10, c));   // elsewhere
+  ASSERT_TRUE(write(10, c));   // at another place
   std::atomic<bool> returned{false};
   std::thread later([&] {
     EXPECT_TRUE(write(5, b));

@@ -1,7 +1,7 @@
 // Detects other writers of a file. Each rank that writes to it holds an exclusive lock on one byte far beyond any data, its mark, from its
-// first write or lock of a range to the close. The marks of the ranks of one collective open are adjacent, at a random offset. A rank that reads, merges and
-// writes back bytes that it was not asked to write first takes a shared lock on everything but the marks of its own group, beside its mark.
-// That lock fails while another open has written to the file, and makes the first write of others wait until it is released. It is refused,
+// first write or lock of a range to the close. The marks of the ranks of one collective open are adjacent, at a random offset. A rank that
+// reads, merges and writes back bytes that it was not asked to write first takes a shared lock on everything but the marks of its own group,
+// beside its mark. That lock fails while another open has written to the file, and makes the first write of others wait until it is released. It is refused,
 // too, while one waits, so that ranks that merge all the time don't keep others from writing.
 //
 // A program may lock the whole file itself, as lockf(3) does, and keep it locked for as long as it runs. That lock covers all marks, so that
@@ -30,7 +30,7 @@ struct MarkRange {
 
 inline constexpr i64 kFirstMark = i64{1} << 62;
 inline constexpr i64 kWritersTurn = kFirstMark - 1;   // held by a writer that waits for its mark: no new exclusion is granted
-inline constexpr i64 kLockersTurn = kFirstMark - 2;   // held by who waits for an exclusive lock of a range
+inline constexpr i64 kLockersTurn = kFirstMark - 2;   // held by an open that waits for an exclusive lock of a range
 inline constexpr i64 kEndOfMarks = INT64_MAX;
 
 i64 draw_first_mark(i64 ranks);

@@ -300,7 +300,7 @@ class PosixStorage final : public Storage {
       return Error{ErrorClass::kArg, "a lock outside of what a file can hold", EINVAL, begin};
     if (begin == end) return std::unique_ptr<HeldLock>(std::make_unique<NoLock>());
     exclusive = (exclusive || !options_.read) && options_.write;
-    // Before the range: who merges waits for the range, and who waits for its mark waits for who merges.
+    // Before the range: an open that merges waits for ranges, and an open without a mark waits for the merge to end.
     if (waits) MERCUTIO_TRY(show_as_writer());
     if (!waits && options_.write && marks_->try_mark() == EAGAIN) return std::unique_ptr<HeldLock>();
     if (!exclusive && locks_->turnstile.is_taken(fd_->get())) {

@@ -6,7 +6,6 @@
 import errno
 import os
 import pathlib
-import random
 import shutil
 import subprocess
 import sys
@@ -15,13 +14,10 @@ import time
 import unittest
 
 import s3_store
+from s3_store import data_of
 
 MiB = 1 << 20
 PROGRAMS, DRIVERS = None, None   # folders
-
-
-def data_of(count, seed=1):
-    return random.Random(seed).randbytes(count)
 
 
 class Served(unittest.TestCase):

@@ -11,11 +11,13 @@ that is longer than any timeout), redirect (to region eu-west-1).
 import base64
 import collections
 import contextlib
+import functools
 import hashlib
 import http.client
 import http.server
 import io
 import os
+import random
 import re
 import socket
 import subprocess
@@ -28,6 +30,11 @@ import urllib.parse
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = os.path.join(HERE, "..", "..", ".venv-s3", "bin", "python")   # scripts/setup.sh
 KEY, SECRET = "testing-key", "testing-secret-that-must-not-be-seen"
+
+
+@functools.lru_cache(maxsize=64)
+def data_of(count, seed=1):
+    return random.Random(seed).randbytes(count)
 
 
 def free_port():

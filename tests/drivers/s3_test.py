@@ -6,7 +6,6 @@ this process: the driver is called as Mercutio calls it.
 """
 import ctypes
 import errno
-import functools
 import os
 import random
 import re
@@ -15,15 +14,11 @@ import sys
 import unittest
 
 import s3_store
+from s3_store import data_of
 from s3_driver import CREATE, DISCARD, EXCLUSIVE, LAST, READ, WRITE, Failed, File, Host, Ranks, Table, load, look, names_in
 
 MiB = 1 << 20
 DRIVER = None   # the file name
-
-
-@functools.lru_cache(maxsize=64)
-def data_of(count, seed=1):
-    return random.Random(seed).randbytes(count)
 
 
 class S3(unittest.TestCase):

@@ -69,11 +69,7 @@ static void one(int way, int handled) {
   if (handled) CHECK_CLASS(last, MPI_ERR_NO_SPACE);
   if (handled) CHECK(shown == fh);
   for (int i = 0; i < 3; i++) CHECK(request[i] == MPI_REQUEST_NULL);
-  lift_limit();
-  CHECK_OK(MPI_File_iwrite_at(fh, (MPI_Offset)ck_rank * kShare, buffer, kShare, MPI_BYTE, &request[1]));
-  CHECK_OK(MPI_Wait(&request[1], &status[1]));
-  CHECK_COUNT(status[1], MPI_BYTE, kShare);
-  CHECK_OK(MPI_File_close(&fh));
+  check_requests_go_on(fh, buffer);
   free(buffer);
 }
 

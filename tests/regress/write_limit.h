@@ -86,6 +86,17 @@ CK_UNUSED static int test_until_done(MPI_Request *request, MPI_Status *status) {
   return code;
 }
 
+// Lifts the limit: then a request on the same file moves its data. Closes the file.
+CK_UNUSED static void check_requests_go_on(MPI_File fh, const char *buffer) {
+  MPI_Request request;
+  MPI_Status status;
+  lift_limit();
+  CHECK_OK(MPI_File_iwrite_at(fh, (MPI_Offset)ck_rank * kShare, buffer, kShare, MPI_BYTE, &request));
+  CHECK_OK(MPI_Wait(&request, &status));
+  CHECK_COUNT(status, MPI_BYTE, kShare);
+  CHECK_OK(MPI_File_close(&fh));
+}
+
 // Without the limit the same file takes the data.
 CK_UNUSED static void check_still_usable(MPI_File fh, const char *name) {
   char *buffer = malloc(kShare);

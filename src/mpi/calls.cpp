@@ -35,11 +35,11 @@ bool is_set(MPI_Comm comm, MPI_Errhandler handler) {
 
 }  // namespace
 
-Error mpi_error(const char* call, int code) {
+Error mpi_error(const char* call, int code, MPI_Comm comm) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   PMPI_Error_string(code, text, &length);
-  return Error{is_failure(code) ? ErrorClass::kProcFailed : ErrorClass::kOther, std::string(call) + ": " + text};
+  return Error{is_failure(code) || has_failed_ranks(comm) ? ErrorClass::kProcFailed : ErrorClass::kOther, std::string(call) + ": " + text};
 }
 
 bool world_initialised() {

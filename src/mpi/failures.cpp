@@ -12,6 +12,7 @@ namespace {
 
 using Revoke = int(MPI_Comm);
 using IsRevoked = int(MPI_Comm, int*);
+using GetFailed = int(MPI_Comm, MPI_Group*);
 
 // MPICH exports functions of these names, too, but its launcher ends the job.
 bool reports_failures() {
@@ -68,6 +69,22 @@ bool is_revoked(MPI_Comm comm) {
   static auto* const ask = reports_failures() ? real_function<IsRevoked>("PMPIX_Comm_is_revoked") : nullptr;
   int flag = 0;
   return ask && ask(comm, &flag) == MPI_SUCCESS && flag;
+}
+
+bool has_failed_ranks(MPI_Comm comm) {
+  constexpr timespec kNap{0, 1000000};
+  static auto* const get_failed = reports_failures() ? real_function<GetFailed>("PMPIX_Comm_get_failed") : nullptr;
+  for (int naps = 0; get_failed && naps < 1000; ++naps) {
+    MPI_Group failed = MPI_GROUP_NULL;
+    int ranks = 0, arrived = 0;
+    if (get_failed(comm, &failed) != MPI_SUCCESS) return false;
+    PMPI_Group_size(failed, &ranks);
+    PMPI_Group_free(&failed);
+    if (ranks > 0) return true;
+    PMPI_Iprobe(MPI_ANY_SOURCE, 0, comm, &arrived, MPI_STATUS_IGNORE);   // lets the MPI take the news
+    nanosleep(&kNap, nullptr);
+  }
+  return false;
 }
 
 void Failures::note(MPI_Comm comm, int code) {

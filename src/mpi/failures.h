@@ -18,6 +18,9 @@ struct FailureClasses {
 const FailureClasses& failure_classes();   // call it after MPI has been initialised
 bool is_failure(int code);                 // `code` of an MPI call: a rank has died or the communicator was revoked
 bool is_revoked(MPI_Comm comm);
+// Whether a rank of `comm` has died. A call can fail on a broken connection some milliseconds before the MPI knows of the death that
+// broke it, so a call that failed waits here for that, 1 s at most. False without ULFM.
+bool has_failed_ranks(MPI_Comm comm);
 
 // The known failures of one of our communicators. Thread-safe.
 class Failures {

@@ -197,7 +197,7 @@ Result<Found> find_or_make(MPI_Comm user, int size, RankGroupRef found) {
     return Found{std::move(found), place, all[2] == 0, !is_kept};
   }
   if (drawn != kNoPlace) found->give_back(drawn);
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code, user);
   MERCUTIO_LET(RankGroupRef made, RankGroup::make(user));
   const FilePlace first = made->draw();   // the same on all ranks, as nobody else has the group yet
   if (all[2] == 0 && of_world) kept_groups().keep(made);

@@ -26,12 +26,12 @@ constexpr i64 kLargestPart = i64{1} << 30;   // int counts
 // One message. It consists of at least one MPI message, and of one for each 1 GiB.
 class MpiMessage final : public Message {
  public:
-  explicit MpiMessage(const Failures& failures) : failures_(failures) {}
+  explicit MpiMessage(RankGroup& group) : group_(group) {}
   ~MpiMessage() override {
     for (MPI_Request& part : parts_)
       if (part != MPI_REQUEST_NULL) {
         PMPI_Cancel(&part);
-        if (failures_.known()) end(part);
+        if (group_.failures().known()) end(part);
         if (part != MPI_REQUEST_NULL) PMPI_Request_free(&part);
       }
   }
@@ -39,7 +39,7 @@ class MpiMessage final : public Message {
     int flag = 0;
     int code = parts_.size() == 1 ? PMPI_Test(parts_.data(), &flag, MPI_STATUS_IGNORE)
                                   : PMPI_Testall(static_cast<int>(parts_.size()), parts_.data(), &flag, MPI_STATUSES_IGNORE);
-    if (code != MPI_SUCCESS) return mpi_error("MPI_Test", code);
+    if (code != MPI_SUCCESS) return mpi_error("MPI_Test", code, group_.comm());
     return flag != 0;
   }
   // post(first byte, bytes, request) starts one part.
@@ -50,7 +50,7 @@ class MpiMessage final : public Message {
       i64 part = std::min(bytes - at, kLargestPart);
       MPI_Request request = MPI_REQUEST_NULL;
       int code = post(at, static_cast<int>(part), &request);
-      if (code != MPI_SUCCESS) return mpi_error("MPI_Isend/MPI_Irecv", code);
+      if (code != MPI_SUCCESS) return mpi_error("MPI_Isend/MPI_Irecv", code, group_.comm());
       parts_.push_back(request);
       at += part;
     } while (at < bytes);
@@ -67,7 +67,7 @@ class MpiMessage final : public Message {
       nanosleep(&kNap, nullptr);
     }
   }
-  const Failures& failures_;   // of the communicator, which outlives the message
+  RankGroup& group_;   // outlives the message
   std::vector<MPI_Request> parts_;
 };
 
@@ -190,14 +190,14 @@ class MpiComm final : public Comm {
   MPI_Comm handle() const { return group_->comm(); }
 
   Result<std::unique_ptr<Message>> send(i64 to, i64 tag, ConstBytes data) override {
-    auto message = std::make_unique<MpiMessage>(group_->failures());
+    auto message = std::make_unique<MpiMessage>(*group_);
     MERCUTIO_TRY(message->post_parts(static_cast<i64>(data.size()), [&](i64 at, int bytes, MPI_Request* request) {
       return PMPI_Isend(data.data() + at, bytes, MPI_BYTE, static_cast<int>(to), mpi_tag(tag), group_->comm(), request);
     }));
     return std::unique_ptr<Message>(std::move(message));
   }
   Result<std::unique_ptr<Message>> receive(i64 from, i64 tag, Bytes data) override {
-    auto message = std::make_unique<MpiMessage>(group_->failures());
+    auto message = std::make_unique<MpiMessage>(*group_);
     MERCUTIO_TRY(message->post_parts(static_cast<i64>(data.size()), [&](i64 at, int bytes, MPI_Request* request) {
       return PMPI_Irecv(data.data() + at, bytes, MPI_BYTE, static_cast<int>(from), mpi_tag(tag), group_->comm(), request);
     }));

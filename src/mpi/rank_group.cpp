@@ -54,7 +54,7 @@ Status offer_to_all(MPI_Comm user, int rank, int size, GroupStart& start, OwnNod
   }
   if (size == 1) return ok_status();
   const int code = PMPI_Bcast(&start, sizeof start, MPI_BYTE, 0, user);
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code, user);
   node.memory = node.offered.map(start.place);
   node.ranks = size;
   return ok_status();
@@ -69,7 +69,7 @@ Status find_node(MPI_Comm user, int rank, int size, OwnNode& found) {
   MPI_Comm node = MPI_COMM_NULL;
   found.leader = rank;
   int code = PMPI_Comm_split_type(user, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split_type", code);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split_type", code, user);
   PMPI_Comm_set_errhandler(node, abi_numbers().errors_return);
   int node_rank = 0;
   PMPI_Comm_rank(node, &node_rank);
@@ -78,7 +78,7 @@ Status find_node(MPI_Comm user, int rank, int size, OwnNode& found) {
   if (node_rank == 0) message.place = found.offered.offer(OfferedMemory::Kind::kAnonymous, bytes);
   if (found.ranks > 1) code = PMPI_Bcast(&message, sizeof message, MPI_BYTE, 0, node);
   PMPI_Comm_free(&node);
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code, user);
   found.leader = message.leader;
   found.memory = found.offered.map(message.place);
   return ok_status();
@@ -108,7 +108,7 @@ Result<std::vector<Member>> RankGroup::gather(MPI_Comm comm, const Member& mine)
   constexpr int kInts = sizeof(Member) / sizeof(int);
   std::vector<Member> all(static_cast<std::size_t>(size_), mine);
   const int code = size_ > 1 ? PMPI_Allgather(&mine, kInts, MPI_INT, all.data(), kInts, MPI_INT, comm) : MPI_SUCCESS;
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Allgather", code);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Allgather", code, comm);
   return all;
 }
 
@@ -157,7 +157,7 @@ Status RankGroup::name_nodes(const std::vector<int>& leaders) {
   std::vector<char> names(leaders.size() * kNameBytes);
   const int mine = counts[static_cast<std::size_t>(rank_)];
   const int code = PMPI_Allgatherv(name, mine, MPI_CHAR, names.data(), counts.data(), places.data(), MPI_CHAR, comm_);
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Allgatherv", code);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Allgatherv", code, comm_);
   for (std::size_t node = 0; node < leaders.size(); ++node) topology_.node_names.emplace_back(&names[node * kNameBytes]);
   return ok_status();
 }
@@ -188,7 +188,7 @@ Result<RankGroupRef> RankGroup::make(MPI_Comm user) {
   }
   // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
   int code = PMPI_Comm_split(user, 0, group->rank_, &group->comm_);
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split", code);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split", code, user);
   PMPI_Comm_set_errhandler(group->comm_, abi_numbers().errors_return);
   group->divide_tags();
   if (!one_node) {
@@ -251,7 +251,7 @@ Result<FilePlace> RankGroup::take_place(MPI_Comm user) {
   if (code == MPI_SUCCESS) return claim({numbers[0], numbers[1]});
   failures_.note(comm_, code);
   if (drawn != kNoPlace) give_back(drawn);
-  return mpi_error("MPI_Bcast", code);
+  return mpi_error("MPI_Bcast", code, user);
 }
 
 void RankGroup::give_back(const FilePlace& place) {
@@ -277,7 +277,7 @@ Result<std::shared_ptr<SharedSlots>> RankGroup::counters(MPI_Comm user, const st
   }
   std::int64_t mine[] = {file.id, -file.id}, all[] = {mine[0], mine[1]};
   const int code = size_ > 1 ? PMPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, user) : MPI_SUCCESS;
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code, user);
   if (all[0] != 0 && all[0] == -all[1]) return file.counters;
   MERCUTIO_LET(file, make_counter_file(user, topology_, folder));
   std::lock_guard guard(mutex_);

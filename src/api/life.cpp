@@ -176,7 +176,10 @@ MERCUTIO_MPI_FUNCTION(int, File_get_amode, (MPI_File file, int* amode)) {
 }
 
 MERCUTIO_MPI_FUNCTION(int, File_set_info, (MPI_File file, MPI_Info info)) {
-  return run_on_file(file, "MPI_File_set_info", [&](OpenHandle& handle) { return handle.file->set_info(items_of(info)); });
+  return run_on_file(file, "MPI_File_set_info", [&](OpenHandle& handle) {
+    Result<InfoItems> items = attempt([&]() -> Result<InfoItems> { return items_of(info); });
+    return items ? handle.file->set_info(*items) : handle.file->set_info({}, items.error());
+  });
 }
 
 MERCUTIO_MPI_FUNCTION(int, File_get_info, (MPI_File file, MPI_Info* info)) {

@@ -15,13 +15,15 @@ Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Da
   Status argument_error = hold_reserve();
   Result<TypeSpecRef> e = attempt([&] { return decode_committed(etype); });
   Result<TypeSpecRef> f = attempt([&] { return decode_committed(filetype); });
+  Result<InfoItems> items = attempt([&]() -> Result<InfoItems> { return items_of(info); });
+  if (!items) argument_error = items.error();
   if (!e) argument_error = e.error();
   if (!f) argument_error = f.error();
   bool types_ok = e.ok() && f.ok();
   TypeSpecRef bytes = byte_type();
   if (displacement == MPI_DISPLACEMENT_CURRENT) displacement = File::kDisplacementCurrent;
   MERCUTIO_TRY(handle.file->set_view(displacement, types_ok ? *e : bytes, types_ok ? *f : bytes, plain_datarep_name(datarep ? datarep : ""),
-                                     items_of(info), std::move(argument_error)));
+                                     items ? *items : InfoItems{}, std::move(argument_error)));
   handle.registered = !is_predefined_datarep(handle.file->view()->datarep);
   handle.etype = is_named(etype) ? etype : MPI_DATATYPE_NULL;
   handle.filetype = is_named(filetype) ? filetype : MPI_DATATYPE_NULL;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "base/types.h"
 
@@ -23,10 +24,13 @@ class Ranges {
   i64 bytes() const { return bytes_; }
   i64 end() const { return map_.empty() ? 0 : std::prev(map_.end())->second.end; }
 
+  // put() and erase() change nothing if they run out of memory.
   void put(i64 begin, i64 end, const Value& value) {
     if (begin >= end) return;
+    Map made;
+    made.emplace(begin, Rest{end, value});
     erase(begin, end);
-    auto at = map_.emplace(begin, Rest{end, value}).first;
+    auto at = map_.insert(made.extract(made.begin())).position;
     bytes_ += end - begin;
     if (at != map_.begin()) at = joined(std::prev(at));
     joined(at);
@@ -36,19 +40,21 @@ class Ranges {
     auto at = map_.upper_bound(begin);
     if (at != map_.begin() && std::prev(at)->second.end > begin) --at;
     while (at != map_.end() && at->first < end) {
-      const i64 first = at->first;
-      const Rest rest = at->second;
-      at = map_.erase(at);
-      bytes_ -= rest.end - first;
+      const i64 first = at->first, last = at->second.end;
+      const auto next = std::next(at);
       if (first < begin) {
-        map_.emplace(first, Rest{begin, rest.value});
-        bytes_ += begin - first;
+        if (last > end) map_.emplace_hint(next, end, Rest{last, at->second.value.moved(end - first)});   // the only range that is met
+        at->second.end = begin;
+      } else if (last > end) {
+        auto rest = map_.extract(at);
+        rest.key() = end;
+        rest.mapped().value = rest.mapped().value.moved(end - first);
+        map_.insert(next, std::move(rest));
+      } else {
+        map_.erase(at);
       }
-      if (rest.end > end) {
-        map_.emplace(end, Rest{rest.end, rest.value.moved(end - first)});
-        bytes_ += rest.end - end;
-        break;
-      }
+      bytes_ -= std::min(last, end) - std::max(first, begin);
+      at = next;
     }
   }
 

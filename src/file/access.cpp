@@ -130,10 +130,13 @@ Status OpenFile::take_turn(const AccessCall& call) {
 // What a collective write has written for this rank, which may read it before it is published.
 void OpenFile::note_own(const Operation& operation) {
   if (!publishes_ || operation.atomic || !operation.entry || operation.direction != Direction::kWrite || operation.file_bytes == 0) return;
-  if (!amode_.readable()) {
-    const FileView& view = *operation.view;
-    return published_->note_end(view.view->last_offset(operation.first_etype * view.etype_bytes() + operation.file_bytes));
-  }
+  const FileView& view = *operation.view;
+  const i64 first_byte = operation.first_etype * view.etype_bytes(), end = view.view->last_offset(first_byte + operation.file_bytes);
+  if (!amode_.readable()) return published_->note_end(end);
+  if (!attempt([&] { return copy_own(operation); })) published_->lose_own(view.view->file_offset(first_byte), end);
+}
+
+Result<i64> OpenFile::copy_own(const Operation& operation) {
   const std::unique_ptr<Storage> own_writes = published_->own_writes();
   Hints hints = operation.hints->values;
   hints.romio_ds_write = Toggle::kDisable;
@@ -152,7 +155,7 @@ void OpenFile::note_own(const Operation& operation) {
   own.first_etype = operation.first_etype;
   own.etypes = operation.etypes;
   own.file_bytes = operation.file_bytes;
-  (void)perform_alone(own);
+  return perform_alone(own);
 }
 
 // Explicit positions are given; the pointers move on at once, so that the next call, from any thread, finds its own

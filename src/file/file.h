@@ -92,7 +92,7 @@ class File {
   virtual bool atomicity() const = 0;
 
   // Info. set is collective; differing or one-sided keys never hang. get returns every hint in effect.
-  virtual Status set_info(const InfoItems& info) = 0;
+  virtual Status set_info(const InfoItems& info, Status argument_error = ok_status()) = 0;
   virtual InfoItems info() const = 0;
   // Each hint that was requested on this rank, its origin and its status. Only rank 0 knows what is in effect instead.
   virtual std::shared_ptr<const HintSet> hint_notes() const = 0;

@@ -99,15 +99,23 @@ void OpenFile::report_adapting() {
   (void)attempt([&] { return write_profile({program_name(), comm_->size(), resolved_.path, *winner, found}); });
 }
 
-Status OpenFile::set_info(const InfoItems& info) {
-  std::vector<std::byte> message;
-  if (comm_->rank() == 0) {
-    WireWriter writer;
-    writer.put(info);
-    message = writer.take();
+Status OpenFile::set_info(const InfoItems& info, Status argument_error) {
+  std::vector<std::byte> message;   // empty: rank 0 has failed
+  Status mine = std::move(argument_error);
+  if (comm_->rank() == 0 && mine) {
+    mine = attempt([&] {
+      WireWriter writer;
+      writer.put(info);
+      message = writer.take();
+      return ok_status();
+    });
   }
-  const Channel channel = blocking_channel();
-  MERCUTIO_TRY(wait_for(broadcast(channel, 0, message)));
+  MERCUTIO_TRY(wait_for(broadcast(blocking_channel(), 0, message)));
+  if (mine && !message.empty()) mine = attempt([&] { return take_info(message, info); });
+  return agreed(std::move(mine));
+}
+
+Status OpenFile::take_info(std::span<const std::byte> message, const InfoItems& info) {
   WireReader reader(message);
   const InfoItems from_rank_zero = reader.items();
   if (reader.failed()) return Error{ErrorClass::kIntern, "the hints of rank 0 arrived damaged"};

@@ -196,38 +196,48 @@ Status describe_pieces(std::span<const IoPiece> pieces, FileView& view, Memory& 
 
 }  // namespace
 
+// Other threads of the program may write the holes meanwhile, so that these are not read, merged and written back.
+Status OpenFile::take_kept(LazyWrites::Kept& kept, Operation& together) {
+  auto view = std::make_shared<FileView>();
+  auto hints = std::make_shared<HintSet>(*together.hints);
+  hints->values.romio_ds_write = Toggle::kDisable;
+  view->view = default_view();
+  view->scattered = together.view->scattered;
+  kept = lazy_->take();
+  if (kept.bytes > 0) MERCUTIO_TRY(describe_pieces(kept.pieces, *view, together.memory));
+  together.hints = std::move(hints);
+  together.view = std::move(view);
+  return ok_status();
+}
+
 // Collective: what the ranks keep of their small writes, as one collective write. If that fails, each rank writes its own.
 Status OpenFile::write_kept() {
   if (!all_lazy_) return ok_status();
   Operation together;
+  LazyWrites::Kept kept;
+  together.view = current_view();
   {
     std::lock_guard lock(mutex_);
     together.hints = hints_;
     together.engine.fixed_hints = fixed_hints_;
   }
-  const LazyWrites::Kept kept = lazy_->take();
-  auto view = std::make_shared<FileView>();
-  view->view = default_view();
-  view->scattered = true;
   together.direction = Direction::kWrite;
   together.collective = true;
   together.entry = hold_reserve();
-  if (together.entry && kept.bytes > 0) together.entry = attempt([&] { return describe_pieces(kept.pieces, *view, together.memory); });
+  if (together.entry) together.entry = attempt([&] { return take_kept(kept, together); });
   if (together.entry) together.etypes = together.file_bytes = kept.bytes;
-  together.view = std::move(view);
+  const Status entry = together.entry;
   together.trace = trace_.get();
   prepare_engine(together, /*collective=*/true);
   together.channel = blocking_channel();
   Result<i64> moved = wait_for(move_together(together));
   const bool alone = !moved && kept.bytes > 0;
   if (alone) dirty_ = true;
-  if (alone) moved = attempt([&] { return direct_->write(kept.pieces); });
+  const Status written = alone ? lazy_->write_alone(kept) : ok_status();
   lazy_->written();
   if (comm_->failed(/*may_call=*/true)) return rank_died();
-  if (moved || kept.bytes == 0) return ok_status();   // an Error of other ranks is theirs to tell
-  Error error = std::move(moved).error();
-  error.what += kKeptUntilNow;
-  return error;
+  if (kept.bytes == 0) return entry;
+  return written;   // an Error of other ranks is theirs to tell
 }
 
 Status OpenFile::write_out() {

@@ -70,7 +70,7 @@ class OpenFile final : public File {
   Status flush() override { return storage_->flush(); }
   Status set_atomicity(bool atomic) override;
   bool atomicity() const override { return atomic_; }
-  Status set_info(const InfoItems& info) override;
+  Status set_info(const InfoItems& info, Status argument_error) override;
   InfoItems info() const override;
   std::shared_ptr<const HintSet> hint_notes() const override;
   Status set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
@@ -151,6 +151,7 @@ class OpenFile final : public File {
   Status run_on_rank_zero(const std::function<Status()>& action);
   // life.cpp: writes of this rank to the storage; then all ranks see them. `mine` is what became of the first on this rank.
   Status write_out();
+  Status take_kept(LazyWrites::Kept& kept, Operation& together);
   Status write_kept();
   Status publish_all(Status mine);
   Status publish_before_read();
@@ -170,6 +171,7 @@ class OpenFile final : public File {
   bool speaks_of_hints() const;
   void warn_of_conflicts(InfoItems info) const;
   void report_adapting();   // at the end
+  Status take_info(std::span<const std::byte> message, const InfoItems& info);
   void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
 
   // views.cpp
@@ -192,6 +194,7 @@ class OpenFile final : public File {
   Status take_position(const AccessCall& call, Operation& operation);
   Status take_turn(const AccessCall& call);
   void note_own(const Operation& operation);
+  Result<i64> copy_own(const Operation& operation);
   void finish_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   void finish_pointer(const Taken& taken, i64 moved);
   bool may_hand_on(const AccessCall& call) const;

@@ -135,7 +135,7 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
   const ActionOfRankZero reset_pointer = [&](bool all_ok) { return all_ok && check_same() ? counter_->store(0) : ok_status(); };
   MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, counter_status_ ? reset_pointer : nullptr));
   MERCUTIO_TRY(check_same());
-  if (highest[2] == 1) MERCUTIO_TRY(set_info(info));
+  if (highest[2] == 1) MERCUTIO_TRY(set_info(info, ok_status()));
   made->scattered = highest[3] == 1;
   std::lock_guard lock(mutex_);
   view_ = std::move(made);

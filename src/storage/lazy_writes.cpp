@@ -1,7 +1,10 @@
 #include "storage/lazy_writes.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <new>
+#include <optional>
 #include <utility>
 
 #include "storage/cached_file.h"
@@ -13,6 +16,38 @@ namespace {
 constexpr i64 kKeptPart = 8;   // a write of more than this part of the memory is worth a request of its own
 constexpr i64 kLongestLazyNs = 10'000'000'000;   // while writes go on; a program that dies loses no older ones
 
+// Writes pieces some at a time, which needs no list of all of them. What follows one that failed is written, too.
+class Parts {
+ public:
+  explicit Parts(Storage& storage) : storage_(storage) {}
+  void add(const IoPiece& piece) {
+    pieces_[count_++] = piece;
+    if (count_ == pieces_.size()) write();
+  }
+  // The bytes written, or the first Error.
+  Result<i64> end() {
+    write();
+    if (!first_) return moved_;
+    first_->what += kKeptUntilNow;
+    return std::move(*first_);
+  }
+
+ private:
+  void write() {
+    const std::span<const IoPiece> pieces(pieces_.data(), std::exchange(count_, 0));
+    if (pieces.empty()) return;
+    const Result<i64> moved = attempt([&] { return storage_.write(pieces); });
+    if (moved) moved_ += *moved;
+    if (!moved && !first_) first_ = moved.error();
+  }
+
+  Storage& storage_;
+  std::array<IoPiece, 1024> pieces_;
+  size_t count_ = 0;
+  i64 moved_ = 0;
+  std::optional<Error> first_;
+};
+
 }  // namespace
 
 Result<i64> LazyWrites::write(std::span<const IoPiece> pieces) {
@@ -20,10 +55,8 @@ Result<i64> LazyWrites::write(std::span<const IoPiece> pieces) {
     std::unique_lock lock(mutex_);
     MERCUTIO_HELD(mutex_);
     while (overlaps_taken(pieces)) written_.wait(lock);
-    if (keeps(pieces)) {
-      MERCUTIO_TRY(keep(pieces));
-      return bytes_of(pieces);
-    }
+    MERCUTIO_LET(const bool kept, keep(pieces));
+    if (kept) return bytes_of(pieces);
     forget(pieces);
   }
   return inner_->write(pieces);
@@ -37,10 +70,9 @@ std::unique_ptr<Transfer> LazyWrites::start(Direction direction, std::vector<IoP
       if (Status done = write_out(); !done) return finished_transfer(done.error());
     } else {
       while (overlaps_taken(pieces)) written_.wait(lock);
-      if (keeps(pieces)) {
-        Status kept = keep(pieces);
-        return finished_transfer(kept ? Result<i64>(bytes_of(pieces)) : Result<i64>(std::move(kept).error()));
-      }
+      const Result<bool> kept = keep(pieces);
+      if (!kept) return finished_transfer(kept.error());
+      if (*kept) return finished_transfer(bytes_of(pieces));
       forget(pieces);
     }
   }
@@ -53,11 +85,13 @@ bool LazyWrites::keeps(std::span<const IoPiece> pieces) {
   return locks_ == 0 && sound && bytes > 0 && bytes <= most_bytes_ / kKeptPart;
 }
 
-Status LazyWrites::keep(std::span<const IoPiece> pieces) {
+Result<bool> LazyWrites::keep(std::span<const IoPiece> pieces) {
+  if (!keeps(pieces)) return false;
   const i64 now = now_ns();
   if (used_ + bytes_of(pieces) > most_bytes_ || (memory_ && now - oldest_ns_ > kLongestLazyNs)) MERCUTIO_TRY(write_out());
   if (!memory_) {
-    memory_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(most_bytes_));
+    memory_.reset(new (std::nothrow) std::byte[static_cast<size_t>(most_bytes_)]);
+    if (!memory_) return false;
     oldest_ns_ = now;
   }
   for (const IoPiece& piece : pieces) {
@@ -68,7 +102,7 @@ Status LazyWrites::keep(std::span<const IoPiece> pieces) {
   }
   ++calls_;
   stats_.calls.fetch_add(1, std::memory_order_relaxed);
-  return ok_status();
+  return true;
 }
 
 // What is written past the memory now covers what is kept.
@@ -84,30 +118,33 @@ bool LazyWrites::overlaps_taken(std::span<const IoPiece> pieces) {
   });
 }
 
-LazyWrites::Kept LazyWrites::take_all() {
-  Kept kept;
-  kept.memory = std::move(memory_);
-  kept.bytes = ranges_.bytes();
-  kept.pieces.reserve(ranges_.all().size());
-  for (const auto& [begin, rest] : ranges_.all()) kept.pieces.push_back({begin, kept.memory.get() + rest.value.at, rest.end - begin});
+void LazyWrites::forget_all() {
+  memory_ = nullptr;
   ranges_ = {};
   used_ = 0;
-  if (sink_ && calls_ > 0) {
-    const i64 now = now_ns();
-    TraceEvent event{TraceKind::kAbsorbedWrite, now, now, 0};
-    event.pieces = calls_;
-    sink_->record(event);
-  }
-  calls_ = 0;
-  return kept;
+}
+
+void LazyWrites::trace_kept() {
+  const i64 calls = std::exchange(calls_, 0), now = sink_ ? now_ns() : 0;
+  if (!sink_ || calls == 0) return;
+  TraceEvent event{TraceKind::kAbsorbedWrite, now, now, 0};
+  event.pieces = calls;
+  sink_->record(event);
 }
 
 LazyWrites::Kept LazyWrites::take() {
   std::unique_lock lock(mutex_);
   MERCUTIO_HELD(mutex_);
   while (!taken_.empty()) written_.wait(lock);
-  Kept kept = take_all();
-  taken_ = kept.pieces;
+  Kept kept;
+  taken_.reserve(ranges_.all().size());
+  kept.pieces.reserve(ranges_.all().size());
+  trace_kept();
+  for (const auto& [begin, rest] : ranges_.all()) kept.pieces.push_back({begin, memory_.get() + rest.value.at, rest.end - begin});
+  kept.memory = std::move(memory_);
+  kept.bytes = ranges_.bytes();
+  taken_ = kept.pieces;   // the room is there
+  forget_all();
   return kept;
 }
 
@@ -120,25 +157,31 @@ void LazyWrites::written() {
 }
 
 Status LazyWrites::write_out() {
-  if (ranges_.empty()) {
-    memory_ = nullptr;
-    used_ = 0;
-    return ok_status();
+  if (!ranges_.empty()) {
+    const i64 start_ns = sink_ ? now_ns() : 0, first = ranges_.all().begin()->first, pieces = std::ssize(ranges_.all()), end = ranges_.end();
+    trace_kept();
+    stats_.requests.fetch_add(1, std::memory_order_relaxed);
+    Parts parts(*inner_);
+    for (const auto& [begin, rest] : ranges_.all()) parts.add({begin, memory_.get() + rest.value.at, rest.end - begin});
+    const Result<i64> moved = parts.end();
+    forget_all();
+    if (sink_) {
+      TraceEvent event{TraceKind::kStorageWrite, start_ns, now_ns(), moved ? *moved : 0, first};
+      event.pieces = pieces;
+      event.span = end - first;
+      sink_->record(event);
+    }
+    if (!moved) return moved.error();
   }
-  const Kept kept = take_all();
-  stats_.requests.fetch_add(1, std::memory_order_relaxed);
-  const i64 start_ns = sink_ ? now_ns() : 0;
-  Result<i64> moved = inner_->write(kept.pieces);
-  if (sink_) {
-    TraceEvent event{TraceKind::kStorageWrite, start_ns, now_ns(), moved ? *moved : 0, kept.pieces.front().offset};
-    event.pieces = static_cast<i64>(kept.pieces.size());
-    event.span = kept.pieces.back().offset + kept.pieces.back().bytes - event.offset;
-    sink_->record(event);
-  }
-  if (moved) return ok_status();
-  Error error = std::move(moved).error();
-  error.what += kKeptUntilNow;
-  return error;
+  forget_all();
+  return ok_status();
+}
+
+Status LazyWrites::write_alone(const Kept& kept) {
+  Parts parts(*inner_);
+  for (const IoPiece& piece : kept.pieces) parts.add(piece);
+  const Result<i64> moved = parts.end();
+  return moved ? ok_status() : Status(moved.error());
 }
 
 Status LazyWrites::flush() {
@@ -170,7 +213,7 @@ Status LazyWrites::set_size(i64 bytes) {
 }
 
 Status LazyWrites::sync() {
-  Status flushed = flush(), synced = inner_->sync();
+  Status flushed = attempt([this] { return flush(); }), synced = inner_->sync();
   return flushed ? synced : flushed;
 }
 
@@ -180,7 +223,7 @@ Status LazyWrites::refresh() {
 }
 
 Status LazyWrites::close() {
-  Status flushed = flush(), closed = inner_->close();
+  Status flushed = attempt([this] { return flush(); }), closed = inner_->close();
   return flushed ? closed : flushed;
 }
 

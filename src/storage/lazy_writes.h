@@ -4,7 +4,8 @@
 // (MPI 14.6.1). What is written twice is kept once.
 //
 // Whatever else is called writes out first what is kept, on this rank alone. So does a write for which there is no more room, or that comes
-// ten seconds after the first. The Error of a kept write is that of the call which writes it out; the data is lost then.
+// ten seconds after the first. The Error of a kept write is that of the call which writes it out; the data is lost then. A write for which no
+// memory can be had is not kept, and none is needed to write out what is kept.
 //
 // Cost: one copy of the data, and O(log n) for each piece.
 #pragma once
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/attempt.h"
 #include "base/ranges.h"
 #include "base/thread_annotations.h"
 #include "storage/forwarding.h"
@@ -24,7 +26,7 @@ class LazyWrites final : public Forwarding {
   LazyWrites(std::unique_ptr<Storage> inner, i64 most_bytes) : Forwarding(std::move(inner)), most_bytes_(most_bytes) {}
   ~LazyWrites() override {
     std::lock_guard lock(mutex_);
-    (void)write_out();
+    (void)attempt([this]() MERCUTIO_REQUIRES(mutex_) { return write_out(); });
   }
 
   // What was kept, in the order of the file. Until written() is called, writes to the same places wait.
@@ -33,7 +35,8 @@ class LazyWrites final : public Forwarding {
     std::vector<IoPiece> pieces;
     i64 bytes = 0;
   };
-  Kept take();
+  Kept take();   // changes nothing if memory runs out
+  Status write_alone(const Kept& kept);
   void written();
 
   Result<i64> read(std::span<const IoPiece> pieces) override;
@@ -60,10 +63,11 @@ class LazyWrites final : public Forwarding {
   class Unlocking;
 
   bool keeps(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
-  Status keep(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
+  Result<bool> keep(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);   // false: there is no memory
   void forget(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
   bool overlaps_taken(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
-  Kept take_all() MERCUTIO_REQUIRES(mutex_);
+  void forget_all() MERCUTIO_REQUIRES(mutex_);
+  void trace_kept() MERCUTIO_REQUIRES(mutex_);
   Status write_out() MERCUTIO_REQUIRES(mutex_);
   template <class Take>
   Result<std::unique_ptr<HeldLock>> unkept(Take take);

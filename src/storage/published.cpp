@@ -44,6 +44,13 @@ class OwnWrites {
     any_.store(true, std::memory_order_release);
     end_ = std::max(end_, end);
   }
+  // What lies in this range can't be kept.
+  void lose(i64 begin, i64 end) {
+    std::lock_guard lock(mutex_);
+    any_.store(true, std::memory_order_release);
+    const IoPiece all{begin, nullptr, end - begin};
+    lose(std::span(&all, 1));
+  }
   // This rank writes them otherwise.
   void replace(std::span<const IoPiece> pieces) {
     std::lock_guard lock(mutex_);
@@ -162,6 +169,7 @@ class PublishedFile final : public Published {
     }, *inner_);
   }
   void note_end(i64 end) override { own_.note_end(end); }
+  void lose_own(i64 begin, i64 end) override { own_.lose(begin, end); }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
     if (alone_) return alone_->read(pieces);

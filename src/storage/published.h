@@ -32,6 +32,8 @@ class Published : public Forwarding {
   virtual std::unique_ptr<Storage> own_writes() = 0;
   // The end of an own write that can't be noted.
   virtual void note_end(i64 end) = 0;
+  // Own writes in this range could not be noted. Until the next refresh a read there is an Error.
+  virtual void lose_own(i64 begin, i64 end) = 0;
 
   // Whether this process has written the file through opens of its own, and they haven't published that. sync() makes them.
   virtual bool written_alone() = 0;

@@ -3,11 +3,17 @@
 // ranks report the same, success means the right bytes, and the next call on the same file works.
 //
 // operator new of this program keeps the rules of the standard: what fails calls the new-handler and tries again.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/magic.h>
 #include <malloc.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <barrier>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 
 #include "base/attempt.h"
@@ -64,6 +70,17 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
 }
 void operator delete(void* at) noexcept { give(at); }
 void operator delete(void* at, std::size_t) noexcept { give(at); }
+
+namespace {
+std::atomic<bool> like_nfs{false};
+}
+
+// Files of these tests look like files of NFS while `like_nfs` is set.
+extern "C" int fstatfs(int fd, struct statfs* info) {
+  const long failed = syscall(SYS_fstatfs, fd, info);
+  if (failed == 0 && like_nfs) info->f_type = NFS_SUPER_MAGIC;
+  return static_cast<int>(failed);
+}
 
 namespace mercutio {
 namespace {
@@ -381,6 +398,101 @@ TEST_P(FileMemoryFault, Sweep) {
 
 INSTANTIATE_TEST_SUITE_P(Calls, FileMemoryFault, ::testing::ValuesIn(kCalls),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// ---- writes that are kept until the ranks write theirs together (storage/lazy_writes.h) ----
+
+constexpr i64 kPieceBytes = 4, kPieces = 300000;   // their list is larger than the reserve's largest block
+
+// Each rank's pieces are `ranks` pieces apart.
+Status write_piece(Rank& rank, i64 number, i64 value) {
+  const i64 at = (number * kRanks + rank.comm.rank()) * kPieceBytes;
+  std::fill_n(rank.buffer.begin(), kPieceBytes, static_cast<std::byte>(value));
+  AccessCall call = rank.access(Direction::kWrite);
+  call.collective = false;
+  call.offset = at;
+  call.memory.count = kPieceBytes;
+  return status_of(rank.file->access(call));
+}
+
+const Call kCallsThatWriteOut[] = {
+    {"write_at", [](Rank& rank) { return write_piece(rank, kPieces, 1); }},
+    {"set_view", [](Rank& rank) { return rank.file->set_view(0, byte_type(), byte_type(), "native", {}, ok_status()); }},
+    {"set_size", [](Rank& rank) { return rank.file->set_size(kRanks * (kPieces + 2) * kPieceBytes); }},
+    {"sync", [](Rank& rank) { return rank.file->sync(); }},
+    {"set_atomicity", [](Rank& rank) { return rank.file->set_atomicity(true); }},
+    {"close", [](Rank& rank) { return rank.file->close(); }},
+};
+
+Status open_lazily(Rank& rank, std::unique_ptr<Comm> comm, const std::string& name) {
+  OpenCall call;
+  call.file_name = name;
+  call.amode.write_only = call.amode.create = true;
+  call.info = {{"mercutio_coherence", "locks"}, {"mercutio_write_behind", "enable"}};
+  auto opened = open_file(std::move(comm), call, rank.context());
+  if (!opened) return opened.error();
+  rank.file = std::move(*opened);
+  return ok_status();
+}
+
+void expect_pieces(const std::string& name, const std::vector<Status>& last) {
+  const int fd = ::open(name.c_str(), O_RDONLY);
+  std::vector<std::byte> data(static_cast<size_t>(kRanks * (kPieces + 1) * kPieceBytes));
+  EXPECT_GE(pread(fd, data.data(), data.size(), 0), kRanks * kPieces * kPieceBytes);
+  ::close(fd);
+  i64 wrong = 0;
+  for (i64 i = 0; i < std::ssize(data); ++i) {
+    const i64 piece = i / kPieceBytes, rank = piece % kRanks;
+    const bool written = piece / kRanks < kPieces || last[static_cast<size_t>(rank)].ok();
+    wrong += written && data[static_cast<size_t>(i)] != std::byte{1} ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+void run_lazily(const Call& call, i64 victim, const Shortage& shortage) {
+  char name[] = "/tmp/mercutio-memory-XXXXXX";
+  ::close(::mkstemp(name));
+  std::vector<Status> results(kRanks, ok_status()), last(kRanks, ok_status());
+  long failures = 0;
+  auto comms = make_in_process_world(kRanks, {});
+  std::vector<std::thread> threads;
+  for (i64 i = 0; i < kRanks; ++i) {
+    threads.emplace_back([&, i] {
+      const auto r = static_cast<size_t>(i);
+      Comm& comm = *comms[r];
+      Rank rank{comm};
+      ASSERT_TRUE(open_lazily(rank, std::move(comms[r]), name).ok());
+      for (i64 piece = 0; piece < kPieces; ++piece) ASSERT_TRUE(write_piece(rank, piece, 1).ok());
+      ASSERT_EQ(std::filesystem::file_size(name), 0U) << "nothing is kept";
+      results[r] = make_call(i == victim, shortage, failures, [&] { return call.run(rank); });
+      const bool closed = std::string_view(call.name) == "close", writes = std::string_view(call.name) == "write_at";
+      last[r] = closed || writes ? results[r] : write_piece(rank, kPieces, 1);
+      if (closed) last[r] = Error{ErrorClass::kOther, "not written"};
+      if (!closed) {
+        EXPECT_TRUE(rank.file->close().ok());
+      }
+      rank.file.reset();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  if (std::string_view(call.name) != "write_at") expect_same(results);
+  expect_pieces(name, last);
+  ::unlink(name);
+}
+
+class LazyMemoryFault : public ::testing::TestWithParam<Call> {
+ protected:
+  void SetUp() override { like_nfs = true; }
+  void TearDown() override { like_nfs = false; }
+};
+
+TEST_P(LazyMemoryFault, LosesNothing) {
+  for (const long bytes : {4096L, 2 * MiB, 8 * MiB}) {
+    SCOPED_TRACE("bytes " + std::to_string(bytes));
+    run_lazily(GetParam(), kRanks - 1, Shortage{-1, bytes});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, LazyMemoryFault, ::testing::ValuesIn(kCallsThatWriteOut), [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace mercutio

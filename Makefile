@@ -83,7 +83,7 @@ s3: setup-suites build
 	  $(foreach name,$(S3_PROGRAMS),$(BUILD)/tests/conformance/$$mpi/$(name)) $(BUILD)/tests/drivers/$$mpi/two_opens || exit 1; done
 	@for mpi in mpich openmpi; do $(STORE:run=served) $(BUILD)/bin python3 tests/conformance/run.py --mpi $$mpi --io $(BUILD)/lib/libmercutio.so --tools $(BUILD)/tests/tools \
 	  --ranks 2 --driver mercutio://store/top --opaque --no-locks --leave-out tests/drivers/s3_left_out.txt --json $(BUILD)/s3/$$mpi-served.json \
-	  $(foreach name,$(filter-out explicit,$(S3_PROGRAMS)),$(BUILD)/tests/conformance/$$mpi/$(name)) || exit 1; done
+	  $(foreach name,$(S3_PROGRAMS),$(BUILD)/tests/conformance/$$mpi/$(name)) || exit 1; done
 	@$(STORE) .venv/bin/python scripts/suites.py --lib $(BUILD)/lib/libmercutio.so --store $(SUITES)
 	@python3 tests/drivers/s3_results.py $(BUILD)/s3/results.json $(BUILD)/suites/store.json $(BUILD)/s3/mpich.json $(BUILD)/s3/openmpi.json \
 	  $(BUILD)/s3/mpich-served.json $(BUILD)/s3/openmpi-served.json

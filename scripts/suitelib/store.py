@@ -19,11 +19,13 @@ class Store:
     def __init__(self, lib):
         if "MERCUTIO_TEST_STORE_PORT" not in os.environ:
             raise SystemExit("suites: start me by .venv-s3/bin/python tests/drivers/s3_store.py run ...")
-        self.opens = Path(tempfile.mkdtemp(prefix="mercutio-suites-")) / "opens"
+        own = Path(tempfile.mkdtemp(prefix="mercutio-suites-"))
+        self.opens, temporary = own / "opens", own / "files"
+        temporary.mkdir()
         self.preloads = [str(ROOT / "build/tests/tools/libin_store.so")]
-        # Not the sources: some tests read files that come with them.
-        folders = [str(work / name) for work in {WORK, WORK.resolve()} for name in ("mpich", "openmpi")] + [tempfile.gettempdir()]
-        self.environment = {"MERCUTIO_TEST_STORE_FOLDERS": ":".join(folders), "MERCUTIO_TEST_STORE_OPENS": str(self.opens)}
+        # Not the sources, wherever they are: some tests read files that come with them.
+        folders = [str(work / name) for work in {WORK, WORK.resolve()} for name in ("mpich", "openmpi")] + [str(temporary)]
+        self.environment = {"MERCUTIO_TEST_STORE_FOLDERS": ":".join(folders), "MERCUTIO_TEST_STORE_OPENS": str(self.opens), "TMPDIR": str(temporary)}
 
     def __enter__(self):
         return self

@@ -39,10 +39,11 @@ BlockingDetector::Reads reads_of(const EngineFile& file) {
 }
 
 // Whether reads learn the file size first and are clipped to it. A single rank reads without an exchange unless a hint asks for it.
+// The size on another cluster is the server's, which has every rank's writes then, whatever others see of them.
 bool should_know_size(const EngineFile& file) {
   const bool may_exchange = file.comm->size() > 1 || file.hints->romio_cb_read == Toggle::kEnable || file.hints->mercutio_strategy != WantedStrategy::kAuto;
-  const Coherence coherence = file.storage->traits().coherence;
-  return may_exchange && (coherence == Coherence::kImmediate || coherence == Coherence::kAfterPublish);
+  const Traits& traits = file.storage->traits();
+  return may_exchange && (traits.coherence == Coherence::kImmediate || traits.coherence == Coherence::kAfterPublish || traits.remote_cluster);
 }
 
 i64 size_or_unknown(Storage& storage) {

@@ -133,7 +133,10 @@ class Direct(http.server.BaseHTTPRequestHandler):
         return 412 if status == 200 else 404, [], ("<Error><Code>%s</Code></Error>" % code).encode()
 
     def to_moto(self, body):
-        return self.server.store.moto.ask(self.command, self.path, self.headers.items(), body)
+        try:
+            return self.server.store.moto.ask(self.command, self.path, self.headers.items(), body)
+        except KeyError:   # moto ends so where an upload that is to be completed isn't there
+            return 404, [], b"<Error><Code>NoSuchUpload</Code></Error>"
 
     def serve(self):
         self.answer(*self.ask_moto(self.rfile.read(int(self.headers.get("Content-Length") or 0))))
@@ -209,6 +212,9 @@ class Checking(Direct):
             return self.error(200, "InternalError")
         status, headers, text = self.ask_moto(body)
         if action == "lost":
+            hook, store.after_lost = store.after_lost, None
+            if hook:
+                hook()
             self.close_connection = True
             return self.connection.close()
         return self.answer(status, headers, text, cut=0 if action == "truncated" else 3)
@@ -236,7 +242,7 @@ class Store:
 
     def __init__(self, bucket="bucket", address="127.0.0.1", port=0, direct_port=0):
         self.lock, self.faults, self.asked, self.wrong, self.moved = threading.Lock(), [], [], [], 0
-        self.deleting, self.before_delete = threading.Lock(), None
+        self.deleting, self.before_delete, self.after_lost = threading.Lock(), None, None
         self.moto = Moto()
         self.direct("PUT", "/" + bucket)
         self.servers = Server(address, port, Checking, self), Server("127.0.0.1", direct_port, Direct, self)

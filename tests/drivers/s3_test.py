@@ -6,6 +6,7 @@ this process: the driver is called as Mercutio calls it.
 """
 import ctypes
 import errno
+import hashlib
 import os
 import random
 import re
@@ -658,6 +659,32 @@ class Failing(S3):
             self.assertContent(new, "scenario")
             self.assertEqual([fault.pattern for fault in self.store.faults if fault.left], [], "each fault was met")
             self.assertClean()
+
+    def test_an_object_whose_answer_got_lost_is_known_by_its_etag(self):
+        ranks, _, new = self.scenario()
+        self.store.set_faults("POST scenario.uploadId 1 lost", "POST scenario.uploadId 1 404")   # not all stores remember what they have done
+        ranks.end()
+        self.assertContent(new, "scenario")
+        self.assertClean()
+
+    def test_the_object_of_another_program_is_not_taken_for_ones_own(self):
+        """The answer gets lost, and another program puts an object as long and of as many parts meanwhile."""
+        ranks, old, _ = self.scenario()
+        other = bytes(reversed(old))
+        parts = [other[i:i + self.PART] for i in range(0, len(other), self.PART)]
+
+        def replace():
+            path = "/bucket/scenario?uploadId=" + re.search("<UploadId>(.*?)<", self.store.direct("POST", "/bucket/scenario?uploads")[1].decode()).group(1)
+            for number, part in enumerate(parts, 1):
+                self.store.direct("PUT", "%s&partNumber=%d" % (path, number), part)
+            listed = "".join("<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>" % (number, hashlib.md5(part).hexdigest()) for number, part in enumerate(parts, 1))
+            self.assertEqual(self.store.direct("POST", path, ("<CompleteMultipartUpload>%s</CompleteMultipartUpload>" % listed).encode())[0], 200)
+
+        self.store.after_lost = replace
+        self.store.set_faults("POST scenario.uploadId 1 lost")
+        self.fails(errno.EIO, ranks.end, "answer got lost", "is not the one that was written")
+        self.assertContent(other, "scenario")
+        self.assertClean()
 
     def test_what_stays_is_an_error_and_the_object_as_it_was(self):
         for i, step in enumerate(self.STEPS):

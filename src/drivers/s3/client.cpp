@@ -106,6 +106,11 @@ std::string time_text(std::time_t now) {
   return text;
 }
 
+int count_request(void* sent, char*, char*, int, int) {
+  ++*static_cast<i64*>(sent);
+  return CURL_PREREQFUNC_OK;
+}
+
 size_t take_header(char* data, size_t one, size_t bytes, void* to) {
   Answer& answer = *static_cast<Answer*>(to);
   const std::string_view line(data, one * bytes);
@@ -207,6 +212,8 @@ Client::Attempt Client::move(Connection& connection, const Call& call) {
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, static_cast<long>(std::min<i64>(10, settings_.timeout_seconds)));
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(settings_.timeout_seconds));
+  curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, count_request);
+  curl_easy_setopt(handle, CURLOPT_PREREQDATA, &attempt.sent);
   curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
   curl_easy_setopt(handle, CURLOPT_HEADERDATA, &attempt.answer);
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Connection::take_body);
@@ -269,9 +276,11 @@ void Client::take_time(const Answer& answer) {
 
 Answer Client::ask(const Call& call) {
   bool followed = false;
+  i64 sent = 0;
   for (i64 number = 1;; ++number) {
     Attempt attempt = once(call);
-    attempt.answer.attempts = number;
+    sent += std::max<i64>(1, attempt.sent);
+    attempt.answer.attempts = sent;
     const bool last = number >= settings_.attempts;
     if (attempt.error != CURLE_OK) {
       if (last || is_final(attempt.error))

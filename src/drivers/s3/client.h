@@ -29,7 +29,7 @@ struct Answer {
   std::map<std::string, std::string> headers;   // by their names in lower case
   std::string body;
   i64 received = 0;    // bytes of the body, also those in Call::into
-  i64 attempts = 1;
+  i64 attempts = 1;    // each may have been done
   bool good() const { return status >= 200 && status < 300; }
   std::string header(const std::string& name) const { return headers.contains(name) ? headers.at(name) : ""; }
   std::string code() const;   // S3's word for an error
@@ -58,6 +58,7 @@ class Client {
     Answer answer;
     int error = 0;          // of curl
     std::string text = {};  // what went wrong there
+    i64 sent = 0;           // how often: curl sends once more by itself where a kept connection breaks before the answer
   };
   Attempt once(const Call& call);
   Attempt move(Connection& connection, const Call& call);

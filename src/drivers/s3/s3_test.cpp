@@ -56,6 +56,18 @@ TEST(S3Signature, EncodesAndHashes) {
   EXPECT_EQ(md5_base64("hello"), "XUFAKrxLKna5cZ2REBfFkg==");
 }
 
+// As Amazon computes it: the MD5 of the parts' MD5s in binary, and how many there are.
+TEST(S3Signature, KnowsTheEtagOfParts) {
+  const std::string hello = "\"5d41402abc4b2a76b9719d911017c592\"", world = "7d793037a0760186574b0282f2f435e7";
+  EXPECT_EQ(etag_of_parts({hello}), "62109206880d38a4010a98e11243924a-1");
+  EXPECT_EQ(etag_of_parts({hello, world}), "065947336a2f2a95ba8899f3675c3be6-2");
+  EXPECT_NE(etag_of_parts({hello, world}), etag_of_parts({world, hello}));
+  EXPECT_EQ(etag_of_parts({hello, "5d41402abc4b2a76b9719d911017c59"}), "");
+  EXPECT_EQ(etag_of_parts({"zd41402abc4b2a76b9719d911017c592"}), "");
+  EXPECT_EQ(etag_of_parts({"\"5d41402abc4b2a76b9719d911017c592-2\""}), "");
+  EXPECT_EQ(etag_of_parts({hello, ""}), "");
+}
+
 class S3Settings : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -71,6 +71,24 @@ std::string md5_base64(std::string_view data) {
   return {reinterpret_cast<const char*>(text), static_cast<size_t>(length)};
 }
 
+std::string etag_of_parts(const std::vector<std::string>& parts) {
+  constexpr size_t kDigits = 32;
+  const auto value_of = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
+  std::string hashes;
+  for (const std::string& etag : parts) {
+    const std::string digits = without_quotes(etag);
+    if (digits.size() != kDigits || std::any_of(digits.begin(), digits.end(), [&](char c) { return value_of(c) < 0; })) return "";
+    for (size_t i = 0; i < kDigits; i += 2) hashes += static_cast<char>(16 * value_of(digits[i]) + value_of(digits[i + 1]));
+  }
+  const std::string hash = digest(EVP_md5(), hashes);
+  return hash.empty() ? "" : hex(hash) + "-" + std::to_string(parts.size());
+}
+
+std::string without_quotes(const std::string& etag) {
+  const bool quoted = etag.size() > 1 && etag.front() == '"' && etag.back() == '"';
+  return quoted ? etag.substr(1, etag.size() - 2) : etag;
+}
+
 void sign(Request& request, const Credentials& credentials, const std::string& region, const std::string& time) {
   const std::string hash = sha256_hex(request.body), day = time.substr(0, 8), scope = day + "/" + region + "/s3/aws4_request";
   request.headers["host"] = request.host;

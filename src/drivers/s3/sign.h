@@ -30,6 +30,9 @@ std::string query_string(const Query& query);   // encoded and sorted
 
 std::string sha256_hex(std::string_view data);
 std::string md5_base64(std::string_view data);   // empty: this OpenSSL has no MD5
+// The ETag, without quotes, of an object of parts with these ETags: the MD5 of their MD5s. Empty: not all of them are MD5s, or this OpenSSL has none.
+std::string etag_of_parts(const std::vector<std::string>& parts);
+std::string without_quotes(const std::string& etag);
 
 // Adds the headers of a signature. `time` is YYYYMMDDThhmmssZ.
 void sign(Request& request, const Credentials& credentials, const std::string& region, const std::string& time);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <vector>
 
 #include "xml.h"
 
@@ -217,9 +218,16 @@ Object Store::complete(const std::string& key, const std::string& upload, const 
   const Answer answer = ask_expecting(client_, wanted, expected);
   if (answer.good()) return {true, bytes, needed(wanted, text_of(answer.body, "ETag"), "ETag")};
   if (answer.attempts > 1) {   // an earlier one may have done it, and its answer been lost
+    std::vector<std::string> tags;
+    for (const UploadedPart& part : parts) tags.push_back(part.etag);
+    const std::string made = etag_of_parts(tags);
     const Object now = query(key);
-    const bool mine = now.exists && now.bytes == bytes && (!expected || now.etag != *expected) && now.etag.ends_with("-" + std::to_string(parts.size()) + "\"");
-    if (mine) return now;
+    if (now.exists && now.bytes == bytes && !made.empty() && without_quotes(now.etag) == made) return now;
+    if (answer.status == 404)   // the upload has ended: the parts are in an object, or are gone
+      throw Failure(EIO, "POST s3://" + bucket_ + "/" + key + ": the store's answer got lost, and " +
+                             (made.empty() ? "its ETags don't tell whether the object has what was written"
+                                           : "the object that is there now, of " + std::to_string(now.bytes) + " bytes, is not the one that was written") +
+                             ": see whether another program writes this object, and write it again");
   }
   Client::fail(wanted, answer);
 }

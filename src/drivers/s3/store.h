@@ -58,7 +58,8 @@ class Store {
   std::string upload_part(const std::string& key, const std::string& upload, i64 number, std::string_view data) const;   // its etag
   std::string copy_part(const std::string& key, const std::string& upload, i64 number, const CopySource& source) const;
   std::vector<UploadedPart> list_parts(const std::string& key, const std::string& upload) const;
-  // `bytes`: of the whole object, by which a completion is known whose answer got lost.
+  // `bytes`: of the whole object. Where the answer got lost, the object is known by the ETag that its parts give it. A store whose ETags are of
+  // another kind can't tell, which is a Failure: another program may have replaced the object with one as long.
   Object complete(const std::string& key, const std::string& upload, const std::vector<UploadedPart>& parts, i64 bytes, const Expected& expected) const;
   void abort_upload(const std::string& key, const std::string& upload) const;
 

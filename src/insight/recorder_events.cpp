@@ -39,7 +39,9 @@ void Recorder::count_unseen(i64 file, const Sample& sample, i64 accesses, i64 by
 void Recorder::add_many(i64 file, FileTotals once, i64 accesses, i64 bytes) {
   if (accesses > 1) once.multiply(static_cast<double>(accesses));
   for (ClassTotals& part : once.classes) {
-    if (part.calls > 0 && accesses > 1) part.bytes = bytes;
+    if (part.calls == 0 || part.bytes == bytes) continue;
+    if (part.bytes > 0) part.piece_bytes = static_cast<i64>(static_cast<double>(part.piece_bytes) / static_cast<double>(part.bytes) * static_cast<double>(bytes) + 0.5);
+    part.bytes = bytes;
   }
   records<FileRecord>(kFilesSection)[file].totals.add(once);
 }

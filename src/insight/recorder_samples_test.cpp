@@ -84,6 +84,26 @@ TEST(RecorderSamples, EveryLongOrLargeOneCounts) {
   EXPECT_EQ(totals.of(Direction::kWrite, true).ns, 5 * 300'000);
 }
 
+// Those of one stratum may differ in size, also where a single one is passed over.
+TEST(RecorderSamples, BytesAreExactWhereFewArePassedOver) {
+  const auto recorder = make();
+  i64 written = 0, looked_at = 0;
+  for (i64 i = 0; i < 200; ++i) {
+    auto file = recorder->file(named("data"));
+    for (i64 k = 0; k < 1 + i % 5; ++k) {
+      const i64 bytes = k % 2 == 0 ? 1 : 256;
+      looked_at += access(*file, bytes, 100'000) ? 1 : 0;
+      written += bytes;
+    }
+  }
+  FileTotals totals = totals_of(*recorder);
+  const ClassTotals& writes = totals.of(Direction::kWrite, false);
+  EXPECT_LT(looked_at, writes.calls);
+  EXPECT_EQ(writes.calls, 600);
+  EXPECT_EQ(writes.bytes, written);
+  EXPECT_NEAR(static_cast<double>(writes.piece_bytes), static_cast<double>(written), 200.0) << "each is one piece";
+}
+
 TEST(RecorderSamples, ThousandsOfFilesTakeTheSameMemory) {
   const auto recorder = make();
   for (i64 i = 0; i < 5'000; ++i) {

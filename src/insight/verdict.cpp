@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
 
@@ -18,14 +19,6 @@ std::string percent(double part, double whole) {
 
 std::string count_of(i64 number, const std::string& what, const std::string& many = "") {
   return std::to_string(number) + " " + (number == 1 ? what : many.empty() ? what + "s" : many);
-}
-
-// File names and hints may hold anything.
-std::string on_one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  }
-  return text;
 }
 
 // Sums over all ranks and files, in seconds.
@@ -87,16 +80,16 @@ std::string text_of(const Finding& one, bool with_cost) {
   if (costs)
     out += ": costs about " + seconds_text(one.seconds) + "; without it the run is " + factor_text(one.factor) + " times as fast";
   const std::string files = one.files > 1 ? " (" + count_of(one.files, "file") + ")" : "";
-  out += "\n   " + on_one_line(one.file + files + ": " + one.evidence) + "\n";
+  out += "\n   " + printable(one.file + files + ": " + one.evidence) + "\n";
   std::string worst;
   for (const auto& [name, seconds] : one.worst) worst += (worst.empty() ? "" : ", ") + name + " " + seconds_text(seconds);
-  if (!worst.empty()) out += "   longest: " + on_one_line(worst) + "\n";
+  if (!worst.empty()) out += "   longest: " + printable(worst) + "\n";
   std::string remedies;
   for (const Remedy& remedy : one.remedies) {
     if (!remedies.empty()) remedies += costs ? "; or (" + factor_text(remedy.factor) + " times as fast) " : "; or ";
     remedies += remedy.text;
   }
-  return out + "   to do: " + on_one_line(remedies) + "\n";
+  return out + "   to do: " + printable(remedies) + "\n";
 }
 
 // What else than Mercutio recorded it; empty: nothing.
@@ -120,7 +113,7 @@ std::string rates_of(const Job& job) {
 
 std::string verdict(const Job& job) {
   if (job.files.empty() && job.finished)
-    return "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + ", opened no file through MPI-IO: there is nothing to report\n";
+    return "mercutio: " + printable(job.program) + ", " + count_of(job.ranks, "rank") + ", opened no file through MPI-IO: there is nothing to report\n";
   const Sums sums = sums_of(job);
   const auto ranks = static_cast<double>(std::max<i64>(1, job.known_ranks));
   double worst = 0;
@@ -129,9 +122,9 @@ std::string verdict(const Job& job) {
     if (const double held = job.held_seconds(i); held > worst) worst = held, slowest = job.traces[i].header.rank;
   }
   const std::string source = source_of(job);
-  std::string out = "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + (source.empty() ? " on " + count_of(job.hosts, "node") : "") +
+  std::string out = "mercutio: " + printable(job.program) + ", " + count_of(job.ranks, "rank") + (source.empty() ? " on " + count_of(job.hosts, "node") : "") +
                     ", " + seconds_text(job.seconds) + "\n";
-  if (!source.empty()) out += "  from a " + on_one_line(source) + ", which has no pieces of accesses, no exchange and no waiting; the estimates are rough\n";
+  if (!source.empty()) out += "  from a " + printable(source) + ", which has no pieces of accesses, no exchange and no waiting; the estimates are rough\n";
   if (!job.finished) {
     const i64 missing = job.ranks - job.known_ranks;
     out += "  not all of the job is here: " + (missing > 0 ? count_of(missing, "rank") + " left nothing" : std::string("it was cut short")) + "\n";

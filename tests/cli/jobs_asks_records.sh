@@ -82,6 +82,17 @@ for _ in range(depth):
     os.chdir("..")
     os.rmdir("d")'
 
+# No name moves the cursor or turns the text around: ESC, CSI in one character, an override of the direction.
+mkdir control
+printf '{"format":"mercutio-job","version":1,"user":"a\\u001b[2J\\u009b2Jb","program":"p\\u202e\\u009d","ranks":2,"start":1,"seconds":10,"findings":[],"files":[],"uid":%s}\n' "$(id -u)" >control/one.mjob
+"$MERCUTIO" jobs control --html page.html >out
+"$MERCUTIO" jobs control >>out
+cat page.html >>out
+"$python" - <<'P' || fail "control characters are printed: $(cat -v out)"
+text = open("out", encoding="utf-8").read()
+assert not [c for c in text if c != "\n" and (ord(c) < 32 or 127 <= ord(c) < 160 or c == "\u202e")]
+P
+
 # Columns stay where they are whatever letters the names have, and none is cut in the middle.
 mkdir letters
 for name in anna müller 山田 "$(printf 'ü%.0s' {1..60})"; do

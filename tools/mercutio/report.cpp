@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/trace.h"
+#include "base/utf8.h"
 #include "darshan.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
@@ -339,7 +340,7 @@ void print_csv(const Job& job) {
   visit_totals(FileTotals{}, [](const std::string& name, i64) { std::printf(",%s", name.c_str()); });
   std::putchar('\n');
   for (const JobFile& file : job.files) {
-    std::string name = file.name;
+    std::string name = printable(file.name);
     for (std::size_t at = 0; (at = name.find('"', at)) != std::string::npos; at += 2) name.insert(at, 1, '"');
     for (std::size_t i = 0; i < file.by_rank.size(); ++i) {
       std::printf("%" PRId64 ",%" PRId64 ",\"%s\"", job.traces[i].header.rank, job.traces[i].header.members, name.c_str());

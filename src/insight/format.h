@@ -138,7 +138,7 @@ inline constexpr std::uint8_t kStepWrite = 1, kStepCollective = 2;
 
 // How many records of a table are for patterns.
 inline constexpr i64 pattern_records(i64 records) { return std::max<i64>(2, records / 5); }
-// The text in `target`, or the end of it: the end of a path says more.
+// The text in `target`, or the end of it in whole characters: the end of a path says more.
 void put_text(std::span<char> target, std::string_view text);
 std::string_view text_in(std::span<const char> text);
 

@@ -387,5 +387,15 @@ TEST(Recorder, WhatABufferAbsorbsIsNoRequest) {
   EXPECT_GT(writes.phase_ns[static_cast<std::size_t>(Phase::kCopy)], 0);
 }
 
+TEST(Recorder, NoNameBeginsInTheMiddleOfACharacter) {
+  std::array<char, 8> target{};
+  put_text(target, "\u5c71\u5c71\u5c71");
+  EXPECT_EQ(text_in(target), "\u5c71\u5c71");
+  put_text(target, "\u00fc\u00fc\u00fcab");
+  EXPECT_EQ(text_in(target), "\u00fc\u00fcab");
+  put_text(target, "abcdefgh");
+  EXPECT_EQ(text_in(target), "bcdefgh");
+}
+
 }  // namespace
 }  // namespace mercutio

@@ -13,6 +13,7 @@
 #include "darshan.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
+#include "insight/job_summary.h"
 #include "insight/replay.h"
 #include "process.h"
 #include "python.h"
@@ -44,9 +45,7 @@ class Json {
   }
   void value(const std::string& text) {
     separate();
-    std::fputc('"', out_);
-    for (const char c : text) put(static_cast<unsigned char>(c));
-    std::fputc('"', out_);
+    std::fputs(json_text(text).c_str(), out_);
   }
   void value(i64 number) {
     separate();
@@ -65,14 +64,6 @@ class Json {
   void separate() {
     if (!fresh_) std::fputc(',', out_);
     fresh_ = false;
-  }
-  void put(unsigned char c) {
-    if (c == '"' || c == '\\')
-      std::fprintf(out_, "\\%c", c);
-    else if (c < 32)
-      std::fprintf(out_, "\\u%04x", c);
-    else
-      std::fputc(c, out_);
   }
   std::FILE* out_;
   bool fresh_ = true;

@@ -76,6 +76,7 @@ i64 bytes_of(const FileTotals& totals, Direction way) {
 }
 
 void put_patterns(Line& line, const JobSummary& summary) {
+  const std::vector<double> held = summary.held_seconds();
   line.key("files");
   line.open('[');
   for (std::size_t i = 0; i < summary.files().size(); ++i) {
@@ -92,7 +93,7 @@ void put_patterns(Line& line, const JobSummary& summary) {
     line.put("read", bytes_of(all, Direction::kRead));
     line.put("written", bytes_of(all, Direction::kWrite));
     line.put("requests", all.storage[0].calls + all.storage[1].calls);
-    line.put("seconds", summary.held_seconds(i));
+    line.put("seconds", held[i]);
     line.close('}');
   }
   line.close(']');
@@ -126,12 +127,12 @@ std::string job_line(const JobSummary& summary, const RankTrace& first, const Jo
   const Job own = job_of({first}), job = summary.job(first);
   i64 files = 0, read = 0, written = 0, nodes = 1;
   double held = 0;
+  for (const double seconds : summary.held_seconds()) held += seconds;
   for (std::size_t i = 0; i < summary.files().size(); ++i) {
     const FileTotals all = summary.totals(i);
     files += summary.files()[i].is_pattern != 0 ? std::max<i64>(1, all.files) : 1;
     read += bytes_of(all, Direction::kRead), written += bytes_of(all, Direction::kWrite);
     nodes = std::max(nodes, all.nodes);
-    held += summary.held_seconds(i);
   }
   Line line;
   line.open('{');

@@ -22,14 +22,14 @@ FileFacts named(const std::string& name) {
   return facts;
 }
 
-// Of an access that began now.
-void end_access(TraceSink* sink, i64 bytes, i64 ns, bool collective = false) {
+// `start` 0: now.
+void end_access(TraceSink* sink, i64 bytes, i64 ns, bool collective = false, i64 start = 0) {
   Counters counters;
   AccessFacts facts;
   facts.direction = Direction::kWrite;
   facts.collective = collective;
   facts.piece_bytes = bytes;
-  const i64 start = now_ns();
+  start = start > 0 ? start : now_ns();
   TraceEvent storage{TraceKind::kStorageWrite, start, start + ns / 2, bytes, 0, ""};
   sink->record(storage);
   TraceEvent event{TraceKind::kAccess, start, start + ns, bytes, -1, "MPI_File_write_at"};
@@ -39,9 +39,9 @@ void end_access(TraceSink* sink, i64 bytes, i64 ns, bool collective = false) {
 }
 
 // As an open file tells of it. True: it was looked at.
-bool access(TraceSink& file, i64 bytes, i64 ns, bool collective = false) {
+bool access(TraceSink& file, i64 bytes, i64 ns, bool collective = false, i64 start = 0) {
   TraceSink* const sink = file.of_access(Direction::kWrite, collective, bytes);
-  if (sink) end_access(sink, bytes, ns, collective);
+  if (sink) end_access(sink, bytes, ns, collective, start);
   return sink != nullptr;
 }
 
@@ -124,6 +124,28 @@ TEST(RecorderSamples, BytesAreExactWhereAccessesOverlap) {
   FileTotals totals = totals_of(*recorder);
   EXPECT_EQ(totals.of(Direction::kWrite, false).calls, 6400);
   EXPECT_EQ(totals.of(Direction::kWrite, false).bytes, 6400 * 1024);
+}
+
+// What nobody looked at counts; threads at the same time do not take longer than the time that passes.
+TEST(RecorderSamples, TheTimeHeldIsNear) {
+  for (const i64 threads : {1, 4}) {
+    const auto recorder = make();
+    const i64 start = now_ns();
+    {
+      std::vector<std::unique_ptr<TraceSink>> files;
+      for (i64 i = 0; i < threads; ++i) files.push_back(recorder->file(named("data" + std::to_string(i))));
+      for (i64 step = 0; step < 20'000; ++step) {
+        for (auto& file : files) access(*file, 64, 1000, false, start + 1000 * step);
+      }
+    }
+    const auto traces = parse_trace(recorder->snapshot({}));
+    ASSERT_TRUE(traces.ok());
+    const PieceHeader& header = traces->front().header;
+    for (const i64 ns : {header.held_ns, header.busy_ns[1]}) {
+      EXPECT_GE(ns, 19'000'000) << threads;
+      EXPECT_LE(ns, threads == 1 ? 21'000'000 : header.last_ns) << threads;
+    }
+  }
 }
 
 TEST(RecorderSamples, ThousandsOfFilesTakeTheSameMemory) {

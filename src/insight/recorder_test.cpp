@@ -10,6 +10,8 @@
 
 #include "comm/in_process.h"
 #include "file/file.h"
+#include "insight/costs.h"
+#include "insight/findings.h"
 #include "insight/job.h"
 
 namespace mercutio {
@@ -385,6 +387,46 @@ TEST(Recorder, WhatABufferAbsorbsIsNoRequest) {
   EXPECT_GE(totals.storage[0].absorbed_calls, 950);   // what is read in advance grows slowly
   EXPECT_LE(totals.storage[0].calls, 100);
   EXPECT_GT(writes.phase_ns[static_cast<std::size_t>(Phase::kCopy)], 0);
+}
+
+// Eight threads write side by side, each its own file, for all of the run.
+TEST(Recorder, ThreadsAtTheSameTimeHoldTheProgramOnce) {
+  auto recorder = make();
+  std::vector<std::unique_ptr<TraceSink>> files;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"}) files.push_back(recorder->file(facts_of(name)));
+  const i64 start = now_ns();
+  for (i64 step = 0; step < 100; ++step) {
+    for (auto& file : files) access(*file, start + step * 1'000'000, 1'000'000, 0, 1000);
+  }
+  RankTrace trace = read_back(*recorder);
+  EXPECT_EQ(trace.header.held_ns, 100'000'000);
+  EXPECT_EQ(trace.header.busy_ns, (std::array<i64, 2>{0, 100'000'000}));
+  const Job job = job_of({trace});
+  EXPECT_NEAR(job.held_seconds(0), 0.1, 1e-9);
+  EXPECT_NEAR(job.files.front().seconds(), 0.1 / 8, 1e-9);
+  EXPECT_NEAR(io_rate(job, Direction::kWrite), 800 * 1000 / 0.1, 1);
+  EXPECT_LE(io_share(job), 1);
+  EXPECT_NE(verdict(job).find("held 8 threads of a rank on average"), std::string::npos) << verdict(job);
+  trace.header.held_ns = trace.header.busy_ns[1] = 0;   // of a version before
+  EXPECT_NEAR(job_of({trace}).held_seconds(0), 0.8, 1e-9);
+}
+
+// 32 nonblocking accesses, one after the other in the background; the program waits for the last half of the time.
+TEST(Recorder, AccessesInTheBackgroundHoldNobodyAndCountOnce) {
+  auto recorder = make();
+  auto file = recorder->file(facts_of("data"));
+  const i64 start = now_ns();
+  Counters counters;
+  AccessFacts facts;
+  facts.direction = Direction::kWrite;
+  facts.waited = false;
+  for (i64 i = 1; i <= 32; ++i) file->record({TraceKind::kAccess, start, start + i * 1'000'000, 1'000'000, 0, "MPI_File_iwrite_at", &counters, &facts});
+  file->record({TraceKind::kBlocked, start + 16'000'000, start + 32'000'000});
+  const RankTrace trace = read_back(*recorder);
+  EXPECT_EQ(trace.header.busy_ns[1], 32'000'000);
+  EXPECT_EQ(trace.header.held_ns, 16'000'000);
+  EXPECT_NEAR(io_rate(job_of({trace}), Direction::kWrite), 1e9, 1);
+  EXPECT_EQ(job_of({trace}).held_part, 1);
 }
 
 TEST(Recorder, NoNameBeginsInTheMiddleOfACharacter) {

@@ -10,6 +10,7 @@ namespace mercutio {
 namespace {
 
 constexpr std::size_t kFindingsShown = 2;
+constexpr double kMostlyAlone = 0.9;  // threads of a rank are seldom held at the same time
 
 std::string percent(double part, double whole) {
   char text[16];
@@ -31,9 +32,9 @@ struct Sums {
 
 Sums sums_of(const Job& job) {
   Sums sums;
+  for (std::size_t i = 0; i < job.traces.size(); ++i) sums.held += job.held_seconds(i) * static_cast<double>(job.traces[i].header.members);
   for (const JobFile& file : job.files) {
     const FileTotals& all = file.all;
-    sums.held += static_cast<double>(all.held_ns()) * 1e-9;
     sums.files += static_cast<double>(all.open_ns + all.close_ns + all.sync_ns) * 1e-9;
     for (std::size_t i = 0; i < kPhases; ++i)
       sums.phases[i] += static_cast<double>(all.phase_ns(static_cast<Phase>(i))) * 1e-9;
@@ -132,6 +133,7 @@ std::string verdict(const Job& job) {
   out += "  I/O held a rank for " + seconds_text(sums.held / ranks) + " on average (" +
          percent(sums.held / ranks, job.seconds) + " of the run), rank " + std::to_string(slowest) +
          " longest: " + seconds_text(worst) + "\n";
+  if (job.held_part < kMostlyAlone) out += "  meanwhile it held " + factor_text(1 / job.held_part) + " threads of a rank on average; their time counts once\n";
   i64 files = 0;
   for (const JobFile& file : job.files) files += file.files();
   out += "  " + count_of(files, "file") + ", " + bytes_text(sums.written) + " written, " +

@@ -315,6 +315,7 @@ void print_json(std::FILE* out, const Job& job, i64 events) {
   json.key("seconds").value(job.seconds);
   json.key("finished").value(job.finished);
   json.key("io_share").value(io_share(job));
+  json.key("held_part").value(job.held_part);
   json.key("crowded").value(is_crowded(job));
   json.key("pattern").value(pattern_hash(job));
   put_run(json, job);

@@ -309,7 +309,7 @@ def by_rank(job):
     for file in job.files:
         for i, totals in enumerate(file.by_rank):
             for name, seconds in phases_of(totals).items():
-                spent[name][i] += seconds
+                spent[name][i] += seconds * job.held_part
     if not any(values.any() for values in spent.values()):
         return None
     figure, axis = plt.subplots(figsize=(9, 2.6))

@@ -50,6 +50,13 @@ std::size_t utf8_character(std::string_view text) {
   return overlong || none ? 0 : size;
 }
 
+std::string_view last_bytes(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  text.remove_prefix(text.size() - most);
+  for (int rest = 0; rest < 3 && !text.empty() && (static_cast<unsigned char>(text[0]) & 0xC0) == 0x80; ++rest) text.remove_prefix(1);
+  return text;
+}
+
 std::string printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {

@@ -226,7 +226,19 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path) {
 i64 JobFile::files() const {
   i64 sum = 0;
   for (const JobFile* one : members) sum += one->files();
-  return !members.empty() ? sum : is_pattern ? std::max<i64>(1, all.files) : 1;
+  return !members.empty() ? sum : different_files(all, is_pattern, false);
+}
+
+i64 different_files(const FileTotals& all, bool is_pattern, bool job_has_patterns) {
+  if (is_pattern) return std::max<i64>(1, all.files);
+  return job_has_patterns ? std::min<i64>(1, all.files) : 1;
+}
+
+i64 Job::file_count() const {
+  const bool patterns = std::any_of(files.begin(), files.end(), [](const JobFile& file) { return file.is_pattern; });
+  i64 sum = 0;
+  for (const JobFile& file : files) sum += different_files(file.all, file.is_pattern, patterns);
+  return sum;
 }
 
 // Of all files, each thread for itself.

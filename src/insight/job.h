@@ -67,12 +67,15 @@ struct Job {
   CoreTime cores;      // of all ranks together
   i64 host_cores = 0;  // of the largest host; 0: not known
   double held_part = 1;  // of the times of all threads, what remains where those at the same time count once
+  i64 file_count() const;  // different ones
   bool single_ranks() const { return known_ranks == static_cast<i64>(traces.size()); }
   double held_seconds(std::size_t trace) const;  // in I/O, of an average rank
 };
 
 // Of `sum_ns`, where threads that were held at the same time count once in `held_ns`; 0: that is not known.
 double held_part_of(i64 held_ns, i64 sum_ns);
+// How many different files a record of a job is. Where the job has patterns, one that no rank here was the first to open is counted there.
+i64 different_files(const FileTotals& all, bool is_pattern, bool job_has_patterns);
 Job job_of(std::vector<RankTrace> traces);
 
 }  // namespace mercutio

@@ -13,6 +13,7 @@
 #include "insight/costs.h"
 #include "insight/findings.h"
 #include "insight/job.h"
+#include "insight/name_patterns.h"
 
 namespace mercutio {
 namespace {
@@ -427,6 +428,36 @@ TEST(Recorder, AccessesInTheBackgroundHoldNobodyAndCountOnce) {
   EXPECT_EQ(trace.header.held_ns, 16'000'000);
   EXPECT_NEAR(io_rate(job_of({trace}), Direction::kWrite), 1e9, 1);
   EXPECT_EQ(job_of({trace}).held_part, 1);
+}
+
+// A file of its own in the table of rank 1 is among the others in that of rank 0.
+TEST(Recorder, AFileCountsOnceWhereverRanksHaveIt) {
+  std::vector<RankTrace> traces;
+  for (i64 rank = 0; rank < 2; ++rank) {
+    RecorderOptions options;
+    options.files = 8, options.rank = rank, options.ranks = 2;
+    auto recorder = make(options);
+    for (char name = rank == 0 ? 'a' : 'r'; name <= 't'; ++name) {
+      FileFacts facts = facts_of(std::string("/run/") + name);
+      facts.rank = rank, facts.ranks = 2;
+      recorder->file(facts)->record({TraceKind::kOpen, now_ns(), now_ns()});
+    }
+    traces.push_back(read_back(*recorder));
+  }
+  EXPECT_EQ(job_of(traces).file_count(), 20);
+  EXPECT_EQ(job_of({traces[0]}).file_count(), 20);
+  EXPECT_EQ(job_of({traces[1]}).file_count(), 3) << "nothing else is known of them";
+}
+
+TEST(Recorder, LongNamesWithTheSameEndAreDifferentFiles) {
+  const std::string end = "/" + std::string(300, 'x');
+  auto recorder = make();
+  for (const char* name : {"/scratch/one", "/scratch/two"}) access(*recorder->file(facts_of(name + end)), now_ns(), 10, 0, 100);
+  const Job job = job_of({read_back(*recorder)});
+  ASSERT_EQ(job.files.size(), 2u);
+  EXPECT_EQ(job.files[0].all.bytes(), 100);
+  EXPECT_TRUE(job.files[0].name.ends_with(std::string(200, 'x')));
+  EXPECT_EQ(pattern_key(job.files[0].name), pattern_key(job.files[1].name));
 }
 
 TEST(Recorder, NoNameBeginsInTheMiddleOfACharacter) {

@@ -134,9 +134,7 @@ std::string verdict(const Job& job) {
          percent(sums.held / ranks, job.seconds) + " of the run), rank " + std::to_string(slowest) +
          " longest: " + seconds_text(worst) + "\n";
   if (job.held_part < kMostlyAlone) out += "  meanwhile it held " + factor_text(1 / job.held_part) + " threads of a rank on average; their time counts once\n";
-  i64 files = 0;
-  for (const JobFile& file : job.files) files += file.files();
-  out += "  " + count_of(files, "file") + ", " + bytes_text(sums.written) + " written, " +
+  out += "  " + count_of(job.file_count(), "file") + ", " + bytes_text(sums.written) + " written, " +
          bytes_text(sums.read) + " read" +
          rates_of(job) + "\n";
   if (sums.absorbed > 0) {

@@ -39,6 +39,10 @@ lacks "$page" '<link'
 "$python" "$root/tests/report/synthetic.py" 120 5000 40 >many.json
 "$python" "$TEST_BUILD/share/mercutio/report/report.py" many.json --html many.html --perfetto many.perfetto
 contains "$(cat many.html)" "ranks, 3 a bar"
+sed 's/"finished": true/"finished": false/g' many.json >cut.json
+"$python" "$TEST_BUILD/share/mercutio/report/report.py" cut.json --html cut.html
+contains "$(cat cut.html)" "it was cut short"
+lacks "$(cat cut.html)" "ranks left nothing"
 [ "$(stat -c %s many.html)" -lt 2000000 ] || fail "the page of joined ranks has $(stat -c %s many.html) bytes"
 "$python" - <<'END'
 import json

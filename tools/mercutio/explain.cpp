@@ -42,7 +42,6 @@ int explain_trace(const ExplainOptions& options) {
   auto traces = read_trace(options.trace_file);
   if (!traces) return complain(options.trace_file, no_trace(options.trace_file, traces.error().what));
   const Job job = job_of(std::move(*traces));
-  const i64 ranks = static_cast<i64>(job.traces.size());
   std::printf("%s, %lld ranks\n", printable(job.program).c_str(), static_cast<long long>(job.ranks));
   i64 left_out = 0;
   for (const RankTrace& trace : job.traces) left_out = std::max(left_out, trace.header.texts_left_out);
@@ -51,7 +50,7 @@ int explain_trace(const ExplainOptions& options) {
     i64 plans = 0;
     for (const TraceText& text : file.texts) {
       if (text.kind != TextKind::kPlan) continue;
-      std::printf("  plan %lld, made %lld times by %lld ranks\n", static_cast<long long>(++plans), static_cast<long long>(text.count), static_cast<long long>(ranks));
+      std::printf("  plan %lld, made %lld times by %lld ranks\n", static_cast<long long>(++plans), static_cast<long long>(text.count), static_cast<long long>(job.known_ranks));
       print_indented(text.text);
     }
     if (plans == 0) std::printf("  no plan: it had no collective accesses that needed one\n");

@@ -65,14 +65,14 @@ class TraceSink;
 // Accesses of one kind and about one size, of which a sink looks at some only. Two threads at a time may lose a count, no more.
 struct SampledAccesses {
   std::atomic<i64> left{0};   // to be passed over before the next one is looked at
-  std::atomic<i64> bytes{0};  // of those since the last one that was, itself included
+  std::atomic<i64> bytes{0};  // of those passed over since the last one that was looked at ended
   TraceSink* sink = nullptr;  // told of those that are looked at
 
   TraceSink* next(i64 more) {
     constexpr auto kAnyOrder = std::memory_order_relaxed;
-    bytes.store(bytes.load(kAnyOrder) + more, kAnyOrder);
     const i64 passed_over = left.load(kAnyOrder);
     if (passed_over == 0) return sink;
+    bytes.store(bytes.load(kAnyOrder) + more, kAnyOrder);
     left.store(passed_over - 1, kAnyOrder);
     return nullptr;
   }

@@ -15,6 +15,9 @@ constexpr std::array<Range, 9> kWide = {{{0x1100, 0x115F}, {0x2E80, 0xA4CF}, {0x
                                          {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}}};
 constexpr std::array<Range, 6> kNone = {{{0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}}};
 
+// Controls (C0, DEL, C1), line separators, and what turns the direction of text (UAX 9).
+constexpr std::array<Range, 6> kControls = {{{0x00, 0x1F}, {0x7F, 0x9F}, {0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}}};
+
 template <std::size_t N>
 bool is_in(const std::array<Range, N>& ranges, char32_t c) {
   return std::any_of(ranges.begin(), ranges.end(), [c](const Range& one) { return c >= one.first && c <= one.last; });
@@ -45,6 +48,24 @@ std::size_t utf8_character(std::string_view text) {
   const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
   const bool none = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);   // half of a pair of UTF-16, or beyond the last character
   return overlong || none ? 0 : size;
+}
+
+std::string_view last_bytes(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  text.remove_prefix(text.size() - most);
+  for (int rest = 0; rest < 3 && !text.empty() && (static_cast<unsigned char>(text[0]) & 0xC0) == 0x80; ++rest) text.remove_prefix(1);
+  return text;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t size = utf8_character(text);
+    const std::string_view one = text.substr(0, std::max<std::size_t>(1, size));
+    out += size == 0 ? "?" : is_in(kControls, code_of(one)) ? " " : one;
+    text.remove_prefix(one.size());
+  }
+  return out;
 }
 
 i64 text_columns(std::string_view text) {

@@ -13,6 +13,15 @@ TEST(Utf8, CharactersAreWhole) {
   for (const char* none : {"\xFF", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80"}) EXPECT_EQ(utf8_character(none), 0u) << none;
 }
 
+TEST(Utf8, NothingPrintableMovesTheCursor) {
+  EXPECT_EQ(printable("m\u00fcller \u5c71 \U0001F600"), "m\u00fcller \u5c71 \U0001F600");
+  EXPECT_EQ(printable("a\x1b[2Jb\nc\x7f" "d"), "a [2Jb c d");
+  EXPECT_EQ(printable("a\u009b2J\u009d0;x\u0085" "b"), "a 2J 0;x b") << "as ESC and a character, in one";
+  EXPECT_EQ(printable("a\u202e" "b\u2066" "c\u200f\u061c\u2028"), "a b c   ");
+  EXPECT_EQ(printable("a\xFF\xC3"), "a??");
+  EXPECT_EQ(printable(std::string_view("\0x", 2)), " x");
+}
+
 TEST(Utf8, ColumnsAreThoseOfATerminal) {
   EXPECT_EQ(text_columns("anna"), 4);
   EXPECT_EQ(text_columns("m\u00fcller"), 6);

@@ -303,9 +303,15 @@ bool OpenFile::sends_messages(const Hints& hints) const {
   return !arena_ || !arena_->whole() || hints.mercutio_exchange == WantedExchange::kMessages || hints.mercutio_throttle > 0;
 }
 
-// The call that starts an access must not wait for other ranks, so the access itself waits until its tag is free.
+// The call that starts an access must not wait for other ranks, so the access itself waits until its tag is free. What is recorded of it
+// begins when it does, which may be long after it was started.
 static Task<Result<i64>> perform_later(std::shared_ptr<InFlight> in_flight, i64 number, std::shared_ptr<Operation> operation) {
   co_await until([&] { return in_flight->owns_tag(number); });
+  if (operation->trace) {
+    operation->start_ns = now_ns();
+    operation->counters.clock = PhaseClock();
+    operation->counters.clock.start(operation->start_ns);
+  }
   auto performing = perform(std::move(operation));
   co_return co_await performing;
 }
@@ -331,7 +337,7 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   TraceSink* const trace = operation->trace;
   const i64 start_ns = trace ? now_ns() : 0;
   auto request = attempt([&] {
-    auto performing = in_flight_->owns_tag(number) ? perform(std::move(operation)) : perform_later(in_flight_, number, std::move(operation));
+    auto performing = !trace && in_flight_->owns_tag(number) ? perform(std::move(operation)) : perform_later(in_flight_, number, std::move(operation));
     RequestBody body{std::move(performing), sends, std::move(ended), comm_->backoff_no_mpi(), inline_ok, std::move(failed)};
     return Result<RequestRef>(context_.progress->start(std::move(body)));
   });

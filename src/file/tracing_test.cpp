@@ -22,11 +22,19 @@ class Listener final : public Tracer {
     EXPECT_LE(event.start_ns, event.end_ns);
     const AccessFacts facts = event.access ? *event.access : AccessFacts();
     const i64 stored = event.counters ? event.counters->clock.spent()[static_cast<size_t>(Phase::kStorage)] : 0;
+    if (event.counters) {
+      i64 spent = 0;
+      for (const i64 phase : event.counters->clock.spent()) spent += phase;
+      phases_add_up = phases_add_up && spent == event.end_ns - event.start_ns;
+      spans.emplace_back(event.start_ns, event.end_ns);
+    }
     told.push_back({event.kind, event.bytes, event.offset, facts.end_offset, facts.piece_bytes, event.pieces, event.span, stored > 0 ? 1 : 0,
                     facts.direction == Direction::kWrite, facts.collective, facts.waited, facts.failed, std::string(event.detail)});
   }
   std::vector<Told> told;
   std::vector<i64> steps;
+  std::vector<std::pair<i64, i64>> spans;   // of accesses
+  bool phases_add_up = true;
 
  private:
   struct Forward final : TraceSink {
@@ -72,6 +80,30 @@ TEST(Tracing, BothWaysTellTheSame) {
   EXPECT_EQ(short_way.told.size(), 10u);
   EXPECT_TRUE(short_way.told == long_way.told);
   EXPECT_EQ(short_way.steps, long_way.steps);
+}
+
+// The second of two nonblocking accesses that run one after the other begins when the first has ended, not when it was started.
+TEST(Tracing, AnAccessInTheBackgroundBeginsWhenItsTurnComes) {
+  Listener listener;
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    OpenCall call;
+    call.file_name = unique_name();
+    call.amode = kReadWrite;
+    auto file = *open_file(std::move(comm), call, Context{rank.progress.get(), &rank.datareps, &listener});
+    std::vector<std::byte> data(32 * MiB, std::byte{1});
+    std::vector<RequestRef> requests;
+    for (i64 i = 0; i < 2; ++i) {
+      AccessCall one = call_of(Direction::kWrite, data, i * static_cast<i64>(data.size()));
+      one.collective = true;
+      requests.push_back(*file->start(std::move(one), nullptr));
+    }
+    for (RequestRef& request : requests) EXPECT_TRUE(request->wait().ok());
+    EXPECT_TRUE(file->close().ok());
+  });
+  ASSERT_EQ(listener.spans.size(), 2u);
+  EXPECT_GE(listener.spans[1].first, listener.spans[0].second);
+  for (const auto& [start, end] : listener.spans) EXPECT_LT(start, end);
+  EXPECT_TRUE(listener.phases_add_up);
 }
 
 }  // namespace

@@ -78,7 +78,11 @@ double io_rate(const Job& job, Direction direction) {
       for (std::size_t rank = 0; rank < ns.size(); ++rank) ns[rank] += of(file.by_rank[rank], direction, collective).ns;
     }
   }
-  for (const i64 one : ns) longest = std::max(longest, one);
+  for (std::size_t rank = 0; rank < ns.size(); ++rank) {
+    const PieceHeader& header = job.traces[rank].header;
+    const i64 busy = header.busy_ns[direction == Direction::kWrite ? 1 : 0] / header.members;
+    longest = std::max(longest, busy > 0 ? busy : ns[rank]);
+  }
   return longest > 0 ? static_cast<double>(bytes) / seconds_of(longest) : 0;
 }
 

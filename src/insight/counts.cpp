@@ -2,6 +2,7 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
 
@@ -49,7 +50,7 @@ std::string file_counts(const Job& job) {
   const std::string rule = "+" + std::string(62, '-') + "+\n";
   std::string out;
   for (const JobFile& file : job.files) {
-    out += rule + "| MPI-IO access counts for " + file.name + "\n";
+    out += rule + "| MPI-IO access counts for " + printable(file.name) + "\n";
     if (file.files() > 1) add_line(out, "files", std::to_string(file.files()));
     add_line(out, "opens", std::to_string(file.all.opens));
     if (file.all.stripe_bytes > 0)

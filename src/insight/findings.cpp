@@ -79,9 +79,9 @@ Finding finding_of(const Rule& rule, const Job& job, const std::vector<Match>& s
   }
   const double run = std::max(0.0, job.seconds - job.recording * crowding(job));  // as it would be without a trace
   const auto factor_of = [run](double seconds) { return run > 0 ? run / (run - seconds) : 1; };
-  const double best = std::min(best_of(detection), 0.98 * run);
+  const double best = std::min(best_of(detection) * job.held_part, 0.98 * run);
   for (const Option& option : detection.options) {
-    const double seconds = std::min(option.saved, 0.98 * run), factor = factor_of(seconds);
+    const double seconds = std::min(option.saved * job.held_part, 0.98 * run), factor = factor_of(seconds);
     if (seconds < 0 || (seconds == 0 && best > 0) || (!gains(factor) && gains(factor_of(best)))) continue;
     finding.remedies.push_back(Remedy{option.text, seconds, factor});
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/utf8.h"
 #include "insight/name_patterns.h"
 
 namespace mercutio {
@@ -147,7 +148,7 @@ void renumber(std::byte* at, i64 count, const std::vector<i64>& places) {
 }  // namespace
 
 void put_text(std::span<char> target, std::string_view text) {
-  if (text.size() >= target.size()) text.remove_prefix(text.size() - (target.size() - 1));
+  text = last_bytes(text, target.size() - 1);
   std::fill(target.begin(), target.end(), '\0');
   std::copy(text.begin(), text.end(), target.begin());
 }

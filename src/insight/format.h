@@ -16,8 +16,8 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 10;
-inline constexpr i64 kOldestVersion = 9;   // that is read: its header ends before `members`
+inline constexpr i64 kTraceVersion = 11;
+inline constexpr i64 kOldestVersion = 9;   // that is read: its header ends before `members`; that of 10, before `busy_ns`
 
 enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kMapsSection, kSections };
 
@@ -50,6 +50,8 @@ struct PieceHeader {
   std::array<char, 192> program{};
   i64 members = 1;         // ranks whose records are here together (piece_merge.h); `rank` is the lowest of them
   i64 first_rank = 0;      // from which EventRecord::member counts
+  std::array<i64, 2> busy_ns{};  // at least one access was going on that read, that wrote; 0: not known
+  i64 held_ns = 0;         // I/O held at least one thread; 0: not known
 };
 
 // A file, or all files beyond the table whose names have the same pattern (name_patterns.h).
@@ -138,7 +140,7 @@ inline constexpr std::uint8_t kStepWrite = 1, kStepCollective = 2;
 
 // How many records of a table are for patterns.
 inline constexpr i64 pattern_records(i64 records) { return std::max<i64>(2, records / 5); }
-// The text in `target`, or the end of it: the end of a path says more.
+// The text in `target`, or the end of it in whole characters: the end of a path says more.
 void put_text(std::span<char> target, std::string_view text);
 std::string_view text_in(std::span<const char> text);
 

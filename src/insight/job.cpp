@@ -86,19 +86,23 @@ bool believable(const PieceHeader& header) {
   const auto sum = [](i64 value) { return value >= 0 && value <= kMostOfRanks; };
   return header.ranks > 0 && header.rank >= 0 && header.rank < header.ranks && header.bin_ns > 0 &&
          header.members > 0 && header.members <= header.ranks - header.rank && header.first_rank >= 0 && header.first_rank <= header.rank && header.calls_per_kept > 0 && header.calls_per_kept <= kMostCallsPerKept && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns) &&
-         sum(header.cores.ran_ns) && sum(header.cores.queued_ns) && sum(header.cores.turns) && time(header.host_cores);
+         sum(header.cores.ran_ns) && sum(header.cores.queued_ns) && sum(header.cores.turns) && sum(header.busy_ns[0]) && sum(header.busy_ns[1]) && sum(header.held_ns) && time(header.host_cores);
 }
 
 constexpr std::size_t kOldHeaderBytes = offsetof(PieceHeader, members);   // of version 9
+
+std::size_t header_bytes(i64 version) {
+  return version == kOldestVersion ? kOldHeaderBytes : version == 10 ? offsetof(PieceHeader, busy_ns) : sizeof(PieceHeader);
+}
 
 Result<PieceHeader> header_of(ConstBytes piece) {
   PieceHeader header;
   std::memcpy(static_cast<void*>(&header), piece.data(), kOldHeaderBytes);
   if (header.version < kOldestVersion || header.version > kTraceVersion) return damaged("version " + std::to_string(header.version));
   header.first_rank = header.rank;
-  if (header.version == kOldestVersion) return header;
-  if (piece.size() < sizeof header) return damaged("a piece is cut short");
-  std::memcpy(static_cast<void*>(&header), piece.data(), sizeof header);
+  const std::size_t bytes = header_bytes(header.version);
+  if (piece.size() < bytes) return damaged("a piece is cut short");
+  std::memcpy(static_cast<void*>(&header), piece.data(), bytes);
   return header;
 }
 
@@ -222,19 +226,42 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path) {
 i64 JobFile::files() const {
   i64 sum = 0;
   for (const JobFile* one : members) sum += one->files();
-  return !members.empty() ? sum : is_pattern ? std::max<i64>(1, all.files) : 1;
+  return !members.empty() ? sum : different_files(all, is_pattern, false);
+}
+
+i64 different_files(const FileTotals& all, bool is_pattern, bool job_has_patterns) {
+  if (is_pattern) return std::max<i64>(1, all.files);
+  return job_has_patterns ? std::min<i64>(1, all.files) : 1;
+}
+
+i64 Job::file_count() const {
+  const bool patterns = std::any_of(files.begin(), files.end(), [](const JobFile& file) { return file.is_pattern; });
+  i64 sum = 0;
+  for (const JobFile& file : files) sum += different_files(file.all, file.is_pattern, patterns);
+  return sum;
+}
+
+// Of all files, each thread for itself.
+static i64 sum_of_held(const RankTrace& trace) {
+  i64 sum = 0;
+  for (const FileRecord& file : trace.files) sum += file.totals.held_ns();
+  return sum;
 }
 
 double JobFile::seconds() const {
   i64 longest = 0;
   for (const FileTotals& one : by_rank) longest = std::max(longest, one.held_ns());
-  return static_cast<double>(longest) * 1e-9;
+  return static_cast<double>(longest) * 1e-9 * held_part;
 }
 
 double Job::held_seconds(std::size_t trace) const {
-  i64 held = 0;
-  for (const FileRecord& file : traces[trace].files) held += file.totals.held_ns();
-  return static_cast<double>(held) * 1e-9 / static_cast<double>(traces[trace].header.members);
+  const PieceHeader& header = traces[trace].header;
+  const i64 held = header.held_ns > 0 ? header.held_ns : sum_of_held(traces[trace]);
+  return static_cast<double>(held) * 1e-9 / static_cast<double>(header.members);
+}
+
+double held_part_of(i64 held_ns, i64 sum_ns) {
+  return held_ns > 0 && held_ns < sum_ns ? static_cast<double>(held_ns) / static_cast<double>(sum_ns) : 1;
 }
 
 // One of several that did about the same. What they accessed is known from the first byte of any to the last of any; one that accesses
@@ -337,6 +364,17 @@ static void add_files(Job& job) {
   }
 }
 
+static void add_held_part(Job& job) {
+  i64 held = 0, sum = 0;
+  for (const RankTrace& trace : job.traces) {
+    const i64 of_files = sum_of_held(trace);
+    held += trace.header.held_ns > 0 ? trace.header.held_ns : of_files;
+    sum += of_files;
+  }
+  job.held_part = held_part_of(held, sum);
+  for (JobFile& file : job.files) file.held_part = job.held_part;
+}
+
 static void add_averages(Job& job) {
   for (JobFile& file : job.files) {
     file.sums = file.by_rank;
@@ -369,6 +407,7 @@ Job job_of(std::vector<RankTrace> traces) {
   job.hosts = static_cast<i64>(hosts.size());
   job.finished = job.finished && job.known_ranks == job.ranks;
   add_files(job);
+  add_held_part(job);
   if (!job.single_ranks()) add_averages(job);
   for (JobFile& file : job.files) make_cells_alike(file);
   std::stable_sort(job.files.begin(), job.files.end(),

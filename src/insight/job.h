@@ -46,6 +46,7 @@ struct JobFile {
   std::vector<TraceText> texts;     // plans, hints and notes; counts of all ranks
   std::vector<MapRecord> maps;      // as by_rank, with cells of the same size; empty: the traces have none
   std::vector<const JobFile*> members;  // of several files as one (families.h)
+  double held_part = 1;             // as Job::held_part
   i64 files() const;                // different ones
   const FileTotals& sum(std::size_t trace) const { return sums.empty() ? by_rank[trace] : sums[trace]; }
   double seconds() const;           // the program was held by it, on the rank where that was longest
@@ -65,10 +66,16 @@ struct Job {
   i64 hosts = 0;
   CoreTime cores;      // of all ranks together
   i64 host_cores = 0;  // of the largest host; 0: not known
+  double held_part = 1;  // of the times of all threads, what remains where those at the same time count once
+  i64 file_count() const;  // different ones
   bool single_ranks() const { return known_ranks == static_cast<i64>(traces.size()); }
   double held_seconds(std::size_t trace) const;  // in I/O, of an average rank
 };
 
+// Of `sum_ns`, where threads that were held at the same time count once in `held_ns`; 0: that is not known.
+double held_part_of(i64 held_ns, i64 sum_ns);
+// How many different files a record of a job is. Where the job has patterns, one that no rank here was the first to open is counted there.
+i64 different_files(const FileTotals& all, bool is_pattern, bool job_has_patterns);
 Job job_of(std::vector<RankTrace> traces);
 
 }  // namespace mercutio

@@ -76,6 +76,7 @@ i64 bytes_of(const FileTotals& totals, Direction way) {
 }
 
 void put_patterns(Line& line, const JobSummary& summary) {
+  const std::vector<double> held = summary.held_seconds();
   line.key("files");
   line.open('[');
   for (std::size_t i = 0; i < summary.files().size(); ++i) {
@@ -85,14 +86,14 @@ void put_patterns(Line& line, const JobSummary& summary) {
     line.put("name", text_in(file.name));
     line.put("file_system", text_in(file.file_system));
     if (!text_in(file.library).empty()) line.put("library", text_in(file.library));
-    line.put("files", file.is_pattern != 0 ? std::max<i64>(1, all.files) : 1);
+    line.put("files", different_files(all, file.is_pattern != 0, false));
     line.put("opens", all.opens);
     for (std::size_t k = 0; k < all.classes.size(); ++k)
       if (all.classes[k].calls > 0) line.put((std::string(kClassNames[k]) + "s").c_str(), all.classes[k].calls);
     line.put("read", bytes_of(all, Direction::kRead));
     line.put("written", bytes_of(all, Direction::kWrite));
     line.put("requests", all.storage[0].calls + all.storage[1].calls);
-    line.put("seconds", summary.held_seconds(i));
+    line.put("seconds", held[i]);
     line.close('}');
   }
   line.close(']');
@@ -124,14 +125,15 @@ std::string fact(const Job& job, const std::string& key) {
 
 std::string job_line(const JobSummary& summary, const RankTrace& first, const JobIdentity& identity) {
   const Job own = job_of({first}), job = summary.job(first);
+  const bool patterns = std::any_of(summary.files().begin(), summary.files().end(), [](const FileRecord& file) { return file.is_pattern != 0; });
   i64 files = 0, read = 0, written = 0, nodes = 1;
   double held = 0;
+  for (const double seconds : summary.held_seconds()) held += seconds;
   for (std::size_t i = 0; i < summary.files().size(); ++i) {
     const FileTotals all = summary.totals(i);
-    files += summary.files()[i].is_pattern != 0 ? std::max<i64>(1, all.files) : 1;
+    files += different_files(all, summary.files()[i].is_pattern != 0, patterns);
     read += bytes_of(all, Direction::kRead), written += bytes_of(all, Direction::kWrite);
     nodes = std::max(nodes, all.nodes);
-    held += summary.held_seconds(i);
   }
   Line line;
   line.open('{');

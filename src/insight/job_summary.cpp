@@ -50,6 +50,8 @@ void add_to(AlikeRanks& mine, const AlikeRanks& other) {
   joined.cores.ran_ns = mine.header.cores.ran_ns + other.header.cores.ran_ns;
   joined.cores.queued_ns = mine.header.cores.queued_ns + other.header.cores.queued_ns;
   joined.cores.turns = mine.header.cores.turns + other.header.cores.turns;
+  for (std::size_t way = 0; way < joined.busy_ns.size(); ++way) joined.busy_ns[way] = mine.header.busy_ns[way] + other.header.busy_ns[way];
+  joined.held_ns = mine.header.held_ns + other.header.held_ns;
   mine.header = joined;
   mine.ranks += other.ranks;
   for (std::size_t file = 0; file < mine.files.size(); ++file) {
@@ -120,9 +122,22 @@ FileTotals JobSummary::totals(std::size_t file) const {
   return all;
 }
 
-double JobSummary::held_seconds(std::size_t file) const {
-  const auto all = static_cast<double>(std::max<i64>(1, ranks()));
-  return static_cast<double>(totals(file).held_ns()) * 1e-9 / all;
+std::vector<double> JobSummary::held_seconds() const {
+  std::vector<i64> ns(files_.size());
+  i64 held = 0, sum = 0;
+  for (const AlikeRanks& group : groups_) {
+    i64 of_group = 0;
+    for (std::size_t file = 0; file < ns.size(); ++file) {
+      const i64 one = group.files[file].held_ns();
+      ns[file] += one, of_group += one;
+    }
+    held += group.header.held_ns > 0 ? group.header.held_ns : of_group;
+    sum += of_group;
+  }
+  const double each = held_part_of(held, sum) * 1e-9 / static_cast<double>(std::max<i64>(1, ranks()));
+  std::vector<double> seconds;
+  for (const i64 one : ns) seconds.push_back(static_cast<double>(one) * each);
+  return seconds;
 }
 
 // The record of each file goes to its place in `files`.
@@ -161,10 +176,11 @@ void JobSummary::shrink_files(i64 most) {
   }
   renumber(std::move(kept), places);
   if (static_cast<i64>(files_.size()) <= most) return;
+  const std::vector<double> held = held_seconds();
   std::vector<std::pair<double, i64>> order;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const bool others = is_other_files(text_in(files_[i].name));
-    order.emplace_back(others ? -1 : held_seconds(i), static_cast<i64>(i));
+    order.emplace_back(others ? -1 : held[i], static_cast<i64>(i));
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   kept.clear();
@@ -279,7 +295,7 @@ Job JobSummary::job(const RankTrace& first) const {
       trace.header = group.header;
       trace.header.rank = static_cast<i64>(traces.size());
       trace.header.ranks = shown;
-      for (i64* const part : {&trace.header.cores.ran_ns, &trace.header.cores.queued_ns, &trace.header.cores.turns}) *part /= group.ranks;
+      for (i64* const part : {&trace.header.cores.ran_ns, &trace.header.cores.queued_ns, &trace.header.cores.turns, &trace.header.busy_ns[0], &trace.header.busy_ns[1], &trace.header.held_ns}) *part /= group.ranks;
       trace.files = files_;
       const i64 number = of_group < 2 ? 0 : i * (group.ranks - 1) / (of_group - 1);
       for (std::size_t file = 0; file < files_.size(); ++file) {

@@ -43,7 +43,7 @@ class JobSummary {
 
   const std::vector<FileRecord>& files() const { return files_; }  // without totals
   FileTotals totals(std::size_t file) const;                       // of all ranks
-  double held_seconds(std::size_t file) const;                     // of a rank, on average
+  std::vector<double> held_seconds() const;                        // of a rank, on average, by each file; threads side by side once
   i64 ranks() const;
 
  private:

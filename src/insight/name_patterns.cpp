@@ -1,6 +1,10 @@
 #include "insight/name_patterns.h"
 
 #include <algorithm>
+#include <cstdint>
+
+#include "base/hash.h"
+#include "base/utf8.h"
 
 namespace mercutio {
 namespace {
@@ -69,6 +73,14 @@ std::string other_files(std::string_view one, std::string_view other) {
   const std::string where(folder.substr(0, folder.substr(0, common).rfind('/') + 1)), ending(ending_of(first) == ending_of(second) ? ending_of(first) : "");
   if (where.size() + ending.size() > kLongest || where.empty() + ending.empty() == 2) return kOtherFiles;
   return std::string(kOtherFiles) + " " + where + "*" + ending;
+}
+
+std::string recorded_name(std::string_view name, std::size_t most) {
+  if (name.size() <= most) return std::string(name);
+  std::uint64_t hash = name.size();
+  for (const char c : name) hash = mix_hash(hash, static_cast<unsigned char>(c));
+  const std::string number = "~" + std::to_string(hash) + "~";
+  return number + std::string(last_bytes(name, most - number.size()));
 }
 
 std::string record_key(std::string_view name) {

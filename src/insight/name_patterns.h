@@ -1,6 +1,7 @@
 // Name patterns: the common form of the names of similar files. "out.001.nc" and "out.017.nc" have the pattern "out.###.nc".
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ inline constexpr const char* kOtherFiles = "(other files)";
 bool is_other_files(std::string_view name);
 // Of two names or patterns, or such names.
 std::string other_files(std::string_view one, std::string_view other);
+// A name in at most `most` bytes: of a longer one the end, behind a number that is made of all of it and tells it from others.
+std::string recorded_name(std::string_view name, std::size_t most);
 // What records of the same file, pattern, or other files have in common.
 std::string record_key(std::string_view name);
 

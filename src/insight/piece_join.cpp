@@ -55,6 +55,8 @@ void join_headers(PieceHeader& mine, const PieceHeader& other) {
   mine.end_ns = mine.end_ns > 0 && other.end_ns > 0 ? std::max(mine.end_ns, other.end_ns) : 0;
   mine.last_ns = std::max(mine.last_ns, other.last_ns);
   mine.own_ns = std::max(mine.own_ns, other.own_ns);
+  for (std::size_t way = 0; way < mine.busy_ns.size(); ++way) mine.busy_ns[way] += other.busy_ns[way];
+  mine.held_ns += other.held_ns;
   mine.host_cores = std::max(mine.host_cores, other.host_cores);
   mine.calls_per_kept = std::max(mine.calls_per_kept, other.calls_per_kept);
   mine.events_seen += other.events_seen;

@@ -292,5 +292,22 @@ TEST(PieceMerge, APieceOfTheVersionBeforeIsRead) {
   EXPECT_EQ(traces->front().files[0].totals.bytes(), Program().calls * kBlock);
 }
 
+TEST(PieceMerge, APieceOfVersionTenKnowsNoTimeHeld) {
+  constexpr i64 kShorter = static_cast<i64>(sizeof(PieceHeader) - offsetof(PieceHeader, busy_ns));
+  Bytes2 piece = piece_of({}, 1);
+  PieceHeader header;
+  std::memcpy(static_cast<void*>(&header), piece.data(), sizeof header);
+  EXPECT_GT(header.held_ns, 0);
+  header.version = 10;
+  header.piece_bytes -= kShorter;
+  for (Section& section : header.sections) section.offset -= kShorter;
+  piece.erase(piece.begin() + offsetof(PieceHeader, busy_ns), piece.begin() + sizeof(PieceHeader));
+  std::memcpy(piece.data(), &header, offsetof(PieceHeader, busy_ns));
+  auto traces = parse_trace(piece);
+  ASSERT_TRUE(traces.ok()) << traces.error().what;
+  EXPECT_EQ(traces->front().header.held_ns, 0);
+  EXPECT_GT(job_of(std::move(*traces)).held_seconds(0), 0);
+}
+
 }  // namespace
 }  // namespace mercutio

@@ -136,7 +136,7 @@ i64 Recorder::slot_of(const FileFacts& facts, const std::string& library) {
   FileRecord& record = records<FileRecord>(kFilesSection)[slot];
   if (section.count <= slot) calls_of_[static_cast<std::size_t>(slot)].first = hash_of_name(facts.name);
   if (single) {
-    put_text(record.name, facts.name);
+    put_text(record.name, recorded_name(facts.name, record.name.size() - 1));
     slots_.emplace(facts.name, slot);
   }
   put_text(record.amode, facts.amode);
@@ -162,7 +162,8 @@ i64 Recorder::pattern_slot(const FileFacts& facts) {
   if (fresh && room) patterns_.emplace(key, slot);
   FileRecord& record = records<FileRecord>(kFilesSection)[slot];
   const bool mixed = (fresh && !room) || is_other_files(text_in(record.name));
-  put_text(record.name, mixed ? other_files(text_in(record.name), facts.name) : fresh ? facts.name : widened_pattern(text_in(record.name), facts.name));
+  const std::string name = recorded_name(facts.name, record.name.size() - 1);
+  put_text(record.name, mixed ? other_files(text_in(record.name), name) : fresh ? name : widened_pattern(text_in(record.name), name));
   record.is_pattern = 1;
   return slot;
 }

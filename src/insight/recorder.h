@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/thread_annotations.h"
 #include "base/trace.h"
+#include "insight/covered_time.h"
 #include "insight/format.h"
 #include "insight/piece_file.h"
 
@@ -74,6 +75,9 @@ class Recorder final : public Tracer {
   i64 pattern_slot(const FileFacts& facts);
   bool opened_before(const FileFacts& facts);
   std::string library_of(const FileFacts& facts);
+  void cover(const TraceEvent& event, i64 accesses);
+  void add_busy(std::size_t way, i64 ns);
+  void add_held(i64 ns);
   bool count(FileTotals& totals, i64 file, const TraceEvent& event);
   void add_many(i64 file, FileTotals once, i64 accesses, i64 bytes);
   i64 call_number(i64 file, std::string_view name);
@@ -122,6 +126,8 @@ class Recorder final : public Tracer {
   };
   std::vector<Numbering> calls_of_;             // per file
   i64 openings_ = 0;
+  std::array<CoveredTime, 2> busy_;             // reading, writing
+  CoveredTime held_;
   std::vector<bool> changed_;                   // per file: written since the last sync
 };
 

@@ -16,8 +16,31 @@ void Recorder::record(i64 file, const TraceEvent& event) {
   std::optional<OwnTime> own;
   if (event.kind == TraceKind::kAccess) own.emplace(*this);
   if (!count(records<FileRecord>(kFilesSection)[file].totals, file, event)) return;
+  cover(event, 1);
   add_to_bins(event);
   keep(file, event);
+}
+
+// However many accesses and threads, no more than the time that passed.
+void Recorder::add_busy(std::size_t way, i64 ns) {
+  i64& sum = header_->busy_ns[way];
+  sum = std::max(sum, std::min(sum + ns, header_->last_ns));
+}
+
+void Recorder::add_held(i64 ns) {
+  i64& sum = header_->held_ns;
+  sum = std::max(sum, std::min(sum + ns, header_->last_ns));
+}
+
+// The time that several have in common counts once. `accesses` were made, one after the other, and this is one of them.
+void Recorder::cover(const TraceEvent& event, i64 accesses) {
+  const bool access = event.kind == TraceKind::kAccess;
+  const bool file = event.kind == TraceKind::kOpen || event.kind == TraceKind::kClose || event.kind == TraceKind::kSync || event.kind == TraceKind::kBlocked;
+  if (access) {
+    const std::size_t way = event.access->direction == Direction::kWrite ? 1 : 0;
+    add_busy(way, accesses * busy_[way].add(event.start_ns, event.end_ns));
+  }
+  if (file || (access && event.access->waited)) add_held(accesses * held_.add(event.start_ns, event.end_ns));
 }
 
 void Recorder::record_sampled(i64 file, Sample& sample, const TraceEvent& event, i64 accesses, i64 bytes) {
@@ -26,6 +49,7 @@ void Recorder::record_sampled(i64 file, Sample& sample, const TraceEvent& event,
   sample.now.block_bytes = totals.block_bytes;
   sample.now.stripe_bytes = totals.stripe_bytes;
   count(sample.now, file, event);
+  cover(event, accesses);
   if (event.kind != TraceKind::kAccess) return;
   sample.last = std::exchange(sample.now, FileTotals());
   add_many(file, sample.last, accesses, event.bytes > 0 ? bytes : 0);
@@ -34,12 +58,16 @@ void Recorder::record_sampled(i64 file, Sample& sample, const TraceEvent& event,
 void Recorder::count_unseen(i64 file, const Sample& sample, i64 accesses, i64 bytes) {
   std::lock_guard lock(mutex_);
   add_many(file, sample.last, accesses, bytes);
+  for (std::size_t i = 0; i < sample.last.classes.size(); ++i) add_busy(i % 2, accesses * sample.last.classes[i].ns);
+  add_held(accesses * sample.last.held_ns());
 }
 
 void Recorder::add_many(i64 file, FileTotals once, i64 accesses, i64 bytes) {
   if (accesses > 1) once.multiply(static_cast<double>(accesses));
   for (ClassTotals& part : once.classes) {
-    if (part.calls > 0 && accesses > 1) part.bytes = bytes;
+    if (part.calls == 0 || part.bytes == bytes) continue;
+    if (part.bytes > 0) part.piece_bytes = static_cast<i64>(static_cast<double>(part.piece_bytes) / static_cast<double>(part.bytes) * static_cast<double>(bytes) + 0.5);
+    part.bytes = bytes;
   }
   records<FileRecord>(kFilesSection)[file].totals.add(once);
 }

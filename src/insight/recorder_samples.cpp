@@ -42,7 +42,7 @@ class SampledSink final : public TraceSink {
     std::lock_guard lock(mutex_);
     if (!sample_) sample_ = std::make_unique<Recorder::Sample>();
     const bool access = event.kind == TraceKind::kAccess;
-    recorder_->record_sampled(file_, *sample_, event, 1 + passed_over(), access ? accesses_->bytes.exchange(0) : 0);
+    recorder_->record_sampled(file_, *sample_, event, 1 + passed_over(), access ? event.bytes + accesses_->bytes.exchange(0) : 0);
     if (!access) return;
     const i64 usual = std::min(kWorthNs / std::max<i64>(1, event.end_ns - event.start_ns), kMostPassedOver / 2);
     drawn_ = usual > 0 ? dice_.up_to(2 * usual) : 0;

@@ -22,23 +22,27 @@ FileFacts named(const std::string& name) {
   return facts;
 }
 
-// As an open file tells of it. True: it was looked at.
-bool access(TraceSink& file, i64 bytes, i64 ns, bool collective = false) {
-  TraceSink* const sink = file.of_access(Direction::kWrite, collective, bytes);
-  if (!sink) return false;
+// `start` 0: now.
+void end_access(TraceSink* sink, i64 bytes, i64 ns, bool collective = false, i64 start = 0) {
   Counters counters;
   AccessFacts facts;
   facts.direction = Direction::kWrite;
   facts.collective = collective;
   facts.piece_bytes = bytes;
-  const i64 start = now_ns();
+  start = start > 0 ? start : now_ns();
   TraceEvent storage{TraceKind::kStorageWrite, start, start + ns / 2, bytes, 0, ""};
   sink->record(storage);
   TraceEvent event{TraceKind::kAccess, start, start + ns, bytes, -1, "MPI_File_write_at"};
   event.counters = &counters;
   event.access = &facts;
   sink->record(event);
-  return true;
+}
+
+// As an open file tells of it. True: it was looked at.
+bool access(TraceSink& file, i64 bytes, i64 ns, bool collective = false, i64 start = 0) {
+  TraceSink* const sink = file.of_access(Direction::kWrite, collective, bytes);
+  if (sink) end_access(sink, bytes, ns, collective, start);
+  return sink != nullptr;
 }
 
 FileTotals totals_of(const Recorder& recorder) {
@@ -82,6 +86,66 @@ TEST(RecorderSamples, EveryLongOrLargeOneCounts) {
   EXPECT_EQ(totals.of(Direction::kWrite, false).bytes, 5 * 256 * MiB + 40'000);
   EXPECT_NEAR(static_cast<double>(totals.of(Direction::kWrite, false).ns), 5.0015e9, 0.01e9);
   EXPECT_EQ(totals.of(Direction::kWrite, true).ns, 5 * 300'000);
+}
+
+// Those of one stratum may differ in size, also where a single one is passed over.
+TEST(RecorderSamples, BytesAreExactWhereFewArePassedOver) {
+  const auto recorder = make();
+  i64 written = 0, looked_at = 0;
+  for (i64 i = 0; i < 200; ++i) {
+    auto file = recorder->file(named("data"));
+    for (i64 k = 0; k < 1 + i % 5; ++k) {
+      const i64 bytes = k % 2 == 0 ? 1 : 256;
+      looked_at += access(*file, bytes, 100'000) ? 1 : 0;
+      written += bytes;
+    }
+  }
+  FileTotals totals = totals_of(*recorder);
+  const ClassTotals& writes = totals.of(Direction::kWrite, false);
+  EXPECT_LT(looked_at, writes.calls);
+  EXPECT_EQ(writes.calls, 600);
+  EXPECT_EQ(writes.bytes, written);
+  EXPECT_NEAR(static_cast<double>(writes.piece_bytes), static_cast<double>(written), 200.0) << "each is one piece";
+}
+
+// Nonblocking accesses: 64 are started, then all of them end.
+TEST(RecorderSamples, BytesAreExactWhereAccessesOverlap) {
+  const auto recorder = make();
+  {
+    auto file = recorder->file(named("data"));
+    for (i64 round = 0; round < 100; ++round) {
+      std::vector<TraceSink*> started;
+      for (i64 i = 0; i < 64; ++i) started.push_back(file->of_access(Direction::kWrite, /*collective=*/false, 1024));
+      for (TraceSink* const sink : started) {
+        if (sink) end_access(sink, 1024, 50'000);
+      }
+    }
+  }
+  FileTotals totals = totals_of(*recorder);
+  EXPECT_EQ(totals.of(Direction::kWrite, false).calls, 6400);
+  EXPECT_EQ(totals.of(Direction::kWrite, false).bytes, 6400 * 1024);
+}
+
+// What nobody looked at counts; threads at the same time do not take longer than the time that passes.
+TEST(RecorderSamples, TheTimeHeldIsNear) {
+  for (const i64 threads : {1, 4}) {
+    const auto recorder = make();
+    const i64 start = now_ns();
+    {
+      std::vector<std::unique_ptr<TraceSink>> files;
+      for (i64 i = 0; i < threads; ++i) files.push_back(recorder->file(named("data" + std::to_string(i))));
+      for (i64 step = 0; step < 20'000; ++step) {
+        for (auto& file : files) access(*file, 64, 1000, false, start + 1000 * step);
+      }
+    }
+    const auto traces = parse_trace(recorder->snapshot({}));
+    ASSERT_TRUE(traces.ok());
+    const PieceHeader& header = traces->front().header;
+    for (const i64 ns : {header.held_ns, header.busy_ns[1]}) {
+      EXPECT_GE(ns, 19'000'000) << threads;
+      EXPECT_LE(ns, threads == 1 ? 21'000'000 : header.last_ns) << threads;
+    }
+  }
 }
 
 TEST(RecorderSamples, ThousandsOfFilesTakeTheSameMemory) {

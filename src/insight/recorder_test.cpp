@@ -10,7 +10,10 @@
 
 #include "comm/in_process.h"
 #include "file/file.h"
+#include "insight/costs.h"
+#include "insight/findings.h"
 #include "insight/job.h"
+#include "insight/name_patterns.h"
 
 namespace mercutio {
 namespace {
@@ -385,6 +388,86 @@ TEST(Recorder, WhatABufferAbsorbsIsNoRequest) {
   EXPECT_GE(totals.storage[0].absorbed_calls, 950);   // what is read in advance grows slowly
   EXPECT_LE(totals.storage[0].calls, 100);
   EXPECT_GT(writes.phase_ns[static_cast<std::size_t>(Phase::kCopy)], 0);
+}
+
+// Eight threads write side by side, each its own file, for all of the run.
+TEST(Recorder, ThreadsAtTheSameTimeHoldTheProgramOnce) {
+  auto recorder = make();
+  std::vector<std::unique_ptr<TraceSink>> files;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"}) files.push_back(recorder->file(facts_of(name)));
+  const i64 start = now_ns();
+  for (i64 step = 0; step < 100; ++step) {
+    for (auto& file : files) access(*file, start + step * 1'000'000, 1'000'000, 0, 1000);
+  }
+  RankTrace trace = read_back(*recorder);
+  EXPECT_EQ(trace.header.held_ns, 100'000'000);
+  EXPECT_EQ(trace.header.busy_ns, (std::array<i64, 2>{0, 100'000'000}));
+  const Job job = job_of({trace});
+  EXPECT_NEAR(job.held_seconds(0), 0.1, 1e-9);
+  EXPECT_NEAR(job.files.front().seconds(), 0.1 / 8, 1e-9);
+  EXPECT_NEAR(io_rate(job, Direction::kWrite), 800 * 1000 / 0.1, 1);
+  EXPECT_LE(io_share(job), 1);
+  EXPECT_NE(verdict(job).find("held 8 threads of a rank on average"), std::string::npos) << verdict(job);
+  trace.header.held_ns = trace.header.busy_ns[1] = 0;   // of a version before
+  EXPECT_NEAR(job_of({trace}).held_seconds(0), 0.8, 1e-9);
+}
+
+// 32 nonblocking accesses, one after the other in the background; the program waits for the last half of the time.
+TEST(Recorder, AccessesInTheBackgroundHoldNobodyAndCountOnce) {
+  auto recorder = make();
+  auto file = recorder->file(facts_of("data"));
+  const i64 start = now_ns();
+  Counters counters;
+  AccessFacts facts;
+  facts.direction = Direction::kWrite;
+  facts.waited = false;
+  for (i64 i = 1; i <= 32; ++i) file->record({TraceKind::kAccess, start, start + i * 1'000'000, 1'000'000, 0, "MPI_File_iwrite_at", &counters, &facts});
+  file->record({TraceKind::kBlocked, start + 16'000'000, start + 32'000'000});
+  const RankTrace trace = read_back(*recorder);
+  EXPECT_EQ(trace.header.busy_ns[1], 32'000'000);
+  EXPECT_EQ(trace.header.held_ns, 16'000'000);
+  EXPECT_NEAR(io_rate(job_of({trace}), Direction::kWrite), 1e9, 1);
+  EXPECT_EQ(job_of({trace}).held_part, 1);
+}
+
+// A file of its own in the table of rank 1 is among the others in that of rank 0.
+TEST(Recorder, AFileCountsOnceWhereverRanksHaveIt) {
+  std::vector<RankTrace> traces;
+  for (i64 rank = 0; rank < 2; ++rank) {
+    RecorderOptions options;
+    options.files = 8, options.rank = rank, options.ranks = 2;
+    auto recorder = make(options);
+    for (char name = rank == 0 ? 'a' : 'r'; name <= 't'; ++name) {
+      FileFacts facts = facts_of(std::string("/run/") + name);
+      facts.rank = rank, facts.ranks = 2;
+      recorder->file(facts)->record({TraceKind::kOpen, now_ns(), now_ns()});
+    }
+    traces.push_back(read_back(*recorder));
+  }
+  EXPECT_EQ(job_of(traces).file_count(), 20);
+  EXPECT_EQ(job_of({traces[0]}).file_count(), 20);
+  EXPECT_EQ(job_of({traces[1]}).file_count(), 3) << "nothing else is known of them";
+}
+
+TEST(Recorder, LongNamesWithTheSameEndAreDifferentFiles) {
+  const std::string end = "/" + std::string(300, 'x');
+  auto recorder = make();
+  for (const char* name : {"/scratch/one", "/scratch/two"}) access(*recorder->file(facts_of(name + end)), now_ns(), 10, 0, 100);
+  const Job job = job_of({read_back(*recorder)});
+  ASSERT_EQ(job.files.size(), 2u);
+  EXPECT_EQ(job.files[0].all.bytes(), 100);
+  EXPECT_TRUE(job.files[0].name.ends_with(std::string(200, 'x')));
+  EXPECT_EQ(pattern_key(job.files[0].name), pattern_key(job.files[1].name));
+}
+
+TEST(Recorder, NoNameBeginsInTheMiddleOfACharacter) {
+  std::array<char, 8> target{};
+  put_text(target, "\u5c71\u5c71\u5c71");
+  EXPECT_EQ(text_in(target), "\u5c71\u5c71");
+  put_text(target, "\u00fc\u00fc\u00fcab");
+  EXPECT_EQ(text_in(target), "\u00fc\u00fcab");
+  put_text(target, "abcdefgh");
+  EXPECT_EQ(text_in(target), "bcdefgh");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
 
@@ -9,6 +10,7 @@ namespace mercutio {
 namespace {
 
 constexpr std::size_t kFindingsShown = 2;
+constexpr double kMostlyAlone = 0.9;  // threads of a rank are seldom held at the same time
 
 std::string percent(double part, double whole) {
   char text[16];
@@ -18,14 +20,6 @@ std::string percent(double part, double whole) {
 
 std::string count_of(i64 number, const std::string& what, const std::string& many = "") {
   return std::to_string(number) + " " + (number == 1 ? what : many.empty() ? what + "s" : many);
-}
-
-// File names and hints may hold anything.
-std::string on_one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  }
-  return text;
 }
 
 // Sums over all ranks and files, in seconds.
@@ -38,9 +32,9 @@ struct Sums {
 
 Sums sums_of(const Job& job) {
   Sums sums;
+  for (std::size_t i = 0; i < job.traces.size(); ++i) sums.held += job.held_seconds(i) * static_cast<double>(job.traces[i].header.members);
   for (const JobFile& file : job.files) {
     const FileTotals& all = file.all;
-    sums.held += static_cast<double>(all.held_ns()) * 1e-9;
     sums.files += static_cast<double>(all.open_ns + all.close_ns + all.sync_ns) * 1e-9;
     for (std::size_t i = 0; i < kPhases; ++i)
       sums.phases[i] += static_cast<double>(all.phase_ns(static_cast<Phase>(i))) * 1e-9;
@@ -87,16 +81,16 @@ std::string text_of(const Finding& one, bool with_cost) {
   if (costs)
     out += ": costs about " + seconds_text(one.seconds) + "; without it the run is " + factor_text(one.factor) + " times as fast";
   const std::string files = one.files > 1 ? " (" + count_of(one.files, "file") + ")" : "";
-  out += "\n   " + on_one_line(one.file + files + ": " + one.evidence) + "\n";
+  out += "\n   " + printable(one.file + files + ": " + one.evidence) + "\n";
   std::string worst;
   for (const auto& [name, seconds] : one.worst) worst += (worst.empty() ? "" : ", ") + name + " " + seconds_text(seconds);
-  if (!worst.empty()) out += "   longest: " + on_one_line(worst) + "\n";
+  if (!worst.empty()) out += "   longest: " + printable(worst) + "\n";
   std::string remedies;
   for (const Remedy& remedy : one.remedies) {
     if (!remedies.empty()) remedies += costs ? "; or (" + factor_text(remedy.factor) + " times as fast) " : "; or ";
     remedies += remedy.text;
   }
-  return out + "   to do: " + on_one_line(remedies) + "\n";
+  return out + "   to do: " + printable(remedies) + "\n";
 }
 
 // What else than Mercutio recorded it; empty: nothing.
@@ -120,7 +114,7 @@ std::string rates_of(const Job& job) {
 
 std::string verdict(const Job& job) {
   if (job.files.empty() && job.finished)
-    return "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + ", opened no file through MPI-IO: there is nothing to report\n";
+    return "mercutio: " + printable(job.program) + ", " + count_of(job.ranks, "rank") + ", opened no file through MPI-IO: there is nothing to report\n";
   const Sums sums = sums_of(job);
   const auto ranks = static_cast<double>(std::max<i64>(1, job.known_ranks));
   double worst = 0;
@@ -129,9 +123,9 @@ std::string verdict(const Job& job) {
     if (const double held = job.held_seconds(i); held > worst) worst = held, slowest = job.traces[i].header.rank;
   }
   const std::string source = source_of(job);
-  std::string out = "mercutio: " + on_one_line(job.program) + ", " + count_of(job.ranks, "rank") + (source.empty() ? " on " + count_of(job.hosts, "node") : "") +
+  std::string out = "mercutio: " + printable(job.program) + ", " + count_of(job.ranks, "rank") + (source.empty() ? " on " + count_of(job.hosts, "node") : "") +
                     ", " + seconds_text(job.seconds) + "\n";
-  if (!source.empty()) out += "  from a " + on_one_line(source) + ", which has no pieces of accesses, no exchange and no waiting; the estimates are rough\n";
+  if (!source.empty()) out += "  from a " + printable(source) + ", which has no pieces of accesses, no exchange and no waiting; the estimates are rough\n";
   if (!job.finished) {
     const i64 missing = job.ranks - job.known_ranks;
     out += "  not all of the job is here: " + (missing > 0 ? count_of(missing, "rank") + " left nothing" : std::string("it was cut short")) + "\n";
@@ -139,9 +133,8 @@ std::string verdict(const Job& job) {
   out += "  I/O held a rank for " + seconds_text(sums.held / ranks) + " on average (" +
          percent(sums.held / ranks, job.seconds) + " of the run), rank " + std::to_string(slowest) +
          " longest: " + seconds_text(worst) + "\n";
-  i64 files = 0;
-  for (const JobFile& file : job.files) files += file.files();
-  out += "  " + count_of(files, "file") + ", " + bytes_text(sums.written) + " written, " +
+  if (job.held_part < kMostlyAlone) out += "  meanwhile it held " + factor_text(1 / job.held_part) + " threads of a rank on average; their time counts once\n";
+  out += "  " + count_of(job.file_count(), "file") + ", " + bytes_text(sums.written) + " written, " +
          bytes_text(sums.read) + " read" +
          rates_of(job) + "\n";
   if (sums.absorbed > 0) {

@@ -55,6 +55,44 @@ contains "$text" "left out: 3 of another kind, 3 damaged"
 "$MERCUTIO" jobs odd --html page.html
 lacks "$(cat page.html)" "<b>x"
 
+# Somebody's file without an end, folders in folders, and numbers whose sum is too large keep nobody from asking.
+line() { printf '{"format":"mercutio-job","version":1,"user":"u","program":"p","ranks":2,"start":1,"seconds":10,"read":%s,"findings":[],"files":[],"uid":%s}\n' "$1" "$(id -u)"; }
+mkdir huge
+for k in 1 2 3 4 5 6 7 8 9 10; do line 1152921504606846000 >"huge/$k.mjob"; done
+truncate -s 8T huge/sparse.mjob
+{ line 1; head -c 300000 /dev/zero | tr '\0' x; echo; line 1; } >huge/long.mjob
+"$python" -c '
+import os
+os.chdir("huge")
+for _ in range(1200):
+    os.mkdir("d")
+    os.chdir("d")'
+text="$( (ulimit -n 256 && ulimit -v 4000000 && timeout 60 "$MERCUTIO" jobs huge) )"
+contains "$text" "11 jobs of 1 user"
+contains "$text" "left out: 2 damaged or of another version, 1 not readable"
+contains "$("$MERCUTIO" jobs huge --json)" '"bytes":9223372036854775807'
+"$python" -c '
+import os
+os.chdir("huge")
+depth = 0
+while os.path.isdir("d"):
+    os.chdir("d")
+    depth += 1
+for _ in range(depth):
+    os.chdir("..")
+    os.rmdir("d")'
+
+# No name moves the cursor or turns the text around: ESC, CSI in one character, an override of the direction.
+mkdir control
+printf '{"format":"mercutio-job","version":1,"user":"a\\u001b[2J\\u009b2Jb","program":"p\\u202e\\u009d","ranks":2,"start":1,"seconds":10,"findings":[],"files":[],"uid":%s}\n' "$(id -u)" >control/one.mjob
+"$MERCUTIO" jobs control --html page.html >out
+"$MERCUTIO" jobs control >>out
+cat page.html >>out
+"$python" - <<'P' || fail "control characters are printed: $(cat -v out)"
+text = open("out", encoding="utf-8").read()
+assert not [c for c in text if c != "\n" and (ord(c) < 32 or 127 <= ord(c) < 160 or c == "\u202e")]
+P
+
 # Columns stay where they are whatever letters the names have, and none is cut in the middle.
 mkdir letters
 for name in anna müller 山田 "$(printf 'ü%.0s' {1..60})"; do

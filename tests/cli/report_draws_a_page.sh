@@ -18,6 +18,14 @@ for part in "the other ranks wait for a late one" "Where the time went" "Rates o
             "runs of different numbers of ranks: 200 and 64" "synthetic, 64 ranks, 20" "out/field.nc" "<svg" "data:image/png;base64,"; do
   contains "$page" "$part"
 done
+# Names of programs are no formulas, and none is left out of the legend.
+sed 's/"program": "synthetic"/"program": "_$a^$"/' other.json >named.json
+"$python" "$TEST_BUILD/share/mercutio/report/report.py" job.json --html named.html --compare named.json
+"$python" - <<'END' || fail "the legend of a comparison lacks a program"
+import re
+page = open("named.html", encoding="utf-8").read()
+assert any("_$a^$, 64 ranks" in svg for svg in re.findall("<svg.*?</svg>", page, re.S))
+END
 for option in --html --perfetto; do   # as on a full disk
   code=0
   text="$(ulimit -f 8; "$python" "$TEST_BUILD/share/mercutio/report/report.py" job.json "$option" cut 2>&1)" || code=$?
@@ -31,6 +39,10 @@ lacks "$page" '<link'
 "$python" "$root/tests/report/synthetic.py" 120 5000 40 >many.json
 "$python" "$TEST_BUILD/share/mercutio/report/report.py" many.json --html many.html --perfetto many.perfetto
 contains "$(cat many.html)" "ranks, 3 a bar"
+sed 's/"finished": true/"finished": false/g' many.json >cut.json
+"$python" "$TEST_BUILD/share/mercutio/report/report.py" cut.json --html cut.html
+contains "$(cat cut.html)" "it was cut short"
+lacks "$(cat cut.html)" "ranks left nothing"
 [ "$(stat -c %s many.html)" -lt 2000000 ] || fail "the page of joined ranks has $(stat -c %s many.html) bytes"
 "$python" - <<'END'
 import json

@@ -41,6 +41,18 @@ trace="$(echo ./*.mtrace)"
 contains "$("$MERCUTIO" report "$trace" --json --events 0)" '"small_writes"'
 [ ! -e "$trace.pieces" ] || fail "pieces are left behind"
 
+# A name that is no text, with a control of terminals, and one whose end begins in the middle of a character.
+long="$scratch/$(printf 'ü%.0s' {1..100})"
+mkdir "$long"
+for name in $'odd\e[2J\x9b\xff' "$long/$(printf 'a%.0s' {1..85})" "$long/$(printf 'a%.0s' {1..86})"; do
+  options=(--trace=odd.mtrace --report=odd.txt)
+  run small_writes "$name" >out 2>err
+  { cat odd.txt; "$MERCUTIO" report odd.mtrace --stats; "$MERCUTIO" report odd.mtrace --csv; "$MERCUTIO" explain --trace odd.mtrace; } >out
+  lacks "$(cat out)" $'\e'
+  "$MERCUTIO" report odd.mtrace --json >odd.json
+  python3 -c 'import json; [open("out", encoding="utf-8").read(), json.load(open("odd.json", encoding="utf-8"))]' || fail "what is said of $name is no text"
+done
+
 options=(--trace=here.mtrace --report=here.txt)
 run strided_reads data >out 2>err
 equals "$(cat here.txt)" "$("$MERCUTIO" report here.mtrace)"

@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 
+#include "insight/name_patterns.h"
 #include "locate.h"
 #include "process.h"
 #include "python.h"
@@ -70,7 +71,7 @@ class Reader {
   }
   void begin_file(const Fields& fields) {
     FileRecord record;
-    put_text(record.name, fields[1]);
+    put_text(record.name, recorded_name(fields[1], record.name.size() - 1));
     put_text(record.file_system, fields[2]);
     put_text(record.library, fields.size() > 3 ? fields[3] : "");
     traces_.back().files.push_back(record);

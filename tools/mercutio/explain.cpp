@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/utf8.h"
 #include "insight/job.h"
 #include "model/hints.h"
 #include "model/machine_file.h"
@@ -33,7 +34,7 @@ bool read_text(const std::string& path, std::string& text) {
 
 void print_indented(const std::string& text) {
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) std::printf("    %s\n", line.c_str());
+  for (std::string line; std::getline(lines, line);) std::printf("    %s\n", printable(line).c_str());
 }
 
 // The plans that the ranks made, each once, the file that took longest first.
@@ -41,16 +42,15 @@ int explain_trace(const ExplainOptions& options) {
   auto traces = read_trace(options.trace_file);
   if (!traces) return complain(options.trace_file, no_trace(options.trace_file, traces.error().what));
   const Job job = job_of(std::move(*traces));
-  const i64 ranks = static_cast<i64>(job.traces.size());
-  std::printf("%s, %lld ranks\n", job.program.c_str(), static_cast<long long>(job.ranks));
+  std::printf("%s, %lld ranks\n", printable(job.program).c_str(), static_cast<long long>(job.ranks));
   i64 left_out = 0;
   for (const RankTrace& trace : job.traces) left_out = std::max(left_out, trace.header.texts_left_out);
   for (const JobFile& file : job.files) {
-    std::printf("%s (%s, %s): I/O held a rank for %.3g s at most\n", file.name.c_str(), file.file_system.c_str(), file.amode.c_str(), file.seconds());
+    std::printf("%s (%s, %s): I/O held a rank for %.3g s at most\n", printable(file.name).c_str(), printable(file.file_system).c_str(), printable(file.amode).c_str(), file.seconds());
     i64 plans = 0;
     for (const TraceText& text : file.texts) {
       if (text.kind != TextKind::kPlan) continue;
-      std::printf("  plan %lld, made %lld times by %lld ranks\n", static_cast<long long>(++plans), static_cast<long long>(text.count), static_cast<long long>(ranks));
+      std::printf("  plan %lld, made %lld times by %lld ranks\n", static_cast<long long>(++plans), static_cast<long long>(text.count), static_cast<long long>(job.known_ranks));
       print_indented(text.text);
     }
     if (plans == 0) std::printf("  no plan: it had no collective accesses that needed one\n");

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <new>
 
 #include "base/edit_distance.h"
 #include "bench/bench.h"
@@ -397,7 +399,13 @@ int command_line(int argc, char** argv) {
 }  // namespace mercutio::tool
 
 int main(int argc, char** argv) {
-  const int code = mercutio::tool::command_line(argc, argv);
+  int code = 1;
+  try {
+    code = mercutio::tool::command_line(argc, argv);
+  } catch (const std::exception& error) {
+    const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+    std::fprintf(stderr, "mercutio: %s\n", memory ? "there is not enough memory" : error.what());
+  }
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   std::fprintf(stderr, "mercutio: the output could not be written: %s\n", std::strerror(errno ? errno : EIO));

@@ -9,9 +9,11 @@
 #include <cstdlib>
 
 #include "base/trace.h"
+#include "base/utf8.h"
 #include "darshan.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
+#include "insight/job_summary.h"
 #include "insight/replay.h"
 #include "process.h"
 #include "python.h"
@@ -43,9 +45,7 @@ class Json {
   }
   void value(const std::string& text) {
     separate();
-    std::fputc('"', out_);
-    for (const char c : text) put(static_cast<unsigned char>(c));
-    std::fputc('"', out_);
+    std::fputs(json_text(text).c_str(), out_);
   }
   void value(i64 number) {
     separate();
@@ -64,14 +64,6 @@ class Json {
   void separate() {
     if (!fresh_) std::fputc(',', out_);
     fresh_ = false;
-  }
-  void put(unsigned char c) {
-    if (c == '"' || c == '\\')
-      std::fprintf(out_, "\\%c", c);
-    else if (c < 32)
-      std::fprintf(out_, "\\u%04x", c);
-    else
-      std::fputc(c, out_);
   }
   std::FILE* out_;
   bool fresh_ = true;
@@ -323,6 +315,7 @@ void print_json(std::FILE* out, const Job& job, i64 events) {
   json.key("seconds").value(job.seconds);
   json.key("finished").value(job.finished);
   json.key("io_share").value(io_share(job));
+  json.key("held_part").value(job.held_part);
   json.key("crowded").value(is_crowded(job));
   json.key("pattern").value(pattern_hash(job));
   put_run(json, job);
@@ -339,7 +332,7 @@ void print_csv(const Job& job) {
   visit_totals(FileTotals{}, [](const std::string& name, i64) { std::printf(",%s", name.c_str()); });
   std::putchar('\n');
   for (const JobFile& file : job.files) {
-    std::string name = file.name;
+    std::string name = printable(file.name);
     for (std::size_t at = 0; (at = name.find('"', at)) != std::string::npos; at += 2) name.insert(at, 1, '"');
     for (std::size_t i = 0; i < file.by_rank.size(); ++i) {
       std::printf("%" PRId64 ",%" PRId64 ",\"%s\"", job.traces[i].header.rank, job.traces[i].header.members, name.c_str());

@@ -12,10 +12,8 @@
 namespace mercutio::tool {
 namespace {
 
-std::string plain(std::string text, i64 longest) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
-  return last_columns(text, longest);
+std::string plain(const std::string& text, i64 longest) {
+  return last_columns(printable(text), longest);
 }
 
 std::string share_text(double part, double all) {

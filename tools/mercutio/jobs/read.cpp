@@ -2,8 +2,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <string_view>
+#include <utility>
 
 #include "jobs/jobs.h"
 
@@ -12,22 +15,41 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMostLineBytes = 256 * KiB;   // 4 KiB times a power of 4; the library's have 100 KB at most
+constexpr int kDeepest = 32;                        // folders in folders
+
 // Owners of files that are copies: an archive's, or one's own.
 bool may_stand_for_others(uid_t owner) {
   return owner == 0 || owner == ::geteuid();
 }
 
-void read_lines(const std::string& text, uid_t owner, Records& records) {
-  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
-    end = std::min(text.find('\n', at), text.size());
-    if (end == at) continue;
-    std::optional<RecordedJob> job = parse_job_line(std::string_view(text).substr(at, end - at));
-    if (!job)
-      ++records.damaged;
-    else if (job->uid != static_cast<i64>(owner) && !may_stand_for_others(owner))
-      ++records.not_the_owners;
-    else
-      records.jobs.push_back(std::move(*job));
+void read_line(std::string_view line, uid_t owner, Records& records) {
+  if (line.empty()) return;
+  std::optional<RecordedJob> job = parse_job_line(line);
+  if (!job)
+    ++records.damaged;
+  else if (job->uid != static_cast<i64>(owner) && !may_stand_for_others(owner))
+    ++records.not_the_owners;
+  else
+    records.jobs.push_back(std::move(*job));
+}
+
+// Of a file of any size; a line that is too long ends it.
+bool read_lines(int file, uid_t owner, Records& records) {
+  std::string text;
+  for (std::size_t have = 0, room = 4 * KiB;;) {
+    text.resize(room);
+    const ssize_t got = ::read(file, text.data() + have, text.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    text.resize(have + static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+    std::size_t at = 0;
+    for (std::size_t end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) read_line(std::string_view(text).substr(at, end - at), owner, records);
+    text.erase(0, at);
+    have = text.size();
+    if (got < 0) return false;
+    if (got == 0) return read_line(text, owner, records), true;
+    if (have == kMostLineBytes) return ++records.damaged, true;
+    if (have == room) room *= 4;
   }
 }
 
@@ -37,19 +59,39 @@ void read_file(const std::string& path, Records& records) {
   const int file = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return void(errno == ELOOP ? ++records.foreign : ++records.unreadable);
   struct stat state {};
-  if (::fstat(file, &state) != 0 || !S_ISREG(state.st_mode)) {
-    ::close(file);
-    return void(++records.foreign);
-  }
-  std::string text(static_cast<std::size_t>(state.st_size), '\0');
-  std::size_t have = 0;
-  ssize_t got = 0;
-  while (have < text.size() && (got = ::read(file, text.data() + have, text.size() - have)) > 0) have += static_cast<std::size_t>(got);
+  const bool plain = ::fstat(file, &state) == 0 && S_ISREG(state.st_mode);
+  if (!plain)
+    ++records.foreign;
+  else if (state.st_size == 0)
+    ++records.damaged;
+  else if (!read_lines(file, state.st_uid, records))
+    ++records.unreadable;
   ::close(file);
-  if (got < 0) return void(++records.unreadable);
-  text.resize(have);
-  if (text.empty()) return void(++records.damaged);
-  read_lines(text, state.st_uid, records);
+}
+
+struct Folder {
+  fs::path path;
+  int depth = 0;
+};
+
+// One folder is open at a time. One that fails is left out, and no other.
+void read_folders(const fs::path& top, Records& records) {
+  std::vector<Folder> left = {{top, 0}};
+  while (!left.empty()) {
+    const Folder folder = std::move(left.back());
+    left.pop_back();
+    std::error_code failed;
+    for (fs::directory_iterator entry(folder.path, failed), end; !failed && entry != end; entry.increment(failed)) {
+      std::error_code unknown;
+      if (entry->symlink_status(unknown).type() != fs::file_type::directory)
+        read_file(entry->path().string(), records);
+      else if (folder.depth < kDeepest && ::access(entry->path().c_str(), R_OK | X_OK) == 0)
+        left.push_back({entry->path(), folder.depth + 1});
+      else
+        ++records.unreadable;
+    }
+    if (failed) ++records.unreadable;
+  }
 }
 
 }  // namespace
@@ -62,19 +104,8 @@ bool read_records(const std::string& place, Records& records) {
   const fs::file_status status = fs::status(path, failed);
   if (fs::is_regular_file(status)) return read_file(path, records), true;
   if (!fs::is_directory(status)) return false;
-  fs::recursive_directory_iterator entry(path, failed);
-  if (failed) return false;
-  for (const fs::recursive_directory_iterator end; entry != end; entry.increment(failed)) {
-    if (failed) break;
-    const bool folder = entry->symlink_status(failed).type() == fs::file_type::directory;
-    if (!folder) {
-      read_file(entry->path().string(), records);
-    } else if (::access(entry->path().c_str(), R_OK | X_OK) != 0) {
-      ++records.unreadable;
-      entry.disable_recursion_pending();
-    }
-  }
-  if (failed) ++records.unreadable;
+  if (::access(path.c_str(), R_OK | X_OK) != 0) return false;
+  read_folders(path, records);
   return true;
 }
 

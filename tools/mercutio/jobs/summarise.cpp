@@ -14,6 +14,12 @@ double rank_hours(const RecordedJob& job, double seconds) {
   return seconds * static_cast<double>(job.ranks) / 3600;
 }
 
+// The largest number there is where the sum is larger: the records are of anybody.
+i64 sum_of(i64 one, i64 other) {
+  i64 sum = 0;
+  return __builtin_add_overflow(one, other, &sum) ? INT64_MAX : sum;
+}
+
 // What the best single remedy wins: those of several findings overlap.
 double lost_seconds(const RecordedJob& job) {
   double most = 0;
@@ -34,7 +40,7 @@ class Table {
     JobsRow& row = rows_[name];
     row.name = name;
     ++row.jobs;
-    row.bytes += part.bytes;
+    row.bytes = sum_of(row.bytes, part.bytes);
     row.rank_hours += rank_hours(job, job.seconds);
     row.io_rank_hours += rank_hours(job, part.io_seconds);
     const double lost = rank_hours(job, part.lost_seconds);
@@ -60,7 +66,7 @@ class Table {
 };
 
 Part whole(const RecordedJob& job) {
-  return {job.io_seconds, lost_seconds(job), job.read + job.written};
+  return {job.io_seconds, lost_seconds(job), sum_of(job.read, job.written)};
 }
 
 void add_findings(Table& table, const RecordedJob& job) {
@@ -68,7 +74,7 @@ void add_findings(Table& table, const RecordedJob& job) {
   for (const RecordedFinding& one : job.findings) {
     Part& part = parts[one.id];
     part.lost_seconds = std::max(part.lost_seconds, one.seconds);
-    part.io_seconds = job.io_seconds, part.bytes = job.read + job.written;
+    part.io_seconds = job.io_seconds, part.bytes = sum_of(job.read, job.written);
   }
   for (const auto& [id, part] : parts) table.add(id, job, part);
 }
@@ -77,7 +83,7 @@ void add_file_systems(Table& table, const RecordedJob& job) {
   std::map<std::string, Part> parts;
   for (const RecordedFiles& one : job.files) {
     Part& part = parts[one.file_system.empty() ? "unknown" : one.file_system];
-    part.io_seconds += one.seconds, part.bytes += one.read + one.written;
+    part.io_seconds += one.seconds, part.bytes = sum_of(part.bytes, sum_of(one.read, one.written));
   }
   for (const RecordedFinding& one : job.findings) {
     Part& part = parts[one.file_system.empty() ? "unknown" : one.file_system];

@@ -309,7 +309,7 @@ def by_rank(job):
     for file in job.files:
         for i, totals in enumerate(file.by_rank):
             for name, seconds in phases_of(totals).items():
-                spent[name][i] += seconds
+                spent[name][i] += seconds * job.held_part
     if not any(values.any() for values in spent.values()):
         return None
     figure, axis = plt.subplots(figsize=(9, 2.6))
@@ -334,9 +334,10 @@ def comparison(job, other):
     places = np.arange(len(names))
     for one, shift, colour, label in ((job, -0.2, "#0072B2", job.title()), (other, 0.2, "#E69F00", other.title())):
         values = [one.phases().get(name, 0) / one.known_ranks for name in names]
-        axis.barh(places + shift, values, 0.38, color=colour, label=f"{label}: {seconds_text(one.seconds)}")
+        axis.barh(places + shift, values, 0.38, color=colour, label=f"{' ' if label.startswith('_') else ''}{label}: {seconds_text(one.seconds)}")   # "_": none
     axis.set_yticks(places, [PHASE_LABELS[name] for name in names])
     axis.invert_yaxis()
     axis.set_xlabel("seconds, mean of all ranks")
-    axis.legend(frameon=False)
+    for text in axis.legend(frameon=False).get_texts():
+        text.set_parse_math(False)   # a program may have a "$" in its name
     return as_svg(figure)

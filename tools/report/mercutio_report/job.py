@@ -89,7 +89,7 @@ class Job:
         spent = {}
         for file in self.files:
             for phase, seconds in file.phases().items():
-                spent[phase] = spent.get(phase, 0) + seconds
+                spent[phase] = spent.get(phase, 0) + seconds * self.held_part   # threads at the same time count once
         return spent
 
     def held(self):

@@ -1,5 +1,6 @@
 #include "schedule_client.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@ namespace mercutio::remote {
 namespace {
 
 constexpr int kPatience = 200;
+constexpr i64 kCalmPatienceMs = 5'000;   // for a handshake on a busy machine
 constexpr i64 kSlowNs = 5'000'000'000;
 
 // Without an answer nobody knows, and it may still be on its way.
@@ -92,7 +94,9 @@ bool Client::have_session() {
   drop(own_);
   drop(common_);
   if (session_) shared_.totals.reconnects += session_->counts().reconnects;
-  auto made = Session::make(world_.connection(), 0, session_);
+  Connection connection = world_.connection();
+  if (all_is_calm_) connection.patience_ms = std::max(connection.patience_ms, kCalmPatienceMs);
+  auto made = Session::make(connection, 0, session_);
   if (!made) return wrong("no session: " + made.error().what), false;
   ++shared_.totals.sessions;
   note("a new session");
@@ -347,6 +351,7 @@ void Client::work(const std::atomic<bool>& over) {
 }
 
 void Client::check() {
+  all_is_calm_ = true;
   for (File* file : {&own_, &common_}) {
     if (!shared_.failed()) check(*file);
   }

@@ -80,6 +80,7 @@ class Client {
   Dice dice_;
   std::shared_ptr<Session> session_;
   bool welcomed_ = false;           // the server has answered in this session
+  bool all_is_calm_ = false;
   File own_, common_;
   int names_ = 0;
   std::atomic<i64> since_ns_{0};

@@ -128,7 +128,7 @@ bool Run::all() {
   watching.join();
   std::printf("%lld schedules, %lld faults, %lld operations: %lld errors told, %lld writes confirmed, %lld may have come late; "
               "%lld sessions, %lld streams made anew; the longest operation took %.1f s; %lld schedules failed\n",
-              static_cast<long long>(options_.schedules), static_cast<long long>(faults_), static_cast<long long>(totals_.operations),
+              static_cast<long long>(next_ - options_.at_once), static_cast<long long>(faults_), static_cast<long long>(totals_.operations),
               static_cast<long long>(totals_.errors), static_cast<long long>(totals_.confirmed), static_cast<long long>(totals_.late),
               static_cast<long long>(totals_.sessions), static_cast<long long>(totals_.reconnects),
               static_cast<double>(totals_.longest_ns) / 1e9, static_cast<long long>(failed_));

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <span>
 #include <string_view>
 
 #include "api/patient_wait.h"
@@ -17,8 +18,8 @@
 #include "base/absolute_path.h"
 #include "base/attempt.h"
 #include "base/errno_text.h"
-#include "base/random.h"
 #include "insight/findings.h"
+#include "insight/output_file.h"
 #include "insight/piece_merge.h"
 #include "insight/recorder.h"
 #include "model/hints_sources.h"
@@ -63,15 +64,11 @@ void complain(const std::string& what, const std::string& why) {
   std::fprintf(stderr, "mercutio: no trace: %s: %s\n", what.c_str(), why.c_str());
 }
 
-void write_file(const char* what, const std::string& path, const void* data, std::size_t bytes) {
-  const std::string fresh = path + ".new-" + std::to_string(random_number() % 1000000000);   // another job may write the same file
-  std::FILE* file = std::fopen(fresh.c_str(), "wb");
-  bool good = file != nullptr && std::fwrite(data, 1, bytes, file) == bytes;
-  if (file) good = std::fclose(file) == 0 && good;
-  good = good && std::rename(fresh.c_str(), path.c_str()) == 0;
-  if (good) return;
-  std::fprintf(stderr, "mercutio: no %s: %s: %s\n", what, path.c_str(), errno_text(errno).c_str());
-  if (file) ::unlink(fresh.c_str());
+std::string text_of(const Error& error) { return error.sys_errno != 0 ? errno_text(error.sys_errno) : error.what; }
+
+void write_file(const char* what, const std::string& path, ConstBytes data) {
+  const Status written = write_output(path, data);
+  if (!written) std::fprintf(stderr, "mercutio: no %s: %s: %s\n", what, path.c_str(), text_of(written.error()).c_str());
 }
 
 }  // namespace
@@ -80,7 +77,9 @@ JobTrace::JobTrace() = default;
 JobTrace::~JobTrace() = default;
 
 // The same for the ranks of a node, whose parent is the launcher's daemon. Where they have different ones, they have files of their own.
+// Empty: no trace is recorded, or it can't be written there.
 std::string JobTrace::piece_path() const {
+  if (trace_path_.empty() || !is_plain_file(trace_path_)) return "";
   char host[64] = "";
   ::gethostname(host, sizeof host - 1);
   std::replace(std::begin(host), std::end(host), '/', '-');
@@ -93,9 +92,8 @@ RecorderOptions JobTrace::recorder_options() const {
   options.ranks = ranks_;
   options.opened_by = opening_library;
   options.limit(limits_of(std::max(kLeastRecordedBytes, kRecordedBytes / ranks_)));
-  if (!trace_path_.empty()) {
-    options.piece_path = piece_path();
-  } else {
+  options.piece_path = piece_path();
+  if (trace_path_.empty()) {
     options.events = options.steps = options.shape_bytes = options.maps = 0;  // no reader
   }
   if (trace_path_.empty() && report_path_.empty()) {
@@ -127,12 +125,12 @@ void JobTrace::begin(bool together) {
   begun_ns_ = clock_of_files();
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
-  if (!trace_path_.empty()) ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
   RecorderOptions options = recorder_options();
+  if (!options.piece_path.empty()) ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
   auto made = Recorder::make(options);
   if (!made && asked()) {
     const Error& error = made.error();   // the other errors would have the same text
-    if (rank_ == 0) complain(options.piece_path, (error.sys_errno != 0 ? errno_text(error.sys_errno) : error.what) + "; the trace is in memory only until the end");
+    if (rank_ == 0) complain(options.piece_path, text_of(error) + "; the trace is in memory only until the end");
     options.piece_path.clear();  // the other ranks count on this rank at the end
     made = Recorder::make(options);
   }
@@ -222,13 +220,17 @@ void JobTrace::conclude(const std::vector<std::byte>& pieces) const {
   auto traces = parse_trace(pieces);
   if (traces && traces->empty()) return complain("the ranks' pieces", "no memory to record anything");
   if (!traces) return complain("the ranks' pieces", traces.error().what);
-  if (!trace_path_.empty()) write_file("trace", free_trace_path(), pieces.data(), pieces.size());
+  if (!trace_path_.empty() && !is_plain_file(trace_path_)) {
+    complain(trace_path_, "it is no file");
+  } else if (!trace_path_.empty()) {
+    write_file("trace", free_trace_path(), pieces);
+  }
   if (report_path_.empty()) return;
   const std::string text = verdict(job_of(std::move(*traces)));
   if (report_path_ == "-") {
     std::fputs(text.c_str(), stderr);
   } else {
-    write_file("report", report_path_, text.data(), text.size());
+    write_file("report", report_path_, std::as_bytes(std::span(text)));
   }
 }
 

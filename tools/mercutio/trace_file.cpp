@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "insight/format.h"
+#include "insight/output_file.h"
 
 namespace mercutio::tool {
 
@@ -17,7 +18,9 @@ std::string no_trace(const std::string& path, const std::string& why) {
 
 std::string why_not_overwritten(const std::string& path, bool report) {
   struct stat state {};
-  if (::stat(path.c_str(), &state) != 0 || !S_ISREG(state.st_mode) || state.st_size == 0) return "";
+  if (::stat(path.c_str(), &state) != 0) return "";
+  if (!is_plain_file(path)) return report || S_ISDIR(state.st_mode) ? "" : "it is no file, and a trace needs one";
+  if (state.st_size == 0) return "";
   const std::string_view begin = report ? "mercutio: " : std::string_view(kPieceMagic.data(), kPieceMagic.size());
   std::string found(begin.size(), '\0');
   std::ifstream in(path, std::ios::binary);

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <span>
 #include <string_view>
 
@@ -34,15 +33,6 @@ constexpr int kTag = 32760;   // of messages on MPI_COMM_WORLD between ranks tha
 
 constexpr std::string_view kSuffix = ".mtrace";
 
-i64 ns_of(const timespec& time) { return i64{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
-// The time of day that file systems use for timestamps.
-i64 clock_of_files() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
-  return ns_of(now);
-}
-
 // The value of a variable; empty if it is unset, "" or "0".
 std::string wish(const char* name) {
   const char* value = std::getenv(name);
@@ -66,9 +56,15 @@ void complain(const std::string& what, const std::string& why) {
 
 std::string text_of(const Error& error) { return error.sys_errno != 0 ? errno_text(error.sys_errno) : error.what; }
 
-void write_file(const char* what, const std::string& path, ConstBytes data) {
-  const Status written = write_output(path, data);
-  if (!written) std::fprintf(stderr, "mercutio: no %s: %s: %s\n", what, path.c_str(), text_of(written.error()).c_str());
+// False: it is nowhere, and a line on stderr says so.
+bool write_file(const char* what, const std::string& path, i64 begun_ns, ConstBytes data) {
+  const auto other_name = write_output(path, begun_ns, data);
+  if (!other_name) {
+    std::fprintf(stderr, "mercutio: no %s: %s: %s\n", what, path.c_str(), text_of(other_name.error()).c_str());
+  } else if (!other_name->empty()) {
+    std::fprintf(stderr, "mercutio: another job has written %s meanwhile: the %s of this one is %s\n", path.c_str(), what, other_name->c_str());
+  }
+  return other_name.ok();
 }
 
 }  // namespace
@@ -203,18 +199,6 @@ bool JobTrace::collect(std::vector<std::byte>& pieces) const {
   return all.ok();
 }
 
-std::string JobTrace::free_trace_path() const {
-  const std::string stem = trace_path_.ends_with(kSuffix) ? trace_path_.substr(0, trace_path_.size() - kSuffix.size()) : trace_path_;
-  std::string path = trace_path_;
-  for (int number = 2; number < 1000; ++number) {
-    struct stat state {};
-    if (::stat(path.c_str(), &state) != 0 || ns_of(state.st_mtim) < begun_ns_) break;
-    path = stem + "." + std::to_string(number) + std::string(kSuffix);
-  }
-  if (path != trace_path_) std::fprintf(stderr, "mercutio: another job has written %s meanwhile: the trace of this one is %s\n", trace_path_.c_str(), path.c_str());
-  return path;
-}
-
 // On rank 0.
 void JobTrace::conclude(const std::vector<std::byte>& pieces) const {
   auto traces = parse_trace(pieces);
@@ -223,14 +207,14 @@ void JobTrace::conclude(const std::vector<std::byte>& pieces) const {
   if (!trace_path_.empty() && !is_plain_file(trace_path_)) {
     complain(trace_path_, "it is no file");
   } else if (!trace_path_.empty()) {
-    write_file("trace", free_trace_path(), pieces);
+    (void)write_file("trace", trace_path_, begun_ns_, pieces);
   }
   if (report_path_.empty()) return;
   const std::string text = verdict(job_of(std::move(*traces)));
   if (report_path_ == "-") {
     std::fputs(text.c_str(), stderr);
   } else {
-    write_file("report", report_path_, std::as_bytes(std::span(text)));
+    (void)write_file("report", report_path_, begun_ns_, std::as_bytes(std::span(text)));
   }
 }
 

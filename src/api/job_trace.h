@@ -36,7 +36,6 @@ class JobTrace {
   void tell_command(char what) const;
   bool collect(std::vector<std::byte>& pieces) const;  // on rank 0: the pieces of all ranks
   void conclude(const std::vector<std::byte>& pieces) const;
-  std::string free_trace_path() const;   // the requested path, or another one if another job has written that file in the meantime
 
   bool together_ = false;
   int rank_ = 0, ranks_ = 1;

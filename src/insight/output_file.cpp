@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdio>
 #include <ctime>
 
 #include "base/file_limit.h"
@@ -87,27 +88,76 @@ int write_all(int file, ConstBytes data) {
   return 0;
 }
 
-Status write_stream(const std::string& path, ConstBytes data) {
+Result<std::string> write_stream(const std::string& path, ConstBytes data) {
   const NoBrokenPipe here;
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (file < 0 && errno == ENXIO) return Error{ErrorClass::kIo, "nobody reads from it"};
   if (file < 0) return error_from_errno("open", errno);
   const int failed = write_all(file, data);
   ::close(file);
-  return failed == 0 ? ok_status() : error_from_errno("write", failed);
+  if (failed != 0) return error_from_errno("write", failed);
+  return std::string();
 }
 
-Status replace(const std::string& path, ConstBytes data) {
+i64 ns_of(const timespec& time) { return i64{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+std::string numbered(const std::string& path, int number) {
+  if (number == 1) return path;
+  const std::size_t name = path.rfind('/') + 1, dot = path.rfind('.');
+  const std::size_t end = dot == std::string::npos || dot <= name ? path.size() : dot;
+  return path.substr(0, end) + "." + std::to_string(number) + path.substr(end);
+}
+
+// Unless there is something. 0, or errno.
+int rename_once(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno == EEXIST) return EEXIST;
+  if (::link(from.c_str(), to.c_str()) == 0) return ::unlink(from.c_str()) == 0 ? 0 : errno;   // NFS
+  if (errno == EEXIST) return EEXIST;
+  struct stat state {};
+  if (::lstat(to.c_str(), &state) == 0) return EEXIST;
+  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;   // a file system that has neither
+}
+
+bool is_older(const std::string& path, i64 begun_ns) {
+  struct stat state {};
+  return ::lstat(path.c_str(), &state) == 0 && (S_ISREG(state.st_mode) || S_ISDIR(state.st_mode)) && ns_of(state.st_mtim) < begun_ns;
+}
+
+// Jobs do this in turns: whose directory is there looks again, and nobody else replaces anything meanwhile. One that died has left an
+// older directory. False: nothing older is there.
+bool replace_older(const std::string& fresh, const std::string& path, i64 begun_ns) {
+  if (!is_older(path, begun_ns)) return false;
+  const std::string turn = path + ".turn";
+  if (::mkdir(turn.c_str(), 0700) != 0 && !is_older(turn, begun_ns)) return false;
+  const bool done = is_older(path, begun_ns) && ::rename(fresh.c_str(), path.c_str()) == 0;
+  ::rmdir(turn.c_str());
+  return done;
+}
+
+// Returns which name the file has got.
+Result<std::string> publish(const std::string& fresh, const std::string& path, i64 begun_ns) {
+  constexpr int kMostNumber = 1000;
+  int failed = EEXIST;
+  for (int number = 1; number < kMostNumber && failed == EEXIST; ++number) {
+    const std::string name = numbered(path, number);
+    failed = rename_once(fresh, name);
+    if (failed == 0 || (failed == EEXIST && replace_older(fresh, name, begun_ns))) return name;
+  }
+  return error_from_errno("rename", failed);
+}
+
+Result<std::string> replace(const std::string& path, i64 begun_ns, ConstBytes data) {
   if (!file_size_allowed(static_cast<i64>(data.size()))) return error_from_errno("write", EFBIG);
-  const std::string fresh = path + ".new-" + std::to_string(random_number() % 1'000'000'000);   // another job may write the same file
+  const std::string fresh = path + ".new-" + std::to_string(random_number() % 1'000'000'000);
   const int file = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) return error_from_errno("open", errno);
   int failed = write_all(file, data);
   if (::close(file) != 0 && failed == 0) failed = errno;
-  if (failed == 0 && ::rename(fresh.c_str(), path.c_str()) != 0) failed = errno;
-  if (failed == 0) return ok_status();
-  ::unlink(fresh.c_str());
-  return error_from_errno("write", failed);
+  Result<std::string> name = failed == 0 ? publish(fresh, path, begun_ns) : Result<std::string>(error_from_errno("write", failed));
+  if (!name) ::unlink(fresh.c_str());
+  if (name && *name == path) name->clear();
+  return name;
 }
 
 }  // namespace
@@ -118,8 +168,14 @@ bool is_plain_file(const std::string& path) {
   return !is_in_proc(target) && (::stat(target.c_str(), &state) != 0 || S_ISREG(state.st_mode));
 }
 
-Status write_output(const std::string& path, ConstBytes data) {
-  return is_plain_file(path) ? replace(behind_links(path), data) : write_stream(path, data);
+Result<std::string> write_output(const std::string& path, i64 begun_ns, ConstBytes data) {
+  return is_plain_file(path) ? replace(behind_links(path), begun_ns, data) : write_stream(path, data);
+}
+
+i64 clock_of_files() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return ns_of(now);
 }
 
 }  // namespace mercutio

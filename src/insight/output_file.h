@@ -11,8 +11,10 @@ namespace mercutio {
 // Whether this is a file, or none yet: no device, no pipe, and nothing that a process has open (/dev/stdout).
 bool is_plain_file(const std::string& path);
 
-// A file appears as a whole, or what was there stays; behind symbolic links, which stay, too. To all else the bytes are written as they are,
-// and never for long.
-Status write_output(const std::string& path, ConstBytes data);
+// A file appears as a whole, behind symbolic links, which stay. It replaces an older one. What another job has written there since `begun_ns`,
+// by the clock of file timestamps, stays: then this one's name gets a number, app.2.mtrace, and is returned; otherwise "". To all that is no
+// file the bytes are written as they are, and never for long.
+Result<std::string> write_output(const std::string& path, i64 begun_ns, ConstBytes data);
+i64 clock_of_files();
 
 }  // namespace mercutio

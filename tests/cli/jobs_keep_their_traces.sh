@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Two jobs of one program at the same time, with one directory for their traces: each has its own. A later job replaces the first one's.
+# Jobs of one program at the same time, with one directory for their traces and one file for their reports: each has its own. A later job
+# replaces the first one's.
 . "$(dirname "$0")/lib.sh"
 cd "$scratch"
 cat >app.c <<'C'
@@ -35,6 +36,22 @@ for mpi in mpich openmpi; do
   MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app third
   contains "$("$MERCUTIO" report traces/app.mtrace --json)" third
   equals "$(ls traces | wc -l)" 2
+
+  # All end at the same moment, and each names its own.
+  runners=()
+  rm -f go file.*
+  for job in 1 2 3 4; do
+    MERCUTIO_TRACE=traces MERCUTIO_REPORT=report.txt timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app "file.$job" go 2>"err.$job" &
+    runners+=($!)
+  done
+  for _ in $(seq 600); do [ ! -e file.1 ] || [ ! -e file.2 ] || [ ! -e file.3 ] || [ ! -e file.4 ] || break; sleep 0.05; done
+  touch go
+  wait "${runners[@]}"
+  equals "$(ls report*.txt | wc -l)" 4
+  for job in 1 2 3 4; do
+    trace="$(sed -n "s/.*: the trace of this one is //p" "err.$job")"
+    contains "$("$MERCUTIO" report "${trace:-traces/app.mtrace}" --json)" "file.$job"
+  done
   cd ..
 done
 [ "$ran" -gt 0 ] || { echo "no MPI: left out"; exit 77; }

@@ -145,7 +145,32 @@ Result<std::vector<std::byte>> read_file(const std::string& path) {
   return bytes;
 }
 
-Result<std::vector<RankTrace>> read_folder(const std::string& path) {
+// Appends those before the first that is damaged.
+Status parse_pieces(ConstBytes bytes, std::vector<RankTrace>& traces) {
+  while (bytes.size() >= kOldHeaderBytes) {
+    PieceHeader header;
+    std::memcpy(static_cast<void*>(&header), bytes.data(), kOldHeaderBytes);
+    if (header.magic == std::array<char, 8>{} && bytes.size() >= kEmptyBytes) {   // in a node's file, of a rank that did not begin
+      bytes = bytes.subspan(kEmptyBytes);
+      continue;
+    }
+    if (header.magic != kPieceMagic) return damaged("a piece does not begin as pieces do");
+    if (header.piece_bytes < static_cast<i64>(kOldHeaderBytes) || header.piece_bytes > static_cast<i64>(bytes.size()))
+      return damaged("a piece is cut short");
+    MERCUTIO_LET(RankTrace trace, parse_piece(bytes.first(static_cast<std::size_t>(header.piece_bytes))));
+    traces.push_back(std::move(trace));
+    bytes = bytes.subspan(static_cast<std::size_t>(header.piece_bytes));
+  }
+  return bytes.empty() ? ok_status() : damaged("a piece is cut short");
+}
+
+Status read_pieces(const std::string& path, std::vector<RankTrace>& traces) {
+  MERCUTIO_LET(const std::vector<std::byte> bytes, read_file(path));
+  return parse_pieces(bytes, traces);
+}
+
+// Fails if none of them can be read.
+Result<std::vector<RankTrace>> read_folder(const std::string& path, std::vector<std::string>& notes) {
   std::vector<RankTrace> traces;
   DIR* folder = ::opendir(path.c_str());
   if (!folder) return error_from_errno("opendir", errno);
@@ -155,11 +180,14 @@ Result<std::vector<RankTrace>> read_folder(const std::string& path) {
     if (name.size() > 6 && name.compare(name.size() - 6, 6, ".piece") == 0) names.push_back(name);
   }
   ::closedir(folder);
+  Status last = ok_status();
   for (const std::string& name : names) {
-    MERCUTIO_LET(const std::vector<std::byte> bytes, read_file(path + "/" + name));
-    MERCUTIO_LET(std::vector<RankTrace> found, parse_trace(bytes));
-    std::move(found.begin(), found.end(), std::back_inserter(traces));
+    Status read = read_pieces(path + "/" + name, traces);
+    if (read) continue;
+    notes.push_back("of " + path + "/" + name + " something is left out: " + read.error().what);
+    last = std::move(read);
   }
+  if (traces.empty() && !last) return last.error();
   return traces;
 }
 
@@ -182,25 +210,11 @@ void keep_one_job(std::vector<RankTrace>& traces) {
 
 Result<std::vector<RankTrace>> parse_trace(ConstBytes bytes) {
   std::vector<RankTrace> traces;
-  while (bytes.size() >= kOldHeaderBytes) {
-    PieceHeader header;
-    std::memcpy(static_cast<void*>(&header), bytes.data(), kOldHeaderBytes);
-    if (header.magic == std::array<char, 8>{} && bytes.size() >= kEmptyBytes) {   // in a node's file, of a rank that did not begin
-      bytes = bytes.subspan(kEmptyBytes);
-      continue;
-    }
-    if (header.magic != kPieceMagic) return damaged("a piece does not begin as pieces do");
-    if (header.piece_bytes < static_cast<i64>(kOldHeaderBytes) || header.piece_bytes > static_cast<i64>(bytes.size()))
-      return damaged("a piece is cut short");
-    MERCUTIO_LET(RankTrace trace, parse_piece(bytes.first(static_cast<std::size_t>(header.piece_bytes))));
-    traces.push_back(std::move(trace));
-    bytes = bytes.subspan(static_cast<std::size_t>(header.piece_bytes));
-  }
-  if (!bytes.empty()) return damaged("a piece is cut short");
+  MERCUTIO_TRY(parse_pieces(bytes, traces));
   return traces;
 }
 
-Result<std::vector<RankTrace>> read_trace(const std::string& path) {
+Result<std::vector<RankTrace>> read_trace(const std::string& path, std::vector<std::string>* notes) {
   struct stat state {};
   std::string place = path;
   if (::stat(place.c_str(), &state) != 0) {
@@ -208,12 +222,13 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path) {
     if (::stat(place.c_str(), &state) != 0) return Error{ErrorClass::kNoSuchFile, "there is no such trace"};
   }
   std::vector<RankTrace> traces;
+  std::vector<std::string> of_pieces;
   if (S_ISDIR(state.st_mode)) {
-    MERCUTIO_LET(traces, read_folder(place));
+    MERCUTIO_LET(traces, read_folder(place, of_pieces));
   } else {
-    MERCUTIO_LET(const std::vector<std::byte> bytes, read_file(place));
-    MERCUTIO_LET(traces, parse_trace(bytes));
+    MERCUTIO_TRY(read_pieces(place, traces));
   }
+  if (notes) *notes = std::move(of_pieces);
   if (traces.empty()) return Error{ErrorClass::kFile, "holds no trace"};
   keep_one_job(traces);
   return traces;

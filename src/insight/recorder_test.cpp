@@ -5,7 +5,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "comm/in_process.h"
@@ -242,6 +245,44 @@ TEST(Recorder, RanksOfANodeShareAFile) {
   ASSERT_EQ(traces->size(), 3u);
   for (i64 rank = 0; rank < 3; ++rank) EXPECT_EQ((*traces)[static_cast<std::size_t>(rank)].files[0].totals.bytes(), 10 + rank);
   EXPECT_FALSE(read_trace(options.piece_path).ok()) << "removed";
+}
+
+std::string empty_folder(const std::string& name) {
+  const std::string path = ::testing::TempDir() + name;
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directory(path);
+  return path;
+}
+
+void write_to(const std::string& path, ConstBytes bytes) {
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+// As a node that crashes may leave them.
+TEST(Recorder, OfPiecesThatAreDamagedTheOthersAreRead) {
+  const std::string folder = empty_folder("damaged.pieces");
+  std::vector<std::vector<std::byte>> pieces;
+  RecorderOptions options;
+  options.ranks = 4;
+  for (options.rank = 0; options.rank < 4; ++options.rank) pieces.push_back(make(options)->snapshot({}));
+  write_to(folder + "/empty.piece", {});
+  write_to(folder + "/a.piece", pieces[0]);
+  write_to(folder + "/b.piece", ConstBytes(pieces[1]).first(pieces[1].size() / 2));
+  std::vector<std::byte> node = pieces[2];   // two ranks, the second one is damaged
+  node.insert(node.end(), pieces[3].begin(), pieces[3].end());
+  node[pieces[2].size() + offsetof(PieceHeader, bin_ns) + 7] = std::byte{0xff};
+  write_to(folder + "/c.piece", node);
+  std::vector<std::string> notes;
+  auto traces = read_trace(folder, &notes);
+  ASSERT_TRUE(traces.ok()) << traces.error().what;
+  ASSERT_EQ(traces->size(), 2u);
+  EXPECT_EQ((*traces)[0].header.rank, 0);
+  EXPECT_EQ((*traces)[1].header.rank, 2);
+  EXPECT_EQ(notes.size(), 2u);
+  std::filesystem::remove(folder + "/a.piece");
+  std::filesystem::remove(folder + "/c.piece");
+  EXPECT_FALSE(read_trace(folder).ok());
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Recorder, ADirectoryThatIsMissingIsAnError) {

@@ -173,7 +173,7 @@ int run_replay(const ReplayOptions& options, const Replay& replay, const Words& 
 }  // namespace
 
 int replay(const ReplayOptions& options) {
-  auto traces = read_trace(options.trace);
+  auto traces = read_trace_file(options.trace);
   if (!traces) return complain(options.trace, no_trace(options.trace, traces.error().what));
   const Job job = job_of(std::move(*traces));
   const auto made = make_replay(job);

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <fstream>
 #include <string_view>
 
@@ -14,6 +15,13 @@ std::string no_trace(const std::string& path, const std::string& why) {
   struct stat state {};
   const bool there = ::stat(path.c_str(), &state) == 0;
   return why + "; a trace is made by: mercutio run --trace=" + (there ? "NAME.mtrace" : path) + " -- mpirun ...";
+}
+
+Result<std::vector<RankTrace>> read_trace_file(const std::string& path) {
+  std::vector<std::string> notes;
+  auto traces = read_trace(path, &notes);
+  for (const std::string& note : notes) std::fprintf(stderr, "mercutio: %s: note: %s\n", path.c_str(), note.c_str());
+  return traces;
 }
 
 std::string why_not_overwritten(const std::string& path, bool report) {

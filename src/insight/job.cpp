@@ -191,6 +191,12 @@ Result<std::vector<RankTrace>> read_folder(const std::string& path, std::vector<
   return traces;
 }
 
+i64 newest_start(const std::vector<RankTrace>& traces) {
+  i64 newest = -1;
+  for (const RankTrace& one : traces) newest = std::max(newest, one.header.wall_start_ns);
+  return newest;
+}
+
 // The newest job's, each rank once, by rank.
 void keep_one_job(std::vector<RankTrace>& traces) {
   std::stable_sort(traces.begin(), traces.end(), [](const RankTrace& a, const RankTrace& b) {
@@ -215,21 +221,24 @@ Result<std::vector<RankTrace>> parse_trace(ConstBytes bytes) {
 }
 
 Result<std::vector<RankTrace>> read_trace(const std::string& path, std::vector<std::string>* notes) {
-  struct stat state {};
-  std::string place = path;
-  if (::stat(place.c_str(), &state) != 0) {
-    place = path + ".pieces";
-    if (::stat(place.c_str(), &state) != 0) return Error{ErrorClass::kNoSuchFile, "there is no such trace"};
-  }
-  std::vector<RankTrace> traces;
   std::vector<std::string> of_pieces;
-  if (S_ISDIR(state.st_mode)) {
-    MERCUTIO_LET(traces, read_folder(place, of_pieces));
-  } else {
-    MERCUTIO_TRY(read_pieces(place, traces));
+  std::vector<RankTrace> traces, pieces;
+  struct stat state {};
+  const bool there = ::stat(path.c_str(), &state) == 0, folder = there && S_ISDIR(state.st_mode);
+  const std::string place = folder ? path : path + ".pieces";
+  if (there && !folder) MERCUTIO_TRY(read_pieces(path, traces));
+  if (::stat(place.c_str(), &state) == 0) {
+    auto read = read_folder(place, of_pieces);
+    if (!read && !there) return std::move(read).error();
+    if (read) pieces = std::move(*read);
+  } else if (!there) {
+    return Error{ErrorClass::kNoSuchFile, "there is no such trace"};
   }
-  if (notes) *notes = std::move(of_pieces);
-  if (traces.empty()) return Error{ErrorClass::kFile, "holds no trace"};
+  const bool newer = newest_start(pieces) > newest_start(traces);
+  if (traces.empty() && pieces.empty()) return Error{ErrorClass::kFile, "holds no trace"};
+  if (newer && there && !folder) of_pieces.push_back("a later job has not ended, or was killed: this is what it has done, from " + place);
+  if (newer && notes) *notes = std::move(of_pieces);
+  if (newer) traces = std::move(pieces);
   keep_one_job(traces);
   return traces;
 }

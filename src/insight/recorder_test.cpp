@@ -285,6 +285,33 @@ TEST(Recorder, OfPiecesThatAreDamagedTheOthersAreRead) {
   std::filesystem::remove_all(folder);
 }
 
+// A job is killed, or still runs, whose trace has the name of an earlier one's.
+TEST(Recorder, TheNewerOfATraceAndPiecesIsRead) {
+  const std::string folder = empty_folder("newer"), trace = folder + "/app.mtrace";
+  std::filesystem::create_directory(trace + ".pieces");
+  const auto job = [&](const std::string& file, bool ends) {
+    auto recorder = make();
+    (void)recorder->file(facts_of(file));
+    write_to(ends ? trace : trace + ".pieces/node.piece", recorder->snapshot({}));
+  };
+  const auto found = [&](std::size_t notes_expected) {
+    std::vector<std::string> notes;
+    auto traces = read_trace(trace, &notes);
+    EXPECT_TRUE(traces.ok() && traces->size() == 1);
+    EXPECT_EQ(notes.size(), notes_expected);
+    return std::string(text_in(traces->front().files.at(0).name));
+  };
+  job("first", false);
+  EXPECT_EQ(found(0), "first");
+  job("second", true);
+  EXPECT_EQ(found(0), "second");
+  job("third", false);
+  EXPECT_EQ(found(1), "third");
+  write_to(trace + ".pieces/node.piece", {});
+  EXPECT_EQ(found(0), "second");
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Recorder, ADirectoryThatIsMissingIsAnError) {
   RecorderOptions options;
   options.piece_path = ::testing::TempDir() + "no-such-directory/node.piece";

@@ -6,12 +6,14 @@ cd "$scratch"
 cat >app.c <<'C'
 #include <mpi.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 int main(int argc, char **argv) {
   MPI_File file;
   MPI_Init(&argc, &argv);
   MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
   MPI_File_write_at(file, 0, argv[1], 1, MPI_BYTE, MPI_STATUS_IGNORE);
+  if (strcmp(argv[1], "killed") == 0) MPI_Abort(MPI_COMM_WORLD, 3);
   MPI_File_close(&file);
   for (int left = 600; argc > 2 && access(argv[2], F_OK) != 0 && left > 0; --left) usleep(50000);
   MPI_Finalize();
@@ -36,6 +38,12 @@ for mpi in mpich openmpi; do
   MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app third
   contains "$("$MERCUTIO" report traces/app.mtrace --json)" third
   equals "$(ls traces | wc -l)" 2
+
+  # Killed: what it did is shown, and not what the last one did.
+  MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app killed >/dev/null 2>&1 && fail "it was not killed"
+  contains "$("$MERCUTIO" report traces/app.mtrace --json 2>err)" killed
+  contains "$(cat err)" "note: a later job has not ended, or was killed"
+  rm -r traces/app.mtrace.pieces
 
   # All end at the same moment, and each names its own.
   runners=()

@@ -200,22 +200,20 @@ bool JobTrace::collect(std::vector<std::byte>& pieces) const {
 }
 
 // On rank 0.
-void JobTrace::conclude(const std::vector<std::byte>& pieces) const {
+bool JobTrace::conclude(const std::vector<std::byte>& pieces) const {
   auto traces = parse_trace(pieces);
-  if (traces && traces->empty()) return complain("the ranks' pieces", "no memory to record anything");
-  if (!traces) return complain("the ranks' pieces", traces.error().what);
-  if (!trace_path_.empty() && !is_plain_file(trace_path_)) {
-    complain(trace_path_, "it is no file");
-  } else if (!trace_path_.empty()) {
-    (void)write_file("trace", trace_path_, begun_ns_, pieces);
-  }
-  if (report_path_.empty()) return;
+  const bool good = traces && !traces->empty(), file = trace_path_.empty() || is_plain_file(trace_path_);
+  if (!good) complain("the ranks' pieces", traces ? "no memory to record anything" : traces.error().what);
+  if (!file) complain(trace_path_, "it is no file");
+  const bool written = good && file && (trace_path_.empty() || write_file("trace", trace_path_, begun_ns_, pieces));
+  if (!good || report_path_.empty()) return written;
   const std::string text = verdict(job_of(std::move(*traces)));
   if (report_path_ == "-") {
     std::fputs(text.c_str(), stderr);
   } else {
     (void)write_file("report", report_path_, begun_ns_, std::as_bytes(std::span(text)));
   }
+  return written;
 }
 
 void JobTrace::end() {
@@ -232,8 +230,7 @@ void JobTrace::end_trace() {
   MPI_Request request = MPI_REQUEST_NULL;
   int collected = 0;
   if (together_ && collect(pieces)) {
-    if (rank_ == 0) conclude(pieces);
-    collected = 1;
+    collected = rank_ != 0 || conclude(pieces) ? 1 : 0;
     if (PMPI_Ibcast(&collected, 1, MPI_INT, 0, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request))
       collected = 0;
   }
@@ -241,7 +238,7 @@ void JobTrace::end_trace() {
     if (recorder_) recorder_->remove_file();
     ::rmdir((trace_path_ + ".pieces").c_str());  // succeeds for the last rank
   } else if (!collected && rank_ == 0) {
-    const std::string advice = trace_path_.empty() ? "set MERCUTIO_TRACE=FILE and run: mercutio report FILE" : "run: mercutio report " + trace_path_;
+    const std::string advice = piece_path().empty() ? "set MERCUTIO_TRACE=FILE and run: mercutio report FILE" : "what each rank recorded stays; run: mercutio report " + trace_path_;
     std::fprintf(stderr, "mercutio: the ranks' traces were not put together; %s\n", advice.c_str());
   }
   tell_command('e');

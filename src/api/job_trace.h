@@ -35,7 +35,7 @@ class JobTrace {
   void end_trace();
   void tell_command(char what) const;
   bool collect(std::vector<std::byte>& pieces) const;  // on rank 0: the pieces of all ranks
-  void conclude(const std::vector<std::byte>& pieces) const;
+  bool conclude(const std::vector<std::byte>& pieces) const;   // false: no trace is written that was asked for
 
   bool together_ = false;
   int rank_ = 0, ranks_ = 1;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -108,7 +109,7 @@ inline constexpr i64 kMostOfCall = 4096;  // events of a call that are kept; of 
 
 // Which part of a file a rank accessed: bytes by place. A file that outgrows the cells gets them twice as large.
 inline constexpr std::size_t kCells = 256;
-inline constexpr i64 kLeastCellBytes = 256;
+inline constexpr i64 kLeastCellBytes = 256, kMostCellBytes = INT64_MAX / static_cast<i64>(kCells) + 1;   // a map of the largest file
 struct MapRecord {
   i64 file = -1;
   i64 cell_bytes = kLeastCellBytes;

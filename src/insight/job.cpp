@@ -13,6 +13,7 @@
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/trace.h"
 #include "insight/name_patterns.h"
@@ -20,7 +21,7 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kMostNumber = i64{1} << 52;    // of nanoseconds (52 days), bytes or calls of a rank; sums of them hold
+constexpr i64 kMostNumber = kMostOfRank;      // sums of them hold
 constexpr i64 kMostOfRanks = i64{1} << 58;   // the same of those whose records are here together
 constexpr std::size_t kEmptyBytes = 4096;    // the places of pieces in a file are multiples of it
 constexpr i64 kSameJobNs = 600'000'000'000;  // ranks of one job start within ten minutes
@@ -62,22 +63,26 @@ std::string text_of(const std::array<char, N>& text) {
   return std::string(text.data(), ::strnlen(text.data(), N));
 }
 
-bool believable(const FileTotals& totals, i64 most) {
+// Places may be anywhere in a file: they are not added up.
+bool believable(FileTotals totals, i64 most) {
+  const auto place = [](i64& at) { return std::exchange(at, 0) >= 0; };
+  bool places = place(totals.end_offset);
+  for (ClassTotals& part : totals.classes) places = place(part.begin_place) && place(part.end_place) && places;
   const auto numbers = std::bit_cast<std::array<i64, sizeof(FileTotals) / sizeof(i64)>>(totals);
-  return std::all_of(numbers.begin(), numbers.end(), [most](i64 value) { return value >= -1 && value <= most; });
+  return places && std::all_of(numbers.begin(), numbers.end(), [most](i64 value) { return value >= -1 && value <= most; });
 }
 
 bool believable(const StepRecord& step) {
-  i64 way = 0, last = 0;
+  i64 way = 0, last = 0;   // from the first call to the last
   return step.repeats > 0 && step.bytes >= 0 && step.think_ns >= 0 && step.kind <= static_cast<int>(StepKind::kClose) &&
-         step.flags >> 2 <= static_cast<int>(StepForm::kSplit) && !__builtin_mul_overflow(step.stride, i64{step.repeats}, &way) &&
-         !__builtin_add_overflow(step.offset, way, &last) && step.offset >= 0 && last - step.stride >= 0;
+         step.flags >> 2 <= static_cast<int>(StepForm::kSplit) && !__builtin_mul_overflow(step.stride, i64{step.repeats} - 1, &way) &&
+         !__builtin_add_overflow(step.offset, way, &last) && step.offset >= 0 && last >= 0;
 }
 
 bool believable(const MapRecord& map) {
   const auto cell = static_cast<std::uint64_t>(map.cell_bytes);
   const auto fine = [](i64 value) { return value >= 0 && value <= kMostOfRanks; };
-  return map.cell_bytes >= kLeastCellBytes && map.cell_bytes <= kMostNumber && std::has_single_bit(cell) &&
+  return map.cell_bytes >= kLeastCellBytes && map.cell_bytes <= kMostCellBytes && std::has_single_bit(cell) &&
          std::all_of(map.bytes[0].begin(), map.bytes[0].end(), fine) && std::all_of(map.bytes[1].begin(), map.bytes[1].end(), fine);
 }
 
@@ -267,7 +272,7 @@ static FileTotals average_of(FileTotals totals, i64 ranks) {
   if (ranks == 1) return totals;
   totals.multiply(1 / static_cast<double>(ranks));
   for (ClassTotals& part : totals.classes) {
-    if (part.begin_place > 0 && 2 * part.strided_calls < part.calls) part.end_place = std::min(part.end_place, part.begin_place + part.bytes);
+    if (part.begin_place > 0 && 2 * part.strided_calls < part.calls && part.bytes < part.end_place - part.begin_place) part.end_place = part.begin_place + part.bytes;
   }
   return totals;
 }

@@ -45,6 +45,17 @@ for mpi in mpich openmpi; do
   contains "$(cat err)" "note: a later job has not ended, or was killed"
   rm -r traces/app.mtrace.pieces
 
+  # The trace can't be written in the end: what was recorded stays.
+  rm -f go first
+  MERCUTIO_TRACE=late.mtrace timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app first go 2>err &
+  for _ in $(seq 600); do [ ! -e first ] || break; sleep 0.05; done
+  mkdir late.mtrace
+  touch go
+  wait $!
+  contains "$(cat err)" "no trace: $PWD/late.mtrace: it is no file"
+  rmdir late.mtrace
+  contains "$("$MERCUTIO" report late.mtrace --json)" first
+
   # All end at the same moment, and each names its own.
   runners=()
   rm -f go file.*

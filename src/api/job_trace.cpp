@@ -140,6 +140,10 @@ Tracer* JobTrace::tracer() {
   return recorder_.get();
 }
 
+i64* JobTrace::job() const {
+  return recorder_ ? recorder_->job() : nullptr;
+}
+
 namespace {
 
 // What did not end within two minutes still uses its memory.

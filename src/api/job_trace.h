@@ -24,6 +24,7 @@ class JobTrace {
   bool on() const { return recorder_ || record_ || asked(); }
   bool keeps_steps() const { return !trace_path_.empty(); }
   Tracer* tracer();
+  i64* job() const;   // Context::job
   std::atomic<bool>* all_record() { return record_ ? record_->all_record() : nullptr; }
   // Called in MPI_Finalize. Never waits for ever: after two minutes the pieces are left for `mercutio report`.
   void end();

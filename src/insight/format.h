@@ -17,8 +17,8 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 10;
-inline constexpr i64 kOldestVersion = 9;   // that is read: its header ends before `members`
+inline constexpr i64 kTraceVersion = 11;
+inline constexpr i64 kOldestVersion = 9;   // that is read: its header ends before `members`, and that of version 10 before `job`
 
 enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kMapsSection, kSections };
 
@@ -51,6 +51,7 @@ struct PieceHeader {
   std::array<char, 192> program{};
   i64 members = 1;         // ranks whose records are here together (piece_merge.h); `rank` is the lowest of them
   i64 first_rank = 0;      // from which EventRecord::member counts
+  i64 job = 0;             // the same on all its ranks; not above 0: they have not agreed on one (Recorder::job)
 };
 
 // A file, or all files beyond the table whose names have the same pattern (name_patterns.h).

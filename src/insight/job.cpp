@@ -94,16 +94,19 @@ bool believable(const PieceHeader& header) {
          sum(header.cores.ran_ns) && sum(header.cores.queued_ns) && sum(header.cores.turns) && time(header.host_cores);
 }
 
-constexpr std::size_t kOldHeaderBytes = offsetof(PieceHeader, members);   // of version 9
+// By version, from the oldest on.
+constexpr std::array kHeaderBytes = {offsetof(PieceHeader, members), offsetof(PieceHeader, job), sizeof(PieceHeader)};
+constexpr std::size_t kOldHeaderBytes = kHeaderBytes[0];
+static_assert(kHeaderBytes.size() == kTraceVersion - kOldestVersion + 1);
 
 Result<PieceHeader> header_of(ConstBytes piece) {
   PieceHeader header;
   std::memcpy(static_cast<void*>(&header), piece.data(), kOldHeaderBytes);
   if (header.version < kOldestVersion || header.version > kTraceVersion) return damaged("version " + std::to_string(header.version));
   header.first_rank = header.rank;
-  if (header.version == kOldestVersion) return header;
-  if (piece.size() < sizeof header) return damaged("a piece is cut short");
-  std::memcpy(static_cast<void*>(&header), piece.data(), sizeof header);
+  const std::size_t bytes = kHeaderBytes[static_cast<std::size_t>(header.version - kOldestVersion)];
+  if (piece.size() < bytes) return damaged("a piece is cut short");
+  std::memcpy(static_cast<void*>(&header), piece.data(), bytes);
   return header;
 }
 
@@ -202,16 +205,20 @@ i64 newest_start(const std::vector<RankTrace>& traces) {
   return newest;
 }
 
-// The newest job's, each rank once, by rank.
+// The newest job's, each rank once, by rank. Jobs have numbers; a rank that has none yet belongs to it by its start.
 void keep_one_job(std::vector<RankTrace>& traces) {
   std::stable_sort(traces.begin(), traces.end(), [](const RankTrace& a, const RankTrace& b) {
     return a.header.wall_start_ns > b.header.wall_start_ns;
   });
   std::set<i64> seen;
   const i64 newest = traces.front().header.wall_start_ns, ranks = traces.front().header.ranks;
+  i64 job = 0;
   std::erase_if(traces, [&](const RankTrace& one) {
-    const bool other = one.header.ranks != ranks || newest - one.header.wall_start_ns > kSameJobNs;
-    return other || !seen.insert(one.header.rank).second;
+    const i64 number = std::max<i64>(0, one.header.job);
+    const bool same = number > 0 && job > 0 ? number == job : newest - one.header.wall_start_ns <= kSameJobNs;
+    if (one.header.ranks != ranks || !same || !seen.insert(one.header.rank).second) return true;
+    job = std::max(job, number);
+    return false;
   });
   std::sort(traces.begin(), traces.end(),
             [](const RankTrace& a, const RankTrace& b) { return a.header.rank < b.header.rank; });

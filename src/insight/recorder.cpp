@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/random.h"
 #include "insight/name_patterns.h"
 #include "insight/recorder_time.h"
 
@@ -100,6 +101,7 @@ Recorder::Recorder(MappedPiece piece, const RecorderOptions& options)
   header_->process = ::getpid();
   header_->wall_start_ns = wall_ns();
   header_->bin_ns = 1'000'000;
+  header_->job = -1 - static_cast<i64>(random_number() >> 2);
   char host[64] = "";
   ::gethostname(host, sizeof host - 1);
   put_text(header_->host, host);

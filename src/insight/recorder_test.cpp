@@ -324,6 +324,29 @@ TEST(Recorder, AccessesFarOutAreRecorded) {
   EXPECT_EQ(summary.ranks(), 2);
 }
 
+// Two jobs with as many ranks at the same time. The second one's last rank has not opened anything yet.
+TEST(Recorder, PiecesOfJobsAreToldApart) {
+  const std::string folder = empty_folder("jobs.pieces");
+  RecorderOptions options;
+  options.ranks = 4;
+  std::vector<std::unique_ptr<Recorder>> running;
+  for (options.rank = 0; options.rank < 4; ++options.rank) {
+    for (const i64 job : {100, 200}) {   // in turns: neither is the newer one as a whole
+      const bool first = (job == 100) == (options.rank % 2 == 0);
+      options.piece_path = folder + (first ? "/a.piece" : "/b.piece");
+      running.push_back(make(options));
+      EXPECT_LT(*running.back()->job(), 0);
+      if (job == 100 || options.rank < 3) *running.back()->job() = job;
+      (void)running.back()->file(facts_of(std::to_string(job)));
+    }
+  }
+  auto traces = read_trace(folder);
+  ASSERT_TRUE(traces.ok() && traces->size() == 4);
+  for (const RankTrace& one : *traces) EXPECT_EQ(text_in(one.files.at(0).name), "200") << one.header.rank;
+  EXPECT_EQ(make()->job(), nullptr);
+  std::filesystem::remove_all(folder);
+}
+
 // A job is killed, or still runs, whose trace has the name of an earlier one's.
 TEST(Recorder, TheNewerOfATraceAndPiecesIsRead) {
   const std::string folder = empty_folder("newer"), trace = folder + "/app.mtrace";

@@ -5,6 +5,7 @@
 cd "$scratch"
 cat >app.c <<'C'
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +16,9 @@ int main(int argc, char **argv) {
   MPI_File_write_at(file, 0, argv[1], 1, MPI_BYTE, MPI_STATUS_IGNORE);
   if (strcmp(argv[1], "killed") == 0) MPI_Abort(MPI_COMM_WORLD, 3);
   MPI_File_close(&file);
-  for (int left = 600; argc > 2 && access(argv[2], F_OK) != 0 && left > 0; --left) usleep(50000);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (argc > 2) fclose(fopen(argv[3], "w"));
+  for (int left = 1200; argc > 2 && access(argv[2], F_OK) != 0 && left > 0; --left) usleep(50000);
   MPI_Finalize();
 }
 C
@@ -27,8 +30,8 @@ for mpi in mpich openmpi; do
   mkdir "$mpi" "$mpi/traces"
   "mpicc.$mpi" -O1 -o "$mpi/app" app.c
   cd "$mpi"
-  MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app first go 2>err &
-  for _ in $(seq 600); do [ ! -e first ] || break; sleep 0.05; done
+  MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app first go first.open 2>err &
+  for _ in $(seq 600); do [ ! -e first.open ] || break; sleep 0.05; done
   MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app second
   touch go
   wait $!
@@ -46,9 +49,9 @@ for mpi in mpich openmpi; do
   rm -r traces/app.mtrace.pieces
 
   # The trace can't be written in the end: what was recorded stays.
-  rm -f go first
-  MERCUTIO_TRACE=late.mtrace timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app first go 2>err &
-  for _ in $(seq 600); do [ ! -e first ] || break; sleep 0.05; done
+  rm -f go first.open
+  MERCUTIO_TRACE=late.mtrace timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app first go first.open 2>err &
+  for _ in $(seq 600); do [ ! -e first.open ] || break; sleep 0.05; done
   mkdir late.mtrace
   touch go
   wait $!
@@ -58,12 +61,13 @@ for mpi in mpich openmpi; do
 
   # All end at the same moment, and each names its own.
   runners=()
-  rm -f go file.*
+  rm -f go
   for job in 1 2 3 4; do
-    MERCUTIO_TRACE=traces MERCUTIO_REPORT=report.txt timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app "file.$job" go 2>"err.$job" &
+    MERCUTIO_TRACE=traces MERCUTIO_REPORT=report.txt timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app "file.$job" go "open.$job" 2>"err.$job" &
     runners+=($!)
   done
-  for _ in $(seq 600); do [ ! -e file.1 ] || [ ! -e file.2 ] || [ ! -e file.3 ] || [ ! -e file.4 ] || break; sleep 0.05; done
+  for _ in $(seq 600); do [ "$(ls open.* 2>/dev/null | wc -l)" -lt 4 ] || break; sleep 0.05; done
+  "$MERCUTIO" report traces/app.mtrace --csv >running 2>err   # one of them, and nothing of the others
   touch go
   wait "${runners[@]}"
   equals "$(ls report*.txt | wc -l)" 4

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstring>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -25,6 +26,8 @@ constexpr i64 kMostNumber = kMostOfRank;      // sums of them hold
 constexpr i64 kMostOfRanks = i64{1} << 58;   // the same of those whose records are here together
 constexpr std::size_t kEmptyBytes = 4096;    // the places of pieces in a file are multiples of it
 constexpr i64 kSameJobNs = 600'000'000'000;  // ranks of one job start within ten minutes
+
+constexpr std::string_view kPieceSuffix = ".piece";
 
 Error damaged(const std::string& what) {
   return Error{ErrorClass::kFile, "not a trace of this version of mercutio, or damaged: " + what};
@@ -185,7 +188,7 @@ Result<std::vector<RankTrace>> read_folder(const std::string& path, std::vector<
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(folder)) {
     const std::string name = entry->d_name;
-    if (name.size() > 6 && name.compare(name.size() - 6, 6, ".piece") == 0) names.push_back(name);
+    if (name.ends_with(kPieceSuffix)) names.push_back(name);
   }
   ::closedir(folder);
   Status last = ok_status();
@@ -205,7 +208,7 @@ i64 newest_start(const std::vector<RankTrace>& traces) {
   return newest;
 }
 
-// The newest job's, each rank once, by rank. Jobs have numbers; a rank that has none yet belongs to it by its start.
+// The newest job's, each rank once. Jobs have numbers; a rank that has none yet belongs to it by its start.
 void keep_one_job(std::vector<RankTrace>& traces) {
   std::stable_sort(traces.begin(), traces.end(), [](const RankTrace& a, const RankTrace& b) {
     return a.header.wall_start_ns > b.header.wall_start_ns;
@@ -220,8 +223,6 @@ void keep_one_job(std::vector<RankTrace>& traces) {
     job = std::max(job, number);
     return false;
   });
-  std::sort(traces.begin(), traces.end(),
-            [](const RankTrace& a, const RankTrace& b) { return a.header.rank < b.header.rank; });
 }
 
 }  // namespace
@@ -251,7 +252,8 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path, std::vector<s
   if (newer && there && !folder) of_pieces.push_back("a later job has not ended, or was killed: this is what it has done, from " + place);
   if (newer && notes) *notes = std::move(of_pieces);
   if (newer) traces = std::move(pieces);
-  keep_one_job(traces);
+  if (newer || path.ends_with(kPieceSuffix)) keep_one_job(traces);   // a trace is of one job, whatever its clocks say
+  std::sort(traces.begin(), traces.end(), [](const RankTrace& a, const RankTrace& b) { return a.header.rank < b.header.rank; });
   return traces;
 }
 

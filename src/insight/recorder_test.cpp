@@ -347,6 +347,28 @@ TEST(Recorder, PiecesOfJobsAreToldApart) {
   std::filesystem::remove_all(folder);
 }
 
+// The clock of one node was set later.
+TEST(Recorder, OfATraceAllRanksAreRead) {
+  const std::string folder = empty_folder("clocks");
+  std::vector<std::byte> all;
+  for (const i64 rank : {2, 0, 1}) {
+    RecorderOptions options;
+    options.rank = rank, options.ranks = 3;
+    std::vector<std::byte> piece = make(options)->snapshot({});
+    i64 start = 0;
+    std::byte* const place = piece.data() + offsetof(PieceHeader, wall_start_ns);
+    std::memcpy(&start, place, sizeof start);
+    start -= rank * 3'600'000'000'000;
+    std::memcpy(place, &start, sizeof start);
+    all.insert(all.end(), piece.begin(), piece.end());
+  }
+  write_to(folder + "/app.mtrace", all);
+  auto traces = read_trace(folder + "/app.mtrace");
+  ASSERT_TRUE(traces.ok() && traces->size() == 3);
+  for (i64 rank = 0; rank < 3; ++rank) EXPECT_EQ((*traces)[static_cast<std::size_t>(rank)].header.rank, rank);
+  std::filesystem::remove_all(folder);
+}
+
 // A job is killed, or still runs, whose trace has the name of an earlier one's.
 TEST(Recorder, TheNewerOfATraceAndPiecesIsRead) {
   const std::string folder = empty_folder("newer"), trace = folder + "/app.mtrace";

@@ -23,6 +23,7 @@
 #include "insight/recorder.h"
 #include "model/hints_sources.h"
 #include "mpi/mpi_header.h"
+#include "mpi/rank_group.h"
 
 namespace mercutio {
 namespace {
@@ -101,10 +102,13 @@ RecorderOptions JobTrace::recorder_options() const {
   return options;
 }
 
-// `mercutio run` reads these marks from a file of its own to report why there is no trace: 'b' for begun, 'e' for ended.
+// `mercutio run` reads these marks from a file of its own to report why there is no trace: 'b' for begun, 'e' for ended. Of a program that
+// another one has spawned it has not started the processes.
 void JobTrace::tell_command(char what) const {
   const char* const path = std::getenv("MERCUTIO_MARKS");
-  if (rank_ != 0 || !path || path[0] != '/') return;
+  MPI_Comm parent = MPI_COMM_NULL;
+  if (world_initialised()) PMPI_Comm_get_parent(&parent);
+  if (rank_ != 0 || !path || path[0] != '/' || parent != MPI_COMM_NULL) return;
   const int file = ::open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return;
   (void)!::write(file, &what, 1);

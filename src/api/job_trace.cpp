@@ -22,8 +22,8 @@
 #include "insight/piece_merge.h"
 #include "insight/recorder.h"
 #include "model/hints_sources.h"
+#include "mpi/calls.h"
 #include "mpi/mpi_header.h"
-#include "mpi/rank_group.h"
 
 namespace mercutio {
 namespace {

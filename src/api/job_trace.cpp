@@ -102,8 +102,8 @@ RecorderOptions JobTrace::recorder_options() const {
   return options;
 }
 
-// `mercutio run` reads these marks from a file of its own to report why there is no trace: 'b' for begun, 'e' for ended. Of a program that
-// another one has spawned it has not started the processes.
+// `mercutio run` reads these marks from a file of its own to report why there is no trace: 'b' for begun in MPI_Init, 's' for begun later,
+// 'e' for ended. Of a program that another one has spawned it has not started the processes.
 void JobTrace::tell_command(char what) const {
   const char* const path = std::getenv("MERCUTIO_MARKS");
   MPI_Comm parent = MPI_COMM_NULL;
@@ -136,7 +136,7 @@ void JobTrace::begin(bool together) {
   }
   if (!made) return;
   recorder_ = std::move(*made);
-  if (asked()) tell_command('b');
+  if (asked()) tell_command(together ? 'b' : 's');
   if (rank_ == 0) recorder_->note_run(run_facts());
 }
 

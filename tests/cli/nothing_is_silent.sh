@@ -120,6 +120,32 @@ for mpi in mpich openmpi; do
   lacks "$(cat err)" MPI_MODE_CREATE
 done
 
+# A program of sessions has no MPI_Finalize.
+cat >sessions.c <<'C'
+#include <mpi.h>
+int main(int argc, char **argv) {
+  MPI_Session session;
+  MPI_Group group;
+  MPI_Comm comm;
+  MPI_File file;
+  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+  MPI_Comm_create_from_group(group, "x", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+  MPI_File_open(comm, "data", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+  MPI_File_close(&file);
+  MPI_Group_free(&group);
+  MPI_Comm_free(&comm);
+  MPI_Session_finalize(&session);
+  return 0;
+}
+C
+if command -v mpirun.mpich >/dev/null && mpicc.mpich sessions.c -o sessions 2>/dev/null; then
+  timeout 60 "$MERCUTIO" run --report -- mpirun.mpich -n 2 ./sessions 2>err || fail "$(cat err)"
+  contains "$(cat err)" "no report: MPI_Init was not seen, as in a program that uses sessions only"
+  timeout 60 "$MERCUTIO" run --trace=sessions.mtrace -- mpirun.mpich -n 2 ./sessions 2>err || fail "$(cat err)"
+  contains "$(cat err)" "mercutio report $PWD/sessions.mtrace"
+fi
+
 # A program that spawns another one is one job, and each of both has a report.
 cat >spawns.c <<'C'
 #include <mpi.h>

@@ -107,7 +107,7 @@ Status JobRecord::write_together(const Recorder* recorder, int rank, int ranks) 
   MPI_Request request = MPI_REQUEST_NULL;
   if (PMPI_Iallreduce(known, most, 2, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request, kPatience))
     return Error{ErrorClass::kIntern, "the ranks could not be asked"};
-  if (most[0] == 0) return ok_status();
+  if (most[0] == 0) return mine ? ok_status() : Status(mine.error());
   if (most[1] != 0) return rank == 0 ? write_own(recorder) : ok_status();
   limits_of_merge = summary_limits(ranks, most[0]);
   const auto size = static_cast<std::size_t>(limits_of_merge.bytes());

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
+#include <span>
 #include <string_view>
 
 #include "api/patient_wait.h"
@@ -17,11 +17,12 @@
 #include "base/absolute_path.h"
 #include "base/attempt.h"
 #include "base/errno_text.h"
-#include "base/random.h"
 #include "insight/findings.h"
+#include "insight/output_file.h"
 #include "insight/piece_merge.h"
 #include "insight/recorder.h"
 #include "model/hints_sources.h"
+#include "mpi/calls.h"
 #include "mpi/mpi_header.h"
 
 namespace mercutio {
@@ -32,15 +33,6 @@ constexpr i64 kLeastRecordedBytes = 128 * KiB;   // each of many
 constexpr int kTag = 32760;   // of messages on MPI_COMM_WORLD between ranks that are all in MPI_Finalize
 
 constexpr std::string_view kSuffix = ".mtrace";
-
-i64 ns_of(const timespec& time) { return i64{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
-// The time of day that file systems use for timestamps.
-i64 clock_of_files() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
-  return ns_of(now);
-}
 
 // The value of a variable; empty if it is unset, "" or "0".
 std::string wish(const char* name) {
@@ -63,15 +55,17 @@ void complain(const std::string& what, const std::string& why) {
   std::fprintf(stderr, "mercutio: no trace: %s: %s\n", what.c_str(), why.c_str());
 }
 
-void write_file(const char* what, const std::string& path, const void* data, std::size_t bytes) {
-  const std::string fresh = path + ".new-" + std::to_string(random_number() % 1000000000);   // another job may write the same file
-  std::FILE* file = std::fopen(fresh.c_str(), "wb");
-  bool good = file != nullptr && std::fwrite(data, 1, bytes, file) == bytes;
-  if (file) good = std::fclose(file) == 0 && good;
-  good = good && std::rename(fresh.c_str(), path.c_str()) == 0;
-  if (good) return;
-  std::fprintf(stderr, "mercutio: no %s: %s: %s\n", what, path.c_str(), errno_text(errno).c_str());
-  if (file) ::unlink(fresh.c_str());
+std::string text_of(const Error& error) { return error.sys_errno != 0 ? errno_text(error.sys_errno) : error.what; }
+
+// False: it is nowhere, and a line on stderr says so.
+bool write_file(const char* what, const std::string& path, i64 begun_ns, ConstBytes data) {
+  const auto other_name = write_output(path, begun_ns, data);
+  if (!other_name) {
+    std::fprintf(stderr, "mercutio: no %s: %s: %s\n", what, path.c_str(), text_of(other_name.error()).c_str());
+  } else if (!other_name->empty()) {
+    std::fprintf(stderr, "mercutio: another job has written %s meanwhile: the %s of this one is %s\n", path.c_str(), what, other_name->c_str());
+  }
+  return other_name.ok();
 }
 
 }  // namespace
@@ -80,7 +74,9 @@ JobTrace::JobTrace() = default;
 JobTrace::~JobTrace() = default;
 
 // The same for the ranks of a node, whose parent is the launcher's daemon. Where they have different ones, they have files of their own.
+// Empty: no trace is recorded, or it can't be written there.
 std::string JobTrace::piece_path() const {
+  if (trace_path_.empty() || !is_plain_file(trace_path_)) return "";
   char host[64] = "";
   ::gethostname(host, sizeof host - 1);
   std::replace(std::begin(host), std::end(host), '/', '-');
@@ -93,9 +89,8 @@ RecorderOptions JobTrace::recorder_options() const {
   options.ranks = ranks_;
   options.opened_by = opening_library;
   options.limit(limits_of(std::max(kLeastRecordedBytes, kRecordedBytes / ranks_)));
-  if (!trace_path_.empty()) {
-    options.piece_path = piece_path();
-  } else {
+  options.piece_path = piece_path();
+  if (trace_path_.empty()) {
     options.events = options.steps = options.shape_bytes = options.maps = 0;  // no reader
   }
   if (trace_path_.empty() && report_path_.empty()) {
@@ -107,10 +102,13 @@ RecorderOptions JobTrace::recorder_options() const {
   return options;
 }
 
-// `mercutio run` reads these marks from a file of its own to report why there is no trace: 'b' for begun, 'e' for ended.
+// `mercutio run` reads these marks from a file of its own to report why there is no trace: 'b' for begun in MPI_Init, 's' for begun later,
+// 'e' for ended. Of a program that another one has spawned it has not started the processes.
 void JobTrace::tell_command(char what) const {
   const char* const path = std::getenv("MERCUTIO_MARKS");
-  if (rank_ != 0 || !path || path[0] != '/') return;
+  MPI_Comm parent = MPI_COMM_NULL;
+  if (world_initialised()) PMPI_Comm_get_parent(&parent);
+  if (rank_ != 0 || !path || path[0] != '/' || parent != MPI_COMM_NULL) return;
   const int file = ::open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return;
   (void)!::write(file, &what, 1);
@@ -127,23 +125,27 @@ void JobTrace::begin(bool together) {
   begun_ns_ = clock_of_files();
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
-  if (!trace_path_.empty()) ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
   RecorderOptions options = recorder_options();
+  if (!options.piece_path.empty()) ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
   auto made = Recorder::make(options);
   if (!made && asked()) {
     const Error& error = made.error();   // the other errors would have the same text
-    if (rank_ == 0) complain(options.piece_path, (error.sys_errno != 0 ? errno_text(error.sys_errno) : error.what) + "; the trace is in memory only until the end");
+    if (rank_ == 0) complain(options.piece_path, text_of(error) + "; the trace is in memory only until the end");
     options.piece_path.clear();  // the other ranks count on this rank at the end
     made = Recorder::make(options);
   }
   if (!made) return;
   recorder_ = std::move(*made);
-  if (asked()) tell_command('b');
+  if (asked()) tell_command(together ? 'b' : 's');
   if (rank_ == 0) recorder_->note_run(run_facts());
 }
 
 Tracer* JobTrace::tracer() {
   return recorder_.get();
+}
+
+i64* JobTrace::job() const {
+  return recorder_ ? recorder_->job() : nullptr;
 }
 
 namespace {
@@ -205,31 +207,21 @@ bool JobTrace::collect(std::vector<std::byte>& pieces) const {
   return all.ok();
 }
 
-std::string JobTrace::free_trace_path() const {
-  const std::string stem = trace_path_.ends_with(kSuffix) ? trace_path_.substr(0, trace_path_.size() - kSuffix.size()) : trace_path_;
-  std::string path = trace_path_;
-  for (int number = 2; number < 1000; ++number) {
-    struct stat state {};
-    if (::stat(path.c_str(), &state) != 0 || ns_of(state.st_mtim) < begun_ns_) break;
-    path = stem + "." + std::to_string(number) + std::string(kSuffix);
-  }
-  if (path != trace_path_) std::fprintf(stderr, "mercutio: another job has written %s meanwhile: the trace of this one is %s\n", trace_path_.c_str(), path.c_str());
-  return path;
-}
-
 // On rank 0.
-void JobTrace::conclude(const std::vector<std::byte>& pieces) const {
+bool JobTrace::conclude(const std::vector<std::byte>& pieces) const {
   auto traces = parse_trace(pieces);
-  if (traces && traces->empty()) return complain("the ranks' pieces", "no memory to record anything");
-  if (!traces) return complain("the ranks' pieces", traces.error().what);
-  if (!trace_path_.empty()) write_file("trace", free_trace_path(), pieces.data(), pieces.size());
-  if (report_path_.empty()) return;
+  const bool good = traces && !traces->empty(), file = trace_path_.empty() || is_plain_file(trace_path_);
+  if (!good) complain("the ranks' pieces", traces ? "no memory to record anything" : traces.error().what);
+  if (!file) complain(trace_path_, "it is no file");
+  const bool written = good && file && (trace_path_.empty() || write_file("trace", trace_path_, begun_ns_, pieces));
+  if (!good || report_path_.empty()) return written;
   const std::string text = verdict(job_of(std::move(*traces)));
   if (report_path_ == "-") {
     std::fputs(text.c_str(), stderr);
   } else {
-    write_file("report", report_path_, text.data(), text.size());
+    (void)write_file("report", report_path_, begun_ns_, std::as_bytes(std::span(text)));
   }
+  return written;
 }
 
 void JobTrace::end() {
@@ -246,8 +238,7 @@ void JobTrace::end_trace() {
   MPI_Request request = MPI_REQUEST_NULL;
   int collected = 0;
   if (together_ && collect(pieces)) {
-    if (rank_ == 0) conclude(pieces);
-    collected = 1;
+    collected = rank_ != 0 || conclude(pieces) ? 1 : 0;
     if (PMPI_Ibcast(&collected, 1, MPI_INT, 0, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request))
       collected = 0;
   }
@@ -255,7 +246,7 @@ void JobTrace::end_trace() {
     if (recorder_) recorder_->remove_file();
     ::rmdir((trace_path_ + ".pieces").c_str());  // succeeds for the last rank
   } else if (!collected && rank_ == 0) {
-    const std::string advice = trace_path_.empty() ? "set MERCUTIO_TRACE=FILE and run: mercutio report FILE" : "run: mercutio report " + trace_path_;
+    const std::string advice = piece_path().empty() ? "set MERCUTIO_TRACE=FILE and run: mercutio report FILE" : "what each rank recorded stays; run: mercutio report " + trace_path_;
     std::fprintf(stderr, "mercutio: the ranks' traces were not put together; %s\n", advice.c_str());
   }
   tell_command('e');

@@ -24,6 +24,7 @@ class JobTrace {
   bool on() const { return recorder_ || record_ || asked(); }
   bool keeps_steps() const { return !trace_path_.empty(); }
   Tracer* tracer();
+  i64* job() const;   // Context::job
   std::atomic<bool>* all_record() { return record_ ? record_->all_record() : nullptr; }
   // Called in MPI_Finalize. Never waits for ever: after two minutes the pieces are left for `mercutio report`.
   void end();
@@ -35,8 +36,7 @@ class JobTrace {
   void end_trace();
   void tell_command(char what) const;
   bool collect(std::vector<std::byte>& pieces) const;  // on rank 0: the pieces of all ranks
-  void conclude(const std::vector<std::byte>& pieces) const;
-  std::string free_trace_path() const;   // the requested path, or another one if another job has written that file in the meantime
+  bool conclude(const std::vector<std::byte>& pieces) const;   // false: no trace is written that was asked for
 
   bool together_ = false;
   int rank_ = 0, ranks_ = 1;

@@ -70,6 +70,7 @@ struct Context {
   bool takes_partial_etypes = false;   // at explicit offsets, as OMPIO does; errors in ROMIO and by the standard
   Buffers* buffers = nullptr;     // null: all buffers are in the processor's memory
   PublishedFiles* published = nullptr;   // null: a file that is open twice is two files to the other one, until it is published
+  i64* job = nullptr;   // a number of this process, negative until all of MPI_COMM_WORLD have agreed on one; null: it needs none
   std::atomic<bool>* all_record = nullptr;   // set once all processes of MPI_COMM_WORLD are known to keep a record; null: this one keeps none
 };
 

@@ -1,6 +1,7 @@
 // Opening: rank 0 decides (its hints and environment count, it alone creates), the others open what is there then.
 // Cost: a broadcast and an agreement, O(log P) messages each; another agreement where rank 0 opens first; one open call of the storage a rank.
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <utility>
 
@@ -352,6 +353,12 @@ bool OpenFile::can_gate() const {
 }
 
 // All ranks agree that all have opened, and on what they share: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
+// What rank 0 has drawn for the first file that all processes of the job open together.
+void OpenFile::number_job() {
+  i64 none = std::atomic_ref(*context_.job).load();
+  if (none <= 0) std::atomic_ref(*context_.job).compare_exchange_strong(none, first_mark_);
+}
+
 Status OpenFile::finish_open(Opening opening) {
   Status mine = std::move(opening.mine);
   std::string folder;
@@ -382,6 +389,7 @@ Status OpenFile::finish_open(Opening opening) {
   };
   MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, opening.rank_zero_last ? conclude : nullptr));
   if (lowest[4] == 1 && (whole_world_ || comm_->size() == context_.job_processes)) *context_.all_record = true;
+  if (context_.job && comm_->size() == context_.job_processes) number_job();
   readable_ = lowest[0] == 1;
   all_lazy_ = lowest[7] == 1;
   if (lowest[5] == 1 && hints_->values.mercutio_adapt == Toggle::kEnable) adapter_ = std::make_unique<Adapter>();

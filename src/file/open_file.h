@@ -127,6 +127,7 @@ class OpenFile final : public File {
   void allow_buffering(OpenOptions& options) const;
   bool can_gate() const;
   Status finish_open(Opening opening);
+  void number_job();
 
   // deferral.cpp
   bool wants_deferral(const std::vector<AskedHint>& outside, const InfoItems& info) const;

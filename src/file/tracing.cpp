@@ -20,8 +20,9 @@ std::string text_of(const Amode& amode) {
   return text;
 }
 
-// Who opens, how, what, and the program's hints, a line each: docs/engineers/trace.md.
-std::string text_of_opening(const OpenCall& call, const std::string& name, const std::string& amode) {
+// Who opens, how, what, and the program's hints, a line each: docs/engineers/trace.md. No name has a zero, which stands for its line breaks.
+std::string text_of_opening(const OpenCall& call, std::string name, const std::string& amode) {
+  std::replace(name.begin(), name.end(), '\n', '\0');
   std::string text = call.members + "\n" + amode + "\n" + name + "\n";
   for (const auto& [key, value] : call.info) text += key + "=" + value + "\n";
   return text;

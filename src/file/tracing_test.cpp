@@ -1,6 +1,8 @@
 // What a sink is told of an access does not depend on the way that the access takes through the library.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "file/test_support.h"
 
 namespace mercutio {
@@ -35,6 +37,7 @@ class Listener final : public Tracer {
   std::vector<i64> steps;
   std::vector<std::pair<i64, i64>> spans;   // of accesses
   bool phases_add_up = true;
+  std::string opening;   // of the first open
 
  private:
   struct Forward final : TraceSink {
@@ -42,6 +45,11 @@ class Listener final : public Tracer {
     void record(const TraceEvent& event) override { owner.record(event); }
     void step(const TraceStep& step) override {
       if (step.kind == StepKind::kAccess) owner.steps.push_back(step.offset), owner.steps.push_back(step.bytes), owner.steps.push_back(step.write ? 1 : 0);
+    }
+    i64 shape(const std::string&, const ShapeMaker& make) override {
+      const auto text = make(1 << 20);
+      if (text && owner.opening.empty()) owner.opening.assign(reinterpret_cast<const char*>(text->data()), text->size());
+      return 0;
     }
     Listener& owner;
   };
@@ -104,6 +112,21 @@ TEST(Tracing, AnAccessInTheBackgroundBeginsWhenItsTurnComes) {
   EXPECT_GE(listener.spans[1].first, listener.spans[0].second);
   for (const auto& [start, end] : listener.spans) EXPECT_LT(start, end);
   EXPECT_TRUE(listener.phases_add_up);
+}
+
+// A line each, whatever the name is.
+TEST(Tracing, AnOpeningHasThreeLines) {
+  Listener listener;
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    OpenCall call;
+    call.members = "world";
+    call.file_name = unique_name() + "\nb=c";
+    call.amode = kReadWrite;
+    auto file = *open_file(std::move(comm), call, Context{rank.progress.get(), &rank.datareps, &listener});
+    EXPECT_TRUE(file->close().ok());
+  });
+  EXPECT_EQ(std::count(listener.opening.begin(), listener.opening.end(), '\n'), 3) << listener.opening;
+  EXPECT_TRUE(listener.opening.ends_with(std::string("\0b=c\n", 5))) << listener.opening;
 }
 
 }  // namespace

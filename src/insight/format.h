@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -52,6 +53,7 @@ struct PieceHeader {
   i64 first_rank = 0;      // from which EventRecord::member counts
   std::array<i64, 2> busy_ns{};  // at least one access was going on that read, that wrote; 0: not known
   i64 held_ns = 0;         // I/O held at least one thread; 0: not known
+  i64 job = 0;             // the same on all its ranks; not above 0: they have not agreed on one (Recorder::job)
 };
 
 // A file, or all files beyond the table whose names have the same pattern (name_patterns.h).
@@ -110,7 +112,7 @@ inline constexpr i64 kMostOfCall = 4096;  // events of a call that are kept; of 
 
 // Which part of a file a rank accessed: bytes by place. A file that outgrows the cells gets them twice as large.
 inline constexpr std::size_t kCells = 256;
-inline constexpr i64 kLeastCellBytes = 256;
+inline constexpr i64 kLeastCellBytes = 256, kMostCellBytes = INT64_MAX / static_cast<i64>(kCells) + 1;   // a map of the largest file
 struct MapRecord {
   i64 file = -1;
   i64 cell_bytes = kLeastCellBytes;

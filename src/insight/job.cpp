@@ -11,8 +11,10 @@
 #include <cstddef>
 #include <cstring>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/trace.h"
 #include "insight/name_patterns.h"
@@ -20,10 +22,12 @@
 namespace mercutio {
 namespace {
 
-constexpr i64 kMostNumber = i64{1} << 52;    // of nanoseconds (52 days), bytes or calls of a rank; sums of them hold
+constexpr i64 kMostNumber = kMostOfRank;      // sums of them hold
 constexpr i64 kMostOfRanks = i64{1} << 58;   // the same of those whose records are here together
 constexpr std::size_t kEmptyBytes = 4096;    // the places of pieces in a file are multiples of it
 constexpr i64 kSameJobNs = 600'000'000'000;  // ranks of one job start within ten minutes
+
+constexpr std::string_view kPieceSuffix = ".piece";
 
 Error damaged(const std::string& what) {
   return Error{ErrorClass::kFile, "not a trace of this version of mercutio, or damaged: " + what};
@@ -62,22 +66,26 @@ std::string text_of(const std::array<char, N>& text) {
   return std::string(text.data(), ::strnlen(text.data(), N));
 }
 
-bool believable(const FileTotals& totals, i64 most) {
+// Places may be anywhere in a file: they are not added up.
+bool believable(FileTotals totals, i64 most) {
+  const auto place = [](i64& at) { return std::exchange(at, 0) >= 0; };
+  bool places = place(totals.end_offset);
+  for (ClassTotals& part : totals.classes) places = place(part.begin_place) && place(part.end_place) && places;
   const auto numbers = std::bit_cast<std::array<i64, sizeof(FileTotals) / sizeof(i64)>>(totals);
-  return std::all_of(numbers.begin(), numbers.end(), [most](i64 value) { return value >= -1 && value <= most; });
+  return places && std::all_of(numbers.begin(), numbers.end(), [most](i64 value) { return value >= -1 && value <= most; });
 }
 
 bool believable(const StepRecord& step) {
-  i64 way = 0, last = 0;
+  i64 way = 0, last = 0;   // from the first call to the last
   return step.repeats > 0 && step.bytes >= 0 && step.think_ns >= 0 && step.kind <= static_cast<int>(StepKind::kClose) &&
-         step.flags >> 2 <= static_cast<int>(StepForm::kSplit) && !__builtin_mul_overflow(step.stride, i64{step.repeats}, &way) &&
-         !__builtin_add_overflow(step.offset, way, &last) && step.offset >= 0 && last - step.stride >= 0;
+         step.flags >> 2 <= static_cast<int>(StepForm::kSplit) && !__builtin_mul_overflow(step.stride, i64{step.repeats} - 1, &way) &&
+         !__builtin_add_overflow(step.offset, way, &last) && step.offset >= 0 && last >= 0;
 }
 
 bool believable(const MapRecord& map) {
   const auto cell = static_cast<std::uint64_t>(map.cell_bytes);
   const auto fine = [](i64 value) { return value >= 0 && value <= kMostOfRanks; };
-  return map.cell_bytes >= kLeastCellBytes && map.cell_bytes <= kMostNumber && std::has_single_bit(cell) &&
+  return map.cell_bytes >= kLeastCellBytes && map.cell_bytes <= kMostCellBytes && std::has_single_bit(cell) &&
          std::all_of(map.bytes[0].begin(), map.bytes[0].end(), fine) && std::all_of(map.bytes[1].begin(), map.bytes[1].end(), fine);
 }
 
@@ -89,18 +97,17 @@ bool believable(const PieceHeader& header) {
          sum(header.cores.ran_ns) && sum(header.cores.queued_ns) && sum(header.cores.turns) && sum(header.busy_ns[0]) && sum(header.busy_ns[1]) && sum(header.held_ns) && time(header.host_cores);
 }
 
-constexpr std::size_t kOldHeaderBytes = offsetof(PieceHeader, members);   // of version 9
-
-std::size_t header_bytes(i64 version) {
-  return version == kOldestVersion ? kOldHeaderBytes : version == 10 ? offsetof(PieceHeader, busy_ns) : sizeof(PieceHeader);
-}
+// By version, from the oldest on.
+constexpr std::array kHeaderBytes = {offsetof(PieceHeader, members), offsetof(PieceHeader, busy_ns), sizeof(PieceHeader)};
+constexpr std::size_t kOldHeaderBytes = kHeaderBytes[0];
+static_assert(kHeaderBytes.size() == kTraceVersion - kOldestVersion + 1);
 
 Result<PieceHeader> header_of(ConstBytes piece) {
   PieceHeader header;
   std::memcpy(static_cast<void*>(&header), piece.data(), kOldHeaderBytes);
   if (header.version < kOldestVersion || header.version > kTraceVersion) return damaged("version " + std::to_string(header.version));
   header.first_rank = header.rank;
-  const std::size_t bytes = header_bytes(header.version);
+  const std::size_t bytes = kHeaderBytes[static_cast<std::size_t>(header.version - kOldestVersion)];
   if (piece.size() < bytes) return damaged("a piece is cut short");
   std::memcpy(static_cast<void*>(&header), piece.data(), bytes);
   return header;
@@ -149,43 +156,8 @@ Result<std::vector<std::byte>> read_file(const std::string& path) {
   return bytes;
 }
 
-Result<std::vector<RankTrace>> read_folder(const std::string& path) {
-  std::vector<RankTrace> traces;
-  DIR* folder = ::opendir(path.c_str());
-  if (!folder) return error_from_errno("opendir", errno);
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(folder)) {
-    const std::string name = entry->d_name;
-    if (name.size() > 6 && name.compare(name.size() - 6, 6, ".piece") == 0) names.push_back(name);
-  }
-  ::closedir(folder);
-  for (const std::string& name : names) {
-    MERCUTIO_LET(const std::vector<std::byte> bytes, read_file(path + "/" + name));
-    MERCUTIO_LET(std::vector<RankTrace> found, parse_trace(bytes));
-    std::move(found.begin(), found.end(), std::back_inserter(traces));
-  }
-  return traces;
-}
-
-// The newest job's, each rank once, by rank.
-void keep_one_job(std::vector<RankTrace>& traces) {
-  std::stable_sort(traces.begin(), traces.end(), [](const RankTrace& a, const RankTrace& b) {
-    return a.header.wall_start_ns > b.header.wall_start_ns;
-  });
-  std::set<i64> seen;
-  const i64 newest = traces.front().header.wall_start_ns, ranks = traces.front().header.ranks;
-  std::erase_if(traces, [&](const RankTrace& one) {
-    const bool other = one.header.ranks != ranks || newest - one.header.wall_start_ns > kSameJobNs;
-    return other || !seen.insert(one.header.rank).second;
-  });
-  std::sort(traces.begin(), traces.end(),
-            [](const RankTrace& a, const RankTrace& b) { return a.header.rank < b.header.rank; });
-}
-
-}  // namespace
-
-Result<std::vector<RankTrace>> parse_trace(ConstBytes bytes) {
-  std::vector<RankTrace> traces;
+// Appends those before the first that is damaged.
+Status parse_pieces(ConstBytes bytes, std::vector<RankTrace>& traces) {
   while (bytes.size() >= kOldHeaderBytes) {
     PieceHeader header;
     std::memcpy(static_cast<void*>(&header), bytes.data(), kOldHeaderBytes);
@@ -200,26 +172,88 @@ Result<std::vector<RankTrace>> parse_trace(ConstBytes bytes) {
     traces.push_back(std::move(trace));
     bytes = bytes.subspan(static_cast<std::size_t>(header.piece_bytes));
   }
-  if (!bytes.empty()) return damaged("a piece is cut short");
+  return bytes.empty() ? ok_status() : damaged("a piece is cut short");
+}
+
+Status read_pieces(const std::string& path, std::vector<RankTrace>& traces) {
+  MERCUTIO_LET(const std::vector<std::byte> bytes, read_file(path));
+  return parse_pieces(bytes, traces);
+}
+
+// Fails if none of them can be read.
+Result<std::vector<RankTrace>> read_folder(const std::string& path, std::vector<std::string>& notes) {
+  std::vector<RankTrace> traces;
+  DIR* folder = ::opendir(path.c_str());
+  if (!folder) return error_from_errno("opendir", errno);
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::string name = entry->d_name;
+    if (name.ends_with(kPieceSuffix)) names.push_back(name);
+  }
+  ::closedir(folder);
+  Status last = ok_status();
+  for (const std::string& name : names) {
+    Status read = read_pieces(path + "/" + name, traces);
+    if (read) continue;
+    notes.push_back("of " + path + "/" + name + " something is left out: " + read.error().what);
+    last = std::move(read);
+  }
+  if (traces.empty() && !last) return last.error();
   return traces;
 }
 
-Result<std::vector<RankTrace>> read_trace(const std::string& path) {
-  struct stat state {};
-  std::string place = path;
-  if (::stat(place.c_str(), &state) != 0) {
-    place = path + ".pieces";
-    if (::stat(place.c_str(), &state) != 0) return Error{ErrorClass::kNoSuchFile, "there is no such trace"};
-  }
+i64 newest_start(const std::vector<RankTrace>& traces) {
+  i64 newest = -1;
+  for (const RankTrace& one : traces) newest = std::max(newest, one.header.wall_start_ns);
+  return newest;
+}
+
+// The newest job's, each rank once. Jobs have numbers; a rank that has none yet belongs to it by its start.
+void keep_one_job(std::vector<RankTrace>& traces) {
+  std::stable_sort(traces.begin(), traces.end(), [](const RankTrace& a, const RankTrace& b) {
+    return a.header.wall_start_ns > b.header.wall_start_ns;
+  });
+  std::set<i64> seen;
+  const i64 newest = traces.front().header.wall_start_ns, ranks = traces.front().header.ranks;
+  i64 job = 0;
+  std::erase_if(traces, [&](const RankTrace& one) {
+    const i64 number = std::max<i64>(0, one.header.job);
+    const bool same = number > 0 && job > 0 ? number == job : newest - one.header.wall_start_ns <= kSameJobNs;
+    if (one.header.ranks != ranks || !same || !seen.insert(one.header.rank).second) return true;
+    job = std::max(job, number);
+    return false;
+  });
+}
+
+}  // namespace
+
+Result<std::vector<RankTrace>> parse_trace(ConstBytes bytes) {
   std::vector<RankTrace> traces;
-  if (S_ISDIR(state.st_mode)) {
-    MERCUTIO_LET(traces, read_folder(place));
-  } else {
-    MERCUTIO_LET(const std::vector<std::byte> bytes, read_file(place));
-    MERCUTIO_LET(traces, parse_trace(bytes));
+  MERCUTIO_TRY(parse_pieces(bytes, traces));
+  return traces;
+}
+
+Result<std::vector<RankTrace>> read_trace(const std::string& path, std::vector<std::string>* notes) {
+  std::vector<std::string> of_pieces;
+  std::vector<RankTrace> traces, pieces;
+  struct stat state {};
+  const bool there = ::stat(path.c_str(), &state) == 0, folder = there && S_ISDIR(state.st_mode);
+  const std::string place = folder ? path : path + ".pieces";
+  if (there && !folder) MERCUTIO_TRY(read_pieces(path, traces));
+  if (::stat(place.c_str(), &state) == 0) {
+    auto read = read_folder(place, of_pieces);
+    if (!read && !there) return std::move(read).error();
+    if (read) pieces = std::move(*read);
+  } else if (!there) {
+    return Error{ErrorClass::kNoSuchFile, "there is no such trace"};
   }
-  if (traces.empty()) return Error{ErrorClass::kFile, "holds no trace"};
-  keep_one_job(traces);
+  const bool newer = newest_start(pieces) > newest_start(traces);
+  if (traces.empty() && pieces.empty()) return Error{ErrorClass::kFile, "holds no trace"};
+  if (newer && there && !folder) of_pieces.push_back("a later job has not ended, or was killed: this is what it has done, from " + place);
+  if (newer && notes) *notes = std::move(of_pieces);
+  if (newer) traces = std::move(pieces);
+  if (newer || path.ends_with(kPieceSuffix)) keep_one_job(traces);   // a trace is of one job, whatever its clocks say
+  std::sort(traces.begin(), traces.end(), [](const RankTrace& a, const RankTrace& b) { return a.header.rank < b.header.rank; });
   return traces;
 }
 
@@ -270,7 +304,7 @@ static FileTotals average_of(FileTotals totals, i64 ranks) {
   if (ranks == 1) return totals;
   totals.multiply(1 / static_cast<double>(ranks));
   for (ClassTotals& part : totals.classes) {
-    if (part.begin_place > 0 && 2 * part.strided_calls < part.calls) part.end_place = std::min(part.end_place, part.begin_place + part.bytes);
+    if (part.begin_place > 0 && 2 * part.strided_calls < part.calls && part.bytes < part.end_place - part.begin_place) part.end_place = part.begin_place + part.bytes;
   }
   return totals;
 }

@@ -32,9 +32,9 @@ struct RankTrace {
 
 // All pieces in `bytes`, which may be anything: what does not hold together is an Error.
 Result<std::vector<RankTrace>> parse_trace(ConstBytes bytes);
-// A trace file, a folder of pieces, or a trace whose pieces were not merged yet (`path`.pieces). Pieces of an earlier
-// job in the same place are left out.
-Result<std::vector<RankTrace>> read_trace(const std::string& path);
+// A trace file, a folder of pieces, or a trace whose pieces were not merged yet (`path`.pieces): where both are there, the newer job's. Pieces
+// of an earlier job in the same place are left out, and those that can't be read. `notes`, if given, gets what the user should know of that.
+Result<std::vector<RankTrace>> read_trace(const std::string& path, std::vector<std::string>* notes = nullptr);
 
 struct JobFile {
   std::string name, amode, file_system;

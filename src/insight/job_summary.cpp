@@ -41,6 +41,12 @@ Value take(const std::byte*& from) {
   return value;
 }
 
+// Each may be of the largest file.
+__extension__ using Wide = __int128;
+void add_range(i64& sum, i64 range) {
+  if (__builtin_add_overflow(sum, range, &sum)) sum = INT64_MAX;
+}
+
 void add_to(AlikeRanks& mine, const AlikeRanks& other) {
   const PieceHeader larger = other.ranks > mine.ranks ? other.header : mine.header;
   PieceHeader joined = larger;
@@ -56,7 +62,7 @@ void add_to(AlikeRanks& mine, const AlikeRanks& other) {
   mine.ranks += other.ranks;
   for (std::size_t file = 0; file < mine.files.size(); ++file) {
     mine.files[file].add(other.files[file]);
-    for (std::size_t i = 0; i < kClasses; ++i) mine.ranges[file][i] += other.ranges[file][i];
+    for (std::size_t i = 0; i < kClasses; ++i) add_range(mine.ranges[file][i], other.ranges[file][i]);
   }
 }
 
@@ -72,7 +78,7 @@ FileTotals share_of(const AlikeRanks& group, std::size_t file, i64 number) {
     ClassTotals& part = one.classes[i];
     if (part.begin_place == 0) continue;
     const i64 range = group.ranges[file][i] / group.ranks, room = part.end_place - part.begin_place - range;
-    part.begin_place += room * number / (group.ranks - 1);
+    part.begin_place += static_cast<i64>(static_cast<Wide>(room) * number / (group.ranks - 1));
     part.end_place = part.begin_place + range;
   }
   return one;
@@ -148,7 +154,7 @@ void JobSummary::renumber(std::vector<FileRecord> files, const std::vector<i64>&
     for (std::size_t i = 0; i < group.files.size(); ++i) {
       const auto place = static_cast<std::size_t>(places[i]);
       totals[place].add(group.files[i]);
-      for (std::size_t k = 0; k < kClasses; ++k) ranges[place][k] += group.ranges[i][k];
+      for (std::size_t k = 0; k < kClasses; ++k) add_range(ranges[place][k], group.ranges[i][k]);
     }
     group.files = std::move(totals);
     group.ranges = std::move(ranges);

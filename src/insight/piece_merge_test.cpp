@@ -275,38 +275,26 @@ TEST(PieceMerge, JoinedPiecesHaveOneClockAndOneListOfCalls) {
   EXPECT_EQ(both.bins[1].bytes[0] + both.bins[4].bytes[0], 14);
 }
 
-TEST(PieceMerge, APieceOfTheVersionBeforeIsRead) {
-  constexpr i64 kShorter = static_cast<i64>(sizeof(PieceHeader) - offsetof(PieceHeader, members));
-  Bytes2 piece = piece_of({}, 1);
-  PieceHeader header;
-  std::memcpy(static_cast<void*>(&header), piece.data(), sizeof header);
-  header.version = 9;
-  header.piece_bytes -= kShorter;
-  for (Section& section : header.sections) section.offset -= kShorter;
-  piece.erase(piece.begin() + offsetof(PieceHeader, members), piece.begin() + sizeof(PieceHeader));
-  std::memcpy(piece.data(), &header, offsetof(PieceHeader, members));
-  auto traces = parse_trace(piece);
-  ASSERT_TRUE(traces.ok()) << traces.error().what;
-  EXPECT_EQ(traces->front().header.members, 1);
-  EXPECT_EQ(traces->front().header.first_rank, 1);
-  EXPECT_EQ(traces->front().files[0].totals.bytes(), Program().calls * kBlock);
-}
-
-TEST(PieceMerge, APieceOfVersionTenKnowsNoTimeHeld) {
-  constexpr i64 kShorter = static_cast<i64>(sizeof(PieceHeader) - offsetof(PieceHeader, busy_ns));
-  Bytes2 piece = piece_of({}, 1);
-  PieceHeader header;
-  std::memcpy(static_cast<void*>(&header), piece.data(), sizeof header);
-  EXPECT_GT(header.held_ns, 0);
-  header.version = 10;
-  header.piece_bytes -= kShorter;
-  for (Section& section : header.sections) section.offset -= kShorter;
-  piece.erase(piece.begin() + offsetof(PieceHeader, busy_ns), piece.begin() + sizeof(PieceHeader));
-  std::memcpy(piece.data(), &header, offsetof(PieceHeader, busy_ns));
-  auto traces = parse_trace(piece);
-  ASSERT_TRUE(traces.ok()) << traces.error().what;
-  EXPECT_EQ(traces->front().header.held_ns, 0);
-  EXPECT_GT(job_of(std::move(*traces)).held_seconds(0), 0);
+TEST(PieceMerge, PiecesOfTheVersionsBeforeAreRead) {
+  for (const auto& [version, bytes] : {std::pair<i64, std::size_t>(9, offsetof(PieceHeader, members)), {10, offsetof(PieceHeader, busy_ns)}}) {
+    const auto shorter = static_cast<i64>(sizeof(PieceHeader) - bytes);
+    Bytes2 piece = piece_of({}, 1);
+    PieceHeader header;
+    std::memcpy(static_cast<void*>(&header), piece.data(), sizeof header);
+    header.version = version;
+    header.piece_bytes -= shorter;
+    for (Section& section : header.sections) section.offset -= shorter;
+    piece.erase(piece.begin() + static_cast<std::ptrdiff_t>(bytes), piece.begin() + sizeof(PieceHeader));
+    std::memcpy(piece.data(), &header, bytes);
+    auto traces = parse_trace(piece);
+    ASSERT_TRUE(traces.ok()) << traces.error().what;
+    EXPECT_EQ(traces->front().header.members, 1);
+    EXPECT_EQ(traces->front().header.first_rank, 1);
+    EXPECT_EQ(traces->front().header.job, 0);
+    EXPECT_EQ(traces->front().header.held_ns, 0);
+    EXPECT_EQ(traces->front().files[0].totals.bytes(), Program().calls * kBlock);
+    EXPECT_GT(job_of(std::move(*traces)).held_seconds(0), 0);
+  }
 }
 
 }  // namespace

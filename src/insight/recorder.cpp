@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/random.h"
 #include "insight/name_patterns.h"
 #include "insight/recorder_time.h"
 
@@ -100,6 +101,7 @@ Recorder::Recorder(MappedPiece piece, const RecorderOptions& options)
   header_->process = ::getpid();
   header_->wall_start_ns = wall_ns();
   header_->bin_ns = 1'000'000;
+  header_->job = -1 - static_cast<i64>(random_number() >> 2);
   char host[64] = "";
   ::gethostname(host, sizeof host - 1);
   put_text(header_->host, host);
@@ -288,7 +290,9 @@ bool Recorder::continues(const StepRecord& last, const StepRecord& next) const {
   if (kind == StepKind::kOpen || kind == StepKind::kView || kind == StepKind::kClose) return false;
   if (last.kind != next.kind || last.flags != next.flags || last.open != next.open || last.bytes != next.bytes) return false;
   const i64 stride = last.repeats == 1 ? next.offset - last.offset : last.stride;
-  return last.repeats < UINT32_MAX && next.offset == last.offset + stride * i64{last.repeats};
+  i64 way = 0, place = 0;   // from the first offset on
+  return last.repeats < UINT32_MAX && !__builtin_mul_overflow(stride, i64{last.repeats}, &way) && !__builtin_add_overflow(last.offset, way, &place) &&
+         next.offset == place;
 }
 
 // A loop that walks through the file is one record.

@@ -48,6 +48,8 @@ class Recorder final : public Tracer {
   std::vector<std::byte> snapshot(const PieceLimits& limits) const;
   std::vector<std::byte> snapshot_within(i64 bytes) const;   // of at most so many, but for the least that a piece needs
   i64 bytes() const { return piece_.bytes; }          // mapped
+  // A number of the job in the piece, by which pieces of jobs in one place are told apart. Negative: this rank's own. Null: there is no file.
+  i64* job() const { return piece_.path.empty() ? nullptr : &header_->job; }
   void remove_file() const;   // all that the ranks of the node recorded is elsewhere
 
   // By the sinks.

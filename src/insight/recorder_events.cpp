@@ -130,7 +130,7 @@ void Recorder::add_storage(FileTotals& totals, const TraceEvent& event) {
   const i64 unit = totals.stripe_bytes > 0 ? totals.stripe_bytes : totals.block_bytes;
   ++part.calls;
   part.bytes += event.bytes;
-  part.span_bytes += event.span;
+  part.span_bytes = std::min(kMostOfRank, part.span_bytes + std::min(kMostOfRank, event.span));   // pieces may be at both ends of a file
   part.pieces += event.pieces;
   part.ns += ns;
   if (event.bytes < kSmallBytes) ++part.small_calls;
@@ -171,7 +171,7 @@ void Recorder::add_access(FileTotals& totals, i64 file, const TraceEvent& event)
   if (event.offset >= 0) {
     next_offset_[place] = facts.end_offset;
     part.begin_place = part.begin_place == 0 ? event.offset + 1 : std::min(part.begin_place, event.offset + 1);
-    part.end_place = std::max(part.end_place, facts.end_offset + 1);
+    part.end_place = std::max(part.end_place, std::min(facts.end_offset, INT64_MAX - 1) + 1);
   }
   totals.end_offset = std::max(totals.end_offset, facts.end_offset);
   if (facts.direction == Direction::kWrite && event.bytes > 0) changed_[place] = true;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 #include "comm/in_process.h"
@@ -13,6 +14,7 @@
 #include "insight/costs.h"
 #include "insight/findings.h"
 #include "insight/job.h"
+#include "insight/job_summary.h"
 #include "insight/name_patterns.h"
 
 namespace mercutio {
@@ -245,6 +247,42 @@ TEST(Recorder, RanksOfANodeShareAFile) {
   ASSERT_EQ(traces->size(), 3u);
   for (i64 rank = 0; rank < 3; ++rank) EXPECT_EQ((*traces)[static_cast<std::size_t>(rank)].files[0].totals.bytes(), 10 + rank);
   EXPECT_FALSE(read_trace(options.piece_path).ok()) << "removed";
+}
+
+// A file's places may be anything; only sums are limited.
+TEST(Recorder, AccessesFarOutAreRecorded) {
+  constexpr i64 kEnd = INT64_MAX - 100;
+  RecorderOptions options;
+  options.rank = 0, options.ranks = 1;
+  auto recorder = make(options);
+  auto sink = recorder->file(facts_of("data"));
+  for (const i64 offset : {i64{0}, i64{5} << 50, i64{3} << 61, kEnd - 64}) {
+    access(*sink, now_ns(), 1000, offset, 64);
+    TraceStep step;
+    step.write = true;
+    step.offset = offset;
+    step.bytes = 64;
+    sink->step(step);
+  }
+  TraceEvent request{TraceKind::kStorageWrite, now_ns(), now_ns() + 1000, 128, 0, ""};
+  request.span = kEnd;
+  sink->record(request);
+  sink->record(request);
+  const RankTrace trace = read_back(*recorder);
+  const ClassTotals& writes = trace.files.at(0).totals.classes[1];
+  EXPECT_EQ(writes.begin_place, 1);
+  EXPECT_EQ(writes.end_place, kEnd + 1);
+  EXPECT_EQ(trace.files[0].totals.end_offset, kEnd);
+  ASSERT_EQ(trace.maps.size(), 1u);
+  EXPECT_EQ(std::accumulate(trace.maps[0].bytes[0].begin(), trace.maps[0].bytes[0].end(), i64{0}), 4 * 64);
+  i64 calls = 0;
+  for (const StepRecord& step : trace.steps) calls += step.repeats;
+  EXPECT_EQ(calls, 4);
+  EXPECT_FALSE(verdict(job_of({trace, trace})).empty());
+  const SummaryLimits limits = summary_limits(2, 1);
+  JobSummary summary(trace, limits);
+  summary.add(JobSummary(trace, limits), limits);
+  EXPECT_EQ(summary.ranks(), 2);
 }
 
 TEST(Recorder, ADirectoryThatIsMissingIsAnError) {

@@ -25,6 +25,7 @@ Opening opening_of(const std::string& text) {
   std::getline(lines, opening.members);
   std::getline(lines, opening.amode);
   std::getline(lines, opening.name);
+  std::replace(opening.name.begin(), opening.name.end(), '\0', '\n');
   for (std::string line; std::getline(lines, line);) opening.hints += line + "\n";
   return opening;
 }

@@ -104,6 +104,18 @@ TEST(Replay, ALoopIsOneLine) {
   EXPECT_NE(script.find("files 1\n-1 new\ngroups 1\n1 0\ninfos 1\n1\ncb_nodes=2\n"), std::string::npos) << script;
 }
 
+TEST(Replay, ANameMayHaveLineBreaks) {
+  Rank a(0, 1);
+  a.open(std::string("out/a\0b=c", 9), "wronly|create", "world", "cb_nodes=2\n");
+  a.access(true, true, 0, 64);
+  const auto replay = make_replay(job_of_ranks({&a}));
+  ASSERT_TRUE(replay.ok());
+  ASSERT_EQ(replay->files.size(), 1u);
+  EXPECT_EQ(replay->files[0].name, "out/a\nb=c");
+  const std::string script = script_of(*replay, {"new"});
+  EXPECT_NE(script.find("infos 1\n1\ncb_nodes=2\n"), std::string::npos) << script;
+}
+
 TEST(Replay, ViewsAreTypesAndReadFilesHaveASize) {
   const auto type = FlatType::lower(*make_resized(0, 64, make_vector(2, 8, 16, byte_type())));
   ASSERT_TRUE(type.ok());

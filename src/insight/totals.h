@@ -13,6 +13,7 @@ namespace mercutio {
 
 i64 bucket_bytes(i64 bucket);  // the largest size in it; INT64_MAX for the last
 
+inline constexpr i64 kMostOfRank = i64{1} << 52;   // of nanoseconds (52 days), bytes or calls of a rank
 inline constexpr i64 kSmallBytes = 64 * KiB;  // smaller accesses cost more for the call than for moving the bytes
 inline constexpr i64 kBetweenNs = 5'000;      // shorter gaps between accesses have no work of the program
 

@@ -27,6 +27,12 @@ std::vector<Section> sections_of(std::istream& input) {
   return sections;
 }
 
+// Whether both are the same directory, or on the same file system.
+bool is_same_place(const std::string& one, const std::string& other) {
+  struct stat here {}, there {};
+  return one == other || (stat(one.c_str(), &here) == 0 && stat(other.c_str(), &there) == 0 && here.st_dev == there.st_dev);
+}
+
 }  // namespace
 
 std::string measured_file() {
@@ -38,10 +44,8 @@ InfoItems measured_hints(const std::string& path) {
   if (!input) return {};
   const size_t slash = path.rfind('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  struct stat here {}, there {};
-  if (stat(directory.c_str(), &here) != 0) return {};
   for (const Section& section : sections_of(input)) {
-    if (stat(section.directory.c_str(), &there) == 0 && there.st_dev == here.st_dev) return parse_romio_hints(section.lines);
+    if (is_same_place(section.directory, directory)) return parse_romio_hints(section.lines);
   }
   return {};
 }
@@ -50,7 +54,7 @@ std::string with_section(const std::string& text, const std::string& directory, 
   std::istringstream input(text);
   std::string out = "# Written by mercutio probe: hints for all files of the file system that a directory is on.\n";
   for (const Section& section : sections_of(input)) {
-    if (section.directory != directory) out += "[" + section.directory + "]\n" + section.lines;
+    if (!is_same_place(section.directory, directory)) out += "[" + section.directory + "]\n" + section.lines;
   }
   out += "[" + directory + "]\n";
   for (const auto& [key, value] : items) out += key + " " + value + "\n";

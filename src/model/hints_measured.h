@@ -19,7 +19,7 @@ InfoItems measured_hints(const std::string& path);
 
 // "" without a home directory.
 std::string measured_file();
-// The file's text with this section added, or in the place of the one for the same directory.
+// The file's text with this section added, in the place of those for the same file system.
 std::string with_section(const std::string& text, const std::string& directory, const InfoItems& items);
 
 }  // namespace mercutio

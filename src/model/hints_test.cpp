@@ -133,6 +133,8 @@ TEST(Hints, MeasuredSectionsReplaceTheirOwn) {
   EXPECT_NE(again.find("[/b]\nmercutio_saturation_bytes 2\n[/a]\nmercutio_saturation_bytes 3\n"), std::string::npos) << again;
   EXPECT_EQ(again.find("bytes 1\n"), std::string::npos);
   EXPECT_EQ(with_section(again, "/a", {{"mercutio_saturation_bytes", "3"}}), again);
+  const std::string root = with_section(again, "/", {{"mercutio_saturation_bytes", "4"}});   // the last one counts for its whole file system
+  EXPECT_EQ(with_section(root, "/.", {{"mercutio_saturation_bytes", "5"}}), with_section(again, "/.", {{"mercutio_saturation_bytes", "5"}}));
 }
 
 }  // namespace

@@ -119,4 +119,53 @@ for mpi in mpich openmpi; do
   [ "$(grep -c 'No such file or directory' err)" -le 2 ] || fail "one message a rank: $(cat err)"
   lacks "$(cat err)" MPI_MODE_CREATE
 done
+
+# A program of sessions has no MPI_Finalize.
+cat >sessions.c <<'C'
+#include <mpi.h>
+int main(int argc, char **argv) {
+  MPI_Session session;
+  MPI_Group group;
+  MPI_Comm comm;
+  MPI_File file;
+  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+  MPI_Comm_create_from_group(group, "x", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+  MPI_File_open(comm, "data", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+  MPI_File_close(&file);
+  MPI_Group_free(&group);
+  MPI_Comm_free(&comm);
+  MPI_Session_finalize(&session);
+  return 0;
+}
+C
+if command -v mpirun.mpich >/dev/null && mpicc.mpich sessions.c -o sessions 2>/dev/null; then
+  timeout 60 "$MERCUTIO" run --report -- mpirun.mpich -n 2 ./sessions 2>err || fail "$(cat err)"
+  contains "$(cat err)" "no report: MPI_Init was not seen, as in a program that uses sessions only"
+  timeout 60 "$MERCUTIO" run --trace=sessions.mtrace -- mpirun.mpich -n 2 ./sessions 2>err || fail "$(cat err)"
+  contains "$(cat err)" "mercutio report $PWD/sessions.mtrace"
+fi
+
+# A program that spawns another one is one job, and each of both has a report.
+cat >spawns.c <<'C'
+#include <mpi.h>
+int main(int argc, char **argv) {
+  MPI_Comm parent, other;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_get_parent(&parent);
+  if (parent == MPI_COMM_NULL)
+    MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other, MPI_ERRCODES_IGNORE);
+  else
+    other = parent;
+  MPI_Comm_disconnect(&other);
+  MPI_Finalize();
+  return 0;
+}
+C
+if command -v mpicc.mpich >/dev/null && command -v mpirun.mpich >/dev/null; then
+  mpicc.mpich spawns.c -o spawns
+  timeout 60 "$MERCUTIO" run --report=both.txt -- mpirun.mpich -n 2 "$PWD/spawns" 2>err || fail "$(cat err)"
+  lacks "$(cat err)" "did not find each other"
+  equals "$(cat both.txt both.2.txt | grep -c "spawns, 2 ranks")" 2
+fi
 [ "$ran" -gt 0 ] || skip "no MPI"

@@ -21,7 +21,10 @@ count="$(printf '%s\n' "$out" | sed -n 's/^mercutio_aggregators_per_node //p')"
 [ "$count" -ge 1 ] && [ "$count" -le 2 ] || fail "'$count' processes"
 contains "$(cat "$stored")" "mercutio_saturation_bytes $size"
 probe >/dev/null
-equals "$(grep -c '^\[' "$stored")" 1
+mkdir "$scratch/data/sub"
+"$MERCUTIO" probe --dir "$scratch/data/sub" --bytes 256k --processes 2 >/dev/null   # the same file system: what was measured last counts
+equals "$(grep '^\[' "$stored")" "[$scratch/data/sub]"
+rmdir "$scratch/data/sub"
 [ -z "$(ls -A "$scratch/data")" ] || fail "files were left behind"
 ! "$MERCUTIO" probe --dir "$scratch/none" 2>/dev/null || fail "a directory that is not there was probed"
 

@@ -50,3 +50,17 @@ events = json.load(open("job.perfetto"))["traceEvents"]
 assert sum(event["ph"] == "X" for event in events) > 1000
 assert any(event.get("cat") == "storage_write" and round(event["dur"]) == 90000 for event in events)
 END
+# Ranks whose clock is wrong are drawn where the others are.
+"$python" - "$TEST_BUILD/share/mercutio/report" <<'END'
+import copy, json, sys
+sys.path.insert(0, sys.argv[1])
+from mercutio_report import charts
+from mercutio_report.job import Job
+right = Job(json.load(open("job.json")))
+wrong = Job(copy.deepcopy(right.data))
+for trace in wrong.traces[:20]:
+    trace["wall_start_ns"] += 3600 * 10**9
+drawn = [charts.heat_matrix(job, 2, max(trace["bin_ns"] for trace in job.traces), job.shifts_ns()) for job in (right, wrong)]
+assert (drawn[0] != drawn[1]).mean() < 0.01, drawn
+assert {event["start"] < right.seconds for _, event in wrong.events()} == {True}
+END

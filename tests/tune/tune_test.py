@@ -153,6 +153,16 @@ class TuneTest(unittest.TestCase):
         self.assertLessEqual(second.count, 2 + 10 + 16)
         self.assertFalse(kept.exists(), "what is concluded needs no state")
 
+    def test_stopped_without_a_place_for_the_table_it_can_go_on(self):
+        first = Runner(self.cost)
+        first.stop_after = 12
+        with self.assertRaises(OSError):
+            self.tune(first, "--trials", "20", "--json", f"{self.folder.name}/nowhere/all.json", *self.SEARCH)
+        second = Runner(self.cost)
+        tuning, code = self.tune(second, "--trials", "20", *self.SEARCH)
+        self.assertEqual(code, 0)
+        self.assertLessEqual(second.count, 2 + 10 + 16)
+
     def test_another_search_does_not_go_on(self):
         first = Runner(self.cost)
         first.stop_after = 12

@@ -39,7 +39,7 @@ void print_indented(const std::string& text) {
 
 // The plans that the ranks made, each once, the file that took longest first.
 int explain_trace(const ExplainOptions& options) {
-  auto traces = read_trace(options.trace_file);
+  auto traces = read_trace_file(options.trace_file);
   if (!traces) return complain(options.trace_file, no_trace(options.trace_file, traces.error().what));
   const Job job = job_of(std::move(*traces));
   std::printf("%s, %lld ranks\n", printable(job.program).c_str(), static_cast<long long>(job.ranks));

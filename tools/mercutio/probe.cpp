@@ -171,7 +171,7 @@ int store(const std::string& directory, const InfoItems& items) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     mkdir(path.substr(0, slash).c_str(), 0777);   // those that are there already stay; the rest shows when the file is written
   }
-  const std::string fresh = path + ".new";
+  const std::string fresh = path + ".new-" + std::to_string(getpid());   // another one may end at the same time
   std::ofstream output(fresh, std::ios::trunc);
   output << with_section(before.str(), directory, items);
   output.close();

@@ -142,7 +142,8 @@ std::string why_not_writable(const std::string& path) {
   struct stat state {};
   if (stat(folder.c_str(), &state) != 0) return std::strerror(errno);
   if (!S_ISDIR(state.st_mode)) return std::strerror(ENOTDIR);
-  if (access(folder.c_str(), W_OK) != 0) return std::strerror(errno);
+  const bool stream = slash + 1 != path.size() && stat(path.c_str(), &state) == 0 && !S_ISREG(state.st_mode) && !S_ISDIR(state.st_mode);
+  if (!stream && access(folder.c_str(), W_OK) != 0) return std::strerror(errno);   // a file is replaced
   return slash + 1 != path.size() && stat(path.c_str(), &state) == 0 && access(path.c_str(), W_OK) != 0 ? std::strerror(errno) : "";
 }
 

@@ -61,6 +61,7 @@ Targets targets_of(const ReplayOptions& options, const Replay& replay) {
     std::string name = options.target.empty() ? file.name + ".replay"
                        : folder               ? options.target + "/" + own.substr(own.rfind('/') + 1)
                                               : options.target;
+    std::replace(name.begin() + static_cast<std::ptrdiff_t>(name.rfind('/') + 1), name.end(), '\n', '_');   // the script has a line for each
     while (!taken.insert(name).second) name += ".2";
     std::error_code ignored;
     if (std::filesystem::exists(without_prefix(name), ignored))
@@ -173,7 +174,7 @@ int run_replay(const ReplayOptions& options, const Replay& replay, const Words& 
 }  // namespace
 
 int replay(const ReplayOptions& options) {
-  auto traces = read_trace(options.trace);
+  auto traces = read_trace_file(options.trace);
   if (!traces) return complain(options.trace, no_trace(options.trace, traces.error().what));
   const Job job = job_of(std::move(*traces));
   const auto made = make_replay(job);

@@ -349,7 +349,7 @@ int complain(const std::string& about, const std::string& why) {
 
 bool read_job(const std::string& path, Job& job) {
   const bool foreign = is_darshan_log(path);
-  auto traces = foreign ? read_darshan_log(path) : read_trace(path);
+  auto traces = foreign ? read_darshan_log(path) : read_trace_file(path);
   if (traces)
     job = job_of(std::move(*traces));
   else

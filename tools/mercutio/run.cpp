@@ -104,6 +104,9 @@ std::string why_nothing(const RunOptions& options, int launcher_at, const Marks&
   const std::string disabled = environment("MERCUTIO_DISABLE");
   if (!disabled.empty() && disabled != "0") return "MERCUTIO_DISABLE=" + disabled + " is set, so the program used the I/O of its own MPI";
   const std::string left = environment("MERCUTIO_TRACE");
+  if (marks.has('s'))
+    return "MPI_Init was not seen, as in a program that uses sessions only, and so no MPI_Finalize; " +
+           (left.empty() ? std::string("what each process did is in the pieces of a trace: use --trace") : "what each process did is in the trace's pieces: mercutio report " + left);
   if (marks.has('b')) return "the program ended before MPI_Finalize" + (left.empty() ? std::string() : "; what it did until then is in the trace's pieces: mercutio report " + left);
   const auto at = static_cast<std::size_t>(find_program(options.command, launcher_at));
   const std::string program = at < options.command.size() ? options.command[at] : "";

@@ -2,10 +2,12 @@
 
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <fstream>
 #include <string_view>
 
 #include "insight/format.h"
+#include "insight/output_file.h"
 
 namespace mercutio::tool {
 
@@ -15,9 +17,18 @@ std::string no_trace(const std::string& path, const std::string& why) {
   return why + "; a trace is made by: mercutio run --trace=" + (there ? "NAME.mtrace" : path) + " -- mpirun ...";
 }
 
+Result<std::vector<RankTrace>> read_trace_file(const std::string& path) {
+  std::vector<std::string> notes;
+  auto traces = read_trace(path, &notes);
+  for (const std::string& note : notes) std::fprintf(stderr, "mercutio: %s: note: %s\n", path.c_str(), note.c_str());
+  return traces;
+}
+
 std::string why_not_overwritten(const std::string& path, bool report) {
   struct stat state {};
-  if (::stat(path.c_str(), &state) != 0 || !S_ISREG(state.st_mode) || state.st_size == 0) return "";
+  if (::stat(path.c_str(), &state) != 0) return "";
+  if (!is_plain_file(path)) return report || S_ISDIR(state.st_mode) ? "" : "it is no file, and a trace needs one";
+  if (state.st_size == 0) return "";
   const std::string_view begin = report ? "mercutio: " : std::string_view(kPieceMagic.data(), kPieceMagic.size());
   std::string found(begin.size(), '\0');
   std::ifstream in(path, std::ios::binary);

@@ -8,6 +8,7 @@
 
 #include "insight/piece_merge.h"
 #include "plan/plan.h"
+#include "trace_file.h"
 
 namespace mercutio::place {
 namespace {
@@ -127,7 +128,7 @@ std::vector<Domain> domains_of(const RecordedFile& file, const std::vector<Acces
 }  // namespace
 
 Result<RecordedRun> recorded_run(const std::string& trace) {
-  MERCUTIO_LET(auto traces, read_trace(trace));
+  MERCUTIO_LET(auto traces, tool::read_trace_file(trace));
   const Job job = job_of(std::move(traces));
   if (!job.single_ranks()) return Error{ErrorClass::kFile, "of more than " + std::to_string(kMostPieces) + " ranks it does not have each"};
   if (static_cast<i64>(job.traces.size()) != job.ranks)

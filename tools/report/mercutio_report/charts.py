@@ -110,8 +110,7 @@ def heat_matrix(job, column, width_ns, shift):
 
 def heat_map(job):
     width = max(trace["bin_ns"] for trace in job.traces)
-    start = min(trace["wall_start_ns"] for trace in job.traces)
-    shift = [trace["wall_start_ns"] - start for trace in job.traces]
+    shift = job.shifts_ns()
     maps = [(title, heat_matrix(job, column, width, shift)) for title, column in (("reading", 0), ("writing", 2))]
     maps = [(title, matrix / (job.seconds / matrix.shape[1]) * 1e-6) for title, matrix in maps if matrix.max() > 0]
     if not maps:
@@ -144,13 +143,13 @@ BAND = 24
 def time_parts(job, rows):
     """For these rows of rank_traces, the parts of each span of time that went into what: (name, matrix of rows and columns)."""
     width = max(trace["bin_ns"] for trace in job.traces)
-    start = min(trace["wall_start_ns"] for trace in job.traces)
+    shift = job.shifts_ns()
     columns = min(MOST_COLUMNS, int(np.ceil(job.seconds * 1e9 / width)))
     span = job.seconds * 1e9 / max(1, columns)
     spent = {name: np.zeros((len(rows), columns)) for name, _ in TIME_PARTS}
-    for row, trace in enumerate(job.traces[i] for i in rows):
+    for row, (trace, later) in enumerate((job.traces[i], shift[i]) for i in rows):
         bins = np.array(trace["bins"], dtype=float).reshape(-1, 7) / trace["ranks"]
-        begin = np.arange(len(bins)) * trace["bin_ns"] + trace["wall_start_ns"] - start
+        begin = np.arange(len(bins)) * trace["bin_ns"] + later
         spread = spread_over(begin, trace["bin_ns"], span, columns)
         reads, writes, files = (bins[:, column] @ spread for column in (4, 5, 6))
         spent["storage_read"][row], spent["storage_write"][row], spent["files"][row] = reads, writes, files

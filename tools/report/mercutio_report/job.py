@@ -7,6 +7,7 @@ PHASE_LABELS = {"storage": "storage", "exchange": "exchange", "copy": "copies", 
                 "agree": "waiting at the end", "lock": "locks", "sieve": "sieving", "own": "planning and the rest", "files": "open, close, sync"}
 CLASSES = ("independent_read", "independent_write", "collective_read", "collective_write")
 BUCKETS = ("256 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB", "64 MiB", "256 MiB", "more")
+BELIEVABLE_SHIFT_NS = 600 * 10**9   # as piece_join.cpp has it
 EVENT = ("kind", "call", "file", "start_ns", "ns", "bytes", "offset", "span", "pieces", "group", "rank")
 
 
@@ -99,11 +100,17 @@ class Job:
     def bytes(self, direction):
         return sum(file.bytes(direction) for file in self.files)
 
+    def shifts_ns(self):
+        """How much later than the first one each started. Clocks of nodes that differ by more than ten minutes are wrong: such a rank began with the others."""
+        starts = [trace["wall_start_ns"] for trace in self.traces]
+        usual = sorted(starts)[len(starts) // 2]
+        believable = [abs(start - usual) <= BELIEVABLE_SHIFT_NS for start in starts]
+        first = min(start for start, fine in zip(starts, believable) if fine)
+        return [start - first if fine else 0 for start, fine in zip(starts, believable)]
+
     def events(self, kinds=None):
         """(rank, event as a dict), those of all ranks, in seconds since the first rank started."""
-        start = min(trace["wall_start_ns"] for trace in self.traces)
-        for trace in self.traces:
-            shift = trace["wall_start_ns"] - start
+        for trace, shift in zip(self.traces, self.shifts_ns()):
             for row in trace["events"]:
                 if kinds is None or row[0] in kinds:
                     event = dict(zip(EVENT, row))

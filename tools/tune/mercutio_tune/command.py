@@ -242,13 +242,14 @@ class Tuning:
         return NOTHING_BETTER
 
     def interrupted(self):
+        if self.search:
+            self.candidate = self.candidate or self.search.best.hints
+            stopped.write(self.stopped_path(), self.stopped_search(), self.search.trials[1:])   # first: what follows may fail
         if self.options.json and hasattr(self, "runner"):
             self.write_json()
         if not self.search:
             complain("stopped; nothing was measured yet, and nothing is kept" if not self.options.verify else f"stopped; {self.options.verify} is as it was")
             return STOPPED
-        self.candidate = self.candidate or self.search.best.hints
-        stopped.write(self.stopped_path(), self.stopped_search(), self.search.trials[1:])
         default, measured = self.search.default.value, f"stopped after {self.runner.count} runs"
         if not self.candidate:
             complain(f"{measured}; nothing was faster than the default until then ({default:.4f} s); the same command goes on from here")

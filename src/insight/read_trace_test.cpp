@@ -1,0 +1,138 @@
+// What is read of traces and pieces in one place: those of the job that is meant, and all that can be read of it.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "insight/job.h"
+#include "insight/recorder.h"
+
+namespace mercutio {
+namespace {
+
+std::unique_ptr<Recorder> make(RecorderOptions options = {}) {
+  auto made = Recorder::make(options);
+  EXPECT_TRUE(made.ok());
+  return std::move(*made);
+}
+
+FileFacts facts_of(const std::string& name) {
+  FileFacts facts;
+  facts.name = name;
+  return facts;
+}
+
+std::string empty_folder(const std::string& name) {
+  const std::string path = ::testing::TempDir() + name;
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directory(path);
+  return path;
+}
+
+void write_to(const std::string& path, ConstBytes bytes) {
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+// As a node that crashes may leave them.
+TEST(ReadTrace, OfPiecesThatAreDamagedTheOthersAreRead) {
+  const std::string folder = empty_folder("damaged.pieces");
+  std::vector<std::vector<std::byte>> pieces;
+  RecorderOptions options;
+  options.ranks = 4;
+  for (options.rank = 0; options.rank < 4; ++options.rank) pieces.push_back(make(options)->snapshot({}));
+  write_to(folder + "/empty.piece", {});
+  write_to(folder + "/a.piece", pieces[0]);
+  write_to(folder + "/b.piece", ConstBytes(pieces[1]).first(pieces[1].size() / 2));
+  std::vector<std::byte> node = pieces[2];   // two ranks, the second one is damaged
+  node.insert(node.end(), pieces[3].begin(), pieces[3].end());
+  node[pieces[2].size() + offsetof(PieceHeader, bin_ns) + 7] = std::byte{0xff};
+  write_to(folder + "/c.piece", node);
+  std::vector<std::string> notes;
+  auto traces = read_trace(folder, &notes);
+  ASSERT_TRUE(traces.ok()) << traces.error().what;
+  ASSERT_EQ(traces->size(), 2u);
+  EXPECT_EQ((*traces)[0].header.rank, 0);
+  EXPECT_EQ((*traces)[1].header.rank, 2);
+  EXPECT_EQ(notes.size(), 2u);
+  std::filesystem::remove(folder + "/a.piece");
+  std::filesystem::remove(folder + "/c.piece");
+  EXPECT_FALSE(read_trace(folder).ok());
+  std::filesystem::remove_all(folder);
+}
+
+// Two jobs with as many ranks at the same time. The second one's last rank has not opened anything yet.
+TEST(ReadTrace, PiecesOfJobsAreToldApart) {
+  const std::string folder = empty_folder("jobs.pieces");
+  RecorderOptions options;
+  options.ranks = 4;
+  std::vector<std::unique_ptr<Recorder>> running;
+  for (options.rank = 0; options.rank < 4; ++options.rank) {
+    for (const i64 job : {100, 200}) {   // in turns: neither is the newer one as a whole
+      const bool first = (job == 100) == (options.rank % 2 == 0);
+      options.piece_path = folder + (first ? "/a.piece" : "/b.piece");
+      running.push_back(make(options));
+      EXPECT_LT(*running.back()->job(), 0);
+      if (job == 100 || options.rank < 3) *running.back()->job() = job;
+      (void)running.back()->file(facts_of(std::to_string(job)));
+    }
+  }
+  auto traces = read_trace(folder);
+  ASSERT_TRUE(traces.ok() && traces->size() == 4);
+  for (const RankTrace& one : *traces) EXPECT_EQ(text_in(one.files.at(0).name), "200") << one.header.rank;
+  EXPECT_EQ(make()->job(), nullptr);
+  std::filesystem::remove_all(folder);
+}
+
+// The clock of one node was set later.
+TEST(ReadTrace, OfATraceAllRanksAreRead) {
+  const std::string folder = empty_folder("clocks");
+  std::vector<std::byte> all;
+  for (const i64 rank : {2, 0, 1}) {
+    RecorderOptions options;
+    options.rank = rank, options.ranks = 3;
+    std::vector<std::byte> piece = make(options)->snapshot({});
+    i64 start = 0;
+    std::byte* const place = piece.data() + offsetof(PieceHeader, wall_start_ns);
+    std::memcpy(&start, place, sizeof start);
+    start -= rank * 3'600'000'000'000;
+    std::memcpy(place, &start, sizeof start);
+    all.insert(all.end(), piece.begin(), piece.end());
+  }
+  write_to(folder + "/app.mtrace", all);
+  auto traces = read_trace(folder + "/app.mtrace");
+  ASSERT_TRUE(traces.ok() && traces->size() == 3);
+  for (i64 rank = 0; rank < 3; ++rank) EXPECT_EQ((*traces)[static_cast<std::size_t>(rank)].header.rank, rank);
+  std::filesystem::remove_all(folder);
+}
+
+// A job is killed, or still runs, whose trace has the name of an earlier one's.
+TEST(ReadTrace, TheNewerOfATraceAndPiecesIsRead) {
+  const std::string folder = empty_folder("newer"), trace = folder + "/app.mtrace";
+  std::filesystem::create_directory(trace + ".pieces");
+  const auto job = [&](const std::string& file, bool ends) {
+    auto recorder = make();
+    (void)recorder->file(facts_of(file));
+    write_to(ends ? trace : trace + ".pieces/node.piece", recorder->snapshot({}));
+  };
+  const auto found = [&](std::size_t notes_expected) {
+    std::vector<std::string> notes;
+    auto traces = read_trace(trace, &notes);
+    EXPECT_TRUE(traces.ok() && traces->size() == 1);
+    EXPECT_EQ(notes.size(), notes_expected);
+    return std::string(text_in(traces->front().files.at(0).name));
+  };
+  job("first", false);
+  EXPECT_EQ(found(0), "first");
+  job("second", true);
+  EXPECT_EQ(found(0), "second");
+  job("third", false);
+  EXPECT_EQ(found(1), "third");
+  write_to(trace + ".pieces/node.piece", {});
+  EXPECT_EQ(found(0), "second");
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace mercutio

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# A report to a pipe goes through it, one to a symbolic link to the file behind it; a trace needs a file. None is replaced.
+. "$(dirname "$0")/lib.sh"
+cd "$scratch"
+mkfifo pipe
+ln -s file link
+code=0
+"$MERCUTIO" run --trace=pipe -- true 2>err || code=$?
+equals "$code" 2
+contains "$(cat err)" "pipe is not overwritten: it is no file, and a trace needs one"
+
+cat >app.c <<'C'
+#include <mpi.h>
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Finalize();
+}
+C
+ran=0
+for mpi in mpich openmpi; do
+  command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null || continue
+  ran=$((ran + 1))
+  mapfile -t flags < <(launch_flags "mpirun.$mpi")
+  "mpicc.$mpi" -O1 -o app app.c
+  run() { timeout 60 "$MERCUTIO" run "$@" -- "mpirun.$mpi" "${flags[@]}" ./app; }
+  timeout 60 cat pipe >got &
+  run --report=pipe
+  wait $!
+  contains "$(cat got)" "mercutio: app, 2 ranks"
+  run --report=link
+  contains "$(cat file)" "mercutio: app, 2 ranks"
+  rm file
+  MERCUTIO_TRACE=pipe run 2>err
+  contains "$(cat err)" "no trace: $PWD/pipe: it is no file"
+  [ -p pipe ] && [ -L link ] || fail "replaced: $(ls -l)"
+  [ ! -e pipe.pieces ] || fail "pieces of no trace"
+done
+[ "$ran" -gt 0 ] || { echo "no MPI: only half was tried"; exit 77; }

@@ -3,6 +3,7 @@
 Calls release Python's lock, and any number of threads may make them at once.
 """
 import ctypes
+import errno
 import glob
 import io
 import os
@@ -11,6 +12,7 @@ import shutil
 import threading
 
 SMALL = 256 * 1024   # what get() and put() take
+_MOST_BYTES = 2 ** 63 - 1   # of a file; ctypes would cut a larger number
 REGULAR, DIRECTORY, LINK, OTHER = 1, 2, 3, 4
 
 
@@ -198,6 +200,12 @@ class RawFile(io.RawIOBase):
         if self._process.pid != os.getpid():
             raise OSError(f"{self.name} was opened before a fork: open it again")
 
+    def _check_range(self, offset, length=0):
+        if offset < 0:
+            raise OSError(errno.EINVAL, "an offset is before the file's begin", self.name)
+        if offset + length > _MOST_BYTES:
+            raise OSError(errno.EFBIG, "a file has at most 2**63 - 1 bytes", self.name)
+
     def _call(self, function, *arguments):
         """close() waits for it: other threads may make it meanwhile, and the library frees the file there."""
         self._check()
@@ -235,6 +243,7 @@ class RawFile(io.RawIOBase):
             raise io.UnsupportedOperation("not readable")
         if len(view) == 0:
             return 0
+        self._check_range(offset, len(view))
         return self._call("read", (ctypes.c_char * len(view)).from_buffer(view), len(view), offset)
 
     def readinto(self, buffer):
@@ -251,6 +260,7 @@ class RawFile(io.RawIOBase):
         source = bytes(view) if view.readonly else (ctypes.c_char * len(view)).from_buffer(view)
         if self._appends:
             self._position = self.size()
+        self._check_range(self._position, len(view))
         done = self._call("write", source, len(view), self._position)
         self._position += done
         return done
@@ -263,8 +273,7 @@ class RawFile(io.RawIOBase):
         if whence not in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
             raise ValueError(f"whence {whence} is not supported")
         start = 0 if whence == os.SEEK_SET else self._position if whence == os.SEEK_CUR else self.size()
-        if start + offset < 0:
-            raise OSError(22, "a seek to before the file's begin", self.name)
+        self._check_range(start + offset)
         self._check()
         self._position = start + offset
         return self._position
@@ -277,6 +286,7 @@ class RawFile(io.RawIOBase):
         if not self._writable:
             raise io.UnsupportedOperation("not writable")
         size = self._position if size is None else size
+        self._check_range(size)
         self._call("truncate", size)
         return size
 

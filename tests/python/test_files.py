@@ -94,6 +94,30 @@ def test_modes(place, fs):
         assert [int(line) for line in file] == list(range(50_000))
 
 
+def test_no_file_has_more_bytes_than_an_offset_tells(place, fs):
+    folder, name = place
+    for wrong in (1 << 63, (1 << 64) + 2, 1 << 80):
+        fs.pipe_file(name + "/x", b"abcdef")
+        with fs.open(name + "/x", "r+b") as file:
+            with pytest.raises(OSError) as failed:
+                file.truncate(wrong)
+            assert failed.value.errno == errno.EFBIG and (folder / "x").read_bytes() == b"abcdef"
+        with remote.RawFile(name + "/x", "r+b") as raw:
+            for action in (lambda: raw.seek(wrong), lambda: raw.seek(wrong - 6, os.SEEK_END), lambda: raw.read_at(bytearray(1), wrong), lambda: raw.truncate(wrong)):
+                with pytest.raises(OSError) as failed:
+                    action()
+                assert failed.value.errno == errno.EFBIG
+            raw.seek((1 << 63) - 1)
+            with pytest.raises(OSError) as failed:
+                raw.write(b"Z")
+            assert failed.value.errno == errno.EFBIG
+            for action in (lambda: raw.truncate(-1), lambda: raw.seek(-1), lambda: raw.read_at(bytearray(1), -1)):
+                with pytest.raises(OSError) as failed:
+                    action()
+                assert failed.value.errno == errno.EINVAL
+        assert (folder / "x").read_bytes() == b"abcdef"
+
+
 def test_permissions_and_links_stay(place, fs):
     folder, name = place
     for content in b"x", b"x" * 400_000:

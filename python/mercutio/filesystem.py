@@ -57,8 +57,15 @@ class _Described:
         return self.details
 
     def commit(self):
-        self.close()
-        self._part.commit()
+        try:
+            self.close()
+            failure = self.raw.failure   # also one that the program has not heeded
+            if failure:
+                raise OSError(getattr(failure, "errno", None) or errno.EIO, f"not published, because a write failed: {failure}", self.path) from failure
+            self._part.commit()
+        except BaseException:
+            self._part.discard()
+            raise
 
     def discard(self):
         try:

@@ -4,6 +4,7 @@ Calls release Python's lock, and any number of threads may make them at once.
 """
 import ctypes
 import errno
+import functools
 import glob
 import io
 import os
@@ -177,10 +178,23 @@ def _flags(mode):
     return flags[first[0]] | (os.O_RDWR if first[1:] else os.O_WRONLY)
 
 
+def _changing(change):
+    """Of a method of RawFile: its failure stays in `failure`, because the file may lack bytes from then on."""
+    @functools.wraps(change)
+    def changing(self, *arguments):
+        try:
+            return change(self, *arguments)
+        except BaseException as error:
+            self.failure = self.failure or error
+            raise
+    return changing
+
+
 class RawFile(io.RawIOBase):
     """Each read and write is a call of the library, which reads ahead and writes behind."""
 
     _handle = None
+    failure = None   # the first one of a write, truncate, flush or close
 
     def __init__(self, name, mode="rb"):
         flags = _flags(mode)
@@ -251,6 +265,7 @@ class RawFile(io.RawIOBase):
         self._position += done
         return done
 
+    @_changing
     def write(self, data):
         if not self._writable:
             raise io.UnsupportedOperation("not writable")
@@ -282,6 +297,7 @@ class RawFile(io.RawIOBase):
         self._check()
         return self._position
 
+    @_changing
     def truncate(self, size=None):
         if not self._writable:
             raise io.UnsupportedOperation("not writable")
@@ -290,6 +306,7 @@ class RawFile(io.RawIOBase):
         self._call("truncate", size)
         return size
 
+    @_changing
     def flush(self):
         super().flush()
         if self._writable and self._handle is not None and self._process.pid == os.getpid():
@@ -299,6 +316,7 @@ class RawFile(io.RawIOBase):
         """To stable storage."""
         self._call("sync")
 
+    @_changing
     def close(self):
         if self.closed:
             return

@@ -249,6 +249,33 @@ def test_whole_or_not_at_all(place, fs, tmp_path):
     assert not list(folder.rglob("*mercutio-part")), "nothing is left"
 
 
+@pytest.mark.parametrize("function", ["write", "flush", "truncate", "close"])
+def test_a_transaction_does_not_publish_what_failed(place, fs, monkeypatch, function):
+    """Also where the program has not heeded the error."""
+    folder, name = place
+    (folder / "x").write_bytes(b"before")
+    call = remote._Process.call
+
+    def failing(self, called, *arguments, **words):
+        done = call(self, called, *arguments, **words)
+        if called == function:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return done
+
+    with pytest.raises(OSError, match="not published") as failed:
+        with fs.transaction:
+            file = fs.open(name + "/x", "wb")
+            with monkeypatch.context() as patch:
+                patch.setattr(remote._Process, "call", failing)
+                with pytest.raises(OSError):
+                    file.write(b"after")
+                    file.truncate(3)
+                    file.close()
+            file.close()
+    assert failed.value.errno == errno.ENOSPC and (folder / "x").read_bytes() == b"before"
+    assert not list(folder.rglob("*mercutio-part")), "nothing is left"
+
+
 def test_threads_share_a_connection(place, fs):
     folder, name = place
     wrong = []

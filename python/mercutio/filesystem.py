@@ -286,6 +286,7 @@ class MercutioFileSystem(AbstractFileSystem):
     # Files.
 
     def _open(self, path, mode="rb", block_size=None, autocommit=True, cache_options=None, **kwargs):
+        mode = remote.ordered(mode)
         block_size = block_size if isinstance(block_size, int) else _BUFFER_BYTES
         part = None
         if not autocommit and mode[0] == "a":

@@ -168,14 +168,19 @@ def put(name, content, permissions):
     _on_name("put", name, content, len(content), permissions)
 
 
-def _flags(mode):
-    first = mode.replace("b", "")
-    flags = {"r": os.O_RDONLY, "w": os.O_CREAT | os.O_TRUNC, "a": os.O_CREAT, "x": os.O_CREAT | os.O_EXCL}
-    if len(first) not in (1, 2) or first[0] not in flags or first[1:] not in ("", "+") or "t" in mode:
+_FLAGS = {"r": 0, "w": os.O_CREAT | os.O_TRUNC, "a": os.O_CREAT, "x": os.O_CREAT | os.O_EXCL}
+
+
+def ordered(mode):
+    """The mode with r, w, a or x first; their order is free for open()."""
+    kinds = [letter for letter in mode if letter in _FLAGS]
+    if len(kinds) != 1 or len(set(mode)) != len(mode) or not set(mode) <= {*_FLAGS, "b", "+"}:
         raise ValueError(f"a file can't be opened with mode {mode!r}")
-    if first == "r":
-        return flags["r"]
-    return flags[first[0]] | (os.O_RDWR if first[1:] else os.O_WRONLY)
+    return kinds[0] + ("+b" if "+" in mode else "b")
+
+
+def _flags(mode):
+    return _FLAGS[mode[0]] | (os.O_RDWR if "+" in mode else os.O_RDONLY if mode[0] == "r" else os.O_WRONLY)
 
 
 def _changing(change):
@@ -197,6 +202,7 @@ class RawFile(io.RawIOBase):
     failure = None   # the first one of a write, truncate, flush or close
 
     def __init__(self, name, mode="rb"):
+        mode = ordered(mode)
         flags = _flags(mode)
         self._users, self._used = set(), threading.Condition()   # the threads that are in a call of the library on the handle
         self.name, self.mode = name, mode

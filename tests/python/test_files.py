@@ -1,5 +1,6 @@
 """Files and names through mercutio.filesystem."""
 import errno
+import io
 import multiprocessing
 import os
 import pickle
@@ -92,6 +93,32 @@ def test_modes(place, fs):
         file.write(b"".join(b"%d\n" % i for i in range(50_000)))
     with fs.open(name + "/lines", "rt") as file:
         assert [int(line) for line in file] == list(range(50_000))
+
+
+def test_letters_of_modes_come_in_any_order(place, fs):
+    folder, name = place
+    fs.pipe_file(name + "/x", b"one")
+    for mode in ("ba", "ab", "b+a", "+ab"):
+        with fs.open(name + "/x", mode) as file:
+            file.write(b"+")
+    with remote.RawFile(name + "/x", "ba") as raw:
+        raw.write(b"raw")
+    assert (folder / "x").read_bytes() == b"one++++raw"
+    with fs.open(name + "/x", "br+") as file:
+        assert file.read(3) == b"one" and file.seek(0) == 0 and file.write(b"two") == 3
+    assert (folder / "x").read_bytes() == b"two++++raw"
+    for mode in ("bw", "bx"):
+        with fs.transaction:
+            with fs.open(f"{name}/{mode}", mode) as file:
+                file.write(b"x")
+            assert not (folder / mode).exists()
+        assert (folder / mode).read_bytes() == b"x"
+    with pytest.raises(io.UnsupportedOperation):
+        with fs.transaction:
+            fs.open(name + "/x", "ba")
+    for mode in ("b", "+b", "rwb", "rbb", "r++b", "rbU"):
+        with pytest.raises(ValueError):
+            fs.open(name + "/x", mode)
 
 
 def test_no_file_has_more_bytes_than_an_offset_tells(place, fs):

@@ -33,7 +33,7 @@ def test_fsspec_knows_the_name(place):
     assert isinstance(fsspec.filesystem("mercutio"), MercutioFileSystem)
 
 
-@pytest.mark.parametrize("block_size", [None, 512])
+@pytest.mark.parametrize("block_size", [None, 0, 512])
 def test_random_access_is_that_of_a_local_file(place, fs, block_size):
     """The same calls on a remote and on a local file say the same, and leave the same."""
     folder, name = place
@@ -217,6 +217,36 @@ def test_trees(place, fs):
     assert (folder / "a/b/c/moved").read_bytes() == content(1000, 1)
     fs.rm(name + "/a", recursive=True)
     assert not (folder / "a").exists() and (outside / "kept").exists()
+
+
+def test_names_may_overlap(place, fs):
+    folder, name = place
+    fs.pipe({f"{name}/d/{one}": b"x" for one in ("e/f/x", "e/y", "e-1", "z")})
+    with pytest.raises(IsADirectoryError):
+        fs.rm(name + "/d/*")
+    fs.rm(name + "/d/**", recursive=True)
+    assert not list(folder.glob("d/*"))
+    fs.pipe({f"{name}/d/{one}": b"x" for one in ("e/f/x", "e/y", "e-1", "z")})
+    fs.rm([f"{name}/d/e/f/x", f"{name}/d/e-1", f"{name}/d/e", f"{name}/d/e/f"], recursive=True)
+    assert [path.name for path in (folder / "d").iterdir()] == ["z"]
+
+
+@pytest.mark.parametrize("odd, matched", [("g[1].nc", "g1.nc"), ("g*", "gh"), ("g?", "gh")])
+def test_names_may_look_like_patterns(place, fs, odd, matched):
+    folder, name = place
+    fs.pipe({f"{name}/{odd}": b"odd", f"{name}/{matched}": b"matched"})
+    assert fs.cat(f"{name}/{odd}") == b"odd"
+    assert fs.cat([f"{name}/{odd}", f"{name}/{matched}"]) == {f"here/data/{folder.name}/{odd}": b"odd", f"here/data/{folder.name}/{matched}": b"matched"}
+    fs.mv(f"{name}/{odd}", f"{name}/moved")
+    assert (folder / "moved").read_bytes() == b"odd" and fs.cat(f"{name}/{odd}") == {f"here/data/{folder.name}/{matched}": b"matched"}, "now it is a pattern"
+    fs.mv(f"{name}/moved", f"{name}/{odd}")
+    fs.rm(f"{name}/{odd}")
+    assert [path.name for path in folder.iterdir()] == [matched]
+    fs.pipe_file(f"{name}/d[1]/sub/x", b"x")
+    fs.rm([f"{name}/d[1]", f"{name}/nothing*"], recursive=True)
+    with pytest.raises(FileNotFoundError):
+        fs.rm([f"{name}/d[1]", f"{name}/nothing*"], recursive=True)
+    assert [path.name for path in folder.iterdir()] == [matched]
 
 
 def test_ranges(place, fs):

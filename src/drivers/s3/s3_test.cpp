@@ -13,6 +13,7 @@
 #include "base/ranges.h"
 #include "grid.h"
 #include "jobs.h"
+#include "reader.h"
 #include "settings.h"
 #include "sign.h"
 #include "xml.h"
@@ -219,6 +220,23 @@ TEST(S3Ranges, AreWhatWasPutLast) {
       EXPECT_EQ(known, ranges.bytes());
       EXPECT_EQ(known, std::count_if(oracle.begin(), oracle.end(), [](const At& at) { return at.kind >= 0; }));
       EXPECT_EQ(ranges.end(), last);
+    }
+  }
+}
+
+// A sync in another thread may have found the object deleted, after the reader has asked for its size.
+TEST(S3Reader, TellsThatTheObjectIsNoLongerThere) {
+  Client client(Settings{});
+  const Store store(client, "bucket");
+  Reader reader(store, "key");
+  std::vector<char> into(10);
+  for (const Object& now : {Object{}, Object{true, 9, "\"etag\""}}) {
+    reader.know(now);
+    try {
+      reader.read(0, into);
+      FAIL() << "there are no such bytes";
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), ESTALE) << failure.what();
     }
   }
 }

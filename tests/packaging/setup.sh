@@ -46,3 +46,29 @@ asks "install update install install" twice
 touch "$scratch/offline"
 asks "install update" apt_packages optional nothing
 asks "install" apt_packages required some
+
+# No service is started while packages are installed; nothing of that stays, whatever ends it.
+rm "$scratch/offline"
+none_left() { [ ! -e "$scratch/policy" ] || fail "$1 leaves the file that keeps services from starting"; }
+stopped() {   # SIGNAL: while it installs
+  rm -f "$scratch/started"
+  setsid bash -c '. "$SCRATCH/scripts/functions.sh"; without_starting apt_packages optional slow' >"$scratch/out" 2>&1 &
+  local run=$!
+  for _ in {1..100}; do [ ! -s "$scratch/started" ] || break; sleep 0.1; done
+  [ "$(cut -d " " -f 2- "$scratch/started")" = "exit 101" ] || fail "services would start: $(cat "$scratch/out")"
+  kill "-$1" -- "-$run"
+  wait "$run" && fail "it went on" || :
+}
+asks "install" without_starting apt_packages required some
+none_left "a run"
+asks "install update install ended with 1" without_starting apt_packages required nothing
+none_left "a failed run"
+stopped TERM
+none_left "a run that was ended"
+stopped KILL
+[ -e "$scratch/policy" ] || fail "nothing can remove it then"
+asks "install" without_starting apt_packages required some
+none_left "the run after one that was killed"
+echo "exit 0" >"$scratch/policy"
+asks "install" without_starting apt_packages required some
+[ "$(cat "$scratch/policy")" = "exit 0" ] || fail "the machine's own word is gone"

@@ -33,7 +33,7 @@ as_root() {
   if [ "$(id -u)" -eq 0 ]; then
     "$@"
   elif have sudo; then
-    sudo -n "$@" || sudo "$@"
+    sudo "$@"
   else
     say "root or sudo is needed for: $*" >&2
     return 1
@@ -42,6 +42,15 @@ as_root() {
 
 installed() {
   [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
+}
+
+# Again after an update, once a run, where it fails: what apt knows of packages may be old, or nothing.
+apt_updated=
+with_apt_lists() {
+  "$@" >>"$log_dir/apt.log" 2>&1 && return
+  [ -z "$apt_updated" ] || return 1
+  apt_updated=yes
+  as_root apt-get -qq -o DPkg::Lock::Timeout=300 update >>"$log_dir/apt.log" 2>&1 && "$@" >>"$log_dir/apt.log" 2>&1
 }
 
 # apt_packages required|optional package...
@@ -54,11 +63,8 @@ apt_packages() {
   done
   [ "${#missing[@]}" -gt 0 ] || return 0
   say "installing ${missing[*]}"
-  if [ ! -e "$log_dir/.apt-updated" ] || [ -n "$(find "$log_dir/.apt-updated" -mmin +720)" ]; then
-    as_root apt-get -qq -o DPkg::Lock::Timeout=300 update >>"$log_dir/apt.log" 2>&1 && touch "$log_dir/.apt-updated"
-  fi
-  if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends \
-      install "${missing[@]}" >>"$log_dir/apt.log" 2>&1; then
+  if ! with_apt_lists as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends \
+      install "${missing[@]}"; then
     if [ "$kind" = optional ]; then
       say "left out (see $log_dir/apt.log): ${missing[*]}"
     else
@@ -111,6 +117,11 @@ wheel() {
   fi
 }
 
+# unpack folder package: without installing it.
+unpack() {
+  (cd "$1" && apt-get -qq download "$2" && dpkg -x "$2"_*.deb . && rm "$2"_*.deb)
+}
+
 # Environment Modules, for a test: unpacked only, because the package is not installed beside Lmod's.
 test_modules() {
   local folder=third_party/modules
@@ -118,7 +129,7 @@ test_modules() {
   apt_packages optional tcl lmod
   rm -rf "$folder"
   mkdir -p "$folder"
-  if ! (cd "$folder" && apt-get -qq download environment-modules && dpkg -x environment-modules_*.deb . && rm environment-modules_*.deb) >>"$log_dir/apt.log" 2>&1; then
+  if ! with_apt_lists unpack "$folder" environment-modules; then
     rm -rf "$folder"
     say "left out (see $log_dir/apt.log): environment-modules"
   fi
@@ -131,22 +142,26 @@ test_sshd() {
   apt_packages optional openssh-client libwrap0
   rm -rf "$folder"
   mkdir -p "$folder"
-  if ! (cd "$folder" && apt-get -qq download openssh-server && dpkg -x openssh-server_*.deb . && rm openssh-server_*.deb) >>"$log_dir/apt.log" 2>&1; then
+  if ! with_apt_lists unpack "$folder" openssh-server; then
     rm -rf "$folder"
     say "left out (see $log_dir/apt.log): openssh-server"
   fi
 }
 
-# Installs packages with their services not started, unless the machine has its own word on that.
+# Installs packages with their services not started, unless the machine has its own word on that. A run that was killed leaves ours.
+policy=/usr/sbin/policy-rc.d
+policy_text=$'#!/bin/sh\n# of scripts/setup.sh of Mercutio, while it runs\nexit 101'
 without_starting() {
-  local policy=/usr/sbin/policy-rc.d made=
-  if [ ! -e "$policy" ]; then
-    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
-    as_root chmod 755 "$policy"
-    made=yes
+  if [ -e "$policy" ] && [ "$(cat "$policy")" != "$policy_text" ]; then
+    "$@"
+    return
   fi
+  trap 'as_root rm -f "$policy"' EXIT   # also after an interrupt
+  printf '%s\n' "$policy_text" | as_root tee "$policy" >/dev/null
+  as_root chmod 755 "$policy"
   "$@"
-  [ -z "$made" ] || as_root rm -f "$policy"
+  as_root rm -f "$policy"
+  trap - EXIT
 }
 
 setup_build() {

@@ -57,8 +57,15 @@ class _Described:
         return self.details
 
     def commit(self):
-        self.close()
-        self._part.commit()
+        try:
+            self.close()
+            failure = self.raw.failure   # also one that the program has not heeded
+            if failure:
+                raise OSError(getattr(failure, "errno", None) or errno.EIO, f"not published, because a write failed: {failure}", self.path) from failure
+            self._part.commit()
+        except BaseException:
+            self._part.discard()
+            raise
 
     def discard(self):
         try:
@@ -103,6 +110,10 @@ class Writer(_Described, io.BufferedWriter):
 
 class Random(_Described, io.BufferedRandom):
     pass
+
+
+def _may_be_pattern(name):
+    return any(letter in name for letter in "*?[")
 
 
 def _opened_again(fs, path, block_size, position):
@@ -202,6 +213,21 @@ class MercutioFileSystem(AbstractFileSystem):
     def modified(self, path):
         return datetime.datetime.fromtimestamp(self.info(path)["mtime"], tz=datetime.timezone.utc)
 
+    def expand_path(self, path, recursive=False, maxdepth=None, **kwargs):
+        """As in fsspec, but whoever has such a name is meant before those that match it as a pattern."""
+        names = {self._strip_protocol(one) for one in ([path] if isinstance(path, (str, os.PathLike)) else path)}
+        literal = {name for name in names if _may_be_pattern(name) and self.exists(name)}
+        found = set(literal)
+        for name in literal if recursive else ():
+            found.update(self.find(name, maxdepth=maxdepth, withdirs=True))
+        try:
+            if not literal or names != literal:
+                found.update(super().expand_path(sorted(names - literal), recursive, maxdepth, **kwargs))
+        except FileNotFoundError:   # nothing matches the others
+            if not found:
+                raise
+        return sorted(found)
+
     # Directories, names.
 
     def mkdir(self, path, create_parents=True, **kwargs):
@@ -241,19 +267,23 @@ class MercutioFileSystem(AbstractFileSystem):
     def rm(self, path, recursive=False, maxdepth=None):
         if maxdepth is not None:
             raise NotImplementedError("rm takes all of a tree or nothing: leave maxdepth out")
-        for one in self.expand_path(path):
+        tree = None   # that was removed last: what is in it comes next
+        for one in sorted(self.expand_path(path), key=lambda name: name.split("/")):
+            if tree is not None and one.startswith(tree + "/"):
+                continue
             try:
                 remote.unlink(one)
             except IsADirectoryError:
                 if not recursive:
                     raise
                 self._remove_tree(one)
+                tree = one
 
     def mv(self, path1, path2, recursive=False, maxdepth=None, **kwargs):
         """Renames. From one host to another only files go: copied, and removed when the copy is whole."""
         if maxdepth is not None:
             raise NotImplementedError("mv takes all of a tree or nothing: leave maxdepth out")
-        if isinstance(path1, (list, tuple)) or any(c in str(path1) for c in "*?["):
+        if isinstance(path1, (list, tuple)) or (_may_be_pattern(str(path1)) and not self.exists(path1)):
             sources = self.expand_path(path1)
             targets = path2 if isinstance(path2, (list, tuple)) else [f"{self._strip_protocol(path2)}/{one.rsplit('/', 1)[-1]}" for one in sources]
             if len(set(targets)) != len(sources):
@@ -279,7 +309,9 @@ class MercutioFileSystem(AbstractFileSystem):
     # Files.
 
     def _open(self, path, mode="rb", block_size=None, autocommit=True, cache_options=None, **kwargs):
-        block_size = block_size if isinstance(block_size, int) else _BUFFER_BYTES
+        mode = remote.ordered(mode)
+        if not isinstance(block_size, int) or block_size == 0:
+            block_size = _BUFFER_BYTES
         part = None
         if not autocommit and mode[0] == "a":
             raise io.UnsupportedOperation("a file can't be appended to in a transaction: others would see it before the end")

@@ -3,6 +3,8 @@
 Calls release Python's lock, and any number of threads may make them at once.
 """
 import ctypes
+import errno
+import functools
 import glob
 import io
 import os
@@ -11,6 +13,7 @@ import shutil
 import threading
 
 SMALL = 256 * 1024   # what get() and put() take
+_MOST_BYTES = 2 ** 63 - 1   # of a file; ctypes would cut a larger number
 REGULAR, DIRECTORY, LINK, OTHER = 1, 2, 3, 4
 
 
@@ -165,22 +168,41 @@ def put(name, content, permissions):
     _on_name("put", name, content, len(content), permissions)
 
 
-def _flags(mode):
-    first = mode.replace("b", "")
-    flags = {"r": os.O_RDONLY, "w": os.O_CREAT | os.O_TRUNC, "a": os.O_CREAT, "x": os.O_CREAT | os.O_EXCL}
-    if len(first) not in (1, 2) or first[0] not in flags or first[1:] not in ("", "+") or "t" in mode:
+_FLAGS = {"r": 0, "w": os.O_CREAT | os.O_TRUNC, "a": os.O_CREAT, "x": os.O_CREAT | os.O_EXCL}
+
+
+def ordered(mode):
+    """The mode with r, w, a or x first; their order is free for open()."""
+    kinds = [letter for letter in mode if letter in _FLAGS]
+    if len(kinds) != 1 or len(set(mode)) != len(mode) or not set(mode) <= {*_FLAGS, "b", "+"}:
         raise ValueError(f"a file can't be opened with mode {mode!r}")
-    if first == "r":
-        return flags["r"]
-    return flags[first[0]] | (os.O_RDWR if first[1:] else os.O_WRONLY)
+    return kinds[0] + ("+b" if "+" in mode else "b")
+
+
+def _flags(mode):
+    return _FLAGS[mode[0]] | (os.O_RDWR if "+" in mode else os.O_RDONLY if mode[0] == "r" else os.O_WRONLY)
+
+
+def _changing(change):
+    """Of a method of RawFile: its failure stays in `failure`, because the file may lack bytes from then on."""
+    @functools.wraps(change)
+    def changing(self, *arguments):
+        try:
+            return change(self, *arguments)
+        except BaseException as error:
+            self.failure = self.failure or error
+            raise
+    return changing
 
 
 class RawFile(io.RawIOBase):
     """Each read and write is a call of the library, which reads ahead and writes behind."""
 
     _handle = None
+    failure = None   # the first one of a write, truncate, flush or close
 
     def __init__(self, name, mode="rb"):
+        mode = ordered(mode)
         flags = _flags(mode)
         self._users, self._used = set(), threading.Condition()   # the threads that are in a call of the library on the handle
         self.name, self.mode = name, mode
@@ -197,6 +219,12 @@ class RawFile(io.RawIOBase):
             raise ValueError("I/O operation on closed file")
         if self._process.pid != os.getpid():
             raise OSError(f"{self.name} was opened before a fork: open it again")
+
+    def _check_range(self, offset, length=0):
+        if offset < 0:
+            raise OSError(errno.EINVAL, "an offset is before the file's begin", self.name)
+        if offset + length > _MOST_BYTES:
+            raise OSError(errno.EFBIG, "a file has at most 2**63 - 1 bytes", self.name)
 
     def _call(self, function, *arguments):
         """close() waits for it: other threads may make it meanwhile, and the library frees the file there."""
@@ -235,6 +263,7 @@ class RawFile(io.RawIOBase):
             raise io.UnsupportedOperation("not readable")
         if len(view) == 0:
             return 0
+        self._check_range(offset, len(view))
         return self._call("read", (ctypes.c_char * len(view)).from_buffer(view), len(view), offset)
 
     def readinto(self, buffer):
@@ -242,6 +271,7 @@ class RawFile(io.RawIOBase):
         self._position += done
         return done
 
+    @_changing
     def write(self, data):
         if not self._writable:
             raise io.UnsupportedOperation("not writable")
@@ -251,6 +281,7 @@ class RawFile(io.RawIOBase):
         source = bytes(view) if view.readonly else (ctypes.c_char * len(view)).from_buffer(view)
         if self._appends:
             self._position = self.size()
+        self._check_range(self._position, len(view))
         done = self._call("write", source, len(view), self._position)
         self._position += done
         return done
@@ -263,8 +294,7 @@ class RawFile(io.RawIOBase):
         if whence not in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
             raise ValueError(f"whence {whence} is not supported")
         start = 0 if whence == os.SEEK_SET else self._position if whence == os.SEEK_CUR else self.size()
-        if start + offset < 0:
-            raise OSError(22, "a seek to before the file's begin", self.name)
+        self._check_range(start + offset)
         self._check()
         self._position = start + offset
         return self._position
@@ -273,13 +303,16 @@ class RawFile(io.RawIOBase):
         self._check()
         return self._position
 
+    @_changing
     def truncate(self, size=None):
         if not self._writable:
             raise io.UnsupportedOperation("not writable")
         size = self._position if size is None else size
+        self._check_range(size)
         self._call("truncate", size)
         return size
 
+    @_changing
     def flush(self):
         super().flush()
         if self._writable and self._handle is not None and self._process.pid == os.getpid():
@@ -289,6 +322,7 @@ class RawFile(io.RawIOBase):
         """To stable storage."""
         self._call("sync")
 
+    @_changing
     def close(self):
         if self.closed:
             return

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.parse
 
 import s3_store
 from s3_store import data_of
@@ -127,6 +128,18 @@ class Commands(Served):
         self.mercutio("mkdir", "-p", "mercutio://far/data/new/deep")
         self.assertEqual(self.mercutio("ls", "mercutio://far/data").split(), ["folder/", "new/"])
         self.assertEqual(self.keys(), ["folder/y", "folder/z", "new/deep/"])
+
+    def test_names_have_all_letters(self):
+        """Also such as XML can't have, and what encodings are made of."""
+        names = ["a\tb", "line\rend", "&#9;&amp;<x>", "50% +1%20", "\x01\u00e9\u20ac\U0001f600", "a%2Fb"]
+        for name in names:
+            self.put("odd/" + urllib.parse.quote(name), name.encode())
+            self.put("odd/in " + urllib.parse.quote(name) + "/x", name.encode())
+        self.mercutio("cp", "-r", "mercutio://seen/data/odd", self.here / "back")
+        back = {str(path.relative_to(self.here / "back")): path.read_bytes() for path in (self.here / "back").rglob("*") if path.is_file()}
+        self.assertEqual(back, {where % name: name.encode() for name in names for where in ("%s", "in %s/x")})
+        self.mercutio("rm", "-r", "mercutio://far/data/odd")
+        self.assertEqual(self.keys(), [])
 
     def test_errors_say_why(self):
         (self.here / "x").write_bytes(b"x")

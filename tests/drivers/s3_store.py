@@ -174,6 +174,8 @@ class Checking(Direct):
         if self.command == "PUT" and body and "content-md5" not in self.headers:
             return "no Content-MD5"
         path, _, query = self.path.partition("?")
+        if "list-type=2" in query and "encoding-type=url" not in query:
+            return "a list in XML alone, which can't have all keys"
         auth = S3SigV4Auth(Credentials(KEY, SECRET, self.headers.get("x-amz-security-token")), "s3", region)
         request = AWSRequest(method=self.command, url="http://%s%s%s" % (self.headers["Host"], path, "?" + query if query else ""), data=body)
         for name in names.split(";"):

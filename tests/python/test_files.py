@@ -1,5 +1,6 @@
 """Files and names through mercutio.filesystem."""
 import errno
+import io
 import multiprocessing
 import os
 import pickle
@@ -32,7 +33,7 @@ def test_fsspec_knows_the_name(place):
     assert isinstance(fsspec.filesystem("mercutio"), MercutioFileSystem)
 
 
-@pytest.mark.parametrize("block_size", [None, 512])
+@pytest.mark.parametrize("block_size", [None, 0, 512])
 def test_random_access_is_that_of_a_local_file(place, fs, block_size):
     """The same calls on a remote and on a local file say the same, and leave the same."""
     folder, name = place
@@ -92,6 +93,56 @@ def test_modes(place, fs):
         file.write(b"".join(b"%d\n" % i for i in range(50_000)))
     with fs.open(name + "/lines", "rt") as file:
         assert [int(line) for line in file] == list(range(50_000))
+
+
+def test_letters_of_modes_come_in_any_order(place, fs):
+    folder, name = place
+    fs.pipe_file(name + "/x", b"one")
+    for mode in ("ba", "ab", "b+a", "+ab"):
+        with fs.open(name + "/x", mode) as file:
+            file.write(b"+")
+    with remote.RawFile(name + "/x", "ba") as raw:
+        raw.write(b"raw")
+    assert (folder / "x").read_bytes() == b"one++++raw"
+    with fs.open(name + "/x", "br+") as file:
+        assert file.read(3) == b"one" and file.seek(0) == 0 and file.write(b"two") == 3
+    assert (folder / "x").read_bytes() == b"two++++raw"
+    for mode in ("bw", "bx"):
+        with fs.transaction:
+            with fs.open(f"{name}/{mode}", mode) as file:
+                file.write(b"x")
+            assert not (folder / mode).exists()
+        assert (folder / mode).read_bytes() == b"x"
+    with pytest.raises(io.UnsupportedOperation):
+        with fs.transaction:
+            fs.open(name + "/x", "ba")
+    for mode in ("b", "+b", "rwb", "rbb", "r++b", "rbU"):
+        with pytest.raises(ValueError):
+            fs.open(name + "/x", mode)
+
+
+def test_no_file_has_more_bytes_than_an_offset_tells(place, fs):
+    folder, name = place
+    for wrong in (1 << 63, (1 << 64) + 2, 1 << 80):
+        fs.pipe_file(name + "/x", b"abcdef")
+        with fs.open(name + "/x", "r+b") as file:
+            with pytest.raises(OSError) as failed:
+                file.truncate(wrong)
+            assert failed.value.errno == errno.EFBIG and (folder / "x").read_bytes() == b"abcdef"
+        with remote.RawFile(name + "/x", "r+b") as raw:
+            for action in (lambda: raw.seek(wrong), lambda: raw.seek(wrong - 6, os.SEEK_END), lambda: raw.read_at(bytearray(1), wrong), lambda: raw.truncate(wrong)):
+                with pytest.raises(OSError) as failed:
+                    action()
+                assert failed.value.errno == errno.EFBIG
+            raw.seek((1 << 63) - 1)
+            with pytest.raises(OSError) as failed:
+                raw.write(b"Z")
+            assert failed.value.errno == errno.EFBIG
+            for action in (lambda: raw.truncate(-1), lambda: raw.seek(-1), lambda: raw.read_at(bytearray(1), -1)):
+                with pytest.raises(OSError) as failed:
+                    action()
+                assert failed.value.errno == errno.EINVAL
+        assert (folder / "x").read_bytes() == b"abcdef"
 
 
 def test_permissions_and_links_stay(place, fs):
@@ -168,6 +219,36 @@ def test_trees(place, fs):
     assert not (folder / "a").exists() and (outside / "kept").exists()
 
 
+def test_names_may_overlap(place, fs):
+    folder, name = place
+    fs.pipe({f"{name}/d/{one}": b"x" for one in ("e/f/x", "e/y", "e-1", "z")})
+    with pytest.raises(IsADirectoryError):
+        fs.rm(name + "/d/*")
+    fs.rm(name + "/d/**", recursive=True)
+    assert not list(folder.glob("d/*"))
+    fs.pipe({f"{name}/d/{one}": b"x" for one in ("e/f/x", "e/y", "e-1", "z")})
+    fs.rm([f"{name}/d/e/f/x", f"{name}/d/e-1", f"{name}/d/e", f"{name}/d/e/f"], recursive=True)
+    assert [path.name for path in (folder / "d").iterdir()] == ["z"]
+
+
+@pytest.mark.parametrize("odd, matched", [("g[1].nc", "g1.nc"), ("g*", "gh"), ("g?", "gh")])
+def test_names_may_look_like_patterns(place, fs, odd, matched):
+    folder, name = place
+    fs.pipe({f"{name}/{odd}": b"odd", f"{name}/{matched}": b"matched"})
+    assert fs.cat(f"{name}/{odd}") == b"odd"
+    assert fs.cat([f"{name}/{odd}", f"{name}/{matched}"]) == {f"here/data/{folder.name}/{odd}": b"odd", f"here/data/{folder.name}/{matched}": b"matched"}
+    fs.mv(f"{name}/{odd}", f"{name}/moved")
+    assert (folder / "moved").read_bytes() == b"odd" and fs.cat(f"{name}/{odd}") == {f"here/data/{folder.name}/{matched}": b"matched"}, "now it is a pattern"
+    fs.mv(f"{name}/moved", f"{name}/{odd}")
+    fs.rm(f"{name}/{odd}")
+    assert [path.name for path in folder.iterdir()] == [matched]
+    fs.pipe_file(f"{name}/d[1]/sub/x", b"x")
+    fs.rm([f"{name}/d[1]", f"{name}/nothing*"], recursive=True)
+    with pytest.raises(FileNotFoundError):
+        fs.rm([f"{name}/d[1]", f"{name}/nothing*"], recursive=True)
+    assert [path.name for path in folder.iterdir()] == [matched]
+
+
 def test_ranges(place, fs):
     folder, name = place
     whole = content(3_000_000)
@@ -222,6 +303,33 @@ def test_whole_or_not_at_all(place, fs, tmp_path):
             file.write(b"after")
         assert (folder / "x").read_bytes() == b"before"
     assert (folder / "x").read_bytes() == b"after"
+    assert not list(folder.rglob("*mercutio-part")), "nothing is left"
+
+
+@pytest.mark.parametrize("function", ["write", "flush", "truncate", "close"])
+def test_a_transaction_does_not_publish_what_failed(place, fs, monkeypatch, function):
+    """Also where the program has not heeded the error."""
+    folder, name = place
+    (folder / "x").write_bytes(b"before")
+    call = remote._Process.call
+
+    def failing(self, called, *arguments, **words):
+        done = call(self, called, *arguments, **words)
+        if called == function:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return done
+
+    with pytest.raises(OSError, match="not published") as failed:
+        with fs.transaction:
+            file = fs.open(name + "/x", "wb")
+            with monkeypatch.context() as patch:
+                patch.setattr(remote._Process, "call", failing)
+                with pytest.raises(OSError):
+                    file.write(b"after")
+                    file.truncate(3)
+                    file.close()
+            file.close()
+    assert failed.value.errno == errno.ENOSPC and (folder / "x").read_bytes() == b"before"
     assert not list(folder.rglob("*mercutio-part")), "nothing is left"
 
 

@@ -267,17 +267,20 @@ def survives_shortage():
     away.chmod(0o777)
     key = away / "key"
     key.write_text("0" * 64 + "\n")
-    shutil.chown(key, 54321, 54321)
+    account = str(20_000 + os.getpid() % 40_000)   # --nproc counts all processes of an account: this run's only
+    shutil.chown(key, int(account), int(account))
     key.chmod(0o600)
     for name in ("mercutiod", "mercutio-route"):
         shutil.copy(programs / name, away / name)
-    limited = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "prlimit", "--nproc=12", "--nofile=64:64"]
+    limited = ["setpriv", "--reuid=" + account, "--regid=" + account, "--clear-groups", "prlimit", "--nproc=12", "--nofile=64:64"]
     listen = ["--listen", "127.0.0.1:0", "--key-file", key]
     try:
         for words in ([away / "mercutiod", *listen, "--root", f"data={away}"], [away / "mercutio-route", *listen, "--to", "127.0.0.1:*"]):
             program = subprocess.Popen([*limited, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             servers.append(program)
-            port = int(program.stdout.readline().split()[3])
+            said = program.stdout.readline().split()
+            assert len(said) > 3, f"{words[0]} did not start, but said {said}"
+            port = int(said[3])
             peers = []
             for byte in (b"", b"\x16", b"m") * 40:
                 peer = socket.create_connection(("127.0.0.1", port), timeout=5)

@@ -110,7 +110,8 @@ bool Reader::copy_kept(const Object& object, i64 offset, std::span<char> into) {
 void Reader::read(i64 offset, std::span<char> into) {
   const Object there = object();
   // The caller may have asked for its size before another thread looked anew.
-  if (there.exists && offset > there.bytes - static_cast<i64>(into.size())) throw Failure(ESTALE, "s3: the object has become shorter");
+  if (!there.exists) throw Failure(ESTALE, "s3: the object has been deleted");
+  if (offset > there.bytes - static_cast<i64>(into.size())) throw Failure(ESTALE, "s3: the object has become shorter");
   if (copy_kept(there, offset, into)) return;
   if (static_cast<i64>(into.size()) >= kLong) return read_long(there, offset, into);
   for (size_t at = 0; at < into.size();) {

@@ -13,6 +13,7 @@
 #include "base/ranges.h"
 #include "grid.h"
 #include "jobs.h"
+#include "reader.h"
 #include "settings.h"
 #include "sign.h"
 #include "xml.h"
@@ -52,6 +53,10 @@ TEST(S3Signature, EncodesAndHashes) {
   EXPECT_EQ(encoded("a b/c+d\xc3\xa9~", true), "a%20b/c%2Bd%C3%A9~");
   EXPECT_EQ(encoded("a/b", false), "a%2Fb");
   EXPECT_EQ(query_string({{"uploadId", "x=/"}, {"partNumber", "2"}}), "partNumber=2&uploadId=x%3D%2F");
+  EXPECT_EQ(decoded("a%20b%2fc%2Bd%C3%A9~"), "a b/c+d\xc3\xa9~");
+  EXPECT_EQ(decoded("a+b%"), "a b%");
+  EXPECT_EQ(decoded("%0g%+1%-1%4"), "%0g% 1%-1%4");
+  for (int c = 1; c < 256; ++c) EXPECT_EQ(decoded(encoded(std::string(2, static_cast<char>(c)), false)), std::string(2, static_cast<char>(c)));
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(md5_base64("hello"), "XUFAKrxLKna5cZ2REBfFkg==");
 }
@@ -174,10 +179,18 @@ TEST(S3Xml, IsReadAsFarAsItIsNeeded) {
   EXPECT_EQ(escaped("\"<a&"), "&quot;&lt;a&amp;");
 }
 
+TEST(S3Xml, MayReferToCharacters) {
+  const auto text = [](const std::string& written) { return text_of("<Key>" + written + "</Key>", "Key"); };
+  EXPECT_EQ(text("a&#x9;b&#38;c&#13;&#xd;&#34;&#39;"), "a\tb&c\r\r\"'");
+  EXPECT_EQ(text("&#233;&#xE9;&#x7ff;&#x20ac;&#x1F600;&#x10ffff;"), "\u00e9\u00e9\u07ff\u20ac\U0001F600\U0010ffff");
+  EXPECT_EQ(text("&amp;#9;&amp;amp;"), "&#9;&amp;") << "each once";
+  for (const char* none : {"&", "&;", "&#;", "&#x;", "&#9", "&#9 ;", "&#-9;", "&#x-9;", "&#0;", "&#xd800;", "&#x110000;", "&#99999999999999999999;", "&nothing;"}) EXPECT_EQ(text(none), none);
+}
+
 // Whatever comes: no crash, no hang.
 TEST(S3Xml, MayBeAnything) {
   std::mt19937 random(1);
-  static constexpr std::string_view kPieces[] = {"<", ">", "</", "Part", "<Part>", "</Part>", "&quot;", "&", " ", "x", "<Part", "/>"};
+  static constexpr std::string_view kPieces[] = {"<", ">", "</", "Part", "<Part>", "</Part>", "&quot;", "&#9;", "&#", ";", "&", " ", "x", "<Part", "/>"};
   for (int i = 0; i < 20000; ++i) {
     std::string text;
     for (size_t n = random() % 12; n > 0; --n) text += kPieces[random() % std::size(kPieces)];
@@ -231,6 +244,23 @@ TEST(S3Ranges, AreWhatWasPutLast) {
       EXPECT_EQ(known, ranges.bytes());
       EXPECT_EQ(known, std::count_if(oracle.begin(), oracle.end(), [](const At& at) { return at.kind >= 0; }));
       EXPECT_EQ(ranges.end(), last);
+    }
+  }
+}
+
+// A sync in another thread may have found the object deleted, after the reader has asked for its size.
+TEST(S3Reader, TellsThatTheObjectIsNoLongerThere) {
+  Client client(Settings{});
+  const Store store(client, "bucket");
+  Reader reader(store, "key");
+  std::vector<char> into(10);
+  for (const Object& now : {Object{}, Object{true, 9, "\"etag\""}}) {
+    reader.know(now);
+    try {
+      reader.read(0, into);
+      FAIL() << "there are no such bytes";
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), ESTALE) << failure.what();
     }
   }
 }

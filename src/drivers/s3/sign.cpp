@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 
 #include "failure.h"
 
@@ -44,6 +45,18 @@ std::string encoded(std::string_view text, bool keep_slash) {
     const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
     if (plain || (c == '/' && keep_slash)) out += static_cast<char>(c);
     else out += {'%', kDigits[c >> 4], kDigits[c & 15]};
+  }
+  return out;
+}
+
+std::string decoded(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size(); ++at) {
+    unsigned char byte = 0;
+    const auto digits = text.substr(at + 1, 2);
+    const bool encoded = text[at] == '%' && digits.size() == 2 && std::from_chars(digits.begin(), digits.end(), byte, 16).ptr == digits.end();
+    out += encoded ? static_cast<char>(byte) : text[at] == '+' ? ' ' : text[at];
+    if (encoded) at += digits.size();
   }
   return out;
 }

@@ -26,6 +26,7 @@ struct Request {
 
 // Percent encoding of all but letters, digits and "-._~", and of "/" unless it is kept.
 std::string encoded(std::string_view text, bool keep_slash);
+std::string decoded(std::string_view text);   // also "+", which stores write for a space
 std::string query_string(const Query& query);   // encoded and sorted
 
 std::string sha256_hex(std::string_view data);

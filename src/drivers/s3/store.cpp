@@ -134,13 +134,16 @@ void Store::list_with(Query query, const std::function<bool(const Listed&)>& tak
   std::string token;
   do {
     Query page = query;
+    page.emplace_back("encoding-type", "url");   // XML can't have all keys
     if (!token.empty()) page.emplace_back("continuation-token", token);
     const Call wanted = call("GET", "", page);
     const Answer answer = client_.run(wanted);
+    const bool url = text_of(answer.body, "EncodingType") == "url";   // not every store does as it is asked
+    const auto key_in = [&](std::string_view entry, const char* name) { return url ? decoded(text_of(entry, name)) : text_of(entry, name); };
     for (const std::string_view entry : elements(answer.body, "Contents"))
-      if (!take({text_of(entry, "Key"), number_of(text_of(entry, "Size")), time_of(text_of(entry, "LastModified"))})) return;
+      if (!take({key_in(entry, "Key"), number_of(text_of(entry, "Size")), time_of(text_of(entry, "LastModified"))})) return;
     for (const std::string_view entry : elements(answer.body, "CommonPrefixes"))
-      if (!take({text_of(entry, "Prefix")})) return;
+      if (!take({key_in(entry, "Prefix")})) return;
     const bool more = text_of(answer.body, "IsTruncated") == "true";
     token = more ? needed(wanted, text_of(answer.body, "NextContinuationToken"), "token of the next page") : "";
   } while (!token.empty());

@@ -9,7 +9,7 @@ namespace mercutio_s3 {
 
 // The contents of all elements of that name, from the outermost; an element isn't searched again inside itself.
 std::vector<std::string_view> elements(std::string_view xml, std::string_view name);
-// The text of the first one, without entities; "" where there is none.
+// The text of the first one, with what its entities and references to characters stand for; "" where there is none.
 std::string text_of(std::string_view xml, std::string_view name);
 std::string escaped(std::string_view text);   // for an element's content
 

@@ -3,7 +3,8 @@
  * and in an MPI program each process is on its own. Link with -lmercutio-omp. omp_file(3) is the manual page.
  *
  * All routines are collective over the team of threads that opened the file: every thread of the parallel region calls the same
- * routine, in the same order. They must not be called in a worksharing construct, in `single`, `master` or a task. Between the
+ * routine, in the same order. They must not be called in a worksharing construct, in `single`, `master` or a task, nor in a region
+ * that a thread may leave by `cancel` (OMP_CANCELLATION) while the others are in a call: those would wait for ever. Between the
  * threads no lock is held while data moves.
  *
  * What applies to all of them:

@@ -3,7 +3,8 @@
  * and in an MPI program each process is on its own. Link with -lmercutio-omp. omp_file(3) is the manual page.
  *
  * All routines are collective over the team of threads that opened the file: every thread of the parallel region calls the same
- * routine, in the same order. They must not be called in a worksharing construct, in `single`, `master` or a task. Between the
+ * routine, in the same order. They must not be called in a worksharing construct, in `single`, `master` or a task, nor in a region
+ * that a thread may leave by `cancel` (OMP_CANCELLATION) while the others are in a call: those would wait for ever. Between the
  * threads no lock is held while data moves.
  *
  * What applies to all of them:
@@ -20,7 +21,9 @@
  *   also holds where threads name different files or are in different routines of this header.
  * - A file belongs to teams of the size and nesting that opened it. Later parallel regions of the same number of threads, at the
  *   same place of the nesting, go on with it, also with other threads; any other call is refused with OMP_FILE_ERR_TEAM. Outside
- *   of parallel regions a team is one thread. Each nested team can open files of its own. */
+ *   of parallel regions a team is one thread. Each nested team can open files of its own.
+ * - One team at a time: where threads of the program run teams alike beside each other, and one of them is in a call on a file, a call
+ *   of another one on it gets OMP_FILE_ERR_TEAM. Let them take turns, or open the file in each of them. */
 #ifndef MERCUTIO_OMP_FILE_H
 #define MERCUTIO_OMP_FILE_H
 
@@ -39,7 +42,7 @@ enum {
   OMP_FILE_ERR_ARG = -1,           /* a length, offset, buffer or flag that can't be */
   OMP_FILE_ERR_FILE = -2,          /* not the handle of an open file */
   OMP_FILE_ERR_NOT_SAME = -3,      /* threads differ where they must not: file, routine, common arguments */
-  OMP_FILE_ERR_TEAM = -4,          /* not a team like the one that opened the file, or an OpenMP runtime nobody knows */
+  OMP_FILE_ERR_TEAM = -4,          /* not a team like the one that opened the file, another team's call, or an OpenMP runtime nobody knows */
   OMP_FILE_ERR_MODE = -5,          /* the file was not opened for this */
   OMP_FILE_ERR_NO_SUCH_FILE = -6,
   OMP_FILE_ERR_EXISTS = -7,        /* O_EXCL, and the file is there */

@@ -75,9 +75,10 @@ MERCUTIO_MPI_FUNCTION(int, File_create_errhandler, (MPI_File_errhandler_function
 
 MERCUTIO_MPI_FUNCTION(int, File_set_errhandler, (MPI_File file, MPI_Errhandler handler)) {
   return guarded(nullptr, "MPI_File_set_errhandler", [&] {
-    if (handler != MPI_ERRHANDLER_NULL) return set_errhandler(file, handler);
+    if (process().errhandlers.fits_files(handler)) return set_errhandler(file, handler);
     return fail(process().handles.find(file), "MPI_File_set_errhandler",
-                Error{ErrorClass::kArg, "the error handler is MPI_ERRHANDLER_NULL"});
+                Error{ErrorClass::kArg,
+                      "the error handler is neither predefined nor of files: make it with MPI_File_create_errhandler"});
   });
 }
 

@@ -73,6 +73,10 @@ static bool is_errors_abort(MPI_Errhandler handle) {
   return handle != MPI_ERRHANDLER_NULL && handle == abi_numbers().errors_abort;
 }
 
+bool Errhandlers::fits_files(MPI_Errhandler handle) const {
+  return handle == abi_numbers().errors_return || handle == MPI_ERRORS_ARE_FATAL || is_errors_abort(handle) || knows(handle);
+}
+
 // Handlers of C++ programs may throw, and these exceptions must reach the program. True while a handler runs, and from its
 // exception until that has left the library.
 static thread_local bool in_handler = false;

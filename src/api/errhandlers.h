@@ -18,6 +18,7 @@ class Errhandlers {
   // Creates a handler that calls `function` (an MPI_File_errhandler_function or a Fortran subroutine).
   int create(void (*function)(), HandlerLanguage language, MPI_Errhandler* handle);
   bool knows(MPI_Errhandler handle) const;
+  bool fits_files(MPI_Errhandler handle) const;   // not made for communicators, windows or sessions
   void retain(MPI_Errhandler handle);    // adds a reference, if it is one of ours
   void release(MPI_Errhandler handle);   // releases a reference; the last one frees the handler
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "load.h"
@@ -21,8 +22,8 @@
 #include "umask.h"
 
 /* As in <cephfs/libcephfs.h>; struct ceph_statx only as far as it is needed. Results are 0 or more, or a negative errno. */
-typedef struct { uint32_t mask, blksize; uint32_t before[4]; uint64_t ino, size; unsigned char rest[448]; } Statx;
-enum { STATX_INO = 0x100, STATX_SIZE = 0x200 };
+typedef struct { uint32_t mask, blksize, before[3]; uint16_t mode; uint64_t ino, size; unsigned char rest[448]; } Statx;
+enum { WANT_MODE = 1, WANT_INO = 0x100, WANT_SIZE = 0x200 };
 #define CALLS(CALL)                                                                                                           \
   CALL(int, create, (void **, const char *))                                                                                 \
   CALL(int, conf_read_file, (void *, const char *))                                                                          \
@@ -105,6 +106,7 @@ struct mercutio_driver_file {
   void *mount, *inode, *locks;   /* the last two for locks, from the first one on */
   pthread_mutex_t mutex;
   int fd, writable;
+  uint64_t number;
   char path[];
 };
 
@@ -136,8 +138,12 @@ static int cephfs_open(const char *path, const mercutio_driver_options *options,
   f->fd = (flags & MERCUTIO_DRIVER_CREATE) && (unit || count) ? ceph.open_layout(f->mount, path, way, mode, unit, count, unit, NULL)
                                                               : ceph.open(f->mount, path, way, mode);
   if (f->fd == -EINVAL && unit % 65536) snprintf(why, sizeof why, "striping_unit must be a multiple of 64 KiB on CephFS");
-  if (f->fd >= 0) return *file = f, 0;
-  error = -f->fd;
+  Statx status = {0};
+  error = plain(f->fd);
+  if (!error) error = plain(ceph.fstatx(f->mount, f->fd, &status, WANT_MODE | WANT_INO, 0));
+  if (!error && S_ISDIR(status.mode)) error = EISDIR;
+  if (!error) return f->number = status.ino, *file = f, 0;
+  if (f->fd >= 0) ceph.close(f->mount, f->fd);
   pthread_mutex_destroy(&f->mutex);
   free(f);
   leave();
@@ -176,7 +182,7 @@ static int cephfs_write(mercutio_driver_file *f, const mercutio_driver_extent *e
 static int cephfs_get_size(mercutio_driver_file *f, int64_t *bytes) {
   Statx status = {0};
   int error = use(f);
-  if (!error) error = plain(ceph.fstatx(f->mount, f->fd, &status, STATX_SIZE, 0));
+  if (!error) error = plain(ceph.fstatx(f->mount, f->fd, &status, WANT_SIZE, 0));
   *bytes = (int64_t)status.size;
   return error;
 }
@@ -200,10 +206,9 @@ static int cephfs_remove(const char *path) {
 
 static int cephfs_get_traits(mercutio_driver_file *f, mercutio_driver_traits *traits) {
   int unit = 0, count = 0, object = 0, pool = 0;
-  Statx status = {0};
   const int error = use(f);
   if (error) return error;
-  if (ceph.fstatx(f->mount, f->fd, &status, STATX_INO, 0) == 0) traits->file_number = (int64_t)(status.ino & INT64_MAX);
+  traits->file_number = (int64_t)(f->number & INT64_MAX);
   if (ceph.get_file_layout(f->mount, f->fd, &unit, &count, &object, &pool) < 0) return 0;
   traits->stripe_bytes = count > 1 ? unit : object;   /* one object after the other is on any server */
   traits->stripe_count = count;
@@ -218,7 +223,7 @@ static int open_for_locks(mercutio_driver_file *f) {
   if (!f->locks) {
     const void *rights = ceph.mount_perms(f->mount);
     Statx status = {0};
-    if (!f->inode) error = plain(ceph.ll_walk(f->mount, f->path, &f->inode, &status, STATX_INO, 0, rights));
+    if (!f->inode) error = plain(ceph.ll_walk(f->mount, f->path, &f->inode, &status, WANT_INO, 0, rights));
     if (!error) error = plain(ceph.ll_open(f->mount, f->inode, f->writable ? O_RDWR : O_RDONLY, &f->locks, rights));
   }
   pthread_mutex_unlock(&f->mutex);

@@ -49,9 +49,10 @@ static struct { CALLS(POINTER) } glfs;
 static _Thread_local char why[512];
 static const char *gluster_explain(void) { return why; }
 
-/* The error of a call that has failed. The library leaves errno alone now and then. */
+/* The error of a call that has failed, before which errno was 0: now and then the library leaves it alone. */
 static int last_error(void) { return errno > 0 ? errno : EIO; }
 static int plain(int64_t result) { return result < 0 ? last_error() : 0; }
+#define TRY(call) (errno = 0, plain(call))
 
 /* HOST[:PORT]/VOLUME/path. An IPv6 address is in brackets. */
 typedef struct {
@@ -116,11 +117,12 @@ static int connect_client(const Name *name, void **volume) {
   errno = 0;
   *volume = glfs.new(name->volume);
   if (!*volume) return last_error();
-  int error = plain(glfs.set_volfile_server(*volume, "tcp", name->host, name->port));
-  if (!error) error = plain(glfs.set_logging(*volume, "/dev/null", 0));   /* else a file for each process in /var/log/glusterfs */
+  int error = TRY(glfs.set_volfile_server(*volume, "tcp", name->host, name->port));
+  if (!error) error = TRY(glfs.set_logging(*volume, "/dev/null", 0));   /* else a file for each process in /var/log/glusterfs */
   for (size_t i = 0; !error && i < sizeof kCaches / sizeof *kCaches; i++)
-    error = plain(glfs.set_xlator_option(*volume, kCaches[i][0], kCaches[i][1], kCaches[i][2]));
+    error = TRY(glfs.set_xlator_option(*volume, kCaches[i][0], kCaches[i][1], kCaches[i][2]));
   if (!error) {
+    errno = 0;
     error = glfs.init(*volume) ? last_error() : 0;
     if (error == ENOENT) error = ENODEV;   /* the volume isn't there, which says nothing of the file */
     if (error)
@@ -137,7 +139,7 @@ static int query_volume(Client *client) {
   const ssize_t lacking = glfs.get_volfile(client->volume, NULL, 0);
   char *graph = lacking < 0 ? calloc(1, (size_t)-lacking + 1) : NULL;
   if (!graph) return lacking < 0 ? ENOMEM : EIO;
-  const int error = plain(glfs.get_volfile(client->volume, graph, (size_t)-lacking));
+  const int error = TRY(glfs.get_volfile(client->volume, graph, (size_t)-lacking));
   client->sharded = strstr(graph, "type features/shard\n") != NULL;
   client->dispersed = strstr(graph, "type cluster/disperse\n") != NULL;
   free(graph);
@@ -177,22 +179,33 @@ struct mercutio_driver_file {
   uint64_t number;
 };
 
+/* At the beginning of a call. */
+static int use(const mercutio_driver_file *f) {
+  why[0] = 0;
+  if (f->client->process == getpid()) return 0;
+  snprintf(why, sizeof why, "the file was opened before the process was forked: open it again");
+  return ENOTRECOVERABLE;
+}
+
 /* Each descriptor has an owner of locks of its own. Without one it would use that which the thread used last, and closing a descriptor
  * releases the locks of its owner. */
 static int own_locks(void *fd) {
   static _Atomic uint64_t next_owner = 1;
   uint64_t owner = next_owner++;
-  return plain(glfs.fd_set_lkowner(fd, &owner, sizeof owner));
+  return TRY(glfs.fd_set_lkowner(fd, &owner, sizeof owner));
 }
 
 static void *open_or_make(void *volume, const char *path, const mercutio_driver_options *options) {
   const unsigned flags = options->flags;
   const int way = flags & MERCUTIO_DRIVER_WRITE ? flags & MERCUTIO_DRIVER_READ ? O_RDWR : O_WRONLY : O_RDONLY;
-  if (!(flags & MERCUTIO_DRIVER_CREATE)) return glfs.open(volume, path, way);
   const int exclusive = flags & MERCUTIO_DRIVER_EXCLUSIVE ? O_EXCL : 0;
-  void *fd = glfs.creat(volume, path, way | O_CREAT | exclusive, with_umask(options->permissions));
-  if (!fd && !exclusive && errno == EEXIST) fd = glfs.open(volume, path, way);   /* another client has made it meanwhile */
-  return fd;
+  const mode_t mode = with_umask(options->permissions);
+  errno = 0;
+  if (!(flags & MERCUTIO_DRIVER_CREATE)) return glfs.open(volume, path, way);
+  void *fd = glfs.creat(volume, path, way | O_CREAT | exclusive, mode);
+  if (fd || exclusive || errno != EEXIST) return fd;
+  errno = 0;
+  return glfs.open(volume, path, way);   /* another client has made it meanwhile */
 }
 
 static int gluster_open(const char *text, const mercutio_driver_options *options, mercutio_driver_file **file) {
@@ -207,7 +220,7 @@ static int gluster_open(const char *text, const mercutio_driver_options *options
   f->fd = open_or_make(client->volume, name.path, options);
   error = f->fd ? own_locks(f->fd) : last_error();
   struct stat status;
-  if (!error) error = plain(glfs.fstat(f->fd, &status));
+  if (!error) error = TRY(glfs.fstat(f->fd, &status));
   if (!error && S_ISDIR(status.st_mode)) error = EISDIR;
   if (!error) return f->number = status.st_ino, *file = f, 0;
   if (f->fd) glfs.close(f->fd);
@@ -216,8 +229,7 @@ static int gluster_open(const char *text, const mercutio_driver_options *options
 }
 
 static int gluster_close(mercutio_driver_file *f) {
-  why[0] = 0;
-  const int error = plain(glfs.close(f->fd));
+  const int error = use(f) ? 0 : TRY(glfs.close(f->fd));   /* or the parent's */
   free(f);
   return error;
 }
@@ -228,33 +240,37 @@ static size_t bounded(int64_t bytes) { return bytes < MOST ? (size_t)bytes : MOS
 
 static int gluster_read(mercutio_driver_file *f, const mercutio_driver_extent *extent, size_t count, int64_t *moved) {
   (void)count;   /* 1 */
-  why[0] = 0;
-  *moved = glfs.pread(f->fd, extent->data, bounded(extent->bytes), extent->offset, 0, NULL);
-  return plain(*moved);
+  const int error = use(f);
+  return error ? error : TRY(*moved = glfs.pread(f->fd, extent->data, bounded(extent->bytes), extent->offset, 0, NULL));
 }
 static int gluster_write(mercutio_driver_file *f, const mercutio_driver_extent *extent, size_t count, int64_t *moved) {
   (void)count;
-  why[0] = 0;
-  *moved = glfs.pwrite(f->fd, extent->data, bounded(extent->bytes), extent->offset, 0, NULL, NULL);
-  return plain(*moved);
+  const int error = use(f);
+  return error ? error : TRY(*moved = glfs.pwrite(f->fd, extent->data, bounded(extent->bytes), extent->offset, 0, NULL, NULL));
 }
 
 static int gluster_get_size(mercutio_driver_file *f, int64_t *bytes) {
   struct stat status = {0};
-  why[0] = 0;
-  const int error = plain(glfs.fstat(f->fd, &status));
+  int error = use(f);
+  if (!error) error = TRY(glfs.fstat(f->fd, &status));
   *bytes = status.st_size;
   return error;
 }
-static int gluster_set_size(mercutio_driver_file *f, int64_t bytes) { return why[0] = 0, plain(glfs.ftruncate(f->fd, bytes, NULL, NULL)); }
-static int gluster_sync(mercutio_driver_file *f) { return why[0] = 0, plain(glfs.fsync(f->fd, NULL, NULL)); }
+static int gluster_set_size(mercutio_driver_file *f, int64_t bytes) {
+  const int error = use(f);
+  return error ? error : TRY(glfs.ftruncate(f->fd, bytes, NULL, NULL));
+}
+static int gluster_sync(mercutio_driver_file *f) {
+  const int error = use(f);
+  return error ? error : TRY(glfs.fsync(f->fd, NULL, NULL));
+}
 
 static int gluster_remove(const char *text) {
   Name name;
   Client *client;
   int error = split_name(text, &name);
   if (!error) error = find_client(&name, &client);
-  return error ? error : plain(glfs.unlink(client->volume, name.path));
+  return error ? error : TRY(glfs.unlink(client->volume, name.path));
 }
 
 static int gluster_get_traits(mercutio_driver_file *f, mercutio_driver_traits *traits) {
@@ -273,14 +289,15 @@ typedef struct {
 } Lock;
 
 static int gluster_lock(mercutio_driver_file *f, const mercutio_driver_range *range, void **lock) {
-  why[0] = 0;
-  Lock *held = calloc(1, sizeof *held);
-  if (!held) return ENOMEM;
+  int error = use(f);
+  Lock *held = error ? NULL : calloc(1, sizeof *held);
+  if (!held) return error ? error : ENOMEM;
   held->bytes = (struct flock){.l_type = range->exclusive ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET, .l_start = range->begin, .l_pid = getpid()};
   if (range->end != INT64_MAX) held->bytes.l_len = range->end - range->begin;   /* 0: however far it goes */
+  errno = 0;
   held->fd = glfs.dup(f->fd);
-  int error = held->fd ? own_locks(held->fd) : last_error();
-  if (!error) error = plain(glfs.posix_lock(held->fd, range->wait ? F_SETLKW : F_SETLK, &held->bytes));
+  error = held->fd ? own_locks(held->fd) : last_error();
+  if (!error) error = TRY(glfs.posix_lock(held->fd, range->wait ? F_SETLKW : F_SETLK, &held->bytes));
   if (!error) return *lock = held, 0;
   if (held->fd) glfs.close(held->fd);
   free(held);
@@ -289,10 +306,9 @@ static int gluster_lock(mercutio_driver_file *f, const mercutio_driver_range *ra
 
 static int gluster_unlock(mercutio_driver_file *f, void *lock) {
   Lock *held = lock;
-  (void)f;
-  why[0] = 0;
+  if (use(f)) return free(held), 0;   /* the parent's */
   held->bytes.l_type = F_UNLCK;
-  const int error = plain(glfs.posix_lock(held->fd, F_SETLK, &held->bytes));
+  const int error = TRY(glfs.posix_lock(held->fd, F_SETLK, &held->bytes));
   if (error == EINTR) return error;   /* Mercutio comes again */
   glfs.close(held->fd);
   free(held);

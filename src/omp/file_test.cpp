@@ -1,7 +1,11 @@
 // Collective calls that fail: all threads return, with the same error.
 #include "omp/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
 
 #include "omp/thread_team.h"
 #include "storage/faulty.h"
@@ -25,8 +29,7 @@ class Fault : public ::testing::Test {
   }
   void TearDown() override {
     plan_->fail_at = -1;
-    for (int handle : {handle_, second_})
-      if (files_.find(handle)) all([&](int) { return call(handle, Request(kClose)); });
+    for (int handle : {handle_, second_}) all([&](int) { return call(handle, Request(kClose)); });
   }
 
   int open() {
@@ -83,7 +86,6 @@ TEST_F(Fault, AllThreadsGetAnErrorOfOneThreadsStorage) {
 TEST_F(Fault, CloseReportsTheErrorAndReleasesTheFile) {
   fail_next(kFaultClose);
   EXPECT_EQ(all([&](int) { return call(handle_, Request(kClose)); }), ErrorClass::kIo);
-  EXPECT_EQ(files_.find(handle_), nullptr);
   EXPECT_EQ(all([&](int) { return call(handle_, Request(kClose)); }), ErrorClass::kFile);
 }
 
@@ -103,8 +105,7 @@ TEST_F(Fault, AllThreadsGetAnErrorOfOneThreadsArguments) {
     EXPECT_EQ(all([&](int thread) { return write(handle_, thread == wrong ? -5 : 8); }), ErrorClass::kArg);
     EXPECT_NE(text_.find("thread " + std::to_string(wrong)), std::string::npos) << text_;
     EXPECT_EQ(all([&](int thread) { return write(thread == wrong ? second_ : handle_); }), ErrorClass::kNotSame);
-    const ErrorClass lost = all([&](int thread) { return write(thread == wrong ? 999 : handle_); });
-    EXPECT_TRUE(lost == ErrorClass::kNotSame || lost == ErrorClass::kFile) << error_class_name(lost);
+    EXPECT_EQ(all([&](int thread) { return write(thread == wrong ? 999 : handle_); }), ErrorClass::kNotSame);
     EXPECT_EQ(
         all([&](int thread) { return call(handle_, Request::single(thread == wrong ? kRead : kWrite, data_, 8)); }),
         ErrorClass::kNotSame);
@@ -116,6 +117,46 @@ TEST_F(Fault, AllThreadsGetAnErrorOfOneThreadsArguments) {
     EXPECT_EQ(all([&](int) { return write(handle_); }), ErrorClass::kNone);
     EXPECT_EQ(all([&](int) { return write(second_); }), ErrorClass::kNone);
   }
+}
+
+// One thread opens a file, the others write, or the reverse; whoever comes first decides on which file they meet.
+TEST_F(Fault, AllThreadsGetAnErrorIfOnlySomeOpen) {
+  for (int handle : {handle_, 999}) {
+    for (int openers : {0b0001, 0b0110, 0b1110}) {
+      for (const bool opener_first : {true, false}) {
+        std::vector<int> opened(kThreads, 7);
+        const ErrorClass cls = all([&](int thread) -> Result<i64> {
+          const bool opens = ((openers >> thread) & 1) != 0;
+          if (opens != opener_first) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          if (!opens) return write(handle);
+          const Status status = open_file(
+              team_, files_, OpenCall{&opened[static_cast<size_t>(thread)], "memory:other", O_CREAT | O_RDWR});
+          return status ? Result<i64>(i64{0}) : Result<i64>(status.error());
+        });
+        EXPECT_EQ(cls, ErrorClass::kNotSame) << text_;
+        for (int thread = 0; thread < kThreads; ++thread)
+          EXPECT_EQ(opened[static_cast<size_t>(thread)], ((openers >> thread) & 1) != 0 ? -1 : 7);
+      }
+    }
+  }
+  EXPECT_EQ(all([&](int) { return write(handle_); }), ErrorClass::kNone);
+}
+
+// Two teams of which no thread can tell which one it is in.
+TEST_F(Fault, RejectsATeamWhileOneLikeItIsInACall) {
+  const auto write_here = [&](int thread) {
+    if (thread > 0) return write(handle_);
+    while (files_.take(handle_, TeamId{kThreads, 9}).found != Files::State::kInCall) std::this_thread::yield();
+    ThreadTeam alike(kThreads);
+    alike.run([&](int) {
+      const Result<i64> result = call_file(alike, files_, handle_, Request::single(kWrite, data_, 8));
+      ASSERT_FALSE(result.ok());
+      EXPECT_EQ(result.error().cls, ErrorClass::kComm);
+      EXPECT_NE(result.error().what.find("another team"), std::string::npos) << result.error().what;
+    });
+    return write(handle_);
+  };
+  EXPECT_EQ(all(write_here), ErrorClass::kNone);
 }
 
 TEST_F(Fault, RejectsAnotherTeam) {
@@ -144,11 +185,12 @@ TEST_F(Fault, RejectsTooManyFiles) {
     EXPECT_EQ(handle, -1);
     EXPECT_NE(opened.error().what.find("too many open files"), std::string::npos);
   });
-  for (int handle : handles) {
-    File* const file = files_.find(handle);
-    files_.remove(handle);
-    delete file;
-  }
+  EXPECT_EQ(all([&](int) {
+              for (int handle : handles)
+                if (Result<i64> closed = call(handle, Request(kClose)); !closed) return closed;
+              return Result<i64>(i64{0});
+            }),
+            ErrorClass::kNone);
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
-// Opening: the last thread at the barrier of the new File opens it for all. One open call of the storage.
+// Opening: the last thread at the barrier of the new File does it for all. One open call of the storage.
 #include <fcntl.h>
 
 #include <cerrno>
-#include <new>
 #include <string_view>
 
 #include "model/hints_sources.h"
@@ -10,8 +9,6 @@
 
 namespace mercutio::omp {
 namespace {
-
-constexpr const char* kRoutine = "omp_file_open_all";
 
 Error wrong(std::string what) {
   return Error{ErrorClass::kArg, std::move(what), EINVAL};
@@ -69,10 +66,10 @@ Status File::open_storage(const OpenCall& call) {
 }
 
 // Executed by the last thread at the barrier.
-Status File::open_for_all(Files& files) {
-  const OpenCall& first = slots_[0].opening;
+Status File::open(Files& files) {
+  const OpenCall& first = slots_[0].call.opening;
   for (size_t thread = 0; thread < slots_.size(); ++thread) {
-    const OpenCall& call = slots_[thread].opening;
+    const OpenCall& call = slots_[thread].call.opening;
     const std::string who = "thread " + std::to_string(thread);
     if (!call.handle || !call.name) return wrong(who + ": the handle's address and the file name must not be NULL");
     if (call.flags != first.flags || std::string_view(call.name) != first.name)
@@ -83,42 +80,9 @@ Status File::open_for_all(Files& files) {
   name_ = first.name;
   MERCUTIO_TRY(check_flags(first.flags));
   MERCUTIO_TRY(open_storage(first));
-  handle_ = files.add(this);
+  handle_ = files.add(this, team_);
   if (handle_ == 0) return Error{ErrorClass::kOther, "too many open files: close some", EMFILE};
   return ok_status();
-}
-
-Status File::open(i64 thread, const OpenCall& call, Files& files) {
-  slots_[static_cast<size_t>(thread)].opening = call;
-  barrier_.arrive([&] {
-    try {
-      if (const Status opened = open_for_all(files); !opened) outcome_ = completed(opened.error(), kRoutine);
-    } catch (const std::bad_alloc&) {
-      outcome_ = Error{ErrorClass::kNoMem, "out of memory", ENOMEM};
-    }
-    is_closed_ = outcome_.has_value();
-    // All other threads wait, because this may be one shared variable.
-    for (const Slot& slot : slots_)
-      if (slot.opening.handle) *slot.opening.handle = is_closed_ ? -1 : handle_;
-  });
-  return outcome_ ? Status(*outcome_) : ok_status();
-}
-
-Status open_file(Team& team, Files& files, const OpenCall& call) {
-  if (!team.can_meet()) return unknown_runtime(kRoutine);
-  static char no_memory;
-  void* const met = team.meet([&]() -> void* {
-    try {
-      return new File(team.id());
-    } catch (const std::bad_alloc&) {
-      return &no_memory;
-    }
-  });
-  if (met == &no_memory) return Error{ErrorClass::kNoMem, std::string(kRoutine) + ": out of memory", ENOMEM};
-  File* const file = static_cast<File*>(met);
-  Status status = file->open(team.number(), call, files);
-  if (file->last_to_leave()) delete file;
-  return status;
 }
 
 }  // namespace mercutio::omp

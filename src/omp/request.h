@@ -8,7 +8,7 @@
 
 namespace mercutio::omp {
 
-enum class Operation { kTransfer, kSync, kClose };
+enum class Operation { kTransfer, kOpen, kSync, kClose };
 
 // The routine, which must be the same for all threads of a call.
 struct Routine {

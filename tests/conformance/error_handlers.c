@@ -112,9 +112,30 @@ static void inherited_handler(void) {
   CHECK_OK(MPI_File_close(&fh));
 }
 
+static void handler_of_communicators(MPI_Comm *comm, int *code, ...) {
+  (void)comm;
+  (void)code;
+  handler_calls += 1000;
+}
+
+static void handler_of_windows(MPI_Win *win, int *code, ...) {
+  (void)win;
+  (void)code;
+  handler_calls += 1000;
+}
+
 static void handler_arguments(void) {
+  MPI_Errhandler other, got = MPI_ERRHANDLER_NULL;
   MPI_File fh = ck_create("f");
   CHECK_ERROR(MPI_File_set_errhandler(fh, MPI_ERRHANDLER_NULL));
+  for (int kind = 0; kind < 2; kind++) {
+    CHECK_OK(kind == 0 ? MPI_Comm_create_errhandler(handler_of_communicators, &other) : MPI_Win_create_errhandler(handler_of_windows, &other));
+    CHECK_CLASS(MPI_File_set_errhandler(fh, other), MPI_ERR_ARG);
+    CHECK_CLASS(MPI_File_set_errhandler(MPI_FILE_NULL, other), MPI_ERR_ARG);
+    CHECK_OK(MPI_Errhandler_free(&other));
+  }
+  CHECK_OK(MPI_File_get_errhandler(fh, &got));
+  CHECK(got == MPI_ERRORS_RETURN);
   CHECK_OK(MPI_File_close(&fh));
 }
 

@@ -13,6 +13,13 @@ namespace {
 
 const mercutio_driver* driver = nullptr;
 
+void* load() {
+  void* const library = ::dlopen(MERCUTIO_CEPHFS_DRIVER, RTLD_NOW | RTLD_LOCAL);
+  static const mercutio_driver_host host = {MERCUTIO_DRIVER_ABI, sizeof host, "test"};
+  const auto init = library ? reinterpret_cast<decltype(&mercutio_driver_init)>(::dlsym(library, "mercutio_driver_init")) : nullptr;
+  return init && init(&host, &driver) == 0 ? ::dlopen("libcephfs.so.2", RTLD_NOW | RTLD_NOLOAD) : nullptr;
+}
+
 mercutio_driver_file* open_file() {
   mercutio_driver_options options = {};
   options.size = sizeof options;
@@ -43,11 +50,7 @@ int in_child(mercutio_driver_file* parents, void* lock, int (*mounted)()) {
 
 // The parent's client has no threads in a child, and the session is the parent's.
 TEST(Cephfs, AChildHasAClientOfItsOwn) {
-  void* const library = ::dlopen(MERCUTIO_CEPHFS_DRIVER, RTLD_NOW | RTLD_LOCAL);
-  ASSERT_NE(library, nullptr) << ::dlerror();
-  static const mercutio_driver_host host = {MERCUTIO_DRIVER_ABI, sizeof host, "test"};
-  ASSERT_EQ(reinterpret_cast<decltype(&mercutio_driver_init)>(::dlsym(library, "mercutio_driver_init"))(&host, &driver), 0) << driver->explain();
-  void* const standin = ::dlopen("libcephfs.so.2", RTLD_NOW | RTLD_NOLOAD);
+  void* const standin = load();
   ASSERT_NE(standin, nullptr);
   const auto mounted = reinterpret_cast<int (*)()>(::dlsym(standin, "cephfs_mounted"));
   ASSERT_NE(mounted, nullptr);
@@ -65,6 +68,17 @@ TEST(Cephfs, AChildHasAClientOfItsOwn) {
   EXPECT_EQ(mounted(), 1);
   EXPECT_EQ(driver->close(file), 0);
   EXPECT_EQ(mounted(), 0);
+}
+
+TEST(Cephfs, ADirectoryIsNoFile) {
+  void* const standin = load();
+  ASSERT_NE(standin, nullptr);
+  mercutio_driver_options options = {};
+  options.size = sizeof options;
+  options.flags = MERCUTIO_DRIVER_READ;
+  mercutio_driver_file* file = nullptr;
+  EXPECT_EQ(driver->open("/folder", &options, &file), EISDIR);
+  for (const char* left : {"cephfs_open_files", "cephfs_mounted"}) EXPECT_EQ(reinterpret_cast<int (*)()>(::dlsym(standin, left))(), 0) << left;
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // missing or too old. With servers: tests/storage, gluster-driver.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -38,6 +40,8 @@ class Gluster : public ::testing::Test {
     asked_ = reinterpret_cast<const char* (*)()>(::dlsym(gfapi, "glfs_asked"));
     ASSERT_NE(asked_, nullptr);
     reinterpret_cast<void (*)()>(::dlsym(gfapi, "glfs_forget"))();
+    fail_ = reinterpret_cast<void (*)(int)>(::dlsym(gfapi, "glfs_fail"));
+    ASSERT_NE(fail_, nullptr);
   }
   mercutio_driver_file* open(const std::string& name, uint32_t flags = MERCUTIO_DRIVER_READ | MERCUTIO_DRIVER_WRITE) {
     mercutio_driver_options options = {};
@@ -54,6 +58,7 @@ class Gluster : public ::testing::Test {
   }
   void expect_asked(const std::string& line) { EXPECT_NE(("\n" + asked()).find("\n" + line + "\n"), std::string::npos) << line << " isn't in:\n" << asked(); }
   std::string asked() { return asked_(); }
+  void (*fail_)(int from_now) = nullptr;
   int error_ = 0;
 
  private:
@@ -165,6 +170,62 @@ TEST_F(Gluster, LocksHaveOwnersOfTheirOwn) {
   range.wait = 0;
   void* lock = nullptr;
   EXPECT_EQ(driver->lock(file, &range, &lock), EAGAIN);
+  EXPECT_EQ(driver->close(file), 0);
+}
+
+// Of an earlier call that had nothing to do with it: EINTR would be tried again without an end, ENOENT be a missing file.
+TEST_F(Gluster, AnErrorWithoutErrnoIsNoOldOne) {
+  mercutio_driver_file* const file = open("silent/v/a");
+  ASSERT_NE(file, nullptr);
+  char byte = 0;
+  int64_t number = 0;
+  const mercutio_driver_extent extent = {0, &byte, 1};
+  const mercutio_driver_range range = {sizeof range, 0, 1, 1, 1};
+  void *held = nullptr, *lock = nullptr;
+  ASSERT_EQ(driver->lock(file, &range, &held), 0);
+  fail_(1);
+  const auto with_old = [](auto call) { return errno = EINTR, call(); };
+  EXPECT_EQ(with_old([&] { return driver->read(file, &extent, 1, &number); }), EIO);
+  EXPECT_EQ(with_old([&] { return driver->write(file, &extent, 1, &number); }), EIO);
+  EXPECT_EQ(with_old([&] { return driver->get_size(file, &number); }), EIO);
+  EXPECT_EQ(with_old([&] { return driver->set_size(file, 1); }), EIO);
+  EXPECT_EQ(with_old([&] { return driver->sync(file); }), EIO);
+  EXPECT_EQ(with_old([&] { return driver->lock(file, &range, &lock); }), EIO);
+  EXPECT_EQ(with_old([&] { return driver->unlock(file, held); }), EIO);
+  EXPECT_EQ(with_old([&] { return driver->remove("silent/v/a"); }), EIO);
+  EXPECT_EQ(with_old([&] { return open("silent/v/a"), error_; }), EIO);
+  EXPECT_EQ(with_old([&] { return open("silent/v/a", MERCUTIO_DRIVER_WRITE | MERCUTIO_DRIVER_CREATE), error_; }), EIO);
+  EXPECT_EQ(with_old([&] { return open("silent/other/a"), error_; }), EIO);
+  EXPECT_EQ(with_old([&] { return driver->close(file); }), EIO);
+  fail_(0);
+}
+
+// 0, or which of the expectations of a child doesn't hold. The stand-in ends it where it uses its parent's client.
+int in_child(mercutio_driver_file* parents, void* lock) {
+  const auto refused = [](int error) { return error == ENOTRECOVERABLE && std::string(driver->explain()).find("forked") != std::string::npos; };
+  char byte = 0;
+  int64_t number = 0;
+  const mercutio_driver_extent extent = {0, &byte, 1};
+  const mercutio_driver_range range = {sizeof range, 0, 1, 1, 1};
+  void* other = nullptr;
+  if (!refused(driver->read(parents, &extent, 1, &number)) || !refused(driver->write(parents, &extent, 1, &number))) return 1;
+  if (!refused(driver->get_size(parents, &number)) || !refused(driver->set_size(parents, 1)) || !refused(driver->sync(parents))) return 2;
+  if (!refused(driver->lock(parents, &range, &other))) return 3;
+  return driver->unlock(parents, lock) == 0 && driver->close(parents) == 0 && driver->remove("forked/v/a") == 0 ? 0 : 4;
+}
+
+TEST_F(Gluster, AChildHasAClientOfItsOwn) {
+  mercutio_driver_file* const file = open("forked/v/a");
+  ASSERT_NE(file, nullptr);
+  const mercutio_driver_range range = {sizeof range, 0, 1, 1, 1};
+  void* lock = nullptr;
+  ASSERT_EQ(driver->lock(file, &range, &lock), 0);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(in_child(file, lock));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(driver->unlock(file, lock), 0);
   EXPECT_EQ(driver->close(file), 0);
 }
 

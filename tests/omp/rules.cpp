@@ -225,6 +225,59 @@ TEST_F(Rules, SeveralTeamsAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
+// The first that come decide on which file the team meets.
+TEST_F(Rules, SomeThreadsOpenWhileOthersWrite) {
+  const int open_file = open();
+  for (int fd : {open_file, 999}) {
+    for (int round = 0; round < 200; ++round) {
+      std::vector<int> opened(kThreads, 7);
+      EXPECT_EQ(all([&](int thread) {
+                  int& own = opened[static_cast<size_t>(thread)];
+                  if (thread % 2 == round % 2) return omp_file_write_all(data_, 8, fd, kNoHint);
+                  return ssize_t{omp_file_open_all(&own, "memory:some", O_CREAT | O_RDWR)};
+                }),
+                OMP_FILE_ERR_NOT_SAME);
+      for (int thread = 0; thread < kThreads; ++thread)
+        EXPECT_EQ(opened[static_cast<size_t>(thread)], thread % 2 == round % 2 ? 7 : -1);
+    }
+  }
+  EXPECT_EQ(size(), 0);
+  EXPECT_EQ(all([&](int) { return omp_file_write_all(data_, 8, open_file, kNoHint); }), 8);
+  EXPECT_EQ(close(open_file), 0);
+}
+
+// Two teams alike on one file: a call is a whole team's, or all of its threads are told to wait.
+TEST_F(Rules, TeamsAlikeTakeTurns) {
+  const int fd = open();
+  std::vector<std::thread> masters;
+  std::atomic<int> wrong{0};
+  for (int master = 0; master < 2; ++master) {
+    masters.emplace_back([&, master] {
+      for (int round = 0; round < 100; ++round) {
+        std::vector<long> values(kThreads, OMP_FILE_ERR_TEAM);
+        while (values[0] == OMP_FILE_ERR_TEAM) {
+          parallel(kThreads, [&](int thread) {
+            const std::string data(64, static_cast<char>('A' + master * kThreads + thread));
+            const off_t offset = ((round * 2 + master) * kThreads + thread) * 64;
+            values[static_cast<size_t>(thread)] = omp_file_write_at_all(data.data(), 64, offset, fd, kNoHint);
+          });
+          for (long value : values)
+            if (value != values[0]) ++wrong;
+        }
+        if (values[0] != 64) ++wrong;
+      }
+    });
+  }
+  for (std::thread& master : masters) master.join();
+  EXPECT_EQ(wrong, 0);
+  std::string all_data(100 * 2 * kThreads * 64, ' ');
+  EXPECT_EQ(all([&](int) { return omp_file_read_com_all(all_data.data(), 100 * 2 * kThreads * 64, fd, kNoHint); }),
+            100 * 2 * kThreads * 64);
+  for (size_t at = 0; at < all_data.size(); at += 64)
+    EXPECT_EQ(all_data.substr(at, 64), std::string(64, static_cast<char>('A' + at / 64 % (2 * kThreads))));
+  EXPECT_EQ(close(fd), 0);
+}
+
 #ifdef _OPENMP
 // Inner teams have files of their own; the outer team's is not theirs, nor is that of a sister team.
 TEST_F(Rules, NestedTeams) {

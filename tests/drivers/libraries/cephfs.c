@@ -1,14 +1,16 @@
-// What tests/drivers/cephfs_test.cpp has for libcephfs: no cluster, one empty file of any name. A client whose process is another one than the
+// What tests/drivers/cephfs_test.cpp has for libcephfs: no cluster, one empty file of any name, and a directory "/folder". A client whose process is another one than the
 // caller ends the program, as its threads would be missing.
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 enum { WRONG_PROCESS = 99 };
 typedef struct { pid_t process; } Mount;
-static int mounted, files;   // now, by this process
+static int mounted, files, open_files, folder;   // now, by this process; folder: its descriptor
 
 static Mount *own(Mount *mount) {
   if (mount->process != getpid()) _exit(WRONG_PROCESS);
@@ -16,6 +18,7 @@ static Mount *own(Mount *mount) {
 }
 
 int cephfs_mounted(void) { return mounted; }
+int cephfs_open_files(void) { return open_files; }
 
 int ceph_create(Mount **mount, const char *id) {
   (void)id;
@@ -28,16 +31,24 @@ int ceph_conf_parse_env(Mount *mount, const char *name) { return (void)name, own
 int ceph_mount(Mount *mount, const char *root) { return (void)root, own(mount), mounted++, 0; }
 int ceph_unmount(Mount *mount) { return own(mount), mounted--, 0; }
 int ceph_release(Mount *mount) { return free(own(mount)), 0; }
-int ceph_open(Mount *mount, const char *path, int flags, mode_t mode) { return (void)path, (void)flags, (void)mode, own(mount), ++files; }
+int ceph_open(Mount *mount, const char *path, int flags, mode_t mode) {
+  (void)flags, (void)mode, own(mount), ++files, ++open_files;
+  if (!strcmp(path, "/folder")) folder = files;
+  return files;
+}
 int ceph_open_layout(Mount *mount, const char *path, int flags, mode_t mode, int unit, int count, int object, const char *pool) {
   return (void)unit, (void)count, (void)object, (void)pool, ceph_open(mount, path, flags, mode);
 }
-int ceph_close(Mount *mount, int fd) { return (void)fd, own(mount), 0; }
+int ceph_close(Mount *mount, int fd) { return (void)fd, own(mount), --open_files, 0; }
 int ceph_read(Mount *mount, int fd, char *data, int64_t bytes, int64_t offset) { return (void)fd, (void)data, (void)bytes, (void)offset, own(mount), 0; }
 int ceph_write(Mount *mount, int fd, const char *data, int64_t bytes, int64_t offset) { return (void)fd, (void)data, (void)offset, own(mount), (int)bytes; }
 int ceph_ftruncate(Mount *mount, int fd, int64_t bytes) { return (void)fd, (void)bytes, own(mount), 0; }
 int ceph_fsync(Mount *mount, int fd, int only_data) { return (void)fd, (void)only_data, own(mount), 0; }
-int ceph_fstatx(Mount *mount, int fd, void *status, unsigned want, unsigned flags) { return (void)fd, (void)status, (void)want, (void)flags, own(mount), 0; }
+int ceph_fstatx(Mount *mount, int fd, void *status, unsigned want, unsigned flags) {
+  const uint16_t mode = fd == folder ? S_IFDIR : S_IFREG;
+  if (want & 1) memcpy((char *)status + 20, &mode, sizeof mode);
+  return (void)flags, own(mount), 0;
+}
 int ceph_unlink(Mount *mount, const char *path) { return (void)path, own(mount), 0; }
 int ceph_get_file_layout(Mount *mount, int fd, int *unit, int *count, int *object, int *pool) {
   return (void)fd, (void)pool, own(mount), *unit = *object = 4096, *count = 1, 0;

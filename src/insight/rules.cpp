@@ -328,10 +328,9 @@ std::optional<Detection> serial(const Job& job, const JobFile& file) {
     return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
   });
   const double parts = static_cast<double>(std::min(job.ranks, 2 * job.hosts));
-  // The data of the others goes to and from that one, too, at about a network's rate.
-  const double passed_on = most / kBytesPerSecond * (1 - 1 / static_cast<double>(job.ranks));
+  // The data of the others goes to and from that one, too.
   return Detection{"one of " + number(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now),
-                {{advice(Advice::kAllRanks, main_direction(file), file.library), now * (1 - 1 / parts) + passed_on}}};
+                {{advice(Advice::kAllRanks, main_direction(file), file.library), now * (1 - 1 / parts) + seconds_passed_on(job, most)}}};
 }
 
 double opening_of(const FileTotals& one) { return seconds_of(one.open_ns + one.close_ns); }

@@ -123,13 +123,13 @@ def report(results):
     for result in results:
         best, default, late, ratio, cost = row_of(result)
         near += ratio <= 1.1
-        for plain, adapting in zip(result["default"], result["adapting"]):
-            wins += sum(adapting) < sum(plain)
-            losses += sum(adapting) > sum(plain)
+        faster = sum(sum(adapting) < sum(plain) for plain, adapting in zip(result["default"], result["adapting"]))
+        wins += faster
+        losses += len(result["default"]) - faster
         name = min(result["grid"], key=result["grid"].get)
         print("%-8s %-9s %10.0f %10.0f %10.0f %6.2f %6.1f%%  %s" % (result["storage"], result["pattern"], best, default, late, ratio, cost * 100, name))
         rows.append({"storage": result["storage"], "pattern": result["pattern"], "best us": round(best), "default us": round(default), "adapted us": round(late),
-                     "of the best": round(ratio, 2), "cost %": round(cost * 100, 1), "best by": name})
+                     "of the best": f"{ratio:.2f}", "cost %": f"{cost * 100:.1f}", "jobs faster": f"{faster} of {len(result['default'])}", "best by": name.replace("mercutio_", "")})
     print("within 10 %% of the best: %d of %d; jobs faster %d, slower %d, sign test %.3f" % (near, len(results), wins, losses, sign_test(wins, losses)))
     return rows
 
@@ -163,8 +163,12 @@ def main():
     print(file=sys.stderr)
     rows = report(results)
     if args.json:
+        kept = json.load(open(args.json, encoding="utf-8")) if os.path.exists(args.json) else {"rows": [], "runs": []}
+        done = {(row["storage"], row["pattern"]) for row in rows}
+        for part, new in (("rows", rows), ("runs", results)):
+            kept[part] = [one for one in kept[part] if (one["storage"], one["pattern"]) not in done] + new
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({"rows": rows, "runs": results}, file)
+            json.dump(kept, file)
     return 0
 
 

@@ -26,6 +26,9 @@ import cluster  # noqa: E402
 
 PATTERNS = {"w-512": (512, 1024), "w-4096": (4096, 256), "w-65536": (65536, 32), "w-1MiB": (1 << 20, 2)}
 PATTERNS.update({"r" + name[1:]: shape for name, shape in list(PATTERNS.items())})
+PAGE = {"title": "Plans that are tried", "what": "`make bench-adapt`: what `mercutio_adapt` finds, how soon, and what looking costs",
+        "about": "Jobs of four ranks and 200 collective accesses, without the hint and with it in turn. Best: the median of the best of all combinations. "
+                 "Adapted: the median of accesses 21 to 200 with the hint. Cost: all accesses with the hint against those without, looking included."}
 RANKS, CALLS, FOUND_BY = 4, 200, 20
 SERVERS = {"COUNT": "4", "STRIPE": "262144", "RATE": "200000000", "LATENCY": "200"}
 
@@ -163,7 +166,7 @@ def main():
     print(file=sys.stderr)
     rows = report(results)
     if args.json:
-        kept = json.load(open(args.json, encoding="utf-8")) if os.path.exists(args.json) else {"rows": [], "runs": []}
+        kept = json.load(open(args.json, encoding="utf-8")) if os.path.exists(args.json) else dict(PAGE, rows=[], runs=[])
         done = {(row["storage"], row["pattern"]) for row in rows}
         for part, new in (("rows", rows), ("runs", results)):
             kept[part] = [one for one in kept[part] if (one["storage"], one["pattern"]) not in done] + new

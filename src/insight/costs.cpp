@@ -198,11 +198,23 @@ double collectives_well_made(const Job& job, const JobFile& file) {
   return seconds;
 }
 
-double first_collectives_seconds(const Job& job, const JobFile& file) {
-  const double calls = worst(file, calls_together), opens = worst(file, opens_of);
-  if (calls == 0 || calls >= kTellingCalls * opens) return 0;
-  const double now = worst(file, [](const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); });
-  return std::max(0.0, now - collectives_well_made(job, file));
+double accesses_well_made(const Job& job, const JobFile& file) {
+  return collectives_well_made(job, file) + worst(file, [](const FileTotals& one) {
+    return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
+  });
+}
+
+double opening_with_first_accesses(const Job& job, const JobFile& file) {
+  const double calls = worst(file, calls_together), opens = worst(file, opens_of), well_made = collectives_well_made(job, file);
+  const bool first = calls > 0 && calls < kTellingCalls * opens;
+  return worst(file, [&](const FileTotals& one) {
+    const double accesses = collective_seconds(one) - waits_for_late(one);
+    return seconds_of(one.open_ns + one.close_ns) + (first ? std::max(0.0, accesses - well_made) : 0);
+  });
+}
+
+double run_seconds(const Job& job) {
+  return std::max(0.0, job.seconds - job.recording * crowding(job));
 }
 
 double waits_in_turns(const JobFile& file, double seconds) {

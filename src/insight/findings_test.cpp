@@ -190,6 +190,14 @@ TEST(Findings, OpeningMakesRanksLateOnlyAsLongAsItTakes) {
   EXPECT_NEAR(opened(4 * kSecond), 2 * 0.98, 0.001);
 }
 
+TEST(Findings, WithoutOpeningTheAccessesStay) {
+  const Job job = job_with(4, [](i64 rank, FileTotals& f) {
+    f.opens = f.closes = 100, f.reopens = 99, f.open_ns = (rank == 0 ? 6 : 1) * kSecond;
+    calls(f.of(Direction::kWrite, true), 100, 8 * MiB, (rank == 0 ? 3 : 9) * kSecond);
+  });
+  EXPECT_NEAR(seconds_of(job, "reopened"), 0.99 * (10 - 400 * 8.0 * MiB / 1e9), 0.01);
+}
+
 // Where ranks wait for a core as long as they have one, what is reckoned for a usual machine takes twice as long.
 TEST(Findings, CrowdedCoresCount) {
   Job job = job_with(4, [](i64, FileTotals& f) {

@@ -338,10 +338,10 @@ double reopens_of(const FileTotals& one) { return static_cast<double>(one.reopen
 double different_of(const FileTotals& one) { return static_cast<double>(one.opens - one.reopens); }
 double syncs_of(const FileTotals& one) { return static_cast<double>(one.syncs); }
 
-// Opening and closing, with what is due to it.
+// Opening and closing, with what is due to it. The accesses stay.
 double opening_seconds(const Job& job, const JobFile& file) {
-  const double now = worst(file, opening_of);
-  return now + waits_in_turns(file, now) + first_collectives_seconds(job, file);
+  const double all = opening_with_first_accesses(job, file) + waits_in_turns(file, worst(file, opening_of));
+  return std::max(0.0, std::min(all, run_seconds(job) - accesses_well_made(job, file)));
 }
 
 // Each of its files.

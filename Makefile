@@ -23,7 +23,7 @@ TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
 SETS = demo segmentation check fuzz suites storage bars slurm apps cross languages docs packages
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long reproducible fuzz fuzz-python bench bench-adapt bench-nodes bench-many-ranks bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 \
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long reproducible fuzz fuzz-python bench bench-adapt bench-report bench-nodes bench-many-ranks bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 \
         $(SETS:%=setup-%)
 
 $(SETS:%=setup-%): setup-%:
@@ -215,9 +215,16 @@ bench-opens: build
 bench-many-ranks: build
 	@python3 bench/many_ranks.py --build $(BUILD)
 
-# What mercutio_adapt finds, how soon, and what looking costs: 8 patterns on 3 storages. Half an hour on a quiet machine.
+# What mercutio_adapt finds, how soon, and what looking costs: 8 patterns on 3 storages. Half an hour on a quiet machine; STORAGE=memory
+# measures a part, and the rows of others stay.
 bench-adapt: build
-	@python3 bench/adapt.py --build $(BUILD)
+	@python3 bench/adapt.py --build $(BUILD) $(if $(STORAGE),--storage $(STORAGE)) --json $(BUILD)/adapt.json
+	@python3 scripts/results.py add adapt $(BUILD)/adapt.json --command "make bench-adapt"
+
+# Whether reports name the fault of programs that have one, and whether their remedies gain what they promise. Some minutes on a quiet machine.
+bench-report: build
+	@ninja -C $(BUILD) bad_factors
+	@python3 scripts/results.py add report $(BUILD)/bad_factors.json --command "make bench-report"
 
 # What a trace costs, in time and memory. Half an hour; figures for docs/users/report.md.
 bench-tracing: build

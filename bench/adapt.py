@@ -26,6 +26,9 @@ import cluster  # noqa: E402
 
 PATTERNS = {"w-512": (512, 1024), "w-4096": (4096, 256), "w-65536": (65536, 32), "w-1MiB": (1 << 20, 2)}
 PATTERNS.update({"r" + name[1:]: shape for name, shape in list(PATTERNS.items())})
+PAGE = {"title": "Plans that are tried", "what": "`make bench-adapt`: what `mercutio_adapt` finds, how soon, and what looking costs",
+        "about": "Jobs of four ranks and 200 collective accesses, without the hint and with it in turn. Best: the median of the best of all combinations. "
+                 "Adapted: the median of accesses 21 to 200 with the hint. Cost: all accesses with the hint against those without, looking included."}
 RANKS, CALLS, FOUND_BY = 4, 200, 20
 SERVERS = {"COUNT": "4", "STRIPE": "262144", "RATE": "200000000", "LATENCY": "200"}
 
@@ -123,13 +126,13 @@ def report(results):
     for result in results:
         best, default, late, ratio, cost = row_of(result)
         near += ratio <= 1.1
-        for plain, adapting in zip(result["default"], result["adapting"]):
-            wins += sum(adapting) < sum(plain)
-            losses += sum(adapting) > sum(plain)
+        faster = sum(sum(adapting) < sum(plain) for plain, adapting in zip(result["default"], result["adapting"]))
+        wins += faster
+        losses += len(result["default"]) - faster
         name = min(result["grid"], key=result["grid"].get)
         print("%-8s %-9s %10.0f %10.0f %10.0f %6.2f %6.1f%%  %s" % (result["storage"], result["pattern"], best, default, late, ratio, cost * 100, name))
         rows.append({"storage": result["storage"], "pattern": result["pattern"], "best us": round(best), "default us": round(default), "adapted us": round(late),
-                     "of the best": round(ratio, 2), "cost %": round(cost * 100, 1), "best by": name})
+                     "of the best": f"{ratio:.2f}", "cost %": f"{cost * 100:.1f}", "jobs faster": f"{faster} of {len(result['default'])}", "best by": name.replace("mercutio_", "")})
     print("within 10 %% of the best: %d of %d; jobs faster %d, slower %d, sign test %.3f" % (near, len(results), wins, losses, sign_test(wins, losses)))
     return rows
 
@@ -163,8 +166,12 @@ def main():
     print(file=sys.stderr)
     rows = report(results)
     if args.json:
+        kept = json.load(open(args.json, encoding="utf-8")) if os.path.exists(args.json) else dict(PAGE, rows=[], runs=[])
+        done = {(row["storage"], row["pattern"]) for row in rows}
+        for part, new in (("rows", rows), ("runs", results)):
+            kept[part] = [one for one in kept[part] if (one["storage"], one["pattern"]) not in done] + new
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({"rows": rows, "runs": results}, file)
+            json.dump(kept, file)
     return 0
 
 

@@ -5,7 +5,8 @@
     scripts/results.py --check         says whether they are fresh
     scripts/results.py add NAME FILE --command "mercutio bench ..."
                                        keeps what a tool has measured: FILE is the JSON of mercutio bench, mercutio bench overlap,
-                                       bench/nodes.py, bench/tune.py or tests/scale/run.py; NAME is the page
+                                       bench/nodes.py, bench/tune.py or tests/scale/run.py; NAME is the page.
+                                       A page that is new takes title, about and what from it, if they are there
 
 A result file holds title, about, date, commit, machine, command, and tables with columns and rows. A table with a plot names
 the column of the labels and those of the values, which are drawn as bars.
@@ -138,7 +139,8 @@ def add(args):
     data = json.loads(Path(args.file).read_text())
     path = FOLDER / f"{args.name}.json"
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
-    kept = json.loads(path.read_text()) if path.is_file() else dict(title=args.name, about="", what="")
+    own = data if isinstance(data, dict) else {}
+    kept = json.loads(path.read_text()) if path.is_file() else {key: own.get(key, other) for key, other in (("title", args.name), ("about", ""), ("what", ""))}
     is_bench = isinstance(data, dict) and "geometric_means" in data
     kept.update(date=datetime.date.today().isoformat(), commit=commit, machine=machine(), command=args.command, tables=from_bench(data) if is_bench else from_rows(data))
     path.write_text(json.dumps(kept, indent=1) + "\n")

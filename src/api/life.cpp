@@ -78,6 +78,7 @@ int fail_open(const std::string& file_name, const Error& error) {
 int open(MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_File* file) {
   hook_finalize();
   begin_trace(/*in_init=*/false);
+  const i64 start_ns = now_ns();   // communicators are a large part of opening
   *file = MPI_FILE_NULL;
   const Status enough = hold_reserve();   // a rank without it takes part as a failed rank
   OpenCall call;
@@ -87,6 +88,7 @@ int open(MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_Fil
   });
   for (const Status* status : {&enough, &read})
     if (call.argument_error) call.argument_error = *status;
+  call.start_ns = start_ns;
   if (process().trace.keeps_steps()) call.members = members_of(comm);
   const std::atomic<bool>* const all_record = process().trace.all_record();
   call.whole_world = all_record && !*all_record && members_of(comm) == "world";

@@ -48,6 +48,7 @@ struct OpenCall {
   InfoItems info;                 // the user's, in order (model/hints.h)
   std::string members;            // for the trace: "world", "self", ranks of MPI_COMM_WORLD as 0-3,8, or ""
   bool whole_world = false;       // for the job's record: by the ranks of MPI_COMM_WORLD, also where other programs belong to the job
+  i64 start_ns = 0;               // for the trace: when the program called; 0: not known
 };
 
 // The source of hints, and the reporter of problems with them.

@@ -84,7 +84,7 @@ struct OpenFile::Opening {
 };
 
 Status OpenFile::open(const OpenCall& call) {
-  const i64 start_ns = trace_time();
+  const i64 start_ns = call.start_ns > 0 ? call.start_ns : trace_time();
   Opening opening;
   MERCUTIO_TRY(exchange_open(call, opening));
   MERCUTIO_TRY(open_storage(opening));

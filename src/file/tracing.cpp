@@ -63,8 +63,8 @@ void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
     step.shape = trace_->shape("open " + opening, [&](i64) { return bytes_of(opening); });
     trace_->step(step);
   }
-  trace_->record(TraceEvent{TraceKind::kOpen, start_ns, end_ns, 0, -1, name_});
   trace_hints();
+  trace_->record(TraceEvent{TraceKind::kOpen, start_ns, end_ns, 0, -1, name_});
 }
 
 // Of the first rank only: hints that matter are the same on all.

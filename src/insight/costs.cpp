@@ -6,9 +6,11 @@
 namespace mercutio {
 namespace {
 
-// What moving data costs where the job itself doesn't tell: through the page cache of a node; a piece of it in an exchange; a small
-// request to a page cache; to meet, with a core for each rank, and how often ranks then wait for a turn on one that others use.
-constexpr double kLocalBytesPerSecond = 4e9, kPieceSeconds = 10e-9, kLocalRequestSeconds = 1e-6, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
+// What moving data costs where the job itself doesn't tell: into new pages of a node's page cache, which must be found and cleared, and out of
+// or over those that are there; a piece of it in an exchange, whose windows stay in a core's cache; a small request to a page cache; to meet,
+// with a core for each rank, and how often ranks then wait for a turn on one that others use.
+constexpr double kNewPagesBytesPerSecond = 4e9, kOldPagesBytesPerSecond = 10e9, kPieceSeconds = 5e-9, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
+constexpr double kLocalReadSeconds = 0.45e-6, kLocalWriteSeconds = 0.75e-6;
 constexpr i64 kTellingBytes = MiB;  // a file moves at least this many before their rate tells anything
 constexpr double kTellingCalls = 4;  // at least this many collective calls an open, for the first of them is a slow one
 constexpr double kUsualCrowd = 1.5;  // ranks that share a core may wait for it this many times as long as that explains: locks, the kernel
@@ -86,6 +88,21 @@ double io_rate(const Job& job, Direction direction) {
   return longest > 0 ? static_cast<double>(bytes) / seconds_of(longest) : 0;
 }
 
+// The part of the written bytes that no page was there for, but for pages from earlier jobs.
+static double part_in_new_pages(const JobFile& file) {
+  double size = 0;
+  for (const JobFile* one : file.members) size += static_cast<double>(one->all.end_offset);
+  if (file.members.empty()) size = static_cast<double>(file.all.end_offset);
+  const auto written = static_cast<double>(of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes);
+  return file.is_pattern || written <= size ? 1 : size / written;
+}
+
+// Of one rank, with a core of its own.
+static double local_rate(const JobFile& file, Direction direction) {
+  const double fresh = direction == Direction::kWrite ? part_in_new_pages(file) : 0;
+  return 1 / (fresh / kNewPagesBytesPerSecond + (1 - fresh) / kOldPagesBytesPerSecond);
+}
+
 double rate_of(const Job& job, const JobFile& file, Direction direction) {
   i64 bytes = 0, ns = 0;
   for (const JobFile& other : job.files) {
@@ -93,7 +110,7 @@ double rate_of(const Job& job, const JobFile& file, Direction direction) {
     if (other.file_system == file.file_system) bytes += part.large_bytes, ns += part.large_ns;
   }
   if (bytes >= kTellingBytes && ns > 0) return static_cast<double>(bytes) / seconds_of(ns);
-  return is_local(file) ? kLocalBytesPerSecond / crowding(job) : kBytesPerSecond;
+  return is_local(file) ? local_rate(file, direction) / crowding(job) : kBytesPerSecond;
 }
 
 static double ranks_of_host(const Job& job) {
@@ -185,31 +202,54 @@ double collectives_well_made(const Job& job, const JobFile& file) {
   return seconds;
 }
 
-double first_collectives_seconds(const Job& job, const JobFile& file) {
-  const double calls = worst(file, calls_together), opens = worst(file, opens_of);
-  if (calls == 0 || calls >= kTellingCalls * opens) return 0;
-  const double now = worst(file, [](const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); });
-  return std::max(0.0, now - collectives_well_made(job, file));
+double accesses_well_made(const Job& job, const JobFile& file) {
+  return collectives_well_made(job, file) + worst(file, [](const FileTotals& one) {
+    return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
+  });
+}
+
+double opening_with_first_accesses(const Job& job, const JobFile& file) {
+  const double calls = worst(file, calls_together), opens = worst(file, opens_of), well_made = collectives_well_made(job, file);
+  const bool first = calls > 0 && calls < kTellingCalls * opens;
+  return worst(file, [&](const FileTotals& one) {
+    const double accesses = collective_seconds(one) - waits_for_late(one);
+    return seconds_of(one.open_ns + one.close_ns) + (first ? std::max(0.0, accesses - well_made) : 0);
+  });
+}
+
+double run_seconds(const Job& job) {
+  return std::max(0.0, job.seconds - job.recording * crowding(job));
 }
 
 double waits_in_turns(const JobFile& file, double seconds) {
   return std::min(seconds, least(file, waits_for_late));
 }
 
-// What a rank waits for late ones, and of what closing takes what goes beyond the shortest; `seconds` are part of its time with the
-// file, and the same part of the waiting is due to them.
+// What a rank opens files for beyond the rank that is through soonest: it waits for the others, who come late.
+static i64 opening_late_ns(const JobFile& file, const FileTotals& one) {
+  i64 soonest = one.open_ns;
+  for (const FileTotals& other : file.by_rank) {
+    if (other.opens == one.opens) soonest = std::min(soonest, other.open_ns);
+  }
+  return file.all.ranks > 1 ? one.open_ns - soonest : 0;
+}
+
+// What a rank waits for late ones: in collective accesses, opening, and closing, of which the shortest has no waiting. What makes ranks late
+// is what they do between these; `seconds` are a part of that, and the same part of the waiting is due to them.
 static double with_waits(const JobFile& file, const FileTotals& one, double seconds) {
   const i64 closing = file.all.shortest_close_ns > 0 ? one.close_ns - one.closes * file.all.shortest_close_ns : 0;
-  const double waited = waits_for_late(one) + seconds_of(closing), span = seconds_of(one.last_ns - one.first_ns);
-  return seconds + (span > 0 ? waited * std::min(1.0, seconds / span) : 0);
+  const double waited = waits_for_late(one) + seconds_of(closing + opening_late_ns(file, one));
+  const double meeting = seconds_of(one.open_ns + one.close_ns + one.sync_ns) + collective_seconds(one);
+  const double between = seconds_of(one.last_ns - one.first_ns) - meeting;
+  return seconds + (between > 0 ? waited * std::min(1.0, seconds / between) : 0);
 }
 
 double seconds_held(const JobFile& file, const std::function<double(const FileTotals&)>& seconds) {
   return worst(file, [&](const FileTotals& one) { return with_waits(file, one, seconds(one)); });
 }
 
-double request_seconds(const Job& job) {
-  return kLocalRequestSeconds * crowding(job);
+double request_seconds(const Job& job, Direction direction) {
+  return (direction == Direction::kRead ? kLocalReadSeconds : kLocalWriteSeconds) * crowding(job);
 }
 
 bool worth_moving_together(const JobFile& file, double bytes, double moved, double overlap) {
@@ -221,18 +261,25 @@ double seconds_without_read_ahead(const Job& job, const JobFile& file) {
   const double requests = worst(file, [](const FileTotals& one) { return static_cast<double>(one.storage[0].absorbed_calls); });
   const StorageTotals& reads = file.all.storage[0];
   const double seen = seconds_of(reads.ns) / static_cast<double>(std::max<i64>(1, reads.calls));
-  return requests * (is_local(file) ? std::min(seen, request_seconds(job)) : seen);
+  return requests * (is_local(file) ? std::min(seen, request_seconds(job, Direction::kRead)) : seen);
 }
 
 double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction) {
   const ClassTotals &alone = of(file.all, direction, false), &together = of(file.all, direction, true);
   const double calls = static_cast<double>(std::max<i64>(1, alone.calls + together.calls));
   const double piece = std::max(1.0, static_cast<double>(alone.piece_bytes + together.piece_bytes) / calls);
-  return static_cast<double>(alone.bytes + together.bytes) / piece * request_seconds(job) / static_cast<double>(std::max<i64>(1, job.known_ranks));
+  return static_cast<double>(alone.bytes + together.bytes) / piece * request_seconds(job, direction) / static_cast<double>(std::max<i64>(1, job.known_ranks));
 }
 
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction) {
-  return seconds_of(of(one, direction, false).ns) + std::max(0.0, seconds_of(one.between_ns) - job.recording) * crowding(job);
+  const double most = seconds_of(one.last_ns - one.first_ns - one.held_ns());   // in a gap where the rank lost its core, that's no gap any more
+  const double gaps = std::min(seconds_of(one.between_ns) * crowding(job), most) - job.recording * crowding(job);
+  return seconds_of(of(one, direction, false).ns) + std::max(0.0, gaps);
+}
+
+double seconds_passed_on(const Job& job, double bytes) {
+  const double others = 1 - 1 / static_cast<double>(std::max<i64>(1, job.ranks));
+  return bytes * others / (job.hosts > 1 ? kBytesPerSecond : kNewPagesBytesPerSecond / crowding(job));
 }
 
 }  // namespace mercutio

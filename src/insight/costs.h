@@ -51,10 +51,14 @@ double seconds_together(const Job& job, const JobFile& file, const Moved& moved)
 // The time of the file's collective accesses if they were efficient, with the usual time for synchronisation: their own may be a
 // consequence of the fault.
 double collectives_well_made(const Job& job, const JobFile& file);
-// Their additional time because most of them are the first of an open; 0 if they are not.
-double first_collectives_seconds(const Job& job, const JobFile& file);
+// The time of all of the file's accesses, of which collective ones are efficient.
+double accesses_well_made(const Job& job, const JobFile& file);
+// Opening and closing, with the additional time of collective accesses if most of them are the first of an open: the maximum over the ranks.
+double opening_with_first_accesses(const Job& job, const JobFile& file);
+// The run, as it would be without a trace.
+double run_seconds(const Job& job);
 // Of a small one to a page cache.
-double request_seconds(const Job& job);
+double request_seconds(const Job& job, Direction direction);
 // Whether ranks gain by moving a range of the file together, of which they ask for `bytes` of what storage moves, and their ranges overlap.
 // They ask for a good part of it, or the rest takes long to move. In a page cache it does not, and each window of the range is a meeting.
 bool worth_moving_together(const JobFile& file, double bytes, double moved, double overlap);
@@ -71,5 +75,7 @@ double seconds_held(const JobFile& file, const std::function<double(const FileTo
 // The time of a rank's independent accesses, including the gaps between accesses that follow each other at once, where the rank may
 // lose its core. Excludes the cost of tracing.
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction);
+// One rank's messages to or from all others, with so many bytes of all ranks' data: over the network, or by copies in memory.
+double seconds_passed_on(const Job& job, double bytes);
 
 }  // namespace mercutio

@@ -77,7 +77,7 @@ Finding finding_of(const Rule& rule, const Job& job, const std::vector<Match>& s
   for (const JobFile* one : members) {
     if (members.size() > 1 && !one->is_pattern && finding.worst.size() < kWorstNamed) finding.worst.emplace_back(one->name, one->seconds());
   }
-  const double run = std::max(0.0, job.seconds - job.recording * crowding(job));  // as it would be without a trace
+  const double run = run_seconds(job);
   const auto factor_of = [run](double seconds) { return run > 0 ? run / (run - seconds) : 1; };
   const double best = std::min(best_of(detection) * job.held_part, 0.98 * run);
   for (const Option& option : detection.options) {

@@ -178,11 +178,10 @@ bool Recorder::opened_before(const FileFacts& facts) {
   return static_cast<i64>(others_.size()) < kNamesKept ? !others_.insert(hash).second : others_.count(hash) > 0;
 }
 
-// To look at the stack takes as long as some opens do.
+// To look at the stack takes as long as some opens do, so it is looked at once for a pattern.
 std::string Recorder::library_of(const FileFacts& facts) {
   constexpr std::size_t kPatternsKept = 256;
   if (!opened_by_) return "";
-  if (!sampled_) return opened_by_();
   const std::string pattern = pattern_key(facts.name);
   std::lock_guard lock(mutex_);
   const auto known = libraries_.find(pattern);
@@ -193,7 +192,6 @@ std::string Recorder::library_of(const FileFacts& facts) {
 }
 
 std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
-  const i64 start_ns = now_ns();
   const std::string library = library_of(facts);
   if (library == kTool) return std::make_unique<NoSink>();
   std::lock_guard lock(mutex_);
@@ -206,7 +204,6 @@ std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
   totals.nodes = std::max(totals.nodes, facts.nodes);
   next_offset_[static_cast<std::size_t>(slot)] = -1;
   last_end_ns_[static_cast<std::size_t>(slot)] = 0;
-  header_->own_ns += now_ns() - start_ns;
   if (sampled_) return make_sampled_sink(*this, slot, !again && records<FileRecord>(kFilesSection)[slot].is_pattern == 0);
   return std::make_unique<FileSink>(*this, slot, opens_++);
 }

@@ -105,7 +105,7 @@ class Recorder final : public Tracer {
   i64 steady_start_ns_;
   const std::function<std::string()> opened_by_;
   const bool sampled_;
-  std::unordered_map<std::string, std::string> libraries_;   // pattern of a name -> who opens such files; of sampled ones
+  std::unordered_map<std::string, std::string> libraries_;   // pattern of a name -> who opens such files
   CoreTime core_time_at_start_;
   std::unordered_map<std::string, i64> slots_;     // file name -> record
   std::unordered_map<std::string, i64> patterns_;  // key of a pattern -> record, for files beyond the table

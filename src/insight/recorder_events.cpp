@@ -9,6 +9,7 @@
 
 namespace mercutio {
 
+constexpr i64 kLongestOpeningNs = 1'000'000;  // to record an open; it took longer if the thread had no core
 constexpr i64 kOpeningsKept = 1024;  // opens, closes and syncs whose events are kept in any case
 
 void Recorder::record(i64 file, const TraceEvent& event) {
@@ -83,6 +84,7 @@ bool Recorder::count(FileTotals& totals, i64 file, const TraceEvent& event) {
   switch (event.kind) {
     case TraceKind::kOpen:
       ++totals.opens, totals.open_ns += ns;
+      header_->own_ns += std::min(now_ns() - event.end_ns, kLongestOpeningNs);   // names, hints and the rest were recorded since
       break;
     case TraceKind::kClose:
       ++totals.closes, totals.close_ns += ns;

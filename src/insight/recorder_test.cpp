@@ -176,6 +176,16 @@ TEST(Recorder, KnowsWhoOpenedAFileAndLeavesOutWhatToolsOpen) {
   EXPECT_EQ(job.run, run);
 }
 
+// To look at the stack takes long.
+TEST(Recorder, WhoOpensFilesIsAskedOnceForAPattern) {
+  RecorderOptions options;
+  int asked = 0;
+  options.opened_by = [&asked] { return ++asked, "netcdf"; };
+  auto recorder = make(options);
+  for (const char* name : {"out.1.nc", "out.2.nc", "out.1.nc", "data.h5"}) access(*recorder->file(facts_of(name)), now_ns(), 1, 0, 10);
+  EXPECT_EQ(asked, 2);
+}
+
 TEST(Recorder, APieceIsCutDownByPattern) {
   auto recorder = make();
   for (i64 i = 0; i < 10; ++i) {

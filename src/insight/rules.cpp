@@ -328,10 +328,9 @@ std::optional<Detection> serial(const Job& job, const JobFile& file) {
     return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
   });
   const double parts = static_cast<double>(std::min(job.ranks, 2 * job.hosts));
-  // The data of the others goes to and from that one, too, at about a network's rate.
-  const double passed_on = most / kBytesPerSecond * (1 - 1 / static_cast<double>(job.ranks));
+  // The data of the others goes to and from that one, too.
   return Detection{"one of " + number(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now),
-                {{advice(Advice::kAllRanks, main_direction(file), file.library), now * (1 - 1 / parts) + passed_on}}};
+                {{advice(Advice::kAllRanks, main_direction(file), file.library), now * (1 - 1 / parts) + seconds_passed_on(job, most)}}};
 }
 
 double opening_of(const FileTotals& one) { return seconds_of(one.open_ns + one.close_ns); }
@@ -339,10 +338,10 @@ double reopens_of(const FileTotals& one) { return static_cast<double>(one.reopen
 double different_of(const FileTotals& one) { return static_cast<double>(one.opens - one.reopens); }
 double syncs_of(const FileTotals& one) { return static_cast<double>(one.syncs); }
 
-// Opening and closing, with what is due to it.
+// Opening and closing, with what is due to it. The accesses stay.
 double opening_seconds(const Job& job, const JobFile& file) {
-  const double now = worst(file, opening_of);
-  return now + waits_in_turns(file, now) + first_collectives_seconds(job, file);
+  const double all = opening_with_first_accesses(job, file) + waits_in_turns(file, worst(file, opening_of));
+  return std::max(0.0, std::min(all, run_seconds(job) - accesses_well_made(job, file)));
 }
 
 // Each of its files.

@@ -89,7 +89,7 @@ TEST(Findings, FilesThatAreUsedInTurnsDontMakeTheRunLonger) {
     }))[0].seconds;
   };
   EXPECT_NEAR(cost(true), cost(false), 0.01);
-  EXPECT_NEAR(cost(true), 5 + 2.5 / 2, 0.05);
+  EXPECT_NEAR(cost(true), 5 + 2.5 * 5 / (10 - 2.5), 0.05);
 }
 
 // Beyond the table there are totals by pattern only.

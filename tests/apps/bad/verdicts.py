@@ -132,7 +132,7 @@ class Factors:
         self.runner, self.case = runner, case
         self.fault, self.scale = case.fault, 1
         if not case.only_factors:   # so that 0.4 s are left with the remedy; 10 times would be many opens
-            self.scale = max(4, min(9, int(4 * 0.4 / runner.run(case, (1,), scale=4)) + 1))
+            self.scale = max(1, min(9, int(4 * 0.4 / runner.run(case, (1,), scale=4)) + 1))
 
     def predictions(self):
         """{way: (text, median factor)}, the best first."""
@@ -183,13 +183,21 @@ class Check:
         if len(text.splitlines()) > 20:
             self.fail(case, "the report has more than 20 lines:", text)
         if self.factors and case.fault:
-            self.follow(case)
+            self.follow(case, first)
+        elif self.factors:
+            self.add_row(case, first)
 
-    def follow(self, case):
+    def add_row(self, case, first, remedy="", predicted=None, measured=None):
+        """Numbers as text: those of other tables of results are rounded."""
+        two = lambda value: "" if value is None else f"{value:.2f}"   # noqa: E731
+        self.rows.append({"MPI": self.runner.mpi, "program": case.name, "first cause": first or "nothing to gain", "remedy": remedy if len(remedy) <= 60 else remedy[:57] + "...",
+                          "predicted": two(predicted), "measured": two(measured), "ratio": two(measured / predicted) if measured else ""})
+
+    def follow(self, case, first):
         for number, (text, predicted, measured) in enumerate(Factors(self.runner, case).measure()):
             off = number == 0 and not 0.5 <= measured / predicted <= 2
             self.off += off
-            self.rows.append({"MPI": self.runner.mpi, "program": case.name, "remedy": text[:60], "predicted": round(predicted, 2), "measured": round(measured, 2)})
+            self.add_row(case, first, text, predicted, measured)
             print(f"  predicted {predicted:.2f}, measured {measured:.2f}{' OFF' if off else ''}: {text[:90]}", flush=True)
             if measured < SLOWEST:
                 self.fail(case, "this remedy makes it slower")
@@ -198,7 +206,7 @@ class Check:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--factors", action="store_true", help="follow the remedies and compare times")
-    parser.add_argument("--json", type=Path, help="with --factors: rows are added to those in this file")
+    parser.add_argument("--json", type=Path, help="with --factors: the rows are put into this file, where those of other programs stay")
     parser.add_argument("launcher")
     parser.add_argument("folder")
     parser.add_argument("names", nargs="*")
@@ -212,7 +220,11 @@ def main():
                 check.one(case)
         if arguments.json:
             rows = json.loads(arguments.json.read_text()) if arguments.json.exists() else []
-            arguments.json.write_text(json.dumps(rows + check.rows, indent=1))
+            done = {(row["MPI"], row["program"]) for row in check.rows}
+            rows = [row for row in rows if (row["MPI"], row["program"]) not in done] + check.rows
+            order = [case.name for case in CASES]
+            rows.sort(key=lambda row: (order.index(row["program"]), row["MPI"]))
+            arguments.json.write_text(json.dumps(rows, indent=1))
         if arguments.factors:
             print(f"{check.off} factors are off by more than two")
     return check.failed > 0 or check.off > MOST_OFF

@@ -19,6 +19,7 @@ BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
 VERSION = $(shell awk '/^project/ { print $$3 }' CMakeLists.txt)
 DIST ?= dist
 PACKAGES ?= build-packages
+ARCH ?= x86_64
 TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
@@ -248,9 +249,9 @@ dist:
 reproducible:
 	@scripts/reproducible.sh
 
-# The wheel for x86-64 and glibc 2.28 or newer, in $(PACKAGES).
+# The wheel for glibc 2.28 or newer, in $(PACKAGES). ARCH: x86_64 or aarch64, which Debian's cross compiler builds.
 wheel: dist
-	@packaging/wheel/build.sh $(TARBALL) $(PACKAGES)
+	@packaging/wheel/build.sh $(TARBALL) $(PACKAGES) $(ARCH)
 
 # Debian's packages, checked by lintian, in $(PACKAGES)/deb.
 deb: dist setup-packages

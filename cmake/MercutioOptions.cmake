@@ -31,6 +31,16 @@ if(MERCUTIO_HAS_STATIC_LIBSTDCXX)
   set(MERCUTIO_STATIC_LIBSTDCXX_FLAG -static-libstdc++)
 endif()
 
+# riscv64: GCC before 13 calls libatomic for atomics of one byte. Static if it can be: what is preloaded must not need one more shared library.
+set(byte_exchange "#include <atomic>\nstd::atomic<bool> flag; int main() { return flag.exchange(true); }")
+check_cxx_source_compiles("${byte_exchange}" MERCUTIO_ATOMICS_INLINE)
+if(NOT MERCUTIO_ATOMICS_INLINE)
+  set(CMAKE_REQUIRED_LIBRARIES -l:libatomic.a)
+  check_cxx_source_compiles("${byte_exchange}" MERCUTIO_LIBATOMIC_STATIC)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  target_link_libraries(mercutio_options INTERFACE $<IF:$<BOOL:${MERCUTIO_LIBATOMIC_STATIC}>,-l:libatomic.a,atomic>)
+endif()
+
 # MERCUTIO_ASSERT (src/base/assert.h) everywhere. Without it only tests that link mercutio_checked have it.
 set(asserts OFF)
 if(MERCUTIO_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")

@@ -6,6 +6,7 @@
   spelling   aspell, British English, with the words of the project in scripts/words.txt
   links      every relative link of README, CONTRIBUTING and examples leads to a file (MkDocs checks those of the site)
   dates      figures with a date are in docs/results only
+  changelog  an entry is one line of at most 140 characters, under Added, Changed or Fixed
 
 Code, tables' code and blocks of code are not prose. Generated pages are checked through what they are generated from.
 """
@@ -27,7 +28,7 @@ BANNED = {
     "in due course": "when", "at the end of the day": "-", "out of the box": "without set-up", "under the hood": "inside", "leverage": "use",
     "utilize": "use", "simply": "-", "obviously": "-", "of course": "-", "there is one to": "-", "may not read": "cannot read",
 }
-LEFT_OUT = {"docs/centres/conformance.md", "docs/results/storage.md", "docs/results/stripes.md"}   # written by programs
+LEFT_OUT = {"docs/centres/conformance.md"}   # names of tests and of what runs them, written by `make suites`
 SENTENCE_END = re.compile(r"(?<!\b[A-Z])(?<!e\.g)(?<!i\.e)(?<!al)(?<!etc)[.!?](?:\s|$)")
 DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 
@@ -110,6 +111,18 @@ class Prose:
                 if not target.startswith("http") and not (page.parent / target).exists():
                     self.add(page, number, f"no file {target}")
 
+    def check_changelog(self):
+        page, section = ROOT / "CHANGELOG.md", ""
+        for number, line in enumerate(page.read_text().split("\n"), 1):
+            if line.startswith("#"):
+                section = line.strip("# ") if line.startswith("### ") else ""
+            elif line.startswith("-") and section not in ("Added", "Changed", "Fixed"):
+                self.add(page, number, "an entry that is not under Added, Changed or Fixed")
+            elif section and line and not line.startswith("-") and not line.endswith(":"):
+                self.add(page, number, "an entry of more than one line")
+            if section and len(line) > 140:
+                self.add(page, number, f"{len(line)} characters in a line, more than 140")
+
     def check_spelling(self, listed):
         if not shutil.which("aspell"):
             return False
@@ -133,6 +146,7 @@ def main():
     for page in listed:
         prose.check_page(page)
         prose.check_links(page)
+    prose.check_changelog()
     spelled = prose.check_spelling(listed)
     print("\n".join(prose.findings) if prose.findings else "prose is plain" + ("" if spelled else "; aspell is missing"))
     return 1 if prose.findings else 0

@@ -19,7 +19,7 @@ apt_get() {
     -o Dir::State::Lists="$apt/lists" -o Dir::State::status="$apt/status" -o Dir::Cache="$apt" -o Dir::Cache::Archives="$apt/archives" \
     -o Debug::NoLocking=1 "$@"
 }
-apt_get update
+apt_get update || echo "sysroot: an index could not be had, what it lists is left out" >&2   # a mirror may be between two states of one
 apt_get -y --no-install-recommends --download-only install "$@"
 for package in "$apt"/archives/*.deb; do dpkg-deb -x "$package" "$folder"; done
 rm -rf "$apt"

@@ -5,14 +5,21 @@
 #
 #   packaging/oldlibc/stubs.sh FOLDER [GLIBC]      GLIBC: 2.28 unless told otherwise; FOLDER/toolchain.cmake is what CMake needs
 #
-# PYTHON names a Python that has ziglang.
+# PYTHON names a Python that has ziglang. ARCH: x86_64 (if not set), or aarch64 by Debian's cross compiler; SYSROOT then has Debian's libraries
+# for it (scripts/sysroot.sh), and the toolchain includes cmake/toolchains/aarch64.cmake.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 glibc="${2:-2.28}"
 mkdir -p "$1"
 folder="$(cd "$1" && pwd)"
-[ "$(uname -m)" = x86_64 ] || { echo "stubs.sh: for x86_64 only" >&2; exit 2; }
-triplet=x86_64-linux-gnu loader=ld-linux-x86-64.so.2
+root="${SYSROOT:-}" cross=
+case "${ARCH:=x86_64}" in
+  x86_64) loader=ld-linux-x86-64.so.2 ;;
+  aarch64) loader=ld-linux-aarch64.so.1 ;;
+  *) echo "stubs.sh: for x86_64 and aarch64 only" >&2; exit 2 ;;
+esac
+triplet="$ARCH-linux-gnu"
+[ "$(uname -m)" = "$ARCH" ] || cross="$triplet-"
 target="$folder/usr/lib/$triplet"
 mkdir -p "$target"
 
@@ -27,10 +34,10 @@ for file in $command; do
 done
 mv "$target/libld.so.2" "$target/$loader"
 for name in m pthread dl rt util resolv; do ln -sf "$(basename "$target/lib$name.so".*)" "$target/lib$name.so"; done
-for name in crti.o crtn.o; do cp "$(g++ -print-file-name=$name)" "$target/"; done
+for name in crti.o crtn.o; do cp "$("${cross}g++" ${root:+--sysroot="$root"} -print-file-name=$name)" "$target/"; done
 cp "$target/Scrt1.o" "$target/crt1.o"
-gcc -O2 -fPIC -Wall -Wextra -c "$here/later.c" -o "$folder/later.o"
-ar qD "$target/libc_nonshared.a" "$folder/later.o"
+"${cross}gcc" -O2 -fPIC -Wall -Wextra -c "$here/later.c" -o "$folder/later.o"
+"${cross}ar" qD "$target/libc_nonshared.a" "$folder/later.o"
 echo "GROUP ( $target/libc.so.6 $target/libc_nonshared.a AS_NEEDED ( $target/$loader ) )" >"$target/libc.so"
 
 # Programs must not copy variables of the C library: a stub doesn't say that environ is __environ, and the copy stays empty.
@@ -39,6 +46,8 @@ printf 'set(CMAKE_%s_COMPILE_OPTIONS_PIE "-fPIC")\n' C CXX >"$folder/rules.cmake
 # Libraries that become parts of ours: what is shipped must not need one more shared library.
 cat >"$folder/toolchain.cmake" <<EOF
 # Written by packaging/oldlibc/stubs.sh: C library $glibc.
+${cross:+set(MERCUTIO_SYSROOT "$root")
+include("$(realpath "$here/../../cmake/toolchains/$ARCH.cmake")")}
 set(stubs "-B$target -L$target -Wl,--allow-shlib-undefined")   # a --sysroot would come after the compiler's own folders
 set(CMAKE_SHARED_LINKER_FLAGS_INIT "\${stubs}")
 set(CMAKE_MODULE_LINKER_FLAGS_INIT "\${stubs}")
@@ -47,5 +56,5 @@ set(CMAKE_C_STANDARD_LIBRARIES_INIT "-lpthread -ldl")   # newer C libraries have
 set(CMAKE_CXX_STANDARD_LIBRARIES_INIT "-lpthread -ldl")
 set(CMAKE_USER_MAKE_RULES_OVERRIDE "$folder/rules.cmake")
 set(OPENSSL_USE_STATIC_LIBS TRUE)
-set(MERCUTIO_LZ4_LIBRARY /usr/lib/$triplet/liblz4.a CACHE FILEPATH "")
+set(MERCUTIO_LZ4_LIBRARY $root/usr/lib/$triplet/liblz4.a CACHE FILEPATH "")
 EOF

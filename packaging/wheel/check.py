@@ -59,7 +59,7 @@ def elf_findings(path, name, glibc):
         if not SYSTEM.match(needed):
             yield f"{name} needs {needed}"
     relocations = readelf("-r", path)
-    if re.search(r"R_X86_64_COPY .* environ@", relocations):
+    if re.search(r"R_\w+_COPY .* environ@", relocations):
         yield f"{name} has a copy of environ that the C library doesn't fill"
     if re.search(r" pthread_once \+", relocations):
         yield f"{name} needs pthread_once of no library: libpthread isn't linked"

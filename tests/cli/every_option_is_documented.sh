@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Each command and each of its options is in the manual page and in the completion.
+# Each command is in README's table; it and each of its options are in the manual page and in the completion.
 . "$(dirname "$0")/lib.sh"
 root="$(cd "$(dirname "$0")/../.." && pwd)"
+table="$(grep '^| `mercutio' "$root/README.md")"
 page="$(sed 's/\\-/-/g' "$root/docs/man/mercutio.1")"
 # shellcheck source=/dev/null
 . "$root/tools/completion/mercutio.bash"
@@ -17,6 +18,7 @@ for command in $commands "bench overlap" "driver check"; do
   first="${command%% *}"
   [ "$command" = "$last" ] && contains " $(complete_line | tr '\n' ' ')" " $command "
   contains "$page" "mercutio $command"
+  printf '%s\n' "$table" | grep -qE "\`(mercutio )?$command( [a-z]+)?\`" || fail "README's table lacks: $command"
   [ "$first" != connect ] || continue
   section="$(printf '%s\n' "$page" | grep -A1 "^\.B $command" || true)"
   # shellcheck disable=SC2086

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "insight/format.h"
+
 namespace mercutio {
 namespace {
 
@@ -34,6 +38,16 @@ TEST(NamePatterns, OtherFilesAreNamedByWhatTheyHaveInCommon) {
   EXPECT_EQ(other_files("/" + std::string(250, 'a') + "/x", "/" + std::string(250, 'a') + "/y"), kOtherFiles);
   EXPECT_EQ(record_key("(other files) /run/*"), kOtherFiles);
   EXPECT_EQ(record_key("/run/a"), "/run/a");
+}
+
+TEST(NamePatterns, NoNameBeginsInTheMiddleOfACharacter) {
+  std::array<char, 8> target{};
+  put_text(target, "\u5c71\u5c71\u5c71");
+  EXPECT_EQ(text_in(target), "\u5c71\u5c71");
+  put_text(target, "\u00fc\u00fc\u00fcab");
+  EXPECT_EQ(text_in(target), "\u00fc\u00fcab");
+  put_text(target, "abcdefgh");
+  EXPECT_EQ(text_in(target), "bcdefgh");
 }
 
 }  // namespace

@@ -134,5 +134,18 @@ TEST(ReadTrace, TheNewerOfATraceAndPiecesIsRead) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(ReadTrace, DamagedPiecesAreErrors) {
+  auto recorder = make();
+  recorder->file(facts_of("data"))->record({TraceKind::kOpen, now_ns(), now_ns()});
+  const std::vector<std::byte> piece = recorder->snapshot({});
+  for (std::size_t cut = 1; cut < piece.size(); cut += 97)
+    EXPECT_FALSE(parse_trace(ConstBytes(piece).first(cut)).ok()) << cut;
+  for (std::size_t at = 0; at < sizeof(PieceHeader); at += 8) {
+    std::vector<std::byte> changed = piece;
+    for (std::size_t i = at; i < at + 8; ++i) changed[i] = std::byte{0x7f};
+    (void)parse_trace(changed);  // an Error or not, but nothing else
+  }
+}
+
 }  // namespace
 }  // namespace mercutio

@@ -25,8 +25,7 @@ class LazyWrites final : public Forwarding {
  public:
   LazyWrites(std::unique_ptr<Storage> inner, i64 most_bytes) : Forwarding(std::move(inner)), most_bytes_(most_bytes) {}
   ~LazyWrites() override {
-    std::lock_guard lock(mutex_);
-    (void)attempt([this]() MERCUTIO_REQUIRES(mutex_) { return write_out(); });
+    (void)attempt([this] { return LazyWrites::flush(); });
   }
 
   // What was kept, in the order of the file. Until written() is called, writes to the same places wait.

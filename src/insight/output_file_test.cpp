@@ -119,8 +119,11 @@ TEST_F(OutputFile, APipeIsWrittenTo) {
   EXPECT_EQ(::read(reader, text, sizeof text), 8);
   EXPECT_STREQ(text, "a report");
   std::thread leaving([reader] {
-    pollfd one{reader, POLLIN, 0};
-    ::poll(&one, 1, 5000);
+    pollfd one{reader, POLLIN, 0};   // POLLHUP, too, until there is a writer again
+    for (int tries = 0; tries < 5000 && !(one.revents & POLLIN); ++tries) {
+      ::poll(&one, 1, 1);
+      ::usleep(1000);
+    }
     ::close(reader);
   });
   EXPECT_EQ(write_output(path, kNow, bytes_of(std::string(MiB, 'x'))).error().sys_errno, EPIPE);

@@ -12,4 +12,9 @@ std::string absolute_path(const std::string& path) {
   return std::string(here) + "/" + path;
 }
 
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
+}
+
 }  // namespace mercutio

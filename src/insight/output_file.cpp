@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/absolute_path.h"
 #include "base/file_limit.h"
 #include "base/random.h"
 
@@ -22,11 +23,6 @@ namespace {
 constexpr long kProcMagic = 0x9fa0;     // PROC_SUPER_MAGIC
 constexpr int kMostLinks = 40;          // one after the other, as for the kernel
 constexpr int kPatienceMs = 5000;       // until the reader of a full pipe takes something
-
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
-}
 
 // Links in /proc lead to what a process has open, which need not be what their text names.
 bool is_in_proc(const std::string& path) {

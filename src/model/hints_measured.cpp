@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/absolute_path.h"
 #include "model/hints_environment.h"
 #include "model/hints_files.h"
 
@@ -42,8 +43,7 @@ std::string measured_file() {
 InfoItems measured_hints(const std::string& path) {
   std::ifstream input(measured_file());
   if (!input) return {};
-  const size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const std::string directory = folder_of(path);
   for (const Section& section : sections_of(input)) {
     if (is_same_place(section.directory, directory)) return parse_romio_hints(section.lines);
   }

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/absolute_path.h"
 #include "base/errno_text.h"
 #include "base/program.h"
 #include "model/hints_environment.h"
@@ -145,10 +146,8 @@ bool is_for(const HintProfile& profile, const std::string& program, const std::s
 }  // namespace
 
 std::string file_system_key(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   struct statfs status {};
-  if (::statfs(directory.c_str(), &status) != 0) return "";
+  if (::statfs(folder_of(path).c_str(), &status) != 0) return "";
   char text[24];
   std::snprintf(text, sizeof text, "0x%lx", static_cast<unsigned long>(status.f_type));
   return text;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <iterator>
 
+#include "base/absolute_path.h"
 #include "base/hash.h"
 #include "storage/posix/lustre.h"
 #include "storage/posix/mounts.h"
@@ -229,15 +230,6 @@ void make_coherent(int fd, CoherenceWay wish, Traits& traits) {
   if (way == kNone && traits.coherence != kImmediate && traits.coherence_advice.empty())
     traits.coherence_advice = "it takes no O_DIRECT here, and locks of other nodes aren't seen";
 }
-
-namespace {
-
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
-}
-
-}  // namespace
 
 bool is_on_lustre(const std::string& path) {
   struct statfs info {};

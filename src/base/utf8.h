@@ -11,7 +11,7 @@ namespace mercutio {
 
 // How many bytes at the front are one character; 0: they are none.
 std::size_t utf8_character(std::string_view text);
-// The end of it, at most so many bytes, in whole characters.
+// The last characters of a text that are whole, of at most `most` bytes.
 std::string_view last_bytes(std::string_view text, std::size_t most);
 // On one line and as it looks: each control character, also those that change the direction of text, is a blank, and each byte that is no text
 // a question mark. For whatever prints names.

@@ -352,13 +352,13 @@ bool OpenFile::can_gate() const {
   return plain && (arena_ ? arena_->whole() : comm_->size() == 1);
 }
 
-// All ranks agree that all have opened, and on what they share: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
 // What rank 0 has drawn for the first file that all processes of the job open together.
 void OpenFile::number_job() {
   i64 none = std::atomic_ref(*context_.job).load();
   if (none <= 0) std::atomic_ref(*context_.job).compare_exchange_strong(none, first_mark_);
 }
 
+// All ranks agree that all have opened, and on what they share: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
 Status OpenFile::finish_open(Opening opening) {
   Status mine = std::move(opening.mine);
   std::string folder;

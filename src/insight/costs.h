@@ -75,7 +75,7 @@ double seconds_held(const JobFile& file, const std::function<double(const FileTo
 // The time of a rank's independent accesses, including the gaps between accesses that follow each other at once, where the rank may
 // lose its core. Excludes the cost of tracing.
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction);
-// One rank's messages to or from all others, with so many bytes of all ranks' data: over the network, or by copies in memory.
+// The time of one rank's messages to or from all others, with `bytes` of all ranks' data: over the network, or by copies in memory.
 double seconds_passed_on(const Job& job, double bytes);
 
 }  // namespace mercutio

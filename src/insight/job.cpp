@@ -289,9 +289,12 @@ double JobFile::seconds() const {
 }
 
 double Job::held_seconds(std::size_t trace) const {
-  const PieceHeader& header = traces[trace].header;
-  const i64 held = header.held_ns > 0 ? header.held_ns : sum_of_held(traces[trace]);
-  return static_cast<double>(held) * 1e-9 / static_cast<double>(header.members);
+  const RankTrace& one = traces[trace];
+  return static_cast<double>(held_ns_of(one.header, sum_of_held(one))) * 1e-9 / static_cast<double>(one.header.members);
+}
+
+i64 held_ns_of(const PieceHeader& header, i64 sum_ns) {
+  return header.held_ns > 0 ? header.held_ns : sum_ns;
 }
 
 double held_part_of(i64 held_ns, i64 sum_ns) {
@@ -402,7 +405,7 @@ static void add_held_part(Job& job) {
   i64 held = 0, sum = 0;
   for (const RankTrace& trace : job.traces) {
     const i64 of_files = sum_of_held(trace);
-    held += trace.header.held_ns > 0 ? trace.header.held_ns : of_files;
+    held += held_ns_of(trace.header, of_files);
     sum += of_files;
   }
   job.held_part = held_part_of(held, sum);

@@ -72,6 +72,8 @@ struct Job {
   double held_seconds(std::size_t trace) const;  // in I/O, of an average rank
 };
 
+// What the header tells of the time that I/O held its ranks; where it tells nothing, `sum_ns`, in which each thread counts for itself.
+i64 held_ns_of(const PieceHeader& header, i64 sum_ns);
 // Of `sum_ns`, where threads that were held at the same time count once in `held_ns`; 0: that is not known.
 double held_part_of(i64 held_ns, i64 sum_ns);
 // How many different files a record of a job is. Where the job has patterns, one that no rank here was the first to open is counted there.

@@ -137,7 +137,7 @@ std::vector<double> JobSummary::held_seconds() const {
       const i64 one = group.files[file].held_ns();
       ns[file] += one, of_group += one;
     }
-    held += group.header.held_ns > 0 ? group.header.held_ns : of_group;
+    held += held_ns_of(group.header, of_group);
     sum += of_group;
   }
   const double each = held_part_of(held, sum) * 1e-9 / static_cast<double>(std::max<i64>(1, ranks()));

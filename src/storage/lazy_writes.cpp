@@ -157,24 +157,24 @@ void LazyWrites::written() {
 }
 
 Status LazyWrites::write_out() {
-  if (!ranges_.empty()) {
-    const i64 start_ns = sink_ ? now_ns() : 0, first = ranges_.all().begin()->first, pieces = std::ssize(ranges_.all()), end = ranges_.end();
-    trace_kept();
-    stats_.requests.fetch_add(1, std::memory_order_relaxed);
-    Parts parts(*inner_);
-    for (const auto& [begin, rest] : ranges_.all()) parts.add({begin, memory_.get() + rest.value.at, rest.end - begin});
-    const Result<i64> moved = parts.end();
+  if (ranges_.empty()) {
     forget_all();
-    if (sink_) {
-      TraceEvent event{TraceKind::kStorageWrite, start_ns, now_ns(), moved ? *moved : 0, first};
-      event.pieces = pieces;
-      event.span = end - first;
-      sink_->record(event);
-    }
-    if (!moved) return moved.error();
+    return ok_status();
   }
+  const i64 start_ns = sink_ ? now_ns() : 0, first = ranges_.all().begin()->first, pieces = std::ssize(ranges_.all()), end = ranges_.end();
+  trace_kept();
+  stats_.requests.fetch_add(1, std::memory_order_relaxed);
+  Parts parts(*inner_);
+  for (const auto& [begin, rest] : ranges_.all()) parts.add({begin, memory_.get() + rest.value.at, rest.end - begin});
+  const Result<i64> moved = parts.end();
   forget_all();
-  return ok_status();
+  if (sink_) {
+    TraceEvent event{TraceKind::kStorageWrite, start_ns, now_ns(), moved ? *moved : 0, first};
+    event.pieces = pieces;
+    event.span = end - first;
+    sink_->record(event);
+  }
+  return moved ? ok_status() : Status(moved.error());
 }
 
 Status LazyWrites::write_alone(const Kept& kept) {

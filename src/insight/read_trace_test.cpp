@@ -7,22 +7,10 @@
 #include <fstream>
 
 #include "insight/job.h"
-#include "insight/recorder.h"
+#include "insight/test_support.h"
 
 namespace mercutio {
 namespace {
-
-std::unique_ptr<Recorder> make(RecorderOptions options = {}) {
-  auto made = Recorder::make(options);
-  EXPECT_TRUE(made.ok());
-  return std::move(*made);
-}
-
-FileFacts facts_of(const std::string& name) {
-  FileFacts facts;
-  facts.name = name;
-  return facts;
-}
 
 std::string empty_folder(const std::string& name) {
   const std::string path = ::testing::TempDir() + name;

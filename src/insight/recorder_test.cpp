@@ -16,23 +16,10 @@
 #include "insight/job.h"
 #include "insight/job_summary.h"
 #include "insight/name_patterns.h"
+#include "insight/test_support.h"
 
 namespace mercutio {
 namespace {
-
-std::unique_ptr<Recorder> make(RecorderOptions options = {}) {
-  auto made = Recorder::make(options);
-  EXPECT_TRUE(made.ok());
-  return std::move(*made);
-}
-
-FileFacts facts_of(const std::string& name) {
-  FileFacts facts;
-  facts.name = name;
-  facts.amode = "rdwr|create";
-  facts.block_bytes = 4096;
-  return facts;
-}
 
 // An access of `bytes` at `offset` that took `ns` from `start_ns` on, all in one phase.
 void access(TraceSink& sink, i64 start_ns, i64 ns, i64 offset, i64 bytes) {

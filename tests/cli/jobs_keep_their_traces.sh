@@ -24,9 +24,7 @@ int main(int argc, char **argv) {
 C
 ran=0
 for mpi in mpich openmpi; do
-  command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null || continue
-  ran=$((ran + 1))
-  mapfile -t flags < <(launch_flags "mpirun.$mpi")
+  use_mpi "$mpi" || continue
   mkdir "$mpi" "$mpi/traces"
   "mpicc.$mpi" -O1 -o "$mpi/app" app.c
   cd "$mpi"

@@ -35,6 +35,13 @@ fake_launcher() {
   chmod +x "$scratch/bin/$1"
 }
 
+# Of mpich or openmpi: `flags` are those of its launcher for two ranks, and `ran` counts it. False where it isn't installed.
+use_mpi() {
+  command -v "mpicc.$1" >/dev/null && command -v "mpirun.$1" >/dev/null || return 1
+  ran=$((ran + 1))
+  mapfile -t flags < <(launch_flags "mpirun.$1")
+}
+
 launch_flags() {   # what makes this launcher start two ranks here
   case "$1" in
     *openmpi*)

@@ -89,9 +89,7 @@ int main(int argc, char **argv) {
 C
 ran=0
 for mpi in mpich openmpi; do
-  command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null || continue
-  ran=$((ran + 1))
-  mapfile -t flags < <(launch_flags "mpirun.$mpi")
+  use_mpi "$mpi" || continue
   "mpicc.$mpi" app.c -o app
   run() { timeout 60 "$MERCUTIO" run "$@" 2>err || true; }
   MERCUTIO_HINT=x run -- "mpirun.$mpi" "${flags[@]}" ./app file

@@ -17,9 +17,7 @@ refused 2 "trace is required" "$MERCUTIO" replay
 
 ran=0
 for mpi in mpich openmpi; do
-  command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null || continue
-  ran=$((ran + 1))
-  mapfile -t flags < <(launch_flags "mpirun.$mpi")
+  use_mpi "$mpi" || continue
   launcher=("mpirun.$mpi" "${flags[@]}")
   mkdir "$mpi" "$mpi/in" "$mpi/again" "$mpi/twice"
   "mpicc.$mpi" -O1 -o "app.$mpi" "$root/tests/apps/replay_app.c"

@@ -18,9 +18,7 @@ int main(int argc, char **argv) {
 C
 ran=0
 for mpi in mpich openmpi; do
-  command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null || continue
-  ran=$((ran + 1))
-  mapfile -t flags < <(launch_flags "mpirun.$mpi")
+  use_mpi "$mpi" || continue
   "mpicc.$mpi" -O1 -o app app.c
   run() { timeout 60 "$MERCUTIO" run "$@" -- "mpirun.$mpi" "${flags[@]}" ./app; }
   timeout 60 cat pipe >got &

@@ -35,9 +35,7 @@ S
 chmod +x some.sh
 ran=0
 for mpi in mpich openmpi; do
-  command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null || continue
-  ran=$((ran + 1))
-  mapfile -t flags < <(launch_flags "mpirun.$mpi")
+  use_mpi "$mpi" || continue
   "mpicc.$mpi" -O1 -o "$mpi.app" app.c
   go() { "$MERCUTIO" run -- timeout 60 "mpirun.$mpi" "${flags[@]}" "./$mpi.app" "$@" >out 2>err || code=$?; }
   mkdir "$mpi"

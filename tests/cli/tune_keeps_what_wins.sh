@@ -31,9 +31,7 @@ fails 1 "there is no such trace" "$MERCUTIO" tune --pattern none.mtrace
 
 ran=0
 for mpi in mpich openmpi; do
-  command -v "mpicc.$mpi" >/dev/null && command -v "mpirun.$mpi" >/dev/null || continue
-  ran=1
-  mapfile -t flags < <(launch_flags "mpirun.$mpi")
+  use_mpi "$mpi" || continue
   launcher=("mpirun.$mpi" "${flags[@]}")
   rm -rf "$XDG_CONFIG_HOME"
   mkdir "$mpi" "$mpi/in"
@@ -81,4 +79,4 @@ for mpi in mpich openmpi; do
   cd ..
   export LD_PRELOAD=""
 done
-[ "$ran" = 1 ] || skip "there is no MPI here"
+[ "$ran" -gt 0 ] || skip "there is no MPI here"

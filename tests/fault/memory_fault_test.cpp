@@ -319,26 +319,33 @@ Status make_call(bool victim, const Shortage& shortage, long& failures, F call) 
   return victim ? short_of_memory(shortage, failures, guarded) : attempt(guarded);
 }
 
+// Calls body(rank, its communicator) on a thread of each rank.
+template <class Body>
+void on_each_rank(Body body) {
+  auto comms = make_in_process_world(kRanks, {});
+  std::vector<std::thread> threads;
+  for (auto& comm : comms) {
+    threads.emplace_back([&] {
+      Rank rank{*comm};
+      body(rank, std::move(comm));
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
 long run_open(i64 victim, const Shortage& shortage) {
   const std::string name = fresh_name();
   std::vector<Status> results(kRanks, ok_status());
   long failures = 0;
-  auto comms = make_in_process_world(kRanks, {});
   auto others = make_in_process_world(kRanks, {});
-  std::vector<std::thread> threads;
-  for (i64 i = 0; i < kRanks; ++i) {
-    threads.emplace_back([&, i] {
-      const auto r = static_cast<size_t>(i);
-      Comm& comm = *comms[r];
-      Rank rank{comm};
-      results[r] = make_call(i == victim, shortage, failures, [&] { return open_it(rank, std::move(comms[r]), name); });
-      const Status again = rank.file ? ok_status() : open_it(rank, std::move(others[r]), name);
-      ASSERT_TRUE(again.ok());
-      EXPECT_TRUE(rank.file->close().ok());
-      rank.file.reset();
-    });
-  }
-  for (auto& thread : threads) thread.join();
+  on_each_rank([&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const i64 i = rank.comm.rank();
+    const auto r = static_cast<size_t>(i);
+    results[r] = make_call(i == victim, shortage, failures, [&] { return open_it(rank, std::move(comm), name); });
+    const Status again = rank.file ? ok_status() : open_it(rank, std::move(others[r]), name);
+    ASSERT_TRUE(again.ok());
+    EXPECT_TRUE(rank.file->close().ok());
+  });
   expect_same(results);
   return failures;
 }
@@ -347,27 +354,20 @@ long run_call(const Call& call, i64 victim, const Shortage& shortage) {
   const std::string name = fresh_name();
   std::vector<Status> results(kRanks, ok_status());
   long failures = 0;
-  auto comms = make_in_process_world(kRanks, {});
-  std::vector<std::thread> threads;
-  for (i64 i = 0; i < kRanks; ++i) {
-    threads.emplace_back([&, i] {
-      const auto r = static_cast<size_t>(i);
-      Comm& comm = *comms[r];
-      Rank rank{comm};
-      ASSERT_TRUE(open_it(rank, std::move(comms[r]), name).ok());
-      ASSERT_TRUE(set_view(rank).ok());
-      std::fill(rank.buffer.begin(), rank.buffer.end(), static_cast<std::byte>(i + 1));
-      ASSERT_TRUE(kCalls[1].run(rank).ok());
-      results[r] = make_call(i == victim, shortage, failures, [&] { return call.run(rank); });
-      std::fill(rank.buffer.begin(), rank.buffer.end(), std::byte{0});
-      EXPECT_TRUE(kCalls[4].run(rank).ok());
-      const auto right = std::count(rank.buffer.begin(), rank.buffer.end(), static_cast<std::byte>(i + 1));
-      EXPECT_EQ(right, std::ssize(rank.buffer));
-      EXPECT_TRUE(rank.file->close().ok());
-      rank.file.reset();
-    });
-  }
-  for (auto& thread : threads) thread.join();
+  on_each_rank([&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const i64 i = rank.comm.rank();
+    const auto r = static_cast<size_t>(i);
+    ASSERT_TRUE(open_it(rank, std::move(comm), name).ok());
+    ASSERT_TRUE(set_view(rank).ok());
+    std::fill(rank.buffer.begin(), rank.buffer.end(), static_cast<std::byte>(i + 1));
+    ASSERT_TRUE(kCalls[1].run(rank).ok());
+    results[r] = make_call(i == victim, shortage, failures, [&] { return call.run(rank); });
+    std::fill(rank.buffer.begin(), rank.buffer.end(), std::byte{0});
+    EXPECT_TRUE(kCalls[4].run(rank).ok());
+    const auto right = std::count(rank.buffer.begin(), rank.buffer.end(), static_cast<std::byte>(i + 1));
+    EXPECT_EQ(right, std::ssize(rank.buffer));
+    EXPECT_TRUE(rank.file->close().ok());
+  });
   expect_same(results);
   return failures;
 }
@@ -453,27 +453,20 @@ void run_lazily(const Call& call, i64 victim, const Shortage& shortage) {
   ::close(::mkstemp(name));
   std::vector<Status> results(kRanks, ok_status()), last(kRanks, ok_status());
   long failures = 0;
-  auto comms = make_in_process_world(kRanks, {});
-  std::vector<std::thread> threads;
-  for (i64 i = 0; i < kRanks; ++i) {
-    threads.emplace_back([&, i] {
-      const auto r = static_cast<size_t>(i);
-      Comm& comm = *comms[r];
-      Rank rank{comm};
-      ASSERT_TRUE(open_lazily(rank, std::move(comms[r]), name).ok());
-      for (i64 piece = 0; piece < kPieces; ++piece) ASSERT_TRUE(write_piece(rank, piece, 1).ok());
-      ASSERT_EQ(std::filesystem::file_size(name), 0U) << "nothing is kept";
-      results[r] = make_call(i == victim, shortage, failures, [&] { return call.run(rank); });
-      const bool closed = std::string_view(call.name) == "close", writes = std::string_view(call.name) == "write_at";
-      last[r] = closed || writes ? results[r] : write_piece(rank, kPieces, 1);
-      if (closed) last[r] = Error{ErrorClass::kOther, "not written"};
-      if (!closed) {
-        EXPECT_TRUE(rank.file->close().ok());
-      }
-      rank.file.reset();
-    });
-  }
-  for (auto& thread : threads) thread.join();
+  on_each_rank([&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const i64 i = rank.comm.rank();
+    const auto r = static_cast<size_t>(i);
+    ASSERT_TRUE(open_lazily(rank, std::move(comm), name).ok());
+    for (i64 piece = 0; piece < kPieces; ++piece) ASSERT_TRUE(write_piece(rank, piece, 1).ok());
+    ASSERT_EQ(std::filesystem::file_size(name), 0U) << "nothing is kept";
+    results[r] = make_call(i == victim, shortage, failures, [&] { return call.run(rank); });
+    const bool closed = std::string_view(call.name) == "close", writes = std::string_view(call.name) == "write_at";
+    last[r] = closed || writes ? results[r] : write_piece(rank, kPieces, 1);
+    if (closed) last[r] = Error{ErrorClass::kOther, "not written"};
+    if (!closed) {
+      EXPECT_TRUE(rank.file->close().ok());
+    }
+  });
   if (std::string_view(call.name) != "write_at") expect_same(results);
   expect_pieces(name, last);
   ::unlink(name);

@@ -91,7 +91,7 @@ def compare(args, nodes, shared, mpi):
     system, samples = SYSTEMS[args.system], {"host": Samples(), "mercutio": Samples()}
     for number in range(args.rounds + 1):
         for name, found in samples.items():
-            prefix = system.driver + ":" if system.driver and name == "mercutio" else ""
+            prefix = (system.driver if ":" in system.driver else system.driver + ":") if system.driver and name == "mercutio" else ""
             for pattern in args.patterns.split(","):
                 words = [os.path.join(args.inside, mpi), "%s%s/%s-%d" % (prefix, shared, name, number), str(args.repetitions if number > 0 else 1)]
                 text = one_run(args, nodes, mpi, args.io if name == "mercutio" else "", words + ([pattern] if pattern else []))

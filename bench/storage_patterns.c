@@ -18,7 +18,8 @@ static const Pattern kPatterns[] = {
     {"interleaved-64KiB", 65536, 64, 0, MPI_MODE_RDWR},
     {"interleaved-64B", 64, 16384, 0, MPI_MODE_RDWR},
     {"independent-1KiB", 1024, 512, 1, MPI_MODE_RDWR},
-    {"write-only-1KiB", 1024, 512, 1, MPI_MODE_WRONLY}};
+    {"write-only-1KiB", 1024, 512, 1, MPI_MODE_WRONLY},
+    {"write-only-64KiB", 65536, 512, 1, MPI_MODE_WRONLY}};
 
 enum { kOperations = 96, kNameBytes = 32 };
 typedef struct {

@@ -51,6 +51,7 @@ typedef struct mercutio_driver_extent {
 #define MERCUTIO_DRIVER_WRITE 2u
 #define MERCUTIO_DRIVER_CREATE 4u      /* make the file if it is not there; never truncate it */
 #define MERCUTIO_DRIVER_EXCLUSIVE 8u   /* with CREATE: fail with EEXIST if it is there */
+#define MERCUTIO_DRIVER_KEEP_WRITES 16u   /* `write` may keep data in this process until `flush`, for as long as the file is open */
 
 typedef struct mercutio_driver_options {
   size_t size;
@@ -94,6 +95,7 @@ typedef struct mercutio_driver_traits {
   int64_t first_server;       /* that of stripe 0; default: -1, not known */
   int64_t file_number;        /* tells this file from others, the same on all ranks; default: 0, not known */
   const char* advice;         /* not seen at once: what to change, a sentence without a full stop; copied; default: NULL */
+  int32_t keeps_writes;       /* 1: as MERCUTIO_DRIVER_KEEP_WRITES permits it; default: 0. `seen` is what holds after `flush` */
 } mercutio_driver_traits;
 
 /* What is to be locked. */
@@ -191,6 +193,12 @@ typedef struct mercutio_driver {
   int (*rename)(const char* path, const char* other, uint32_t flags);
   int (*make_folder)(const char* path);
   int (*remove_folder)(const char* path);
+
+  /* Optional: what `write` has taken is seen by others as `seen` says. `sync` and `close` include it, and Mercutio calls it before `set_size`
+   * and `unlock` too. An error is that of the data, which may be lost. Only a driver that has it is asked to keep writes
+   * (MERCUTIO_DRIVER_KEEP_WRITES): for files that are written by several ranks, and whose others may see a write later. `read` and `get_size`
+   * show what this process keeps, and what others have flushed. */
+  int (*flush)(mercutio_driver_file* file);
 } mercutio_driver;
 
 #define MERCUTIO_DRIVER_PUBLISH_DISCARD 1u

@@ -1,6 +1,10 @@
 /* The storage driver of CephFS without a mount: files called cephfs:/path/in/the/file/system, through libcephfs.so.2, which is loaded and
  * not linked. Each process is a client of its own. Where several write one file the metadata server takes their caches away, so that
- * writes are seen at once. The configuration is that of CEPH_CONF or /etc/ceph/ceph.conf, with CEPH_ARGS.
+ * writes are seen at once, and each waits for a storage daemon. The configuration is that of CEPH_CONF or /etc/ceph/ceph.conf, with CEPH_ARGS.
+ *
+ * Where writes may be kept (MERCUTIO_DRIVER_KEEP_WRITES) they stay in the client's cache all the same ("lazy I/O"), until `flush`. What is
+ * flushed is ceph_fsync's data: ceph_lazyio_propagate does the same and loses its error. Reads are never lazy, as they are no faster and would
+ * show what is old, unless ceph_lazyio_synchronize came before each: the first read or lock ends it for this open of the file.
  *
  * A client is made when the first file is opened and ends with the last one: a process that ended without that would keep others
  * waiting for its capabilities until its session has expired. Cost: a connection, 0.1 s, where none is open. */
@@ -38,6 +42,7 @@ enum { WANT_MODE = 1, WANT_INO = 0x100, WANT_SIZE = 0x200 };
   CALL(int, write, (void *, int, const char *, int64_t, int64_t))                                                            \
   CALL(int, ftruncate, (void *, int, int64_t))                                                                               \
   CALL(int, fsync, (void *, int, int))                                                                                       \
+  CALL(int, lazyio, (void *, int, int))                                                                                      \
   CALL(int, fstatx, (void *, int, Statx *, unsigned, unsigned))                                                              \
   CALL(int, unlink, (void *, const char *))                                                                                  \
   CALL(int, get_file_layout, (void *, int, int *, int *, int *, int *))                                                      \
@@ -106,6 +111,8 @@ struct mercutio_driver_file {
   void *mount, *inode, *locks;   /* the last two for locks, from the first one on */
   pthread_mutex_t mutex;
   int fd, writable;
+  int keeps;          /* it was opened so that writes may be kept */
+  _Atomic int lazy;   /* they are */
   uint64_t number;
   char path[];
 };
@@ -116,6 +123,21 @@ static int use(const mercutio_driver_file *f) {
   if (f->process == getpid()) return 0;
   snprintf(why, sizeof why, "the file was opened before the process was forked: open it again");
   return ENOTRECOVERABLE;
+}
+
+/* Data that this client keeps of the file, however it was opened. */
+static int write_out(mercutio_driver_file *f) { return plain(ceph.fsync(f->mount, f->fd, 1)); }
+
+/* At the beginning of a call that must see what others have written, or whose effect others must see. */
+static int use_strictly(mercutio_driver_file *f) {
+  int error = use(f);
+  if (error || !f->lazy) return error;
+  pthread_mutex_lock(&f->mutex);
+  if (f->lazy) error = write_out(f);
+  if (f->lazy && !error) error = plain(ceph.lazyio(f->mount, f->fd, 0));
+  if (!error) f->lazy = 0;
+  pthread_mutex_unlock(&f->mutex);
+  return error;
 }
 
 static int bounded(int64_t value) { return value > INT_MAX ? INT_MAX : (int)value; }
@@ -142,6 +164,8 @@ static int cephfs_open(const char *path, const mercutio_driver_options *options,
   error = plain(f->fd);
   if (!error) error = plain(ceph.fstatx(f->mount, f->fd, &status, WANT_MODE | WANT_INO, 0));
   if (!error && S_ISDIR(status.mode)) error = EISDIR;
+  const int keep = f->writable && (flags & MERCUTIO_DRIVER_KEEP_WRITES) && options->ranks > 1;   /* the file of one client is cached anyway */
+  if (!error) f->keeps = f->lazy = keep && ceph.lazyio(f->mount, f->fd, 1) == 0;
   if (!error) return f->number = status.ino, *file = f, 0;
   if (f->fd >= 0) ceph.close(f->mount, f->fd);
   pthread_mutex_destroy(&f->mutex);
@@ -166,7 +190,7 @@ enum { MOST = 1 << 30 };   /* results are int */
 
 static int cephfs_read(mercutio_driver_file *f, const mercutio_driver_extent *extent, size_t count, int64_t *moved) {
   (void)count;   /* 1 */
-  const int error = use(f);
+  const int error = use_strictly(f);
   if (error) return error;
   *moved = ceph.read(f->mount, f->fd, extent->data, extent->bytes < MOST ? extent->bytes : MOST, extent->offset);
   return plain(*moved);
@@ -195,6 +219,11 @@ static int cephfs_sync(mercutio_driver_file *f) {
   return error ? error : plain(ceph.fsync(f->mount, f->fd, 0));
 }
 
+static int cephfs_flush(mercutio_driver_file *f) {
+  const int error = use(f);
+  return error || !f->keeps ? error : write_out(f);
+}
+
 static int cephfs_remove(const char *path) {
   void *mount;
   int error = enter(&mount);
@@ -209,6 +238,7 @@ static int cephfs_get_traits(mercutio_driver_file *f, mercutio_driver_traits *tr
   const int error = use(f);
   if (error) return error;
   traits->file_number = (int64_t)(f->number & INT64_MAX);
+  if (f->keeps) traits->keeps_writes = 1;   /* so Mercutio knows that member */
   if (ceph.get_file_layout(f->mount, f->fd, &unit, &count, &object, &pool) < 0) return 0;
   traits->stripe_bytes = count > 1 ? unit : object;   /* one object after the other is on any server */
   traits->stripe_count = count;
@@ -237,7 +267,7 @@ typedef struct {
 
 static int cephfs_lock(mercutio_driver_file *f, const mercutio_driver_range *range, void **lock) {
   static _Atomic uint64_t next_owner = 1;
-  int error = use(f);
+  int error = use_strictly(f);
   if (!error) error = open_for_locks(f);
   Lock *held = error ? NULL : calloc(1, sizeof *held);
   if (!held) return error ? error : ENOMEM;
@@ -266,7 +296,7 @@ int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver
   static const mercutio_driver cephfs = {
       .abi = MERCUTIO_DRIVER_ABI, .size = sizeof cephfs, .open = cephfs_open, .close = cephfs_close, .read = cephfs_read,
       .write = cephfs_write, .get_size = cephfs_get_size, .set_size = cephfs_set_size, .sync = cephfs_sync, .remove = cephfs_remove,
-      .get_traits = cephfs_get_traits, .lock = cephfs_lock, .unlock = cephfs_unlock, .explain = cephfs_explain};
+      .get_traits = cephfs_get_traits, .lock = cephfs_lock, .unlock = cephfs_unlock, .explain = cephfs_explain, .flush = cephfs_flush};
   (void)host;
   *driver = &cephfs;
   return load_library(&kLibrary, NULL, why);

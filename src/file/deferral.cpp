@@ -54,7 +54,7 @@ std::vector<std::byte> deferral_message(const std::vector<std::byte>& handle, co
   writer.put(std::string(reinterpret_cast<const char*>(handle.data()), handle.size()));
   for (const std::string* text : {&traits.file_system, &traits.coherence_advice, &traits.transfers}) writer.put(*text);
   for (const bool flag : {traits.can_lock, traits.locks_between_nodes, traits.can_merge, traits.sparse_files, traits.writes_wait, traits.metadata_is_remote,
-                          traits.remote_cluster, traits.caches_per_rank})
+                          traits.remote_cluster, traits.caches_per_rank, traits.keeps_writes})
     writer.put(i64{flag});
   for (const i64 number : {static_cast<i64>(traits.coherence), static_cast<i64>(traits.way), traits.block_bytes, traits.file_number,
                            facts.layout.stripe_bytes, facts.layout.stripe_count, facts.layout.first_server})
@@ -69,7 +69,7 @@ Status take_deferral(ConstBytes message, std::vector<std::byte>& handle, Deferre
   handle.assign(reinterpret_cast<const std::byte*>(bytes.data()), reinterpret_cast<const std::byte*>(bytes.data() + bytes.size()));
   for (std::string* const text : {&traits.file_system, &traits.coherence_advice, &traits.transfers}) *text = reader.text();
   for (bool* const flag : {&traits.can_lock, &traits.locks_between_nodes, &traits.can_merge, &traits.sparse_files, &traits.writes_wait, &traits.metadata_is_remote,
-                           &traits.remote_cluster, &traits.caches_per_rank})
+                           &traits.remote_cluster, &traits.caches_per_rank, &traits.keeps_writes})
     *flag = reader.number() != 0;
   traits.coherence = static_cast<Coherence>(reader.number());
   traits.way = static_cast<CoherenceWay>(reader.number());

@@ -252,6 +252,7 @@ Status OpenFile::wrap(std::unique_ptr<Storage> opened) {
     storage_ = std::move(published);
   }
   direct_ = storage_.get();
+  keeps_writes_ = direct_->traits().keeps_writes;
   if (writes_lazily(direct_->traits())) {
     auto lazy = std::make_unique<LazyWrites>(std::move(storage_), std::max(hints_->values.mercutio_cache_bytes, hints_->values.cb_buffer_size));
     lazy_ = lazy.get();
@@ -262,7 +263,7 @@ Status OpenFile::wrap(std::unique_ptr<Storage> opened) {
   const CachePolicy policy = cache_of(direct_->traits());
   if (policy.write_bytes == 0 && policy.read_bytes == 0) return ok_status();
   storage_ = make_cached(std::move(storage_), policy);
-  keeps_writes_ = policy.write_bytes > 0;
+  keeps_writes_ |= policy.write_bytes > 0;
   return ok_status();
 }
 
@@ -348,7 +349,7 @@ Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
 // Whether a rank that sieves can tell all others. Where a lock also makes writes coherent, or a buffer writes later, all writes lock.
 bool OpenFile::can_gate() const {
   const Traits& traits = storage_->traits();
-  const bool plain = traits.coherence == Coherence::kImmediate && !traits.metadata_is_remote && !traits.remote_cluster && storage_.get() == direct_;
+  const bool plain = traits.coherence == Coherence::kImmediate && !traits.metadata_is_remote && !traits.remote_cluster && !keeps_writes_ && storage_.get() == direct_;
   return plain && (arena_ ? arena_->whole() : comm_->size() == 1);
 }
 
@@ -368,7 +369,7 @@ Status OpenFile::finish_open(Opening opening) {
     faults_are_errors_ = moves_by_system_calls(*resolved_.driver) && storage_.get() == direct_ && !hints_->values.mercutio_dry_run;
     any_sieves_ = hints_allow_sieving(hints_->values, storage_->traits());
     // Where ranks don't see each other's writes at once, which of them writes what is not to be changed.
-    may_adapt = comm_->size() > 1 && storage_->traits().coherence == Coherence::kImmediate;
+    may_adapt = comm_->size() > 1 && storage_->traits().coherence == Coherence::kImmediate && !storage_->traits().keeps_writes;
     may_gate = any_sieves_ && can_gate();
   }
   if (mine && !storage_->traits().remote_cluster && library_.empty()) folder = std::filesystem::path(resolved_.path).parent_path();

@@ -9,11 +9,12 @@
 
 namespace mercutio {
 
-std::unique_ptr<Storage> ContractRun::open(bool create, const WriterGroup& group) {
+std::unique_ptr<Storage> ContractRun::open(bool create, const WriterGroup& group, bool keeps_writes) {
   OpenOptions options;
   options.write = true;
   options.create = create;
   options.group = group;
+  options.keeps_writes = keeps_writes;
   auto opened = open_(options);
   if (!opened) {
     expect(opened.error(), "open");
@@ -197,6 +198,44 @@ void neighbours(ContractRun& run) {
   expect_content(run, *first, out, "what several opens wrote side by side");
 }
 
+// Two ranks of which each may keep what it writes. What one has kept is its own, and the other's after flush() or under a lock.
+void kept_writes(ContractRun& run) {
+  const WriterGroup group{draw_first_mark(2), 0, 2};
+  const auto first = run.open(true, group, true);
+  if (!first) return;
+  if (first->traits().coherence == Coherence::kAfterPublish) return run.skip("others see what was published");
+  const auto second = run.open(false, WriterGroup{group.first_mark, 1, 2}, true);
+  if (!second) return;
+  Data want = filled(3000, 4);
+  for (i64 at = 0; at < 3000; at += 300) {   // some of it twice
+    Data old = filled(300, 8);
+    const IoPiece pieces[] = {piece(at, old, 0, 300), piece(at, want, at, 300)};
+    run.equals(first->write({pieces, 1}), 300, "bytes written");
+    run.equals(first->write({pieces + 1, 1}), 300, "bytes written again");
+  }
+  Data beside = filled(500, 6);
+  run.equals(write_all(*second, beside, 3000), 500, "bytes that the other writes");
+  run.equals(first->size() ? Result<i64>(std::min<i64>(*first->size(), 3000)) : first->size(), 3000, "size, of what it has written at least");
+  expect_content(run, *first, want, "its own writes, before it flushes them");
+  for (Storage* const storage : {first.get(), second.get()}) run.expect(storage->flush(), "flush");
+  for (Storage* const storage : {first.get(), second.get()}) run.expect(storage->refresh(), "refresh");
+  want.insert(want.end(), beside.begin(), beside.end());
+  for (Storage* const storage : {first.get(), second.get()}) {
+    run.equals(storage->size(), 3500, "size after flush");
+    expect_content(run, *storage, want, "what both wrote, after flush");
+  }
+  if (!first->traits().can_lock) return;
+  Data under = filled(100, 5);
+  auto held = first->lock(1000, 1100, true);
+  if (!run.expect(held.ok(), "lock")) return;
+  run.equals(write_all(*first, under, 1000), 100, "bytes written under a lock");
+  run.expect(release(std::move(*held)), "give the lock back");
+  held = second->lock(1000, 1100, false);
+  if (!run.expect(held.ok(), "lock")) return;
+  std::copy(under.begin(), under.end(), want.begin() + 1000);
+  expect_content(run, *second, want, "what was written under a lock");
+}
+
 void locks_exclude(ContractRun& run) {
   const auto first = run.open(), second = run.open(false);
   if (!first || !second) return;
@@ -307,6 +346,7 @@ const std::vector<ContractCheck>& contract_checks() {
       {"sizes", "set_size and preallocate keep the content", sizes},
       {"started_transfers", "transfers that were started end", started_transfers},
       {"neighbours", "writers side by side keep each other's bytes", neighbours},
+      {"kept_writes", "what a rank keeps of its writes is seen after flush and under locks", kept_writes},
       {"locks_exclude", "locks exclude threads and other opens", locks_exclude},
       {"tried_locks", "a lock that is tried is not waited for", tried_locks},
       {"shared_locks", "shared locks overlap and end one by one", shared_locks},

@@ -20,7 +20,7 @@ class ContractRun {
   ContractRun(OpenSubject open, bool keeps_bytes) : open_(std::move(open)), keeps_bytes_(keeps_bytes) {}
 
   // Opens for reading and writing; records a failure and returns null if that is impossible.
-  std::unique_ptr<Storage> open(bool create = true, const WriterGroup& group = {});
+  std::unique_ptr<Storage> open(bool create = true, const WriterGroup& group = {}, bool keeps_writes = false);
   bool keeps_bytes() const { return keeps_bytes_; }   // false: what is read is zero
 
   // Each records a failure, with its text, if the condition is false, and returns the condition.

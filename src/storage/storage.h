@@ -59,6 +59,7 @@ struct Traits {
   bool metadata_is_remote = false;      // size and locks need a message to a server
   bool remote_cluster = false;          // on another cluster: each message takes a round trip to it
   bool caches_per_rank = false;         // the client's cache is in each process; otherwise the ranks of a node share it
+  bool keeps_writes = false;            // others see a write after flush(), sync(), close() or the end of a lock (OpenOptions::keeps_writes)
   i64 block_bytes = 4096;               // preferred alignment
   i64 file_number = 0;                  // identifies the file, the same on every node; 0: the file system has no such number
   std::string transfers = {};           // how `start` moves data: "threads", "io_uring"; empty: synchronously

@@ -69,7 +69,8 @@ TEST_P(StorageContract, Holds) {
   const OpenSubject open = [&](const OpenOptions& wanted) -> Result<std::unique_ptr<Storage>> {
     OpenOptions options = wanted;
     options.async_backend = one.backend;
-    options.keeps_writes = options.reads_ahead = one.keeps;
+    options.keeps_writes |= one.keeps;
+    options.reads_ahead = one.keeps;
     MERCUTIO_LET(auto storage, at.driver->open(at.path, options));
     return one.wrap ? one.wrap(std::move(storage)) : std::move(storage);
   };
@@ -97,6 +98,7 @@ std::vector<Case> all_cases() {
     {"deferred_posix", "", true, deferred},
     {"forwarding_memory", "memory:", true, forwarding},
     {"library", "plain:", true, nullptr},
+    {"library_keeping", "plain:", true, nullptr, AsyncBackend::kAuto, true},
   };
   for (const Case& one : more_cases()) cases.push_back(one);
   return cases;

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 
 #include "mercutio/driver.h"
 
@@ -20,10 +21,11 @@ void* load() {
   return init && init(&host, &driver) == 0 ? ::dlopen("libcephfs.so.2", RTLD_NOW | RTLD_NOLOAD) : nullptr;
 }
 
-mercutio_driver_file* open_file() {
+mercutio_driver_file* open_file(uint32_t more_flags = 0, int64_t ranks = 1) {
   mercutio_driver_options options = {};
   options.size = sizeof options;
-  options.flags = MERCUTIO_DRIVER_READ | MERCUTIO_DRIVER_WRITE;
+  options.flags = MERCUTIO_DRIVER_READ | MERCUTIO_DRIVER_WRITE | more_flags;
+  options.ranks = ranks;
   mercutio_driver_file* file = nullptr;
   return driver->open("/x", &options, &file) == 0 ? file : nullptr;
 }
@@ -68,6 +70,86 @@ TEST(Cephfs, AChildHasAClientOfItsOwn) {
   EXPECT_EQ(mounted(), 1);
   EXPECT_EQ(driver->close(file), 0);
   EXPECT_EQ(mounted(), 0);
+}
+
+template <class Function>
+Function function(void* standin, const char* name) {
+  return reinterpret_cast<Function>(::dlsym(standin, name));
+}
+
+class LazyCephfs : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(standin_, nullptr); }
+  void TearDown() override { fail(0, 0); }
+  int count(const char* name) const { return function<int (*)()>(standin_, name)(); }
+  void fail(int lazy, int sync) const { function<void (*)(int, int)>(standin_, "cephfs_fail")(lazy, sync); }
+  static int write(mercutio_driver_file* file) {
+    char bytes[100] = "x";
+    const mercutio_driver_extent extent = {0, bytes, sizeof bytes};
+    int64_t moved = 0;
+    return driver->write(file, &extent, 1, &moved);
+  }
+  static int read(mercutio_driver_file* file) {
+    char byte = 0;
+    const mercutio_driver_extent extent = {0, &byte, 1};
+    int64_t moved = 0;
+    return driver->read(file, &extent, 1, &moved);
+  }
+  static bool keeps(mercutio_driver_file* file) {
+    mercutio_driver_traits traits = {};
+    traits.size = sizeof traits;
+    EXPECT_EQ(driver->get_traits(file, &traits), 0);
+    return traits.keeps_writes != 0;
+  }
+  void* const standin_ = load();
+};
+
+TEST_F(LazyCephfs, OnlyWhereSeveralWriteAndMayKeep) {
+  for (const auto& [flags, ranks, lazy] : {std::tuple(0u, int64_t{2}, false), {MERCUTIO_DRIVER_KEEP_WRITES, 1, false}, {MERCUTIO_DRIVER_KEEP_WRITES, 2, true}}) {
+    mercutio_driver_file* const file = open_file(flags, ranks);
+    ASSERT_NE(file, nullptr);
+    EXPECT_EQ(count("cephfs_lazy_files"), lazy) << flags << " " << ranks;
+    EXPECT_EQ(keeps(file), lazy);
+    EXPECT_EQ(write(file), 0);
+    EXPECT_EQ(count("cephfs_kept"), lazy ? 100 : 0);
+    EXPECT_EQ(driver->flush(file), 0);
+    EXPECT_EQ(count("cephfs_kept"), 0);
+    EXPECT_EQ(driver->close(file), 0);
+  }
+}
+
+TEST_F(LazyCephfs, AReadOrALockEndsIt) {
+  for (const bool locks : {false, true}) {
+    mercutio_driver_file* const file = open_file(MERCUTIO_DRIVER_KEEP_WRITES, 2);
+    ASSERT_NE(file, nullptr);
+    EXPECT_EQ(write(file), 0);
+    const mercutio_driver_range range = {sizeof range, 0, 1, 1, 1};
+    void* lock = nullptr;
+    EXPECT_EQ(locks ? driver->lock(file, &range, &lock) : read(file), 0);
+    EXPECT_EQ(count("cephfs_kept"), 0);
+    EXPECT_EQ(count("cephfs_lazy_files"), 0);
+    if (locks) EXPECT_EQ(driver->unlock(file, lock), 0);
+    EXPECT_EQ(read(file), 0);
+    EXPECT_EQ(driver->close(file), 0);
+  }
+}
+
+TEST_F(LazyCephfs, ErrorsOfKeptDataAreTold) {
+  mercutio_driver_file* const file = open_file(MERCUTIO_DRIVER_KEEP_WRITES, 2);
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(write(file), 0);
+  fail(0, -ENOSPC);
+  EXPECT_EQ(driver->flush(file), ENOSPC);
+  EXPECT_EQ(read(file), ENOSPC);
+  EXPECT_EQ(count("cephfs_lazy_files"), 1);   // or what is kept would be forgotten
+  fail(0, 0);
+  EXPECT_EQ(driver->close(file), 0);
+  fail(-ENOTSUP, 0);
+  mercutio_driver_file* const other = open_file(MERCUTIO_DRIVER_KEEP_WRITES, 2);   // a client that can't
+  ASSERT_NE(other, nullptr);
+  EXPECT_FALSE(keeps(other));
+  EXPECT_EQ(read(other), 0);
+  EXPECT_EQ(driver->close(other), 0);
 }
 
 TEST(Cephfs, ADirectoryIsNoFile) {

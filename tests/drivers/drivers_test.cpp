@@ -26,9 +26,10 @@ class DriverLibraries : public ::testing::Test {
   }
   static void fail(const std::string& plan) { ::setenv("MERCUTIO_TEST_FAIL", plan.c_str(), 1); }
 
-  Result<std::unique_ptr<Storage>> try_open(const std::string& prefix, bool read = true) {
+  Result<std::unique_ptr<Storage>> try_open(const std::string& prefix, bool read = true, bool keeps_writes = false) {
     const Resolved at = resolve(prefix + path_);
     OpenOptions options;
+    options.keeps_writes = keeps_writes;
     options.read = read;
     options.write = options.create = true;
     return at.driver->open(at.path, options);
@@ -227,6 +228,41 @@ TEST_F(DriverLibraries, TransfersNeedTheRightWayOfOpening) {
   EXPECT_EQ((*opened)->start(Direction::kRead, {piece})->wait().error().sys_errno, EBADF);
   const IoPiece far{INT64_MAX, &byte, 2};
   EXPECT_EQ((*opened)->write({&far, 1}).error().cls, ErrorClass::kArg);
+}
+
+TEST_F(DriverLibraries, WritesAreKeptWhereTheyMay) {
+  EXPECT_FALSE(open("plain:")->traits().keeps_writes);
+  EXPECT_FALSE((*try_open("least:", true, true))->traits().keeps_writes);
+  auto storage = std::move(*try_open("plain:", true, true));
+  const auto other = open("plain:");
+  EXPECT_TRUE(storage->traits().keeps_writes);
+  ASSERT_EQ(write(*storage, 0, "abc").value(), 3);
+  EXPECT_EQ(other->size().value(), 0);
+  ASSERT_TRUE(storage->flush().ok());
+  EXPECT_EQ(other->size().value(), 3);
+  ASSERT_EQ(write(*storage, 0, "abcdef").value(), 6);
+  auto held = storage->lock(0, 1, true);
+  ASSERT_TRUE(held.ok() && (*held)->release().ok());
+  EXPECT_EQ(other->size().value(), 6);
+  ASSERT_EQ(write(*storage, 0, "abcdefgh").value(), 8);
+  ASSERT_TRUE(storage->set_size(2).ok() && storage->flush().ok());   // what was kept doesn't come after the change
+  EXPECT_EQ(other->size().value(), 2);
+  ASSERT_EQ(write(*storage, 0, "abc").value(), 3);
+  ASSERT_TRUE(storage->close().ok());
+  EXPECT_EQ(other->size().value(), 3);
+}
+
+TEST_F(DriverLibraries, WhatCannotBeFlushedIsAnError) {
+  auto storage = std::move(*try_open("plain:", true, true));
+  fail("flush:28");
+  EXPECT_EQ(storage->flush().error().cls, ErrorClass::kNoSpace);
+  EXPECT_EQ(storage->set_size(5).error().cls, ErrorClass::kNoSpace);
+  auto held = storage->lock(0, 1, true);
+  ASSERT_TRUE(held.ok());
+  expect_error((*held)->release().error(), ErrorClass::kNoSpace, {"flush was told to fail"});
+  fail("");
+  const auto free = open("plain:")->try_lock(0, 1, true);   // it was given back all the same
+  EXPECT_TRUE(free.ok() && *free);
 }
 
 TEST_F(DriverLibraries, HandlesAreThoseOfTheFile) {

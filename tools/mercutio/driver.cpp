@@ -61,7 +61,7 @@ static_assert(sizeof(Word) == 4096);
 // What a rank does: writes its pieces between those of the others, then counts under a lock.
 Result<i64> work(const Resolved& at, i64 rank, i64 ranks, const Word& word) {
   OpenOptions options;
-  options.write = true;
+  options.write = options.keeps_writes = true;
   options.group = WriterGroup{word.first_mark, rank + 1, word.ranks};
   options.handle = std::span(word.handle, static_cast<size_t>(word.handle_bytes));
   MERCUTIO_LET(const auto storage, at.driver->open(at.path, options));

@@ -58,7 +58,7 @@ using LibraryRef = std::shared_ptr<const Library>;
 // An open file. Closed once: by close(), or with the last transfer that uses it.
 class LibraryFile {
  public:
-  LibraryFile(LibraryRef library, mercutio_driver_file* file) : library_(std::move(library)), file_(file) {}
+  LibraryFile(LibraryRef library, mercutio_driver_file* file, bool keeps_writes) : library_(std::move(library)), file_(file), keeps_writes_(keeps_writes) {}
   ~LibraryFile() { (void)close(); }
   LibraryFile(const LibraryFile&) = delete;
   LibraryFile& operator=(const LibraryFile&) = delete;
@@ -68,6 +68,9 @@ class LibraryFile {
   mercutio_driver_file* get() const { return file_; }
   TransferCount& transfers() { return transfers_; }
 
+  Status flush() const {
+    return keeps_writes_ ? library_->run("flush", [&] { return calls().flush(file_); }) : ok_status();
+  }
   Status close() {
     transfers_.wait();
     if (!file_) return Error{ErrorClass::kFile, "the file is closed already", EBADF};
@@ -83,6 +86,7 @@ class LibraryFile {
  private:
   const LibraryRef library_;
   mercutio_driver_file* file_;
+  const bool keeps_writes_;
   TransferCount transfers_;
 };
 using FileRef = std::shared_ptr<LibraryFile>;
@@ -156,9 +160,12 @@ class LibraryLock final : public HeldLock {
  public:
   LibraryLock(FileRef file, void* lock) : file_(std::move(file)), lock_(lock) {}
   ~LibraryLock() override { (void)release(); }
+  // Others see what was written under it, as far as that depends on this process.
   Status release() override {
     if (std::exchange(released_, true) || !file_->get()) return ok_status();
-    return file_->library().run("unlock", [&] { return file_->calls().unlock(file_->get(), lock_); });
+    Status flushed = file_->flush();
+    Status unlocked = file_->library().run("unlock", [&] { return file_->calls().unlock(file_->get(), lock_); });
+    return flushed ? unlocked : flushed;
   }
 
  private:
@@ -193,6 +200,7 @@ Traits traits_from(const mercutio_driver_traits& given, const Library& library) 
     traits.coherence_advice = given.advice && *given.advice ? given.advice : "The driver's documentation may say how to change that";
   traits.metadata_is_remote = given.metadata_is_remote != 0;
   traits.caches_per_rank = true;
+  traits.keeps_writes = given.keeps_writes != 0;
   traits.block_bytes = given.block_bytes > 0 ? given.block_bytes : 4096;
   traits.file_number = given.file_number;
   traits.transfers = "threads";
@@ -241,6 +249,7 @@ class LibraryStorage final : public Storage {
   }
   Status set_size(i64 bytes) override {
     if (bytes < 0 || !writable_) return error_from_errno("set_size", EINVAL);
+    MERCUTIO_TRY(flush());
     if (calls().set_size) return call("set_size", [&](auto* file) { return calls().set_size(file, bytes); });
     MERCUTIO_LET(const i64 now, size());
     return bytes < now ? Status(file_->library().can_not("make a file shorter")) : lengthen(now, bytes);
@@ -266,6 +275,7 @@ class LibraryStorage final : public Storage {
     if (!publishes_) return ok_status();
     return call("begin_turn", [&](auto* file) { return calls().begin_turn(file, turn); });
   }
+  Status flush() override { return file_->flush(); }
   Status refresh() override {
     return calls().refresh ? call("refresh", [&](auto* file) { return calls().refresh(file); }) : ok_status();
   }
@@ -338,11 +348,12 @@ class LibraryStorage final : public Storage {
   Layout layout_;
 };
 
-mercutio_driver_options options_from(const OpenOptions& options) {
+mercutio_driver_options options_from(const OpenOptions& options, const mercutio_driver& calls) {
   mercutio_driver_options wanted{};
   wanted.size = sizeof wanted;
   wanted.flags = (options.read ? MERCUTIO_DRIVER_READ : 0) | (options.write ? MERCUTIO_DRIVER_WRITE : 0) |
                  (options.create ? MERCUTIO_DRIVER_CREATE : 0) | (options.create && options.exclusive ? MERCUTIO_DRIVER_EXCLUSIVE : 0);
+  if (options.keeps_writes && options.write && calls.flush) wanted.flags |= MERCUTIO_DRIVER_KEEP_WRITES;
   wanted.permissions = static_cast<uint32_t>(options.permissions);
   wanted.stripe_bytes = std::max<i64>(0, options.wanted_layout.stripe_bytes);
   wanted.stripe_count = std::max<i64>(0, options.wanted_layout.stripe_count);
@@ -365,13 +376,17 @@ class LibraryDriver final : public Driver, public Names {
 
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
     MERCUTIO_LET(const LibraryRef loaded, library());
-    const mercutio_driver_options wanted = options_from(options);
+    const mercutio_driver_options wanted = options_from(options, loaded->calls);
     mercutio_driver_file* opened = nullptr;
     MERCUTIO_TRY(loaded->run("open", [&] { return loaded->calls.open(path.c_str(), &wanted, &opened); }));
     if (!opened) return loaded->defect("open gave no file");
-    auto file = std::make_shared<LibraryFile>(loaded, opened);
     mercutio_driver_traits traits = default_traits(loaded->calls);
-    if (loaded->calls.get_traits) MERCUTIO_TRY(loaded->run("get_traits", [&] { return loaded->calls.get_traits(opened, &traits); }));
+    Status asked = ok_status();
+    if (loaded->calls.get_traits) asked = loaded->run("get_traits", [&] { return loaded->calls.get_traits(opened, &traits); });
+    const bool may_keep = (wanted.flags & MERCUTIO_DRIVER_KEEP_WRITES) != 0;
+    auto file = std::make_shared<LibraryFile>(loaded, opened, may_keep && traits.keeps_writes != 0);
+    MERCUTIO_TRY(asked);
+    if (traits.keeps_writes != 0 && !may_keep) return loaded->defect("it keeps writes that it was not asked to keep");
     if (traits.seen == MERCUTIO_DRIVER_SEEN_AFTER_PUBLISH && !(loaded->calls.publish && loaded->calls.begin_turn))
       return loaded->defect("it has no publish or begin_turn");
     return std::unique_ptr<Storage>(std::make_unique<LibraryStorage>(std::move(file), traits, options, pools_.of(options.io_threads)));

@@ -1,5 +1,5 @@
 /* Test drivers: files of the operating system, through include/mercutio/driver.h, in several forms.
- *   plain     every function; moves a few bytes at a time, is interrupted again and again, and fails when told to
+ *   plain     every function; moves a few bytes at a time, keeps writes where it may, is interrupted again and again, and fails when told to
  *   least     the required functions only
  *   future    of another version of the interface
  *   partial   without `write`
@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,17 @@
 
 #include "mercutio/driver.h"
 
+/* What `write` keeps: a few pieces, of which later ones count. */
+enum { kKeptPieces = 7, kKeptBytes = 4096 };
+typedef struct {
+  int64_t offset, bytes;
+  char data[kKeptBytes];
+} Kept;
+
 struct mercutio_driver_file {
-  int fd;
+  int fd, keeps, kept;
+  pthread_mutex_t mutex;
+  Kept *pieces;
   int64_t rank;
   char path[4096];
 };
@@ -38,6 +48,24 @@ static int told(const char *call, int64_t rank) {
     return strcmp(value, "wild") ? atoi(value) : -1;
   }
   return ++interrupted % 3 ? 0 : EINTR;
+}
+
+static int write_out_locked(mercutio_driver_file *file) {
+  int error = 0;
+  for (int i = 0; i < file->kept; i++) {
+    const Kept *one = &file->pieces[i];
+    if (pwrite(file->fd, one->data, (size_t)one->bytes, one->offset) != one->bytes && !error) error = errno ? errno : EIO;
+  }
+  file->kept = 0;
+  return error;
+}
+/* Also what this process reads, and the sizes it sees, have what it keeps. */
+static int write_out(mercutio_driver_file *file) {
+  if (!file->keeps) return 0;
+  pthread_mutex_lock(&file->mutex);
+  const int error = write_out_locked(file);
+  pthread_mutex_unlock(&file->mutex);
+  return error;
 }
 
 static int plain_open(const char *path, const mercutio_driver_options *options, mercutio_driver_file **file) {
@@ -62,18 +90,37 @@ static int plain_open(const char *path, const mercutio_driver_options *options, 
     free(opened);
     return error;
   }
+  pthread_mutex_init(&opened->mutex, NULL);
+  opened->keeps = (flags & MERCUTIO_DRIVER_KEEP_WRITES) != 0;
+  if (opened->keeps) opened->pieces = calloc(kKeptPieces, sizeof *opened->pieces);
+  opened->keeps = opened->pieces != NULL;
   *file = opened;
   return 0;
 }
 
 static int plain_close(mercutio_driver_file *file) {
-  const int failed = told("close", file->rank);
+  const int failed = told("close", file->rank), written = write_out(file);
   close(file->fd);
+  pthread_mutex_destroy(&file->mutex);
+  free(file->pieces);
   free(file);
-  return failed == EINTR ? 0 : failed;
+  return failed && failed != EINTR ? failed : written;
 }
 
 enum { kMost = 4097 };   /* bytes of a call */
+
+static int keep(mercutio_driver_file *file, const mercutio_driver_extent *extent, int64_t *moved) {
+  pthread_mutex_lock(&file->mutex);
+  const int error = file->kept == kKeptPieces ? write_out_locked(file) : 0;
+  if (!error) {
+    Kept *one = &file->pieces[file->kept++];
+    one->offset = extent->offset;
+    *moved = one->bytes = extent->bytes < kKeptBytes ? extent->bytes : kKeptBytes;
+    memcpy(one->data, extent->data, (size_t)one->bytes);
+  }
+  pthread_mutex_unlock(&file->mutex);
+  return error;
+}
 
 static int move(mercutio_driver_file *file, int writing, const mercutio_driver_extent *extents, size_t count, int64_t *moved) {
   const int failed = told(writing ? "write" : "read", file->rank);
@@ -81,6 +128,9 @@ static int move(mercutio_driver_file *file, int writing, const mercutio_driver_e
   if (failed) return *moved = 17, failed;   /* what is set with an error doesn't count */
   int64_t left = kMost;
   *moved = 0;
+  if (writing && file->keeps) return keep(file, extents, moved);
+  const int written = write_out(file);
+  if (written) return written;
   for (size_t i = 0; i < count && left > 0; i++) {
     const size_t bytes = extents[i].bytes < left ? (size_t)extents[i].bytes : (size_t)left;
     const ssize_t n = writing ? pwrite(file->fd, extents[i].data, bytes, extents[i].offset) : pread(file->fd, extents[i].data, bytes, extents[i].offset);
@@ -104,7 +154,8 @@ static int plain_get_size(mercutio_driver_file *file, int64_t *bytes) {
   const int failed = told("get_size", file->rank);
   struct stat status;
   if (failed == -1) return *bytes = -3, 0;
-  if (failed) return failed;
+  const int written = failed ? failed : write_out(file);
+  if (written) return written;
   if (fstat(file->fd, &status)) return errno;
   *bytes = status.st_size;
   return 0;
@@ -117,16 +168,20 @@ static int plain_set_size(mercutio_driver_file *file, int64_t bytes) {
 }
 static int plain_preallocate(mercutio_driver_file *file, int64_t bytes) {
   struct stat status;
-  const int failed = told("preallocate", file->rank);
-  if (failed || bytes == 0) return failed;
+  const int failed = told("preallocate", file->rank), written = failed ? failed : write_out(file);
+  if (written || bytes == 0) return written;
   const int refused = posix_fallocate(file->fd, 0, bytes);
   if (refused != ENOSYS && refused != EOPNOTSUPP) return refused;   // kernels and file systems without it: longer, at least
   if (fstat(file->fd, &status)) return errno;
   return status.st_size < bytes && ftruncate(file->fd, bytes) ? errno : 0;
 }
 static int plain_sync(mercutio_driver_file *file) {
-  const int failed = told("sync", file->rank);
-  return failed ? failed : fsync(file->fd) ? errno : 0;
+  const int failed = told("sync", file->rank), written = failed ? failed : write_out(file);
+  return written ? written : fsync(file->fd) ? errno : 0;
+}
+static int plain_flush(mercutio_driver_file *file) {
+  const int failed = told("flush", file->rank);
+  return failed ? failed : write_out(file);
 }
 static int plain_refresh(mercutio_driver_file *file) { return told("refresh", file->rank); }
 static int plain_publish(mercutio_driver_file *file, uint32_t flags) {
@@ -152,6 +207,7 @@ static int plain_get_traits(mercutio_driver_file *file, mercutio_driver_traits *
   traits->stripe_count = 4;
   traits->first_server = 2;
   traits->advice = "Ask whoever wrote the driver";
+  traits->keeps_writes = file->keeps;
   if (seen) traits->seen = atoi(seen);
   if (locks) traits->locks = atoi(locks);
   return 0;
@@ -264,6 +320,7 @@ int mercutio_driver_init(const mercutio_driver_host *host, const mercutio_driver
       .rename = plain_rename,
       .make_folder = plain_make_folder,
       .remove_folder = plain_remove_folder,
+      .flush = plain_flush,
 #endif
       .explain = plain_explain,
   };

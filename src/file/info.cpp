@@ -130,7 +130,7 @@ Status OpenFile::take_info(std::span<const std::byte> message, const InfoItems& 
     ++hints_edition_;
     for (const auto& [key, value] : from_rank_zero) fix_hint(fixed_hints_, key);
   }
-  if (trace_) trace_hints();
+  if (trace_ && (trace_->wants_hints() || trace_->keeps_steps())) trace_hints();
   return ok_status();
 }
 

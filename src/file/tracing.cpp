@@ -63,13 +63,14 @@ void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
     step.shape = trace_->shape("open " + opening, [&](i64) { return bytes_of(opening); });
     trace_->step(step);
   }
-  trace_hints();
+  const bool given = trace_->keeps_steps() && !call.info.empty();   // other hints of a file are known from its first open
+  if (trace_->wants_hints() || given) trace_hints();
   trace_->record(TraceEvent{TraceKind::kOpen, start_ns, end_ns, 0, -1, name_});
 }
 
 // Of the first rank only: hints that matter are the same on all.
 void OpenFile::trace_hints() const {
-  if (comm_->rank() != 0 || !trace_->wants_hints()) return;
+  if (comm_->rank() != 0) return;
   std::string text;
   for (const auto& [key, value] : info()) text += key + "=" + value + "\n";
   trace_->note("hints", text);

@@ -225,27 +225,39 @@ double waits_in_turns(const JobFile& file, double seconds) {
   return std::min(seconds, least(file, waits_for_late));
 }
 
-// What a rank opens files for beyond the rank that is through soonest: it waits for the others, who come late.
-static i64 opening_late_ns(const JobFile& file, const FileTotals& one) {
+// What a rank opens a file for beyond the rank that is through soonest: it waits for the others, who come late.
+static i64 opening_late_ns(const JobFile& file, std::size_t rank) {
+  const FileTotals& one = file.by_rank[rank];
+  if (file.all.ranks < 2) return 0;
   i64 soonest = one.open_ns;
   for (const FileTotals& other : file.by_rank) {
     if (other.opens == one.opens) soonest = std::min(soonest, other.open_ns);
   }
-  return file.all.ranks > 1 ? one.open_ns - soonest : 0;
+  return one.open_ns - soonest;
+}
+
+// Each file may have been waited for by another rank.
+static i64 opening_late_of_all_ns(const JobFile& family, std::size_t rank) {
+  i64 ns = 0;
+  for (const JobFile* one : family.members) ns += opening_late_ns(*one, rank);
+  return ns;
 }
 
 // What a rank waits for late ones: in collective accesses, opening, and closing, of which the shortest has no waiting. What makes ranks late
 // is what they do between these; `seconds` are a part of that, and the same part of the waiting is due to them.
-static double with_waits(const JobFile& file, const FileTotals& one, double seconds) {
+static double with_waits(const JobFile& file, std::size_t rank, double seconds) {
+  const FileTotals& one = file.by_rank[rank];
   const i64 closing = file.all.shortest_close_ns > 0 ? one.close_ns - one.closes * file.all.shortest_close_ns : 0;
-  const double waited = waits_for_late(one) + seconds_of(closing + opening_late_ns(file, one));
+  const double waited = waits_for_late(one) + seconds_of(closing + opening_late_of_all_ns(file, rank));
   const double meeting = seconds_of(one.open_ns + one.close_ns + one.sync_ns) + collective_seconds(one);
   const double between = seconds_of(one.last_ns - one.first_ns) - meeting;
   return seconds + (between > 0 ? waited * std::min(1.0, seconds / between) : 0);
 }
 
 double seconds_held(const JobFile& file, const std::function<double(const FileTotals&)>& seconds) {
-  return worst(file, [&](const FileTotals& one) { return with_waits(file, one, seconds(one)); });
+  double most = 0;
+  for (std::size_t rank = 0; rank < file.by_rank.size(); ++rank) most = std::max(most, with_waits(file, rank, seconds(file.by_rank[rank])));
+  return most;
 }
 
 double request_seconds(const Job& job, Direction direction) {

@@ -117,6 +117,29 @@ TEST(Findings, WaitingAtTheOpenIsForTheRankThatIsThroughSoonest) {
   EXPECT_NEAR(opening(10), 4, 0.02) << "it opened other files";
 }
 
+// Each file was waited for by another rank, so that all ranks wait equally long for all of them.
+TEST(Findings, WaitingAtTheOpenIsToldFileByFile) {
+  const Job job = job_of_files(4, 4, [](i64 rank, i64 file, FileTotals& f) {
+    calls(f.of(Direction::kWrite, false), 10'000, 64, kSecond / 2);
+    f.open_ns = rank == file ? kSecond / 10 : kSecond;
+    f.first_ns = 1 + file * 5 * kSecond / 2, f.last_ns = f.first_ns + 5 * kSecond / 2;
+  });
+  EXPECT_NEAR(seconds_of(job, "small_writes"), 2 + 2.7 * 2 / (10 - 3.1), 0.02);
+}
+
+// What a read takes because of holes, others wait for.
+TEST(Findings, WaitingForReadsOfHolesIsTheirs) {
+  const auto cost = [](i64 close_ns) {
+    return seconds_of(job_with(4, [=](i64, FileTotals& f) {
+      calls(f.of(Direction::kRead, false), 10, MiB, 5 * kSecond);
+      f.storage[0].calls = 10, f.storage[0].bytes = f.hole_bytes = 100 * MiB, f.storage[0].ns = 5 * kSecond;
+      f.first_ns = 1, f.last_ns = 1 + 10 * kSecond;
+      f.closes = 10, f.close_ns = close_ns, f.shortest_close_ns = 1000;
+    }), "amplified_reads");
+  };
+  EXPECT_NEAR(cost(kSecond) - cost(1), 5.0 / 9, 0.02);
+}
+
 // Each collective call is a meeting, which takes as long as even the rank waits in the job's own that waits least.
 TEST(Findings, ACollectiveCallIsAMeeting) {
   const auto reading = [](i64 wait_ns) {

@@ -20,13 +20,15 @@ constexpr i64 kNamesKept = 65536;  // hashes of them, of files beyond the table
 
 class FileSink final : public TraceSink {
  public:
-  FileSink(Recorder& recorder, i64 file, i64 open) : recorder_(recorder), file_(file), open_(open) {}
+  // `first`: nothing is known yet of the file's hints.
+  FileSink(Recorder& recorder, i64 file, i64 open, bool first) : recorder_(recorder), file_(file), open_(open), first_(first) {}
   void record(const TraceEvent& event) override { recorder_.record(file_, event); }
   void note(std::string_view what, std::string_view text) override {
     recorder_.note(file_, what == "hints" ? TextKind::kHints : what == "sketch" ? TextKind::kSketch : TextKind::kNotes, text);
   }
 
   bool keeps_steps() const override { return recorder_.keeps_steps(); }
+  bool wants_hints() const override { return first_; }
   void step(const TraceStep& step) override { recorder_.step(file_, open_, step); }
   i64 shape(const std::string& key, const ShapeMaker& make) override {
     return recorder_.shape(key, make);
@@ -35,6 +37,7 @@ class FileSink final : public TraceSink {
  private:
   Recorder& recorder_;
   i64 file_, open_;
+  bool first_;
 };
 
 class NoSink final : public TraceSink {
@@ -204,8 +207,9 @@ std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
   totals.nodes = std::max(totals.nodes, facts.nodes);
   next_offset_[static_cast<std::size_t>(slot)] = -1;
   last_end_ns_[static_cast<std::size_t>(slot)] = 0;
-  if (sampled_) return make_sampled_sink(*this, slot, !again && records<FileRecord>(kFilesSection)[slot].is_pattern == 0);
-  return std::make_unique<FileSink>(*this, slot, opens_++);
+  const bool first = !again && records<FileRecord>(kFilesSection)[slot].is_pattern == 0;
+  if (sampled_) return make_sampled_sink(*this, slot, first);
+  return std::make_unique<FileSink>(*this, slot, opens_++, first);
 }
 
 void Recorder::note_run(std::string_view facts) {

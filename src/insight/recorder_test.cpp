@@ -368,6 +368,18 @@ TEST(Recorder, TextsTellHintsNotesAndPlans) {
 }
 
 // The others may be held up, too, by something else: then later.
+// Of many files alike, and of one that is opened again, the hints are known.
+TEST(Recorder, HintsAreWantedOnceForAFile) {
+  RecorderOptions options;
+  auto recorder = make(options);
+  EXPECT_TRUE(recorder->file(facts_of("data"))->wants_hints());
+  EXPECT_FALSE(recorder->file(facts_of("data"))->wants_hints()) << "opened again";
+  i64 wanted = 0;
+  for (int i = 0; i < 1000; ++i) wanted += recorder->file(facts_of("out." + std::to_string(i)))->wants_hints() ? 1 : 0;
+  EXPECT_GT(wanted, 0);
+  EXPECT_LT(wanted, PieceLimits().files) << "beyond the table there are patterns";
+}
+
 TEST(Recorder, WhoComesLateWaitsLeast) {
   bool seen = false;
   for (int late_ms = 50; late_ms <= 6400 && !seen; late_ms *= 2) {

@@ -252,7 +252,7 @@ std::optional<Detection> amplified_reads(const Job& job, const JobFile& file) {
   const Excess excess = excess_of(file);
   if (!excess.noticeable()) return {};
   const double part = static_cast<double>(excess.bytes()) / static_cast<double>(std::max(excess.moved, excess.bytes()));
-  const double reading = storage_seconds(file, 0), saved = part * reading;
+  const double reading = seconds_held(file, [](const FileTotals& one) { return seconds_of(one.storage[0].ns); }), saved = part * reading;
   const Option closer{"put what is read together closer together in the file", saved};
   const bool together = of(file.all, Direction::kRead, true).bytes > of(file.all, Direction::kRead, false).bytes;
   if (!excess.by_holes()) {

@@ -93,7 +93,7 @@ Errhandlers::CallScope::~CallScope() {
 bool Errhandlers::has_thrown() { return in_handler; }
 
 int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const {
-  if (code == MPI_SUCCESS || handle == abi_numbers().errors_return) return code;
+  if (handle == abi_numbers().errors_return) return code;
   if (handle == MPI_ERRORS_ARE_FATAL) return die(world_initialised() ? MPI_COMM_WORLD : comm, code);
   if (is_errors_abort(handle)) return die(comm, code);
   Entry entry{};

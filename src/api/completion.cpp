@@ -42,13 +42,13 @@ int Completion::raise() const {
   return last;
 }
 
-void Completion::tell(MPI_Status* status) const {
-  if (status != MPI_STATUS_IGNORE) (void)take_code(*status);
+void Completion::tell(int count, MPI_Status* statuses) const {
+  for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < count; ++i) (void)take_code(statuses[i]);
 }
 
 int Completion::result(int code, MPI_Status* status) const {
   if (failed_.empty()) return code;
-  tell(status);
+  tell(1, status);
   const int raised = raise();
   return code != MPI_SUCCESS ? code : raised;
 }

@@ -24,8 +24,8 @@ class Completion {
   int result(int code, MPI_Status* status) const;
   // The same for the statuses of a list.
   int result(int code, int count, MPI_Status* statuses) const;
-  // Only stores the error in the status of a request that is not completed.
-  void tell(MPI_Status* status) const;
+  // Only stores the errors in the statuses of requests that are not completed.
+  void tell(int count, MPI_Status* statuses) const;
 
  private:
   struct Failed {

@@ -1,4 +1,6 @@
 // MPI_File_*_errhandler, its Fortran creation procedure, and the two MPI calls that must know our codes and handlers.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -134,3 +136,22 @@ FORTRAN_CREATE(mpi_file_create_errhandler_f08_)
 FORTRAN_CREATE(pmpi_file_create_errhandler_f08_)
 FORTRAN_CREATE(pmpir_file_create_errhandler_f08_)
 FORTRAN_CREATE(ompi_file_create_errhandler_f)
+
+// The bindings of MPI-2 for C++. Those of MPICH make a C handler, then say that it is theirs.
+extern "C" MERCUTIO_EXPORT void MPII_Errhandler_set_cxx(MPI_Errhandler handler, AnyFunction glue);
+void MPII_Errhandler_set_cxx(MPI_Errhandler handler, AnyFunction glue) {
+  static auto* const real = real_function<void(MPI_Errhandler, AnyFunction)>("MPII_Errhandler_set_cxx");
+  const bool ours = guarded_or(false, [&] { return process().errhandlers.set_cxx(handler, glue); });
+  if (!ours && real) real(handler, glue);
+}
+
+// Open MPI's. Null: there is no memory.
+extern "C" MERCUTIO_EXPORT MPI_Errhandler ompi_cxx_errhandler_create_file(AnyFunction function);
+MPI_Errhandler ompi_cxx_errhandler_create_file(AnyFunction function) {
+  return guarded_or(MPI_Errhandler{MPI_ERRHANDLER_NULL}, [&] {
+    MPI_Errhandler made = MPI_ERRHANDLER_NULL;
+    auto* const glue = reinterpret_cast<AnyFunction>(dlsym(RTLD_DEFAULT, "ompi_mpi_cxx_file_errhandler_invoke"));
+    if (glue && process().errhandlers.create(function, HandlerLanguage::kC, &made) == MPI_SUCCESS) process().errhandlers.set_cxx(made, glue);
+    return made;
+  });
+}

@@ -15,7 +15,7 @@ int Errhandlers::create(void (*function)(), HandlerLanguage language, MPI_Errhan
   int code = PMPI_Comm_create_errhandler(reinterpret_cast<MPI_Comm_errhandler_function*>(function), handle);
   if (code != MPI_SUCCESS) return code;
   std::lock_guard lock(mutex_);
-  entries_.push_back({*handle, function, language, 1});
+  entries_.push_back({*handle, function, language, 1, nullptr});
   return MPI_SUCCESS;
 }
 
@@ -23,6 +23,15 @@ const Errhandlers::Entry* Errhandlers::find(MPI_Errhandler handle) const {
   for (const Entry& entry : entries_)
     if (entry.handle == handle) return &entry;
   return nullptr;
+}
+
+bool Errhandlers::set_cxx(MPI_Errhandler handle, void (*glue)()) {
+  std::lock_guard lock(mutex_);
+  auto* entry = const_cast<Entry*>(find(handle));
+  if (!entry) return false;
+  entry->language = HandlerLanguage::kCxx;
+  entry->glue = glue;
+  return true;
 }
 
 bool Errhandlers::knows(MPI_Errhandler handle) const {
@@ -73,8 +82,13 @@ static bool is_errors_abort(MPI_Errhandler handle) {
   return handle != MPI_ERRHANDLER_NULL && handle == abi_numbers().errors_abort;
 }
 
+// The bindings for C++ throw what a call returns.
+static bool returns_errors(MPI_Errhandler handle) {
+  return handle != MPI_ERRHANDLER_NULL && (handle == abi_numbers().errors_return || handle == abi_numbers().errors_throw);
+}
+
 bool Errhandlers::fits_files(MPI_Errhandler handle) const {
-  return handle == abi_numbers().errors_return || handle == MPI_ERRORS_ARE_FATAL || is_errors_abort(handle) || knows(handle);
+  return returns_errors(handle) || handle == MPI_ERRORS_ARE_FATAL || is_errors_abort(handle) || knows(handle);
 }
 
 // Handlers of C++ programs may throw, and these exceptions must reach the program. True while a handler runs, and from its
@@ -92,8 +106,19 @@ Errhandlers::CallScope::~CallScope() {
 
 bool Errhandlers::has_thrown() { return in_handler; }
 
+// Calls a function that takes an object of class MPI::File. MPICH's bindings would call it again for an error that is returned.
+static void call_cxx(void (*glue)(), void (*function)(), MPI_File* file, int* code) {
+#ifdef MERCUTIO_ABI_OPENMPI
+  reinterpret_cast<void (*)(MPI_File*, int*, const char*, void (*)())>(glue)(file, code, "", function);
+#else
+  constexpr int kOfFiles = 1;
+  reinterpret_cast<void (*)(int, MPI_File*, int*, void (*)())>(glue)(kOfFiles, file, code, function);
+  *code = MPI_SUCCESS;
+#endif
+}
+
 int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const {
-  if (code == MPI_SUCCESS || handle == abi_numbers().errors_return) return code;
+  if (returns_errors(handle)) return code;
   if (handle == MPI_ERRORS_ARE_FATAL) return die(world_initialised() ? MPI_COMM_WORLD : comm, code);
   if (is_errors_abort(handle)) return die(comm, code);
   Entry entry{};
@@ -106,7 +131,9 @@ int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int
   int shown = code;
   Fint fortran_file = entry.language == HandlerLanguage::kFortran ? process().handles.to_fortran(file) : 0;
   in_handler = true;
-  if (entry.language == HandlerLanguage::kC) {
+  if (entry.language == HandlerLanguage::kCxx) {
+    call_cxx(entry.glue, entry.function, &file, &shown);
+  } else if (entry.language == HandlerLanguage::kC) {
     reinterpret_cast<MPI_File_errhandler_function*>(entry.function)(&file, &shown);
   } else {
     reinterpret_cast<void (*)(Fint*, Fint*)>(entry.function)(&fortran_file, &shown);

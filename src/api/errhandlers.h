@@ -11,12 +11,14 @@
 
 namespace mercutio {
 
-enum class HandlerLanguage { kC, kFortran };
+enum class HandlerLanguage { kC, kFortran, kCxx };
 
 class Errhandlers {
  public:
   // Creates a handler that calls `function` (an MPI_File_errhandler_function or a Fortran subroutine).
   int create(void (*function)(), HandlerLanguage language, MPI_Errhandler* handle);
+  // It was made by the MPI's bindings for C++, whose `glue` calls its function.
+  bool set_cxx(MPI_Errhandler handle, void (*glue)());   // false: it is not one of ours
   bool knows(MPI_Errhandler handle) const;
   bool fits_files(MPI_Errhandler handle) const;   // not made for communicators, windows or sessions
   void retain(MPI_Errhandler handle);    // adds a reference, if it is one of ours
@@ -52,6 +54,7 @@ class Errhandlers {
     void (*function)();
     HandlerLanguage language;
     int references;
+    void (*glue)() = nullptr;
   };
   const Entry* find(MPI_Errhandler handle) const;
   mutable std::mutex mutex_;

@@ -2,8 +2,8 @@
 // generalized requests, such as nonblocking file accesses, as MPI section 13.2 says:
 // - MPI_Waitall ends the program if a list contains a null request and a request that is not complete. Therefore null requests are
 //   removed from the list that it gets.
-// - MPI_Request_get_status does not progress a generalized request, as MPI_Test does. Therefore completed accesses are reported to
-//   MPI here.
+// - MPI_Request_get_status and its kin do not progress a generalized request, as MPI_Test does. Therefore completed accesses are reported
+//   to MPI here.
 //
 // Cost: a load if no access is under way; otherwise a test of each handle, and a copy of the list if it contains null requests.
 #include <algorithm>
@@ -108,15 +108,25 @@ ONE(Test, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag
 ONE(Waitany, (int count, MPI_Request requests[], int* index, MPI_Status* status), (count, requests, index, status), true)
 ONE(Testany, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status), (count, requests, index, flag, status), *flag)
 
-// Completes none: the error of an access is in the status, and raised when its request is completed.
-MERCUTIO_MPI_FUNCTION(int, Request_get_status, (MPI_Request request, int* flag, MPI_Status* status)) {
-  static auto* const real = real_function<int(MPI_Request, int*, MPI_Status*)>("PMPI_Request_get_status");
-  if (nothing_pending()) return real(request, flag, status);
-  return guarded(nullptr, "MPI_Request_get_status", [&] {
-    const Completion completion;
-    process().postponed.run();
-    const int code = real(request, flag, status);
-    completion.tell(status);
-    return code;
-  });
-}
+// Those that complete none: the error of an access is in its status, and raised when its request is completed. Those of lists are MPI 4.1's.
+#define ASK(name, parameters, arguments, told, statuses)                                                          \
+  MERCUTIO_MPI_FUNCTION(int, name, parameters) {                                                                  \
+    static auto* const real = real_function<int parameters>("PMPI_" #name);                                       \
+    if (real && nothing_pending()) return real arguments;                                                         \
+    return guarded(nullptr, "MPI_" #name, [&]() -> int {                                                          \
+      if (!real) return fail(nullptr, "MPI_" #name, Error{ErrorClass::kUnsupportedOperation, "this MPI has none"}); \
+      const Completion completion;                                                                                \
+      process().postponed.run();                                                                                  \
+      const int code = real arguments;                                                                            \
+      completion.tell(told, statuses);                                                                            \
+      return code;                                                                                                \
+    });                                                                                                           \
+  }
+
+ASK(Request_get_status, (MPI_Request request, int* flag, MPI_Status* status), (request, flag, status), *flag ? 1 : 0, status)
+ASK(Request_get_status_any, (int count, const MPI_Request requests[], int* index, int* flag, MPI_Status* status), (count, requests, index, flag, status),
+    *flag ? 1 : 0, status)
+ASK(Request_get_status_all, (int count, const MPI_Request requests[], int* flag, MPI_Status statuses[]), (count, requests, flag, statuses),
+    *flag ? count : 0, statuses)
+ASK(Request_get_status_some, (int count, const MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]),
+    (count, requests, done, indices, statuses), *done, statuses)

@@ -84,8 +84,8 @@ MERCUTIO_MPI_FUNCTION(int, File_seek, (MPI_File file, MPI_Offset offset, int whe
 
 MERCUTIO_MPI_FUNCTION(int, File_seek_shared, (MPI_File file, MPI_Offset offset, int whence)) {
   return run_on_file(file, "MPI_File_seek_shared", [&](OpenHandle& handle) -> Status {
-    MERCUTIO_LET(const Whence from, whence_of(whence));
-    return handle.file->seek_shared(offset, from);
+    const Result<Whence> from = whence_of(whence);   // a rank with a wrong one takes part all the same
+    return from ? handle.file->seek_shared(offset, *from) : handle.file->seek_shared(0, Whence::kSet, from.error());
   });
 }
 

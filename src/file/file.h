@@ -110,7 +110,7 @@ class File {
   virtual Status seek(i64 offset, Whence whence) = 0;
   virtual i64 position() = 0;
   virtual Result<i64> byte_offset(i64 offset) = 0;      // of an etype offset in the view
-  virtual Status seek_shared(i64 offset, Whence whence) = 0;   // collective
+  virtual Status seek_shared(i64 offset, Whence whence, Status argument_error = ok_status()) = 0;   // collective
   virtual Result<i64> position_shared() = 0;
 
   // Data. Results are bytes moved, counted in the memory type's native bytes.

@@ -80,7 +80,7 @@ class OpenFile final : public File {
   Status seek(i64 offset, Whence whence) override;
   i64 position() override;
   Result<i64> byte_offset(i64 offset) override;
-  Status seek_shared(i64 offset, Whence whence) override;
+  Status seek_shared(i64 offset, Whence whence, Status argument_error) override;
   Result<i64> position_shared() override;
   Result<i64> access(AccessCall call) override;
   Result<RequestRef> start(AccessCall call, std::function<void(const Result<i64>&)> on_done) override;

@@ -1,5 +1,7 @@
 // Individual and shared file pointers, in etypes of the view. Every conversion between etypes and bytes is a cursor's
 // seek: O(depth log n), whatever the distance.
+#include <utility>
+
 #include "file/open_file.h"
 
 namespace mercutio {
@@ -64,9 +66,10 @@ Result<i64> OpenFile::byte_offset(i64 offset) {
   return view->view->file_offset(bytes);
 }
 
-Status OpenFile::seek_shared(i64 offset, Whence whence) {
+Status OpenFile::seek_shared(i64 offset, Whence whence, Status argument_error) {
   MERCUTIO_TRY(not_sequential(amode_));
-  Status mine = no_split("seek_shared");
+  Status mine = std::move(argument_error);
+  if (mine) mine = no_split("seek_shared");
   if (mine) mine = counter_status_;
   return agreed_same(std::move(mine), {offset, static_cast<i64>(whence)}, "offset and whence", [&]() -> Status {
     MERCUTIO_LET(const i64 current, counter_->load());

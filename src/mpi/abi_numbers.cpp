@@ -26,8 +26,8 @@ bool has_draft_numbers(const AbiNumbers& draft) {
 }  // namespace
 
 const AbiNumbers& abi_numbers() {
-  static const AbiNumbers standard{MPI_SEEK_SET, MPI_SEEK_CUR, MPI_SEEK_END, MPI_ERRORS_RETURN, MPI_ERRORS_ABORT};
-  static const AbiNumbers draft{401, 402, 403, errhandler(0x142), errhandler(0x143)};
+  static const AbiNumbers standard{MPI_SEEK_SET, MPI_SEEK_CUR, MPI_SEEK_END, MPI_ERRORS_RETURN, MPI_ERRORS_ABORT, MPI_ERRHANDLER_NULL};
+  static const AbiNumbers draft{401, 402, 403, errhandler(0x142), errhandler(0x143), MPI_ERRHANDLER_NULL};
   int initialised = 0;
   if (PMPI_Initialized(&initialised) != MPI_SUCCESS || !initialised) return standard;
   static const AbiNumbers& numbers = has_draft_numbers(draft) ? draft : standard;
@@ -38,22 +38,25 @@ const AbiNumbers& abi_numbers() {
 
 namespace {
 
-MPI_Errhandler errors_abort() {
 #ifdef MERCUTIO_ABI_OPENMPI
-  // Open MPI 4 has none. A program that refers to the symbol has a copy of it, whose address is the handle; libraries loaded later
-  // do not.
-  void* const copied = ::dlsym(RTLD_DEFAULT, "ompi_mpi_errors_abort");
-  void* const there = copied ? copied : real_symbol("ompi_mpi_errors_abort");
+// One that not every release has. A program that refers to the symbol has a copy of it, whose address is the handle; libraries loaded
+// later do not.
+MPI_Errhandler handler_called(const char* symbol) {
+  void* const copied = ::dlsym(RTLD_DEFAULT, symbol);
+  void* const there = copied ? copied : real_symbol(symbol);
   return there ? static_cast<MPI_Errhandler>(there) : MPI_ERRHANDLER_NULL;
-#else
-  return MPI_ERRORS_ABORT;
-#endif
 }
+MPI_Errhandler errors_abort() { return handler_called("ompi_mpi_errors_abort"); }
+MPI_Errhandler errors_throw() { return handler_called("ompi_mpi_errors_throw_exceptions"); }
+#else
+MPI_Errhandler errors_abort() { return MPI_ERRORS_ABORT; }
+MPI_Errhandler errors_throw() { return 0x54000002; }
+#endif
 
 }  // namespace
 
 const AbiNumbers& abi_numbers() {
-  static const AbiNumbers numbers{MPI_SEEK_SET, MPI_SEEK_CUR, MPI_SEEK_END, MPI_ERRORS_RETURN, errors_abort()};
+  static const AbiNumbers numbers{MPI_SEEK_SET, MPI_SEEK_CUR, MPI_SEEK_END, MPI_ERRORS_RETURN, errors_abort(), errors_throw()};
   return numbers;
 }
 

@@ -9,7 +9,7 @@ namespace mercutio {
 struct AbiNumbers {
   int seek_set, seek_current, seek_end;
   MPI_Errhandler errors_return;
-  MPI_Errhandler errors_abort;   // MPI_ERRHANDLER_NULL: the MPI has none
+  MPI_Errhandler errors_abort, errors_throw;   // MPI_ERRHANDLER_NULL: the MPI has none
 };
 
 const AbiNumbers& abi_numbers();   // before MPI is initialised: the standard's values

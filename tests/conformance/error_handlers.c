@@ -61,9 +61,12 @@ static void user_handler(void) {
   CHECK_INT(handler_class, MPI_ERR_QUOTA);
   CHECK_OK(MPI_File_seek(fh, 1, MPI_SEEK_SET));
   CHECK_INT(handler_calls, 2);
+  CHECK_OK(MPI_File_call_errhandler(fh, MPI_SUCCESS));   // any code that the program supplies
+  CHECK_INT(handler_calls, 3);
+  CHECK_INT(handler_class, MPI_SUCCESS);
   CHECK_OK(MPI_File_set_errhandler(fh, MPI_ERRORS_RETURN));
   CHECK_ERROR(MPI_File_seek(fh, -1, MPI_SEEK_SET));
-  CHECK_INT(handler_calls, 2);
+  CHECK_INT(handler_calls, 3);
   CHECK_OK(MPI_File_close(&other));
   CHECK_OK(MPI_File_close(&fh));
 }

@@ -17,18 +17,27 @@ function(mercutio_c_programs folder result)
   set(${result} ${programs} PARENT_SCOPE)
 endfunction()
 
-# mercutio_mpi_programs(suite mpi): every C and Fortran program of this folder, built with that MPI's compiler wrappers into
+# mercutio_mpi_programs(suite mpi): every C, C++ and Fortran program of this folder, built with that MPI's compiler wrappers into
 # <build>/tests/<suite>/<mpi>/. They are plain MPI programs and link nothing of ours.
 function(mercutio_mpi_programs suite mpi)
   find_program(MPICC_${mpi} NAMES mpicc.${mpi})
   find_program(MPIFORT_${mpi} NAMES mpif90.${mpi} mpifort.${mpi})
+  find_program(MPICXX_${mpi} NAMES mpicxx.${mpi})
   find_program(MPIRUN_${mpi} NAMES mpirun.${mpi})
   if(NOT MPICC_${mpi} OR NOT MPIRUN_${mpi})
     return()
   endif()
+  file(GLOB cplusplus CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cxx)
   file(GLOB fortran CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.f ${CMAKE_CURRENT_SOURCE_DIR}/*.f90)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${mpi})
   mercutio_c_programs(${folder} programs COMPILE ${MPICC_${mpi}})
+  if(MPICXX_${mpi} AND NOT CMAKE_CROSSCOMPILING)   # whose wrapper links no bindings for C++
+    foreach(source IN LISTS cplusplus)
+      get_filename_component(name ${source} NAME_WE)
+      add_custom_command(OUTPUT ${folder}/${name} COMMAND ${MPICXX_${mpi}} -std=c++17 -w -g -O1 ${source} -o ${folder}/${name} DEPENDS ${source} VERBATIM)
+      list(APPEND programs ${folder}/${name})
+    endforeach()
+  endif()
   if(MPIFORT_${mpi})
     foreach(source IN LISTS fortran)
       get_filename_component(name ${source} NAME_WE)

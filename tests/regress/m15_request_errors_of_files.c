@@ -91,6 +91,43 @@ static void get_status(void) {
   free(buffer);
 }
 
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+enum { kAny, kAll, kSome, kLists };
+static const char *const lists[kLists] = {"any", "all", "some"};
+
+// The same of a list, with one that succeeds and a null request.
+static void get_status_of_list(int list) {
+  char *buffer = calloc(1, kShare);
+  MPI_File fh = ck_create("f");
+  MPI_Request request[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Status status[3];
+  int flag = 0, index = -1, done = 0, indices[3], code = MPI_SUCCESS;
+  limit_writes(kEveryRank);
+  CHECK_OK(MPI_File_iwrite_at(fh, (MPI_Offset)(ck_rank + 1) * kShare, buffer, kShare, MPI_BYTE, &request[2]));
+  if (list == kAll) CHECK_OK(MPI_File_iwrite_at(fh, 10 * ck_rank, buffer, 10, MPI_BYTE, &request[1]));
+  while (!flag && code == MPI_SUCCESS) {
+    if (list == kAny) CHECK_OK(code = MPI_Request_get_status_any(3, request, &index, &flag, &status[0]));
+    if (list == kAll) CHECK_OK(code = MPI_Request_get_status_all(3, request, &flag, status));
+    if (list == kSome) CHECK_OK(code = MPI_Request_get_status_some(3, request, &done, indices, status));
+    if (list == kSome) flag = done > 0;
+  }
+  if (list == kAny) CHECK_INT(index, 2);
+  if (list == kSome) CHECK_INT(indices[0], 2);
+  CHECK_CLASS(status[list == kAll ? 2 : 0].MPI_ERROR, MPI_ERR_NO_SPACE);
+  CHECK(request[2] != MPI_REQUEST_NULL);
+  CHECK_CLASS(MPI_Wait(&request[2], MPI_STATUS_IGNORE), MPI_ERR_NO_SPACE);
+  CHECK_OK(MPI_Wait(&request[1], MPI_STATUS_IGNORE));
+  lift_limit();
+  CHECK_OK(MPI_File_close(&fh));
+  free(buffer);
+}
+static void get_status_of_lists(void) {
+  for (int list = 0; list < kLists; list++) RUN_FOR(get_status_of_list, lists[list], list);
+}
+#else   // the MPI has no such calls
+static void get_status_of_lists(void) {}
+#endif
+
 int main(int argc, char **argv) {
   ck_init(&argc, &argv);
   for (int way = 0; way < kWays && ck_is_mercutio(); way++) {
@@ -98,5 +135,6 @@ int main(int argc, char **argv) {
     RUN_FOR(handled, names[way], way);
   }
   if (ck_is_mercutio()) RUN(get_status);
+  if (ck_is_mercutio()) get_status_of_lists();
   return ck_finish();
 }

@@ -28,11 +28,11 @@ import cluster  # noqa: E402
 PATTERNS = {"w-512": (512, 1024), "w-4096": (4096, 256), "w-65536": (65536, 32), "w-1MiB": (1 << 20, 2)}
 PATTERNS.update({"r" + name[1:]: shape for name, shape in list(PATTERNS.items())})
 PAGE = {"title": "Plans that are tried", "what": "`make bench-adapt`: what `mercutio_adapt` finds, how soon, and what looking costs",
-        "about": "Memory: one node, /dev/shm. Servers: four emulated ones of 200 MB/s and 0.2 ms. Nodes: four emulated ones with links of 1 Gbit/s; their file is in "
+        "about": "Memory: one node, /dev/shm. Servers: four emulated ones of 200 MB/s and 0.2 ms. Nodes: four emulated ones with links of 1 Gbit/s. Their file is in "
                  "memory that all share, so access without an exchange is quicker than on any cluster. Jobs of four ranks and 200 collective accesses, without the hint "
                  "and with it in turn. Best: the median of the best of all combinations. Adapted: the median of accesses 21 to 200 with the hint. Cost: all accesses of a "
-                 "job with the hint against those without, looking included, by the medians of the jobs. The last row counts the patterns within 10 % of the best and the "
-                 "pairs of jobs, with a sign test: how likely chance makes as many slower."}
+                 "job with the hint against those without, looking included, by the medians of the jobs. The last row counts the patterns within 10 % of the best, and the "
+                 "pairs of jobs. Its sign test says how likely chance makes as many slower."}
 STORAGES = ("memory", "servers", "nodes")
 RANKS, CALLS, FOUND_BY = 4, 200, 20
 SERVERS = {"COUNT": "4", "STRIPE": "262144", "RATE": "200000000", "LATENCY": "200"}

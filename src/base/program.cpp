@@ -17,6 +17,8 @@ std::string contents(const char* path) {
   return text;
 }
 
+constexpr std::size_t kLongestKernelsName = 15;   // TASK_COMM_LEN; longer ones are cut
+
 std::string last_part(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
@@ -31,6 +33,8 @@ bool is_interpreter(const std::string& name) {
 std::string program_name_in(const std::string& command_line, const std::string& kernels_name) {
   std::string name = kernels_name;
   while (!name.empty() && name.back() == '\n') name.pop_back();
+  const std::string called = last_part(command_line.substr(0, command_line.find('\0')));
+  if (name.size() == kLongestKernelsName && called.rfind(name, 0) == 0) name = called;
   if (is_interpreter(name)) {
     for (std::size_t at = command_line.find('\0'); at != std::string::npos && at + 1 < command_line.size(); at = command_line.find('\0', at + 1)) {
       const std::string word = command_line.substr(at + 1, command_line.find('\0', at + 1) - at - 1);

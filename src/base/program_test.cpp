@@ -11,6 +11,8 @@ TEST(Program, IsCalledAsTheKernelSays) {
   EXPECT_EQ(program_name_in("./app\0in.nml\0"s, "app\n"), "app");
   EXPECT_EQ(program_name_in("", "my app\n"), "my_app");
   EXPECT_EQ(program_name_in("", ""), "program");
+  EXPECT_EQ(program_name_in("/opt/simulation_of_waves\0in.nml\0"s, "simulation_of_w\n"), "simulation_of_waves") << "the kernel cuts it";
+  EXPECT_EQ(program_name_in("/opt/launcher\0"s, "simulation_of_w\n"), "simulation_of_w");
   EXPECT_FALSE(program_name().empty());
 }
 

@@ -175,7 +175,7 @@ std::optional<Detection> strided(const Job& job, const JobFile& file) {
   if (!several_ranks_stride(file, direction)) return {};
   if (direction == Direction::kWrite && merges(file)) return {};
   if (direction == Direction::kRead && (reads_holes(file) || times_read(file) > 0)) return {};
-  return Detection{number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls),
+  return Detection{number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls) + " on average",
                 {{together_advice(job, file, direction), strided_seconds(job, file, direction)}}};
 }
 
@@ -214,7 +214,7 @@ std::optional<Detection> merged_writes(const Job& job, const JobFile& file) {
   const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
   const bool asked = says(file, TextKind::kNotes, "romio_ds_write=enable");
   Detection detection{bytes_text(merged) + " read and " + bytes_text(static_cast<double>(file.all.storage[1].bytes)) + " written to write " +
-                    bytes_text(written) + ", " + number(file.all.locks) + " locks",
+                    bytes_text(written) + (file.all.locks > 0 ? ", " + number(file.all.locks) + " locks" : ""),
                 {{asked ? "drop romio_ds_write=enable" : "export MERCUTIO_HINTS=romio_ds_write=disable", held - apart}}};
   const auto writes = [](const FileTotals& mine) { return of(mine, Direction::kWrite, false).calls + of(mine, Direction::kWrite, true).calls > 0; };
   if (several_ranks(file, writes) && worth_moving_together(file, written, static_cast<double>(file.all.storage[1].bytes), overlap))

@@ -35,6 +35,17 @@ Status set_attributes(int fd, std::optional<std::uint32_t> permissions, i64 modi
   return ::futimens(fd, times) == 0 ? ok_status() : Status(error_from_errno("utimensat", errno));
 }
 
+// Of the name itself: a symbolic link, which may lead out of the root, has none. Through an O_PATH descriptor, as the owner may have no right
+// to open the file.
+Status set_permissions(int directory, const std::string& name, std::uint32_t permissions) {
+  const Descriptor file(::openat(directory, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (file.get() < 0) return error_from_errno("open", errno);
+  MERCUTIO_LET(const FileStatus status, status_of(file.get()));
+  if (status.kind() == FileType::kLink) return error_from_errno("chmod", EOPNOTSUPP);
+  const std::string itself = "/proc/self/fd/" + std::to_string(file.get());
+  return ::chmod(itself.c_str(), permissions & kAllowed) == 0 ? ok_status() : Status(error_from_errno("chmod", errno));
+}
+
 Status write_all(int fd, ConstBytes content) {
   while (!content.empty()) {
     const ssize_t done = ::write(fd, content.data(), content.size());
@@ -190,7 +201,7 @@ Status Exports::rename(const NameRequest& request, const std::optional<FileIdent
     MERCUTIO_TRY(check_identity(status, *identity));
     MERCUTIO_TRY(set_attributes(file.get(), request.permissions, request.modified_ns));
   }
-  if (target.permissions && ::fchmodat(*from.fd, from.name.c_str(), *target.permissions & kAllowed, 0) != 0) return error_from_errno("chmod", errno);
+  if (target.permissions) MERCUTIO_TRY(set_permissions(*from.fd, from.name, *target.permissions));
   return rename_at(*from.fd, from.name, *to.fd, to.name, request.replace);
 }
 
@@ -300,17 +311,9 @@ Status Exports::make_link(const std::string& path, const std::string& text) cons
   return ::symlinkat(text.c_str(), *parent.fd, parent.name.c_str()) == 0 ? ok_status() : Status(error_from_errno("symlink", errno));
 }
 
-// chmod through an O_PATH descriptor: the owner may have no right to open the file, and symbolic links are not followed.
 Status Exports::change_attributes(const NameRequest& request) const {
   MERCUTIO_LET(const Parent parent, parent_of(request.path, "chmod"));
-  if (request.permissions != kPermissionsStay) {
-    const Descriptor file(::openat(*parent.fd, parent.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    if (file.get() < 0) return error_from_errno("open", errno);
-    MERCUTIO_LET(const FileStatus status, status_of(file.get()));
-    if (status.kind() == FileType::kLink) return error_from_errno("chmod", EOPNOTSUPP);
-    const std::string itself = "/proc/self/fd/" + std::to_string(file.get());
-    if (::chmod(itself.c_str(), request.permissions & kAllowed) != 0) return error_from_errno("chmod", errno);
-  }
+  if (request.permissions != kPermissionsStay) MERCUTIO_TRY(set_permissions(*parent.fd, parent.name, request.permissions));
   if (request.modified_ns < 0) return ok_status();
   const timespec times[2] = {{0, UTIME_OMIT}, {request.modified_ns / kNs, request.modified_ns % kNs}};
   return ::utimensat(*parent.fd, parent.name.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0 ? ok_status() : Status(error_from_errno("utimensat", errno));

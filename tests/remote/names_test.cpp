@@ -190,6 +190,21 @@ TEST_F(RemoteNames, WhatIsPutOrRenamedAsWritesKeepsPermissionsAndLinks) {
   ::umask(umask_before);
 }
 
+TEST_F(RemoteNames, ARenamedLinkGivesNoPermissionsToWhatItLeadsTo) {
+  const std::filesystem::path outside = folder + "-outside";
+  std::ofstream(outside) << "outside";
+  std::filesystem::permissions(outside, std::filesystem::perms(0600));
+  std::ofstream(folder + "/open") << "open";
+  std::filesystem::permissions(folder + "/open", std::filesystem::perms(0777));
+  std::filesystem::create_symlink(outside, folder + "/out");
+  const auto renamed = ask(Kind::kRename, {"data/out", "data/open", 0, true, kAsWrites});
+  EXPECT_EQ(std::filesystem::status(outside).permissions(), std::filesystem::perms(0600));
+  ASSERT_FALSE(renamed.ok());
+  EXPECT_EQ(renamed.error().sys_errno, EOPNOTSUPP);
+  EXPECT_EQ(content("open"), "open");
+  std::filesystem::remove(outside);
+}
+
 TEST_F(RemoteNames, NothingLeavesItsRootOrChangesWhatIsReadOnly) {
   std::ofstream(folder + "/x") << "x";
   std::filesystem::create_directory(folder + "/sub");

@@ -36,6 +36,10 @@ def lives_on():
     assert (export / "a" / "b" / "x.nc").read_bytes() == b"12345"
     (export / "a" / "y.nc").write_bytes(b"y")
     run("mv", "-n", "mercutio://life/data/a/y.nc", "mercutio://life/data/a/b/x.nc", fails="exists")
+    (export / "a" / "x.nc").write_bytes(b"of a")
+    run("mv", "mercutio://life/data/a/b/x.nc", "mercutio://life/data/a/x.nc", "mercutio://life/data/a/b/c", fails="two of the names end in x.nc")
+    run("mv", "mercutio://life/data/a/*/x.nc", "mercutio://life/data/a/x.nc", "mercutio://life/data/a/b/c", fails="nothing was moved")
+    assert (export / "a" / "b" / "x.nc").read_bytes() == b"12345" and (export / "a" / "x.nc").read_bytes() == b"of a"
     (export / "out").mkdir()
     (export / "out" / "kept").write_bytes(b"kept")
     (export / "a" / "to-out").symlink_to(export / "out")

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <set>
 
 #include "arguments.h"
 #include "remote/printable.h"
@@ -166,6 +167,10 @@ Status move(const Arguments& arguments) {
   if (!into && sources.size() > 1) return Error{ErrorClass::kArg, "several files go into a directory: " + arguments.words().back() + " is none"};
   return each_of("mercutio mv", sources, [&](const Trees::Place& source) -> Status {
     const Trees::Place place = into ? target.in(last_name(source.name)) : target;
+  std::set<std::string> names;   // of two that meet the first would be lost
+  for (const Trees::Place& source : sources)
+    if (!names.insert(last_name(source.name)).second)
+      return Error{ErrorClass::kArg, "two of the names end in " + last_name(source.name) + ", and one would replace the other in " + target.name + ": nothing was moved"};
     if (source.tree != place.tree) return Error{ErrorClass::kArg, source.name + ": mv stays on one server; use cp, then rm"};
     const Status moved = source.tree->rename(source.path, place.path, !arguments.has("no-clobber"));
     if (!moved) return named(moved.error(), source.name + " to " + place.name);

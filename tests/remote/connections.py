@@ -40,6 +40,13 @@ def lives_on():
     run("mv", "mercutio://life/data/a/b/x.nc", "mercutio://life/data/a/x.nc", "mercutio://life/data/a/b/c", fails="two of the names end in x.nc")
     run("mv", "mercutio://life/data/a/*/x.nc", "mercutio://life/data/a/x.nc", "mercutio://life/data/a/b/c", fails="nothing was moved")
     assert (export / "a" / "b" / "x.nc").read_bytes() == b"12345" and (export / "a" / "x.nc").read_bytes() == b"of a"
+    for name in ("p[1]", "p1", "p2"):
+        (export / "a" / name).mkdir()
+        (export / "a" / name / "f").touch()
+    run("rm", "mercutio://life/data/a/p[1]/?")   # what has such a name is meant before what fits it
+    assert [(export / "a" / name / "f").exists() for name in ("p[1]", "p1", "p2")] == [False, True, True]
+    run("rm", "-r", "mercutio://life/data/a/p[2]")
+    assert not (export / "a" / "p2").exists() and (export / "a" / "p1" / "f").exists()
     (export / "out").mkdir()
     (export / "out" / "kept").write_bytes(b"kept")
     (export / "a" / "to-out").symlink_to(export / "out")

@@ -47,6 +47,9 @@ def lives_on():
     assert [(export / "a" / name / "f").exists() for name in ("p[1]", "p1", "p2")] == [False, True, True]
     run("rm", "-r", "mercutio://life/data/a/p[2]")
     assert not (export / "a" / "p2").exists() and (export / "a" / "p1" / "f").exists()
+    for at in range(5):   # programs that make the same directories at once
+        made = [subprocess.Popen([mercutio, "mkdir", "-p", f"mercutio://life/data/a/deep{at}/b/c/d/e"], env=environment, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+        assert [one.communicate(timeout=60)[1] for one in made] == 6 * [""]
     (export / "out").mkdir()
     (export / "out" / "kept").write_bytes(b"kept")
     (export / "a" / "to-out").symlink_to(export / "out")

@@ -88,10 +88,11 @@ Status show_status(const Arguments& arguments) {
 }
 
 Status make_directory(const Trees::Place& place, bool parents) {
-  if (parents) {
+  const auto is_there = [&] {
     const auto there = place.tree->status(place.path);
-    if (there && there->kind() == FileType::kDirectory) return ok_status();
-  }
+    return there && there->kind() == FileType::kDirectory;
+  };
+  if (parents && is_there()) return ok_status();
   auto made = place.tree->begin_make_directory(place.path, 0777)->wait();
   const size_t slash = place.path.find_last_of('/');
   if (!made && parents && made.error().sys_errno == ENOENT && slash != std::string::npos && slash > 0) {
@@ -99,7 +100,7 @@ Status make_directory(const Trees::Place& place, bool parents) {
     MERCUTIO_TRY(make_directory({place.tree, place.path.substr(0, slash), place.name.substr(0, place.name.size() - cut)}, true));
     made = place.tree->begin_make_directory(place.path, 0777)->wait();
   }
-  if (made) return ok_status();
+  if (made || (parents && is_there())) return ok_status();   // another program may have made it meanwhile
   return named(made.error(), place.name);
 }
 

@@ -131,6 +131,9 @@ def lives_on():
     several = processes() - known
     assert len(several) == 3 and run("connections", "several").count("answers, exports data") == 3
     several_of_one_connection(several)
+    run("mkdir", "mercutio://several/data/by-several")
+    (export / "by-hand").mkdir()
+    assert (export / "by-several").stat().st_mode == (export / "by-hand").stat().st_mode, "with the umask of whoever connects"
     run("disconnect", "--force", "several")
     assert ends(several)
 

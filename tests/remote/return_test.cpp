@@ -65,6 +65,32 @@ class RemoteReturn : public RemoteTest {
   std::shared_ptr<Session> lost;
   std::unique_ptr<Storage> file;
 };
+// Its files are open there, and its lock is held: nobody waits for it.
+TEST_F(RemoteReturn, AClientThatEndsKeepsNothing) {
+  const auto take_lock = [&](Session& at) -> Status {
+    OpenRequest open;
+    open.path = "data/file";
+    open.write = true;
+    Buffer message, wanted;
+    put_message(message, open);
+    MERCUTIO_LET(const Reply opened, at.call(Kind::kOpen, std::move(message)));
+    MERCUTIO_LET(const OpenReply file, get_message<OpenReply>(opened.more));
+    put_message(wanted, PlainRequest{file.handle, 0, 100, true, ""});
+    MERCUTIO_TRY(at.call(Kind::kLock, std::move(wanted)));
+    return ok_status();
+  };
+  auto first = *Session::make(connection, 0);
+  ASSERT_TRUE(take_lock(*first).ok());
+  first.reset();
+  ASSERT_TRUE(logged("left"));   // else the lock would be waited for
+  EXPECT_TRUE(take_lock(**Session::make(connection, 0)).ok());
+}
+
+TEST(RemoteReturns, AServerWaitsAsLongAsAClientTries) {
+  EXPECT_GE(ServiceOptions().short_grace_ms, Connection().patience_ms);
+  EXPECT_GE(ServiceOptions().grace_ms, Connection().patience_ms);
+}
+
 
 TEST_F(RemoteReturn, WhatIsStillOnItsWayNeverArrives) {
   auto early = filled(50'000, 1), late = filled(50'000, 2), after = filled(50'000, 3);

@@ -182,7 +182,10 @@ Result<Exports::Target> Exports::target_of(const std::string& path, std::uint32_
   MERCUTIO_LET(const std::string end, target.as_writes ? end_of_links(path) : Result<std::string>(path));
   MERCUTIO_LET(target.parent, parent_of(end, call));
   struct stat status {};
-  if (target.as_writes && ::fstatat(*target.parent.fd, target.parent.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode)) target.permissions = status.st_mode;
+  const char* const name = target.parent.name.c_str();
+  if (!target.as_writes || ::fstatat(*target.parent.fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) return target;
+  if (::faccessat(*target.parent.fd, name, W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0) return error_from_errno("open", errno);
+  target.permissions = status.st_mode;
   return target;
 }
 

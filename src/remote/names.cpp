@@ -30,8 +30,8 @@ Result<FileStatus> status_of(int fd) {
 
 Status set_attributes(int fd, std::optional<std::uint32_t> permissions, i64 modified_ns) {
   if (permissions && ::fchmod(fd, *permissions & kAllowed) != 0) return error_from_errno("chmod", errno);
-  if (modified_ns < 0) return ok_status();
-  const timespec times[2] = {{0, UTIME_OMIT}, {modified_ns / kNs, modified_ns % kNs}};
+  if (modified_ns == kTimeStays) return ok_status();
+  const timespec times[2] = {{0, UTIME_OMIT}, time_from(modified_ns)};
   return ::futimens(fd, times) == 0 ? ok_status() : Status(error_from_errno("utimensat", errno));
 }
 
@@ -118,6 +118,16 @@ Result<Names> names_in(DIR* directory, const std::string& after, i64 most_bytes)
 
 }  // namespace
 
+i64 nanoseconds(const timespec& time) {
+  const i64 seconds = std::clamp<i64>(time.tv_sec, INT64_MIN / kNs, INT64_MAX / kNs - 1);
+  return seconds * kNs + time.tv_nsec;
+}
+
+timespec time_from(i64 nanoseconds) {
+  const i64 part = nanoseconds % kNs;
+  return part < 0 ? timespec{nanoseconds / kNs - 1, part + kNs} : timespec{nanoseconds / kNs, part};
+}
+
 FileStatus status_from(const struct stat& status) {
   FileStatus result;
   const FileType type = S_ISREG(status.st_mode)   ? FileType::kFile
@@ -128,7 +138,7 @@ FileStatus status_from(const struct stat& status) {
   result.permissions = status.st_mode & 07777;
   result.bytes = status.st_size;
   result.allocated = static_cast<i64>(status.st_blocks) * 512;
-  result.modified_ns = status.st_mtim.tv_sec * kNs + status.st_mtim.tv_nsec;
+  result.modified_ns = nanoseconds(status.st_mtim);
   result.device = status.st_dev;
   result.inode = status.st_ino;
   return result;
@@ -317,8 +327,8 @@ Status Exports::make_link(const std::string& path, const std::string& text) cons
 Status Exports::change_attributes(const NameRequest& request) const {
   MERCUTIO_LET(const Parent parent, parent_of(request.path, "chmod"));
   if (request.permissions != kPermissionsStay) MERCUTIO_TRY(set_permissions(*parent.fd, parent.name, request.permissions));
-  if (request.modified_ns < 0) return ok_status();
-  const timespec times[2] = {{0, UTIME_OMIT}, {request.modified_ns / kNs, request.modified_ns % kNs}};
+  if (request.modified_ns == kTimeStays) return ok_status();
+  const timespec times[2] = {{0, UTIME_OMIT}, time_from(request.modified_ns)};
   return ::utimensat(*parent.fd, parent.name.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0 ? ok_status() : Status(error_from_errno("utimensat", errno));
 }
 

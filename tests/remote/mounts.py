@@ -55,6 +55,9 @@ def names_and_attributes():
     there = os.stat(export / "d" / "x")
     assert there.st_mode & 0o777 == 0o640 and there.st_mtime == 1_577_836_800
     assert os.stat(at / "d" / "x").st_mtime == 1_577_836_800
+    before_1970 = -43_199_750_000_000
+    os.utime(at / "d" / "x", ns=(0, before_1970))
+    assert os.stat(export / "d" / "x").st_mtime_ns == before_1970 == os.stat(at / "d" / "x").st_mtime_ns
     os.symlink("d/x", at / "link")
     os.symlink("/nowhere", at / "dangling")
     assert os.readlink(at / "dangling") == "/nowhere" and (at / "link").read_bytes() == b"hello"

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "arguments.h"
+#include "remote/exports.h"
 #include "remote/printable.h"
 #include "tree.h"
 
@@ -25,7 +26,7 @@ std::string permissions_text(const FileStatus& status) {
 
 std::string time_text(i64 ns) {
   char text[32] = "";
-  const time_t seconds = ns / 1'000'000'000;
+  const time_t seconds = time_from(ns).tv_sec;
   struct tm parts {};
   strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", localtime_r(&seconds, &parts));
   return text;
@@ -166,12 +167,12 @@ Status move(const Arguments& arguments) {
     sources.insert(sources.end(), found.begin(), found.end());
   }
   if (!into && sources.size() > 1) return Error{ErrorClass::kArg, "several files go into a directory: " + arguments.words().back() + " is none"};
-  return each_of("mercutio mv", sources, [&](const Trees::Place& source) -> Status {
-    const Trees::Place place = into ? target.in(last_name(source.name)) : target;
   std::set<std::string> names;   // of two that meet the first would be lost
   for (const Trees::Place& source : sources)
     if (!names.insert(last_name(source.name)).second)
       return Error{ErrorClass::kArg, "two of the names end in " + last_name(source.name) + ", and one would replace the other in " + target.name + ": nothing was moved"};
+  return each_of("mercutio mv", sources, [&](const Trees::Place& source) -> Status {
+    const Trees::Place place = into ? target.in(last_name(source.name)) : target;
     if (source.tree != place.tree) return Error{ErrorClass::kArg, source.name + ": mv stays on one server; use cp, then rm"};
     const Status moved = source.tree->rename(source.path, place.path, !arguments.has("no-clobber"));
     if (!moved) return named(moved.error(), source.name + " to " + place.name);

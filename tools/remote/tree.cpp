@@ -177,9 +177,9 @@ class LocalTree final : public Tree {
 
  private:
   static Status set_attributes(int fd, const Attributes& attributes) {
-    const timespec times[2] = {{0, UTIME_OMIT}, {attributes.modified_ns / kNs, attributes.modified_ns % kNs}};
+    const timespec times[2] = {{0, UTIME_OMIT}, time_from(attributes.modified_ns)};
     if (::fchmod(fd, attributes.permissions & 0777) != 0) return failed("chmod");
-    if (attributes.modified_ns >= 0 && ::futimens(fd, times) != 0) return failed("utimensat");
+    if (attributes.modified_ns != kTimeStays && ::futimens(fd, times) != 0) return failed("utimensat");
     return ok_status();
   }
   Result<GetReply> get(const std::string& path) {

@@ -13,7 +13,7 @@ namespace mercutio::remote {
 // How a file that has been copied is to look.
 struct Attributes {
   std::uint32_t permissions = 0644;
-  i64 modified_ns = -1;
+  i64 modified_ns = kTimeStays;
 };
 
 // A small file under way. wait() is called once.

@@ -2,26 +2,9 @@
 #include "fixture.h"
 #include "gate.h"
 #include "rogue.h"
-#include "storage/forwarding.h"
 
 namespace mercutio::remote {
 namespace {
-
-// Writes wait at the gate.
-class Gated final : public Forwarding {
- public:
-  Gated(std::unique_ptr<Storage> inner, Gate& gate) : Forwarding(std::move(inner)), gate_(gate) {}
-  Result<i64> write(std::span<const IoPiece> pieces) override {
-    gate_.pass();
-    return inner_->write(pieces);
-  }
-  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
-    return Storage::start(direction, std::move(pieces));   // by the calls above
-  }
-
- private:
-  Gate& gate_;
-};
 
 class RemoteReturn : public RemoteTest {
  protected:
@@ -65,6 +48,23 @@ class RemoteReturn : public RemoteTest {
   std::shared_ptr<Session> lost;
   std::unique_ptr<Storage> file;
 };
+
+TEST_F(RemoteReturn, WhatIsStillOnItsWayNeverArrives) {
+  auto early = filled(50'000, 1), late = filled(50'000, 2), after = filled(50'000, 3);
+  ASSERT_TRUE(write(*file, 0, early).ok());
+  relay->hold_all(true);
+  ASSERT_FALSE(write(*file, 0, late).ok());
+  ASSERT_FALSE(lost->alive());
+  auto again = std::move(*open_remote(come_back(), "data/file", writing()));
+  ASSERT_TRUE(write(*again, 0, after).ok());
+  ASSERT_TRUE(again->sync().ok());
+  relay->hold_all(false);   // the write goes on to the server now, if that listens
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(again->close().ok());
+  EXPECT_TRUE(same(content("file"), after));
+  EXPECT_TRUE(logged("its session before this one has ended"));
+}
+
 // Its files are open there, and its lock is held: nobody waits for it.
 TEST_F(RemoteReturn, AClientThatEndsKeepsNothing) {
   const auto take_lock = [&](Session& at) -> Status {
@@ -89,23 +89,6 @@ TEST_F(RemoteReturn, AClientThatEndsKeepsNothing) {
 TEST(RemoteReturns, AServerWaitsAsLongAsAClientTries) {
   EXPECT_GE(ServiceOptions().short_grace_ms, Connection().patience_ms);
   EXPECT_GE(ServiceOptions().grace_ms, Connection().patience_ms);
-}
-
-
-TEST_F(RemoteReturn, WhatIsStillOnItsWayNeverArrives) {
-  auto early = filled(50'000, 1), late = filled(50'000, 2), after = filled(50'000, 3);
-  ASSERT_TRUE(write(*file, 0, early).ok());
-  relay->hold_all(true);
-  ASSERT_FALSE(write(*file, 0, late).ok());
-  ASSERT_FALSE(lost->alive());
-  auto again = std::move(*open_remote(come_back(), "data/file", writing()));
-  ASSERT_TRUE(write(*again, 0, after).ok());
-  ASSERT_TRUE(again->sync().ok());
-  relay->hold_all(false);   // the write goes on to the server now, if that listens
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  EXPECT_TRUE(again->close().ok());
-  EXPECT_TRUE(same(content("file"), after));
-  EXPECT_TRUE(logged("its session before this one has ended"));
 }
 
 // One of two streams of a session: the other one goes on while a request of this one is carried out.

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import own_sshd
-from command_world import (connect, content, ends, environment, export, folder, free_port, local, mercutio, part_of, processes,
+from command_world import (connect, content, ends, environment, export, folder, free_port, keeps_nothing, local, mercutio, part_of, processes,
                            programs, run, runs, servers, takes_number, world)
 
 
@@ -71,7 +71,7 @@ def lives_on():
     assert (export / "root-file").read_bytes() == b"kept"
     assert "no/root" in run("rm", "mercutio://life/data/no/root", "mercutio://life/data/root-file", fails="No such file")
     assert not (export / "root-file").exists()
-    local("later")
+    keeps_nothing(lambda **more: connect("later", "--via", "env", **more))
     run("disconnect", "nosuch", "later", "nosuch", fails="no connection to 'nosuch'")
     assert not (folder / "connections" / "later").exists()
 

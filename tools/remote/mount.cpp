@@ -354,6 +354,7 @@ Status mount_host(const Arguments& arguments) {
   MERCUTIO_TRY(may_mount(folder));
   MERCUTIO_TRY(load_connection(source.host));
   raise_descriptor_limit();
+  if (!arguments.has("foreground")) close_inherited();
   MERCUTIO_LET(const int ready, detach(!arguments.has("foreground")));
   signal(SIGPIPE, SIG_IGN);
   openlog("mercutio-mount", LOG_PID, LOG_USER);

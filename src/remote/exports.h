@@ -85,6 +85,9 @@ class Exports {
 };
 
 FileStatus status_from(const struct stat& status);
+// A time in ns since 1970, which is negative before that. Times outside of the years 1677 to 2262 become the nearest one within.
+i64 nanoseconds(const timespec& time);
+timespec time_from(i64 nanoseconds);
 
 // The extents of an open file from `begin` on that are not holes, at most `most` of them.
 Result<std::vector<Extent>> extents_of(int fd, i64 begin, i64 most);

@@ -69,6 +69,11 @@ void Link::drop() {
   welcome_ = {};
 }
 
+void Link::leave() {
+  if (ready() && !has_outgoing()) stream_->end();
+  drop();
+}
+
 short Link::events() const {
   if (state_ == State::kConnecting) return POLLOUT;
   if (state_ == State::kHandshaking || state_ == State::kRouting) return wants_ == Wants::kWrite ? POLLOUT : POLLIN;

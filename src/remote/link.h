@@ -30,6 +30,7 @@ class Link {
   // Begins to connect. Any previous connection is discarded.
   Status begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const Hello& hello);
   void drop();   // closes the stream without a message
+  void leave();  // the same, but the server hears that the client has ended
   int fd() const { return fd_; }
   short events() const;               // for poll()
   bool has_more() const { return has_more_; }   // data has been received already, which poll() does not show

@@ -30,9 +30,20 @@ Result<FileStatus> status_of(int fd) {
 
 Status set_attributes(int fd, std::optional<std::uint32_t> permissions, i64 modified_ns) {
   if (permissions && ::fchmod(fd, *permissions & kAllowed) != 0) return error_from_errno("chmod", errno);
-  if (modified_ns < 0) return ok_status();
-  const timespec times[2] = {{0, UTIME_OMIT}, {modified_ns / kNs, modified_ns % kNs}};
+  if (modified_ns == kTimeStays) return ok_status();
+  const timespec times[2] = {{0, UTIME_OMIT}, time_from(modified_ns)};
   return ::futimens(fd, times) == 0 ? ok_status() : Status(error_from_errno("utimensat", errno));
+}
+
+// Of the name itself: a symbolic link, which may lead out of the root, has none. Through an O_PATH descriptor, as the owner may have no right
+// to open the file.
+Status set_permissions(int directory, const std::string& name, std::uint32_t permissions) {
+  const Descriptor file(::openat(directory, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (file.get() < 0) return error_from_errno("open", errno);
+  MERCUTIO_LET(const FileStatus status, status_of(file.get()));
+  if (status.kind() == FileType::kLink) return error_from_errno("chmod", EOPNOTSUPP);
+  const std::string itself = "/proc/self/fd/" + std::to_string(file.get());
+  return ::chmod(itself.c_str(), permissions & kAllowed) == 0 ? ok_status() : Status(error_from_errno("chmod", errno));
 }
 
 Status write_all(int fd, ConstBytes content) {
@@ -107,6 +118,16 @@ Result<Names> names_in(DIR* directory, const std::string& after, i64 most_bytes)
 
 }  // namespace
 
+i64 nanoseconds(const timespec& time) {
+  const i64 seconds = std::clamp<i64>(time.tv_sec, INT64_MIN / kNs, INT64_MAX / kNs - 1);
+  return seconds * kNs + time.tv_nsec;
+}
+
+timespec time_from(i64 nanoseconds) {
+  const i64 part = nanoseconds % kNs;
+  return part < 0 ? timespec{nanoseconds / kNs - 1, part + kNs} : timespec{nanoseconds / kNs, part};
+}
+
 FileStatus status_from(const struct stat& status) {
   FileStatus result;
   const FileType type = S_ISREG(status.st_mode)   ? FileType::kFile
@@ -117,7 +138,7 @@ FileStatus status_from(const struct stat& status) {
   result.permissions = status.st_mode & 07777;
   result.bytes = status.st_size;
   result.allocated = static_cast<i64>(status.st_blocks) * 512;
-  result.modified_ns = status.st_mtim.tv_sec * kNs + status.st_mtim.tv_nsec;
+  result.modified_ns = nanoseconds(status.st_mtim);
   result.device = status.st_dev;
   result.inode = status.st_ino;
   return result;
@@ -171,7 +192,10 @@ Result<Exports::Target> Exports::target_of(const std::string& path, std::uint32_
   MERCUTIO_LET(const std::string end, target.as_writes ? end_of_links(path) : Result<std::string>(path));
   MERCUTIO_LET(target.parent, parent_of(end, call));
   struct stat status {};
-  if (target.as_writes && ::fstatat(*target.parent.fd, target.parent.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode)) target.permissions = status.st_mode;
+  const char* const name = target.parent.name.c_str();
+  if (!target.as_writes || ::fstatat(*target.parent.fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) return target;
+  if (::faccessat(*target.parent.fd, name, W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0) return error_from_errno("open", errno);
+  target.permissions = status.st_mode;
   return target;
 }
 
@@ -190,7 +214,7 @@ Status Exports::rename(const NameRequest& request, const std::optional<FileIdent
     MERCUTIO_TRY(check_identity(status, *identity));
     MERCUTIO_TRY(set_attributes(file.get(), request.permissions, request.modified_ns));
   }
-  if (target.permissions && ::fchmodat(*from.fd, from.name.c_str(), *target.permissions & kAllowed, 0) != 0) return error_from_errno("chmod", errno);
+  if (target.permissions) MERCUTIO_TRY(set_permissions(*from.fd, from.name, *target.permissions));
   return rename_at(*from.fd, from.name, *to.fd, to.name, request.replace);
 }
 
@@ -300,19 +324,11 @@ Status Exports::make_link(const std::string& path, const std::string& text) cons
   return ::symlinkat(text.c_str(), *parent.fd, parent.name.c_str()) == 0 ? ok_status() : Status(error_from_errno("symlink", errno));
 }
 
-// chmod through an O_PATH descriptor: the owner may have no right to open the file, and symbolic links are not followed.
 Status Exports::change_attributes(const NameRequest& request) const {
   MERCUTIO_LET(const Parent parent, parent_of(request.path, "chmod"));
-  if (request.permissions != kPermissionsStay) {
-    const Descriptor file(::openat(*parent.fd, parent.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    if (file.get() < 0) return error_from_errno("open", errno);
-    MERCUTIO_LET(const FileStatus status, status_of(file.get()));
-    if (status.kind() == FileType::kLink) return error_from_errno("chmod", EOPNOTSUPP);
-    const std::string itself = "/proc/self/fd/" + std::to_string(file.get());
-    if (::chmod(itself.c_str(), request.permissions & kAllowed) != 0) return error_from_errno("chmod", errno);
-  }
-  if (request.modified_ns < 0) return ok_status();
-  const timespec times[2] = {{0, UTIME_OMIT}, {request.modified_ns / kNs, request.modified_ns % kNs}};
+  if (request.permissions != kPermissionsStay) MERCUTIO_TRY(set_permissions(*parent.fd, parent.name, request.permissions));
+  if (request.modified_ns == kTimeStays) return ok_status();
+  const timespec times[2] = {{0, UTIME_OMIT}, time_from(request.modified_ns)};
   return ::utimensat(*parent.fd, parent.name.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0 ? ok_status() : Status(error_from_errno("utimensat", errno));
 }
 

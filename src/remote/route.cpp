@@ -194,7 +194,8 @@ bool allowed(const RouterOptions& options, const std::string& target) {
 }  // namespace
 
 bool is_one_of(const std::vector<std::string>& targets, const std::string& address, const std::string& port) {
-  return std::any_of(targets.begin(), targets.end(), [&](const std::string& known) { return known == address + ":" + port || known == address + ":*"; });
+  const auto names = [&](const std::string& known, const std::string& at) { return known == at + ":" + port || known == at + ":*"; };
+  return std::any_of(targets.begin(), targets.end(), [&](const std::string& known) { return names(known, address) || names(known, "[" + address + "]"); });
 }
 
 bool challenge(int fd, const Key& nonce) {

@@ -36,7 +36,7 @@ class RouteRequest {
   enum class Stage { kChallenge, kAsking, kVerdict, kDone } stage_ = Stage::kChallenge;
 };
 
-// Whether `targets` permits the target: ADDRESS:PORT as requested, or ADDRESS:* for any port.
+// Whether `targets` permits the target: ADDRESS:PORT as requested, or ADDRESS:* for any port. The address may be in brackets.
 bool is_one_of(const std::vector<std::string>& targets, const std::string& address, const std::string& port);
 
 struct RouterOptions {

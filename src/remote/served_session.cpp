@@ -215,8 +215,9 @@ bool ServedSession::attach(const std::shared_ptr<Channel>& channel) {
   return true;
 }
 
-void ServedSession::detach(const Channel* channel, i64 now) {
+void ServedSession::detach(const Channel* channel, i64 now, bool in_order) {
   std::lock_guard guard(mutex_);
+  client_ended_ = client_ended_ || in_order;
   std::erase_if(channels_, [&](const std::weak_ptr<Channel>& known) {
     const std::shared_ptr<Channel> held = known.lock();
     return !held || held.get() == channel;
@@ -227,6 +228,11 @@ void ServedSession::detach(const Channel* channel, i64 now) {
 i64 ServedSession::streams() {
   std::lock_guard guard(mutex_);
   return static_cast<i64>(channels_.size());
+}
+
+bool ServedSession::client_has_ended() {
+  std::lock_guard guard(mutex_);
+  return client_ended_;
 }
 
 bool ServedSession::cut_one() {

@@ -84,7 +84,8 @@ class ServedSession {
 
   // Channels are attached and detached. The session survives the last one for a while.
   bool attach(const std::shared_ptr<Channel>& channel);   // false: the session has ended
-  void detach(const Channel* channel, i64 now);
+  void detach(const Channel* channel, i64 now, bool in_order = false);   // in order: the client has ended
+  bool client_has_ended();
   i64 streams();
   bool cut_one();                                      // the newest one, if there are several
   i64 idle_since();                                    // time in ns; -1: it has a channel, or executes a request that may change a file
@@ -118,6 +119,7 @@ class ServedSession {
   std::map<u64, FlatTypeRef> trees_ MERCUTIO_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<Channel>> channels_ MERCUTIO_GUARDED_BY(mutex_);
   i64 tree_bytes_ = 0, idle_since_ns_ = 0;
+  bool client_ended_ MERCUTIO_GUARDED_BY(mutex_) = false;
   u64 finished_ MERCUTIO_GUARDED_BY(mutex_) = 0;          // all requests below are finished but those of `awaited_`
   std::set<u64> awaited_ MERCUTIO_GUARDED_BY(mutex_);
   u64 next_handle_ = 1;

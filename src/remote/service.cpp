@@ -88,7 +88,7 @@ bool Service::do_periodic_work(i64 now) {
     take_finished(slow_, finished);
     for (auto at = sessions_.begin(); at != sessions_.end();) {
       const i64 since = at->second->idle_since();
-      const i64 grace_ms = at->second->holds_files() ? options_.grace_ms : options_.short_grace_ms;
+      const i64 grace_ms = at->second->client_has_ended() ? 0 : at->second->holds_files() ? options_.grace_ms : options_.short_grace_ms;
       const auto& borrowed = at->second->borrowed();
       const bool expired = (since >= 0 && now - since > grace_ms * 1'000'000) || (borrowed && borrowed->closed && at->second->retire(0));
       if (expired) over_.push_back(at->second);
@@ -144,7 +144,7 @@ void Service::serve(const std::shared_ptr<Channel>& channel, const std::function
   }
   welcomed();
   const Status end = attempt([&] { return serve_frames(channel, *session); });
-  (*session)->detach(channel.get(), now_ns());
+  (*session)->detach(channel.get(), now_ns(), end.ok());
   --streams_;
   log(*channel, end ? "left" : "cut: " + end.error().what);
   channel->cut();

@@ -25,7 +25,7 @@ struct ServiceOptions {
   i64 handshake_ms = 10'000;
   i64 silence_ms = 300'000;              // a stream without any message for this time is cut
   i64 grace_ms = 120'000;                // time that a session without streams is kept if it has open files
-  i64 short_grace_ms = 10'000;           // the same without open files
+  i64 short_grace_ms = 60'000;           // the same without open files: as long as a client tries (patience_ms)
   i64 expires_ns = INT64_MAX;            // in terms of now_ns(); no new client is admitted afterwards
   i64 grant_ms = 30'000;                 // validity of an unused one-time key
   i64 most_outgoing = 16;                // concurrent copies to other servers

@@ -181,8 +181,8 @@ void Session::run() {
     if (!stepped) give_up(stepped.error());
   }
   for (i64 i = 1; i < started_streams_; ++i) streams_[static_cast<size_t>(i)].thread.join();
+  leave(0);
   fail_everything();
-  streams_[0].link.drop();
 }
 
 void Session::run_stream(i64 index) {
@@ -193,7 +193,7 @@ void Session::run_stream(i64 index) {
     });
     if (!stepped) give_up(stepped.error());
   }
-  streams_[static_cast<size_t>(index)].link.drop();
+  leave(index);
 }
 
 void Session::step() {

@@ -87,6 +87,7 @@ class Session {
   void run_stream(i64 index);
   void start_streams();
   bool over();
+  void leave(i64 index);
   void step(i64 index);
   bool needed() const;
   void connect(i64 index);

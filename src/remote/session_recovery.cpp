@@ -200,6 +200,17 @@ bool Session::send_again(Requests::iterator known) {
   return true;
 }
 
+// A server keeps what belongs to a client whose connection broke, not to one that has ended.
+void Session::leave(i64 index) {
+  Link& link = streams_[static_cast<size_t>(index)].link;
+  bool in_order = false;
+  {
+    std::lock_guard guard(mutex_);
+    in_order = !dead_ || left_idle_;
+  }
+  in_order ? link.leave() : link.drop();
+}
+
 // Without its closes the server would keep the files, and the session, as those of a program that may return.
 void Session::await_farewells() {
   const auto is_farewell = [](const std::shared_ptr<Job>& job) { return job->kind() == Kind::kClose || job->kind() == Kind::kUnlock; };

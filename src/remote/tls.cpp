@@ -211,6 +211,10 @@ class Stream final : public TlsStream {
     }
   }
 
+  void end() override {
+    ERR_clear_error();
+    (void)SSL_shutdown(ssl_);
+  }
   Result<TlsStep> read(Bytes into) override {
     ERR_clear_error();
     size_t bytes = 0;

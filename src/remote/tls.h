@@ -38,6 +38,7 @@ class TlsStream {
   // with no data if there is none. The bytes moved are those of `from`, and after its end those of `then`.
   virtual Result<TlsStep> write(ConstBytes from, ConstBytes then = {}) = 0;
   virtual bool has_unsent() const = 0;
+  virtual void end() {}   // tells the peer that nothing follows, if that can be sent at once
   virtual std::string identity() const = 0;     // of the key used in the handshake
 };
 

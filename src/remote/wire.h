@@ -286,7 +286,7 @@ struct FileIdentity {
 enum class FileType : std::uint32_t { kFile = 1, kDirectory = 2, kLink = 3, kOther = 4 };
 struct FileStatus {
   std::uint32_t type = 0, permissions = 0;
-  i64 bytes = 0, allocated = 0, modified_ns = 0;   // modified_ns: since 1970
+  i64 bytes = 0, allocated = 0, modified_ns = 0;   // modified_ns: since 1970, negative before
   u64 device = 0, inode = 0;
   bool operator==(const FileStatus&) const = default;
   FileType kind() const { return static_cast<FileType>(type); }
@@ -326,12 +326,13 @@ struct Extent {
 // and writes: the file that it leads to by symbolic links keeps its permissions. A put file that is new gets the given ones, but for those in
 // the server's umask.
 inline constexpr std::uint32_t kPermissionsStay = UINT32_MAX, kAsWrites = std::uint32_t{1} << 31;
+inline constexpr i64 kTimeStays = -1;
 struct NameRequest {
   std::string path, other;
   u64 handle = 0;
   bool replace = true;               // rename, put: replace an existing file
   std::uint32_t permissions = 0;
-  i64 modified_ns = -1;              // -1: unchanged
+  i64 modified_ns = kTimeStays;      // unchanged
   i64 position = 0;
   Buffer content;
   template <class Io, class Self>

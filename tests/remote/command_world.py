@@ -2,6 +2,7 @@
 import contextlib
 import os
 import pathlib
+import select
 import shutil
 import signal
 import subprocess
@@ -32,6 +33,18 @@ def run(*words, fails=None, **more):
 
 def connect(name, *options, **more):
     run("connect", "--name", name, "--root", f"data={export}:rw", "--idle", "600", "--grace", "60", "--daemon", programs / "mercutiod", *options, **more)
+
+
+def keeps_nothing(command):
+    """Runs what goes on in the background: it leaves alone what its starter had open, a lock for example."""
+    ours, others = os.pipe()
+    try:
+        command(pass_fds=[others])
+    finally:
+        os.close(others)
+    ready, _, _ = select.select([ours], [], [], 10)
+    os.close(ours)
+    assert ready, "a descriptor of its starter is open in the background"
 
 
 def local(name, *options):

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import own_sshd
-from command_world import (connect, content, ends, environment, export, folder, free_port, local, mercutio, part_of, processes,
+from command_world import (connect, content, ends, environment, export, folder, free_port, keeps_nothing, local, mercutio, part_of, processes,
                            programs, run, runs, servers, takes_number, world)
 
 
@@ -36,6 +36,20 @@ def lives_on():
     assert (export / "a" / "b" / "x.nc").read_bytes() == b"12345"
     (export / "a" / "y.nc").write_bytes(b"y")
     run("mv", "-n", "mercutio://life/data/a/y.nc", "mercutio://life/data/a/b/x.nc", fails="exists")
+    (export / "a" / "x.nc").write_bytes(b"of a")
+    run("mv", "mercutio://life/data/a/b/x.nc", "mercutio://life/data/a/x.nc", "mercutio://life/data/a/b/c", fails="two of the names end in x.nc")
+    run("mv", "mercutio://life/data/a/*/x.nc", "mercutio://life/data/a/x.nc", "mercutio://life/data/a/b/c", fails="nothing was moved")
+    assert (export / "a" / "b" / "x.nc").read_bytes() == b"12345" and (export / "a" / "x.nc").read_bytes() == b"of a"
+    for name in ("p[1]", "p1", "p2"):
+        (export / "a" / name).mkdir()
+        (export / "a" / name / "f").touch()
+    run("rm", "mercutio://life/data/a/p[1]/?")   # what has such a name is meant before what fits it
+    assert [(export / "a" / name / "f").exists() for name in ("p[1]", "p1", "p2")] == [False, True, True]
+    run("rm", "-r", "mercutio://life/data/a/p[2]")
+    assert not (export / "a" / "p2").exists() and (export / "a" / "p1" / "f").exists()
+    for at in range(5):   # programs that make the same directories at once
+        made = [subprocess.Popen([mercutio, "mkdir", "-p", f"mercutio://life/data/a/deep{at}/b/c/d/e"], env=environment, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+        assert [one.communicate(timeout=60)[1] for one in made] == 6 * [""]
     (export / "out").mkdir()
     (export / "out" / "kept").write_bytes(b"kept")
     (export / "a" / "to-out").symlink_to(export / "out")
@@ -57,7 +71,7 @@ def lives_on():
     assert (export / "root-file").read_bytes() == b"kept"
     assert "no/root" in run("rm", "mercutio://life/data/no/root", "mercutio://life/data/root-file", fails="No such file")
     assert not (export / "root-file").exists()
-    local("later")
+    keeps_nothing(lambda **more: connect("later", "--via", "env", **more))
     run("disconnect", "nosuch", "later", "nosuch", fails="no connection to 'nosuch'")
     assert not (folder / "connections" / "later").exists()
 
@@ -117,6 +131,9 @@ def lives_on():
     several = processes() - known
     assert len(several) == 3 and run("connections", "several").count("answers, exports data") == 3
     several_of_one_connection(several)
+    run("mkdir", "mercutio://several/data/by-several")
+    (export / "by-hand").mkdir()
+    assert (export / "by-several").stat().st_mode == (export / "by-hand").stat().st_mode, "with the umask of whoever connects"
     run("disconnect", "--force", "several")
     assert ends(several)
 

@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "storage/forwarding.h"
+
 namespace mercutio::remote {
 
 struct Gate {
@@ -34,6 +36,22 @@ struct Gate {
     std::unique_lock guard(mutex);
     changed.wait(guard, [&] { return waiting > 0; });
   }
+};
+
+// Writes wait at the gate.
+class Gated final : public Forwarding {
+ public:
+  Gated(std::unique_ptr<Storage> inner, Gate& gate) : Forwarding(std::move(inner)), gate_(gate) {}
+  Result<i64> write(std::span<const IoPiece> pieces) override {
+    gate_.pass();
+    return inner_->write(pieces);
+  }
+  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
+    return Storage::start(direction, std::move(pieces));   // by the calls above
+  }
+
+ private:
+  Gate& gate_;
 };
 
 }  // namespace mercutio::remote

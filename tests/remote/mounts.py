@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from command_world import content, connect, environment, export, folder, local, mercutio, programs, run, runs, world
+from command_world import content, connect, environment, export, folder, keeps_nothing, local, mercutio, programs, run, runs, world
 
 at = folder / "mnt"
 
@@ -55,6 +55,9 @@ def names_and_attributes():
     there = os.stat(export / "d" / "x")
     assert there.st_mode & 0o777 == 0o640 and there.st_mtime == 1_577_836_800
     assert os.stat(at / "d" / "x").st_mtime == 1_577_836_800
+    before_1970 = -43_199_750_000_000
+    os.utime(at / "d" / "x", ns=(0, before_1970))
+    assert os.stat(export / "d" / "x").st_mtime_ns == before_1970 == os.stat(at / "d" / "x").st_mtime_ns
     os.symlink("d/x", at / "link")
     os.symlink("/nowhere", at / "dangling")
     assert os.readlink(at / "dangling") == "/nowhere" and (at / "link").read_bytes() == b"hello"
@@ -251,7 +254,7 @@ def ends():
 
 
 def ends_by_signal():
-    run("mount", "far:data", at)
+    keeps_nothing(lambda **more: run("mount", "far:data", at, **more))
     pids = runs(f"far:data\0{at}")
     assert len(pids) == 1, pids
     (at / "x").write_bytes(b"x")

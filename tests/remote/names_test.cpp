@@ -190,6 +190,39 @@ TEST_F(RemoteNames, WhatIsPutOrRenamedAsWritesKeepsPermissionsAndLinks) {
   ::umask(umask_before);
 }
 
+TEST_F(RemoteNames, WhatMayNotBeWrittenIsNotReplacedAsWrites) {
+  constexpr uid_t kOther = 65534;   // root may write everything
+  const bool is_root = ::geteuid() == 0;
+  std::ofstream(folder + "/kept") << "kept";
+  std::filesystem::permissions(folder + "/kept", std::filesystem::perms(0400));
+  ASSERT_TRUE(ask(Kind::kPut, {"data/new", "", 0, true, 0600, -1, 0, buffer_of("new")}).ok());
+  for (const char* name : {"", "/kept", "/new"}) ASSERT_TRUE(!is_root || ::chown((folder + name).c_str(), kOther, static_cast<gid_t>(-1)) == 0);
+  ASSERT_TRUE(!is_root || ::seteuid(kOther) == 0);
+  const auto put = ask(Kind::kPut, {"data/kept", "", 0, true, 0600 | kAsWrites, -1, 0, buffer_of("x")});
+  const auto renamed = ask(Kind::kRename, {"data/new", "data/kept", 0, true, kAsWrites});
+  ASSERT_TRUE(!is_root || ::seteuid(0) == 0);
+  for (const auto& refused : {put, renamed}) {
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().sys_errno, EACCES);
+  }
+  EXPECT_EQ(content("kept"), "kept");
+}
+
+TEST_F(RemoteNames, ARenamedLinkGivesNoPermissionsToWhatItLeadsTo) {
+  const std::filesystem::path outside = folder + "-outside";
+  std::ofstream(outside) << "outside";
+  std::filesystem::permissions(outside, std::filesystem::perms(0600));
+  std::ofstream(folder + "/open") << "open";
+  std::filesystem::permissions(folder + "/open", std::filesystem::perms(0777));
+  std::filesystem::create_symlink(outside, folder + "/out");
+  const auto renamed = ask(Kind::kRename, {"data/out", "data/open", 0, true, kAsWrites});
+  EXPECT_EQ(std::filesystem::status(outside).permissions(), std::filesystem::perms(0600));
+  ASSERT_FALSE(renamed.ok());
+  EXPECT_EQ(renamed.error().sys_errno, EOPNOTSUPP);
+  EXPECT_EQ(content("open"), "open");
+  std::filesystem::remove(outside);
+}
+
 TEST_F(RemoteNames, NothingLeavesItsRootOrChangesWhatIsReadOnly) {
   std::ofstream(folder + "/x") << "x";
   std::filesystem::create_directory(folder + "/sub");

@@ -2,26 +2,9 @@
 #include "fixture.h"
 #include "gate.h"
 #include "rogue.h"
-#include "storage/forwarding.h"
 
 namespace mercutio::remote {
 namespace {
-
-// Writes wait at the gate.
-class Gated final : public Forwarding {
- public:
-  Gated(std::unique_ptr<Storage> inner, Gate& gate) : Forwarding(std::move(inner)), gate_(gate) {}
-  Result<i64> write(std::span<const IoPiece> pieces) override {
-    gate_.pass();
-    return inner_->write(pieces);
-  }
-  std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
-    return Storage::start(direction, std::move(pieces));   // by the calls above
-  }
-
- private:
-  Gate& gate_;
-};
 
 class RemoteReturn : public RemoteTest {
  protected:
@@ -80,6 +63,32 @@ TEST_F(RemoteReturn, WhatIsStillOnItsWayNeverArrives) {
   EXPECT_TRUE(again->close().ok());
   EXPECT_TRUE(same(content("file"), after));
   EXPECT_TRUE(logged("its session before this one has ended"));
+}
+
+// Its files are open there, and its lock is held: nobody waits for it.
+TEST_F(RemoteReturn, AClientThatEndsKeepsNothing) {
+  const auto take_lock = [&](Session& at) -> Status {
+    OpenRequest open;
+    open.path = "data/file";
+    open.write = true;
+    Buffer message, wanted;
+    put_message(message, open);
+    MERCUTIO_LET(const Reply opened, at.call(Kind::kOpen, std::move(message)));
+    MERCUTIO_LET(const OpenReply file, get_message<OpenReply>(opened.more));
+    put_message(wanted, PlainRequest{file.handle, 0, 100, true, ""});
+    MERCUTIO_TRY(at.call(Kind::kLock, std::move(wanted)));
+    return ok_status();
+  };
+  auto first = *Session::make(connection, 0);
+  ASSERT_TRUE(take_lock(*first).ok());
+  first.reset();
+  ASSERT_TRUE(logged("left"));   // else the lock would be waited for
+  EXPECT_TRUE(take_lock(**Session::make(connection, 0)).ok());
+}
+
+TEST(RemoteReturns, AServerWaitsAsLongAsAClientTries) {
+  EXPECT_GE(ServiceOptions().short_grace_ms, Connection().patience_ms);
+  EXPECT_GE(ServiceOptions().grace_ms, Connection().patience_ms);
 }
 
 // One of two streams of a session: the other one goes on while a request of this one is carried out.

@@ -60,6 +60,15 @@ TEST_F(RemoteRoute, CarriesEveryStream) {
   EXPECT_TRUE(said_in_the_end("connected to 127.0.0.1 " + std::to_string(server->port()))) << said();
 }
 
+TEST(RemoteRouteTargets, MayHaveTheirAddressInBrackets) {
+  EXPECT_TRUE(is_one_of({"192.0.2.7:4000"}, "192.0.2.7", "4000"));
+  EXPECT_FALSE(is_one_of({"192.0.2.7:4000"}, "192.0.2.7", "4001"));
+  EXPECT_TRUE(is_one_of({"[2001:db8::7]:4000"}, "2001:db8::7", "4000"));
+  EXPECT_TRUE(is_one_of({"2001:db8::7:4000"}, "2001:db8::7", "4000"));
+  EXPECT_TRUE(is_one_of({"[2001:db8::7]:*"}, "2001:db8::7", "1"));
+  EXPECT_FALSE(is_one_of({"[2001:db8::7]:4000"}, "2001:db8::8", "4000"));
+}
+
 TEST_F(RemoteRoute, LeadsThroughAnotherRouter) {
   RouterOptions second = router_options;
   second.key = *make_key();

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 
 #include "base/errno_text.h"
@@ -120,6 +121,15 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void close_inherited(int kept) {
+  std::vector<int> open;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at("/proc/self/fd", failed), end; !failed && at != end; at.increment(failed))
+    open.push_back(std::atoi(at->path().filename().c_str()));
+  for (const int fd : open)   // that of the directory among them, which is closed already
+    if (fd > STDERR_FILENO && fd != kept) ::close(fd);
 }
 
 Result<int> detach(bool wanted) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <functional>
+#include <vector>
 
 #include "arguments.h"
 #include "remote/tls.h"
@@ -31,6 +32,10 @@ std::vector<MountedHere> mounted_here();   // by 'mercutio mount'
 
 // As many descriptors as the hard limit allows.
 void raise_descriptor_limit();
+
+// Closes what its starter had open beyond standard input, output and error, and `kept`: a lock or an unmounted file system would last as long
+// as a program in the background.
+void close_inherited(int kept = -1);
 
 // Where it is wanted this goes on in a child, and its parent ends when the child leaves the terminal, or fails. What leave_terminal() takes.
 Result<int> detach(bool wanted);

@@ -80,8 +80,8 @@ i64 shells_of(const std::vector<std::string>& words) {
 // key comes in. They read it from a file that only their user can read, and that is gone when all of them listen. They stay if
 // the line "keep" follows.
 constexpr const char* kLaunch =
-    "umask 077; d=$(mktemp -d \"${HOME:-/tmp}/.mercutiod.XXXXXX\") || exit 1; read -r key; echo \"$key\" >\"$d/key\"; n=$1; shift; : >\"$d/out\"; "
-    "setsid \"$@\" --key-file \"$d/key\" </dev/null >\"$d/out\" 2>\"$d/err\" & launcher=$!; tries=0; "
+    "m=$(umask); umask 077; d=$(mktemp -d \"${HOME:-/tmp}/.mercutiod.XXXXXX\") || exit 1; read -r key; echo \"$key\" >\"$d/key\"; n=$1; shift; : >\"$d/out\"; "
+    "umask \"$m\"; setsid \"$@\" --key-file \"$d/key\" </dev/null >\"$d/out\" 2>\"$d/err\" & launcher=$!; tries=0; "
     "while [ $(grep -c '^mercutiod ' \"$d/out\") -lt $n ] && kill -0 $launcher 2>/dev/null && [ $tries -lt 600 ]; "
     "do sleep 0.1; tries=$((tries+1)); done; cat \"$d/err\" >&2; cat \"$d/out\"; [ $(grep -c '^mercutiod ' \"$d/out\") -ge $n ]; "
     "failed=$?; rm -rf \"$d\"; word=; [ $failed != 0 ] || read -r word; [ \"$word\" = keep ] || { kill $launcher 2>/dev/null; exit 1; }";

@@ -106,8 +106,9 @@ void end_soon() {
 }
 
 Status serve(const Arguments& arguments) {
-  MERCUTIO_LET(ServerOptions options, options_from(arguments));
   MERCUTIO_LET(const i64 key_fd, arguments.number("key-fd", 0, 0, INT32_MAX));
+  if (arguments.has("detach")) close_inherited(static_cast<int>(key_fd));
+  MERCUTIO_LET(ServerOptions options, options_from(arguments));
   MERCUTIO_LET(const i64 idle_s, arguments.number("idle", 3600, 0, kMostSeconds));
   MERCUTIO_LET(options.log, audit_log(arguments));
   raise_descriptor_limit();

@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <set>
 
 #include "arguments.h"
+#include "remote/exports.h"
 #include "remote/printable.h"
 #include "tree.h"
 
@@ -24,7 +26,7 @@ std::string permissions_text(const FileStatus& status) {
 
 std::string time_text(i64 ns) {
   char text[32] = "";
-  const time_t seconds = ns / 1'000'000'000;
+  const time_t seconds = time_from(ns).tv_sec;
   struct tm parts {};
   strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", localtime_r(&seconds, &parts));
   return text;
@@ -87,10 +89,11 @@ Status show_status(const Arguments& arguments) {
 }
 
 Status make_directory(const Trees::Place& place, bool parents) {
-  if (parents) {
+  const auto is_there = [&] {
     const auto there = place.tree->status(place.path);
-    if (there && there->kind() == FileType::kDirectory) return ok_status();
-  }
+    return there && there->kind() == FileType::kDirectory;
+  };
+  if (parents && is_there()) return ok_status();
   auto made = place.tree->begin_make_directory(place.path, 0777)->wait();
   const size_t slash = place.path.find_last_of('/');
   if (!made && parents && made.error().sys_errno == ENOENT && slash != std::string::npos && slash > 0) {
@@ -98,7 +101,7 @@ Status make_directory(const Trees::Place& place, bool parents) {
     MERCUTIO_TRY(make_directory({place.tree, place.path.substr(0, slash), place.name.substr(0, place.name.size() - cut)}, true));
     made = place.tree->begin_make_directory(place.path, 0777)->wait();
   }
-  if (made) return ok_status();
+  if (made || (parents && is_there())) return ok_status();   // another program may have made it meanwhile
   return named(made.error(), place.name);
 }
 
@@ -164,6 +167,10 @@ Status move(const Arguments& arguments) {
     sources.insert(sources.end(), found.begin(), found.end());
   }
   if (!into && sources.size() > 1) return Error{ErrorClass::kArg, "several files go into a directory: " + arguments.words().back() + " is none"};
+  std::set<std::string> names;   // of two that meet the first would be lost
+  for (const Trees::Place& source : sources)
+    if (!names.insert(last_name(source.name)).second)
+      return Error{ErrorClass::kArg, "two of the names end in " + last_name(source.name) + ", and one would replace the other in " + target.name + ": nothing was moved"};
   return each_of("mercutio mv", sources, [&](const Trees::Place& source) -> Status {
     const Trees::Place place = into ? target.in(last_name(source.name)) : target;
     if (source.tree != place.tree) return Error{ErrorClass::kArg, source.name + ": mv stays on one server; use cp, then rm"};

@@ -17,6 +17,7 @@
 #include "base/threads.h"
 #include "common.h"
 #include "mount_tree.h"
+#include "remote/exports.h"
 #include "remote/printable.h"
 
 namespace mercutio::remote {
@@ -64,7 +65,7 @@ void fill(const FileStatus& status, struct stat* out) {
   out->st_size = std::max<i64>(0, status.bytes);
   out->st_blocks = std::max<i64>(0, status.allocated) / 512;
   out->st_blksize = kLargest;
-  out->st_mtim = {status.modified_ns / kNs, status.modified_ns % kNs};
+  out->st_mtim = time_from(status.modified_ns);
   out->st_atim = out->st_ctim = out->st_mtim;
 }
 
@@ -178,7 +179,7 @@ int rename(const char* name, const char* other, unsigned flags) {
 
 int change_permissions(const char* name, mode_t permissions, fuse_file_info*) {
   if (!name) return -ESTALE;
-  return outcome([&] { return tree().change_attributes(name, permissions & 0777, -1); });
+  return outcome([&] { return tree().change_attributes(name, permissions & 0777, kTimeStays); });
 }
 
 // All that is there belongs to who has mounted it; on the server, to who runs that.
@@ -192,8 +193,7 @@ int change_times(const char* name, const timespec times[2], fuse_file_info*) {
   if (times[1].tv_nsec == UTIME_OMIT) return 0;   // the time of the last access isn't kept
   timespec modified = times[1];
   if (modified.tv_nsec == UTIME_NOW) ::clock_gettime(CLOCK_REALTIME, &modified);
-  if (modified.tv_sec < 0 || modified.tv_sec > INT64_MAX / kNs - 1) return -EINVAL;
-  return outcome([&] { return tree().change_attributes(name, kPermissionsStay, modified.tv_sec * kNs + modified.tv_nsec); });
+  return outcome([&] { return tree().change_attributes(name, kPermissionsStay, nanoseconds(modified)); });
 }
 
 int file_system(const char* name, struct statvfs* out) {
@@ -354,6 +354,7 @@ Status mount_host(const Arguments& arguments) {
   MERCUTIO_TRY(may_mount(folder));
   MERCUTIO_TRY(load_connection(source.host));
   raise_descriptor_limit();
+  if (!arguments.has("foreground")) close_inherited();
   MERCUTIO_LET(const int ready, detach(!arguments.has("foreground")));
   signal(SIGPIPE, SIG_IGN);
   openlog("mercutio-mount", LOG_PID, LOG_USER);

@@ -110,6 +110,20 @@ void MountTree::forget_locked(const std::string& name) {
   known_.erase(slash == 0 ? "/" : name.substr(0, slash));   // its directory's time
 }
 
+i64 MountTree::changes_now() {
+  std::lock_guard guard(mutex_);
+  return changes_;
+}
+
+std::vector<std::shared_ptr<MountTree::Node>> MountTree::nodes_in(const std::string& directory) {
+  const std::string begin = directory == "/" ? directory : directory + "/";
+  std::vector<std::shared_ptr<Node>> found;
+  std::lock_guard guard(mutex_);
+  for (auto at = nodes_.lower_bound(begin); at != nodes_.end() && at->first.starts_with(begin); ++at)
+    if (at->first.find('/', begin.size()) == std::string::npos) found.push_back(at->second);
+  return found;
+}
+
 std::shared_ptr<MountTree::Node> MountTree::node_of(const std::string& name) {
   std::lock_guard guard(mutex_);
   const auto found = nodes_.find(name);
@@ -126,11 +140,13 @@ void MountTree::flush_opens(const Node& node, const File* but) {
   for (const auto& file : files) file->finish();
 }
 
+// What is written from here on may be missing in what the server says: that is not kept.
 Result<FileStatus> MountTree::status(const std::string& name, File* file) {
+  const i64 changes = changes_now();
   const std::shared_ptr<Node> node = file ? file->node : node_of(name);
   if (node) flush_opens(*node, nullptr);
   if (name.empty()) return status_of(*file);
-  const Result<FileStatus> named = status_of(name);
+  const Result<FileStatus> named = status_of(name, changes);
   const bool gone = !named && named.error().sys_errno == ENOENT;
   const bool other = file && file->identity && (named ? named->identity() != *file->identity : gone);
   return other ? status_of(*file) : named;
@@ -143,17 +159,15 @@ Result<FileStatus> MountTree::status_of(const File& file) {
   return status;
 }
 
-Result<FileStatus> MountTree::status_of(const std::string& name) {
+Result<FileStatus> MountTree::status_of(const std::string& name, i64 changes) {
   if (name == "/" && directory_.empty()) {
     MERCUTIO_TRY(host_.list(""));
     return made_up_directory();
   }
-  i64 changes = 0;
   {
     std::lock_guard guard(mutex_);
     const auto known = known_.find(name);
     if (known != known_.end() && known->second.until_ns > now_ns()) return known->second.status;
-    changes = changes_;
   }
   MERCUTIO_TRY(hold_session());
   MERCUTIO_LET(const FileStatus status, host_.own_status(at(name)));
@@ -162,12 +176,10 @@ Result<FileStatus> MountTree::status_of(const std::string& name) {
   return status;
 }
 
+// The kernel may take sizes from a list.
 Result<std::vector<ListEntry>> MountTree::list(const std::string& name) {
-  i64 changes = 0;
-  {
-    std::lock_guard guard(mutex_);
-    changes = changes_;
-  }
+  const i64 changes = changes_now();
+  for (const auto& node : nodes_in(name)) flush_opens(*node, nullptr);
   MERCUTIO_TRY(hold_session());
   MERCUTIO_LET(auto entries, host_.list(at(name)));
   std::lock_guard guard(mutex_);

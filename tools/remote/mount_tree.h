@@ -57,10 +57,12 @@ class MountTree {
   Status hold_session();
   Status change(Kind kind, const std::string& name, NameRequest request);
   void flush_opens(const Node& node, const File* but);   // writes of its other opens are at the server
-  Result<FileStatus> status_of(const std::string& name);
+  Result<FileStatus> status_of(const std::string& name, i64 changes);
   static Result<FileStatus> status_of(const File& file);
   void add(const std::shared_ptr<File>& file, const std::string& name);
   std::shared_ptr<Node> node_of(const std::string& name);
+  std::vector<std::shared_ptr<Node>> nodes_in(const std::string& directory);   // of what is open there
+  i64 changes_now();
   void keep(const std::string& name, const FileStatus& status) MERCUTIO_REQUIRES(mutex_);
   void forget(const std::string& name);
   void forget_locked(const std::string& name) MERCUTIO_REQUIRES(mutex_);

@@ -58,6 +58,7 @@ Result<RouterOptions> options_from(const Arguments& arguments) {
 }
 
 Status route(const Arguments& arguments) {
+  if (arguments.has("detach")) close_inherited();
   MERCUTIO_LET(RouterOptions options, options_from(arguments));
   MERCUTIO_LET(options.log, audit_log(arguments));
   raise_descriptor_limit();

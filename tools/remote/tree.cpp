@@ -177,9 +177,9 @@ class LocalTree final : public Tree {
 
  private:
   static Status set_attributes(int fd, const Attributes& attributes) {
-    const timespec times[2] = {{0, UTIME_OMIT}, {attributes.modified_ns / kNs, attributes.modified_ns % kNs}};
+    const timespec times[2] = {{0, UTIME_OMIT}, time_from(attributes.modified_ns)};
     if (::fchmod(fd, attributes.permissions & 0777) != 0) return failed("chmod");
-    if (attributes.modified_ns >= 0 && ::futimens(fd, times) != 0) return failed("utimensat");
+    if (attributes.modified_ns != kTimeStays && ::futimens(fd, times) != 0) return failed("utimensat");
     return ok_status();
   }
   Result<GetReply> get(const std::string& path) {
@@ -357,7 +357,7 @@ Status check_names(const std::vector<std::string>& names) {
   return ok_status();
 }
 
-// Component by component: a directory is listed only where its entries have to fit something.
+// Component by component: a directory is listed only where its entries have to fit something. What has such a name is meant before what fits it.
 Result<std::vector<Trees::Place>> expand(Trees& trees, const std::string& name) {
   const size_t begin = is_remote(name) ? name.find('/', sizeof kScheme - 1) : 0;
   if (begin == std::string::npos || !is_remote(name) || !has_wildcard(name.substr(begin))) return std::vector<Trees::Place>{trees.place(name)};
@@ -379,8 +379,9 @@ Result<std::vector<Trees::Place>> expand(Trees& trees, const std::string& name) 
       const auto entries = place.tree->list(place.path);
       if (!entries && entries.error().sys_errno != ENOTDIR && entries.error().sys_errno != ENOENT) return named(entries.error(), place.name);
       if (!entries) continue;
+      const bool is_name = std::any_of(entries->begin(), entries->end(), [&](const ListEntry& entry) { return entry.name == pattern; });
       for (const ListEntry& entry : *entries)
-        if (::fnmatch(pattern.c_str(), entry.name.c_str(), FNM_PERIOD) == 0) next.push_back(place.in(entry.name));
+        if (is_name ? entry.name == pattern : ::fnmatch(pattern.c_str(), entry.name.c_str(), FNM_PERIOD) == 0) next.push_back(place.in(entry.name));
     }
     found = std::move(next);
   }

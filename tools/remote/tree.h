@@ -13,7 +13,7 @@ namespace mercutio::remote {
 // How a file that has been copied is to look.
 struct Attributes {
   std::uint32_t permissions = 0644;
-  i64 modified_ns = -1;
+  i64 modified_ns = kTimeStays;
 };
 
 // A small file under way. wait() is called once.
@@ -63,7 +63,7 @@ class Trees {
   std::map<std::string, std::unique_ptr<Tree>> hosts_;
 };
 
-// A name with *, ? or [...]: what fits, sorted; an Error if nothing does. Others are themselves.
+// A name with *, ? or [...]: what has that name, else what fits, sorted; an Error if nothing does. Others are themselves.
 Result<std::vector<Trees::Place>> expand(Trees& trees, const std::string& name);
 
 // kArg: one that is not remote, but looks as if it were meant to be.

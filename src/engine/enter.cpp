@@ -366,12 +366,21 @@ Task<Status> learn_layout(const EngineFile& file, const Channel& channel, std::u
   co_return ok_status();
 }
 
+// Whether aggregators save other ranks a connection to another cluster: short shares that lie together are one request of an aggregator in place of
+// one of each rank.
+bool saves_connections(const EngineFile& file, const Pattern& pattern) {
+  constexpr i64 kShortBytes = 1 * MiB;
+  const bool together = pattern.disjoint && pattern.contiguous == pattern.participants && pattern.gap_bytes() == 0;
+  return file.storage->traits().remote_cluster && pattern.ranks > 1 && together && pattern.bytes < pattern.participants * kShortBytes;
+}
+
 // The hints from which the plan is made. Null: those of this rank.
 std::unique_ptr<const Hints> agreed_hints(const EngineFile& file, const Gathered& all) {
   constexpr i64 kRemoteDepth = 8;   // an answer takes a round trip, in which windows of other data keep the link busy
   const Hints& mine = *file.hints;
   const i64 depth = mine.mercutio_depth == 0 && file.storage->traits().remote_cluster ? kRemoteDepth : mine.mercutio_depth;
   Toggle buffering = static_cast<Toggle>(all.choices.buffering);
+  if (buffering == Toggle::kAutomatic && saves_connections(file, all.pattern)) buffering = Toggle::kEnable;
   // Windows are found by counting the bytes below an offset, which needs a monotone view. Only reads may have other views.
   if (all.circumstances.disorderly != 0) buffering = Toggle::kDisable;
   const bool same = mine.romio_cb_read == buffering && mine.romio_cb_write == buffering && mine.cb_buffer_size == all.choices.buffer_bytes &&

@@ -280,7 +280,8 @@ class MercutioFileSystem(AbstractFileSystem):
                 tree = one
 
     def mv(self, path1, path2, recursive=False, maxdepth=None, **kwargs):
-        """Renames. From one host to another only files go: copied, and removed when the copy is whole."""
+        """Renames. From one host to another only files go: copied, and removed when the copy is whole. As with shutil.move, a directory onto itself stays, and
+        one name that goes into a directory replaces nothing there."""
         if maxdepth is not None:
             raise NotImplementedError("mv takes all of a tree or nothing: leave maxdepth out")
         if isinstance(path1, (list, tuple)) or (_may_be_pattern(str(path1)) and not self.exists(path1)):
@@ -292,18 +293,17 @@ class MercutioFileSystem(AbstractFileSystem):
                 self._move(source, self._strip_protocol(target))
             return
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
-        if str(path2).endswith("/") or self.isdir(target):
-            target = f"{target}/{source.rsplit('/', 1)[-1]}"
-        self._move(source, target)
+        into = source != target and (str(path2).endswith("/") or self.isdir(target))
+        self._move(source, f"{target}/{source.rsplit('/', 1)[-1]}" if into else target, replace=not into)
 
-    def _move(self, source, target):
+    def _move(self, source, target, replace=True):
         try:
-            self._in_directory(target, lambda: remote.rename(source, target))
+            self._in_directory(target, lambda: remote.rename(source, target, replace))
         except OSError as error:
             if error.errno != errno.EXDEV or self.isdir(source):
                 raise
             with self.open(source, "rb") as file:
-                self._write_whole(target, file, replace=True)
+                self._write_whole(target, file, replace)
             remote.unlink(source)
 
     # Files.

@@ -1,26 +1,32 @@
 // Deferred open: with romio_no_indep_rw only rank 0 and the usual aggregators open the file when all ranks do, the others when they need it
-// (storage/deferred.h). They learn from rank 0 what the storage says of itself.
+// (storage/deferred.h). They learn from rank 0 what the storage says of itself. Of a file on another cluster only rank 0 opens it, while the usual
+// aggregators connect: what costs a round trip is left to the first access of a rank.
 #include <algorithm>
 
 #include "file/open_file.h"
 #include "file/wire.h"
 #include "plan/plan.h"
+#include "storage/drivers.h"
 
 namespace mercutio {
 
 // On rank 0. A rank that moves data of its own in collective accesses has to open the file anyway.
 bool OpenFile::wants_deferral(const std::vector<AskedHint>& outside, const InfoItems& info) const {
-  constexpr std::string_view kHint = "romio_no_indep_rw";
-  const bool named = std::any_of(outside.begin(), outside.end(), [&](const AskedHint& hint) { return hint.key == kHint; }) ||
-                     std::any_of(info.begin(), info.end(), [&](const auto& item) { return item.first == kHint; });
-  if (!named || comm_->size() == 1 || amode_.sequential) return false;
+  const auto named = [&](std::string_view key) {
+    return std::any_of(outside.begin(), outside.end(), [&](const AskedHint& hint) { return hint.key == key; }) ||
+           std::any_of(info.begin(), info.end(), [&](const auto& item) { return item.first == key; });
+  };
+  if (comm_->size() == 1 || amode_.sequential) return false;
+  if (!named("romio_no_indep_rw") && !named("mercutio_remote") && !is_remote(*resolve(name_).driver)) return false;
   HintSet asked;
   apply_hints(asked, outside, HintTime::kOpen);
   apply_hints(asked, info, HintSource::kInfo, HintTime::kOpen);
   const Hints& hints = asked.values;
-  return hints.romio_no_indep_rw && hints.romio_cb_read != Toggle::kDisable && hints.romio_cb_write != Toggle::kDisable;
+  const bool wanted = hints.romio_no_indep_rw || is_remote(*resolve(name_, hints.mercutio_remote).driver);
+  return wanted && hints.romio_cb_read != Toggle::kDisable && hints.romio_cb_write != Toggle::kDisable;
 }
 
+// Before rank 0 has said what the storage says of itself, only hints tell of stripes.
 bool OpenFile::is_usual_aggregator() const {
   Layout layout = facts_->layout;
   if (layout.stripe_bytes <= 0) layout = Layout{hints_->values.striping_unit, hints_->values.striping_factor, -1};
@@ -30,7 +36,7 @@ bool OpenFile::is_usual_aggregator() const {
 
 // By the first call that needs the file, from any thread, after the open.
 Result<std::unique_ptr<Storage>> OpenFile::open_later(OpenOptions options) const {
-  const char* const why = "the file is opened on this rank only now, as romio_no_indep_rw promised collective accesses: ";
+  const char* const why = "this rank opens the file only now, for its first access of its own: ";
   options.read = readable_;
   options.handle = handle_;
   auto opened = resolved_.driver->open(later_path_, options);

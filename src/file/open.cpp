@@ -140,7 +140,7 @@ Status OpenFile::take_open(WireReader& reader, i64 amode_bits, const OpenCall& c
   auto hints = std::make_shared<HintSet>();
   apply_hints(*hints, from_outside, HintTime::kOpen);
   apply_agreed_hints(*hints, from_rank_zero, call.info, HintTime::kOpen);
-  if (facts_) {   // each rank moves no data of its own
+  if (facts_ && hints->values.romio_no_indep_rw) {   // each rank moves no data of its own
     for (Toggle* const buffering : {&hints->values.romio_cb_read, &hints->values.romio_cb_write})
       if (*buffering == Toggle::kAutomatic) *buffering = Toggle::kEnable;
   }
@@ -155,7 +155,7 @@ Status OpenFile::take_open(WireReader& reader, i64 amode_bits, const OpenCall& c
   const bool called_later = facts_ || amode_.delete_on_close;
   later_path_ = called_later && moves_by_system_calls(*resolved_.driver) ? absolute_path(resolved_.path) : resolved_.path;
   MERCUTIO_TRY(resolved_.driver->load());   // before any rank makes the file
-  resolved_.driver->prepare(resolved_.path);
+  if (!facts_ || comm_->rank() == 0 || is_usual_aggregator()) resolved_.driver->prepare(resolved_.path);
   return ok_status();
 }
 
@@ -304,7 +304,7 @@ Status OpenFile::open_storage(Opening& opening) {
     };
     MERCUTIO_TRY(agreed_range(mine, {}, {}, open_first));
     mine = share_first_open(opening);
-    opens_later_ = mine && opening.defers && comm_->rank() != 0 && !is_usual_aggregator();
+    opens_later_ = mine && opening.defers && comm_->rank() != 0 && (is_remote(*resolved_.driver) || !is_usual_aggregator());
     if (mine && opens_later_) mine = attempt([&] { return wrap(nullptr); });
     if (mine && comm_->rank() != 0 && !opens_later_) mine = open_it(false, false);
     // A node that has looked for the file before it was made may still hold that there is none.

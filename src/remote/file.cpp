@@ -77,6 +77,7 @@ class RemoteFile final : public RemoteStorage {
     traits_.can_lock = opened.can_lock;
     traits_.coherence = opened.visibility_immediate && !(options.keeps_writes && state_->session->connection().write_behind_bytes > 0) ? Coherence::kImmediate : Coherence::kAfterOpen;
     traits_.block_bytes = std::max<i64>(1, opened.block_bytes);
+    traits_.file_number = static_cast<i64>(opened.inode);   // each of the servers may call the device otherwise
   }
   ~RemoteFile() override {
     if (!closed_) state_->session->submit(std::make_shared<CallJob>(Kind::kClose, message_of(request())));
@@ -242,7 +243,7 @@ Result<std::unique_ptr<Storage>> open_remote(const std::shared_ptr<Session>& ses
   request.write = options.write;
   request.create = options.create;
   request.exclusive = options.exclusive;
-  request.permissions = static_cast<std::uint32_t>(options.permissions) | (identity ? kIdentify : 0);
+  request.permissions = static_cast<std::uint32_t>(options.permissions) | kIdentify;
   request.wanted = options.wanted_layout;
   Buffer message;
   put_message(message, request);

@@ -20,6 +20,8 @@ std::unique_ptr<Driver> make_library_driver(const std::string& name);
 // Whether read() and write() of the driver's files are system calls on the caller's memory. They then fail with EFAULT, and do no harm,
 // where the processor may not access it.
 bool moves_by_system_calls(const Driver& driver);
+// Whether the driver's files are on another cluster: each process that opens one connects to a server there.
+bool is_remote(const Driver& driver);
 
 // Opens a file of the operating system on behalf of a caller that knows its path.
 struct OpenCalls {

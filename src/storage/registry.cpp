@@ -77,6 +77,7 @@ Resolved resolve_unmapped(const std::string& file_name, const std::string& libra
 }  // namespace
 
 bool moves_by_system_calls(const Driver& driver) { return &driver == drivers()[kPosix].get(); }
+bool is_remote(const Driver& driver) { return &driver == drivers()[kRemote].get(); }
 
 std::string driver_library_of(const std::string& file_name) {
   if (row_of(file_name)) return "";

@@ -15,7 +15,7 @@ BUILD = pathlib.Path(os.environ.get("TESTED_BUILD", ROOT / "build")).resolve()
 def served(folder, connections):
     os.environ["MERCUTIO_CONNECTIONS"] = str(connections)
     command = str(BUILD / "bin" / "mercutio")
-    words = ["--name", "here", "--root", f"data={folder}:rw", "--root", f"seen={folder}", "--via", "env", "--idle", "120"]
+    words = ["--name", "here", "--root", f"data={folder}:rw", "--root", f"seen={folder}", "--via", "env", "--idle", "900"]
     subprocess.run([command, "connect", *words, "--daemon", str(BUILD / "bin" / "mercutiod")], check=True, timeout=60)
     try:
         yield

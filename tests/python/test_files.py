@@ -214,6 +214,13 @@ def test_trees(place, fs):
     assert fs.isdir(name + "/a/to-outside") and fs.size(name + "/a/to-file") == 4
     fs.mv(name + "/a/b/1", name + "/moved")
     fs.mv(name + "/moved", name + "/a/b/c/")
+    for same in ("/a/b", "/a/b/"):   # a directory onto itself
+        fs.mv(name + "/a/b", name + same)
+    (folder / "moved").write_bytes(b"another")
+    for into in ("/a/b/c", "/a/b/c/"):
+        with pytest.raises(FileExistsError):
+            fs.mv(name + "/moved", name + into)
+    (folder / "moved").unlink()
     assert (folder / "a/b/c/moved").read_bytes() == content(1000, 1)
     fs.rm(name + "/a", recursive=True)
     assert not (folder / "a").exists() and (outside / "kept").exists()

@@ -103,11 +103,19 @@ MERCUTIO_MPI_FUNCTION(int, Errhandler_free, (MPI_Errhandler * handler)) {
   });
 }
 
-// MPICH 4.0 returns wrong texts for codes made by MPI_Add_error_code.
+// MPICH 4.0 returns wrong texts for codes made by MPI_Add_error_code. It looks up a negative code, which is none, among those, and where
+// there are any, as ours, reads beyond them.
+static std::string own_text(int code) {
+#ifndef MERCUTIO_ABI_OPENMPI
+  if (code < 0) return "this is no error code of MPI";
+#endif
+  return process().codes.text_of(code);
+}
+
 MERCUTIO_MPI_FUNCTION(int, Error_string, (int code, char* text, int* length)) {
   static auto* const real = real_function<int(int, char*, int*)>("PMPI_Error_string");
   return guarded(nullptr, "MPI_Error_string", [&]() -> int {
-    const std::string ours = process().codes.text_of(code);
+    const std::string ours = own_text(code);
     if (ours.empty()) return real(code, text, length);
     *length = static_cast<int>(std::min<std::size_t>(ours.size(), MPI_MAX_ERROR_STRING - 1));
     std::memcpy(text, ours.data(), static_cast<std::size_t>(*length));

@@ -367,6 +367,17 @@ static void texts(void) {
 }
 
 // Codes are limited in number: many different texts must not use them up.
+// What is no code is no reason to die, though codes have been added.
+static void text_of_no_code(void) {
+#ifdef MPICH_VERSION   // Open MPI's error is one of MPI_COMM_WORLD
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  CHECK_ERROR(code_of_open(MPI_COMM_WORLD, ck_fresh("missing"), MPI_MODE_RDONLY));
+  CHECK_OK(MPI_Error_string(-1, text, &length));
+  CHECK(length > 0);
+#endif
+}
+
 static void many_texts(void) {
   char name[CK_NAME_BYTES + 40];
   for (int i = 0; i < 3000; i++) {
@@ -420,6 +431,7 @@ int main(int argc, char **argv) {
   RUN_FOR_KINDS(no_space, 0, kAllKinds);
   RUN(storage_errors);
   RUN(texts);
+  RUN(text_of_no_code);
   RUN(many_texts);
   return ck_finish();
 }

@@ -29,6 +29,7 @@ mon allow pool size one = true
 mon pg warn min per osd = 0
 mon data avail crit = 1
 osd heartbeat grace = 7200
+osd op thread suicide timeout = 7200
 mds beacon grace = 7200
 CONF
   ceph-authtool --create-keyring "$FOLDER/keyring" --gen-key -n mon. --cap mon 'allow *'

@@ -70,7 +70,7 @@ apps: setup-apps build
 
 # Programs on file systems whose clients have caches, in user-mode Linux (tests/storage/run.py --help); writes docs/results/storage.md.
 storage: setup-storage build
-	@tests/storage/run.py --system $(or $(SYSTEMS),all) --io $(BUILD)/lib/libmercutio.so --programs $(BUILD)/tests/storage --tools $(BUILD)/tests/tools \
+	@tests/storage/run.py --system $(or $(SYSTEMS),all) --ranks $(or $(RANKS),2) --io $(BUILD)/lib/libmercutio.so --programs $(BUILD)/tests/storage --tools $(BUILD)/tests/tools \
 	  --write docs/results/storage.md
 
 # Conformance programs, mpi4py's and PnetCDF's tests on files in S3: moto, behind a server that checks each request; writes docs/results/s3.json.

@@ -1,4 +1,4 @@
-"""File systems that a script of mounts/ mounts on emulated nodes of this machine, each node a client of its own."""
+"""File systems that a script of mounts/ mounts on emulated nodes, each node a client of its own."""
 import os
 import shutil
 import subprocess
@@ -17,12 +17,12 @@ class LeftOut(Exception):
 class Mounted:
     """A system under test (systems.py). `commands`: what has to be installed. `refuses`: what an error must say in place of a result (a pattern), where
     right results can't be had. `nodes`: on how many the ranks are. `driver`: what the names of MPI's files begin with, with {server} for its
-    address; what is mounted is then for POSIX only."""
-    needs_uml, programs, environment = False, None, {}
+    address; what is mounted is then for POSIX only. `modules`: of the kernel whose client it is, which is then user-mode Linux."""
+    programs, environment = None, {}
 
-    def __init__(self, script, describe, commands="", options="", refuses=None, nodes=2, driver=""):
+    def __init__(self, script, describe, commands="", options="", refuses=None, nodes=2, driver="", modules=""):
         self.script_name, self.describe, self.commands, self.options, self.refuses, self.nodes = script, describe, commands.split(), options, refuses, nodes
-        self.driver = driver
+        self.driver, self.modules, self.needs_uml = driver, modules.split(), bool(modules)
 
     def before_nodes(self, folder):
         self.folder = folder
@@ -31,6 +31,8 @@ class Mounted:
             raise LeftOut("not installed: %s (scripts/setup.sh storage)" % " ".join(missing))
         if os.environ.get("MERCUTIO_TEST_USER_NAMESPACE"):
             raise LeftOut("needs root")
+        for module in self.modules:
+            subprocess.run(["modprobe", module], check=True)
         self.environment = {"CEPH_CONF": os.path.join(folder, "ceph.conf")}
 
     def start(self, cluster, clients):

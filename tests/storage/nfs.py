@@ -25,6 +25,10 @@ rpc.statd --no-notify
 mkdir -p %(mount)s
 mount -t nfs -o %(options)s %(server)s:%(path)s %(mount)s
 """
+TRIED = "dd if=/dev/zero of=%(mount)s/tried bs=4k count=1 conv=fsync status=none; rm %(mount)s/tried"
+WITH_LAYOUTS = "awk '/^proc3/ {exit !($10 > 0)}' /proc/net/rpc/nfsd"   # the server has had a WRITE of version 3
+MODULES = ["nfs", "nfsv3", "nfsv4", "nfsd", "loop", "veth", "bridge"]
+PLACE = "/mnt/shared"
 GRACE_S = 10   # the least that the server takes
 
 
@@ -32,18 +36,21 @@ USER = 1234
 
 
 class Nfs:
-    """A system under test (systems.py). `options` are the mount's; with a quota all files belong to one user, who may have so much."""
+    """A system under test (systems.py). `options` are the mount's; with a quota all files belong to one user, who may have so much. With pNFS the client
+    gets layouts of flexfiles, and moves data by NFS 3, all of them from and to this server."""
     needs_uml, nodes, refuses, driver = True, 2, None, ""
 
-    def __init__(self, options, image_mib=700, quota_mib=0, programs=None, what=""):
+    def __init__(self, options, image_mib=700, quota_mib=0, programs=None, what="", pnfs=False):
         self.options, self.image_mib, self.quota_mib, self.programs = options, image_mib, quota_mib, programs
         self.export = "rw,sync,no_subtree_check,insecure,fsid=0," + ("all_squash,anonuid=%d,anongid=%d" % (USER, USER) if quota_mib else "no_root_squash")
+        self.export += ",pnfs" if pnfs else ""
+        self.pnfs, self.modules = pnfs, MODULES + ["quota_v2"] * bool(quota_mib) + ["nfs_layout_flexfiles"] * pnfs
         self.describe = "Linux NFS, " + options + what
         self.environment = {"MERCUTIO_TEST_FULL": "quota" if quota_mib else "space"}
 
     def before_nodes(self, folder):
         """The server's file system, which the nodes then inherit."""
-        for module in ("nfs", "nfsv3", "nfsv4", "nfsd", "loop", "veth", "bridge") + (("quota_v2",) if self.quota_mib else ()):
+        for module in self.modules:
             subprocess.run(["modprobe", module], check=True)
         self.image, self.served = os.path.join(folder, "image"), os.path.join(folder, "served")
         os.mkdir(self.served)
@@ -62,8 +69,10 @@ class Nfs:
         self.start_server()
         path = self.served if "vers=3" in self.options else "/"   # version 4 has a root of its own
         for node in clients:
-            self.script(node, SERVER_SETUP + CLIENT % dict(options=self.options, server=self.address, path=path, mount="/mnt/shared"))
-        return "/mnt/shared"
+            self.script(node, SERVER_SETUP + (CLIENT + TRIED * self.pnfs) % dict(options=self.options, server=self.address, path=path, mount=PLACE))
+        if self.pnfs:
+            self.script(self.server, WITH_LAYOUTS)
+        return PLACE
 
     def start_server(self):
         self.script(self.server, "rpc.nfsd -G %d -L %d 8" % (GRACE_S, GRACE_S))
@@ -78,7 +87,7 @@ class Nfs:
 
     def on_server(self, path):
         """A file of the clients' as the server's own file system has it."""
-        return os.path.join(self.served, os.path.relpath(path, "/mnt/shared"))
+        return os.path.join(self.served, os.path.relpath(path, PLACE))
 
     def while_running(self, folder, ended):
         """The server goes away for a while, and begins with its grace time, whenever a program asks for it by a file (restart.c)."""

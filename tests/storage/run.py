@@ -57,6 +57,8 @@ def parse_arguments():
     p.add_argument("--verbose", action="store_true", help="also what passed")
     p.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = p.parse_args()
+    if args.write and args.cases != ["*"]:
+        p.error("--write is for all cases")
     args.system = ",".join(SYSTEMS) if args.system == "all" else args.system
     for name in args.system.split(","):
         if name not in SYSTEMS:
@@ -282,21 +284,32 @@ def print_table(rows):
         print("%-16s %-8s %-9s %5d %6d %8d %6d %6d" % (*key, *counts))
 
 
-def kept_rows(path, systems):
-    """The rows of a written table that are of other systems: those of the results, and those of what wasn't ok."""
+def row_of(line):
+    """The key of a line of a written table, of either kind, as `table` has it; None where it is no such line."""
+    cells = [cell.strip() for cell in line.split("|")]
+    if len(cells) < 4:
+        return None
+    words = cells[1].partition("`")[0].split(" ") if "`" in cells[1] else [cells[1].split(" ")[0], *cells[2:5]]
+    return (*words[:3], int(words[3])) if words[0] in SYSTEMS and words[3].isdigit() else None
+
+
+def kept_rows(path, rows):
+    """The lines of a written table that aren't replaced by these rows: those of the results, and those of what wasn't ok. Where a system did not start,
+    its line has no ranks, and goes with the next run of the system."""
+    now = {(r["system"], r["mpi"], r["io"], r["ranks"]) for r in rows} | {(r["system"], "", "", 0) for r in rows}
     kept = [], []
     if os.path.exists(path):
         with open(path) as lines:
             for line in lines:
-                words = line.split()
-                if words[:1] == ["|"] and len(words) > 2 and words[1] in SYSTEMS and words[1] not in systems:
+                key = row_of(line)
+                if key and key not in now:
                     kept["`" in line.split("|")[1]].append(line)
     return kept
 
 
 def write_table(path, rows):
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    results, bad = kept_rows(path, {r["system"] for r in rows})
+    results, bad = kept_rows(path, rows)
     for key, counts in table(rows):
         results.append("| %s (%s) | %s | %s | %d | %d | %d | %d | %d |\n" % (key[0], SYSTEMS[key[0]].describe, *key[1:], *counts))
     for r in rows:
@@ -304,7 +317,7 @@ def write_table(path, rows):
             what = r["known"] or (r["text"][0] if r["text"] else r["verdict"])
             bad.append("| %s %s %s %d `%s:%s` | %s |\n" % (r["system"], r["mpi"], r["io"], r["ranks"], r["program"], r["case"], what.strip().replace("|", "/")))
     with open(path, "w") as out:
-        out.write("# Storage whose nodes have caches\n\nWritten by `make storage` (tests/storage/run.py), which leaves the rows of systems alone that it hasn't run. A case counts once, "
+        out.write("# Storage whose nodes have caches\n\nWritten by `make storage` (tests/storage/run.py), which leaves the rows alone that it hasn't run. A case counts once, "
                   "with what the\nserver holds after it. Refused: opening the file, or atomic mode, is an error that says what to change.\n\n"
                   "| system | MPI | I/O | ranks | ok | refused | known failures | failed |\n|---|---|---|---|---|---|---|---|\n" + "".join(sorted(results)))
         if bad:

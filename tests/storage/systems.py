@@ -17,6 +17,7 @@ from nfs import Nfs
 from s3 import S3
 
 GLUSTER = "glusterd gluster glusterfs mkfs.ext4"
+CEPH = "ceph-mon ceph-osd ceph-mds ceph-fuse ceph"
 SYSTEMS = {
     "nfs42": Nfs("vers=4.2"),
     "nfs41": Nfs("vers=4.1"),
@@ -24,6 +25,7 @@ SYSTEMS = {
     "nfs3": Nfs("vers=3"),
     "nfs42-noac": Nfs("vers=4.2,noac"),
     "nfs42-soft": Nfs("vers=4.2,soft,timeo=600"),
+    "nfs42-flexfiles": Nfs("vers=4.2", pnfs=True, what=", pNFS flexfiles on one server"),
     "nfs42-full": Nfs("vers=4.2", image_mib=24, programs=["full"], what=", a small disk"),
     "nfs42-quota": Nfs("vers=4.2", quota_mib=12, programs=["full"], what=", a user's quota"),
     "nfs42-restart": Nfs("vers=4.2", programs=["restart"], what=", the server starts again"),
@@ -33,8 +35,9 @@ SYSTEMS = {
     "gluster-direct": Mounted("gluster.sh", "GlusterFS, FUSE, no caches in the client, direct-io-mode=enable", GLUSTER, "direct"),
     "gluster-driver": Mounted("gluster.sh", "GlusterFS, libgfapi, defaults", GLUSTER, "driver", driver="gluster://{server}/shared"),
     "moosefs": Mounted("moosefs.sh", "MooseFS, FUSE", "mfsmaster mfschunkserver mfsmount"),
-    "ceph-fuse": Mounted("ceph.sh", "CephFS, FUSE", "ceph-mon ceph-osd ceph-mds ceph-fuse ceph"),
-    "cephfs": Mounted("ceph.sh", "CephFS, libcephfs", "ceph-mon ceph-osd ceph-mds ceph-fuse ceph", driver="cephfs:"),
+    "ceph-fuse": Mounted("ceph.sh", "CephFS, FUSE", CEPH),
+    "ceph-kernel": Mounted("ceph.sh", "CephFS, the kernel's client", CEPH, "kernel", modules="ceph veth bridge"),
+    "cephfs": Mounted("ceph.sh", "CephFS, libcephfs", CEPH, driver="cephfs:"),
     "s3-driver": S3(),
     "juicefs": Mounted("juicefs.sh", "JuiceFS, defaults", "juicefs redis-check-rdb redis-cli", refuses="JuiceFS shows what other nodes wrote only after"),
     "juicefs-node": Mounted("juicefs.sh", "JuiceFS, defaults, one node", "juicefs redis-check-rdb redis-cli", nodes=1),

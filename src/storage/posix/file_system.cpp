@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -67,11 +68,12 @@ struct KnownFuse {
   bool locks_between_nodes;
   std::string_view advice;
   bool can_merge = true;
+  bool is_told_at_open = false;   // its process has a cache too, which it passes for files that were opened with O_DIRECT
 };
 
 constexpr KnownFuse kKnownFuse[] = {
     {"fuse.glusterfs", kAfterOpen, kDirect, true, ""},
-    {"fuse.ceph-fuse", kAfterOpen, kDirect, true, "", false},
+    {"fuse.ceph-fuse", kAfterOpen, kDirect, true, "", false, true},
     {"fuse.mfs", kAfterOpen, kDirect, true, ""},
     {"fuse.juicefs", kAfterOpen, kNone, true,
      "JuiceFS shows what other nodes wrote only after the file was closed and opened again: write from the ranks of one node"},
@@ -179,6 +181,19 @@ bool locks_work(int fd) {
   return ::fcntl(fd, F_OFD_GETLK, &query) == 0 || !lock_refused(errno);
 }
 
+// Puts the same file, opened with O_DIRECT, in place of a descriptor.
+bool open_direct(int fd, int flags) {
+  const int again = ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), (flags & ~(O_CREAT | O_EXCL | O_TRUNC)) | O_DIRECT | O_CLOEXEC);
+  if (again < 0) return false;
+  const bool replaced = ::dup3(again, fd, O_CLOEXEC) >= 0;
+  ::close(again);
+  return replaced;
+}
+
+bool is_told_at_open(std::string_view file_system) {
+  return std::any_of(std::begin(kKnownFuse), std::end(kKnownFuse), [&](const KnownFuse& known) { return known.type == file_system && known.is_told_at_open; });
+}
+
 }  // namespace
 
 bool lock_refused(int sys_errno) {
@@ -221,7 +236,8 @@ void make_coherent(int fd, CoherenceWay wish, Traits& traits) {
   CoherenceWay way = traits.coherence == kImmediate ? kNone : wish == CoherenceWay::kAuto ? traits.way : wish;
   if (way == kDirect) {
     const int flags = ::fcntl(fd, F_GETFL);
-    if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_DIRECT) != 0) way = CoherenceWay::kLocks;
+    const bool opened = flags >= 0 && is_told_at_open(traits.file_system) && open_direct(fd, flags);
+    if (!opened && (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_DIRECT) != 0)) way = CoherenceWay::kLocks;
   }
   if (way == CoherenceWay::kLocks && !(traits.can_lock && (traits.locks_between_nodes || wish == CoherenceWay::kLocks))) way = kNone;
   traits.way = way;

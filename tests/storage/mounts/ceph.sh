@@ -1,5 +1,7 @@
 # CephFS: a monitor, a storage daemon that keeps all in memory, and a metadata server. The server's view is a mount of its own. The folder is called
-# the same in the file system and where it is mounted, so that names of libcephfs are those of POSIX.
+# the same in the file system and where it is mounted, so that names of libcephfs are those of POSIX. OPTIONS: "kernel": the kernel's client, not
+# FUSE's. The times after which a daemon or client counts as dead are longer than any stop of the machine: a placement group whose read lease ran
+# out while the daemon was stopped may never be readable again in Ceph 16, and its clients wait for ever.
 server() {
   local id=$(cat /proc/sys/kernel/random/uuid)
   export CEPH_CONF=$FOLDER/ceph.conf
@@ -26,6 +28,9 @@ osd pool default min size = 1
 mon allow pool size one = true
 mon pg warn min per osd = 0
 mon data avail crit = 1
+osd heartbeat grace = 7200
+osd op thread suicide timeout = 7200
+mds beacon grace = 7200
 CONF
   ceph-authtool --create-keyring "$FOLDER/keyring" --gen-key -n mon. --cap mon 'allow *'
   ceph-authtool "$FOLDER/keyring" --gen-key -n client.admin --cap mon 'allow *' --cap osd 'allow *' --cap mds 'allow *' --cap mgr 'allow *'
@@ -43,13 +48,23 @@ CONF
   ceph osd pool create metadata 8
   ceph osd pool create data 8
   ceph fs new shared metadata data
+  ceph fs set shared session_timeout 7200
+  ceph fs set shared session_autoclose 7200
   ceph-mds -i m
   until_it_works sh -c 'ceph mds stat | grep up:active'
-  ceph-fuse -c "$FOLDER/ceph.conf" -n client.admin /mnt/shared
+  mount_folder /
   mkdir -p -m 777 /mnt/shared/mnt/shared
   umount /mnt/shared
   client
 }
 client() {
-  ceph-fuse -c "$FOLDER/ceph.conf" -n client.admin -r /mnt/shared /mnt/shared
+  mount_folder /mnt/shared
+}
+# mount_folder FOLDER: of the file system, at /mnt/shared. Without noshare all nodes of one kernel would have the caches of one client.
+mount_folder() {
+  if [ "$OPTIONS" = kernel ]; then
+    mount -i -t ceph -o "noshare,name=admin,secret=$(ceph-authtool -p -n client.admin "$FOLDER/keyring")" "$SERVER:6789:$1" /mnt/shared
+  else
+    ceph-fuse -c "$FOLDER/ceph.conf" -n client.admin -r "$1" /mnt/shared
+  fi
 }

@@ -69,6 +69,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   void read_requested(i64 number);
 
   void write_finished(i64 finished);
+  void lock_ahead();
   void read_ahead(i64 finished);
   bool is_full(FileRange window, const Slot& slot, i64 filled) const;
 
@@ -91,6 +92,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   WindowBuffer buffer_;
   EndpointContext context_;
   i64 next_ = 0, completed_ = 0;
+  i64 announced_ = 0;   // the storage was told of the windows before this one, where the plan says so
   i64 available_ = 0;   // sparse reading: windows before this one have a slot for requests
   PackedMemory packed_;
   bool left_ = false;   // this aggregator has left the throttle
@@ -99,9 +101,27 @@ class AggregatorEndpoint final : public WindowEndpoint {
   std::vector<std::unique_ptr<NodeStream>> streams_;   // they refer to the members above
 };
 
+// Of some windows at a time, which are few messages to servers and no large list.
+void AggregatorEndpoint::lock_ahead() {
+  constexpr size_t kMostRanges = 256;
+  std::vector<IoPiece> ranges;
+  (void)attempt([&] {
+    for (; announced_ < buffer_.windows(); ++announced_) {
+      const FileRange window = buffer_.window(announced_);
+      const bool follows = !ranges.empty() && ranges.back().offset + ranges.back().bytes == window.begin;
+      if (!follows && ranges.size() == kMostRanges) break;
+      if (follows) ranges.back().bytes += window.bytes();
+      else ranges.push_back({window.begin, nullptr, window.bytes()});
+    }
+    context_.file.storage->will_write(ranges);
+    return ok_status();
+  });
+}
+
 // Only windows with a slot can contain data. Later windows that all ranks have finished are empty.
 void AggregatorEndpoint::write_finished(i64 finished) {
   const i64 limit = completed_ + buffer_.depth();
+  if (buffer_.plan().lock_ahead && announced_ < buffer_.windows() && next_ + buffer_.depth() >= announced_) lock_ahead();
   while (next_ < finished) {
     if (next_ >= limit) {
       skip_to(finished);

@@ -314,7 +314,15 @@ Status OpenFile::open_storage(Opening& opening) {
     mine = open_it(false, false);
   }
   if (mine) mine = check_coherence();
+  if (mine) prepare_shared_locks();
   return ok_status();
+}
+
+// Where aggregators are to lock ahead: locks that grew before would be in their way.
+void OpenFile::prepare_shared_locks() {
+  const Hints& hints = hints_->values;
+  const bool shares = hints.mercutio_lock_ahead == Toggle::kEnable || (hints.mercutio_lock_ahead == Toggle::kAutomatic && hints.romio_lustre_co_ratio > 1);
+  if (shares && amode_.writable() && comm_->size() > 1) storage_->give_back_locks(/*of_all=*/comm_->rank() == 0);
 }
 
 // The nodes, or the ranks, each of which may keep parts of the file to itself.

@@ -119,6 +119,7 @@ class OpenFile final : public File {
   Status share_first_open(const Opening& opening);
   Status open_storage(Opening& opening);
   i64 caches() const;
+  void prepare_shared_locks();
   Status check_coherence() const;
   Status check_same_file(i64 lowest, i64 highest) const;
   Result<std::unique_ptr<Storage>> open_here(bool create, bool exclusive, bool& readable);

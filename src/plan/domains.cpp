@@ -53,11 +53,34 @@ std::string divide_cyclically(Planner& p) {
   return (groups ? std::to_string(plan.domains() / plan.period) + " blocks, " : std::string()) + each;
 }
 
+// Whether the part of the file on some server is written by several aggregators, so that their locks there would grow into each other.
+// Locks of storage without stripes may do so, too.
+bool shares_servers(const Planner& p) {
+  if (p.plan.domains() < 2 || p.plan.domain_map == DomainMap::kRangeCyclic) return false;
+  return !p.plan.cyclic() || !p.striped() || p.plan.domains() > p.layout.stripe_count;
+}
+
+bool locks_ahead(const Planner& p) {
+  const Toggle wish = p.hints.mercutio_lock_ahead;
+  const bool in_turn = p.plan.cyclic() && p.striped();   // where romio_lustre_co_ratio lets aggregators share a server
+  return p.pattern.direction == Direction::kWrite && shares_servers(p) && (wish == Toggle::kEnable || (wish == Toggle::kAutomatic && in_turn));
+}
+
+std::string divide(Planner& p);
+
 }  // namespace
 
 std::string divide_file(Planner& p) {
+  if (!p.plan.exchanges()) return "none needed";
+  const std::string why = divide(p);
+  p.plan.lock_ahead = locks_ahead(p);
+  return why;
+}
+
+namespace {
+
+std::string divide(Planner& p) {
   Plan& plan = p.plan;
-  if (!plan.exchanges()) return "none needed";
   plan.begin = p.pattern.begin;
   plan.end = p.pattern.end;
   if (p.segmented()) return divide_into_segments(p);
@@ -79,4 +102,5 @@ std::string divide_file(Planner& p) {
   return std::string("borders on ") + (p.striped() ? "stripes" : plan.unit_bytes > kPageBytes ? "blocks" : "pages");
 }
 
+}  // namespace
 }  // namespace mercutio::planning

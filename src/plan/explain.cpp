@@ -99,7 +99,7 @@ std::string explain(const Plan& plan, const Pattern& pattern) {
   for (i64 rank : plan.aggregators) out += " " + number(rank);
   out += reason(plan, "placement");
   out += std::string("map:       ") + kDomainMapNames[static_cast<int>(plan.domain_map)] + reason(plan, "map");
-  out += "domains:   " + explain_domains(plan) + reason(plan, "domains");
+  out += "domains:   " + explain_domains(plan) + (plan.lock_ahead ? ", locked ahead" : "") + reason(plan, "domains");
   out += "exchange:  " + explain_exchange(plan) + reason(plan, "exchange");
   out += "rounds:    " + number(plan.rounds) + " of " + number(plan.buffer_bytes) + " bytes, depth " + number(plan.depth);
   if (plan.throttle > 0) out += ", at the storage " + number(plan.throttle) + " of each of " + number(plan.token_rings) + " token rings of aggregators";

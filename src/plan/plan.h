@@ -96,6 +96,7 @@ struct Plan {
   ExchangeKind exchange = ExchangeKind::kMessages;
   i64 parcel_bytes = 0;           // maximum size of a parcel; larger windows travel alone
   bool sparse = false;            // reading: aggregators read requested bytes only, not whole windows
+  bool lock_ahead = false;        // writing: aggregators say what they will write before (Storage::will_write)
   ExchangeOrder order = ExchangeOrder::kNormal;
   std::vector<Reason> reasons;    // one per pass
 

@@ -69,6 +69,12 @@ class Deferred final : public Storage {
     MERCUTIO_LET(Storage* const storage, opened());
     return storage->try_lock(begin, end, exclusive);
   }
+  void will_write(std::span<const IoPiece> ranges) override {
+    if (auto storage = opened()) (*storage)->will_write(ranges);
+  }
+  void give_back_locks(bool of_all) override {
+    if (open_) open_.load()->give_back_locks(of_all);
+  }
   std::unique_ptr<HeldLock> exclude_other_writers() override {
     auto storage = opened();
     return storage ? (*storage)->exclude_other_writers() : nullptr;

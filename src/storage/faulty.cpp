@@ -73,6 +73,8 @@ class Faulty final : public Storage {
     if (!held) return std::unique_ptr<HeldLock>();
     return std::unique_ptr<HeldLock>(std::make_unique<FaultyLock>(std::move(held), *this));
   }
+  void will_write(std::span<const IoPiece> ranges) override { inner_->will_write(ranges); }
+  void give_back_locks(bool of_all) override { inner_->give_back_locks(of_all); }
   std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }

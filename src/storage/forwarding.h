@@ -35,6 +35,8 @@ class Forwarding : public Storage {
   std::optional<Result<i64>> move_locked(Direction direction, std::span<const IoPiece> pieces, i64 begin, i64 end) override {
     return inner_->move_locked(direction, pieces, begin, end);
   }
+  void will_write(std::span<const IoPiece> ranges) override { inner_->will_write(ranges); }
+  void give_back_locks(bool of_all) override { inner_->give_back_locks(of_all); }
   std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }

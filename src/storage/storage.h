@@ -162,6 +162,12 @@ class Storage {
     return std::nullopt;
   }
 
+  // Of storage that grants locks to clients and lets them keep these (Lustre, GPFS). No promise, no Error; by default nothing is done.
+  // will_write: this process writes these ranges soon, and others what lies between: their locks may be requested now, and no more than
+  // them. give_back_locks: this client keeps no lock of the file, and of_all: no other one either.
+  virtual void will_write(std::span<const IoPiece> /*ranges*/) {}
+  virtual void give_back_locks(bool /*of_all*/) {}
+
   // While the result is held, only the ranks of this open (OpenOptions::group) write to the file; others wait, at the latest in their first
   // write. Null if another open has written to it or if that is unknown. Never waits.
   virtual std::unique_ptr<HeldLock> exclude_other_writers() { return nullptr; }

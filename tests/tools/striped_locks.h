@@ -6,9 +6,12 @@
 // What it costs: a request takes a message; a call-back two more and the time until the client's dirty bytes are written, during which
 // the server does nothing else for the file. A write under a lock is over when the client has the bytes, as long as it has no more than
 // its limit of dirty ones for the server.
+//
+// Lock-ahead gives a client the locks that it asks for, without more, and no time passes; what another client's lock is in the way of is refused.
+// A group lock calls all other locks of the file back.
 #pragma once
 
-enum { kFiles = 8, kLocks = 64, kManyConflicts = 4, kCrowd = 32, kCrowdBytes = 32 << 20 };
+enum { kFiles = 8, kLocks = 512, kManyConflicts = 4, kCrowd = 32, kCrowdBytes = 32 << 20 };
 
 typedef struct {
   int64_t begin, end;
@@ -26,6 +29,7 @@ typedef struct {
   _Atomic int busy;
   LockTable table[kFiles][kServers];
   _Atomic int64_t dirty_until_ns[kServers][kNodes];        // when a server has what a client wrote last
+  _Atomic int64_t ahead, ahead_refused, groups;            // locks requested ahead, those refused; group locks
 } Locks;
 
 static int locks_on;
@@ -89,6 +93,25 @@ static int call_back(Locks *locks, int server, LockTable *table, const Extent *w
   return revoked;
 }
 
+// Whether this client has a lock that covers it.
+static int holds(const LockTable *table, const Extent *wanted) {
+  for (int i = 0; i < table->count; ++i) {
+    const Extent *held = &table->extent[i];
+    if (held->client == wanted->client && held->exclusive >= wanted->exclusive && held->begin <= wanted->begin && held->end >= wanted->end) return 1;
+  }
+  return 0;
+}
+
+// Its own locks that the new one contains are gone with it.
+static void keep_lock(LockTable *table, const Extent *extent) {
+  for (int i = table->count - 1; i >= 0; --i) {
+    const Extent *held = &table->extent[i];
+    if (held->client == extent->client && held->exclusive <= extent->exclusive && held->begin >= extent->begin && held->end <= extent->end) drop_lock(table, i);
+  }
+  if (table->count == kLocks) drop_lock(table, 0);
+  table->extent[table->count++] = *extent;
+}
+
 static Extent grown(const LockTable *table, Extent wanted) {
   int conflicts = 0;
   int64_t low = 0, high = INT64_MAX;
@@ -105,30 +128,50 @@ static Extent grown(const LockTable *table, Extent wanted) {
 }
 
 // Until when the client waits for its lock; 0: it has it. The server is not free before it.
-static int64_t take_lock(Locks *locks, uint64_t inode, int server, Extent wanted, int64_t rate, _Atomic int64_t *free_at_ns) {
+static int64_t take_lock(Locks *locks, uint64_t inode, int server, Extent wanted, int exact, int64_t rate, _Atomic int64_t *free_at_ns) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec, written_ns = now_ns;
   locks_enter(locks);
   LockTable *table = &locks->table[table_of(locks, inode)][server];
-  for (int i = 0; i < table->count; ++i) {
-    const Extent *held = &table->extent[i];
-    if (held->client != wanted.client || held->exclusive < wanted.exclusive || held->begin > wanted.begin || held->end < wanted.end) continue;
+  if (holds(table, &wanted)) {
     locks_leave(locks);
     return 0;
   }
   atomic_fetch_add(&locks->requests[server], 1);
   int revoked = call_back(locks, server, table, &wanted, now_ns, rate, &written_ns);
-  Extent extent = grown(table, wanted);
-  for (int i = table->count - 1; i >= 0; --i) {   // its own locks that the new one contains
-    const Extent *held = &table->extent[i];
-    if (held->client == extent.client && held->exclusive <= extent.exclusive && held->begin >= extent.begin && held->end <= extent.end) drop_lock(table, i);
-  }
-  if (table->count == kLocks) drop_lock(table, 0);
-  table->extent[table->count++] = extent;
+  const Extent extent = exact ? wanted : grown(table, wanted);
+  keep_lock(table, &extent);
   int64_t granted_ns = written_ns + message_ns * (revoked ? 3 : 1);
   if (revoked && atomic_load(free_at_ns) < granted_ns) atomic_store(free_at_ns, granted_ns);
   atomic_fetch_add(&locks->revocations[server], revoked);
   locks_leave(locks);
   return granted_ns;
+}
+
+static void take_lock_ahead(Locks *locks, uint64_t inode, int server, Extent wanted) {
+  locks_enter(locks);
+  LockTable *table = &locks->table[table_of(locks, inode)][server];
+  int refused = 0;
+  for (int i = 0; i < table->count; ++i) {
+    const Extent *other = &table->extent[i];
+    refused |= in_the_way(other, &wanted) && other->begin < wanted.end && wanted.begin < other->end;
+  }
+  if (!refused && !holds(table, &wanted)) keep_lock(table, &wanted);
+  atomic_fetch_add(refused ? &locks->ahead_refused : &locks->ahead, 1);
+  locks_leave(locks);
+}
+
+// Until when the client waits for it.
+static int64_t take_group_lock(Locks *locks, uint64_t inode, int client, int64_t rate) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec, written_ns = now_ns;
+  const Extent all = {0, INT64_MAX, client, 1};
+  locks_enter(locks);
+  for (int server = 0; server < kServers; ++server)
+    atomic_fetch_add(&locks->revocations[server], call_back(locks, server, &locks->table[table_of(locks, inode)][server], &all, now_ns, rate, &written_ns));
+  atomic_fetch_add(&locks->groups, 1);
+  locks_leave(locks);
+  return written_ns + 3 * message_ns;
 }

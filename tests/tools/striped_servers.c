@@ -9,6 +9,7 @@
 //   MERCUTIO_SERVERS_LATENCY microseconds that each request takes besides, 0
 //   MERCUTIO_SERVERS_DEFAULT servers of a new file for which nobody asks for stripes; all of them
 //   MERCUTIO_SERVERS_LOCKS   1: extent locks as on Lustre (striped_locks.h); 0
+//   MERCUTIO_SERVERS_AHEAD   with locks: 0, clients know no lock-ahead; 1
 //   MERCUTIO_SERVERS_MESSAGE with locks: microseconds that a message takes, 500
 //   MERCUTIO_SERVERS_DIRTY   with locks: bytes for a server that a client may have without having written them, 32 MiB
 //   MERCUTIO_SERVERS_CLIENT  process: each process is a client; node: all of a host together
@@ -16,7 +17,8 @@
 // Bytes lie in stripes (striped_layouts.h) on the servers, at their place in the file in the sparse object ROOT/.server<k>/<name> (/ in it is
 // +); the file itself only has the size. A server does one request after the other and buffers what it does in a millisecond: a transfer
 // returns when its last piece has had its turn, or will within that time. All processes see the same servers through the mapped state, which also
-// counts bytes by direction, server and client (host name). The file system says that it is Lustre; a layout that is set for a new file
+// counts bytes by direction, server and client (host name). The file system says that it is Lustre, and takes its ioctls about locks; one with an argument that
+// Lustre would not take ends the program; a layout that is set for a new file
 // (lustre.lov) is kept in ROOT/.layout+<name>. Not seen: io_uring, mmap, descriptors that were duplicated.
 #define _GNU_SOURCE
 #include <aio.h>
@@ -32,6 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -57,13 +60,14 @@ typedef struct {
 
 typedef struct {
   int striped, object[kServers];
+  long exact, group;   // its locks don't grow; whose group lock it holds, 0: none
   uint64_t inode;
   FileLayout layout;
 } File;
 
 static File files[kDescriptors];
 static State *state;
-static int node, clients_are_processes;
+static int node, clients_are_processes, knows_ahead;
 static int64_t rate, latency_ns;
 static atomic_int unlimited;
 static char root[PATH_MAX];
@@ -133,6 +137,7 @@ __attribute__((constructor)) static void begin(void) {
   latency_ns = 1000 * number("MERCUTIO_SERVERS_LATENCY", 0);
   default_count = (int)number("MERCUTIO_SERVERS_DEFAULT", servers);
   locks_on = number("MERCUTIO_SERVERS_LOCKS", 0) != 0;
+  knows_ahead = number("MERCUTIO_SERVERS_AHEAD", 1) != 0;
   message_ns = 1000 * number("MERCUTIO_SERVERS_MESSAGE", 500);
   dirty_limit = number("MERCUTIO_SERVERS_DIRTY", 32 << 20);
   const char *clients = getenv("MERCUTIO_SERVERS_CLIENT");
@@ -176,7 +181,6 @@ static void object_name(char *to, size_t bytes, int server, const char *name) {
   }
 }
 
-
 // The server's turn for `bytes`: queued behind what others asked for, and over when it returns; a write under a lock is over before, as
 // long as the client has room for it.
 static void serve(int direction, int server, int64_t bytes) {
@@ -200,7 +204,7 @@ static void serve(int direction, int server, int64_t bytes) {
 static void lock_stripe(const File *file, int direction, int server, int64_t begin, int64_t end) {
   if (!locks_on || atomic_load(&unlimited)) return;
   const Extent wanted = {begin, end, this_client(), direction == kWrite};
-  int64_t granted = take_lock(&state->locks, file->inode, server, wanted, rate, &state->free_at_ns[server]);
+  int64_t granted = take_lock(&state->locks, file->inode, server, wanted, file->exact != 0, rate, &state->free_at_ns[server]);
   if (granted != 0) sleep_until(granted);
 }
 
@@ -299,6 +303,7 @@ static int open_striped(const char *path, int flags, int permissions) {
   }
   files[fd].layout = layout_of(name);
   files[fd].inode = status.st_ino;
+  files[fd].exact = files[fd].group = 0;
   files[fd].striped = 1;
   return fd;
 }
@@ -443,6 +448,7 @@ int fdatasync(int fd) {
   return sync_striped(fd, real);
 }
 
+#include "striped_requests.h"
 enum { kLustreMagic = 0x0BD00BD0 };
 
 int fstatfs(int fd, struct statfs *to) {

@@ -20,6 +20,7 @@
 #include "storage/locked.h"
 #include "storage/posix/allocate.h"
 #include "storage/posix/async_queue.h"
+#include "storage/posix/client_locks.h"
 #include "storage/posix/direct_read.h"
 #include "storage/posix/file_system.h"
 #include "storage/posix/layouts.h"
@@ -272,6 +273,8 @@ class PosixStorage final : public Storage {
   Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
     return lock_range(begin, end, exclusive, false);
   }
+  void will_write(std::span<const IoPiece> ranges) override { client_locks_.will_write(fd_->get(), ranges); }
+  void give_back_locks(bool of_all) override { client_locks_.give_back(fd_->get(), of_all, lock_group()); }
   std::unique_ptr<HeldLock> exclude_other_writers() override {
     return options_.read && marks_->exclude() ? std::make_unique<Exclusion>(marks_) : nullptr;
   }
@@ -335,6 +338,9 @@ class PosixStorage final : public Storage {
     return error_from_errno("fcntl(F_OFD_SETLKW)", failed, begin, end - begin);
   }
 
+  // Above 0, and hardly that of another open.
+  i64 lock_group() const { return std::max<i64>(1, options_.group.first_mark & 0x7fffffff); }
+
   // Where locks are messages to a server nobody merges unless a hint asks for it.
   Status show_as_writer() {
     const int failed = marks_->mark();
@@ -352,6 +358,7 @@ class PosixStorage final : public Storage {
   const Traits traits_;
   std::shared_ptr<LockState> locks_;
   const std::shared_ptr<MarkState> marks_;
+  ClientLocks client_locks_{traits_.file_system};
   std::mutex layout_mutex_;
   Layout layout_ MERCUTIO_GUARDED_BY(layout_mutex_);
   Layout layout_of_file_;               // other than Lustre's: it stays as the file was made. Written once, before told_ is set

@@ -12,6 +12,7 @@
 #include "engine/messages.h"
 #include "engine/pieces.h"
 #include "engine/exchange.h"
+#include "engine/runs.h"
 #include "plan/adapter.h"
 
 namespace mercutio {
@@ -162,19 +163,6 @@ Task<Result<i64>> fail_together(const Channel& channel, Status mine) {
 
 }  // namespace
 
-std::optional<Result<i64>> repeat_at_once(EngineFile file, const Channel& channel, const Access& access, CollectiveOptions& options) {
-  MERCUTIO_ASSERT(options.pause && !file.adapter && !file.trace && !options.alone && !options.individual);
-  Counters here;
-  if (!file.counters) file.counters = &here;
-  Agreed agreed;
-  const std::optional<Status> entered = enter_repeated(file, channel, access, options, agreed);
-  if (!entered) return std::nullopt;
-  if (!*entered) return entered->error();
-  Result<i64> moved = move_own(file, access, agreed.atomic, agreed.plan.get());
-  Status all = agree_at_once(channel, moved ? ok_status() : Status(moved.error()), *options.pause);
-  return all ? std::move(moved) : std::move(all).error();
-}
-
 Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options) {
   Counters here;   // used if the caller does not count
   if (!file.counters) file.counters = &here;
@@ -185,6 +173,15 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
   Agreed agreed;
   agreed.atomic = options.atomic;
   Result<i64> moved = i64{0};
+  if (!options.individual && !options.declined && may_move_runs(file, channel)) {
+    co_await until([&] { return channel.ticket->is_current(); });
+    if (expects_runs(file, access.direction)) {
+      std::optional<Result<i64>> run = co_await move_runs(file, channel, access.direction, run_of(file, access, options));
+      if (run && options.more) *options.more = false;
+      if (run) co_return *std::move(run);
+      options.declined = true;
+    }
+  }
   if (!options.individual) {
     counters.clock.enter(Phase::kArrive);
     if (Status entered = co_await enter(file, channel, access, options, agreed); !entered) moved = std::move(entered).error();

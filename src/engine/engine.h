@@ -77,8 +77,7 @@ struct CollectiveOptions {
   Status entry = ok_status();   // a rank that has failed takes part without data and passes its Error here
   bool individual = false;      // all ranks know that no exchange is needed; nothing is gathered or planned
   bool alone = false;           // only this rank can move its data: then no rank moves that of others
-  const Pause* pause = nullptr; // of a blocking call; for repeat_at_once() only
-  bool met = false;             // repeat_at_once() has gathered Repetitions, and not all ranks repeat their accesses
+  bool declined = false;        // move_run_at_once() has found that the ranks don't move this access as runs
   // For an access in several rounds, each of which is a call of collective(). In: whether this rank has another round. Out, on
   // success: whether any rank has. Null: this rank has no other round. Not allowed with `individual`.
   bool* more = nullptr;
@@ -89,9 +88,12 @@ struct CollectiveOptions {
 // refers to must live until the task ends.
 Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options);
 
-// The same for a blocking call, without a task, if all ranks repeat an earlier access in which each moves its own data: they meet, move it and agree.
-// Other ranks may call collective() meanwhile. Nothing: the caller goes on with collective(), and with `options` as they are then.
-// Not for files with an adapter or a trace, nor for the options `alone` and `individual`.
-std::optional<Result<i64>> repeat_at_once(EngineFile file, const Channel& channel, const Access& access, CollectiveOptions& options);
+// The same for a blocking call, without a task, if each rank has one run of the file and of memory (engine/runs.h). Other ranks may call collective()
+// meanwhile. Nothing: the caller goes on with collective(). Not for files with a trace, nor with any of CollectiveOptions.
+struct RunsAtOnce {
+  const Pause& pause;
+  bool declined = false;        // see CollectiveOptions
+};
+std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channel& channel, Direction direction, const IoPiece& mine, RunsAtOnce& at_once);
 
 }  // namespace mercutio

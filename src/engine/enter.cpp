@@ -12,6 +12,7 @@
 #include "engine/peers.h"
 #include "engine/pieces.h"
 #include "engine/repeated_plan.h"
+#include "engine/runs.h"
 #include "plan/adapter.h"
 
 namespace mercutio {
@@ -444,17 +445,6 @@ Task<Result<i64>> learn_size(const EngineFile& file, const Channel& channel, con
 
 }  // namespace
 
-std::optional<Status> enter_repeated(const EngineFile& file, const Channel& channel, const Access& access, CollectiveOptions& options, Agreed& agreed) {
-  if (!stores_plans(file, channel, access.direction) || !channel.ticket->is_current() || !expects_repetition(file, access.direction)) return std::nullopt;
-  LayoutByRange layout;
-  const Repetition mine = repetition_of(file, access.direction, make_entry(file, access, options, layout));
-  if (!mine.repeats()) return std::nullopt;
-  Status met = gather_at_once(channel, const_bytes_of(std::span(&mine, 1)), *options.pause);
-  if (!met) return met;
-  options.met = !repeat_plan(file, channel.ticket->arena(), access.direction, Gathering::kRepetitions, agreed);
-  return options.met ? std::nullopt : std::optional(ok_status());
-}
-
 Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access, const CollectiveOptions& options, Agreed& agreed) {
   LayoutByRange layout;
   Entry mine = make_entry(file, access, options, layout);
@@ -462,7 +452,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   if (remembers) {
     co_await until([&] { return channel.ticket->is_current(); });   // the plan that is stored then is that of the access before
     mine.repetition = repetition_of(file, access.direction, mine);
-    if (!options.met && expects_repetition(file, access.direction)) {
+    if (expects_repetition(file, access.direction)) {
       MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine.repetition, 1))));
       if (repeat_plan(file, channel.ticket->arena(), access.direction, Gathering::kRepetitions, agreed)) co_return ok_status();
     }
@@ -480,6 +470,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   if (key == 0) layout = {};
   if (key != 0 && !circumstances.all_hold(key)) MERCUTIO_CO_TRY(co_await learn_layout(file, channel, key, layout));
   agreed.plan = plan_from(file, channel, *all, layout);
+  if (may_move_runs(file, channel)) file.patterns->set_expects_runs(access.direction, !options.declined && are_runs(*all));
   if (remembers && key == 0 && !(file.adapter && file.adapter->measures())) remember_plan(file, mine, *all, agreed.plan);
   agreed.borders.unit_bytes = circumstances.alignment;
   if (reads(access) && agreed.plan->exchanges()) {

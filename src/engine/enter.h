@@ -29,8 +29,4 @@ struct Agreed {
 
 Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access, const CollectiveOptions& options, Agreed& agreed);
 
-// The same for a blocking call, without a task, if all ranks repeat the last access (engine/repeated_plan.h). Nothing: the access must enter() with
-// `options` as they are then.
-std::optional<Status> enter_repeated(const EngineFile& file, const Channel& channel, const Access& access, CollectiveOptions& options, Agreed& agreed);
-
 }  // namespace mercutio

@@ -81,7 +81,7 @@ void NodeArena::return_ticket(i64 ticket) {
   }
   for (++current; returned_early_.erase(current) > 0;) ++current;
   current_ticket_.store(current, std::memory_order_release);
-  segment_.wake(me_);   // another thread of this rank may hold the next ticket
+  if (current < next_ticket_) segment_.wake(me_);   // another thread of this rank holds the next ticket
 }
 
 // The members from `from` on are looked at in their order. Returns the first that has not posted, or count().

@@ -57,7 +57,7 @@ class NodeArena {
   // Whether all ranks of the node have contributed to the gather. If not, the next backoff() of this thread may sleep.
   bool all_posted() { return await_posts(gathers_, 0); }
   // By index in members(). Valid until the next post().
-  const std::byte* contribution(i64 member) const { return slot(member, gathers_).data; }
+  std::byte* contribution(i64 member) const { return slot(member, gathers_).data; }
   // On the first rank, which posts last (kFirstRankLast): whether all others have contributed to the next gather, and what.
   bool others_posted() { return await_posts(gathers_ + 1, 1); }
   const std::byte* next_contribution(i64 member) const { return slot(member, gathers_ + 1).data; }

@@ -122,12 +122,16 @@ class PatternMemory {
   // Whether the last access of this direction had no exchange on any rank. Thread-safe.
   bool moves_alone(Direction direction) const { return moves_alone_[index(direction)].load(std::memory_order_relaxed); }
   void set_moves_alone(Direction direction, bool alone) { moves_alone_[index(direction)].store(alone, std::memory_order_relaxed); }
+  // Whether the ranks first try to move the next access as runs (engine/runs.h).
+  bool expects_runs(Direction direction) const { return expects_runs_[index(direction)]; }
+  void set_expects_runs(Direction direction, bool expects) { expects_runs_[index(direction)] = expects; }
 
  private:
   static size_t index(Direction direction) { return direction == Direction::kRead ? 0 : 1; }
   std::array<std::optional<Last>, 2> last_;
   std::array<Alone, 2> alone_;
   std::array<std::atomic<bool>, 2> moves_alone_{};
+  std::array<bool, 2> expects_runs_{true, true};
 };
 
 }  // namespace mercutio

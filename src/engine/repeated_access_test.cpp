@@ -1,5 +1,5 @@
-// The costs of a collective access that repeats an earlier one at another offset, and accesses that must not be taken for
-// repetitions.
+// The costs of collective accesses in which each rank has one run, or which repeat an earlier one at another offset, and accesses that must not be
+// taken for such.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -10,6 +10,7 @@
 #include "comm/in_process.h"
 #include "engine/frames.h"
 #include "engine/node_entry.h"
+#include "engine/runs.h"
 #include "engine/test_support.h"
 
 namespace {
@@ -54,22 +55,27 @@ class OneRank {
     const i64 frames = frames_taken();
     const auto backoff = [&](i64 spins) { comm_.backoff(spins); };
     const Pause pause = [&](i64 looks) { return backoff(looks), true; };
-    options.pause = &pause;
     std::optional<Result<i64>> at_once;
-    if (waits_at_once() && options.entry) at_once = repeat_at_once(file_, channel, owned.access, options);
+    const std::optional<IoPiece> mine = run_of(file_, owned.access, options);
+    if (waits_at_once() && mine) {
+      RunsAtOnce how{pause};
+      at_once = move_run_at_once(file_, channel, owned.access.direction, *mine, how);
+      options.declined = how.declined;
+    }
     Result<i64> moved = at_once ? *std::move(at_once) : run(collective(file_, channel, owned.access, options), backoff);
     allocations_ = allocations - allocated;
     frames_ = frames_taken() - frames;
     return moved;
   }
 
-  // Half of the ranks call repeat_at_once(), which the others don't notice.
+  // Half of the ranks call move_run_at_once(), which the others don't notice.
   bool waits_at_once() const { return comm_.rank() % 2 == 1; }
   void change(Hints hints) {
     hints_ = std::move(hints);
     ++file_.hints_edition;
   }
   const Counters& counters() const { return counters_; }
+  TestStorage& storage() { return storage_; }
   i64 allocated() const { return allocations_; }
   i64 frames() const { return frames_; }
 
@@ -87,11 +93,17 @@ class OneRank {
   i64 allocations_ = 0, frames_ = 0;
 };
 
-// One block per rank and access. The blocks of one access are adjacent.
-OwnedAccess block_of(Direction direction, i64 rank, i64 number) {
-  OwnedAccess owned = make_access(direction, make_view(0, byte_type()), (number * kRanks + rank) * kBytes, kBytes, make_contiguous(kBytes, byte_type()));
+// One block per rank and access. The blocks of one access are adjacent. A block is a run, unless it lies in two pieces of memory.
+OwnedAccess block_of(Direction direction, i64 rank, i64 number, i64 bytes, const TypeSpecRef& memory) {
+  OwnedAccess owned = make_access(direction, make_view(0, byte_type()), (number * kRanks + rank) * bytes, bytes, memory);
   if (direction == Direction::kWrite) std::fill(owned.buffer.begin(), owned.buffer.end(), static_cast<std::byte>(number * kRanks + rank + 1));
   return owned;
+}
+OwnedAccess run_of_rank(Direction direction, i64 rank, i64 number, i64 bytes = kBytes) {
+  return block_of(direction, rank, number, bytes, make_contiguous(bytes, byte_type()));
+}
+OwnedAccess block_of(Direction direction, i64 rank, i64 number) {
+  return block_of(direction, rank, number, kBytes, make_vector(2, kBytes / 2, kBytes / 2 + 1, byte_type()));
 }
 
 SharedFile& sized(SharedFile& file, i64 bytes) {
@@ -104,16 +116,18 @@ TEST(RepeatedAccess, AllocatesNothingAndNeedsThreeTasks) {
     SharedFile file;
     sized(file, 8 * kRanks * kBytes);
     run_ranks(kRanks, [&](Comm& comm) {
-      OneRank rank(comm, file, {});
+      Hints hints;
+      hints.mercutio_strategy = WantedStrategy::kIndividual;   // a plan, and no runs
+      OneRank rank(comm, file, hints);
       for (i64 number = 0; number < 8; ++number) {
-        OwnedAccess owned = block_of(direction, comm.rank(), number);
+        OwnedAccess owned = run_of_rank(direction, comm.rank(), number);
         const Result<i64> moved = rank.move(owned);
         ASSERT_EQ(moved ? *moved : -1, kBytes);
         if (number < 2) continue;
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)   // these see each frame's lifetime
         EXPECT_EQ(rank.allocated(), 0) << number;
 #endif
-        EXPECT_LE(rank.frames(), rank.waits_at_once() ? 0 : 3) << "collective, enter, agree";
+        EXPECT_LE(rank.frames(), 3) << "collective, enter, agree";
         EXPECT_EQ(rank.counters().plans_reused, 1);
       }
     });
@@ -208,6 +222,116 @@ TEST(RepeatedAccess, FollowedByAnExchangeFindsTheEndOfTheFile) {
       ASSERT_TRUE(moved && read_is_right(owned, file.bytes, *moved)) << time;
     }
   });
+}
+
+void expect_blocks(const SharedFile& file, i64 accesses, i64 bytes) {
+  ASSERT_EQ(std::ssize(file.bytes), accesses * kRanks * bytes);
+  for (i64 at = 0; at < std::ssize(file.bytes); ++at) ASSERT_EQ(static_cast<i64>(file.bytes[static_cast<size_t>(at)]), at / bytes + 1) << at;
+}
+
+TEST(Runs, AllocateNothingAndNeedThreeTasks) {
+  for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
+    SharedFile file;
+    sized(file, 8 * kRanks * kBytes);
+    run_ranks(kRanks, [&](Comm& comm) {
+      OneRank rank(comm, file, {});
+      for (i64 number = 0; number < 8; ++number) {
+        OwnedAccess owned = run_of_rank(direction, comm.rank(), number);
+        const Result<i64> moved = rank.move(owned);
+        ASSERT_EQ(moved ? *moved : -1, kBytes);
+        if (number < 2) continue;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)   // these see each frame's lifetime
+        EXPECT_EQ(rank.allocated(), 0) << number;
+#endif
+        EXPECT_LE(rank.frames(), rank.waits_at_once() ? 0 : 3) << "collective, move_runs, agree";
+      }
+    });
+  }
+}
+
+TEST(Runs, OfFewBytesAreMovedByTheFirstRankInOneCall) {
+  for (const i64 bytes : {i64{1}, i64{8}, kBytes, RunAccess::kEntryBytes}) {
+    SharedFile file;
+    run_ranks(kRanks, [&](Comm& comm) {
+      OneRank rank(comm, file, {});
+      for (const i64 number : {0, 1, 5, 3, 2, 4}) {
+        OwnedAccess owned = run_of_rank(Direction::kWrite, comm.rank(), number, bytes);
+        ASSERT_TRUE(rank.move(owned).ok());
+      }
+      EXPECT_EQ(rank.storage().counts.writes, comm.rank() == 0 ? 6 : 0);
+      for (const i64 number : {0, 5, 2}) {
+        OwnedAccess owned = run_of_rank(Direction::kRead, (comm.rank() + 1) % kRanks, number, bytes);
+        const Result<i64> moved = rank.move(owned);
+        ASSERT_TRUE(moved && read_is_right(owned, file.bytes, *moved)) << number;
+      }
+      EXPECT_EQ(rank.storage().counts.reads, comm.rank() == 0 ? 3 : 0);
+    });
+    expect_blocks(file, 6, bytes);
+  }
+}
+
+TEST(Runs, OfManyBytesAreMovedByTheirRanks) {
+  constexpr i64 kMany = RunAccess::kEntryBytes + 1;
+  SharedFile file;
+  run_ranks(kRanks, [&](Comm& comm) {
+    OneRank rank(comm, file, {});
+    for (const i64 number : {1, 0, 2}) {
+      OwnedAccess owned = run_of_rank(Direction::kWrite, comm.rank(), number, kMany);
+      ASSERT_TRUE(rank.move(owned).ok());
+    }
+    EXPECT_EQ(rank.storage().counts.writes, 3);
+  });
+  expect_blocks(file, 3, kMany);
+}
+
+// Ranges that are equal, overlap, are far apart, behind the end of the file, or empty.
+TEST(Runs, AreReadWhereverTheyAre) {
+  constexpr i64 kFileBytes = 1000;
+  SharedFile file;
+  Random random(1);
+  file.bytes = random_bytes(random, kFileBytes);
+  run_ranks(kRanks, [&](Comm& comm) {
+    OneRank rank(comm, file, {});
+    struct {
+      i64 begin, distance, bytes, longer;   // of rank r: [begin + r * distance, + bytes + r * longer)
+    } const cases[] = {{100, 0, 50, 0}, {100, 10, 50, 0}, {0, 300, 7, 0}, {950, 20, 40, 0}, {990, 0, 40, 5}, {2000, 8, 8, 0}, {500, -100, 30, 0}, {0, 16, 0, 1}, {40, 0, 0, 0}};
+    for (const auto& one : cases) {
+      const i64 bytes = one.bytes + comm.rank() * one.longer;
+      OwnedAccess owned = make_access(Direction::kRead, make_view(0, byte_type()), one.begin + comm.rank() * one.distance, bytes, make_contiguous(bytes, byte_type()));
+      const Result<i64> moved = rank.move(owned);
+      ASSERT_TRUE(moved && read_is_right(owned, file.bytes, *moved)) << one.begin << " " << one.distance;
+    }
+  });
+}
+
+TEST(Runs, ThatOverlapAreNotWrittenSo) {
+  SharedFile file;
+  run_ranks(kRanks, [&](Comm& comm) {
+    OneRank rank(comm, file, {});
+    OwnedAccess owned = run_of_rank(Direction::kWrite, comm.rank() / 2, 0);
+    ASSERT_TRUE(rank.move(owned).ok());
+    EXPECT_EQ(rank.counters().copied_bytes, kBytes) << "ranges that overlap are exchanged";
+  });
+}
+
+// All ranks get the Error of the first one, which moves the bytes of all, and go on with the next access.
+TEST(Runs, FailOnAllRanks) {
+  for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
+    SharedFile file;
+    sized(file, 4 * kRanks * kBytes);
+    run_ranks(kRanks, [&](Comm& comm) {
+      OneRank rank(comm, file, {});
+      if (comm.rank() == 0) rank.storage().fail_at = 1;
+      for (i64 number = 0; number < 4; ++number) {
+        OwnedAccess owned = run_of_rank(direction, comm.rank(), number);
+        const Result<i64> moved = rank.move(owned);
+        ASSERT_EQ(moved.ok(), number != 1) << number;
+        if (!moved) {
+          EXPECT_EQ(moved.error().cls, direction == Direction::kWrite ? ErrorClass::kNoSpace : ErrorClass::kIo);
+        }
+      }
+    });
+  }
 }
 
 }  // namespace

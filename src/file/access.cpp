@@ -82,7 +82,9 @@ void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation)
     operation.view = view_;
     operation.views = views_;
   }
-  prepare_engine(operation, call.collective);
+  prepare_engine(operation.engine, *operation.hints, *operation.view, call.collective);
+  operation.buffer = storage_.get();
+  operation.engine.trace = operation.trace;
   operation.engine.plans = &plans_;
   operation.engine.dense = &dense_;
   operation.engine.patterns = &patterns_;
@@ -100,22 +102,19 @@ void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation)
   if (operation.entry) operation.entry = std::move(turn);
   if (operation.entry && call.collective && comm_->size() > 1) operation.entry = hold_reserve();
   if (operation.entry) operation.entry = attempt([&] { return take_position(call, operation); });
-  if (call.collective) operation.channel = next_channel();
+  if (call.collective && !operation.channel.comm) operation.channel = next_channel();
 }
 
-// All but what is remembered of the view.
-void OpenFile::prepare_engine(Operation& operation, bool collective) {
-  EngineFile& engine = operation.engine;
+// All but what is remembered of patterns and plans.
+void OpenFile::prepare_engine(EngineFile& engine, const HintSet& hints, const FileView& view, bool collective) {
   engine.storage = collective ? direct_ : storage_.get();
-  operation.buffer = storage_.get();
   engine.comm = comm_.get();
-  engine.hints = &operation.hints->values;
-  engine.trace = operation.trace;
+  engine.hints = &hints.values;
   engine.layout = &layout_;
   engine.dirty = &dirty_;
   engine.blocking = &blocking_;
   engine.readable = readable_;
-  engine.scattered = operation.view->scattered;
+  engine.scattered = view.scattered;
   engine.any_sieves = any_sieves_;
   engine.gate = gate_ ? &*gate_ : nullptr;
 }
@@ -214,23 +213,17 @@ static i64 offset_of_run(const View& view, i64 position, i64 bytes) {
   return view.last_offset(end) - first == bytes ? first : -1;
 }
 
-// Where the view has the access, if it is one run of the file that no lock has to guard. The individual pointer moves on. `pass`: what the write
-// must hold.
-std::optional<i64> OpenFile::take_run(const AccessCall& call, i64 bytes, Taken& taken, std::optional<SieveGate::Pass>& pass) {
-  std::lock_guard lock(mutex_);
+// Where the view has the access, if it is one run of the file; else -1. The individual pointer moves on.
+i64 OpenFile::take_run(const AccessCall& call, i64 bytes, Taken& taken) {
   const FileView& view = *view_;
   taken.etype_bytes = view.etype_bytes();
   taken.views = views_;
   taken.first_etype = call.positioning == Positioning::kExplicit ? call.offset : pointer_;
-  if (call.direction == Direction::kWrite && any_sieves_ && view.scattered) {
-    if (!gate_ || !pass.emplace(*gate_, bytes, &blocking_).given()) return std::nullopt;
-  }
   i64 position = 0;
-  if (view.converts() || __builtin_mul_overflow(taken.first_etype, taken.etype_bytes, &position)) return std::nullopt;
+  if (view.converts() || __builtin_mul_overflow(taken.first_etype, taken.etype_bytes, &position)) return -1;
   taken.etypes = bytes / taken.etype_bytes;
   const i64 offset = bytes == taken.etypes * taken.etype_bytes ? offset_of_run(*view.view, position, bytes) : -1;
-  if (offset < 0) return std::nullopt;
-  if (call.positioning == Positioning::kIndividual) pointer_ += taken.etypes;
+  if (offset >= 0 && call.positioning == Positioning::kIndividual) pointer_ += taken.etypes;
   return offset;
 }
 
@@ -238,24 +231,75 @@ Result<i64> OpenFile::move_piece(Direction direction, const IoPiece& piece) {
   return attempt([&] { return direction == Direction::kRead ? storage_->read(std::span(&piece, 1)) : storage_->write(std::span(&piece, 1)); });
 }
 
+// The bytes of an access that is one run in memory, if nothing but its place in the file must be known to move it; else 0.
+i64 OpenFile::bytes_of_run(const AccessCall& call) const {
+  const Memory& memory = call.memory;
+  i64 bytes = 0;
+  const bool plain = !atomic_ && !publishes_ && call.positioning != Positioning::kShared && call.argument_error && memory.type;
+  if (!plain || !memory.type->contiguous() || __builtin_mul_overflow(memory.type->size(), memory.count, &bytes)) return 0;
+  return std::max<i64>(bytes, 0);
+}
+
 // An independent access that is one run in the file and in memory is one call of the storage: there is nothing to choose, and once its
 // offset is known nothing of the view is needed. Nothing: it goes the long way, on which all that may be wrong with it is found.
 std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call, const Look& look) {
-  const Memory& memory = call.memory;
-  const bool plain = !atomic_ && !publishes_ && !call.collective && call.positioning != Positioning::kShared && call.argument_error;
-  i64 bytes = 0;
-  if (!plain || !memory.type || !memory.type->contiguous() || __builtin_mul_overflow(memory.type->size(), memory.count, &bytes)) return std::nullopt;
-  Taken taken;
-  if (bytes <= 0 || !may_hand_on(call)) return std::nullopt;
-  std::optional<SieveGate::Pass> pass;
-  const std::optional<i64> offset = take_run(call, bytes, taken, pass);
-  if (!offset) return std::nullopt;
+  const i64 bytes = bytes_of_run(call);
+  if (bytes == 0 || !may_hand_on(call)) return std::nullopt;
   const bool reading = call.direction == Direction::kRead;
-  const IoPiece run{*offset, memory.base, bytes};
+  Taken taken;
+  i64 offset = -1;
+  std::optional<SieveGate::Pass> pass;   // what a write must hold
+  {
+    std::lock_guard lock(mutex_);
+    if (!reading && any_sieves_ && view_->scattered) {
+      if (!gate_ || !pass.emplace(*gate_, bytes, &blocking_).given()) return std::nullopt;
+    }
+    offset = take_run(call, bytes, taken);
+  }
+  if (offset < 0) return std::nullopt;
+  const IoPiece run{offset, call.memory.base, bytes};
   Result<i64> moved = look.sink ? move_traced(call, look, run, taken.first_etype) : move_piece(call.direction, run);
   if (!reading && !dirty_.load()) dirty_.store(true);   // now: a sync of another thread meanwhile may have begun before the bytes were there
   if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
   if (!moved && moved.error().sys_errno == EFAULT) return std::nullopt;   // memory of a device, perhaps
+  return moved;
+}
+
+// The same for a collective access where one node holds all ranks (engine/runs.h). Nothing: it goes the long way, with what it has taken.
+std::optional<Result<i64>> OpenFile::move_run_together(AccessCall& call, const Look& look, Begun& begun) {
+  const i64 bytes = bytes_of_run(call);
+  if (bytes == 0 || look.sink || adapter_ || storage_.get() != direct_ || !arena_ || !arena_->whole() || !hold_reserve()) return std::nullopt;
+  if (!attempt([&] { return direct_->flush(); })) return std::nullopt;
+  if (context_.buffers) {
+    const Result<DeviceMemoryRef> device = attempt([&] { return context_.buffers->find(call.memory, call.direction); });
+    if (!device || *device) return std::nullopt;
+  }
+  EngineFile engine;
+  engine.patterns = &patterns_;
+  Taken taken;
+  IoPiece run{-1, call.memory.base, bytes};
+  std::shared_ptr<const HintSet> hints;
+  {
+    std::lock_guard lock(mutex_);
+    run.offset = take_run(call, bytes, taken);
+    if (run.offset < 0) return std::nullopt;
+    hints = hints_;
+    prepare_engine(engine, *hints, *view_, /*collective=*/true);
+    begun.channel = take_channel();
+  }
+  if (call.positioning == Positioning::kIndividual) {   // as it goes on, if it does
+    begun.taken = taken;
+    call.positioning = Positioning::kExplicit;
+    call.offset = taken.first_etype;
+  }
+  in_flight_->wait_tag(begun.channel.tag, *context_.progress, *comm_);
+  const Pause pausing = [this](i64 looks) { return pause(looks); };
+  RunsAtOnce at_once{pausing};
+  std::optional<Result<i64>> moved = move_run_at_once(engine, begun.channel, call.direction, run, at_once);
+  begun.declined = at_once.declined;
+  if (!moved) return std::nullopt;
+  if (!*moved && comm_->failed(/*may_call=*/true)) moved = rank_died();   // whatever it broke first
+  if (begun.taken) finish_pointer(taken, *moved ? **moved : 0);
   return moved;
 }
 
@@ -282,18 +326,21 @@ Result<i64> OpenFile::access(AccessCall call) {
     return moved;
   }
   if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
+  Begun begun;
+  if (auto moved = move_run_together(call, look, begun)) return *std::move(moved);
   Operation together;
+  together.channel = std::move(begun.channel);
+  together.declined = begun.declined;
   prepare(call, look, together);
   together.engine.adapter = adapter_.get();
   in_flight_->wait_tag(together.channel.tag, *context_.progress, *comm_);
   if (together.trace && !together.ordered) trace_step(together, StepForm::kBlocking);
-  std::optional<Result<i64>> at_once = perform_at_once(together, [this](i64 looks) { return pause(looks); });
-  if (at_once && !*at_once && comm_->failed(/*may_call=*/true)) at_once = rank_died();   // whatever it broke first
-  Result<i64> moved = at_once ? *std::move(at_once) : wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
+  Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
   if (together.trace && together.ordered) trace_step(together, StepForm::kBlocking);
   if (together.trace) trace_access(together, moved, /*waited=*/true);
   note_own(together);
   finish_pointer(call, together, moved);
+  if (begun.taken) finish_pointer(*begun.taken, moved ? together.file_bytes_moved : 0);
   return moved;
 }
 

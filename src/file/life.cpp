@@ -56,16 +56,17 @@ void InFlight::wait_tag(i64 tag, Progress& progress, Comm& comm) {
   });
 }
 
-Channel OpenFile::next_channel() {
-  i64 tag = 0;
+Channel OpenFile::take_channel() {
   TicketRef ticket;
-  {
-    std::lock_guard lock(mutex_);
-    if (arena_) ticket = std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), arena_);
-    tag = next_tag_;
-    next_tag_ = (next_tag_ + kTagsPerOperation) % std::max<i64>(kTagsPerOperation, comm_->tags());
-  }
+  if (arena_) ticket = std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), arena_);
+  const i64 tag = next_tag_;
+  next_tag_ = (next_tag_ + kTagsPerOperation) % std::max<i64>(kTagsPerOperation, comm_->tags());
   return Channel{comm_.get(), tag, std::move(ticket)};
+}
+
+Channel OpenFile::next_channel() {
+  std::lock_guard lock(mutex_);
+  return take_channel();
 }
 
 Channel OpenFile::blocking_channel() {
@@ -227,8 +228,9 @@ Status OpenFile::write_kept() {
   if (together.entry) together.entry = attempt([&] { return take_kept(kept, together); });
   if (together.entry) together.etypes = together.file_bytes = kept.bytes;
   const Status entry = together.entry;
-  together.trace = trace_.get();
-  prepare_engine(together, /*collective=*/true);
+  prepare_engine(together.engine, *together.hints, *together.view, /*collective=*/true);
+  together.buffer = storage_.get();
+  together.engine.trace = together.trace = trace_.get();
   together.channel = blocking_channel();
   Result<i64> moved = wait_for(move_together(together));
   const bool alone = !moved && kept.bytes > 0;

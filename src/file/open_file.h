@@ -102,6 +102,13 @@ class OpenFile final : public File {
     i64 first_etype = 0, etypes = 0, etype_bytes = 1, views = 0;
   };
 
+  // What a collective access has taken before it turned out that the ranks don't move it as runs.
+  struct Begun {
+    Channel channel;
+    std::optional<Taken> taken;   // by the individual pointer
+    bool declined = false;        // see CollectiveOptions
+  };
+
   // Who is told of an access, null: nobody, and whether the program asked for a collective one.
   struct Look {
     TraceSink* sink = nullptr;
@@ -136,6 +143,7 @@ class OpenFile final : public File {
   Result<std::unique_ptr<Storage>> open_later(OpenOptions options) const;
 
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
+  Channel take_channel() MERCUTIO_REQUIRES(mutex_);
   Channel next_channel();       // its tag may still be in use by an access that was started a whole turn of the tags ago
   Channel blocking_channel();   // waits until it is not
   bool pause(i64 looks);         // of a blocking call; false: a rank has died
@@ -192,7 +200,7 @@ class OpenFile final : public File {
   Status check_call(const AccessCall& call, Operation& operation) const;
   Look look_at(const AccessCall& call) const;
   void prepare(AccessCall& call, const Look& look, Operation& operation);   // takes the memory over
-  void prepare_engine(Operation& operation, bool collective);
+  void prepare_engine(EngineFile& engine, const HintSet& hints, const FileView& view, bool collective);
   Status take_position(const AccessCall& call, Operation& operation);
   Status take_turn(const AccessCall& call);
   void note_own(const Operation& operation);
@@ -200,9 +208,11 @@ class OpenFile final : public File {
   void finish_pointer(const AccessCall& call, const Operation& operation, const Result<i64>& result);
   void finish_pointer(const Taken& taken, i64 moved);
   bool may_hand_on(const AccessCall& call) const;
-  std::optional<i64> take_run(const AccessCall& call, i64 bytes, Taken& taken, std::optional<SieveGate::Pass>& pass);
+  i64 bytes_of_run(const AccessCall& call) const;
+  i64 take_run(const AccessCall& call, i64 bytes, Taken& taken) MERCUTIO_REQUIRES(mutex_);
   Result<i64> move_piece(Direction direction, const IoPiece& piece);
   std::optional<Result<i64>> move_run(const AccessCall& call, const Look& look);
+  std::optional<Result<i64>> move_run_together(AccessCall& call, const Look& look, Begun& begun);
   bool sends_messages(const Hints& hints) const;
   bool may_run_inline(const Operation& operation) const;
   Result<RequestRef> launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);

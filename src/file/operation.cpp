@@ -104,18 +104,6 @@ Result<i64> perform_alone(Operation& operation) {
   return moved;
 }
 
-std::optional<Result<i64>> perform_at_once(Operation& operation, const Pause& pause) {
-  const bool plain = operation.entry && !operation.trace && !operation.engine.adapter && !operation.ordered && !operation.atomic && !operation.alone;
-  if (!plain || operation.staged() || operation.buffer != operation.engine.storage) return std::nullopt;
-  if (!attempt([&] { return operation.buffer->flush(); })) return std::nullopt;
-  CollectiveOptions options;
-  options.pause = &pause;
-  std::optional<Result<i64>> moved = repeat_at_once(operation.engine, operation.channel, access_of(operation), options);
-  operation.met = options.met;
-  if (moved && *moved) operation.file_bytes_moved = **moved;
-  return moved;
-}
-
 // Aggregators move the bytes of all ranks. What this rank has kept of its own earlier writes must be in the file before them, and what
 // it has read in advance meanwhile is of no use behind them.
 Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {

@@ -37,7 +37,7 @@ struct Operation {
   bool individual = false;   // see CollectiveOptions; found by ordered accesses
   bool atomic = false;
   bool alone = false;        // see CollectiveOptions
-  bool met = false;          // see CollectiveOptions
+  bool declined = false;     // see CollectiveOptions
   Memory memory;
   TypeSpecRef memory_spec;
   DeviceMemoryRef device;    // whose memory it is; null: the processor's
@@ -60,9 +60,6 @@ struct Operation {
 Task<Result<i64>> perform(std::shared_ptr<Operation> operation);
 // The same for an independent access, which never waits for another rank.
 Result<i64> perform_alone(Operation& operation);
-
-// A blocking collective access that can be carried out at once. Nothing: perform() must do it.
-std::optional<Result<i64>> perform_at_once(Operation& operation, const Pause& pause);
 
 // Staged accesses (file/staging.cpp): collective, whichever ranks stage; and independent.
 Task<Result<i64>> move_together(Operation& operation);

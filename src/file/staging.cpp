@@ -331,14 +331,14 @@ class Rounds {
 // theirs.
 Task<Result<i64>> move_in_rounds(Operation& operation) {
   Rounds rounds(operation);
-  bool met = operation.met;
+  bool declined = operation.declined;
   for (bool more = true; more;) {
     Access access = rounds.next();
     more = rounds.more();
     CollectiveOptions options;
     options.atomic = operation.atomic;
     options.alone = operation.alone;
-    options.met = std::exchange(met, false);
+    options.declined = std::exchange(declined, false);
     options.entry = rounds.entry();
     options.individual = operation.individual;
     options.more = operation.individual ? nullptr : &more;

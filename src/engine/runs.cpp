@@ -1,0 +1,175 @@
+#include "engine/runs.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/attempt.h"
+#include "engine/messages.h"
+#include "engine/pieces.h"
+
+namespace mercutio {
+
+bool may_move_runs(const EngineFile& file, const Channel& channel) {
+  if (!file.patterns || file.adapter || !channel.ticket || !channel.ticket->arena().whole()) return false;
+  const i64 ranks = channel.comm->size();
+  return ranks > 1 && ranks <= RunAccess::kMostRanks;
+}
+
+bool expects_runs(const EngineFile& file, Direction direction) { return file.patterns->expects_runs(direction); }
+
+bool are_runs(const Gathered& all) {
+  const Pattern& pattern = all.pattern;
+  if (pattern.contiguous != pattern.participants || all.choices.buffering == static_cast<i64>(Toggle::kEnable)) return false;
+  return pattern.disjoint || (pattern.direction == Direction::kRead && pattern.bytes <= pattern.participants * RunAccess::kEntryBytes);
+}
+
+std::optional<IoPiece> run_of(const EngineFile& file, const Access& access, const CollectiveOptions& options) {
+  if (!options.entry || options.atomic || options.alone || (options.more && *options.more) || file.trace) return std::nullopt;
+  if (access.bytes == 0) return IoPiece{};
+  const FlatType& type = *access.view->filetype;
+  if (!type.monotone() || type.overlapping() || !access.memory.contiguous()) return std::nullopt;
+  const i64 first = access.view->first_offset(access.position), last = access.view->last_offset(access.position + access.bytes);
+  if (last - first != access.bytes) return std::nullopt;
+  return IoPiece{first, reinterpret_cast<std::byte*>(reinterpret_cast<i64>(access.memory.base) + access.memory.type->offset_of(0)), access.bytes};
+}
+
+RunAccess::RunAccess(const EngineFile& file, const Channel& channel, Direction direction, const std::optional<IoPiece>& mine)
+    : file_(file), channel_(channel), direction_(direction), mine_(mine.value_or(IoPiece{})) {
+  if (!mine) return;
+  entry_.flags = flags();
+  entry_.offset = mine_.offset;
+  entry_.bytes = mine_.bytes;
+  if (reads() || (entry_.flags & kMayBeLed) == 0 || mine_.bytes == 0) return;
+  std::memcpy(entry_.data, mine_.data, static_cast<size_t>(mine_.bytes));
+  entry_bytes_ += static_cast<size_t>(mine_.bytes);
+}
+
+i64 RunAccess::flags() const {
+  const Hints& hints = *file_.hints;
+  const Toggle buffering = reads() ? hints.romio_cb_read : hints.romio_cb_write;
+  if (buffering == Toggle::kEnable || hints.mercutio_strategy != WantedStrategy::kAuto) return 0;
+  const bool may_be_led = buffering == Toggle::kAutomatic && hints.mercutio_exchange == WantedExchange::kAuto && mine_.bytes <= kEntryBytes && only_copies(file_);
+  return may_be_led ? kMovesOwn | kMayBeLed : kMovesOwn;
+}
+
+bool RunAccess::decide() {
+  way_ = way_of_all();
+  own_ = entry_of(channel_.ticket->arena().my_index()).data;
+  file_.patterns->set_expects_runs(direction_, way_ != Way::kNone);
+  return way_ != Way::kNone;
+}
+
+RunAccess::Way RunAccess::way_of_all() {
+  const i64 ranks = channel_.comm->size();
+  bool disjoint = true;
+  i64 flags = kMovesOwn | kMayBeLed;
+  for (i64 i = 0; i < ranks; ++i) {
+    Entry& entry = entry_of(i);
+    flags &= entry.flags;
+    if (entry.bytes > 0) entries_[count_++] = &entry;
+  }
+  if ((flags & kMovesOwn) == 0) return Way::kNone;
+  const auto by_offset = [](const Entry* a, const Entry* b) { return a->offset < b->offset; };
+  const auto entries = std::span(entries_).first(count_);
+  if (!std::is_sorted(entries.begin(), entries.end(), by_offset)) std::sort(entries.begin(), entries.end(), by_offset);
+  i64 end = -1, bytes = 0;   // end of the entries so far, and bytes that they cover
+  for (const Entry* const entry : entries) {
+    disjoint = disjoint && entry->offset >= end;
+    const i64 more = std::max<i64>(0, entry->end() - std::max(end, entry->offset));
+    if (entry->offset > end && ++piece_count_ <= pieces_.size()) pieces_[piece_count_ - 1] = IoPiece{entry->offset};
+    if (piece_count_ <= pieces_.size()) pieces_[piece_count_ - 1].bytes += more;
+    bytes += more;
+    end = std::max(end, entry->end());
+  }
+  const bool few = bytes <= kMostLedBytes && piece_count_ <= (reads() ? kMostLedReads : kMostLedWrites);
+  if ((flags & kMayBeLed) != 0 && few && (reads() || disjoint)) return Way::kLed;
+  return disjoint ? Way::kOwn : Way::kNone;
+}
+
+Status RunAccess::move() {
+  return attempt([&]() -> Status {
+    if (way_ == Way::kLed) return channel_.ticket->arena().is_first() && count_ > 0 ? lead() : ok_status();
+    MERCUTIO_LET(moved_, move_own());
+    return ok_status();
+  });
+}
+
+Result<i64> RunAccess::move_own() const {
+  if (mine_.bytes == 0) return i64{0};
+  const std::span run(&mine_, 1);
+  if (!reads()) {
+    MERCUTIO_TRY(write_guarded(run));
+    return mine_.bytes;
+  }
+  BlockingDetector* const blocking = mine_.bytes >= BlockingDetector::kTellingBytes ? file_.blocking : nullptr;
+  const BlockingDetector::Probe probe = blocking ? blocking->before(/*closely=*/true) : BlockingDetector::Probe{};
+  Result<i64> moved = read_pieces(file_, run);
+  if (blocking && moved) blocking->saw_read(*moved, probe);
+  return moved;
+}
+
+Status RunAccess::write_guarded(std::span<const IoPiece> pieces) const {
+  MERCUTIO_LET(auto guard, guard_against_sieving(file_, pieces.front().offset, pieces.back().offset + pieces.back().bytes));
+  Status written = write_pieces(file_, pieces);
+  Status released = release(std::move(guard));
+  return written ? std::move(released) : std::move(written);
+}
+
+// A write is flushed, as that of other ranks' bytes is by every aggregator: later writes of these by others must reach the file after it.
+Status RunAccess::lead() {
+  std::byte data[kMostLedBytes];
+  std::byte* next = data;
+  const auto pieces = std::span(pieces_).first(piece_count_);
+  for (IoPiece& piece : pieces) next = (piece.data = next) + piece.bytes;
+  const auto for_each_entry = [&](auto action) {   // with its place in `data`
+    const IoPiece* piece = pieces.data();
+    for (Entry* const entry : std::span(entries_).first(count_)) {
+      while (entry->offset >= piece->offset + piece->bytes) ++piece;
+      action(*entry, piece->data + (entry->offset - piece->offset));
+    }
+  };
+  if (!reads()) {
+    for_each_entry([](const Entry& entry, std::byte* at) { std::memcpy(at, entry.data, static_cast<size_t>(entry.bytes)); });
+    MERCUTIO_TRY(write_guarded(pieces));
+    return file_.storage->flush();
+  }
+  MERCUTIO_LET(i64 left, read_pieces(file_, pieces));
+  for (const IoPiece& piece : pieces) {
+    if (left < piece.bytes) end_ = std::min(end_, piece.offset + left);
+    left = std::max<i64>(0, left - piece.bytes);
+  }
+  for_each_entry([&](Entry& entry, const std::byte* at) {
+    if (end_ > entry.offset) std::memcpy(entry.data, at, static_cast<size_t>(std::min(end_, entry.end()) - entry.offset));
+  });
+  return ok_status();
+}
+
+i64 RunAccess::finish() const {
+  if (way_ == Way::kOwn) return moved_;
+  if (!reads() || mine_.bytes == 0) return mine_.bytes;
+  const i64 bytes = std::clamp<i64>(end_ - mine_.offset, 0, mine_.bytes);
+  if (bytes > 0) std::memcpy(mine_.data, own_, static_cast<size_t>(bytes));
+  return bytes;
+}
+
+std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channel& channel, Direction direction, const IoPiece& mine, RunsAtOnce& at_once) {
+  if (!may_move_runs(file, channel) || !channel.ticket->is_current() || !expects_runs(file, direction)) return std::nullopt;
+  RunAccess access(file, channel, direction, mine);
+  if (Status met = gather_at_once(channel, access.entry(), at_once.pause); !met) return std::move(met).error();
+  at_once.declined = !access.decide();
+  if (at_once.declined) return std::nullopt;
+  if (Status all = agree_at_once(channel, access.move(), access.lowest(), at_once.pause); !all) return std::move(all).error();
+  return access.finish();
+}
+
+Task<std::optional<Result<i64>>> move_runs(const EngineFile& file, const Channel& channel, Direction direction, std::optional<IoPiece> mine) {
+  using Moved = std::optional<Result<i64>>;
+  RunAccess access(file, channel, direction, mine);
+  if (Status met = co_await gather_on_node(channel, access.entry()); !met) co_return Moved(std::move(met).error());
+  if (!access.decide()) co_return std::nullopt;
+  Status mine_moved = access.move();
+  if (Status all = co_await agree(channel, std::move(mine_moved), access.lowest()); !all) co_return Moved(std::move(all).error());
+  co_return Moved(access.finish());
+}
+
+}  // namespace mercutio

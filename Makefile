@@ -193,7 +193,7 @@ docs: setup-docs
 	@python3 scripts/gen_docs.py
 	@python3 scripts/pictures.py
 	@python3 scripts/results.py
-	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --site-dir $(abspath $(BUILD))/site
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --site-dir $(abspath $(BUILD))/site
 	@echo "the site is $(BUILD)/site/index.html"
 
 # docs/pictures/report.png: the page of a made-up job of 1,000 ranks, as a browser shows it. Needs chromium, matplotlib and Jinja2.

@@ -104,9 +104,10 @@ cross: setup-cross
 	@$(MAKE) --no-print-directory build TARGETS="mercutio mercutiod"
 	@mkdir -p build-cross/include && ln -sfn /usr/include/toml++ build-cross/include/toml++
 	@rm -f build-cross/results.jsonl
-	@for processor in $(PROCESSORS); do scripts/cross.sh $$processor || exit 1; done
-	@python3 -c 'import json, sys; print(json.dumps([json.loads(line) for line in sys.stdin]))' < build-cross/results.jsonl > build-cross/results.json
-	@python3 scripts/results.py add processors build-cross/results.json --command "make cross PROCESSORS='$(PROCESSORS)'"
+	@failed=0; for processor in $(PROCESSORS); do scripts/cross.sh $$processor || failed=1; done; \
+	  python3 -c 'import json, sys; print(json.dumps([json.loads(line) for line in sys.stdin]))' < build-cross/results.jsonl > build-cross/results.json; \
+	  python3 scripts/results.py add processors build-cross/results.json --by processor --command "make cross PROCESSORS='$(PROCESSORS)'"; \
+	  exit $$failed
 
 # 100,000 random programs on each of Debian's MPIs, 10,000 on each of PyPI's, 20,000 with faults. Hours.
 programs-long: build

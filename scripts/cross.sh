@@ -33,7 +33,7 @@ END
   return $status
 }
 failed=0
-tests core core_tests -L '^(unit|model|plan|contract|fault|sim)$' -E '^(place|programs\.faults)$' || failed=1
+tests core core_tests -L '^(unit|model|plan|contract|fault|sim)$' -E '^(place$|programs\.faults$|remote\.)' || failed=1
 if [ -e "$root/.complete" ]; then
   tests mpi cross_mpi_tests -R '^(conformance\.mpich\.|regress\.mpich$|cross\.)' -E 'mpich\.(seven_ranks|device|compare|remote|unthreaded|shared_by)' || failed=1
 fi

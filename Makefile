@@ -104,9 +104,10 @@ cross: setup-cross
 	@$(MAKE) --no-print-directory build TARGETS="mercutio mercutiod"
 	@mkdir -p build-cross/include && ln -sfn /usr/include/toml++ build-cross/include/toml++
 	@rm -f build-cross/results.jsonl
-	@for processor in $(PROCESSORS); do scripts/cross.sh $$processor || exit 1; done
-	@python3 -c 'import json, sys; print(json.dumps([json.loads(line) for line in sys.stdin]))' < build-cross/results.jsonl > build-cross/results.json
-	@python3 scripts/results.py add processors build-cross/results.json --command "make cross PROCESSORS='$(PROCESSORS)'"
+	@failed=0; for processor in $(PROCESSORS); do scripts/cross.sh $$processor || failed=1; done; \
+	  python3 -c 'import json, sys; print(json.dumps([json.loads(line) for line in sys.stdin]))' < build-cross/results.jsonl > build-cross/results.json; \
+	  python3 scripts/results.py add processors build-cross/results.json --by processor --command "make cross PROCESSORS='$(PROCESSORS)'"; \
+	  exit $$failed
 
 # 100,000 random programs on each of Debian's MPIs, 10,000 on each of PyPI's, 20,000 with faults. Hours.
 programs-long: build
@@ -193,7 +194,7 @@ docs: setup-docs
 	@python3 scripts/gen_docs.py
 	@python3 scripts/pictures.py
 	@python3 scripts/results.py
-	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --site-dir $(abspath $(BUILD))/site
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --site-dir $(abspath $(BUILD))/site
 	@echo "the site is $(BUILD)/site/index.html"
 
 # docs/pictures/report.png: the page of a made-up job of 1,000 ranks, as a browser shows it. Needs chromium, matplotlib and Jinja2.

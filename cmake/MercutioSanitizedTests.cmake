@@ -2,7 +2,7 @@
 # instrumented code compiles slowly.
 get_property(core DIRECTORY ${CMAKE_SOURCE_DIR}/src PROPERTY BUILDSYSTEM_TARGETS)
 list(FILTER core INCLUDE REGEX "^unit_")
-list(APPEND core unit_omp unit_remote stripes_library omp_threads model_oracle fault_engine storage_contract driver_libraries collective_simulation request_storm plan_golden mercutio)
+list(APPEND core unit_omp unit_remote stripes_library omp_threads model_oracle fault_engine storage_contract driver_libraries gluster_driver cephfs_driver pvfs2_driver fault_memory collective_simulation request_storm plan_golden mercutio)
 if(NOT CMAKE_CROSSCOMPILING)   # its own files and those of a unity build have the same functions; scripts/cross.sh does not run it
   list(APPEND core program_faults)
 endif()

@@ -22,7 +22,7 @@ cmake -S . -B "$build" -G Ninja --toolchain "cmake/toolchains/$processor.cmake" 
 tests() {
   local kind="$1" target="$2" status=0
   shift 2
-  ninja -C "$build" -j "$jobs" --quiet "$target"
+  ninja -C "$build" -j "$jobs" --quiet "$target" || return
   ctest --test-dir "$build" -j "${CTEST_JOBS:-2}" --output-on-failure "$@" | tee "$build/$kind.log" || status=1
   python3 - "$processor" "$kind" "$build/$kind.log" >>build-cross/results.jsonl <<'END'
 import json, re, sys
@@ -32,7 +32,9 @@ print(json.dumps(dict(processor=processor, tests=kind, passed=int(all_tests) - i
 END
   return $status
 }
-tests core core_tests -L '^(unit|model|plan|contract|fault|sim)$' -E '^(place|programs\.faults)$'
+failed=0
+tests core core_tests -L '^(unit|model|plan|contract|fault|sim)$' -E '^(place$|programs\.faults$|remote\.)' || failed=1
 if [ -e "$root/.complete" ]; then
-  tests mpi cross_mpi_tests -R '^(conformance\.mpich\.|regress\.mpich$|cross\.)' -E 'mpich\.(seven_ranks|device|compare|remote|unthreaded|shared_by)'
+  tests mpi cross_mpi_tests -R '^(conformance\.mpich\.|regress\.mpich$|cross\.)' -E 'mpich\.(seven_ranks|device|compare|remote|unthreaded|shared_by)' || failed=1
 fi
+exit $failed

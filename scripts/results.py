@@ -6,7 +6,8 @@
     scripts/results.py add NAME FILE --command "mercutio bench ..."
                                        keeps what a tool has measured: FILE is the JSON of mercutio bench, mercutio bench overlap,
                                        bench/nodes.py, bench/tune.py or tests/scale/run.py; NAME is the page.
-                                       A page that is new takes title, about and what from it, if they are there
+                                       A page that is new takes title, about and what from it, if they are there.
+                                       --by COLUMN: a table for each value of it, with a date of its own. Tables of other values stay
 
 A result file holds title, about, date, commit, machine, command, and tables with columns and rows. A table with a plot names
 the column of the labels and those of the values, which are drawn as bars.
@@ -135,6 +136,16 @@ def from_rows(data):
     return [dict(columns=columns, rows=[[row.get(key) for key in columns] for row in rows])]
 
 
+def tables_by(column, table, old, facts):
+    """A table for each value of the column, which is its title; those of other values, in `old`, stay where they are."""
+    at = table["columns"].index(column)
+    tables = {one["title"]: one for one in old if "title" in one}
+    for value in dict.fromkeys(row[at] for row in table["rows"]):
+        tables[value] = dict(facts, title=value, columns=[name for name in table["columns"] if name != column],
+                             rows=[row[:at] + row[at + 1:] for row in table["rows"] if row[at] == value])
+    return list(tables.values())
+
+
 def add(args):
     data = json.loads(Path(args.file).read_text())
     path = FOLDER / f"{args.name}.json"
@@ -142,7 +153,9 @@ def add(args):
     own = data if isinstance(data, dict) else {}
     kept = json.loads(path.read_text()) if path.is_file() else {key: own.get(key, other) for key, other in (("title", args.name), ("about", ""), ("what", ""))}
     is_bench = isinstance(data, dict) and "geometric_means" in data
-    kept.update(date=datetime.date.today().isoformat(), commit=commit, machine=machine(), command=args.command, tables=from_bench(data) if is_bench else from_rows(data))
+    facts = dict(date=datetime.date.today().isoformat(), commit=commit, command=args.command)
+    tables = from_bench(data) if is_bench else from_rows(data)
+    kept.update(facts, machine=machine(), tables=tables_by(args.by, *tables, kept.get("tables", []), facts) if args.by else tables)
     path.write_text(json.dumps(kept, indent=1) + "\n")
     return 0
 
@@ -153,6 +166,7 @@ def main():
         parser.add_argument("name")
         parser.add_argument("file")
         parser.add_argument("--command", required=True)
+        parser.add_argument("--by")
         return add(parser.parse_args(sys.argv[2:]))
     return write_or_check(dict(pages()), "scripts/results.py")
 

@@ -172,15 +172,18 @@ setup_build() {
 }
 
 setup_docs() {
-  local wanted=scripts/docs_requirements.txt
   apt_packages required python3 python3-venv ca-certificates mandoc aspell aspell-en
-  if ! cmp -s "$wanted" .venv-docs/.complete; then
-    say "making .venv-docs"
-    rm -rf .venv-docs
-    /usr/bin/python3 -m venv .venv-docs >>"$log_dir/pip.log" 2>&1
-    .venv-docs/bin/pip --disable-pip-version-check -q install -r "$wanted" >>"$log_dir/pip.log" 2>&1
-    cp "$wanted" .venv-docs/.complete
-  fi
+  docs_modules
+}
+
+# MkDocs. The requirements file is its stamp.
+docs_modules() {
+  local wanted=scripts/docs_requirements.txt
+  ! cmp -s "$wanted" .venv-docs/.complete || return 0
+  say "making .venv-docs"
+  rm -rf .venv-docs
+  /usr/bin/python3 -m venv .venv-docs >>"$log_dir/pip.log" 2>&1 \
+    && .venv-docs/bin/pip --disable-pip-version-check -q install -r "$wanted" >>"$log_dir/pip.log" 2>&1 && cp "$wanted" .venv-docs/.complete
 }
 
 setup_demo() {
@@ -215,6 +218,7 @@ check_modules() {
   venv_modules darshan=darshan   # tests/cli: reports of Darshan's logs
   venv_modules h5py=h5py h5netcdf=h5netcdf xarray=xarray dask=dask pandas=pandas zarr=zarr
   test_moto
+  docs_modules || say "left out (see $log_dir/pip.log): MkDocs"
 }
 
 setup_check() {
@@ -229,7 +233,7 @@ setup_check() {
   apt_packages optional libfuse3-dev fuse3 rsync sqlite3 git   # mercutio mount, and programs on it
   apt_packages optional python3-jsonschema python3-jinja2 python3-matplotlib   # mercutio report
   apt_packages optional python3-optuna        # mercutio tune
-  apt_packages optional aspell aspell-en      # scripts/prose.py
+  apt_packages optional aspell aspell-en mandoc   # scripts/prose.py, and the site
   apt_packages optional libhdf5-mpich-dev libhdf5-openmpi-dev libpnetcdf-dev libnetcdf-mpi-dev python3-h5py-mpi
   apt_packages optional libomp5-14            # tests/omp: LLVM's OpenMP runtime
   apt_packages optional clang-19 libc++-19-dev   # make thread-safety

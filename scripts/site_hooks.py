@@ -24,5 +24,6 @@ def on_files(files, config):
     for path in sorted((ROOT / "docs/man").glob("*.[0-9]")):
         files.append(File.generated(config, f"reference/{path.name}.md", content=manual(path)))
     for page, source in PAGES.items():
-        files.append(File.generated(config, page, content=(ROOT / source).read_text()))
+        text = (ROOT / source).read_text().replace("](docs/", "](../")
+        files.append(File.generated(config, page, content=text))
     return files

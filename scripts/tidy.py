@@ -10,6 +10,7 @@
   guards      a thread of the library is started by base/threads.h, and a C function of it lets no exception out
   tests       every *_test.cpp is where CMake registers it
   names       no two types of src/ have one name in one namespace: the linker would take functions of one for the other's
+  unity       no function of an unnamed namespace in the core has the name of one of base/, which it would hide from others in a unity build (make cross)
   glossary    src/ and tools/ don't use words that docs/engineers/glossary.md replaces
   binaries    git holds pictures and the fuzzers' inputs, and no other binary file
 
@@ -80,6 +81,9 @@ DEFINITION = re.compile(r"\b(\w+)\s*\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)\s*(
 # With literals blanked: extern "C", and the macros that stand for it.
 C_FUNCTION = re.compile(r'(?:extern " "|MERCUTIO_MPI_FUNCTION\s*\(|MERCUTIO_EXPORT)(?=[^;{}]*\{)')
 NAMESPACE_OR_TYPE = re.compile(r"^(?:inline )?(namespace|struct|class|enum class|enum)\b ?(?:\[\[\w+\]\] )?([\w:]*)[^;{}()=]*\{", re.M)
+# A function that begins at the margin: its name, and whether it is a definition.
+FREE_FUNCTION = re.compile(r"^(?!return|using|template)[a-zA-Z\[][\w:<>,&* \[\]]*[\w>&*\]] [&*]*(\w+)\((?:[^()]|\([^()]*\))*\)[^;={]*[;{]", re.M)
+UNITY_FOLDERS = ("base", "model", "plan", "comm", "storage", "engine", "file", "insight")   # core_folders in src/CMakeLists.txt
 CONTROL = {"if", "for", "while", "switch", "catch", "return", "sizeof", "else", "do", "alignof", "decltype", "defined"}
 
 
@@ -253,6 +257,17 @@ class Tidy:
             if other != path:
                 self.add(path, code.count("\n", 0, offset) + 1, f"{name} is the name of another type, too, in {other.relative_to(ROOT)}")
 
+    def check_unity(self):
+        declared = {match.group(1): path for path in sorted((ROOT / "src/base").glob("*.h")) for match in FREE_FUNCTION.finditer(strip(path.read_text()))}
+        for folder in UNITY_FOLDERS:
+            for path in sorted((ROOT / "src" / folder).rglob("*.cpp")):
+                code = "" if path.name.endswith("_test.cpp") else strip(path.read_text())
+                for unnamed in re.finditer(r"^namespace \{\n", code, re.M):
+                    for match in FREE_FUNCTION.finditer(code, unnamed.end(), close_of(code, unnamed.start(), "{}")):
+                        if match.group(1) in declared:
+                            self.add(path, code.count("\n", 0, match.start()) + 1,
+                                     f"{match.group(1)} hides that of {declared[match.group(1)].relative_to(ROOT)} in a unity build")
+
     def check_sizes(self, path, text, code):
         if path.suffix not in (".h", ".cpp", ".c"):
             return
@@ -310,6 +325,7 @@ class Tidy:
             self.check_guards(path, code)
             self.check_types(path, code)
             self.check_sizes(path, text, code)
+        self.check_unity()
         self.check_registration()
         self.check_binaries()
 

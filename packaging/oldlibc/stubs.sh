@@ -29,7 +29,7 @@ command="$(cd "$folder" && ZIG_GLOBAL_CACHE_DIR="$folder/zig" ZIG_LOCAL_CACHE_DI
   "${PYTHON:-python3}" -m ziglang cc -target "$triplet.$glibc" -O1 -fno-sanitize=undefined -pie empty.c -o empty -v 2>&1 | grep '^ld.lld.* -o empty ')"
 for file in $command; do
   case "$file" in
-    */Scrt1.o | */libc_nonshared.a | */lib*.so.*) cp "$(cd "$folder" && realpath "$file")" "$target/" ;;
+    zig/*/Scrt1.o | zig/*/libc_nonshared.a | zig/*/lib*.so.*) cp "$folder/$file" "$target/" ;;
   esac
 done
 mv "$target/libld.so.2" "$target/$loader"
@@ -43,11 +43,14 @@ echo "GROUP ( $target/libc.so.6 $target/libc_nonshared.a AS_NEEDED ( $target/$lo
 # Programs must not copy variables of the C library: a stub doesn't say that environ is __environ, and the copy stays empty.
 printf 'set(CMAKE_%s_COMPILE_OPTIONS_PIE "-fPIC")\n' C CXX >"$folder/rules.cmake"
 
+compilers=
+[ -z "$cross" ] || compilers="set(MERCUTIO_SYSROOT \"$root\")
+include(\"$(realpath "$here/../../cmake/toolchains/$ARCH.cmake")\")"
+
 # Libraries that become parts of ours: what is shipped must not need one more shared library.
 cat >"$folder/toolchain.cmake" <<EOF
 # Written by packaging/oldlibc/stubs.sh: C library $glibc.
-${cross:+set(MERCUTIO_SYSROOT "$root")
-include("$(realpath "$here/../../cmake/toolchains/$ARCH.cmake")")}
+$compilers
 set(stubs "-B$target -L$target -Wl,--allow-shlib-undefined")   # a --sysroot would come after the compiler's own folders
 set(CMAKE_SHARED_LINKER_FLAGS_INIT "\${stubs}")
 set(CMAKE_MODULE_LINKER_FLAGS_INIT "\${stubs}")

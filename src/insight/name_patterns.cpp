@@ -19,13 +19,13 @@ std::string_view take_text(std::string_view& name) {
   return text;
 }
 
-std::string_view folder_of(std::string_view name) {
+std::string_view directory_part(std::string_view name) {
   return name.substr(0, name.substr(0, name.find('*')).rfind('/') + 1);
 }
 
 std::string_view ending_of(std::string_view name) {
   const std::size_t dot = name.rfind('.');
-  return dot == std::string_view::npos || dot < folder_of(name).size() ? "" : name.substr(dot);
+  return dot == std::string_view::npos || dot < directory_part(name).size() ? "" : name.substr(dot);
 }
 
 std::string_view without_label(std::string_view name) {
@@ -68,7 +68,7 @@ bool is_other_files(std::string_view name) {
 
 std::string other_files(std::string_view one, std::string_view other) {
   constexpr std::size_t kLongest = 200;
-  const std::string_view first = without_label(one), second = without_label(other), folder = folder_of(first), others = folder_of(second);
+  const std::string_view first = without_label(one), second = without_label(other), folder = directory_part(first), others = directory_part(second);
   const auto common = static_cast<std::size_t>(std::mismatch(folder.begin(), folder.end(), others.begin(), others.end()).first - folder.begin());
   const std::string where(folder.substr(0, folder.substr(0, common).rfind('/') + 1)), ending(ending_of(first) == ending_of(second) ? ending_of(first) : "");
   if (where.size() + ending.size() > kLongest || where.empty() + ending.empty() == 2) return kOtherFiles;

@@ -47,7 +47,7 @@ class NoSink final : public TraceSink {
   void record(const TraceEvent&) override {}
 };
 
-i64 padded(i64 bytes) {
+i64 round_up_to_words(i64 bytes) {
   return (bytes + 7) / 8 * 8;
 }
 
@@ -72,10 +72,10 @@ std::array<Section, kSections> sections_of(const RecorderOptions& options, i64& 
                                                              {sizeof(StepRecord), options.steps},
                                                              {1, options.shape_bytes},
                                                              {sizeof(MapRecord), options.maps}}};
-  bytes = padded(sizeof(PieceHeader));
+  bytes = round_up_to_words(sizeof(PieceHeader));
   for (std::size_t i = 0; i < kSections; ++i) {
     sections[i] = Section{bytes, sizes[i].first, 0, sizes[i].second};
-    bytes += padded(sizes[i].first * sizes[i].second);
+    bytes += round_up_to_words(sizes[i].first * sizes[i].second);
   }
   return sections;
 }
@@ -238,7 +238,7 @@ bool Recorder::add_text(i64 file, TextKind kind, std::string_view text) {
   char* heap = records<char>(kTextsSection);
   auto found = texts_.find(key);
   if (found == texts_.end()) {
-    const i64 needed = static_cast<i64>(sizeof(TextRecord)) + padded(static_cast<i64>(text.size()));
+    const i64 needed = static_cast<i64>(sizeof(TextRecord)) + round_up_to_words(static_cast<i64>(text.size()));
     if (section.count + needed > section.capacity || (kind == TextKind::kPlan && plans_kept_ >= kPlansKept)) {
       ++header_->texts_left_out;
       return false;
@@ -275,7 +275,7 @@ i64 Recorder::shape(const std::string& key, const TraceSink::ShapeMaker& make) {
     shapes_.emplace(key, kNoShape);
     return kNoShape;
   }
-  const i64 size = static_cast<i64>(text->size()), needed = static_cast<i64>(sizeof(TextRecord)) + padded(size);
+  const i64 size = static_cast<i64>(text->size()), needed = static_cast<i64>(sizeof(TextRecord)) + round_up_to_words(size);
   char* heap = records<char>(kShapesSection) + section.count;
   const TextRecord record{TextKind::kShape, -1, 1, size};
   std::memcpy(heap, &record, sizeof record);

@@ -13,7 +13,7 @@ constexpr size_t kLongestValue = 60;
 constexpr size_t kMostWarnings = 200;   // of a process; a program that makes keys up must not fill memory
 
 // Of what a user wrote: one line, and no control characters for a terminal to act on.
-std::string printable(const std::string& text) {
+std::string on_one_line(const std::string& text) {
   std::string out = text.substr(0, kLongestValue);
   for (char& c : out)
     if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
@@ -32,7 +32,7 @@ std::string value_of(const InfoItems& items, const std::string& key) {
 }
 
 std::string remark_on(const HintNote& note) {
-  const std::string asked = origin_text(note.origin) + " asked " + printable(note.value);
+  const std::string asked = origin_text(note.origin) + " asked " + on_one_line(note.value);
   return note.status == HintStatus::kOverruled ? asked : asked + ": " + note.why_not;
 }
 
@@ -51,7 +51,7 @@ HintRow row_of(const HintFacts& facts, const HintSet& set, const std::string& no
   }
   // Asked for and kept, but without an effect: where it came from stands in the remark.
   if (asked != now) row.from = "this file";
-  row.value = printable(row.value);
+  row.value = on_one_line(row.value);
   return row;
 }
 
@@ -80,7 +80,7 @@ std::vector<HintRow> hint_rows(const HintSet& set, const InfoItems& in_effect) {
     if (now.empty()) rows.back().value = "-", rows.back().from = "the system's";
   }
   for (const HintNote& note : set.notes) {
-    if (hint_names(note.key).empty()) rows.push_back({printable(note.key), "-", "unused", remark_on(note)});
+    if (hint_names(note.key).empty()) rows.push_back({on_one_line(note.key), "-", "unused", remark_on(note)});
   }
   return rows;
 }
@@ -102,7 +102,7 @@ std::string hint_table(const std::vector<HintRow>& rows) {
 }
 
 std::string note_text(const HintNote& note) {
-  return printable(note.key) + "=" + printable(note.value) + " (" + origin_text(note.origin) + "): " + note.why_not;
+  return on_one_line(note.key) + "=" + on_one_line(note.value) + " (" + origin_text(note.origin) + "): " + note.why_not;
 }
 
 bool HintReporter::shows_tables() const {

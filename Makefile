@@ -24,7 +24,7 @@ TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
 SETS = demo segmentation check fuzz suites storage bars slurm apps cross languages docs packages
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long reproducible fuzz fuzz-python bench bench-adapt bench-report bench-nodes bench-many-ranks bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 \
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long reproducible fuzz fuzz-python bench bench-adapt bench-report bench-nodes bench-many-ranks bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 drivers \
         $(SETS:%=setup-%)
 
 $(SETS:%=setup-%): setup-%:
@@ -89,6 +89,13 @@ s3: setup-suites build
 	@python3 tests/drivers/s3_results.py $(BUILD)/s3/results.json $(BUILD)/suites/store.json $(BUILD)/s3/mpich.json $(BUILD)/s3/openmpi.json \
 	  $(BUILD)/s3/mpich-served.json $(BUILD)/s3/openmpi-served.json
 	@python3 scripts/results.py add s3 $(BUILD)/s3/results.json --command "make s3"
+
+# The same for the other drivers, and their contract: GlusterFS and CephFS, whose servers are started, and the stand-in for PVFS2's library. Writes
+# docs/results/drivers.json.
+drivers: setup-suites setup-storage build
+	@for driver in $(or $(DRIVERS),gluster cephfs pvfs2); do \
+	  .venv/bin/python tests/drivers/with_storage.py --build $(BUILD) --json $(BUILD)/drivers/results.json $$driver || [ $$? = 77 ] || exit 1; done
+	@python3 scripts/results.py add drivers $(BUILD)/drivers/results.json --command "make drivers"
 
 # Programs in R, Rust and others, as far as they are to be had, on the MPI's own I/O and through Mercutio.
 languages: setup-languages build

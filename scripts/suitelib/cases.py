@@ -10,6 +10,7 @@ import shutil
 import sys
 
 from .base import (SRC, WHEELS, WORK, Case, judge_automake, judge_hdf5, judge_mpich, judge_netcdf, judge_ptest, judge_romio, judge_unittest, sh)
+from .store import PLACE
 
 # ---- MPICH's own I/O tests ---------------------------------------------------------------------------------------------
 
@@ -163,7 +164,7 @@ def pnetcdf_cases(mpi):
     build = build_pnetcdf(mpi)
     run = " ".join(mpi.launcher)
     for target, judge in (("check", judge_automake), ("ptest", judge_ptest)):
-        line = ["make", "-k", target, f"TESTMPIRUN={run} -np NP", f"TESTSEQRUN={run} -np 1", f"TESTOUTDIR={build}"]
+        line = ["make", "-k", target, f"TESTMPIRUN={run} -np NP", f"TESTSEQRUN={run} -np 1", f"TESTOUTDIR={PLACE or build}"]
         yield Case("pnetcdf", f"make {target}", 0, line, build, judge=judge, timeout=1800)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from .base import ROOT, WORK
 from .remote import MPI4PY_TESTS, PATIENCE   # noqa: F401: a request of the store takes as long as a round trip
 
+PLACE = os.environ.get("MERCUTIO_TEST_STORE_PLACE")   # of the files, else they are where the suites are built
 SUITES = ("mpi4py", "pnetcdf")
 
 
@@ -14,18 +15,17 @@ def wanted(suite, name):
 
 
 class Store:
-    """That of `tests/drivers/s3_store.py run`, in which this program has been started."""
+    """That of `tests/drivers/s3_store.py run` or `tests/drivers/with_storage.py`, in which this program has been started."""
 
     def __init__(self, lib):
-        if "MERCUTIO_TEST_STORE_PORT" not in os.environ:
-            raise SystemExit("suites: start me by .venv-s3/bin/python tests/drivers/s3_store.py run ...")
-        own = Path(tempfile.mkdtemp(prefix="mercutio-suites-"))
-        self.opens, temporary = own / "opens", own / "files"
-        temporary.mkdir()
+        if "MERCUTIO_TEST_STORE_NAME" not in os.environ:
+            raise SystemExit("suites: start me by .venv-s3/bin/python tests/drivers/s3_store.py run ..., or by tests/drivers/with_storage.py DRIVER ...")
+        own = Path(tempfile.mkdtemp(prefix="mercutio-suites-", dir="/tmp"))
+        self.opens, temporary = own / "opens", Path(tempfile.mkdtemp(prefix="mercutio-suites-", dir=PLACE))
         self.preloads = [str(ROOT / "build/tests/tools/libin_store.so")]
         # Not the sources, wherever they are: some tests read files that come with them.
         folders = [str(work / name) for work in {WORK, WORK.resolve()} for name in ("mpich", "openmpi")] + [str(temporary)]
-        self.environment = {"MERCUTIO_TEST_STORE_FOLDERS": ":".join(folders), "MERCUTIO_TEST_STORE_OPENS": str(self.opens), "TMPDIR": str(temporary)}
+        self.environment = {"MERCUTIO_TEST_STORE_FOLDERS": PLACE or ":".join(folders), "MERCUTIO_TEST_STORE_OPENS": str(self.opens), "TMPDIR": str(temporary)}
 
     def __enter__(self):
         return self

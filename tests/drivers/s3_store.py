@@ -317,7 +317,7 @@ def run(command, programs=None):
     """In an environment with a store of its own, which a mercutiod of these programs serves. Its exit code. MERCUTIO_TEST_STORE_LOG: a file for the
     requests."""
     store = Store()
-    environment = dict(os.environ, MERCUTIO_TEST_STORE_PORT=str(store.direct_port), **store.environment())
+    environment = dict(os.environ, MERCUTIO_TEST_STORE_PORT=str(store.direct_port), MERCUTIO_TEST_STORE_NAME="s3://bucket", **store.environment())
     try:
         with served(programs, environment) if programs else contextlib.nullcontext(environment) as environment:
             code = subprocess.run(command, env=environment).returncode

@@ -1,6 +1,7 @@
 // in_store.so, preloaded before Mercutio: programs that know nothing of stores have their files in one. Names below the folders of
-// MERCUTIO_TEST_STORE_FOLDERS (separated by colons) become s3://bucket/NAME in MPI's calls. Those of POSIX that look at such files get
-// what the store has, by plain HTTP from its port MERCUTIO_TEST_STORE_PORT (tests/drivers/s3_store.py run).
+// MERCUTIO_TEST_STORE_FOLDERS (separated by colons) get MERCUTIO_TEST_STORE_NAME put before them in MPI's calls. Those of POSIX that look at such
+// files get what the store has: by plain HTTP from the port MERCUTIO_TEST_STORE_PORT (tests/drivers/s3_store.py run), or of the stand-in for
+// libpvfs2 in the folder MERCUTIO_TEST_PVFS2. Where neither is set, the store is mounted at these names.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -17,7 +18,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../drivers/libraries/pvfs2.h"
+
 enum { kName = 2 * PATH_MAX, kHead = 8192 };
+
+static __thread int in_stand_in;
 
 static void *next_of(const char *name) { return dlsym(RTLD_NEXT, name); }
 
@@ -26,7 +31,7 @@ static const char *key_of(const char *name, char *key) {
   const char *folders = getenv("MERCUTIO_TEST_STORE_FOLDERS");
   char here[PATH_MAX] = "", *text, *rest, *folder;
   int found = 0;
-  if (!folders || !name || !getenv("MERCUTIO_TEST_STORE_PORT")) return NULL;
+  if (!folders || in_stand_in || !name || !getenv("MERCUTIO_TEST_STORE_NAME")) return NULL;
   if (!strncmp(name, "ufs:", 4)) name += 4;
   if (*name != '/' && !getcwd(here, sizeof here)) return NULL;
   while (!strncmp(name, "./", 2)) name += 2;
@@ -37,8 +42,7 @@ static const char *key_of(const char *name, char *key) {
   return found ? key : NULL;
 }
 
-// A request of the store: its status, 0 where there is no store. `into`: a file for the body, or -1. Sets the object's length.
-static int ask(const char *method, const char *key, int into, long long *bytes) {
+static int ask_by_http(const char *method, const char *key, int into, long long *bytes) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(getenv("MERCUTIO_TEST_STORE_PORT")))};
   char head[kHead + 1], *body = NULL;
   size_t filled = 0;
@@ -66,6 +70,38 @@ static int ask(const char *method, const char *key, int into, long long *bytes) 
   }
   close(fd);
   return status;
+}
+
+void wrong(const char *format, ...) {   // of the stand-in
+  va_list list;
+  va_start(list, format);
+  vfprintf(stderr, format, list);
+  abort();
+}
+
+// Its own calls come here, too, under its lock: so there is none here, and what it calls is not looked up in it again.
+static int ask_stand_in(const char *method, const char *path, int into, long long *bytes) {
+  Meta meta;
+  uint64_t handle;
+  in_stand_in = 1;
+  int status = store_lookup(path, true, &handle) == 0 && handle >> 63 == 0 && store_get(handle, &meta) == 0 ? 200 : 404;
+  if (status == 200 && bytes) *bytes = store_size(&meta);
+  if (status == 200 && into >= 0) {
+    char data[65536];
+    int64_t at = 0;
+    for (int64_t n; (n = store_read(&meta, at, data, sizeof data)) > 0; at += n)
+      if (write(into, data, (size_t)n) != n) status = 0;
+  }
+  if (status == 200 && *method == 'D' && store_remove(path, &handle)) status = 0;
+  if (status == 200 && *method == 'P' && store_truncate(&meta, 0)) status = 0;
+  in_stand_in = 0;
+  return status;
+}
+
+// GET, HEAD, DELETE, or PUT of nothing: as HTTP answers, 0 where there is no store. `into`: a file for the bytes, or -1. Sets how many there are.
+static int ask(const char *method, const char *key, int into, long long *bytes) {
+  if (getenv("MERCUTIO_TEST_STORE_PORT")) return ask_by_http(method, key, into, bytes);
+  return getenv("MERCUTIO_TEST_PVFS2") ? ask_stand_in(method, key, into, bytes) : 0;
 }
 
 static int is_there(const char *key) {
@@ -152,20 +188,30 @@ int truncate(const char *name, off_t bytes) {
   return ((int (*)(const char *, off_t))next_of("truncate"))(name, bytes);
 }
 
+// A file that POSIX has made (mkstemp) isn't in the stand-in, and makes room where it is made there. In all MPIs MPI_MODE_CREATE is 1.
+static void make_room(const char *path, int amode) {
+  struct stat status;
+  if (!getenv("MERCUTIO_TEST_PVFS2") || !(amode & 1)) return;
+  in_stand_in = 1;
+  if (lstat(path, &status) == 0 && S_ISREG(status.st_mode)) unlink(path);
+  in_stand_in = 0;
+}
+
 // Handles of all MPIs fit into a word. Each open in the store is a line in the file MERCUTIO_TEST_STORE_OPENS.
 int MPI_File_open(uintptr_t comm, const char *name, int amode, uintptr_t info, void *file) {
-  char key[kName], there[kName + 16];
+  char key[kName], there[2 * kName];
   if (key_of(name, key)) {
     const char *opens = getenv("MERCUTIO_TEST_STORE_OPENS");
     const int fd = opens ? ((int (*)(const char *, int, ...))next_of("open"))(opens, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
     if (fd >= 0) dprintf(fd, "%s\n", key), close(fd);
-    snprintf(there, sizeof there, "s3://bucket%s", key);
+    make_room(key, amode);
+    snprintf(there, sizeof there, "%s%s", getenv("MERCUTIO_TEST_STORE_NAME"), key);
     name = there;
   }
   return ((int (*)(uintptr_t, const char *, int, uintptr_t, void *))next_of("MPI_File_open"))(comm, name, amode, info, file);
 }
 int MPI_File_delete(const char *name, uintptr_t info) {
-  char key[kName], there[kName + 16];
-  if (key_of(name, key)) snprintf(there, sizeof there, "s3://bucket%s", key), name = there;
+  char key[kName], there[2 * kName];
+  if (key_of(name, key)) snprintf(there, sizeof there, "%s%s", getenv("MERCUTIO_TEST_STORE_NAME"), key), name = there;
   return ((int (*)(const char *, uintptr_t))next_of("MPI_File_delete"))(name, info);
 }

@@ -28,7 +28,7 @@ client() {
   if [ "$OPTIONS" = driver ]; then
     local cache options=()
     for cache in write-behind io-cache read-ahead open-behind md-cache; do options+=(--xlator-option "*-$cache.pass-through=on"); done
-    glusterfs --volfile-server="$SERVER" --volfile-id=shared --subdir-mount=/mnt/shared --direct-io-mode=enable \
+    glusterfs --volfile-server="$SERVER" --volfile-id=shared --subdir-mount=/mnt/shared --direct-io-mode=enable --entry-timeout=0 --attribute-timeout=0 \
       --xlator-option "*-quick-read.max-file-size=0" "${options[@]}" /mnt/shared
     until_it_works mountpoint -q /mnt/shared
     return

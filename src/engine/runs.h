@@ -42,7 +42,7 @@ class RunAccess {
  private:
   static constexpr i64 kMovesOwn = 1, kMayBeLed = 2;            // flags
   static constexpr i64 kMostLedBytes = 8 * KiB;                 // of all ranks
-  static constexpr size_t kMostLedReads = 2, kMostLedWrites = 8;   // pieces: ranks may read at the same time, but writes of one file wait for each other
+  static constexpr size_t kMostLedReads = 1, kMostLedWrites = 8;   // pieces: ranks read at the same time, but writes of one file wait for each other
 
   struct Entry {
     i64 flags = 0, offset = 0, bytes = 0;

@@ -190,5 +190,6 @@ Resolved resolve(const std::string& file_name, const std::string&) { return reso
 Resolved resolve(const std::string& file_name, const std::string&, const std::string&) { return resolve(file_name); }
 std::string driver_library_of(const std::string&) { return ""; }
 bool moves_by_system_calls(const Driver&) { return false; }
+bool is_remote(const Driver&) { return false; }
 
 }  // namespace mercutio

@@ -173,6 +173,7 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
   Agreed agreed;
   agreed.atomic = options.atomic;
   Result<i64> moved = i64{0};
+  if (!options.individual) counters.clock.enter(Phase::kArrive);
   if (!options.individual && !options.declined && may_move_runs(file, channel)) {
     co_await until([&] { return channel.ticket->is_current(); });
     if (expects_runs(file, access.direction)) {
@@ -183,7 +184,6 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
     }
   }
   if (!options.individual) {
-    counters.clock.enter(Phase::kArrive);
     if (Status entered = co_await enter(file, channel, access, options, agreed); !entered) moved = std::move(entered).error();
     counters.clock.enter(Phase::kOwn);
     if (moved && options.more) *options.more = agreed.more;

@@ -470,7 +470,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   if (key == 0) layout = {};
   if (key != 0 && !circumstances.all_hold(key)) MERCUTIO_CO_TRY(co_await learn_layout(file, channel, key, layout));
   agreed.plan = plan_from(file, channel, *all, layout);
-  if (may_move_runs(file, channel)) file.patterns->set_expects_runs(access.direction, !options.declined && are_runs(*all));
+  if (!options.declined && may_move_runs(file, channel)) file.patterns->saw_runs(access.direction, are_runs(*all));
   if (remembers && key == 0 && !(file.adapter && file.adapter->measures())) remember_plan(file, mine, *all, agreed.plan);
   agreed.borders.unit_bytes = circumstances.alignment;
   if (reads(access) && agreed.plan->exchanges()) {

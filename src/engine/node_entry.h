@@ -1,6 +1,7 @@
 // What ranks and nodes contribute to the first step of a collective access, and what a node stores of it. Inside engine/ only.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -123,15 +124,30 @@ class PatternMemory {
   bool moves_alone(Direction direction) const { return moves_alone_[index(direction)].load(std::memory_order_relaxed); }
   void set_moves_alone(Direction direction, bool alone) { moves_alone_[index(direction)].store(alone, std::memory_order_relaxed); }
   // Whether the ranks first try to move the next access as runs (engine/runs.h).
-  bool expects_runs(Direction direction) const { return expects_runs_[index(direction)]; }
-  void set_expects_runs(Direction direction, bool expects) { expects_runs_[index(direction)] = expects; }
+  bool expects_runs(Direction direction) const { return runs_[index(direction)].expected; }
+  void tried_runs(Direction direction, bool moved) {
+    Runs& runs = runs_[index(direction)];
+    runs = {moved, 0, moved ? 1 : std::min(2 * runs.patience, kMostPatience)};
+  }
+  // Of an access that was not tried: whether its pattern has runs.
+  void saw_runs(Direction direction, bool runs) {
+    Runs& last = runs_[index(direction)];
+    last.expected = runs && ++last.since >= last.patience;
+  }
 
  private:
   static size_t index(Direction direction) { return direction == Direction::kRead ? 0 : 1; }
   std::array<std::optional<Last>, 2> last_;
   std::array<Alone, 2> alone_;
   std::array<std::atomic<bool>, 2> moves_alone_{};
-  std::array<bool, 2> expects_runs_{true, true};
+  // A pattern of runs may be none to the ranks each time, for example as one of them has a trace. So each try in vain doubles the accesses with runs
+  // until the next one.
+  struct Runs {
+    bool expected = true;
+    i64 since = 0, patience = 1;
+  };
+  static constexpr i64 kMostPatience = 1024;
+  std::array<Runs, 2> runs_;
 };
 
 }  // namespace mercutio

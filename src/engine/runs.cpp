@@ -55,7 +55,7 @@ i64 RunAccess::flags() const {
 bool RunAccess::decide() {
   way_ = way_of_all();
   own_ = entry_of(channel_.ticket->arena().my_index()).data;
-  file_.patterns->set_expects_runs(direction_, way_ != Way::kNone);
+  file_.patterns->tried_runs(direction_, way_ != Way::kNone);
   return way_ != Way::kNone;
 }
 

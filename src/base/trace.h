@@ -36,7 +36,7 @@ struct TraceEvent {
   i64 end_ns = 0;
   i64 bytes = 0;      // kAbsorbedRead: bytes that were read ahead and never requested
   i64 offset = -1;
-  std::string_view detail;   // valid during the call only; kAccess: the call's name, kPlan: the plan, empty if already recorded
+  std::string_view detail;   // valid during the call only; kAccess: the call's name, kPlan: the plan, empty if it is not new
   const Counters* counters = nullptr;   // kCollective, kAccess: of the access; valid during the call only
   const AccessFacts* access = nullptr;  // kAccess
   i64 pieces = 1;     // kStorage*: number of pieces; kAbsorbed*: number of accesses served by a buffer without the file
@@ -95,8 +95,10 @@ class TraceSink {
     const i64 kind = (collective ? 2 : 0) + (direction == Direction::kWrite ? 1 : 0);
     return (*samples_)[static_cast<std::size_t>(kind * kSizeBuckets + size_bucket(bytes_accessed))].next(bytes_accessed);
   }
-  // Whether steps, shapes and sketches are recorded; whether the hints are.
+  // Whether steps, shapes and sketches are recorded; whether texts are that only readers need: the plans, and which hints are in effect;
+  // whether the notes on hints are, and with them the hints.
   virtual bool keeps_steps() const { return true; }
+  virtual bool keeps_texts() const { return true; }
   virtual bool wants_hints() const { return true; }
   // Called in the order of this rank's calls.
   virtual void step(const TraceStep& /*step*/) {}

@@ -418,8 +418,8 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   const Hints& used = file.adapter ? file.adapter->hints_for(question, file.fixed_hints, file.hints_edition) : agreed;
   const PlanCache::Answer answer = plans.plan_for({all.pattern, used, *topology, layout});
   file.counters->plans_reused += answer.remembered ? 1 : 0;
-  if (file.trace && answer.remembered) {
-    record(file, TraceKind::kPlan, start, 0, -1);
+  if (file.trace && (answer.remembered || !file.trace->keeps_texts())) {
+    record(file, TraceKind::kPlan, start, 0, -1, answer.remembered ? "" : "made");
   } else if (file.trace) {
     const std::string adapted = file.adapter ? file.adapter->text() : "";
     record(file, TraceKind::kPlan, start, all.pattern.bytes, all.pattern.begin, explain(*answer.plan, all.pattern) + (adapted.empty() ? "" : adapted + "\n"));

@@ -72,8 +72,10 @@ void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
 void OpenFile::trace_hints() const {
   if (comm_->rank() != 0) return;
   std::string text;
-  for (const auto& [key, value] : info()) text += key + "=" + value + "\n";
-  trace_->note("hints", text);
+  if (trace_->keeps_texts()) {
+    for (const auto& [key, value] : info()) text += key + "=" + value + "\n";
+    trace_->note("hints", text);
+  }
   std::shared_ptr<const HintSet> hints;
   {
     std::lock_guard lock(mutex_);

@@ -39,7 +39,7 @@ TEST(Findings, TheJobsOwnRatesCount) {
   const auto slow = [](i64, FileTotals& f) {
     calls(f.of(Direction::kWrite, false), 100'000, 1000, 4 * kSecond);
     f.storage[1].large_bytes = 100 * MiB;
-    f.storage[1].large_ns = 2 * kSecond;
+    f.storage[1].ns = f.storage[1].large_ns = 2 * kSecond;
   };
   const Finding found = find_causes(job_with(4, slow))[0];
   EXPECT_NEAR(found.seconds, 4 - 1e8 / (50 * MiB), 0.01);

@@ -43,6 +43,7 @@ class FileSink final : public TraceSink {
 class NoSink final : public TraceSink {
  public:
   bool keeps_steps() const override { return false; }
+  bool keeps_texts() const override { return false; }
   bool wants_hints() const override { return false; }
   void record(const TraceEvent&) override {}
 };

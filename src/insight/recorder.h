@@ -24,7 +24,7 @@ struct RecorderOptions {
   std::string piece_path;  // of the node's file; empty: kept in memory only
   i64 rank = 0, ranks = 1;
   i64 files = 160, text_bytes = 256 * KiB, bins = 1024, events = 131072, steps = 65536, shape_bytes = 512 * KiB, maps = 64;
-  bool sampled = false;    // few of many short accesses are looked at (recorder_samples.cpp), and of each name's hints the first
+  bool sampled = false;    // few of many short accesses are looked at (recorder_samples.cpp), and of texts the notes on hints, at the first open of a name
   void limit(const PieceLimits& limits);
   std::function<std::string()> opened_by;  // the library that opens a file just now; kTool: a tool that watches the program
 };
@@ -60,7 +60,10 @@ class Recorder final : public Tracer {
   bool keeps_steps() const { return header_->sections[kStepsSection].capacity > 0; }
   // One access of `accesses` that were made; the last event is the access itself.
   struct Sample {
-    FileTotals now, last;
+    std::array<FileTotals, 2> totals{};
+    std::size_t place = 0;   // of the present one; the other is the last one's
+    FileTotals& now() { return totals[place]; }
+    const FileTotals& last() const { return totals[1 - place]; }
   };
   void record_sampled(i64 file, Sample& sample, const TraceEvent& event, i64 accesses, i64 bytes);
   // As the last one, but nobody has looked.
@@ -81,7 +84,7 @@ class Recorder final : public Tracer {
   void add_busy(std::size_t way, i64 ns);
   void add_held(i64 ns);
   bool count(FileTotals& totals, i64 file, const TraceEvent& event);
-  void add_many(i64 file, FileTotals once, i64 accesses, i64 bytes);
+  void add_many(i64 file, const FileTotals& once, i64 accesses, i64 bytes);
   i64 call_number(i64 file, std::string_view name);
   bool add_text(i64 file, TextKind kind, std::string_view text);
   void add_sketch(i64 file, std::string_view text);

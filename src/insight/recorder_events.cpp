@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
-#include <utility>
 
 #include "insight/recorder.h"
 #include "insight/recorder_time.h"
@@ -46,31 +45,38 @@ void Recorder::cover(const TraceEvent& event, i64 accesses) {
 
 void Recorder::record_sampled(i64 file, Sample& sample, const TraceEvent& event, i64 accesses, i64 bytes) {
   std::lock_guard lock(mutex_);
-  FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
-  sample.now.block_bytes = totals.block_bytes;
-  sample.now.stripe_bytes = totals.stripe_bytes;
-  count(sample.now, file, event);
+  const FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
+  FileTotals& now = sample.now();
+  now.block_bytes = totals.block_bytes;
+  now.stripe_bytes = totals.stripe_bytes;
+  count(now, file, event);
   cover(event, accesses);
   if (event.kind != TraceKind::kAccess) return;
-  sample.last = std::exchange(sample.now, FileTotals());
-  add_many(file, sample.last, accesses, event.bytes > 0 ? bytes : 0);
+  add_many(file, now, accesses, event.bytes > 0 ? bytes : 0);
+  sample.place = 1 - sample.place;
+  sample.now() = FileTotals();
 }
 
 void Recorder::count_unseen(i64 file, const Sample& sample, i64 accesses, i64 bytes) {
   std::lock_guard lock(mutex_);
-  add_many(file, sample.last, accesses, bytes);
-  for (std::size_t i = 0; i < sample.last.classes.size(); ++i) add_busy(i % 2, accesses * sample.last.classes[i].ns);
-  add_held(accesses * sample.last.held_ns());
+  const FileTotals& last = sample.last();
+  add_many(file, last, accesses, bytes);
+  for (std::size_t i = 0; i < last.classes.size(); ++i) add_busy(i % 2, accesses * last.classes[i].ns);
+  add_held(accesses * last.held_ns());
 }
 
-void Recorder::add_many(i64 file, FileTotals once, i64 accesses, i64 bytes) {
-  if (accesses > 1) once.multiply(static_cast<double>(accesses));
-  for (ClassTotals& part : once.classes) {
+void Recorder::add_many(i64 file, const FileTotals& once, i64 accesses, i64 bytes) {
+  FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
+  const bool as_it_is = accesses == 1 && std::all_of(once.classes.begin(), once.classes.end(), [&](const ClassTotals& part) { return part.calls == 0 || part.bytes == bytes; });
+  if (as_it_is) return totals.add(once);
+  FileTotals many = once;
+  if (accesses > 1) many.multiply(static_cast<double>(accesses));
+  for (ClassTotals& part : many.classes) {
     if (part.calls == 0 || part.bytes == bytes) continue;
     if (part.bytes > 0) part.piece_bytes = static_cast<i64>(static_cast<double>(part.piece_bytes) / static_cast<double>(part.bytes) * static_cast<double>(bytes) + 0.5);
     part.bytes = bytes;
   }
-  records<FileRecord>(kFilesSection)[file].totals.add(once);
+  totals.add(many);
 }
 
 // In the totals. False: that is all there is to it.
@@ -103,7 +109,7 @@ bool Recorder::count(FileTotals& totals, i64 file, const TraceEvent& event) {
       break;
     case TraceKind::kPlan:
       ++totals.plans, totals.plans_reused += event.detail.empty() ? 1 : 0;
-      if (!event.detail.empty()) add_text(file, TextKind::kPlan, event.detail);
+      if (!event.detail.empty() && !sampled_) add_text(file, TextKind::kPlan, event.detail);
       return false;
     case TraceKind::kStorageRead:
     case TraceKind::kStorageWrite:

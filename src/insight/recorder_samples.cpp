@@ -38,6 +38,7 @@ class SampledSink final : public TraceSink {
     if (sample_ && unseen > 0) recorder_->count_unseen(file_, *sample_, unseen, accesses_->bytes);
   }
   bool keeps_steps() const override { return false; }
+  bool keeps_texts() const override { return false; }
   void record(const TraceEvent& event) override {
     std::lock_guard lock(mutex_);
     if (!sample_) sample_ = std::make_unique<Recorder::Sample>();
@@ -68,10 +69,11 @@ class SampledFileSink final : public TraceSink {
     for (std::size_t i = 0; i < accesses_.size(); ++i) sinks_[i].begin(recorder, file, accesses_[i]);
   }
   bool keeps_steps() const override { return false; }
+  bool keeps_texts() const override { return false; }
   bool wants_hints() const override { return first_; }
   void record(const TraceEvent& event) override { recorder_.record(file_, event); }
   void note(std::string_view what, std::string_view text) override {
-    if (what == "notes" || what == "hints") recorder_.note(file_, what == "hints" ? TextKind::kHints : TextKind::kNotes, text);
+    if (what == "notes") recorder_.note(file_, TextKind::kNotes, text);
   }
 
  private:

@@ -164,8 +164,27 @@ TEST(RecorderSamples, NothingIsKeptForATrace) {
   const auto recorder = make();
   auto file = recorder->file(named("data"));
   EXPECT_FALSE(file->keeps_steps());
+  EXPECT_FALSE(file->keeps_texts());
   EXPECT_TRUE(file->wants_hints());
   EXPECT_FALSE(recorder->file(named("data"))->wants_hints()) << "opened again";
+}
+
+// Plans are counted; of the hints the notes are kept, which findings come from.
+TEST(RecorderSamples, OfTextsTheNotesAreKept) {
+  const auto recorder = make();
+  auto file = recorder->file(named("data"));
+  file->note("notes", "cb_nodes=1 (of the program): applied");
+  file->note("hints", "cb_nodes=1");
+  TraceSink* const looking = file->of_access(Direction::kWrite, /*collective=*/true, 64);
+  EXPECT_FALSE(looking->keeps_texts());
+  looking->record(TraceEvent{TraceKind::kPlan, now_ns(), now_ns(), 0, -1, "made"});
+  end_access(looking, 64, 1'000'000, /*collective=*/true);
+  const auto traces = parse_trace(recorder->snapshot({}));
+  ASSERT_TRUE(traces.ok());
+  ASSERT_EQ(traces->front().texts.size(), 1);
+  EXPECT_EQ(traces->front().texts.front().kind, TextKind::kNotes);
+  EXPECT_EQ(traces->front().files.front().totals.plans, 1);
+  EXPECT_EQ(traces->front().files.front().totals.plans_reused, 0);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ void FileTotals::add(const FileTotals& other) {
   for (std::size_t i = 0; i < classes.size(); ++i) {
     ClassTotals& mine = classes[i];
     const ClassTotals& theirs = other.classes[i];
-    if (theirs == ClassTotals()) continue;   // most have none
+    if (theirs.none()) continue;   // as most are
     MERCUTIO_CLASS_TOTALS(MERCUTIO_FOLD)
     fold(mine.phase_ns, theirs.phase_ns);
     fold(mine.sizes, theirs.sizes);
@@ -45,7 +45,7 @@ void FileTotals::add(const FileTotals& other) {
   for (std::size_t i = 0; i < storage.size(); ++i) {
     StorageTotals& mine = storage[i];
     const StorageTotals& theirs = other.storage[i];
-    if (theirs == StorageTotals()) continue;
+    if (theirs.none()) continue;
     MERCUTIO_STORAGE_TOTALS(MERCUTIO_FOLD)
     fold(mine.sizes, theirs.sizes);
   }
@@ -62,13 +62,13 @@ void FileTotals::multiply(double times) {
     MERCUTIO_FILE_TOTALS(MERCUTIO_MULTIPLY)
   }
   for (ClassTotals& part : classes) {
-    if (part == ClassTotals()) continue;
+    if (part.none()) continue;
     MERCUTIO_CLASS_TOTALS(MERCUTIO_MULTIPLY)
     std::for_each(part.phase_ns.begin(), part.phase_ns.end(), multiply_one);
     std::for_each(part.sizes.begin(), part.sizes.end(), multiply_one);
   }
   for (StorageTotals& part : storage) {
-    if (part == StorageTotals()) continue;
+    if (part.none()) continue;
     MERCUTIO_STORAGE_TOTALS(MERCUTIO_MULTIPLY)
     std::for_each(part.sizes.begin(), part.sizes.end(), multiply_one);
   }

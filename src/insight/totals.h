@@ -45,12 +45,14 @@ struct ClassTotals {
   MERCUTIO_CLASS_TOTALS(MERCUTIO_TOTAL_FIELD)
   std::array<i64, kPhases> phase_ns{};
   std::array<i64, kSizeBuckets> sizes{};
+  bool none() const { return calls == 0 && bytes == 0 && ns == 0 && end_place == 0; }
   bool operator==(const ClassTotals&) const = default;
 };
 
 struct StorageTotals {
   MERCUTIO_STORAGE_TOTALS(MERCUTIO_TOTAL_FIELD)
   std::array<i64, kSizeBuckets> sizes{};
+  bool none() const { return calls == 0 && bytes == 0 && ns == 0 && absorbed_calls == 0 && unused_bytes == 0; }
   bool operator==(const StorageTotals&) const = default;
 };
 

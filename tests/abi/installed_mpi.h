@@ -12,12 +12,14 @@
 #define PMPI_Request_get_status_some Installed_PMPI_Request_get_status_some
 #endif
 #include MERCUTIO_INSTALLED_HEADER
+#ifdef MERCUTIO_LISTS_WITHOUT_CONST
 #undef MPI_Request_get_status_any
 #undef MPI_Request_get_status_all
 #undef MPI_Request_get_status_some
 #undef PMPI_Request_get_status_any
 #undef PMPI_Request_get_status_all
 #undef PMPI_Request_get_status_some
+#endif
 
 #ifndef MPI_CONVERSION_FN_NULL_C
 using MPI_Datarep_conversion_function_c = int(void*, MPI_Datatype, MPI_Count, void*, MPI_Offset, void*);

@@ -11,6 +11,7 @@ namespace mercutio {
 
 bool may_move_runs(const EngineFile& file, const Channel& channel) {
   if (!file.patterns || file.adapter || !channel.ticket || !channel.ticket->arena().whole()) return false;
+  if (file.storage->traits().remote_cluster) return false;   // there, aggregators save connections
   const i64 ranks = channel.comm->size();
   return ranks > 1 && ranks <= RunAccess::kMostRanks;
 }

@@ -37,11 +37,8 @@ void clip_to_file(PeerAccess& peer, i64 file_bytes) {
 
 // Moves this rank's own data, and records whether a read blocked, on which the next plan depends.
 Result<i64> move_alone(const EngineFile& file, const Access& access, bool atomic) {
-  BlockingDetector* const blocking = reads(access) && access.bytes >= BlockingDetector::kTellingBytes ? file.blocking : nullptr;
-  const BlockingDetector::Probe probe = blocking ? blocking->before(/*closely=*/true) : BlockingDetector::Probe{};
-  Result<i64> moved = independent(file, access, IndependentOptions{atomic});
-  if (blocking && moved) blocking->saw_read(*moved, probe);
-  return moved;
+  const auto move = [&] { return independent(file, access, IndependentOptions{atomic}); };
+  return reads(access) ? probe_read(file, access.bytes, move) : move();
 }
 
 Result<i64> move_own(const EngineFile& file, const Access& access, bool atomic, const Plan* plan) {

@@ -7,6 +7,7 @@
 
 #include "engine/pieces.h"
 #include "engine/sieve.h"
+#include "model/single_run.h"
 
 namespace mercutio {
 namespace {
@@ -94,8 +95,7 @@ Method choose(const EngineFile& file, const Access& access, const Shape& shape, 
 
 // One run that is contiguous in the file and in memory.
 Result<i64> move_run(const EngineFile& file, const Access& access, i64 offset) {
-  const Memory& memory = access.memory;
-  const IoPiece whole{offset, reinterpret_cast<std::byte*>(reinterpret_cast<i64>(memory.base) + memory.type->offset_of(0)), access.bytes};
+  const IoPiece whole{offset, begin_of(access.memory), access.bytes};
   if (access.direction == Direction::kRead) return read_pieces(file, std::span(&whole, 1));
   MERCUTIO_TRY(write_pieces(file, std::span(&whole, 1)));
   return access.bytes;

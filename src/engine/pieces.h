@@ -55,6 +55,15 @@ class TracedPhase {
 // The storage calls of an access. They are counted and traced. Writes set `dirty`.
 Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
 Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
+// Calls `read`, which reads that many bytes, and records whether it blocked, on which the next plan depends.
+template <class Read>
+Result<i64> probe_read(const EngineFile& file, i64 bytes, Read read) {
+  BlockingDetector* const blocking = bytes >= BlockingDetector::kTellingBytes ? file.blocking : nullptr;
+  const BlockingDetector::Probe probe = blocking ? blocking->before(/*closely=*/true) : BlockingDetector::Probe{};
+  Result<i64> moved = read();
+  if (blocking && moved) blocking->saw_read(*moved, probe);
+  return moved;
+}
 // Reads data that will be merged and written back. The result is short only at the end of the file. A node may have an outdated
 // file size, so if the storage's size is kept by a server, the server is asked. kIo: the file is longer, but the data could not be
 // read.

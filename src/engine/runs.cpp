@@ -6,6 +6,7 @@
 #include "base/attempt.h"
 #include "engine/messages.h"
 #include "engine/pieces.h"
+#include "model/single_run.h"
 
 namespace mercutio {
 
@@ -27,11 +28,8 @@ bool are_runs(const Gathered& all) {
 std::optional<IoPiece> run_of(const EngineFile& file, const Access& access, const CollectiveOptions& options) {
   if (!options.entry || options.atomic || options.alone || (options.more && *options.more) || file.trace) return std::nullopt;
   if (access.bytes == 0) return IoPiece{};
-  const FlatType& type = *access.view->filetype;
-  if (!type.monotone() || type.overlapping() || !access.memory.contiguous()) return std::nullopt;
-  const i64 first = access.view->first_offset(access.position), last = access.view->last_offset(access.position + access.bytes);
-  if (last - first != access.bytes) return std::nullopt;
-  return IoPiece{first, reinterpret_cast<std::byte*>(reinterpret_cast<i64>(access.memory.base) + access.memory.type->offset_of(0)), access.bytes};
+  const i64 offset = access.memory.contiguous() ? offset_of_run(*access.view, access.position, access.bytes) : -1;
+  return offset >= 0 ? std::optional(IoPiece{offset, begin_of(access.memory), access.bytes}) : std::nullopt;
 }
 
 RunAccess::RunAccess(const EngineFile& file, const Channel& channel, Direction direction, const std::optional<IoPiece>& mine)
@@ -102,11 +100,7 @@ Result<i64> RunAccess::move_own() const {
     MERCUTIO_TRY(write_guarded(run));
     return mine_.bytes;
   }
-  BlockingDetector* const blocking = mine_.bytes >= BlockingDetector::kTellingBytes ? file_.blocking : nullptr;
-  const BlockingDetector::Probe probe = blocking ? blocking->before(/*closely=*/true) : BlockingDetector::Probe{};
-  Result<i64> moved = read_pieces(file_, run);
-  if (blocking && moved) blocking->saw_read(*moved, probe);
-  return moved;
+  return probe_read(file_, mine_.bytes, [&] { return read_pieces(file_, run); });
 }
 
 Status RunAccess::write_guarded(std::span<const IoPiece> pieces) const {

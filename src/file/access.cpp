@@ -13,6 +13,7 @@
 #include "base/reserve.h"
 #include "file/buffers.h"
 #include "file/open_file.h"
+#include "model/single_run.h"
 
 namespace mercutio {
 
@@ -82,9 +83,7 @@ void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation)
     operation.view = view_;
     operation.views = views_;
   }
-  prepare_engine(operation.engine, *operation.hints, *operation.view, call.collective);
-  operation.buffer = storage_.get();
-  operation.engine.trace = operation.trace;
+  prepare_engine(operation, call.collective);
   operation.engine.plans = &plans_;
   operation.engine.dense = &dense_;
   operation.engine.patterns = &patterns_;
@@ -103,6 +102,12 @@ void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation)
   if (operation.entry && call.collective && comm_->size() > 1) operation.entry = hold_reserve();
   if (operation.entry) operation.entry = attempt([&] { return take_position(call, operation); });
   if (call.collective && !operation.channel.comm) operation.channel = next_channel();
+}
+
+void OpenFile::prepare_engine(Operation& operation, bool collective) {
+  prepare_engine(operation.engine, *operation.hints, *operation.view, collective);
+  operation.buffer = storage_.get();
+  operation.engine.trace = operation.trace;
 }
 
 // All but what is remembered of patterns and plans.
@@ -199,18 +204,6 @@ bool OpenFile::may_hand_on(const AccessCall& call) const {
   if (faults_are_errors_) return !context_.buffers->any_runtime();
   const Result<DeviceMemoryRef> device = context_.buffers->find(call.memory, call.direction);
   return device && !*device;
-}
-
-// Where `bytes` > 0 bytes of a view's stream are in the file, if they are one run of it; -1: they aren't, or end beyond what a file can
-// have.
-static i64 offset_of_run(const View& view, i64 position, i64 bytes) {
-  const FlatType& type = *view.filetype;
-  i64 end = 0;
-  if (position < 0 || __builtin_add_overflow(position, bytes, &end) || end > type.stream_bytes()) return -1;
-  if (type.contiguous()) return view.displacement + position;
-  if (!type.monotone() || type.overlapping()) return -1;
-  const i64 first = view.first_offset(position);
-  return view.last_offset(end) - first == bytes ? first : -1;
 }
 
 // Where the view has the access, if it is one run of the file; else -1. The individual pointer moves on.

@@ -228,9 +228,8 @@ Status OpenFile::write_kept() {
   if (together.entry) together.entry = attempt([&] { return take_kept(kept, together); });
   if (together.entry) together.etypes = together.file_bytes = kept.bytes;
   const Status entry = together.entry;
-  prepare_engine(together.engine, *together.hints, *together.view, /*collective=*/true);
-  together.buffer = storage_.get();
-  together.engine.trace = together.trace = trace_.get();
+  together.trace = trace_.get();
+  prepare_engine(together, /*collective=*/true);
   together.channel = blocking_channel();
   Result<i64> moved = wait_for(move_together(together));
   const bool alone = !moved && kept.bytes > 0;

@@ -200,6 +200,7 @@ class OpenFile final : public File {
   Status check_call(const AccessCall& call, Operation& operation) const;
   Look look_at(const AccessCall& call) const;
   void prepare(AccessCall& call, const Look& look, Operation& operation);   // takes the memory over
+  void prepare_engine(Operation& operation, bool collective);
   void prepare_engine(EngineFile& engine, const HintSet& hints, const FileView& view, bool collective);
   Status take_position(const AccessCall& call, Operation& operation);
   Status take_turn(const AccessCall& call);

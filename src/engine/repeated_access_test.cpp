@@ -111,13 +111,13 @@ SharedFile& sized(SharedFile& file, i64 bytes) {
   return file;
 }
 
-TEST(RepeatedAccess, AllocatesNothingAndNeedsThreeTasks) {
+// Eight accesses of each direction, in which each rank has one run. After two of them nothing is allocated.
+template <class Check>
+void expect_no_allocation(const Hints& hints, Check check) {
   for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
     SharedFile file;
     sized(file, 8 * kRanks * kBytes);
     run_ranks(kRanks, [&](Comm& comm) {
-      Hints hints;
-      hints.mercutio_strategy = WantedStrategy::kIndividual;   // a plan, and no runs
       OneRank rank(comm, file, hints);
       for (i64 number = 0; number < 8; ++number) {
         OwnedAccess owned = run_of_rank(direction, comm.rank(), number);
@@ -127,11 +127,19 @@ TEST(RepeatedAccess, AllocatesNothingAndNeedsThreeTasks) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)   // these see each frame's lifetime
         EXPECT_EQ(rank.allocated(), 0) << number;
 #endif
-        EXPECT_LE(rank.frames(), 3) << "collective, enter, agree";
-        EXPECT_EQ(rank.counters().plans_reused, 1);
+        check(rank);
       }
     });
   }
+}
+
+TEST(RepeatedAccess, AllocatesNothingAndNeedsThreeTasks) {
+  Hints hints;
+  hints.mercutio_strategy = WantedStrategy::kIndividual;   // a plan, and no runs
+  expect_no_allocation(hints, [](const OneRank& rank) {
+    EXPECT_LE(rank.frames(), 3) << "collective, enter, agree";
+    EXPECT_EQ(rank.counters().plans_reused, 1);
+  });
 }
 
 TEST(RepeatedAccess, WritesAtTheNewOffset) {
@@ -230,23 +238,7 @@ void expect_blocks(const SharedFile& file, i64 accesses, i64 bytes) {
 }
 
 TEST(Runs, AllocateNothingAndNeedThreeTasks) {
-  for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
-    SharedFile file;
-    sized(file, 8 * kRanks * kBytes);
-    run_ranks(kRanks, [&](Comm& comm) {
-      OneRank rank(comm, file, {});
-      for (i64 number = 0; number < 8; ++number) {
-        OwnedAccess owned = run_of_rank(direction, comm.rank(), number);
-        const Result<i64> moved = rank.move(owned);
-        ASSERT_EQ(moved ? *moved : -1, kBytes);
-        if (number < 2) continue;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)   // these see each frame's lifetime
-        EXPECT_EQ(rank.allocated(), 0) << number;
-#endif
-        EXPECT_LE(rank.frames(), rank.waits_at_once() ? 0 : 3) << "collective, move_runs, agree";
-      }
-    });
-  }
+  expect_no_allocation({}, [](const OneRank& rank) { EXPECT_LE(rank.frames(), rank.waits_at_once() ? 0 : 3) << "collective, move_runs, agree"; });
 }
 
 TEST(Runs, OfFewBytesAreMovedByTheFirstRankInOneCall) {

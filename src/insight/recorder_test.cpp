@@ -367,7 +367,6 @@ TEST(Recorder, TextsTellHintsNotesAndPlans) {
   EXPECT_NE(plans.find("strategy"), std::string::npos) << plans;
 }
 
-// The others may be held up, too, by something else: then later.
 // Of many files alike, and of one that is opened again, the hints are known.
 TEST(Recorder, HintsAreWantedOnceForAFile) {
   RecorderOptions options;
@@ -380,6 +379,7 @@ TEST(Recorder, HintsAreWantedOnceForAFile) {
   EXPECT_LT(wanted, PieceLimits().files) << "beyond the table there are patterns";
 }
 
+// The others may be held up, too, by something else: then later.
 TEST(Recorder, WhoComesLateWaitsLeast) {
   bool seen = false;
   for (int late_ms = 50; late_ms <= 6400 && !seen; late_ms *= 2) {

@@ -138,7 +138,7 @@ TEST_F(Pvfs2, TheUmaskAndTheRightsOfAFileCount) {
   EXPECT_EQ(asked("create a 640"), 1);
   EXPECT_EQ(driver->close(file), 0);
   if (::geteuid() != 0) GTEST_SKIP() << "others' rights are tried by root";
-  EXPECT_EQ(elsewhere("fails " + name("a") + " " + std::to_string(EACCES) + " nobody"), 0);
+  EXPECT_EQ(in_other_process("fails " + name("a") + " " + std::to_string(EACCES) + " nobody"), 0);
 }
 
 TEST_F(Pvfs2, OtherRanksAskNoServer) {
@@ -180,16 +180,16 @@ TEST_F(Pvfs2, SeesWhatOtherProcessesDo) {
   mercutio_driver_file* const file = open(name("a"));
   ASSERT_NE(file, nullptr);
   EXPECT_EQ(size(file), 0);
-  ASSERT_EQ(elsewhere("write " + name("a") + " 300000"), 0);
+  ASSERT_EQ(in_other_process("write " + name("a") + " 300000"), 0);
   EXPECT_EQ(size(file), 300001);
   char byte = 0;
   EXPECT_EQ(move(file, false, {{300000, &byte, 1}}), 1);
   EXPECT_EQ(byte, 'x');
   EXPECT_EQ(driver->close(file), 0);
-  ASSERT_EQ(elsewhere("remove " + name("a")), 0);
+  ASSERT_EQ(in_other_process("remove " + name("a")), 0);
   EXPECT_EQ(open(name("a"), kReadWrite), nullptr);
   EXPECT_EQ(error_, ENOENT);
-  ASSERT_EQ(elsewhere("write " + name("a") + " 7"), 0);
+  ASSERT_EQ(in_other_process("write " + name("a") + " 7"), 0);
   mercutio_driver_file* const again = open(name("a"), kReadWrite);
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(size(again), 8);
@@ -198,7 +198,7 @@ TEST_F(Pvfs2, SeesWhatOtherProcessesDo) {
 
 // It was not there when this process looked, and another one has made it before this one could.
 TEST_F(Pvfs2, AnotherOneMakesItMeanwhile) {
-  ASSERT_EQ(elsewhere("write " + name("a") + " 7"), 0);
+  ASSERT_EQ(in_other_process("write " + name("a") + " 7"), 0);
   fail("sys_lookup:2:0:once");
   mercutio_driver_file* const file = open(name("a"));
   ASSERT_NE(file, nullptr) << error_;
@@ -211,7 +211,7 @@ TEST_F(Pvfs2, ManyMakeOneFile) {
   std::atomic<int> failed{0};
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&, i] {
-      if (elsewhere("write " + name("a") + " " + std::to_string(i * 1000)) != 0) ++failed;
+      if (in_other_process("write " + name("a") + " " + std::to_string(i * 1000)) != 0) ++failed;
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(failed, 0);
@@ -353,7 +353,7 @@ TEST_F(Pvfs2, AChildIsRefused) {
 TEST_F(Pvfs2, TheStartMayFail) {
   const auto fails = [&](const std::string& setting, int error, const std::string& said) {
     const std::string out = folder_ + "/out";
-    EXPECT_EQ(elsewhere("fails " + name("a") + " " + std::to_string(error) + " >" + out, setting), 0) << setting;
+    EXPECT_EQ(in_other_process("fails " + name("a") + " " + std::to_string(error) + " >" + out, setting), 0) << setting;
     std::string text;
     std::getline(std::ifstream(out), text);
     EXPECT_NE(text.find(said), std::string::npos) << said << " isn't in: " << text;
@@ -375,7 +375,7 @@ TEST_F(Pvfs2OtherStructures, AreRefused) {
 }
 
 // write NAME OFFSET: writes an x there. remove NAME. fails NAME ERRNO [nobody]: twice; says why. 0 if it was so.
-int elsewhere(const std::vector<std::string>& words) {
+int in_other_process(const std::vector<std::string>& words) {
   if (words.size() > 3 && (::setegid(65534) != 0 || ::seteuid(65534) != 0)) return 2;
   if (load() != 0) return 3;
   if (words[0] == "remove") return driver->remove(words[1].c_str());
@@ -399,7 +399,7 @@ int elsewhere(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 3 && std::string(argv[1]) == "--elsewhere") return elsewhere({argv + 2, argv + argc});
+  if (argc > 3 && std::string(argv[1]) == "--in-other-process") return in_other_process({argv + 2, argv + argc});
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

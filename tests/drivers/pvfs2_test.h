@@ -66,10 +66,10 @@ class Pvfs2 : public ::testing::Test {
   static void fail(const std::string& plan) { ::setenv("MERCUTIO_TEST_PVFS2_FAIL", plan.c_str(), 1); }
   // In a process of its own: main().
   // In another process; on another processor, by its emulator, which /proc/self/exe doesn't name.
-  static int elsewhere(const std::string& what, const std::string& setting = "") {
+  static int in_other_process(const std::string& what, const std::string& setting = "") {
     const char* const emulator = std::getenv("MERCUTIO_TEST_EMULATOR");
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-    return std::system((setting + " " + (emulator != nullptr ? emulator : "") + " " + program + " --elsewhere " + what).c_str());
+    return std::system((setting + " " + (emulator != nullptr ? emulator : "") + " " + program + " --in-other-process " + what).c_str());
   }
   static std::string name(const std::string& file) { return folder_ + "/mount/" + file; }
   template <class Result>

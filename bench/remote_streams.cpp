@@ -6,7 +6,7 @@
 //   read    the same way back
 //   routed  writes of 64 KiB through a router in a process of its own
 //   old     Stampi's old mode: one client process, one server, one stream, a call waits for the one before
-//   remote_streams [MiB of a client (64)] [clients (4)] [streams of a client (1)] [rounds (5)] [case (all): write, read, routed or old]
+//   remote_streams [MiB of a client (64)] [clients (4)] [streams of a client (1)] [rounds (5)] [case (all): write, read, routed, old, or 'write 4 KiB' etc.]
 //                  [clients' network namespace] [the router's] [its address for clients] [the servers' namespace] [their address]
 //                  [round trip in ms (0)]
 // Those of the last lines spread the processes over namespaces, where links are separate: bench/remote_links.py. With a round trip all
@@ -15,6 +15,7 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -62,6 +63,10 @@ struct Figure {
 [[noreturn]] void fail(const char* what) {
   std::perror(what);
   std::exit(1);
+}
+
+void be_called(const char* name) {   // by perf
+  (void)::prctl(PR_SET_NAME, name);
 }
 
 void Place::enter() const {
@@ -165,6 +170,7 @@ void serve_plainly(int listener, const std::shared_ptr<TlsContext>& tls) {
 
 pid_t plain_server(const Place& place, const Key& key, int& port) {
   return started(place, port, [&] {
+    be_called("plain server");
     int its_port = 0;
     const auto listener = listen_at(place.address, its_port);
     if (!listener) fail("listen");
@@ -181,6 +187,7 @@ int connected_to(const Endpoint& to) {
 }
 
 std::function<void()> plain_client(const Key& key, const Endpoint& server, const Settings& settings) {
+  be_called("plain client");
   const auto tls = *make_tls(TlsSide::kClient, key);
   std::vector<SSL*> streams;
   for (i64 i = 0; i < settings.streams; ++i) {
@@ -208,6 +215,7 @@ std::function<void()> plain_client(const Key& key, const Endpoint& server, const
 
 pid_t server(const Place& place, const Key& key, int& port) {
   return started(place, port, [&] {
+    be_called("server");
     ServerOptions options;
     options.key = key;
     options.address = place.address;
@@ -258,6 +266,7 @@ struct Share {
 };
 
 std::function<void()> client(const Connection& connection, const std::string& name, const Share& share) {
+  be_called("client");
   OpenOptions options;
   options.write = options.create = true;
   options.keeps_writes = options.reads_ahead = share.keeps;
@@ -303,11 +312,15 @@ class Bench {
   void run() {
     (void)remote(Direction::kWrite, 1 * MiB);   // the file's pages
     for (i64 round = 0; round < settings_.rounds; ++round) {
-      const auto wanted = [&](const char* name) { return settings_.only.empty() || settings_.only == name; };
-      for (const i64 block : kBlocks)
-        if (wanted("write")) add("write " + std::to_string(block / KiB) + " KiB", [&] { return remote(Direction::kWrite, block); });
-      for (const i64 block : kBlocks)
-        if (wanted("read")) add("read " + std::to_string(block / KiB) + " KiB", [&] { return remote(Direction::kRead, block); });
+      const auto wanted = [&](const std::string& name) { return settings_.only.empty() || settings_.only == name; };
+      const auto add_blocks = [&](const std::string& way, Direction direction) {
+        for (const i64 block : kBlocks) {
+          const std::string name = way + " " + std::to_string(block / KiB) + " KiB";
+          if (wanted(way) || wanted(name)) add(name, [&] { return remote(direction, block); });
+        }
+      };
+      add_blocks("write", Direction::kWrite);
+      add_blocks("read", Direction::kRead);
       if (wanted("routed")) add("routed 64 KiB", [&] { return remote(Direction::kWrite, 64 * KiB, true); });
       if (wanted("old")) add("old", [&] { return old(); });
     }

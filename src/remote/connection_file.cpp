@@ -171,8 +171,8 @@ Status store_connection(const Connection& connection) {
   std::error_code failed;
   std::filesystem::create_directories(directory, failed);
   if (failed) return Error{ErrorClass::kIo, directory + ": " + failed.message()};
-  const std::string fresh = path + "." + std::to_string(::getpid());
-  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  std::string fresh = directory + "/." + connection.host + ".XXXXXX";   // hidden: what a killed process leaves is no connection
+  const int fd = ::mkostemp(fresh.data(), O_CLOEXEC);                   // mode 0600
   const std::string text = connection_text(connection);
   const bool written = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
   if (written && ::rename(fresh.c_str(), path.c_str()) == 0) return ::close(fd), ok_status();

@@ -278,6 +278,7 @@ Result<u64> DriverRoot::put(const std::string& inside, ConstBytes content, bool 
       std::fill(copy.begin(), copy.end(), std::byte{0});
       MERCUTIO_TRY(file->read(std::span(&piece, 1)));
     }
+    MERCUTIO_TRY(file->sync());   // as on a file system: or after a crash the name may have an empty file
     MERCUTIO_TRY(file->close());
     MERCUTIO_TRY(names_->rename(part, path, replace));
     return checksum_of(copy);

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/errno_text.h"
+#include "model/hints_environment.h"
 #include "storage/drivers.h"
 #include "storage/posix/file_system.h"
 
@@ -61,6 +62,11 @@ Error driver_has_none(const std::string& call) {
   return Error{ErrorClass::kUnsupportedOperation, call + ": files of a storage driver have no links, attributes and free space to ask for", EOPNOTSUPP};
 }
 
+// Below the home directory of the server's user.
+bool is_below_home(const std::string& directory) {
+  return directory == "~" || directory.starts_with("~/");
+}
+
 bool has_zero(const std::string& path) {
   return path.find('\0') != std::string::npos;
 }
@@ -80,7 +86,7 @@ Result<Export> parse_export(const std::string& text) {
       break;
     }
   }
-  const bool is_directory = result.directory.starts_with('/');
+  const bool is_directory = result.directory.starts_with('/') || is_below_home(result.directory);
   if (result.name.empty() || result.name.find('/') != std::string::npos || !(is_directory || DriverRoot::is_name(result.directory)))
     return Error{ErrorClass::kArg, "'" + text + "' is no root: write name=/directory or name=driver:path, with :rw behind it if files may be written"};
   return result;
@@ -88,6 +94,11 @@ Result<Export> parse_export(const std::string& text) {
 
 Result<Exports::Root> Exports::open_root(const Export& wanted) {
   Root root{nullptr, nullptr, wanted.writable};
+  if (is_below_home(wanted.directory)) {
+    const std::string home = environment("HOME");
+    if (!home.starts_with('/')) return Error{ErrorClass::kArg, wanted.directory + ": HOME is not set there: give --root a path that begins with /"};
+    return open_root({wanted.name, home + wanted.directory.substr(1), wanted.writable});
+  }
   if (!wanted.directory.starts_with('/')) {
     MERCUTIO_LET(DriverRoot driver, DriverRoot::load(wanted.directory, wanted.one_of_several));
     root.driver = std::make_shared<const DriverRoot>(std::move(driver));
@@ -103,7 +114,8 @@ Result<Exports::Root> Exports::open_root(const Export& wanted) {
   const int probe = open_beneath(fd, ".", O_PATH | O_DIRECTORY, 0);
   if (probe < 0) {
     Error error = error_from_errno("openat2", errno);
-    if (error.sys_errno == ENOSYS) error.what = "the server needs Linux 5.6 or newer (openat2)";
+    if (error.sys_errno == ENOSYS || error.sys_errno == EPERM)
+      error.what = "the server needs Linux 5.6 or newer, and in a container one that lets programs call openat2: nothing else keeps every path below its root";
     return error;
   }
   ::close(probe);

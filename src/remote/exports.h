@@ -85,6 +85,9 @@ class Exports {
 };
 
 FileStatus status_from(const struct stat& status);
+// The mode that gives what has the status `before` these permissions. A directory keeps the group of its files, and may
+// become sticky.
+mode_t mode_with(const FileStatus& before, std::uint32_t permissions);
 // A time in ns since 1970, which is negative before that. Times outside of the years 1677 to 2262 become the nearest one within.
 i64 nanoseconds(const timespec& time);
 timespec time_from(i64 nanoseconds);

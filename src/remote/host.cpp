@@ -63,9 +63,19 @@ Result<std::shared_ptr<Session>> RemoteHost::session() {
 }
 
 Result<std::shared_ptr<CallJob>> RemoteHost::begin(Kind kind, const NameRequest& request) {
-  MERCUTIO_LET(const auto at, session());
   Buffer message;
   put_message(message, request);
+  return begin(kind, std::move(message));
+}
+
+Result<std::shared_ptr<CallJob>> RemoteHost::begin_remove(const std::string& path) {
+  Buffer message;
+  put_message(message, PlainRequest{.path = path});
+  return begin(Kind::kRemove, std::move(message));
+}
+
+Result<std::shared_ptr<CallJob>> RemoteHost::begin(Kind kind, Buffer message) {
+  MERCUTIO_LET(const auto at, session());
   auto job = std::make_shared<CallJob>(kind, std::move(message));
   at->submit(job);
   return job;

@@ -17,6 +17,7 @@ class RemoteHost {
   Result<Reply> call(Kind kind, const NameRequest& request);
 
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options, std::optional<FileIdentity>* identity = nullptr);
+  Result<std::shared_ptr<CallJob>> begin_remove(const std::string& path);
   Status remove(const std::string& path);
   // Claims `file`, which is open as `path`, as the target of a copy until it is closed. A copy that a dead client began at another
   // server of the connection loses the file. EBUSY: another copy is in progress.
@@ -29,6 +30,7 @@ class RemoteHost {
   Result<std::vector<Extent>> extents(const std::string& path);
 
  private:
+  Result<std::shared_ptr<CallJob>> begin(Kind kind, Buffer message);
   Result<Reply> ask(Kind kind, const Buffer& message);
   const std::string host_;
   std::mutex mutex_;

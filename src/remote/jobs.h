@@ -32,6 +32,7 @@ class Job {
   // The memory that the data of a reply may be received in, which complete() then gets; empty: it is copied by complete().
   virtual Bytes memory(const Part&, i64) { return {}; }
   virtual u64 tree() const { return 0; }
+  virtual u64 file() const { return 0; }   // that it moves data of
   virtual i64 bytes() const { return 0; }
   virtual void complete(const Part& part, const Reply& reply, ConstBytes data) = 0;
   virtual void fail(const Part& part, const Error& error) = 0;
@@ -77,6 +78,7 @@ class TransferJob final : public Job {
   ConstBytes put_data(const Part& part, Buffer& out) override;
   Bytes memory(const Part& part, i64 bytes) override;
   u64 tree() const override { return shape_.tree(); }
+  u64 file() const override { return handle_; }
   i64 bytes() const override { return shape_.bytes(); }
   void complete(const Part& part, const Reply& reply, ConstBytes data) override;
   void fail(const Part& part, const Error& error) override;

@@ -43,7 +43,8 @@ Status set_permissions(int directory, const std::string& name, std::uint32_t per
   MERCUTIO_LET(const FileStatus status, status_of(file.get()));
   if (status.kind() == FileType::kLink) return error_from_errno("chmod", EOPNOTSUPP);
   const std::string itself = "/proc/self/fd/" + std::to_string(file.get());
-  return ::chmod(itself.c_str(), permissions & kAllowed) == 0 ? ok_status() : Status(error_from_errno("chmod", errno));
+  if (::chmod(itself.c_str(), mode_with(status, permissions)) == 0) return ok_status();
+  return error_from_errno("chmod", errno);
 }
 
 Status write_all(int fd, ConstBytes content) {
@@ -150,6 +151,11 @@ Result<FileStatus> Exports::status(const std::string& path) const {
   MERCUTIO_LET(const int fd, open_for_look(path, O_PATH));
   const Descriptor owned(fd);
   return status_of(fd);
+}
+
+mode_t mode_with(const FileStatus& before, std::uint32_t permissions) {
+  if (before.kind() != FileType::kDirectory) return permissions & kAllowed;
+  return (permissions & (kAllowed | S_ISVTX)) | (before.permissions & (S_ISGID | S_ISVTX));
 }
 
 Result<Exports::Listed> Exports::list(const std::string& path, const std::string& after, i64 most_bytes) const {
@@ -345,12 +351,18 @@ Result<std::vector<Extent>> extents_of(int fd, i64 begin, i64 most) {
   std::vector<Extent> found;
   while (static_cast<i64>(found.size()) < most) {
     const off_t data = ::lseek(fd, begin, SEEK_DATA);
-    if (data < 0 && errno == ENXIO) break;   // a hole up to the end
-    if (data < 0) return error_from_errno("lseek", errno);
-    const off_t hole = ::lseek(fd, data, SEEK_HOLE);
-    if (hole < 0) return error_from_errno("lseek", errno);
-    found.push_back({data, hole});
-    begin = hole;
+    const off_t hole = data < 0 ? data : ::lseek(fd, data, SEEK_HOLE);
+    if (hole < 0 && errno == ENXIO) break;   // a hole up to the end, or the file has become shorter meanwhile
+    if (hole < 0 && errno != EINVAL && errno != EOPNOTSUPP) return error_from_errno("lseek", errno);
+    if (data >= begin && hole > data) {
+      found.push_back({data, hole});
+      begin = hole;
+      continue;
+    }
+    struct stat status {};   // the file system does not tell
+    if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
+    if (status.st_size > begin) found.push_back({begin, status.st_size});
+    break;
   }
   return found;
 }

@@ -13,6 +13,10 @@ Error no_such_file() {
   return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};
 }
 
+Error still_busy() {
+  return Error{ErrorClass::kIo, "a request that took too long is still being carried out there; try again later", EBUSY};
+}
+
 Reply done(i64 value) {
   Reply reply;
   reply.value = value;
@@ -90,8 +94,7 @@ Buffer Operations::answer_of(u64 id, const Result<Reply>& reply) const {
 }
 
 Buffer Operations::too_early(u64 id) const {
-  const Error busy{ErrorClass::kIo, "a request that took too long is still being carried out there; try again later", EBUSY};
-  return frame_with(Kind::kReply, id, reply_of(busy, host));
+  return answer_of(id, still_busy());
 }
 
 Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const {
@@ -113,6 +116,7 @@ Result<Reply> Operations::open(ServedSession& session, ConstBytes message) const
   MERCUTIO_LET(Exports::Opened found, exports.open_file(request.path, options));
   file->storage = std::move(found.storage);
   file->identity = found.identity;
+  if (!session.await_forgotten_on(file->identity, kLateMs)) return still_busy();
   if (around) file->storage = around(std::move(file->storage));
   file->path = request.path;
   file->readable = options.read;
@@ -171,15 +175,24 @@ Result<Reply> Operations::plain(ServedSession& session, Kind kind, ConstBytes me
     return done(0);
   }
   if (kind == Kind::kClose) {
-    const std::shared_ptr<ServedFile> file = session.take_file(request.target);
-    if (!file) return no_such_file();
-    if (file == session.borrowed()) return done(0);   // its owner closes it
-    std::unique_lock alone(file->closing);
-    if (file->closed) return no_such_file();
-    MERCUTIO_TRY(file->close());
+    MERCUTIO_TRY(close(session, request.target));
     return done(0);
   }
   return on_file(session, kind, request);
+}
+
+Status Operations::close(ServedSession& session, u64 handle) const {
+  const std::shared_ptr<ServedFile> file = session.take_file(handle);
+  if (!file) return no_such_file();
+  if (file == session.borrowed()) return ok_status();   // its owner closes it
+  std::unique_lock alone(file->closing);
+  return file->closed ? Status(no_such_file()) : file->close();
+}
+
+u64 Operations::opened_by(const Buffer& answer) const {
+  const auto reply = get_message<Reply>(ConstBytes(answer).subspan(kHeaderBytes));
+  const auto opened = reply ? get_message<OpenReply>(reply->more) : reply.error();
+  return opened ? opened->handle : 0;
 }
 
 Result<Reply> Operations::about_names(ServedSession& session, Kind kind, ConstBytes message) const {
@@ -284,7 +297,7 @@ Result<LockRequest> Operations::wanted_lock(const std::shared_ptr<ServedSession>
 Buffer Operations::answer_lock(const LockRequest& wanted, u64 id, Result<std::unique_ptr<HeldLock>> lock) const {
   const auto answer = [&]() -> Result<Reply> {
     if (!lock) return lock.error();
-    MERCUTIO_LET(const u64 handle, wanted.session->add_lock(std::move(*lock), wanted.file->path));
+    MERCUTIO_LET(const u64 handle, wanted.session->add_lock(std::move(*lock), *wanted.file));
     return done(static_cast<i64>(handle));
   };
   return answer_of(id, answer());

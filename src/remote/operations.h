@@ -24,6 +24,8 @@ struct Operations {
   // The lock of a lock request or of an access under a lock.
   Result<LockRequest> wanted_lock(const std::shared_ptr<ServedSession>& session, Kind kind, ConstBytes message) const;
   Result<OutgoingCopy::Source> open_source(const std::string& path) const;   // for a copy to another server
+  u64 opened_by(const Buffer& answer) const;   // the handle of the file that was opened; 0: it was not
+  Status close(ServedSession& session, u64 handle) const;
   Buffer answer_lock(const LockRequest& wanted, u64 id, Result<std::unique_ptr<HeldLock>> lock) const;
 
  private:
@@ -35,6 +37,8 @@ struct Operations {
   Result<Reply> on_file(ServedSession& session, Kind kind, const PlainRequest& request) const;
   Buffer transfer(ServedSession& session, const Frame& request, ConstBytes message) const;
 };
+
+inline constexpr i64 kLateMs = 2'000;   // for abandoned requests to end before the client may change anything that they change
 
 // XXH3 of the bytes [begin, end) of a file, up to its end; at most kMostChecked of them.
 inline constexpr i64 kMostChecked = 16 * MiB;

@@ -58,17 +58,26 @@ std::unique_ptr<HeldLock> made_safe(const std::shared_ptr<ServedFile>& file, std
   return std::make_unique<SafeLock>(file, std::move(lock));
 }
 
-ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel,
-                                            i64 send_limit_ms) {
+ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel, i64 send_limit_ms, const ChangedBy& changed) {
   std::shared_ptr<const Buffer> again;
   {
     std::lock_guard guard(mutex_);
     if (ended_) return Admission::kOver;
-    if (id < finished_ && !awaited_.count(id)) return Admission::kAnswered;
+    Late late{std::nullopt, changed.path, kind == Kind::kClose};
+    if (const auto open = files_.find(changed.file); open != files_.end()) late.file = open->second->identity;
+    if (id < finished_ && !awaited_.count(id)) {
+      if (!late.certain || !late.file || !late_.emplace(id, late).second) return Admission::kAnswered;
+      ++working_;
+      return Admission::kExecute;
+    }
     const auto known = entries_.find(id);
     if (known == entries_.end()) {
       if (static_cast<i64>(entries_.size()) >= limits_.unfinished) return Admission::kTooMany;
-      entries_.emplace(id, Entry{{channel}, is_work(kind)});
+      Entry entry;
+      entry.routes.push_back(channel);
+      entry.work = is_work(kind);
+      entry.late = std::move(late);
+      entries_.emplace(id, std::move(entry));
       working_ += is_work(kind) ? 1 : 0;
       return Admission::kExecute;
     }
@@ -83,16 +92,14 @@ ServedSession::Admission ServedSession::admit(u64 id, Kind kind, const std::shar
 }
 
 // The data of a read under a lock is not stored: the read is executed again if its reply is lost.
-void ServedSession::complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms) {
+bool ServedSession::complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms) {
   std::vector<std::weak_ptr<Channel>> routes;
   std::shared_ptr<const Buffer> answer;
   {
     std::lock_guard guard(mutex_);
     const auto known = entries_.find(id);
-    const bool abandoned = late_.erase(id) > 0;
-    if (abandoned || (known != entries_.end() && known->second.work)) --working_;
-    if (abandoned || working_ == 0) at_rest_.notify_all();
-    if (known == entries_.end()) return;   // abandoned by the client in the meantime
+    if (known == entries_.end()) return end_late(id), false;
+    if (known->second.work && --working_ == 0) at_rest_.notify_all();
     *known->second.reply = std::move(reply);
     answer = known->second.reply;
     routes.swap(known->second.routes);
@@ -103,15 +110,72 @@ void ServedSession::complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms)
     const std::shared_ptr<Channel> route = at->lock();   // if it is cut, the client sends the request again on another stream
     if (route && !attempt([&] { return route->send(*answer, send_limit_ms); })) route->cut();
   }
+  return true;
+}
+
+bool ServedSession::end_late(u64 id) {
+  if (late_.erase(id) == 0) return false;
+  --working_;
+  at_rest_.notify_all();
+  return true;
 }
 
 bool ServedSession::begin_work(u64 id) {
   std::lock_guard guard(mutex_);
+  return resume_work(id);
+}
+
+void ServedSession::pause_work(Entry& entry) {
+  entry.work = false;
+  if (--working_ == 0) at_rest_.notify_all();
+}
+
+bool ServedSession::resume_work(u64 id) {
+  if (late_.count(id)) return true;
   const auto known = entries_.find(id);
   if (ended_ || known == entries_.end()) return false;
   known->second.work = true;
   ++working_;
   return true;
+}
+
+void ServedSession::hold_up(u64 file) {
+  std::lock_guard guard(mutex_);
+  ++behind_[file].held_up;
+  any_held_up_ = true;
+}
+
+bool ServedSession::wait_behind(u64 file, i64 bytes, u64 id, std::function<void()> work) {
+  constexpr i64 kOverhead = 1 * KiB;
+  std::lock_guard guard(mutex_);
+  const auto known = behind_.find(file);
+  bytes += kOverhead;
+  if (known == behind_.end() || behind_bytes_ + bytes > limits_.behind_bytes) return false;
+  known->second.works.emplace_back(bytes, std::move(work));
+  behind_bytes_ += bytes;
+  if (const auto late = late_.find(id); late != late_.end()) {   // abandoned since: begin_work() will say so
+    if (!late->second.certain) end_late(id);
+    return true;
+  }
+  const auto admitted = entries_.find(id);
+  if (admitted != entries_.end() && admitted->second.work) pause_work(admitted->second);
+  return true;
+}
+
+std::function<void()> ServedSession::next_behind(u64 file) {
+  std::lock_guard guard(mutex_);
+  const auto known = behind_.find(file);
+  if (known == behind_.end()) return nullptr;
+  auto& works = known->second.works;
+  if (works.empty()) {
+    if (--known->second.held_up == 0) behind_.erase(known);
+    any_held_up_ = !behind_.empty();
+    return nullptr;
+  }
+  auto [bytes, work] = std::move(works.front());
+  works.pop_front();
+  behind_bytes_ -= bytes;
+  return work;
 }
 
 // Reports may arrive in any order. What one of them finishes stays finished.
@@ -120,7 +184,11 @@ void ServedSession::finish(u64 end, const std::set<u64>& awaited) {
   for (auto at = entries_.begin(); at != entries_.end() && at->first < end;) {
     const auto next = std::next(at);
     if (!awaited.count(at->first)) {
-      if (at->second.reply->empty() && at->second.work) late_.insert(at->first);
+      const Entry& entry = at->second;
+      if (entry.reply->empty() && (entry.work || entry.late.certain)) {
+        late_.emplace(at->first, entry.late);
+        working_ += entry.work ? 0 : 1;
+      }
       entries_.erase(at);
     }
     at = next;
@@ -128,12 +196,36 @@ void ServedSession::finish(u64 end, const std::set<u64>& awaited) {
   for (auto at = awaited_.begin(); at != awaited_.end() && *at < end;) at = awaited.count(*at) ? std::next(at) : awaited_.erase(at);
   for (auto at = awaited.lower_bound(finished_); at != awaited.end() && *at < end; ++at) awaited_.insert(*at);
   finished_ = std::max(finished_, end);
+  at_rest_.notify_all();   // what waits for others may have been abandoned
 }
 
-bool ServedSession::await_forgotten(i64 limit_ms) {
+template <class Concerns>
+bool ServedSession::await_late(i64 limit_ms, u64 id, Concerns concerns) {
   std::unique_lock guard(mutex_);
-  const auto at_rest = [&]() MERCUTIO_REQUIRES(mutex_) { return late_.empty(); };
-  return at_rest_.wait_for(guard, std::chrono::milliseconds(limit_ms), at_rest);
+  MERCUTIO_HELD(mutex_);
+  const auto at_rest = [&]() MERCUTIO_REQUIRES(mutex_) {
+    return std::none_of(late_.begin(), late_.end(), [&](const auto& known) { return concerns(known.second); });
+  };
+  if (late_.count(id)) return false;
+  if (at_rest()) return true;
+  const auto waiting = entries_.find(id);
+  const bool paused = waiting != entries_.end() && waiting->second.work;
+  if (paused) pause_work(waiting->second);
+  const auto over = [&]() MERCUTIO_REQUIRES(mutex_) { return at_rest() || (paused && !entries_.count(id)); };
+  (void)at_rest_.wait_for(guard, std::chrono::milliseconds(limit_ms), over);
+  return (!paused || resume_work(id)) && at_rest();
+}
+
+bool ServedSession::await_forgotten(i64 limit_ms, u64 id) {
+  return await_late(limit_ms, id, [](const Late&) { return true; });
+}
+
+bool ServedSession::await_forgotten_on(const FileIdentity& file, i64 limit_ms, u64 id) {
+  return await_late(limit_ms, id, [&](const Late& late) { return late.file == file; });
+}
+
+bool ServedSession::await_forgotten_names(const std::string& path, i64 limit_ms, u64 id) {
+  return await_late(limit_ms, id, [&](const Late& late) { return !late.file && (late.path.empty() || late.path == path); });
 }
 
 Status ServedSession::room() const {
@@ -168,12 +260,18 @@ std::shared_ptr<ServedFile> ServedSession::take_file(u64 handle) {
   return file;
 }
 
-Result<u64> ServedSession::add_lock(std::unique_ptr<HeldLock> lock, const std::string& path) {
+Result<u64> ServedSession::add_lock(std::unique_ptr<HeldLock> lock, const ServedFile& file) {
   std::lock_guard guard(mutex_);
   if (ended_ || static_cast<i64>(locks_.size()) >= limits_.locks)
     return Error{ErrorClass::kIo, "too many locks of one client", ENOLCK};
-  locks_.emplace(next_handle_, Lock{std::move(lock), path});
+  locks_.emplace(next_handle_, Lock{std::move(lock), file.path, file.identity});
   return next_handle_++;
+}
+
+std::optional<FileIdentity> ServedSession::file_of_lock(u64 handle) {
+  std::lock_guard guard(mutex_);
+  const auto known = locks_.find(handle);
+  return known == locks_.end() ? std::nullopt : std::optional(known->second.file);
 }
 
 std::optional<std::string> ServedSession::release_lock(u64 handle) {

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -44,6 +46,13 @@ struct SessionLimits {
   i64 locks = 4096;
   i64 unfinished = 8192;               // maximum number of requests for which the client, as far as it has reported, still waits
   i64 tree_bytes = 64 * MiB;     // beyond it all trees are discarded, and the client sends them again as needed
+  i64 behind_bytes = 64 * MiB;   // of requests that wait for one that takes long
+};
+
+// What a request may change.
+struct ChangedBy {
+  u64 file = 0;       // an open file
+  std::string path;   // or what an open may create. Neither: names
 };
 
 class ServedSession {
@@ -58,22 +67,36 @@ class ServedSession {
   // Decides whether a request that changes something must be executed. One that has been answered gets the same reply again. One
   // that is being executed will be answered on every channel from which it came. Requests of a stream that the client has abandoned
   // may arrive after the client has sent them again on another stream.
-  Admission admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel, i64 send_limit_ms);
-  // Ends an admitted request. Allocates nothing of its own.
-  void complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);
-  // An admitted request that has waited for a lock may change something from now on. False: it must not be executed any more.
+  Admission admit(u64 id, Kind kind, const std::shared_ptr<Channel>& channel, i64 send_limit_ms, const ChangedBy& changed = {});
+  // Ends an admitted request. Allocates nothing of its own. False: the client has abandoned it in the meantime.
+  bool complete(u64 id, Kind kind, Buffer reply, i64 send_limit_ms);
+  // An admitted request that has waited may change something from now on. False: it must not be executed any more.
+  // A close is executed although it has been abandoned, as the client does not ask for another one.
   bool begin_work(u64 id);
+  // While a request on a file takes long, those after it wait here instead of a thread each.
+  void hold_up(u64 file);
+  bool any_held_up() const { return any_held_up_; }
+  // False: nothing holds the file up, or too much waits. `id`: of an admitted request that may change something, or 0. It is work only when
+  // begin_work() says so.
+  bool wait_behind(u64 file, i64 bytes, u64 id, std::function<void()> work);
+  // What waits longest, for whoever held the file up. Null: nothing waits, and the file is not held up by the caller any more.
+  std::function<void()> next_behind(u64 file);
   // Of the requests below `end` the client still waits for these only. It has the replies to the others, or has abandoned them: they
   // must not begin any more.
   void finish(u64 end, const std::set<u64>& awaited = {});
-  // Waits until no abandoned request that may change a file is being executed. False: the time limit was reached.
-  bool await_forgotten(i64 limit_ms);
+  // Waits until no abandoned request that may change something is being executed: any; one on that file; one that changes names, or opens
+  // `path`. False: the time limit was reached. `id`: of the admitted request that waits and has changed nothing yet, or 0. Nobody has to wait for it
+  // meanwhile, and it is false at once when the client abandons it: it must not be executed any more.
+  bool await_forgotten(i64 limit_ms, u64 id = 0);
+  bool await_forgotten_on(const FileIdentity& file, i64 limit_ms, u64 id = 0);
+  bool await_forgotten_names(const std::string& path, i64 limit_ms, u64 id = 0);
 
   Status room_for_file();
   Result<u64> add_file(std::shared_ptr<ServedFile> file);
   std::shared_ptr<ServedFile> file(u64 handle);        // null: unknown handle
   std::shared_ptr<ServedFile> take_file(u64 handle);
-  Result<u64> add_lock(std::unique_ptr<HeldLock> lock, const std::string& path);
+  Result<u64> add_lock(std::unique_ptr<HeldLock> lock, const ServedFile& file);
+  std::optional<FileIdentity> file_of_lock(u64 handle);
   std::optional<std::string> release_lock(u64 handle);   // the path of its file; nothing: unknown handle
 
   Result<u64> add_copy(std::shared_ptr<OutgoingCopy> copy);
@@ -97,15 +120,31 @@ class ServedSession {
   bool retire(i64 limit_ms);
 
  private:
+  struct Late {
+    std::optional<FileIdentity> file;
+    std::string path;
+    bool certain = false;   // it is executed although it is abandoned
+  };
   struct Entry {
     std::vector<std::weak_ptr<Channel>> routes;   // the channels from which it came
-    bool work = true;    // it may change a file
+    bool work = true;    // it may change something: what `late` says
+    Late late;
     std::shared_ptr<Buffer> reply = std::make_shared<Buffer>();   // empty: it is being executed; never changed afterwards
+  };
+  struct Behind {
+    i64 held_up = 0;   // number of requests that hold the file up
+    std::deque<std::pair<i64, std::function<void()>>> works;   // with their bytes
   };
   struct Lock {
     std::unique_ptr<HeldLock> held;
     std::string path;   // of its file
+    FileIdentity file;
   };
+  template <class Concerns>
+  bool await_late(i64 limit_ms, u64 id, Concerns concerns);
+  bool end_late(u64 id) MERCUTIO_REQUIRES(mutex_);   // false: it was not abandoned while it was work
+  void pause_work(Entry& entry) MERCUTIO_REQUIRES(mutex_);
+  bool resume_work(u64 id) MERCUTIO_REQUIRES(mutex_);   // false: abandoned, or the session has ended
   Status room() const MERCUTIO_REQUIRES(mutex_);
   static constexpr size_t kMostCopies = 64;   // maximum number of copies that are remembered
   const SessionLimits limits_;
@@ -118,13 +157,16 @@ class ServedSession {
   std::map<u64, Lock> locks_ MERCUTIO_GUARDED_BY(mutex_);
   std::map<u64, FlatTypeRef> trees_ MERCUTIO_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<Channel>> channels_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<u64, Behind> behind_ MERCUTIO_GUARDED_BY(mutex_);   // by file
+  std::atomic<bool> any_held_up_{false};
+  i64 behind_bytes_ MERCUTIO_GUARDED_BY(mutex_) = 0;
   i64 tree_bytes_ = 0, idle_since_ns_ = 0;
   bool client_ended_ MERCUTIO_GUARDED_BY(mutex_) = false;
   u64 finished_ MERCUTIO_GUARDED_BY(mutex_) = 0;          // all requests below are finished but those of `awaited_`
   std::set<u64> awaited_ MERCUTIO_GUARDED_BY(mutex_);
   u64 next_handle_ = 1;
   i64 working_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // requests being executed that may change a file, including abandoned ones
-  std::set<u64> late_ MERCUTIO_GUARDED_BY(mutex_);   // those of them that the client has abandoned
+  std::map<u64, Late> late_ MERCUTIO_GUARDED_BY(mutex_);   // those of them that the client has abandoned
   std::condition_variable at_rest_;
   bool ended_ MERCUTIO_GUARDED_BY(mutex_) = false;
   std::mutex ending_;   // locked before mutex_

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kPeriodicWorkMs = 250, kTurnMs = 20;
 constexpr int kAcceptedAtOnce = 64;
+constexpr i64 kSlowNs = 200'000'000;       // a request of that time may keep others waiting
 constexpr i64 kLeavesNs = 2'000'000'000;   // for a previous server at the same port that is ending
 
 }  // namespace
@@ -106,14 +107,15 @@ void Server::start_handshake(PendingConnection connection) {
   if (!stream) return service_.refusals().say(connection.peer, stream.error().what, now_ns());
   std::lock_guard guard(mutex_);
   Worker& worker = streams_.emplace_back();
-  worker.channel = std::make_shared<Channel>(std::move(*stream), connection.peer);
-  const auto handshake = reception_.begin(connection, [channel = worker.channel] { channel->cut(); });
+  const auto channel = std::make_shared<Channel>(std::move(*stream), connection.peer);
+  worker.stream = std::make_shared<ServedStream>(channel);
+  const auto handshake = reception_.begin(connection, [channel] { channel->cut(); });
   auto thread = start_thread([this, &worker, handshake] {
     const Status served = attempt([&] {
-      service_.serve(worker.channel, [&] { handshake->over = true; });
+      service_.serve(worker.stream, [&] { handshake->over = true; });
       return ok_status();
     });
-    if (!served) worker.channel->cut();
+    if (!served) worker.stream->channel()->cut();
     handshake->over = true;
     worker.finished = true;
   });
@@ -127,6 +129,36 @@ void Server::start_handshake(PendingConnection connection) {
   (void)service_.cut_spare_stream();
 }
 
+// Where a request takes long, another thread serves its stream. Without a thread for that the stream waits.
+void Server::replace_slow_threads(i64 now) {
+  std::lock_guard guard(mutex_);
+  std::vector<std::pair<const Worker*, i64>> slow;
+  i64 replaced = 0;
+  for (const Worker& worker : streams_) {
+    if (worker.finished) continue;
+    if (worker.stream->turn() != worker.turn) {
+      ++replaced;
+    } else if (const i64 since = worker.stream->working_since(); since != 0 && now - since > kSlowNs) {
+      slow.emplace_back(&worker, since);
+    }
+  }
+  for (const auto& [worker, since] : slow) {
+    if (replaced++ >= options_.most_slow) return;
+    Worker& next = streams_.emplace_back();
+    next.stream = worker->stream;
+    next.turn = worker->turn + 1;
+    auto thread = start_thread([this, &next, since = since] {
+      (void)attempt([&] {
+        service_.take_over(next.stream, since);
+        return ok_status();
+      });
+      next.finished = true;
+    });
+    if (!thread) return streams_.pop_back();
+    next.thread = std::move(*thread);
+  }
+}
+
 // Joins threads that are done, and ends sessions whose clients have been absent for too long.
 void Server::do_periodic_work() {
   std::list<Worker> finished;   // joined after the lock has been released
@@ -134,6 +166,7 @@ void Server::do_periodic_work() {
   const i64 now = periodic_work_ns_ = now_ns();
   service_.refusals().end_period(now);
   bool used = service_.do_periodic_work(now);
+  replace_slow_threads(now);
   {
     std::lock_guard guard(mutex_);
     take_finished(streams_, finished);
@@ -148,7 +181,7 @@ i64 Server::idle_ms() {
 
 void Server::cut_streams() {
   std::lock_guard guard(mutex_);
-  for (Worker& stream : streams_) stream.channel->cut();
+  for (Worker& worker : streams_) worker.stream->channel()->cut();
 }
 
 }  // namespace mercutio::remote

@@ -33,6 +33,7 @@ class Server {
   void receive();
   void do_periodic_work();
   void start_handshake(PendingConnection connection);
+  void replace_slow_threads(i64 now);
 
   const ServerOptions options_;
   Service service_;

@@ -13,9 +13,6 @@
 namespace mercutio::remote {
 namespace {
 
-// Every message begins with the acknowledged ids.
-constexpr size_t kAcknowledgedBytes = 8;
-constexpr i64 kLateMs = 2'000;     // for abandoned requests to end before the client may change anything else
 constexpr size_t kMostLogged = 8192;
 constexpr i64 kRetireMs = 2'000;   // for requests of the client's previous session; after it the client asks again
 
@@ -23,17 +20,27 @@ Error wrong_protocol(const char* why) {
   return Error{ErrorClass::kIo, why, EPROTO};
 }
 
-// Requests that must wait for the end of abandoned ones. Otherwise an abandoned change could happen after them, and after an unlock
-// others could see it happen. Closing waits by itself.
-bool is_ordered(Kind kind) {
-  return kind == Kind::kWrite || kind == Kind::kSetSize || kind == Kind::kPreallocate || kind == Kind::kOpen || kind == Kind::kRemove ||
-         kind == Kind::kUnlock || (is_about_names(kind) && !is_query(kind));
+std::string path_of_open(Kind kind, ConstBytes message) {
+  if (kind != Kind::kOpen) return "";
+  const auto request = get_message<OpenRequest>(message);
+  return request ? request->path : "";
 }
 
 // The requests that another server with a one-time key may send.
 bool is_of_copy(Kind kind) {
   return kind == Kind::kOpen || kind == Kind::kClose || kind == Kind::kWrite || kind == Kind::kSize || kind == Kind::kSetSize || kind == Kind::kSync ||
          kind == Kind::kChecksum;
+}
+
+// The open file that a request is about. 0: none.
+u64 file_of(Kind kind, ConstBytes message) {
+  const bool is_first = kind == Kind::kRead || kind == Kind::kWrite || kind == Kind::kSize || kind == Kind::kLock || kind == Kind::kClose ||
+                        kind == Kind::kSync || kind == Kind::kSetSize || kind == Kind::kPreallocate || kind == Kind::kChecksum;
+  if (!is_first && !is_locked(kind)) return 0;
+  const size_t at = is_first ? 0 : 2 * sizeof(i64);   // after the range of the lock
+  u64 file = 0;
+  if (message.size() >= at + sizeof file) RemoteDecoder(message.subspan(at, sizeof file))(file);
+  return file;
 }
 
 std::string host_name() {
@@ -134,7 +141,8 @@ void Service::end_beside(std::shared_ptr<ServedSession> session) {
   over_.push_back(std::move(session));
 }
 
-void Service::serve(const std::shared_ptr<Channel>& channel, const std::function<void()>& welcomed) {
+void Service::serve(const std::shared_ptr<ServedStream>& stream, const std::function<void()>& welcomed) {
+  const std::shared_ptr<Channel>& channel = stream->channel();
   if (const Status hands = channel->shake_hands(options_.handshake_ms); !hands)
     return refusals_.say(channel->peer(), hands.error().what, now_ns());
   const auto session = greet(channel);
@@ -142,12 +150,24 @@ void Service::serve(const std::shared_ptr<Channel>& channel, const std::function
     refusals_.say(channel->peer(), session.error().what, now_ns());
     return channel->cut();
   }
+  stream->set_session(*session);
   welcomed();
-  const Status end = attempt([&] { return serve_frames(channel, *session); });
-  (*session)->detach(channel.get(), now_ns(), end.ok());
+  serve_requests(stream);
+}
+
+void Service::take_over(const std::shared_ptr<ServedStream>& stream, i64 since_ns) {
+  if (stream->take_over(since_ns)) serve_requests(stream);
+}
+
+void Service::serve_requests(const std::shared_ptr<ServedStream>& stream) {
+  const u64 turn = stream->turn();
+  const Status end = attempt([&] { return serve_frames(stream, turn); });
+  if (stream->turn() != turn) return;   // another thread serves it
+  Channel& channel = *stream->channel();
+  stream->session()->detach(&channel, now_ns(), end.ok());
   --streams_;
-  log(*channel, end ? "left" : "cut: " + end.error().what);
-  channel->cut();
+  log(channel, end ? "left" : "cut: " + end.error().what);
+  channel.cut();
 }
 
 Result<std::shared_ptr<ServedSession>> Service::greet(const std::shared_ptr<Channel>& channel) {
@@ -254,18 +274,29 @@ bool Service::cut_spare_stream() {
   return most && most->cut_one();
 }
 
-Status Service::serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session) {
+Status Service::serve_frames(const std::shared_ptr<ServedStream>& stream, u64 turn) {
+  Channel& channel = *stream->channel();
   auto frame = std::make_shared<Frame>();
   for (;;) {
     if (frame.use_count() > 1) frame = std::make_shared<Frame>();   // another thread still uses the previous one
-    MERCUTIO_LET(const bool there, channel->receive(*frame, options_.block_bytes, options_.silence_ms));
+    MERCUTIO_LET(const bool there, channel.receive(*frame, options_.block_bytes, options_.silence_ms));
     if (!there) return ok_status();
     if (frame->header.kind == Kind::kPing) {
-      MERCUTIO_TRY(channel->send(frame_of(Kind::kPong, frame->header.id, {}), options_.silence_ms));
+      MERCUTIO_TRY(channel.send(frame_of(Kind::kPong, frame->header.id, {}), options_.silence_ms));
     } else if (frame->header.kind == Kind::kAwaits) {
-      MERCUTIO_TRY(finish(*session, frame->body()));
+      MERCUTIO_TRY(finish(*stream->session(), frame->body()));
     } else if (is_request(frame->header.kind)) {
-      MERCUTIO_TRY(handle(channel, session, frame));
+      if (frame->body().size() < kAcknowledgedBytes) return wrong_protocol("a request is too short");
+      const Task task{frame, file_of(frame->header.kind, frame->body().subspan(kAcknowledgedBytes)), stream.get(), turn};
+      const Status handled = attempt([&] { return handle(stream, task); });
+      if (stream->turn() == turn) {
+        MERCUTIO_TRY(handled);
+        continue;
+      }
+      if (!handled) channel.cut();
+      while (const auto work = stream->session()->next_behind(task.file))
+        (void)attempt([&] { return work(), ok_status(); });
+      return ok_status();
     } else {
       return wrong_protocol("a kind of frame that a client doesn't send");
     }
@@ -289,11 +320,30 @@ Status Service::finish(ServedSession& session, ConstBytes body) {
   return ok_status();
 }
 
-Status Service::handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
-                      const std::shared_ptr<Frame>& frame) {
+// Requests wait for the end of abandoned ones. Otherwise an abandoned change could happen after them, and after an unlock others could see it
+// happen. Closing waits by itself, and an open when it knows the file. False: the time limit was reached.
+bool Service::await_order(ServedSession& session, const Task& task, i64 limit_ms) const {
+  const Kind kind = task.frame->header.kind;
+  const u64 id = kind == Kind::kUnlock ? 0 : task.frame->header.id;   // an unlock is carried out in any case
+  const ConstBytes message = task.frame->body().subspan(kAcknowledgedBytes);
+  if (kind == Kind::kOpen) return session.await_forgotten_names(path_of_open(kind, message), limit_ms, id);
+  if (kind == Kind::kRemove || (is_about_names(kind) && !is_query(kind))) return session.await_forgotten(limit_ms, id);
+  std::optional<FileIdentity> file;
+  if (kind == Kind::kWrite || kind == Kind::kSetSize || kind == Kind::kPreallocate) {
+    if (const auto open = session.file(task.file)) file = open->identity;
+  } else if (kind == Kind::kUnlock) {
+    const auto request = get_message<PlainRequest>(message);
+    if (request) file = session.file_of_lock(request->target);
+  }
+  return !file || session.await_forgotten_on(*file, limit_ms, id);
+}
+
+Status Service::handle(const std::shared_ptr<ServedStream>& stream, const Task& task) {
+  const std::shared_ptr<Frame>& frame = task.frame;
+  const std::shared_ptr<Channel>& channel = stream->channel();
+  const std::shared_ptr<ServedSession>& session = stream->session();
   const Kind kind = frame->header.kind;
   const u64 id = frame->header.id;
-  if (frame->body().size() < kAcknowledgedBytes) return wrong_protocol("a request is too short");
   u64 acknowledged = 0;
   RemoteDecoder(frame->body().first(kAcknowledgedBytes))(acknowledged);
   if (acknowledged > id) return wrong_protocol("a request acknowledges itself");
@@ -302,19 +352,42 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
   if (session->borrowed() && !is_of_copy(kind))
     return channel->send(operations_.answer_of(id, Error{ErrorClass::kAccess, "the key of a copy is good for writing its file alone", EACCES}), options_.silence_ms);
   if (kind == Kind::kEnd) return channel->send(operations_.answer_of(id, end_server(*channel, *session, message)), options_.silence_ms);
-  if (is_query(kind)) {   // executed again as often as requested
-    const auto answer_query = [this, channel, session, frame, message] {
-      const Buffer reply = is_about_servers(frame->header.kind) ? operations_.answer_of(frame->header.id, carry_out(session, frame->header.kind, message))
-                                                                : operations_.carry_out(*session, *frame, message);
-      log_request(*channel, *frame, message, reply);
-      return channel->send(reply, options_.silence_ms);
-    };
-    const auto answer_beside = [channel, answer_query] {
-      if (!attempt(answer_query)) channel->cut();   // the client asks again on another stream
-    };
-    return is_slow(kind) && !options_.in_turn && run_beside(answer_beside) ? ok_status() : answer_query();
-  }
-  switch (session->admit(id, kind, channel, options_.silence_ms)) {
+  return is_query(kind) ? answer_query(stream, task) : change(stream, task);
+}
+
+// Executed again as often as requested.
+Status Service::answer_query(const std::shared_ptr<ServedStream>& stream, const Task& task) {
+  const std::shared_ptr<Frame>& frame = task.frame;
+  const std::shared_ptr<Channel>& channel = stream->channel();
+  const std::shared_ptr<ServedSession>& session = stream->session();
+  const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);
+  const auto answer = [this, channel, session, frame, message](const Task& by) {
+    const Kind kind = frame->header.kind;
+    Buffer reply;
+    {
+      const Work work(by.stream, by.turn, by.file);
+      reply = is_about_servers(kind) ? operations_.answer_of(frame->header.id, carry_out(session, kind, message)) : operations_.carry_out(*session, *frame, message);
+    }
+    log_request(*channel, *frame, message, reply);
+    return channel->send(reply, options_.silence_ms);
+  };
+  const auto answer_beside = [channel, answer] {
+    if (!attempt([&] { return answer({}); })) channel->cut();   // the client asks again on another stream
+  };
+  if (session->any_held_up() && session->wait_behind(task.file, static_cast<i64>(frame->payload.size()), 0, answer_beside)) return ok_status();
+  return is_slow(frame->header.kind) && !options_.in_turn && run_beside(answer_beside) ? ok_status() : answer(task);
+}
+
+// Executed once.
+Status Service::change(const std::shared_ptr<ServedStream>& stream, const Task& task) {
+  const std::shared_ptr<Frame>& frame = task.frame;
+  const std::shared_ptr<Channel>& channel = stream->channel();
+  const std::shared_ptr<ServedSession>& session = stream->session();
+  const Kind kind = frame->header.kind;
+  const u64 id = frame->header.id;
+  const i64 bytes = static_cast<i64>(frame->payload.size());
+  const ConstBytes message = frame->body().subspan(kAcknowledgedBytes);
+  switch (session->admit(id, kind, channel, options_.silence_ms, {task.file, path_of_open(kind, message)})) {
     case ServedSession::Admission::kTooMany:
       return wrong_protocol("a client waits for too many requests");
     case ServedSession::Admission::kOver:
@@ -324,25 +397,49 @@ Status Service::handle(const std::shared_ptr<Channel>& channel, const std::share
     case ServedSession::Admission::kExecute:
       break;
   }
-  if (kind == Kind::kLock || is_locked(kind)) {
-    const Status taken = attempt([&] { return take_lock(session, frame); });
-    if (!taken) session->complete(id, kind, operations_.answer_of(id, taken.error()), options_.silence_ms);
+  if (may_wait_for_lock(kind)) {
+    const Task beside{frame};
+    if (session->any_held_up() && session->wait_behind(task.file, bytes, id, [this, session, beside] { lock_or_wait(session, beside); })) return ok_status();
+    lock_or_wait(session, task);
     return ok_status();
   }
-  const auto work = [this, channel, session, frame, message, id, kind] {
-    Buffer reply = answer_from(id, [&] {
-      const bool in_order = !is_ordered(kind) || session->await_forgotten(kind == Kind::kUnlock ? options_.grace_ms : kLateMs);
-      Buffer done = kind == Kind::kClaim || is_about_servers(kind) ? operations_.answer_of(id, carry_out(session, kind, message))
-                    : in_order || kind == Kind::kUnlock ? operations_.carry_out(*session, *frame, message) : operations_.too_early(id);
-      log_request(*channel, *frame, message, done);
-      return done;
-    });
-    session->complete(id, kind, std::move(reply), options_.silence_ms);
+  const Change change{session, channel, {frame, task.file}};
+  const auto execute_later = [this, change] {
+    if (change.session->begin_work(change.id())) execute(change, {});
   };
-  const bool slow = is_slow(kind) || (kind == Kind::kUnlock && !session->await_forgotten(0));
-  if (slow && !options_.in_turn && attempt_or(false, [&] { return run_beside(work); })) return ok_status();
-  work();
+  if (session->any_held_up() && session->wait_behind(task.file, bytes, id, execute_later)) return ok_status();
+  const bool slow = is_slow(kind) || (kind == Kind::kUnlock && !await_order(*session, task, 0));
+  if (slow && !options_.in_turn && attempt_or(false, [&] { return run_beside([this, change] { execute(change, {}); }); })) return ok_status();
+  execute(change, task);
   return ok_status();
+}
+
+void Service::execute(const Change& change, const Task& by) {
+  Buffer reply;
+  {
+    const Work working(by.stream, by.turn, by.file);
+    reply = answer_from(change.id(), [&] { return carry_out(change); });
+  }
+  const bool opens = change.kind() == Kind::kOpen;
+  const u64 opened = opens ? attempt_or(u64{0}, [&] { return operations_.opened_by(reply); }) : 0;
+  const bool awaited = change.session->complete(change.id(), change.kind(), std::move(reply), options_.silence_ms);
+  if (opened == 0 || awaited) return;
+  const Work working(by.stream, by.turn, by.file);
+  (void)operations_.close(*change.session, opened);   // nobody knows the handle
+}
+
+Buffer Service::carry_out(const Change& change) {
+  const Kind kind = change.kind();
+  const Frame& frame = *change.request.frame;
+  const ConstBytes message = frame.body().subspan(kAcknowledgedBytes);
+  const bool unlocks = kind == Kind::kUnlock;
+  const bool in_order = await_order(*change.session, change.request, unlocks ? options_.grace_ms : kLateMs);
+  Buffer reply;
+  if (kind == Kind::kClaim || is_about_servers(kind)) reply = operations_.answer_of(change.id(), carry_out(change.session, kind, message));
+  else if (in_order || unlocks) reply = operations_.carry_out(*change.session, frame, message);
+  else reply = operations_.too_early(change.id());
+  log_request(*change.channel, frame, message, reply);
+  return reply;
 }
 
 // An admitted request has a reply, also if it throws: otherwise the client would wait for it, and ask again in vain.
@@ -353,44 +450,6 @@ Buffer Service::answer_from(u64 id, const std::function<Buffer()>& work) const {
     return ok_status();
   });
   return done ? std::move(reply) : operations_.answer_of(id, done.error());
-}
-
-// Grants the lock at once if it is free. Otherwise no thread waits: the queue's thread, or one of its own, continues the request
-// later.
-Status Service::take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame) {
-  MERCUTIO_LET(const LockRequest wanted, operations_.wanted_lock(session, frame->header.kind, frame->body().subspan(kAcknowledgedBytes)));
-  const auto granted = [this, wanted, frame](Result<std::unique_ptr<HeldLock>> lock) {
-    const Status used = attempt([&] {
-      const auto held = std::make_shared<Result<std::unique_ptr<HeldLock>>>(std::move(lock));
-      const auto use = [this, wanted, frame, held](i64 limit_ms) { use_lock(wanted, *frame, std::move(*held), limit_ms); };
-      if (!run_beside([this, use] { use(options_.silence_ms); })) use(kLateMs);
-      return ok_status();
-    });
-    const u64 id = frame->header.id;
-    if (!used) wanted.session->complete(id, frame->header.kind, operations_.answer_of(id, used.error()), kLateMs);
-  };
-  auto lock = options_.in_turn ? LockQueue::take(wanted, true) : locks_.request(wanted, granted);
-  if (!lock || *lock) use_lock(wanted, *frame, std::move(lock), options_.silence_ms);
-  return ok_status();
-}
-
-// Replies that the lock is held, or executes the access under it and releases it.
-void Service::use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms) {
-  const u64 id = frame.header.id;
-  const Kind kind = frame.header.kind;
-  ServedSession& session = *wanted.session;
-  bool begun = true;
-  Buffer reply = answer_from(id, [&] {
-    if (!is_locked(kind) || !lock) return operations_.answer_lock(wanted, id, std::move(lock));
-    Buffer done;
-    begun = session.begin_work(id);
-    if (begun && !session.await_forgotten(kLateMs)) done = operations_.too_early(id);
-    if (begun && done.empty()) done = operations_.carry_out(session, frame, frame.body().subspan(kAcknowledgedBytes));
-    const Status given_back = release(std::move(*lock));
-    locks_.released(wanted.file->path);
-    return given_back ? std::move(done) : operations_.answer_of(id, given_back.error());
-  });
-  if (begun) session.complete(id, kind, std::move(reply), limit_ms);
 }
 
 void Service::log(const Channel& channel, const std::string& text) {

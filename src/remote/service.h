@@ -1,6 +1,7 @@
 // The server's work on a stream, from the handshake to its end. It owns the sessions and executes requests. The thread that serves
-// a stream reads and writes file data. Requests that may take long (open, sync, close, lists) get a thread of their own. Locks that
-// others hold wait in a queue. Everything is limited: handshake time, frame sizes, sessions, files, trees, threads.
+// a stream reads and writes file data. Where that takes long, another thread takes the stream over. Requests that may take long (open, sync,
+// close, lists) get a thread of their own. Locks that others hold wait in a queue. Everything is limited: handshake time, frame sizes, sessions,
+// files, trees, threads.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include "remote/grants.h"
 #include "remote/operations.h"
 #include "remote/reception.h"
+#include "remote/served_stream.h"
 
 namespace mercutio::remote {
 
@@ -35,9 +37,13 @@ struct ServiceOptions {
   std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> around;   // for tests: wraps the storage of a file
 };
 
+// Every request's message begins with the acknowledged ids.
+inline constexpr size_t kAcknowledgedBytes = 8;
+
 struct Worker {
   std::thread thread;
-  std::shared_ptr<Channel> channel;   // of the stream
+  std::shared_ptr<ServedStream> stream;   // that it serves while it has the turn; null: a request
+  u64 turn = 0;
   std::atomic<bool> finished{false};
 };
 void take_finished(std::list<Worker>& from, std::list<Worker>& to);
@@ -51,8 +57,11 @@ class Service {
   Service(const ServiceOptions& options, Exports exports);
   ~Service();   // ends all sessions; no thread may be in serve() any more
 
-  // Serves a stream in the caller's thread. `welcomed` is called when the client has proved the key and is admitted.
-  void serve(const std::shared_ptr<Channel>& channel, const std::function<void()>& welcomed = [] {});
+  // Serves a stream in the caller's thread, until another one takes it over. `welcomed` is called when the client has proved the key and is
+  // admitted.
+  void serve(const std::shared_ptr<ServedStream>& stream, const std::function<void()>& welcomed = [] {});
+  // Takes a stream over whose request of `since_ns` takes long, unless that has ended.
+  void take_over(const std::shared_ptr<ServedStream>& stream, i64 since_ns);
   // Cuts a stream of the session with the most streams, which continues with the others. False: no session has more than one.
   bool cut_spare_stream();
   bool asked_to_end() const { return asked_to_end_; }   // by the client for which it was started
@@ -68,12 +77,34 @@ class Service {
   Result<std::shared_ptr<ServedSession>> admit(const Hello& hello, const std::shared_ptr<Channel>& channel);
   bool has_room(bool is_first);
   Result<std::shared_ptr<ServedSession>> session_of(const Hello& hello, const std::shared_ptr<Channel>& channel);
-  Status serve_frames(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session);
-  Status handle(const std::shared_ptr<Channel>& channel, const std::shared_ptr<ServedSession>& session,
-                const std::shared_ptr<Frame>& frame);
+  using Work = ServedStream::Work;
+  // A request, and the thread of a stream that is to execute it. No stream: a thread of its own.
+  struct Task {
+    std::shared_ptr<Frame> frame;
+    u64 file = 0;   // of the open files, if it is about one of them
+    ServedStream* stream = nullptr;
+    u64 turn = 0;
+  };
+  // A request that is executed once, by whichever thread.
+  struct Change {
+    std::shared_ptr<ServedSession> session;
+    std::shared_ptr<Channel> channel;
+    Task request;   // without a thread
+    u64 id() const { return request.frame->header.id; }
+    Kind kind() const { return request.frame->header.kind; }
+  };
+  void serve_requests(const std::shared_ptr<ServedStream>& stream);
+  Status serve_frames(const std::shared_ptr<ServedStream>& stream, u64 turn);
+  Status handle(const std::shared_ptr<ServedStream>& stream, const Task& task);
+  Status answer_query(const std::shared_ptr<ServedStream>& stream, const Task& task);
+  Status change(const std::shared_ptr<ServedStream>& stream, const Task& task);
+  void execute(const Change& change, const Task& by);
+  Buffer carry_out(const Change& change);
+  bool await_order(ServedSession& session, const Task& task, i64 limit_ms) const;
   Status finish(ServedSession& session, ConstBytes body);
-  Status take_lock(const std::shared_ptr<ServedSession>& session, const std::shared_ptr<Frame>& frame);
-  void use_lock(const LockRequest& wanted, const Frame& frame, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms);
+  void lock_or_wait(const std::shared_ptr<ServedSession>& session, const Task& task);
+  Status take_lock(const std::shared_ptr<ServedSession>& session, const Task& task);
+  void use_lock(const LockRequest& wanted, const Task& task, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms);
   void end(const std::shared_ptr<ServedSession>& session);
   void end_beside(std::shared_ptr<ServedSession> session);
   Result<Reply> claim(const std::shared_ptr<ServedSession>& session, ConstBytes message);

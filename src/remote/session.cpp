@@ -24,10 +24,6 @@ constexpr size_t kMostKnownTrees = 4096;
 constexpr size_t kMostRequests = 4096;       // in flight; the server stores their replies
 constexpr u64 kMostUnreported = 1024;        // finished requests whose replies the server may have to store, too
 
-bool may_wait_for_lock(Kind kind) {
-  return kind == Kind::kLock || is_locked(kind);
-}
-
 // A lock may wait for ever. An unlock does not expire, because others would wait for ever for one that never arrives.
 bool has_deadline(Kind kind) {
   return kind != Kind::kUnlock && !may_wait_for_lock(kind);
@@ -263,10 +259,12 @@ void Session::send_requests(i64 index) {
 }
 
 // Requests that wait for a lock may wait for later ones of this session, by which the holder uses the lock and releases it. So they
-// take at most half of the credit and of the requests in flight, and one that needs no credit always fits.
+// take at most half of the credit and of the requests in flight. One that needs no credit always fits. So does the first of a file: others may
+// have all credit, and a file system that hangs.
 bool Session::fits(const Stream& stream, const Job& job, i64 cost, Blocked& blocked) {
   if (cost == 0) return true;
   const bool waits = may_wait_for_lock(job.kind());
+  if (stream.files.count({waits, job.file()}) == 0) return true;
   const bool room = stream.in_flight_bytes + cost <= stream.credit_bytes;
   bool& sort = waits ? blocked.waiting : blocked.other;
   if (waits) sort = sort || !(stream.in_flight_bytes == 0 || (room && stream.waiting_bytes + cost <= stream.credit_bytes / 2));
@@ -347,7 +345,9 @@ bool Session::take_request(Stream& stream, i64 index, Sending& sending) {
   request.busy = true;
   request.stream = index;
   stream.in_flight_bytes += request.cost;
-  if (may_wait_for_lock(request.job->kind())) stream.waiting_bytes += request.cost;
+  const bool waits = may_wait_for_lock(request.job->kind());
+  if (waits) stream.waiting_bytes += request.cost;
+  if (request.cost > 0) ++stream.files[{waits, request.job->file()}];
   return true;
 }
 
@@ -457,13 +457,6 @@ bool Session::as_before(const Welcome& welcome) {
   return welcome.block_bytes >= granted_block_bytes_;
 }
 
-void Session::give_back_credit(const Request& request) {
-  if (request.stream < 0) return;
-  Stream& sender = streams_[static_cast<size_t>(request.stream)];
-  sender.in_flight_bytes = std::max<i64>(0, sender.in_flight_bytes - request.cost);
-  if (may_wait_for_lock(request.job->kind())) sender.waiting_bytes = std::max<i64>(0, sender.waiting_bytes - request.cost);
-}
-
 Status Session::take_reply(Stream& stream, const FrameHeader& header, ConstBytes message, ConstBytes data) {
   MERCUTIO_LET(const Reply reply, get_message<Reply>(message));
   std::unique_lock guard(mutex_);
@@ -471,7 +464,7 @@ Status Session::take_reply(Stream& stream, const FrameHeader& header, ConstBytes
   release(stream.received_in);
   const auto known = requests_.find(header.id);
   // Answered twice after a cut, or abandoned; or answered before it was sent, which no correct server does.
-  if (known == requests_.end() || known->second.busy) return ok_status();
+  if (known == requests_.end() || known->second.busy) return close_late(header.id, reply), ok_status();
   Request& request = known->second;
   give_back_credit(request);
   request.stream = -1;

@@ -32,6 +32,7 @@ class Session {
   Result<Reply> call(Kind kind, Buffer message);
   void prepare();         // connects before there are requests
   bool alive();
+  bool server_ended() const { return server_ended_; }   // nobody listens at its port any more
   bool left_idle() const { return left_idle_; }   // the session ended because it was unused; the caller may make another one
   i64 locked_bytes() const { return locked_bytes_; }   // maximum size of an access under a lock in one request; 0: the server does not support them
   void file_opened() { ++open_files_; }
@@ -66,6 +67,7 @@ class Session {
     bool ready = false, asleep = false; // from here on guarded by mutex_. Asleep: the stream has credit, but there is no request
     i64 in_flight_bytes = 0, credit_bytes = 0, block_bytes = 0;
     i64 waiting_bytes = 0;              // of those in flight: of requests that may wait for a lock
+    std::map<std::pair<bool, u64>, i64> files;   // how many with data are in flight, by whether they may wait for a lock, and file
     std::set<u64> trees;                // trees sent on this connection
     u64 reported_finished = 0, reported_abandoned = 0;   // the counts at this stream's last report
     u64 sent_from = 0, received_in = 0;   // the requests whose memory the link uses; used by its thread only
@@ -119,6 +121,9 @@ class Session {
   bool send_again(Requests::iterator known);
   void check_times(i64 now);
   void check_deadlines(i64 now);
+  void close_late(u64 id, const Reply& reply);   // requires mutex_
+  void keep_close(const Request& request);       // requires mutex_
+  void close_again(i64 stream);                  // requires mutex_
   void check_silence(i64 index);
   bool is_gone(const Stream& stream);     // requires mutex_
   void die(const Error& error);       // requires mutex_
@@ -137,7 +142,7 @@ class Session {
   Hello hello_;
   Counts counts_;
   std::atomic<i64> open_files_{0};
-  std::atomic<bool> left_idle_{false}, established_{false};
+  std::atomic<bool> left_idle_{false}, established_{false}, server_ended_{false};
   std::atomic<i64> last_contact_ns_{0}, locked_bytes_{0};
   std::atomic<i64> started_streams_{1};
   i64 last_needed_ns_ = 0, checked_ns_ = 0;   // used by the thread of stream 0 only
@@ -152,6 +157,8 @@ class Session {
   std::set<u64> known_trees_;           // the server has acknowledged requests with these trees
   u64 abandoned_ = 0;                   // number of requests whose deadline has passed, which the server must not execute late
   u64 last_abandoned_ = 0;              // the highest of them
+  std::set<u64> late_opens_;            // those of them that open a file
+  std::multimap<i64, Buffer> late_closes_;   // the messages of those that close one, by their streams
   Error last_failure_;
   std::optional<Error> dead_;
   bool stopping_ = false;

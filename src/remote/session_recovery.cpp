@@ -38,10 +38,12 @@ void Session::broken(i64 index, const Error& error) {
   const bool was_ready = std::exchange(stream.ready, false);
   stream.asleep = false;
   stream.in_flight_bytes = stream.waiting_bytes = 0;
+  stream.files.clear();
   stream.trees.clear();
   stream.reported_finished = stream.reported_abandoned = 0;
   for (auto& [id, request] : requests_)
     if (request.stream == index) request.stream = -1;
+  close_again(index);
   returned_ = true;
   last_failure_ = error;
   // A corrupt handshake looks like one with another key. A client that was welcomed before tries again.
@@ -56,6 +58,7 @@ void Session::broken(i64 index, const Error& error) {
   const bool nobody_there = !established_ && error.sys_errno != ETIMEDOUT && error.sys_errno != EBUSY && !full && !may_be_busy(error);
   const bool others = std::any_of(streams_.begin(), streams_.end(), [](const Stream& other) { return other.ready; });
   const bool gone = is_gone(stream);
+  if (established_ && !others && gone) server_ended_ = true;
   if (!others && (refused_for_good || nobody_there || gone)) return die(explain(error));
   if (!others && !needed()) {
     left_idle_ = true;
@@ -86,6 +89,16 @@ bool Session::is_gone(const Stream& stream) {
   return now_ns() - refused_since_ns_ > connection_.patience_ms * kMs / kGonePart;
 }
 
+void Session::give_back_credit(const Request& request) {
+  if (request.stream < 0) return;
+  Stream& sender = streams_[static_cast<size_t>(request.stream)];
+  sender.in_flight_bytes = std::max<i64>(0, sender.in_flight_bytes - request.cost);
+  const bool waits = may_wait_for_lock(request.job->kind());
+  if (waits) sender.waiting_bytes = std::max<i64>(0, sender.waiting_bytes - request.cost);
+  const auto known = sender.files.find({waits, request.job->file()});
+  if (request.cost > 0 && known != sender.files.end() && --known->second == 0) sender.files.erase(known);
+}
+
 void Session::check_times(i64 now) {
   std::lock_guard guard(mutex_);
   if (dead_) return;
@@ -112,15 +125,43 @@ void Session::check_deadlines(i64 now) {
     const Error late = too_late(request);
     const std::shared_ptr<Job> job = request.job;
     const Part part = request.part;
+    if (job->kind() == Kind::kClose) keep_close(request);
     give_back_credit(request);
     if (changes_something(job->kind())) {
       last_abandoned_ = std::max(last_abandoned_, at->first);
       ++abandoned_;
+      if (job->kind() == Kind::kOpen) late_opens_.insert(at->first);
     }
     at = end_request(at);
     job->fail(part, late);
     job->give_up(late);
   }
+}
+
+// The server has opened a file of which nobody has the handle. If it learns first that the open is abandoned, it closes the file itself.
+void Session::close_late(u64 id, const Reply& reply) {
+  if (late_opens_.erase(id) == 0 || reply.outcome != 0) return;
+  const auto opened = get_message<OpenReply>(reply.more);
+  if (!opened) return;
+  Buffer message;
+  put_message(message, PlainRequest{.target = opened->handle});
+  jobs_.push_back(std::make_shared<CallJob>(Kind::kClose, std::move(message)));
+}
+
+// Nobody asks for another close. The server carries it out although it is abandoned. If its stream breaks, it may not
+// have arrived.
+void Session::keep_close(const Request& request) {
+  Buffer message;
+  request.job->put_message(request.part, false, message);
+  late_closes_.emplace(request.stream, std::move(message));
+  if (request.stream < 0) close_again(request.stream);
+}
+
+void Session::close_again(i64 stream) {
+  const auto [begin, end] = late_closes_.equal_range(stream);
+  for (auto at = begin; at != end; ++at)
+    jobs_.push_back(std::make_shared<CallJob>(Kind::kClose, std::move(at->second)));
+  late_closes_.erase(begin, end);
 }
 
 void Session::check_silence(i64 index) {
@@ -136,9 +177,12 @@ void Session::check_silence(i64 index) {
   if (const Status sent = link.flush(); !sent) broken(index, sent.error());
 }
 
-// The advice precedes the cause, because Open MPI's texts end after 255 bytes.
+// The advice precedes the cause, because Open MPI's texts end after 255 bytes. What was under way may have been done: the error number must not
+// be one after which programs try again, as that of the broken connection.
 Error Session::explain(const Error& error) const {
   Error result = error;
+  const bool is_told_by_server = error.sys_errno == ESTALE || error.cls == ErrorClass::kAccess;
+  if (established_ && !is_told_by_server) result.sys_errno = EIO;
   result.cls = error.cls == ErrorClass::kAccess ? ErrorClass::kAccess : ErrorClass::kIo;
   const char* advice = " can't be made; see whether mercutiod runs there, or run 'mercutio connect' again: ";
   if (established_) advice = " is lost, and with it perhaps what was not synced; run 'mercutio connect' again: ";

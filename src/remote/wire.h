@@ -99,6 +99,10 @@ inline bool is_about_servers(Kind kind) {
 inline bool is_locked(Kind kind) {
   return kind == Kind::kLockedRead || kind == Kind::kLockedWrite;
 }
+// Whether it may wait as long as others hold a lock.
+inline bool may_wait_for_lock(Kind kind) {
+  return kind == Kind::kLock || is_locked(kind);
+}
 bool is_request(Kind kind);
 const char* kind_name(Kind kind);
 

@@ -1,7 +1,7 @@
 // Lustre's layouts (src/storage/posix/lustre.cpp, src/model/layout.cpp): of any bytes, what is understood tiles the file with stripes that
 // exist, and a part of the file has the stripes that the whole has there.
-#include "engine/layout_known.h"
 #include "fuzz.h"
+#include "plan/layout_known.h"
 #include "storage/posix/lustre.h"
 
 namespace mercutio::fuzz {

@@ -98,7 +98,7 @@ class Case {
     HeldSocket socket;
     Client client(*this);
     clients.push_back(&client);
-    service->serve(std::make_shared<Channel>(std::make_unique<ScriptedStream>(socket.take(), client, false), "fuzz"));
+    service->serve(std::make_shared<ServedStream>(std::make_shared<Channel>(std::make_unique<ScriptedStream>(socket.take(), client, false), "fuzz")));
     clients.pop_back();
   }
   bool may_fail() const { return faults->fail_at >= 0; }

@@ -68,7 +68,8 @@ void check_export(const std::string& text) {
   const auto one = parse_export(text);
   if (!one) return;
   FUZZ_CHECK(!one->name.empty() && one->name.find('/') == std::string::npos && one->name.find('=') == std::string::npos, "a name");
-  FUZZ_CHECK((one->directory.starts_with("/") || DriverRoot::is_name(one->directory)) && text.starts_with(one->name + "=" + one->directory), "a directory that was not named");
+  const bool of_home = one->directory == "~" || one->directory.starts_with("~/");
+  FUZZ_CHECK((one->directory.starts_with("/") || of_home || DriverRoot::is_name(one->directory)) && text.starts_with(one->name + "=" + one->directory), "a directory that was not named");
   FUZZ_CHECK(one->writable == text.ends_with(":rw"), "what may be written");
 }
 

@@ -7,6 +7,7 @@ import filecmp
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -14,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "round_trips"))
+from round_trips import Relay
 
 from command_world import connect, content, environment, export, folder, local, mercutio, part_of, programs, run, servers, world
 
@@ -183,6 +187,18 @@ def keeps_what_a_file_is():
     for path in tree.rglob("*"):
         if path.is_file():
             os.utime(path, (1_577_836_800, 1_577_836_800))
+    shut = tree / "shut"
+    shut.mkdir()
+    (shut / "inside").write_bytes(b"x")
+    os.utime(shut / "inside", (1_577_836_800, 1_577_836_800))
+    shut.chmod(0o550)   # nobody can write to it afterwards
+    for path in (shut, tree / "deep" / "er", tree / "deep", tree):
+        os.utime(path, (1_400_000_000, 1_400_000_000))
+    shared = tree / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)   # what is in it belongs to whoever made it
+    os.utime(shared, (0, 0))
+    os.utime(tree, (1_400_000_000, 1_400_000_000))
     os.utime(program, ns=(0, -43_199_750_000_000))   # a quarter of a second after noon of the last day of 1969
     os.utime(private, ns=(0, -43_199_750_000_000))
 
@@ -197,6 +213,9 @@ def keeps_what_a_file_is():
         for name in names:
             if (tree / name).is_file():
                 same(tree / name, copied / name)
+            else:
+                assert (tree / name).stat().st_mode == (copied / name).stat().st_mode, name
+                assert (tree / name).stat().st_mtime_ns == (copied / name).stat().st_mtime_ns, name
         assert (copied / "sparse").stat().st_blocks * 512 < 4_000_000 or sparse.stat().st_blocks * 512 > 4_000_000, "holes stay holes"
 
     run("cp", tree, "mercutio://here/data/", fails="-r copies it")
@@ -206,6 +225,20 @@ def keeps_what_a_file_is():
     check(folder / "tree-back")
     run("cp", "-r", "mercutio://here/data/tree", "mercutio://here/data/tree-there")
     check(export / "tree-there")
+    for group in (export / "group", folder / "group"):   # in a directory of a group, new ones are of that group, too
+        group.mkdir()
+        group.chmod(0o2775)
+        name = f"mercutio://here/data/{group.name}" if group.parent == export else group
+        run("cp", "-r", shut, name)
+        assert (group / "shut").stat().st_mode & 0o7777 == 0o2550, group
+    half = folder / "half"
+    half.mkdir()
+    os.mkfifo(half / "fifo")
+    half.chmod(0o550)
+    for again in export / "again", folder / "again":   # so that it can be tried again
+        name = f"mercutio://here/data/{again.name}" if again.parent == export else again
+        run("cp", "-r", half, name, fails="not a regular file")
+        assert again.stat().st_mode & 0o7777 == 0o750, again
     (folder / "some").mkdir()
     run("cp", "mercutio://here/data/tree/*/er/1?.nc", folder / "some")
     assert sorted(path.name for path in (folder / "some").iterdir()) == [f"1{i}.nc" for i in range(10)]
@@ -214,6 +247,20 @@ def keeps_what_a_file_is():
     if os.getuid() != 0:
         run("cp", "-r", tree, folder / "some", fails="7.nc")
     assert not list(export.rglob(".*mercutio*")), "nothing is left of a copy"
+
+
+def removes_many():
+    """A thousand files over 100 ms: they do not take a round trip each, which the time limit of a command would not allow."""
+    local("slow")
+    file = folder / "connections" / "slow"
+    port = re.search(r"^server \S+ (\d+)$", file.read_text(), re.M)[1]
+    file.write_text(file.read_text().replace(f" {port}\n", f" {Relay(int(port), 0.05).port}\n"))
+    many = export / "many"
+    (many / "deep").mkdir(parents=True)
+    for i in range(1000):
+        (many / "deep" / f"{i}").touch()
+    run("rm", "-r", "mercutio://slow/data/many")
+    assert not many.exists()
 
 
 def start_router(port):
@@ -330,6 +377,7 @@ with world():
     resumes()
     is_interrupted(4)
     keeps_what_a_file_is()
+    removes_many()
     routes()
     survives_shortage()
     quotes()

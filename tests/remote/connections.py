@@ -4,6 +4,7 @@
 import fcntl
 import filecmp
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -242,6 +243,29 @@ def ends_though_a_request_hangs():
     os.close(writer)
 
 
+def leaves_no_core():
+    """Its memory holds keys."""
+    def dumps(*words):
+        most = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (most, most)))
+        servers.append(process)
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGABRT)
+        _, status = os.waitpid(process.pid, 0)
+        process.returncode = -os.WTERMSIG(status)
+        process.stdout.close()
+        assert os.WTERMSIG(status) == signal.SIGABRT
+        return os.WCOREDUMP(status)
+
+    key = folder / "core.key"
+    key.write_text("1" * 64 + "\n")
+    key.chmod(0o600)
+    if not dumps("sh", "-c", "echo; exec sleep 60"):
+        return print("no process leaves a core here")
+    assert not dumps(programs / "mercutiod", "--listen", "127.0.0.1:0", "--root", f"data={export}", "--key-file", key)
+    assert not dumps(programs / "mercutio-route", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:*", "--key-file", key)
+
+
 def forwards():
     started = own_sshd.start(folder / "ssh")
     if not started:
@@ -272,5 +296,6 @@ def forwards():
 with world():
     lives_on()
     ends_though_a_request_hangs()
+    leaves_no_core()
     forwards()
     print("connections live and end as they should")

@@ -43,6 +43,21 @@ class Copies : public testing::Test {
   }
   Tree& local() { return *trees_.place("/").tree; }
   Trees::Place place(const std::string& name) { return trees_.place(path(name)); }
+  // Of the host called "far", as long as MERCUTIO_CONNECTIONS is set.
+  auto serve(const Export& what) const {
+    ServerOptions options;
+    options.key = *make_key();
+    options.exports = {what};
+    auto server = Server::start(options);
+    if (!server) return server;
+    Connection connection;
+    connection.host = "far";
+    connection.key = options.key;
+    connection.servers = {{"127.0.0.1", (*server)->port()}};
+    ::setenv("MERCUTIO_CONNECTIONS", path("connections").c_str(), 1);
+    EXPECT_TRUE(store_connection(connection));
+    return server;
+  }
   static void write(Storage& file, std::string text) {
     const IoPiece piece{0, reinterpret_cast<std::byte*>(text.data()), static_cast<i64>(text.size())};
     ASSERT_TRUE(file.write(std::span(&piece, 1)));
@@ -111,17 +126,8 @@ TEST_F(Copies, OnlyOneCopyAtATimeHasThePart) {
 }
 
 TEST_F(Copies, ARemotePartHasOneCopyOnly) {
-  ServerOptions options;
-  options.key = *make_key();
-  options.exports = {{"data", folder_.string(), true}};
-  const auto server = Server::start(options);
-  ASSERT_TRUE(server);
-  Connection connection;
-  connection.host = "far";
-  connection.key = options.key;
-  connection.servers = {{"127.0.0.1", (*server)->port()}};
-  ::setenv("MERCUTIO_CONNECTIONS", path("connections").c_str(), 1);
-  ASSERT_TRUE(store_connection(connection));
+  const auto server = serve({"data", folder_.string(), true});
+  ASSERT_TRUE(server) << server.error().what;
   Trees one, other;   // with a session each
   Tree& mine = *one.place("mercutio://far/data").tree;
   Tree& another = *other.place("mercutio://far/data").tree;
@@ -148,6 +154,30 @@ TEST_F(Copies, ARemotePartHasOneCopyOnly) {
   ASSERT_TRUE(anew) << anew.error().what;
   EXPECT_EQ(content("part"), "");
   ASSERT_TRUE((*anew)->close());
+  ::unsetenv("MERCUTIO_CONNECTIONS");
+}
+
+// Some drivers tell no times.
+TEST_F(Copies, WhatHasNoTimeGetsThatOfItsCopy) {
+  ::setenv("MERCUTIO_DRIVERS", MERCUTIO_TEST_DRIVERS, 1);
+  const auto server = serve({"least", "least:" + folder_.string(), false});
+  ASSERT_TRUE(server) << server.error().what;
+  make("x", "content");
+  const Trees::Place source = trees_.place("mercutio://far/least/x");
+  const auto modified = [&](const std::string& name) { return local().status(path(name))->modified_ns; };
+  CopySettings settings;
+  ASSERT_TRUE(copy_file(source, place("y"), settings));
+  EXPECT_GE(modified("y"), modified("x"));
+  const auto got = source.tree->begin_get(source.path)->wait();
+  ASSERT_TRUE(got);
+  ASSERT_TRUE(local().begin_put(path("small"), got->content, attributes_of(got->status))->wait());
+  EXPECT_GE(modified("small"), modified("x"));
+  make("y", "another");   // as long, and from 1970
+  ASSERT_TRUE(local().begin_set_attributes(path("y"), {0600, 0})->wait());
+  EXPECT_TRUE(has_time(*local().status(path("y"))));
+  settings.resume = true;
+  ASSERT_TRUE(copy_file(source, place("y"), settings));
+  EXPECT_EQ(content("y"), "content");
   ::unsetenv("MERCUTIO_CONNECTIONS");
 }
 
@@ -211,7 +241,6 @@ class WatchedTree final : public Tree {
   Result<std::vector<Extent>> extents(const Storage&, const std::string&, const FileStatus& known) override {
     return std::vector<Extent>{{0, known.bytes}};
   }
-  Status remove(const std::string& path) override { return tree_.remove(path); }
   Status remove_directory(const std::string& path) override { return tree_.remove_directory(path); }
   Status rename(const std::string& path, const std::string& other, bool replace) override { return tree_.rename(path, other, replace); }
   Status publish(Storage& file, const std::string& part, const std::string& target, const Attributes& attributes) override {
@@ -224,6 +253,10 @@ class WatchedTree final : public Tree {
   std::unique_ptr<Pending> begin_make_directory(const std::string& path, int permissions) override {
     return tree_.begin_make_directory(path, permissions);
   }
+  std::unique_ptr<Pending> begin_set_attributes(const std::string& path, const Attributes& attributes) override {
+    return tree_.begin_set_attributes(path, attributes);
+  }
+  std::unique_ptr<Pending> begin_remove(const std::string& path) override { return tree_.begin_remove(path); }
 
  private:
   Tree& tree_;

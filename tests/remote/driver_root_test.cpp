@@ -224,6 +224,76 @@ TEST_F(RemoteDriverRoot, AnErrorOfTheDriverIsTheClients) {
   EXPECT_NE(opened.error().what.find("told to fail"), std::string::npos) << opened.error().what;
 }
 
+// What a driver refuses under way leaves neither the name nor another one.
+TEST_F(RemoteDriverRoot, APutThatFailsLeavesNothing) {
+  std::ofstream(folder + "/x") << "former";
+  NameRequest put{"data/x"};
+  put.content.assign(1000, std::byte{7});
+  put.replace = true;
+  for (const char* plan : {"open:28", "write:28", "read:5", "sync:5", "close:5", "rename:13", "write:wild"}) {
+    ::setenv("MERCUTIO_TEST_FAIL", plan, 1);
+    const auto reply = ask(Kind::kPut, put);
+    ::unsetenv("MERCUTIO_TEST_FAIL");
+    ASSERT_FALSE(reply.ok()) << plan;
+    EXPECT_NE(reply.error().what.find(std::string(plan).ends_with("wild") ? "defect" : "told to fail"), std::string::npos) << plan << ": " << reply.error().what;
+    EXPECT_EQ(content("x"), "former") << plan;
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()), 1) << plan;
+  }
+  put.replace = false;
+  EXPECT_EQ(ask(Kind::kPut, put).error().cls, ErrorClass::kFileExists);
+  EXPECT_EQ(content("x"), "former");
+}
+
+TEST_F(RemoteDriverRoot, ErrorsOfOpenFilesAndNamesAreTheClients) {
+  std::ofstream(folder + "/x") << "content";
+  const auto file = open_remote(at, "data/x", writing());
+  ASSERT_TRUE(file.ok());
+  auto data = filled(100, 1);
+  const auto number = [](const auto& result) { return result ? 0 : result.error().sys_errno; };
+  const auto with = [&](const char* plan, const auto& call) {
+    ::setenv("MERCUTIO_TEST_FAIL", plan, 1);
+    const auto result = call();
+    ::unsetenv("MERCUTIO_TEST_FAIL");
+    EXPECT_TRUE(result || result.error().what.find("told to fail") != std::string::npos) << plan << ": " << (result ? "" : result.error().what);
+    return number(result);
+  };
+  const IoPiece piece{0, data.data(), 7};
+  EXPECT_EQ(with("write:28", [&] { return write(**file, 0, data); }), 28);
+  EXPECT_EQ(with("read:5", [&] { return (*file)->read(std::span(&piece, 1)); }), 5);
+  EXPECT_EQ(with("get_size:5", [&] { return (*file)->size(); }), 5);
+  EXPECT_EQ(with("set_size:27", [&] { return (*file)->set_size(3); }), 27);
+  EXPECT_EQ(with("preallocate:28", [&] { return (*file)->preallocate(1000); }), 28);
+  EXPECT_EQ(with("sync:5", [&] { return (*file)->sync(); }), 5);
+  EXPECT_EQ(with("look:13", [&] { return ask(Kind::kStatus, {"data/x"}); }), 13);
+  EXPECT_EQ(with("list:13", [&] { return ask(Kind::kList, {"data"}); }), 13);
+  EXPECT_EQ(with("make_folder:30", [&] { return ask(Kind::kMakeDirectory, {"data/new"}); }), 30);
+  EXPECT_EQ(with("remove:16", [&] { return remove("data/x") == ErrorClass::kNone ? ok_status() : Status(Error{ErrorClass::kIo, "told to fail", 16}); }), 16);
+  EXPECT_EQ(content("x"), "content");
+  EXPECT_TRUE((*file)->close().ok());
+}
+
+// The size that one client sets comes after what another one has written, and is there for both.
+TEST_F(RemoteDriverRoot, ASizeIsPublishedForAllOpens) {
+  ::setenv("MERCUTIO_TEST_SEEN", "3", 1);
+  const auto one = open_remote(at, "data/x", keeping()), other = open_remote(session(), "data/x", writing());
+  ASSERT_TRUE(one.ok() && other.ok());
+  auto data = filled(50'000, 1);
+  ASSERT_TRUE(write(**one, 0, data).ok());
+  ASSERT_TRUE((*one)->flush().ok());
+  EXPECT_TRUE((*other)->set_size(20'000).ok());
+  EXPECT_EQ(*(*one)->size(), 20'000);
+  ::setenv("MERCUTIO_TEST_FAIL", "sync:28", 1);
+  EXPECT_EQ((*other)->set_size(10'000).error().sys_errno, 28);   // what was written before it is not published
+  ::unsetenv("MERCUTIO_TEST_FAIL");
+  EXPECT_TRUE((*other)->set_size(10'000).ok());
+  EXPECT_TRUE((*one)->close().ok());
+  EXPECT_TRUE((*other)->set_size(5'000).ok());   // the closed one is not asked any more
+  EXPECT_TRUE((*other)->close().ok());
+  ::unsetenv("MERCUTIO_TEST_SEEN");
+  data.resize(5'000);
+  EXPECT_TRUE(same(content("x"), data));
+}
+
 TEST_F(RemoteDriverRoot, AMissingDriverIsSaidAtTheStart) {
   for (const char* missing : {"absent:vol/x", "absent://vol/x", "nfs:/tmp", "memory:x", "broken:x"}) {
     const auto exports = Exports::open({{"data", missing, false}});

@@ -124,6 +124,7 @@ TEST_F(RemoteFaults, AServerThatIsGoneIsSaidToBeGone) {
   EXPECT_EQ(written.error().cls, ErrorClass::kIo);
   EXPECT_NE(written.error().what.find("far"), std::string::npos) << written.error().what;
   EXPECT_NE(written.error().what.find("mercutio connect"), std::string::npos) << written.error().what;
+  EXPECT_EQ(written.error().sys_errno, EIO);
   EXPECT_LT(now_ns() - start, 15'000'000'000);
   EXPECT_FALSE(file->sync().ok());
   EXPECT_FALSE(file->close().ok());
@@ -142,6 +143,8 @@ TEST_F(RemoteFaults, AServerThatEndedIsNotWaitedFor) {
   const auto written = write(*file, 0, data);
   ASSERT_FALSE(written.ok());
   EXPECT_NE(written.error().what.find("connect: Connection refused"), std::string::npos) << written.error().what;
+  EXPECT_EQ(written.error().sys_errno, EIO);
+  EXPECT_TRUE(at->server_ended());
   EXPECT_LT(now_ns() - start, 18'000'000'000);
 }
 
@@ -156,6 +159,32 @@ TEST_F(RemoteFaults, AServerThatWasStartedAnewDoesNotPretend) {
   const auto written = write(*file, 0, data);
   ASSERT_FALSE(written.ok());
   EXPECT_NE(written.error().what.find("open the file again"), std::string::npos) << written.error().what;
+  EXPECT_EQ(written.error().sys_errno, ESTALE);
+}
+
+// Whether it was done is not known. A number after which programs try again would have it done twice.
+TEST_F(RemoteFaults, ARenameOverALostConnectionFailsOnceAndForAll) {
+  connection.patience_ms = 600;
+  connection.silence_ms = 300;
+  const auto at = session();
+  auto file = std::move(*open_remote(at, "data/before", writing()));
+  relay->hold_all(true);
+  NameRequest request;
+  request.path = "data/before";
+  request.other = "data/after";
+  Buffer message;
+  put_message(message, request);
+  std::thread cutter([&] {
+    for (int i = 0; i < 8; ++i, wait_ms(200)) relay->cut();
+  });
+  const auto renamed = at->call(Kind::kRename, std::move(message));
+  cutter.join();
+  relay->hold_all(false);
+  ASSERT_FALSE(renamed.ok());
+  EXPECT_EQ(renamed.error().sys_errno, EIO) << renamed.error().what;
+  EXPECT_NE(renamed.error().what.find("is lost"), std::string::npos) << renamed.error().what;
+  EXPECT_FALSE(at->alive());
+  EXPECT_FALSE(at->server_ended());
 }
 
 TEST_F(RemoteFaults, ASlowRequestHasAnEnd) {

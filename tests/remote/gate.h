@@ -32,6 +32,10 @@ struct Gate {
     std::lock_guard guard(mutex);
     holds_the_next = yes;
   }
+  int count() {
+    std::lock_guard guard(mutex);
+    return waiting;
+  }
   void await_somebody() {
     std::unique_lock guard(mutex);
     changed.wait(guard, [&] { return waiting > 0; });

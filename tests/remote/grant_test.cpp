@@ -206,16 +206,16 @@ TEST_F(RemoteGrants, EndWhereAnotherCopyTakesTheFile) {
 
 class RemoteShortGrants : public RemoteGrants {
  protected:
-  RemoteShortGrants() { options.grant_ms = 100; }
+  RemoteShortGrants() { options.grant_ms = 700; }
 };
 
 TEST_F(RemoteShortGrants, AreOverWhenNobodyUsesThem) {
   const Granted late = *grant();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1'400));
   EXPECT_FALSE(Rogue(server->port(), late.key, late.identity).let_in);
   const auto rogue = holder(*grant(), 5);
   EXPECT_NE(opened_part(*rogue, 1), 0U);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1'400));
   EXPECT_EQ(rogue->channel->receive(*std::make_unique<Frame>(), 0, 1).error().sys_errno, ETIMEDOUT) << "one that is used goes on";
 }
 

@@ -52,5 +52,61 @@ TEST_F(RemoteMountTree, AListHasTheSizesThatProgramsHaveWritten) {
   EXPECT_TRUE(tree->close(*file).ok());
 }
 
+TEST_F(RemoteMountTree, TruncatingANameToItsSizeKeepsTheTimeAsTruncateDoes) {
+  const i64 past = 1'577'836'800'000'000'000;
+  auto file = tree->open("/file", O_CREAT | O_WRONLY, 0644);
+  ASSERT_TRUE(file.ok());
+  const auto data = filled(100, 1);
+  ASSERT_TRUE(tree->write(**file, data.data(), 100, 0).ok());
+  ASSERT_TRUE(tree->change_attributes("/file", kPermissionsStay, past).ok());
+  const auto modified_after = [&](MountTree::File* open, i64 bytes) {
+    EXPECT_TRUE(tree->set_size("/file", open, bytes).ok());
+    const auto status = tree->status("/file", nullptr);
+    EXPECT_TRUE(status.ok() && status->bytes == bytes);
+    return status ? status->modified_ns : -1;
+  };
+  EXPECT_EQ(modified_after(nullptr, 100), past);
+  EXPECT_GT(modified_after(nullptr, 50), past);
+  ASSERT_TRUE(tree->change_attributes("/file", kPermissionsStay, past).ok());
+  EXPECT_GT(modified_after(file->get(), 50), past);
+  EXPECT_TRUE(tree->close(*file).ok());
+}
+
+class RemoteMountOfDriver : public RemoteTest {
+ protected:
+  void SetUp() override {
+    ::setenv("MERCUTIO_DRIVERS", MERCUTIO_TEST_DRIVERS, 1);
+    RemoteTest::SetUp();
+    server.reset();
+    options.exports = {{"data", "plain:" + folder, true}};
+    start_server();
+    connection.host = "there";
+    ::setenv("MERCUTIO_CONNECTIONS", (folder + "-connections").c_str(), 1);
+    ASSERT_TRUE(store_connection(connection).ok());
+  }
+  void TearDown() override {
+    RemoteTest::TearDown();
+    std::filesystem::remove_all(folder + "-connections");
+  }
+};
+
+// A program that closes the file after an fsync that failed hears of it again, or the file is published.
+TEST_F(RemoteMountOfDriver, ACloseAfterAFailedSyncPublishes) {
+  MountTree tree("there", "data", 0);
+  ASSERT_TRUE(tree.begin().ok());
+  const auto file = tree.open("/file", O_CREAT | O_WRONLY, 0644);
+  ASSERT_TRUE(file.ok()) << file.error().what;
+  const auto data = filled(1000, 1);
+  ASSERT_TRUE(tree.write(**file, data.data(), 1000, 0).ok());
+  ::setenv("MERCUTIO_TEST_FAIL", "sync:28", 1);
+  EXPECT_EQ(tree.sync(**file).error().sys_errno, 28);
+  const Status still_fails = tree.flush(**file);
+  ::unsetenv("MERCUTIO_TEST_FAIL");
+  EXPECT_EQ(still_fails ? 0 : still_fails.error().sys_errno, 28);
+  EXPECT_TRUE(tree.flush(**file).ok());
+  EXPECT_TRUE(tree.close(*file).ok());
+  EXPECT_TRUE(same(content("file"), data));
+}
+
 }  // namespace
 }  // namespace mercutio::remote

@@ -1,6 +1,13 @@
 // What a server lets a client do, and what it costs.
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <random>
 
 #include "fixture.h"
@@ -298,20 +305,93 @@ TEST(ConnectionFile, ComesBackAndRefusesNonsense) {
     EXPECT_FALSE(parse_connection(wrong).ok()) << wrong;
 }
 
-TEST(ConnectionFile, MustBePrivate) {
-  char folder[] = "/tmp/mercutio-connection-XXXXXX";
-  ASSERT_NE(::mkdtemp(folder), nullptr);
-  ::setenv("MERCUTIO_CONNECTIONS", folder, 1);
+// In a folder of their own, which ends with the test.
+class StoredConnections : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(::mkdtemp(folder), nullptr);
+    ::setenv("MERCUTIO_CONNECTIONS", folder, 1);
+    connection.host = "far";
+    connection.servers = {{"::1", 4001}};
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+  char folder[sizeof "/tmp/mercutio-connection-XXXXXX"] = "/tmp/mercutio-connection-XXXXXX";
   Connection connection;
-  connection.host = "far";
-  connection.servers = {{"::1", 4001}};
+};
+
+TEST_F(StoredConnections, MustBePrivate) {
   ASSERT_TRUE(store_connection(connection).ok());
   EXPECT_TRUE(load_connection("far").ok());
   ASSERT_EQ(::chmod((std::string(folder) + "/far").c_str(), 0640), 0);
   EXPECT_EQ(load_connection("far").error().cls, ErrorClass::kAccess);
   EXPECT_NE(load_connection("other").error().what.find("mercutio connect"), std::string::npos);
   for (const char* name : {"", "..", "a/b", ".hidden"}) EXPECT_FALSE(load_connection(name).ok()) << name;
-  std::filesystem::remove_all(folder);
+}
+
+// Of a process that was killed; another one may have its number now.
+TEST_F(StoredConnections, WhatAKilledProcessLeavesIsInNobodysWay) {
+  std::ofstream(std::string(folder) + "/far." + std::to_string(::getpid())) << "half";
+  std::ofstream(std::string(folder) + "/.far.Xy12Zz") << "half";
+  EXPECT_TRUE(store_connection(connection).ok());
+  std::filesystem::remove(std::string(folder) + "/far." + std::to_string(::getpid()));
+  EXPECT_EQ(*list_connections(), std::vector<std::string>{"far"});
+  struct stat status {};
+  ASSERT_EQ(::stat((std::string(folder) + "/far").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+  std::filesystem::create_directory(std::string(folder) + "/near");   // it can't get its name
+  connection.host = "near";
+  EXPECT_FALSE(store_connection(connection).ok());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()), 3);
+}
+
+// Files of /proc don't tell of their holes.
+TEST(Extents, WhereNothingTellsTheyAreTheWholeFile) {
+  const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  ASSERT_LT(::lseek(fd, 0, SEEK_DATA), 0);
+  const auto found = extents_of(fd, 0, INT64_MAX);
+  ::close(fd);
+  ASSERT_TRUE(found.ok()) << found.error().what;
+  EXPECT_TRUE(found->empty());   // it has no size
+}
+
+TEST(Exports, MayBeBelowTheHomeDirectory) {
+  char home[] = "/tmp/mercutio-home-XXXXXX";
+  ASSERT_NE(::mkdtemp(home), nullptr);
+  const std::string former = ::getenv("HOME") ? ::getenv("HOME") : "";
+  std::filesystem::create_directory(std::string(home) + "/runs");
+  std::ofstream(std::string(home) + "/runs/x") << "content";
+  ::setenv("HOME", home, 1);
+  const auto exports = Exports::open({{"all", "~", false}, {"runs", "~/runs", false}});
+  ::unsetenv("HOME");
+  const auto homeless = Exports::open({{"all", "~", false}});
+  if (!former.empty()) ::setenv("HOME", former.c_str(), 1);
+  ASSERT_TRUE(exports.ok()) << exports.error().what;
+  EXPECT_EQ(exports->status("all/runs/x")->bytes, 7);
+  EXPECT_EQ(exports->status("runs/x")->bytes, 7);
+  ASSERT_FALSE(homeless.ok());
+  EXPECT_NE(homeless.error().what.find("HOME is not set"), std::string::npos) << homeless.error().what;
+  std::filesystem::remove_all(home);
+}
+
+// As by Linux before 5.6, and by containers that do not know the call. In a process of its own, because it cannot be taken back.
+TEST(Exports, AreRefusedWhereTheKernelKeepsNoPathBelowItsRoot) {
+  for (const int failed : {ENOSYS, EPERM}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      sock_filter steps[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+                             BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(failed)), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+      const sock_fprog filter{std::size(steps), steps};
+      if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) ::_exit(3);
+      const auto exports = Exports::open({{"data", "/tmp", false}});
+      ::_exit(exports ? 1 : exports.error().what.find("Linux 5.6") == std::string::npos ? 2 : 0);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 3) GTEST_SKIP() << "system calls cannot be refused here";
+    EXPECT_EQ(WEXITSTATUS(status), 0) << failed;
+  }
 }
 
 TEST(Exports, AreReadFromTheCommandLine) {
@@ -321,7 +401,8 @@ TEST(Exports, AreReadFromTheCommandLine) {
   EXPECT_EQ(parse_export("a=gluster:volume/x:rw")->directory, "gluster:volume/x");
   EXPECT_TRUE(parse_export("a=gluster:volume/x:rw")->writable);
   EXPECT_EQ(parse_export("a=cephfs://")->directory, "cephfs://");
-  for (const char* wrong : {"", "a", "=/b", "a=b", "a/b=/c", "a=:rw", "a=gluster:rw", "a=Gluster:x", "a=g:x"}) EXPECT_FALSE(parse_export(wrong).ok()) << wrong;
+  EXPECT_EQ(parse_export("a=~/b:rw")->directory, "~/b");
+  for (const char* wrong : {"", "a", "=/b", "a=b", "a/b=/c", "a=:rw", "a=gluster:rw", "a=Gluster:x", "a=g:x", "a=~b"}) EXPECT_FALSE(parse_export(wrong).ok()) << wrong;
 }
 
 }  // namespace

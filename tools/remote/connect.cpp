@@ -30,7 +30,7 @@ constexpr int kNotFound = 127, kNotRun = 126;   // exit codes of shells, env and
 constexpr i64 kFormerMs = 3'000;   // for the answer of a server that is to be replaced
 
 const std::vector<Option> kOptions = {
-    {"root", "NAME=/DIR[:rw]", "a directory there (or DRIVER://path of a storage driver) to use as mercutio://host/NAME; read-only without :rw; may be repeated"},
+    {"root", "NAME=/DIR[:rw]", "a directory there (or ~/DIR, or DRIVER://path of a storage driver) to use as mercutio://host/NAME; read-only without :rw; may be repeated"},
     {"name", "HOST", "the host in mercutio://HOST/... (the one given to ssh)"},
     {"listen", "ADDRESS[:PORT[-PORT]]", "where mercutiod listens there ('ssh', the address that ssh reached); of several ports the first that is free"},
     {"ssh", "COMMAND", "how ssh is called: 'ssh -p 2222' (ssh)"},

@@ -95,7 +95,7 @@ Status copy_and_publish(const Begun& copy, const CopySettings& settings, const C
   }
   progress.end();
   MERCUTIO_TRY(stayed(copy));
-  return copy.target.tree->publish(copy.to, part, copy.target.path, {copy.status.permissions, copy.status.modified_ns});
+  return copy.target.tree->publish(copy.to, part, copy.target.path, attributes_of(copy.status));
 }
 
 }  // namespace
@@ -117,7 +117,8 @@ Status copy_file(const Trees::Place& source, const Trees::Place& target, const C
   if (!status) return about(status.error());
   if (before && source.tree == target.tree && same_file(*status, *before))
     return Error{ErrorClass::kArg, source.name + " and " + target.name + " are the same file"};
-  if (before && settings.resume && as_long_and_old(*status, *before)) return ok_status();   // it was copied before
+  const bool have_times = before && has_time(*status) && has_time(*before);
+  if (settings.resume && have_times && as_long_and_old(*status, *before)) return ok_status();   // it was copied before
   const auto from = source.tree->open(source.path, OpenOptions());
   if (!from) return about(from.error());
   const auto to = target.tree->open_part(part, settings.resume);

@@ -1,6 +1,7 @@
 // mercutio-cp, behind `mercutio cp`: copies files and directories between here and other clusters. A copy has its name when it is
 // whole. Large files go in pieces, several at once (copy_file.h); small ones each in a message, many of them under way.
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,6 +41,7 @@ class Failures {
     if (!first_) first_ = error;
     if (++count_ > 1) std::fprintf(stderr, "mercutio cp: %s\n", printable(error.what).c_str());
   }
+  bool none() const { return !first_; }
   Status result() const {
     if (!first_) return ok_status();
     Error error = *first_;
@@ -103,14 +105,43 @@ bool is_directory(const Trees::Place& place) {
   return status && status->kind() == FileType::kDirectory;
 }
 
-void make_directories(const Plan& plan, Failures& failures) {
+// Its owner fills it. Others write to it no sooner than with the sticky bit, if it gets that.
+int permissions_to_fill(const FileStatus& status) {
+  const std::uint32_t kept = (status.permissions & S_ISVTX) != 0 ? 0755 : 0777;
+  return static_cast<int>((status.permissions & kept) | 0700);
+}
+
+// Those that were made are returned, from the top down.
+std::vector<std::vector<Item>> make_directories(const Plan& plan, Failures& failures) {
+  std::vector<std::vector<Item>> all_made;
   for (const std::vector<Item>& level : plan.directories) {
     std::vector<std::unique_ptr<Pending>> pending;
-    for (const Item& item : level)
-      pending.push_back(item.target.tree->begin_make_directory(item.target.path, static_cast<int>((item.status.permissions & 0777) | 0700)));
+    for (const auto& [source, target, status] : level)
+      pending.push_back(target.tree->begin_make_directory(target.path, permissions_to_fill(status)));
+    std::vector<Item>& of_level = all_made.emplace_back();
     for (size_t i = 0; i < level.size(); ++i) {
       const auto made = pending[i]->wait();
+      if (made) of_level.push_back(level[i]);
       if (!made && made.error().sys_errno != EEXIST && !is_directory(level[i].target)) failures.add(named(made.error(), level[i].target.name));
+    }
+  }
+  return all_made;
+}
+
+// When they are filled: from the bottom up, as afterwards nobody may be allowed to write to them, and what is written to them changes their times.
+// If something failed, their owner may still write to them, for another try.
+void set_attributes(const std::vector<std::vector<Item>>& directories, Failures& failures) {
+  const std::uint32_t at_least = failures.none() ? 0 : 0700;
+  for (auto level = directories.rbegin(); level != directories.rend(); ++level) {
+    std::vector<std::unique_ptr<Pending>> pending;
+    for (const auto& [source, target, status] : *level) {
+      Attributes attributes = attributes_of(status);
+      attributes.permissions |= at_least;
+      pending.push_back(target.tree->begin_set_attributes(target.path, attributes));
+    }
+    for (size_t i = 0; i < level->size(); ++i) {
+      const auto set = pending[i]->wait();
+      if (!set && set.error().cls != ErrorClass::kUnsupportedOperation) failures.add(named(set.error(), (*level)[i].target.name));
     }
   }
 }
@@ -142,7 +173,8 @@ class SmallCopies {
     one.get.reset();
     if (!got) return fail(one, got.error());
     if (static_cast<i64>(got->content.size()) != got->status.bytes) return changed.push_back(one.item);
-    one.put = one.item.target.tree->begin_put(one.item.target.path, std::move(got->content), {got->status.permissions, got->status.modified_ns});
+    const Trees::Place& target = one.item.target;
+    one.put = target.tree->begin_put(target.path, std::move(got->content), attributes_of(got->status));
   }
   void finish() {
     One one = std::move(under_way_.front());
@@ -226,7 +258,7 @@ Status copy(const Arguments& arguments) {
   Plan plan;
   Failures failures;
   MERCUTIO_TRY(plan_sources(trees, words, arguments, plan, failures));
-  make_directories(plan, failures);
+  const auto made = make_directories(plan, failures);
   SmallCopies small(failures);
   std::vector<Item> large;
   for (const Item& item : plan.files) {
@@ -239,6 +271,7 @@ Status copy(const Arguments& arguments) {
   large.insert(large.end(), small.changed.begin(), small.changed.end());
   for (const Item& item : large)
     if (const Status copied = copy_file(item.source, item.target, settings, view); !copied) failures.add(copied.error());
+  set_attributes(made, failures);
   return failures.result();
 }
 

@@ -23,7 +23,7 @@ constexpr unsigned kLastSeconds = 2;   // for requests under way and closes, whe
 
 const std::vector<Option> kOptions = {
     {"listen", "ADDRESS[:PORT[-PORT]]", "where to listen: a numeric address of this machine, or 'ssh' for that the ssh session uses; of several ports the first that is free"},
-    {"root", "NAME=/DIR[:rw]", "a directory to export as mercutio://host/NAME (or DRIVER://path of a storage driver); read-only without :rw; may be repeated"},
+    {"root", "NAME=/DIR[:rw]", "a directory to export as mercutio://host/NAME (or ~/DIR, or DRIVER://path of a storage driver); read-only without :rw; may be repeated"},
     {"key-fd", "N", "the descriptor to read the connection's key from, 64 hexadecimal digits"},
     {"key-file", "FILE", "or the file that holds it, readable by its owner only"},
     {"await-keep", nullptr, "after the key, wait for the line 'keep' at --key-fd, and end where its input ends without it"},

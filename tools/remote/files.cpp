@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <set>
 
 #include "arguments.h"
@@ -16,6 +17,8 @@
 
 namespace mercutio::remote {
 namespace {
+
+constexpr size_t kUnderWay = 512;   // removals of files
 
 std::string permissions_text(const FileStatus& status) {
   std::string text = status.kind() == FileType::kDirectory ? "d" : status.kind() == FileType::kLink ? "l" : status.kind() == FileType::kFile ? "-" : "?";
@@ -115,16 +118,41 @@ Status make_directories(const Arguments& arguments) {
   });
 }
 
+Status outcome(Pending& pending, const std::string& name) {
+  const auto done = pending.wait();
+  return done ? ok_status() : Status(named(done.error(), name));
+}
+
+Status remove(const Trees::Place& place, const FileStatus& status, bool recursive);
+
+// Files go many at once, so that they do not wait for a round trip each. Ends at the first error.
+Status remove_entries(const Trees::Place& directory, const std::vector<ListEntry>& entries) {
+  std::deque<std::pair<std::string, std::unique_ptr<Pending>>> under_way;
+  Status result = ok_status();
+  const auto finish = [&](size_t most) {
+    for (; under_way.size() > most; under_way.pop_front())
+      if (const Status removed = outcome(*under_way.front().second, under_way.front().first); result) result = removed;
+  };
+  for (const ListEntry& entry : entries) {
+    if (!result) break;
+    const Trees::Place place = directory.in(entry.name);
+    if (entry.status.kind() == FileType::kDirectory)
+      result = remove(place, entry.status, true);
+    else
+      under_way.emplace_back(place.name, place.tree->begin_remove(place.path));
+    finish(kUnderWay - 1);
+  }
+  finish(0);
+  return result;
+}
+
 // A link is removed, not what it leads to.
 Status remove(const Trees::Place& place, const FileStatus& status, bool recursive) {
-  if (status.kind() != FileType::kDirectory) {
-    const Status removed = place.tree->remove(place.path);
-    return removed ? removed : Status(named(removed.error(), place.name));
-  }
+  if (status.kind() != FileType::kDirectory) return outcome(*place.tree->begin_remove(place.path), place.name);
   if (!recursive) return Error{ErrorClass::kBadFile, place.name + ": a directory; -r removes it with all that is in it", EISDIR};
   const auto entries = place.tree->list(place.path);
   if (!entries) return named(entries.error(), place.name);
-  for (const ListEntry& entry : *entries) MERCUTIO_TRY(remove(place.in(entry.name), entry.status, true));
+  MERCUTIO_TRY(remove_entries(place, *entries));
   const Status removed = place.tree->remove_directory(place.path);
   return removed ? removed : Status(named(removed.error(), place.name));
 }

@@ -35,11 +35,28 @@ FileRef& file_of(const fuse_file_info* info) {
   return *reinterpret_cast<FileRef*>(info->fh);
 }
 
+// Programs get a number only. Where that says little, the log has the reason; the same one as before, every ten seconds at most.
+int logged_errno(const Error& error) {
+  static std::mutex mutex;
+  static std::string last;
+  static i64 last_ns = 0;
+  const int number = errno_of(error);
+  if (number != EIO && number != ETIMEDOUT && number != ESTALE) return number;
+  std::lock_guard guard(mutex);
+  if (error.what == last && now_ns() - last_ns < 10 * kNs) return number;
+  last = error.what;
+  last_ns = now_ns();
+  syslog(LOG_ERR, "%s", printable(error.what).c_str());
+  return number;
+}
+
 // What `work` has, or the negative errno.
 template <class Work>
 int number(Work work) {
   const Result<i64> result = attempt([&]() -> Result<i64> { return work(); });
-  return result ? static_cast<int>(*result) : -errno_of(result.error());
+  if (result) return static_cast<int>(*result);
+  const Result<int> told = attempt([&]() -> Result<int> { return logged_errno(result.error()); });
+  return -(told ? *told : errno_of(result.error()));
 }
 template <class Work>
 int outcome(Work work) {

@@ -297,6 +297,7 @@ Status MountTree::sync(File& file) {
   flush_opens(*file.node, nullptr);
   file.changed = false;
   const Status synced = file.storage->sync();
+  if (!synced) file.changed = true;   // the next close must not say that it is published
   const Status told = file.told();
   return told ? synced : told;
 }
@@ -312,10 +313,13 @@ Status MountTree::close(const std::shared_ptr<File>& file) {
   return file->told();
 }
 
+// As in truncate(2), a name's file keeps its time where it has that size already; in ftruncate(2) it does not. The open has just
+// asked for the size.
 Status MountTree::set_size(const std::string& name, File* file, i64 bytes) {
   std::shared_ptr<File> own;
   if (!file || !file->writable) {
     MERCUTIO_LET(own, open(name, O_WRONLY, 0));
+    if (own->storage->known_size() == bytes) return close(own);
     file = own.get();
   }
   flush_opens(*file->node, nullptr);

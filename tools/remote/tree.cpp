@@ -155,7 +155,6 @@ class LocalTree final : public Tree {
   Result<std::vector<Extent>> extents(const Storage& file, const std::string&, const FileStatus&) override {
     return extents_of(dynamic_cast<const LocalFile&>(file).fd(), 0, INT64_MAX);
   }
-  Status remove(const std::string& path) override { return ::unlink(path.c_str()) == 0 ? ok_status() : failed("unlink"); }
   Status remove_directory(const std::string& path) override { return ::rmdir(path.c_str()) == 0 ? ok_status() : failed("rmdir"); }
   Status rename(const std::string& path, const std::string& other, bool replace) override {
     const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
@@ -174,11 +173,17 @@ class LocalTree final : public Tree {
   std::unique_ptr<Pending> begin_make_directory(const std::string& path, int permissions) override {
     return done_with(::mkdir(path.c_str(), static_cast<mode_t>(permissions)) == 0 ? ok_status() : failed("mkdir"));
   }
+  std::unique_ptr<Pending> begin_set_attributes(const std::string& path, const Attributes& attributes) override {
+    const Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    return done_with(fd.get() < 0 ? failed("open") : set_attributes(fd.get(), attributes));
+  }
+  std::unique_ptr<Pending> begin_remove(const std::string& path) override { return done_with(::unlink(path.c_str()) == 0 ? ok_status() : failed("unlink")); }
 
  private:
   static Status set_attributes(int fd, const Attributes& attributes) {
     const timespec times[2] = {{0, UTIME_OMIT}, time_from(attributes.modified_ns)};
-    if (::fchmod(fd, attributes.permissions & 0777) != 0) return failed("chmod");
+    MERCUTIO_LET(const FileStatus before, status_of(fd));
+    if (::fchmod(fd, mode_with(before, attributes.permissions)) != 0) return failed("chmod");
     if (attributes.modified_ns != kTimeStays && ::futimens(fd, times) != 0) return failed("utimensat");
     return ok_status();
   }
@@ -256,7 +261,7 @@ class RemoteTree final : public Tree {
       const Status claimed = claim(**opened, part, end);
       if (claimed) return opened;
       (void)(*opened)->close();
-      if (claimed.error().cls == ErrorClass::kUnsupportedOperation) (void)remove(part);
+      if (claimed.error().cls == ErrorClass::kUnsupportedOperation) (void)host_.remove(part);
       if (claimed.error().sys_errno != ESTALE) return claimed.error();   // else published or removed before it was claimed
     }
     return another_copy(EBUSY);
@@ -268,7 +273,6 @@ class RemoteTree final : public Tree {
     if (now && same_file(*now, known)) return found;
     return std::vector<Extent>{{0, INT64_MAX}};
   }
-  Status remove(const std::string& path) override { return host_.remove(path); }
   Status remove_directory(const std::string& path) override { return change(Kind::kRemoveDirectory, {path}); }
   Status rename(const std::string& path, const std::string& other, bool replace) override {
     return change(Kind::kRename, {path, other, 0, replace});
@@ -289,11 +293,17 @@ class RemoteTree final : public Tree {
     });
   }
   std::unique_ptr<Pending> begin_make_directory(const std::string& path, int permissions) override {
-    return std::make_unique<Waited>(host_.begin(Kind::kMakeDirectory, {path, "", 0, true, static_cast<std::uint32_t>(permissions)}),
-                                    [](const Reply&) { return Result<GetReply>(GetReply{}); });
+    return changed(host_.begin(Kind::kMakeDirectory, {path, "", 0, true, static_cast<std::uint32_t>(permissions)}));
   }
+  std::unique_ptr<Pending> begin_set_attributes(const std::string& path, const Attributes& attributes) override {
+    return changed(host_.begin(Kind::kSetAttributes, {path, "", 0, true, attributes.permissions, attributes.modified_ns}));
+  }
+  std::unique_ptr<Pending> begin_remove(const std::string& path) override { return changed(host_.begin_remove(path)); }
 
  private:
+  static std::unique_ptr<Pending> changed(Result<std::shared_ptr<CallJob>> job) {
+    return std::make_unique<Waited>(std::move(job), [](const Reply&) { return Result<GetReply>(GetReply{}); });
+  }
   // A server needs a moment to see that the client of an earlier copy is gone.
   Status claim(Storage& file, const std::string& part, i64 end) {
     for (;;) {
@@ -307,9 +317,9 @@ class RemoteTree final : public Tree {
     OpenOptions options;
     options.write = true;
     const auto left = open(part, options);
-    if (!left) return left.error().sys_errno == ENOENT ? ok_status() : remove(part);   // a directory says so
+    if (!left) return left.error().sys_errno == ENOENT ? ok_status() : host_.remove(part);   // a directory says so
     Status done = claim(**left, part, end);
-    if (done) done = remove(part);
+    if (done) done = host_.remove(part);
     (void)(*left)->close();
     const bool gone = !done && (done.error().sys_errno == ESTALE || done.error().sys_errno == ENOENT);
     return gone ? ok_status() : done;
@@ -387,6 +397,14 @@ Result<std::vector<Trees::Place>> expand(Trees& trees, const std::string& name) 
   }
   if (found.empty()) return Error{ErrorClass::kNoSuchFile, name + ": nothing there has such a name", ENOENT};
   return found;
+}
+
+bool has_time(const FileStatus& status) {
+  return status.modified_ns != 0 || status.device != kDriverDevice;
+}
+
+Attributes attributes_of(const FileStatus& status) {
+  return {status.permissions, has_time(status) ? status.modified_ns : kTimeStays};
 }
 
 Error named(Error error, const std::string& name) {

@@ -15,13 +15,16 @@ struct Attributes {
   std::uint32_t permissions = 0644;
   i64 modified_ns = kTimeStays;
 };
+// Those of a copy. What is not known stays as it is.
+Attributes attributes_of(const FileStatus& status);
+bool has_time(const FileStatus& status);   // not all storage drivers tell it
 
-// A small file under way. wait() is called once.
+// A small file under way, or a change of a name. wait() is called once.
 class Pending {
  public:
   virtual ~Pending() = default;
   virtual bool done() = 0;
-  virtual Result<GetReply> wait() = 0;   // of a put: nothing of use
+  virtual Result<GetReply> wait() = 0;   // of all but a get: nothing of use
 };
 
 class Tree {
@@ -34,7 +37,6 @@ class Tree {
   virtual Result<std::unique_ptr<Storage>> open_part(const std::string& part, bool resume) = 0;
   // What is no hole of `file`, which was opened as `path` after that had the status `known`. All of it where that can't be told.
   virtual Result<std::vector<Extent>> extents(const Storage& file, const std::string& path, const FileStatus& known) = 0;
-  virtual Status remove(const std::string& path) = 0;
   virtual Status remove_directory(const std::string& path) = 0;
   virtual Status rename(const std::string& path, const std::string& other, bool replace) = 0;
   // `part`, which is open as `file`, gets these attributes and the name `target`; ESTALE: `part` is another file by now.
@@ -43,6 +45,8 @@ class Tree {
   virtual std::unique_ptr<Pending> begin_get(const std::string& path) = 0;
   virtual std::unique_ptr<Pending> begin_put(const std::string& path, Buffer content, const Attributes& attributes) = 0;
   virtual std::unique_ptr<Pending> begin_make_directory(const std::string& path, int permissions) = 0;
+  virtual std::unique_ptr<Pending> begin_set_attributes(const std::string& path, const Attributes& attributes) = 0;
+  virtual std::unique_ptr<Pending> begin_remove(const std::string& path) = 0;
 };
 
 // The trees that names of a command line lie in.
